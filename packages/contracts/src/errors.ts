@@ -1,0 +1,46 @@
+/**
+ * The error catalogue: every code of the API with its status, its type and whether clients should retry. The message says
+ * what was wrong this time; clients act on the code.
+ */
+export const ERRORS = {
+  invalid_json: { status: 400, type: 'invalid_request_error' },
+  invalid_request: { status: 400, type: 'invalid_request_error' },
+  unsupported_parameter: { status: 400, type: 'invalid_request_error' },
+  model_text_only: { status: 400, type: 'invalid_request_error' },
+  model_refused: { status: 400, type: 'invalid_request_error' },
+  invalid_api_key: { status: 401, type: 'authentication_error' },
+  plan_upgrade_required: { status: 403, type: 'permission_error' },
+  model_not_found: { status: 404, type: 'invalid_request_error' },
+  not_found: { status: 404, type: 'invalid_request_error' },
+  method_not_allowed: { status: 405, type: 'invalid_request_error' },
+  request_timeout: { status: 408, type: 'invalid_request_error' },
+  request_too_large: { status: 413, type: 'invalid_request_error' },
+  rate_limit_exceeded: { status: 429, type: 'rate_limit_error' },
+  quota_exceeded: { status: 429, type: 'insufficient_quota' },
+  internal_error: { status: 500, type: 'api_error' },
+  upstream_error: { status: 502, type: 'api_error' },
+  model_starting: { status: 503, type: 'service_unavailable' },
+  model_unavailable: { status: 503, type: 'service_unavailable' },
+} as const satisfies Record<string, { readonly status: number; readonly type: string }>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/** A request that is not answered as asked. A value, never thrown. */
+export interface Refusal {
+  readonly code: ErrorCode;
+  /** For the caller; explains the cause. Holds no key value and no content. */
+  readonly message: string;
+  /** Whole seconds, for `Retry-After`. */
+  readonly retryAfterS?: number;
+  /** Official clients ignore a Retry-After beyond a minute and would retry at once: false tells them not to. */
+  readonly shouldRetry?: false;
+}
+
+/** The body of every error answer. */
+export interface ErrorBody {
+  readonly error: { readonly message: string; readonly type: string; readonly code: ErrorCode };
+}
+
+export const errorBody = (refusal: Refusal): ErrorBody => ({
+  error: { message: refusal.message, type: ERRORS[refusal.code].type, code: refusal.code },
+});

@@ -1,0 +1,40 @@
+import { randomBytes } from 'node:crypto';
+
+export const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+/** Bytes from here up would favour the first characters. */
+const UNBIASED = 256 - (256 % BASE62.length);
+const POOL_BYTES = 4096;
+
+let pool = Buffer.alloc(0);
+let next = 0;
+
+/** `length` characters of base62 from the system's random source; 5.95 bits each. */
+export function randomBase62(length: number): string {
+  let out = '';
+  while (out.length < length) {
+    if (next === pool.length) {
+      pool = randomBytes(POOL_BYTES);
+      next = 0;
+    }
+    const byte = pool[next++] as number;
+    if (byte < UNBIASED) out += BASE62[byte % BASE62.length];
+  }
+  return out;
+}
+
+/** Length of an organization's tag: the part of its id that every key value of the organization carries. */
+export const ORG_TAG_LENGTH = 12;
+
+export const newOrgId = (): string => `org_${randomBase62(ORG_TAG_LENGTH)}`;
+export const newPlanId = (): string => `plan_${randomBase62(12)}`;
+export const newKeyId = (): string => `key_${randomBase62(16)}`;
+export const newModelId = (): string => `mdl_${randomBase62(16)}`;
+export const newUserId = (): string => `usr_${randomBase62(16)}`;
+export const newAuditId = (): string => `evt_${randomBase62(16)}`;
+/** A gateway instance: one life of one gateway's lease. */
+export const newInstanceId = (): string => `gw_${randomBase62(16)}`;
+/** A request through the gateway; the same characters name its admission, its completion and `x-request-id`. */
+export const newRequestId = (): string => randomBase62(24);
+
+export const orgTagOf = (orgId: string): string => orgId.slice('org_'.length);
+export const orgIdOfTag = (tag: string): string => `org_${tag}`;
