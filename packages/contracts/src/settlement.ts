@@ -31,3 +31,31 @@ export interface SettlementBatch {
   /** 1 to 100. */
   readonly settlements: readonly Settlement[];
 }
+
+/**
+ * The queue's key prefix. Its hash tag keeps all of the queue in one slot, whatever the organizations' own tags.
+ * @param redisPrefix the prefix of all keys of this installation, `tg:` by default
+ */
+export const settlementQueuePrefix = (redisPrefix: string): string => `{${redisPrefix}queue}`;
+
+/** Most settlements in one job. */
+export const SETTLEMENT_BATCH_MAX = 100;
+
+/** Name of the jobs, and of their backoff: metering computes the delay (`settlementRetryDelayMs`). */
+export const SETTLEMENT_JOB = 'batch';
+export const SETTLEMENT_BACKOFF = 'settlement';
+
+/**
+ * Options of every job: about an hour of retries, then the failed set, where `ctl queue` finds it. A failed job is kept:
+ * it is a dead letter, and its id keeps the outbox sweep from queueing the same batch again.
+ */
+export const SETTLEMENT_JOB_OPTIONS = {
+  attempts: 66,
+  backoff: { type: SETTLEMENT_BACKOFF },
+  removeOnComplete: true,
+  removeOnFail: false,
+} as const;
+
+/** Wait before the next attempt: 1 s doubling to 60 s. @param attemptsMade at least 1 */
+export const settlementRetryDelayMs = (attemptsMade: number): number =>
+  Math.min(60_000, 1_000 * 2 ** Math.min(attemptsMade - 1, 6));
