@@ -1,0 +1,86 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import {
+  dayOf,
+  expiryInstantMs,
+  monthEndMs,
+  monthOf,
+  retryAfterSeconds,
+  secondsUntilMonthEnd,
+} from './time.ts';
+
+const instants = fc.integer({ min: 0, max: Date.UTC(2100, 0) });
+
+describe('months', () => {
+  it('are UTC: the last millisecond of a month still belongs to it', () => {
+    expect(monthOf(Date.UTC(2026, 11, 1) - 1)).toBe('2026-11');
+    expect(monthOf(Date.UTC(2026, 11, 1))).toBe('2026-12');
+  });
+
+  it('end where the next one begins, over year ends and leap days', () => {
+    expect(monthEndMs('2026-12')).toBe(Date.UTC(2027, 0));
+    expect(monthEndMs('2028-02')).toBe(Date.UTC(2028, 2));
+  });
+
+  it('hold every instant between them, and none at their end', () => {
+    fc.assert(
+      fc.property(instants, (ms) => {
+        const endMs = monthEndMs(monthOf(ms));
+        expect(ms).toBeLessThan(endMs);
+        expect(monthOf(endMs - 1)).toBe(monthOf(ms));
+        expect(monthOf(endMs)).not.toBe(monthOf(ms));
+      }),
+    );
+  });
+
+  it.each(['2026-13', '2026-00', '2026-1', '26-01', '', '2026-11-01'])('refuse %j', (month) => {
+    expect(() => monthEndMs(month)).toThrow(RangeError);
+  });
+});
+
+describe('the Retry-After of a spent month', () => {
+  it('never ends before the month does, and less than a second after it', () => {
+    fc.assert(
+      fc.property(instants, (nowMs) => {
+        const backMs = nowMs + secondsUntilMonthEnd(nowMs) * 1_000;
+        const endMs = monthEndMs(monthOf(nowMs));
+        expect(backMs).toBeGreaterThanOrEqual(endMs);
+        expect(backMs).toBeLessThan(endMs + 1_000);
+      }),
+    );
+  });
+});
+
+describe('retryAfterSeconds', () => {
+  it.each([
+    [-5, 1],
+    [0, 1],
+    [0.001, 1],
+    [1_000, 1],
+    [1_000.001, 2],
+    [59_999, 60],
+    [60_000, 60],
+  ])('of %d ms is %d s', (ms, seconds) => {
+    expect(retryAfterSeconds(ms)).toBe(seconds);
+  });
+});
+
+describe('expiry', () => {
+  it('is midnight UTC after the day: the day itself is still served to its last millisecond', () => {
+    expect(expiryInstantMs('2026-11-21')).toBe(Date.UTC(2026, 10, 22));
+    expect(expiryInstantMs('2026-12-31')).toBe(Date.UTC(2027, 0, 1));
+    expect(expiryInstantMs('2028-02-29')).toBe(Date.UTC(2028, 2, 1));
+    fc.assert(
+      fc.property(instants, (ms) => {
+        expect(dayOf(expiryInstantMs(dayOf(ms)) - 1)).toBe(dayOf(ms));
+      }),
+    );
+  });
+
+  it.each(['2026-02-29', '2026-13-01', '2026-11-31', '2026-11-2', 'never', '', '2026-11-21T00:00:00Z'])(
+    'refuses %j, which is no day',
+    (day) => {
+      expect(() => expiryInstantMs(day)).toThrow(RangeError);
+    },
+  );
+});

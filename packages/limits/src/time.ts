@@ -1,0 +1,32 @@
+const DAY_MS = 86_400_000;
+const DAY = /^(\d{4})-(\d{2})-(\d{2})$/;
+const MONTH = /^(\d{4})-(\d{2})$/;
+
+/** The UTC month of an instant, `YYYY-MM`. */
+export const monthOf = (ms: number): string => new Date(ms).toISOString().slice(0, 7);
+
+/** The UTC day of an instant, `YYYY-MM-DD`. */
+export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+
+/** The first instant after a month `YYYY-MM`, Unix ms. Throws RangeError for anything but a month. */
+export function monthEndMs(month: string): number {
+  const parts = MONTH.exec(month);
+  const number = Number(parts?.[2]);
+  if (!parts || number < 1 || number > 12) throw new RangeError(`not a month: ${month}`);
+  return Date.UTC(Number(parts[1]), number);
+}
+
+/** The instant from which a key with this Expires on day is refused: 00:00 UTC of the day after. Throws RangeError for no real day. */
+export function expiryInstantMs(expiresOn: string): number {
+  const parts = DAY.exec(expiresOn);
+  const startMs = parts ? Date.UTC(Number(parts[1]), Number(parts[2]) - 1, Number(parts[3])) : Number.NaN;
+  if (Number.isNaN(startMs) || dayOf(startMs) !== expiresOn) throw new RangeError(`not a day: ${expiresOn}`);
+  return startMs + DAY_MS;
+}
+
+/** Whole seconds for `Retry-After`: never earlier than the wait, at least 1. */
+export const retryAfterSeconds = (waitMs: number): number => Math.max(1, Math.ceil(waitMs / 1_000));
+
+/** `Retry-After` of a spent month: to the start of the next one. */
+export const secondsUntilMonthEnd = (nowMs: number): number =>
+  retryAfterSeconds(monthEndMs(monthOf(nowMs)) - nowMs);
