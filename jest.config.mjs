@@ -1,7 +1,7 @@
 /** One run over every workspace; real Postgres and Redis are started once in globalSetup. */
 export default {
   testEnvironment: 'node',
-  testEnvironmentOptions: { customExportConditions: ['tidegate-source', 'node', 'node-addons', 'import', 'require', 'default'] },
+  testEnvironmentOptions: { customExportConditions: ['tidegate-source', 'node', 'node-addons'] },
   roots: ['<rootDir>/apps', '<rootDir>/packages', '<rootDir>/infra', '<rootDir>/tests'],
   testMatch: ['**/*.test.ts'],
   testPathIgnorePatterns: ['/node_modules/', '/dist/'],

@@ -1,0 +1,75 @@
+import { Server, ServerCredentials, status } from '@grpc/grpc-js';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import {
+  callUnary,
+  createLimiterClient,
+  type LimiterClient,
+  type LimiterHandlers,
+  limiterService,
+  type SessionRequest__Output,
+} from './index.ts';
+
+const handlers: LimiterHandlers = {
+  GetMonth: (call, callback) =>
+    callback(null, { month: '2026-11', requests: 2 ** 40, inFlight: call.request.orgId.length }),
+  RefreshOrgs: () => {}, // never answers
+  RevokeKey: (call, callback) =>
+    callback({ code: status.INVALID_ARGUMENT, details: `${call.request.keyHash.length} bytes of hash` }),
+  ConfirmSettlements: (_call, callback) => callback(null, {}),
+  Session: (call) => {
+    call.on('data', (request: SessionRequest__Output) =>
+      call.write({ replies: request.calls.map(({ callId }) => ({ callId, settle: {} })) }),
+    );
+    call.on('end', () => call.end());
+  },
+};
+
+describe('gRPC clients', () => {
+  const server = new Server();
+  let client: LimiterClient;
+
+  beforeAll(async () => {
+    server.addService(limiterService, handlers);
+    const port = await new Promise<number>((resolve, reject) =>
+      server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) =>
+        error ? reject(error) : resolve(bound),
+      ),
+    );
+    client = createLimiterClient(`127.0.0.1:${port}`);
+  });
+
+  afterAll(() => {
+    client.close();
+    server.forceShutdown();
+  });
+
+  it('carry 64-bit numbers as numbers and fill defaults', async () => {
+    const month = await callUnary(client, 'getMonth', { orgId: 'org_x' }, { deadlineMs: 5_000 });
+    expect(month).toMatchObject({ month: '2026-11', requests: 2 ** 40, chargedTokens: 0, inFlight: 5 });
+  });
+
+  it('reject with the status the server gave', async () => {
+    const call = callUnary(client, 'revokeKey', { keyHash: Buffer.alloc(32) }, { deadlineMs: 5_000 });
+    await expect(call).rejects.toMatchObject({ code: status.INVALID_ARGUMENT, details: '32 bytes of hash' });
+  });
+
+  it('give up at the deadline and on abort', async () => {
+    await expect(callUnary(client, 'refreshOrgs', {}, { deadlineMs: 50 })).rejects.toMatchObject({
+      code: status.DEADLINE_EXCEEDED,
+    });
+    const signal = AbortSignal.abort();
+    await expect(callUnary(client, 'refreshOrgs', {}, { deadlineMs: 60_000, signal })).rejects.toMatchObject({
+      code: status.CANCELLED,
+    });
+  });
+
+  it('say which member of a oneof was sent', async () => {
+    const session = client.session();
+    const reply = new Promise((resolve) => session.once('data', resolve));
+    session.write({ calls: [{ callId: 7, heartbeat: { instanceId: 'gw_1' } }] });
+    expect(await reply).toMatchObject({ replies: [{ callId: 7, outcome: 'settle', settle: {} }] });
+    const ended = new Promise((resolve) => session.once('end', resolve));
+    session.end();
+    await ended;
+  });
+});

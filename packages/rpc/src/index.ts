@@ -1,0 +1,3 @@
+export { type CallOptions, callUnary, createLimiterClient, createRunnerClient } from './clients.ts';
+export { limiterService, runnerService } from './definitions.ts';
+export type * from './generated/index.ts';
