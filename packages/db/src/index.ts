@@ -1,0 +1,3 @@
+export { closeDb, createDb, type Db, type DbOptions } from './client.ts';
+export * from './generated/client.ts';
+export { MigrationError, migrate } from './migrate.ts';

@@ -1,0 +1,113 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+
+/** The advisory lock Prisma's own `migrate deploy` takes: it and this runner never run at once. */
+const MIGRATION_LOCK = 72707369;
+const LOCK_TIMEOUT_MS = 60_000;
+
+const MIGRATIONS = fileURLToPath(new URL('../prisma/migrations', import.meta.url));
+
+const RECORDS = `
+  CREATE TABLE IF NOT EXISTS _prisma_migrations (
+    id                  VARCHAR(36) PRIMARY KEY NOT NULL,
+    checksum            VARCHAR(64) NOT NULL,
+    finished_at         TIMESTAMPTZ,
+    migration_name      VARCHAR(255) NOT NULL,
+    logs                TEXT,
+    rolled_back_at      TIMESTAMPTZ,
+    started_at          TIMESTAMPTZ NOT NULL DEFAULT now(),
+    applied_steps_count INTEGER NOT NULL DEFAULT 0
+  )`;
+
+interface Migration {
+  readonly name: string;
+  readonly sql: string;
+  readonly checksum: string;
+}
+
+interface MigrationRecord {
+  readonly migration_name: string;
+  readonly checksum: string;
+  readonly finished_at: Date | null;
+}
+
+export class MigrationError extends Error {
+  override readonly name = 'MigrationError';
+}
+
+/**
+ * Applies the migrations that `url` does not have yet, in order, each in a transaction of its own, and records them as Prisma
+ * does, so that `prisma migrate deploy` may take over at any time. Concurrent callers wait for each other.
+ *
+ * @param directory of migrations in Prisma's layout; default this package's own
+ * @returns the names applied, oldest first; empty when the database was up to date
+ * @throws MigrationError when an applied migration's file has changed, or one has failed before and was not resolved
+ */
+export async function migrate(url: string, directory: string = MIGRATIONS): Promise<string[]> {
+  const migrations = await readMigrations(directory);
+  const client = new pg.Client({ connectionString: url, application_name: 'tidegate-migrate' });
+  await client.connect();
+  try {
+    await client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`);
+    await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    await client.query(RECORDS);
+    const pending = findPending(migrations, await readRecords(client));
+    for (const migration of pending) await apply(client, migration);
+    return pending.map(({ name }) => name);
+  } finally {
+    await client.end();
+  }
+}
+
+async function readMigrations(directory: string): Promise<Migration[]> {
+  const entries = await readdir(directory, { withFileTypes: true });
+  const names = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+  return Promise.all(
+    names.sort().map(async (name) => {
+      const sql = await readFile(join(directory, name, 'migration.sql'), 'utf8');
+      return { name, sql, checksum: createHash('sha256').update(sql).digest('hex') };
+    }),
+  );
+}
+
+async function readRecords(client: pg.Client): Promise<MigrationRecord[]> {
+  const { rows } = await client.query<MigrationRecord>(
+    'SELECT migration_name, checksum, finished_at FROM _prisma_migrations WHERE rolled_back_at IS NULL',
+  );
+  return rows;
+}
+
+function findPending(migrations: readonly Migration[], records: readonly MigrationRecord[]): Migration[] {
+  const failed = records.find(({ finished_at }) => finished_at === null);
+  if (failed !== undefined)
+    throw new MigrationError(
+      `migration ${failed.migration_name} failed before; resolve it, then migrate again`,
+    );
+  const applied = new Map(records.map((record) => [record.migration_name, record.checksum]));
+  return migrations.filter(({ name, checksum }) => {
+    const recorded = applied.get(name);
+    if (recorded !== undefined && recorded !== checksum)
+      throw new MigrationError(`migration ${name} was changed after it was applied to this database`);
+    return recorded === undefined;
+  });
+}
+
+async function apply(client: pg.Client, migration: Migration): Promise<void> {
+  const startedAt = new Date();
+  try {
+    await client.query('BEGIN');
+    await client.query(migration.sql);
+    await client.query(
+      `INSERT INTO _prisma_migrations (id, checksum, migration_name, started_at, finished_at, applied_steps_count)
+       VALUES ($1, $2, $3, $4, now(), 1)`,
+      [randomUUID(), migration.checksum, migration.name, startedAt],
+    );
+    await client.query('COMMIT');
+  } catch (cause) {
+    await client.query('ROLLBACK');
+    throw new MigrationError(`migration ${migration.name} failed: ${(cause as Error).message}`, { cause });
+  }
+}
