@@ -1,0 +1,75 @@
+import { once } from 'node:events';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Registry } from './metrics.ts';
+
+/** A readiness check that takes longer counts as not ready. */
+const READY_TIMEOUT_MS = 2_000;
+
+export interface AdminOptions {
+  /** 0: any free port. */
+  readonly port: number;
+  readonly host: string;
+  readonly metrics: Registry;
+  /** Whether this process should be sent work now. False, a throw and a late answer all mean no. */
+  readonly ready: () => boolean | Promise<boolean>;
+}
+
+export interface Admin {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** Serves `/healthz` (the process lives), `/readyz` (200 or 503) and `/metrics`. Rejects when the port is taken. */
+export async function startAdmin({ port, host, metrics, ready }: AdminOptions): Promise<Admin> {
+  const server = createServer((request, response) => {
+    const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      return answer(response, 405, 'method not allowed\n');
+    if (path === '/healthz') return answer(response, 200, 'live\n');
+    if (path === '/readyz')
+      return void isReady(ready).then((yes) =>
+        answer(response, yes ? 200 : 503, yes ? 'ready\n' : 'not ready\n'),
+      );
+    if (path === '/metrics') return void sendMetrics(metrics, response);
+    answer(response, 404, 'not found\n');
+  });
+  server.listen(port, host);
+  await once(server, 'listening');
+  return { port: (server.address() as AddressInfo).port, close: () => close(server) };
+}
+
+function answer(
+  response: ServerResponse,
+  status: number,
+  text: string,
+  type = 'text/plain; charset=utf-8',
+): void {
+  response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(text) }).end(text);
+}
+
+async function isReady(ready: AdminOptions['ready']): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, READY_TIMEOUT_MS, false);
+  });
+  const checked = async () => ready();
+  const yes = await Promise.race([checked().catch(() => false), late]);
+  clearTimeout(timer);
+  return yes;
+}
+
+async function sendMetrics(metrics: Registry, response: ServerResponse): Promise<void> {
+  try {
+    answer(response, 200, await metrics.metrics(), metrics.contentType);
+  } catch {
+    answer(response, 500, 'a metric could not be collected\n');
+  }
+}
+
+async function close(server: Server): Promise<void> {
+  const closed = once(server, 'close');
+  server.close();
+  server.closeAllConnections();
+  await closed;
+}

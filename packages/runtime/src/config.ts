@@ -1,0 +1,35 @@
+import type { z } from 'zod';
+
+/** The environment does not make a configuration. Its message names every bad variable and shows no value. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  readonly variables: readonly string[];
+
+  constructor(issues: readonly { readonly variable: string; readonly reason: string }[]) {
+    super(
+      `Bad configuration:\n${issues.map(({ variable, reason }) => `  ${variable}: ${reason}`).join('\n')}`,
+    );
+    this.variables = [...new Set(issues.map(({ variable }) => variable))];
+  }
+}
+
+/**
+ * Parses a service's variables, once, at its start. An empty variable counts as not set. Throws ConfigError.
+ * Variables that the schema does not name are ignored.
+ */
+export function loadConfig<S extends z.ZodObject>(
+  schema: S,
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): z.output<S> {
+  const set = Object.fromEntries(
+    Object.entries(env).filter(([, value]) => value !== undefined && value !== ''),
+  );
+  const parsed = schema.safeParse(set);
+  if (parsed.success) return parsed.data;
+  throw new ConfigError(
+    parsed.error.issues.map(({ path, message }) => {
+      const variable = String(path[0] ?? 'environment');
+      return { variable, reason: variable in set || path.length === 0 ? message : 'is not set' };
+    }),
+  );
+}

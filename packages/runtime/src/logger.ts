@@ -1,0 +1,63 @@
+import { type Logger, pino } from 'pino';
+import { redact } from './redact.ts';
+
+export type { Logger } from 'pino';
+
+export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** Lines waiting for a slow reader of the output; past it, lines are dropped rather than memory filled. */
+const MAX_WAITING_BYTES = 4 * 1024 * 1024;
+const MAX_CAUSES = 4;
+
+export interface LoggerOptions {
+  /** The service's name: a member of every line. */
+  readonly service: string;
+  readonly level: LogLevel;
+  /** Where lines go; stdout when not given. */
+  readonly destination?: { write(line: string): unknown };
+}
+
+/**
+ * A logger of one JSON object a line. Every line passes through `redact`, whatever built it. Of errors only type, code,
+ * message, stack and causes are written: other members may hold content. Of a request, `logger.child({ requestId })`
+ * marks its lines with its `x-request-id`.
+ */
+export function createLogger({ service, level, destination }: LoggerOptions): Logger {
+  const sink = destination ?? pino.destination({ dest: 1, sync: false, maxLength: MAX_WAITING_BYTES });
+  return pino(
+    {
+      level,
+      base: { service, pid: process.pid },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      serializers: {
+        err: (error: unknown) => errorRecord(error),
+        error: (error: unknown) => errorRecord(error),
+      },
+    },
+    { write: (line) => void sink.write(redact(line)) },
+  );
+}
+
+interface ErrorRecord {
+  readonly type: string;
+  readonly code?: string | number;
+  readonly message: string;
+  readonly stack?: string;
+  readonly cause?: ErrorRecord;
+}
+
+function errorRecord(error: unknown, depth = 0): ErrorRecord {
+  if (!(error instanceof Error)) return { type: typeof error, message: String(error) };
+  const code = (error as { code?: unknown }).code;
+  return {
+    type: error.name,
+    ...(typeof code === 'string' || typeof code === 'number' ? { code } : {}),
+    message: error.message,
+    ...(error.stack ? { stack: error.stack } : {}),
+    ...(error.cause !== undefined && depth < MAX_CAUSES
+      ? { cause: errorRecord(error.cause, depth + 1) }
+      : {}),
+  };
+}

@@ -1,0 +1,121 @@
+import { ConfigError } from './config.ts';
+import { createLogger, type Logger } from './logger.ts';
+
+const DEFAULT_SHUTDOWN_TIMEOUT_MS = 30_000;
+/** A terminal and the program that started us may both pass one Ctrl-C on: within this time it is the same wish. */
+const SAME_WISH_MS = 1_000;
+/** How long a shutdown waits for a start that is still under way. */
+const START_GRACE_MS = 5_000;
+
+export interface Service {
+  /** Gives what only the parsed config knows. Without it: a logger at `info`, and 30 s to shut down. */
+  configure(options: { readonly logger?: Logger; readonly shutdownTimeoutMs?: number }): void;
+  /** Steps run one after the other, last registered first: register each thing right after it has started. */
+  onShutdown(name: string, stop: () => void | Promise<void>): void;
+  /** Aborted when the shutdown begins: readiness ends here. */
+  readonly stopping: AbortSignal;
+}
+
+/**
+ * Runs a service's main in this process, from start to exit.
+ *
+ * SIGTERM, SIGINT or SIGHUP runs the shutdown steps, then exits 0; 1 when a step failed or the time was over. A second signal
+ * exits 1 at once. A main that throws exits 1 after stopping what it had started; an uncaught error exits 1 at once.
+ * A ConfigError is printed as it is, on stderr.
+ */
+export function runService(main: (service: Service) => void | Promise<void>): void {
+  new RunningService().run(main);
+}
+
+class RunningService implements Service {
+  readonly #steps: { readonly name: string; readonly stop: () => void | Promise<void> }[] = [];
+  readonly #stopping = new AbortController();
+  readonly stopping = this.#stopping.signal;
+  #logger: Logger | undefined;
+  #shutdownTimeoutMs = DEFAULT_SHUTDOWN_TIMEOUT_MS;
+  #current = 'start';
+  #firstSignalMs: number | undefined;
+
+  configure({ logger, shutdownTimeoutMs }: Parameters<Service['configure']>[0]): void {
+    if (logger) this.#logger = logger;
+    if (shutdownTimeoutMs !== undefined) this.#shutdownTimeoutMs = shutdownTimeoutMs;
+  }
+
+  onShutdown(name: string, stop: () => void | Promise<void>): void {
+    this.#steps.push({ name, stop });
+  }
+
+  run(main: (service: Service) => void | Promise<void>): void {
+    const crash = (err: unknown) => {
+      this.#log().fatal({ err }, 'uncaught error');
+      process.exit(1);
+    };
+    process.on('uncaughtException', crash);
+    process.on('unhandledRejection', crash);
+    const start = async () => main(this);
+    const started = start().then(
+      () => true,
+      (err: unknown) => {
+        this.#reportFailedStart(err);
+        void this.#shutdown(1);
+        return false;
+      },
+    );
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+      process.on(signal, () => this.#onSignal(signal, started));
+    }
+  }
+
+  #log(): Logger {
+    this.#logger ??= createLogger({ service: 'service', level: 'info' });
+    return this.#logger;
+  }
+
+  #reportFailedStart(err: unknown): void {
+    if (this.stopping.aborted) return;
+    if (err instanceof ConfigError) process.stderr.write(`${err.message}\n`);
+    else this.#log().fatal({ err }, 'start failed');
+  }
+
+  #onSignal(signal: string, started: Promise<boolean>): void {
+    const nowMs = performance.now();
+    if (this.#firstSignalMs === undefined) {
+      this.#firstSignalMs = nowMs;
+      this.#log().info({ signal }, 'shutting down');
+      void this.#shutdown(0, started);
+    } else if (nowMs - this.#firstSignalMs >= SAME_WISH_MS) {
+      this.#log().error({ signal, step: this.#current }, 'second signal: exiting at once');
+      process.exit(1);
+    }
+  }
+
+  async #shutdown(exitCode: number, started?: Promise<unknown>): Promise<void> {
+    if (this.stopping.aborted) return;
+    setTimeout(() => {
+      this.#log().error(
+        { step: this.#current, timeoutMs: this.#shutdownTimeoutMs },
+        'shutdown took too long',
+      );
+      process.exit(1);
+    }, this.#shutdownTimeoutMs);
+    this.#stopping.abort();
+    if (started) await Promise.race([started, new Promise((resolve) => setTimeout(resolve, START_GRACE_MS))]);
+    const stepsSucceeded = await this.#runSteps();
+    this.#log().info('stopped');
+    process.exit(stepsSucceeded ? exitCode : 1);
+  }
+
+  async #runSteps(): Promise<boolean> {
+    let succeeded = true;
+    for (let step = this.#steps.pop(); step; step = this.#steps.pop()) {
+      this.#current = step.name;
+      try {
+        await step.stop();
+      } catch (err) {
+        succeeded = false;
+        this.#log().error({ err, step: step.name }, 'a shutdown step failed');
+      }
+    }
+    return succeeded;
+  }
+}
