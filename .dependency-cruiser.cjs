@@ -1,0 +1,157 @@
+// @ts-check
+const swc = require('@swc/core');
+
+/*
+ * dependency-cruiser reads TypeScript through swc here (TypeScript 7 has no JavaScript API), and asks swc for plain
+ * TypeScript whatever the file's extension. JSX is turned on for the files that hold it.
+ */
+const parseFileSync = swc.parseFileSync;
+/** @type {(file: string, options?: import('@swc/core').ParseOptions) => any} */
+const parseByExtension = (file, options) =>
+  parseFileSync(file, { syntax: 'typescript', ...options, tsx: file.endsWith('x') });
+Object.assign(swc, { parseFileSync: parseByExtension });
+
+const TEST = String.raw`(\.test\.tsx?$|^tests/|^bench/|^packages/testing/|^infra/[^/]+\.ts$)`;
+/** Core modules that compute and nothing else. */
+const PURE_CORE = '^(node:)?(assert|buffer|crypto|string_decoder|url|util|zlib)$';
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+module.exports = {
+  forbidden: [
+    {
+      name: 'no-cycles',
+      comment: 'Files that need each other are one idea: merge them, or take out what both need.',
+      severity: 'error',
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: 'resolvable',
+      comment: 'An import that leads nowhere, or past a package index (workspaces export only their index).',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true },
+    },
+    {
+      name: 'app-not-to-app',
+      comment: 'Apps meet over the network only.',
+      severity: 'error',
+      from: { path: '^apps/([^/]+)/' },
+      to: { path: '^apps/', pathNot: '^apps/$1/' },
+    },
+    {
+      name: 'package-not-to-app',
+      comment: 'Packages are below apps.',
+      severity: 'error',
+      from: { path: '^packages/' },
+      to: { path: '^apps/' },
+    },
+    {
+      name: 'product-not-to-its-surroundings',
+      comment: 'What ships knows nothing of the local stack, the tests and the benches.',
+      severity: 'error',
+      from: { path: '^(apps|packages)/' },
+      to: { path: '^(infra|tests|bench)/' },
+    },
+    {
+      name: 'through-the-index',
+      comment: 'A package is what its index exports.',
+      severity: 'error',
+      from: { path: '^(apps|packages|infra|tests|bench)/([^/]+)' },
+      to: { path: '^packages/[^/]+/', pathNot: ['^packages/[^/]+/src/index\\.ts$', '^packages/$2/'] },
+    },
+    {
+      name: 'tests-use-public-surfaces',
+      comment: 'End-to-end tests reach the apps from outside.',
+      severity: 'error',
+      from: { path: '^(tests|infra|bench)/' },
+      to: { path: '^apps/' },
+    },
+    {
+      name: 'pure-packages-import-pure-ones',
+      comment: 'limits and contracts compute; whatever they use must do the same.',
+      severity: 'error',
+      from: { path: '^packages/(limits|contracts)/', pathNot: TEST },
+      to: { path: '^packages/', pathNot: '^packages/(limits|contracts)/' },
+    },
+    {
+      name: 'pure-packages-do-no-io',
+      comment: 'limits and contracts do no I/O.',
+      severity: 'error',
+      from: { path: '^packages/(limits|contracts)/', pathNot: TEST },
+      to: { dependencyTypes: ['core'], pathNot: PURE_CORE },
+    },
+    {
+      name: 'pure-packages-have-no-clients',
+      comment: 'limits and contracts do no I/O; zod is the one library they may use.',
+      severity: 'error',
+      from: { path: '^packages/(limits|contracts)/', pathNot: TEST },
+      to: { path: 'node_modules/', pathNot: 'node_modules/zod/' },
+    },
+    {
+      name: 'only-db-knows-prisma',
+      comment: 'The generated client and its libraries are behind packages/db.',
+      severity: 'error',
+      from: { pathNot: '^packages/db/' },
+      to: { path: '(^packages/db/src/generated/|node_modules/(@prisma/|prisma/|\\.prisma/))' },
+    },
+    {
+      name: 'gateway-knows-no-store',
+      comment: 'The gateway decides nothing and stores nothing: it asks the limiter.',
+      severity: 'error',
+      from: { path: '^apps/gateway/', pathNot: TEST },
+      to: { path: '(^packages/(db|control)/|node_modules/(ioredis|bullmq|pg)/)' },
+    },
+    {
+      name: 'main-is-the-root',
+      comment: 'main.ts composes an app; importing it would start one.',
+      severity: 'error',
+      from: {},
+      to: { path: '^(apps|packages|infra)/[^/]+/src/main\\.tsx?$' },
+    },
+    {
+      name: 'test-harness-does-not-ship',
+      comment: 'packages/testing is for tests.',
+      severity: 'error',
+      from: { path: '^(apps|packages|infra)/', pathNot: TEST },
+      to: { path: '^packages/testing/' },
+    },
+    {
+      name: 'embedded-is-for-machines-without',
+      comment: 'Only the local stack and the test harness bring their own Postgres and Redis.',
+      severity: 'error',
+      from: { path: '^(apps|packages)/', pathNot: [TEST, '^packages/embedded/'] },
+      to: { path: '^packages/embedded/' },
+    },
+    {
+      name: 'no-dev-dependency-at-run-time',
+      comment: 'What ships may use only what its package.json lists as a dependency.',
+      severity: 'error',
+      from: { path: '^(apps|packages)/[^/]+/src/', pathNot: TEST },
+      to: {
+        dependencyTypes: ['npm-dev'],
+        dependencyTypesNot: ['type-only'],
+        pathNot: 'node_modules/@types/',
+      },
+    },
+    {
+      name: 'declared',
+      comment: 'A library that no package.json names is there by accident.',
+      severity: 'error',
+      from: {},
+      to: { dependencyTypes: ['npm-no-pkg', 'npm-unknown'] },
+    },
+  ],
+  options: {
+    parser: 'swc',
+    doNotFollow: { path: ['node_modules', 'packages/db/src/generated'] },
+    exclude: { path: ['/dist/', '/\\.next/', '/\\.turbo/'] },
+    combinedDependencies: true,
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['tidegate-source', 'import', 'node', 'default', 'types'],
+      mainFields: ['module', 'main', 'types'],
+      extensions: ['.ts', '.tsx', '.mjs', '.js', '.cjs', '.json'],
+    },
+  },
+};

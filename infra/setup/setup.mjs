@@ -1,0 +1,165 @@
+// @ts-check
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { run, tail } from './run.mjs';
+import { Failure } from './terminal.mjs';
+
+/** @typedef {import('./terminal.mjs').Terminal} Terminal */
+
+export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
+
+const MIN_NODE = [20, 19];
+const BUILD_STAMP = join(root, 'node_modules/.cache/tidegate/build.json');
+const OUTPUT_LINES = 40;
+/** Sources of a build, relative to the root; a folder stands for all files below it. */
+const BUILD_INPUTS = ['tsconfig.base.json', 'turbo.json', 'package-lock.json', 'proto'];
+const NOT_SOURCES = new Set(['node_modules', 'dist', 'generated', '.next', '.turbo', 'next-env.d.ts']);
+
+export function checkNode(version = process.versions.node) {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const [wantedMajor = 0, wantedMinor = 0] = MIN_NODE;
+  if (major > wantedMajor || (major === wantedMajor && minor >= wantedMinor)) return;
+  throw new Failure(`Tidegate needs Node ${MIN_NODE.join('.')} or newer; this is ${version}.`, {
+    hint: 'Install a current Node from https://nodejs.org (or with nvm, fnm, volta) and run the command again.',
+  });
+}
+
+/**
+ * Whether node_modules holds what package-lock.json asks for: npm notes what it installed in a second lock file, written
+ * last, so an installation that was cut short is noticed too.
+ *
+ * @param {string} dir
+ */
+export function isInstalled(dir = root) {
+  const wanted = packagesOf(join(dir, 'package-lock.json'));
+  const present = packagesOf(join(dir, 'node_modules/.package-lock.json'));
+  if (!wanted || !present) return false;
+  return Object.entries(wanted).every(([path, { version, integrity, optional }]) => {
+    if (path === '') return true;
+    const found = present[path];
+    return found ? found.version === version && found.integrity === integrity : optional === true;
+  });
+}
+
+/**
+ * @param {string} lockFile
+ * @returns {Record<string, { version?: string, integrity?: string, optional?: boolean }> | null}
+ */
+function packagesOf(lockFile) {
+  try {
+    return JSON.parse(readFileSync(lockFile, 'utf8')).packages ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** @param {Terminal} terminal */
+async function install(terminal) {
+  await terminal.phase(
+    'packages',
+    async (note) => {
+      // npm tells its children where it is; without it (node infra/start.mjs) the one on PATH does.
+      const npm = process.env.npm_execpath;
+      const [command, first] = npm?.endsWith('.js') ? [process.execPath, [npm]] : ['npm', []];
+      const args = [...first, 'ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'];
+      const { code, output } = await run(command, args, { cwd: root });
+      if (code !== 0) {
+        throw new Failure('The packages could not be installed (npm ci).', {
+          output: tail(output, OUTPUT_LINES),
+          hint: 'Check the connection to the npm registry (npm ping), then run the command again.',
+        });
+      }
+      note('installed');
+    },
+    { slow: 'a minute or two the first time' },
+  );
+}
+
+/** Builds what changed. @param {Terminal} terminal */
+async function build(terminal) {
+  const stamp = sourcesStamp();
+  if (isBuilt(stamp)) return;
+  await terminal.phase(
+    'build',
+    async () => {
+      rmSync(BUILD_STAMP, { force: true });
+      const turbo = join(root, 'node_modules/turbo/bin/turbo');
+      const { code, output } = await run(
+        process.execPath,
+        [turbo, 'run', 'build', '--output-logs=errors-only', '--log-order=grouped'],
+        {
+          cwd: root,
+          env: { TURBO_TELEMETRY_DISABLED: '1', TURBO_NO_UPDATE_NOTIFIER: '1', NEXT_TELEMETRY_DISABLED: '1' },
+        },
+      );
+      if (code !== 0) {
+        throw new Failure('The build failed.', {
+          output: tail(output, OUTPUT_LINES),
+          hint: 'npm run build shows all of it.',
+        });
+      }
+      mkdirSync(dirname(BUILD_STAMP), { recursive: true });
+      writeFileSync(BUILD_STAMP, JSON.stringify({ stamp, outputs: outputsOfBuild() }));
+    },
+    { slow: 'about half a minute the first time' },
+  );
+}
+
+/** @param {string} stamp of the sources as they are */
+function isBuilt(stamp) {
+  try {
+    const built = JSON.parse(readFileSync(BUILD_STAMP, 'utf8'));
+    return (
+      built.stamp === stamp &&
+      built.outputs.every((/** @type {string} */ path) => existsSync(join(root, path)))
+    );
+  } catch {
+    return false;
+  }
+}
+
+/** The folders that hold a workspace: apps/*, packages/*, infra/local. */
+function workspaces() {
+  const groups = ['apps', 'packages'].flatMap((group) =>
+    readdirSync(join(root, group)).map((name) => join(group, name)),
+  );
+  return [...groups, 'infra/local'].filter((path) => existsSync(join(root, path, 'package.json')));
+}
+
+/** Output folders that exist, relative to the root. */
+const outputsOfBuild = () =>
+  workspaces()
+    .flatMap((path) => [join(path, 'dist'), join(path, '.next'), join(path, 'src/generated')])
+    .filter((path) => existsSync(join(root, path)));
+
+/** Changes whenever a source file comes, goes or is written. */
+function sourcesStamp() {
+  const hash = createHash('sha256').update(process.versions.node);
+  /** @param {string} path */
+  const add = (path) => {
+    const stat = statSync(join(root, path), { throwIfNoEntry: false });
+    if (!stat) return;
+    if (!stat.isDirectory()) {
+      hash.update(`${path}\0${stat.size}\0${stat.mtimeMs}\n`);
+      return;
+    }
+    for (const name of readdirSync(join(root, path)).sort()) {
+      if (!NOT_SOURCES.has(name) && !name.endsWith('.test.ts')) add(join(path, name));
+    }
+  };
+  for (const path of [...BUILD_INPUTS, ...workspaces()]) add(path);
+  return hash.digest('hex');
+}
+
+/**
+ * Brings the checkout to where everything can run: the right Node, the packages, the build. Prints only what takes time.
+ *
+ * @param {Terminal} terminal
+ */
+export async function setUp(terminal) {
+  checkNode();
+  if (!isInstalled()) await install(terminal);
+  await build(terminal);
+}

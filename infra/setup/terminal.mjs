@@ -1,0 +1,111 @@
+// @ts-check
+import { performance } from 'node:perf_hooks';
+
+/**
+ * What a command may say to the person who runs it: phases that come and go, and a few lines of text.
+ *
+ * @typedef {object} Terminal
+ * @property {<T>(title: string, work: (note: (detail: string) => void) => T | Promise<T>, options?: { slow?: string }) => Promise<T>} phase
+ *   Runs `work` under a title and prints it with its duration once done. `note` adds a detail to that line; `slow` says
+ *   beforehand, where nothing can move on the screen, that it takes a while.
+ * @property {(text?: string) => void} print
+ * @property {(text: string) => string} bold
+ * @property {(text: string) => string} dim
+ * @property {(text: string) => string} green
+ * @property {(text: string) => string} red
+ * @property {(text: string) => string} cyan
+ */
+
+const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+const FRAME_MS = 90;
+const TITLE_WIDTH = 34;
+
+/**
+ * @param {{ isTTY?: boolean, write(text: string): unknown }} out
+ * @param {{ color?: boolean, quietUnderMs?: number }} [options] quietUnderMs: phases shorter than this print nothing
+ * @returns {Terminal}
+ */
+export function createTerminal(
+  out,
+  { color = Boolean(out.isTTY) && !process.env.NO_COLOR, quietUnderMs = 0 } = {},
+) {
+  /** @param {number} open @param {number} close */
+  const style = (open, close) => (/** @type {string} */ text) =>
+    color ? `\u001b[${open}m${text}\u001b[${close}m` : text;
+  const [bold, dim, red, green, cyan] = [
+    style(1, 22),
+    style(2, 22),
+    style(31, 39),
+    style(32, 39),
+    style(36, 39),
+  ];
+  const print = (text = '') => void out.write(`${text}\n`);
+
+  /** @type {Terminal['phase']} */
+  const phase = async (title, work, { slow } = {}) => {
+    const startedAt = performance.now();
+    const elapsedMs = () => performance.now() - startedAt;
+    let detail = '';
+    let frame = 0;
+    const spin = () => {
+      if (elapsedMs() < quietUnderMs) return;
+      const mark = FRAMES[frame++ % FRAMES.length];
+      out.write(`\r\u001b[2K  ${cyan(mark ?? '')} ${title} ${dim(detail || slow || '')}`);
+    };
+    if (!out.isTTY && slow) print(`  … ${title} (${slow})`);
+    const timer = out.isTTY ? setInterval(spin, FRAME_MS) : undefined;
+    /** @param {string} mark */
+    const end = (mark) => {
+      clearInterval(timer);
+      if (out.isTTY) out.write('\r\u001b[2K');
+      if (elapsedMs() < quietUnderMs) return;
+      const time = `${(elapsedMs() / 1000).toFixed(1)} s`;
+      const text = detail ? `${title} ${dim(detail)}` : title;
+      const width = title.length + (detail ? detail.length + 1 : 0);
+      print(`  ${mark} ${text}${' '.repeat(Math.max(2, TITLE_WIDTH - width))}${dim(time.padStart(7))}`);
+    };
+    try {
+      const result = await work((text) => {
+        detail = text;
+      });
+      end(green('✓'));
+      return result;
+    } catch (error) {
+      end(red('✗'));
+      throw error;
+    }
+  };
+  return { phase, print, bold, dim, green, red, cyan };
+}
+
+/**
+ * Something a person can act on: printed as text, without a stack trace.
+ */
+export class Failure extends Error {
+  /**
+   * @param {string} message what went wrong
+   * @param {{ hint?: string, output?: string }} [more] hint: what to do; output: the end of what a program said
+   */
+  constructor(message, { hint, output } = {}) {
+    super(message);
+    this.name = 'Failure';
+    this.hint = hint;
+    this.output = output;
+  }
+}
+
+/**
+ * @param {Terminal} terminal
+ * @param {unknown} error a Failure (of this module, or an object of its shape), or a surprise
+ */
+export function printFailure(terminal, error) {
+  const { message, hint, output, stack, name } = /** @type {Failure} */ (
+    error instanceof Error ? error : new Error(String(error))
+  );
+  terminal.print();
+  terminal.print(`  ${terminal.red('✗')} ${terminal.bold(message)}`);
+  if (output) terminal.print(`\n${output.trimEnd().replace(/^/gm, '    ')}`);
+  if (hint) terminal.print(`\n  ${hint.replace(/\n/g, '\n  ')}`);
+  if (name !== 'Failure' && stack) terminal.print(terminal.dim(stack.replace(/^/gm, '    ')));
+  terminal.print();
+}
