@@ -1,0 +1,4 @@
+export { EmbeddedError } from './errors.ts';
+export { type PostgresOptions, type RunningPostgres, startPostgres } from './postgres/start.ts';
+export { type FindRedisOptions, findRedis, type RedisServer } from './redis/find.ts';
+export { type RedisOptions, type RunningRedis, startRedis } from './redis/start.ts';

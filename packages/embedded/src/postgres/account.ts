@@ -1,0 +1,73 @@
+import { chown, readFile, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { EmbeddedError } from '../errors.ts';
+import { type Command, findOnPath } from '../process.ts';
+
+/** Who Postgres runs as: it refuses to run as root. */
+export interface Account {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+const S_IX = { owner: 0o100, group: 0o010, others: 0o001 };
+/** Accounts that every Linux has one of, best first. */
+const CANDIDATES = ['postgres', 'nobody'];
+
+/** Undefined unless this process is root: then it is nobody else's business. */
+export async function findAccount(): Promise<Account | undefined> {
+  if (process.getuid?.() !== 0) return undefined;
+  const passwd = (await readFile('/etc/passwd', 'utf8')).split('\n').map((line) => line.split(':'));
+  for (const name of CANDIDATES) {
+    const entry = passwd.find((fields) => fields[0] === name);
+    if (entry !== undefined && entry[2] !== '0') return { uid: Number(entry[2]), gid: Number(entry[3]) };
+  }
+  throw new EmbeddedError(
+    'Postgres does not run as root, and this system has neither a user postgres nor nobody: add one',
+  );
+}
+
+/** Gives a directory or file to the account. */
+export async function giveTo(account: Account | undefined, path: string): Promise<void> {
+  if (account !== undefined) await chown(path, account.uid, account.gid);
+}
+
+/**
+ * The same command as `account`. When a directory above one of `paths` is closed to that account (a checkout under /root),
+ * the command keeps root's right to pass it and no other right.
+ */
+export async function runAs(
+  account: Account | undefined,
+  paths: readonly string[],
+  command: Command,
+): Promise<Command> {
+  if (account === undefined) return command;
+  const closed = await findClosed(account, paths);
+  const options = { ...command.options, cwd: '/' };
+  if (closed === undefined)
+    return { ...command, options: { ...options, uid: account.uid, gid: account.gid } };
+  const setpriv = await findOnPath('setpriv');
+  if (setpriv === undefined)
+    throw new EmbeddedError(
+      `Postgres cannot run as root, and ${closed} is closed to others: open it (chmod o+x) or move out`,
+    );
+  const identity = [`--reuid=${account.uid}`, `--regid=${account.gid}`, '--clear-groups'];
+  const right = [
+    '--inh-caps=-all,+dac_override',
+    '--ambient-caps=-all,+dac_override',
+    '--bounding-set=-all,+dac_override',
+  ];
+  return { command: setpriv, args: [...identity, ...right, command.command, ...command.args], options };
+}
+
+/** The first directory on the way to one of `paths` that the account may not pass. */
+async function findClosed(account: Account, paths: readonly string[]): Promise<string | undefined> {
+  for (const path of paths) {
+    for (let directory = dirname(path); ; directory = dirname(directory)) {
+      const { uid, gid, mode } = await stat(directory);
+      const bit = uid === account.uid ? S_IX.owner : gid === account.gid ? S_IX.group : S_IX.others;
+      if ((mode & bit) === 0) return directory;
+      if (directory === dirname(directory)) break;
+    }
+  }
+  return undefined;
+}

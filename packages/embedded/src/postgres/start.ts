@@ -1,0 +1,158 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import pg from 'pg';
+import {
+  assertPortFree,
+  type Command,
+  diesWithParent,
+  makeDirectory,
+  run,
+  ServerProcess,
+  untilReady,
+} from '../process.ts';
+import { type Account, findAccount, giveTo, runAs } from './account.ts';
+import { findPostgresBinaries, type PostgresBinaries } from './binaries.ts';
+import { clearStaleLock } from './lock.ts';
+
+const READY_TIMEOUT_MS = 30_000;
+const PASSWORD_FILE = 'tidegate.password';
+/** Enough for the local stack: each service's pool, and a person's psql. */
+const SETTINGS: Readonly<Record<string, string>> = { max_connections: '200' };
+
+export interface PostgresOptions {
+  /** Created when absent; a directory that has a database keeps it. */
+  readonly dataDir: string;
+  /** Of 127.0.0.1. */
+  readonly port: number;
+  /** Superuser to connect as; fixed by the first start. Default `tidegate`. */
+  readonly user?: string;
+  /** Each line of the server's log. */
+  readonly onLog?: (line: string) => void;
+  /** Server settings, e.g. `{ fsync: 'off' }` where nothing needs to survive. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+export interface RunningPostgres {
+  /** `postgresql://` with the password, of the database `postgres`. */
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+  /** Resolves when the server has ended, whoever ended it. */
+  readonly exited: Promise<void>;
+  /** Ends sessions, writes a checkpoint, and resolves when the server is gone. Idempotent. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a Postgres of this machine's own on 127.0.0.1, as `postgres` or `nobody` when this process is root.
+ * @throws EmbeddedError when the port is taken, the directory is in use, or the server does not come up
+ */
+export async function startPostgres(options: PostgresOptions): Promise<RunningPostgres> {
+  const dataDir = resolve(options.dataDir);
+  const user = options.user ?? 'tidegate';
+  const binaries = await findPostgresBinaries();
+  const account = await findAccount();
+  await initialize(binaries, account, dataDir, user, options);
+  await clearStaleLock(dataDir);
+  await assertPortFree('Postgres', options.port);
+
+  const settings = { ...SETTINGS, ...options.settings };
+  const command = await serverCommand(binaries, account, dataDir, options.port, settings);
+  const server = new ServerProcess(command, options.onLog);
+  const password = (await readFile(join(dataDir, PASSWORD_FILE), 'utf8')).trim();
+  const url = `postgresql://${encodeURIComponent(user)}:${password}@127.0.0.1:${options.port}/postgres`;
+  await untilReady('Postgres', server, () => answers(url), READY_TIMEOUT_MS);
+  return {
+    url,
+    port: options.port,
+    pid: server.pid,
+    exited: server.exited,
+    stop: () => server.stop('SIGINT'),
+  };
+}
+
+/** Makes the database cluster, unless a first start has finished making it. */
+async function initialize(
+  binaries: PostgresBinaries,
+  account: Account | undefined,
+  dataDir: string,
+  user: string,
+  { settings, onLog }: Pick<PostgresOptions, 'settings' | 'onLog'>,
+): Promise<void> {
+  const passwordFile = join(dataDir, PASSWORD_FILE);
+  const made = await readFile(passwordFile).then(
+    () => true,
+    () => false,
+  );
+  if (made) return;
+  // The password file is written last: without it, whatever is there is half a first start.
+  await rm(dataDir, { recursive: true, force: true });
+  await makeDirectory(dataDir);
+  await giveTo(account, dataDir);
+  const password = randomBytes(18).toString('base64url');
+  const staged = `${dataDir}.password`;
+  await rm(staged, { recursive: true, force: true });
+  await mkdir(staged, { mode: 0o700 });
+  try {
+    const pwfile = join(staged, PASSWORD_FILE);
+    await writeFile(pwfile, `${password}\n`, { mode: 0o600 });
+    await giveTo(account, pwfile);
+    await giveTo(account, staged);
+    const args = [
+      '-D',
+      dataDir,
+      '-U',
+      user,
+      '-A',
+      'scram-sha-256',
+      '-E',
+      'UTF8',
+      '--no-instructions',
+      '--no-sync',
+    ];
+    args.push('--no-locale', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', `--pwfile=${pwfile}`);
+    if (settings?.fsync === 'off') args.push('--no-sync');
+    await run(
+      await runAs(account, [dataDir, pwfile, binaries.initdb], {
+        command: binaries.initdb,
+        args,
+        options: {},
+      }),
+      onLog,
+    );
+    await writeFile(passwordFile, `${password}\n`, { mode: 0o600 });
+    await giveTo(account, passwordFile);
+  } finally {
+    await rm(staged, { recursive: true, force: true });
+  }
+}
+
+async function serverCommand(
+  binaries: PostgresBinaries,
+  account: Account | undefined,
+  dataDir: string,
+  port: number,
+  settings: Readonly<Record<string, string>>,
+): Promise<Command> {
+  const fixed = { listen_addresses: '127.0.0.1', unix_socket_directories: '', logging_collector: 'off' };
+  const flags = Object.entries({ ...settings, ...fixed }).flatMap(([name, value]) => [
+    '-c',
+    `${name}=${value}`,
+  ]);
+  const plain: Command = {
+    command: binaries.postgres,
+    args: ['-D', dataDir, '-p', String(port), ...flags],
+    options: {},
+  };
+  return runAs(account, [dataDir, binaries.postgres], await diesWithParent(plain));
+}
+
+async function answers(url: string): Promise<boolean> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
+  client.on('error', () => {});
+  return client.connect().then(
+    () => client.end().then(() => true),
+    () => false,
+  );
+}

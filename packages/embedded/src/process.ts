@@ -1,0 +1,170 @@
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
+import { constants } from 'node:fs';
+import { access, mkdir } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { delimiter, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { EmbeddedError } from './errors.ts';
+
+const TAIL_LINES = 15;
+/** A server that has not ended on its own by then is killed. */
+const STOP_TIMEOUT_MS = 15_000;
+
+/** First executable called one of `names` on PATH. */
+export async function findOnPath(...names: string[]): Promise<string | undefined> {
+  for (const name of names) {
+    for (const directory of (process.env.PATH ?? '').split(delimiter)) {
+      const path = join(directory, name);
+      if (directory !== '' && (await isExecutable(path))) return path;
+    }
+  }
+  return undefined;
+}
+
+export async function isExecutable(path: string): Promise<boolean> {
+  return access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+}
+
+export interface Command {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly options: SpawnOptions;
+}
+
+/**
+ * The same command, ended by the system with SIGINT when this process dies without a chance to end it (kill -9).
+ * Only Linux can; elsewhere the command stays as it is.
+ */
+export async function diesWithParent(command: Command): Promise<Command> {
+  const setpriv = process.platform === 'linux' ? await findOnPath('setpriv') : undefined;
+  if (setpriv === undefined) return command;
+  return { ...command, command: setpriv, args: ['--pdeathsig', 'INT', command.command, ...command.args] };
+}
+
+/** A child process with the last lines of its output kept for error messages. */
+export class ServerProcess {
+  readonly exited: Promise<void>;
+  readonly #child: ChildProcess;
+  readonly #tail: string[] = [];
+  #ended = false;
+
+  /** Runs in a process group of its own, so that a terminal's Ctrl-C reaches it only through its owner. */
+  constructor({ command, args, options }: Command, onLog: (line: string) => void = () => {}) {
+    this.#child = spawn(command, [...args], {
+      ...options,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      if (stream === null) continue;
+      createInterface({ input: stream }).on('line', (line) => {
+        this.#tail.push(line);
+        if (this.#tail.length > TAIL_LINES) this.#tail.shift();
+        onLog(line);
+      });
+    }
+    this.exited = new Promise((resolve) => {
+      this.#child.once('error', (error) => {
+        this.#tail.push(error.message);
+        if (this.#child.pid === undefined) this.#end(resolve);
+      });
+      this.#child.once('close', () => this.#end(resolve));
+    });
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** Its last lines of output. */
+  get tail(): string {
+    return this.#tail.join('\n');
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  /** Ends it with `signal`, or by force after 15 s; resolves when it is gone. Idempotent. */
+  async stop(signal: NodeJS.Signals): Promise<void> {
+    if (this.#ended) return;
+    this.kill(signal);
+    const force = setTimeout(() => this.kill('SIGKILL'), STOP_TIMEOUT_MS);
+    await this.exited;
+    clearTimeout(force);
+  }
+
+  #end(resolve: () => void): void {
+    this.#ended = true;
+    resolve();
+  }
+}
+
+/**
+ * Asks `probe` every 25 ms until it holds.
+ * @throws EmbeddedError when the server ends first, or `timeoutMs` pass; with its last output
+ */
+export async function untilReady(
+  what: string,
+  server: ServerProcess,
+  probe: () => Promise<boolean>,
+  timeoutMs: number,
+): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  while (!(await probe())) {
+    if (server.ended) throw new EmbeddedError(`${what} ended while starting:\n${server.tail}`);
+    if (performance.now() > deadline) {
+      await server.stop('SIGKILL');
+      throw new EmbeddedError(`${what} was not ready after ${timeoutMs / 1000} s:\n${server.tail}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
+
+/** @throws EmbeddedError naming the port when something listens on 127.0.0.1:`port` */
+export async function assertPortFree(what: string, port: number): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const reason =
+        error.code === 'EADDRINUSE' ? 'is taken by another process' : `cannot be used (${error.code})`;
+      reject(new EmbeddedError(`${what} cannot start: port ${port} of 127.0.0.1 ${reason}`));
+    });
+    server.listen({ host: '127.0.0.1', port, exclusive: true }, () => server.close(() => resolve()));
+  });
+}
+
+/** Runs a command to its end. @throws EmbeddedError with its output when it fails */
+export async function run(command: Command, onLog?: (line: string) => void): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    const child = spawn(command.command, [...command.args], {
+      ...command.options,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const tail: string[] = [];
+    for (const stream of [child.stdout, child.stderr]) {
+      if (stream === null) continue;
+      createInterface({ input: stream }).on('line', (line) => {
+        tail.push(line);
+        if (tail.length > TAIL_LINES) tail.shift();
+        onLog?.(line);
+      });
+    }
+    const fail = (why: string) =>
+      reject(new EmbeddedError(`${command.command} ${command.args[0] ?? ''} ${why}:\n${tail.join('\n')}`));
+    child.once('error', (error) => fail(error.message));
+    child.once('close', (code) => (code === 0 ? resolve() : fail(`exited with ${code}`)));
+  });
+}
+
+/** `mkdir -p`, private to its owner. */
+export async function makeDirectory(path: string): Promise<void> {
+  await mkdir(path, { recursive: true, mode: 0o700 });
+}

@@ -1,0 +1,107 @@
+import { execFile } from 'node:child_process';
+import { chmod, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { EmbeddedError } from '../errors.ts';
+import { makeDirectory, run } from '../process.ts';
+
+const execute = promisify(execFile);
+
+type OnLog = ((line: string) => void) | undefined;
+
+const PACKAGE = 'redis-server';
+const SERVICE = 'redis-server.service';
+const POLICY = '/usr/sbin/policy-rc.d';
+const DENY_ALL =
+  '#!/bin/sh\n# Installed by Tidegate while it fetches redis-server: packages start no services.\nexit 101\n';
+
+/** Installs redis-server on the system, its service neither started nor enabled. Needs root. */
+export async function installWithApt(apt: string, onLog: OnLog): Promise<void> {
+  await withoutServices(async () => {
+    const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
+    const install = ['install', '-y', '-qq', '--no-install-recommends', PACKAGE];
+    const command = { command: apt, args: install, options: { env: environment } };
+    await run(command, onLog).catch(async () => {
+      // No package lists yet, or lists so old that their files are gone.
+      await run({ command: apt, args: ['update', '-qq'], options: { env: environment } }, onLog);
+      await run(command, onLog);
+    });
+  });
+  // The package enables its service for the next boot; the system did not ask for one.
+  await run({ command: 'systemctl', args: ['disable', SERVICE], options: {} }, onLog).catch(() =>
+    run({ command: 'deb-systemd-helper', args: ['disable', SERVICE], options: {} }, onLog).catch(
+      () => undefined,
+    ),
+  );
+}
+
+/** Debian's own switch: while this file denies, installing a package starts nothing. One that is there already stays. */
+async function withoutServices(body: () => Promise<void>): Promise<void> {
+  const ours = await writeFile(POLICY, DENY_ALL, { flag: 'wx', mode: 0o755 }).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EEXIST') return false;
+      throw error;
+    },
+  );
+  try {
+    if (ours) await chmod(POLICY, 0o755);
+    await body();
+  } finally {
+    if (ours) await rm(POLICY, { force: true });
+  }
+}
+
+/** Downloads redis-server and what it needs that the system lacks, and unpacks them into `localDir`. Needs no rights. */
+export async function unpackWithApt(apt: string, localDir: string, onLog: OnLog): Promise<void> {
+  await makeDirectory(dirname(localDir));
+  const work = await mkdtemp(join(tmpdir(), 'tidegate-redis-'));
+  const tree = `${localDir}.unpacking`;
+  try {
+    const packages = await findMissing();
+    await run({ command: apt, args: ['download', '-qq', ...packages], options: { cwd: work } }, onLog);
+    await rm(tree, { recursive: true, force: true });
+    await makeDirectory(tree);
+    for (const file of (await readdir(work)).filter((name) => name.endsWith('.deb')))
+      await run({ command: 'dpkg', args: ['-x', join(work, file), tree], options: {} }, onLog);
+    await rm(localDir, { recursive: true, force: true });
+    await rename(tree, localDir);
+  } finally {
+    await rm(work, { recursive: true, force: true });
+    await rm(tree, { recursive: true, force: true });
+  }
+}
+
+/** redis-server, and those of its dependencies (and theirs) that are not installed. */
+async function findMissing(): Promise<string[]> {
+  const flags = [
+    '--recurse',
+    '--no-recommends',
+    '--no-suggests',
+    '--no-conflicts',
+    '--no-breaks',
+    '--no-replaces',
+    '--no-enhances',
+  ];
+  const { stdout } = await execute('apt-cache', ['depends', ...flags, PACKAGE]).catch((cause: Error) => {
+    throw new EmbeddedError(
+      'apt knows no package redis-server: run "sudo apt-get update", or set REDIS_URL',
+      { cause },
+    );
+  });
+  const names = [...new Set(stdout.split('\n').filter((line) => /^[a-z0-9]/.test(line)))];
+  const states = await Promise.all(names.map(async (name) => ({ name, installed: await isInstalled(name) })));
+  return states.filter(({ name, installed }) => !installed && isNeeded(name)).map(({ name }) => name);
+}
+
+/** Libraries and the server itself; not the service managers and the like that the package also names. */
+const isNeeded = (name: string): boolean =>
+  /^(redis|lib)/.test(name) && !/^lib(c6|gcc|crypt|systemd-shared)/.test(name);
+
+async function isInstalled(name: string): Promise<boolean> {
+  return execute('dpkg', ['-s', name]).then(
+    ({ stdout }) => /^Status: install ok installed$/m.test(stdout),
+    () => false,
+  );
+}

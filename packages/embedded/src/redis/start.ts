@@ -1,0 +1,97 @@
+import { resolve } from 'node:path';
+import { Redis } from 'ioredis';
+import {
+  assertPortFree,
+  type Command,
+  diesWithParent,
+  makeDirectory,
+  ServerProcess,
+  untilReady,
+} from '../process.ts';
+import type { RedisServer } from './find.ts';
+
+const READY_TIMEOUT_MS = 30_000;
+
+export interface RedisOptions {
+  /** As found by `findRedis`. */
+  readonly server: RedisServer;
+  /** Where its data is kept; created when absent. */
+  readonly dir: string;
+  /** Of 127.0.0.1. */
+  readonly port: number;
+  /** Keep an append-only file, and recover from it; default true. */
+  readonly appendonly?: boolean;
+  /** When that file is forced to disk; default `everysec`. */
+  readonly appendfsync?: 'always' | 'everysec' | 'no';
+  readonly onLog?: (line: string) => void;
+}
+
+export interface RunningRedis {
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+  /** Resolves when the server has ended, whoever ended it. */
+  readonly exited: Promise<void>;
+  /** Sends a signal; `exited` tells when it took effect. */
+  kill(signal: NodeJS.Signals): void;
+  /** Ends it in order and resolves when it is gone. Idempotent. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a Redis on 127.0.0.1 and waits until it answers with its data loaded.
+ * @throws EmbeddedError when the port is taken or the server does not come up
+ */
+export async function startRedis(options: RedisOptions): Promise<RunningRedis> {
+  await assertPortFree('Redis', options.port);
+  const dir = resolve(options.dir);
+  await makeDirectory(dir);
+  const server = new ServerProcess(await serverCommand(options, dir), options.onLog);
+  const { port } = options;
+  await untilReady('Redis', server, () => answers(port), READY_TIMEOUT_MS);
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    pid: server.pid,
+    exited: server.exited,
+    kill: (signal) => server.kill(signal),
+    stop: () => server.stop('SIGTERM'),
+  };
+}
+
+async function serverCommand(options: RedisOptions, dir: string): Promise<Command> {
+  const settings: Record<string, string> = {
+    dir,
+    port: String(options.port),
+    bind: '127.0.0.1',
+    daemonize: 'no',
+    appendonly: (options.appendonly ?? true) ? 'yes' : 'no',
+    appendfsync: options.appendfsync ?? 'everysec',
+    // The append-only file is the one record; a snapshot beside it would only cost.
+    save: '',
+    'maxmemory-policy': 'noeviction',
+  };
+  const { command, libraryPath } = options.server;
+  const env = libraryPath === undefined ? process.env : { ...process.env, LD_LIBRARY_PATH: libraryPath };
+  const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
+  return diesWithParent({ command, args, options: { env } });
+}
+
+async function answers(port: number): Promise<boolean> {
+  const client = new Redis({
+    host: '127.0.0.1',
+    port,
+    lazyConnect: true,
+    retryStrategy: () => null,
+    connectTimeout: 2_000,
+  });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return (await client.ping()) === 'PONG';
+  } catch {
+    return false;
+  } finally {
+    client.disconnect();
+  }
+}

@@ -1,0 +1,19 @@
+/** What jest's global setup hands to the tests of a run, through the environment. */
+export const TEST_ENV = {
+  /** URL of the run's Postgres server, as a superuser. */
+  postgres: 'TIDEGATE_TEST_POSTGRES',
+  /** Name of the migrated database that each test's own is a copy of. */
+  template: 'TIDEGATE_TEST_TEMPLATE',
+  /** JSON of the Redis server binary found. */
+  redis: 'TIDEGATE_TEST_REDIS',
+  /** Scratch directory of the run; removed at its end. */
+  directory: 'TIDEGATE_TEST_DIR',
+} as const;
+
+/** @throws Error when global setup did not run */
+export function testEnv(name: keyof typeof TEST_ENV): string {
+  const value = process.env[TEST_ENV[name]];
+  if (value === undefined)
+    throw new Error(`${TEST_ENV[name]} is not set: run the tests through jest and its global setup`);
+  return value;
+}

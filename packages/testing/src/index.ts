@@ -1,0 +1,7 @@
+export { type TestClock, testClock } from './clock.ts';
+export { TEST_ENV } from './env.ts';
+export { type EventuallyOptions, eventually } from './eventually.ts';
+export { freePort } from './ports.ts';
+export { createTemplate, dropDatabase, emptyPostgres, type TestPostgres, testPostgres } from './postgres.ts';
+export { type TestRedis, type TestRedisOptions, testRedis } from './redis.ts';
+export * from './upstream.ts';

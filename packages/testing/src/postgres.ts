@@ -1,0 +1,56 @@
+import { randomBytes } from 'node:crypto';
+import { migrate } from '@tidegate/db';
+import pg from 'pg';
+import { testEnv } from './env.ts';
+
+export interface TestPostgres {
+  readonly url: string;
+  /** Ends its sessions and removes it; idempotent. */
+  drop(): Promise<void>;
+}
+
+const newName = (kind: string): string => `tidegate_${kind}_${randomBytes(6).toString('hex')}`;
+
+/** A fresh database of the run's server, migrated (the shipped plans are in it). */
+export async function testPostgres(): Promise<TestPostgres> {
+  const serverUrl = testEnv('postgres');
+  const name = newName('test');
+  await execute(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${testEnv('template')}`);
+  return { url: urlOf(serverUrl, name), drop: () => dropDatabase(serverUrl, name) };
+}
+
+/** An empty database of the run's server, not migrated. */
+export async function emptyPostgres(): Promise<TestPostgres> {
+  const serverUrl = testEnv('postgres');
+  const name = newName('empty');
+  await execute(serverUrl, `CREATE DATABASE ${name}`);
+  return { url: urlOf(serverUrl, name), drop: () => dropDatabase(serverUrl, name) };
+}
+
+/** For global setup: makes the migrated database that tests copy, and returns its name. */
+export async function createTemplate(serverUrl: string): Promise<string> {
+  const name = newName('template');
+  await execute(serverUrl, `CREATE DATABASE ${name}`);
+  await migrate(urlOf(serverUrl, name));
+  return name;
+}
+
+export async function dropDatabase(serverUrl: string, name: string): Promise<void> {
+  await execute(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+}
+
+function urlOf(serverUrl: string, database: string): string {
+  const url = new URL(serverUrl);
+  url.pathname = `/${database}`;
+  return url.toString();
+}
+
+async function execute(url: string, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(sql);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,134 @@
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** A request as it arrived, body complete. */
+export interface UpstreamRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+  /** The body parsed. @throws SyntaxError when it is not JSON */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of their own making
+  json(): any;
+}
+
+export interface ReplyHead {
+  /** Default 200. */
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** The way to answer one request, however wrongly. */
+export interface UpstreamReply {
+  /** A whole JSON answer. */
+  json(value: unknown, head?: ReplyHead): void;
+  /** Sends the head of an answer, by default of an event stream. Without it the first write sends that. */
+  start(head?: ReplyHead): void;
+  /** Raw bytes; resolves when they have left for the system or the client is gone. */
+  write(bytes: string | Uint8Array): Promise<void>;
+  /** One event: `data: ` and the value as JSON (a string as it is). */
+  event(value: unknown): Promise<void>;
+  /** `[DONE]` and the end. */
+  done(): Promise<void>;
+  /** Ends the answer in order. */
+  end(): void;
+  /** Breaks the connection (RST), whatever was sent. */
+  reset(): void;
+  /** Resolves when the connection of this request is gone: await it to stall until the client gives up. */
+  readonly closed: Promise<void>;
+}
+
+export type UpstreamHandler = (request: UpstreamRequest, reply: UpstreamReply) => void | Promise<void>;
+
+export interface Upstream {
+  readonly url: string;
+  readonly port: number;
+  /** All requests so far, oldest first. */
+  readonly requests: readonly UpstreamRequest[];
+  /** Answers not ended yet. */
+  readonly inFlight: number;
+  /** Most answers ever in flight at once. */
+  readonly peakInFlight: number;
+  /** Ends it and every connection; idempotent. */
+  close(): Promise<void>;
+}
+
+/** An HTTP server on 127.0.0.1 that does what `handler` says; a handler that throws breaks its connection. */
+export async function startUpstream(handler: UpstreamHandler, port = 0): Promise<Upstream> {
+  const requests: UpstreamRequest[] = [];
+  let inFlight = 0;
+  let peakInFlight = 0;
+  const server = createServer((incoming, outgoing) => {
+    inFlight++;
+    peakInFlight = Math.max(peakInFlight, inFlight);
+    outgoing.once('close', () => inFlight--);
+    const reply = createReply(outgoing);
+    readRequest(incoming)
+      .then((request) => {
+        requests.push(request);
+        return handler(request, reply);
+      })
+      .catch(() => reply.reset());
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, '127.0.0.1', resolve);
+  });
+  const address = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    port: address.port,
+    requests,
+    get inFlight() {
+      return inFlight;
+    },
+    get peakInFlight() {
+      return peakInFlight;
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function readRequest(incoming: IncomingMessage): Promise<UpstreamRequest> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of incoming) chunks.push(chunk as Buffer);
+  const body = Buffer.concat(chunks).toString('utf8');
+  const { method = '', url: path = '', headers } = incoming;
+  return { method, path, headers, body, json: () => JSON.parse(body) };
+}
+
+function createReply(outgoing: ServerResponse): UpstreamReply {
+  const closed = new Promise<void>((resolve) => outgoing.once('close', resolve));
+  const start = ({ status = 200, headers = { 'content-type': 'text/event-stream' } }: ReplyHead = {}) => {
+    outgoing.writeHead(status, headers);
+    outgoing.flushHeaders();
+  };
+  const write = (bytes: string | Uint8Array) => {
+    if (!outgoing.headersSent) start();
+    return Promise.race([new Promise<void>((resolve) => outgoing.write(bytes, () => resolve())), closed]);
+  };
+  const event = (value: unknown) =>
+    write(`data: ${typeof value === 'string' ? value : JSON.stringify(value)}\n\n`);
+  return {
+    closed,
+    start,
+    write,
+    event,
+    json: (value, { status = 200, headers = {} } = {}) => {
+      outgoing.writeHead(status, { 'content-type': 'application/json', ...headers });
+      outgoing.end(JSON.stringify(value));
+    },
+    done: async () => {
+      await event('[DONE]');
+      outgoing.end();
+    },
+    end: () => outgoing.end(),
+    reset: () => {
+      outgoing.socket?.resetAndDestroy();
+    },
+  };
+}
