@@ -8,7 +8,14 @@ export default {
   modulePathIgnorePatterns: ['/dist/'],
   extensionsToTreatAsEsm: ['.ts', '.tsx'],
   transform: {
-    '^.+\\.tsx?$': ['@swc/jest', { jsc: { target: 'es2023', parser: { syntax: 'typescript', tsx: false } }, module: { type: 'es6' }, sourceMaps: 'inline' }],
+    '^.+\\.tsx?$': [
+      '@swc/jest',
+      {
+        jsc: { target: 'es2023', parser: { syntax: 'typescript', tsx: false } },
+        module: { type: 'es6' },
+        sourceMaps: 'inline',
+      },
+    ],
   },
   globalSetup: '<rootDir>/packages/testing/jest-setup.mjs',
   globalTeardown: '<rootDir>/packages/testing/jest-teardown.mjs',
