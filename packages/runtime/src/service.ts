@@ -33,6 +33,7 @@ class RunningService implements Service {
   readonly stopping = this.#stopping.signal;
   #logger: Logger | undefined;
   #shutdownTimeoutMs = DEFAULT_SHUTDOWN_TIMEOUT_MS;
+  #started: Promise<void> = Promise.resolve();
   #current = 'start';
   #firstSignalMs: number | undefined;
 
@@ -52,18 +53,14 @@ class RunningService implements Service {
     };
     process.on('uncaughtException', crash);
     process.on('unhandledRejection', crash);
-    const start = async () => main(this);
-    const started = start().then(
-      () => true,
-      (err: unknown) => {
-        this.#reportFailedStart(err);
-        void this.#shutdown(1);
-        return false;
-      },
-    );
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-      process.on(signal, () => this.#onSignal(signal, started));
+      process.on(signal, () => this.#onSignal(signal));
     }
+    const start = async () => main(this);
+    this.#started = start().catch((err: unknown) => {
+      this.#reportFailedStart(err);
+      void this.#shutdown(1);
+    });
   }
 
   #log(): Logger {
@@ -77,19 +74,19 @@ class RunningService implements Service {
     else this.#log().fatal({ err }, 'start failed');
   }
 
-  #onSignal(signal: string, started: Promise<boolean>): void {
+  #onSignal(signal: string): void {
     const nowMs = performance.now();
     if (this.#firstSignalMs === undefined) {
       this.#firstSignalMs = nowMs;
       this.#log().info({ signal }, 'shutting down');
-      void this.#shutdown(0, started);
+      void this.#shutdown(0);
     } else if (nowMs - this.#firstSignalMs >= SAME_WISH_MS) {
       this.#log().error({ signal, step: this.#current }, 'second signal: exiting at once');
       process.exit(1);
     }
   }
 
-  async #shutdown(exitCode: number, started?: Promise<unknown>): Promise<void> {
+  async #shutdown(exitCode: number): Promise<void> {
     if (this.stopping.aborted) return;
     setTimeout(() => {
       this.#log().error(
@@ -99,7 +96,7 @@ class RunningService implements Service {
       process.exit(1);
     }, this.#shutdownTimeoutMs);
     this.#stopping.abort();
-    if (started) await Promise.race([started, new Promise((resolve) => setTimeout(resolve, START_GRACE_MS))]);
+    await Promise.race([this.#started, new Promise((resolve) => setTimeout(resolve, START_GRACE_MS))]);
     const stepsSucceeded = await this.#runSteps();
     this.#log().info('stopped');
     process.exit(stepsSucceeded ? exitCode : 1);

@@ -1,0 +1,80 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { type Admin, startAdmin } from './admin.ts';
+import { Counter, createMetrics } from './metrics.ts';
+
+const host = '127.0.0.1';
+let admin: Admin | undefined;
+
+async function start(
+  ready: () => boolean | Promise<boolean>,
+  metrics = createMetrics('test'),
+): Promise<string> {
+  admin = await startAdmin({ port: 0, host, metrics, ready });
+  return `http://${host}:${admin.port}`;
+}
+
+afterEach(async () => {
+  await admin?.close();
+  admin = undefined;
+});
+
+describe('the admin server', () => {
+  it('is live whether or not it is ready, and ready when it says so', async () => {
+    let ready = false;
+    const url = await start(() => ready);
+    expect((await fetch(`${url}/healthz`)).status).toBe(200);
+    expect((await fetch(`${url}/readyz`)).status).toBe(503);
+    ready = true;
+    expect((await fetch(`${url}/readyz`)).status).toBe(200);
+  });
+
+  it('is not ready while its check throws, rejects or never answers', async () => {
+    let check: () => boolean | Promise<boolean> = () => {
+      throw new Error('away');
+    };
+    const url = await start(() => check());
+    expect((await fetch(`${url}/readyz`)).status).toBe(503);
+    check = () => Promise.reject(new Error('away'));
+    expect((await fetch(`${url}/readyz`)).status).toBe(503);
+    check = () => new Promise(() => {});
+    expect((await fetch(`${url}/readyz`)).status).toBe(503);
+  });
+
+  it("serves the process's metrics and the service's own, labelled with the service", async () => {
+    const metrics = createMetrics('limiter');
+    new Counter({ name: 'decisions_total', help: 'Decisions made', registers: [metrics] }).inc(3);
+    const url = await start(() => true, metrics);
+    const response = await fetch(`${url}/metrics`);
+    const text = await response.text();
+    expect(response.headers.get('content-type')).toMatch(/^text\/plain/);
+    expect(text).toContain('decisions_total{service="limiter"} 3');
+    expect(text).toMatch(/process_cpu_user_seconds_total\{service="limiter"\}/);
+  });
+
+  it('knows no other path and no other method', async () => {
+    const url = await start(() => true);
+    expect((await fetch(`${url}/other`)).status).toBe(404);
+    expect((await fetch(`${url}/healthz`, { method: 'POST' })).status).toBe(405);
+    expect((await fetch(`${url}/healthz?x=1`, { method: 'HEAD' })).status).toBe(200);
+  });
+
+  it('rejects when its port is taken', async () => {
+    const taken = createServer().listen(0, host);
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo;
+    await expect(
+      startAdmin({ port, host, metrics: createMetrics('test'), ready: () => true }),
+    ).rejects.toThrow(/EADDRINUSE/);
+    taken.close();
+  });
+
+  it('closes although a client keeps its connection', async () => {
+    const url = await start(() => true);
+    await (await fetch(`${url}/healthz`)).text();
+    await admin?.close();
+    await expect(fetch(`${url}/healthz`)).rejects.toThrow();
+  });
+});

@@ -1,0 +1,198 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+/*
+ * The lifecycle in real processes. Each test's main is written beside a fresh build of this package.
+ */
+
+const packageDir = fileURLToPath(new URL('..', import.meta.url));
+let dir: string;
+let mains = 0;
+const running = new Set<ChildProcess>();
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'tidegate-runtime-'));
+  const require = createRequire(import.meta.url);
+  const modules = dirname(dirname(require.resolve('typescript/package.json')));
+  await symlink(modules, join(dir, 'node_modules'));
+  await writeFile(join(dir, 'package.json'), '{"type":"module"}');
+  const tsc = join(modules, 'typescript/bin/tsc');
+  await promisify(execFile)(process.execPath, [tsc, '-p', packageDir, '--outDir', join(dir, 'dist')]);
+});
+
+afterAll(async () => {
+  for (const child of running) child.kill('SIGKILL');
+  await rm(dir, { recursive: true, force: true });
+});
+
+interface Run {
+  readonly child: ChildProcess;
+  /** Resolves once the output so far matches. */
+  printed(pattern: RegExp): Promise<void>;
+  ended(): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }>;
+}
+
+/** Runs `body` as a service's main, with `service`, `runtime` and `say` in scope. */
+async function run(body: string): Promise<Run> {
+  const file = join(dir, `main-${mains++}.mjs`);
+  await writeFile(
+    file,
+    `import * as runtime from './dist/index.js';
+     const say = (text) => process.stdout.write(text + '\\n');
+     runtime.runService(async (service) => {
+       service.configure({ logger: runtime.createLogger({ service: 'test', level: 'info' }) });
+       setInterval(() => {}, 60_000);
+       ${body}
+     });`,
+  );
+  const child = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'pipe'] });
+  running.add(child);
+  let stdout = '';
+  let stderr = '';
+  child.stdout?.on('data', (chunk) => (stdout += chunk));
+  child.stderr?.on('data', (chunk) => (stderr += chunk));
+  const closed = once(child, 'close');
+  return {
+    child,
+    async printed(pattern) {
+      while (!pattern.test(stdout)) {
+        await Promise.race([
+          once(child.stdout as NonNullable<ChildProcess['stdout']>, 'data'),
+          closed.then(() => Promise.reject(new Error(`ended without ${pattern}: ${stdout}${stderr}`))),
+        ]);
+      }
+    },
+    async ended() {
+      await closed;
+      running.delete(child);
+      return { code: child.exitCode, stdout, stderr };
+    },
+  };
+}
+
+describe('a service', () => {
+  it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
+    'stops on %s what it started, last first and one at a time, and exits 0',
+    async (signal) => {
+      const { child, printed, ended } = await run(`
+        service.stopping.addEventListener('abort', () => say('not ready'));
+        service.onShutdown('first', () => say('first'));
+        service.onShutdown('second', async () => { await new Promise(setImmediate); say('second'); });
+        say('up');`);
+      await printed(/up/);
+      child.kill(signal);
+      const { code, stdout } = await ended();
+      expect(code).toBe(0);
+      expect(stdout.split('\n').filter((line) => !line.startsWith('{') && line !== '')).toEqual([
+        'up',
+        'not ready',
+        'second',
+        'first',
+      ]);
+    },
+  );
+
+  it('flushes its log before it exits', async () => {
+    const { child, printed, ended } = await run(`
+      const logger = runtime.createLogger({ service: 'test', level: 'info' });
+      service.onShutdown('last words', () => { for (let i = 0; i < 2000; i++) logger.info('line ' + i); });
+      say('up');`);
+    await printed(/up/);
+    child.kill('SIGTERM');
+    const { code, stdout } = await ended();
+    expect(code).toBe(0);
+    expect(stdout).toContain('line 1999');
+    expect(stdout).toContain('"msg":"stopped"');
+  });
+
+  it('ends a shutdown that does not end: at the deadline it names the step and exits 1', async () => {
+    const { child, printed, ended } = await run(`
+      service.configure({ shutdownTimeoutMs: 50 });
+      service.onShutdown('never reached', () => say('reached'));
+      service.onShutdown('drain', () => new Promise(() => {}));
+      say('up');`);
+    await printed(/up/);
+    child.kill('SIGTERM');
+    const { code, stdout } = await ended();
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/"step":"drain".*shutdown took too long/);
+    expect(stdout).not.toContain('reached');
+  });
+
+  it('exits 1 at once on a later second signal', async () => {
+    const { child, printed, ended } = await run(`
+      service.onShutdown('drain', () => { say('draining'); return new Promise(() => {}); });
+      say('up');`);
+    await printed(/up/);
+    child.kill('SIGTERM');
+    await printed(/draining/);
+    const again = setInterval(() => child.kill('SIGTERM'), 100);
+    const { code, stdout } = await ended();
+    clearInterval(again);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/"step":"drain".*second signal/);
+  });
+
+  it('takes one Ctrl-C that reaches it twice for one', async () => {
+    const { child, printed, ended } = await run(`
+      service.onShutdown('drain', async () => {
+        say('draining');
+        await new Promise((resolve) => process.once('SIGINT', resolve));
+      });
+      say('up');`);
+    await printed(/up/);
+    child.kill('SIGINT');
+    await printed(/draining/);
+    child.kill('SIGINT');
+    expect((await ended()).code).toBe(0);
+  });
+
+  it('goes on stopping after a step that fails, and exits 1', async () => {
+    const { child, printed, ended } = await run(`
+      service.onShutdown('store', () => say('store closed'));
+      service.onShutdown('server', () => { throw new Error('cannot close'); });
+      say('up');`);
+    await printed(/up/);
+    child.kill('SIGTERM');
+    const { code, stdout } = await ended();
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/"step":"server"/);
+    expect(stdout).toContain('store closed');
+  });
+
+  it('stops what it had started when its start fails, and exits 1', async () => {
+    const { ended } = await run(`
+      service.onShutdown('store', () => say('store closed'));
+      throw new Error('port is taken');`);
+    const { code, stdout } = await ended();
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/port is taken.*start failed/);
+    expect(stdout).toContain('store closed');
+  });
+
+  it('prints a bad configuration as text that names the variable, and exits 1', async () => {
+    const { ended } = await run(
+      `throw new runtime.ConfigError([{ variable: 'GATEWAY_PORT', reason: 'is not set' }]);`,
+    );
+    const { code, stderr } = await ended();
+    expect(code).toBe(1);
+    expect(stderr).toContain('GATEWAY_PORT: is not set');
+    expect(stderr).not.toMatch(/ at .*\.js/);
+  });
+
+  it.each([
+    ['exception', `setImmediate(() => { throw new Error('boom'); });`],
+    ['rejection', `void Promise.reject(new Error('boom'));`],
+  ])('logs an uncaught %s and exits 1', async (_kind, body) => {
+    const { code, stdout } = await (await run(body)).ended();
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/"level":"fatal".*boom/);
+  });
+});
