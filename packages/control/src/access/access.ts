@@ -1,0 +1,64 @@
+import type { ControlDeps } from '../deps.ts';
+import { ok, type Result, refuse } from '../result.ts';
+import { type Action, POLICY, type Role } from './policy.ts';
+
+/** Who asks. An operator has the command line of the installation; a user is signed in to the console. */
+export type Actor =
+  | { readonly kind: 'operator' }
+  | { readonly kind: 'user'; readonly userId: string; readonly email: string };
+
+/** How an actor is called in the audit trail. */
+export const actorName = (actor: Actor): string => (actor.kind === 'operator' ? 'ctl' : actor.email);
+
+export interface OrgRef {
+  readonly id: string;
+  readonly slug: string;
+  readonly name: string;
+}
+
+/**
+ * The organization that `ref` (id or slug) names, if the actor may do `action` there. For a user, an organization that he
+ * does not belong to is one that does not exist. Without a `ref`, the actor's only organization.
+ */
+export async function access(
+  { db }: Pick<ControlDeps, 'db'>,
+  actor: Actor,
+  ref: string | undefined,
+  action: Action,
+): Promise<Result<OrgRef>> {
+  const orgs = await db.org.findMany({
+    where: {
+      ...(ref === undefined ? {} : { OR: [{ id: ref }, { slug: ref }] }),
+      ...(actor.kind === 'user' ? { members: { some: { userId: actor.userId } } } : {}),
+    },
+    select: {
+      id: true,
+      slug: true,
+      name: true,
+      members: { where: { userId: actor.kind === 'user' ? actor.userId : '' }, select: { role: true } },
+    },
+    take: 2,
+  });
+  const [found, another] = orgs;
+  if (!found)
+    return refuse(
+      'not_found',
+      ref ? `There is no organization "${ref}".` : 'There is no organization yet.',
+      'org',
+    );
+  if (another)
+    return refuse('invalid_input', 'There are several organizations: say which, by id or slug.', 'org');
+  const { members, ...org } = found;
+  if (actor.kind === 'user' && !mayDo(members[0]?.role, action)) {
+    return refuse('forbidden', `Only the role ${POLICY[action].join(' or ')} may do this.`);
+  }
+  return ok(org);
+}
+
+const mayDo = (role: Role | undefined, action: Action): boolean =>
+  role !== undefined && (POLICY[action] as readonly Role[]).includes(role);
+
+export const operatorOnly = (actor: Actor): Result<null> =>
+  actor.kind === 'operator'
+    ? ok(null)
+    : refuse('forbidden', 'Only an operator of the installation may do this.');

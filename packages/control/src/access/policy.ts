@@ -1,0 +1,27 @@
+export type Role = 'owner' | 'member' | 'viewer';
+export const ROLES = ['owner', 'member', 'viewer'] as const;
+
+const EVERYONE: readonly Role[] = ROLES;
+const OWNERS: readonly Role[] = ['owner'];
+
+/** Who of an organization may do what. Operators may do everything. */
+export const POLICY = {
+  'org.read': EVERYONE,
+  'org.setPlan': OWNERS,
+  'member.list': EVERYONE,
+  'member.add': OWNERS,
+  'member.setRole': OWNERS,
+  'member.remove': OWNERS,
+  'key.list': EVERYONE,
+  'key.create': OWNERS,
+  'key.revoke': OWNERS,
+  'key.delete': OWNERS,
+  'model.list': EVERYONE,
+  'model.publish': OWNERS,
+  'model.start': OWNERS,
+  'model.stop': OWNERS,
+  'model.delete': OWNERS,
+  'usage.show': EVERYONE,
+} as const satisfies Record<string, readonly Role[]>;
+
+export type Action = keyof typeof POLICY;

@@ -1,0 +1,50 @@
+import type { Actor } from './access/access.ts';
+import type { ControlDeps } from './deps.ts';
+import { createKey } from './keys/create.ts';
+import { deleteKey, listKeys, revokeKey } from './keys/keys.ts';
+import { addMember, listMembers, removeMember, setMemberRole } from './members/members.ts';
+import { deleteModel, listModels, publishModel, startModel, stopModel } from './models/models.ts';
+import { createOrg, listOrgs, setOrgPlan } from './orgs/orgs.ts';
+import { listPlans, setPlan } from './plans/plans.ts';
+import type { Result } from './result.ts';
+import { showUsage } from './usage/usage.ts';
+
+const operations = {
+  createOrg,
+  listOrgs,
+  setOrgPlan,
+  listPlans,
+  setPlan,
+  addMember,
+  listMembers,
+  setMemberRole,
+  removeMember,
+  createKey,
+  listKeys,
+  revokeKey,
+  deleteKey,
+  publishModel,
+  listModels,
+  startModel,
+  stopModel,
+  deleteModel,
+  showUsage,
+};
+
+type Operations = typeof operations;
+type Bound<F> = F extends (deps: ControlDeps, ...args: infer A) => infer R ? (...args: A) => R : never;
+
+/**
+ * The management domain. Every operation takes who asks, then its input; it checks roles and input itself and resolves to a
+ * `Result`. It rejects only when Postgres fails.
+ */
+export type Control = { readonly [K in keyof Operations]: Bound<Operations[K]> };
+
+export function createControl(deps: ControlDeps): Control {
+  type Operation = (deps: ControlDeps, actor: Actor, input: unknown) => Promise<Result<unknown>>;
+  const bound = Object.entries(operations).map(([name, operation]) => [
+    name,
+    (actor: Actor, input: unknown) => (operation as Operation)(deps, actor, input),
+  ]);
+  return Object.fromEntries(bound) as Control;
+}

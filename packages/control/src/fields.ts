@@ -1,0 +1,43 @@
+import { z } from 'zod';
+
+/*
+ * Kinds of input fields. Every message is a whole sentence that names the field as people know it and says what is allowed.
+ */
+
+const NUMBER = new Intl.NumberFormat('en-US');
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused
+const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/u;
+
+/** A whole number within bounds, both allowed. */
+export function whole(label: string, min: number, max: number) {
+  const error = `${label} must be a whole number from ${NUMBER.format(min)} to ${NUMBER.format(max)}.`;
+  return z.number({ error }).refine((value) => Number.isSafeInteger(value) && value >= min && value <= max, {
+    error,
+  });
+}
+
+/** Trimmed text of 1 to `max` characters (code points) without control characters. */
+export function text(label: string, max: number) {
+  const error = `${label} must be text of 1 to ${NUMBER.format(max)} characters, without control characters.`;
+  return z
+    .string({ error })
+    .trim()
+    .refine((value) => value.length > 0 && [...value].length <= max && !CONTROL.test(value), { error });
+}
+
+export function choice<const T extends readonly [string, ...string[]]>(label: string, values: T) {
+  return z.enum(values, { error: `${label} must be one of: ${values.join(', ')}.` });
+}
+
+/** An id, slug or e-mail that points at something: only ever compared, never stored. */
+export const reference = (label: string) =>
+  z
+    .string({ error: `${label} must be given.` })
+    .trim()
+    .min(1, { error: `${label} must be given.` })
+    .max(400, {
+      error: `${label} is too long.`,
+    });
+
+/** The organization an operation is about: its id or slug. Left out: the only one there is for the actor. */
+export const orgField = reference('Organization').optional();

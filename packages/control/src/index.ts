@@ -1,0 +1,29 @@
+export type { Actor } from './access/access.ts';
+export { type Action, POLICY, ROLES, type Role } from './access/policy.ts';
+export { type Control, createControl } from './control.ts';
+export type { Condition, ControlDeps, LimiterPort, LiveMonth, RunnerPort } from './deps.ts';
+export { type Closable, limiterOverGrpc, runnerOverGrpc } from './grpc.ts';
+export type { CreatedKey, CreateKeyInput } from './keys/create.ts';
+export type { KeyInput, ListKeysInput } from './keys/keys.ts';
+export {
+  KEY_RULES,
+  type KeyState,
+  type KeyView,
+  limitsText,
+  type MayCall,
+  mayCallText,
+} from './keys/view.ts';
+export type {
+  AddedMember,
+  AddMemberInput,
+  MemberView,
+  RemoveMemberInput,
+  SetMemberRoleInput,
+} from './members/members.ts';
+export type { ModelInput, PublishModelInput } from './models/input.ts';
+export type { ModelChange, ModelView } from './models/view.ts';
+export type { CreateOrgInput, OrgView, SetOrgPlanInput } from './orgs/orgs.ts';
+export type { PlanView, SetPlanInput } from './plans/plans.ts';
+export type { ControlRefusal, RefusalCode, Result } from './result.ts';
+export type { Counts, UsageDayView, UsageRowView } from './usage/read.ts';
+export type { UsageInput, UsageMonth, UsageView } from './usage/usage.ts';

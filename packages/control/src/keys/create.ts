@@ -1,0 +1,147 @@
+import { newApiKey, newKeyId, orgTagOf } from '@tidegate/contracts';
+import { dayOf, expiryInstantMs } from '@tidegate/limits';
+import { z } from 'zod';
+import { type Actor, access } from '../access/access.ts';
+import { audit } from '../access/audit.ts';
+import type { ControlDeps, Tx } from '../deps.ts';
+import { orgField, reference, text, whole } from '../fields.ts';
+import { ok, parseInput, type Result, refuse } from '../result.ts';
+import { KEY_RULES, type KeyView, keyInclude, keyView } from './view.ts';
+
+const { requestsPerMinute, requestsAtOnce } = KEY_RULES;
+const MODELS_RULE = `Models must be 1 to ${KEY_RULES.models} names of published models; leave them out for all models.`;
+const DATE_RULE = 'Expires on must be a day as YYYY-MM-DD, today (UTC) or later.';
+
+const createInput = z.object({
+  org: orgField,
+  name: text('Name', KEY_RULES.name),
+  models: z
+    .array(reference('Model'), { error: MODELS_RULE })
+    .transform((names) => [...new Set(names)])
+    .refine((names) => names.length >= 1 && names.length <= KEY_RULES.models, { error: MODELS_RULE })
+    .optional(),
+  requestsPerMinute: whole('Requests per minute', requestsPerMinute.min, requestsPerMinute.max).default(
+    requestsPerMinute.default,
+  ),
+  requestsAtOnce: whole('Requests at once', requestsAtOnce.min, requestsAtOnce.max).default(
+    requestsAtOnce.default,
+  ),
+  expiresOn: z.string({ error: DATE_RULE }).refine(isDay, { error: DATE_RULE }).optional(),
+});
+export type CreateKeyInput = z.input<typeof createInput>;
+type Settings = z.output<typeof createInput>;
+
+export interface CreatedKey extends KeyView {
+  /** The value: shown this once, stored nowhere. */
+  readonly key: string;
+}
+
+/** Creates an API key (spec, "API key"). Without `models` it may call every model, later ones too. */
+export async function createKey(
+  deps: ControlDeps,
+  actor: Actor,
+  input: CreateKeyInput,
+): Promise<Result<CreatedKey>> {
+  const parsed = parseInput(createInput, input);
+  if (!parsed.ok) return parsed;
+  const settings = parsed.value;
+  if (settings.expiresOn !== undefined && settings.expiresOn < dayOf(deps.now())) {
+    return refuse('invalid_input', DATE_RULE, 'expiresOn');
+  }
+  const org = await access(deps, actor, settings.org, 'key.create');
+  if (!org.ok) return org;
+  return deps.db.$transaction((tx) => insertKey(deps, tx, actor, org.value.id, settings));
+}
+
+async function insertKey(
+  deps: ControlDeps,
+  tx: Tx,
+  actor: Actor,
+  orgId: string,
+  settings: Settings,
+): Promise<Result<CreatedKey>> {
+  const room = await checkRoom(tx, orgId);
+  if (!room.ok) return room;
+  const models = await chosenModels(tx, orgId, settings.models);
+  if (!models.ok) return models;
+  const fresh = newApiKey(orgTagOf(orgId));
+  const row = await tx.apiKey.create({
+    data: {
+      id: newKeyId(),
+      orgId,
+      name: settings.name,
+      prefix: fresh.prefix,
+      hash: Uint8Array.from(fresh.hash),
+      allModels: settings.models === undefined,
+      requestsPerMinute: settings.requestsPerMinute,
+      requestsAtOnce: settings.requestsAtOnce,
+      expiresOn: settings.expiresOn === undefined ? null : new Date(settings.expiresOn),
+      createdAt: new Date(deps.now()),
+      models: { create: models.value.map((modelId) => ({ modelId })) },
+    },
+    include: keyInclude,
+  });
+  const { requestsPerMinute: rpm, requestsAtOnce: atOnce, expiresOn = null } = settings;
+  const details = {
+    name: row.name,
+    prefix: row.prefix,
+    models: settings.models ?? null,
+    rpm,
+    atOnce,
+    expiresOn,
+  };
+  await audit(tx, actor, deps.now(), [{ orgId, action: 'key.create', target: row.id, details }]);
+  return ok({ ...keyView(row, deps.now()), key: fresh.value });
+}
+
+/** Under the organization's row lock, so that concurrent creations cannot pass the plan's limit together. */
+async function checkRoom(tx: Tx, orgId: string): Promise<Result<null>> {
+  const [plan] = await tx.$queryRaw<{ name: string; keys: number }[]>`
+    SELECT plan.name, plan.keys FROM org JOIN plan ON plan.id = org.plan_id WHERE org.id = ${orgId} FOR UPDATE OF org`;
+  if (!plan) return refuse('not_found', 'The organization is gone.', 'org');
+  const [count] = await tx.$queryRaw<{ total: number; valid: number }[]>`
+    SELECT count(*)::int AS total, (count(*) FILTER (WHERE revoked_at IS NULL))::int AS valid
+    FROM api_key WHERE org_id = ${orgId}`;
+  const { total = 0, valid = 0 } = count ?? {};
+  const most = Math.min(plan.keys, KEY_RULES.perOrg.notRevoked);
+  if (valid >= most) {
+    return refuse(
+      'limit_reached',
+      `The plan ${plan.name} has room for ${most} keys that are not revoked: revoke one first.`,
+    );
+  }
+  if (total >= KEY_RULES.perOrg.total) {
+    return refuse(
+      'limit_reached',
+      'There are 1,000 keys, revoked ones included: delete a revoked one first.',
+    );
+  }
+  return ok(null);
+}
+
+/** Names become ids: a key is tied to the models themselves. */
+async function chosenModels(
+  tx: Tx,
+  orgId: string,
+  names: readonly string[] | undefined,
+): Promise<Result<string[]>> {
+  if (names === undefined) return ok([]);
+  const models = await tx.model.findMany({
+    where: { orgId, name: { in: [...names] }, deletedAt: null },
+    select: { id: true, name: true },
+  });
+  const missing = names.filter((name) => !models.some((model) => model.name === name));
+  if (missing.length > 0)
+    return refuse('not_found', `There is no published model ${missing.map(quoted).join(', ')}.`, 'models');
+  return ok(models.map((model) => model.id));
+}
+
+const quoted = (name: string): string => `"${name}"`;
+
+function isDay(value: string): boolean {
+  try {
+    return expiryInstantMs(value) > 0;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,122 @@
+import { z } from 'zod';
+import { type Actor, access } from '../access/access.ts';
+import { audit } from '../access/audit.ts';
+import type { Action } from '../access/policy.ts';
+import type { ControlDeps } from '../deps.ts';
+import { orgField, reference } from '../fields.ts';
+import { ok, parseInput, type Result, refuse } from '../result.ts';
+import { type KeyRow, type KeyView, keyInclude, keyView } from './view.ts';
+
+const listInput = z.object({ org: orgField });
+export type ListKeysInput = z.input<typeof listInput>;
+
+/** Every key of the organization, revoked ones included, newest first. Never values. */
+export async function listKeys(
+  deps: ControlDeps,
+  actor: Actor,
+  input: ListKeysInput,
+): Promise<Result<KeyView[]>> {
+  const parsed = parseInput(listInput, input);
+  if (!parsed.ok) return parsed;
+  const org = await access(deps, actor, parsed.value.org, 'key.list');
+  if (!org.ok) return org;
+  const rows = await deps.db.apiKey.findMany({
+    where: { orgId: org.value.id },
+    include: keyInclude,
+    orderBy: [{ createdAt: 'desc' }, { id: 'asc' }],
+  });
+  return ok(rows.map((row) => keyView(row, deps.now())));
+}
+
+const keyInput = z.object({ org: orgField, id: reference('Key id') });
+export type KeyInput = z.input<typeof keyInput>;
+
+/**
+ * Revokes a key for good. When it has resolved ok, no gateway admits the key any more. `unavailable`: marked as revoked,
+ * but the limiter could not be told and may still accept it; revoking again is safe and tells it.
+ */
+export async function revokeKey(deps: ControlDeps, actor: Actor, input: KeyInput): Promise<Result<KeyView>> {
+  const found = await findKey(deps, actor, input, 'key.revoke');
+  if (!found.ok) return found;
+  const { orgId, row } = found.value;
+  const at = new Date(deps.now());
+  await deps.db.$transaction(async (tx) => {
+    const { count } = await tx.apiKey.updateMany({
+      where: { id: row.id, revokedAt: null },
+      data: { revokedAt: at },
+    });
+    if (count === 0) return;
+    const details = { name: row.name, prefix: row.prefix };
+    await audit(tx, actor, deps.now(), [{ orgId, action: 'key.revoke', target: row.id, details }]);
+  });
+  const told = await tellLimiter(deps, orgId, row);
+  return told.ok ? ok(keyView({ ...row, revokedAt: row.revokedAt ?? at }, deps.now())) : told;
+}
+
+/** Removes a revoked key from the list. Its usage stays. */
+export async function deleteKey(deps: ControlDeps, actor: Actor, input: KeyInput): Promise<Result<KeyView>> {
+  const found = await findKey(deps, actor, input, 'key.delete');
+  if (!found.ok) return found;
+  const { orgId, row } = found.value;
+  if (!row.revokedAt) return refuse('conflict', 'Only a revoked key can be deleted: revoke it first.', 'id');
+  // Once the row is gone nothing could revoke the key again: the limiter must have heard of it before.
+  const told = await tellLimiter(deps, orgId, row);
+  if (!told.ok) return told;
+  await deps.db.$transaction(async (tx) => {
+    const { count } = await tx.apiKey.deleteMany({ where: { id: row.id } });
+    if (count === 0) return;
+    const details = { name: row.name, prefix: row.prefix };
+    await audit(tx, actor, deps.now(), [{ orgId, action: 'key.delete', target: row.id, details }]);
+  });
+  return ok(keyView(row, deps.now()));
+}
+
+type FoundKey = { readonly orgId: string; readonly row: KeyRow & { readonly hash: Uint8Array } };
+
+async function findKey(
+  deps: ControlDeps,
+  actor: Actor,
+  input: KeyInput,
+  action: Action,
+): Promise<Result<FoundKey>> {
+  const parsed = parseInput(keyInput, input);
+  if (!parsed.ok) return parsed;
+  const { id } = parsed.value;
+  const org = await orgOfKey(deps, actor, parsed.value, action);
+  if (!org.ok) return org;
+  const row = await deps.db.apiKey.findFirst({ where: { id, orgId: org.value }, include: keyInclude });
+  return row ? ok({ orgId: org.value, row }) : refuse('not_found', `There is no key "${id}".`, 'id');
+}
+
+/** A key id says by itself which organization it is of; an organization given beside it must be that one. */
+async function orgOfKey(
+  deps: ControlDeps,
+  actor: Actor,
+  { org: ref, id }: z.output<typeof keyInput>,
+  action: Action,
+): Promise<Result<string>> {
+  const key =
+    ref === undefined ? await deps.db.apiKey.findUnique({ where: { id }, select: { orgId: true } }) : null;
+  if (ref === undefined && !key) return refuse('not_found', `There is no key "${id}".`, 'id');
+  const org = await access(deps, actor, ref ?? key?.orgId, action);
+  if (org.ok) return ok(org.value.id);
+  return ref === undefined && org.refusal.code === 'not_found'
+    ? refuse('not_found', `There is no key "${id}".`, 'id')
+    : org;
+}
+
+async function tellLimiter(
+  { limiter }: ControlDeps,
+  orgId: string,
+  key: { id: string; hash: Uint8Array },
+): Promise<Result<null>> {
+  try {
+    await limiter.revokeKey({ orgId, keyId: key.id, keyHash: key.hash });
+    return ok(null);
+  } catch {
+    return refuse(
+      'unavailable',
+      'The key is marked as revoked but may still be accepted: the limiter could not be reached. Do it again when it is back.',
+    );
+  }
+}

@@ -1,0 +1,91 @@
+import { dayOf, expiryInstantMs, LIMITS } from '@tidegate/limits';
+
+export type KeyState = 'Active' | 'Expired' | 'Revoked';
+
+/** What a key may call: every model, later ones too, or those chosen at its creation. */
+export interface MayCall {
+  readonly all: boolean;
+  /** Names of the chosen models that still exist. */
+  readonly models: readonly string[];
+  /** How many of the chosen ones have been deleted since. */
+  readonly deleted: number;
+}
+
+export interface KeyView {
+  readonly id: string;
+  readonly name: string;
+  /** The value's first characters. */
+  readonly prefix: string;
+  readonly state: KeyState;
+  readonly mayCall: MayCall;
+  readonly requestsPerMinute: number;
+  readonly requestsAtOnce: number;
+  /** ISO 8601; null: never. */
+  readonly lastUsedAt: string | null;
+  /** Last day (UTC) on which it works, YYYY-MM-DD; null: never expires. */
+  readonly expiresOn: string | null;
+  readonly createdAt: string;
+}
+
+export interface KeyRow {
+  readonly id: string;
+  readonly name: string;
+  readonly prefix: string;
+  readonly allModels: boolean;
+  readonly requestsPerMinute: number;
+  readonly requestsAtOnce: number;
+  readonly expiresOn: Date | null;
+  readonly createdAt: Date;
+  readonly revokedAt: Date | null;
+  readonly lastUsedAt: Date | null;
+  readonly models: readonly { readonly model: { readonly name: string; readonly deletedAt: Date | null } }[];
+}
+
+/** What to read of a key for its view. */
+export const keyInclude = {
+  models: { select: { model: { select: { name: true, deletedAt: true } } } },
+} as const;
+
+export function keyView(row: KeyRow, nowMs: number): KeyView {
+  const expiresOn = row.expiresOn && dayOf(row.expiresOn.getTime());
+  const kept = row.models.filter(({ model }) => model.deletedAt === null);
+  return {
+    id: row.id,
+    name: row.name,
+    prefix: row.prefix,
+    state: stateOf(row.revokedAt, expiresOn, nowMs),
+    mayCall: {
+      all: row.allModels,
+      models: kept.map(({ model }) => model.name).sort(),
+      deleted: row.models.length - kept.length,
+    },
+    requestsPerMinute: row.requestsPerMinute,
+    requestsAtOnce: row.requestsAtOnce,
+    lastUsedAt: row.lastUsedAt?.toISOString() ?? null,
+    expiresOn,
+    createdAt: row.createdAt.toISOString(),
+  };
+}
+
+function stateOf(revokedAt: Date | null, expiresOn: string | null, nowMs: number): KeyState {
+  if (revokedAt) return 'Revoked';
+  return expiresOn !== null && nowMs >= expiryInstantMs(expiresOn) ? 'Expired' : 'Active';
+}
+
+/** `All models`, or names and how many were deleted: `small, vision, 1 deleted`. */
+export function mayCallText({ all, models, deleted }: MayCall): string {
+  if (all) return 'All models';
+  return [...models, ...(deleted > 0 ? [`${deleted} deleted`] : [])].join(', ');
+}
+
+/** `60/min · 4 at once` */
+export const limitsText = (key: Pick<KeyView, 'requestsPerMinute' | 'requestsAtOnce'>): string =>
+  `${key.requestsPerMinute}/min · ${key.requestsAtOnce} at once`;
+
+export const KEY_RULES = {
+  name: LIMITS.keyNameMaxCharacters,
+  models: LIMITS.keyMaxModels,
+  requestsPerMinute: LIMITS.keyRequestsPerMinute,
+  requestsAtOnce: LIMITS.keyRequestsAtOnce,
+  perOrg: LIMITS.keysPerOrg,
+} as const;

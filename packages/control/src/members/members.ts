@@ -1,0 +1,178 @@
+import { z } from 'zod';
+import { type Actor, access } from '../access/access.ts';
+import { audit } from '../access/audit.ts';
+import { ROLES, type Role } from '../access/policy.ts';
+import type { ControlDeps, Tx } from '../deps.ts';
+import { choice, orgField } from '../fields.ts';
+import { ok, parseInput, type Result, refuse } from '../result.ts';
+import { emailField, findOrCreateUser, passwordField } from './user.ts';
+
+export interface MemberView {
+  readonly userId: string;
+  readonly email: string;
+  readonly name: string;
+  readonly role: Role;
+  /** ISO 8601. */
+  readonly since: string;
+}
+
+export interface AddedMember extends MemberView {
+  /** Only when one was made up for a new account: shown this once. */
+  readonly password?: string;
+}
+
+const roleField = choice('Role', ROLES);
+const addInput = z.object({
+  org: orgField,
+  email: emailField,
+  role: roleField,
+  password: passwordField.optional(),
+});
+export type AddMemberInput = z.input<typeof addInput>;
+
+/**
+ * Gives someone a role in an organization. A new e-mail gets an account, with a password made up when none is given; a
+ * known one keeps its account and password.
+ */
+export async function addMember(
+  deps: ControlDeps,
+  actor: Actor,
+  input: AddMemberInput,
+): Promise<Result<AddedMember>> {
+  const parsed = parseInput(addInput, input);
+  if (!parsed.ok) return parsed;
+  const { org: ref, email, role, password } = parsed.value;
+  const org = await access(deps, actor, ref, 'member.add');
+  if (!org.ok) return org;
+  const orgId = org.value.id;
+  return deps.db.$transaction(async (tx): Promise<Result<AddedMember>> => {
+    await lockOrg(tx, orgId);
+    const user = await findOrCreateUser(tx, deps.now(), email, password);
+    if (!user.ok) return user;
+    const at = new Date(deps.now());
+    const { id: userId, name, generatedPassword } = user.value;
+    const { count } = await tx.member.createMany({
+      data: [{ orgId, userId, role, createdAt: at }],
+      skipDuplicates: true,
+    });
+    if (count === 0) return refuse('conflict', `${email} is a member already.`, 'email');
+    await audit(tx, actor, deps.now(), [
+      { orgId, action: 'member.add', target: userId, details: { email, role } },
+    ]);
+    const member = { userId, email, name, role, since: at.toISOString() };
+    return ok(generatedPassword === undefined ? member : { ...member, password: generatedPassword });
+  });
+}
+
+const listInput = z.object({ org: orgField });
+export type OrgInput = z.input<typeof listInput>;
+
+/** Owners first, then members and viewers, each by e-mail. */
+export async function listMembers(
+  deps: ControlDeps,
+  actor: Actor,
+  input: OrgInput,
+): Promise<Result<MemberView[]>> {
+  const parsed = parseInput(listInput, input);
+  if (!parsed.ok) return parsed;
+  const org = await access(deps, actor, parsed.value.org, 'member.list');
+  if (!org.ok) return org;
+  const members = await deps.db.member.findMany({
+    where: { orgId: org.value.id },
+    include: { user: { select: { email: true, name: true } } },
+    orderBy: [{ role: 'asc' }, { user: { email: 'asc' } }],
+  });
+  return ok(
+    members.map(({ userId, role, createdAt, user }) => ({
+      userId,
+      email: user.email,
+      name: user.name,
+      role,
+      since: createdAt.toISOString(),
+    })),
+  );
+}
+
+const setRoleInput = z.object({ org: orgField, email: emailField, role: roleField });
+export type SetMemberRoleInput = z.input<typeof setRoleInput>;
+
+/** Changes a member's role. The last owner stays one. */
+export async function setMemberRole(
+  deps: ControlDeps,
+  actor: Actor,
+  input: SetMemberRoleInput,
+): Promise<Result<MemberView>> {
+  const parsed = parseInput(setRoleInput, input);
+  if (!parsed.ok) return parsed;
+  const { role } = parsed.value;
+  return changeMember(
+    deps,
+    actor,
+    { ...parsed.value, action: 'member.setRole', losesOwner: role !== 'owner' },
+    async (tx, where) => {
+      await tx.member.update({ where, data: { role } });
+      return { role };
+    },
+  );
+}
+
+const removeInput = z.object({ org: orgField, email: emailField });
+export type RemoveMemberInput = z.input<typeof removeInput>;
+
+/** Takes someone out of an organization; the account stays. The last owner stays a member. */
+export async function removeMember(
+  deps: ControlDeps,
+  actor: Actor,
+  input: RemoveMemberInput,
+): Promise<Result<MemberView>> {
+  const parsed = parseInput(removeInput, input);
+  if (!parsed.ok) return parsed;
+  return changeMember(
+    deps,
+    actor,
+    { ...parsed.value, action: 'member.remove', losesOwner: true },
+    async (tx, where) => {
+      await tx.member.delete({ where });
+      return {};
+    },
+  );
+}
+
+interface Change {
+  readonly org?: string | undefined;
+  readonly email: string;
+  readonly action: 'member.setRole' | 'member.remove';
+  /** An owner is no owner afterwards. */
+  readonly losesOwner: boolean;
+}
+
+async function changeMember(
+  deps: ControlDeps,
+  actor: Actor,
+  change: Change,
+  apply: (tx: Tx, where: { orgId_userId: { orgId: string; userId: string } }) => Promise<{ role?: Role }>,
+): Promise<Result<MemberView>> {
+  const org = await access(deps, actor, change.org, change.action);
+  if (!org.ok) return org;
+  const orgId = org.value.id;
+  return deps.db.$transaction(async (tx): Promise<Result<MemberView>> => {
+    await lockOrg(tx, orgId);
+    const { email } = change;
+    const member = await tx.member.findFirst({ where: { orgId, user: { email } }, include: { user: true } });
+    if (!member) return refuse('not_found', `${email} is not a member.`, 'email');
+    if (change.losesOwner && member.role === 'owner') {
+      const owners = await tx.member.count({ where: { orgId, role: 'owner' } });
+      if (owners === 1)
+        return refuse('conflict', `${email} is the only owner: an organization always keeps one.`, 'email');
+    }
+    const { userId, createdAt, user } = member;
+    const { role = member.role } = await apply(tx, { orgId_userId: { orgId, userId } });
+    await audit(tx, actor, deps.now(), [
+      { orgId, action: change.action, target: userId, details: { email, role } },
+    ]);
+    return ok({ userId, email, name: user.name, role, since: createdAt.toISOString() });
+  });
+}
+
+/** Changes of one organization's members happen one after the other: two owners cannot each remove the other. */
+const lockOrg = (tx: Tx, orgId: string) => tx.$queryRaw`SELECT id FROM org WHERE id = ${orgId} FOR UPDATE`;

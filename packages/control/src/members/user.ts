@@ -1,0 +1,74 @@
+import { newUserId, randomBase62 } from '@tidegate/contracts';
+import { z } from 'zod';
+import type { Tx } from '../deps.ts';
+import { ok, type Result, refuse } from '../result.ts';
+
+const GENERATED_LENGTH = 20;
+const EMAIL_RULE = 'E-mail must be an address such as ada@example.com.';
+const PASSWORD_RULE = 'Password must have 8 to 128 characters.';
+
+export const emailField = z
+  .string({ error: EMAIL_RULE })
+  .trim()
+  .toLowerCase()
+  .max(254, { error: EMAIL_RULE })
+  .pipe(z.email({ error: EMAIL_RULE }));
+
+export const passwordField = z
+  .string({ error: PASSWORD_RULE })
+  .min(8, { error: PASSWORD_RULE })
+  .max(128, { error: PASSWORD_RULE });
+
+export interface FoundUser {
+  readonly id: string;
+  readonly name: string;
+  /** Of an account made now without a given password. */
+  readonly generatedPassword?: string;
+}
+
+/**
+ * The account of an e-mail, made if there is none: a user with a credential, as the console's sign-in reads it. A password
+ * for an account that exists is refused: it would take the account over.
+ */
+export async function findOrCreateUser(
+  tx: Tx,
+  nowMs: number,
+  email: string,
+  password: string | undefined,
+): Promise<Result<FoundUser>> {
+  const at = new Date(nowMs);
+  const user = {
+    id: newUserId(),
+    name: email.slice(0, email.indexOf('@')),
+    email,
+    createdAt: at,
+    updatedAt: at,
+  };
+  const created = await tx.user.createMany({ data: [user], skipDuplicates: true });
+  if (created.count === 0) {
+    if (password !== undefined) {
+      return refuse(
+        'conflict',
+        `${email} has an account already, with its own password: leave the password out.`,
+        'password',
+      );
+    }
+    const existing = await tx.user.findUniqueOrThrow({ where: { email }, select: { id: true, name: true } });
+    return ok(existing);
+  }
+  const { hashPassword } = await import('better-auth/crypto');
+  const secret = password ?? randomBase62(GENERATED_LENGTH);
+  await tx.account.create({
+    data: {
+      id: `acc_${randomBase62(16)}`,
+      accountId: user.id,
+      providerId: 'credential',
+      userId: user.id,
+      password: await hashPassword(secret),
+      createdAt: at,
+      updatedAt: at,
+    },
+  });
+  const { id, name } = user;
+  return ok(password === undefined ? { id, name, generatedPassword: secret } : { id, name });
+}

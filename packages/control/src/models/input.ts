@@ -1,0 +1,94 @@
+import { z } from 'zod';
+import { choice, orgField, reference, text, whole } from '../fields.ts';
+import { ok, type Result, refuse } from '../result.ts';
+
+const MAX_CONTEXT_TOKENS = 16_777_216;
+const MAX_SLEEP_AFTER_S = 30 * 86_400;
+const DEFAULT_SLEEP_AFTER_S = 600;
+const MAX_REPLICAS = 64;
+const NAME_RULE =
+  'Name must be 1 to 128 characters: a letter or digit first, then letters, digits and any of . _ : / -';
+const URLS_RULE = `URLs must be 1 to ${MAX_REPLICAS} different http or https addresses, without user, query and fragment.`;
+
+export const publishInput = z.object({
+  org: orgField,
+  name: z.string({ error: NAME_RULE }).regex(/^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/, { error: NAME_RULE }),
+  kind: choice('Kind', ['text', 'vision']),
+  mode: choice('Mode', ['always_on', 'wake_on_request']),
+  contextTokens: whole('Context', 1, MAX_CONTEXT_TOKENS),
+  urls: z
+    .array(z.string({ error: URLS_RULE }).max(2_048, { error: URLS_RULE }), { error: URLS_RULE })
+    .min(1, { error: URLS_RULE })
+    .max(MAX_REPLICAS, { error: URLS_RULE })
+    .optional(),
+  command: text('Command', 8_192).optional(),
+  healthPath: z
+    .string()
+    .regex(/^\/[!-~]{0,255}$/, { error: 'Health path must begin with / and have no spaces.' })
+    .optional(),
+  upstreamModel: text('Upstream model', 256).optional(),
+  upstreamKey: z
+    .string()
+    .regex(/^[!-~]{1,4096}$/, {
+      error: 'Upstream key must be 1 to 4,096 printable characters without spaces.',
+    })
+    .optional(),
+  sleepAfterS: whole('Sleep after', 1, MAX_SLEEP_AFTER_S).default(DEFAULT_SLEEP_AFTER_S),
+});
+export type PublishModelInput = z.input<typeof publishInput>;
+export type PublishSettings = z.output<typeof publishInput>;
+
+export const modelInput = z.object({ org: orgField, name: reference('Name') });
+export type ModelInput = z.input<typeof modelInput>;
+
+/** Where a model runs, as its row holds it. */
+export type Driver =
+  | { readonly driver: 'external'; readonly settings: { readonly urls: readonly string[] } }
+  | {
+      readonly driver: 'process';
+      readonly settings: { readonly command: string; readonly healthPath?: string };
+    };
+
+/** Exactly one of urls and command; a model that someone else runs cannot be woken. */
+export function driverOf({ urls, command, healthPath, mode }: PublishSettings): Result<Driver> {
+  if ((urls === undefined) === (command === undefined)) {
+    return refuse(
+      'invalid_input',
+      'Give either URLs (a model run by someone else) or a command (run here).',
+      'urls',
+    );
+  }
+  if (command !== undefined) {
+    return ok({
+      driver: 'process',
+      settings: { command, ...(healthPath === undefined ? {} : { healthPath }) },
+    });
+  }
+  if (mode !== 'always_on') {
+    return refuse(
+      'invalid_input',
+      'Mode must be always_on for a model at URLs: only a command can be started and stopped.',
+      'mode',
+    );
+  }
+  if (healthPath !== undefined) {
+    return refuse(
+      'invalid_input',
+      'Health path is only for a command; URLs are probed at /models.',
+      'healthPath',
+    );
+  }
+  const bases = (urls ?? []).map(baseUrlOf);
+  if (bases.includes(null) || new Set(bases).size < bases.length)
+    return refuse('invalid_input', URLS_RULE, 'urls');
+  return ok({ driver: 'external', settings: { urls: bases as string[] } });
+}
+
+/** The API's base of an upstream, ending in `/v1` whether that was given or not. Null: no usable address. */
+export function baseUrlOf(text: string): string | null {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (!url || !['http:', 'https:'].includes(url.protocol)) return null;
+  if (url.username || url.password || url.search || url.hash) return null;
+  const path = url.pathname.replace(/\/+$/, '');
+  return url.origin + (path.endsWith('/v1') ? path : `${path}/v1`);
+}

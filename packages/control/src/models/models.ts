@@ -1,0 +1,168 @@
+import { newModelId, seal } from '@tidegate/contracts';
+import type { Model } from '@tidegate/db';
+import { type Actor, access } from '../access/access.ts';
+import { audit } from '../access/audit.ts';
+import type { Action } from '../access/policy.ts';
+import type { ConditionNow, ControlDeps } from '../deps.ts';
+import { ok, parseInput, type Result, refuse } from '../result.ts';
+import {
+  type Driver,
+  driverOf,
+  type ModelInput,
+  modelInput,
+  type PublishModelInput,
+  type PublishSettings,
+  publishInput,
+} from './input.ts';
+import { type ModelChange, type ModelView, modelView } from './view.ts';
+
+/** Publishes a model. It starts (always on) or sleeps until the first request (wake on request). */
+export async function publishModel(
+  deps: ControlDeps,
+  actor: Actor,
+  input: PublishModelInput,
+): Promise<Result<ModelChange>> {
+  const parsed = parseInput(publishInput, input);
+  if (!parsed.ok) return parsed;
+  const settings = parsed.value;
+  const driver = driverOf(settings);
+  if (!driver.ok) return driver;
+  const org = await access(deps, actor, settings.org, 'model.publish');
+  if (!org.ok) return org;
+  const row = await insertModel(deps, actor, org.value.id, settings, driver.value);
+  if (!row) return refuse('conflict', `There is a published model "${settings.name}" already.`, 'name');
+  return ok(await tellRunner(deps, row));
+}
+
+/** Null: the name is taken. */
+async function insertModel(
+  deps: ControlDeps,
+  actor: Actor,
+  orgId: string,
+  { name, kind, mode, contextTokens, sleepAfterS, upstreamModel, upstreamKey }: PublishSettings,
+  { driver, settings }: Driver,
+): Promise<Model | null> {
+  const at = new Date(deps.now());
+  return deps.db.$transaction(async (tx) => {
+    const rows = await tx.model.createManyAndReturn({
+      data: [
+        {
+          ...{ id: newModelId(), orgId, name, kind, mode, contextTokens, sleepAfterS, driver, settings },
+          upstreamModel: upstreamModel ?? null,
+          upstreamKey: upstreamKey === undefined ? null : Uint8Array.from(seal(deps.secretKey, upstreamKey)),
+          condition: mode === 'always_on' ? 'starting' : 'asleep',
+          publishedAt: at,
+          conditionAt: at,
+        },
+      ],
+      skipDuplicates: true,
+    });
+    const row = rows[0];
+    if (!row) return null;
+    const details = { name, kind, mode, contextTokens, driver };
+    await audit(tx, actor, deps.now(), [{ orgId, action: 'model.publish', target: row.id, details }]);
+    return row;
+  });
+}
+
+/** Every published model of the organization, by name. */
+export async function listModels(
+  deps: ControlDeps,
+  actor: Actor,
+  input: Pick<ModelInput, 'org'>,
+): Promise<Result<ModelView[]>> {
+  const parsed = parseInput(modelInput.pick({ org: true }), input);
+  if (!parsed.ok) return parsed;
+  const org = await access(deps, actor, parsed.value.org, 'model.list');
+  if (!org.ok) return org;
+  const rows = await deps.db.model.findMany({
+    where: { orgId: org.value.id, deletedAt: null },
+    orderBy: [{ name: 'asc' }],
+  });
+  return ok(rows.map(modelView));
+}
+
+/** Has the runner start the model; resolves once it has begun. */
+export const startModel = (deps: ControlDeps, actor: Actor, input: ModelInput): Promise<Result<ModelView>> =>
+  move(deps, actor, input, 'model.start', (id) => deps.runner.start(id));
+
+/** Has the runner stop the model; resolves once it has begun. */
+export const stopModel = (deps: ControlDeps, actor: Actor, input: ModelInput): Promise<Result<ModelView>> =>
+  move(deps, actor, input, 'model.stop', (id) => deps.runner.stop(id));
+
+async function move(
+  deps: ControlDeps,
+  actor: Actor,
+  input: ModelInput,
+  action: Action,
+  act: (modelId: string) => Promise<ConditionNow>,
+): Promise<Result<ModelView>> {
+  const found = await findModel(deps, actor, input, action);
+  if (!found.ok) return found;
+  const row = found.value;
+  let now: ConditionNow;
+  try {
+    now = await act(row.id);
+  } catch {
+    return refuse(
+      'unavailable',
+      'The runner could not be reached, so nothing was changed. Do it again when it is back.',
+    );
+  }
+  const { id: target, orgId, name } = row;
+  await deps.db.$transaction((tx) =>
+    audit(tx, actor, deps.now(), [{ orgId, action, target, details: { name } }]),
+  );
+  return ok(withCondition(modelView(row), now));
+}
+
+/** Takes a model out of service. Its row stays for key lists and usage; its name is free again. */
+export async function deleteModel(
+  deps: ControlDeps,
+  actor: Actor,
+  input: ModelInput,
+): Promise<Result<ModelChange>> {
+  const found = await findModel(deps, actor, input, 'model.delete');
+  if (!found.ok) return found;
+  const { id, orgId, name } = found.value;
+  await deps.db.$transaction(async (tx) => {
+    const { count } = await tx.model.updateMany({
+      where: { id, deletedAt: null },
+      data: { deletedAt: new Date(deps.now()) },
+    });
+    if (count === 0) return;
+    await audit(tx, actor, deps.now(), [{ orgId, action: 'model.delete', target: id, details: { name } }]);
+  });
+  return ok(await tellRunner(deps, found.value));
+}
+
+async function findModel(
+  deps: ControlDeps,
+  actor: Actor,
+  input: ModelInput,
+  action: Action,
+): Promise<Result<Model>> {
+  const parsed = parseInput(modelInput, input);
+  if (!parsed.ok) return parsed;
+  const { name } = parsed.value;
+  const org = await access(deps, actor, parsed.value.org, action);
+  if (!org.ok) return org;
+  const row = await deps.db.model.findFirst({ where: { orgId: org.value.id, name, deletedAt: null } });
+  return row ? ok(row) : refuse('not_found', `There is no published model "${name}".`, 'name');
+}
+
+/** The row is the truth and the runner reads it when it comes back, so its absence does not undo the change. */
+async function tellRunner({ runner }: ControlDeps, row: Model): Promise<ModelChange> {
+  try {
+    const now = await runner.refresh(row.id);
+    return { ...withCondition(modelView(row), now), runnerTold: true };
+  } catch {
+    return { ...modelView(row), runnerTold: false };
+  }
+}
+
+const withCondition = (view: ModelView, { condition, reason }: ConditionNow): ModelView => ({
+  ...view,
+  condition,
+  conditionReason: reason || null,
+});

@@ -1,0 +1,110 @@
+import { newOrgId } from '@tidegate/contracts';
+import { z } from 'zod';
+import { type Actor, access, operatorOnly } from '../access/access.ts';
+import { audit } from '../access/audit.ts';
+import type { ControlDeps, Tx } from '../deps.ts';
+import { orgField, reference, text } from '../fields.ts';
+import { lockPlan } from '../plans/lock.ts';
+import { putInForce } from '../plans/put-in-force.ts';
+import { ok, parseInput, type Result, refuse } from '../result.ts';
+import { slugCandidate, slugOf } from './slug.ts';
+
+export interface OrgView {
+  readonly id: string;
+  readonly slug: string;
+  readonly name: string;
+  /** Name of its plan. */
+  readonly plan: string;
+}
+
+const MAX_SLUG_TRIES = 1_000;
+const DEFAULT_PLAN = 'Free';
+
+const createOrgInput = z.object({
+  name: text('Name', 80),
+  plan: reference('Plan').default(DEFAULT_PLAN),
+});
+export type CreateOrgInput = z.input<typeof createOrgInput>;
+
+/** Creates an organization on a plan (Free unless said otherwise); the slug is made from the name. Operators only. */
+export async function createOrg(
+  deps: ControlDeps,
+  actor: Actor,
+  input: CreateOrgInput,
+): Promise<Result<OrgView>> {
+  const allowed = operatorOnly(actor);
+  if (!allowed.ok) return allowed;
+  const parsed = parseInput(createOrgInput, input);
+  if (!parsed.ok) return parsed;
+  const { name, plan: planName } = parsed.value;
+  return deps.db.$transaction(async (tx): Promise<Result<OrgView>> => {
+    const plan = await lockPlan(tx, planName, 'share');
+    if (!plan.ok) return plan;
+    const id = newOrgId();
+    const slug = await insertOrg(tx, { id, name, planId: plan.value.id, createdAt: new Date(deps.now()) });
+    await audit(tx, actor, deps.now(), [
+      { orgId: id, action: 'org.create', target: id, details: { name, slug, plan: plan.value.name } },
+    ]);
+    return ok({ id, slug, name, plan: plan.value.name });
+  });
+}
+
+/** Takes the first free slug. Concurrent creations of one name each get their own. */
+async function insertOrg(
+  tx: Tx,
+  org: { id: string; name: string; planId: string; createdAt: Date },
+): Promise<string> {
+  const base = slugOf(org.name);
+  for (let n = 1; n <= MAX_SLUG_TRIES; n++) {
+    const slug = slugCandidate(base, n);
+    const { count } = await tx.org.createMany({ data: [{ ...org, slug }], skipDuplicates: true });
+    if (count === 1) return slug;
+  }
+  throw new Error(`no free slug for ${base}`);
+}
+
+/** All organizations for an operator, his own for a user; oldest first. */
+export async function listOrgs({ db }: ControlDeps, actor: Actor): Promise<Result<OrgView[]>> {
+  const orgs = await db.org.findMany({
+    where: actor.kind === 'user' ? { members: { some: { userId: actor.userId } } } : {},
+    include: { plan: { select: { name: true } } },
+    orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
+  });
+  return ok(orgs.map(({ id, slug, name, plan }) => ({ id, slug, name, plan: plan.name })));
+}
+
+const setPlanInput = z.object({ org: orgField, plan: reference('Plan') });
+export type SetOrgPlanInput = z.input<typeof setPlanInput>;
+
+/** Moves an organization to a plan. Resolves once the new limits are in force; `unavailable`: written, not in force yet. */
+export async function setOrgPlan(
+  deps: ControlDeps,
+  actor: Actor,
+  input: SetOrgPlanInput,
+): Promise<Result<OrgView>> {
+  const parsed = parseInput(setPlanInput, input);
+  if (!parsed.ok) return parsed;
+  const org = await access(deps, actor, parsed.value.org, 'org.setPlan');
+  if (!org.ok) return org;
+  const changed = await deps.db.$transaction(async (tx): Promise<Result<OrgView>> => {
+    const plan = await lockPlan(tx, parsed.value.plan, 'share');
+    if (!plan.ok) return plan;
+    const { slug, name } = org.value;
+    const { count } = await tx.org.updateMany({
+      where: { id: org.value.id },
+      data: { planId: plan.value.id, limitsVersion: { increment: 1 } },
+    });
+    if (count === 0) return refuse('not_found', 'The organization is gone.', 'org');
+    await audit(tx, actor, deps.now(), [
+      {
+        orgId: org.value.id,
+        action: 'org.setPlan',
+        target: org.value.id,
+        details: { plan: plan.value.name },
+      },
+    ]);
+    return ok({ id: org.value.id, slug, name, plan: plan.value.name });
+  });
+  if (!changed.ok) return changed;
+  return putInForce(deps, [org.value.id], changed.value);
+}

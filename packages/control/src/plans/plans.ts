@@ -1,0 +1,117 @@
+import { newPlanId } from '@tidegate/contracts';
+import type { Plan } from '@tidegate/db';
+import { LIMITS } from '@tidegate/limits';
+import { z } from 'zod';
+import { type Actor, operatorOnly } from '../access/access.ts';
+import { audit } from '../access/audit.ts';
+import type { ControlDeps, Tx } from '../deps.ts';
+import { text, whole } from '../fields.ts';
+import { toNumber } from '../numbers.ts';
+import { ok, parseInput, type Result, refuse } from '../result.ts';
+import { lockPlan } from './lock.ts';
+import { putInForce } from './put-in-force.ts';
+
+export interface PlanView {
+  readonly id: string;
+  readonly name: string;
+  /** Most keys that are not revoked. */
+  readonly keys: number;
+  readonly requestsPerMonth: number;
+  readonly requestsPerMinute: number;
+  readonly requestsAtOnce: number;
+  readonly tokensPerMonth: number;
+  readonly images: boolean;
+}
+
+const MAX_A_MONTH = 1_000_000_000_000_000;
+const values = {
+  keys: whole('Keys', 1, LIMITS.keysPerOrg.notRevoked),
+  requestsPerMonth: whole('Requests a month', 0, MAX_A_MONTH),
+  requestsPerMinute: whole('Requests a minute', 1, 1_000_000),
+  requestsAtOnce: whole('Requests at once', 1, 100_000),
+  tokensPerMonth: whole('Tokens a month', 0, MAX_A_MONTH),
+  images: z.boolean({ error: 'Images must be true or false.' }),
+};
+const allValues = z.object(values);
+const setPlanInput = z.object({ name: text('Name', 40), ...allValues.partial().shape });
+export type SetPlanInput = z.input<typeof setPlanInput>;
+
+/** Every plan, in the order in which they are shown. Anyone may read them. */
+export async function listPlans({ db }: ControlDeps): Promise<Result<PlanView[]>> {
+  const plans = await db.plan.findMany({ orderBy: [{ position: 'asc' }, { name: 'asc' }] });
+  return ok(plans.map(planView));
+}
+
+/**
+ * Changes the given values of a plan, or creates it when all are given. Resolves once the new limits are in force for every
+ * organization on it; `unavailable`: written, not in force yet. Operators only.
+ */
+export async function setPlan(
+  deps: ControlDeps,
+  actor: Actor,
+  input: SetPlanInput,
+): Promise<Result<PlanView>> {
+  const allowed = operatorOnly(actor);
+  if (!allowed.ok) return allowed;
+  const parsed = parseInput(setPlanInput, input);
+  if (!parsed.ok) return parsed;
+  const written = await deps.db.$transaction((tx) => writePlan(deps, tx, actor, parsed.value));
+  if (!written.ok) return written;
+  return putInForce(deps, written.value.orgIds, written.value.plan);
+}
+
+type Written = Result<{ plan: PlanView; orgIds: string[] }>;
+
+async function writePlan(
+  deps: ControlDeps,
+  tx: Tx,
+  actor: Actor,
+  { name, ...given }: z.output<typeof setPlanInput>,
+): Promise<Written> {
+  const changes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  const existing = await lockPlan(tx, name, 'update');
+  if (!existing.ok) return createPlan(tx, name, changes);
+  const plan = await tx.plan.update({ where: { id: existing.value.id }, data: changes });
+  const orgs = await tx.$queryRaw<{ id: string }[]>`
+    WITH on_plan AS (SELECT id FROM org WHERE plan_id = ${plan.id} ORDER BY id FOR UPDATE)
+    UPDATE org SET limits_version = limits_version + 1 FROM on_plan WHERE org.id = on_plan.id RETURNING org.id`;
+  const orgIds = orgs.map((org) => org.id);
+  const event = { action: 'plan.set', target: plan.id, details: { name: plan.name, ...changes } };
+  await audit(
+    tx,
+    actor,
+    deps.now(),
+    orgIds.map((orgId) => ({ orgId, ...event })),
+  );
+  return ok({ plan: planView(plan), orgIds });
+}
+
+async function createPlan(tx: Tx, name: string, given: object): Promise<Written> {
+  const complete = allValues.safeParse(given);
+  if (!complete.success) {
+    return refuse(
+      'not_found',
+      `There is no plan "${name}"; to create it, give all of: ${Object.keys(values).join(', ')}.`,
+      'name',
+    );
+  }
+  const last = await tx.plan.aggregate({ _max: { position: true } });
+  const created = await tx.plan.createManyAndReturn({
+    data: [{ id: newPlanId(), name, position: (last._max.position ?? 0) + 1, ...complete.data }],
+    skipDuplicates: true,
+  });
+  const plan = created[0];
+  if (!plan) return refuse('conflict', `The plan "${name}" was created just now by someone else.`, 'name');
+  return ok({ plan: planView(plan), orgIds: [] });
+}
+
+const planView = (plan: Plan): PlanView => ({
+  id: plan.id,
+  name: plan.name,
+  keys: plan.keys,
+  requestsPerMonth: toNumber(plan.requestsPerMonth),
+  requestsPerMinute: plan.requestsPerMinute,
+  requestsAtOnce: plan.requestsAtOnce,
+  tokensPerMonth: toNumber(plan.tokensPerMonth),
+  images: plan.images,
+});

@@ -1,0 +1,23 @@
+import type { ControlDeps } from '../deps.ts';
+import { ok, type Result, refuse } from '../result.ts';
+
+const ORGS_A_CALL = 500;
+
+/** Has the limiters apply the limits just committed. Safe to repeat. */
+export async function putInForce<T>(
+  { limiter }: Pick<ControlDeps, 'limiter'>,
+  orgIds: readonly string[],
+  value: T,
+): Promise<Result<T>> {
+  try {
+    for (let i = 0; i < orgIds.length; i += ORGS_A_CALL) {
+      await limiter.refreshOrgs(orgIds.slice(i, i + ORGS_A_CALL));
+    }
+    return ok(value);
+  } catch {
+    return refuse(
+      'unavailable',
+      'The change is saved but not in force yet: the limiter could not be reached. Do it again when it is back.',
+    );
+  }
+}

@@ -1,0 +1,96 @@
+import { dayOf, LIMITS, monthEndMs, monthOf } from '@tidegate/limits';
+import { z } from 'zod';
+import { type Actor, access } from '../access/access.ts';
+import type { ControlDeps } from '../deps.ts';
+import { orgField, whole } from '../fields.ts';
+import { toNumber } from '../numbers.ts';
+import { ok, parseInput, type Result } from '../result.ts';
+import { type Counts, readDays, readRows, type UsageDayView, type UsageRowView } from './read.ts';
+
+const DAY_MS = 86_400_000;
+const MAX_DAYS = 366;
+
+const usageInput = z.object({ org: orgField, days: whole('Days', 1, MAX_DAYS).default(LIMITS.usageDays) });
+export type UsageInput = z.input<typeof usageInput>;
+
+export interface UsageMonth {
+  /** YYYY-MM, UTC. */
+  readonly month: string;
+  /** Counted this month, open ones included when `live`. */
+  readonly requests: number;
+  /** Of the plan. */
+  readonly requestsCap: number;
+  readonly tokens: {
+    readonly charged: number;
+    /** Of open reservations; unknown, and 0, unless `live`. */
+    readonly reserved: number;
+    readonly cap: number;
+  };
+  /** ISO 8601. */
+  readonly resetsAt: string;
+  /** From the limiter, to the token. False: the limiter is away, these are the settled requests that metering has written. */
+  readonly live: boolean;
+}
+
+export interface UsageView {
+  readonly totals: Counts;
+  /** Each UTC day of the window, oldest first, days without requests included. */
+  readonly days: readonly UsageDayView[];
+  /** By key and model, busiest first. */
+  readonly rows: readonly UsageRowView[];
+  readonly month: UsageMonth;
+}
+
+/** The last `days` UTC days, today included, and the current month (spec, "Usage record"). */
+export async function showUsage(
+  deps: ControlDeps,
+  actor: Actor,
+  input: UsageInput,
+): Promise<Result<UsageView>> {
+  const parsed = parseInput(usageInput, input);
+  if (!parsed.ok) return parsed;
+  const org = await access(deps, actor, parsed.value.org, 'usage.show');
+  if (!org.ok) return org;
+  const orgId = org.value.id;
+  const todayMs = deps.now();
+  const window = Array.from({ length: parsed.value.days }, (_, i) =>
+    dayOf(todayMs - (parsed.value.days - 1 - i) * DAY_MS),
+  );
+  const first = window[0] ?? dayOf(todayMs);
+  const last = window.at(-1) ?? first;
+  const [{ totals, days }, rows, month] = await Promise.all([
+    readDays(deps.db, orgId, window),
+    readRows(deps.db, orgId, first, last),
+    readMonth(deps, orgId),
+  ]);
+  return ok({ totals, days, rows, month });
+}
+
+async function readMonth({ db, limiter, now }: ControlDeps, orgId: string): Promise<UsageMonth> {
+  const month = monthOf(now());
+  const [org, live, total] = await Promise.all([
+    db.org.findUniqueOrThrow({ where: { id: orgId }, select: { plan: true } }),
+    limiter.month(orgId).catch(() => null),
+    db.monthTotal.findUnique({ where: { orgId_month: { orgId, month } } }),
+  ]);
+  const requestsCap = toNumber(org.plan.requestsPerMonth);
+  const cap = toNumber(org.plan.tokensPerMonth);
+  if (live) {
+    return {
+      month: live.month,
+      requests: live.requests,
+      requestsCap,
+      tokens: { charged: live.chargedTokens, reserved: live.reservedTokens, cap },
+      resetsAt: new Date(live.resetsAtMs).toISOString(),
+      live: true,
+    };
+  }
+  return {
+    month,
+    requests: toNumber(total?.requests ?? 0),
+    requestsCap,
+    tokens: { charged: toNumber(total?.chargedTokens ?? 0), reserved: 0, cap },
+    resetsAt: new Date(monthEndMs(month)).toISOString(),
+    live: false,
+  };
+}
