@@ -12,7 +12,7 @@ async function command(url: string, ...args: [string, ...string[]]): Promise<unk
     await client.connect();
     return await client.call(...args);
   } finally {
-    client.disconnect();
+    if (client.status === 'ready') client.disconnect();
   }
 }
 

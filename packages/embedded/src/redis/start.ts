@@ -1,5 +1,5 @@
+import { connect } from 'node:net';
 import { resolve } from 'node:path';
-import { Redis } from 'ioredis';
 import {
   assertPortFree,
   type Command,
@@ -11,6 +11,7 @@ import {
 import type { RedisServer } from './find.ts';
 
 const READY_TIMEOUT_MS = 30_000;
+const ANSWER_TIMEOUT_MS = 2_000;
 
 export interface RedisOptions {
   /** As found by `findRedis`. */
@@ -77,21 +78,18 @@ async function serverCommand(options: RedisOptions, dir: string): Promise<Comman
   return diesWithParent({ command, args, options: { env } });
 }
 
-async function answers(port: number): Promise<boolean> {
-  const client = new Redis({
-    host: '127.0.0.1',
-    port,
-    lazyConnect: true,
-    retryStrategy: () => null,
-    connectTimeout: 2_000,
+/** Whether it answers PING; while it loads its data it answers otherwise. */
+function answers(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: '127.0.0.1', port, timeout: ANSWER_TIMEOUT_MS });
+    const end = (answer: boolean) => {
+      socket.destroy();
+      resolve(answer);
+    };
+    socket.once('connect', () => socket.write('PING\r\n'));
+    socket.once('data', (data) => end(data.toString('latin1').startsWith('+PONG')));
+    socket.once('error', () => end(false));
+    socket.once('timeout', () => end(false));
+    socket.once('end', () => end(false));
   });
-  client.on('error', () => {});
-  try {
-    await client.connect();
-    return (await client.ping()) === 'PONG';
-  } catch {
-    return false;
-  } finally {
-    client.disconnect();
-  }
 }
