@@ -1,0 +1,129 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { setImmediate, setTimeout } from 'node:timers/promises';
+import type { Behaviour } from './behaviour.ts';
+import type { UpstreamError } from './errors.ts';
+import { type Fault, faultOf, INBAND_ERROR } from './fault.ts';
+import type { CallEnd } from './stats.ts';
+import type { Step } from './stream.ts';
+
+/** Events without a pause between them leave together, up to this size. */
+const WRITE_CHARACTERS = 16_384;
+
+/** One call's way out. */
+export interface Exchange {
+  readonly response: ServerResponse;
+  /** Aborted when the caller has gone, or all was sent. */
+  readonly gone: AbortSignal;
+  /** Counted before the last byte leaves, so that a caller who has its answer is not in flight any more. */
+  readonly end: (end: CallEnd) => void;
+  /** Ends the process. */
+  readonly exit: () => void;
+}
+
+export const pause = (ms: number, { gone }: Exchange): Promise<void> =>
+  setTimeout(ms, undefined, { signal: gone }) as Promise<void>;
+
+/** Says nothing until the caller goes. */
+export async function stall({ gone }: Exchange): Promise<void> {
+  if (!gone.aborted) await once(gone, 'abort');
+}
+
+export function sendError({ response, end }: Exchange, { status, body }: UpstreamError): void {
+  end('refused');
+  const json = typeof body !== 'string';
+  const text = json ? JSON.stringify(body) : body;
+  response.writeHead(status, {
+    'content-type': json ? 'application/json' : 'text/plain',
+    'content-length': Buffer.byteLength(text),
+  });
+  response.end(text);
+}
+
+export async function sendWhole(
+  exchange: Exchange,
+  body: object,
+  behaviour: Behaviour,
+  answered: () => void,
+): Promise<void> {
+  const { response, end } = exchange;
+  const fault = faultOf(behaviour);
+  const full = JSON.stringify(fault === 'inband-error' ? INBAND_ERROR : body);
+  const text = fault === 'garbage' ? full.slice(0, full.length / 2) : full;
+  const breaks = fault === 'stall' || fault === 'die' || fault === 'exit';
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });
+  if (breaks) {
+    await write(exchange, text.slice(0, text.length / 2), behaviour);
+    await breakOff(exchange, fault);
+    return;
+  }
+  answered();
+  if (behaviour['split-bytes']) await write(exchange, text, behaviour);
+  end(fault ? 'brokenOff' : 'answered');
+  response.end(behaviour['split-bytes'] ? undefined : text);
+}
+
+export async function sendStream(
+  exchange: Exchange,
+  steps: Iterable<Step>,
+  behaviour: Behaviour,
+  answered: () => void,
+): Promise<void> {
+  const { response, end } = exchange;
+  const newline = behaviour.crlf ? '\r\n' : '\n';
+  const lead = behaviour.comments ? `: keep-alive${newline}${newline}data: ` : 'data: ';
+  const tail = newline + newline;
+  let block = '';
+  let broken = false;
+  response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' });
+  response.flushHeaders();
+  for (const step of steps) {
+    if (typeof step === 'string') {
+      block += lead + step + tail;
+      if (block.length < WRITE_CHARACTERS) continue;
+    }
+    if (block !== '') await write(exchange, block, behaviour);
+    block = '';
+    if (typeof step === 'number') await pause(step, exchange);
+    else if (typeof step === 'object') {
+      broken = true;
+      if (await breakOff(exchange, step.fault)) return;
+    }
+  }
+  answered();
+  if (behaviour['split-bytes'] || behaviour.linger) {
+    await write(exchange, block, behaviour);
+    block = '';
+  }
+  if (behaviour.linger) await stall(exchange);
+  end(broken ? 'brokenOff' : 'answered');
+  response.end(block);
+}
+
+/** True: nothing more may be sent. */
+async function breakOff(exchange: Exchange, fault: Fault): Promise<boolean> {
+  if (fault === 'inband-error' || fault === 'garbage') return false;
+  if (fault === 'stall') await stall(exchange);
+  else {
+    await setImmediate();
+    exchange.end('brokenOff');
+    if (fault === 'die') exchange.response.socket?.resetAndDestroy();
+    else exchange.exit();
+  }
+  return true;
+}
+
+async function write(exchange: Exchange, text: string, behaviour: Behaviour): Promise<void> {
+  const size = behaviour['split-bytes'];
+  if (!size) return writeBlock(exchange, text);
+  const bytes = Buffer.from(text);
+  for (let at = 0; at < bytes.length; at += size) {
+    await writeBlock(exchange, bytes.subarray(at, at + size));
+    await setImmediate();
+  }
+}
+
+async function writeBlock({ response, gone }: Exchange, block: string | Buffer): Promise<void> {
+  gone.throwIfAborted();
+  if (!response.write(block)) await once(response, 'drain', { signal: gone });
+}

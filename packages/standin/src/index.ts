@@ -1,0 +1,3 @@
+export type { Behaviour } from './behaviour.ts';
+export { type Standin, type StandinOptions, startStandin } from './server.ts';
+export type { Stats } from './stats.ts';

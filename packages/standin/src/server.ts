@@ -1,0 +1,173 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type Behaviour, parseDirectives } from './behaviour.ts';
+import { complete } from './complete.ts';
+import { type Exchange, sendError } from './deliver.ts';
+import { upstreamError } from './errors.ts';
+import type { ServedModel } from './request.ts';
+import { type Stats, StatsKeeper } from './stats.ts';
+
+const KEEP_ALIVE_MS = 60_000;
+
+export interface StandinOptions {
+  /** 0, the default: any free port. */
+  readonly port?: number;
+  readonly host?: string;
+  /** Model names it answers to; the first is the one it lists first. */
+  readonly names?: readonly string[];
+  readonly kind?: 'text' | 'vision';
+  readonly contextTokens?: number;
+  /** How long `/health` and all of `/v1` answer 503 first. */
+  readonly startupMs?: number;
+  /** The bearer token it asks for; none when not given. */
+  readonly key?: string;
+  /** What every request gets that does not ask for something else. */
+  readonly behaviour?: Behaviour;
+  /** What `exit` does. Without it, the server breaks all connections and stops listening, as a dead process would. */
+  readonly exit?: () => void;
+}
+
+export interface Standin {
+  /** Without `/v1`. */
+  readonly url: string;
+  readonly port: number;
+  stats(): Stats;
+  close(): Promise<void>;
+}
+
+/** Starts a stand-in model server. Rejects when it cannot listen. */
+export async function startStandin(options: StandinOptions = {}): Promise<Standin> {
+  const host = options.host ?? '127.0.0.1';
+  const standin = new StandinServer(options);
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, standin.handle);
+  const dieInPlace = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  standin.exit = options.exit ?? dieInPlace;
+  server.listen(options.port ?? 0, host);
+  await once(server, 'listening');
+  const starting = setTimeout(() => standin.becomeReady(), options.startupMs ?? 0);
+  if (!options.startupMs) standin.becomeReady();
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
+    port,
+    stats: () => standin.stats.snapshot(),
+    async close() {
+      clearTimeout(starting);
+      const closed = server.listening ? once(server, 'close') : undefined;
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+type Route = (incoming: IncomingMessage, response: ServerResponse) => void | Promise<void>;
+
+class StandinServer {
+  readonly stats = new StatsKeeper();
+  exit: () => void = () => {};
+  #ready = false;
+  #behaviour: Behaviour;
+  readonly #model: ServedModel;
+  readonly #authorization: string | undefined;
+  readonly #createdS = Math.floor(Date.now() / 1_000);
+  readonly #routes: Readonly<Record<string, Route>> = {
+    'POST /v1/chat/completions': (incoming, response) => this.#complete(incoming, response),
+    'GET /v1/models': (_incoming, response) => sendJson(response, 200, this.#modelList()),
+    'GET /health': (_incoming, response) => {
+      response.writeHead(this.#ready ? (this.#behaviour.health ?? 200) : 503).end();
+    },
+    'GET /stats': (_incoming, response) => sendJson(response, 200, this.stats.snapshot()),
+    'POST /stats/reset': (_incoming, response) => {
+      this.stats.reset();
+      response.writeHead(204).end();
+    },
+    'POST /behaviour': (incoming, response) => this.#setBehaviour(incoming, response),
+  };
+
+  constructor({
+    names = ['standin'],
+    kind = 'text',
+    contextTokens = 8_192,
+    key,
+    behaviour = {},
+  }: StandinOptions) {
+    this.#model = { names, kind, contextTokens };
+    this.#authorization = key === undefined ? undefined : `Bearer ${key}`;
+    this.#behaviour = behaviour;
+  }
+
+  becomeReady(): void {
+    this.#ready = true;
+  }
+
+  readonly handle = (incoming: IncomingMessage, response: ServerResponse): void => {
+    const path = (incoming.url ?? '').split('?', 1)[0] ?? '';
+    const route = this.#routes[`${incoming.method} ${path}`];
+    const refusal = path.startsWith('/v1/') ? this.#refusal(incoming) : undefined;
+    if (refusal) sendJson(response, refusal.status, refusal.body);
+    else if (route) void route(incoming, response);
+    else sendJson(response, 404, { detail: 'Not Found' });
+  };
+
+  #refusal({ headers }: IncomingMessage) {
+    if (!this.#ready) return upstreamError(503, 'starting');
+    if (this.#authorization !== undefined && headers.authorization !== this.#authorization)
+      return upstreamError(401, 'Unauthorized');
+    return undefined;
+  }
+
+  async #complete(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const gone = new AbortController();
+    const end = this.stats.begin();
+    const exchange: Exchange = { response, gone: gone.signal, end, exit: this.exit };
+    response.once('close', () => {
+      end('aborted');
+      gone.abort();
+    });
+    try {
+      await complete(incoming, exchange, this.#model, this.#behaviour, this.stats);
+    } catch (error) {
+      if (gone.signal.aborted || incoming.destroyed || response.headersSent) response.destroy();
+      else sendError(exchange, upstreamError(500, String(error)));
+    }
+  }
+
+  async #setBehaviour(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    let text = '';
+    for await (const chunk of incoming) text += chunk;
+    const parsed = parseDirectives(text);
+    if (!parsed.ok) return sendJson(response, 400, { detail: parsed.problem });
+    this.#behaviour = parsed.value;
+    response.writeHead(204).end();
+  }
+
+  #modelList(): object {
+    const { names, contextTokens } = this.#model;
+    return {
+      object: 'list',
+      data: names.map((id) => ({
+        id,
+        object: 'model',
+        created: this.#createdS,
+        owned_by: 'tidegate-standin',
+        root: id,
+        parent: null,
+        max_model_len: contextTokens,
+      })),
+    };
+  }
+}
+
+function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  const text = JSON.stringify(body);
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+  });
+  response.end(text);
+}

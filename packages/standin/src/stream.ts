@@ -1,0 +1,77 @@
+import type { Answer } from './answer.ts';
+import { type Fault, faultAfter, faultOf, INBAND_ERROR } from './fault.ts';
+import type { CompletionRequest } from './request.ts';
+import { usageOf } from './usage.ts';
+
+/** An event's data; milliseconds to wait; or the way the stream breaks off. */
+export type Step = string | number | { readonly fault: Fault };
+
+const GARBAGE = '{"id": "chatcmpl-';
+
+/** A streamed answer, step by step, in vLLM's form. */
+export function* streamSteps(
+  request: CompletionRequest,
+  answer: Answer,
+  id: string,
+  createdS: number,
+): Generator<Step> {
+  const { behaviour } = request;
+  const chunk = chunkWriter(request, id, createdS);
+  const tokenMs = behaviour['token-ms'] ?? 0;
+  const fault = faultOf(behaviour);
+  const breaksAfter = fault ? faultAfter(behaviour, answer.tokens) : -1;
+  const usage = usageOf(request, answer);
+
+  if (behaviour['delay-ms']) yield behaviour['delay-ms'];
+  let opened = !behaviour['merged-first'];
+  if (opened) yield chunk.delta('{"role":"assistant","content":""}');
+  if (behaviour.reasoning)
+    yield* ['Thinking', ' about it.'].map((text) =>
+      chunk.delta(`{"reasoning_content":${JSON.stringify(text)}}`),
+    );
+  if (behaviour['event-bytes']) yield chunk.ofBytes(behaviour['event-bytes']);
+
+  let sent = 0;
+  for (const piece of answer.pieces) {
+    if (fault && sent === breaksAfter) yield* breakOff(fault);
+    if (tokenMs > 0 && sent > 0) yield tokenMs;
+    yield opened
+      ? chunk.token(piece)
+      : chunk.delta(`{"role":"assistant","content":${JSON.stringify(piece)}}`);
+    opened = true;
+    sent++;
+  }
+  if (fault && sent <= breaksAfter) yield* breakOff(fault);
+  if (behaviour['tool-calls'])
+    yield chunk.delta(
+      '{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"look_up","arguments":"{}"}}]}',
+    );
+  yield chunk.finish(answer, behaviour['usage-on-last'] ? usage : undefined);
+  if (request.includeUsage && usage && !behaviour['usage-on-last']) yield chunk.usage(usage);
+  if (!behaviour['no-done']) yield '[DONE]';
+}
+
+/** An error event and garbage are events, after which the stream goes on; the other faults end it. */
+function* breakOff(fault: Fault): Generator<Step> {
+  if (fault === 'inband-error') yield JSON.stringify(INBAND_ERROR);
+  else if (fault === 'garbage') yield GARBAGE;
+  yield { fault };
+}
+
+/** Writes the parts of chunks that repeat once, and only the rest for each token. */
+function chunkWriter(request: CompletionRequest, id: string, createdS: number) {
+  const head = `{"id":"${id}","object":"chat.completion.chunk","created":${createdS},"model":${JSON.stringify(request.model)},"choices":[`;
+  const deltaHead = `${head}{"index":0,"delta":`;
+  const deltaTail = ',"logprobs":null,"finish_reason":null,"token_ids":null}]}';
+  const content = request.behaviour['null-content'] ? () => 'null' : JSON.stringify;
+  const token = (piece: string) => `${deltaHead}{"content":${content(piece)}}${deltaTail}`;
+  return {
+    token,
+    delta: (delta: string) => `${deltaHead}${delta}${deltaTail}`,
+    ofBytes: (bytes: number) =>
+      token('x'.repeat(Math.max(0, bytes - token('').length - 'data: \n\n'.length))),
+    finish: ({ finishReason, stopReason }: Answer, usage: object | null | undefined) =>
+      `${deltaHead}{"content":""},"logprobs":null,"finish_reason":${JSON.stringify(finishReason)},"stop_reason":${JSON.stringify(stopReason)}}]${usage ? `,"usage":${JSON.stringify(usage)}` : ''}}`,
+    usage: (usage: object) => `${head}],"usage":${JSON.stringify(usage)}}`,
+  };
+}

@@ -1,0 +1,18 @@
+import type { Answer } from './answer.ts';
+import type { CompletionRequest } from './request.ts';
+
+/** Usage in vLLM's form; null when it is to report none. */
+export function usageOf({ behaviour, promptTokens }: CompletionRequest, answer: Answer): object | null {
+  if (behaviour['no-usage']) return null;
+  const [prompt, completion, total] = behaviour.usage ?? [
+    promptTokens,
+    answer.tokens,
+    promptTokens + answer.tokens,
+  ];
+  return {
+    prompt_tokens: prompt,
+    total_tokens: total,
+    completion_tokens: completion,
+    prompt_tokens_details: null,
+  };
+}
