@@ -73,31 +73,21 @@ export async function unpackWithApt(apt: string, localDir: string, onLog: OnLog)
   }
 }
 
-/** redis-server, and those of its dependencies (and theirs) that are not installed. */
+/** The server's packages, and those libraries they need (and these in turn) that the system lacks. */
 async function findMissing(): Promise<string[]> {
-  const flags = [
-    '--recurse',
-    '--no-recommends',
-    '--no-suggests',
-    '--no-conflicts',
-    '--no-breaks',
-    '--no-replaces',
-    '--no-enhances',
-  ];
-  const { stdout } = await execute('apt-cache', ['depends', ...flags, PACKAGE]).catch((cause: Error) => {
-    throw new EmbeddedError(
-      'apt knows no package redis-server: run "sudo apt-get update", or set REDIS_URL',
-      { cause },
-    );
-  });
-  const names = [...new Set(stdout.split('\n').filter((line) => /^[a-z0-9]/.test(line)))];
-  const states = await Promise.all(names.map(async (name) => ({ name, installed: await isInstalled(name) })));
-  return states.filter(({ name, installed }) => !installed && isNeeded(name)).map(({ name }) => name);
+  const wanted = new Set(['redis-server', 'redis-tools']);
+  for (const name of wanted) {
+    for (const library of await librariesOf(name)) if (!(await isInstalled(library))) wanted.add(library);
+  }
+  return [...wanted];
 }
 
-/** Libraries and the server itself; not the service managers and the like that the package also names. */
-const isNeeded = (name: string): boolean =>
-  /^(redis|lib)/.test(name) && !/^lib(c6|gcc|crypt|systemd-shared)/.test(name);
+async function librariesOf(name: string): Promise<string[]> {
+  const { stdout } = await execute('apt-cache', ['depends', '--important', name]).catch((cause: Error) => {
+    throw new EmbeddedError(`apt knows no ${name}: run "sudo apt-get update", or set REDIS_URL`, { cause });
+  });
+  return [...stdout.matchAll(/^ {2}(?:Pre)?Depends: (lib\S+)$/gm)].map((match) => match[1] as string);
+}
 
 async function isInstalled(name: string): Promise<boolean> {
   return execute('dpkg', ['-s', name]).then(
