@@ -33,7 +33,10 @@ export function* streamSteps(
 
   let sent = 0;
   for (const piece of answer.pieces) {
-    if (fault && sent === breaksAfter) yield* breakOff(fault);
+    if (fault && sent === breaksAfter) {
+      yield* breakOff(fault);
+      if (fault === 'inband-error') return;
+    }
     if (tokenMs > 0 && sent > 0) yield tokenMs;
     yield opened
       ? chunk.token(piece)
@@ -41,7 +44,10 @@ export function* streamSteps(
     opened = true;
     sent++;
   }
-  if (fault && sent <= breaksAfter) yield* breakOff(fault);
+  if (fault && sent <= breaksAfter) {
+    yield* breakOff(fault);
+    if (fault === 'inband-error') return;
+  }
   if (behaviour['tool-calls'])
     yield chunk.delta(
       '{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"look_up","arguments":"{}"}}]}',
@@ -51,11 +57,12 @@ export function* streamSteps(
   if (!behaviour['no-done']) yield '[DONE]';
 }
 
-/** An error event and garbage are events, after which the stream goes on; the other faults end it. */
+/** After an error event only `[DONE]` follows; after garbage the stream goes on; the other faults end it. */
 function* breakOff(fault: Fault): Generator<Step> {
+  if (fault === 'garbage') yield GARBAGE;
   if (fault === 'inband-error') yield JSON.stringify(INBAND_ERROR);
-  else if (fault === 'garbage') yield GARBAGE;
   yield { fault };
+  if (fault === 'inband-error') yield '[DONE]';
 }
 
 /** Writes the parts of chunks that repeat once, and only the rest for each token. */
