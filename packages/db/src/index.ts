@@ -1,3 +1,4 @@
 export { closeDb, createDb, type Db, type DbOptions } from './client.ts';
 export * from './generated/client.ts';
 export { MigrationError, migrate } from './migrate.ts';
+export { dropOldRequestPartitions, ensureRequestPartitions, listRequestPartitions } from './partitions.ts';

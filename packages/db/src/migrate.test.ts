@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { emptyPostgres, type TestPostgres } from '@tidegate/testing';
+import pg from 'pg';
+import { migrate } from './migrate.ts';
+
+const SHIPPED = fileURLToPath(new URL('../prisma/migrations', import.meta.url));
+const INIT = '20261121000000_init';
+
+let server: TestPostgres;
+let client: pg.Client;
+let directory: string;
+
+beforeEach(async () => {
+  server = await emptyPostgres();
+  client = new pg.Client({ connectionString: server.url });
+  await client.connect();
+  directory = await mkdtemp(join(tmpdir(), 'tidegate-migrations-'));
+  await cp(SHIPPED, directory, { recursive: true });
+});
+afterEach(async () => {
+  await client.end();
+  await server.drop();
+  await rm(directory, { recursive: true, force: true });
+});
+
+async function addMigration(name: string, sql: string): Promise<void> {
+  await cp(join(SHIPPED, INIT), join(directory, name), { recursive: true });
+  await writeFile(join(directory, name, 'migration.sql'), sql);
+}
+
+async function query(sql: string): Promise<Record<string, unknown>[]> {
+  return (await client.query(sql)).rows;
+}
+
+describe('migrate', () => {
+  it('applies everything once, whoever else migrates at the same moment', async () => {
+    const applied = await Promise.all([1, 2, 3, 4].map(() => migrate(server.url)));
+    expect(applied.flat()).toEqual([INIT]);
+    expect(await migrate(server.url)).toEqual([]);
+  });
+
+  it("records a migration as Prisma's own command does", async () => {
+    await migrate(server.url);
+    const sql = await readFile(join(SHIPPED, INIT, 'migration.sql'));
+    const checksum = createHash('sha256').update(sql).digest('hex');
+    expect(await query('SELECT * FROM _prisma_migrations')).toEqual([
+      {
+        id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        checksum,
+        migration_name: INIT,
+        started_at: expect.any(Date),
+        finished_at: expect.any(Date),
+        logs: null,
+        rolled_back_at: null,
+        applied_steps_count: 1,
+      },
+    ]);
+  });
+
+  it('applies only what is new, in order of name', async () => {
+    await migrate(server.url);
+    await addMigration('20270102000000_second', 'INSERT INTO note VALUES (2)');
+    await addMigration('20270101000000_first', 'CREATE TABLE note (n int); INSERT INTO note VALUES (1)');
+    expect(await migrate(server.url, directory)).toEqual(['20270101000000_first', '20270102000000_second']);
+    expect(await query('SELECT n FROM note')).toEqual([{ n: 1 }, { n: 2 }]);
+  });
+
+  it('refuses to go on when an applied migration has changed since', async () => {
+    await migrate(server.url, directory);
+    await writeFile(join(directory, INIT, 'migration.sql'), 'SELECT 1');
+    await addMigration('20270101000000_more', 'CREATE TABLE more ()');
+    await expect(migrate(server.url, directory)).rejects.toThrow(`${INIT} was changed`);
+    expect(await query("SELECT to_regclass('more') AS more")).toEqual([{ more: null }]);
+  });
+
+  it('leaves nothing of a migration that fails, and keeps those before it', async () => {
+    await addMigration('20270101000000_good', 'CREATE TABLE good ()');
+    await addMigration('20270102000000_bad', 'CREATE TABLE half (); SELECT nonsense()');
+    await expect(migrate(server.url, directory)).rejects.toThrow(
+      '20270102000000_bad failed: function nonsense()',
+    );
+    expect(await query("SELECT to_regclass('half') AS half")).toEqual([{ half: null }]);
+    expect(await query('SELECT migration_name FROM _prisma_migrations ORDER BY 1')).toEqual([
+      { migration_name: INIT },
+      { migration_name: '20270101000000_good' },
+    ]);
+    await addMigration('20270102000000_bad', 'CREATE TABLE half ()');
+    expect(await migrate(server.url, directory)).toEqual(['20270102000000_bad']);
+  });
+
+  it("refuses to go on after a failure that Prisma's own command recorded", async () => {
+    await migrate(server.url);
+    await client.query('UPDATE _prisma_migrations SET finished_at = NULL');
+    await expect(migrate(server.url)).rejects.toThrow(`${INIT} failed before`);
+  });
+
+  it('ships the plans Free, Starter and Pro, images with Pro only', async () => {
+    await migrate(server.url);
+    expect(await query('SELECT id, name, images FROM plan ORDER BY position')).toEqual([
+      { id: 'plan_free', name: 'Free', images: false },
+      { id: 'plan_starter', name: 'Starter', images: false },
+      { id: 'plan_pro', name: 'Pro', images: true },
+    ]);
+  });
+});
