@@ -1,0 +1,94 @@
+import { type Actor, type Control, createControl, type Result } from '@tidegate/control';
+import type { Db } from '@tidegate/db';
+import { StackError } from '../errors.ts';
+import type { Files } from '../files.ts';
+import { until } from '../process/wait.ts';
+import { loadSecrets, rememberDemo, type Secrets } from '../secrets.ts';
+import { DEMO_MODELS, type Publication, publication, type StandinPlan } from './models.ts';
+
+const ORG_NAME = 'Demo';
+const PLAN = 'Pro';
+const KEY = { name: 'Local stack', requestsPerMinute: 600, requestsAtOnce: 32 };
+const SETTLE_TIMEOUT_MS = 30_000;
+const OPERATOR: Actor = { kind: 'operator' };
+
+/** Nothing listens yet while the demo is made: the runner and the limiter read it from the database when they start. */
+const notYet = () => Promise.reject(new Error('the services have not started yet'));
+
+/**
+ * Makes the demo organization with its owner, key and models, or brings it up to date: whatever is there stays as it is,
+ * but for where the stand-ins listen this time.
+ */
+export async function seedDemo(
+  db: Db,
+  files: Files,
+  plans: readonly StandinPlan[],
+  root: string,
+): Promise<Secrets> {
+  const secrets = loadSecrets(files);
+  const control = createControl({
+    db,
+    limiter: { refreshOrgs: notYet, revokeKey: notYet, month: notYet },
+    runner: { refresh: notYet, start: notYet, stop: notYet },
+    secretKey: Buffer.from(secrets.secretKey, 'base64'),
+    now: Date.now,
+  });
+  const orgs = must(await control.listOrgs(OPERATOR));
+  const known = orgs.some(({ slug }) => slug === secrets.demo?.org);
+  const demo = known && secrets.demo ? secrets.demo : await createDemo(control, secrets);
+  const seeded = rememberDemo(files, demo);
+  const published = must(await control.listModels(OPERATOR, { org: demo.org }));
+  for (const model of DEMO_MODELS) {
+    const settings = publication(model, plans, root);
+    const there = published.find(({ name }) => name === model.name);
+    if (there) await moveModel(db, there.id, settings);
+    else must(await control.publishModel(OPERATOR, { org: demo.org, ...settings }));
+  }
+  return seeded;
+}
+
+/** Where a model runs differs from start to start; no runner is there to be told. */
+async function moveModel(db: Db, id: string, where: Publication): Promise<void> {
+  if (where.command !== undefined) {
+    const settings = { command: where.command, healthPath: where.healthPath };
+    await db.model.update({ where: { id }, data: { settings } });
+    return;
+  }
+  await db.model.update({ where: { id }, data: { settings: { urls: where.urls } } });
+  await db.model.updateMany({
+    where: { id, condition: { in: ['running', 'failed'] } },
+    data: { condition: 'starting', conditionReason: null },
+  });
+}
+
+/** Waits until no always-on demo model is starting any more. @throws StackError when one goes on */
+export async function demoModelsSettled(db: Db, org: string): Promise<void> {
+  const starting = () =>
+    db.model.findMany({
+      where: { org: { slug: org }, deletedAt: null, mode: 'always_on', condition: 'starting' },
+    });
+  const settled = await until(async () => (await starting()).length === 0, { timeoutMs: SETTLE_TIMEOUT_MS });
+  if (settled) return;
+  const names = (await starting()).map(({ name }) => name).join(', ');
+  throw new StackError(`These models do not start: ${names}`, {
+    hint: 'The logs of the models and of the runner tell why.',
+  });
+}
+
+async function createDemo(control: Control, secrets: Secrets): Promise<NonNullable<Secrets['demo']>> {
+  const { slug: org } = must(await control.createOrg(OPERATOR, { name: ORG_NAME, plan: PLAN }));
+  const { email, password } = secrets.owner;
+  const owner = await control.addMember(OPERATOR, { org, role: 'owner', email, password });
+  // A start that was cut short may have made the account already, with this very password.
+  const taken = !owner.ok && owner.refusal.field === 'password';
+  must(taken ? await control.addMember(OPERATOR, { org, role: 'owner', email }) : owner);
+  const { key } = must(await control.createKey(OPERATOR, { org, ...KEY }));
+  return { org, apiKey: key };
+}
+
+function must<T>(result: Result<T>): T {
+  if (result.ok) return result.value;
+  throw new StackError(`The demo organization could not be made: ${result.refusal.message}`, {
+    hint: 'npm start -- --fresh begins with an empty database.',
+  });
+}

@@ -1,0 +1,77 @@
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+
+const MODE_PRIVATE_FILE = 0o600;
+const MODE_PRIVATE_FOLDER = 0o700;
+
+/** Where the local stack keeps what it knows. All of it is readable by its owner only. */
+export interface Files {
+  readonly dataDir: string;
+  readonly postgres: string;
+  readonly redis: string;
+  /** A Redis fetched for this machine; outlives --fresh. */
+  readonly tools: string;
+  readonly runner: string;
+  readonly logs: string;
+  readonly lock: string;
+  /** What the launcher started, for the next one to clear up should this one be killed. */
+  readonly processes: string;
+  readonly secrets: string;
+  readonly stack: string;
+  readonly env: string;
+}
+
+export function filesOf(dataDir: string): Files {
+  const at = (name: string) => join(dataDir, name);
+  return {
+    dataDir,
+    postgres: at('postgres'),
+    redis: at('redis'),
+    tools: at('tools'),
+    runner: at('runner'),
+    logs: at('logs'),
+    lock: at('launcher.pid'),
+    processes: at('processes.json'),
+    secrets: at('secrets.json'),
+    stack: at('stack.json'),
+    env: at('env.json'),
+  };
+}
+
+export const makeFolder = (path: string): void =>
+  void mkdirSync(path, { recursive: true, mode: MODE_PRIVATE_FOLDER });
+
+/** Forgets all data and secrets; keeps the lock and what was fetched. */
+export function wipe(files: Files): void {
+  const { postgres, redis, runner, logs, secrets, stack, env } = files;
+  for (const path of [postgres, redis, runner, logs, secrets, stack, env]) {
+    rmSync(path, { recursive: true, force: true });
+  }
+}
+
+/** Whoever reads the file sees it whole, as it was or as it is now. */
+export function writeJson(path: string, value: unknown): void {
+  const staged = join(dirname(path), `.${basename(path)}.${process.pid}`);
+  writeFileSync(staged, `${JSON.stringify(value, null, 2)}\n`, { mode: MODE_PRIVATE_FILE });
+  renameSync(staged, path);
+}
+
+/** Null: there is none, or it is not JSON. */
+export function readJson(path: string): unknown {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'));
+  } catch {
+    return null;
+  }
+}
+
+export const removeFile = (path: string): void => rmSync(path, { force: true });
+
+/** The last `lines` lines of a file, empty when there is none. */
+export function tailOf(path: string, lines: number): string {
+  try {
+    return readFileSync(path, 'utf8').trimEnd().split('\n').slice(-lines).join('\n');
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,81 @@
+import { parseArguments, USAGE } from './arguments.ts';
+import type { StackReport } from './options.ts';
+import { type Stack, startStack } from './stack.ts';
+
+/** What the launcher needs of a terminal; infra/setup/terminal.mjs is one. */
+export interface Terminal {
+  phase<T>(title: string, work: (note: (detail: string) => void) => Promise<T>): Promise<T>;
+  print(text?: string): void;
+  bold(text: string): string;
+  dim(text: string): string;
+  red(text: string): string;
+  green(text: string): string;
+  cyan(text: string): string;
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/**
+ * Starts the stack, says how to use it, and stays until a signal (Ctrl-C) has stopped it again.
+ *
+ * @returns the exit code
+ * @throws StackError when it does not start
+ */
+export async function launch(args: readonly string[], terminal: Terminal): Promise<number> {
+  const wish = parseArguments(args);
+  if (wish === null) {
+    terminal.print(USAGE);
+    return 0;
+  }
+  const calledOff = new AbortController();
+  // A terminal's Ctrl-C may reach us twice, from the terminal and from npm; one is enough, and stopping is bounded.
+  for (const signal of SIGNALS) process.on(signal, () => calledOff.abort());
+  const { signal } = calledOff;
+  let stack: Stack;
+  try {
+    stack = await startStack({ ...wish, signal, report: reportTo(terminal) });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    terminal.print('\n  Stopped.\n');
+    return 0;
+  }
+  greet(stack, terminal);
+  await new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+  terminal.print();
+  await terminal.phase('stopping', () => stack.stop());
+  terminal.print(`\n  Stopped. ${terminal.dim('The data is kept; npm start goes on with it.')}\n`);
+  return 0;
+}
+
+const reportTo = (terminal: Terminal): StackReport => ({
+  phase: (title, work) => terminal.phase(title, work),
+  died: (name, how) => terminal.print(`  ${terminal.red('!')} ${name} died (${how}); starting it again`),
+  recovered: (name) => terminal.print(`  ${terminal.green('✓')} ${name} is back`),
+});
+
+function greet({ info, dataDir }: Stack, terminal: Terminal): void {
+  const { bold, dim, cyan, print } = terminal;
+  const line = (label: string, value: string) => print(`  ${dim(label.padEnd(9))} ${value}`);
+  print();
+  for (const [i, url] of info.gateways.entries()) line(i === 0 ? 'API' : '', cyan(url));
+  if (info.console) line('Console', cyan(info.console));
+  if (info.console && info.owner) line('Sign in', `${info.owner.email}  ${info.owner.password}`);
+  if (info.apiKey) line('API key', info.apiKey);
+  if (info.models.length > 0)
+    line('Models', `${info.models.join(', ')} ${dim('(stand-ins, no real models)')}`);
+  line('Logs', `${dataDir}/logs`);
+  const model = info.models[0];
+  if (info.apiKey && model) {
+    print(`\n  ${bold('Try it')}\n`);
+    print(curl(info.gateway, info.apiKey, model));
+  }
+  print(`\n  ${dim('Manage it with npm run -s ctl -- --help. Ctrl-C stops everything.')}\n`);
+}
+
+const curl = (gateway: string, apiKey: string, model: string): string => {
+  const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello!' }] });
+  return `curl ${gateway}/chat/completions -H 'Authorization: Bearer ${apiKey}' -H 'Content-Type: application/json' -d '${body}'`;
+};

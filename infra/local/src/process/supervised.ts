@@ -1,0 +1,178 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync, renameSync } from 'node:fs';
+import { StackError } from '../errors.ts';
+import { tailOf } from '../files.ts';
+import { signal } from './identity.ts';
+import { until } from './wait.ts';
+
+const READY_TIMEOUT_MS = 60_000;
+const READY_POLL_MS = 25;
+/** Ends before it was ever ready that a start forgives: a service may be faster than what it needs. */
+const START_ATTEMPTS = 3;
+const FIRST_BACKOFF_MS = 100;
+const MAX_BACKOFF_MS = 5_000;
+/** A process that lived this long is restarted at once the next time. */
+const STEADY_MS = 10_000;
+const LOG_LINES = 20;
+
+export interface ProcessSpec {
+  /** Unique in the stack: gateway, gateway-2, ... */
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly logFile: string;
+  readonly ready: () => Promise<boolean>;
+  /** How long it may take to end on SIGTERM before it is killed. */
+  readonly stopTimeoutMs: number;
+}
+
+export interface SupervisedEvents {
+  /** Ended without being asked to; it is being restarted. */
+  died(name: string, how: string): void;
+  /** Ready, for the first time or again. */
+  ready(name: string): void;
+  /** Has a new process. */
+  spawned(name: string): void;
+}
+
+/**
+ * A process that is there until it is stopped: in a process group of its own (a terminal's Ctrl-C reaches only us), its
+ * output in a log file, started again whenever it dies.
+ */
+export class Supervised {
+  readonly name: string;
+  readonly #spec: ProcessSpec;
+  readonly #events: SupervisedEvents;
+  #child: ChildProcess | null = null;
+  #exited: Promise<void> = Promise.resolve();
+  #wanted = false;
+  #wasReady = false;
+  #startedAtMs = 0;
+  #backoffMs = FIRST_BACKOFF_MS;
+  #retry: NodeJS.Timeout | undefined;
+
+  constructor(spec: ProcessSpec, events: SupervisedEvents) {
+    this.name = spec.name;
+    this.#spec = spec;
+    this.#events = events;
+    keepOlder(spec.logFile);
+  }
+
+  /** Of the process that runs now; null between two. */
+  get pid(): number | null {
+    return this.#child?.pid ?? null;
+  }
+
+  /** Resolves when it answers ready. @throws StackError with the end of its log when it does not come up */
+  async start(): Promise<void> {
+    this.#wanted = true;
+    for (let attempt = 1; ; attempt++) {
+      this.#wasReady = false;
+      this.#spawn();
+      if (await this.#untilReady()) return;
+      if (!this.#wanted) throw new StackError(`${this.name} was stopped while it started.`);
+      if (this.#child !== null || attempt >= START_ATTEMPTS) break;
+    }
+    const stuck = this.#child !== null;
+    await this.stop();
+    throw new StackError(
+      stuck
+        ? `${this.name} is not ready after ${READY_TIMEOUT_MS / 1000} s.`
+        : `${this.name} ended while starting.`,
+      {
+        output: tailOf(this.#spec.logFile, LOG_LINES),
+        hint: `All of its log: ${this.#spec.logFile}`,
+      },
+    );
+  }
+
+  /** Sends a signal to the process alone; should that end it, it is started again. */
+  kill(name: NodeJS.Signals): void {
+    if (this.pid !== null) signal(this.pid, name);
+  }
+
+  async restart(): Promise<void> {
+    await this.stop();
+    await this.start();
+  }
+
+  /** Ends it with SIGTERM, or by force when its time is over, with all of its group. Idempotent. */
+  async stop(): Promise<void> {
+    this.#wanted = false;
+    clearTimeout(this.#retry);
+    const pid = this.pid;
+    if (pid === null) return;
+    signal(pid, 'SIGTERM');
+    const force = setTimeout(() => signal(pid, 'SIGKILL', { group: true }), this.#spec.stopTimeoutMs);
+    await this.#exited;
+    clearTimeout(force);
+    signal(pid, 'SIGKILL', { group: true });
+  }
+
+  #spawn(): void {
+    const { command, args, cwd, env, logFile } = this.#spec;
+    const log = openSync(logFile, 'a', 0o600);
+    const child = spawn(command, [...args], { cwd, env, detached: true, stdio: ['ignore', log, log] });
+    closeSync(log);
+    this.#child = child;
+    this.#startedAtMs = performance.now();
+    this.#exited = new Promise((resolve) => {
+      const end = (how: string) => {
+        if (this.#child !== child) return;
+        this.#child = null;
+        resolve();
+        this.#onExit(how);
+      };
+      child.once('error', (error) => child.pid === undefined && end(error.message));
+      child.once('exit', (code, by) => end(by ?? `exit code ${code}`));
+    });
+    this.#events.spawned(this.name);
+  }
+
+  #onExit(how: string): void {
+    if (!this.#wanted || !this.#wasReady) return;
+    if (performance.now() - this.#startedAtMs > STEADY_MS) this.#backoffMs = FIRST_BACKOFF_MS;
+    this.#events.died(this.name, how);
+    this.#retry = setTimeout(() => {
+      this.#spawn();
+      void this.#untilReady();
+    }, this.#backoffMs);
+    this.#backoffMs = Math.min(this.#backoffMs * 2, MAX_BACKOFF_MS);
+  }
+
+  /** False: it ended first, or the time was over. */
+  async #untilReady(): Promise<boolean> {
+    const child = this.#child;
+    const gone = () => this.#child !== child || child === null;
+    const ready = await until(async () => gone() || (await this.#spec.ready()), {
+      timeoutMs: READY_TIMEOUT_MS,
+      intervalMs: READY_POLL_MS,
+    });
+    if (!ready || gone()) return false;
+    this.#wasReady = true;
+    this.#events.ready(this.name);
+    return true;
+  }
+}
+
+/** One earlier log is kept beside the present one. */
+function keepOlder(logFile: string): void {
+  try {
+    renameSync(logFile, `${logFile}.old`);
+  } catch {
+    // There was none.
+  }
+}
+
+/** Ready when `url` answers 200. */
+export const answersOk = (url: string) => async (): Promise<boolean> => {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(2_000) });
+    await response.body?.cancel();
+    return response.status === 200;
+  } catch {
+    return false;
+  }
+};

@@ -1,0 +1,162 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Files } from './files.ts';
+import { choosePort, claimPort } from './ports.ts';
+import type { Secrets } from './secrets.ts';
+
+export type ServiceName = 'runner' | 'limiter' | 'metering' | 'gateway' | 'console';
+
+/** One process of a service: what it listens on. */
+export interface Instance {
+  readonly service: ServiceName;
+  /** Unique in the stack: gateway, gateway-2, ... */
+  readonly name: string;
+  readonly port: number;
+  readonly adminPort: number;
+}
+
+/** All that the services' variables are made of. */
+export interface Layout {
+  readonly root: string;
+  readonly files: Files;
+  readonly secrets: Secrets;
+  readonly databaseUrl: string;
+  readonly redisUrl: string;
+  readonly instances: readonly Instance[];
+}
+
+export interface ServiceKind {
+  readonly name: ServiceName;
+  /** Command line after `node`, from the checkout's root. */
+  readonly args: (instance: Instance, layout: Layout) => string[];
+  readonly env: (instance: Instance, layout: Layout) => Record<string, string>;
+  readonly health: (instance: Instance) => string;
+  /** Started after the others, once the models are there. */
+  readonly faces: boolean;
+  /** How long one may take to end in order. */
+  readonly stopTimeoutMs: number;
+}
+
+const HOST = '127.0.0.1';
+/** A gateway finishes what it is answering for this long when the stack stops. */
+const DRAIN_MS = 5_000;
+const STOP_TIMEOUT_MS = 10_000;
+
+export const addressesOf = ({ instances }: Layout, service: ServiceName): string =>
+  instances
+    .filter((instance) => instance.service === service)
+    .map(({ port }) => `${HOST}:${port}`)
+    .join(',');
+
+const app = (name: ServiceName) => () => [join('apps', name, 'dist/main.js')];
+const readyz = ({ adminPort }: Instance) => `http://${HOST}:${adminPort}/readyz`;
+
+/** In the order in which they are needed; they are stopped in the opposite one. */
+const SERVICES: readonly ServiceKind[] = [
+  {
+    name: 'runner',
+    args: app('runner'),
+    env: ({ port }, { files, secrets, databaseUrl }) => ({
+      RUNNER_HOST: HOST,
+      RUNNER_PORT: String(port),
+      DATABASE_URL: databaseUrl,
+      RUNNER_STATE_DIR: files.runner,
+      SECRET_KEY: secrets.secretKey,
+    }),
+    health: readyz,
+    faces: false,
+    stopTimeoutMs: STOP_TIMEOUT_MS,
+  },
+  {
+    name: 'limiter',
+    args: app('limiter'),
+    env: ({ port }, { databaseUrl, redisUrl }) => ({
+      LIMITER_HOST: HOST,
+      LIMITER_PORT: String(port),
+      DATABASE_URL: databaseUrl,
+      REDIS_URL: redisUrl,
+    }),
+    health: readyz,
+    faces: false,
+    stopTimeoutMs: STOP_TIMEOUT_MS,
+  },
+  {
+    name: 'metering',
+    args: app('metering'),
+    env: (_instance, layout) => ({
+      DATABASE_URL: layout.databaseUrl,
+      REDIS_URL: layout.redisUrl,
+      LIMITER_ADDRESSES: addressesOf(layout, 'limiter'),
+    }),
+    health: readyz,
+    faces: false,
+    stopTimeoutMs: STOP_TIMEOUT_MS,
+  },
+  {
+    name: 'gateway',
+    args: app('gateway'),
+    env: ({ port }, layout) => ({
+      GATEWAY_HOST: HOST,
+      GATEWAY_PORT: String(port),
+      LIMITER_ADDRESSES: addressesOf(layout, 'limiter'),
+      RUNNER_ADDRESS: addressesOf(layout, 'runner'),
+      SHUTDOWN_TIMEOUT_MS: String(DRAIN_MS),
+    }),
+    health: readyz,
+    faces: true,
+    stopTimeoutMs: DRAIN_MS + STOP_TIMEOUT_MS,
+  },
+];
+
+/** The kinds of service of this checkout whose program is there. */
+export const servicesOf = (root: string): readonly ServiceKind[] =>
+  SERVICES.filter(({ name }) => existsSync(join(root, 'apps', name, 'package.json')));
+
+/** Gives every instance its ports. @throws StackError when a wished port is taken */
+export async function planInstances(
+  kinds: readonly ServiceKind[],
+  scale: Readonly<Partial<Record<ServiceName, number>>>,
+  ports: { readonly gateway?: number; readonly console?: number },
+): Promise<Instance[]> {
+  const instances: Instance[] = [];
+  for (const { name: service } of kinds) {
+    for (let i = 0; i < (scale[service] ?? 1); i++) {
+      const name = i === 0 ? service : `${service}-${i + 1}`;
+      instances.push({ service, name, port: await portOf(service, i, ports), adminPort: await choosePort() });
+    }
+  }
+  return instances;
+}
+
+async function portOf(
+  service: ServiceName,
+  index: number,
+  ports: { readonly gateway?: number; readonly console?: number },
+): Promise<number> {
+  const wished = service === 'gateway' || service === 'console' ? ports[service] : undefined;
+  if (wished === undefined) return choosePort();
+  return claimPort(wished + index, `the ${service}`, `--${service}-port`);
+}
+
+/** Variables every service has, and its own. */
+export function environmentOf(kind: ServiceKind, instance: Instance, layout: Layout): Record<string, string> {
+  return {
+    ...inherited(),
+    NODE_ENV: 'production',
+    ADMIN_HOST: HOST,
+    ADMIN_PORT: String(instance.adminPort),
+    ...kind.env(instance, layout),
+  };
+}
+
+/**
+ * The surroundings this process has, for models that need theirs (CUDA_VISIBLE_DEVICES, HF_HOME, ...), without what only
+ * concerns the tool that started it.
+ */
+export function inherited(env: NodeJS.ProcessEnv = process.env): Record<string, string> {
+  const entries = Object.entries(env).filter(
+    (entry): entry is [string, string] =>
+      entry[1] !== undefined && !/^(npm_|JEST_|NODE_OPTIONS$|TIDEGATE_TEST_)/.test(entry[0]),
+  );
+  return Object.fromEntries(entries);
+}

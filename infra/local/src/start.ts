@@ -1,0 +1,189 @@
+import { join, resolve } from 'node:path';
+import { closeDb, createDb, type Db, migrate } from '@tidegate/db';
+import { DEMO_MODELS, planStandins, type StandinPlan, standinProcess } from './demo/models.ts';
+import { demoModelsSettled, seedDemo } from './demo/seed.ts';
+import { StackError } from './errors.ts';
+import { type Files, makeFolder, wipe, writeJson } from './files.ts';
+import { type CtlEnv, gatewayUrl, type StackInfo } from './info.ts';
+import type { StackOptions, StackReport } from './options.ts';
+import { endLeftovers } from './process/lock.ts';
+import { answersOk, Supervised } from './process/supervised.ts';
+import type { Members } from './running.ts';
+import { loadSecrets, type Secrets } from './secrets.ts';
+import {
+  addressesOf,
+  environmentOf,
+  type Instance,
+  type Layout,
+  planInstances,
+  type ServiceKind,
+  servicesOf,
+} from './services.ts';
+import { openPostgres, openRedis } from './stores/stores.ts';
+
+export const ROOT = resolve(import.meta.dirname, '../../..');
+const DEFAULT_PORTS = { gateway: 8080, console: 3000 };
+
+/** What a start has settled on. */
+export interface Started {
+  readonly layout: Layout;
+  readonly demo: boolean;
+}
+
+interface Context {
+  readonly files: Files;
+  readonly members: Members;
+  readonly options: StackOptions;
+  readonly phase: NonNullable<StackReport['phase']>;
+}
+
+/** Starts stage by stage; each stage is the members' to stop from then on. */
+export async function start(files: Files, members: Members, options: StackOptions): Promise<Started> {
+  const phase = options.report?.phase ?? ((_title, work) => work(() => {}));
+  const context: Context = { files, members, options, phase };
+  const kinds = servicesOf(ROOT);
+  await endLeftovers(files);
+  if (options.fresh) forget(context);
+  for (const folder of [files.logs, files.runner]) makeFolder(folder);
+  const ports = options.ports === 'random' ? {} : { ...DEFAULT_PORTS, ...options.ports };
+  const instances = await planInstances(kinds, options.scale ?? {}, ports);
+
+  const stores = await openStores(context);
+  const db = createDb(stores.databaseUrl, { maxConnections: 2 });
+  try {
+    const demo = options.demo ?? true;
+    const standins = demo ? await planStandins() : [];
+    const secrets = await prepareDatabase(context, stores.databaseUrl, db, standins);
+    const layout: Layout = { root: ROOT, files, secrets, instances, ...stores };
+    await startServices(context, kinds, layout, standins, db);
+    writeJson(files.env, ctlEnv(layout));
+    return { layout, demo };
+  } finally {
+    await closeDb(db);
+  }
+}
+
+function forget({ files, options }: Context): void {
+  if (databaseUrlOf(options) || redisUrlOf(options)) {
+    throw new StackError('--fresh wipes only what the local stack keeps itself.', {
+      hint: 'Empty your own database and Redis yourself, or unset DATABASE_URL and REDIS_URL.',
+    });
+  }
+  wipe(files);
+}
+
+const databaseUrlOf = (options: StackOptions) => options.databaseUrl ?? process.env.DATABASE_URL;
+const redisUrlOf = (options: StackOptions) => options.redisUrl ?? process.env.REDIS_URL;
+
+async function openStores({
+  files,
+  members,
+  options,
+  phase,
+}: Context): Promise<{ databaseUrl: string; redisUrl: string }> {
+  const databaseUrl =
+    databaseUrlOf(options) ||
+    (await phase('Postgres', async (note) => {
+      const keeper = await openPostgres(files, members.events);
+      await members.addStage([keeper]);
+      note('embedded');
+      return keeper.url;
+    }));
+  const redisUrl =
+    redisUrlOf(options) ||
+    (await phase('Redis', async (note) => {
+      const keeper = await openRedis(files, members.events);
+      await members.addStage([keeper]);
+      note('append-only file');
+      return keeper.url;
+    }));
+  return { databaseUrl, redisUrl };
+}
+
+function prepareDatabase(
+  { files, options, members, phase }: Context,
+  url: string,
+  db: Db,
+  standins: readonly StandinPlan[],
+): Promise<Secrets> {
+  return phase('database', async (note) => {
+    members.assertWanted();
+    const applied = await migrate(url);
+    note(applied.length > 0 ? 'migrated' : 'up to date');
+    return (options.demo ?? true) ? seedDemo(db, files, standins, ROOT) : loadSecrets(files);
+  });
+}
+
+/** The gateways come last: their first catalog then holds the models as running. */
+async function startServices(
+  { files, members, options, phase }: Context,
+  kinds: readonly ServiceKind[],
+  layout: Layout,
+  standins: readonly StandinPlan[],
+  db: Db,
+): Promise<void> {
+  const create = (spec: ConstructorParameters<typeof Supervised>[0]) => new Supervised(spec, members.events);
+  const models = standins.map((plan) => create(standinProcess(plan, ROOT, files)));
+  const processesOf = (kind: ServiceKind) =>
+    layout.instances
+      .filter(({ service }) => service === kind.name)
+      .map((instance) => create(processOf(kind, instance, layout, options)));
+  const behind = kinds.filter(({ faces }) => !faces).map(processesOf);
+  const faces = kinds.filter(({ faces }) => faces).flatMap(processesOf);
+
+  await phase('models and services', async (note) => {
+    for (const stage of [models, ...behind]) await members.addStage(stage);
+    await Promise.all([...models, ...behind.flat()].map((process) => process.start()));
+    const { demo } = layout.secrets;
+    if (standins.length > 0 && demo) await demoModelsSettled(db, demo.org);
+    await members.addStage(faces);
+    await Promise.all(faces.map((process) => process.start()));
+    members.assertWanted();
+    note(`${models.length + behind.flat().length + faces.length} processes`);
+  });
+}
+
+function processOf(kind: ServiceKind, instance: Instance, layout: Layout, { env }: StackOptions) {
+  return {
+    name: instance.name,
+    command: process.execPath,
+    args: kind.args(instance, layout),
+    cwd: ROOT,
+    env: { ...environmentOf(kind, instance, layout), ...env?.[kind.name] },
+    logFile: join(layout.files.logs, `${instance.name}.log`),
+    ready: answersOk(kind.health(instance)),
+    stopTimeoutMs: kind.stopTimeoutMs,
+  };
+}
+
+const ctlEnv = (layout: Layout): CtlEnv => ({
+  DATABASE_URL: layout.databaseUrl,
+  REDIS_URL: layout.redisUrl,
+  LIMITER_ADDRESSES: addressesOf(layout, 'limiter'),
+  RUNNER_ADDRESS: addressesOf(layout, 'runner'),
+  SECRET_KEY: layout.secrets.secretKey,
+});
+
+/** The stack as it is at this moment. */
+export function describe({ layout, demo }: Started, members: Members): StackInfo {
+  const { instances, secrets } = layout;
+  const gateways = instances.filter(({ service }) => service === 'gateway').map(gatewayUrl);
+  const site = instances.find(({ service }) => service === 'console');
+  return {
+    gateway: gateways[0] ?? '',
+    gateways,
+    console: site ? `http://127.0.0.1:${site.port}` : null,
+    owner: demo ? secrets.owner : null,
+    org: (demo && secrets.demo?.org) || null,
+    apiKey: (demo && secrets.demo?.apiKey) || null,
+    models: demo ? DEMO_MODELS.map(({ name }) => name) : [],
+    redis: layout.redisUrl,
+    postgres: layout.databaseUrl,
+    services: instances.map(({ service, name, adminPort }) => ({
+      name: service,
+      pid: members.pidOf(name),
+      health: `http://127.0.0.1:${adminPort}/healthz`,
+      metrics: `http://127.0.0.1:${adminPort}/metrics`,
+    })),
+  };
+}

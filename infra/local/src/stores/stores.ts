@@ -1,0 +1,32 @@
+import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { findRedis, startPostgres, startRedis } from '@tidegate/embedded';
+import { StackError } from '../errors.ts';
+import type { Files } from '../files.ts';
+import { choosePort } from '../ports.ts';
+import { type KeeperEvents, StoreKeeper } from './keeper.ts';
+
+/** Stores run by someone else: their URLs. Null: the stack brings its own. */
+export interface OwnStores {
+  readonly databaseUrl: string | null;
+  readonly redisUrl: string | null;
+}
+
+/** One file a store, in the stack's log folder. */
+const logTo = (files: Files, name: string) => (line: string) =>
+  appendFileSync(join(files.logs, `${name}.log`), `${line}\n`, { mode: 0o600 });
+
+export async function openPostgres(files: Files, events: KeeperEvents): Promise<StoreKeeper> {
+  const port = await choosePort();
+  const onLog = logTo(files, 'postgres');
+  return StoreKeeper.start('postgres', () => startPostgres({ dataDir: files.postgres, port, onLog }), events);
+}
+
+export async function openRedis(files: Files, events: KeeperEvents): Promise<StoreKeeper> {
+  const port = await choosePort();
+  const onLog = logTo(files, 'redis');
+  const server = await findRedis({ localDir: files.tools, onLog }).catch((cause: Error) => {
+    throw new StackError(cause.message, { cause, hint: `Its log: ${join(files.logs, 'redis.log')}` });
+  });
+  return StoreKeeper.start('redis', () => startRedis({ server, dir: files.redis, port, onLog }), events);
+}
