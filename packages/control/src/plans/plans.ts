@@ -37,7 +37,7 @@ const setPlanInput = z.object({ name: text('Name', 40), ...allValues.partial().s
 export type SetPlanInput = z.input<typeof setPlanInput>;
 
 /** Every plan, in the order in which they are shown. Anyone may read them. */
-export async function listPlans({ db }: ControlDeps): Promise<Result<PlanView[]>> {
+export async function listPlans({ db }: ControlDeps, _actor: Actor): Promise<Result<PlanView[]>> {
   const plans = await db.plan.findMany({ orderBy: [{ position: 'asc' }, { name: 'asc' }] });
   return ok(plans.map(planView));
 }

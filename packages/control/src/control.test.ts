@@ -1,0 +1,387 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { open } from '@tidegate/contracts';
+import { closeDb, createDb, type Db } from '@tidegate/db';
+import { type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { verifyPassword } from 'better-auth/crypto';
+import { type Action, POLICY, ROLES } from './access/policy.ts';
+import { createFixture, type Fixture, OPERATOR, refusal, SECRET_KEY, value } from './fixture.ts';
+import { baseUrlOf } from './models/input.ts';
+import { slugOf } from './orgs/slug.ts';
+
+let postgres: TestPostgres;
+let db: Db;
+let fixture: Fixture;
+const clock = testClock();
+
+beforeAll(async () => {
+  postgres = await testPostgres();
+  db = createDb(postgres.url);
+});
+afterAll(async () => {
+  await closeDb(db);
+  await postgres.drop();
+});
+beforeEach(() => {
+  fixture = createFixture(db, clock.now);
+});
+
+const external = {
+  ...{ kind: 'text', mode: 'always_on', contextTokens: 4_096 },
+  urls: ['http://127.0.0.1:9'] as string[],
+} as const;
+const process_ = {
+  kind: 'text',
+  mode: 'wake_on_request',
+  contextTokens: 4_096,
+  command: 'serve --port $PORT',
+} as const;
+
+describe('roles', () => {
+  const attempts = (
+    org: string,
+  ): Record<Action, (control: Fixture['control'], actor: never) => Promise<unknown>> => ({
+    'org.read': (control, actor) => control.listOrgs(actor),
+    'org.setPlan': (control, actor) => control.setOrgPlan(actor, { org, plan: 'Pro' }),
+    'member.list': (control, actor) => control.listMembers(actor, { org }),
+    'member.add': (control, actor) =>
+      control.addMember(actor, { org, email: 'x@example.com', role: 'viewer' }),
+    'member.setRole': (control, actor) =>
+      control.setMemberRole(actor, { org, email: 'x@example.com', role: 'member' }),
+    'member.remove': (control, actor) => control.removeMember(actor, { org, email: 'x@example.com' }),
+    'key.list': (control, actor) => control.listKeys(actor, { org }),
+    'key.create': (control, actor) => control.createKey(actor, { org, name: 'k' }),
+    'key.revoke': (control, actor) => control.revokeKey(actor, { org, id: 'key_x' }),
+    'key.delete': (control, actor) => control.deleteKey(actor, { org, id: 'key_x' }),
+    'model.list': (control, actor) => control.listModels(actor, { org }),
+    'model.publish': (control, actor) => control.publishModel(actor, { org, name: 'm', ...external }),
+    'model.start': (control, actor) => control.startModel(actor, { org, name: 'm' }),
+    'model.stop': (control, actor) => control.stopModel(actor, { org, name: 'm' }),
+    'model.delete': (control, actor) => control.deleteModel(actor, { org, name: 'm' }),
+    'usage.show': (control, actor) => control.showUsage(actor, { org }),
+  });
+
+  it.each(ROLES)('lets a %s do exactly what the policy says', async (role) => {
+    const org = await fixture.org(`Roles ${role}`);
+    await fixture.user(org, 'owner');
+    const actor = (await fixture.user(org, role)) as never;
+    for (const [action, attempt] of Object.entries(attempts(org)) as [
+      Action,
+      ReturnType<typeof attempts>[Action],
+    ][]) {
+      const result = (await attempt(fixture.control, actor)) as { ok: boolean; refusal?: { code: string } };
+      const forbidden = result.refusal?.code === 'forbidden';
+      expect({ action, forbidden }).toEqual({
+        action,
+        forbidden: !(POLICY[action] as readonly string[]).includes(role),
+      });
+    }
+  });
+
+  it('only lets owners change keys, models, members and the plan', () => {
+    const owners = Object.entries(POLICY).filter(([, roles]) => roles.length === 1);
+    const everyone = Object.entries(POLICY).filter(([, roles]) => roles.length === 3);
+    expect(owners.flatMap(([, roles]) => roles)).toEqual(owners.map(() => 'owner'));
+    expect(everyone.map(([action]) => action)).toEqual([
+      'org.read',
+      'member.list',
+      'key.list',
+      'model.list',
+      'usage.show',
+    ]);
+  });
+
+  it('hides other organizations: theirs is refused as one that does not exist, and lists show only his own', async () => {
+    const ours = await fixture.org('Mine');
+    const theirs = await fixture.org('Hidden');
+    const owner = await fixture.user(ours, 'owner');
+    const key = value(await fixture.control.createKey(OPERATOR, { org: theirs, name: 'k' }));
+    const refused = refusal(await fixture.control.listKeys(owner, { org: theirs }));
+    expect(refused.message.replace(theirs, 'nowhere')).toBe(
+      refusal(await fixture.control.listKeys(owner, { org: 'nowhere' })).message,
+    );
+    expect(refusal(await fixture.control.revokeKey(owner, { id: key.id }))).toEqual({
+      ...refusal(await fixture.control.revokeKey(owner, { id: 'key_x' })),
+      message: `There is no key "${key.id}".`,
+    });
+    expect(value(await fixture.control.listOrgs(owner)).map((org) => org.slug)).toEqual([ours]);
+    expect(fixture.limiter.revoked).toEqual([]);
+  });
+
+  it('keeps what is for operators from owners', async () => {
+    const owner = await fixture.user(await fixture.org('Plain'), 'owner');
+    expect(refusal(await fixture.control.createOrg(owner, { name: 'More' })).code).toBe('forbidden');
+    expect(refusal(await fixture.control.setPlan(owner, { name: 'Free', keys: 50 })).code).toBe('forbidden');
+  });
+});
+
+describe('organizations', () => {
+  it('gives every name its own slug, also when many take it at once', async () => {
+    const names = Array.from({ length: 6 }, () => 'Ærø & Søn GmbH');
+    const created = await Promise.all(names.map((name) => fixture.control.createOrg(OPERATOR, { name })));
+    const slugs = created.map((result) => value(result).slug);
+    expect(new Set(slugs).size).toBe(6);
+    for (const slug of slugs) expect(slug).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*$/);
+    expect(value(created[0] as never)).toMatchObject({ plan: 'Free' });
+  });
+
+  it.each([
+    ['Acme, Inc.', 'acme-inc'],
+    ['Crème Brûlée', 'creme-brulee'],
+    ['東京', 'org'],
+    ['  --  ', 'org'],
+  ])('makes the slug of %j', (name, slug) => expect(slugOf(name)).toBe(slug));
+
+  it('names the plans there are when one is unknown', async () => {
+    const refused = refusal(await fixture.control.createOrg(OPERATOR, { name: 'X', plan: 'Gold' }));
+    expect(refused).toMatchObject({
+      code: 'not_found',
+      field: 'plan',
+      message: expect.stringContaining('Free, Starter, Pro'),
+    });
+  });
+});
+
+describe('plans', () => {
+  const versionOf = async (slug: string) =>
+    (await db.org.findUniqueOrThrow({ where: { slug } })).limitsVersion;
+
+  it('puts new values in force for every organization on the plan, and for no other', async () => {
+    const [a, b, other] = [
+      await fixture.org('A', 'Starter'),
+      await fixture.org('B', 'Starter'),
+      await fixture.org('C', 'Pro'),
+    ];
+    const before = [await versionOf(a), await versionOf(b), await versionOf(other)];
+    const plan = value(await fixture.control.setPlan(OPERATOR, { name: 'starter', requestsPerMinute: 700 }));
+    expect(plan).toMatchObject({
+      name: 'Starter',
+      requestsPerMinute: 700,
+      requestsAtOnce: 32,
+      images: false,
+    });
+    const [va, vb, vo] = before as [bigint, bigint, bigint];
+    expect([await versionOf(a), await versionOf(b), await versionOf(other)]).toEqual([va + 1n, vb + 1n, vo]);
+    const ids = await db.org.findMany({ where: { slug: { in: [a, b] } } });
+    expect(fixture.limiter.refreshed).toEqual(expect.arrayContaining(ids.map((org) => org.id)));
+  });
+
+  it('says when a change is saved but not in force, and doing it again puts it in force', async () => {
+    const org = await fixture.org('Later', 'Free');
+    fixture.limiter.away = true;
+    const refused = refusal(await fixture.control.setOrgPlan(OPERATOR, { org, plan: 'pro' }));
+    expect(refused).toMatchObject({ code: 'unavailable', message: expect.stringContaining('not in force') });
+    fixture.limiter.away = false;
+    expect(value(await fixture.control.setOrgPlan(OPERATOR, { org, plan: 'pro' })).plan).toBe('Pro');
+    expect(fixture.limiter.refreshed).toHaveLength(1);
+  });
+
+  it('creates a plan when all values are given, and says what is missing otherwise', async () => {
+    const all = {
+      keys: 1,
+      requestsPerMonth: 0,
+      requestsPerMinute: 1,
+      requestsAtOnce: 1,
+      tokensPerMonth: 10,
+      images: false,
+    };
+    expect(refusal(await fixture.control.setPlan(OPERATOR, { name: 'Tiny', keys: 1 })).message).toContain(
+      'tokensPerMonth',
+    );
+    value(await fixture.control.setPlan(OPERATOR, { name: 'Tiny', ...all }));
+    expect(value(await fixture.control.listPlans(OPERATOR)).at(-1)).toMatchObject({ name: 'Tiny', ...all });
+  });
+
+  it('never allows more keys than the contract', async () => {
+    expect(refusal(await fixture.control.setPlan(OPERATOR, { name: 'Pro', keys: 51 })).message).toContain(
+      '1 to 50',
+    );
+  });
+});
+
+describe('members', () => {
+  it('makes an account that the console can sign in with, its password shown once', async () => {
+    const org = await fixture.org('People');
+    const added = value(
+      await fixture.control.addMember(OPERATOR, { org, email: ' Ada@Example.com ', role: 'owner' }),
+    );
+    expect(added.email).toBe('ada@example.com');
+    const account = await db.account.findFirstOrThrow({
+      where: { userId: added.userId, providerId: 'credential' },
+    });
+    expect(await verifyPassword({ hash: account.password ?? '', password: added.password ?? '' })).toBe(true);
+    expect(JSON.stringify(await db.auditEvent.findMany())).not.toContain(added.password);
+    expect(JSON.stringify(await fixture.control.listMembers(OPERATOR, { org }))).not.toContain(
+      added.password,
+    );
+  });
+
+  it('adds a known e-mail to another organization with its account as it is', async () => {
+    const [one, two] = [await fixture.org('One'), await fixture.org('Two')];
+    const email = 'both@example.com';
+    const first = value(
+      await fixture.control.addMember(OPERATOR, {
+        org: one,
+        email,
+        role: 'owner',
+        password: 'correct horse',
+      }),
+    );
+    expect(first.password).toBeUndefined();
+    const again = refusal(
+      await fixture.control.addMember(OPERATOR, { org: two, email, role: 'viewer', password: 'another one' }),
+    );
+    expect(again).toMatchObject({ code: 'conflict', field: 'password' });
+    const second = value(await fixture.control.addMember(OPERATOR, { org: two, email, role: 'viewer' }));
+    expect(second).toMatchObject({ userId: first.userId, role: 'viewer' });
+    expect(refusal(await fixture.control.addMember(OPERATOR, { org: two, email, role: 'owner' })).code).toBe(
+      'conflict',
+    );
+  });
+
+  it('keeps an owner, even when the last two remove each other at the same time', async () => {
+    const org = await fixture.org('Owned');
+    const [a, b] = [await fixture.user(org, 'owner'), await fixture.user(org, 'owner')];
+    const results = await Promise.all([
+      fixture.control.removeMember(a, { org, email: b.email }),
+      fixture.control.setMemberRole(b, { org, email: a.email, role: 'viewer' }),
+    ]);
+    expect(results.filter((result) => result.ok)).toHaveLength(1);
+    const members = value(await fixture.control.listMembers(OPERATOR, { org }));
+    expect(members.filter((member) => member.role === 'owner')).toHaveLength(1);
+  });
+});
+
+describe('models', () => {
+  it('publishes a model with its upstream key sealed, and tells the runner', async () => {
+    const org = await fixture.org('Models');
+    const published = value(
+      await fixture.control.publishModel(OPERATOR, {
+        org,
+        name: 'qwen/2.5:7b',
+        ...external,
+        upstreamKey: 'sk-upstream',
+      }),
+    );
+    expect(published).toMatchObject({
+      condition: 'starting',
+      runnerTold: true,
+      driver: 'external',
+      sleepAfterS: null,
+    });
+    expect(fixture.runner.calls).toEqual([`refresh ${published.id}`]);
+    const row = await db.model.findUniqueOrThrow({ where: { id: published.id } });
+    expect(row.settings).toEqual({ urls: ['http://127.0.0.1:9/v1'] });
+    expect(open(SECRET_KEY, row.upstreamKey as Uint8Array)).toBe('sk-upstream');
+    expect(JSON.stringify(await db.auditEvent.findMany())).not.toContain('sk-upstream');
+    expect(JSON.stringify(value(await fixture.control.listModels(OPERATOR, { org })))).not.toContain(
+      'sk-upstream',
+    );
+  });
+
+  it('keeps a name for one model at a time', async () => {
+    const org = await fixture.org('Names');
+    const publish = () => fixture.control.publishModel(OPERATOR, { org, name: 'm', ...process_ });
+    const results = await Promise.all([publish(), publish(), publish()]);
+    expect(results.filter((result) => result.ok)).toHaveLength(1);
+    expect(refusal(results.find((result) => !result.ok) as never).code).toBe('conflict');
+    value(await fixture.control.deleteModel(OPERATOR, { org, name: 'm' }));
+    expect(refusal(await fixture.control.deleteModel(OPERATOR, { org, name: 'm' })).code).toBe('not_found');
+    expect(value(await publish()).condition).toBe('starting');
+  });
+
+  it.each([
+    [{ ...external, name: '.hidden' }, 'name'],
+    [{ ...external, name: 'a b' }, 'name'],
+    [{ ...external, name: 'm', contextTokens: 0 }, 'contextTokens'],
+    [{ ...external, name: 'm', contextTokens: 16_777_217 }, 'contextTokens'],
+    [{ ...external, name: 'm', kind: 'audio' }, 'kind'],
+    [{ ...external, name: 'm', mode: 'wake_on_request' }, 'mode'],
+    [{ ...external, name: 'm', urls: ['ftp://x'] }, 'urls'],
+    [{ ...external, name: 'm', urls: ['http://x', 'http://x/v1/'] }, 'urls'],
+    [{ ...external, name: 'm', command: 'serve' }, 'urls'],
+    [{ ...process_, name: 'm', command: undefined }, 'urls'],
+    [{ ...process_, name: 'm', sleepAfterS: 0 }, 'sleepAfterS'],
+    [{ ...process_, name: 'm', upstreamKey: 'a\nb' }, 'upstreamKey'],
+  ])('refuses %j by its field %s', async (input, field) => {
+    const org = await fixture.org('Bad models');
+    expect(refusal(await fixture.control.publishModel(OPERATOR, { org, ...input } as never)).field).toBe(
+      field,
+    );
+  });
+
+  it.each([
+    ['http://box:8000', 'http://box:8000/v1'],
+    ['https://box/', 'https://box/v1'],
+    ['http://box:8000/v1', 'http://box:8000/v1'],
+    ['http://box:8000/v1/', 'http://box:8000/v1'],
+    ['http://box/llm', 'http://box/llm/v1'],
+    ['http://user:pw@box', null],
+    ['http://box?x=1', null],
+    ['box:8000', null],
+    ['', null],
+  ])('takes %j as the base %j', (url, base) => expect(baseUrlOf(url)).toBe(base));
+
+  it('starts and stops through the runner, and changes nothing while it is away', async () => {
+    const org = await fixture.org('Moves');
+    const { id } = value(await fixture.control.publishModel(OPERATOR, { org, name: 'm', ...process_ }));
+    expect(value(await fixture.control.stopModel(OPERATOR, { org, name: 'm' })).condition).toBe('stopped');
+    expect(value(await fixture.control.startModel(OPERATOR, { org, name: 'm' })).condition).toBe('starting');
+    expect(fixture.runner.calls).toEqual([`refresh ${id}`, `stop ${id}`, `start ${id}`]);
+    fixture.runner.away = true;
+    expect(refusal(await fixture.control.stopModel(OPERATOR, { org, name: 'm' })).code).toBe('unavailable');
+    expect(value(await fixture.control.deleteModel(OPERATOR, { org, name: 'm' })).runnerTold).toBe(false);
+    expect(value(await fixture.control.listModels(OPERATOR, { org }))).toEqual([]);
+  });
+});
+
+describe('usage', () => {
+  it('adds up the last days of the organization alone, days without requests included, busiest row first', async () => {
+    const [org, other] = [await fixture.org('Usage'), await fixture.org('Other')];
+    const ids = await db.org.findMany({ where: { slug: { in: [org, other] } } });
+    const orgId = ids.find((row) => row.slug === org)?.id ?? '';
+    const otherId = ids.find((row) => row.slug === other)?.id ?? '';
+    const key = value(await fixture.control.createKey(OPERATOR, { org, name: 'ci' }));
+    const model = value(await fixture.control.publishModel(OPERATOR, { org, name: 'm', ...external }));
+    await db.$executeRaw`INSERT INTO usage_day VALUES
+      (${orgId}, '2026-11-21', ${key.id}, ${model.id}, 10, 1, 100, 50, 4096, 1000, 9),
+      (${orgId}, '2026-10-23', ${key.id}, ${model.id}, 5, 0, 10, 10, 0, 500, 5),
+      (${orgId}, '2026-10-22', ${key.id}, ${model.id}, 999, 0, 10, 10, 0, 500, 5),
+      (${orgId}, '2026-11-20', 'key_gone', 'mdl_gone', 20, 20, 0, 0, 81920, 0, 0),
+      (${otherId}, '2026-11-21', 'key_other', 'mdl_other', 7, 0, 1, 1, 0, 1, 1)`;
+    const usage = value(await fixture.control.showUsage(OPERATOR, { org }));
+    expect(usage.totals).toEqual({
+      ...{ requests: 35, errors: 21, promptTokens: 110, completionTokens: 60, reservedTokens: 86_016 },
+      averageMs: 107,
+    });
+    expect(usage.days).toHaveLength(30);
+    expect(usage.days[0]).toMatchObject({ day: '2026-10-23', requests: 5, answered: 5, errors: 0 });
+    expect(usage.days.at(-1)).toMatchObject({ day: '2026-11-21', answered: 9, errors: 1 });
+    expect(usage.days.filter((day) => day.requests === 0)).toHaveLength(27);
+    expect(usage.rows).toMatchObject([
+      { key: 'A deleted key', requests: 20, errors: 20, averageMs: null },
+      { key: 'ci', keyPrefix: key.prefix, model: 'm', requests: 15 },
+    ]);
+    expect(value(await fixture.control.showUsage(OPERATOR, { org, days: 1 })).totals.requests).toBe(10);
+  });
+
+  it('shows the live month of the limiter, and what is written when the limiter is away', async () => {
+    const org = await fixture.org('Month', 'Free');
+    const { id } = await db.org.findUniqueOrThrow({ where: { slug: org } });
+    await db.monthTotal.create({ data: { orgId: id, month: '2026-11', requests: 6n, chargedTokens: 60n } });
+    const month = async () => value(await fixture.control.showUsage(OPERATOR, { org })).month;
+    const resetsAt = '2026-12-01T00:00:00.000Z';
+    expect(await month()).toMatchObject({
+      requests: 7,
+      tokens: { charged: 70, reserved: 5, cap: 5_000_000 },
+      resetsAt,
+      live: true,
+    });
+    fixture.limiter.away = true;
+    expect(await month()).toMatchObject({
+      requests: 6,
+      tokens: { charged: 60, reserved: 0, cap: 5_000_000 },
+      resetsAt,
+      live: false,
+    });
+  });
+});

@@ -1,0 +1,118 @@
+import { newUserId } from '@tidegate/contracts';
+import type { Db } from '@tidegate/db';
+import type { Actor } from './access/access.ts';
+import type { Role } from './access/policy.ts';
+import { type Control, createControl } from './control.ts';
+import type { ConditionNow, LimiterPort, LiveMonth, RunnerPort } from './deps.ts';
+import type { ControlRefusal, Result } from './result.ts';
+
+/*
+ * For the tests of this package: control on a given database, beside a limiter and a runner that record what they are told
+ * and can be away.
+ */
+
+export const OPERATOR: Actor = { kind: 'operator' };
+export const SECRET_KEY = Buffer.alloc(32, 7);
+
+export interface RecordedLimiter extends LimiterPort {
+  away: boolean;
+  live: LiveMonth;
+  readonly revoked: string[];
+  readonly refreshed: string[];
+}
+
+export interface RecordedRunner extends RunnerPort {
+  away: boolean;
+  readonly calls: string[];
+}
+
+export interface Fixture {
+  readonly control: Control;
+  readonly limiter: RecordedLimiter;
+  readonly runner: RecordedRunner;
+  /** An organization on a plan; its slug. */
+  org(name: string, plan?: string): Promise<string>;
+  /** A signed-in user with a role in the organization. */
+  user(org: string, role: Role): Promise<Actor & { kind: 'user' }>;
+}
+
+export function createFixture(db: Db, now: () => number): Fixture {
+  const limiter = recordedLimiter();
+  const runner = recordedRunner();
+  const control = createControl({ db, limiter, runner, secretKey: SECRET_KEY, now });
+  return {
+    control,
+    limiter,
+    runner,
+    org: async (name, plan = 'Pro') => value(await control.createOrg(OPERATOR, { name, plan })).slug,
+    user: async (org, role) => {
+      const id = newUserId();
+      const email = `${id.toLowerCase()}@example.com`;
+      await db.user.create({ data: { id, email, name: id } });
+      value(await control.addMember(OPERATOR, { org, email, role }));
+      return { kind: 'user', userId: id, email };
+    },
+  };
+}
+
+/** The value of a result that must be ok. */
+export function value<T>(result: Result<T>): T {
+  if (result.ok) return result.value;
+  throw new Error(`refused: ${result.refusal.code}: ${result.refusal.message}`);
+}
+
+/** The refusal of a result that must be one. */
+export function refusal(result: Result<unknown>): ControlRefusal {
+  if (!result.ok) return result.refusal;
+  throw new Error(`not refused: ${JSON.stringify(result.value)}`);
+}
+
+function recordedLimiter(): RecordedLimiter {
+  const reach = () => {
+    if (recorded.away) throw new Error('away');
+  };
+  const recorded: RecordedLimiter = {
+    away: false,
+    live: {
+      month: '2026-11',
+      requests: 7,
+      chargedTokens: 70,
+      reservedTokens: 5,
+      resetsAtMs: 1_796_083_200_000,
+      inFlight: 1,
+    },
+    revoked: [],
+    refreshed: [],
+    revokeKey: async ({ keyId }) => {
+      reach();
+      recorded.revoked.push(keyId);
+    },
+    refreshOrgs: async (orgIds) => {
+      reach();
+      recorded.refreshed.push(...orgIds);
+    },
+    month: async () => {
+      reach();
+      return recorded.live;
+    },
+  };
+  return recorded;
+}
+
+function recordedRunner(): RecordedRunner {
+  const call =
+    (name: string, condition: ConditionNow['condition']) =>
+    async (modelId: string): Promise<ConditionNow> => {
+      if (recorded.away) throw new Error('away');
+      recorded.calls.push(`${name} ${modelId}`);
+      return { condition, reason: '' };
+    };
+  const recorded: RecordedRunner = {
+    away: false,
+    calls: [],
+    refresh: call('refresh', 'starting'),
+    start: call('start', 'starting'),
+    stop: call('stop', 'stopped'),
+  };
+  return recorded;
+}

@@ -1,0 +1,204 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { parseApiKey } from '@tidegate/contracts';
+import { closeDb, createDb, type Db } from '@tidegate/db';
+import { type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
+import { limitsText, mayCallText } from './view.ts';
+
+let postgres: TestPostgres;
+let db: Db;
+let fixture: Fixture;
+const clock = testClock();
+
+beforeAll(async () => {
+  postgres = await testPostgres();
+  db = createDb(postgres.url);
+});
+afterAll(async () => {
+  await closeDb(db);
+  await postgres.drop();
+});
+beforeEach(() => {
+  clock.set(Date.UTC(2026, 10, 21, 12));
+  fixture = createFixture(db, clock.now);
+});
+
+const publish = (org: string, name: string) =>
+  fixture.control.publishModel(OPERATOR, {
+    ...{ org, name, kind: 'text', mode: 'always_on', contextTokens: 4_096 },
+    urls: ['http://127.0.0.1:9'],
+  });
+
+describe('create', () => {
+  it('shows the value once and stores only its hash', async () => {
+    const org = await fixture.org('Once');
+    const created = value(await fixture.control.createKey(OPERATOR, { org, name: 'ci' }));
+    const row = await db.apiKey.findUniqueOrThrow({ where: { id: created.id } });
+    expect(Buffer.from(row.hash)).toEqual(parseApiKey(created.key)?.hash);
+    const everything = JSON.stringify([row, await db.auditEvent.findMany({ where: { target: row.id } })]);
+    expect(everything).not.toContain(created.key.slice(0, 14));
+    expect(JSON.stringify(await fixture.control.listKeys(OPERATOR, { org }))).not.toContain(created.key);
+  });
+
+  it('applies the defaults of the contract', async () => {
+    const org = await fixture.org('Defaults');
+    const created = value(await fixture.control.createKey(OPERATOR, { org, name: 'ci' }));
+    expect(created).toMatchObject({
+      requestsPerMinute: 60,
+      requestsAtOnce: 4,
+      expiresOn: null,
+      state: 'Active',
+    });
+    expect(limitsText(created)).toBe('60/min · 4 at once');
+    expect(mayCallText(created.mayCall)).toBe('All models');
+  });
+
+  it.each([
+    [{ name: '' }, 'name', '1 to 80 characters'],
+    [{ name: '   ' }, 'name', '1 to 80 characters'],
+    [{ name: 'x'.repeat(81) }, 'name', '1 to 80 characters'],
+    [{ name: 'a\u0000b' }, 'name', 'control characters'],
+    [{ name: 'k', requestsPerMinute: 0 }, 'requestsPerMinute', '1 to 6,000'],
+    [{ name: 'k', requestsPerMinute: 6_001 }, 'requestsPerMinute', '1 to 6,000'],
+    [{ name: 'k', requestsPerMinute: 1.5 }, 'requestsPerMinute', '1 to 6,000'],
+    [{ name: 'k', requestsAtOnce: 0 }, 'requestsAtOnce', '1 to 256'],
+    [{ name: 'k', requestsAtOnce: 257 }, 'requestsAtOnce', '1 to 256'],
+    [{ name: 'k', expiresOn: '2026-11-20' }, 'expiresOn', 'today (UTC) or later'],
+    [{ name: 'k', expiresOn: '2027-02-29' }, 'expiresOn', 'YYYY-MM-DD'],
+    [{ name: 'k', expiresOn: 'tomorrow' }, 'expiresOn', 'YYYY-MM-DD'],
+    [{ name: 'k', models: [] }, 'models', '1 to 50'],
+    [{ name: 'k', models: Array.from({ length: 51 }, (_, i) => `m${i}`) }, 'models', '1 to 50'],
+    [{ name: 'k', models: ['nothing'] }, 'models', '"nothing"'],
+  ])('refuses %j, naming %s and what is allowed', async (input, field, allowed) => {
+    const org = await fixture.org('Rules');
+    const refused = refusal(await fixture.control.createKey(OPERATOR, { org, ...input }));
+    expect(refused.field).toBe(field);
+    expect(refused.message).toContain(allowed);
+    expect(await db.apiKey.count({ where: { org: { slug: org } } })).toBe(0);
+  });
+
+  it('takes the bounds themselves: 80 characters of any plane, 6,000 a minute, 256 at once, today', async () => {
+    const org = await fixture.org('Bounds');
+    const input = {
+      org,
+      name: '🔑'.repeat(80),
+      requestsPerMinute: 6_000,
+      requestsAtOnce: 256,
+      expiresOn: '2026-11-21',
+    };
+    expect(value(await fixture.control.createKey(OPERATOR, input)).name).toHaveLength(160);
+  });
+
+  it('never passes the plan limit, however many are created together', async () => {
+    const org = await fixture.org('Crowd', 'Free');
+    const results = await Promise.all(
+      Array.from({ length: 12 }, (_, i) => fixture.control.createKey(OPERATOR, { org, name: `k${i}` })),
+    );
+    expect(results.filter((result) => result.ok)).toHaveLength(3);
+    expect(refusal(results.find((result) => !result.ok) as never).code).toBe('limit_reached');
+  });
+
+  it('counts keys that are not revoked: revoking one makes room, expiry does not', async () => {
+    const org = await fixture.org('Room', 'Free');
+    const create = () => fixture.control.createKey(OPERATOR, { org, name: 'k', expiresOn: '2026-11-21' });
+    const [first] = [value(await create()), value(await create()), value(await create())];
+    clock.advance(86_400_000);
+    expect(refusal(await fixture.control.createKey(OPERATOR, { org, name: 'k' })).code).toBe('limit_reached');
+    value(await fixture.control.revokeKey(OPERATOR, { org, id: first.id }));
+    expect((await fixture.control.createKey(OPERATOR, { org, name: 'k' })).ok).toBe(true);
+  });
+
+  it('keeps the ceiling of 1,000 keys in all, revoked ones included', async () => {
+    const org = await fixture.org('Ceiling');
+    const { id: orgId } = await db.org.findUniqueOrThrow({ where: { slug: org } });
+    await db.$executeRaw`
+      INSERT INTO api_key (id, org_id, name, prefix, hash, all_models, requests_per_minute, requests_at_once, revoked_at)
+      SELECT 'key_old' || n, ${orgId}, 'old', 'ti_old', sha256(('old' || n)::bytea), true, 60, 4, now()
+      FROM generate_series(1, 1000) n`;
+    const refused = refusal(await fixture.control.createKey(OPERATOR, { org, name: 'k' }));
+    expect(refused).toMatchObject({ code: 'limit_reached', message: expect.stringContaining('1,000') });
+    value(await fixture.control.deleteKey(OPERATOR, { org, id: 'key_old1' }));
+    expect((await fixture.control.createKey(OPERATOR, { org, name: 'k' })).ok).toBe(true);
+  });
+});
+
+describe('chosen models', () => {
+  it('ties a key to the model, not to its name: one published later under the name is not reached', async () => {
+    const org = await fixture.org('Tied');
+    const first = value(await publish(org, 'small'));
+    value(await publish(org, 'large'));
+    const key = value(
+      await fixture.control.createKey(OPERATOR, { org, name: 'k', models: ['small', 'large', 'small'] }),
+    );
+    expect(key.mayCall).toEqual({ all: false, models: ['large', 'small'], deleted: 0 });
+    value(await fixture.control.deleteModel(OPERATOR, { org, name: 'small' }));
+    value(await publish(org, 'small'));
+    const [listed] = value(await fixture.control.listKeys(OPERATOR, { org }));
+    expect(mayCallText(listed?.mayCall as never)).toBe('large, 1 deleted');
+    const chosen = await db.apiKeyModel.findMany({ where: { keyId: key.id } });
+    expect(chosen.map((row) => row.modelId)).toContain(first.id);
+  });
+
+  it('refuses a model of another organization as one that does not exist', async () => {
+    const theirs = await fixture.org('Theirs');
+    value(await publish(theirs, 'secret'));
+    const org = await fixture.org('Ours');
+    const refusedFor = async (model: string) =>
+      refusal(await fixture.control.createKey(OPERATOR, { org, name: 'k', models: [model] }));
+    const nothing = await refusedFor('nothing');
+    expect(nothing.code).toBe('not_found');
+    expect(await refusedFor('secret')).toEqual({
+      ...nothing,
+      message: nothing.message.replace('nothing', 'secret'),
+    });
+  });
+});
+
+describe('states', () => {
+  it('is Active through its last day, Expired from 00:00 UTC of the day after, Revoked whatever the day', async () => {
+    const org = await fixture.org('States');
+    const { id } = value(
+      await fixture.control.createKey(OPERATOR, { org, name: 'k', expiresOn: '2026-11-22' }),
+    );
+    const state = async () => value(await fixture.control.listKeys(OPERATOR, { org }))[0]?.state;
+    clock.set(Date.UTC(2026, 10, 22, 23, 59, 59, 999));
+    expect(await state()).toBe('Active');
+    clock.advance(1);
+    expect(await state()).toBe('Expired');
+    value(await fixture.control.revokeKey(OPERATOR, { org, id }));
+    expect(await state()).toBe('Revoked');
+  });
+
+  it('confirms a revocation only when the limiter has, and doing it again is safe', async () => {
+    const org = await fixture.org('Revoke');
+    const { id } = value(await fixture.control.createKey(OPERATOR, { org, name: 'k' }));
+    fixture.limiter.away = true;
+    expect(refusal(await fixture.control.revokeKey(OPERATOR, { org, id }))).toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining('may still be accepted'),
+    });
+    fixture.limiter.away = false;
+    expect(value(await fixture.control.revokeKey(OPERATOR, { org, id })).state).toBe('Revoked');
+    expect(value(await fixture.control.revokeKey(OPERATOR, { org, id })).state).toBe('Revoked');
+    expect(fixture.limiter.revoked).toEqual([id, id]);
+    expect(await db.auditEvent.count({ where: { target: id, action: 'key.revoke' } })).toBe(1);
+  });
+
+  it('deletes only a revoked key, after the limiter knows it, and keeps its usage', async () => {
+    const org = await fixture.org('Delete');
+    const { id } = value(await fixture.control.createKey(OPERATOR, { org, name: 'k' }));
+    const { id: orgId } = await db.org.findUniqueOrThrow({ where: { slug: org } });
+    await db.$executeRaw`INSERT INTO usage_day VALUES (${orgId}, '2026-11-21', ${id}, 'mdl_x', 2, 1, 3, 4, 5, 60, 2)`;
+    expect(refusal(await fixture.control.deleteKey(OPERATOR, { org, id })).code).toBe('conflict');
+    value(await fixture.control.revokeKey(OPERATOR, { org, id }));
+    fixture.limiter.away = true;
+    expect(refusal(await fixture.control.deleteKey(OPERATOR, { org, id })).code).toBe('unavailable');
+    fixture.limiter.away = false;
+    value(await fixture.control.deleteKey(OPERATOR, { org, id }));
+    expect(value(await fixture.control.listKeys(OPERATOR, { org }))).toEqual([]);
+    const usage = value(await fixture.control.showUsage(OPERATOR, { org }));
+    expect(usage.rows).toEqual([
+      expect.objectContaining({ key: 'A deleted key', keyPrefix: null, requests: 2 }),
+    ]);
+  });
+});
