@@ -26,9 +26,11 @@ beforeEach(() => {
 });
 
 const external = {
-  ...{ kind: 'text', mode: 'always_on', contextTokens: 4_096 },
-  urls: ['http://127.0.0.1:9'] as string[],
-} as const;
+  kind: 'text' as const,
+  mode: 'always_on' as const,
+  contextTokens: 4_096,
+  urls: ['http://127.0.0.1:9'],
+};
 const process_ = {
   kind: 'text',
   mode: 'wake_on_request',
