@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type Standin, startStandin } from '@tidegate/standin';
+import { eventually } from '@tidegate/testing';
+import OpenAI from 'openai';
+import { ask, client, newKey, newOrg, publish } from '../support/org.ts';
+import { ctl, useStack } from '../support/stack.ts';
+
+/** What the official client throws: its class, the status and our code. */
+async function failure(call: Promise<unknown>): Promise<[string, number | undefined, unknown]> {
+  try {
+    await call;
+  } catch (error) {
+    if (error instanceof OpenAI.APIError) return [error.constructor.name, error.status, error.code];
+    throw error;
+  }
+  throw new Error('it was answered');
+}
+
+const MIB = 1024 * 1024;
+const PIXEL = 'data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7';
+const withImage = (model: string) => ({
+  model,
+  messages: [{ role: 'user' as const, content: [{ type: 'image_url' as const, image_url: { url: PIXEL } }] }],
+});
+
+describe('errors, as the official openai package throws them', () => {
+  const stack = useStack({ demo: false });
+  let standin: Standin;
+  let slow: Standin;
+  let org: string;
+  let api: OpenAI;
+  const base = () => stack().info.gateway;
+
+  beforeAll(async () => {
+    standin = await startStandin({ names: ['tide'] });
+    slow = await startStandin({ names: ['slow'], startupMs: 3_600_000 });
+    org = await newOrg(stack());
+    await publish(stack(), org, standin.url);
+    await publish(stack(), org, standin.url, { name: 'eyes', kind: 'vision' });
+    await publish(stack(), org, slow.url, { name: 'slow' });
+    await publish(stack(), org, standin.url, { name: 'stopped' });
+    await ctl(stack(), 'model', 'stop', '--org', org, '--name', 'stopped');
+    api = client(base(), (await newKey(stack(), org)).key);
+    await eventually(() => api.chat.completions.create(ask('tide', 'Are you there?')));
+    await eventually(() => api.chat.completions.create(ask('eyes', 'And you?')));
+  });
+
+  afterAll(async () => {
+    await standin?.close();
+    await slow?.close();
+  });
+
+  const complete = (body: object) => api.chat.completions.create(body as never);
+
+  it.each([
+    ['BadRequestError', 400, 'invalid_request', () => complete(ask('tide', 'x', { temperature: 3 }))],
+    ['BadRequestError', 400, 'invalid_request', () => complete({ model: 'tide', messages: [] })],
+    ['BadRequestError', 400, 'unsupported_parameter', () => complete(ask('tide', 'x', { tools: [] }))],
+    ['BadRequestError', 400, 'model_text_only', () => complete(withImage('tide'))],
+    ['BadRequestError', 400, 'model_refused', () => complete(ask('tide', 'x', { max_tokens: 1001 }))],
+    [
+      'BadRequestError',
+      400,
+      'model_refused',
+      () => complete(ask('tide', 'sea '.repeat(900), { max_tokens: 500 })),
+    ],
+    ['PermissionDeniedError', 403, 'plan_upgrade_required', () => complete(withImage('eyes'))],
+    ['NotFoundError', 404, 'model_not_found', () => complete(ask('nothing', 'x'))],
+    ['NotFoundError', 404, 'not_found', () => api.get('/nothing')],
+    ['APIError', 405, 'method_not_allowed', () => api.get('/chat/completions')],
+    ['APIError', 413, 'request_too_large', () => complete(ask('tide', 'x'.repeat(2 * MIB)))],
+    ['InternalServerError', 502, 'upstream_error', () => complete(ask('tide', '[[status=500]]'))],
+    ['InternalServerError', 503, 'model_starting', () => complete(ask('slow', 'x'))],
+    ['InternalServerError', 503, 'model_unavailable', () => complete(ask('stopped', 'x'))],
+  ] as const)('%s %d %s', async (name, status, code, call) => {
+    expect(await failure(call() as Promise<unknown>)).toEqual([name, status, code]);
+  });
+
+  it('AuthenticationError 401 invalid_api_key', async () => {
+    const { key } = await newKey(stack(), org);
+    for (const wrong of ['sk-wrong', `${key.slice(0, -1)}${key.endsWith('a') ? 'b' : 'a'}`]) {
+      expect(await failure(client(base(), wrong).models.list())).toEqual([
+        'AuthenticationError',
+        401,
+        'invalid_api_key',
+      ]);
+    }
+  });
+
+  it('AuthenticationError 401 invalid_api_key, from the request after the key was revoked', async () => {
+    const { id, key } = await newKey(stack(), org);
+    const revoked = client(base(), key);
+    await revoked.models.list();
+    await ctl(stack(), 'key', 'revoke', '--org', org, '--id', id);
+    expect(await failure(revoked.models.list())).toEqual(['AuthenticationError', 401, 'invalid_api_key']);
+    expect(await failure(revoked.chat.completions.create(ask('tide', 'x')))).toEqual([
+      'AuthenticationError',
+      401,
+      'invalid_api_key',
+    ]);
+  });
+
+  it('RateLimitError 429 rate_limit_exceeded', async () => {
+    const limited = client(base(), (await newKey(stack(), org, { rpm: 1 })).key);
+    await limited.models.list();
+    expect(await failure(limited.models.list())).toEqual(['RateLimitError', 429, 'rate_limit_exceeded']);
+  });
+
+  it('RateLimitError 429 quota_exceeded, which the client does not retry', async () => {
+    const poor = await newOrg(stack(), { tokensMonth: 999 });
+    await publish(stack(), poor, standin.url);
+    const { key } = await newKey(stack(), poor);
+    const retrying = client(base(), key, 2);
+    await eventually(async () => {
+      const [, status] = await failure(retrying.chat.completions.create(ask('tide', 'x')));
+      return status === 429;
+    });
+    const before = standin.stats().calls;
+    expect(await failure(retrying.chat.completions.create(ask('tide', 'x')))).toEqual([
+      'RateLimitError',
+      429,
+      'quota_exceeded',
+    ]);
+    expect(standin.stats().calls).toBe(before);
+  });
+
+  it('a model of another organization and one that does not exist are the same to the byte', async () => {
+    const stranger = await newOrg(stack());
+    const { key } = await newKey(stack(), stranger);
+    const [foreign, none] = await Promise.all(
+      ['tide', 'edit'].map(async (model) => {
+        const answer = await fetch(`${base()}/chat/completions`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${key}` },
+          body: JSON.stringify(ask(model, 'x')),
+        });
+        return `${answer.status} ${(await answer.text()).replaceAll(model, 'NAME')}`;
+      }),
+    );
+    expect(foreign).toContain('404');
+    expect(foreign).toBe(none);
+  });
+
+  it('InternalServerError 500 internal_error while no limiter answers, and none a moment after one does', async () => {
+    stack().kill('limiter', 'SIGKILL');
+    await eventually(async () => {
+      const [name, status, code] = await failure(complete(ask('tide', 'x')) as Promise<unknown>);
+      expect([name, status, code]).toEqual(['InternalServerError', 500, 'internal_error']);
+      return true;
+    });
+    await eventually(() => complete(ask('tide', 'x')), { timeoutMs: 20_000 });
+  });
+});

@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type Standin, startStandin } from '@tidegate/standin';
+import { eventually } from '@tidegate/testing';
+import { ask, newKey, newOrg, post, publish } from '../support/org.ts';
+import { usageOf, useStack } from '../support/stack.ts';
+
+const CONTEXT = 1000;
+const LEASE_MS = 15_000;
+
+describe('a gateway killed in mid-stream', () => {
+  const stack = useStack({ demo: false, scale: { gateway: 2 } });
+  let standin: Standin;
+
+  beforeAll(async () => {
+    standin = await startStandin({ names: ['tide'] });
+  });
+  afterAll(() => standin?.close());
+
+  it('has its slots free within 15 s and leaves one error with the full charge', async () => {
+    const org = await newOrg(stack());
+    await publish(stack(), org, standin.url, { context: CONTEXT });
+    const { key } = await newKey(stack(), org, { atOnce: 1 });
+    const [first = '', second = ''] = stack().info.gateways;
+
+    const stream = await eventually(async () => {
+      const answer = await post(first, key, ask('tide', '[[tokens=400]] [[token-ms=100]]', { stream: true }));
+      return answer.status === 200 && answer;
+    });
+    const reader = stream.body?.getReader();
+    await reader?.read();
+    const busy = await post(second, key, ask('tide', 'x'));
+    expect(busy.status).toBe(429);
+
+    const killedAt = Date.now();
+    stack().kill('gateway', 'SIGKILL');
+    const cut = async () => {
+      for (;;) if ((await reader?.read())?.done) return;
+    };
+    await expect(cut()).rejects.toThrow();
+
+    await eventually(async () => (await post(second, key, ask('tide', 'x'))).status === 200, {
+      timeoutMs: 20_000,
+      intervalMs: 100,
+    });
+    expect(Date.now() - killedAt).toBeLessThan(LEASE_MS);
+
+    await eventually(async () => {
+      const { totals, month } = await usageOf(stack(), org);
+      expect(totals).toMatchObject({ requests: 2, errors: 1, reservedTokens: CONTEXT });
+      expect(month.tokens).toMatchObject({
+        charged: CONTEXT + totals.promptTokens + totals.completionTokens,
+        reserved: 0,
+      });
+      return true;
+    });
+  }, 60_000);
+});

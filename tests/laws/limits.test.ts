@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type Standin, startStandin } from '@tidegate/standin';
+import { eventually } from '@tidegate/testing';
+import { ask, newKey, newOrg, post, publish } from '../support/org.ts';
+import { usageOf, useStack } from '../support/stack.ts';
+
+const CONTEXT = 1000;
+
+/** Statuses and bodies of `count` requests sent at once, in turns through every gateway. */
+async function flood(gateways: readonly string[], key: string, count: number, content = 'x') {
+  return Promise.all(
+    Array.from({ length: count }, async (_, i) => {
+      const answer = await post(gateways[i % gateways.length] ?? '', key, ask('tide', content));
+      const body = (await answer.json()) as { error?: { code: string } };
+      return { status: answer.status, code: body.error?.code, headers: answer.headers };
+    }),
+  );
+}
+
+describe('limits, through two gateways and two limiters', () => {
+  const stack = useStack({ demo: false, scale: { gateway: 2, limiter: 2 } });
+  let standin: Standin;
+  const gateways = () => stack().info.gateways;
+
+  beforeAll(async () => {
+    standin = await startStandin({ names: ['tide'] });
+  });
+  afterAll(() => standin?.close());
+
+  async function ready(limits: Parameters<typeof newOrg>[1] = {}): Promise<string> {
+    const org = await newOrg(stack(), limits);
+    await publish(stack(), org, standin.url, { context: CONTEXT });
+    const { key } = await newKey(stack(), org);
+    // Listing says nothing about the condition; a request that is refused for its own fault does not count.
+    for (const gateway of gateways()) {
+      await eventually(async () => {
+        const answer = await post(gateway, key, ask('tide', 'x', { max_tokens: CONTEXT + 1 }));
+        return ((await answer.json()) as { error: { code: string } }).error.code === 'model_refused';
+      });
+    }
+    return org;
+  }
+
+  it('a key with 5 requests a minute gets exactly 5 of 100 at once, and Retry-After is honest to the second', async () => {
+    const org = await ready();
+    const { key } = await newKey(stack(), org, { rpm: 5 });
+    const started = Date.now();
+    const answers = await flood(gateways(), key, 100);
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(5);
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused).toHaveLength(95);
+    for (const { code } of refused) expect(code).toBe('rate_limit_exceeded');
+    const elapsedS = Math.ceil((Date.now() - started) / 1000);
+    for (const { headers } of refused) {
+      const retryAfterS = Number(headers.get('retry-after'));
+      expect(retryAfterS).toBeGreaterThanOrEqual(60 - elapsedS);
+      expect(retryAfterS).toBeLessThanOrEqual(60);
+    }
+    const again = await post(gateways()[0] ?? '', key, ask('tide', 'x'));
+    const waitMs = Number(again.headers.get('retry-after')) * 1000;
+    const saidAt = Date.now();
+    await eventually(
+      async () => {
+        const answer = await post(gateways()[0] ?? '', key, ask('tide', 'x'));
+        await answer.arrayBuffer();
+        return answer.status === 200;
+      },
+      { timeoutMs: 70_000, intervalMs: 50 },
+    );
+    // A request is answered no later than promised, and not more than a second earlier.
+    expect(Date.now() - saidAt).toBeGreaterThan(waitMs - 1_000);
+    expect(Date.now() - saidAt).toBeLessThan(waitMs + 1_000);
+  }, 100_000);
+
+  it('a key with 2 at once never has 3 in flight at the model', async () => {
+    const org = await ready();
+    const { key } = await newKey(stack(), org, { atOnce: 2 });
+    standin.reset();
+    const answers = await flood(gateways(), key, 50, '[[delay-ms=150]]');
+    const answered = answers.filter(({ status }) => status === 200).length;
+    expect(answered).toBe(2);
+    for (const { code, headers } of answers.filter(({ status }) => status !== 200)) {
+      expect(code).toBe('rate_limit_exceeded');
+      expect(headers.get('retry-after')).toBe('1');
+    }
+    expect(standin.stats().maxInFlight).toBe(2);
+    // A slot is free before its answer has arrived: one after the other, two callers are never refused.
+    await Promise.all(
+      [0, 1].map(async (gateway) => {
+        for (let i = 0; i < 50; i++) {
+          const answer = await post(gateways()[gateway] ?? '', key, ask('tide', 'x'));
+          expect(answer.status).toBe(200);
+          await answer.text();
+        }
+      }),
+    );
+    expect(standin.stats().maxInFlight).toBeLessThanOrEqual(2);
+  });
+
+  it('a plan whose tokens fit exactly K reservations admits exactly K of 200 at once', async () => {
+    const K = 7;
+    const org = await ready({ tokensMonth: K * CONTEXT + CONTEXT - 1 });
+    const { key } = await newKey(stack(), org);
+    const before = standin.stats().calls;
+    const answers = await flood(gateways(), key, 200, '[[no-usage]] [[delay-ms=500]]');
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(K);
+    for (const { code, headers } of answers.filter(({ status }) => status !== 200)) {
+      expect(code).toBe('quota_exceeded');
+      expect(headers.get('x-should-retry')).toBe('false');
+    }
+    expect(standin.stats().calls - before).toBe(K);
+    await eventually(async () => {
+      const usage = await usageOf(stack(), org);
+      expect(usage.totals).toMatchObject({ requests: K, errors: 0, reservedTokens: K * CONTEXT });
+      expect(usage.month.tokens).toMatchObject({ charged: K * CONTEXT, reserved: 0 });
+      return true;
+    });
+  });
+
+  it('unused tokens come back: an answer that reports its usage is charged for just that', async () => {
+    const org = await ready({ tokensMonth: CONTEXT + 200 });
+    const { key } = await newKey(stack(), org);
+    const url = gateways()[0] ?? '';
+    const first = (await (await post(url, key, ask('tide', 'x', { max_tokens: 10 }))).json()) as {
+      usage: { total_tokens: number };
+    };
+    expect(first.usage.total_tokens).toBeLessThan(200);
+    // The whole context fits again only because the rest was released.
+    expect((await post(url, key, ask('tide', 'x', { max_tokens: 10 }))).status).toBe(200);
+  });
+
+  it('requests refused before their reservation change no count', async () => {
+    const org = await ready();
+    const { key } = await newKey(stack(), org, { rpm: 3 });
+    const url = gateways()[0] ?? '';
+    for (const body of [
+      {},
+      ask('nothing', 'x'),
+      ask('tide', 'x', { temperature: 9 }),
+      ask('tide', 'x', { n: 2 }),
+    ]) {
+      expect((await post(url, key, body)).status).toBeGreaterThanOrEqual(400);
+    }
+    const answers = await flood(gateways(), key, 6);
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(3);
+    await eventually(async () => (await usageOf(stack(), org)).totals.requests === 3);
+  });
+});

@@ -1,0 +1,59 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll } from '@jest/globals';
+import { type Stack, type StackOptions, startStack } from '@tidegate/local';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const START_TIMEOUT_MS = 120_000;
+
+/** A whole stack for the tests of one file: own data, own ports. Call the result for the stack, once tests run. */
+export function useStack(options: StackOptions = {}): () => Stack {
+  let dataDir: string | undefined;
+  let stack: Stack | undefined;
+  beforeAll(async () => {
+    dataDir = mkdtempSync(join(tmpdir(), 'tidegate-tests-'));
+    stack = await startStack({ dataDir, ports: 'random', ...options });
+  }, START_TIMEOUT_MS);
+  afterAll(async () => {
+    await stack?.stop();
+    if (dataDir) rmSync(dataDir, { recursive: true, force: true });
+  }, START_TIMEOUT_MS);
+  return () => {
+    if (!stack) throw new Error('the stack has not been started');
+    return stack;
+  };
+}
+
+/** Runs `ctl` against a stack. Resolves to the JSON document it printed; rejects with its reason when it refused. */
+export function ctl<T = unknown>(stack: Stack, ...args: string[]): Promise<T> {
+  const env = { ...process.env, ...JSON.parse(readFileSync(join(stack.dataDir, 'env.json'), 'utf8')) };
+  return new Promise((resolve, reject) => {
+    execFile(
+      process.execPath,
+      ['apps/ctl/dist/main.js', ...args, '--json'],
+      { cwd: ROOT, env },
+      (error, stdout, stderr) =>
+        error ? reject(new Error(stderr || error.message)) : resolve(JSON.parse(stdout)),
+    );
+  });
+}
+
+export interface Usage {
+  readonly totals: {
+    readonly requests: number;
+    readonly errors: number;
+    readonly promptTokens: number;
+    readonly completionTokens: number;
+    readonly reservedTokens: number;
+    readonly averageMs: number | null;
+  };
+  readonly month: {
+    readonly requests: number | { readonly charged: number };
+    readonly tokens: { readonly charged: number; readonly reserved: number; readonly cap: number };
+  };
+}
+export const usageOf = (stack: Stack, org: string): Promise<Usage> =>
+  ctl<Usage>(stack, 'usage', 'show', '--org', org);
