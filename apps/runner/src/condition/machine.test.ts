@@ -1,0 +1,291 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { backoffMs } from './backoff.ts';
+import {
+  type Condition,
+  conditionOf,
+  type Event,
+  isWakeable,
+  type Mode,
+  type State,
+  step,
+  takeUp,
+} from './machine.ts';
+
+const at = (phase: State['phase'], failures = 0): State => ({ phase, reason: '', failures });
+const down = { type: 'down', reason: 'exited', watching: false } as const;
+const MODES: Mode[] = ['always_on', 'wake_on_request'];
+
+/** A driver, timers and a drain as the machine drives them: what can happen next depends on what was asked for. */
+class World {
+  state: State;
+  up = false; // something of the model runs, or is being launched
+  halting = false;
+  draining = false;
+  backingOff = false;
+  mode: Mode;
+  launches = 0;
+
+  constructor(mode: Mode) {
+    this.mode = mode;
+    this.state = at('stopped');
+  }
+
+  apply(event: Event): void {
+    if (event.type === 'halted') {
+      this.halting = false;
+      this.up = false;
+    }
+    const { state, effects } = step(this.state, event, this.mode);
+    if (state.phase !== this.state.phase) this.backingOff = false;
+    this.state = state;
+    for (const effect of effects) this.run(effect.type);
+  }
+
+  run(effect: string): void {
+    if (effect === 'launch') {
+      if (this.up || this.halting) throw new Error('launched onto the remains of another run');
+      this.up = true;
+      this.launches++;
+    }
+    if (effect === 'halt') {
+      if (this.halting) throw new Error('halted twice');
+      this.halting = true;
+    }
+    if (effect === 'drain') this.draining = true;
+    if (effect === 'end_drain') this.draining = false;
+    if (effect === 'back_off') this.backingOff = true;
+  }
+
+  possible(event: Event): boolean {
+    switch (event.type) {
+      case 'up':
+      case 'down':
+        return this.up && !this.halting;
+      case 'halted':
+        return this.halting;
+      case 'drained':
+      case 'called_off':
+        return this.draining;
+      case 'backoff_over':
+        return this.backingOff;
+      default:
+        return true;
+    }
+  }
+}
+
+const anyEvent = fc.oneof(
+  fc.constantFrom<Event>(
+    { type: 'start' },
+    { type: 'stop' },
+    { type: 'wake' },
+    { type: 'up' },
+    { type: 'halted' },
+    { type: 'idle' },
+    { type: 'drained' },
+    { type: 'called_off' },
+    { type: 'steady' },
+    { type: 'backoff_over' },
+    { type: 'reconfigured' },
+  ),
+  fc.boolean().map((watching): Event => ({ type: 'down', reason: 'lost', watching })),
+);
+
+describe('the conditions of a model, whatever happens in whatever order', () => {
+  it('never launch onto a run that has not halted, and halt only once', () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...MODES), fc.array(anyEvent, { maxLength: 60 }), (mode, events) => {
+        const world = new World(mode);
+        for (const event of events) if (world.possible(event)) world.apply(event);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('always leave a way on: a started model that works ends up running, a stopped one with nothing left of it', () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...MODES), fc.array(anyEvent, { maxLength: 60 }), (mode, events) => {
+        const world = new World(mode);
+        for (const event of events) if (world.possible(event)) world.apply(event);
+        world.apply({ type: 'start' });
+        if (world.halting) world.apply({ type: 'halted' });
+        if (world.up) world.apply({ type: 'up' });
+        expect(conditionOf(world.state)).toBe('running');
+        world.apply({ type: 'stop' });
+        expect(conditionOf(world.state)).toBe('stopped');
+        if (world.halting) world.apply({ type: 'halted' });
+        expect(world).toMatchObject({ state: { phase: 'stopped' }, up: false, draining: false });
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('keep a stopped model stopped until an owner starts it', () => {
+    const others = anyEvent.filter(({ type }) => type !== 'start');
+    fc.assert(
+      fc.property(fc.constantFrom(...MODES), fc.array(anyEvent), fc.array(others), (mode, before, after) => {
+        const world = new World(mode);
+        for (const event of before) if (world.possible(event)) world.apply(event);
+        world.apply({ type: 'stop' });
+        const { launches } = world;
+        for (const event of after) if (world.possible(event)) world.apply(event);
+        expect(conditionOf(world.state)).toBe('stopped');
+        expect(world.launches).toBe(launches);
+      }),
+    );
+  });
+
+  it('give a reason exactly when failed', () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...MODES), fc.array(anyEvent, { maxLength: 60 }), (mode, events) => {
+        const world = new World(mode);
+        for (const event of events) if (world.possible(event)) world.apply(event);
+        expect(world.state.reason !== '').toBe(conditionOf(world.state) === 'failed');
+      }),
+    );
+  });
+});
+
+describe('a model', () => {
+  const moves: [string, Mode, State, Event, State['phase'], string[]][] = [
+    [
+      'asleep starts on the first wake',
+      'wake_on_request',
+      at('asleep'),
+      { type: 'wake' },
+      'launching',
+      ['launch'],
+    ],
+    ['starting joins further wakes', 'wake_on_request', at('launching'), { type: 'wake' }, 'launching', []],
+    ['stopped is not woken', 'wake_on_request', at('stopped'), { type: 'wake' }, 'stopped', []],
+    ['backing off is not woken', 'wake_on_request', at('failed', 1), { type: 'wake' }, 'failed', []],
+    [
+      'failed is woken after its backoff',
+      'wake_on_request',
+      at('wakeable', 1),
+      { type: 'wake' },
+      'launching',
+      ['launch'],
+    ],
+    [
+      'always on restarts after its backoff',
+      'always_on',
+      at('failed', 1),
+      { type: 'backoff_over' },
+      'launching',
+      ['launch'],
+    ],
+    [
+      'wake on request waits after its backoff',
+      'wake_on_request',
+      at('failed', 1),
+      { type: 'backoff_over' },
+      'wakeable',
+      [],
+    ],
+    ['always on never falls asleep', 'always_on', at('running'), { type: 'idle' }, 'running', []],
+    ['idle is drained first', 'wake_on_request', at('running'), { type: 'idle' }, 'drowsing', ['drain']],
+    [
+      'drained is halted',
+      'wake_on_request',
+      at('drowsing'),
+      { type: 'drained' },
+      'sleeping',
+      ['end_drain', 'halt'],
+    ],
+    [
+      'falling asleep is called off by a wake',
+      'wake_on_request',
+      at('drowsing'),
+      { type: 'wake' },
+      'running',
+      ['end_drain', 'await_steady'],
+    ],
+    [
+      'halting for sleep is launched anew by a wake',
+      'wake_on_request',
+      at('sleeping'),
+      { type: 'wake' },
+      'relaunching',
+      [],
+    ],
+    ['starting can be stopped', 'always_on', at('launching'), { type: 'stop' }, 'stopping', ['halt']],
+    ['stopping can be started', 'always_on', at('stopping'), { type: 'start' }, 'relaunching', []],
+    ['lost is cleared away', 'always_on', at('running'), down, 'failing', ['halt']],
+    [
+      'lost elsewhere is still looked for',
+      'always_on',
+      at('running'),
+      { ...down, watching: true },
+      'unreachable',
+      [],
+    ],
+    [
+      'found again elsewhere runs',
+      'always_on',
+      at('unreachable'),
+      { type: 'up' },
+      'running',
+      ['await_steady'],
+    ],
+  ];
+  it.each(moves)('%s', (_name, mode, from, event, phase, effects) => {
+    const next = step(from, event, mode);
+    expect(next.state.phase).toBe(phase);
+    expect(next.effects.map(({ type }) => type)).toEqual(effects);
+  });
+
+  it('backs off 10 s after a failure, doubling to 5 min, until it has run steadily or an owner starts it', () => {
+    const fail = (state: State): State =>
+      step(step({ ...state, phase: 'launching' }, down, 'always_on').state, { type: 'halted' }, 'always_on')
+        .state;
+    const delays: number[] = [];
+    let state = at('launching');
+    for (let i = 0; i < 7; i++) {
+      state = fail(state);
+      delays.push(backoffMs(state.failures));
+    }
+    expect(delays).toEqual([10_000, 20_000, 40_000, 80_000, 160_000, 300_000, 300_000]);
+    expect(step({ ...state, phase: 'running' }, { type: 'steady' }, 'always_on').state.failures).toBe(0);
+    expect(step(state, { type: 'start' }, 'always_on').state.failures).toBe(0);
+    expect(step({ ...state, phase: 'wakeable' }, { type: 'wake' }, 'wake_on_request').state.failures).toBe(7);
+  });
+
+  it('is wakeable only when asleep or failed with its backoff over', () => {
+    const wakeable = (phase: State['phase']) => isWakeable(at(phase), 'wake_on_request');
+    expect(
+      ['asleep', 'sleeping', 'drowsing', 'wakeable'].every((phase) => wakeable(phase as State['phase'])),
+    ).toBe(true);
+    expect(
+      ['stopped', 'launching', 'running', 'failed', 'failing', 'unreachable'].some((phase) =>
+        wakeable(phase as State['phase']),
+      ),
+    ).toBe(false);
+    expect(isWakeable(at('asleep'), 'always_on')).toBe(false);
+  });
+});
+
+describe('a runner that takes a model up', () => {
+  const cases: [Condition, 'process' | 'remote' | 'nothing', State['phase'], State['phase']][] = [
+    ['stopped', 'nothing', 'stopped', 'stopped'],
+    ['stopped', 'process', 'stopping', 'stopping'],
+    ['running', 'process', 'running', 'running'],
+    ['running', 'remote', 'running', 'running'],
+    ['running', 'nothing', 'launching', 'asleep'],
+    ['starting', 'process', 'launching', 'launching'],
+    ['starting', 'nothing', 'launching', 'asleep'],
+    ['asleep', 'process', 'launching', 'launching'],
+    ['asleep', 'nothing', 'launching', 'asleep'],
+    ['failed', 'process', 'failing', 'failing'],
+    ['failed', 'nothing', 'launching', 'wakeable'],
+    ['failed', 'remote', 'launching', 'wakeable'],
+  ];
+  it.each(cases)(
+    'left %s, with %s there: always on → %s, wake on request → %s',
+    (left, held, alwaysOn, wakeOnRequest) => {
+      expect(takeUp(left, 'why', 'always_on', held).state.phase).toBe(alwaysOn);
+      expect(takeUp(left, 'why', 'wake_on_request', held).state.phase).toBe(wakeOnRequest);
+    },
+  );
+});

@@ -1,0 +1,204 @@
+import { backoffMs } from './backoff.ts';
+
+/** What everyone sees of a model. */
+export type Condition = 'stopped' | 'starting' | 'running' | 'asleep' | 'failed';
+export type Mode = 'always_on' | 'wake_on_request';
+
+/**
+ * What the runner itself must tell apart. A model that is being ended keeps its phase until its driver has halted, so that
+ * no start ever meets the remains of the run before.
+ */
+export type Phase =
+  | 'stopped'
+  | 'stopping'
+  | 'launching'
+  | 'relaunching' // to be launched, once the run before has halted
+  | 'running'
+  | 'drowsing' // announced as asleep; still up until every gateway has let go
+  | 'sleeping' // let go; halting
+  | 'asleep'
+  | 'failing' // halting
+  | 'failed' // backing off
+  | 'wakeable' // failed, backoff over
+  | 'unreachable'; // failed; the driver goes on looking for it
+
+export interface State {
+  readonly phase: Phase;
+  /** Why it failed; empty otherwise. */
+  readonly reason: string;
+  /** Failures in a row; the backoff grows with them. */
+  readonly failures: number;
+}
+
+export type Event =
+  | { readonly type: 'start' | 'stop' } // an owner's
+  | { readonly type: 'wake' } // a request's
+  | { readonly type: 'up' }
+  | { readonly type: 'down'; readonly reason: string; readonly watching: boolean }
+  | { readonly type: 'halted' }
+  | { readonly type: 'idle' | 'drained' | 'called_off' }
+  | { readonly type: 'steady' } // has been running long enough to forgive former failures
+  | { readonly type: 'backoff_over' }
+  | { readonly type: 'reconfigured' };
+
+export type Effect =
+  | { readonly type: 'launch' | 'halt' | 'drain' | 'end_drain' | 'await_steady' }
+  | { readonly type: 'back_off'; readonly delayMs: number };
+
+export interface Step {
+  readonly state: State;
+  readonly effects: readonly Effect[];
+}
+
+const CONDITIONS: Record<Phase, Condition> = {
+  stopped: 'stopped',
+  stopping: 'stopped',
+  launching: 'starting',
+  relaunching: 'starting',
+  running: 'running',
+  drowsing: 'asleep',
+  sleeping: 'asleep',
+  asleep: 'asleep',
+  failing: 'failed',
+  failed: 'failed',
+  wakeable: 'failed',
+  unreachable: 'failed',
+};
+const HALTING: ReadonlySet<Phase> = new Set(['stopping', 'relaunching', 'sleeping', 'failing']);
+const WAKEABLE: ReadonlySet<Phase> = new Set(['drowsing', 'sleeping', 'asleep', 'wakeable']);
+
+type Next = Phase | ((mode: Mode) => Phase);
+
+const launchIfAlwaysOn =
+  (otherwise: Phase): Next =>
+  (mode) =>
+    mode === 'always_on' ? 'launching' : otherwise;
+
+/** Every move there is, but `down`'s. What is not listed changes nothing. */
+const MOVES: Record<Phase, Partial<Record<Event['type'], Next>>> = {
+  stopped: { start: 'launching' },
+  stopping: { start: 'relaunching', halted: 'stopped' },
+  launching: { up: 'running', stop: 'stopping', reconfigured: 'relaunching' },
+  relaunching: { halted: 'launching', stop: 'stopping' },
+  running: {
+    stop: 'stopping',
+    idle: (mode) => (mode === 'wake_on_request' ? 'drowsing' : 'running'),
+    reconfigured: 'relaunching',
+  },
+  drowsing: {
+    wake: 'running',
+    start: 'running',
+    called_off: 'running',
+    drained: 'sleeping',
+    stop: 'stopping',
+    reconfigured: 'sleeping',
+  },
+  sleeping: { wake: 'relaunching', start: 'relaunching', halted: 'asleep', stop: 'stopping' },
+  asleep: {
+    wake: 'launching',
+    start: 'launching',
+    stop: 'stopped',
+    reconfigured: launchIfAlwaysOn('asleep'),
+  },
+  failing: { halted: 'failed', start: 'relaunching', stop: 'stopping' },
+  failed: {
+    backoff_over: launchIfAlwaysOn('wakeable'),
+    start: 'launching',
+    stop: 'stopped',
+    reconfigured: launchIfAlwaysOn('wakeable'),
+  },
+  wakeable: {
+    wake: 'launching',
+    start: 'launching',
+    stop: 'stopped',
+    reconfigured: launchIfAlwaysOn('wakeable'),
+  },
+  unreachable: { up: 'running', stop: 'stopping', start: 'relaunching', reconfigured: 'relaunching' },
+};
+
+export const conditionOf = (state: State): Condition => CONDITIONS[state.phase];
+
+/** Whether a request may wake it. */
+export const isWakeable = (state: State, mode: Mode): boolean =>
+  mode === 'wake_on_request' && WAKEABLE.has(state.phase);
+
+/** What follows when an event meets a state. Pure; the same state comes back, itself, when nothing changes. */
+export function step(state: State, event: Event, mode: Mode): Step {
+  const next = nextState(state, event, mode);
+  return { state: next, effects: next.phase === state.phase ? [] : effectsOf(state.phase, next) };
+}
+
+/**
+ * The state in which a runner that has just started takes a model up.
+ *
+ * @param persisted the condition the runner before it left
+ * @param held what of the model is still there: a process; a remote that nobody here has to keep alive; nothing
+ */
+export function takeUp(
+  persisted: Condition,
+  reason: string,
+  mode: Mode,
+  held: 'process' | 'remote' | 'nothing',
+): Step {
+  const phase = phaseTakenUp(persisted, mode, held);
+  const failed = CONDITIONS[phase] === 'failed';
+  const state: State = { phase, reason: failed ? reason : '', failures: failed ? 1 : 0 };
+  return { state, effects: effectsOf('stopped', state) };
+}
+
+function phaseTakenUp(persisted: Condition, mode: Mode, held: 'process' | 'remote' | 'nothing'): Phase {
+  const atRest = (wakeOnRequest: Phase): Phase => (mode === 'always_on' ? 'launching' : wakeOnRequest);
+  const process = held === 'process';
+  switch (persisted) {
+    case 'stopped':
+      return process ? 'stopping' : 'stopped';
+    case 'running':
+      return held === 'nothing' ? atRest('asleep') : 'running';
+    case 'starting':
+    case 'asleep':
+      return process ? 'launching' : atRest('asleep');
+    case 'failed':
+      return process ? 'failing' : atRest('wakeable');
+  }
+}
+
+function nextState(state: State, event: Event, mode: Mode): State {
+  if (event.type === 'down') return afterLoss(state, event);
+  if (event.type === 'steady') {
+    return state.phase === 'running' && state.failures > 0 ? { ...state, failures: 0 } : state;
+  }
+  const next = MOVES[state.phase][event.type];
+  const phase = typeof next === 'function' ? next(mode) : (next ?? state.phase);
+  if (phase === state.phase) return state;
+  const failures = event.type === 'start' ? 0 : state.failures;
+  return { phase, reason: CONDITIONS[phase] === 'failed' ? state.reason : '', failures };
+}
+
+function afterLoss(state: State, event: Extract<Event, { type: 'down' }>): State {
+  switch (state.phase) {
+    case 'launching':
+    case 'running':
+    case 'unreachable':
+      return {
+        phase: event.watching ? 'unreachable' : 'failing',
+        reason: event.reason,
+        failures: state.failures + (event.watching ? 0 : 1),
+      };
+    case 'drowsing':
+      return { ...state, phase: 'sleeping' };
+    default:
+      return state;
+  }
+}
+
+/** What entering a phase, and leaving another for it, asks for. */
+function effectsOf(from: Phase, to: State): Effect[] {
+  const effects: Effect[] = [];
+  if (from === 'drowsing') effects.push({ type: 'end_drain' });
+  if (HALTING.has(to.phase) && !HALTING.has(from)) effects.push({ type: 'halt' });
+  if (to.phase === 'launching') effects.push({ type: 'launch' });
+  if (to.phase === 'running') effects.push({ type: 'await_steady' });
+  if (to.phase === 'drowsing') effects.push({ type: 'drain' });
+  if (to.phase === 'failed') effects.push({ type: 'back_off', delayMs: backoffMs(to.failures) });
+  return effects;
+}
