@@ -75,7 +75,7 @@ describe('limits, through two gateways and two limiters', () => {
   it('a key with 2 at once never has 3 in flight at the model', async () => {
     const org = await ready();
     const { key } = await newKey(stack(), org, { atOnce: 2 });
-    standin.reset();
+    await fetch(`${standin.url}/stats/reset`, { method: 'POST' });
     const answers = await flood(gateways(), key, 50, '[[delay-ms=150]]');
     const answered = answers.filter(({ status }) => status === 200).length;
     expect(answered).toBe(2);
