@@ -1,5 +1,13 @@
 export * from './api-key.ts';
 export * from './errors.ts';
 export * from './ids.ts';
+export {
+  type CompletionRequest,
+  type ValidatedRequest,
+  validateCompletionRequest,
+} from './request/completion-request.ts';
+export { IMAGE_TYPES, type ImageType, type InlineImage, type LinkedImage } from './request/image-url.ts';
+export type { MessageSegment } from './request/messages.ts';
+export { buildUpstreamBody, type UpstreamBodyOptions } from './request/upstream-body.ts';
 export * from './sealed.ts';
 export * from './settlement.ts';

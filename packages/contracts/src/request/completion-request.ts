@@ -1,0 +1,169 @@
+import type { Refusal } from '../errors.ts';
+import { FieldReader } from './fields.ts';
+import type { InlineImage, LinkedImage } from './image-url.ts';
+import { outlineJson } from './json-text.ts';
+import { type MessageSegment, readMessages } from './messages.ts';
+import { invalidRequest, showName } from './refusals.ts';
+
+/*
+ * The body of POST /v1/chat/completions, by the spec's "Chat completion request body", "Message" and "Image rules".
+ * A member set to null counts as not sent, at every depth.
+ */
+
+/** A valid request, in the form the gateway works with: nothing of it needs to be parsed or escaped again. */
+export interface CompletionRequest {
+  /** As the caller sent it; whether it is published is not known here. */
+  readonly model: string;
+  readonly stream: boolean;
+  /** The caller asked for a usage chunk. */
+  readonly includeUsage: boolean;
+  /** `max_completion_tokens` if sent, else `max_tokens`, else the default. */
+  readonly maxTokens: number;
+  /** Ready for the upstream: `temperature` always; `top_p`, `stop` (as an array), `seed` when sent. */
+  readonly sampling: Readonly<Record<string, number | string[]>>;
+  /** Linked and inline ones together. */
+  readonly imageCount: number;
+  readonly linkedImages: readonly LinkedImage[];
+  /** The messages array as normalised JSON (UTF-8), cut where the data URL of a linked image goes in as a JSON string. */
+  readonly messages: readonly MessageSegment[];
+}
+
+export type ValidatedRequest =
+  | {
+      readonly ok: true;
+      readonly request: CompletionRequest;
+      /** What is left to check: that each one's bytes are what it declares. */
+      readonly inlineImages: readonly InlineImage[];
+    }
+  | { readonly ok: false; readonly refusal: Refusal };
+
+const FIELDS = [
+  'model',
+  'messages',
+  'max_tokens',
+  'max_completion_tokens',
+  'temperature',
+  'top_p',
+  'stop',
+  'seed',
+  'n',
+  'stream',
+  'stream_options',
+  'user',
+];
+
+const DEFAULT_MAX_TOKENS = 512;
+const MAX_TOKENS = 8_192;
+const MAX_STOPS = 4;
+const MAX_STOP_CHARACTERS = 64;
+/**
+ * Most values built from one body. Any 2 MiB of text parts has fewer; 20 MiB of empty objects would have seven million and
+ * take half a gigabyte.
+ */
+const MAX_VALUES = 500_000;
+
+/** The first rule a body breaks, unsupported fields before all others; else the request. */
+export function validateCompletionRequest(text: string): ValidatedRequest {
+  const outline = outlineJson(text, MAX_VALUES);
+  if (outline === null) return refuse({ code: 'invalid_json', message: 'The body is not valid JSON.' });
+  const { members } = outline;
+  if (members === null) return refuse(invalidRequest('The body must be a JSON object.'));
+  for (const [name, span] of members) {
+    if (!FIELDS.includes(name) && text[span.start] !== 'n') return refuse(unsupported(name));
+  }
+  if (outline.values > MAX_VALUES) {
+    return refuse(invalidRequest(`The body must hold at most ${MAX_VALUES} JSON values.`));
+  }
+  const body = JSON.parse(text) as Record<string, unknown>;
+  return validateFields(
+    new FieldReader(body, (name) => {
+      const span = members.get(name);
+      return span === undefined ? '' : text.slice(span.start, span.end);
+    }),
+  );
+}
+
+function validateFields(fields: FieldReader): ValidatedRequest {
+  const model = fields.name('model');
+  const messages = fields.refusal ? null : fields.take(readMessages(fields.sent('messages')));
+  const maxTokens = fields.integer('max_tokens', 1, MAX_TOKENS);
+  const maxCompletionTokens = fields.integer('max_completion_tokens', 1, MAX_TOKENS);
+  const sampling = readSampling(fields);
+  fields.integer('n', 1, 1);
+  const stream = fields.boolean('stream') ?? false;
+  const includeUsage = readStreamOptions(fields, stream);
+  fields.string('user');
+  if (fields.refusal || messages === null) return { ok: false, refusal: fields.refusal as Refusal };
+  const { inlineImages, ...content } = messages;
+  return {
+    ok: true,
+    request: {
+      model,
+      stream,
+      includeUsage,
+      maxTokens: maxCompletionTokens ?? maxTokens ?? DEFAULT_MAX_TOKENS,
+      sampling,
+      ...content,
+    },
+    inlineImages,
+  };
+}
+
+function readSampling(fields: FieldReader): Record<string, number | string[]> {
+  const temperature = fields.number('temperature', 'from 0 to 2', (value) => value >= 0 && value <= 2);
+  const topP = fields.number('top_p', 'greater than 0 and at most 1', (value) => value > 0 && value <= 1);
+  const stop = readStop(fields);
+  const seed = fields.integer('seed', Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
+  return {
+    temperature: temperature ?? 0,
+    ...(topP !== undefined && { top_p: topP }),
+    ...(stop.length > 0 && { stop }),
+    ...(seed !== undefined && { seed }),
+  };
+}
+
+/** An empty array is within "up to 4" and stops nothing. */
+function readStop(fields: FieldReader): string[] {
+  const sent = fields.sent('stop');
+  if (sent === undefined) return [];
+  const allowed = `a string or an array of up to ${MAX_STOPS} strings, each of 1 to ${MAX_STOP_CHARACTERS} characters`;
+  const stops: unknown[] = Array.isArray(sent) ? sent : [sent];
+  if (stops.length > MAX_STOPS || !stops.every(isStop)) return fields.fail(`stop must be ${allowed}.`, []);
+  return stops.map((stop) => stop.replace(/\p{Surrogate}/gu, '\ufffd'));
+}
+
+/** Characters are Unicode code points: at most two units of a JavaScript string each. */
+const isStop = (value: unknown): value is string =>
+  typeof value === 'string' &&
+  value.length >= 1 &&
+  value.length <= 2 * MAX_STOP_CHARACTERS &&
+  [...value].length <= MAX_STOP_CHARACTERS;
+
+function readStreamOptions(fields: FieldReader, stream: boolean): boolean {
+  const sent = fields.sent('stream_options');
+  if (sent === undefined) return false;
+  if (typeof sent !== 'object' || Array.isArray(sent)) {
+    return fields.fail(
+      'stream_options must be an object with the member include_usage (true or false).',
+      false,
+    );
+  }
+  const options = sent as Record<string, unknown>;
+  const other = Object.keys(options).find((name) => name !== 'include_usage' && options[name] !== null);
+  if (other !== undefined) return fields.reject(unsupported(other, 'stream_options'), false);
+  const includeUsage = options.include_usage ?? false;
+  if (typeof includeUsage !== 'boolean') {
+    return fields.fail('stream_options.include_usage must be true or false.', false);
+  }
+  if (!stream) return fields.fail('stream_options is allowed only with stream set to true.', false);
+  return includeUsage;
+}
+
+function unsupported(name: string, within?: string): Refusal {
+  const taken = within === undefined ? FIELDS.join(', ') : 'include_usage';
+  const field = within === undefined ? showName(name) : `${within}.${showName(name)}`;
+  const where = within === undefined ? 'This API takes' : `${within} takes`;
+  return { code: 'unsupported_parameter', message: `Unsupported parameter: ${field}. ${where}: ${taken}.` };
+}
+
+const refuse = (refusal: Refusal): ValidatedRequest => ({ ok: false, refusal });

@@ -1,0 +1,74 @@
+import type { Refusal } from '../errors.ts';
+import { type Checked, invalidRequest } from './refusals.ts';
+
+const INTEGER = /^-?(?:0|[1-9][0-9]*)$/;
+
+/** Reads the fields of a body, in the order they are asked for, and keeps the first refusal. */
+export class FieldReader {
+  refusal: Refusal | null = null;
+
+  readonly #body: Readonly<Record<string, unknown>>;
+  readonly #sourceOf: (name: string) => string;
+
+  /** @param sourceOf the text a top-level member's value was written as */
+  constructor(body: Readonly<Record<string, unknown>>, sourceOf: (name: string) => string) {
+    this.#body = body;
+    this.#sourceOf = sourceOf;
+  }
+
+  /** Undefined: missing or null. */
+  sent(name: string): unknown {
+    return this.#body[name] ?? undefined;
+  }
+
+  /** Required, not empty. */
+  name(name: string): string {
+    const value = this.sent(name);
+    if (value === undefined) return this.fail(`${name} is required: the name of a published model.`, '');
+    if (typeof value === 'string' && value !== '') return value;
+    return this.fail(`${name} must be a string: the name of a published model.`, '');
+  }
+
+  string(name: string): void {
+    const value = this.sent(name);
+    if (value !== undefined && typeof value !== 'string') this.fail(`${name} must be a string.`, undefined);
+  }
+
+  boolean(name: string): boolean | undefined {
+    const value = this.sent(name);
+    if (value === undefined || typeof value === 'boolean') return value;
+    return this.fail(`${name} must be true or false.`, undefined);
+  }
+
+  number(name: string, allowed: string, fits: (value: number) => boolean): number | undefined {
+    const value = this.sent(name);
+    if (value === undefined) return undefined;
+    if (typeof value === 'number' && fits(value)) return value;
+    return this.fail(`${name} must be a number ${allowed}.`, undefined);
+  }
+
+  /** Written as an integer: 100.0 and 1e2 are not, though they parse to one. `min` and `max` are safe integers. */
+  integer(name: string, min: number, max: number): number | undefined {
+    const value = this.sent(name);
+    if (value === undefined) return undefined;
+    const written =
+      typeof value === 'number' && value >= min && value <= max && INTEGER.test(this.#sourceOf(name));
+    if (written) return value === 0 ? 0 : value;
+    const allowed = min === max ? `${min}` : `an integer from ${min} to ${max}`;
+    return this.fail(`${name} must be ${allowed}, written without fraction or exponent.`, undefined);
+  }
+
+  /** The value of a check made elsewhere; null: refused. */
+  take<T>(checked: Checked<T>): T | null {
+    return checked.ok ? checked.value : this.reject(checked.refusal, null);
+  }
+
+  fail<T>(message: string, instead: T): T {
+    return this.reject(invalidRequest(message), instead);
+  }
+
+  reject<T>(refusal: Refusal, instead: T): T {
+    this.refusal ??= refusal;
+    return instead;
+  }
+}

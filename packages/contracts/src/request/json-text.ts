@@ -1,0 +1,210 @@
+/*
+ * A walk over JSON text that keeps what JSON.parse loses: how a number was written, in which order members came, and
+ * how much there is before anything is built from it. It accepts exactly what JSON.parse accepts, without recursion and
+ * without creating a value, so hostile text costs time in proportion to its length and almost no memory.
+ */
+
+export interface JsonOutline {
+  /** Values of every kind at every depth. */
+  readonly values: number;
+  /**
+   * Members of the top-level object in the order of their first appearance, each with where its last value stands in the
+   * text. Null: the top level is not an object. Members that begin after `maxValues` values are left out.
+   */
+  readonly members: ReadonlyMap<string, JsonSpan> | null;
+}
+
+export interface JsonSpan {
+  readonly start: number;
+  /** Exclusive. */
+  readonly end: number;
+}
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const BACKSLASH = 0x5c;
+const OPEN_ARRAY = 0x5b;
+const CLOSE_ARRAY = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+const LETTER_U = 0x75;
+
+/** Null: the text is not JSON. */
+export function outlineJson(text: string, maxValues: number): JsonOutline | null {
+  const walk = new Walk(text, maxValues);
+  return walk.run() ? { values: walk.values, members: walk.members } : null;
+}
+
+class Walk {
+  values = 0;
+  members: Map<string, JsonSpan> | null = null;
+
+  readonly #text: string;
+  readonly #maxValues: number;
+  #at = 0;
+  #depth = 0;
+  /** By depth: 1 inside an object, 0 inside an array. */
+  #inObject = new Uint8Array(64);
+  #name: string | null = null;
+  #valueStart = 0;
+  /** The last value began a container that is not empty. */
+  #entered = false;
+
+  constructor(text: string, maxValues: number) {
+    this.#text = text;
+    this.#maxValues = maxValues;
+  }
+
+  run(): boolean {
+    let due = true;
+    do {
+      if (due) {
+        if (!this.#key() || !this.#value()) return false;
+        due = this.#entered;
+      } else {
+        if (!this.#afterValue()) return false;
+        due = true;
+      }
+    } while (this.#depth > 0);
+    return Number.isNaN(this.#peek());
+  }
+
+  /** A scalar, or the beginning of a container. */
+  #value(): boolean {
+    const code = this.#peek();
+    this.#entered = false;
+    this.values++;
+    if (this.#depth === 1) this.#valueStart = this.#at;
+    if (code === OPEN_OBJECT) return this.#open(true);
+    if (code === OPEN_ARRAY) return this.#open(false);
+    if (code === QUOTE) return this.#string();
+    if (code === 0x2d || isDigit(code)) return this.#number();
+    return this.#word('true') || this.#word('false') || this.#word('null');
+  }
+
+  #open(object: boolean): boolean {
+    if (this.#depth === 0 && object) this.members = new Map();
+    this.#at++;
+    this.#depth++;
+    if (this.#depth === this.#inObject.length) {
+      const wider = new Uint8Array(this.#depth * 2);
+      wider.set(this.#inObject);
+      this.#inObject = wider;
+    }
+    this.#inObject[this.#depth] = object ? 1 : 0;
+    this.#entered = this.#peek() !== (object ? CLOSE_OBJECT : CLOSE_ARRAY);
+    return true;
+  }
+
+  /** A member's name and colon; nothing where values have no names. */
+  #key(): boolean {
+    if (this.#inObject[this.#depth] !== 1) return true;
+    if (this.#peek() !== QUOTE) return false;
+    const start = this.#at;
+    if (!this.#string()) return false;
+    if (this.#depth === 1)
+      this.#name = this.values < this.#maxValues ? nameOf(this.#text, start, this.#at) : null;
+    if (this.#peek() !== COLON) return false;
+    this.#at++;
+    return true;
+  }
+
+  /** Closes the containers that end here; stops after a comma, or when nothing is open any more. */
+  #afterValue(): boolean {
+    for (;;) {
+      if (this.#depth === 1 && this.#inObject[1] === 1 && this.#name !== null) {
+        this.members?.set(this.#name, { start: this.#valueStart, end: this.#at });
+        this.#name = null;
+      }
+      const code = this.#peek();
+      this.#at++;
+      if (code === COMMA) return true;
+      if (code !== (this.#inObject[this.#depth] === 1 ? CLOSE_OBJECT : CLOSE_ARRAY)) return false;
+      this.#depth--;
+      if (this.#depth === 0) return true;
+    }
+  }
+
+  #string(): boolean {
+    const text = this.#text;
+    for (let i = this.#at + 1; i < text.length; i++) {
+      const code = text.charCodeAt(i);
+      if (code === QUOTE) {
+        this.#at = i + 1;
+        return true;
+      }
+      if (code < 0x20) return false;
+      if (code !== BACKSLASH) continue;
+      i++;
+      const escaped = text.charCodeAt(i);
+      if (escaped === LETTER_U) {
+        for (let digit = 0; digit < 4; digit++) if (!isHex(text.charCodeAt(++i))) return false;
+      } else if (!isEscapable(escaped)) return false;
+    }
+    return false;
+  }
+
+  #number(): boolean {
+    const text = this.#text;
+    let i = this.#at;
+    if (text.charCodeAt(i) === 0x2d) i++;
+    const first = text.charCodeAt(i);
+    if (!isDigit(first)) return false;
+    i = first === 0x30 ? i + 1 : afterDigits(text, i);
+    if (text.charCodeAt(i) === 0x2e) {
+      if (!isDigit(text.charCodeAt(i + 1))) return false;
+      i = afterDigits(text, i + 1);
+    }
+    if ((text.charCodeAt(i) | 0x20) === 0x65) {
+      i++;
+      const sign = text.charCodeAt(i);
+      if (sign === 0x2b || sign === 0x2d) i++;
+      if (!isDigit(text.charCodeAt(i))) return false;
+      i = afterDigits(text, i);
+    }
+    this.#at = i;
+    return true;
+  }
+
+  #word(word: string): boolean {
+    if (!this.#text.startsWith(word, this.#at)) return false;
+    this.#at += word.length;
+    return true;
+  }
+
+  /** The next character that is not white space; NaN at the end. */
+  #peek(): number {
+    for (;;) {
+      const code = this.#text.charCodeAt(this.#at);
+      if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return code;
+      this.#at++;
+    }
+  }
+}
+
+const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
+
+const isHex = (code: number): boolean => isDigit(code) || ((code | 0x20) >= 0x61 && (code | 0x20) <= 0x66);
+
+/** The characters that may follow a backslash, `u` apart. */
+const isEscapable = (code: number): boolean =>
+  code === QUOTE ||
+  code === BACKSLASH ||
+  code === 0x2f ||
+  code === 0x62 ||
+  code === 0x66 ||
+  code === 0x6e ||
+  code === 0x72 ||
+  code === 0x74;
+
+function afterDigits(text: string, from: number): number {
+  let i = from;
+  while (isDigit(text.charCodeAt(i))) i++;
+  return i;
+}
+
+function nameOf(text: string, start: number, end: number): string {
+  const quoted = text.slice(start, end);
+  return quoted.includes('\\') ? (JSON.parse(quoted) as string) : quoted.slice(1, -1);
+}

@@ -1,0 +1,323 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { type CompletionRequest, validateCompletionRequest } from './completion-request.ts';
+
+const PNG = 'data:image/png;base64,iVBORw0KGgo=';
+const LINK = 'https://images.example/cat.png';
+const U = 'messages[0].content[0].image_url.url';
+
+const image = (url: unknown, more: object = {}) => ({ type: 'image_url', image_url: { url, ...more } });
+const user = (...content: unknown[]) => ({ role: 'user', content });
+
+const validate = (messages: unknown) => validateCompletionRequest(JSON.stringify({ model: 'm', messages }));
+
+function accepted(messages: unknown) {
+  const result = validate(messages);
+  if (!result.ok) throw new Error(`refused: ${result.refusal.message}`);
+  return result;
+}
+
+function refusal(messages: unknown): string {
+  const result = validate(messages);
+  if (result.ok) throw new Error('accepted');
+  expect(result.refusal.code).toBe('invalid_request');
+  return result.refusal.message;
+}
+
+/** The messages as an upstream reads them, each linked image's URL replaced by `[index]`. */
+function written(request: CompletionRequest): unknown {
+  const pieces = request.messages.map((segment) =>
+    'image' in segment ? JSON.stringify(`[${segment.image}]`) : Buffer.from(segment).toString('utf8'),
+  );
+  return JSON.parse(pieces.join(''));
+}
+
+describe('messages', () => {
+  it('takes 1 to 101 messages', () => {
+    const message = { role: 'user', content: 'x' };
+    expect(written(accepted([message]).request)).toEqual([message]);
+    expect(written(accepted(Array(101).fill(message)).request)).toHaveLength(101);
+    for (const bad of [[], Array(102).fill(message), {}, 'hi', 1, true]) {
+      expect(refusal(bad)).toContain('messages must be an array of 1 to 101 messages');
+    }
+  });
+
+  it.each<[string, unknown, string[]]>([
+    ['a message that is no object', ['hi'], ['messages[0] must be an object with role and content']],
+    ['a null message', [null], ['messages[0] must be an object']],
+    ['an array as message', [[]], ['messages[0] must be an object']],
+    [
+      'a name',
+      [{ role: 'user', content: 'x', name: 'bob' }],
+      ['messages[0].name is not allowed', 'role and content'],
+    ],
+    [
+      'tool calls',
+      [{ role: 'assistant', content: 'x', tool_calls: [] }],
+      ['messages[0].tool_calls is not allowed'],
+    ],
+    [
+      'a strange member',
+      [{ role: 'user', content: 'x', 'a "b"': 1 }],
+      ['messages[0]."a \\"b\\"" is not allowed'],
+    ],
+    ['no role', [{ content: 'x' }], ['messages[0].role is required', 'system, user or assistant']],
+    ['a null role', [{ role: null, content: 'x' }], ['messages[0].role is required']],
+    [
+      'the role tool',
+      [{ role: 'tool', content: 'x' }],
+      ['messages[0].role must be system, user or assistant'],
+    ],
+    ['the role developer', [{ role: 'developer', content: 'x' }], ['messages[0].role must be']],
+    ['a role in capitals', [{ role: 'User', content: 'x' }], ['messages[0].role must be']],
+    ['a role that is no string', [{ role: ['user'], content: 'x' }], ['messages[0].role must be']],
+    [
+      'no content',
+      [{ role: 'user' }],
+      ['messages[0].content is required', 'a string or an array of one or more content parts'],
+    ],
+    ['null content', [{ role: 'assistant', content: null }], ['messages[0].content is required']],
+    ['numeric content', [{ role: 'user', content: 1 }], ['messages[0].content must be a string or an array']],
+    ['content that is an object', [{ role: 'user', content: {} }], ['messages[0].content must be']],
+    ['no content parts', [user()], ['messages[0].content must be a string or an array of one or more']],
+    ['a part that is a string', [user('x')], ['messages[0].content[0] must be an object']],
+    [
+      'a part without type',
+      [user({ text: 'x' })],
+      ['messages[0].content[0].type is required', 'text or image_url'],
+    ],
+    [
+      'an unknown part',
+      [user({ type: 'input_audio', input_audio: {} })],
+      ['messages[0].content[0].type must be text or image_url'],
+    ],
+    ['a text part without text', [user({ type: 'text' })], ['messages[0].content[0].text is required']],
+    [
+      'a text that is no string',
+      [user({ type: 'text', text: 1 })],
+      ['messages[0].content[0].text must be a string'],
+    ],
+    [
+      'a text part with more',
+      [user({ type: 'text', text: '', cache_control: {} })],
+      ['messages[0].content[0].cache_control is not allowed'],
+    ],
+    [
+      'an image part with more',
+      [user({ ...image(LINK), text: 'x' })],
+      ['messages[0].content[0].text is not allowed'],
+    ],
+    [
+      'an image without image_url',
+      [user({ type: 'image_url' })],
+      ['messages[0].content[0].image_url is required'],
+    ],
+    [
+      'an image_url that is a string',
+      [user({ type: 'image_url', image_url: LINK })],
+      ['messages[0].content[0].image_url must be an object'],
+    ],
+    [
+      'an image_url with more',
+      [user(image(LINK, { format: 'png' }))],
+      ['messages[0].content[0].image_url.format is not allowed'],
+    ],
+    ['an image without url', [user({ type: 'image_url', image_url: {} })], [`${U} is required`]],
+    ['a url that is no string', [user(image(7))], [`${U} must be a string`]],
+    [
+      'an image in a system message',
+      [{ role: 'system', content: [image(LINK)] }],
+      ['messages[0].content[0]', 'user messages only'],
+    ],
+    [
+      'an image in an assistant message',
+      [{ role: 'assistant', content: [image(PNG)] }],
+      ['messages[0].content[0]', 'user messages only'],
+    ],
+    [
+      "the third message's second part",
+      [user(image(LINK)), user(image(LINK)), user({ type: 'text', text: 'x' }, image('ftp://x'))],
+      ['messages[2].content[1].image_url.url must'],
+    ],
+  ])('refuses %s, naming the place and what is allowed', (_, messages, parts) => {
+    const message = refusal(messages);
+    for (const part of parts) expect(message).toContain(part);
+  });
+
+  it('takes every role, empty texts and text parts in any message', () => {
+    const all = ['system', 'user', 'assistant'].flatMap((role) => [
+      { role, content: '' },
+      {
+        role,
+        content: [
+          { type: 'text', text: '' },
+          { type: 'text', text: 'b' },
+        ],
+      },
+    ]);
+    expect(written(accepted(all).request)).toEqual(all);
+  });
+
+  it.each(['auto', 'low', null, 7, { a: 1 }])('ignores detail %j', (detail) => {
+    expect(written(accepted([user(image(PNG, { detail }))]).request)).toEqual([user(image(PNG))]);
+  });
+
+  it('takes no member of a message from a prototype', () => {
+    const text = '{"model":"m","messages":[{"__proto__":{"role":"user","content":"x"}}]}';
+    expect(validateCompletionRequest(text)).toMatchObject({
+      ok: false,
+      refusal: {
+        code: 'invalid_request',
+        message: expect.stringContaining('messages[0].__proto__ is not allowed'),
+      },
+    });
+  });
+
+  it('takes 4 images in all and refuses the fifth', () => {
+    const four = [user(image(LINK), image(PNG)), user(image(PNG), image(LINK))];
+    expect(accepted(four).request).toMatchObject({
+      imageCount: 4,
+      linkedImages: [{ index: 0 }, { index: 1 }],
+    });
+    const message = refusal([
+      ...four,
+      { role: 'assistant', content: 'x' },
+      user({ type: 'text', text: 'x' }, image(LINK)),
+    ]);
+    expect(message).toContain('messages[3].content[1].image_url.url');
+    expect(message).toContain('at most 4 images');
+  });
+
+  it.each<[string, string]>([
+    ['http://images.example/cat.png', 'must start with https://'],
+    ['HTTPS://images.example/cat.png', 'must start with https://'],
+    [' https://images.example/cat.png', 'must start with https://'],
+    ['//images.example/cat.png', 'must start with https://'],
+    ['ftp://images.example/cat.png', 'must start with https://'],
+    ['file:///etc/passwd', 'must start with https://'],
+    ['javascript:alert(1)', 'must start with https://'],
+    ['', 'must start with https://'],
+    ['https://', 'must be a valid URL'],
+    ['https://a.example:99999/', 'must be a valid URL'],
+    ['https://[::1/', 'must be a valid URL'],
+    ['https://exa mple.com/', 'no spaces or control characters'],
+    ['https://images.example/a b.png', 'no spaces or control characters'],
+    ['https://images.example/a.png ', 'no spaces or control characters'],
+    ['https://images.example/a\u00a0b.png', 'no spaces or control characters'],
+    ['https://images.example/a\n.png', 'no spaces or control characters'],
+    ['https://images.example/a\u0000.png', 'no spaces or control characters'],
+    ['https://images.example/a\u007f.png', 'no spaces or control characters'],
+    ['https://bob:secret@images.example/', 'no user name or password'],
+    ['https://bob@images.example/', 'no user name or password'],
+    ['https://:secret@images.example/', 'no user name or password'],
+    [`https://images.example/${'a'.repeat(2_026)}`, 'at most 2048 characters'],
+    ['data:image/svg+xml;base64,PHN2Zy8+', 'must start with one of data:image/png;base64,'],
+    ['data:image/jpg;base64,AAAA', 'data:image/jpeg;base64,'],
+    ['data:image/png,AAAA', 'must start with one of'],
+    ['data:image/png;charset=utf-8;base64,AAAA', 'must start with one of'],
+    ['data:text/html;base64,AAAA', 'must start with one of'],
+    ['DATA:image/png;base64,AAAA', 'must start with one of'],
+    ['data:;base64,AAAA', 'must start with one of'],
+    ['data:image/png;base64,', 'valid base64'],
+    ['data:image/png;base64,AAA', 'valid base64'],
+    ['data:image/png;base64,AAAAA', 'valid base64'],
+    ['data:image/png;base64,AA=A', 'valid base64'],
+    ['data:image/png;base64,AA==AAAA', 'valid base64'],
+    ['data:image/png;base64,AB==', 'valid base64'],
+    ['data:image/png;base64,AAB=', 'valid base64'],
+    ['data:image/png;base64,====', 'valid base64'],
+    ['data:image/png;base64,AA-_', 'valid base64'],
+    ['data:image/png;base64,AA A', 'valid base64'],
+    ['data:image/png;base64,AAAA\nAAAA', 'valid base64'],
+    ['data:image/png;base64,AAA%', 'valid base64'],
+    ['data:image/png;base64,AAA\u0141', 'valid base64'],
+    ['data:image/png;base64,AAA\n', 'valid base64'],
+  ])('refuses the image URL %j, naming the field and the reason but never the URL', (url, reason) => {
+    const message = refusal([user(image(url))]);
+    expect(message).toContain(U);
+    expect(message).toContain(reason);
+    for (const secret of ['images.example', 'secret', 'passwd', 'alert', 'PHN2'])
+      expect(message).not.toContain(secret);
+  });
+
+  it.each([
+    LINK,
+    `https://images.example/${'a'.repeat(2_025)}`,
+    'https://images.example:8443/cat.png?a=b#c',
+    'https://пример.example/кот.png',
+    'https://0x7f.1/',
+  ])('takes the link %s for the fetcher to check further', (url) => {
+    expect(accepted([user(image(url))]).request.linkedImages).toEqual([{ url, index: 0, path: U }]);
+  });
+
+  it.each(['png', 'jpeg', 'webp', 'gif'])(
+    'hands out the base64 of an inline %s image for its bytes to be checked',
+    (type) => {
+      for (const base64 of ['AAAA', 'AAA=', 'AA==', 'ab+/', 'QUJDREVG']) {
+        const { request, inlineImages } = accepted([user(image(`data:image/${type};base64,${base64}`))]);
+        expect(inlineImages).toEqual([{ path: U, declaredType: `image/${type}`, base64 }]);
+        expect(request).toMatchObject({ imageCount: 1, linkedImages: [] });
+      }
+    },
+  );
+
+  it('agrees with the decoder on base64 of any bytes', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ minLength: 1, maxLength: 64 }), (bytes) => {
+        const base64 = Buffer.from(bytes).toString('base64');
+        expect(accepted([user(image(`data:image/png;base64,${base64}`))]).inlineImages[0]?.base64).toBe(
+          base64,
+        );
+      }),
+    );
+  });
+
+  it('checks 20 MiB of base64 and finds one wrong character in it', () => {
+    const base64 = 'A'.repeat(20 * 2 ** 20);
+    expect(accepted([user(image(`data:image/png;base64,${base64}`))]).inlineImages[0]?.base64).toHaveLength(
+      base64.length,
+    );
+    expect(refusal([user(image(`data:image/png;base64,${base64.slice(2)}!A`))]).length).toBeLessThan(200);
+  });
+
+  it('turns half surrogate pairs into U+FFFD and keeps whole ones', () => {
+    const text =
+      '{"model":"m","messages":[{"role":"user","content":"a\\ud800b\\udc00\\ud83d\\ude00\\\\ud800"}]}';
+    const result = validateCompletionRequest(text);
+    expect(result.ok && written(result.request)).toEqual([
+      { role: 'user', content: 'a\ufffdb\ufffd😀\\ud800' },
+    ]);
+  });
+
+  it('writes just what was sent, cut at the linked images, whatever the texts hold', () => {
+    const text = fc.string({ unit: 'binary' }).map((value) => value.replace(/\p{Surrogate}/gu, ''));
+    const textPart = text.map((value) => ({ type: 'text', text: value }));
+    const message = fc.oneof(
+      fc.record({ role: fc.constantFrom('system', 'user', 'assistant'), content: text }),
+      fc.record({ role: fc.constant('user'), content: fc.array(textPart, { minLength: 1 }) }),
+    );
+    const link = fc.webUrl({ validSchemes: ['https'] }).map((url) => user(image(url)));
+    const messages = fc
+      .tuple(fc.array(message, { minLength: 1, maxLength: 8 }), fc.array(link, { maxLength: 4 }), fc.nat())
+      .map(([all, links, at]) => [...all.slice(0, at % all.length), ...links, ...all.slice(at % all.length)]);
+    fc.assert(
+      fc.property(messages, (sent) => {
+        let index = 0;
+        const expected = structuredClone(sent) as { content: string | ReturnType<typeof image>[] }[];
+        const urls: string[] = [];
+        for (const { content } of expected) {
+          if (typeof content === 'string') continue;
+          for (const part of content) {
+            if (!('image_url' in part)) continue;
+            urls.push(part.image_url.url as string);
+            part.image_url.url = `[${index++}]`;
+          }
+        }
+        const { request } = accepted(sent);
+        expect(written(request)).toEqual(expected);
+        expect(request.linkedImages.map(({ url }) => url)).toEqual(urls);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});

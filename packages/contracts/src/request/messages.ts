@@ -1,0 +1,186 @@
+import { type InlineImage, type LinkedImage, readImageUrl } from './image-url.ts';
+import { type Checked, invalidRequest, showName } from './refusals.ts';
+
+const ROLES = ['system', 'user', 'assistant'];
+const MAX_MESSAGES = 101;
+const MAX_IMAGES = 4;
+
+/** A piece of the messages' JSON, or the place of the linked image of that index. */
+export type MessageSegment = Uint8Array | { readonly image: number };
+
+export interface Messages {
+  readonly messages: readonly MessageSegment[];
+  readonly imageCount: number;
+  readonly linkedImages: readonly LinkedImage[];
+  readonly inlineImages: readonly InlineImage[];
+}
+
+/** Validates the messages and writes them again as JSON with the contract's members only. */
+export function readMessages(sent: unknown): Checked<Messages> {
+  if (sent === undefined) return refuse('messages', `is required: an array of 1 to ${MAX_MESSAGES} messages`);
+  if (!Array.isArray(sent) || sent.length < 1 || sent.length > MAX_MESSAGES) {
+    return refuse('messages', `must be an array of 1 to ${MAX_MESSAGES} messages`);
+  }
+  const writer = new MessagesWriter();
+  for (const [index, message] of sent.entries()) {
+    writer.text(index === 0 ? '[' : ',');
+    const broken = readMessage(message, `messages[${index}]`, writer);
+    if (broken !== null) return broken;
+  }
+  writer.text(']');
+  return { ok: true, value: writer.finish() };
+}
+
+type Broken = Extract<Checked<never>, { ok: false }>;
+
+function readMessage(message: unknown, path: string, writer: MessagesWriter): Broken | null {
+  if (!isObject(message)) return refuse(path, 'must be an object with role and content');
+  const other = otherMember(message, ['role', 'content']);
+  if (other !== undefined)
+    return refuse(`${path}.${other}`, 'is not allowed: a message has exactly role and content');
+  const { role, content } = message;
+  if (typeof role !== 'string' || !ROLES.includes(role)) {
+    return refuse(
+      `${path}.role`,
+      `${isMissing(role) ? 'is required and ' : ''}must be system, user or assistant`,
+    );
+  }
+  writer.text(`{"role":"${role}","content":`);
+  const broken = readContent(content, `${path}.content`, role, writer);
+  writer.text('}');
+  return broken;
+}
+
+function readContent(content: unknown, path: string, role: string, writer: MessagesWriter): Broken | null {
+  if (typeof content === 'string') {
+    writer.string(content);
+    return null;
+  }
+  if (!Array.isArray(content) || content.length === 0) {
+    const missing = isMissing(content) ? 'is required and ' : '';
+    return refuse(path, `${missing}must be a string or an array of one or more content parts`);
+  }
+  for (const [index, part] of content.entries()) {
+    writer.text(index === 0 ? '[' : ',');
+    const broken = readPart(part, `${path}[${index}]`, role, writer);
+    if (broken !== null) return broken;
+  }
+  writer.text(']');
+  return null;
+}
+
+function readPart(part: unknown, path: string, role: string, writer: MessagesWriter): Broken | null {
+  if (!isObject(part)) return refuse(path, 'must be an object: a text or an image_url part');
+  if (part.type === 'text') return readText(part, path, writer);
+  if (part.type === 'image_url') return readImage(part, path, role, writer);
+  return refuse(`${path}.type`, `${isMissing(part.type) ? 'is required and ' : ''}must be text or image_url`);
+}
+
+function readText(part: JsonObject, path: string, writer: MessagesWriter): Broken | null {
+  const other = otherMember(part, ['type', 'text']);
+  if (other !== undefined)
+    return refuse(`${path}.${other}`, 'is not allowed: a text part has exactly type and text');
+  if (typeof part.text !== 'string') {
+    return refuse(`${path}.text`, `${isMissing(part.text) ? 'is required and ' : ''}must be a string`);
+  }
+  writer.text('{"type":"text","text":');
+  writer.string(part.text);
+  writer.text('}');
+  return null;
+}
+
+function readImage(part: JsonObject, path: string, role: string, writer: MessagesWriter): Broken | null {
+  const other = otherMember(part, ['type', 'image_url']);
+  if (other !== undefined)
+    return refuse(`${path}.${other}`, 'is not allowed: an image part has exactly type and image_url');
+  if (role !== 'user') return refuse(path, 'must be a text part: images are allowed in user messages only');
+  const image = part.image_url;
+  if (!isObject(image)) {
+    const missing = isMissing(image) ? 'is required and ' : '';
+    return refuse(`${path}.image_url`, `${missing}must be an object with the member url`);
+  }
+  const another = otherMember(image, ['url', 'detail']);
+  if (another !== undefined) {
+    return refuse(`${path}.image_url.${another}`, 'is not allowed: image_url has the members url and detail');
+  }
+  if (typeof image.url !== 'string') {
+    return refuse(
+      `${path}.image_url.url`,
+      `${isMissing(image.url) ? 'is required and ' : ''}must be a string`,
+    );
+  }
+  writer.text('{"type":"image_url","image_url":{"url":');
+  const problem = writer.image(image.url, `${path}.image_url.url`);
+  writer.text('}}');
+  return problem === null ? null : refuse(`${path}.image_url.url`, problem);
+}
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const isMissing = (value: unknown): boolean => value === undefined || value === null;
+
+/** The name, as messages show it, of a member that is not one of `allowed`; null ones were not sent. */
+function otherMember(object: JsonObject, allowed: readonly string[]): string | undefined {
+  const other = Object.keys(object).find((name) => !allowed.includes(name) && object[name] !== null);
+  return other === undefined ? undefined : showName(other);
+}
+
+const refuse = (path: string, problem: string): Broken => ({
+  ok: false,
+  refusal: invalidRequest(`${path} ${problem}.`),
+});
+
+/** Collects the JSON of the messages, and their images on the way. */
+class MessagesWriter {
+  #json = '';
+  readonly #segments: MessageSegment[] = [];
+  readonly #linkedImages: LinkedImage[] = [];
+  readonly #inlineImages: InlineImage[] = [];
+
+  /** JSON as it is. */
+  text(json: string): void {
+    this.#json += json;
+  }
+
+  /** A JSON string. Half surrogate pairs have no UTF-8 form, and upstreams fail on their escapes: they become U+FFFD. */
+  string(value: string): void {
+    this.#json += JSON.stringify(value.replace(/\p{Surrogate}/gu, '\ufffd'));
+  }
+
+  /** An image's URL; returns what is wrong with it. */
+  image(url: string, path: string): string | null {
+    if (this.#linkedImages.length + this.#inlineImages.length === MAX_IMAGES) {
+      return `is one image too many: a request has at most ${MAX_IMAGES} images, counted across all messages`;
+    }
+    const read = readImageUrl(url);
+    if (read.kind === 'invalid') return read.problem;
+    if (read.kind === 'inline') {
+      this.#inlineImages.push({ path, declaredType: read.declaredType, base64: read.base64 });
+      this.#json += `"${url}"`;
+      return null;
+    }
+    const index = this.#linkedImages.length;
+    this.#linkedImages.push({ url, index, path });
+    this.#cut();
+    this.#segments.push({ image: index });
+    return null;
+  }
+
+  finish(): Messages {
+    this.#cut();
+    return {
+      messages: this.#segments,
+      imageCount: this.#linkedImages.length + this.#inlineImages.length,
+      linkedImages: this.#linkedImages,
+      inlineImages: this.#inlineImages,
+    };
+  }
+
+  #cut(): void {
+    this.#segments.push(new TextEncoder().encode(this.#json));
+    this.#json = '';
+  }
+}

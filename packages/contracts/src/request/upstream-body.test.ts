@@ -1,0 +1,86 @@
+import { describe, expect, it } from '@jest/globals';
+import { validateCompletionRequest } from './completion-request.ts';
+import { buildUpstreamBody } from './upstream-body.ts';
+
+const LINK = { type: 'image_url', image_url: { url: 'https://images.example/cat.png', detail: 'low' } };
+
+function requestOf(body: object) {
+  const result = validateCompletionRequest(
+    JSON.stringify({ model: 'public', messages: [{ role: 'user', content: 'é"' }], ...body }),
+  );
+  if (!result.ok) throw new Error(result.refusal.message);
+  return result.request;
+}
+
+const joined = (pieces: Uint8Array[]): unknown => JSON.parse(Buffer.concat(pieces).toString('utf8'));
+
+describe('buildUpstreamBody', () => {
+  it('renames the model and sends the defaults explicitly', () => {
+    expect(joined(buildUpstreamBody(requestOf({}), { model: 'in"ner', includeUsage: true }, []))).toEqual({
+      model: 'in"ner',
+      messages: [{ role: 'user', content: 'é"' }],
+      max_tokens: 512,
+      temperature: 0,
+      stream: false,
+    });
+  });
+
+  it('passes on the sampling and asks a streaming upstream for usage', () => {
+    const body = {
+      stream: true,
+      top_p: 0.5,
+      stop: 'x',
+      seed: 3,
+      temperature: 1,
+      max_completion_tokens: 9,
+      max_tokens: 4,
+      n: 1,
+      user: 'u',
+    };
+    const request = requestOf(body);
+    const expected = {
+      model: 'inner',
+      messages: [{ role: 'user', content: 'é"' }],
+      max_tokens: 9,
+      temperature: 1,
+      top_p: 0.5,
+      stop: ['x'],
+      seed: 3,
+      stream: true,
+    };
+    const withUsage = { ...expected, stream_options: { include_usage: true } };
+    expect(joined(buildUpstreamBody(request, { model: 'inner', includeUsage: true }, []))).toEqual(withUsage);
+    expect(joined(buildUpstreamBody(request, { model: 'inner', includeUsage: false }, []))).toEqual(expected);
+  });
+
+  it('puts each data URL where its link was, and the messages in as they are', () => {
+    const request = requestOf({
+      messages: [{ role: 'user', content: [LINK, { type: 'text', text: 'vs' }, LINK] }],
+    });
+    const dataUrls = ['"data:image/png;base64,AAAA"', '"data:image/gif;base64,BBBB"'].map((json) =>
+      Buffer.from(json),
+    );
+    const pieces = buildUpstreamBody(request, { model: 'inner', includeUsage: false }, dataUrls);
+    expect(joined(pieces)).toMatchObject({
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } },
+            { type: 'text', text: 'vs' },
+            { type: 'image_url', image_url: { url: 'data:image/gif;base64,BBBB' } },
+          ],
+        },
+      ],
+    });
+    for (const segment of request.messages) if (!('image' in segment)) expect(pieces).toContain(segment);
+    for (const dataUrl of dataUrls) expect(pieces).toContain(dataUrl);
+  });
+
+  it('refuses to leave out an image', () => {
+    const request = requestOf({ messages: [{ role: 'user', content: [LINK] }] });
+    expect(() => buildUpstreamBody(request, { model: 'inner', includeUsage: false }, [])).toThrow(
+      'linked image 0',
+    );
+  });
+});
