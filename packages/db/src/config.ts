@@ -1,0 +1,6 @@
+/** Where to migrate. @throws Error naming the variable */
+export function migrationUrl(env: NodeJS.ProcessEnv = process.env): string {
+  const url = env.DATABASE_URL;
+  if (url === undefined || url === '') throw new Error('DATABASE_URL is not set');
+  return url;
+}
