@@ -41,7 +41,8 @@ interface Context {
 export async function start(files: Files, members: Members, options: StackOptions): Promise<Started> {
   const phase = options.report?.phase ?? ((_title, work) => work(() => {}));
   const context: Context = { files, members, options, phase };
-  const kinds = servicesOf(ROOT);
+  const root = options.root ?? ROOT;
+  const kinds = servicesOf(root);
   await endLeftovers(files);
   if (options.fresh) forget(context);
   for (const folder of [files.logs, files.runner]) makeFolder(folder);
@@ -53,8 +54,8 @@ export async function start(files: Files, members: Members, options: StackOption
   try {
     const demo = options.demo ?? true;
     const standins = demo ? await planStandins() : [];
-    const secrets = await prepareDatabase(context, stores.databaseUrl, db, standins);
-    const layout: Layout = { root: ROOT, files, secrets, instances, ...stores };
+    const secrets = await prepareDatabase(context, root, stores.databaseUrl, db, standins);
+    const layout: Layout = { root, files, secrets, instances, ...stores };
     await startServices(context, kinds, layout, standins, db);
     writeJson(files.env, ctlEnv(layout));
     return { layout, demo };
@@ -102,6 +103,7 @@ async function openStores({
 
 function prepareDatabase(
   { files, options, members, phase }: Context,
+  root: string,
   url: string,
   db: Db,
   standins: readonly StandinPlan[],
@@ -110,7 +112,7 @@ function prepareDatabase(
     members.assertWanted();
     const applied = await migrate(url);
     note(applied.length > 0 ? 'migrated' : 'up to date');
-    return (options.demo ?? true) ? seedDemo(db, files, standins, ROOT) : loadSecrets(files);
+    return (options.demo ?? true) ? seedDemo(db, files, standins, root) : loadSecrets(files);
   });
 }
 
@@ -123,7 +125,7 @@ async function startServices(
   db: Db,
 ): Promise<void> {
   const create = (spec: ConstructorParameters<typeof Supervised>[0]) => new Supervised(spec, members.events);
-  const models = standins.map((plan) => create(standinProcess(plan, ROOT, files)));
+  const models = standins.map((plan) => create(standinProcess(plan, layout.root, files)));
   const processesOf = (kind: ServiceKind) =>
     layout.instances
       .filter(({ service }) => service === kind.name)
@@ -143,16 +145,21 @@ async function startServices(
   });
 }
 
-function processOf(kind: ServiceKind, instance: Instance, layout: Layout, { env }: StackOptions) {
+function processOf(
+  kind: ServiceKind,
+  instance: Instance,
+  layout: Layout,
+  { env, stopTimeoutMs }: StackOptions,
+) {
   return {
     name: instance.name,
     command: process.execPath,
     args: kind.args(instance, layout),
-    cwd: ROOT,
+    cwd: layout.root,
     env: { ...environmentOf(kind, instance, layout), ...env?.[kind.name] },
     logFile: join(layout.files.logs, `${instance.name}.log`),
     ready: answersOk(kind.health(instance)),
-    stopTimeoutMs: kind.stopTimeoutMs,
+    stopTimeoutMs: stopTimeoutMs ?? kind.stopTimeoutMs,
   };
 }
 

@@ -1,0 +1,46 @@
+import { describe, expect, it } from '@jest/globals';
+import { parseArguments } from './arguments.ts';
+
+describe('arguments of npm start', () => {
+  it('without any, all is as usual', () => {
+    expect(parseArguments([])).toEqual({ fresh: false, demo: true, scale: {}, ports: {} });
+  });
+
+  it('reads what is asked for, scaling as often as given', () => {
+    const args = [
+      '--fresh',
+      '--scale',
+      'gateway=2',
+      '--scale=limiter=3',
+      '--gateway-port',
+      '9000',
+      '--no-demo',
+    ];
+    expect(parseArguments(args)).toEqual({
+      fresh: true,
+      demo: false,
+      scale: { gateway: 2, limiter: 3 },
+      ports: { gateway: 9000 },
+    });
+  });
+
+  it('shows help', () => {
+    expect(parseArguments(['--help'])).toBeNull();
+  });
+
+  it.each([
+    [['--scale', 'gateway=0'], /number from 1 to 32/],
+    [['--scale', 'postgres=2'], /--scale takes one of gateway/],
+    [['--gateway-port', '0'], /--gateway-port must be a port/],
+    [['--console-port', '99999'], /--console-port must be a port/],
+    [['--freshh'], /--freshh/],
+    [['extra'], /extra/],
+  ])('refuses %j by name, with the usage', (args, message) => {
+    expect(() => parseArguments(args)).toThrow(
+      expect.objectContaining({
+        message: expect.stringMatching(message),
+        hint: expect.stringContaining('Usage'),
+      }),
+    );
+  });
+});

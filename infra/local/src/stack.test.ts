@@ -1,0 +1,229 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { eventually } from '@tidegate/testing';
+import type { StackOptions } from './options.ts';
+import { choosePort } from './ports.ts';
+import { identify, isAlive, type ProcessIdentity } from './process/identity.ts';
+import { type Stack, startStack } from './stack.ts';
+
+/** A checkout with services that only say they are ready; what else one does is in its MISBEHAVE variable. */
+const SERVICE = `
+import { createServer } from 'node:http';
+import { spawn } from 'node:child_process';
+const { ADMIN_PORT, GATEWAY_PORT, MISBEHAVE } = process.env;
+if (MISBEHAVE === 'exit') { console.log('the reason why'); process.exit(3); }
+if (MISBEHAVE === 'stuck') {
+  process.on('SIGTERM', () => {});
+  const stubborn = "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)";
+  console.log('child ' + spawn(process.execPath, ['-e', stubborn]).pid);
+}
+const serve = (port) => createServer((q, r) => r.end(JSON.stringify(process.env))).listen(port, '127.0.0.1');
+serve(ADMIN_PORT);
+if (GATEWAY_PORT) serve(GATEWAY_PORT);
+`;
+
+let folders: string[] = [];
+let stacks: Stack[] = [];
+
+afterEach(async () => {
+  await Promise.all(stacks.map((stack) => stack.stop()));
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+  stacks = [];
+  folders = [];
+});
+
+function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'tidegate-local-'));
+  folders.push(path);
+  return path;
+}
+
+function checkout(): string {
+  const root = folder();
+  for (const app of ['gateway', 'limiter', 'metering', 'runner']) {
+    mkdirSync(join(root, 'apps', app, 'dist'), { recursive: true });
+    writeFileSync(join(root, 'apps', app, 'package.json'), '{"type":"module"}');
+    writeFileSync(join(root, 'apps', app, 'dist/main.js'), SERVICE);
+  }
+  return root;
+}
+
+async function start(options: StackOptions = {}): Promise<Stack> {
+  const stack = await startStack({
+    root: checkout(),
+    dataDir: folder(),
+    ports: 'random',
+    demo: false,
+    ...options,
+  });
+  stacks.push(stack);
+  return stack;
+}
+
+const readInfo = (stack: Stack) => JSON.parse(readFileSync(join(stack.dataDir, 'stack.json'), 'utf8'));
+const processes = (stack: Stack) =>
+  JSON.parse(readFileSync(join(stack.dataDir, 'processes.json'), 'utf8')) as ProcessIdentity[];
+
+describe('the local stack', () => {
+  it('describes itself in a private stack.json, with every process of a scaled service', async () => {
+    const stack = await start({ scale: { gateway: 2, limiter: 2 } });
+    const path = join(stack.dataDir, 'stack.json');
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(statSync(join(stack.dataDir, 'env.json')).mode & 0o777).toBe(0o600);
+    const info = readInfo(stack);
+    expect(info).toEqual(stack.info);
+    expect(Object.keys(info)).toEqual([
+      'gateway',
+      'gateways',
+      'console',
+      'owner',
+      'org',
+      'apiKey',
+      'models',
+      'redis',
+      'postgres',
+      'services',
+    ]);
+    expect(info.gateways).toHaveLength(2);
+    expect(info.gateway).toBe(info.gateways[0]);
+    expect(info.gateway).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/v1$/);
+    expect(info.console).toBeNull();
+    expect(info.services.map(({ name }: { name: string }) => name).sort()).toEqual([
+      'gateway',
+      'gateway',
+      'limiter',
+      'limiter',
+      'metering',
+      'runner',
+    ]);
+    for (const { pid, health, metrics } of info.services) {
+      expect(identify(pid)).not.toBeNull();
+      expect((await fetch(health)).status).toBe(200);
+      expect((await fetch(metrics)).status).toBe(200);
+    }
+  });
+
+  it('tells every gateway all limiters, and nothing of the databases', async () => {
+    const stack = await start({ scale: { limiter: 2 }, env: { gateway: { LOG_LEVEL: 'warn' } } });
+    const env = (await (await fetch(stack.info.gateway)).json()) as Record<string, string>;
+    expect(env.LIMITER_ADDRESSES).toMatch(/^127\.0\.0\.1:\d+,127\.0\.0\.1:\d+$/);
+    expect(env.LOG_LEVEL).toBe('warn');
+    expect(env.DATABASE_URL).toBe(process.env.DATABASE_URL);
+    expect(env.REDIS_URL).toBe(process.env.REDIS_URL);
+  });
+
+  it('starts a killed service again, and stack.json follows', async () => {
+    const stack = await start();
+    const before = stack.pid('limiter');
+    stack.kill('limiter', 'SIGKILL');
+    const pidInFile = () =>
+      readInfo(stack).services.find(({ name }: { name: string }) => name === 'limiter').pid;
+    await eventually(() => pidInFile() !== before && pidInFile() !== 0);
+    expect(pidInFile()).toBe(stack.pid('limiter'));
+    expect(identify(stack.pid('limiter'))).not.toBeNull();
+  });
+
+  it('starts killed stores again on the same data', async () => {
+    const stack = await start();
+    for (const store of ['redis', 'postgres']) {
+      const before = stack.pid(store);
+      stack.kill(store, 'SIGKILL');
+      await eventually(() => ![0, before].includes(stack.pid(store)));
+    }
+  });
+
+  it('leaves no process behind when it stops, stuck ones and their children included', async () => {
+    const stack = await start({
+      env: { metering: { MISBEHAVE: 'stuck' } },
+      stopTimeoutMs: 300,
+    });
+    const log = readFileSync(join(stack.dataDir, 'logs/metering.log'), 'utf8');
+    const child = identify(Number(/child (\d+)/.exec(log)?.[1])) as ProcessIdentity;
+    const all = processes(stack);
+    expect(all.length).toBe(6);
+    await stack.stop();
+    expect(all.filter(isAlive)).toEqual([]);
+    await eventually(() => !isAlive(child));
+    expect(() => readInfo(stack)).toThrow(/ENOENT/);
+  });
+
+  it('refuses a second start on the same data, and allows one after the first has stopped', async () => {
+    const first = await start();
+    const { dataDir } = first;
+    await expect(start({ dataDir })).rejects.toThrow(/already running here \(process \d+\)/);
+    expect(readInfo(first).gateway).toBe(first.info.gateway);
+    await first.stop();
+    await start({ dataDir });
+  });
+
+  it('names the option that changes a taken port', async () => {
+    const port = await choosePort();
+    const holder = createServer().listen(port, '127.0.0.1');
+    try {
+      const refused = start({ ports: { gateway: port } });
+      await expect(refused).rejects.toMatchObject({
+        message: expect.stringContaining(`Port ${port} is taken`),
+        hint: expect.stringContaining('--gateway-port'),
+      });
+    } finally {
+      holder.close();
+    }
+  });
+
+  it('shows the end of the log of a service that does not come up, and stops the rest', async () => {
+    const dataDir = folder();
+    const refused = start({ dataDir, env: { limiter: { MISBEHAVE: 'exit' } } });
+    await expect(refused).rejects.toMatchObject({
+      message: 'limiter ended while starting.',
+      output: expect.stringContaining('the reason why'),
+    });
+    expect(() => readFileSync(join(dataDir, 'processes.json'))).toThrow(/ENOENT/);
+    await start({ dataDir });
+  });
+
+  it('keeps secrets over a restart, and forgets them with fresh', async () => {
+    const dataDir = folder();
+    const secrets = () => readFileSync(join(dataDir, 'secrets.json'), 'utf8');
+    await (await start({ dataDir })).stop();
+    const first = secrets();
+    await (await start({ dataDir })).stop();
+    expect(secrets()).toBe(first);
+    await start({ dataDir, fresh: true });
+    expect(secrets()).not.toBe(first);
+  });
+
+  it('ends what a killed launcher left running before it starts', async () => {
+    const dataDir = folder();
+    const orphan = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { detached: true });
+    const known = identify(orphan.pid ?? 0) as ProcessIdentity;
+    const other = { pid: process.pid, began: 'another time' };
+    writeFileSync(join(dataDir, 'processes.json'), JSON.stringify([known, other]));
+    await start({ dataDir });
+    expect(isAlive(known)).toBe(false);
+  });
+
+  it('stops everything when a start is called off', async () => {
+    const dataDir = folder();
+    const callOff = new AbortController();
+    const started = startStack({
+      root: checkout(),
+      dataDir,
+      ports: 'random',
+      demo: false,
+      signal: callOff.signal,
+      report: {
+        phase: (title, work) => {
+          if (title === 'models and services') setImmediate(() => callOff.abort());
+          return work(() => {});
+        },
+      },
+    });
+    await expect(started).rejects.toThrow();
+    expect(() => readFileSync(join(dataDir, 'processes.json'))).toThrow(/ENOENT/);
+    expect(() => readFileSync(join(dataDir, 'launcher.pid'))).toThrow(/ENOENT/);
+  });
+});
