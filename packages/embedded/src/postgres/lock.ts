@@ -1,7 +1,9 @@
-import { readFile, readlink, realpath, rm } from 'node:fs/promises';
+import { readFile, readlink, realpath, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EmbeddedError } from '../errors.ts';
 
+/** Holds the process id of whoever started the server. */
+const OWNER_FILE = 'tidegate.owner';
 const STOP_TIMEOUT_MS = 15_000;
 
 /**
@@ -18,22 +20,22 @@ export async function clearStaleLock(dataDir: string): Promise<void> {
   if (text === undefined) return;
   const pid = Number.parseInt(text, 10);
   if (process.platform === 'linux' ? await servesFrom(pid, dataDir) : isAlive(pid)) {
-    if ((await parentOf(pid)) !== 1)
+    const owner = Number.parseInt(await readFile(join(dataDir, OWNER_FILE), 'utf8').catch(() => ''), 10);
+    if (Number.isNaN(owner) || isAlive(owner))
       throw new EmbeddedError(`Postgres cannot start: ${dataDir} is in use by process ${pid}`);
     await end(pid);
   }
   await rm(lock, { force: true });
 }
 
+/** Leaves this process's id for the next start to see. */
+export async function recordOwner(dataDir: string): Promise<void> {
+  await writeFile(join(dataDir, OWNER_FILE), `${process.pid}\n`, { mode: 0o600 });
+}
+
 async function servesFrom(pid: number, dataDir: string): Promise<boolean> {
   const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => undefined);
   return cwd !== undefined && cwd === (await realpath(dataDir));
-}
-
-async function parentOf(pid: number): Promise<number | undefined> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
-  const parent = /^PPid:\s+(\d+)$/m.exec(status)?.[1];
-  return parent === undefined ? undefined : Number(parent);
 }
 
 function isAlive(pid: number): boolean {

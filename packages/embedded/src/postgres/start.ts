@@ -13,7 +13,7 @@ import {
 } from '../process.ts';
 import { type Account, findAccount, giveTo, runAs } from './account.ts';
 import { findPostgresBinaries, type PostgresBinaries } from './binaries.ts';
-import { clearStaleLock } from './lock.ts';
+import { clearStaleLock, recordOwner } from './lock.ts';
 
 const READY_TIMEOUT_MS = 30_000;
 const PASSWORD_FILE = 'tidegate.password';
@@ -56,6 +56,7 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
   await initialize(binaries, account, dataDir, user, options);
   await clearStaleLock(dataDir);
   await assertPortFree('Postgres', options.port);
+  await recordOwner(dataDir);
 
   const settings = { ...SETTINGS, ...options.settings };
   const command = await serverCommand(binaries, account, dataDir, options.port, settings);

@@ -1,0 +1,143 @@
+import { spawn } from 'node:child_process';
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { eventually, freePort } from '@tidegate/testing';
+import pg from 'pg';
+import { clearStaleLock } from './lock.ts';
+import { type RunningPostgres, startPostgres } from './start.ts';
+
+const PACKAGE = fileURLToPath(new URL('../..', import.meta.url));
+const settings = { fsync: 'off' };
+
+let directory: string;
+let dataDir: string;
+let running: RunningPostgres | undefined;
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'tidegate-postgres-'));
+  dataDir = join(directory, 'data');
+});
+afterEach(async () => {
+  await running?.stop();
+  running = undefined;
+  await rm(directory, { recursive: true, force: true });
+});
+
+async function start(): Promise<RunningPostgres> {
+  running = await startPostgres({ dataDir, port: await freePort(), settings });
+  return running;
+}
+
+async function query(url: string, sql: string): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: url });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+describe('startPostgres', () => {
+  it('keeps the data and the password through stop and start', async () => {
+    const first = await start();
+    await query(first.url, 'CREATE TABLE kept AS SELECT 1 AS n');
+    await first.stop();
+    expect(isAlive(first.pid)).toBe(false);
+    const second = await start();
+    expect(await query(second.url, 'SELECT n FROM kept')).toEqual([{ n: 1 }]);
+    expect(new URL(second.url).password).toBe(new URL(first.url).password);
+  });
+
+  it('refuses a connection without the password', async () => {
+    const url = new URL((await start()).url);
+    url.password = 'wrong';
+    await expect(query(url.toString(), 'SELECT 1')).rejects.toThrow('password authentication failed');
+  });
+
+  it('starts after kill -9 with what was committed, though another process has the number in its lock file', async () => {
+    const first = await start();
+    await query(first.url, 'CREATE TABLE kept AS SELECT 1 AS n');
+    process.kill(first.pid, 'SIGKILL');
+    await first.exited;
+    const lock = join(dataDir, 'postmaster.pid');
+    const text = await readFile(lock, 'utf8');
+    expect(text).toContain(String(first.pid));
+    if (process.platform === 'linux')
+      await writeFile(lock, text.replace(String(first.pid), String(process.pid)));
+    expect(await query((await start()).url, 'SELECT n FROM kept')).toEqual([{ n: 1 }]);
+  });
+
+  it('starts over after a first start that was cut off', async () => {
+    await mkdir(join(dataDir, 'base'), { recursive: true });
+    expect(await query((await start()).url, 'SELECT 1 AS n')).toEqual([{ n: 1 }]);
+  });
+
+  it('starts where only this user may enter, and where everybody may', async () => {
+    await chmod(directory, 0o700);
+    await (await start()).stop();
+    await chmod(directory, 0o755);
+    await start();
+  });
+
+  it('names the port that is taken', async () => {
+    const taken = createServer();
+    const port = await freePort();
+    await new Promise<void>((resolve) => taken.listen(port, '127.0.0.1', resolve));
+    const expected = `Postgres cannot start: port ${port} of 127.0.0.1 is taken by another process`;
+    await expect(startPostgres({ dataDir, port, settings })).rejects.toThrow(expected);
+    await new Promise((resolve) => taken.close(resolve));
+  });
+
+  it('leaves alone a server that another start owns', async () => {
+    const { pid, url } = await start();
+    const second = startPostgres({ dataDir, port: await freePort(), settings });
+    await expect(second).rejects.toThrow(`${dataDir} is in use by process ${pid}`);
+    expect(await query(url, 'SELECT 1 AS n')).toEqual([{ n: 1 }]);
+  });
+
+  it('says what the server said when it cannot start', async () => {
+    const wrong = startPostgres({ dataDir, port: await freePort(), settings: { nonsense: 'on' } });
+    await expect(wrong).rejects.toThrow('unrecognized configuration parameter "nonsense"');
+  });
+
+  it('ends an orphaned server whose owner is gone, before it starts', async () => {
+    await mkdir(dataDir);
+    const owner = spawn('true', { stdio: 'ignore' });
+    await new Promise((resolve) => owner.once('close', resolve));
+    const orphan = spawn('sleep', ['300'], { cwd: dataDir, detached: true, stdio: 'ignore' });
+    const ended = new Promise((resolve) => orphan.once('close', (_, signal) => resolve(signal)));
+    await writeFile(join(dataDir, 'postmaster.pid'), `${orphan.pid}\n`);
+    await writeFile(join(dataDir, 'tidegate.owner'), `${owner.pid}\n`);
+    await clearStaleLock(dataDir);
+    expect(await ended).toBe('SIGINT');
+    await expect(readFile(join(dataDir, 'postmaster.pid'))).rejects.toThrow('ENOENT');
+  });
+
+  const onLinux = process.platform === 'linux' ? it : it.skip;
+  onLinux('ends with its owner, though that is killed without a word', async () => {
+    const options = JSON.stringify({ dataDir, port: await freePort(), settings });
+    const source = `import { startPostgres } from '@tidegate/embedded';
+      console.log((await startPostgres(${options})).pid)`;
+    const owner = spawn(process.execPath, ['--input-type=module', '-e', source], { cwd: PACKAGE });
+    const pid = await new Promise<number>((resolve) =>
+      owner.stdout.once('data', (data) => resolve(Number(data))),
+    );
+    expect(isAlive(pid)).toBe(true);
+    owner.kill('SIGKILL');
+    await eventually(() => !isAlive(pid));
+  });
+});

@@ -1,0 +1,52 @@
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { findRedis } from './find.ts';
+
+const path = process.env.PATH;
+let directory: string;
+let localDir: string;
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'tidegate-find-'));
+  localDir = join(directory, 'local');
+  process.env.PATH = join(directory, 'bin');
+});
+afterEach(async () => {
+  process.env.PATH = path;
+  await rm(directory, { recursive: true, force: true });
+});
+
+async function put(file: string): Promise<void> {
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, '#!/bin/sh\n');
+  await chmod(file, 0o755);
+}
+
+describe('findRedis', () => {
+  it('prefers redis-server on PATH', async () => {
+    await put(join(directory, 'bin', 'valkey-server'));
+    await put(join(directory, 'bin', 'redis-server'));
+    await put(join(localDir, 'usr', 'bin', 'redis-server'));
+    expect(await findRedis({ localDir })).toEqual({ command: join(directory, 'bin', 'redis-server') });
+  });
+
+  it('takes valkey-server as well', async () => {
+    await put(join(directory, 'bin', 'valkey-server'));
+    expect(await findRedis({ localDir })).toEqual({ command: join(directory, 'bin', 'valkey-server') });
+  });
+
+  it('takes one unpacked before, with the libraries unpacked beside it', async () => {
+    await put(join(localDir, 'usr', 'bin', 'redis-server'));
+    await put(join(localDir, 'usr', 'lib', 'x86_64-linux-gnu', 'liblzf.so.1'));
+    expect(await findRedis({ localDir })).toEqual({
+      command: join(localDir, 'usr', 'bin', 'redis-server'),
+      libraryPath: join(localDir, 'usr', 'lib', 'x86_64-linux-gnu'),
+    });
+  });
+
+  it('says in one line how to get one where it cannot', async () => {
+    await expect(findRedis({ localDir })).rejects.toThrow(/^no Redis found: [^\n]+ REDIS_URL$/);
+  });
+});
