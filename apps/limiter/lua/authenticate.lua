@@ -1,0 +1,20 @@
+-- Who a key value belongs to and what it may call.
+--
+-- KEYS  1 org  2 key
+-- ARGV  1 offset (us)  2 SHA-256 of the key value (hex)
+-- Returns one of
+--   principal, models ("*": all; else ids, space-separated), expires at (ms; 0: never), images (1, 0)
+--   key_invalid
+--   need_key | need_org                                   seed it and call again
+--!include time
+--!include decisions
+
+local key = redis.call('HMGET', KEYS[2], 'state', 'hash', 'models', 'expires_at_ms')
+if not key[1] then return { 'need_key' } end
+if key[2] ~= ARGV[2] then return { 'key_invalid' } end
+local expires_at_ms = (key[4] or 0) + 0
+local refusal = refuse_key({ state = key[1], expires_at_ms = expires_at_ms }, now_us(ARGV[1]))
+if refusal then return refusal end
+local images = redis.call('HGET', KEYS[1], 'images')
+if not images then return { 'need_org' } end
+return { 'principal', key[3], expires_at_ms, images }

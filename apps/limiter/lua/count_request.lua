@@ -1,0 +1,24 @@
+-- Counts one request toward the requests a minute of key and organization, without a slot.
+--
+-- KEYS  1 org  2 key  3 key's window  4 org's window
+-- ARGV  1 offset (us)
+-- Returns one of
+--   admitted, now (us), limit, remaining, reset (us)      of the tighter window
+--   rate_limited, cause (key_rpm, org_rpm), wait (us), limit
+--   key_invalid
+--   need_key | need_org                                   seed it and call again
+--!include time
+--!include window
+--!include state
+--!include decisions
+
+local now = now_us(ARGV[1])
+local org = read_org(KEYS[1])
+if not org then return { 'need_org' } end
+local key = read_key(KEYS[2])
+if not key then return { 'need_key' } end
+local refusal = refuse_key(key, now)
+  or refuse_window('key_rpm', KEYS[3], key.rpm, now)
+  or refuse_window('org_rpm', KEYS[4], org.rpm, now)
+if refusal then return refusal end
+return admitted(key, KEYS[3], org, KEYS[4], now)

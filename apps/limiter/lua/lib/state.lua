@@ -1,0 +1,20 @@
+-- Nil when the state has not been seeded.
+
+local function read_org(hash)
+  local org = redis.call('HMGET', hash, 'version', 'images', 'rpm', 'at_once', 'requests_month', 'tokens_month', 'in_flight')
+  if not org[1] then return nil end
+  return {
+    images = org[2], rpm = org[3] + 0, at_once = org[4] + 0, requests_month = org[5] + 0, tokens_month = org[6] + 0,
+    in_flight = (org[7] or 0) + 0,
+  }
+end
+
+local function read_key(hash)
+  local key = redis.call('HMGET', hash, 'state', 'rpm', 'at_once', 'expires_at_ms', 'in_flight')
+  if not key[1] then return nil end
+  -- A tombstone has a state alone.
+  return {
+    state = key[1], rpm = (key[2] or 0) + 0, at_once = (key[3] or 0) + 0, expires_at_ms = (key[4] or 0) + 0,
+    in_flight = (key[5] or 0) + 0,
+  }
+end

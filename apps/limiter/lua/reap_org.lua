@@ -1,0 +1,30 @@
+-- Fences a dead instance in one organization, and shows a bounded part of what it left. The caller ends each of those and calls
+-- again until nothing is left; then the instance's keys here are gone.
+--
+-- KEYS  1 fenced  2 open records of the instance  3 its void markers
+-- ARGV  1 offset (us)  2 instance id  3 most records shown  4 seconds that a fence stands
+-- Returns done | left, field, record, field, record, ...  field: admission id, or large:<admission id>
+--!include time
+
+local now = now_us(ARGV[1])
+local past = now - ARGV[4] * 1000000
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', exact(past))
+redis.call('ZADD', KEYS[1], 'NX', exact(now), ARGV[2])
+redis.call('EXPIRE', KEYS[1], ARGV[4])
+
+-- Void markers go with the fence: what they keep out, the fence keeps out.
+local most = ARGV[3] + 0
+local voids = redis.call('ZRANGE', KEYS[3], 0, most - 1)
+if #voids > 0 then
+  redis.call('HDEL', KEYS[2], unpack(voids))
+  redis.call('ZREM', KEYS[3], unpack(voids))
+end
+local reply = { 'left' }
+local cursor = '0'
+repeat
+  local page = redis.call('HSCAN', KEYS[2], cursor, 'COUNT', most)
+  cursor = page[1]
+  for i = 1, #page[2] do reply[#reply + 1] = page[2][i] end
+until cursor == '0' or #reply > most
+if #reply == 1 and redis.call('EXISTS', KEYS[3]) == 0 then return { 'done' } end
+return reply

@@ -1,0 +1,36 @@
+-- Reserves one request and the model's context window of this month for an admission already held. Idempotent.
+--
+-- KEYS  1 fenced  2 org  3 open records of the instance  4 month
+-- ARGV  1 offset (us)  2 instance id  3 admission id  4 month (YYYY-MM)  5 its first us  6 first us after it
+-- Returns one of
+--   reserved, now (us)
+--   quota_exceeded, cause (requests, tokens), now (us)
+--   lease_lost                                            also: the admission is gone
+--   need_org | need_month                                 seed it and call again
+--   month_turned, now (us)                                call again with the month of now
+--!include time
+--!include window
+--!include record
+--!include state
+--!include decisions
+
+local now = now_us(ARGV[1])
+if redis.call('ZSCORE', KEYS[1], ARGV[2]) then return { 'lease_lost' } end
+local text = redis.call('HGET', KEYS[3], ARGV[3])
+if not text or text == 'void' then return { 'lease_lost' } end
+local record = read_record(text)
+if record.reserved > 0 then return { 'reserved', record.reserved } end
+
+local org = read_org(KEYS[2])
+if not org then return { 'need_org' } end
+if now < ARGV[5] + 0 or now >= ARGV[6] + 0 then return { 'month_turned', now } end
+local month = redis.call('HMGET', KEYS[4], 'requests', 'charged', 'reserved')
+if not month[1] then return { 'need_month' } end
+local refusal = refuse_month(org, month, record.context, now)
+if refusal then return refusal end
+
+record.reserved = now
+record.month = ARGV[4]
+redis.call('HSET', KEYS[3], ARGV[3], write_record(record))
+redis.call('HSET', KEYS[4], 'requests', exact(month[1] + 1), 'reserved', exact(month[3] + record.context))
+return { 'reserved', now }

@@ -1,0 +1,38 @@
+-- Takes an admission, and its reservation, back as if it had never been. An unknown one is refused should it arrive later.
+-- Idempotent.
+--
+-- KEYS  1 fenced  2 org  3 key  4 key's window  5 org's window  6 open records of the instance  7 void markers  8 month
+-- ARGV  1 offset (us)  2 instance id  3 admission id  4 key id of KEYS 3 and 4  5 month of KEYS 8
+-- Returns one of
+--   withdrawn | unknown
+--   elsewhere, key id, month ("-": not reserved)          the admission is of this key and month: call again with their keys
+--!include time
+--!include window
+--!include record
+--!include slots
+--!include voids
+
+local now = now_us(ARGV[1])
+local text = redis.call('HGET', KEYS[6], ARGV[3])
+if not text then
+  -- A fenced instance is refused whatever it sends.
+  if not redis.call('ZSCORE', KEYS[1], ARGV[2]) then leave_void(KEYS[6], KEYS[7], ARGV[3], now) end
+  return { 'unknown' }
+end
+if text == 'void' then return { 'unknown' } end
+
+local record = read_record(text)
+if record.key ~= ARGV[4] or (record.reserved > 0 and record.month ~= ARGV[5]) then
+  return { 'elsewhere', record.key, record.month }
+end
+
+redis.call('HDEL', KEYS[6], ARGV[3])
+window_withdraw(KEYS[4], record.admitted, now)
+window_withdraw(KEYS[5], record.admitted, now)
+release_slot(KEYS[2], 'in_flight')
+release_slot(KEYS[3], 'in_flight')
+if record.reserved > 0 and redis.call('EXISTS', KEYS[8]) == 1 then
+  redis.call('HINCRBY', KEYS[8], 'requests', -1)
+  redis.call('HINCRBY', KEYS[8], 'reserved', -record.context)
+end
+return { 'withdrawn' }

@@ -1,0 +1,119 @@
+import type { Settlement } from '@tidegate/contracts';
+import type { Context } from '../context.ts';
+import type { Leases } from '../leases/leases.ts';
+import type { Truth } from '../truth/truth.ts';
+import { Undecided } from '../undecided.ts';
+import { type Admission, admit } from './admit.ts';
+import { countRequest } from './count-request.ts';
+import type { Decision, DecisionReply } from './decision.ts';
+import { atItsPlace, type Held, Places } from './held.ts';
+import { releaseLargeBody, takeLargeBody } from './large-body.ts';
+import { reserve } from './reserve.ts';
+import { type Ending, settle } from './settle.ts';
+import { withdraw } from './withdraw.ts';
+
+/** Three kinds of state may be missing, and the month may turn. */
+const MAX_ATTEMPTS = 5;
+
+export interface AdmissionsDeps extends Context {
+  readonly truth: Truth;
+  readonly leases: Leases;
+  /** A reservation has been settled; its outbox entry is written. */
+  readonly onSettled: (settlement: Settlement) => void;
+}
+
+/** The life of an admission: admitted, reserved, settled or withdrawn. All decisions are Redis'; all rejections are Undecided. */
+export class Admissions {
+  readonly #deps: AdmissionsDeps;
+  readonly #places = new Places();
+
+  constructor(deps: AdmissionsDeps) {
+    this.#deps = deps;
+  }
+
+  async admit(admission: Admission): Promise<Decision> {
+    const { leases, clock } = this.#deps;
+    const { orgId, keyId, instanceId, admissionId } = admission;
+    if (!leases.hasJoined(instanceId, orgId) && !(await leases.join(instanceId, orgId)))
+      return { kind: 'lease_lost' };
+    let month = clock.month().name;
+    const decision = await this.#decide(orgId, keyId, () => {
+      month = clock.month().name;
+      return admit(this.#deps, admission);
+    });
+    if (decision.kind === 'admitted')
+      this.#places.put(admissionId, { keyId, month: admission.reserve ? month : '-' });
+    return decision;
+  }
+
+  async reserve(held: Held): Promise<Decision> {
+    const { clock } = this.#deps;
+    let month = clock.month();
+    const decision = await this.#decide(held.orgId, null, () => {
+      month = clock.month();
+      return reserve(this.#deps, held, month);
+    });
+    if (decision.kind === 'admitted') {
+      const { keyId } = this.#places.get(held.admissionId);
+      this.#places.put(held.admissionId, { keyId, month: month.name });
+    }
+    return decision;
+  }
+
+  countRequest(orgId: string, keyId: string): Promise<Decision> {
+    return this.#decide(orgId, keyId, () => countRequest(this.#deps, orgId, keyId));
+  }
+
+  async withdraw(held: Held): Promise<void> {
+    await atItsPlace(this.#places.get(held.admissionId), (place) => withdraw(this.#deps, held, place));
+    this.#places.drop(held.admissionId);
+  }
+
+  /** True: this call settled it. */
+  async settle(held: Held, ending: Ending): Promise<boolean> {
+    const reply = await atItsPlace(this.#places.get(held.admissionId), (place) =>
+      settle(this.#deps, held, place, ending),
+    );
+    this.#places.drop(held.admissionId);
+    if (reply.kind === 'settled') this.#deps.onSettled(reply.settlement);
+    // Nothing was counted, so there is nothing to charge.
+    if (reply.kind === 'not_reserved') await this.withdraw(held);
+    return reply.kind === 'settled';
+  }
+
+  async takeLargeBody(held: Held): Promise<'taken' | 'full' | 'lease_lost'> {
+    const { leases } = this.#deps;
+    if (!leases.hasJoined(held.instanceId, held.orgId) && !(await leases.join(held.instanceId, held.orgId)))
+      return 'lease_lost';
+    return takeLargeBody(this.#deps, held);
+  }
+
+  releaseLargeBody(held: Held): Promise<void> {
+    return releaseLargeBody(this.#deps, held);
+  }
+
+  /** Asks until nothing is missing. A key that Postgres does not know is invalid. */
+  async #decide(orgId: string, keyId: string | null, ask: () => Promise<DecisionReply>): Promise<Decision> {
+    const { truth, clock } = this.#deps;
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const reply = await ask();
+      switch (reply.kind) {
+        case 'need_org':
+          await truth.seedOrg(orgId);
+          break;
+        case 'need_key':
+          if (keyId === null || !(await truth.seedKey(orgId, keyId))) return { kind: 'key_invalid' };
+          break;
+        case 'need_month':
+          await truth.seedMonth(orgId, clock.month().name);
+          break;
+        case 'month_turned':
+          clock.observe(reply.nowUs);
+          break;
+        default:
+          return reply;
+      }
+    }
+    throw new Undecided('state', 'what was seeded is missing again');
+  }
+}

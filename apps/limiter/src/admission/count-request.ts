@@ -1,0 +1,17 @@
+import type { Context } from '../context.ts';
+import { SCRIPTS } from '../scripts.ts';
+import { type DecisionReply, decisionOf } from './decision.ts';
+
+/** Runs count_request.lua. */
+export async function countRequest(
+  { store, names, clock }: Context,
+  orgId: string,
+  keyId: string,
+): Promise<DecisionReply> {
+  const reply = await store.run(
+    SCRIPTS.countRequest,
+    [names.org(orgId), names.key(orgId, keyId), names.keyWindow(orgId, keyId), names.orgWindow(orgId)],
+    [clock.offsetUs],
+  );
+  return decisionOf(reply);
+}

@@ -1,0 +1,40 @@
+import { LIMITS } from '@tidegate/limits';
+import type { Context } from '../context.ts';
+import { SCRIPTS } from '../scripts.ts';
+import { unexpected } from './decision.ts';
+import type { Held } from './held.ts';
+
+const PREFIX = 'large:';
+
+export const largeBodyField = (admissionId: string): string => PREFIX + admissionId;
+
+/** The admission id of an open-records field that holds a large-body slot; null for any other field. */
+export const largeBodyOf = (field: string): string | null =>
+  field.startsWith(PREFIX) ? field.slice(PREFIX.length) : null;
+
+/** Runs take_large_body.lua. */
+export async function takeLargeBody(
+  { store, names }: Context,
+  { orgId, instanceId, admissionId }: Held,
+): Promise<'taken' | 'full' | 'lease_lost'> {
+  const reply = await store.run(
+    SCRIPTS.takeLargeBody,
+    [names.fenced(orgId), names.org(orgId), names.open(orgId, instanceId)],
+    [instanceId, largeBodyField(admissionId), LIMITS.largeBodiesAtOncePerOrg],
+  );
+  const [kind] = reply;
+  if (kind === 'taken' || kind === 'full' || kind === 'lease_lost') return kind;
+  throw unexpected(reply);
+}
+
+/** Runs release_large_body.lua. */
+export async function releaseLargeBody(
+  { store, names, clock }: Context,
+  { orgId, instanceId, admissionId }: Held,
+): Promise<void> {
+  await store.run(
+    SCRIPTS.releaseLargeBody,
+    [names.fenced(orgId), names.org(orgId), names.open(orgId, instanceId), names.voids(orgId, instanceId)],
+    [clock.offsetUs, instanceId, largeBodyField(admissionId)],
+  );
+}

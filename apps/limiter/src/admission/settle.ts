@@ -1,0 +1,60 @@
+import type { Settlement } from '@tidegate/contracts';
+import type { Context } from '../context.ts';
+import { settlementOf } from '../outbox/entry.ts';
+import { SCRIPTS } from '../scripts.ts';
+import { unexpected } from './decision.ts';
+import type { Elsewhere, Held, Place } from './held.ts';
+
+/** How a reserved request ended. */
+export interface Ending {
+  readonly answered: boolean;
+  /** Null: none that is valid. */
+  readonly usage: { readonly promptTokens: number; readonly completionTokens: number } | null;
+  /** Null: unknown. */
+  readonly durationMs: number | null;
+  /** Why it is an error; null when answered. */
+  readonly errorCode: string | null;
+}
+
+export type SettleReply =
+  | { readonly kind: 'settled'; readonly settlement: Settlement }
+  | { readonly kind: 'unknown' | 'not_reserved' }
+  | Elsewhere;
+
+/** Runs settle.lua. */
+export async function settle(
+  { store, names }: Context,
+  held: Held,
+  place: Place,
+  ending: Ending,
+): Promise<SettleReply> {
+  const { orgId, instanceId, admissionId } = held;
+  const { answered, usage, durationMs, errorCode } = ending;
+  const reply = await store.run(
+    SCRIPTS.settle,
+    [
+      names.org(orgId),
+      names.key(orgId, place.keyId),
+      names.open(orgId, instanceId),
+      names.month(orgId, place.month),
+      names.outbox(orgId),
+    ],
+    [
+      admissionId,
+      place.keyId,
+      place.month,
+      answered ? 1 : 0,
+      usage ? 1 : 0,
+      usage?.promptTokens ?? 0,
+      usage?.completionTokens ?? 0,
+      durationMs ?? '-',
+      answered ? '-' : (errorCode ?? 'internal_error'),
+    ],
+  );
+  const [kind, first, second] = reply;
+  if (kind === 'unknown' || kind === 'not_reserved') return { kind };
+  if (kind === 'elsewhere') return { kind, place: { keyId: String(first), month: String(second) } };
+  const settlement = kind === 'settled' ? settlementOf(orgId, String(first), String(second)) : null;
+  if (!settlement) throw unexpected(reply);
+  return { kind: 'settled', settlement };
+}

@@ -1,0 +1,31 @@
+import { LOG_LEVELS, loadConfig } from '@tidegate/runtime';
+import { z } from 'zod';
+
+const port = (fallback: number) => z.coerce.number().int().min(0).max(65_535).default(fallback);
+
+const schema = z.object({
+  LIMITER_HOST: z.string().default('127.0.0.1'),
+  LIMITER_PORT: port(7_100),
+  ADMIN_HOST: z.string().default('127.0.0.1'),
+  ADMIN_PORT: port(7_101),
+  REDIS_URL: z.url({ protocol: /^rediss?$/ }),
+  REDIS_PREFIX: z
+    .string()
+    .regex(/^[A-Za-z0-9:_-]{1,32}$/, 'letters, digits, ":", "_" and "-" only')
+    .default('tg:'),
+  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }),
+  /** Names this process in locks and logs; random when not given. */
+  LIMITER_ID: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,64}$/, 'letters, digits, "_" and "-" only')
+    .optional(),
+  /** Moves limiter time away from Redis' clock. For tests. */
+  LIMITER_CLOCK_OFFSET_MS: z.coerce.number().int().default(0),
+  LOG_LEVEL: z.enum(LOG_LEVELS).default('info'),
+});
+
+export type Config = z.output<typeof schema>;
+
+/** Throws ConfigError. */
+export const readConfig = (env?: Readonly<Record<string, string | undefined>>): Config =>
+  loadConfig(schema, env);

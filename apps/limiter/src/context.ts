@@ -1,0 +1,10 @@
+import type { LimiterClock } from './redis/clock.ts';
+import type { KeyNames } from './redis/names.ts';
+import type { Store } from './redis/store.ts';
+
+/** What every script's wrapper needs. */
+export interface Context {
+  readonly store: Store;
+  readonly names: KeyNames;
+  readonly clock: LimiterClock;
+}

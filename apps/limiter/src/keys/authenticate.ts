@@ -1,0 +1,74 @@
+import { orgIdOfTag } from '@tidegate/contracts';
+import { unexpected } from '../admission/decision.ts';
+import type { Context } from '../context.ts';
+import { SCRIPTS } from '../scripts.ts';
+import type { Truth } from '../truth/truth.ts';
+import { Undecided } from '../undecided.ts';
+
+const MAX_ATTEMPTS = 4;
+
+export interface Principal {
+  readonly orgId: string;
+  readonly keyId: string;
+  /** Null: all models of the organization. */
+  readonly modelIds: readonly string[] | null;
+  /** 0: never. */
+  readonly expiresAtMs: number;
+  readonly imagesAllowed: boolean;
+}
+
+type AuthenticateReply =
+  | { readonly kind: 'principal'; readonly principal: Principal }
+  | { readonly kind: 'key_invalid' | 'need_key' | 'need_org' };
+
+/** Runs authenticate.lua. */
+async function authenticateKey(
+  { store, names, clock }: Context,
+  orgId: string,
+  keyId: string,
+  hash: string,
+): Promise<AuthenticateReply> {
+  const reply = await store.run(
+    SCRIPTS.authenticate,
+    [names.org(orgId), names.key(orgId, keyId)],
+    [clock.offsetUs, hash],
+  );
+  const [kind, models, expiresAtMs, images] = reply;
+  if (kind === 'key_invalid' || kind === 'need_key' || kind === 'need_org') return { kind };
+  if (kind !== 'principal') throw unexpected(reply);
+  const list = String(models);
+  return {
+    kind,
+    principal: {
+      orgId,
+      keyId,
+      modelIds: list === '*' ? null : list.split(' ').filter((id) => id !== ''),
+      expiresAtMs: Number(expiresAtMs),
+      imagesAllowed: String(images) === '1',
+    },
+  };
+}
+
+/** Who a key value belongs to; null: unknown, revoked or expired. Rejects with Undecided. */
+export async function authenticate(
+  context: Context,
+  truth: Truth,
+  orgTag: string,
+  hash: Buffer,
+): Promise<Principal | null> {
+  const { store, names } = context;
+  const orgId = orgIdOfTag(orgTag);
+  const hex = hash.toString('hex');
+  const known = await store.command('hget', names.hashes(orgId), hex);
+  const keyId = typeof known === 'string' ? known : await truth.findKey(orgTag, hash);
+  if (keyId === null) return null;
+
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    const reply = await authenticateKey(context, orgId, keyId, hex);
+    if (reply.kind === 'principal') return reply.principal;
+    if (reply.kind === 'key_invalid') return null;
+    if (reply.kind === 'need_org') await truth.seedOrg(orgId);
+    else if (!(await truth.seedKey(orgId, keyId))) return null;
+  }
+  throw new Undecided('state', 'what was seeded is missing again');
+}

@@ -1,0 +1,66 @@
+import type { Context } from '../context.ts';
+import { SCRIPTS } from '../scripts.ts';
+
+const DAY_S = 86_400;
+/** How long a lost lease, and its fences, are remembered: far longer than a gateway can be held up. */
+export const FENCE_KEEP_S = DAY_S;
+
+/** Runs heartbeat.lua. False: the lease is lost. */
+export async function beat({ store, names, clock }: Context, instanceId: string): Promise<boolean> {
+  const indexed = store.command('zadd', names.instances, Math.floor(clock.nowMs()), instanceId);
+  const replied = store.run(SCRIPTS.heartbeat, [names.lease(instanceId)], [clock.offsetUs]);
+  const [, [code]] = await Promise.all([indexed, replied]);
+  return code === 'alive';
+}
+
+/** Runs join_org.lua. False: the lease is lost. */
+export async function joinOrg(
+  { store, names, clock }: Context,
+  instanceId: string,
+  orgId: string,
+): Promise<boolean> {
+  // The indexes first: what is in Redis can always be found again.
+  await Promise.all([
+    store.command('zadd', names.instances, 'NX', Math.floor(clock.nowMs()), instanceId),
+    store.command('sadd', names.orgs, orgId),
+  ]);
+  const [code] = await store.run(
+    SCRIPTS.joinOrg,
+    [names.lease(instanceId), names.orgsOf(instanceId)],
+    [clock.offsetUs, orgId],
+  );
+  return code === 'joined';
+}
+
+/** Runs fence_instance.lua. */
+export async function fenceInstance(
+  { store, names, clock }: Context,
+  instanceId: string,
+  leaseMs: number,
+): Promise<'dead' | 'alive'> {
+  const [code] = await store.run(
+    SCRIPTS.fenceInstance,
+    [names.lease(instanceId)],
+    [clock.offsetUs, leaseMs, FENCE_KEEP_S],
+  );
+  return code === 'dead' ? 'dead' : 'alive';
+}
+
+/** Runs reap_org.lua: what the instance still holds there, by field of its open records. Null: nothing any more. */
+export async function leftIn(
+  { store, names, clock }: Context,
+  instanceId: string,
+  orgId: string,
+  most: number,
+): Promise<{ readonly field: string; readonly record: string }[] | null> {
+  const [code, ...flat] = await store.run(
+    SCRIPTS.reapOrg,
+    [names.fenced(orgId), names.open(orgId, instanceId), names.voids(orgId, instanceId)],
+    [clock.offsetUs, instanceId, most, FENCE_KEEP_S],
+  );
+  if (code === 'done') return null;
+  return Array.from({ length: flat.length / 2 }, (_, i) => ({
+    field: String(flat[2 * i]),
+    record: String(flat[2 * i + 1]),
+  }));
+}

@@ -1,0 +1,29 @@
+import type { Logger } from '@tidegate/runtime';
+import { startChore } from '../chore.ts';
+import type { RedisLink } from '../redis/link.ts';
+import { Grace } from './grace.ts';
+import type { Reaper } from './reaper.ts';
+
+/** A longer pause between two turns means that this process stood still. */
+const MAX_PAUSE_MS = 3_000;
+
+/** Lets the reaper take its turns while Redis is there, after the grace. */
+export function startReaper(options: {
+  readonly reaper: Reaper;
+  readonly link: RedisLink;
+  readonly graceMs: number;
+  readonly everyMs: number;
+  readonly logger: Logger;
+}): { stop(): Promise<void> } {
+  const { reaper, link, graceMs, everyMs, logger } = options;
+  const grace = new Grace({ graceMs, maxGapMs: everyMs + MAX_PAUSE_MS });
+  link.onBreak(() => grace.lost());
+  return startChore({
+    everyMs,
+    onError: (err) => logger.warn({ err }, 'the reaper failed'),
+    async run() {
+      if (!link.ready() || !grace.over()) return;
+      for (const instanceId of await reaper.turn()) logger.info({ instanceId }, 'a lease ran out');
+    },
+  });
+}

@@ -1,0 +1,124 @@
+import { randomBase62 } from '@tidegate/contracts';
+import type { Db } from '@tidegate/db';
+import { LIMITS } from '@tidegate/limits';
+import type { Logger, Registry } from '@tidegate/runtime';
+import { Admissions } from './admission/admissions.ts';
+import type { Context } from './context.ts';
+import { Leases } from './leases/leases.ts';
+import { Reaper } from './leases/reaper.ts';
+import { startReaper } from './leases/watch.ts';
+import { createLimiterMetrics } from './metrics.ts';
+import { NoticeHub } from './notices/hub.ts';
+import { startOutbox } from './outbox/outbox.ts';
+import { LimiterClock } from './redis/clock.ts';
+import { createRedisLink } from './redis/link.ts';
+import { Lock } from './redis/lock.ts';
+import { KeyNames } from './redis/names.ts';
+import { Store } from './redis/store.ts';
+import { startServer } from './server.ts';
+import { countedDispatch } from './session/counted.ts';
+import { Sessions } from './session/sessions.ts';
+import { Truth } from './truth/truth.ts';
+import { unaryHandlers } from './unary.ts';
+import { Undecided } from './undecided.ts';
+
+const REAPER_LOCK_MS = 5_000;
+const MAX_OPEN_CALLS = 20_000;
+
+export interface LimiterTiming {
+  readonly leaseMs: number;
+  /** With Redis, before this limiter calls any instance dead. */
+  readonly graceMs: number;
+  readonly reapEveryMs: number;
+  readonly sweepEveryMs: number;
+  readonly sweepMinAgeMs: number;
+}
+
+const TIMING: LimiterTiming = {
+  leaseMs: 8_000,
+  graceMs: 8_000,
+  reapEveryMs: 1_000,
+  sweepEveryMs: 10_000,
+  sweepMinAgeMs: 30_000,
+};
+
+export interface LimiterOptions {
+  readonly host: string;
+  /** 0: any free port. */
+  readonly port: number;
+  readonly redisUrl: string;
+  readonly redisPrefix: string;
+  readonly clockOffsetMs: number;
+  /** Random when not given. */
+  readonly id?: string | undefined;
+  readonly db: Db;
+  readonly logger: Logger;
+  readonly metrics: Registry;
+  readonly timing?: Partial<LimiterTiming>;
+}
+
+export interface Limiter {
+  readonly port: number;
+  /** Whether Redis answers. */
+  ready(): boolean;
+  /** Ends sessions after their open calls, publishes what waits, closes connections. */
+  close(): Promise<void>;
+}
+
+/** Starts one limiter. It serves at once; calls fail until Redis is there. Rejects when the port is taken. */
+export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
+  const { logger, db, redisUrl, redisPrefix } = options;
+  const timing = { ...TIMING, ...options.timing };
+  const limiterId = options.id ?? `lim_${randomBase62(8)}`;
+  const live = { sessions: () => sessions.count, openCalls: () => sessions.openCalls };
+  const metrics = createLimiterMetrics(options.metrics, live);
+  const onFailed = (error: unknown) => {
+    metrics.failed(error instanceof Undecided ? error.reason : 'internal');
+    if (!(error instanceof Undecided)) logger.error({ err: error }, 'a call failed');
+  };
+
+  const link = createRedisLink(redisUrl, logger);
+  const store = new Store({ redis: link.redis, onPipeline: metrics.pipelineTook });
+  const names = new KeyNames(redisPrefix);
+  const context: Context = { store, names, clock: new LimiterClock(options.clockOffsetMs) };
+  const truth = new Truth(context, db);
+  const leases = new Leases(context);
+  const notices = new NoticeHub({ store, subscriber: link.subscriber, channel: names.notices });
+  const outbox = startOutbox({ context, limiterId, redisUrl, redisPrefix, ...timing, metrics, logger });
+  const admissions = new Admissions({ ...context, truth, leases, onSettled: outbox.publish });
+  const dispatch = countedDispatch(
+    { ...context, admissions, leases, truth, notices, blockMs: LIMITS.invalidKeyBlockMs },
+    metrics,
+  );
+  const sessions = new Sessions({ context, notices, dispatch, maxOpenCalls: MAX_OPEN_CALLS, onFailed });
+  const lock = new Lock(store, names.reaperLock, limiterId, REAPER_LOCK_MS);
+  const reaper = new Reaper({
+    ...context,
+    admissions,
+    lock,
+    leaseMs: timing.leaseMs,
+    onReaped: metrics.reaped,
+  });
+
+  link.onBreak(() => leases.forget());
+  link.onReady(() => void store.loadScripts().catch(onFailed));
+  notices.listen((told) => 'orgChanged' in told && truth.forgetMisses());
+  link.connect();
+  const handlers = {
+    Session: sessions.accept,
+    ...unaryHandlers({ context, truth, notices, onFailed }),
+  };
+  const server = await startServer({ host: options.host, port: options.port, handlers });
+  const reaping = startReaper({ ...timing, everyMs: timing.reapEveryMs, reaper, link, logger });
+  return {
+    port: server.port,
+    ready: link.ready,
+    async close() {
+      await reaping.stop();
+      await sessions.close();
+      await server.close();
+      await outbox.close();
+      link.close();
+    },
+  };
+}

@@ -1,0 +1,38 @@
+import { closeDb, createDb } from '@tidegate/db';
+import { createLogger, createMetrics, runService, startAdmin } from '@tidegate/runtime';
+import { readConfig } from './config.ts';
+import { startLimiter } from './limiter.ts';
+
+const MAX_DB_CONNECTIONS = 8;
+
+runService(async (service) => {
+  const config = readConfig();
+  const logger = createLogger({ service: 'limiter', level: config.LOG_LEVEL });
+  service.configure({ logger });
+  const metrics = createMetrics('limiter');
+
+  const db = createDb(config.DATABASE_URL, { maxConnections: MAX_DB_CONNECTIONS });
+  service.onShutdown('postgres', () => closeDb(db));
+
+  const limiter = await startLimiter({
+    host: config.LIMITER_HOST,
+    port: config.LIMITER_PORT,
+    redisUrl: config.REDIS_URL,
+    redisPrefix: config.REDIS_PREFIX,
+    clockOffsetMs: config.LIMITER_CLOCK_OFFSET_MS,
+    id: config.LIMITER_ID,
+    db,
+    logger,
+    metrics,
+  });
+  service.onShutdown('limiter', () => limiter.close());
+
+  const admin = await startAdmin({
+    host: config.ADMIN_HOST,
+    port: config.ADMIN_PORT,
+    metrics,
+    ready: () => !service.stopping.aborted && limiter.ready(),
+  });
+  service.onShutdown('admin', () => admin.close());
+  logger.info({ port: limiter.port, adminPort: admin.port }, 'limiter is up');
+});

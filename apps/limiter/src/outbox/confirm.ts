@@ -1,0 +1,20 @@
+import type { Context } from '../context.ts';
+
+export interface SettlementRef {
+  readonly orgId: string;
+  readonly outboxId: string;
+}
+
+/** Drops outbox entries that metering has committed. Idempotent. */
+export async function confirmSettlements(
+  { store, names }: Context,
+  refs: readonly SettlementRef[],
+): Promise<void> {
+  const byOrg = new Map<string, string[]>();
+  for (const { orgId, outboxId } of refs) {
+    const ids = byOrg.get(orgId);
+    if (ids) ids.push(outboxId);
+    else byOrg.set(orgId, [outboxId]);
+  }
+  await Promise.all([...byOrg].map(([orgId, ids]) => store.command('xdel', names.outbox(orgId), ...ids)));
+}

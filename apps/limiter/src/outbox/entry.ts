@@ -1,0 +1,44 @@
+import type { Settlement } from '@tidegate/contracts';
+
+const FIELDS = 12;
+const NONE = '-';
+
+/** A settlement from its outbox entry, as settle.lua writes it; null when it is none. */
+export function settlementOf(orgId: string, outboxId: string, entry: string): Settlement | null {
+  const fields = entry.split(' ');
+  if (fields.length !== FIELDS) return null;
+  const [
+    id,
+    keyId,
+    modelId,
+    atMs,
+    answered,
+    error,
+    streamed,
+    reserved,
+    prompt,
+    completion,
+    charged,
+    duration,
+  ] = fields as [string, ...string[]] & { length: 12 };
+  return {
+    reservationId: id,
+    outboxId,
+    orgId,
+    keyId: text(keyId),
+    modelId: text(modelId),
+    admittedAtMs: Number(atMs),
+    answered: answered === '1',
+    errorCode: error === NONE ? null : text(error),
+    streamed: streamed === '1',
+    reservedTokens: Number(reserved),
+    promptTokens: count(prompt),
+    completionTokens: count(completion),
+    chargedTokens: Number(charged),
+    durationMs: count(duration),
+  };
+}
+
+const text = (field: string | undefined): string => field ?? '';
+const count = (field: string | undefined): number | null =>
+  field === undefined || field === NONE ? null : Number(field);

@@ -1,0 +1,68 @@
+import type { Settlement } from '@tidegate/contracts';
+import type { Logger } from '@tidegate/runtime';
+import { startChore } from '../chore.ts';
+import type { Context } from '../context.ts';
+import type { LimiterMetrics } from '../metrics.ts';
+import { Lock } from '../redis/lock.ts';
+import { SettlementPublisher } from './publisher.ts';
+import { createSettlementQueue } from './queue.ts';
+import { OutboxSweep } from './sweep.ts';
+
+const PUBLISH = { maxWaiting: 10_000, maxSending: 8 } as const;
+const SWEEP = { maxJobs: 100, maxBacklog: 500 } as const;
+
+export interface OutboxOptions {
+  readonly context: Context;
+  readonly limiterId: string;
+  readonly redisUrl: string;
+  readonly redisPrefix: string;
+  readonly sweepEveryMs: number;
+  readonly sweepMinAgeMs: number;
+  readonly metrics: LimiterMetrics;
+  readonly logger: Logger;
+}
+
+export interface Outbox {
+  publish(settlement: Settlement): void;
+  /** Publishes what waits. */
+  close(): Promise<void>;
+}
+
+/** Brings settlements from the outbox to metering: at once through the queue, and by the sweep what got lost on the way. */
+export function startOutbox(options: OutboxOptions): Outbox {
+  const { context, limiterId, redisUrl, redisPrefix, sweepEveryMs, metrics, logger } = options;
+  const queue = createSettlementQueue({
+    redisUrl,
+    redisPrefix,
+    onError: (err) => logger.debug({ err }, 'settlement queue'),
+  });
+  const publisher = new SettlementPublisher({
+    ...PUBLISH,
+    send: (batch) => queue.add(batch),
+    onDropped(settlements, err) {
+      metrics.unpublished(settlements);
+      logger.warn({ err: err ?? undefined, settlements }, 'settlements are left to the sweep');
+    },
+  });
+  const sweep = new OutboxSweep({
+    ...context,
+    ...SWEEP,
+    queue,
+    lock: new Lock(context.store, context.names.sweepLock, limiterId, sweepEveryMs * 2),
+    minAgeMs: options.sweepMinAgeMs,
+    onRepublished: metrics.republished,
+  });
+  const chore = startChore({
+    everyMs: sweepEveryMs,
+    run: () => sweep.turn(),
+    onError: (err) => logger.warn({ err }, 'the outbox sweep failed'),
+  });
+  return {
+    publish: (settlement) => publisher.publish(settlement),
+    async close() {
+      await chore.stop();
+      await publisher.close();
+      await queue.close();
+    },
+  };
+}

@@ -1,0 +1,70 @@
+import { SETTLEMENT_BATCH_MAX, type Settlement } from '@tidegate/contracts';
+
+const FLUSH_MS = 25;
+const CLOSE_MS = 3_000;
+
+export interface PublisherOptions {
+  /** Puts one batch into the queue. */
+  readonly send: (batch: readonly Settlement[]) => Promise<void>;
+  /** Settlements that wait at most; past it they are dropped here, and the outbox sweep brings them. */
+  readonly maxWaiting: number;
+  /** Batches under way at most. */
+  readonly maxSending: number;
+  readonly onDropped: (count: number, error: unknown) => void;
+}
+
+/** Publishes settlements in batches: 25 ms or 100, whichever comes first. The outbox is the truth, so nothing is retried here. */
+export class SettlementPublisher {
+  readonly #options: PublisherOptions;
+  #waiting: Settlement[] = [];
+  #timer: NodeJS.Timeout | null = null;
+  readonly #sending = new Set<Promise<void>>();
+
+  constructor(options: PublisherOptions) {
+    this.#options = options;
+  }
+
+  publish(settlement: Settlement): void {
+    if (this.#waiting.length >= this.#options.maxWaiting) {
+      this.#options.onDropped(1, null);
+      return;
+    }
+    this.#waiting.push(settlement);
+    if (this.#waiting.length >= SETTLEMENT_BATCH_MAX) this.#sendFull();
+    this.#timer ??= setTimeout(() => this.#onTimer(), FLUSH_MS);
+  }
+
+  /** Sends what waits; resolves when it is in the queue or given up. */
+  async close(): Promise<void> {
+    if (this.#timer) clearTimeout(this.#timer);
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<'late'>((resolve) => {
+      timer = setTimeout(resolve, CLOSE_MS, 'late');
+    });
+    while (this.#waiting.length > 0 || this.#sending.size > 0) {
+      while (this.#waiting.length > 0 && this.#sending.size < this.#options.maxSending) this.#sendNext();
+      if ((await Promise.race([late, ...this.#sending])) === 'late') break;
+    }
+    clearTimeout(timer);
+  }
+
+  #onTimer(): void {
+    this.#timer = null;
+    while (this.#waiting.length > 0 && this.#sending.size < this.#options.maxSending) this.#sendNext();
+    if (this.#waiting.length > 0) this.#timer = setTimeout(() => this.#onTimer(), FLUSH_MS);
+  }
+
+  #sendFull(): void {
+    while (this.#waiting.length >= SETTLEMENT_BATCH_MAX && this.#sending.size < this.#options.maxSending)
+      this.#sendNext();
+  }
+
+  #sendNext(): void {
+    const batch = this.#waiting.splice(0, SETTLEMENT_BATCH_MAX);
+    const sending = this.#options
+      .send(batch)
+      .catch((error: unknown) => this.#options.onDropped(batch.length, error))
+      .finally(() => this.#sending.delete(sending));
+    this.#sending.add(sending);
+  }
+}

@@ -1,0 +1,50 @@
+import { monthEndMs, monthOf } from '@tidegate/limits';
+
+/** A UTC month with its bounds, as scripts take them. */
+export interface Month {
+  /** `YYYY-MM` */
+  readonly name: string;
+  readonly startUs: number;
+  /** Exclusive. */
+  readonly endUs: number;
+}
+
+/**
+ * What this process knows of limiter time: Redis' clock plus the offset of the tests. Scripts read the time themselves;
+ * this is only good for guesses that a script checks.
+ */
+export class LimiterClock {
+  /** Added to Redis' clock, microseconds. */
+  readonly offsetUs: number;
+  readonly #localMs: () => number;
+  #aheadMs: number;
+  #month: Month;
+
+  constructor(offsetMs: number, localMs: () => number = Date.now) {
+    this.offsetUs = offsetMs * 1_000;
+    this.#localMs = localMs;
+    this.#aheadMs = offsetMs;
+    this.#month = monthAt(this.nowMs());
+  }
+
+  nowMs(): number {
+    return this.#localMs() + this.#aheadMs;
+  }
+
+  /** A script has told the time. */
+  observe(nowUs: number): void {
+    this.#aheadMs = nowUs / 1_000 - this.#localMs();
+    this.#month = monthAt(this.nowMs());
+  }
+
+  month(): Month {
+    const nowUs = this.nowMs() * 1_000;
+    if (nowUs < this.#month.startUs || nowUs >= this.#month.endUs) this.#month = monthAt(this.nowMs());
+    return this.#month;
+  }
+}
+
+export function monthAt(ms: number): Month {
+  const name = monthOf(ms);
+  return { name, startUs: Date.parse(`${name}-01T00:00:00Z`) * 1_000, endUs: monthEndMs(name) * 1_000 };
+}

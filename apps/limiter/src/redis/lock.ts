@@ -1,0 +1,27 @@
+import { SCRIPTS } from '../scripts.ts';
+import type { Store } from './store.ts';
+
+/** Keeps two limiters from doing the same chore at once. An economy: no law depends on it. */
+export class Lock {
+  readonly #store: Store;
+  readonly #name: string;
+  readonly #holder: string;
+  readonly #ttlMs: number;
+
+  constructor(store: Store, name: string, holder: string, ttlMs: number) {
+    this.#store = store;
+    this.#name = name;
+    this.#holder = holder;
+    this.#ttlMs = ttlMs;
+  }
+
+  /** Takes or prolongs it. */
+  async hold(): Promise<boolean> {
+    const [code] = await this.#store.run(SCRIPTS.holdLock, [this.#name], [this.#holder, this.#ttlMs]);
+    return code === 'held';
+  }
+
+  async release(): Promise<void> {
+    await this.#store.run(SCRIPTS.releaseLock, [this.#name], [this.#holder]);
+  }
+}

@@ -1,0 +1,46 @@
+import { orgTagOf } from '@tidegate/contracts';
+
+/**
+ * Names of all Redis keys. The part in braces is what Redis Cluster hashes: everything of one organization, and everything
+ * that one script touches, shares it.
+ */
+export class KeyNames {
+  readonly #prefix: string;
+  readonly instances: string;
+  readonly orgs: string;
+  readonly blocked: string;
+  readonly reaperLock: string;
+  readonly sweepLock: string;
+  /** Pub/sub channel. */
+  readonly notices: string;
+
+  constructor(prefix: string) {
+    this.#prefix = prefix;
+    this.instances = `${prefix}instances`;
+    this.orgs = `${prefix}orgs`;
+    this.blocked = `${prefix}{bad}:blocked`;
+    this.reaperLock = `${prefix}lock:reaper`;
+    this.sweepLock = `${prefix}lock:sweep`;
+    this.notices = `${prefix}notices`;
+  }
+
+  #of(orgId: string): string {
+    return `${this.#prefix}{${orgTagOf(orgId)}}:`;
+  }
+
+  org = (orgId: string): string => `${this.#of(orgId)}org`;
+  hashes = (orgId: string): string => `${this.#of(orgId)}hashes`;
+  key = (orgId: string, keyId: string): string => `${this.#of(orgId)}key:${keyId}`;
+  keyWindow = (orgId: string, keyId: string): string => `${this.#of(orgId)}window:${keyId}`;
+  orgWindow = (orgId: string): string => `${this.#of(orgId)}window:org`;
+  month = (orgId: string, month: string): string => `${this.#of(orgId)}month:${month}`;
+  open = (orgId: string, instanceId: string): string => `${this.#of(orgId)}open:${instanceId}`;
+  voids = (orgId: string, instanceId: string): string => `${this.#of(orgId)}voids:${instanceId}`;
+  outbox = (orgId: string): string => `${this.#of(orgId)}outbox`;
+  fenced = (orgId: string): string => `${this.#of(orgId)}fenced`;
+
+  lease = (instanceId: string): string => `${this.#prefix}{${instanceId}}:lease`;
+  orgsOf = (instanceId: string): string => `${this.#prefix}{${instanceId}}:orgs`;
+
+  bad = (address: string): string => `${this.#prefix}{bad}:${address}`;
+}

@@ -1,0 +1,45 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+
+/** One Lua script of `lua/`; its header there tells KEYS, ARGV and replies. */
+export interface Script {
+  readonly name: string;
+  /** Number of KEYS. */
+  readonly keys: number;
+  readonly source: string;
+  /** What EVALSHA takes. */
+  readonly sha: string;
+}
+
+const INCLUDE = /^--!include (\w+)$/gm;
+
+const read = (path: string): string => readFileSync(new URL(`../lua/${path}.lua`, import.meta.url), 'utf8');
+
+/** Lines `--!include name` are replaced by `lua/lib/name.lua`. */
+function load(name: string, keys: number): Script {
+  const source = read(name).replace(INCLUDE, (_line, library: string) => read(`lib/${library}`));
+  return { name, keys, source, sha: createHash('sha1').update(source).digest('hex') };
+}
+
+export const SCRIPTS = {
+  admit: load('admit', 7),
+  authenticate: load('authenticate', 2),
+  countRequest: load('count_request', 4),
+  fenceInstance: load('fence_instance', 1),
+  getMonth: load('get_month', 2),
+  heartbeat: load('heartbeat', 1),
+  holdLock: load('hold_lock', 1),
+  joinOrg: load('join_org', 2),
+  reapOrg: load('reap_org', 3),
+  releaseLargeBody: load('release_large_body', 4),
+  releaseLock: load('release_lock', 1),
+  reportInvalidKey: load('report_invalid_key', 2),
+  reserve: load('reserve', 4),
+  revokeKey: load('revoke_key', 2),
+  seedKey: load('seed_key', 2),
+  seedMonth: load('seed_month', 1),
+  settle: load('settle', 5),
+  takeLargeBody: load('take_large_body', 3),
+  withdraw: load('withdraw', 8),
+  writeOrg: load('write_org', 1),
+} as const;

@@ -1,0 +1,111 @@
+import type {
+  Admit__Output,
+  Authenticate__Output,
+  Call__Output,
+  Reply,
+  ReportInvalidKey__Output,
+  Settle__Output,
+  TakeLargeBody__Output,
+} from '@tidegate/rpc';
+import type { Admissions } from '../admission/admissions.ts';
+import type { Held } from '../admission/held.ts';
+import type { Context } from '../context.ts';
+import { authenticate } from '../keys/authenticate.ts';
+import type { Leases } from '../leases/leases.ts';
+import type { NoticeHub } from '../notices/hub.ts';
+import { reportInvalidKey } from '../throttle/invalid-keys.ts';
+import type { Truth } from '../truth/truth.ts';
+import { Undecided } from '../undecided.ts';
+import { checkAddress, checkErrorCode, checkIds } from './ids.ts';
+import { admissionOutcome, authenticateOutcome } from './outcomes.ts';
+
+const HASH_BYTES = 32;
+const LARGE_BODY_RESULTS = {
+  taken: 'RESULT_TAKEN',
+  full: 'RESULT_FULL',
+  lease_lost: 'RESULT_LEASE_LOST',
+} as const;
+
+export interface DispatchDeps extends Context {
+  readonly admissions: Admissions;
+  readonly leases: Leases;
+  readonly truth: Truth;
+  readonly notices: NoticeHub;
+  readonly blockMs: number;
+}
+
+/** A reply without its call id. */
+export type Outcome = Omit<Reply, 'callId'>;
+
+/** Answers one call of a session. Rejects with Undecided. */
+export async function dispatch(deps: DispatchDeps, call: Call__Output): Promise<Outcome> {
+  const { admissions, leases } = deps;
+  if (call.admit) return admit(deps, call.admit);
+  if (call.settle) return settle(deps, call.settle);
+  if (call.reserve) return { admission: admissionOutcome(await admissions.reserve(held(call.reserve))) };
+  if (call.withdraw) {
+    await admissions.withdraw(held(call.withdraw));
+    return { withdraw: {} };
+  }
+  if (call.authenticate) return answerAuthenticate(deps, call.authenticate);
+  if (call.countRequest) {
+    const { orgId, keyId } = call.countRequest;
+    checkIds(orgId, keyId);
+    return { admission: admissionOutcome(await admissions.countRequest(orgId, keyId)) };
+  }
+  if (call.heartbeat) {
+    checkIds(call.heartbeat.instanceId);
+    return { heartbeat: { leaseLost: !(await leases.heartbeat(call.heartbeat.instanceId)) } };
+  }
+  if (call.takeLargeBody) return takeLargeBody(deps, call.takeLargeBody);
+  if (call.releaseLargeBody) {
+    await admissions.releaseLargeBody(held(call.releaseLargeBody));
+    return { releaseLargeBody: {} };
+  }
+  if (call.reportInvalidKey) return report(deps, call.reportInvalidKey);
+  throw new Undecided('bad_call', 'an unknown call');
+}
+
+function held({ orgId, instanceId, admissionId }: Held): Held {
+  checkIds(orgId, instanceId, admissionId);
+  return { orgId, instanceId, admissionId };
+}
+
+async function admit({ admissions }: DispatchDeps, call: Admit__Output): Promise<Outcome> {
+  checkIds(call.orgId, call.keyId, call.instanceId, call.admissionId, call.modelId);
+  return { admission: admissionOutcome(await admissions.admit(call)) };
+}
+
+async function settle({ admissions }: DispatchDeps, call: Settle__Output): Promise<Outcome> {
+  const { answered, usageValid, promptTokens, completionTokens, durationMs } = call;
+  if (!answered) checkErrorCode(call.errorCode);
+  await admissions.settle(held(call), {
+    answered,
+    usage: usageValid ? { promptTokens, completionTokens } : null,
+    durationMs,
+    errorCode: answered ? null : call.errorCode,
+  });
+  return { settle: {} };
+}
+
+async function answerAuthenticate(deps: DispatchDeps, call: Authenticate__Output): Promise<Outcome> {
+  checkIds(call.orgTag);
+  if (call.keyHash.length !== HASH_BYTES) throw new Undecided('bad_call', 'a hash has another length');
+  const principal = await authenticate(deps, deps.truth, call.orgTag, Buffer.from(call.keyHash));
+  return { authenticate: authenticateOutcome(principal) };
+}
+
+async function takeLargeBody({ admissions }: DispatchDeps, call: TakeLargeBody__Output): Promise<Outcome> {
+  const taken = await admissions.takeLargeBody(held(call));
+  return { takeLargeBody: { result: LARGE_BODY_RESULTS[taken] } };
+}
+
+async function report(deps: DispatchDeps, { address }: ReportInvalidKey__Output): Promise<Outcome> {
+  checkAddress(address);
+  const counted = await reportInvalidKey(deps, address);
+  if (counted.kind === 'counted_and_blocked')
+    await deps.notices.tell({ addressBlocked: { address, remainingMs: deps.blockMs } });
+  return {
+    reportInvalidKey: { blockedRemainingMs: counted.kind === 'blocked' ? counted.remainingMs : 0 },
+  };
+}

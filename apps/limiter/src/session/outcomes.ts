@@ -1,0 +1,69 @@
+import { monthEndMs, monthOf } from '@tidegate/limits';
+import type { AdmissionOutcome, AuthenticateOutcome } from '@tidegate/rpc';
+import type { Decision, RateCause } from '../admission/decision.ts';
+import type { Principal } from '../keys/authenticate.ts';
+
+const RATE_CAUSES = {
+  key_rpm: 'CAUSE_KEY_REQUESTS_PER_MINUTE',
+  org_rpm: 'CAUSE_ORG_REQUESTS_PER_MINUTE',
+  key_at_once: 'CAUSE_KEY_REQUESTS_AT_ONCE',
+  org_at_once: 'CAUSE_ORG_REQUESTS_AT_ONCE',
+} as const satisfies Record<RateCause, string>;
+
+const QUOTA_CAUSES = { requests: 'CAUSE_REQUESTS', tokens: 'CAUSE_TOKENS' } as const;
+
+/** Waits are rounded up: never too early. */
+const msOf = (us: number): number => Math.ceil(us / 1_000);
+
+export function admissionOutcome(decision: Decision): AdmissionOutcome {
+  switch (decision.kind) {
+    case 'admitted': {
+      const { nowUs, window } = decision;
+      return {
+        admitted: {
+          admittedAtMs: Math.floor(nowUs / 1_000),
+          window: window
+            ? { limit: window.limit, remaining: window.remaining, resetMs: msOf(window.resetUs) }
+            : null,
+        },
+      };
+    }
+    case 'rate_limited':
+      return {
+        rateLimited: {
+          cause: RATE_CAUSES[decision.cause],
+          retryAfterMs: msOf(decision.waitUs),
+          limit: decision.limit,
+        },
+      };
+    case 'quota_exceeded': {
+      const nowMs = Math.floor(decision.nowUs / 1_000);
+      return {
+        quotaExceeded: {
+          cause: QUOTA_CAUSES[decision.cause],
+          retryAfterMs: monthEndMs(monthOf(nowMs)) - nowMs,
+        },
+      };
+    }
+    case 'key_invalid':
+      return { keyInvalid: {} };
+    case 'plan_upgrade_required':
+      return { planUpgradeRequired: {} };
+    case 'lease_lost':
+      return { leaseLost: {} };
+  }
+}
+
+export const authenticateOutcome = (principal: Principal | null): AuthenticateOutcome =>
+  principal
+    ? {
+        principal: {
+          orgId: principal.orgId,
+          keyId: principal.keyId,
+          allModels: principal.modelIds === null,
+          modelIds: [...(principal.modelIds ?? [])],
+          expiresAtMs: principal.expiresAtMs,
+          imagesAllowed: principal.imagesAllowed,
+        },
+      }
+    : { keyInvalid: {} };

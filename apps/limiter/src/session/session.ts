@@ -1,0 +1,114 @@
+import type { ServerDuplexStream } from '@grpc/grpc-js';
+import type { Call__Output, Notice, Reply, SessionRequest__Output, SessionResponse } from '@tidegate/rpc';
+import { Undecided } from '../undecided.ts';
+import type { Outcome } from './dispatch.ts';
+
+export type SessionStream = ServerDuplexStream<SessionRequest__Output, SessionResponse>;
+
+export interface SessionOptions {
+  readonly stream: SessionStream;
+  readonly dispatch: (call: Call__Output) => Promise<Outcome>;
+  /** Calls without a reply at most; those past it fail at once. */
+  readonly maxOpenCalls: number;
+  readonly onFailed: (error: unknown) => void;
+  readonly onClosed: () => void;
+}
+
+/**
+ * One gateway's session. The calls of a message start together, so that they share a pipeline; the replies of an event-loop turn travel
+ * as one message. A gateway that does not read its replies is not read from either.
+ */
+export class Session {
+  readonly #options: SessionOptions;
+  #replies: Reply[] = [];
+  #notices: Notice[] = [];
+  #open = 0;
+  #scheduled = false;
+  #ending = false;
+  #closed = false;
+
+  constructor(options: SessionOptions) {
+    this.#options = options;
+    const { stream } = options;
+    stream.on('data', (request: SessionRequest__Output) => this.#onRequest(request));
+    stream.on('drain', () => stream.resume());
+    stream.on('end', () => this.end());
+    stream.on('cancelled', () => this.#close());
+    stream.on('error', () => this.#close());
+    stream.on('close', () => this.#close());
+  }
+
+  get openCalls(): number {
+    return this.#open;
+  }
+
+  notify(notice: Notice): void {
+    this.#notices.push(notice);
+    this.#schedule();
+  }
+
+  /** Answers what is open, then ends the stream. */
+  end(): void {
+    this.#ending = true;
+    this.#schedule();
+  }
+
+  #onRequest(request: SessionRequest__Output): void {
+    for (const call of request.calls) {
+      if (this.#open >= this.#options.maxOpenCalls) {
+        this.#fail(call.callId, new Undecided('overloaded', 'too many open calls in the session'));
+        continue;
+      }
+      this.#open++;
+      this.#options.dispatch(call).then(
+        (outcome) => this.#reply(call.callId, outcome),
+        (error: unknown) => {
+          this.#open--;
+          this.#fail(call.callId, error);
+        },
+      );
+    }
+  }
+
+  #reply(callId: number, outcome: Outcome): void {
+    this.#open--;
+    (outcome as Reply).callId = callId;
+    this.#replies.push(outcome);
+    this.#schedule();
+  }
+
+  #fail(callId: number, error: unknown): void {
+    this.#options.onFailed(error);
+    const reason = error instanceof Undecided ? error.message : 'internal error';
+    this.#replies.push({ callId, failed: { reason } });
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#closed) return;
+    this.#scheduled = true;
+    setImmediate(() => this.#flush());
+  }
+
+  #flush(): void {
+    this.#scheduled = false;
+    if (this.#closed) return;
+    const { stream } = this.#options;
+    if (this.#replies.length > 0 || this.#notices.length > 0) {
+      const message = { replies: this.#replies, notices: this.#notices };
+      this.#replies = [];
+      this.#notices = [];
+      if (!stream.write(message)) stream.pause();
+    }
+    if (this.#ending && this.#open === 0) {
+      stream.end();
+      this.#close();
+    }
+  }
+
+  #close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#options.onClosed();
+  }
+}

@@ -1,0 +1,87 @@
+import type { Call__Output } from '@tidegate/rpc';
+import type { Context } from '../context.ts';
+import type { NoticeHub, Told } from '../notices/hub.ts';
+import { blockedAddresses } from '../throttle/invalid-keys.ts';
+import type { Outcome } from './dispatch.ts';
+import { Session, type SessionStream } from './session.ts';
+
+const CLOSE_MS = 2_000;
+
+export interface SessionsOptions {
+  readonly context: Context;
+  readonly notices: NoticeHub;
+  readonly dispatch: (call: Call__Output) => Promise<Outcome>;
+  readonly maxOpenCalls: number;
+  readonly onFailed: (error: unknown) => void;
+}
+
+/** All sessions of this limiter. Every notice goes to each of them. */
+export class Sessions {
+  readonly #options: SessionsOptions;
+  readonly #sessions = new Set<Session>();
+  readonly #unlisten: () => void;
+  #closing = false;
+  #onEmpty: () => void = () => {};
+
+  constructor(options: SessionsOptions) {
+    this.#options = options;
+    this.#unlisten = options.notices.listen((told) => this.#toAll(told));
+    options.notices.onSubscribed(() => void this.#tellBlocks([...this.#sessions]));
+  }
+
+  get count(): number {
+    return this.#sessions.size;
+  }
+
+  get openCalls(): number {
+    let open = 0;
+    for (const session of this.#sessions) open += session.openCalls;
+    return open;
+  }
+
+  readonly accept = (stream: SessionStream): void => {
+    const { dispatch, maxOpenCalls, onFailed } = this.#options;
+    const session = new Session({
+      stream,
+      dispatch,
+      maxOpenCalls,
+      onFailed,
+      onClosed: () => {
+        this.#sessions.delete(session);
+        if (this.#sessions.size === 0) this.#onEmpty();
+      },
+    });
+    // First listed, then told: no block falls between the two.
+    this.#sessions.add(session);
+    if (this.#closing) session.end();
+    else void this.#tellBlocks([session]);
+  };
+
+  /** Ends every session after its open calls; those that take too long break with the server. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    this.#unlisten();
+    for (const session of this.#sessions) session.end();
+    if (this.#sessions.size === 0) return;
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve) => {
+      this.#onEmpty = resolve;
+      timer = setTimeout(resolve, CLOSE_MS);
+    });
+    clearTimeout(timer);
+  }
+
+  #toAll(told: Told): void {
+    for (const session of this.#sessions) session.notify(told);
+  }
+
+  async #tellBlocks(sessions: readonly Session[]): Promise<void> {
+    try {
+      for (const block of await blockedAddresses(this.#options.context))
+        for (const session of sessions) session.notify({ addressBlocked: block });
+    } catch (error) {
+      // The throttle itself is in Redis: an address whose block is not told is refused by its next report.
+      this.#options.onFailed(error);
+    }
+  }
+}

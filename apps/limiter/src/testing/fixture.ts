@@ -1,0 +1,145 @@
+import {
+  newApiKey,
+  newKeyId,
+  newModelId,
+  newOrgId,
+  newPlanId,
+  newRequestId,
+  orgTagOf,
+  type ParsedApiKey,
+  parseApiKey,
+} from '@tidegate/contracts';
+import { createDb, type Db } from '@tidegate/db';
+import { createLogger, createMetrics } from '@tidegate/runtime';
+import type { Admission } from '../admission/admit.ts';
+import { type Limiter, type LimiterOptions, startLimiter } from '../limiter.ts';
+
+export interface PlanLimits {
+  readonly images: boolean;
+  readonly requestsPerMinute: number;
+  readonly requestsAtOnce: number;
+  readonly requestsPerMonth: number;
+  readonly tokensPerMonth: number;
+}
+
+export const ROOMY_PLAN: PlanLimits = {
+  images: true,
+  requestsPerMinute: 100_000,
+  requestsAtOnce: 100_000,
+  requestsPerMonth: 1_000_000_000,
+  tokensPerMonth: 1_000_000_000_000,
+};
+
+export interface KeyLimits {
+  readonly requestsPerMinute: number;
+  readonly requestsAtOnce: number;
+  readonly expiresOn: string | null;
+  readonly modelIds: readonly string[] | null;
+}
+
+export const ROOMY_KEY: KeyLimits = {
+  requestsPerMinute: 6_000,
+  requestsAtOnce: 256,
+  expiresOn: null,
+  modelIds: null,
+};
+
+export interface TestKey extends ParsedApiKey {
+  readonly orgId: string;
+  readonly keyId: string;
+}
+
+export const connectDb = (url: string): Db => createDb(url, { maxConnections: 4 });
+
+/** An organization on a plan of its own. */
+export async function makeOrg(db: Db, limits: Partial<PlanLimits> = {}): Promise<string> {
+  const planId = newPlanId();
+  const orgId = newOrgId();
+  const plan = { ...ROOMY_PLAN, ...limits };
+  await db.plan.create({
+    data: { id: planId, name: planId, position: 9, keys: 50, ...plan },
+  });
+  await db.org.create({ data: { id: orgId, slug: orgId.toLowerCase(), name: orgId, planId } });
+  return orgId;
+}
+
+/** Changes the plan's values in force, as the control plane does. */
+export async function changePlan(db: Db, orgId: string, limits: Partial<PlanLimits>): Promise<void> {
+  const { planId } = await db.org.findUniqueOrThrow({ where: { id: orgId } });
+  await db.$transaction([
+    db.plan.update({ where: { id: planId }, data: limits }),
+    db.org.update({ where: { id: orgId }, data: { limitsVersion: { increment: 1 } } }),
+  ]);
+}
+
+export async function makeKey(db: Db, orgId: string, limits: Partial<KeyLimits> = {}): Promise<TestKey> {
+  const { expiresOn, modelIds, ...rest } = { ...ROOMY_KEY, ...limits };
+  const keyId = newKeyId();
+  const { value, prefix, hash } = newApiKey(orgTagOf(orgId));
+  await db.apiKey.create({
+    data: {
+      id: keyId,
+      orgId,
+      name: 'test',
+      prefix,
+      hash: new Uint8Array(hash),
+      allModels: modelIds === null,
+      expiresOn: expiresOn === null ? null : new Date(`${expiresOn}T00:00:00Z`),
+      models: { create: (modelIds ?? []).map((modelId) => ({ modelId })) },
+      ...rest,
+    },
+  });
+  const parsed = parseApiKey(value);
+  if (!parsed) throw new Error('a new key does not parse');
+  return { ...parsed, orgId, keyId };
+}
+
+export async function makeModel(db: Db, orgId: string): Promise<string> {
+  const id = newModelId();
+  await db.model.create({
+    data: {
+      id,
+      orgId,
+      name: id,
+      kind: 'text',
+      mode: 'always_on',
+      contextTokens: 4_096,
+      driver: 'external',
+      settings: {},
+      condition: 'running',
+    },
+  });
+  return id;
+}
+
+/** An admission with nothing special about it. */
+export const anAdmission = (
+  key: Pick<TestKey, 'orgId' | 'keyId'>,
+  instanceId: string,
+  more: Partial<Admission> = {},
+): Admission => ({
+  orgId: key.orgId,
+  keyId: key.keyId,
+  instanceId,
+  admissionId: newRequestId(),
+  modelId: 'mdl_test',
+  contextTokens: 1_000,
+  hasImages: false,
+  streamed: false,
+  reserve: true,
+  ...more,
+});
+
+/** A quiet limiter on a free port. */
+export const startTestLimiter = (
+  options: Pick<LimiterOptions, 'redisUrl' | 'db'> & Partial<LimiterOptions>,
+): Promise<Limiter> =>
+  startLimiter({
+    host: '127.0.0.1',
+    port: 0,
+    redisPrefix: 'tg:',
+    clockOffsetMs: 0,
+    logger: createLogger({ service: 'limiter', level: 'silent' }),
+    metrics: createMetrics('limiter'),
+    ...options,
+  });

@@ -1,0 +1,72 @@
+import { Undecided } from '../undecided.ts';
+
+export interface ReadThroughOptions {
+  /** Reads that run at once. */
+  readonly maxRunning: number;
+  /** Reads that wait for one of those; past it they fail. */
+  readonly maxWaiting: number;
+  readonly timeoutMs: number;
+}
+
+/**
+ * Reads of Postgres on behalf of many callers: those that ask for the same thing share one read, few run at once, and all end within a
+ * time. Rejects with Undecided.
+ */
+export class ReadThrough {
+  readonly #options: ReadThroughOptions;
+  readonly #shared = new Map<string, Promise<unknown>>();
+  readonly #waiting: (() => void)[] = [];
+  #running = 0;
+
+  constructor(options: ReadThroughOptions) {
+    this.#options = options;
+  }
+
+  /** @param name of what is read: callers with the same name share */
+  read<T>(name: string, load: () => Promise<T>): Promise<T> {
+    const shared = this.#shared.get(name);
+    if (shared) return shared as Promise<T>;
+    const promise = this.#load(load).finally(() => this.#shared.delete(name));
+    this.#shared.set(name, promise);
+    return promise;
+  }
+
+  async #load<T>(load: () => Promise<T>): Promise<T> {
+    await this.#turn();
+    const work = load().finally(() => this.#next());
+    return within(work, this.#options.timeoutMs);
+  }
+
+  async #turn(): Promise<void> {
+    if (this.#running < this.#options.maxRunning) {
+      this.#running++;
+      return;
+    }
+    if (this.#waiting.length >= this.#options.maxWaiting)
+      throw new Undecided('overloaded', 'too many reads of Postgres wait');
+    await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** Hands its turn over, or gives it back. */
+  #next(): void {
+    const waiting = this.#waiting.shift();
+    if (waiting) waiting();
+    else this.#running--;
+  }
+}
+
+async function within<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Undecided('postgres', 'no answer in time')), timeoutMs);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } catch (cause) {
+    if (cause instanceof Undecided) throw cause;
+    // Not the driver's message: it may show a statement's parameters.
+    throw new Undecided('postgres', cause instanceof Error ? cause.name : 'unknown error', { cause });
+  } finally {
+    clearTimeout(timer);
+  }
+}
