@@ -82,8 +82,15 @@ describe('startPostgres', () => {
   });
 
   it('starts over after a first start that was cut off', async () => {
-    await mkdir(join(dataDir, 'base'), { recursive: true });
+    await mkdir(join(`${dataDir}.new`, 'data', 'base'), { recursive: true });
     expect(await query((await start()).url, 'SELECT 1 AS n')).toEqual([{ n: 1 }]);
+  });
+
+  it('touches nothing in a directory that holds something else', async () => {
+    await mkdir(dataDir);
+    await writeFile(join(dataDir, 'thesis.txt'), 'all of it');
+    await expect(start()).rejects.toThrow(`${dataDir} is not empty and not a database of Tidegate`);
+    expect(await readFile(join(dataDir, 'thesis.txt'), 'utf8')).toBe('all of it');
   });
 
   it('starts where only this user may enter, and where everybody may', async () => {

@@ -1,22 +1,12 @@
-import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import pg from 'pg';
-import {
-  assertPortFree,
-  type Command,
-  diesWithParent,
-  makeDirectory,
-  run,
-  ServerProcess,
-  untilReady,
-} from '../process.ts';
-import { type Account, findAccount, giveTo, runAs } from './account.ts';
+import { assertPortFree, type Command, diesWithParent, ServerProcess, untilReady } from '../process.ts';
+import { type Account, findAccount, runAs } from './account.ts';
 import { findPostgresBinaries, type PostgresBinaries } from './binaries.ts';
+import { initializeCluster } from './initialize.ts';
 import { clearStaleLock, recordOwner } from './lock.ts';
 
 const READY_TIMEOUT_MS = 30_000;
-const PASSWORD_FILE = 'tidegate.password';
 /** Enough for the local stack: each service's pool, and a person's psql. */
 const SETTINGS: Readonly<Record<string, string>> = { max_connections: '200' };
 
@@ -53,7 +43,8 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
   const user = options.user ?? 'tidegate';
   const binaries = await findPostgresBinaries();
   const account = await findAccount();
-  await initialize(binaries, account, dataDir, user, options);
+  const fast = options.settings?.fsync === 'off';
+  const password = await initializeCluster({ binaries, account, dataDir, user, fast }, options.onLog);
   await clearStaleLock(dataDir);
   await assertPortFree('Postgres', options.port);
   await recordOwner(dataDir);
@@ -61,7 +52,6 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
   const settings = { ...SETTINGS, ...options.settings };
   const command = await serverCommand(binaries, account, dataDir, options.port, settings);
   const server = new ServerProcess(command, options.onLog);
-  const password = (await readFile(join(dataDir, PASSWORD_FILE), 'utf8')).trim();
   const url = `postgresql://${encodeURIComponent(user)}:${password}@127.0.0.1:${options.port}/postgres`;
   await untilReady('Postgres', server, () => answers(url), READY_TIMEOUT_MS);
   return {
@@ -71,62 +61,6 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
     exited: server.exited,
     stop: () => server.stop('SIGINT'),
   };
-}
-
-/** Makes the database cluster, unless a first start has finished making it. */
-async function initialize(
-  binaries: PostgresBinaries,
-  account: Account | undefined,
-  dataDir: string,
-  user: string,
-  { settings, onLog }: Pick<PostgresOptions, 'settings' | 'onLog'>,
-): Promise<void> {
-  const passwordFile = join(dataDir, PASSWORD_FILE);
-  const made = await readFile(passwordFile).then(
-    () => true,
-    () => false,
-  );
-  if (made) return;
-  // The password file is written last: without it, whatever is there is half a first start.
-  await rm(dataDir, { recursive: true, force: true });
-  await makeDirectory(dataDir);
-  await giveTo(account, dataDir);
-  const password = randomBytes(18).toString('base64url');
-  const staged = `${dataDir}.password`;
-  await rm(staged, { recursive: true, force: true });
-  await mkdir(staged, { mode: 0o700 });
-  try {
-    const pwfile = join(staged, PASSWORD_FILE);
-    await writeFile(pwfile, `${password}\n`, { mode: 0o600 });
-    await giveTo(account, pwfile);
-    await giveTo(account, staged);
-    const args = [
-      '-D',
-      dataDir,
-      '-U',
-      user,
-      '-A',
-      'scram-sha-256',
-      '-E',
-      'UTF8',
-      '--no-instructions',
-      '--no-sync',
-    ];
-    args.push('--no-locale', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', `--pwfile=${pwfile}`);
-    if (settings?.fsync === 'off') args.push('--no-sync');
-    await run(
-      await runAs(account, [dataDir, pwfile, binaries.initdb], {
-        command: binaries.initdb,
-        args,
-        options: {},
-      }),
-      onLog,
-    );
-    await writeFile(passwordFile, `${password}\n`, { mode: 0o600 });
-    await giveTo(account, passwordFile);
-  } finally {
-    await rm(staged, { recursive: true, force: true });
-  }
 }
 
 async function serverCommand(

@@ -1,0 +1,74 @@
+import { randomBytes } from 'node:crypto';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { EmbeddedError } from '../errors.ts';
+import { makeDirectory, run } from '../process.ts';
+import { type Account, giveTo, runAs } from './account.ts';
+import type { PostgresBinaries } from './binaries.ts';
+
+/** In the data directory, readable by its owner alone. */
+const PASSWORD_FILE = 'tidegate.password';
+
+export interface Cluster {
+  readonly binaries: PostgresBinaries;
+  readonly account: Account | undefined;
+  readonly dataDir: string;
+  readonly user: string;
+  /** Without forcing the new files to disk. */
+  readonly fast: boolean;
+}
+
+/**
+ * Makes the database cluster unless it is there. It is made beside `dataDir` and moved there when complete, so that a first
+ * start that was cut off leaves nothing.
+ *
+ * @returns the password of `user`
+ * @throws EmbeddedError when the directory holds something else
+ */
+export async function initializeCluster(cluster: Cluster, onLog?: (line: string) => void): Promise<string> {
+  const { dataDir } = cluster;
+  const known = await readFile(join(dataDir, PASSWORD_FILE), 'utf8').catch(() => undefined);
+  if (known !== undefined) return known.trim();
+  const staging = `${dataDir}.new`;
+  await rm(staging, { recursive: true, force: true });
+  await makeDirectory(dirname(dataDir));
+  await makeDirectory(staging);
+  try {
+    await giveTo(cluster.account, staging);
+    const password = await make(cluster, staging, onLog);
+    await rename(join(staging, 'data'), dataDir).catch((cause) => {
+      throw new EmbeddedError(
+        `Postgres cannot start: ${dataDir} is not empty and not a database of Tidegate`,
+        { cause },
+      );
+    });
+    return password;
+  } finally {
+    await rm(staging, { recursive: true, force: true });
+  }
+}
+
+async function make(
+  { binaries, account, user, fast }: Cluster,
+  staging: string,
+  onLog?: (line: string) => void,
+): Promise<string> {
+  const password = randomBytes(18).toString('base64url');
+  const data = join(staging, 'data');
+  const pwfile = join(staging, 'password');
+  await makeDirectory(data);
+  await giveTo(account, data);
+  await writePassword(account, pwfile, password);
+  const args = [`--pgdata=${data}`, `--username=${user}`, `--pwfile=${pwfile}`, '--auth=scram-sha-256'];
+  args.push('--encoding=UTF8', '--no-locale', '--locale-provider=builtin', '--builtin-locale=C.UTF-8');
+  args.push('--no-instructions', ...(fast ? ['--no-sync'] : []));
+  const initdb = { command: binaries.initdb, args, options: {} };
+  await run(await runAs(account, [data, pwfile, binaries.initdb], initdb), onLog);
+  await writePassword(account, join(data, PASSWORD_FILE), password);
+  return password;
+}
+
+async function writePassword(account: Account | undefined, file: string, password: string): Promise<void> {
+  await writeFile(file, `${password}\n`, { mode: 0o600 });
+  await giveTo(account, file);
+}
