@@ -1,0 +1,88 @@
+import type { CatalogUpdate__Output, RunnerClient } from '@tidegate/rpc';
+import type { Activity } from './activity.ts';
+import type { Catalog } from './catalog.ts';
+
+export interface WatchOptions {
+  readonly client: RunnerClient;
+  readonly catalog: Catalog;
+  readonly activity: Activity;
+  /** Names this process to the runner. */
+  readonly instanceId: string;
+  readonly reportMs: number;
+  readonly reconnectMs: number;
+  readonly log: { warn(fields: object, message: string): void; info(fields: object, message: string): void };
+}
+
+type Stream = ReturnType<RunnerClient['watch']>;
+
+/** Keeps the catalog as the runner has it, acknowledges what was applied, and reports activity every second. */
+export class CatalogWatch {
+  readonly #options: WatchOptions;
+  #stream: Stream | null = null;
+  #live = false;
+  #stopped = false;
+  #revision = 0;
+  #reporter: NodeJS.Timeout | undefined;
+  #reconnect: NodeJS.Timeout | undefined;
+
+  constructor(options: WatchOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the catalog is being kept current. */
+  get live(): boolean {
+    return this.#live;
+  }
+
+  start(): void {
+    this.#reporter = setInterval(() => this.#report(), this.#options.reportMs);
+    this.#connect();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    clearInterval(this.#reporter);
+    clearTimeout(this.#reconnect);
+    const stream = this.#stream;
+    this.#stream = null;
+    this.#live = false;
+    stream?.on('error', () => {});
+    stream?.cancel();
+  }
+
+  #connect(): void {
+    const stream = this.#options.client.watch();
+    this.#stream = stream;
+    this.#revision = 0;
+    stream.on('data', (update: CatalogUpdate__Output) => {
+      if (this.#stream === stream) this.#apply(update);
+    });
+    stream.on('error', (error) => this.#fell(stream, error.message));
+    stream.on('end', () => this.#fell(stream, 'the runner ended the watch'));
+    this.#report();
+  }
+
+  #apply(update: CatalogUpdate__Output): void {
+    this.#options.catalog.apply(update);
+    this.#revision = update.revision;
+    if (!this.#live) {
+      this.#live = true;
+      this.#options.log.info({ models: update.models.length }, 'catalog watch up');
+    }
+    this.#report();
+  }
+
+  #report(): void {
+    const { instanceId, activity } = this.#options;
+    this.#stream?.write({ instanceId, acknowledgedRevision: this.#revision, activity: activity.report() });
+  }
+
+  #fell(stream: Stream, reason: string): void {
+    if (this.#stream !== stream) return;
+    this.#stream = null;
+    if (this.#live) this.#options.log.warn({ reason }, 'catalog watch down');
+    this.#live = false;
+    stream.cancel();
+    if (!this.#stopped) this.#reconnect = setTimeout(() => this.#connect(), this.#options.reconnectMs);
+  }
+}

@@ -1,0 +1,103 @@
+import { buildUpstreamBody, type CompletionRequest } from '@tidegate/contracts';
+import { LIMITS } from '@tidegate/limits';
+import { type CatalogModel, isAlwaysOn } from '../catalog/catalog.ts';
+import type { Replica } from '../catalog/replicas.ts';
+import type { Exchange } from '../http/exchange.ts';
+import type { CallOutcome } from '../upstream/outcome.ts';
+import { send, type UpstreamRequest } from '../upstream/send.ts';
+import { StreamCall } from '../upstream/stream-call.ts';
+import { StreamRewriter } from '../upstream/stream-rewriter.ts';
+import type { UpstreamCall } from '../upstream/upstream-call.ts';
+import { WholeCall } from '../upstream/whole-call.ts';
+import type { Gateway } from './gateway.ts';
+import type { Prepared } from './prepare.ts';
+import { ResponseSink } from './stream-sink.ts';
+
+/**
+ * Calls the model and relays its answer. A second replica is tried when the first answered nothing at all.
+ */
+export async function callModel(
+  gateway: Gateway,
+  exchange: Exchange,
+  request: CompletionRequest,
+  { model, dataUrls }: Prepared,
+): Promise<CallOutcome> {
+  const upstreamRequest: UpstreamRequest = {
+    body: buildUpstreamBody(
+      request,
+      { model: model.upstreamModel || model.name, includeUsage: true },
+      dataUrls,
+    ),
+    key: model.upstreamKey,
+    streamed: request.stream,
+  };
+  const startedAtMs = performance.now();
+  let first: Replica | null = null;
+  let outcome: CallOutcome = { kind: 'unreached', connected: false };
+  for (;;) {
+    const replica = gateway.replicas.take(withReplicas(gateway, model), first?.replicaId);
+    if (!replica) return outcome;
+    const spentMs = performance.now() - startedAtMs;
+    const call = request.stream
+      ? streamCall(gateway, exchange, model, spentMs)
+      : wholeCall(gateway, model, spentMs);
+    outcome = await run(gateway, exchange, call, replica, upstreamRequest);
+    gateway.replicas.release(replica, outcome.kind === 'aborted' ? null : outcome.kind !== 'unreached');
+    if (outcome.kind !== 'unreached' || first) return outcome;
+    first = replica;
+  }
+}
+
+/** Where the model runs now. One that is about to sleep waits for this request where it was. */
+function withReplicas({ catalog }: Gateway, model: CatalogModel): CatalogModel {
+  const current = catalog.get(model.modelId);
+  return current && current.replicas.length > 0 ? current : model;
+}
+
+async function run(
+  gateway: Gateway,
+  exchange: Exchange,
+  call: UpstreamCall,
+  replica: Replica,
+  request: UpstreamRequest,
+): Promise<CallOutcome> {
+  if (exchange.aborted) call.abort(exchange.aborted);
+  else {
+    exchange.onAbort = (reason) => call.abort(reason);
+    send(gateway.upstream, replica, request, call);
+  }
+  const outcome = await call.outcome;
+  exchange.onAbort = null;
+  return outcome;
+}
+
+function wholeCall({ config }: Gateway, model: CatalogModel, spentMs: number): WholeCall {
+  return new WholeCall({
+    timeoutMs: Math.max(1, config.WHOLE_ANSWER_TIMEOUT_MS - spentMs),
+    maxBytes: LIMITS.wholeAnswerMaxBytes,
+    reservedTokens: model.contextTokens,
+  });
+}
+
+function streamCall(
+  { config, nowMs }: Gateway,
+  exchange: Exchange,
+  model: CatalogModel,
+  spentMs: number,
+): StreamCall {
+  const maxMs = isAlwaysOn(model) ? config.STREAM_MAX_ALWAYS_ON_MS : config.STREAM_MAX_WAKE_ON_REQUEST_MS;
+  const rewriter = new StreamRewriter(
+    {
+      completionId: `chatcmpl-${exchange.id}`,
+      createdS: Math.floor(nowMs() / 1_000),
+      model: model.name,
+      reservedTokens: model.contextTokens,
+    },
+    { maxBytes: LIMITS.streamMaxBytes, maxEventBytes: LIMITS.eventMaxBytes },
+  );
+  return new StreamCall(rewriter, new ResponseSink(exchange), {
+    maxMs: Math.max(1, maxMs - spentMs),
+    firstEventMs: config.FIRST_EVENT_TIMEOUT_MS,
+    pauseMs: config.STREAM_PAUSE_MS,
+  });
+}

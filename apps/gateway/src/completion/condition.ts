@@ -1,0 +1,46 @@
+import type { Refusal } from '@tidegate/contracts';
+import { LIMITS } from '@tidegate/limits';
+import { type CatalogModel, isAlwaysOn } from '../catalog/catalog.ts';
+import { MODEL_UNAVAILABLE } from './refusals.ts';
+
+/** Whether the model can be called now, once woken, or not at all (spec, "Published model (running condition)"). */
+export function checkCondition(model: CatalogModel): 'ready' | 'wake' | Refusal {
+  switch (model.condition) {
+    case 'CONDITION_RUNNING':
+      return model.replicas.length > 0 ? 'ready' : MODEL_UNAVAILABLE;
+    case 'CONDITION_STARTING':
+      return isAlwaysOn(model) ? ALWAYS_ON_STARTING : 'wake';
+    case 'CONDITION_ASLEEP':
+      return isAlwaysOn(model) ? ALWAYS_ON_STARTING : 'wake';
+    case 'CONDITION_FAILED':
+      return model.wakeable && !isAlwaysOn(model) ? 'wake' : COULD_NOT_START;
+    case 'CONDITION_STOPPED':
+      return STOPPED;
+    default:
+      return MODEL_UNAVAILABLE;
+  }
+}
+
+const STOPPED: Refusal = {
+  code: 'model_unavailable',
+  message: 'The model is stopped. An owner can start it.',
+  shouldRetry: false,
+};
+
+export const COULD_NOT_START: Refusal = {
+  code: 'model_unavailable',
+  message: 'The model could not be started.',
+  shouldRetry: false,
+};
+
+const ALWAYS_ON_STARTING: Refusal = {
+  code: 'model_starting',
+  message: 'The model is starting.',
+  retryAfterS: LIMITS.retryAfterSeconds.alwaysOnStarting,
+};
+
+export const STILL_STARTING: Refusal = {
+  code: 'model_starting',
+  message: 'The model is starting and was not ready within a minute.',
+  retryAfterS: LIMITS.retryAfterSeconds.wakeOnRequestStarting,
+};

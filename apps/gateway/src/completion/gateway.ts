@@ -1,0 +1,47 @@
+import type { CompletionRequest, Refusal } from '@tidegate/contracts';
+import type { Dispatcher } from 'undici';
+import type { Doorkeeper } from '../auth/authenticate.ts';
+import type { Activity } from '../catalog/activity.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { Replicas } from '../catalog/replicas.ts';
+import type { Waker } from '../catalog/wake.ts';
+import type { Config } from '../config.ts';
+import type { Exchanges } from '../http/exchange.ts';
+import type { Limiter } from '../limiter/limiter.ts';
+import type { Observer } from '../observe/observer.ts';
+
+export interface Parser {
+  parse(
+    body: Buffer,
+  ): Promise<
+    | { readonly ok: true; readonly request: CompletionRequest }
+    | { readonly ok: false; readonly refusal: Refusal }
+  >;
+}
+
+export interface ImageFetcher {
+  fetchAll(
+    links: CompletionRequest['linkedImages'],
+    signal: AbortSignal,
+  ): Promise<
+    | { readonly ok: true; readonly dataUrls: readonly Buffer[] }
+    | { readonly ok: false; readonly refusal: Refusal }
+  >;
+}
+
+/** What a request is served with. */
+export interface Gateway extends Doorkeeper {
+  readonly config: Config;
+  readonly limiter: Limiter;
+  readonly catalog: Catalog;
+  readonly activity: Activity;
+  readonly waker: Waker;
+  readonly replicas: Replicas;
+  readonly upstream: Dispatcher;
+  readonly parser: Parser;
+  readonly images: ImageFetcher;
+  readonly exchanges: Exchanges;
+  readonly observer: Observer;
+  /** Unix time. */
+  readonly nowMs: () => number;
+}

@@ -1,0 +1,37 @@
+import type { CompletionRequest, Refusal } from '@tidegate/contracts';
+import type { CatalogModel } from '../catalog/catalog.ts';
+import type { WakeOutcome } from '../catalog/wake.ts';
+import type { Exchange } from '../http/exchange.ts';
+import { COULD_NOT_START, STILL_STARTING } from './condition.ts';
+import type { Gateway } from './gateway.ts';
+
+export interface Prepared {
+  /** The model as it is now. */
+  readonly model: CatalogModel;
+  /** Of the linked images, by their index. */
+  readonly dataUrls: readonly Buffer[];
+}
+
+/** What must be there before the model can be called: its linked images, and itself awake. */
+export async function prepare(
+  { images, waker, catalog }: Gateway,
+  { signal }: Exchange,
+  { linkedImages }: CompletionRequest,
+  model: CatalogModel,
+  wake: boolean,
+): Promise<Prepared | Refusal> {
+  let dataUrls: readonly Buffer[] = [];
+  if (linkedImages.length > 0) {
+    const fetched = await images.fetchAll(linkedImages, signal);
+    if (!fetched.ok) return fetched.refusal;
+    dataUrls = fetched.dataUrls;
+  }
+  if (!wake) return { model, dataUrls };
+  const refusal = refusalOf(await waker.hold(model.modelId, signal));
+  return refusal ?? { model: catalog.get(model.modelId) ?? model, dataUrls };
+}
+
+function refusalOf(outcome: WakeOutcome): Refusal | null {
+  if (outcome === 'running') return null;
+  return outcome === 'failed' ? COULD_NOT_START : STILL_STARTING;
+}

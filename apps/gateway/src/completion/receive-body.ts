@@ -1,0 +1,48 @@
+import type { Refusal } from '@tidegate/contracts';
+import { LIMITS } from '@tidegate/limits';
+import type { Principal } from '../auth/principals.ts';
+import { readBody } from '../body/read-body.ts';
+import type { Exchange } from '../http/exchange.ts';
+import type { Gateway } from './gateway.ts';
+import { INTERNAL_ERROR } from './refusals.ts';
+
+/** The whole body, within its time and size. A large one takes one of its organization's slots, to the end of the request. */
+export async function receiveBody(
+  { config, limiter }: Gateway,
+  exchange: Exchange,
+  { orgId }: Principal,
+): Promise<Buffer | Refusal> {
+  const takeLarge = async (): Promise<Refusal | null> => {
+    const largeBody = limiter.hold(orgId, exchange.id);
+    const result = await limiter.takeLargeBody(largeBody);
+    if (result === null) return INTERNAL_ERROR;
+    if (result === 'full') return TOO_MANY_LARGE_BODIES;
+    exchange.largeBody = largeBody;
+    return null;
+  };
+  const read = await readBody(exchange.request, {
+    timeoutMs: config.BODY_TIMEOUT_MS,
+    maxBytes: LIMITS.visionBodyMaxBytes,
+    largeBytes: LIMITS.largeBodyMinBytes,
+    takeLarge,
+    signal: exchange.signal,
+  });
+  if (read.ok) return read.body;
+  return read.aborted ? CLIENT_CLOSED : read.refusal;
+}
+
+/** Gives the slot back, if the request holds one. */
+export async function releaseLargeBody({ limiter }: Gateway, exchange: Exchange): Promise<void> {
+  const { largeBody } = exchange;
+  exchange.largeBody = null;
+  if (largeBody && exchange.aborted !== 'lease_lost') await limiter.releaseLargeBody(largeBody);
+}
+
+/** Nobody is there to read it. */
+const CLIENT_CLOSED: Refusal = { code: 'invalid_request', message: 'The body did not arrive completely.' };
+
+const TOO_MANY_LARGE_BODIES: Refusal = {
+  code: 'rate_limit_exceeded',
+  message: `The organization has ${LIMITS.largeBodiesAtOncePerOrg} requests over 2 MiB in progress, the most at once.`,
+  retryAfterS: LIMITS.retryAfterSeconds.largeBodies,
+};

@@ -1,0 +1,52 @@
+import { LIMITS } from '@tidegate/limits';
+import { LOG_LEVELS, loadConfig } from '@tidegate/runtime';
+import { z } from 'zod';
+
+const port = z.coerce.number().int().min(0).max(65_535);
+const count = z.coerce.number().int().min(1);
+const ms = z.coerce
+  .number()
+  .int()
+  .min(1)
+  .max(2 ** 31 - 1);
+const addresses = z
+  .string()
+  .transform((text) => text.split(',').map((address) => address.trim()))
+  .pipe(z.array(z.string().regex(/^\S+:\d+$/, 'must be host:port, several separated by commas')).min(1));
+
+const SCHEMA = z.object({
+  GATEWAY_HOST: z.string().default('0.0.0.0'),
+  GATEWAY_PORT: port.default(8080),
+  ADMIN_HOST: z.string().default('0.0.0.0'),
+  ADMIN_PORT: port.default(9080),
+  LOG_LEVEL: z.enum(LOG_LEVELS).default('info'),
+  LIMITER_ADDRESSES: addresses,
+  RUNNER_ADDRESS: z.string().regex(/^\S+:\d+$/, 'must be host:port'),
+  TRUSTED_PROXIES: z.coerce.number().int().min(0).default(0),
+
+  MAX_REQUESTS_IN_FLIGHT: count.default(10_000),
+  MAX_CONNECTIONS: count.default(20_000),
+  SHUTDOWN_TIMEOUT_MS: ms.default(LIMITS.streamMaxMs.alwaysOn + 30_000),
+
+  BODY_TIMEOUT_MS: ms.default(LIMITS.bodyTimeoutMs),
+  COLD_START_MS: ms.default(LIMITS.coldStartMs),
+  WHOLE_ANSWER_TIMEOUT_MS: ms.default(LIMITS.wholeAnswerTimeoutMs),
+  FIRST_EVENT_TIMEOUT_MS: ms.default(LIMITS.wholeAnswerTimeoutMs),
+  STREAM_PAUSE_MS: ms.default(LIMITS.streamPauseMs),
+  STREAM_MAX_ALWAYS_ON_MS: ms.default(LIMITS.streamMaxMs.alwaysOn),
+  STREAM_MAX_WAKE_ON_REQUEST_MS: ms.default(LIMITS.streamMaxMs.wakeOnRequest),
+  UPSTREAM_CONNECT_TIMEOUT_MS: ms.default(5_000),
+  IMAGE_TIMEOUT_MS: ms.default(LIMITS.imageTimeoutMs),
+
+  LIMITER_CALL_TIMEOUT_MS: ms.default(2_000),
+  SETTLE_WAIT_MS: ms.default(1_000),
+  HEARTBEAT_MS: ms.default(1_000),
+  RECONNECT_MS: ms.default(250),
+  PRINCIPAL_TTL_MS: ms.default(10_000),
+});
+
+export type Config = z.output<typeof SCHEMA>;
+
+/** Throws ConfigError. */
+export const readConfig = (env: Readonly<Record<string, string | undefined>> = process.env): Config =>
+  loadConfig(SCHEMA, env);

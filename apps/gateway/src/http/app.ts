@@ -1,0 +1,58 @@
+import type { Refusal } from '@tidegate/contracts';
+import express, { type Express, type NextFunction, type Request, type Response } from 'express';
+import type { Gateway } from '../completion/gateway.ts';
+import { complete } from '../completion/pipeline.ts';
+import { INTERNAL_ERROR } from '../completion/refusals.ts';
+import { listModels } from '../models/list.ts';
+import type { Exchange, Route } from './exchange.ts';
+import { refuse } from './respond.ts';
+
+type Handler = (gateway: Gateway, exchange: Exchange) => Promise<void>;
+
+/** The two routes, and what every other path and method gets. The exchange comes in `response.locals`. */
+export function createApp(gateway: Gateway): Express {
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.set('query parser', false);
+  app.enable('case sensitive routing');
+  app.enable('strict routing');
+
+  const handle = (route: Route, handler: Handler) => (_request: Request, response: Response) => {
+    const exchange = exchangeOf(response);
+    exchange.route = route;
+    exchange.handled = handler(gateway, exchange).catch((error: unknown) => fail(gateway, exchange, error));
+  };
+  app.post('/v1/chat/completions', handle('chat_completions', complete));
+  app.all('/v1/chat/completions', wrongMethod('chat_completions', 'POST'));
+  // Express answers HEAD with GET's handler unless HEAD has its own.
+  app.head('/v1/models', wrongMethod('models', 'GET'));
+  app.get('/v1/models', handle('models', listModels));
+  app.all('/v1/models', wrongMethod('models', 'GET'));
+  app.use((_request: Request, response: Response) => refuse(exchangeOf(response), NOT_FOUND));
+  app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) =>
+    fail(gateway, exchangeOf(response), error),
+  );
+  return app;
+}
+
+const exchangeOf = (response: Response): Exchange => response.locals.exchange as Exchange;
+
+const wrongMethod = (route: Route, allowed: string) => (_request: Request, response: Response) => {
+  const exchange = exchangeOf(response);
+  exchange.route = route;
+  exchange.headers = ['allow', allowed];
+  refuse(exchange, { code: 'method_not_allowed', message: `This path takes ${allowed} only.` });
+};
+
+/** A fault of ours: nothing more can be said about the request. */
+function fail({ observer }: Gateway, exchange: Exchange, error: unknown): void {
+  observer.fault(exchange, error);
+  if (exchange.response.headersSent) exchange.response.destroy();
+  else refuse(exchange, INTERNAL_ERROR);
+}
+
+export const NOT_FOUND: Refusal = {
+  code: 'not_found',
+  message: 'Unknown path. This API has POST /v1/chat/completions and GET /v1/models.',
+};

@@ -1,0 +1,128 @@
+import { once } from 'node:events';
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { ERRORS, errorBody, newRequestId, type Refusal } from '@tidegate/contracts';
+import type { Gateway } from '../completion/gateway.ts';
+import { createApp, NOT_FOUND } from './app.ts';
+import { Exchange } from './exchange.ts';
+
+const HEADERS_TIMEOUT_MS = 15_000;
+/** Beyond the body's own deadline, which is answered in JSON: what cuts bodies that nobody reads. */
+const REQUEST_TIMEOUT_MARGIN_MS = 20_000;
+/** Longer than the usual minute of balancers in front: they should be the ones to close. */
+const KEEP_ALIVE_TIMEOUT_MS = 75_000;
+const MAX_HEADER_BYTES = 32 * 1024;
+
+export interface GatewayServer {
+  readonly port: number;
+  /**
+   * Stops accepting, lets what runs finish for `timeoutMs`, then ends it. Resolves once every request is over and settled,
+   * or its settlement is in the outbox.
+   */
+  drain(timeoutMs: number): Promise<void>;
+}
+
+/** Serves the API. Rejects when the port is taken. */
+export async function startServer(gateway: Gateway): Promise<GatewayServer> {
+  const { config, exchanges } = gateway;
+  const app = createApp(gateway);
+  let draining = false;
+  const server = createServer({
+    maxHeaderSize: MAX_HEADER_BYTES,
+    requireHostHeader: false,
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    requestTimeout: config.BODY_TIMEOUT_MS + REQUEST_TIMEOUT_MARGIN_MS,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+  });
+  server.maxConnections = config.MAX_CONNECTIONS;
+  const onRequest = (request: IncomingMessage, response: ServerResponse) => {
+    const exchange = openExchange(gateway, request, response);
+    if (draining) response.shouldKeepAlive = false;
+    app(request as never, Object.assign(response, { locals: { exchange } }) as never);
+  };
+  server.on('request', onRequest);
+  server.on('checkExpectation', onRequest);
+  server.on('connect', (_request: IncomingMessage, socket: Duplex) => refuseRaw(socket, NOT_FOUND));
+  server.on('clientError', onClientError);
+  server.listen(config.GATEWAY_PORT, config.GATEWAY_HOST);
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    drain: async (timeoutMs) => {
+      draining = true;
+      const closed = once(server, 'close');
+      server.close();
+      for (const { response } of exchanges) response.shouldKeepAlive = false;
+      if (!(await exchanges.empty(timeoutMs))) await endAll(server, gateway);
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+/** What `abort` has to do at most: settle, and say so to the client. */
+const END_MS = 3_000;
+
+async function endAll(server: Server, { exchanges }: Gateway): Promise<void> {
+  exchanges.abortAll('shutdown');
+  await exchanges.empty(END_MS);
+  server.closeAllConnections();
+  await exchanges.empty(END_MS);
+}
+
+function openExchange(
+  { exchanges, observer }: Gateway,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Exchange {
+  const exchange = new Exchange(request, response);
+  exchanges.add(exchange);
+  response.once('close', () => {
+    if (!response.writableFinished) exchange.abort('client_closed');
+    void exchange.handled.then(() => {
+      exchanges.delete(exchange);
+      observer.ended(exchange);
+    });
+  });
+  return exchange;
+}
+
+/** What is no HTTP, or comes too slowly to be one request, is answered in the API's form before the connection ends. */
+function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
+  const answering = (socket as { _httpMessage?: ServerResponse })._httpMessage;
+  if (!socket.writable || error.code === 'ECONNRESET' || answering?.headersSent) return void socket.destroy();
+  refuseRaw(socket, refusalOf(error));
+}
+
+function refusalOf({ code }: NodeJS.ErrnoException): Refusal {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    return { code: 'request_timeout', message: 'The request did not arrive in time.' };
+  }
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    return { code: 'invalid_request', message: `The headers must be at most ${MAX_HEADER_BYTES} bytes.` };
+  }
+  return { code: 'invalid_request', message: 'The request is not valid HTTP.' };
+}
+
+function refuseRaw(socket: Duplex, refusal: Refusal): void {
+  const body = JSON.stringify(errorBody(refusal));
+  const { status } = ERRORS[refusal.code];
+  socket.end(
+    [
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+      `x-request-id: req_${newRequestId()}`,
+      'content-type: application/json',
+      `content-length: ${Buffer.byteLength(body)}`,
+      'connection: close',
+      '',
+      body,
+    ].join('\r\n'),
+  );
+}

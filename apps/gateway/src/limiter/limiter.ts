@@ -1,0 +1,178 @@
+import type {
+  AdmissionOutcome__Output,
+  Admit,
+  LimiterClient,
+  Notice__Output,
+  Principal__Output,
+  Settle,
+} from '@tidegate/rpc';
+import { InstanceLease } from './lease.ts';
+import { Outbox } from './outbox.ts';
+import { LimiterSession, type SessionOptions } from './session.ts';
+
+/** What a limiter holds for one request: an admission, a large body or both. */
+export interface Held {
+  readonly orgId: string;
+  readonly instanceId: string;
+  readonly admissionId: string;
+}
+
+export type Settlement = Omit<Settle, keyof Held>;
+export type AdmitRequest = Omit<Admit, 'orgId' | 'instanceId' | 'admissionId'>;
+export type AdmissionOutcome = AdmissionOutcome__Output;
+
+export interface LimiterOptions {
+  readonly addresses: readonly string[];
+  readonly connect: (address: string) => LimiterClient;
+  readonly random: () => number;
+  readonly nowMs: () => number;
+  readonly log: SessionOptions['log'];
+  readonly callTimeoutMs: number;
+  readonly reconnectMs: number;
+  readonly heartbeatMs: number;
+  readonly settleWaitMs: number;
+  readonly maxOpenCalls: number;
+  /** Requests are refused while more final calls than this wait for their acknowledgement. */
+  readonly maxUnacknowledged: number;
+  readonly onDown: () => void;
+  readonly onLeaseLost: (instanceId: string) => void;
+  readonly onNotice: (notice: Notice__Output) => void;
+}
+
+/**
+ * The limiter as the gateway uses it. Null always means that the limiter could not decide, and that what it may have done
+ * all the same has been or will be taken back; the caller fails closed.
+ */
+export class Limiter {
+  readonly #options: LimiterOptions;
+  readonly #lease: InstanceLease;
+  readonly #session: LimiterSession;
+  readonly #outbox: Outbox;
+
+  constructor(options: LimiterOptions) {
+    this.#options = options;
+    const { addresses, random } = options;
+    this.#lease = new InstanceLease({
+      heartbeatMs: options.heartbeatMs,
+      onLost: (instanceId) => {
+        this.#outbox.forget(instanceId);
+        options.onLeaseLost(instanceId);
+      },
+    });
+    this.#session = new LimiterSession({
+      ...options,
+      firstAddress: Math.floor(random() * addresses.length),
+      hello: this.#lease.heartbeat,
+      accept: this.#lease.accept,
+      onUp: () => this.#outbox.retry(),
+    });
+    this.#outbox = new Outbox({ call: (call) => this.#session.call(call), retryMs: options.callTimeoutMs });
+  }
+
+  start(): void {
+    this.#session.start();
+    this.#lease.start(this.#session);
+    this.#outbox.start();
+  }
+
+  /** Ends the session; what is still unacknowledged is the reaper's. */
+  stop(): void {
+    this.#outbox.stop();
+    this.#lease.stop();
+    this.#session.stop();
+  }
+
+  get ready(): boolean {
+    return this.#session.up && this.#outbox.size <= this.#options.maxUnacknowledged;
+  }
+
+  get unacknowledged(): number {
+    return this.#outbox.size;
+  }
+
+  /** The name under which a request may hold something from now on. */
+  hold(orgId: string, admissionId: string): Held {
+    return { orgId, instanceId: this.#lease.instanceId, admissionId };
+  }
+
+  async authenticate(orgTag: string, keyHash: Buffer): Promise<Principal__Output | 'invalid' | null> {
+    const reply = await this.#session.call({ authenticate: { orgTag, keyHash } });
+    const outcome = reply?.authenticate;
+    if (outcome?.principal) return outcome.principal;
+    return outcome?.keyInvalid ? 'invalid' : null;
+  }
+
+  /** Milliseconds for which the address had been blocked already; 0: it had not. */
+  async reportInvalidKey(address: string): Promise<number | null> {
+    const reply = await this.#session.call({ reportInvalidKey: { address } });
+    return reply?.reportInvalidKey?.blockedRemainingMs ?? null;
+  }
+
+  async takeLargeBody(held: Held): Promise<'taken' | 'full' | null> {
+    if (!this.ready) return null;
+    const result = (await this.#session.call({ takeLargeBody: held }))?.takeLargeBody?.result;
+    if (result === 'RESULT_TAKEN') return 'taken';
+    if (result === 'RESULT_FULL') return 'full';
+    if (result === 'RESULT_LEASE_LOST') void this.#lease.beat(this.#session);
+    else void this.releaseLargeBody(held);
+    return null;
+  }
+
+  /** Waits as `settle` does. */
+  releaseLargeBody(held: Held): Promise<void> {
+    return this.#soon(this.#outbox.send(held.instanceId, { releaseLargeBody: held }));
+  }
+
+  async countRequest(orgId: string, keyId: string): Promise<AdmissionOutcome | null> {
+    return this.#decided((await this.#session.call({ countRequest: { orgId, keyId } }))?.admission);
+  }
+
+  async admit(held: Held, request: AdmitRequest): Promise<AdmissionOutcome | null> {
+    if (!this.ready) return null;
+    const reply = await this.#session.call({ admit: { ...held, ...request } });
+    const outcome = this.#decided(reply?.admission);
+    if (!outcome) void this.withdraw(held);
+    return outcome;
+  }
+
+  /** A reservation that is refused or unknown leaves the admission to be withdrawn by the caller. */
+  async reserve(held: Held): Promise<AdmissionOutcome | null> {
+    return this.#decided((await this.#session.call({ reserve: held }))?.admission);
+  }
+
+  /** Takes an admission back; waits as `settle` does. */
+  withdraw(held: Held): Promise<void> {
+    return this.#soon(this.#outbox.send(held.instanceId, { withdraw: held }));
+  }
+
+  /** Settles and waits for the acknowledgement, but not long: what is late is retried in the background. */
+  settle(held: Held, settlement: Settlement): Promise<void> {
+    return this.#soon(this.#outbox.send(held.instanceId, { settle: { ...held, ...settlement } }));
+  }
+
+  /** Waits for all acknowledgements; false when the time was over first. */
+  async flush(timeoutMs: number): Promise<boolean> {
+    const endMs = this.#options.nowMs() + timeoutMs;
+    while (this.#outbox.size > 0 && this.#options.nowMs() < endMs) {
+      this.#outbox.retry();
+      await new Promise((resolve) => setTimeout(resolve, this.#options.reconnectMs));
+    }
+    return this.#outbox.size === 0;
+  }
+
+  #decided(outcome: AdmissionOutcome | null | undefined): AdmissionOutcome | null {
+    if (!outcome?.outcome) return null;
+    if (outcome.leaseLost) void this.#lease.beat(this.#session);
+    return outcome;
+  }
+
+  #soon(acknowledged: Promise<void>): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, this.#options.settleWaitMs);
+      void acknowledged.then(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
+}

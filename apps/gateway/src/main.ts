@@ -1,0 +1,72 @@
+import { newInstanceId } from '@tidegate/contracts';
+import { callUnary, createLimiterClient, createRunnerClient } from '@tidegate/rpc';
+import { createLogger, createMetrics, runService, type Service, startAdmin } from '@tidegate/runtime';
+import { Agent } from 'undici';
+import { createParser } from './body/parse.ts';
+import { readConfig } from './config.ts';
+import { createGateway } from './gateway.ts';
+import { startServer } from './http/server.ts';
+import { createImageFetcher } from './images/fetch.ts';
+import { observeParts } from './observe/observer.ts';
+
+/** Beyond the drain: to end what is left, flush and close. */
+const SHUTDOWN_MARGIN_MS = 20_000;
+const FLUSH_MS = 8_000;
+/** Shorter than the 5 s after which common model servers close an idle connection under the next request. */
+const UPSTREAM_KEEP_ALIVE_MS = 4_000;
+
+runService(async (service: Service) => {
+  const config = readConfig();
+  const log = createLogger({ service: 'gateway', level: config.LOG_LEVEL });
+  const metrics = createMetrics('gateway');
+  service.configure({ logger: log, shutdownTimeoutMs: config.SHUTDOWN_TIMEOUT_MS + SHUTDOWN_MARGIN_MS });
+
+  const upstream = new Agent({
+    connections: null,
+    pipelining: 1,
+    keepAliveTimeout: UPSTREAM_KEEP_ALIVE_MS,
+    connect: { timeout: config.UPSTREAM_CONNECT_TIMEOUT_MS },
+  });
+  service.onShutdown('upstream connections', () => upstream.destroy());
+  const parser = createParser();
+  service.onShutdown('body parser', () => parser.close());
+  const images = createImageFetcher({ timeoutMs: config.IMAGE_TIMEOUT_MS });
+  service.onShutdown('image fetcher', () => images.close());
+  const runner = createRunnerClient(config.RUNNER_ADDRESS);
+  service.onShutdown('runner client', () => runner.close());
+
+  const { gateway, watch, limiter } = createGateway({
+    config,
+    log,
+    metrics,
+    upstream,
+    parser,
+    images,
+    runner,
+    wake: (modelId, deadlineMs) => callUnary(runner, 'wake', { modelId }, { deadlineMs }),
+    connectLimiter: createLimiterClient,
+    watchId: newInstanceId(),
+    random: Math.random,
+    nowMs: Date.now,
+    monotonicMs: () => performance.now(),
+  });
+  observeParts(metrics, { limiter, watch });
+  watch.start();
+  service.onShutdown('catalog watch', () => watch.stop());
+  limiter.start();
+  service.onShutdown('limiter session', async () => {
+    if (!(await limiter.flush(FLUSH_MS))) log.warn({ left: limiter.unacknowledged }, 'left to the reaper');
+    limiter.stop();
+  });
+
+  const admin = await startAdmin({
+    host: config.ADMIN_HOST,
+    port: config.ADMIN_PORT,
+    metrics,
+    ready: () => !service.stopping.aborted && limiter.ready && gateway.catalog.known,
+  });
+  service.onShutdown('admin', () => admin.close());
+  const server = await startServer(gateway);
+  service.onShutdown('requests', () => server.drain(config.SHUTDOWN_TIMEOUT_MS));
+  log.info({ port: server.port, adminPort: admin.port }, 'gateway listening');
+});

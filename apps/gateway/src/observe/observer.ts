@@ -1,0 +1,120 @@
+import { Counter, Gauge, Histogram, type Logger, type Registry } from '@tidegate/runtime';
+import type { Exchange } from '../http/exchange.ts';
+import type { CallOutcome } from '../upstream/outcome.ts';
+
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
+
+export interface ObservedParts {
+  readonly limiter: { readonly ready: boolean; readonly unacknowledged: number };
+  readonly watch: { readonly live: boolean };
+}
+
+/** What operators see of requests: counts, times and one line each. Never content, never keys. */
+export class Observer {
+  readonly #log: Logger;
+  readonly #requests: Counter<'route' | 'status' | 'code'>;
+  readonly #seconds: Histogram<'route'>;
+  readonly #firstChunk: Histogram;
+  readonly #upstreamFailures: Counter<'kind'>;
+  #requestsInFlight = 0;
+
+  constructor(log: Logger, registry: Registry) {
+    this.#log = log;
+    const registers = [registry];
+    this.#requests = new Counter({
+      name: 'tidegate_gateway_requests_total',
+      help: 'Requests answered; code is empty for answers that are no errors',
+      labelNames: ['route', 'status', 'code'],
+      registers,
+    });
+    this.#seconds = new Histogram({
+      name: 'tidegate_gateway_request_seconds',
+      help: 'From the head of the request to the end of its answer',
+      labelNames: ['route'],
+      buckets: SECONDS,
+      registers,
+    });
+    this.#firstChunk = new Histogram({
+      name: 'tidegate_gateway_first_chunk_seconds',
+      help: 'From the head of the request to the first chunk of a stream',
+      buckets: SECONDS,
+      registers,
+    });
+    this.#upstreamFailures = new Counter({
+      name: 'tidegate_gateway_upstream_failures_total',
+      help: 'Calls to models that did not end in a complete answer',
+      labelNames: ['kind'],
+      registers,
+    });
+    const inFlight = () => this.#requestsInFlight;
+    new Gauge({
+      name: 'tidegate_gateway_requests_in_flight',
+      help: 'Completions past validation and not ended',
+      registers,
+      collect() {
+        this.set(inFlight());
+      },
+    });
+  }
+
+  /** Completions past validation and not ended. */
+  get requestsInFlight(): number {
+    return this.#requestsInFlight;
+  }
+
+  enter(): void {
+    this.#requestsInFlight++;
+  }
+
+  leave(): void {
+    this.#requestsInFlight--;
+  }
+
+  upstreamEnded(outcome: CallOutcome): void {
+    if (outcome.kind === 'whole' || outcome.kind === 'streamed') return;
+    this.#upstreamFailures.inc({ kind: outcome.kind === 'refused' ? outcome.refusal.code : outcome.kind });
+  }
+
+  /** The exchange is over, its answer sent or given up. */
+  ended(exchange: Exchange): void {
+    const { route, code, response, startedAtMs, firstChunkAtMs } = exchange;
+    const ms = performance.now() - startedAtMs;
+    const status = response.headersSent ? response.statusCode : 0;
+    this.#requests.inc({ route, status, code: code ?? '' });
+    this.#seconds.observe({ route }, ms / 1_000);
+    if (firstChunkAtMs !== null) this.#firstChunk.observe((firstChunkAtMs - startedAtMs) / 1_000);
+    if (this.#log.isLevelEnabled('info')) this.#log.info(lineOf(exchange, status, ms), 'request');
+  }
+
+  fault(exchange: Exchange, err: unknown): void {
+    this.#log.error({ requestId: exchange.requestId, err }, 'a request failed by a fault of the gateway');
+  }
+}
+
+/** Gauges of what a gateway depends on. */
+export function observeParts(registry: Registry, { limiter, watch }: ObservedParts): void {
+  const gauge = (name: string, help: string, value: () => number) =>
+    new Gauge({
+      name: `tidegate_gateway_${name}`,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(value());
+      },
+    });
+  gauge('limiter_ready', '1 while a limiter session is up', () => Number(limiter.ready));
+  gauge('limiter_unacknowledged', 'Settlements and withdrawals being retried', () => limiter.unacknowledged);
+  gauge('catalog_live', '1 while the catalog follows the runner', () => Number(watch.live));
+}
+
+const lineOf = (exchange: Exchange, status: number, ms: number): object => ({
+  requestId: exchange.requestId,
+  method: exchange.request.method,
+  route: exchange.route,
+  status,
+  ...(exchange.code && { code: exchange.code }),
+  ...(exchange.aborted && { aborted: exchange.aborted }),
+  ...(exchange.orgId && { orgId: exchange.orgId, keyId: exchange.keyId }),
+  ...(exchange.modelId && { modelId: exchange.modelId, streamed: exchange.streamed }),
+  ms: Math.round(ms * 10) / 10,
+});

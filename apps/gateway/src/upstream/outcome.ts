@@ -1,0 +1,25 @@
+import type { Refusal } from '@tidegate/contracts';
+import type { StreamRewriter } from './stream-rewriter.ts';
+import type { Usage } from './usage.ts';
+
+/** Why a request ends that nobody refuses: its client hung up, its lease was lost, or the gateway is being stopped. */
+export type AbortReason = 'client_closed' | 'lease_lost' | 'shutdown';
+
+/** How one call to a replica ended. */
+export type CallOutcome =
+  /** Nothing was answered. `connected`: the connection was there, and then it was not. */
+  | { readonly kind: 'unreached'; readonly connected: boolean }
+  /** Nothing was relayed: the request is answered with this. */
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
+  /** A whole answer, complete. */
+  | {
+      readonly kind: 'whole';
+      readonly content: string;
+      readonly finishReason: 'stop' | 'length';
+      readonly usage: Usage | null;
+    }
+  /** A stream, complete but for its tail. */
+  | { readonly kind: 'streamed'; readonly rewriter: StreamRewriter }
+  /** A stream that began and cannot be completed. */
+  | { readonly kind: 'broken'; readonly errorCode: 'upstream_error' | 'stream_limit' }
+  | { readonly kind: 'aborted'; readonly reason: AbortReason };

@@ -1,0 +1,66 @@
+import { describe, expect, it } from '@jest/globals';
+import { isErrorEvent, refusalOfErrorEvent, refusalOfStatus } from './refused.ts';
+
+const reason = "This model's maximum context length is 4096 tokens.";
+
+describe('a model that refuses with a 4xx', () => {
+  it.each([
+    ['vLLM', 400, { error: { message: reason, type: 'BadRequestError', param: null, code: 400 } }],
+    ['older vLLM, SGLang', 400, { object: 'error', message: reason, type: 'BadRequestError', code: 400 }],
+    [
+      'llama.cpp',
+      400,
+      { error: { code: 400, message: reason, type: 'exceed_context_size_error', n_ctx: 4096 } },
+    ],
+    ['Ollama', 400, { error: reason }],
+    ['TGI', 422, { error: reason, error_type: 'validation' }],
+    ['FastAPI', 422, { detail: [{ loc: ['body', 'messages'], msg: reason, type: 'value_error' }] }],
+    ['FastAPI, one reason', 413, { detail: reason }],
+  ])('is quoted: %s', (_server, status, body) => {
+    expect(refusalOfStatus(status, JSON.stringify(body))).toEqual({ code: 'model_refused', message: reason });
+  });
+
+  it('is quoted in plain text, on one line and not at any length', () => {
+    expect(refusalOfStatus(400, ' too\r\n\u0000 long ').message).toBe('too long');
+    expect(refusalOfStatus(400, 'x'.repeat(5_000)).message).toHaveLength(1_001);
+  });
+
+  it('gets a message of ours when it gives none that can be read', () => {
+    for (const body of ['', '{}', '[]', 'null', '{"error":null}', '<html><body>Bad Request</body></html>']) {
+      expect(refusalOfStatus(400, body).message).toBe('The model refused the request and gave no reason.');
+    }
+  });
+});
+
+describe('a status that is not about what the caller sent', () => {
+  it.each([301, 401, 403, 404, 405, 408, 424, 429, 500, 503, 599])(
+    'is an upstream error without details: %i',
+    (status) => {
+      expect(refusalOfStatus(status, JSON.stringify({ error: { message: 'internal host db-7' } }))).toEqual({
+        code: 'upstream_error',
+        message: 'The model failed to answer.',
+      });
+    },
+  );
+});
+
+describe('an error event', () => {
+  it('is told from a chunk', () => {
+    expect(isErrorEvent({ error: { message: 'x' } })).toBe(true);
+    expect(isErrorEvent({ error: 'x' })).toBe(true);
+    expect(isErrorEvent({ object: 'error', message: 'x' })).toBe(true);
+    expect(isErrorEvent({ error: null, choices: [] })).toBe(false);
+    expect(isErrorEvent({ choices: [] })).toBe(false);
+  });
+
+  it('is a refusal when its code is a 4xx of the caller, else a failure', () => {
+    expect(refusalOfErrorEvent({ error: { message: reason, code: 400 } })).toEqual({
+      code: 'model_refused',
+      message: reason,
+    });
+    expect(refusalOfErrorEvent({ object: 'error', message: reason, code: 400 }).code).toBe('model_refused');
+    expect(refusalOfErrorEvent({ error: { message: 'x', code: 500 } }).code).toBe('upstream_error');
+    expect(refusalOfErrorEvent({ error: { message: 'x', code: 429 } }).code).toBe('upstream_error');
+    expect(refusalOfErrorEvent({ error: 'x' }).code).toBe('upstream_error');
+  });
+});

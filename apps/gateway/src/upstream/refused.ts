@@ -1,0 +1,64 @@
+import type { Refusal } from '@tidegate/contracts';
+
+const MAX_MESSAGE_CHARACTERS = 1_000;
+const NO_REASON = 'The model refused the request and gave no reason.';
+
+/** A 4xx that speaks of how we reach the model rather than of what the caller sent. */
+const NOT_THE_CALLERS_FAULT = new Set([401, 403, 404, 405, 407, 408, 421, 424, 425, 426, 429, 431]);
+
+export const upstreamError = (message: string): Refusal => ({ code: 'upstream_error', message });
+
+const FAILED = upstreamError('The model failed to answer.');
+
+/** The refusal for a status other than 200 of a model, told in the model's own words where the caller can act on them. */
+export function refusalOfStatus(status: number, body: string): Refusal {
+  if (status < 400 || status > 499 || NOT_THE_CALLERS_FAULT.has(status)) return FAILED;
+  return { code: 'model_refused', message: messageOf(parse(body)) ?? NO_REASON };
+}
+
+/** The refusal for an error inside an answer with status 200, before anything was relayed. */
+export function refusalOfErrorEvent(event: unknown): Refusal {
+  const error = memberOf(event, 'error') ?? event;
+  const code = Number(memberOf(error, 'code') ?? memberOf(event, 'code') ?? memberOf(event, 'status_code'));
+  if (!Number.isInteger(code) || code < 400 || code > 499 || NOT_THE_CALLERS_FAULT.has(code)) return FAILED;
+  return { code: 'model_refused', message: messageOf(event) ?? NO_REASON };
+}
+
+/** Whether a chunk or a whole answer is an error in disguise: `{"error": …}`, or `{"object": "error", …}` of SGLang and older vLLM. */
+export const isErrorEvent = (event: unknown): boolean => {
+  const error = memberOf(event, 'error');
+  return (error !== undefined && error !== null && error !== false) || memberOf(event, 'object') === 'error';
+};
+
+/**
+ * Where each server puts its reason: `error.message` (vLLM, llama.cpp, Ollama), `message` (SGLang, older vLLM), `error` as a
+ * string (TGI, Ollama), `detail` as a string or a list of `msg` (FastAPI), or plain text.
+ */
+function messageOf(answer: unknown): string | null {
+  if (typeof answer === 'string') return tidy(answer);
+  for (const name of ['error', 'message', 'detail', 'msg']) {
+    const member = memberOf(answer, name);
+    const message = Array.isArray(member) ? messageOf(member[0]) : member ? messageOf(member) : null;
+    if (message) return message;
+  }
+  return null;
+}
+
+function tidy(text: string): string | null {
+  const line = text.replace(/[\p{Cc}\s]+/gu, ' ').trim();
+  if (line === '' || line.startsWith('<')) return null;
+  return line.length > MAX_MESSAGE_CHARACTERS ? `${line.slice(0, MAX_MESSAGE_CHARACTERS)}…` : line;
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+}
+
+/** Plain text stands for itself. */
+function parse(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return body;
+  }
+}

@@ -1,0 +1,113 @@
+import type { StreamRewriter } from './stream-rewriter.ts';
+import { FAILED, NO_ANSWER_IN_TIME, UpstreamCall } from './upstream-call.ts';
+
+export interface StreamTimes {
+  /** From the call to the end of the answer. */
+  readonly maxMs: number;
+  /** From the call to the first event. */
+  readonly firstEventMs: number;
+  /** Between two events. */
+  readonly pauseMs: number;
+}
+
+/** Where the rewritten stream goes. */
+export interface StreamSink {
+  /** Before the first write: the answer is a stream. */
+  begin(): void;
+  /** False: the reader is slow, `onDrain` will be called. */
+  write(text: string): boolean;
+  onDrain: (() => void) | null;
+}
+
+/** How long a model may take to end its answer after its `[DONE]`. */
+const LINGER_MS = 1_000;
+
+/**
+ * A call that is answered as a stream and relayed as it arrives. What the model sends in one piece leaves in one piece. While
+ * the reader is slow the model is not read, and its pauses do not count.
+ */
+export class StreamCall extends UpstreamCall {
+  readonly #rewriter: StreamRewriter;
+  readonly #sink: StreamSink;
+  readonly #times: StreamTimes;
+  #pause: NodeJS.Timeout;
+  #begun = false;
+  #held = false;
+
+  constructor(rewriter: StreamRewriter, sink: StreamSink, times: StreamTimes) {
+    super(times.maxMs);
+    this.#rewriter = rewriter;
+    this.#sink = sink;
+    this.#times = times;
+    this.#pause = setTimeout(this.#onPause, times.firstEventMs);
+    this.outcome.then(() => clearTimeout(this.#pause));
+  }
+
+  protected onBody(bytes: Buffer): void {
+    const rewriter = this.#rewriter;
+    const eventsBefore = rewriter.events;
+    rewriter.push(bytes);
+    const out = rewriter.take();
+    if (rewriter.started && !this.#begun) this.#begin();
+    else if (rewriter.events > eventsBefore) this.#pause.refresh();
+    if (out !== '' && !this.#sink.write(out) && !rewriter.done) this.#hold();
+    if (rewriter.failure) this.#fail();
+    else if (rewriter.done) this.#complete();
+  }
+
+  protected onBodyEnd(): void {
+    this.#rewriter.end();
+    const out = this.#rewriter.take();
+    if (this.#rewriter.started && !this.#begun) this.#begin();
+    if (out !== '') this.#sink.write(out);
+    if (this.#rewriter.failure) this.#fail();
+    else this.end({ kind: 'streamed', rewriter: this.#rewriter }, true);
+  }
+
+  protected onBroken(): void {
+    if (this.#begun) this.end({ kind: 'broken', errorCode: 'upstream_error' });
+    else this.end({ kind: 'refused', refusal: FAILED });
+  }
+
+  protected onTimeout(): void {
+    if (this.#begun) this.end({ kind: 'broken', errorCode: 'stream_limit' });
+    else this.end({ kind: 'refused', refusal: NO_ANSWER_IN_TIME });
+  }
+
+  #begin(): void {
+    this.#begun = true;
+    clearTimeout(this.#pause);
+    this.#pause = setTimeout(this.#onPause, this.#times.pauseMs);
+    this.#sink.begin();
+  }
+
+  /** The rest of the answer is read, for the sake of the connection, but not for long. */
+  #complete(): void {
+    this.end({ kind: 'streamed', rewriter: this.#rewriter }, true);
+    setTimeout(() => this.close(), LINGER_MS).unref();
+  }
+
+  #fail(): void {
+    const { failure, tooLarge } = this.#rewriter;
+    if (this.#begun) this.end({ kind: 'broken', errorCode: tooLarge ? 'stream_limit' : 'upstream_error' });
+    else if (failure) this.end({ kind: 'refused', refusal: failure });
+  }
+
+  readonly #onPause = (): void => {
+    if (this.#held) this.#pause.refresh();
+    else this.onTimeout();
+  };
+
+  #hold(): void {
+    const controller = this.controller;
+    if (!controller || this.ended) return;
+    this.#held = true;
+    controller.pause();
+    this.#sink.onDrain = () => {
+      this.#held = false;
+      this.#sink.onDrain = null;
+      this.#pause.refresh();
+      if (!this.ended) controller.resume();
+    };
+  }
+}

@@ -1,0 +1,116 @@
+import type { Dispatcher } from 'undici';
+import type { AbortReason, CallOutcome } from './outcome.ts';
+import { refusalOfStatus, upstreamError } from './refused.ts';
+
+/** What is read of the body of an error answer. */
+const MAX_ERROR_BYTES = 64 * 1024;
+
+const NOT_CONNECTED = new Set([
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'EHOSTDOWN',
+  'ENETUNREACH',
+  'ENETDOWN',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ETIMEDOUT',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+
+export const NO_ANSWER_IN_TIME = upstreamError('The model did not answer in time.');
+export const FAILED = upstreamError('The model failed to answer.');
+
+/**
+ * One call to a replica, as undici tells of it. Ends exactly once, in `outcome`, and then leaves nothing running: the
+ * connection is closed unless the answer was read to its end.
+ */
+export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
+  readonly outcome: Promise<CallOutcome>;
+  protected controller: Dispatcher.DispatchController | null = null;
+  #resolve!: (outcome: CallOutcome) => void;
+  #ended = false;
+  #answered = false;
+  #errorStatus = 0;
+  #errorBody: Buffer[] = [];
+  #errorBytes = 0;
+  readonly #timer: NodeJS.Timeout;
+
+  /** @param timeoutMs for all of the answer */
+  constructor(timeoutMs: number) {
+    this.outcome = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+    this.#timer = setTimeout(() => this.onTimeout(), timeoutMs);
+  }
+
+  /** The answer with status 200, piece by piece. */
+  protected abstract onBody(bytes: Buffer): void;
+  /** It is over. */
+  protected abstract onBodyEnd(): void;
+  /** It broke off. */
+  protected abstract onBroken(): void;
+  /** It took longer than allowed. */
+  protected abstract onTimeout(): void;
+
+  abort(reason: AbortReason): void {
+    this.end({ kind: 'aborted', reason });
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.controller = controller;
+    if (this.#ended) this.close();
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number): void {
+    if (status < 200) return;
+    this.#answered = true;
+    if (status !== 200) this.#errorStatus = status;
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, bytes: Buffer): void {
+    if (this.#ended) return;
+    if (this.#errorStatus === 0) return this.onBody(bytes);
+    this.#errorBody.push(bytes);
+    this.#errorBytes += bytes.length;
+    if (this.#errorBytes > MAX_ERROR_BYTES) this.#endWithStatus();
+  }
+
+  onResponseEnd(): void {
+    this.controller = null;
+    if (this.#ended) return;
+    if (this.#errorStatus === 0) this.onBodyEnd();
+    else this.#endWithStatus();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.controller = null;
+    if (this.#ended) return;
+    const connected = !NOT_CONNECTED.has((error as NodeJS.ErrnoException).code ?? '');
+    if (!this.#answered) this.end({ kind: 'unreached', connected });
+    else if (this.#errorStatus === 0) this.onBroken();
+    else this.#endWithStatus();
+  }
+
+  protected get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** Only the first end counts. `keep`: the answer is being read to its end. */
+  protected end(outcome: CallOutcome, keep = false): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    clearTimeout(this.#timer);
+    if (!keep) this.close();
+    this.#resolve(outcome);
+  }
+
+  protected close(): void {
+    this.controller?.abort(new Error('the answer is of no more use'));
+    this.controller = null;
+  }
+
+  #endWithStatus(): void {
+    const body = Buffer.concat(this.#errorBody).toString('utf8', 0, MAX_ERROR_BYTES);
+    this.end({ kind: 'refused', refusal: refusalOfStatus(this.#errorStatus, body) });
+  }
+}

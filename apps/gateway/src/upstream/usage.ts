@@ -1,0 +1,32 @@
+import { usageIsValid } from '@tidegate/limits';
+
+/** Tokens of one answer as the model reported them, checked. */
+export interface Usage {
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+}
+
+/** The usage of an upstream answer; null when it is missing, does not add up or does not fit the reservation. */
+export function readUsage(reported: unknown, reservedTokens: number): Usage | null {
+  if (typeof reported !== 'object' || reported === null) return null;
+  const { prompt_tokens, completion_tokens, total_tokens } = reported as Record<string, unknown>;
+  const [prompt, completion, total] = [
+    prompt_tokens as number,
+    completion_tokens as number,
+    total_tokens as number,
+  ];
+  if (!usageIsValid({ prompt, completion, total, reservedTokens })) return null;
+  return { promptTokens: prompt, completionTokens: completion };
+}
+
+/** The `usage` member of an answer, as JSON. */
+export const usageJson = (usage: Usage | null): string =>
+  usage === null
+    ? 'null'
+    : `{"prompt_tokens":${usage.promptTokens},"completion_tokens":${usage.completionTokens},"total_tokens":${usage.promptTokens + usage.completionTokens}}`;
+
+/** The contract knows two reasons; whatever else a model says, it stopped. Null: the model has not finished. */
+export const finishReason = (reported: unknown): 'stop' | 'length' | null => {
+  if (reported === null || reported === undefined || reported === '') return null;
+  return reported === 'length' ? 'length' : 'stop';
+};
