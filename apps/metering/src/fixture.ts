@@ -1,0 +1,69 @@
+import { newKeyId, newModelId, newOrgId, newRequestId, type Settlement } from '@tidegate/contracts';
+import type { Db } from '@tidegate/db';
+
+/** For the tests of this app: a settlement of an answered request, admitted at noon of 2026-11-21, with fresh ids. */
+export function settlement(fields: Partial<Settlement> = {}): Settlement {
+  return {
+    reservationId: newRequestId(),
+    outboxId: '1-0',
+    orgId: newOrgId(),
+    keyId: newKeyId(),
+    modelId: newModelId(),
+    admittedAtMs: Date.UTC(2026, 10, 21, 12),
+    answered: true,
+    errorCode: null,
+    streamed: false,
+    reservedTokens: 4_096,
+    promptTokens: 10,
+    completionTokens: 5,
+    chargedTokens: 15,
+    durationMs: 100,
+    ...fields,
+  };
+}
+
+/** An error without usage: the full reservation stays charged. */
+export const failure = (fields: Partial<Settlement> = {}): Settlement =>
+  settlement({
+    answered: false,
+    errorCode: 'upstream_error',
+    promptTokens: null,
+    completionTokens: null,
+    chargedTokens: 4_096,
+    durationMs: null,
+    ...fields,
+  });
+
+export interface Usage {
+  readonly rows: number;
+  /** From the rows: by organization, day, key and model. */
+  readonly fromRows: unknown[];
+  readonly rollup: unknown[];
+  readonly monthsFromRows: unknown[];
+  readonly months: unknown[];
+}
+
+/** What is written: the rows added up beside the rollups kept. */
+export async function readUsage(db: Db): Promise<Usage> {
+  const [{ rows } = { rows: 0 }] = await db.$queryRaw<
+    { rows: number }[]
+  >`SELECT count(*)::int AS rows FROM request`;
+  const fromRows = await db.$queryRaw<unknown[]>`
+    SELECT org_id, day::text, key_id, model_id, count(*)::text AS requests,
+      (count(*) FILTER (WHERE NOT answered))::text AS errors,
+      coalesce(sum(prompt_tokens), 0)::text AS prompt, coalesce(sum(completion_tokens), 0)::text AS completion,
+      coalesce(sum(charged_tokens) FILTER (WHERE prompt_tokens IS NULL), 0)::text AS unreported,
+      coalesce(sum(duration_ms), 0)::text AS ms, count(duration_ms)::text AS timed
+    FROM request GROUP BY org_id, day, key_id, model_id ORDER BY 1, 2, 3, 4`;
+  const rollup = await db.$queryRaw<unknown[]>`
+    SELECT org_id, day::text, key_id, model_id, requests::text, errors::text, prompt_tokens::text AS prompt,
+      completion_tokens::text AS completion, unreported_tokens::text AS unreported,
+      duration_ms_sum::text AS ms, duration_count::text AS timed
+    FROM usage_day ORDER BY 1, 2, 3, 4`;
+  const monthsFromRows = await db.$queryRaw<unknown[]>`
+    SELECT org_id, to_char(day, 'YYYY-MM') AS month, count(*)::text AS requests, sum(charged_tokens)::text AS charged
+    FROM request GROUP BY 1, 2 ORDER BY 1, 2`;
+  const months = await db.$queryRaw<unknown[]>`
+    SELECT org_id, month::text, requests::text, charged_tokens::text AS charged FROM month_total ORDER BY 1, 2`;
+  return { rows, fromRows, rollup, monthsFromRows, months };
+}

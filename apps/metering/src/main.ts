@@ -1,0 +1,59 @@
+import { closeDb, createDb } from '@tidegate/db';
+import { createLogger, runService, startAdmin } from '@tidegate/runtime';
+import { readConfig } from './config.ts';
+import { createMetering } from './metering.ts';
+import { createMeteringMetrics } from './metrics.ts';
+import { openQueue } from './queue/apart.ts';
+import { startWorker } from './queue/worker.ts';
+import { connectLimiters } from './settlements/limiters.ts';
+
+/** One group of settlements is written at a time; the other connections are for partitions and readiness. */
+const MAX_CONNECTIONS = 4;
+
+/** A statement that takes this long will not end well: its jobs are tried again. */
+const STATEMENT_TIMEOUT_MS = 30_000;
+
+function withTimeouts(databaseUrl: string): string {
+  const url = new URL(databaseUrl);
+  url.searchParams.set('statement_timeout', String(STATEMENT_TIMEOUT_MS));
+  url.searchParams.set('query_timeout', String(STATEMENT_TIMEOUT_MS + 5_000));
+  return url.toString();
+}
+
+runService(async (service) => {
+  const config = readConfig();
+  const logger = createLogger({ service: 'metering', level: config.LOG_LEVEL });
+  service.configure({ logger });
+
+  const db = createDb(withTimeouts(config.DATABASE_URL), { maxConnections: MAX_CONNECTIONS });
+  service.onShutdown('database', () => closeDb(db));
+  const limiters = connectLimiters(config.LIMITER_ADDRESSES);
+  service.onShutdown('limiters', () => limiters.close());
+  const redis = { redisUrl: config.REDIS_URL, redisPrefix: config.REDIS_PREFIX };
+  const queue = openQueue({ ...redis, onError: (err) => logger.debug({ err }, 'queue connection') });
+  service.onShutdown('queue', () => queue.close());
+
+  const metrics = createMeteringMetrics(queue.counts);
+  const metering = createMetering({ db, limiters, queue, metrics, logger, now: Date.now });
+  service.onShutdown('confirmations', () => metering.drain());
+  metering.partitions.start();
+  service.onShutdown('partitions', () => metering.partitions.stop());
+
+  const worker = startWorker({
+    ...redis,
+    concurrency: config.METERING_CONCURRENCY,
+    process: metering.process,
+    metrics,
+    logger,
+  });
+  service.onShutdown('worker', () => worker.close());
+
+  const admin = await startAdmin({
+    port: config.ADMIN_PORT,
+    host: config.ADMIN_HOST,
+    metrics: metrics.registry,
+    ready: async () => !service.stopping.aborted && worker.ready() && (await db.$queryRaw`SELECT 1`) !== null,
+  });
+  service.onShutdown('admin', () => admin.close());
+  logger.info({ adminPort: admin.port }, 'metering is working');
+});

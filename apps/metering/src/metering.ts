@@ -1,0 +1,79 @@
+import type { Db } from '@tidegate/db';
+import type { Logger } from '@tidegate/runtime';
+import { DayPartitions } from './days/partitions.ts';
+import type { MeteringMetrics } from './metrics.ts';
+import type { SettlementQueue } from './queue/apart.ts';
+import { type BatchJob, processJob } from './queue/process.ts';
+import { Confirmer } from './settlements/confirm.ts';
+import type { Limiters } from './settlements/limiters.ts';
+import { writeSettlements } from './settlements/write.ts';
+import { SettlementWriter } from './settlements/writer.ts';
+
+const MAX_ROWS = 2_000;
+
+export interface MeteringDeps {
+  readonly db: Db;
+  readonly limiters: Limiters;
+  readonly queue: Pick<SettlementQueue, 'setApart'>;
+  readonly metrics: MeteringMetrics;
+  readonly logger: Logger;
+  /** Unix milliseconds. */
+  readonly now: () => number;
+}
+
+export interface Metering {
+  /** One job of the queue; see `processJob`. */
+  process(job: BatchJob): Promise<void>;
+  readonly partitions: DayPartitions;
+  /** Resolves when every confirmation under way is told or dropped. */
+  drain(): Promise<void>;
+}
+
+/** What happens to settlements, without the queue they come from: written in groups, counted, confirmed. */
+export function createMetering({ db, limiters, queue, metrics, logger, now }: MeteringDeps): Metering {
+  const partitions = new DayPartitions(db, logger, now);
+  const confirmer = new Confirmer({
+    confirm: limiters.confirm,
+    onDropped: (count, err) => {
+      metrics.unconfirmed.inc(count);
+      logger.warn({ err, count }, 'commits not confirmed; the limiter will publish them again');
+    },
+  });
+  const writer = new SettlementWriter({
+    maxRows: MAX_ROWS,
+    clock: () => performance.now(),
+    commit: async (settlements) => {
+      try {
+        await partitions.ensureFor(settlements);
+        return await writeSettlements(db, settlements);
+      } catch (error) {
+        partitions.forget();
+        throw error;
+      }
+    },
+    onCommit: (settlements, fresh, durationMs) => {
+      metrics.batchRows.observe(settlements.length);
+      metrics.writeSeconds.observe(durationMs / 1_000);
+      metrics.settlements.inc({ result: 'new' }, fresh);
+      metrics.settlements.inc({ result: 'duplicate' }, settlements.length - fresh);
+      const nowMs = now();
+      for (const s of settlements) {
+        metrics.lagSeconds.observe(Math.max(0, nowMs - s.admittedAtMs - (s.durationMs ?? 0)) / 1_000);
+      }
+    },
+  });
+  return {
+    process: (job) =>
+      processJob(
+        {
+          write: (settlements) => writer.write(settlements),
+          confirm: (settlements) => confirmer.add(settlements),
+          setApart: queue.setApart,
+          now,
+        },
+        job,
+      ),
+    partitions,
+    drain: () => confirmer.drain(),
+  };
+}

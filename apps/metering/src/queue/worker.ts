@@ -1,0 +1,70 @@
+import { SETTLEMENT_QUEUE, settlementQueuePrefix, settlementRetryDelayMs } from '@tidegate/contracts';
+import type { Logger } from '@tidegate/runtime';
+import { UnrecoverableError, Worker } from 'bullmq';
+import type { MeteringMetrics } from '../metrics.ts';
+import { type BatchJob, PoisonError } from './process.ts';
+
+/** A worker that dies holds its jobs this long; then another one gets them. */
+const LOCK_MS = 10_000;
+const STALLED_CHECK_MS = 5_000;
+/** Dying workers are no fault of the job: redelivery is safe, so it is never given up for that. */
+const MAX_STALLED = 1_000_000;
+
+export interface WorkerOptions {
+  readonly redisUrl: string;
+  readonly redisPrefix: string;
+  readonly concurrency: number;
+  readonly process: (job: BatchJob) => Promise<void>;
+  readonly metrics: MeteringMetrics;
+  readonly logger: Logger;
+}
+
+export interface SettlementWorker {
+  /** Whether it has its connection to Redis. */
+  ready(): boolean;
+  /** Takes no more jobs; resolves when those it has are done. */
+  close(): Promise<void>;
+}
+
+/** Starts to work on the settlement queue. A queue that is away is waited for. */
+export function startWorker({ metrics, logger, ...options }: WorkerOptions): SettlementWorker {
+  let connected = false;
+  const worker = new Worker(SETTLEMENT_QUEUE, (job) => attempt(options.process, job), {
+    prefix: settlementQueuePrefix(options.redisPrefix),
+    connection: {
+      url: options.redisUrl,
+      maxRetriesPerRequest: null,
+      retryStrategy: (tries: number) => Math.min(100 * tries, 1_000),
+    },
+    concurrency: options.concurrency,
+    lockDuration: LOCK_MS,
+    stalledInterval: STALLED_CHECK_MS,
+    maxStalledCount: MAX_STALLED,
+    settings: { backoffStrategy: (attempts) => settlementRetryDelayMs(attempts) },
+  });
+  worker.on('ready', () => {
+    connected = true;
+  });
+  worker.on('ioredis:close', () => {
+    connected = false;
+  });
+  worker.on('error', (err) => logger.warn({ err }, 'queue connection'));
+  worker.on('stalled', (jobId) => logger.warn({ jobId }, 'job taken over from a worker that died'));
+  worker.on('failed', (job, err) => {
+    const dead = job !== undefined && job.finishedOn !== undefined;
+    if (dead) metrics.deadLetters.inc();
+    else metrics.failedAttempts.inc();
+    const record = { err, jobId: job?.id, attempts: job?.attemptsMade };
+    if (dead) logger.error(record, 'settlements went to the dead letters');
+    else logger.warn(record, 'settlements not written yet');
+  });
+  return { ready: () => connected, close: () => worker.close() };
+}
+
+async function attempt(process: WorkerOptions['process'], job: BatchJob): Promise<void> {
+  try {
+    await process(job);
+  } catch (error) {
+    throw error instanceof PoisonError ? new UnrecoverableError(error.message) : error;
+  }
+}

@@ -1,0 +1,27 @@
+/** SQLSTATE classes 22 (data exception) and 23 (constraint violation): the data itself cannot be written. */
+const DATA_ERROR = /^2[23][0-9A-Z]{3}$/;
+/** A day's partition may be missing for a moment; that is no fault of the row. */
+const CHECK_VIOLATION = '23514';
+const MAX_DEPTH = 6;
+
+/** Whether Postgres refused the data itself, so that trying the same again cannot help. Looks through the client's wrapping. */
+export function isDataError(error: unknown): boolean {
+  const state = sqlStateOf(error, 0);
+  return state !== null && DATA_ERROR.test(state) && !(state === CHECK_VIOLATION && saysNoPartition(error));
+}
+
+const saysNoPartition = (error: unknown): boolean =>
+  error instanceof Error && error.message.includes('no partition of relation');
+
+function sqlStateOf(error: unknown, depth: number): string | null {
+  if (typeof error !== 'object' || error === null || depth > MAX_DEPTH) return null;
+  const { code, originalCode, meta, cause, driverAdapterError } = error as Record<string, unknown>;
+  for (const state of [originalCode, code]) {
+    if (typeof state === 'string' && /^[0-9][0-9A-Z]{4}$/.test(state)) return state;
+  }
+  for (const inner of [driverAdapterError, meta, cause]) {
+    const state = sqlStateOf(inner, depth + 1);
+    if (state !== null) return state;
+  }
+  return null;
+}

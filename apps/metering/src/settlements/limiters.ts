@@ -1,0 +1,36 @@
+import { callUnary, createLimiterClient } from '@tidegate/rpc';
+import type { SettlementRef } from './confirm.ts';
+
+const DEADLINE_MS = 2_000;
+
+export interface Limiters {
+  /** Tells the limiter that answered last; the next one when it does not. Rejects with the failure. */
+  confirm(refs: readonly SettlementRef[]): Promise<void>;
+  close(): void;
+}
+
+/** @param addresses `host:port`, at least one */
+export function connectLimiters(addresses: readonly string[]): Limiters {
+  const clients = addresses.map(createLimiterClient);
+  let current = 0;
+  return {
+    async confirm(refs) {
+      const client = clients[current % clients.length];
+      if (!client) throw new Error('no limiter address is configured');
+      try {
+        await callUnary(
+          client,
+          'confirmSettlements',
+          { settlements: [...refs] },
+          { deadlineMs: DEADLINE_MS },
+        );
+      } catch (error) {
+        current++;
+        throw error;
+      }
+    },
+    close() {
+      for (const client of clients) client.close();
+    },
+  };
+}

@@ -1,0 +1,63 @@
+import type { Settlement } from '@tidegate/contracts';
+import { dayOf } from '@tidegate/limits';
+import { z } from 'zod';
+
+/** Days for which request rows are kept, and so for which a settlement can be told from its duplicate. */
+export const KEPT_DAYS = 35;
+
+const DAY_MS = 86_400_000;
+const INT_MAX = 2_147_483_647;
+const LATEST_MS = Date.UTC(2200, 0);
+
+const id = z.string().regex(/^[\w.:-]{1,64}$/);
+const count = z.int().min(0).max(INT_MAX);
+
+const settlementSchema = z
+  .object({
+    reservationId: id,
+    outboxId: id,
+    orgId: id,
+    keyId: id,
+    modelId: id,
+    admittedAtMs: z.int().min(0).max(LATEST_MS),
+    answered: z.boolean(),
+    errorCode: id.nullable(),
+    streamed: z.boolean(),
+    reservedTokens: count,
+    promptTokens: count.nullable(),
+    completionTokens: count.nullable(),
+    chargedTokens: count,
+    durationMs: count.nullable(),
+  })
+  .refine((s) => (s.promptTokens === null) === (s.completionTokens === null), 'half of a usage')
+  .refine((s) => s.chargedTokens <= s.reservedTokens, 'charged more than reserved');
+
+export interface ParsedBatch {
+  readonly settlements: Settlement[];
+  /** What no retry can write. */
+  readonly poison: { readonly data: unknown; readonly reason: string }[];
+}
+
+/** The first day whose rows are kept, YYYY-MM-DD. */
+export const firstKeptDay = (nowMs: number): string => dayOf(nowMs - KEPT_DAYS * DAY_MS);
+
+/** A job's data, settlement by settlement: one that is not valid does not hold up the others. */
+export function parseBatch(data: unknown, nowMs: number): ParsedBatch {
+  const list = (data as { settlements?: unknown } | null)?.settlements;
+  if (!Array.isArray(list))
+    return { settlements: [], poison: [{ data, reason: 'not a batch of settlements' }] };
+  const parsed: ParsedBatch = { settlements: [], poison: [] };
+  for (const item of list) {
+    const result = settlementSchema.safeParse(item);
+    if (!result.success) parsed.poison.push({ data: item, reason: reasonOf(result.error) });
+    else if (dayOf(result.data.admittedAtMs) < firstKeptDay(nowMs)) {
+      parsed.poison.push({ data: item, reason: `admitted more than ${KEPT_DAYS} days ago` });
+    } else parsed.settlements.push(result.data);
+  }
+  return parsed;
+}
+
+function reasonOf(error: z.ZodError): string {
+  const issue = error.issues[0];
+  return [issue?.path.join('.'), issue?.message].filter(Boolean).join(': ');
+}

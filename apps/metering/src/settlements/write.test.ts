@@ -1,0 +1,209 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Settlement } from '@tidegate/contracts';
+import { closeDb, createDb, type Db, ensureRequestPartitions } from '@tidegate/db';
+import { dayOf } from '@tidegate/limits';
+import { type TestPostgres, testPostgres } from '@tidegate/testing';
+import fc from 'fast-check';
+import { failure, readUsage, settlement } from '../fixture.ts';
+import { writeSettlements } from './write.ts';
+import { SettlementWriter } from './writer.ts';
+
+let postgres: TestPostgres;
+let db: Db;
+
+beforeAll(async () => {
+  postgres = await testPostgres();
+  db = createDb(postgres.url);
+});
+afterAll(async () => {
+  await closeDb(db);
+  await postgres.drop();
+});
+beforeEach(async () => {
+  await db.$executeRaw`TRUNCATE request, usage_day, month_total`;
+});
+
+async function write(settlements: readonly Settlement[]): Promise<number> {
+  await ensureRequestPartitions(
+    db,
+    settlements.map(({ admittedAtMs }) => dayOf(admittedAtMs)),
+  );
+  return writeSettlements(db, settlements);
+}
+
+describe('writing', () => {
+  it('counts a settlement once, however often it is in a batch and in later ones', async () => {
+    const one = settlement();
+    const two = failure({ orgId: one.orgId, keyId: one.keyId, modelId: one.modelId });
+    expect(await write([one, one, two])).toBe(2);
+    expect(await write([two, one])).toBe(0);
+    const usage = await readUsage(db);
+    expect(usage.rollup).toMatchObject([
+      {
+        requests: '2',
+        errors: '1',
+        prompt: '10',
+        completion: '5',
+        unreported: '4096',
+        ms: '100',
+        timed: '1',
+      },
+    ]);
+    expect(usage.months).toMatchObject([{ month: '2026-11', requests: '2', charged: '4111' }]);
+  });
+
+  it('books to the day and month of admission in UTC, whatever the time zone of the session', async () => {
+    const last = settlement({ admittedAtMs: Date.UTC(2026, 10, 30, 23, 59, 59, 999), durationMs: 600_000 });
+    const first = settlement({ orgId: last.orgId, admittedAtMs: Date.UTC(2026, 11, 1) });
+    await ensureRequestPartitions(db, ['2026-11-30', '2026-12-01']);
+    const elsewhere = createDb(
+      `${postgres.url}?options=${encodeURIComponent('-c TimeZone=Pacific/Kiritimati')}`,
+    );
+    await writeSettlements(elsewhere, [first, last]);
+    await closeDb(elsewhere);
+    const usage = await readUsage(db);
+    expect(usage.months).toMatchObject([
+      { month: '2026-11', requests: '1' },
+      { month: '2026-12', requests: '1' },
+    ]);
+    expect(usage.rollup.map((row) => (row as { day: string }).day).sort()).toEqual([
+      '2026-11-30',
+      '2026-12-01',
+    ]);
+    const row = await db.request.findFirstOrThrow({ where: { reservationId: last.reservationId } });
+    expect(row.admittedAt.getTime()).toBe(last.admittedAtMs);
+  });
+
+  it('moves the last use of a key forward only', async () => {
+    const org = await db.org.create({
+      data: { id: 'org_0000000used0', slug: 'use', name: 'Use', planId: 'plan_free' },
+    });
+    const limits = { allModels: true, requestsPerMinute: 60, requestsAtOnce: 4 };
+    const hash = new Uint8Array(32);
+    await db.apiKey.create({
+      data: { id: 'key_use', orgId: org.id, name: 'k', prefix: 'ti_abc', hash, ...limits },
+    });
+    const at = (minute: number) =>
+      settlement({ orgId: org.id, keyId: 'key_use', admittedAtMs: Date.UTC(2026, 10, 21, 12, minute) });
+    await write([at(5)]);
+    await write([at(3)]);
+    const key = await db.apiKey.findUniqueOrThrow({ where: { id: 'key_use' } });
+    expect(key.lastUsedAt?.toISOString()).toBe('2026-11-21T12:05:00.000Z');
+  });
+
+  it('keeps rollups equal to rows for any settlements, in any order, batches and repetition, by concurrent writers', async () => {
+    const some = fc.constantFrom('a', 'b', 'c');
+    const arbitrary = fc.record({
+      id: fc.integer({ min: 0, max: 40 }),
+      org: some,
+      key: some,
+      model: some,
+      hour: fc.integer({ min: 0, max: 47 }),
+      answered: fc.boolean(),
+      prompt: fc.integer({ min: 0, max: 2_000 }),
+      timed: fc.boolean(),
+    });
+    const make = (a: {
+      id: number;
+      org: string;
+      key: string;
+      model: string;
+      hour: number;
+      answered: boolean;
+      prompt: number;
+      timed: boolean;
+    }) => {
+      const ids = { reservationId: `r${a.id}`, orgId: a.org, keyId: a.key, modelId: a.model };
+      const admittedAtMs = Date.UTC(2026, 10, 30, a.hour);
+      const durationMs = a.timed ? 7 : null;
+      return a.answered
+        ? settlement({
+            ...ids,
+            admittedAtMs,
+            durationMs,
+            promptTokens: a.prompt,
+            chargedTokens: a.prompt + 5,
+          })
+        : failure({ ...ids, admittedAtMs, durationMs });
+    };
+    await ensureRequestPartitions(db, ['2026-11-30', '2026-12-01']);
+    const plan = fc.tuple(
+      fc.uniqueArray(arbitrary, { selector: (a) => a.id, maxLength: 40 }),
+      fc.array(fc.array(fc.nat(), { maxLength: 30 }), { minLength: 1, maxLength: 6 }),
+    );
+    await fc.assert(
+      fc.asyncProperty(plan, async ([all, batches]) => {
+        await db.$executeRaw`TRUNCATE request, usage_day, month_total`;
+        const settlements = all.map(make);
+        const picked = batches.map((indexes) =>
+          settlements.length === 0
+            ? []
+            : indexes.map((i) => settlements[i % settlements.length] as Settlement),
+        );
+        await Promise.all(
+          [...picked, settlements, [...settlements].reverse()].map((batch) => writeSettlements(db, batch)),
+        );
+        const usage = await readUsage(db);
+        expect(usage.rows).toBe(settlements.length);
+        expect(usage.rollup).toEqual(usage.fromRows);
+        expect(usage.months).toEqual(usage.monthsFromRows);
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
+
+describe('group commit', () => {
+  const writer = () => {
+    const groups: number[] = [];
+    return {
+      groups,
+      writer: new SettlementWriter({
+        maxRows: 250,
+        clock: () => 0,
+        commit: write,
+        onCommit: (settlements) => groups.push(settlements.length),
+      }),
+    };
+  };
+
+  it('writes what comes together in one transaction, up to its size', async () => {
+    const { groups, writer: group } = writer();
+    const batch = () => Array.from({ length: 100 }, () => settlement());
+    await Promise.all([
+      group.write(batch()),
+      group.write(batch()),
+      group.write(batch()),
+      group.write(batch()),
+    ]);
+    expect(groups).toEqual([200, 200]);
+    expect((await readUsage(db)).rows).toBe(400);
+  });
+
+  it('commits everything but what Postgres refuses as data, and says which that is', async () => {
+    const { writer: group } = writer();
+    const bad = settlement({ chargedTokens: 99_999 });
+    const [mine, others] = await Promise.all([
+      group.write([settlement(), bad, settlement()]),
+      group.write([settlement()]),
+    ]);
+    expect(mine.map(({ data }) => data)).toEqual([bad]);
+    expect(others).toEqual([]);
+    expect((await readUsage(db)).rows).toBe(3);
+  });
+
+  it('rejects all of a group when Postgres cannot be reached, and works again afterwards', async () => {
+    let away = true;
+    const group = new SettlementWriter({
+      maxRows: 250,
+      clock: () => 0,
+      commit: (settlements) => (away ? Promise.reject(new Error('away')) : write(settlements)),
+      onCommit: () => undefined,
+    });
+    const one = settlement();
+    await expect(group.write([one])).rejects.toThrow('away');
+    away = false;
+    expect(await group.write([one])).toEqual([]);
+    expect((await readUsage(db)).rows).toBe(1);
+  });
+});

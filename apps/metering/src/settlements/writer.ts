@@ -1,0 +1,100 @@
+import type { Settlement } from '@tidegate/contracts';
+import { isDataError } from './data-error.ts';
+
+export interface WriterOptions {
+  /** Commits settlements, each once, and gives the number of new ones. */
+  readonly commit: (settlements: readonly Settlement[]) => Promise<number>;
+  /** Most settlements of one transaction. */
+  readonly maxRows: number;
+  readonly onCommit: (settlements: readonly Settlement[], fresh: number, durationMs: number) => void;
+  /** Monotonic milliseconds. */
+  readonly clock: () => number;
+}
+
+export interface Rejected {
+  readonly data: Settlement;
+  readonly reason: string;
+}
+
+interface Waiting {
+  readonly settlements: readonly Settlement[];
+  readonly resolve: (rejected: Rejected[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Group commit: what comes while a transaction runs is written together by the next one. So a transaction is as large as the
+ * load makes it, and an idle system waits for nothing. What waits is bounded by the callers, who each wait for their own.
+ */
+export class SettlementWriter {
+  readonly #options: WriterOptions;
+  #waiting: Waiting[] = [];
+  #running = false;
+
+  constructor(options: WriterOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Resolves when the settlements are committed, with those that Postgres can never take. Rejects when nothing of them is
+   * known to be written; writing them again is safe.
+   */
+  write(settlements: readonly Settlement[]): Promise<Rejected[]> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ settlements, resolve, reject });
+      if (!this.#running) void this.#run();
+    });
+  }
+
+  async #run(): Promise<void> {
+    this.#running = true;
+    // One turn of the event loop: jobs fetched together are written together.
+    await new Promise(setImmediate);
+    for (let group = this.#take(); group.length > 0; group = this.#take()) await this.#writeGroup(group);
+    this.#running = false;
+  }
+
+  #take(): Waiting[] {
+    let rows = 0;
+    let length = 0;
+    for (const { settlements } of this.#waiting) {
+      if (length > 0 && rows + settlements.length > this.#options.maxRows) break;
+      rows += settlements.length;
+      length++;
+    }
+    return this.#waiting.splice(0, length);
+  }
+
+  async #writeGroup(group: readonly Waiting[]): Promise<void> {
+    try {
+      const rejected = await this.#commit(group.flatMap(({ settlements }) => settlements));
+      const bad = new Map(rejected.map((entry) => [entry.data, entry]));
+      for (const { settlements, resolve } of group) {
+        resolve(settlements.flatMap((settlement) => bad.get(settlement) ?? []));
+      }
+    } catch (error) {
+      for (const { reject } of group) reject(error);
+    }
+  }
+
+  /** Halves what Postgres refuses until only the refused ones are left: the others are committed. */
+  async #commit(settlements: readonly Settlement[]): Promise<Rejected[]> {
+    const { commit, onCommit, clock } = this.#options;
+    const startedMs = clock();
+    try {
+      const fresh = await commit(settlements);
+      onCommit(settlements, fresh, clock() - startedMs);
+      return [];
+    } catch (error) {
+      if (!isDataError(error)) throw error;
+      const [first] = settlements;
+      if (settlements.length === 1 && first)
+        return [{ data: first, reason: 'refused by the database as data' }];
+      const half = settlements.length >> 1;
+      return [
+        ...(await this.#commit(settlements.slice(0, half))),
+        ...(await this.#commit(settlements.slice(half))),
+      ];
+    }
+  }
+}
