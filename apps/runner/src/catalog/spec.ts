@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto';
+import { open } from '@tidegate/contracts';
+import type { Model as ModelRow } from '@tidegate/db';
+import type { Condition, Mode } from '../condition/machine.ts';
+import { type DriverSettings, parseSettings } from '../drivers/settings.ts';
+
+/** A published model as its row has it, ready to run. */
+export interface ModelSpec {
+  readonly modelId: string;
+  readonly orgId: string;
+  readonly name: string;
+  readonly kind: 'text' | 'vision';
+  readonly mode: Mode;
+  readonly contextTokens: number;
+  readonly publishedAtMs: number;
+  readonly sleepAfterMs: number;
+  readonly upstreamModel: string;
+  /** Bearer token; empty: none. */
+  readonly upstreamKey: string;
+  readonly driver: DriverSettings;
+  /** Changes when, and only when, what runs must be started anew. */
+  readonly launchFingerprint: string;
+}
+
+/** What the row says of the condition: written by the runner, read when it starts. */
+export interface PersistedCondition {
+  readonly condition: Condition;
+  readonly reason: string;
+}
+
+export function specOf(row: ModelRow, secretKey: Uint8Array): ModelSpec {
+  const upstreamKey = row.upstreamKey ? open(secretKey, row.upstreamKey) : '';
+  const driver: DriverSettings =
+    upstreamKey === null
+      ? {
+          driver: 'unusable',
+          reason: 'Its upstream key does not open: it was sealed under another secret key.',
+        }
+      : parseSettings(row.driver, row.settings);
+  return {
+    modelId: row.id,
+    orgId: row.orgId,
+    name: row.name,
+    kind: row.kind,
+    mode: row.mode,
+    contextTokens: row.contextTokens,
+    publishedAtMs: row.publishedAt.getTime(),
+    sleepAfterMs: row.sleepAfterS * 1_000,
+    upstreamModel: row.upstreamModel ?? row.name,
+    upstreamKey: upstreamKey ?? '',
+    driver,
+    launchFingerprint: createHash('sha256')
+      .update(JSON.stringify([driver, upstreamKey]))
+      .digest('hex'),
+  };
+}

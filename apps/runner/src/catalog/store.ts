@@ -1,0 +1,41 @@
+import type { Db } from '@tidegate/db';
+import type { Condition } from '../condition/machine.ts';
+import { type ModelSpec, type PersistedCondition, specOf } from './spec.ts';
+
+export interface StoredModel {
+  readonly spec: ModelSpec;
+  readonly persisted: PersistedCondition;
+}
+
+export interface ConditionRecord {
+  readonly condition: Condition;
+  readonly reason: string;
+  readonly atMs: number;
+}
+
+/** Published models in Postgres. */
+export interface ModelStore {
+  all(): Promise<StoredModel[]>;
+  /** Null: unknown or deleted. */
+  one(modelId: string): Promise<StoredModel | null>;
+  writeCondition(modelId: string, record: ConditionRecord): Promise<void>;
+}
+
+export function postgresStore(db: Db, secretKey: Uint8Array): ModelStore {
+  type Row = NonNullable<Awaited<ReturnType<Db['model']['findFirst']>>>;
+  const stored = (row: Row): StoredModel => ({
+    spec: specOf(row, secretKey),
+    persisted: { condition: row.condition, reason: row.conditionReason ?? '' },
+  });
+  return {
+    all: async () => (await db.model.findMany({ where: { deletedAt: null } })).map(stored),
+    one: async (modelId) => {
+      const row = await db.model.findFirst({ where: { id: modelId, deletedAt: null } });
+      return row && stored(row);
+    },
+    writeCondition: async (modelId, { condition, reason, atMs }) => {
+      const data = { condition, conditionReason: reason || null, conditionAt: new Date(atMs) };
+      await db.model.updateMany({ where: { id: modelId }, data });
+    },
+  };
+}

@@ -1,0 +1,58 @@
+import { mkdirSync } from 'node:fs';
+import type { ModelSpec } from '../catalog/spec.ts';
+import type { RunnerMetrics } from '../metrics.ts';
+import type { Driver, DriverReport, DriverTimings } from './driver.ts';
+import { ExternalDriver } from './external-driver.ts';
+import { ProcessDriver } from './process/process-driver.ts';
+import { recordedModels } from './process/state-file.ts';
+import { UnusableDriver } from './unusable-driver.ts';
+
+export interface DriversOptions {
+  /** Made if it is missing. */
+  readonly stateDir: string;
+  /** Environment of models' processes. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly timings: DriverTimings;
+  readonly metrics: RunnerMetrics;
+  readonly now: () => number;
+  readonly random: () => number;
+}
+
+export interface Drivers {
+  create(spec: ModelSpec, report: (report: DriverReport) => void): Driver;
+  /** Ends processes recorded here whose models are not published, or not as processes, any more. */
+  clearStrays(published: ReadonlySet<string>): Promise<void>;
+}
+
+export function createDrivers(options: DriversOptions): Drivers {
+  const { stateDir, env, timings, metrics, now, random } = options;
+  mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+  const common = (driver: string) => ({
+    ...{ timings, random },
+    onProbeFailure: () => metrics.probeFailures.inc({ driver }),
+  });
+  const processDriver = (
+    modelId: string,
+    settings: ConstructorParameters<typeof ProcessDriver>[0]['settings'],
+    report: (report: DriverReport) => void,
+  ) => new ProcessDriver({ ...common('process'), modelId, settings, stateDir, env, now, report });
+  return {
+    create: ({ modelId, driver, upstreamKey }, report) => {
+      if (driver.driver === 'process') return processDriver(modelId, driver.settings, report);
+      if (driver.driver === 'external')
+        return new ExternalDriver({ ...common('external'), settings: driver.settings, upstreamKey, report });
+      return new UnusableDriver(driver.reason, report);
+    },
+    clearStrays: async (published) => {
+      const strays = recordedModels(stateDir).filter((modelId) => !published.has(modelId));
+      await Promise.all(
+        strays.map(async (modelId) => {
+          const settings = { command: 'true', healthPath: '/', startTimeoutS: 1 };
+          const driver = processDriver(modelId, settings, () => {});
+          await driver.halt();
+          await driver.forget();
+        }),
+      );
+    },
+  };
+}

@@ -1,0 +1,42 @@
+import { closeSync, copyFileSync, fstatSync, ftruncateSync, openSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { pause } from '../pause.ts';
+
+/** Past it the log is moved to `.log.1` and begun anew: a model keeps about twice this. */
+const MAX_LOG_BYTES = 4 * 1024 * 1024;
+const LOOK_MS = 2_000;
+
+export const logFileOf = (stateDir: string, modelId: string): string => join(stateDir, `${modelId}.log`);
+
+/** Opened to append, as the process that inherits it goes on writing at the end of what is left after a truncation. */
+export const openLog = (stateDir: string, modelId: string): number =>
+  openSync(logFileOf(stateDir, modelId), 'a', 0o600);
+
+/** Keeps the log bounded while the process runs. */
+export async function boundLog(stateDir: string, modelId: string, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    rotateLog(stateDir, modelId, MAX_LOG_BYTES);
+    await pause(LOOK_MS, signal);
+  }
+}
+
+export function rotateLog(stateDir: string, modelId: string, maxBytes: number): void {
+  const file = logFileOf(stateDir, modelId);
+  let fd: number | null = null;
+  try {
+    fd = openSync(file, 'r+');
+    if (fstatSync(fd).size <= maxBytes) return;
+    copyFileSync(file, `${file}.1`);
+    ftruncateSync(fd, 0);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  } finally {
+    if (fd !== null) closeSync(fd);
+  }
+}
+
+export function removeLog(stateDir: string, modelId: string): void {
+  const file = logFileOf(stateDir, modelId);
+  rmSync(file, { force: true });
+  rmSync(`${file}.1`, { force: true });
+}

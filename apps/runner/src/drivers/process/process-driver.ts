@@ -1,0 +1,160 @@
+import type { Driver, DriverReport, DriverTimings, Held } from '../driver.ts';
+import { jittered, pause } from '../pause.ts';
+import { probe } from '../probe.ts';
+import type { ProcessSettings } from '../settings.ts';
+import { endGroup } from './end-group.ts';
+import { identityOf } from './identity.ts';
+import { boundLog, removeLog } from './log-file.ts';
+import { freePort, spawnModel } from './spawn.ts';
+import { type ProcessRecord, readRecord, removeRecord } from './state-file.ts';
+
+export interface ProcessDriverOptions {
+  readonly modelId: string;
+  readonly settings: ProcessSettings;
+  readonly stateDir: string;
+  /** Environment of the process, beside `PORT`. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly timings: DriverTimings;
+  readonly now: () => number;
+  readonly random: () => number;
+  readonly report: (report: DriverReport) => void;
+  readonly onProbeFailure: () => void;
+}
+
+/** A command on this machine, in a process group of its own, that outlives the runner and is adopted by the next one. */
+export class ProcessDriver implements Driver {
+  readonly #options: ProcessDriverOptions;
+  #run = new AbortController();
+  /** A spawn under way: `halt` waits for it, so that nothing is started behind its back. */
+  #spawning: Promise<void> = Promise.resolve();
+
+  constructor(options: ProcessDriverOptions) {
+    this.#options = options;
+  }
+
+  async held(): Promise<Held> {
+    if (this.#recorded()) return 'process';
+    await this.#clear();
+    return 'nothing';
+  }
+
+  launch(resumed: boolean): void {
+    this.#run.abort();
+    const run = new AbortController();
+    this.#run = run;
+    const recorded = this.#recorded();
+    if (recorded) this.#follow(recorded, this.#adoptedExit(recorded, run.signal), resumed, run);
+    else this.#spawning = this.#spawn(run);
+  }
+
+  async halt(): Promise<void> {
+    this.#run.abort();
+    await this.#spawning;
+    await this.#clear();
+  }
+
+  /** Ends what the record leads to, its children when it is gone itself, and then drops the record. */
+  async #clear(): Promise<void> {
+    const { stateDir, modelId, timings } = this.#options;
+    const record = readRecord(stateDir, modelId);
+    if (!record) return;
+    await endGroup(record, timings);
+    removeRecord(stateDir, modelId);
+  }
+
+  release(): void {
+    this.#run.abort();
+  }
+
+  async forget(): Promise<void> {
+    removeRecord(this.#options.stateDir, this.#options.modelId);
+    removeLog(this.#options.stateDir, this.#options.modelId);
+  }
+
+  #recorded(): ProcessRecord | null {
+    const record = readRecord(this.#options.stateDir, this.#options.modelId);
+    return record && identityOf(record.pid) === record.identity ? record : null;
+  }
+
+  async #spawn(run: AbortController): Promise<void> {
+    const { modelId, stateDir, env, settings, now } = this.#options;
+    try {
+      const port = await freePort();
+      if (run.signal.aborted) return;
+      const { record, exited } = await spawnModel({
+        ...{ stateDir, modelId, env, port },
+        command: settings.command,
+        nowMs: now(),
+      });
+      this.#follow(record, exited, false, run);
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code;
+      this.#lose(run, `The model's process could not be started${code ? ` (${code})` : ''}.`);
+    }
+  }
+
+  #follow(record: ProcessRecord, exited: Promise<string>, resumed: boolean, run: AbortController): void {
+    const replica = { id: `${record.pid}-${record.port}`, baseUrl: `http://127.0.0.1:${record.port}/v1` };
+    let up = resumed;
+    void exited.then((how) => this.#lose(run, `The model's process ${how}${up ? '' : ' while starting'}.`));
+    void boundLog(this.#options.stateDir, this.#options.modelId, run.signal).catch(() => {});
+    const watch = async () => {
+      if (!resumed && !(await this.#becomeHealthy(record, run))) return;
+      up = true;
+      this.#options.report({ type: 'up', replicas: [replica] });
+      await this.#watchHealth(record, run);
+    };
+    if (resumed) this.#options.report({ type: 'up', replicas: [replica] });
+    void (resumed ? this.#watchHealth(record, run) : watch());
+  }
+
+  async #becomeHealthy(record: ProcessRecord, run: AbortController): Promise<boolean> {
+    const { settings, timings, now, random } = this.#options;
+    const deadlineMs = record.launchedAtMs + settings.startTimeoutS * 1_000;
+    for (;;) {
+      const failure = await this.#probe(record, run.signal);
+      if (run.signal.aborted) return false;
+      if (failure === null) return true;
+      if (now() >= deadlineMs) {
+        this.#lose(run, `The model was not ready within ${settings.startTimeoutS} s (${failure}).`);
+        return false;
+      }
+      await pause(jittered(timings.startProbeMs, random), run.signal);
+    }
+  }
+
+  async #watchHealth(record: ProcessRecord, run: AbortController): Promise<void> {
+    const { timings, random } = this.#options;
+    let failures = 0;
+    while (!run.signal.aborted) {
+      await pause(jittered(failures === 0 ? timings.probeMs : timings.retryProbeMs, random), run.signal);
+      if (run.signal.aborted) return;
+      const failure = await this.#probe(record, run.signal);
+      if (run.signal.aborted) return;
+      failures = failure === null ? 0 : failures + 1;
+      if (failure !== null) this.#options.onProbeFailure();
+      if (failures >= timings.probesToLose)
+        this.#lose(run, `The model stopped answering its health probes (${failure}).`);
+    }
+  }
+
+  #probe(record: ProcessRecord, signal: AbortSignal): Promise<string | null> {
+    const { settings, timings } = this.#options;
+    const url = `http://127.0.0.1:${record.port}${settings.healthPath}`;
+    const isUp = (status: number) => status >= 200 && status < 300;
+    return probe({ url, timeoutMs: timings.probeTimeoutMs, isUp }, signal);
+  }
+
+  async #adoptedExit(record: ProcessRecord, signal: AbortSignal): Promise<string> {
+    while (!signal.aborted && identityOf(record.pid) === record.identity)
+      await pause(this.#options.timings.exitPollMs, signal);
+    return 'exited';
+  }
+
+  /** The last word of a run. */
+  #lose(run: AbortController, reason: string): void {
+    if (run.signal.aborted) return;
+    run.abort();
+    this.#options.report({ type: 'down', reason, watching: false });
+  }
+}

@@ -1,0 +1,58 @@
+import {
+  closeSync,
+  fsyncSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+
+const schema = z.object({
+  pid: z.number().int().positive(),
+  /** See `identityOf`. */
+  identity: z.string().min(1),
+  port: z.number().int().min(1).max(65_535),
+  launchedAtMs: z.number(),
+});
+
+/** A model's process, its own group's leader, as the next runner needs to know it. */
+export type ProcessRecord = z.output<typeof schema>;
+
+const SUFFIX = '.json';
+const fileOf = (stateDir: string, modelId: string): string => join(stateDir, modelId + SUFFIX);
+
+/** Null: none, or nothing that can be understood. */
+export function readRecord(stateDir: string, modelId: string): ProcessRecord | null {
+  try {
+    return schema.parse(JSON.parse(readFileSync(fileOf(stateDir, modelId), 'utf8')));
+  } catch {
+    return null;
+  }
+}
+
+/** Whole or not at all, and on disk when it returns. */
+export function writeRecord(stateDir: string, modelId: string, record: ProcessRecord): void {
+  const file = fileOf(stateDir, modelId);
+  const fd = openSync(`${file}.new`, 'w', 0o600);
+  try {
+    writeSync(fd, JSON.stringify(record));
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+  renameSync(`${file}.new`, file);
+}
+
+export function removeRecord(stateDir: string, modelId: string): void {
+  rmSync(fileOf(stateDir, modelId), { force: true });
+}
+
+/** Models of which there is a record. */
+export const recordedModels = (stateDir: string): string[] =>
+  readdirSync(stateDir)
+    .filter((name) => name.endsWith(SUFFIX))
+    .map((name) => name.slice(0, -SUFFIX.length));

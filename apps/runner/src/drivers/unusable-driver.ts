@@ -1,0 +1,24 @@
+import type { Driver, DriverReport, Held } from './driver.ts';
+
+/** For a model that no driver can run as it is: every launch fails with the reason. */
+export class UnusableDriver implements Driver {
+  readonly #reason: string;
+  readonly #report: (report: DriverReport) => void;
+
+  constructor(reason: string, report: (report: DriverReport) => void) {
+    this.#reason = reason;
+    this.#report = report;
+  }
+
+  async held(): Promise<Held> {
+    return 'nothing';
+  }
+
+  launch(): void {
+    this.#report({ type: 'down', reason: this.#reason, watching: false });
+  }
+
+  async halt(): Promise<void> {}
+  release(): void {}
+  async forget(): Promise<void> {}
+}

@@ -1,0 +1,25 @@
+import type { CatalogModel } from '../catalog/catalog.ts';
+import type { ModelSpec } from '../catalog/spec.ts';
+import { type Condition, conditionOf, isWakeable, type State } from '../condition/machine.ts';
+import type { Replica } from '../drivers/driver.ts';
+
+export const WIRE_CONDITIONS = {
+  stopped: 'CONDITION_STOPPED',
+  starting: 'CONDITION_STARTING',
+  running: 'CONDITION_RUNNING',
+  asleep: 'CONDITION_ASLEEP',
+  failed: 'CONDITION_FAILED',
+} as const satisfies Record<Condition, string>;
+
+/** A model as gateways see it. Only a running one has replicas. */
+export function catalogEntry(spec: ModelSpec, state: State, replicas: readonly Replica[]): CatalogModel {
+  const { modelId, orgId, name, kind, mode, contextTokens, publishedAtMs, upstreamModel, upstreamKey } = spec;
+  const condition = conditionOf(state);
+  return {
+    ...{ modelId, orgId, name, kind, mode, contextTokens, publishedAtMs, upstreamModel, upstreamKey },
+    condition: WIRE_CONDITIONS[condition],
+    reason: state.reason,
+    wakeable: isWakeable(state, mode),
+    replicas: condition === 'running' ? replicas.map(({ id, baseUrl }) => ({ replicaId: id, baseUrl })) : [],
+  };
+}

@@ -1,0 +1,136 @@
+import type { Logger } from '@tidegate/runtime';
+import type { ModelStore, StoredModel } from '../catalog/store.ts';
+import type { Condition } from '../condition/machine.ts';
+import { type ModelStatus, Supervisor, type SupervisorDeps } from './supervisor.ts';
+
+export interface FleetDeps extends SupervisorDeps {
+  readonly store: ModelStore;
+  /** Ends processes of models that are not published any more. */
+  readonly clearStrays: (published: ReadonlySet<string>) => Promise<void>;
+}
+
+/** What refreshing a model came to. */
+export type Refreshed =
+  | { readonly published: true; readonly status: ModelStatus }
+  | { readonly published: false; readonly revision: number };
+
+/** All published models, one supervisor each, kept in step with Postgres. */
+export class Fleet {
+  readonly #deps: FleetDeps;
+  readonly #logger: Logger;
+  readonly #supervisors = new Map<string, Supervisor>();
+  readonly #timers: NodeJS.Timeout[] = [];
+  /** Readings of Postgres are applied one at a time, in the order they were read: an older one never undoes a newer. */
+  #reading: Promise<unknown> = Promise.resolve();
+  /** Deleted models that are being ended. */
+  readonly #removals = new Set<Promise<void>>();
+  #closed = false;
+
+  constructor(deps: FleetDeps) {
+    this.#deps = deps;
+    this.#logger = deps.logger;
+  }
+
+  /** Takes up all published models. Rejects when they cannot be read. */
+  async start(): Promise<void> {
+    await this.#reread();
+    await this.#deps.clearStrays(new Set(this.#supervisors.keys()));
+    const { idleLookMs, rereadMs } = this.#deps.timings;
+    this.#timers.push(
+      setInterval(() => this.#lookForIdle(), idleLookMs),
+      setInterval(() => {
+        this.#reread().catch((err) => this.#logger.warn({ err }, 'the catalog could not be read again'));
+      }, rereadMs),
+    );
+  }
+
+  conditions(): Condition[] {
+    return [...this.#supervisors.values()].map(({ condition }) => condition);
+  }
+
+  touch(modelId: string): void {
+    this.#supervisors.get(modelId)?.touch();
+  }
+
+  /** Undefined: no such model. Otherwise as `Supervisor.wake`. */
+  async wake(modelId: string, signal: AbortSignal): Promise<ModelStatus | 'busy' | null | undefined> {
+    const supervisor = this.#supervisors.get(modelId);
+    const woken = await supervisor?.wake(signal);
+    if (woken !== undefined) this.#deps.metrics.wakes.inc({ result: resultOf(woken) });
+    return woken;
+  }
+
+  /** An owner's wish. Answers once it is under way and in Postgres. Undefined: no such model. */
+  async command(modelId: string, wish: 'start' | 'stop'): Promise<ModelStatus | undefined> {
+    const supervisor = this.#supervisors.get(modelId);
+    if (!supervisor) return undefined;
+    supervisor.dispatch({ type: wish });
+    if (!(await this.#deps.writer.flush(this.#deps.timings.persistMs)))
+      throw new Error('the condition could not be written in time');
+    return supervisor.status();
+  }
+
+  /** Reads one model's row again, tells every gateway, then answers. Rejects when the row cannot be read. */
+  async refresh(modelId: string): Promise<Refreshed> {
+    const revision = await this.#inTurn(async () => {
+      const stored = await this.#deps.store.one(modelId);
+      if (stored) await this.#apply(stored);
+      else this.#remove(modelId);
+      return this.#deps.catalog.revision;
+    });
+    await this.#deps.gateways.acknowledged(revision, this.#deps.timings.acknowledgeMs);
+    const status = this.#supervisors.get(modelId)?.status();
+    return status ? { published: true, status } : { published: false, revision };
+  }
+
+  /** Stops acting. See `Supervisor.release`. */
+  async close(stopProcesses: boolean): Promise<void> {
+    this.#closed = true;
+    for (const timer of this.#timers) clearInterval(timer);
+    await this.#reading.catch(() => {});
+    const releases = [...this.#supervisors.values()].map((supervisor) => supervisor.release(stopProcesses));
+    await Promise.all([...releases, ...this.#removals]);
+  }
+
+  #reread(): Promise<void> {
+    return this.#inTurn(async () => {
+      const stored = await this.#deps.store.all();
+      await Promise.all(stored.map((model) => this.#apply(model)));
+      const published = new Set(stored.map(({ spec }) => spec.modelId));
+      for (const modelId of [...this.#supervisors.keys()]) if (!published.has(modelId)) this.#remove(modelId);
+    });
+  }
+
+  #inTurn<T>(read: () => Promise<T>): Promise<T> {
+    const turn = this.#reading.catch(() => {}).then(read);
+    this.#reading = turn;
+    return turn;
+  }
+
+  async #apply({ spec, persisted }: StoredModel): Promise<void> {
+    if (this.#closed) return;
+    const known = this.#supervisors.get(spec.modelId);
+    if (known) {
+      known.reconfigure(spec);
+      return;
+    }
+    const supervisor = new Supervisor(spec, this.#deps);
+    this.#supervisors.set(spec.modelId, supervisor);
+    await supervisor.begin(persisted);
+  }
+
+  #remove(modelId: string): void {
+    const supervisor = this.#supervisors.get(modelId);
+    if (!supervisor || this.#closed) return;
+    this.#supervisors.delete(modelId);
+    const removal = supervisor.remove().finally(() => this.#removals.delete(removal));
+    this.#removals.add(removal);
+  }
+
+  #lookForIdle(): void {
+    for (const supervisor of this.#supervisors.values()) supervisor.lookIfIdle();
+  }
+}
+
+const resultOf = (woken: ModelStatus | 'busy' | null): string =>
+  woken === null ? 'gave_up' : woken === 'busy' ? 'busy' : woken.condition;

@@ -1,0 +1,272 @@
+import type { Logger } from '@tidegate/runtime';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { ConditionWriter } from '../catalog/condition-writer.ts';
+import type { ModelSpec, PersistedCondition } from '../catalog/spec.ts';
+import {
+  type Condition,
+  conditionOf,
+  type Effect,
+  type Event,
+  type State,
+  step,
+  takeUp,
+} from '../condition/machine.ts';
+import type { Driver, DriverReport, Replica } from '../drivers/driver.ts';
+import type { RunnerMetrics } from '../metrics.ts';
+import type { Gateways } from '../watch/gateways.ts';
+import { catalogEntry } from './catalog-entry.ts';
+import type { FleetTimings } from './timings.ts';
+
+/** A model's state as callers are told. */
+export interface ModelStatus {
+  readonly modelId: string;
+  readonly condition: Condition;
+  readonly reason: string;
+  /** The catalog shows it from this revision on. */
+  readonly revision: number;
+}
+
+export interface SupervisorDeps {
+  readonly catalog: Catalog;
+  readonly gateways: Gateways;
+  readonly writer: ConditionWriter;
+  readonly timings: FleetTimings;
+  readonly now: () => number;
+  readonly logger: Logger;
+  readonly metrics: RunnerMetrics;
+  readonly createDriver: (spec: ModelSpec, report: (report: DriverReport) => void) => Driver;
+}
+
+/** Callers waiting for one model's start, at most. */
+const MAX_WAITERS = 20_000;
+
+/** Owns one model: feeds its condition machine, does what that asks for, and tells catalog and Postgres. */
+export class Supervisor {
+  readonly #deps: SupervisorDeps;
+  readonly #logger: Logger;
+  readonly #waiters = new Set<() => void>();
+  #spec: ModelSpec;
+  #state: State = { phase: 'stopped', reason: '', failures: 0 };
+  #driver: Driver;
+  #replicas: readonly Replica[] = [];
+  #revision = 0;
+  #persisted: PersistedCondition | null = null;
+  #phaseTimer: NodeJS.Timeout | undefined;
+  #drain: AbortController | null = null;
+  #launchedAtMs = 0;
+  #lastUsedMs: number;
+  #ended = false;
+
+  constructor(spec: ModelSpec, deps: SupervisorDeps) {
+    this.#spec = spec;
+    this.#deps = deps;
+    this.#logger = deps.logger.child({ modelId: spec.modelId });
+    this.#lastUsedMs = deps.now();
+    this.#driver = this.#createDriver();
+  }
+
+  get condition(): Condition {
+    return conditionOf(this.#state);
+  }
+
+  get mode(): ModelSpec['mode'] {
+    return this.#spec.mode;
+  }
+
+  status(): ModelStatus {
+    const { reason } = this.#state;
+    return { modelId: this.#spec.modelId, condition: this.condition, reason, revision: this.#revision };
+  }
+
+  /** Takes the model up as the row and what still runs have it. Once, first. */
+  async begin(persisted: PersistedCondition): Promise<void> {
+    this.#persisted = persisted;
+    const held = await this.#driver.held();
+    const { state, effects } = takeUp(persisted.condition, persisted.reason, this.#spec.mode, held);
+    this.#state = state;
+    if (state.phase === 'running') this.#driver.launch(true);
+    this.#announce();
+    for (const effect of effects) this.#run(effect);
+  }
+
+  dispatch(event: Event): void {
+    if (this.#ended) return;
+    const before = this.#state;
+    const { state, effects } = step(before, event, this.#spec.mode);
+    if (state === before) return;
+    this.#state = state;
+    if (state.phase !== before.phase) {
+      clearTimeout(this.#phaseTimer);
+      this.#logger.info({ from: before.phase, to: state.phase, on: event.type }, 'model moves');
+      this.#countStart(before, state);
+    }
+    this.#announce();
+    for (const effect of effects) this.#run(effect);
+    if (this.#isSettled()) this.#releaseWaiters();
+  }
+
+  /**
+   * Wakes the model if it can be woken, and waits until it runs or will not. Null: aborted before that, or `busy` with more
+   * waiters than are taken.
+   */
+  async wake(signal: AbortSignal): Promise<ModelStatus | 'busy' | null> {
+    this.#lastUsedMs = this.#deps.now();
+    if (this.condition === 'asleep' || this.condition === 'failed') this.dispatch({ type: 'wake' });
+    if (this.#isSettled()) return this.status();
+    if (this.#waiters.size >= MAX_WAITERS) return 'busy';
+    await new Promise<void>((resolve) => {
+      const done = () => {
+        this.#waiters.delete(done);
+        signal.removeEventListener('abort', done);
+        resolve();
+      };
+      this.#waiters.add(done);
+      if (signal.aborted) done();
+      else signal.addEventListener('abort', done);
+    });
+    return this.#isSettled() ? this.status() : null;
+  }
+
+  /** The model is being used. */
+  touch(): void {
+    this.#lastUsedMs = this.#deps.now();
+  }
+
+  /** Begins to put the model to sleep when it has not been used for long enough. */
+  lookIfIdle(): void {
+    if (this.#state.phase !== 'running' || this.#spec.mode !== 'wake_on_request') return;
+    if (this.#deps.now() - this.#lastUsedMs < this.#spec.sleepAfterMs) return;
+    if (this.#deps.gateways.isUnused(this.#spec.modelId)) this.dispatch({ type: 'idle' });
+  }
+
+  /** The row, read again. Starts the model anew when that changes what runs. */
+  reconfigure(spec: ModelSpec): void {
+    const before = this.#spec;
+    if (JSON.stringify(before) === JSON.stringify(spec)) return;
+    this.#spec = spec;
+    this.#announce();
+    if (before.launchFingerprint !== spec.launchFingerprint) this.dispatch({ type: 'reconfigured' });
+    else if (spec.mode === 'always_on' && before.mode !== spec.mode && this.condition !== 'stopped')
+      this.dispatch({ type: 'start' });
+  }
+
+  /** The model is deleted: out of the catalog within this call, then ended. Never rejects. */
+  async remove(): Promise<void> {
+    this.#deps.catalog.remove(this.#spec.modelId);
+    this.#end();
+    try {
+      await this.#driver.halt();
+      await this.#driver.forget();
+    } catch (err) {
+      this.#logger.error({ err }, 'a deleted model could not be cleared away');
+    }
+  }
+
+  /** The runner ends. What runs is left for the next one, unless `stopProcess`. */
+  async release(stopProcess: boolean): Promise<void> {
+    this.#end();
+    if (stopProcess) await this.#driver.halt();
+    else this.#driver.release();
+  }
+
+  #end(): void {
+    this.#ended = true;
+    clearTimeout(this.#phaseTimer);
+    this.#drain?.abort();
+    this.#releaseWaiters();
+  }
+
+  #createDriver(): Driver {
+    const driver = this.#deps.createDriver(this.#spec, (report) => {
+      if (driver === this.#driver && !this.#ended) this.#take(report);
+    });
+    return driver;
+  }
+
+  #take(report: DriverReport): void {
+    if (report.type === 'down') {
+      this.#logger.warn({ reason: report.reason }, 'model is down');
+      this.dispatch(report);
+      return;
+    }
+    this.#replicas = report.replicas;
+    if (this.#state.phase === 'running') this.#announce();
+    else this.dispatch({ type: 'up' });
+  }
+
+  #run(effect: Effect): void {
+    switch (effect.type) {
+      case 'launch':
+        this.#launch();
+        break;
+      case 'halt':
+        void this.#halt();
+        break;
+      case 'drain':
+        void this.#drainThenSleep();
+        break;
+      case 'end_drain':
+        this.#drain?.abort();
+        break;
+      case 'await_steady':
+        this.#afterPhase(this.#deps.timings.steadyMs, { type: 'steady' });
+        break;
+      case 'back_off':
+        this.#afterPhase(effect.delayMs * this.#deps.timings.backoffFactor, { type: 'backoff_over' });
+        break;
+    }
+  }
+
+  #launch(): void {
+    this.#launchedAtMs = this.#deps.now();
+    this.#replicas = [];
+    this.#driver = this.#createDriver();
+    this.#driver.launch(false);
+  }
+
+  async #halt(): Promise<void> {
+    await this.#driver.halt().catch((err) => this.#logger.error({ err }, 'a model could not be ended'));
+    this.dispatch({ type: 'halted' });
+  }
+
+  async #drainThenSleep(): Promise<void> {
+    const drain = new AbortController();
+    this.#drain = drain;
+    const { gateways, timings } = this.#deps;
+    const drained = await gateways.drained(this.#spec.modelId, this.#revision, timings.drainMs, drain.signal);
+    if (drain.signal.aborted) return;
+    if (!drained) this.touch();
+    this.#deps.metrics.sleeps.inc({ result: drained ? 'asleep' : 'called_off' });
+    this.dispatch({ type: drained ? 'drained' : 'called_off' });
+  }
+
+  #afterPhase(delayMs: number, event: Event): void {
+    clearTimeout(this.#phaseTimer);
+    this.#phaseTimer = setTimeout(() => this.dispatch(event), delayMs);
+  }
+
+  #announce(): void {
+    this.#revision = this.#deps.catalog.put(catalogEntry(this.#spec, this.#state, this.#replicas));
+    const { condition, reason } = this.status();
+    if (this.#persisted?.condition === condition && this.#persisted.reason === reason) return;
+    this.#persisted = { condition, reason };
+    this.#deps.writer.write(this.#spec.modelId, { condition, reason, atMs: this.#deps.now() });
+  }
+
+  #isSettled(): boolean {
+    return this.condition !== 'starting' && this.condition !== 'asleep';
+  }
+
+  #releaseWaiters(): void {
+    for (const release of [...this.#waiters]) release();
+  }
+
+  #countStart(before: State, after: State): void {
+    const { metrics, now } = this.#deps;
+    if (after.phase === 'running') this.#lastUsedMs = now();
+    if (before.phase !== 'launching' || !this.#launchedAtMs) return;
+    if (after.phase === 'running') metrics.startSeconds.observe((now() - this.#launchedAtMs) / 1_000);
+    const result = after.phase === 'running' ? 'running' : after.reason ? 'failed' : 'stopped';
+    metrics.starts.inc({ result });
+  }
+}

@@ -1,0 +1,50 @@
+import { closeDb, createDb } from '@tidegate/db';
+import { createLogger, createMetrics, runService, startAdmin } from '@tidegate/runtime';
+import { readConfig } from './config.ts';
+import { FLEET_TIMINGS } from './fleet/timings.ts';
+import { startRunner } from './runner.ts';
+
+const MAX_DB_CONNECTIONS = 4;
+
+runService(async (service) => {
+  const config = readConfig();
+  const logger = createLogger({ service: 'runner', level: config.LOG_LEVEL });
+  service.configure({ logger });
+  const metrics = createMetrics('runner');
+
+  const db = createDb(config.DATABASE_URL, { maxConnections: MAX_DB_CONNECTIONS });
+  service.onShutdown('postgres', () => closeDb(db));
+
+  const runner = startRunner({
+    host: config.RUNNER_HOST,
+    port: config.RUNNER_PORT,
+    db,
+    databaseUrl: config.DATABASE_URL,
+    secretKey: config.SECRET_KEY,
+    stateDir: config.RUNNER_STATE_DIR,
+    modelEnv: config.modelEnv,
+    stopModelsOnExit: config.RUNNER_STOP_MODELS_ON_EXIT,
+    timings: FLEET_TIMINGS,
+    now: Date.now,
+    random: Math.random,
+    logger,
+    metrics,
+    onLeadLost: () => process.exit(1),
+  });
+  service.onShutdown('runner', () => runner.close());
+
+  const admin = await startAdmin({
+    host: config.ADMIN_HOST,
+    port: config.ADMIN_PORT,
+    metrics,
+    ready: () => !service.stopping.aborted && runner.ready(),
+  });
+  service.onShutdown('admin', () => admin.close());
+  logger.info({ adminPort: admin.port }, 'runner is up');
+
+  runner.active.catch((err) => {
+    if (service.stopping.aborted) return;
+    logger.fatal({ err }, 'cannot act');
+    process.exit(1);
+  });
+});

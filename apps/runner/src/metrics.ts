@@ -1,0 +1,88 @@
+import { Counter, Gauge, Histogram, type Registry } from '@tidegate/runtime';
+import type { Condition } from './condition/machine.ts';
+
+const CONDITIONS: readonly Condition[] = ['stopped', 'starting', 'running', 'asleep', 'failed'];
+
+export interface RunnerMetrics {
+  readonly wakes: Counter<'result'>;
+  readonly starts: Counter<'result'>;
+  readonly startSeconds: Histogram;
+  readonly sleeps: Counter<'result'>;
+  readonly probeFailures: Counter<'driver'>;
+}
+
+export function createRunnerMetrics(registry: Registry): RunnerMetrics {
+  const registers = [registry];
+  return {
+    wakes: new Counter({
+      name: 'tidegate_runner_wakes_total',
+      help: 'Wake calls answered, by what became of the model.',
+      labelNames: ['result'],
+      registers,
+    }),
+    starts: new Counter({
+      name: 'tidegate_runner_starts_total',
+      help: 'Starts of models, by how they ended.',
+      labelNames: ['result'],
+      registers,
+    }),
+    startSeconds: new Histogram({
+      name: 'tidegate_runner_start_seconds',
+      help: 'From the launch of a model to its first healthy probe.',
+      buckets: [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 60, 120, 300, 600],
+      registers,
+    }),
+    sleeps: new Counter({
+      name: 'tidegate_runner_sleeps_total',
+      help: 'Idle models that fell asleep, or whose sleep was called off.',
+      labelNames: ['result'],
+      registers,
+    }),
+    probeFailures: new Counter({
+      name: 'tidegate_runner_probe_failures_total',
+      help: 'Failed health probes of models that are not starting.',
+      labelNames: ['driver'],
+      registers,
+    }),
+  };
+}
+
+export interface Observed {
+  /** Conditions of all models now. */
+  conditions(): Iterable<Condition>;
+  readonly gateways: number;
+  readonly active: boolean;
+}
+
+/** Gauges that are read off the runner when they are collected. */
+export function observeRunner(registry: Registry, observed: () => Observed): void {
+  const registers = [registry];
+  new Gauge({
+    name: 'tidegate_runner_models',
+    help: 'Published models by condition.',
+    labelNames: ['condition'],
+    registers,
+    collect() {
+      const counts = new Map<Condition, number>();
+      for (const condition of observed().conditions())
+        counts.set(condition, (counts.get(condition) ?? 0) + 1);
+      for (const condition of CONDITIONS) this.set({ condition }, counts.get(condition) ?? 0);
+    },
+  });
+  new Gauge({
+    name: 'tidegate_runner_gateways',
+    help: 'Gateways that watch the catalog.',
+    registers,
+    collect() {
+      this.set(observed().gateways);
+    },
+  });
+  new Gauge({
+    name: 'tidegate_runner_active',
+    help: '1: this runner acts. 0: it stands by.',
+    registers,
+    collect() {
+      this.set(observed().active ? 1 : 0);
+    },
+  });
+}

@@ -1,0 +1,91 @@
+import { type ServerUnaryCall, type ServiceError, status } from '@grpc/grpc-js';
+import type { ModelRequest__Output, ModelState, RunnerHandlers, WatchRequest__Output } from '@tidegate/rpc';
+import type { Logger } from '@tidegate/runtime';
+import type { Catalog } from '../catalog/catalog.ts';
+import { WIRE_CONDITIONS } from '../fleet/catalog-entry.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import type { ModelStatus } from '../fleet/supervisor.ts';
+import { Feed } from '../watch/feed.ts';
+import type { Gateways } from '../watch/gateways.ts';
+
+export interface HandlersOptions {
+  readonly fleet: Fleet;
+  readonly catalog: Catalog;
+  readonly gateways: Gateways;
+  readonly logger: Logger;
+}
+
+class Status extends Error {
+  readonly code: status;
+  constructor(code: status, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+const UNKNOWN_MODEL = () => new Status(status.NOT_FOUND, 'no such model');
+
+/** The runner's calls. Unknown models are NOT_FOUND; what the runner cannot do right now is UNAVAILABLE. */
+export function createHandlers({ fleet, catalog, gateways, logger }: HandlersOptions): RunnerHandlers {
+  type Call = ServerUnaryCall<ModelRequest__Output, ModelState>;
+  const unary =
+    (answer: (modelId: string, signal: AbortSignal) => Promise<ModelState>) =>
+    (call: Call, callback: (error: Partial<ServiceError> | null, state?: ModelState) => void): void => {
+      const gone = new AbortController();
+      call.on('cancelled', () => gone.abort());
+      answer(call.request.modelId, gone.signal).then(
+        (state) => callback(null, state),
+        (err: unknown) => callback(toStatus(err, logger)),
+      );
+    };
+  return {
+    Wake: unary(async (modelId, signal) => {
+      const woken = await fleet.wake(modelId, signal);
+      if (woken === undefined) throw UNKNOWN_MODEL();
+      if (woken === 'busy')
+        throw new Status(status.RESOURCE_EXHAUSTED, 'too many callers wait for this model');
+      if (woken === null) throw new Status(status.CANCELLED, 'the wait was ended');
+      return toState(woken);
+    }),
+    Start: unary((modelId) => command(fleet, modelId, 'start')),
+    Stop: unary((modelId) => command(fleet, modelId, 'stop')),
+    Refresh: unary(async (modelId) => {
+      const refreshed = await fleet.refresh(modelId);
+      if (refreshed.published) return toState(refreshed.status);
+      return { modelId, condition: 'CONDITION_UNSPECIFIED', reason: '', revision: refreshed.revision };
+    }),
+    Watch: (call) => {
+      const link = gateways.connect();
+      const feed = new Feed(catalog, call);
+      const close = () => {
+        feed.close();
+        link.close();
+      };
+      call.on('data', (report: WatchRequest__Output) => link.report(report));
+      call.on('end', () => {
+        close();
+        call.end();
+      });
+      call.on('cancelled', close);
+      call.on('error', close);
+      call.on('close', close);
+    },
+  };
+}
+
+async function command(fleet: Fleet, modelId: string, wish: 'start' | 'stop'): Promise<ModelState> {
+  const commanded = await fleet.command(modelId, wish);
+  if (!commanded) throw UNKNOWN_MODEL();
+  return toState(commanded);
+}
+
+const toState = ({ modelId, condition, reason, revision }: ModelStatus): ModelState => ({
+  ...{ modelId, reason, revision },
+  condition: WIRE_CONDITIONS[condition],
+});
+
+function toStatus(err: unknown, logger: Logger): Partial<ServiceError> {
+  if (err instanceof Status) return { code: err.code, details: err.message };
+  logger.error({ err }, 'a call failed');
+  return { code: status.UNAVAILABLE, details: 'the runner cannot do that right now' };
+}

@@ -1,0 +1,128 @@
+/** One report of a gateway: what it has applied, and the models it uses or has used since the last one. */
+export interface Report {
+  readonly instanceId: string;
+  readonly acknowledgedRevision: number;
+  readonly activity: readonly { readonly modelId: string; readonly inFlight: number }[];
+}
+
+/** A gateway's connection. */
+export interface GatewayLink {
+  report(report: Report): void;
+  close(): void;
+}
+
+interface Known {
+  instanceId: string;
+  acknowledged: number;
+  /** Models of the last report. */
+  activity: ReadonlyMap<string, number>;
+}
+
+export interface GatewaysOptions {
+  readonly now: () => number;
+  /**
+   * How long a gateway that is no longer connected is taken to go on as it last reported: it serves from its last catalog. The
+   * same holds, from its start, for gateways that a new runner has not met yet.
+   */
+  readonly absentGraceMs: number;
+  readonly onUse: (modelId: string) => void;
+}
+
+/** What all gateways are doing and have been told. */
+export class Gateways {
+  readonly #options: GatewaysOptions;
+  readonly #links = new Set<Known>();
+  /** Gateways that went, by instance, with the time until which they count. */
+  readonly #absent = new Map<string, number>();
+  readonly #listeners = new Set<() => void>();
+  readonly #blindUntilMs: number;
+
+  constructor(options: GatewaysOptions) {
+    this.#options = options;
+    this.#blindUntilMs = options.now() + options.absentGraceMs;
+  }
+
+  get connected(): number {
+    return this.#links.size;
+  }
+
+  connect(): GatewayLink {
+    const known: Known = { instanceId: '', acknowledged: 0, activity: new Map() };
+    this.#links.add(known);
+    return {
+      report: (report) => this.#take(known, report),
+      close: () => {
+        if (!this.#links.delete(known)) return;
+        if (known.instanceId)
+          this.#absent.set(known.instanceId, this.#options.now() + this.#options.absentGraceMs);
+        this.#notify();
+      },
+    };
+  }
+
+  /** Whether nobody is using the model, and nobody can be without our knowing. */
+  isUnused(modelId: string): boolean {
+    return !this.#someAbsent() && ![...this.#links].some(({ activity }) => (activity.get(modelId) ?? 0) > 0);
+  }
+
+  /** Resolves once every connected gateway has applied the revision, or after `timeoutMs`. True: they have. */
+  acknowledged(revision: number, timeoutMs: number): Promise<boolean> {
+    const all = () => [...this.#links].every((link) => link.acknowledged >= revision);
+    return this.#until(() => (all() ? true : null), timeoutMs, false, null);
+  }
+
+  /**
+   * Waits until every gateway has applied the revision, in which the model is asleep, with nothing of the model in flight. False:
+   * it is in use, or not all could be heard in time, or `signal` was aborted.
+   */
+  drained(modelId: string, revision: number, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
+    const judge = (): boolean | null => {
+      const links = [...this.#links];
+      const applied = links.filter(({ acknowledged }) => acknowledged >= revision);
+      if (applied.some(({ activity }) => activity.has(modelId))) return false;
+      return applied.length === links.length && !this.#someAbsent() ? true : null;
+    };
+    return this.#until(judge, timeoutMs, false, signal);
+  }
+
+  #take(known: Known, { instanceId, acknowledgedRevision, activity }: Report): void {
+    known.instanceId = instanceId;
+    known.acknowledged = Math.max(known.acknowledged, acknowledgedRevision);
+    known.activity = new Map(activity.map(({ modelId, inFlight }) => [modelId, inFlight]));
+    this.#absent.delete(instanceId);
+    for (const { modelId } of activity) this.#options.onUse(modelId);
+    this.#notify();
+  }
+
+  #someAbsent(): boolean {
+    const nowMs = this.#options.now();
+    for (const [instanceId, untilMs] of this.#absent) if (untilMs <= nowMs) this.#absent.delete(instanceId);
+    return this.#absent.size > 0 || nowMs < this.#blindUntilMs;
+  }
+
+  #notify(): void {
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** The first verdict that is not null. */
+  #until<T>(judge: () => T | null, timeoutMs: number, otherwise: T, signal: AbortSignal | null): Promise<T> {
+    return new Promise((resolve) => {
+      const end = (verdict: T) => {
+        this.#listeners.delete(look);
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', abort);
+        resolve(verdict);
+      };
+      const look = () => {
+        const verdict = judge();
+        if (verdict !== null) end(verdict);
+      };
+      const abort = () => end(otherwise);
+      const timer = setTimeout(abort, timeoutMs);
+      signal?.addEventListener('abort', abort, { once: true });
+      this.#listeners.add(look);
+      if (signal?.aborted) abort();
+      else look();
+    });
+  }
+}
