@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -51,6 +51,8 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
+const onLinux = process.platform === 'linux' ? it : it.skip;
+
 describe('startPostgres', () => {
   it('keeps the data and the password through stop and start', async () => {
     const first = await start();
@@ -68,18 +70,23 @@ describe('startPostgres', () => {
     await expect(query(url.toString(), 'SELECT 1')).rejects.toThrow('password authentication failed');
   });
 
-  it('starts after kill -9 with what was committed, though another process has the number in its lock file', async () => {
-    const first = await start();
-    await query(first.url, 'CREATE TABLE kept AS SELECT 1 AS n');
-    process.kill(first.pid, 'SIGKILL');
-    await first.exited;
-    const lock = join(dataDir, 'postmaster.pid');
-    const text = await readFile(lock, 'utf8');
-    expect(text).toContain(String(first.pid));
-    if (process.platform === 'linux')
-      await writeFile(lock, text.replace(String(first.pid), String(process.pid)));
-    expect(await query((await start()).url, 'SELECT n FROM kept')).toEqual([{ n: 1 }]);
-  });
+  onLinux(
+    'starts after kill -9 with what was committed, though another process has the number in its lock file',
+    async () => {
+      const first = await start();
+      await query(first.url, 'CREATE TABLE kept AS SELECT 1 AS n');
+      process.kill(first.pid, 'SIGKILL');
+      await first.exited;
+      const { uid, gid } = await stat(dataDir);
+      const other = spawn('sleep', ['300'], { uid, gid, stdio: 'ignore' });
+      const lock = join(dataDir, 'postmaster.pid');
+      const text = await readFile(lock, 'utf8');
+      expect(text).toContain(String(first.pid));
+      await writeFile(lock, text.replace(String(first.pid), String(other.pid)));
+      const second = await start().finally(() => other.kill('SIGKILL'));
+      expect(await query(second.url, 'SELECT n FROM kept')).toEqual([{ n: 1 }]);
+    },
+  );
 
   it('starts over after a first start that was cut off', async () => {
     await mkdir(join(`${dataDir}.new`, 'data', 'base'), { recursive: true });
@@ -134,7 +141,6 @@ describe('startPostgres', () => {
     await expect(readFile(join(dataDir, 'postmaster.pid'))).rejects.toThrow('ENOENT');
   });
 
-  const onLinux = process.platform === 'linux' ? it : it.skip;
   onLinux('ends with its owner, though that is killed without a word', async () => {
     const options = JSON.stringify({ dataDir, port: await freePort(), settings });
     const source = `import { startPostgres } from '@tidegate/embedded';
