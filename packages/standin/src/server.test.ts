@@ -51,9 +51,12 @@ async function chunksOf(response: Response | Promise<Response>): Promise<Chunk[]
 const textOf = (chunks: readonly Chunk[]): string =>
   chunks.map((chunk) => chunk.choices[0]?.delta.content ?? '').join('');
 
-const until = async (probe: () => boolean): Promise<void> => {
-  while (!probe()) await new Promise((resolve) => setTimeout(resolve, 5));
-};
+async function until(probe: () => boolean): Promise<void> {
+  for (let tries = 0; !probe(); tries++) {
+    if (tries === 2_000) throw new Error('it never came to be');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
 
 describe('a whole answer', () => {
   it('says that it comes from a stand-in, and counts its tokens', async () => {
@@ -176,8 +179,10 @@ describe('what it is', () => {
     expect((await fetch(`${late.url}/health`)).status).toBe(503);
     expect((await ask(late, 'Hi')).status).toBe(503);
     const soon = await start({ startupMs: 1 });
-    let status = 0;
-    while (status !== 200) status = (await fetch(`${soon.url}/health`)).status;
+    let status = 503;
+    for (let tries = 0; tries < 1_000 && status !== 200; tries++) {
+      status = (await fetch(`${soon.url}/health`)).status;
+    }
     expect((await ask(soon, 'Hi')).status).toBe(200);
   });
 
