@@ -1,0 +1,13 @@
+import { move, transferableSymbol, valueSymbol } from 'piscina';
+import { type ParsedBody, parseBody } from './parse-body.ts';
+
+/** Runs in a worker thread: the messages' bytes move to the caller's thread, they are not copied. */
+export default async function parseInWorker(body: Uint8Array): Promise<unknown> {
+  const parsed = await parseBody(body);
+  return move({ [transferableSymbol]: buffersOf(parsed), [valueSymbol]: parsed } as never);
+}
+
+function buffersOf(parsed: ParsedBody): ArrayBufferLike[] {
+  if (!parsed.ok) return [];
+  return parsed.request.messages.flatMap((segment) => ('image' in segment ? [] : [segment.buffer]));
+}

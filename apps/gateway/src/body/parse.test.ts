@@ -1,0 +1,131 @@
+import { afterAll, describe, expect, it } from '@jest/globals';
+import { buildUpstreamBody } from '@tidegate/contracts';
+import { createParser, type Parser } from './parse.ts';
+
+const MIB = 2 ** 20;
+const parsers: Parser[] = [];
+
+function parserOf(options: Parameters<typeof createParser>[0]): Parser {
+  const parser = createParser(options);
+  parsers.push(parser);
+  return parser;
+}
+
+afterAll(() => Promise.all(parsers.map((parser) => parser.close())));
+
+const inline = parserOf({ workerBytes: Number.POSITIVE_INFINITY });
+const threaded = parserOf({ workerBytes: 0, maxThreads: 1 });
+
+const PNG = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+);
+
+const bodyOf = (body: object): Buffer =>
+  Buffer.from(JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hé' }], ...body }));
+
+const withImage = (url: string): Buffer =>
+  bodyOf({ messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] });
+
+const refusalOf = async (parser: Parser, body: Buffer) => {
+  const parsed = await parser.parse(body);
+  return parsed.ok ? null : parsed.refusal;
+};
+
+describe('createParser', () => {
+  it.each([
+    ['on its own thread', inline],
+    ['in a worker', threaded],
+  ])('parses and validates %s with the same results', async (_, parser) => {
+    const link = { type: 'image_url', image_url: { url: 'https://images.example/' } };
+    const body = bodyOf({
+      stream: true,
+      stop: 'x',
+      messages: [{ role: 'user', content: [link, { type: 'text', text: 'hé' }] }],
+    });
+    const parsed = await parser.parse(body);
+    if (!parsed.ok) throw new Error(parsed.refusal.message);
+    expect(parsed.request).toMatchObject({
+      model: 'm',
+      stream: true,
+      sampling: { temperature: 0, stop: ['x'] },
+      imageCount: 1,
+      linkedImages: [{ url: 'https://images.example/', index: 0 }],
+    });
+    const upstream = buildUpstreamBody(parsed.request, { model: 'm', includeUsage: false }, [
+      Buffer.from('"D"'),
+    ]);
+    expect(JSON.parse(Buffer.concat(upstream).toString())).toMatchObject({
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'image_url', image_url: { url: 'D' } },
+            { type: 'text', text: 'hé' },
+          ],
+        },
+      ],
+    });
+    expect(await refusalOf(parser, Buffer.from('{'))).toMatchObject({ code: 'invalid_json' });
+    expect(await refusalOf(parser, bodyOf({ n: 2 }))).toMatchObject({ code: 'invalid_request' });
+    expect(await refusalOf(parser, bodyOf({ tools: [] }))).toMatchObject({ code: 'unsupported_parameter' });
+  });
+
+  it('refuses what is not UTF-8 as invalid_json and skips a byte order mark', async () => {
+    const broken = [[0xff], [0xc3], [0xed, 0xa0, 0x80], [0xc0, 0x80]].map((bytes) =>
+      Buffer.concat([
+        Buffer.from('{"model":"'),
+        Buffer.from(bytes),
+        Buffer.from('","messages":[{"role":"user","content":""}]}'),
+      ]),
+    );
+    for (const body of broken) expect(await refusalOf(inline, body)).toMatchObject({ code: 'invalid_json' });
+    expect(await refusalOf(inline, Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), bodyOf({})]))).toBeNull();
+    expect(await refusalOf(inline, Buffer.alloc(0))).toMatchObject({ code: 'invalid_json' });
+  });
+
+  it('refuses an inline image whose bytes are not what it declares', async () => {
+    expect(await refusalOf(inline, withImage(`data:image/png;base64,${PNG.toString('base64')}`))).toBeNull();
+    const refusal = await refusalOf(inline, withImage(`data:image/jpeg;base64,${PNG.toString('base64')}`));
+    expect(refusal).toMatchObject({ code: 'invalid_request' });
+    expect(refusal?.message).toMatch(
+      /^messages\[0\]\.content\[0\]\.image_url\.url .*image\/jpeg.*image\/png/,
+    );
+  });
+
+  it('leaves the loop free while 20 MiB with a large image are parsed, and moves the memory instead of copying it', async () => {
+    const image = Buffer.concat([PNG, Buffer.alloc(14 * MIB)]);
+    const body = withImage(`data:image/png;base64,${image.toString('base64')}`);
+    expect((await threaded.parse(bodyOf({}))).ok).toBe(true);
+    let turns = 0;
+    const count = setInterval(() => turns++, 1);
+    const parsed = await threaded.parse(body);
+    clearInterval(count);
+    expect(parsed).toMatchObject({ ok: true, request: { imageCount: 1 } });
+    expect(turns).toBeGreaterThan(0);
+    expect(body.byteLength).toBe(0);
+  });
+
+  it('leaves a body alone that shares its memory with others', async () => {
+    const pool = Buffer.concat([Buffer.from('....'), bodyOf({})]);
+    expect(await threaded.parse(pool.subarray(4))).toMatchObject({ ok: true });
+    expect(pool.subarray(0, 4).toString()).toBe('....');
+  });
+
+  it('answers hostile nesting of 20 MiB with a refusal, and the next body after it', async () => {
+    const hostile = Buffer.from(`{"model":"m","messages":${'['.repeat(10 * MIB)}${']'.repeat(10 * MIB)}}`);
+    expect(await refusalOf(threaded, hostile)).toMatchObject({ code: 'invalid_request' });
+    expect(await refusalOf(threaded, bodyOf({}))).toBeNull();
+  });
+
+  it('refuses as busy, with Retry-After 1, what its bounded queue does not hold', async () => {
+    const busy = parserOf({ workerBytes: 0, maxThreads: 1, maxQueue: 2 });
+    const results = await Promise.all(Array.from({ length: 40 }, () => refusalOf(busy, bodyOf({}))));
+    const refused = results.filter((refusal) => refusal !== null);
+    expect(refused.length).toBeGreaterThanOrEqual(37);
+    expect(results.filter((refusal) => refusal === null).length).toBeGreaterThanOrEqual(2);
+    for (const refusal of refused)
+      expect(refusal).toMatchObject({ code: 'rate_limit_exceeded', retryAfterS: 1 });
+    expect(await refusalOf(busy, bodyOf({}))).toBeNull();
+  });
+});

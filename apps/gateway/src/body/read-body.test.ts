@@ -1,0 +1,263 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import type { Refusal } from '@tidegate/contracts';
+import { type BodyRead, type ReadBodyOptions, readBody } from './read-body.ts';
+
+const NO_SLOT: Refusal = { code: 'rate_limit_exceeded', message: 'Too many.', retryAfterS: 1 };
+
+interface Harness {
+  readonly server: Server;
+  readonly read: Promise<BodyRead>;
+  readonly socket: Socket;
+}
+
+const open: Harness[] = [];
+
+/** A server that reads one body and answers its length, or 400; `socket` is the client's bare connection to it. */
+async function start(options: Partial<ReadBodyOptions> = {}): Promise<Harness> {
+  let settle: (read: Promise<BodyRead>) => void = () => {};
+  const read = new Promise<BodyRead>((resolve) => {
+    settle = resolve;
+  });
+  const server = createServer((request, response) => {
+    const reading = readBody(request, {
+      timeoutMs: 20_000,
+      maxBytes: 1_000,
+      largeBytes: 100,
+      takeLarge: async () => null,
+      signal: new AbortController().signal,
+      ...options,
+    });
+    settle(reading);
+    reading.then(
+      (result) =>
+        response.writeHead(result.ok ? 200 : 400).end(result.ok ? `${result.body.length}` : 'refused'),
+      () => response.writeHead(500).end(),
+    );
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  socket.on('error', () => {});
+  const harness = { server, read, socket };
+  open.push(harness);
+  return harness;
+}
+
+afterEach(() => {
+  for (const { server, socket } of open.splice(0)) {
+    socket.destroy();
+    server.close();
+    server.closeAllConnections();
+  }
+});
+
+const head = (...lines: string[]): string => ['POST / HTTP/1.1', 'Host: x', ...lines, '', ''].join('\r\n');
+const declared = (bytes: number, ...lines: string[]): string => head(`Content-Length: ${bytes}`, ...lines);
+const CHUNKED = head('Transfer-Encoding: chunked');
+const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`;
+
+const codeOf = async (read: Promise<BodyRead>): Promise<string> => {
+  const result = await read;
+  return result.ok ? 'ok' : result.aborted ? 'aborted' : result.refusal.code;
+};
+
+const textOf = async (read: Promise<BodyRead>): Promise<string> => {
+  const result = await read;
+  return result.ok ? result.body.toString() : JSON.stringify(result);
+};
+
+describe('readBody', () => {
+  it('gives the body, of declared length or in chunks', async () => {
+    const first = await start();
+    first.socket.write(`${declared(5)}he`);
+    first.socket.write('llo');
+    expect(await textOf(first.read)).toBe('hello');
+
+    const second = await start();
+    second.socket.write(`${CHUNKED}${chunk('hel')}`);
+    second.socket.write(`${chunk('lo')}0\r\n\r\n`);
+    expect(await textOf(second.read)).toBe('hello');
+  });
+
+  it('gives an empty body where none was sent', async () => {
+    const { socket, read } = await start();
+    socket.write(head());
+    expect(await textOf(read)).toBe('');
+  });
+
+  it('takes a body of exactly the maximum', async () => {
+    const { socket, read } = await start();
+    socket.write(declared(1_000) + 'x'.repeat(1_000));
+    expect(await textOf(read)).toHaveLength(1_000);
+  });
+
+  it('refuses a declared length over the maximum before any of the body arrives', async () => {
+    let asked = 0;
+    const { socket, read } = await start({
+      takeLarge: async () => {
+        asked++;
+        return null;
+      },
+    });
+    socket.write(declared(1_001));
+    const result = await read;
+    expect(result).toMatchObject({ ok: false, aborted: false, refusal: { code: 'request_too_large' } });
+    expect(asked).toBe(0);
+  });
+
+  it('refuses a body in chunks as soon as it passes the maximum', async () => {
+    const { socket, read } = await start();
+    socket.write(CHUNKED + chunk('x'.repeat(1_001)));
+    expect(await codeOf(read)).toBe('request_too_large');
+  });
+
+  it('answers a client that goes on sending its refused body, and drops that', async () => {
+    const { socket, read } = await start();
+    const bytes = 8 * 2 ** 20;
+    socket.write(declared(bytes));
+    const sent = new Promise((resolve) => socket.write('x'.repeat(bytes), resolve));
+    expect(await codeOf(read)).toBe('request_too_large');
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    expect(answer.toString()).toMatch(/^HTTP\/1\.1 400 /);
+    await sent;
+  });
+
+  it('refuses a body that is not complete in time, however steadily it comes', async () => {
+    const { socket, read } = await start({ timeoutMs: 200 });
+    socket.write(declared(900));
+    const drip = setInterval(() => socket.write('x'), 20);
+    try {
+      expect(await codeOf(read)).toBe('request_timeout');
+    } finally {
+      clearInterval(drip);
+    }
+  });
+
+  it.each(['gzip', 'deflate', 'br', 'GZIP', 'identity, gzip'])(
+    'refuses Content-Encoding %s clearly',
+    async (encoding) => {
+      const { socket, read } = await start();
+      socket.write(declared(5, `Content-Encoding: ${encoding}`));
+      const result = await read;
+      expect(result).toMatchObject({
+        refusal: { code: 'invalid_request', message: expect.stringContaining('Content-Encoding') },
+      });
+    },
+  );
+
+  it('takes Content-Encoding identity', async () => {
+    const { socket, read } = await start();
+    socket.write(`${declared(2, 'Content-Encoding: Identity')}ok`);
+    expect(await textOf(read)).toBe('ok');
+  });
+
+  it('tells a client that hung up in mid-body apart from a refusal', async () => {
+    const { socket, read } = await start();
+    socket.write(`${declared(10)}half`, () => socket.destroy());
+    expect(await codeOf(read)).toBe('aborted');
+  });
+
+  it('tells a client that ended its side in mid-body apart from a refusal', async () => {
+    const { socket, read } = await start();
+    socket.end(`${CHUNKED}${chunk('half')}`);
+    expect(await codeOf(read)).toBe('aborted');
+  });
+
+  it('stops on its signal', async () => {
+    const controller = new AbortController();
+    const { socket, read, server } = await start({ signal: controller.signal });
+    socket.write(declared(10));
+    await once(server, 'request');
+    controller.abort();
+    expect(await codeOf(read)).toBe('aborted');
+  });
+
+  describe('a large body', () => {
+    /** `takeLarge` that tells how often it was asked and waits for its answer to be given. */
+    function slots() {
+      let answer: (refusal: Refusal | null) => void = () => {};
+      let asked: () => void = () => {};
+      const wasAsked = new Promise<void>((resolve) => {
+        asked = resolve;
+      });
+      const state = { times: 0, wasAsked, answer: (refusal: Refusal | null) => answer(refusal) };
+      const takeLarge = (): Promise<Refusal | null> => {
+        state.times++;
+        asked();
+        return new Promise((resolve) => {
+          answer = resolve;
+        });
+      };
+      return { state, takeLarge };
+    }
+
+    it('takes its slot once, as soon as the length is declared, and only then is read', async () => {
+      const { state, takeLarge } = slots();
+      const { socket, read, server } = await start({ takeLarge });
+      const request = once(server, 'request');
+      socket.write(declared(500));
+      await state.wasAsked;
+      socket.write('x'.repeat(500));
+      const [incoming] = await request;
+      expect(incoming.isPaused()).toBe(true);
+      state.answer(null);
+      expect(await textOf(read)).toHaveLength(500);
+      expect(state.times).toBe(1);
+    });
+
+    it('takes its slot when more than the limit has come in chunks', async () => {
+      const { state, takeLarge } = slots();
+      const { socket, read } = await start({ takeLarge });
+      socket.write(CHUNKED + chunk('x'.repeat(100)) + chunk('y') + chunk('z'.repeat(300)));
+      await state.wasAsked;
+      state.answer(null);
+      socket.write('0\r\n\r\n');
+      expect(await textOf(read)).toHaveLength(401);
+      expect(state.times).toBe(1);
+    });
+
+    it('takes none for a body of exactly the limit', async () => {
+      const { state, takeLarge } = slots();
+      const { socket, read } = await start({ takeLarge });
+      socket.write(declared(100) + 'x'.repeat(100));
+      expect(await textOf(read)).toHaveLength(100);
+      expect(state.times).toBe(0);
+    });
+
+    it('is refused as takeLarge says', async () => {
+      const declaredOne = await start({ takeLarge: async () => NO_SLOT });
+      declaredOne.socket.write(declared(500));
+      expect(await declaredOne.read).toEqual({ ok: false, aborted: false, refusal: NO_SLOT });
+      const chunked = await start({ takeLarge: async () => NO_SLOT });
+      chunked.socket.write(CHUNKED + chunk('x'.repeat(101)));
+      expect(await chunked.read).toEqual({ ok: false, aborted: false, refusal: NO_SLOT });
+    });
+
+    it('does not resolve before takeLarge has, so that no slot is taken behind its back', async () => {
+      const { state, takeLarge } = slots();
+      const { socket, read, server } = await start({ takeLarge });
+      const request = once(server, 'request');
+      socket.write(declared(500));
+      await state.wasAsked;
+      const [incoming] = await request;
+      const closed = new Promise((resolve) => incoming.once('close', resolve));
+      socket.destroy();
+      await closed;
+      const early = await Promise.race([read, new Promise((resolve) => setImmediate(resolve, 'waiting'))]);
+      expect(early).toBe('waiting');
+      state.answer(null);
+      expect(await codeOf(read)).toBe('aborted');
+    });
+
+    it('rejects if takeLarge does', async () => {
+      const { socket, read } = await start({
+        takeLarge: async () => Promise.reject(new Error('no limiter')),
+      });
+      socket.write(declared(500));
+      await expect(read).rejects.toThrow('no limiter');
+    });
+  });
+});

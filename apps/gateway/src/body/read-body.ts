@@ -1,0 +1,160 @@
+import type { IncomingMessage } from 'node:http';
+import type { Refusal } from '@tidegate/contracts';
+
+export interface ReadBodyOptions {
+  /** For the whole body, from the call on. */
+  readonly timeoutMs: number;
+  readonly maxBytes: number;
+  readonly largeBytes: number;
+  /**
+   * Called once, when the body is known to be over `largeBytes`; nothing more is read until it answers. The caller owns what
+   * it takes, and it is always awaited before `readBody` resolves.
+   */
+  readonly takeLarge: () => Promise<Refusal | null>;
+  /** The client is gone, or nobody waits any more. */
+  readonly signal: AbortSignal;
+}
+
+export type BodyRead =
+  | { readonly ok: true; readonly body: Buffer }
+  | { readonly ok: false; readonly aborted: false; readonly refusal: Refusal }
+  /** The client hung up before its body was complete: there is nobody to answer. */
+  | { readonly ok: false; readonly aborted: true };
+
+/** How long the rest of a refused body is read and dropped, so that the answer is not lost to a connection reset. */
+const LINGER_MS = 5_000;
+
+/**
+ * Reads a request's body, within its limits of time and size, never holding more than `maxBytes` of it. The body has an
+ * ArrayBuffer of its own from 4 KiB up. After a refusal the rest is dropped as it arrives; the connection is destroyed if that
+ * takes longer than a few seconds. Rejects only if `takeLarge` does.
+ */
+export async function readBody(request: IncomingMessage, options: ReadBodyOptions): Promise<BodyRead> {
+  try {
+    const read = await new BodyReader(request, options).read();
+    if (!read.ok && !read.aborted) dropRest(request);
+    return read;
+  } catch (error) {
+    dropRest(request);
+    throw error;
+  }
+}
+
+/** What ends the reading: the body's end, or one of the reasons to stop. */
+type End = 'complete' | 'too_large' | 'too_late' | 'aborted' | Refusal;
+
+class BodyReader {
+  readonly #request: IncomingMessage;
+  readonly #options: ReadBodyOptions;
+  readonly #chunks: Buffer[] = [];
+  #bytes = 0;
+  #large = false;
+  #end: (end: End) => void = () => {};
+  #fail: (error: unknown) => void = () => {};
+  /** Set while `takeLarge` is asked; what ends the reading meanwhile waits for it. */
+  #taking: Promise<Refusal | null> | null = null;
+
+  constructor(request: IncomingMessage, options: ReadBodyOptions) {
+    this.#request = request;
+    this.#options = options;
+  }
+
+  async read(): Promise<BodyRead> {
+    const { maxBytes, largeBytes } = this.#options;
+    const encoding = this.#request.headers['content-encoding']?.trim().toLowerCase() ?? '';
+    if (encoding !== '' && encoding !== 'identity') return refused(ENCODED);
+    const declared = Number(this.#request.headers['content-length'] ?? 0);
+    if (declared > maxBytes) return refused(tooLarge(maxBytes));
+    if (this.#options.signal.aborted || this.#request.destroyed) return ABORTED;
+    const end = await this.#untilEnd(declared > largeBytes);
+    await this.#taking;
+    if (end === 'complete') return { ok: true, body: this.#joined() };
+    if (end === 'aborted') return ABORTED;
+    if (end === 'too_large') return refused(tooLarge(maxBytes));
+    if (end === 'too_late') return refused(tooLate(this.#options.timeoutMs));
+    return refused(end);
+  }
+
+  async #untilEnd(declaredLarge: boolean): Promise<End> {
+    const request = this.#request;
+    const { signal, timeoutMs } = this.#options;
+    const abort = (): void => this.#end('aborted');
+    const complete = (): void => this.#end('complete');
+    const data = (chunk: Buffer): void => this.#take(chunk);
+    // An 'error' precedes the 'close' of a connection that broke; a listener must be there for it.
+    const timer = setTimeout(() => this.#end('too_late'), timeoutMs);
+    try {
+      return await new Promise<End>((resolve, reject) => {
+        this.#end = resolve;
+        this.#fail = reject;
+        signal.addEventListener('abort', abort);
+        request.on('error', abort).on('close', abort).on('end', complete);
+        if (declaredLarge) this.#pauseToTakeLarge();
+        request.on('data', data);
+      });
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', abort);
+      request.off('close', abort).off('end', complete).off('data', data).pause();
+    }
+  }
+
+  #take(chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    if (this.#bytes > this.#options.maxBytes) {
+      this.#chunks.length = 0;
+      this.#end('too_large');
+      return;
+    }
+    this.#chunks.push(chunk);
+    if (this.#bytes > this.#options.largeBytes) this.#pauseToTakeLarge();
+  }
+
+  #pauseToTakeLarge(): void {
+    if (this.#large) return;
+    this.#large = true;
+    this.#request.pause();
+    this.#taking = this.#options.takeLarge();
+    this.#taking.then(
+      (refusal) => {
+        if (refusal === null) this.#request.resume();
+        else this.#end(refusal);
+      },
+      (error) => this.#fail(error),
+    );
+  }
+
+  #joined(): Buffer {
+    const [first] = this.#chunks;
+    return this.#chunks.length === 1 && first !== undefined
+      ? first
+      : Buffer.concat(this.#chunks, this.#bytes);
+  }
+}
+
+function dropRest(request: IncomingMessage): void {
+  if (request.destroyed || request.readableEnded) return;
+  const timer = setTimeout(() => request.destroy(), LINGER_MS);
+  timer.unref();
+  const done = (): void => clearTimeout(timer);
+  request.on('error', done).on('close', done).on('end', done).resume();
+}
+
+const ABORTED: BodyRead = { ok: false, aborted: true };
+
+const refused = (refusal: Refusal): BodyRead => ({ ok: false, aborted: false, refusal });
+
+const ENCODED: Refusal = {
+  code: 'invalid_request',
+  message: 'Content-Encoding must be absent or identity: the body is taken uncompressed.',
+};
+
+const tooLarge = (maxBytes: number): Refusal => ({
+  code: 'request_too_large',
+  message: `The body must have at most ${maxBytes} bytes (${maxBytes / 2 ** 20} MiB).`,
+});
+
+const tooLate = (timeoutMs: number): Refusal => ({
+  code: 'request_timeout',
+  message: `The whole body must arrive within ${timeoutMs / 1_000} seconds.`,
+});

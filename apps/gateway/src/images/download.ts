@@ -1,0 +1,137 @@
+import { isIP, type LookupFunction } from 'node:net';
+import { Client } from 'undici';
+import { isPublicAddress } from './public-address.ts';
+
+/** All addresses of a host name. Rejects if it has none; stops on the signal. */
+export type Resolve = (hostname: string, signal: AbortSignal) => Promise<readonly string[]>;
+
+export interface DownloadOptions {
+  readonly resolve: Resolve;
+  readonly maxBytes: number;
+  /** Claims room for bytes about to be kept; false: there is none. */
+  readonly claim: (bytes: number) => boolean;
+  /** Trusted instead of the system's certificate authorities (PEM). */
+  readonly ca?: string;
+  /** Judges addresses; only tests have servers of their own to allow. */
+  readonly isAllowed?: (address: string) => boolean;
+}
+
+export type Download =
+  | { readonly ok: true; readonly body: Buffer }
+  /** `problem` continues a sentence that begins with the image; it tells nothing about the network behind the gateway. */
+  | { readonly ok: false; readonly problem: string }
+  | { readonly ok: false; readonly busy: true };
+
+type Hop = Download | { readonly ok: false; readonly redirect: string };
+
+const MAX_REDIRECTS = 3;
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+const MAX_HEADER_BYTES = 16 * 1024;
+const HEADERS = {
+  accept: 'image/png, image/jpeg, image/webp, image/gif',
+  'accept-encoding': 'identity',
+  'user-agent': 'Tidegate',
+};
+
+/**
+ * Gets what an https URL holds. Every hop's host must have public addresses only, and the connection goes to one of the addresses that
+ * were judged: nothing is resolved twice. Rejects when the signal is aborted, and for nothing else.
+ */
+export async function download(
+  link: string,
+  options: DownloadOptions,
+  signal: AbortSignal,
+): Promise<Download> {
+  let url = new URL(link);
+  for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
+    const hop = await visit(url, options, signal);
+    if (!('redirect' in hop)) return hop;
+    if (!URL.canParse(hop.redirect, url.href)) return problem('was redirected to an invalid URL');
+    url = new URL(hop.redirect, url);
+    if (url.protocol !== 'https:') return problem('was redirected to a URL that is not https');
+    if (url.username !== '' || url.password !== '')
+      return problem('was redirected to a URL with a user name or password');
+  }
+  return problem(`was redirected more than ${MAX_REDIRECTS} times`);
+}
+
+async function visit(url: URL, options: DownloadOptions, signal: AbortSignal): Promise<Hop> {
+  const addresses = await addressesOf(url, options, signal);
+  if (addresses === null) return problem(UNREACHABLE);
+  const client = new Client(url.origin, {
+    connect: { lookup: pinnedTo(addresses), ...(options.ca !== undefined && { ca: options.ca }) },
+    pipelining: 0,
+    maxHeaderSize: MAX_HEADER_BYTES,
+  });
+  try {
+    return await get(client, url, options, signal);
+  } catch {
+    signal.throwIfAborted();
+    return problem(UNREACHABLE);
+  } finally {
+    await client.destroy();
+  }
+}
+
+/** Null: none, or one that is not public. Told apart nowhere, so that nobody maps a private network by asking. */
+async function addressesOf(
+  url: URL,
+  options: DownloadOptions,
+  signal: AbortSignal,
+): Promise<readonly string[] | null> {
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const isAllowed = options.isAllowed ?? isPublicAddress;
+  try {
+    const addresses = isIP(host) === 0 ? await options.resolve(host, signal) : [host];
+    return addresses.length > 0 && addresses.every(isAllowed) ? addresses : null;
+  } catch {
+    signal.throwIfAborted();
+    return null;
+  }
+}
+
+const pinnedTo =
+  (addresses: readonly string[]): LookupFunction =>
+  (_hostname, lookup, callback) => {
+    const all = addresses.map((address) => ({ address, family: isIP(address) }));
+    const [first] = all;
+    if (lookup.all) callback(null, all);
+    else callback(null, first?.address ?? '', first?.family);
+  };
+
+async function get(client: Client, url: URL, options: DownloadOptions, signal: AbortSignal): Promise<Hop> {
+  const response = await client.request({
+    method: 'GET',
+    path: url.pathname + url.search,
+    headers: HEADERS,
+    signal,
+  });
+  const { statusCode, headers, body } = response;
+  // Left unread or broken off, a body reports its end as an error nobody waits for.
+  body.on('error', () => {});
+  if (REDIRECTS.has(statusCode)) {
+    return typeof headers.location === 'string'
+      ? { ok: false, redirect: headers.location }
+      : problem(UNREACHABLE);
+  }
+  if (statusCode !== 200)
+    return problem(`could not be downloaded: its server answered with status ${statusCode}`);
+  const encoding = headers['content-encoding'] ?? 'identity';
+  if (encoding !== 'identity') return problem('could not be downloaded: its server sent it compressed');
+  if (Number(headers['content-length'] ?? 0) > options.maxBytes) return problem(tooLarge(options.maxBytes));
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > options.maxBytes) return problem(tooLarge(options.maxBytes));
+    if (!options.claim(chunk.length)) return { ok: false, busy: true };
+    chunks.push(chunk);
+  }
+  return { ok: true, body: Buffer.concat(chunks, bytes) };
+}
+
+const problem = (text: string): { ok: false; problem: string } => ({ ok: false, problem: text });
+
+const UNREACHABLE = 'could not be downloaded: its server is not reachable from the internet by https';
+
+const tooLarge = (maxBytes: number): string => `is larger than ${maxBytes / 1e6} MB (${maxBytes} bytes)`;

@@ -1,0 +1,407 @@
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  createImageFetcher,
+  type FetchedImages,
+  type ImageFetcher,
+  type ImageFetcherOptions,
+} from './fetch.ts';
+
+/** A self-signed pair made for these tests: images.test, *.images.test and 127.0.0.1, good from 2020 to 2120. */
+const CERT = `-----BEGIN CERTIFICATE-----
+MIIBezCCASKgAwIBAgIBATAKBggqhkjOPQQDAjAWMRQwEgYDVQQDDAtpbWFnZXMu
+dGVzdDAgFw0yMDAxMDEwMDAwMDBaGA8yMTIwMDEwMTAwMDAwMFowFjEUMBIGA1UE
+AwwLaW1hZ2VzLnRlc3QwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAAS1feQ6ZhU2
+p0/sNGc5e+0s67eSxsD1y77+3snb3tSGkCWWRuaZqJ8vjieYI+MXRp4ALA1zp1WO
+vjmPmrjzL+Lbo18wXTArBgNVHREEJDAiggtpbWFnZXMudGVzdIINKi5pbWFnZXMu
+dGVzdIcEfwAAATAPBgNVHRMBAf8EBTADAQH/MB0GA1UdDgQWBBRjyJve8mLbn/fu
+39X7HSpv3VIKHDAKBggqhkjOPQQDAgNHADBEAiAwcRxsUms8ceoGwzfdAytJ76IH
+Zl9hliM5xKlE5JCVqAIgGf57xBHbGfwtfTdhsKF8mtxBUVJrK/cefex6wsZccn0=
+-----END CERTIFICATE-----`;
+const KEY = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg08hFqxzlsDM1KzvY
+fTI6gxw1Q/HnJ10IvAGOnztFkIShRANCAAS1feQ6ZhU2p0/sNGc5e+0s67eSxsD1
+y77+3snb3tSGkCWWRuaZqJ8vjieYI+MXRp4ALA1zp1WOvjmPmrjzL+Lb
+-----END PRIVATE KEY-----`;
+
+const PNG = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+);
+const GIF = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64');
+const LOOPBACK = '127.0.0.1';
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+
+let server: Server;
+let port: number;
+let handlers: Record<string, Handler>;
+let requests: IncomingMessage[];
+let fetchers: ImageFetcher[];
+let resolved: string[];
+
+beforeEach(async () => {
+  requests = [];
+  fetchers = [];
+  resolved = [];
+  handlers = {
+    '/cat.png': (_, response) => response.end(PNG),
+    '/cat.gif': (_, response) => response.end(GIF),
+  };
+  server = createServer({ cert: CERT, key: KEY }, (request, response) => {
+    requests.push(request);
+    const handler = handlers[request.url ?? ''];
+    if (handler) handler(request, response);
+    else response.writeHead(404).end();
+  });
+  server.listen(0, LOOPBACK);
+  await once(server, 'listening');
+  port = (server.address() as AddressInfo).port;
+});
+
+afterEach(async () => {
+  for (const fetcher of fetchers) fetcher.close();
+  server.close();
+  server.closeAllConnections();
+});
+
+const at = (path: string, host = 'images.test'): string => `https://${host}:${port}${path}`;
+
+function fetcherOf(options: Partial<ImageFetcherOptions> = {}): ImageFetcher {
+  const fetcher = createImageFetcher({
+    ca: CERT,
+    isAllowed: (address) => address === LOOPBACK,
+    resolve: async (host) => {
+      resolved.push(host);
+      return [LOOPBACK];
+    },
+    ...options,
+  });
+  fetchers.push(fetcher);
+  return fetcher;
+}
+
+function fetchAll(
+  urls: string[],
+  options: Partial<ImageFetcherOptions> = {},
+  signal = new AbortController().signal,
+) {
+  const links = urls.map((url, index) => ({
+    url,
+    index,
+    path: `messages[0].content[${index}].image_url.url`,
+  }));
+  return fetcherOf(options).fetchAll(links, signal);
+}
+
+function messageOf(fetched: FetchedImages): string {
+  if (fetched.ok) throw new Error('fetched');
+  expect(fetched.refusal.code).toBe('invalid_request');
+  for (const secret of ['images.test', LOOPBACK, `${port}`, '/cat', 'ECONN'])
+    expect(fetched.refusal.message).not.toContain(secret);
+  return fetched.refusal.message;
+}
+
+const redirectTo =
+  (location: string, status = 302): Handler =>
+  (_, response) =>
+    response.writeHead(status, { location }).end();
+
+const UNREACHABLE = 'not reachable from the internet';
+
+describe('createImageFetcher', () => {
+  it('gives data URLs of the real types, in the order of the links, as JSON strings', async () => {
+    handlers['/lie.png'] = (_, response) => response.writeHead(200, { 'content-type': 'text/html' }).end(GIF);
+    const fetched = await fetchAll([at('/cat.png'), at('/cat.gif'), at('/lie.png#y')]);
+    if (!fetched.ok) throw new Error(fetched.refusal.message);
+    expect(fetched.dataUrls.map((json) => JSON.parse(json.toString()))).toEqual([
+      `data:image/png;base64,${PNG.toString('base64')}`,
+      `data:image/gif;base64,${GIF.toString('base64')}`,
+      `data:image/gif;base64,${GIF.toString('base64')}`,
+    ]);
+  });
+
+  it('gives nothing for no links', async () => {
+    expect(await fetchAll([])).toEqual({ ok: true, dataUrls: [] });
+  });
+
+  it('keeps every byte of an image of megabytes', async () => {
+    const image = Buffer.concat([PNG, Buffer.alloc(3_000_001, 7)]);
+    handlers['/big.png'] = (_, response) => response.end(image);
+    const fetched = await fetchAll([at('/big.png')]);
+    if (!fetched.ok) throw new Error(fetched.refusal.message);
+    const url = JSON.parse((fetched.dataUrls[0] as Buffer).toString('latin1')) as string;
+    expect(Buffer.from(url.slice('data:image/png;base64,'.length), 'base64').equals(image)).toBe(true);
+  });
+
+  it('sends the host name and asks for plain images, with no cookies and no credentials', async () => {
+    await fetchAll([at('/cat.png')]);
+    const headers = requests[0]?.headers ?? {};
+    expect(headers.host).toBe(`images.test:${port}`);
+    expect(headers['accept-encoding']).toBe('identity');
+    expect(headers.cookie ?? headers.authorization ?? headers.referer).toBeUndefined();
+  });
+
+  it('runs the downloads of a request side by side', async () => {
+    const waiting: ServerResponse[] = [];
+    handlers['/meet.png'] = (_, response) => {
+      waiting.push(response);
+      if (waiting.length === 4) for (const one of waiting) one.end(PNG);
+    };
+    expect(await fetchAll(Array(4).fill(at('/meet.png')))).toMatchObject({ ok: true });
+  });
+
+  describe('only reaches public addresses', () => {
+    it.each([
+      'https://127.0.0.1/',
+      'https://127.1/',
+      'https://0x7f.1/',
+      'https://2130706433/',
+      'https://0177.0.0.1/',
+      'https://0/',
+      'https://[::1]/',
+      'https://[::ffff:127.0.0.1]/',
+      'https://[::ffff:7f00:1]/',
+      'https://[64:ff9b::7f00:1]/',
+      'https://169.254.169.254/latest/meta-data',
+      'https://10.0.0.1/',
+      'https://192.168.0.1/',
+      'https://[fd00::1]/',
+      'https://\u2460\u2461\u2466.0.0.1/',
+      'https://127。0。0。1/',
+    ])('refuses the literal address in %s without a look-up or a connection', async (url) => {
+      const fetcher = createImageFetcher({ resolve: async () => Promise.reject(new Error('looked up')) });
+      const fetched = await fetcher.fetchAll(
+        [{ url, index: 0, path: 'messages[0].content[0].image_url.url' }],
+        AbortSignal.timeout(5_000),
+      );
+      expect(messageOf(fetched)).toContain(UNREACHABLE);
+    });
+
+    it('refuses the server of this test, by address and by name, if nothing is allowed specially', async () => {
+      for (const host of [LOOPBACK, 'images.test']) {
+        const fetcher = createImageFetcher({ ca: CERT, resolve: async () => [LOOPBACK] });
+        const link = { url: at('/cat.png', host), index: 0, path: 'messages[0].content[0].image_url.url' };
+        expect(messageOf(await fetcher.fetchAll([link], AbortSignal.timeout(5_000)))).toContain(UNREACHABLE);
+      }
+      expect(requests).toHaveLength(0);
+    });
+
+    it('refuses a name if any one of its addresses is not public', async () => {
+      const resolve = async (): Promise<string[]> => [LOOPBACK, '10.0.0.1'];
+      expect(messageOf(await fetchAll([at('/cat.png')], { resolve }))).toContain(UNREACHABLE);
+      expect(requests).toHaveLength(0);
+    });
+
+    it('connects to an address it has judged: a name that changes between look-ups gains nothing', async () => {
+      let lookups = 0;
+      const judged: string[] = [];
+      const fetched = await fetchAll([at('/cat.png')], {
+        resolve: async () => [lookups++ === 0 ? LOOPBACK : '10.0.0.1'],
+        isAllowed: (address) => {
+          judged.push(address);
+          return true;
+        },
+      });
+      expect(fetched.ok).toBe(true);
+      expect(lookups).toBe(1);
+      expect(judged).toEqual([LOOPBACK]);
+    });
+
+    it('judges the host of every redirect', async () => {
+      handlers['/away'] = redirectTo('https://internal.images.test/cat.png');
+      const resolve = async (host: string): Promise<string[]> => [
+        host === 'images.test' ? LOOPBACK : '10.0.0.1',
+      ];
+      expect(messageOf(await fetchAll([at('/away')], { resolve }))).toContain(UNREACHABLE);
+      handlers['/away'] = redirectTo('https://169.254.169.254/latest/meta-data');
+      expect(messageOf(await fetchAll([at('/away')]))).toContain(UNREACHABLE);
+    });
+
+    it('tells an address it refuses and a name without address in the same words', async () => {
+      const none = await fetchAll([at('/cat.png')], { resolve: async () => [] });
+      const unknown = await fetchAll([at('/cat.png')], {
+        resolve: async () => Promise.reject(new Error('ENOTFOUND')),
+      });
+      const refused = await fetchAll([at('/cat.png')], { isAllowed: () => false });
+      expect(new Set([none, unknown, refused].map(messageOf)).size).toBe(1);
+    });
+  });
+
+  it.each([301, 302, 303, 307, 308])(
+    'follows redirects with status %i, relative ones too',
+    async (status) => {
+      handlers['/1'] = redirectTo('/2', status);
+      handlers['/2'] = redirectTo(at('/3', 'other.images.test'), status);
+      handlers['/3'] = redirectTo('cat.png', status);
+      expect(await fetchAll([at('/1')])).toMatchObject({ ok: true });
+      expect(resolved).toEqual(['images.test', 'images.test', 'other.images.test', 'other.images.test']);
+    },
+  );
+
+  it('follows three redirects and refuses a fourth', async () => {
+    for (const n of [1, 2, 3, 4]) handlers[`/${n}`] = redirectTo(`/${n + 1}`);
+    handlers['/5'] = (_, response) => response.end(PNG);
+    expect(await fetchAll([at('/2')])).toMatchObject({ ok: true });
+    expect(messageOf(await fetchAll([at('/1')]))).toContain('redirected more than 3 times');
+  });
+
+  it.each([
+    ['http://images.test/cat.png', 'not https'],
+    ['ftp://images.test/cat.png', 'not https'],
+    ['file:///etc/passwd', 'not https'],
+    ['data:image/png;base64,AAAA', 'not https'],
+    ['https://bob:secret@images.test/', 'user name or password'],
+    ['https://[', 'invalid URL'],
+  ])('refuses a redirect to %s', async (location, reason) => {
+    handlers['/away'] = redirectTo(location);
+    expect(messageOf(await fetchAll([at('/away')]))).toContain(reason);
+  });
+
+  it.each([204, 206, 304, 403, 404, 500])('refuses an answer with status %i', async (status) => {
+    handlers['/x'] = (_, response) => response.writeHead(status).end();
+    expect(messageOf(await fetchAll([at('/x')]))).toContain(`status ${status}`);
+  });
+
+  it('names the image that failed', async () => {
+    const message = messageOf(await fetchAll([at('/cat.png'), at('/none'), at('/cat.gif')]));
+    expect(message).toMatch(
+      /^messages\[0\]\.content\[1\]\.image_url\.url: the image could not be downloaded/,
+    );
+  });
+
+  it('refuses a certificate it does not trust, and one for another name', async () => {
+    const fetcher = createImageFetcher({ isAllowed: () => true, resolve: async () => [LOOPBACK] });
+    const link = { url: at('/cat.png'), index: 0, path: 'messages[0].content[0].image_url.url' };
+    expect(messageOf(await fetcher.fetchAll([link], AbortSignal.timeout(5_000)))).toContain('by https');
+    expect(messageOf(await fetchAll([at('/cat.png', 'else.test')]))).toContain('by https');
+    expect(requests).toHaveLength(0);
+  });
+
+  it.each<[string, Buffer]>([
+    ['an SVG', Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>')],
+    ['HTML', Buffer.from('<html></html>')],
+    ['nothing', Buffer.alloc(0)],
+  ])('refuses %s whatever its content type says', async (_, body) => {
+    handlers['/x.png'] = (__, response) => response.writeHead(200, { 'content-type': 'image/png' }).end(body);
+    expect(messageOf(await fetchAll([at('/x.png')]))).toContain('is not a PNG, JPEG, WebP or GIF image');
+  });
+
+  it('refuses a compressed answer', async () => {
+    handlers['/x.png'] = (_, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(PNG);
+    expect(messageOf(await fetchAll([at('/x.png')]))).toContain('compressed');
+  });
+
+  it('takes an image of exactly the maximum and refuses one byte more, declared or not', async () => {
+    const image = Buffer.concat([PNG, Buffer.alloc(1_000 - PNG.length)]);
+    handlers['/max'] = (_, response) => response.end(image);
+    handlers['/declared'] = (_, response) =>
+      response.writeHead(200, { 'content-length': 1_001 }).flushHeaders();
+    handlers['/streamed'] = (_, response) => {
+      response.write(image);
+      response.write('x');
+    };
+    expect(await fetchAll([at('/max')], { maxBytes: 1_000 })).toMatchObject({ ok: true });
+    for (const path of ['/declared', '/streamed']) {
+      expect(messageOf(await fetchAll([at(path)], { maxBytes: 1_000 }))).toContain(
+        'is larger than 0.001 MB (1000 bytes)',
+      );
+    }
+  });
+
+  it('hangs up on a server that sends without end', async () => {
+    const closed = new Promise<void>((resolve) => {
+      handlers['/endless'] = (_, response) => {
+        const send = (): void => {
+          while (!response.destroyed && response.write(Buffer.alloc(64 * 1024)));
+        };
+        response.on('drain', send).on('close', resolve);
+        send();
+      };
+    });
+    expect(messageOf(await fetchAll([at('/endless')]))).toContain('is larger than 20 MB (20000000 bytes)');
+    await closed;
+  });
+
+  it.each<[string, Handler]>([
+    ['never answers', () => {}],
+    ['sends its headers and stalls', (_, response) => response.writeHead(200).flushHeaders()],
+    ['stalls in the image', (_, response) => void response.write(PNG)],
+  ])('refuses a server that %s, in time', async (_, handler) => {
+    handlers['/slow'] = handler;
+    expect(messageOf(await fetchAll([at('/slow')], { timeoutMs: 300 }))).toContain(
+      'did not download within 0.3 seconds',
+    );
+  });
+
+  it('counts the look-up and all redirects into the time', async () => {
+    const resolve = (_: string, signal: AbortSignal): Promise<string[]> =>
+      new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    expect(messageOf(await fetchAll([at('/cat.png')], { resolve, timeoutMs: 50 }))).toContain(
+      'did not download within',
+    );
+  });
+
+  it('ends the other downloads when one fails', async () => {
+    const closed = new Promise<void>((resolve) => {
+      handlers['/slow'] = (_, response) => void response.on('close', resolve).write(PNG);
+    });
+    handlers['/fails'] = (_, response) => {
+      if (requests.length === 2) response.writeHead(404).end();
+      else setImmediate(() => handlers['/fails']?.(_, response));
+    };
+    expect(messageOf(await fetchAll([at('/slow'), at('/fails')]))).toContain('content[1]');
+    await closed;
+  });
+
+  it('rejects and hangs up when its signal is aborted, or when it is closed', async () => {
+    for (const how of ['signal', 'close']) {
+      const controller = new AbortController();
+      let began: () => void = () => {};
+      const begun = new Promise<void>((resolve) => {
+        began = resolve;
+      });
+      const closed = new Promise<void>((resolve) => {
+        handlers['/slow'] = (_, response) => {
+          response.on('close', resolve).write(PNG);
+          began();
+        };
+      });
+      const fetching = fetchAll([at('/slow')], {}, controller.signal);
+      const rejected = expect(fetching).rejects.toThrow('abort');
+      await begun;
+      if (how === 'signal') controller.abort();
+      else fetchers.at(-1)?.close();
+      await rejected;
+      await closed;
+    }
+    await expect(fetchAll([at('/cat.png')], {}, AbortSignal.abort())).rejects.toThrow('abort');
+  });
+
+  it('refuses as busy what does not fit beside the downloads under way, and frees the room afterwards', async () => {
+    let finish: () => void = () => {};
+    const half = new Promise<void>((resolve) => {
+      handlers['/half'] = (_, response) => {
+        response.write(PNG, () => resolve());
+        finish = () => response.end();
+      };
+    });
+    const fetcher = fetcherOf({ maxBufferedBytes: PNG.length + 10 });
+    const link = (path: string) => [
+      { url: at(path), index: 0, path: 'messages[0].content[0].image_url.url' },
+    ];
+    const signal = new AbortController().signal;
+    const first = fetcher.fetchAll(link('/half'), signal);
+    await half;
+    const busy = { ok: false, refusal: { code: 'rate_limit_exceeded', retryAfterS: 1 } };
+    let second = await fetcher.fetchAll(link('/cat.png'), signal);
+    while (second.ok) second = await fetcher.fetchAll(link('/cat.png'), signal);
+    expect(second).toMatchObject(busy);
+    finish();
+    expect(await first).toMatchObject({ ok: true });
+    expect(await fetcher.fetchAll(link('/cat.png'), signal)).toMatchObject({ ok: true });
+  });
+});

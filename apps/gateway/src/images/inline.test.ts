@@ -1,0 +1,96 @@
+import { describe, expect, it } from '@jest/globals';
+import type { ImageType } from '@tidegate/contracts';
+import { checkInlineImages } from './inline.ts';
+
+/** The smallest whole images of each type, one pixel each. */
+const bytes = (base64: string): Buffer => Buffer.from(base64, 'base64');
+
+const PNG = bytes(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+);
+const GIF = bytes('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7');
+const WEBP = bytes('UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA');
+const JPEG = Buffer.concat([
+  Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0x00, 0x10]),
+  Buffer.from('JFIF\0\x01\x01\0\0\x01\0\x01\0\0', 'latin1'),
+  Buffer.from([0xff, 0xd9]),
+]);
+
+/** The PNG with an animation control chunk before its image data. */
+function animatedPng(): Buffer {
+  const control = Buffer.concat([Buffer.from([0, 0, 0, 8]), Buffer.from('acTL'), Buffer.alloc(12)]);
+  const header = 8 + 25;
+  return Buffer.concat([PNG.subarray(0, header), control, PNG.subarray(header)]);
+}
+
+const PATH = 'messages[0].content[0].image_url.url';
+
+const check = (declaredType: ImageType, bytes: Uint8Array) =>
+  checkInlineImages([{ path: PATH, declaredType, base64: Buffer.from(bytes).toString('base64') }]);
+
+const REAL: [ImageType, Buffer][] = [
+  ['image/png', PNG],
+  ['image/jpeg', JPEG],
+  ['image/webp', WEBP],
+  ['image/gif', GIF],
+];
+
+describe('checkInlineImages', () => {
+  it.each(REAL)('takes %s as what it is and as nothing else', async (type, bytes) => {
+    expect(await check(type, bytes)).toBeNull();
+    for (const [other] of REAL.filter(([name]) => name !== type)) {
+      const refusal = await check(other, bytes);
+      expect(refusal).toMatchObject({ code: 'invalid_request' });
+      expect(refusal?.message).toBe(
+        `${PATH} is declared as ${other} but is ${type}: the declared type must be the real one.`,
+      );
+    }
+  });
+
+  it.each<[string, Buffer]>([
+    ['an SVG', Buffer.from('<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"/>')],
+    ['HTML', Buffer.from('<!doctype html><script>alert(1)</script>')],
+    ['a PDF', Buffer.from('%PDF-1.7\n')],
+    ['a BMP', Buffer.from('BM6\0\0\0\0\0\0\0')],
+    ['a TIFF', Buffer.from('II*\0\x08\0\0\0')],
+    ['a sound in a RIFF', Buffer.from('RIFF\x24\0\0\0WAVEfmt ')],
+    ['text', Buffer.from('PNG')],
+    ['zeros', Buffer.alloc(1_000)],
+    ['one byte', Buffer.alloc(1)],
+  ])('refuses %s whatever it is declared as', async (_, bytes) => {
+    for (const [type] of REAL) {
+      expect((await check(type, bytes))?.message).toBe(`${PATH} is not a PNG, JPEG, WebP or GIF image.`);
+    }
+  });
+
+  it('takes an animated PNG as a PNG', async () => {
+    expect(await check('image/png', animatedPng())).toBeNull();
+  });
+
+  it('takes a PNG whose colour profile is longer than the sample looked at', async () => {
+    const profile = Buffer.alloc(300_000);
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(profile.length);
+    const chunk = Buffer.concat([length, Buffer.from('iCCP'), profile, Buffer.alloc(4)]);
+    expect(
+      await check('image/png', Buffer.concat([PNG.subarray(0, 33), chunk, PNG.subarray(33)])),
+    ).toBeNull();
+  });
+
+  it('names the image that is wrong', async () => {
+    const right = {
+      path: 'messages[0].content[0].image_url.url',
+      declaredType: 'image/png',
+      base64: PNG.toString('base64'),
+    } as const;
+    const wrong = {
+      ...right,
+      path: 'messages[2].content[1].image_url.url',
+      declaredType: 'image/gif',
+    } as const;
+    expect((await checkInlineImages([right, wrong]))?.message).toMatch(
+      /^messages\[2\]\.content\[1\]\.image_url\.url /,
+    );
+    expect(await checkInlineImages([])).toBeNull();
+  });
+});
