@@ -1,0 +1,61 @@
+// @ts-check
+// Completes package-lock.json: npm leaves out the optional packages of other platforms when its registry does not offer
+// them, and then refuses its own lock file (npm ci: "Missing: … from lock file"). Run after npm install.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** @typedef {{ version?: string, dev?: boolean, optional?: boolean, os?: string[], cpu?: string[], libc?: string[], optionalDependencies?: Record<string, string> }} Entry */
+
+const root = resolve(fileURLToPath(import.meta.url), '../..');
+const OS = ['android', 'darwin', 'linux', 'win32', 'freebsd', 'openharmony'];
+const CPU = ['arm64', 'x64', 'arm', 'ia32', 'ppc64', 's390x', 'riscv64', 'loong64', 'wasm32'];
+
+/**
+ * Entries for the optional packages that the lock asks for by exact version and does not hold.
+ *
+ * @param {Record<string, Entry>} packages of the lock
+ * @returns {Record<string, Entry>}
+ */
+export function missingEntries(packages) {
+  /** @type {Record<string, Entry>} */
+  const missing = {};
+  for (const [path, entry] of Object.entries(packages)) {
+    for (const [name, version] of Object.entries(entry.optionalDependencies ?? {})) {
+      if (resolves(packages, path, name) || !/^\d/.test(version)) continue;
+      const dev = entry.dev ? { dev: true } : {};
+      missing[`node_modules/${name}`] = { version, ...platformOf(name), ...dev, optional: true };
+    }
+  }
+  return missing;
+}
+
+/** @param {Record<string, Entry>} packages @param {string} from @param {string} name */
+function resolves(packages, from, name) {
+  for (let at = from; ; at = at.slice(0, Math.max(0, at.lastIndexOf('/node_modules/')))) {
+    if (packages[at === '' ? `node_modules/${name}` : `${at}/node_modules/${name}`]) return true;
+    if (at === '') return false;
+  }
+}
+
+/** What such packages say in their names: …-linux-x64-musl, …-windows-64. @param {string} name */
+function platformOf(name) {
+  const words = name.split(/[-/]/).map((word) => ({ windows: 'win32', 64: 'x64' })[word] ?? word);
+  const os = words.find((word) => OS.includes(word));
+  const cpu = words.find((word) => CPU.includes(word));
+  if (!cpu) throw new Error(`cannot tell the platform of ${name}`);
+  const libc = words.some((word) => word.startsWith('musl'))
+    ? 'musl'
+    : words.some((word) => word.startsWith('gnu')) && 'glibc';
+  return { cpu: [cpu], ...(os ? { os: [os] } : {}), ...(libc ? { libc: [libc] } : {}) };
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const path = join(root, 'package-lock.json');
+  const lock = JSON.parse(readFileSync(path, 'utf8'));
+  const missing = missingEntries(lock.packages);
+  const [own, ...others] = Object.entries({ ...lock.packages, ...missing });
+  lock.packages = Object.fromEntries([own, ...others.sort(([a], [b]) => a.localeCompare(b, 'en'))]);
+  writeFileSync(path, `${JSON.stringify(lock, null, 2)}\n`);
+  process.stdout.write(`${Object.keys(missing).length} entries added\n`);
+}
