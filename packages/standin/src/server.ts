@@ -125,15 +125,14 @@ class StandinServer {
     const gone = new AbortController();
     const end = this.stats.begin();
     const exchange: Exchange = { response, gone: gone.signal, end, exit: this.exit };
-    response.once('close', () => {
-      end('aborted');
-      gone.abort();
-    });
+    response.once('close', () => gone.abort());
     try {
       await complete(incoming, exchange, this.#model, this.#behaviour, this.stats);
     } catch (error) {
       if (gone.signal.aborted || incoming.destroyed || response.headersSent) response.destroy();
       else sendError(exchange, upstreamError(500, String(error)));
+    } finally {
+      end('aborted');
     }
   }
 
