@@ -54,8 +54,10 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const path = join(root, 'package-lock.json');
   const lock = JSON.parse(readFileSync(path, 'utf8'));
   const missing = missingEntries(lock.packages);
-  const [own, ...others] = Object.entries({ ...lock.packages, ...missing });
-  lock.packages = Object.fromEntries([own, ...others.sort(([a], [b]) => a.localeCompare(b, 'en'))]);
+  const byName = Object.entries({ ...lock.packages, ...missing }).sort(([a], [b]) =>
+    a.localeCompare(b, 'en'),
+  );
+  lock.packages = Object.fromEntries(byName);
   writeFileSync(path, `${JSON.stringify(lock, null, 2)}\n`);
   process.stdout.write(`${Object.keys(missing).length} entries added\n`);
 }
