@@ -1,4 +1,3 @@
-import { callUnary, createLimiterClient, createRunnerClient } from '@tidegate/rpc';
 import type { Condition, ConditionNow, LimiterPort, RunnerPort } from './deps.ts';
 
 const LIMITER_DEADLINE_MS = 3_000;
@@ -8,18 +7,24 @@ export interface Closable {
   close(): void;
 }
 
+/** gRPC is loaded with the first call: most operations need none, and a command line starts without it. */
+const rpc = () => import('@tidegate/rpc');
+
 /**
  * The limiters behind these addresses (`host:port`): a call goes to the first, then to each next while one cannot be
  * reached. Connects with the first call.
  */
 export function limiterOverGrpc(addresses: readonly string[]): LimiterPort & Closable {
-  const clients = addresses.map(createLimiterClient);
-  type Client = (typeof clients)[number];
-  const first = async <T>(call: (client: Client) => Promise<T>): Promise<T> => {
+  type Rpc = Awaited<ReturnType<typeof rpc>>;
+  type Client = ReturnType<Rpc['createLimiterClient']>;
+  let clients: Client[] | undefined;
+  const first = async <T>(call: (callUnary: Rpc['callUnary'], client: Client) => Promise<T>): Promise<T> => {
+    const { callUnary, createLimiterClient } = await rpc();
+    clients ??= addresses.map(createLimiterClient);
     let failure: unknown = new Error('no limiter address is configured');
     for (const client of clients) {
       try {
-        return await call(client);
+        return await call(callUnary, client);
       } catch (error) {
         failure = error;
       }
@@ -29,25 +34,27 @@ export function limiterOverGrpc(addresses: readonly string[]): LimiterPort & Clo
   const options = { deadlineMs: LIMITER_DEADLINE_MS };
   return {
     async refreshOrgs(orgIds) {
-      await first((client) => callUnary(client, 'refreshOrgs', { orgIds: [...orgIds] }, options));
+      await first((callUnary, client) => callUnary(client, 'refreshOrgs', { orgIds: [...orgIds] }, options));
     },
     async revokeKey({ orgId, keyId, keyHash }) {
       const request = { orgId, keyId, keyHash: Buffer.from(keyHash) };
-      await first((client) => callUnary(client, 'revokeKey', request, options));
+      await first((callUnary, client) => callUnary(client, 'revokeKey', request, options));
     },
     async month(orgId) {
-      return first((client) => callUnary(client, 'getMonth', { orgId }, options));
+      return first((callUnary, client) => callUnary(client, 'getMonth', { orgId }, options));
     },
     close() {
-      for (const client of clients) client.close();
+      for (const client of clients ?? []) client.close();
     },
   };
 }
 
 /** The runner at `address` (`host:port`). Connects with the first call. */
 export function runnerOverGrpc(address: string): RunnerPort & Closable {
-  const client = createRunnerClient(address);
+  let client: ReturnType<Awaited<ReturnType<typeof rpc>>['createRunnerClient']> | undefined;
   const ask = async (method: 'refresh' | 'start' | 'stop', modelId: string): Promise<ConditionNow> => {
+    const { callUnary, createRunnerClient } = await rpc();
+    client ??= createRunnerClient(address);
     const { condition, reason } = await callUnary(
       client,
       method,
@@ -60,7 +67,7 @@ export function runnerOverGrpc(address: string): RunnerPort & Closable {
     refresh: (modelId) => ask('refresh', modelId),
     start: (modelId) => ask('start', modelId),
     stop: (modelId) => ask('stop', modelId),
-    close: () => client.close(),
+    close: () => client?.close(),
   };
 }
 

@@ -1,0 +1,99 @@
+import type { CreatedKey, KeyView, MayCall } from '@tidegate/control';
+import type { Command } from 'commander';
+import { type Context, OPERATOR, show } from '../context.ts';
+import { facts, table, time } from '../output/table.ts';
+import { given, list, verb, whole } from './verb.ts';
+
+interface Texts {
+  readonly mayCallText: (mayCall: MayCall) => string;
+  readonly limitsText: (key: KeyView) => string;
+}
+
+/** Loaded already when there is a key to show. */
+const texts = (): Promise<Texts> => import('@tidegate/control');
+
+const keyTable = (keys: readonly KeyView[], { mayCallText, limitsText }: Texts): string =>
+  table(keys, [
+    { title: 'Name', cell: (key) => `${key.name} (${key.prefix}…)` },
+    { title: 'State', cell: (key) => key.state },
+    { title: 'May call', cell: (key) => mayCallText(key.mayCall) },
+    { title: 'Limits', cell: limitsText },
+    { title: 'Last used', cell: (key) => time(key.lastUsedAt, 'Never') },
+    { title: 'Expires', cell: (key) => key.expiresOn ?? 'Never' },
+    { title: 'Id', cell: (key) => key.id },
+  ]);
+
+const createdText = (key: CreatedKey, { mayCallText, limitsText }: Texts): string =>
+  [
+    facts([
+      ['Name', key.name],
+      ['May call', mayCallText(key.mayCall)],
+      ['Limits', limitsText(key)],
+      ['Expires', key.expiresOn ?? 'Never'],
+      ['Id', key.id],
+    ]),
+    '',
+    key.key,
+    '',
+    'Keep it now: it is shown this once.',
+  ].join('\n');
+
+interface CreateFlags {
+  readonly name: string;
+  readonly models?: string[];
+  readonly rpm?: number;
+  readonly atOnce?: number;
+  readonly expiresOn?: string;
+}
+
+const createFlags = [
+  { flags: '--name <name>', help: 'labels the key in lists and usage, 1 to 80 characters', required: true },
+  { flags: '--models <a,b>', help: 'models it may call (default: all, later ones too)', parse: list },
+  { flags: '--rpm <n>', help: 'requests per minute, 1 to 6,000 (default 60)', parse: whole },
+  { flags: '--at-once <n>', help: 'requests at once, 1 to 256 (default 4)', parse: whole },
+  { flags: '--expires-on <YYYY-MM-DD>', help: 'last day (UTC) on which it works (default: never expires)' },
+];
+
+const id = { flags: '--id <id>', help: 'id of the key', required: true };
+
+export function addKey(program: Command, context: Context): void {
+  const noun = program.command('key').description('API keys');
+  verb<CreateFlags>(noun, 'create', 'create a key; its value is shown once', createFlags, async (options) => {
+    const {
+      org,
+      json = false,
+      name,
+      models,
+      rpm: requestsPerMinute,
+      atOnce: requestsAtOnce,
+      expiresOn,
+    } = options;
+    const input = { name, ...given({ org, models, requestsPerMinute, requestsAtOnce, expiresOn }) };
+    const words = json ? undefined : await texts();
+    const human = (key: CreatedKey) => (words ? createdText(key, words) : '');
+    await show(context, { json, human }, (control) => control.createKey(OPERATOR, input));
+  });
+  verb(noun, 'list', 'list the keys, revoked ones too', [], async ({ org, json = false }) => {
+    const words = await texts();
+    const human = (keys: KeyView[]) => keyTable(keys, words);
+    await show(context, { json, human }, (control) => control.listKeys(OPERATOR, given({ org })));
+  });
+  verb<{ id: string }>(noun, 'revoke', 'refuse a key from now on, for good', [id], async (options) => {
+    const { org, json = false } = options;
+    const human = (key: KeyView) => `${key.name} (${key.prefix}…) is revoked and refused from now on.`;
+    const input = { id: options.id, ...given({ org }) };
+    await show(context, { json, human }, (control) => control.revokeKey(OPERATOR, input));
+  });
+  verb<{ id: string }>(
+    noun,
+    'delete',
+    'remove a revoked key from the list; its usage stays',
+    [id],
+    async (options) => {
+      const { org, json = false } = options;
+      const human = (key: KeyView) => `${key.name} (${key.prefix}…) is deleted; its usage stays.`;
+      const input = { id: options.id, ...given({ org }) };
+      await show(context, { json, human }, (control) => control.deleteKey(OPERATOR, input));
+    },
+  );
+}

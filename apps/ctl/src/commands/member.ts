@@ -1,0 +1,70 @@
+import type { AddedMember, MemberView, Role } from '@tidegate/control';
+import type { Command } from 'commander';
+import { type Context, OPERATOR, show } from '../context.ts';
+import { type Column, table, time } from '../output/table.ts';
+import { given, verb } from './verb.ts';
+
+const columns: Column<MemberView>[] = [
+  { title: 'E-mail', cell: (member) => member.email },
+  { title: 'Role', cell: (member) => member.role },
+  { title: 'Since', cell: (member) => time(member.since, '') },
+];
+const one = (member: MemberView): string => table([member], columns);
+const added = (member: AddedMember): string =>
+  member.password === undefined
+    ? one(member)
+    : `${one(member)}\n\nPassword: ${member.password}\nIt is shown this once.`;
+
+const email = { flags: '--email <address>', help: 'whose membership', required: true };
+const role = { flags: '--role <role>', help: 'owner, member or viewer', required: true };
+
+interface Flags {
+  readonly email: string;
+  readonly role: Role;
+  readonly password?: string;
+}
+
+export function addMember(program: Command, context: Context): void {
+  const noun = program.command('member').description('who belongs to an organization');
+  verb<Flags>(
+    noun,
+    'add',
+    'add someone; a new e-mail gets an account',
+    [
+      email,
+      role,
+      { flags: '--password <password>', help: 'of the new account (default: made up and shown once)' },
+    ],
+    ({ org, json = false, password, ...who }) =>
+      show(context, { json, human: added }, (control) =>
+        control.addMember(OPERATOR, { email: who.email, role: who.role, ...given({ org, password }) }),
+      ),
+  );
+  verb(noun, 'list', 'list the members', [], ({ org, json = false }) =>
+    show(context, { json, human: (members: MemberView[]) => table(members, columns) }, (control) =>
+      control.listMembers(OPERATOR, given({ org })),
+    ),
+  );
+  verb<Flags>(
+    noun,
+    'set-role',
+    'change the role of a member',
+    [email, role],
+    ({ org, json = false, ...who }) =>
+      show(context, { json, human: one }, (control) =>
+        control.setMemberRole(OPERATOR, { email: who.email, role: who.role, ...given({ org }) }),
+      ),
+  );
+  verb<Flags>(
+    noun,
+    'remove',
+    'take someone out of the organization',
+    [email],
+    ({ org, json = false, ...who }) =>
+      show(
+        context,
+        { json, human: (member: MemberView) => `${member.email} is no longer a member.` },
+        (control) => control.removeMember(OPERATOR, { email: who.email, ...given({ org }) }),
+      ),
+  );
+}

@@ -1,0 +1,102 @@
+import type { ModelChange, ModelView, PublishModelInput } from '@tidegate/control';
+import type { Command } from 'commander';
+import { type Context, OPERATOR, show } from '../context.ts';
+import { type Column, table } from '../output/table.ts';
+import { given, list, verb, whole } from './verb.ts';
+
+const columns: Column<ModelView>[] = [
+  { title: 'Name', cell: (model) => model.name },
+  { title: 'Kind', cell: (model) => model.kind },
+  { title: 'Mode', cell: (model) => model.mode },
+  { title: 'Context', cell: (model) => model.contextTokens },
+  { title: 'Driver', cell: (model) => model.driver },
+  {
+    title: 'Condition',
+    cell: ({ condition, conditionReason }) => condition + (conditionReason ? ` (${conditionReason})` : ''),
+  },
+  { title: 'Id', cell: (model) => model.id },
+];
+const one = (model: ModelView): string => table([model], columns);
+const warning = (model: ModelChange): string | undefined =>
+  model.runnerTold
+    ? undefined
+    : 'Saved, but the runner could not be reached: it takes the change over when it is back.';
+
+interface PublishFlags {
+  readonly name: string;
+  readonly kind: PublishModelInput['kind'];
+  readonly mode: PublishModelInput['mode'];
+  readonly context: number;
+  readonly url?: string[];
+  readonly command?: string;
+  readonly healthPath?: string;
+  readonly upstreamModel?: string;
+  readonly upstreamKey?: string;
+  readonly sleepAfter?: number;
+}
+
+const name = { flags: '--name <name>', help: 'name of the model', required: true };
+const publishFlags = [
+  name,
+  { flags: '--kind <kind>', help: 'text or vision', required: true },
+  { flags: '--mode <mode>', help: 'always_on or wake_on_request', required: true },
+  { flags: '--context <tokens>', help: 'its serving context length', required: true, parse: whole },
+  { flags: '--url <urls>', help: 'where someone else runs it, comma-separated replicas', parse: list },
+  { flags: '--command <command>', help: 'how the runner starts it; $PORT is filled in' },
+  { flags: '--health-path <path>', help: 'probed until a command is ready (default /health)' },
+  { flags: '--upstream-model <name>', help: 'name the upstream knows it by' },
+  { flags: '--upstream-key <key>', help: 'bearer token for the upstream; kept sealed' },
+  { flags: '--sleep-after <seconds>', help: 'idle time before it sleeps (default 600)', parse: whole },
+];
+
+const publishInput = (org: string | undefined, flags: PublishFlags): PublishModelInput => ({
+  name: flags.name,
+  kind: flags.kind,
+  mode: flags.mode,
+  contextTokens: flags.context,
+  ...given({
+    org,
+    urls: flags.url,
+    command: flags.command,
+    healthPath: flags.healthPath,
+    upstreamModel: flags.upstreamModel,
+    upstreamKey: flags.upstreamKey,
+    sleepAfterS: flags.sleepAfter,
+  }),
+});
+
+export function addModel(program: Command, context: Context): void {
+  const noun = program.command('model').description('published models');
+  verb<PublishFlags>(noun, 'publish', 'publish a model', publishFlags, ({ org, json = false, ...flags }) =>
+    show(context, { json, human: one, warning }, (control) =>
+      control.publishModel(OPERATOR, publishInput(org, flags)),
+    ),
+  );
+  verb(noun, 'list', 'list the published models', [], ({ org, json = false }) =>
+    show(context, { json, human: (models: ModelView[]) => table(models, columns) }, (control) =>
+      control.listModels(OPERATOR, given({ org })),
+    ),
+  );
+  verb<{ name: string }>(noun, 'start', 'start a stopped model', [name], ({ org, json = false, ...which }) =>
+    show(context, { json, human: one }, (control) =>
+      control.startModel(OPERATOR, { name: which.name, ...given({ org }) }),
+    ),
+  );
+  verb<{ name: string }>(noun, 'stop', 'stop a model', [name], ({ org, json = false, ...which }) =>
+    show(context, { json, human: one }, (control) =>
+      control.stopModel(OPERATOR, { name: which.name, ...given({ org }) }),
+    ),
+  );
+  verb<{ name: string }>(
+    noun,
+    'delete',
+    'take a model out of service',
+    [name],
+    ({ org, json = false, ...which }) =>
+      show(
+        context,
+        { json, human: (model: ModelChange) => `${model.name} is deleted; its usage stays.`, warning },
+        (control) => control.deleteModel(OPERATOR, { name: which.name, ...given({ org }) }),
+      ),
+  );
+}

@@ -1,0 +1,72 @@
+import type { Command } from 'commander';
+import { CommandError, type Context, print } from '../context.ts';
+import { facts, table, time } from '../output/table.ts';
+import type { DeadLetter, QueueStatus } from '../settlement-queue.ts';
+import { verb, whole } from './verb.ts';
+
+const DEFAULT_LIMIT = 100;
+
+const open = async (context: Context) => {
+  const { REDIS_URL, REDIS_PREFIX } = context.config();
+  const { openSettlementQueue } = await import('../settlement-queue.ts');
+  return openSettlementQueue(REDIS_URL, REDIS_PREFIX);
+};
+
+async function withQueue<T>(
+  context: Context,
+  use: (queue: Awaited<ReturnType<typeof open>>) => Promise<T>,
+): Promise<T> {
+  const queue = await open(context);
+  try {
+    return await use(queue);
+  } finally {
+    await queue.close();
+  }
+}
+
+const statusText = (status: QueueStatus): string =>
+  facts([
+    ['Waiting', status.waiting],
+    ['Active', status.active],
+    ['Retrying', status.delayed],
+    ['Dead', status.dead],
+  ]);
+
+const deadText = (dead: DeadLetter[]): string =>
+  table(dead, [
+    { title: 'Id', cell: (letter) => letter.id },
+    { title: 'Failed', cell: (letter) => time(letter.failedAt, '-') },
+    { title: 'Attempts', cell: (letter) => letter.attempts },
+    { title: 'Settlements', cell: (letter) => letter.settlements },
+    { title: 'Reason', cell: (letter) => letter.reason },
+  ]);
+
+export function addQueue(program: Command, context: Context): void {
+  const noun = program.command('queue').description('the settlement queue');
+  verb(noun, 'status', 'count jobs by state', [], async ({ json = false }) => {
+    const status = await withQueue(context, (queue) => queue.status());
+    print(context.io, { json, human: statusText }, status);
+  });
+  verb<{ limit?: number }>(
+    noun,
+    'dead',
+    'list the dead letters, newest first',
+    [{ flags: '--limit <n>', help: `at most this many (default ${DEFAULT_LIMIT})`, parse: whole }],
+    async ({ json = false, limit = DEFAULT_LIMIT }) => {
+      if (!(limit >= 1)) throw new CommandError('Limit must be a whole number of at least 1.');
+      const dead = await withQueue(context, (queue) => queue.dead(limit));
+      print(context.io, { json, human: deadText }, dead);
+    },
+  );
+  verb<{ id?: string }>(
+    noun,
+    'replay',
+    'queue the dead letters again',
+    [{ flags: '--id <id>', help: 'only this one' }],
+    async ({ json = false, id }) => {
+      const replayed = await withQueue(context, (queue) => queue.replay(id));
+      if (id !== undefined && replayed === 0) throw new CommandError(`There is no dead letter "${id}".`);
+      print(context.io, { json, human: (value) => `${value.replayed} queued again.` }, { replayed });
+    },
+  );
+}

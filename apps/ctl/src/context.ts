@@ -1,0 +1,46 @@
+import type { Actor, Control, Result } from '@tidegate/control';
+import type { Config } from './config.ts';
+
+export const OPERATOR: Actor = { kind: 'operator' };
+
+export interface Io {
+  out(text: string): void;
+  err(text: string): void;
+}
+
+/** What every command works with; made when a command runs, so that help and mistakes cost nothing. */
+export interface Context {
+  readonly io: Io;
+  readonly config: () => Config;
+  /** Control over the configured installation, closed when `use` has ended. */
+  readonly withControl: <T>(use: (control: Control) => Promise<T>) => Promise<T>;
+}
+
+/** Something that ends the command with its message on stderr. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+}
+
+export interface Answer<T> {
+  readonly json: boolean;
+  readonly human: (value: T) => string;
+  /** For stderr: something to know beside the answer. */
+  readonly warning?: (value: T) => string | undefined;
+}
+
+/** Runs one operation and shows its result: one JSON document, or text; a refusal goes to stderr with status 1. */
+export async function show<T>(
+  context: Context,
+  answer: Answer<T>,
+  operation: (control: Control) => Promise<Result<T>>,
+): Promise<void> {
+  const result = await context.withControl(operation);
+  if (!result.ok) throw new CommandError(result.refusal.message);
+  print(context.io, answer, result.value);
+}
+
+export function print<T>(io: Io, { json, human, warning }: Answer<T>, value: T): void {
+  io.out(`${json ? JSON.stringify(value, null, 2) : human(value)}\n`);
+  const said = warning?.(value);
+  if (said !== undefined) io.err(`${said}\n`);
+}

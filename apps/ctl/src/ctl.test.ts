@@ -1,0 +1,333 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData } from '@grpc/grpc-js';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import {
+  newRequestId,
+  SETTLEMENT_JOB,
+  SETTLEMENT_JOB_OPTIONS,
+  SETTLEMENT_QUEUE,
+  settlementQueuePrefix,
+} from '@tidegate/contracts';
+import { closeDb, createDb, type Db } from '@tidegate/db';
+import { limiterService, runnerService } from '@tidegate/rpc';
+import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
+import { Queue, UnrecoverableError, Worker } from 'bullmq';
+
+/*
+ * The built command line as operators run it: a process against real stores, beside a limiter and a runner that speak the
+ * real protocol and record what they are asked.
+ */
+const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+
+let postgres: TestPostgres;
+let redis: TestRedis;
+let db: Db;
+let peers: Server;
+let env: Record<string, string>;
+const asked: { method: string; request: Record<string, unknown> }[] = [];
+
+beforeAll(async () => {
+  [postgres, redis] = await Promise.all([testPostgres(), testRedis()]);
+  db = createDb(postgres.url);
+  peers = new Server();
+  const peer = await serve(peers);
+  env = {
+    DATABASE_URL: postgres.url,
+    REDIS_URL: redis.url,
+    LIMITER_ADDRESSES: `127.0.0.1:1,${peer}`,
+    RUNNER_ADDRESS: peer,
+    SECRET_KEY: Buffer.alloc(32, 1).toString('base64'),
+  };
+});
+afterAll(async () => {
+  peers.forceShutdown();
+  await closeDb(db);
+  await Promise.all([postgres.drop(), redis.stop()]);
+});
+
+function serve(server: Server): Promise<string> {
+  const answer =
+    (method: string, response: object) =>
+    ({ request }: ServerUnaryCall<Record<string, unknown>, object>, callback: sendUnaryData<object>) => {
+      asked.push({ method, request });
+      callback(null, response);
+    };
+  const month = {
+    month: '2026-11',
+    requests: 3,
+    chargedTokens: 30,
+    reservedTokens: 4,
+    resetsAtMs: 1_796_083_200_000,
+  };
+  const refuse = () => undefined;
+  server.addService(limiterService, {
+    session: refuse,
+    refreshOrgs: answer('refreshOrgs', {}),
+    revokeKey: answer('revokeKey', {}),
+    confirmSettlements: answer('confirmSettlements', {}),
+    getMonth: answer('getMonth', month),
+  });
+  const state = (condition: string) => ({ modelId: 'm', condition, reason: '' });
+  server.addService(runnerService, {
+    watch: refuse,
+    wake: answer('wake', state('CONDITION_RUNNING')),
+    start: answer('start', state('CONDITION_STARTING')),
+    stop: answer('stop', state('CONDITION_STOPPED')),
+    refresh: answer('refresh', state('CONDITION_STARTING')),
+  });
+  return new Promise((resolve, reject) =>
+    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, port) =>
+      error ? reject(error) : resolve(`127.0.0.1:${port}`),
+    ),
+  );
+}
+
+interface Ended {
+  readonly status: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+function ctl(args: readonly string[], variables: Record<string, string> = env): Promise<Ended> {
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    env: { PATH: process.env.PATH ?? '', ...variables },
+  });
+  let out = '';
+  let err = '';
+  child.stdout.on('data', (data) => {
+    out += data;
+  });
+  child.stderr.on('data', (data) => {
+    err += data;
+  });
+  return new Promise((resolve) => child.on('close', (status) => resolve({ status, out, err })));
+}
+
+/** Runs with `--json`; stdout must be one document and stderr empty. */
+async function json<T = Record<string, unknown>>(...args: string[]): Promise<T> {
+  const ended = await ctl([...args, '--json']);
+  expect({ status: ended.status, err: ended.err }).toEqual({ status: 0, err: '' });
+  return JSON.parse(ended.out) as T;
+}
+
+async function refused(...args: string[]): Promise<string> {
+  const ended = await ctl(args);
+  expect({ status: ended.status, out: ended.out }).toEqual({ status: 1, out: '' });
+  return ended.err;
+}
+
+describe('an installation from the beginning', () => {
+  it('is managed by the commands, whose JSON is stable', async () => {
+    expect(await refused('key', 'list')).toContain('no organization yet');
+    const org = await json('org', 'create', '--name', 'Acme Labs', '--plan', 'Pro');
+    expect(org).toEqual({
+      id: expect.stringMatching(/^org_/),
+      slug: 'acme-labs',
+      name: 'Acme Labs',
+      plan: 'Pro',
+    });
+    expect(await json('org', 'list')).toEqual([org]);
+
+    const owner = await json('member', 'add', '--email', 'ada@example.com', '--role', 'owner');
+    expect(owner).toMatchObject({ email: 'ada@example.com', role: 'owner', password: expect.any(String) });
+    expect(await json('member', 'list', '--org', 'acme-labs')).toHaveLength(1);
+
+    const model = await json(
+      ...[
+        'model',
+        'publish',
+        '--name',
+        'small',
+        '--kind',
+        'text',
+        '--mode',
+        'always_on',
+        '--context',
+        '4096',
+      ],
+      ...['--url', 'http://127.0.0.1:9,http://127.0.0.1:10', '--upstream-key', 'sk-secret'],
+    );
+    expect(model).toMatchObject({ name: 'small', condition: 'starting', runnerTold: true });
+    expect(await json('model', 'list')).toMatchObject([{ name: 'small', contextTokens: 4_096 }]);
+    expect(await json('model', 'stop', '--name', 'small')).toMatchObject({ condition: 'stopped' });
+    expect(await json('model', 'start', '--name', 'small')).toMatchObject({ condition: 'starting' });
+
+    const key = await json(
+      ...[
+        'key',
+        'create',
+        '--name',
+        'ci',
+        '--models',
+        'small',
+        '--rpm',
+        '5',
+        '--at-once',
+        '2',
+        '--expires-on',
+        '2099-12-31',
+      ],
+    );
+    expect(key).toMatchObject({
+      ...{ id: expect.stringMatching(/^key_/), name: 'ci', prefix: expect.stringMatching(/^ti_/) },
+      ...{ key: expect.stringMatching(/^ti_[0-9A-Za-z]{54}$/), requestsPerMinute: 5, requestsAtOnce: 2 },
+    });
+    expect(JSON.stringify(await json('key', 'list'))).not.toContain(key.key);
+    expect(await json('model', 'delete', '--name', 'small')).toMatchObject({ name: 'small' });
+    expect((await ctl(['key', 'list'])).out).toContain('1 deleted');
+
+    expect(await refused('key', 'delete', '--id', String(key.id))).toContain('revoke it first');
+    expect(await json('key', 'revoke', '--id', String(key.id))).toMatchObject({ state: 'Revoked' });
+    const told = asked.find(({ method }) => method === 'revokeKey');
+    expect(told?.request).toMatchObject({ orgId: org.id, keyId: key.id });
+    expect(await json('key', 'delete', '--id', String(key.id))).toMatchObject({ id: key.id });
+    expect(await json('key', 'list')).toEqual([]);
+
+    await json('plan', 'set', '--name', 'Pro', '--requests-minute', '7000', '--images', 'false');
+    expect(asked.filter(({ method }) => method === 'refreshOrgs').at(-1)?.request).toEqual({
+      orgIds: [org.id],
+    });
+    const plans = await json<Record<string, unknown>[]>('plan', 'list');
+    expect(plans.map((plan) => plan.name)).toEqual(['Free', 'Starter', 'Pro']);
+    expect(plans[2]).toMatchObject({ requestsPerMinute: 7_000, images: false });
+    expect(await json('org', 'set-plan', '--plan', 'Free', '--org', String(org.id))).toMatchObject({
+      plan: 'Free',
+    });
+  });
+
+  it('shows usage in the shape of its contract, the month live', async () => {
+    const usage = await json('usage', 'show');
+    expect(Object.keys(usage)).toEqual(['totals', 'days', 'rows', 'month']);
+    expect(usage.totals).toEqual({
+      ...{ requests: 0, errors: 0, promptTokens: 0, completionTokens: 0, reservedTokens: 0, averageMs: null },
+    });
+    expect(usage.days).toHaveLength(30);
+    expect(usage.month).toMatchObject({
+      requests: 3,
+      tokens: { charged: 30, reserved: 4, cap: 5_000_000 },
+      resetsAt: '2026-12-01T00:00:00.000Z',
+    });
+    expect((await json<{ days: unknown[] }>('usage', 'show', '--days', '7')).days).toHaveLength(7);
+  });
+
+  it('reads well without --json', async () => {
+    await json('key', 'create', '--name', 'reading');
+    const [keys, usage, created] = await Promise.all([
+      ctl(['key', 'list']),
+      ctl(['usage', 'show']),
+      ctl(['key', 'create', '--name', 'human']),
+    ]);
+    expect(keys.out).toMatch(/^Name +State +May call +Limits +Last used +Expires +Id\n/);
+    expect(keys.out).toMatch(
+      /\nreading \(ti_\w+…\) +Active +All models +60\/min · 4 at once +Never +Never +key_\w+\n/,
+    );
+    expect(usage.out).toContain('3 of 5,000 requests');
+    expect(created.out).toMatch(/\nti_[0-9A-Za-z]{54}\n\nKeep it now: it is shown this once\.\n$/);
+  });
+});
+
+describe('refusals', () => {
+  it.each([
+    [['key', 'create', '--name', 'k', '--rpm', '6001'], '1 to 6,000'],
+    [['key', 'create', '--name', 'k', '--rpm', 'many'], '1 to 6,000'],
+    [['key', 'create', '--name', 'k', '--models', 'nothing'], '"nothing"'],
+    [['key', 'create'], '--name'],
+    [['key', 'list', '--org', 'nowhere'], '"nowhere"'],
+    [['plan', 'set', '--name', 'Pro', '--images', 'maybe'], 'true or false'],
+    [
+      [
+        'model',
+        'publish',
+        '--name',
+        'm',
+        '--kind',
+        'text',
+        '--mode',
+        'always_on',
+        '--context',
+        '1',
+        '--kubernetes',
+        'a/b',
+      ],
+      '--kubernetes',
+    ],
+    [['nonsense'], 'nonsense'],
+  ])('%j exits 1 with its reason on stderr', async (args, reason) => {
+    expect(await refused(...args)).toContain(reason);
+  });
+
+  it('says when a revocation is not in force because no limiter answers', async () => {
+    const key = await json('key', 'create', '--name', 'unreachable');
+    const away = { ...env, LIMITER_ADDRESSES: '127.0.0.1:1' };
+    const ended = await ctl(['key', 'revoke', '--id', String(key.id), '--json'], away);
+    expect(ended).toMatchObject({
+      status: 1,
+      out: '',
+      err: expect.stringContaining('may still be accepted'),
+    });
+    expect(await json('key', 'revoke', '--id', String(key.id))).toMatchObject({ state: 'Revoked' });
+  });
+
+  it('names the variable that is missing, and never shows a value', async () => {
+    const { SECRET_KEY: _, ...rest } = env;
+    const ended = await ctl(['org', 'list'], rest);
+    expect(ended).toMatchObject({ status: 1, out: '', err: expect.stringContaining('SECRET_KEY') });
+    expect(ended.err).not.toContain(postgres.url);
+  });
+
+  it('fails, rather than waits, when a store cannot be reached', async () => {
+    const nowhere = {
+      ...env,
+      DATABASE_URL: 'postgresql://x@127.0.0.1:1/x',
+      REDIS_URL: 'redis://127.0.0.1:1',
+    };
+    const ended = await Promise.all([ctl(['org', 'list'], nowhere), ctl(['queue', 'status'], nowhere)]);
+    expect(ended.map(({ status, out }) => ({ status, out }))).toEqual([
+      { status: 1, out: '' },
+      { status: 1, out: '' },
+    ]);
+    for (const { err } of ended) expect(err).toMatch(/^Failed: .+\n$/);
+  });
+});
+
+describe('queue', () => {
+  const options = () => ({ prefix: settlementQueuePrefix('tg:'), connection: { url: redis.url } });
+
+  it('counts jobs, lists dead letters and queues them again with all their attempts', async () => {
+    expect(await json('queue', 'status')).toEqual({ waiting: 0, active: 0, delayed: 0, dead: 0 });
+    const queue = new Queue(SETTLEMENT_QUEUE, options());
+    const reservationId = newRequestId();
+    const data = { settlements: [{ reservationId }] };
+    const job = await queue.add(SETTLEMENT_JOB, data, SETTLEMENT_JOB_OPTIONS);
+    const failing = new Worker(
+      SETTLEMENT_QUEUE,
+      async () => Promise.reject(new UnrecoverableError('no use')),
+      options(),
+    );
+    await eventually(async () => (await queue.getFailedCount()) === 1);
+    await failing.close();
+
+    expect(await json('queue', 'dead')).toEqual([
+      {
+        ...{ id: job.id, failedAt: expect.any(String), attempts: 1, reason: 'no use', settlements: 1 },
+        reservationIds: [reservationId],
+      },
+    ]);
+    expect(await refused('queue', 'replay', '--id', 'nothing')).toContain('"nothing"');
+    expect(await json('queue', 'replay')).toEqual({ replayed: 1 });
+    expect(await json('queue', 'status')).toEqual({ waiting: 1, active: 0, delayed: 0, dead: 0 });
+    expect((await queue.getJob(job.id ?? ''))?.attemptsMade).toBe(0);
+    await queue.close();
+  });
+});
+
+it('takes the local stack where nothing else is configured, and says so when there is none', async () => {
+  const { readConfig } = await import('./config.ts');
+  const nowhere = join(await mkdtemp(join(tmpdir(), 'tidegate-ctl-')), 'env.json');
+  expect(() => readConfig({}, nowhere)).toThrow('npm start');
+  expect(readConfig(env, nowhere).REDIS_PREFIX).toBe('tg:');
+});

@@ -1,0 +1,38 @@
+export interface Column<T> {
+  readonly title: string;
+  readonly cell: (row: T) => string | number;
+}
+
+const GAP = '  ';
+
+/** Aligned columns under their titles, numbers to the right. "None." when there is no row. */
+export function table<T>(rows: readonly T[], columns: readonly Column<T>[]): string {
+  if (rows.length === 0) return 'None.';
+  const cells = rows.map((row) => columns.map(({ cell }) => cell(row)));
+  const texts = cells.map((line) => line.map(shown));
+  const widths = columns.map(({ title }, i) =>
+    Math.max(title.length, ...texts.map((line) => line[i]?.length ?? 0)),
+  );
+  const right = columns.map((_, i) => cells.every((line) => typeof line[i] === 'number'));
+  const render = (line: readonly string[]) =>
+    line
+      .map((text, i) => (right[i] ? text.padStart(widths[i] ?? 0) : text.padEnd(widths[i] ?? 0)))
+      .join(GAP)
+      .trimEnd();
+  return [render(columns.map(({ title }) => title)), ...texts.map(render)].join('\n');
+}
+
+const shown = (cell: string | number): string => (typeof cell === 'number' ? count(cell) : cell);
+
+const NUMBER = new Intl.NumberFormat('en-US');
+export const count = (value: number): string => NUMBER.format(value);
+
+/** `2026-11-21 12:05 UTC`, or what stands for none. */
+export const time = (iso: string | null, none: string): string =>
+  iso === null ? none : `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`;
+
+/** Name and value a line, values aligned. */
+export function facts(pairs: readonly (readonly [name: string, value: string | number])[]): string {
+  const width = Math.max(...pairs.map(([name]) => name.length));
+  return pairs.map(([name, value]) => `${name.padEnd(width)}${GAP}${shown(value)}`).join('\n');
+}

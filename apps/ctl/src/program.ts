@@ -1,0 +1,19 @@
+import { Command } from 'commander';
+import { addKey } from './commands/key.ts';
+import { addMember } from './commands/member.ts';
+import { addModel } from './commands/model.ts';
+import { addOrg } from './commands/org.ts';
+import { addPlan } from './commands/plan.ts';
+import { addQueue } from './commands/queue.ts';
+import { addUsage } from './commands/usage.ts';
+import type { Context } from './context.ts';
+
+/** The command line: nouns and their verbs. Parsing runs the one that was asked for. */
+export function createProgram(context: Context): Command {
+  const program = new Command('ctl')
+    .description('manages a Tidegate installation')
+    .showHelpAfterError('Try --help.')
+    .configureOutput({ writeOut: context.io.out, writeErr: context.io.err });
+  for (const add of [addOrg, addPlan, addMember, addKey, addModel, addUsage, addQueue]) add(program, context);
+  return program;
+}

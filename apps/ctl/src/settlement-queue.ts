@@ -1,0 +1,79 @@
+import { SETTLEMENT_QUEUE, type SettlementBatch, settlementQueuePrefix } from '@tidegate/contracts';
+import { type Job, Queue } from 'bullmq';
+
+export interface QueueStatus {
+  readonly waiting: number;
+  readonly active: number;
+  /** Failed before, waiting for its next attempt. */
+  readonly delayed: number;
+  readonly dead: number;
+}
+
+/** A job that was given up. Shows counts and ids of requests; there is nothing else in it. */
+export interface DeadLetter {
+  readonly id: string;
+  /** ISO 8601. */
+  readonly failedAt: string | null;
+  readonly attempts: number;
+  readonly reason: string;
+  /** How many it holds. */
+  readonly settlements: number;
+  readonly reservationIds: readonly string[];
+}
+
+export interface SettlementQueue {
+  status(): Promise<QueueStatus>;
+  /** Newest first. */
+  dead(limit: number): Promise<DeadLetter[]>;
+  /** Queues every dead letter of this moment, or one, with all its attempts before it. @returns how many */
+  replay(id?: string): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** Fails with the first command when Redis cannot be reached. */
+export function openSettlementQueue(redisUrl: string, redisPrefix: string): SettlementQueue {
+  const queue = new Queue<SettlementBatch>(SETTLEMENT_QUEUE, {
+    prefix: settlementQueuePrefix(redisPrefix),
+    connection: { url: redisUrl, maxRetriesPerRequest: 0, connectTimeout: 3_000, retryStrategy: () => null },
+    skipMetasUpdate: true,
+  });
+  queue.on('error', () => undefined);
+  return {
+    async status() {
+      const {
+        waiting = 0,
+        active = 0,
+        delayed = 0,
+        failed = 0,
+      } = await queue.getJobCounts(...(['waiting', 'active', 'delayed', 'failed'] as const));
+      return { waiting, active, delayed, dead: failed };
+    },
+    dead: async (limit) => (await queue.getFailed(0, limit - 1)).filter(Boolean).map(deadLetter),
+    async replay(id) {
+      const ids = id === undefined ? await queue.getRanges(['failed'], 0, -1) : [id];
+      let replayed = 0;
+      for (const jobId of ids) replayed += (await retry(await queue.getJob(jobId))) ? 1 : 0;
+      return replayed;
+    },
+    close: () => queue.close(),
+  };
+}
+
+/** False: no dead letter any more, or never one. */
+async function retry(job: Job | undefined): Promise<boolean> {
+  if (!job || (await job.getState()) !== 'failed') return false;
+  await job.retry('failed', { resetAttemptsMade: true });
+  return true;
+}
+
+function deadLetter(job: Job<SettlementBatch>): DeadLetter {
+  const settlements = Array.isArray(job.data?.settlements) ? job.data.settlements : [];
+  return {
+    id: job.id ?? '',
+    failedAt: job.finishedOn === undefined ? null : new Date(job.finishedOn).toISOString(),
+    attempts: job.attemptsMade,
+    reason: job.failedReason ?? '',
+    settlements: settlements.length,
+    reservationIds: settlements.map((settlement) => String(settlement?.reservationId)),
+  };
+}
