@@ -5,6 +5,9 @@ import { Undecided } from '../undecided.ts';
 /** A script's reply: its code, then what comes with it. */
 export type ScriptReply = readonly [code: string, ...rest: (string | number)[]];
 
+/** Commands in one pipeline: enough to share its cost, few enough that Redis begins while the next are being made. */
+const MAX_PIPELINE = 16;
+
 type Argument = string | number;
 
 interface Waiting {
@@ -52,11 +55,13 @@ export class Store {
     return new Promise((resolve, reject) => {
       if (this.#waiting.length === 0) queueMicrotask(() => this.#flush());
       this.#waiting.push({ command, args, script, resolve, reject });
+      if (this.#waiting.length >= MAX_PIPELINE) this.#flush();
     });
   }
 
   #flush(): void {
     const batch = this.#waiting;
+    if (batch.length === 0) return;
     this.#waiting = [];
     void this.#send(batch, false);
   }

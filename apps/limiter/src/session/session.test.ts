@@ -1,42 +1,45 @@
+import { status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { newInstanceId } from '@tidegate/contracts';
+import { newInstanceId, orgTagOf } from '@tidegate/contracts';
 import { closeDb, type Db } from '@tidegate/db';
 import { callUnary } from '@tidegate/rpc';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
-import type { Limiter } from '../limiter.ts';
-import { anAdmission, connectDb, makeKey, makeOrg, startTestLimiter } from '../testing/fixture.ts';
-import { SessionClient } from '../testing/session-client.ts';
+import { anAdmission } from '../testing/admission.ts';
+import { changePlan, connectDb, makeKey, makeModel, makeOrg } from '../testing/fixture.ts';
+import { beatingInstance, monthOfOrg, Rig } from '../testing/rig.ts';
+import type { SessionClient } from '../testing/session-client.ts';
+
+const DEADLINE = { deadlineMs: 3_000 };
+const DAY_MS = 86_400_000;
 
 let postgres: TestPostgres;
 let redis: TestRedis;
 let db: Db;
-let limiter: Limiter;
-let session: SessionClient;
+let rig: Rig;
+/** Through two limiters on one Redis. */
+let one: SessionClient;
+let two: SessionClient;
 
 beforeAll(async () => {
   [postgres, redis] = await Promise.all([testPostgres(), testRedis()]);
   db = connectDb(postgres.url);
-  limiter = await startTestLimiter({ redisUrl: redis.url, db });
-  await eventually(() => limiter.ready());
-  session = new SessionClient(`127.0.0.1:${limiter.port}`);
+  rig = new Rig(redis.url, db);
+  one = rig.session(await rig.limiter());
+  two = rig.session(await rig.limiter());
 });
 
 afterAll(async () => {
-  session.close();
-  await limiter.close();
+  await rig.close();
   await closeDb(db);
   await Promise.all([redis.stop(), postgres.drop()]);
 });
 
 describe('a session', () => {
   it('authenticates, admits, reserves and settles, and the month shows it', async () => {
-    const orgId = await makeOrg(db, { tokensPerMonth: 10_000 });
+    const orgId = await makeOrg(db);
     const key = await makeKey(db, orgId, { requestsPerMinute: 5 });
-    const instanceId = newInstanceId();
-    const beat = await session.ask({ heartbeat: { instanceId } });
-    expect(beat.heartbeat).toEqual({ leaseLost: false });
-
-    const known = await session.ask({ authenticate: { orgTag: key.orgTag, keyHash: key.hash } });
+    const instanceId = await beatingInstance(one);
+    const known = await one.ask({ authenticate: { orgTag: key.orgTag, keyHash: key.hash } });
     expect(known.authenticate?.principal).toEqual({
       orgId,
       keyId: key.keyId,
@@ -47,12 +50,10 @@ describe('a session', () => {
     });
 
     const admission = anAdmission(key, instanceId, { reserve: false });
-    const admitted = await session.decide({ admit: admission });
+    const admitted = await one.decide({ admit: admission });
     expect(admitted.admitted?.window).toMatchObject({ limit: 5, remaining: 4 });
-    const reserved = await session.decide({ reserve: admission });
-    expect(reserved.admitted).toBeTruthy();
-    const month = () => callUnary(session.client, 'getMonth', { orgId }, { deadlineMs: 2_000 });
-    expect(await month()).toMatchObject({
+    expect((await one.decide({ reserve: admission })).admitted).toBeTruthy();
+    expect(await monthOfOrg(one, orgId)).toMatchObject({
       requests: 1,
       chargedTokens: 0,
       reservedTokens: 1_000,
@@ -60,8 +61,287 @@ describe('a session', () => {
     });
 
     const settle = { ...admission, answered: true, usageValid: true, promptTokens: 7, completionTokens: 3 };
-    expect((await session.ask({ settle })).settle).toEqual({});
-    expect((await session.ask({ settle })).settle).toEqual({});
-    expect(await month()).toMatchObject({ requests: 1, chargedTokens: 10, reservedTokens: 0, inFlight: 0 });
+    // Once through each limiter: the second does nothing.
+    expect((await one.ask({ settle })).settle).toEqual({});
+    expect((await two.ask({ settle })).settle).toEqual({});
+    expect(await monthOfOrg(two, orgId)).toMatchObject({
+      requests: 1,
+      chargedTokens: 10,
+      reservedTokens: 0,
+      inFlight: 0,
+    });
+  });
+
+  it('ends an admission through another limiter than the one that admitted it', async () => {
+    const key = await makeKey(db, await makeOrg(db), { requestsAtOnce: 1 });
+    const instanceId = await beatingInstance(one);
+    const first = anAdmission(key, instanceId);
+    await one.decide({ admit: first });
+    await two.ask({ withdraw: first });
+    const second = anAdmission(key, instanceId);
+    expect((await one.decide({ admit: second })).admitted).toBeTruthy();
+    await two.ask({ settle: { ...second, answered: true } });
+    const held = anAdmission(key, instanceId, { reserve: false });
+    expect((await one.decide({ admit: held })).admitted).toBeTruthy();
+    expect((await two.decide({ reserve: held })).admitted).toBeTruthy();
+    await one.ask({ settle: { ...held, errorCode: 'upstream_error' } });
+    expect(await monthOfOrg(one, key.orgId)).toMatchObject({
+      requests: 2,
+      chargedTokens: 2_000,
+      inFlight: 0,
+    });
+  });
+
+  it('tells a chosen set of models, and whether the plan has images', async () => {
+    const orgId = await makeOrg(db, { images: false });
+    const modelId = await makeModel(db, orgId);
+    const key = await makeKey(db, orgId, { modelIds: [modelId] });
+    const { authenticate } = await one.ask({ authenticate: { orgTag: key.orgTag, keyHash: key.hash } });
+    expect(authenticate?.principal).toMatchObject({
+      allModels: false,
+      modelIds: [modelId],
+      imagesAllowed: false,
+    });
+    const admission = anAdmission(key, await beatingInstance(one), { hasImages: true });
+    expect((await one.decide({ admit: admission })).planUpgradeRequired).toEqual({});
+  });
+
+  it('answers each call of one message, whatever the others come to', async () => {
+    const key = await makeKey(db, await makeOrg(db), { requestsPerMinute: 3 });
+    const instanceId = await beatingInstance(one);
+    const replies = await Promise.all([
+      ...Array.from({ length: 5 }, () => one.ask({ admit: anAdmission(key, instanceId) })),
+      one.ask({ admit: anAdmission({ orgId: 'no good', keyId: 'x' }, instanceId) }),
+      one.ask({ authenticate: { orgTag: key.orgTag, keyHash: Buffer.alloc(3) } }),
+      one.ask({ authenticate: { orgTag: key.orgTag, keyHash: Buffer.alloc(32) } }),
+      one.ask({}),
+    ]);
+    expect(replies.filter((reply) => reply.admission?.admitted)).toHaveLength(3);
+    expect(replies.filter((reply) => reply.admission?.rateLimited)).toHaveLength(2);
+    expect(replies.slice(5).map((reply) => reply.failed?.reason.split(':')[0] ?? null)).toEqual([
+      'bad_call',
+      'bad_call',
+      null,
+      'bad_call',
+    ]);
+    expect(replies[7]?.authenticate?.keyInvalid).toEqual({});
+  });
+});
+
+describe('caps', () => {
+  it('admit exactly as many of 200 parallel requests through two limiters as each limit allows', async () => {
+    const cases = [
+      { plan: { tokensPerMonth: 23_500 }, key: {}, admitted: 23, refusal: 'quotaExceeded' },
+      { plan: { requestsPerMonth: 17 }, key: {}, admitted: 17, refusal: 'quotaExceeded' },
+      { plan: { requestsPerMinute: 31 }, key: {}, admitted: 31, refusal: 'rateLimited' },
+      { plan: { requestsAtOnce: 29 }, key: {}, admitted: 29, refusal: 'rateLimited' },
+      { plan: {}, key: { requestsPerMinute: 5 }, admitted: 5, refusal: 'rateLimited' },
+      { plan: {}, key: { requestsAtOnce: 2 }, admitted: 2, refusal: 'rateLimited' },
+    ] as const;
+    for (const { plan, key: limits, admitted, refusal } of cases) {
+      const key = await makeKey(db, await makeOrg(db, plan), limits);
+      const instances = await Promise.all([beatingInstance(one), beatingInstance(two)]);
+      const outcomes = await Promise.all(
+        Array.from({ length: 200 }, (_, i) =>
+          (i % 2 ? one : two).decide({ admit: anAdmission(key, instances[i % 2 ? 0 : 1] ?? '') }),
+        ),
+      );
+      expect(outcomes.filter((outcome) => outcome.admitted)).toHaveLength(admitted);
+      expect(outcomes.filter((outcome) => outcome[refusal])).toHaveLength(200 - admitted);
+    }
+  });
+
+  it('count what is only counted in the same windows', async () => {
+    const key = await makeKey(db, await makeOrg(db), { requestsPerMinute: 2 });
+    const countRequest = { orgId: key.orgId, keyId: key.keyId };
+    const instanceId = await beatingInstance(one);
+    expect((await one.decide({ countRequest })).admitted?.window).toMatchObject({ limit: 2, remaining: 1 });
+    expect((await one.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
+    const refused = (await two.decide({ countRequest })).rateLimited;
+    expect(refused).toMatchObject({ cause: 'CAUSE_KEY_REQUESTS_PER_MINUTE', limit: 2 });
+    expect(refused?.retryAfterMs).toBeGreaterThan(55_000);
+    expect(refused?.retryAfterMs).toBeLessThanOrEqual(60_000);
+    expect(await monthOfOrg(one, key.orgId)).toMatchObject({ requests: 1, inFlight: 1 });
+  });
+
+  it('follow the plan as soon as it is refreshed, down and up, through every limiter', async () => {
+    const orgId = await makeOrg(db, { requestsAtOnce: 3 });
+    const key = await makeKey(db, orgId);
+    const instanceId = await beatingInstance(one);
+    const held = Array.from({ length: 3 }, () => anAdmission(key, instanceId));
+    for (const admit of held) expect((await one.decide({ admit })).admitted).toBeTruthy();
+
+    await changePlan(db, orgId, { requestsAtOnce: 1 });
+    await callUnary(one.client, 'refreshOrgs', { orgIds: [orgId] }, DEADLINE);
+    await eventually(() => two.notices.some(({ orgChanged }) => orgChanged?.orgId === orgId));
+    const refusedAt = async () => (await two.decide({ admit: anAdmission(key, instanceId) })).rateLimited;
+    expect(await refusedAt()).toMatchObject({ cause: 'CAUSE_ORG_REQUESTS_AT_ONCE', limit: 1 });
+    for (const settle of held.slice(0, 2)) await one.ask({ settle: { ...settle, answered: true } });
+    expect(await refusedAt()).toMatchObject({ limit: 1 });
+    await changePlan(db, orgId, { requestsAtOnce: 2 });
+    await callUnary(two.client, 'refreshOrgs', { orgIds: [orgId] }, DEADLINE);
+    expect((await one.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
+    expect(await refusedAt()).toMatchObject({ limit: 2 });
+  });
+
+  it('let two large bodies of an organization at once, and an early release keeps a late take out', async () => {
+    const { orgId } = await makeKey(db, await makeOrg(db));
+    const instanceId = await beatingInstance(one);
+    const large = (admissionId: string) => ({ orgId, instanceId, admissionId });
+    const take = async (session: SessionClient, id: string) =>
+      (await session.ask({ takeLargeBody: large(id) })).takeLargeBody?.result;
+    const results = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => take(i % 2 ? one : two, `body${i}`)),
+    );
+    expect(results.filter((result) => result === 'RESULT_TAKEN')).toHaveLength(2);
+    expect(results.filter((result) => result === 'RESULT_FULL')).toHaveLength(18);
+    const taken = results.indexOf('RESULT_TAKEN');
+    expect(await take(one, `body${taken}`)).toBe('RESULT_TAKEN');
+    await one.ask({ releaseLargeBody: large(`body${taken}`) });
+    await two.ask({ releaseLargeBody: large(`body${taken}`) });
+    await one.ask({ releaseLargeBody: large('early') });
+    expect(await take(one, 'early')).toBe('RESULT_LEASE_LOST');
+    expect(await take(one, 'next')).toBe('RESULT_TAKEN');
+    expect(await take(one, 'over')).toBe('RESULT_FULL');
+  });
+});
+
+describe('a withdrawal', () => {
+  it('leaves no trace of the admission, nor of its reservation', async () => {
+    const key = await makeKey(db, await makeOrg(db), { requestsPerMinute: 1, requestsAtOnce: 1 });
+    const instanceId = await beatingInstance(one);
+    for (const reserve of [true, false, true]) {
+      const admission = anAdmission(key, instanceId, { reserve });
+      expect((await one.decide({ admit: admission })).admitted?.window).toMatchObject({ remaining: 0 });
+      await one.ask({ withdraw: admission });
+      await one.ask({ withdraw: admission });
+    }
+    expect(await monthOfOrg(one, key.orgId)).toMatchObject({ requests: 0, reservedTokens: 0, inFlight: 0 });
+  });
+
+  it('that overtakes its admission refuses it', async () => {
+    const key = await makeKey(db, await makeOrg(db), { requestsPerMinute: 1 });
+    const instanceId = await beatingInstance(one);
+    const admission = anAdmission(key, instanceId);
+    await one.ask({ withdraw: admission });
+    expect((await two.decide({ admit: admission })).leaseLost).toEqual({});
+    expect((await one.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
+  });
+
+  it('of what was settled changes nothing', async () => {
+    const key = await makeKey(db, await makeOrg(db));
+    const admission = anAdmission(key, await beatingInstance(one));
+    await one.decide({ admit: admission });
+    await one.ask({ settle: { ...admission, answered: false, errorCode: 'client_closed' } });
+    await one.ask({ withdraw: admission });
+    expect(await monthOfOrg(one, key.orgId)).toMatchObject({
+      requests: 1,
+      chargedTokens: 1_000,
+      inFlight: 0,
+    });
+  });
+});
+
+describe('keys', () => {
+  it('work at once when made, and unknown ones do not', async () => {
+    const orgId = await makeOrg(db);
+    const stranger = await makeKey(db, await makeOrg(db));
+    const ask = async (orgTag: string, keyHash: Buffer) =>
+      (await one.ask({ authenticate: { orgTag, keyHash } })).authenticate;
+    expect((await ask(orgTagOf(orgId), Buffer.alloc(32, 7)))?.keyInvalid).toEqual({});
+    // Of another organization than its value says.
+    expect((await ask(orgTagOf(orgId), stranger.hash))?.keyInvalid).toEqual({});
+    const key = await makeKey(db, orgId);
+    expect((await ask(key.orgTag, key.hash))?.principal?.keyId).toBe(key.keyId);
+  });
+
+  it('are refused by every limiter once their revocation is answered, and gateways are told', async () => {
+    const key = await makeKey(db, await makeOrg(db));
+    const instanceId = await beatingInstance(two);
+    expect((await two.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
+    await db.apiKey.update({ where: { id: key.keyId }, data: { revokedAt: new Date() } });
+    const { orgId, keyId, hash: keyHash } = key;
+    await callUnary(one.client, 'revokeKey', { orgId, keyId, keyHash }, DEADLINE);
+    expect((await two.decide({ admit: anAdmission(key, instanceId) })).keyInvalid).toEqual({});
+    expect((await two.decide({ countRequest: { orgId, keyId } })).keyInvalid).toEqual({});
+    const { authenticate } = await two.ask({ authenticate: { orgTag: key.orgTag, keyHash } });
+    expect(authenticate?.keyInvalid).toEqual({});
+    await eventually(() => two.notices.some(({ keyRevoked }) => keyRevoked?.keyId === keyId));
+  });
+
+  it('stay revoked when a read of Postgres that began before comes late', async () => {
+    const key = await makeKey(db, await makeOrg(db));
+    const { orgId, keyId, hash: keyHash } = key;
+    // The row still says active: what a slow read-through would have seen.
+    await callUnary(one.client, 'revokeKey', { orgId, keyId, keyHash }, DEADLINE);
+    const { authenticate } = await two.ask({ authenticate: { orgTag: key.orgTag, keyHash } });
+    expect(authenticate?.keyInvalid).toEqual({});
+    const instanceId = await beatingInstance(two);
+    expect((await two.decide({ admit: anAdmission(key, instanceId) })).keyInvalid).toEqual({});
+  });
+
+  it('work to the end of their last day in UTC, and not in the instant after it', async () => {
+    const today = new Date().toISOString().slice(0, 10);
+    const key = await makeKey(db, await makeOrg(db), { expiresOn: today });
+    const endMs = Date.parse(`${today}T00:00:00Z`) + DAY_MS;
+    const at = async (ms: number) => rig.session(await rig.limiter({ clockOffsetMs: ms - Date.now() }));
+    const before = await at(endMs - 20_000);
+    const after = await at(endMs);
+    const authenticate = { orgTag: key.orgTag, keyHash: key.hash };
+    expect((await before.ask({ authenticate })).authenticate?.principal?.expiresAtMs).toBe(endMs);
+    expect((await after.ask({ authenticate })).authenticate?.keyInvalid).toEqual({});
+    const instanceId = newInstanceId();
+    expect((await before.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
+    expect((await after.decide({ admit: anAdmission(key, instanceId) })).keyInvalid).toEqual({});
+    const { orgId, keyId } = key;
+    expect((await after.decide({ countRequest: { orgId, keyId } })).keyInvalid).toEqual({});
+  });
+});
+
+describe('invalid keys', () => {
+  it('of one address are answered exactly 20 times of 100 in parallel, and the block is told to every session', async () => {
+    const address = '203.0.113.7';
+    const replies = await Promise.all(
+      Array.from({ length: 100 }, (_, i) => (i % 2 ? one : two).ask({ reportInvalidKey: { address } })),
+    );
+    const remaining = replies.map((reply) => reply.reportInvalidKey?.blockedRemainingMs ?? -1);
+    expect(remaining.filter((ms) => ms === 0)).toHaveLength(20);
+    expect(remaining.filter((ms) => ms > 55_000 && ms <= 60_000)).toHaveLength(80);
+    const other = await one.ask({ reportInvalidKey: { address: '203.0.113.8' } });
+    expect(other.reportInvalidKey?.blockedRemainingMs).toBe(0);
+
+    const told = ({ notices }: SessionClient) => notices.some((n) => n.addressBlocked?.address === address);
+    await eventually(() => told(one) && told(two));
+    const late = rig.session(await rig.limiter());
+    await eventually(() => told(late));
+  });
+
+  it('are counted anew when the block is over', async () => {
+    const address = '2001:db8::/64';
+    const report = async (session: SessionClient) =>
+      (await session.ask({ reportInvalidKey: { address } })).reportInvalidKey?.blockedRemainingMs;
+    for (let i = 0; i < 20; i++) expect(await report(one)).toBe(0);
+    expect(await report(one)).toBeGreaterThan(0);
+    const later = rig.session(await rig.limiter({ clockOffsetMs: 61_000 }));
+    for (let i = 0; i < 20; i++) expect(await report(later)).toBe(0);
+    expect(await report(later)).toBeGreaterThan(0);
+  });
+});
+
+describe('unary calls', () => {
+  it('say which requests were malformed', async () => {
+    const refs = Array.from({ length: 1_001 }, () => ({ orgId: 'org_x', outboxId: '1-1' }));
+    for (const settlements of [
+      refs,
+      [{ orgId: 'org_x', outboxId: '*' }],
+      [{ orgId: 'a b', outboxId: '1-1' }],
+    ])
+      await expect(
+        callUnary(one.client, 'confirmSettlements', { settlements }, DEADLINE),
+      ).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });
+    const keyHash = Buffer.alloc(31);
+    await expect(
+      callUnary(one.client, 'revokeKey', { orgId: 'org_x', keyId: 'key_x', keyHash }, DEADLINE),
+    ).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });
   });
 });

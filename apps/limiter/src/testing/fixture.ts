@@ -4,15 +4,19 @@ import {
   newModelId,
   newOrgId,
   newPlanId,
-  newRequestId,
   orgTagOf,
   type ParsedApiKey,
   parseApiKey,
 } from '@tidegate/contracts';
 import { createDb, type Db } from '@tidegate/db';
 import { createLogger, createMetrics } from '@tidegate/runtime';
-import type { Admission } from '../admission/admit.ts';
+import type { Redis } from 'ioredis';
+import type { Context } from '../context.ts';
 import { type Limiter, type LimiterOptions, startLimiter } from '../limiter.ts';
+import { LimiterClock } from '../redis/clock.ts';
+import { createRedis } from '../redis/connection.ts';
+import { KeyNames } from '../redis/names.ts';
+import { Store } from '../redis/store.ts';
 
 export interface PlanLimits {
   readonly images: boolean;
@@ -112,24 +116,6 @@ export async function makeModel(db: Db, orgId: string): Promise<string> {
   return id;
 }
 
-/** An admission with nothing special about it. */
-export const anAdmission = (
-  key: Pick<TestKey, 'orgId' | 'keyId'>,
-  instanceId: string,
-  more: Partial<Admission> = {},
-): Admission => ({
-  orgId: key.orgId,
-  keyId: key.keyId,
-  instanceId,
-  admissionId: newRequestId(),
-  modelId: 'mdl_test',
-  contextTokens: 1_000,
-  hasImages: false,
-  streamed: false,
-  reserve: true,
-  ...more,
-});
-
 /** A quiet limiter on a free port. */
 export const startTestLimiter = (
   options: Pick<LimiterOptions, 'redisUrl' | 'db'> & Partial<LimiterOptions>,
@@ -143,3 +129,20 @@ export const startTestLimiter = (
     metrics: createMetrics('limiter'),
     ...options,
   });
+
+export interface TestStore {
+  readonly redis: Redis;
+  readonly store: Store;
+  readonly names: KeyNames;
+  /** What scripts need to run at a limiter time away from Redis'. */
+  contextAt(offsetMs: number): Context;
+}
+
+/** Redis as scripts see it, without a limiter. */
+export async function openStore(redisUrl: string): Promise<TestStore> {
+  const redis = createRedis(redisUrl);
+  await redis.connect();
+  const store = new Store({ redis });
+  const names = new KeyNames('tg:');
+  return { redis, store, names, contextAt: (ms) => ({ store, names, clock: new LimiterClock(ms) }) };
+}

@@ -1,0 +1,323 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newInstanceId, newKeyId, newOrgId } from '@tidegate/contracts';
+import {
+  canReserve,
+  charge,
+  EMPTY_MONTH,
+  type MonthLedger,
+  mayAdmit,
+  mostInAnyWindow,
+  reserve as reserveIn,
+  settle as settleIn,
+  withdraw as withdrawFrom,
+} from '@tidegate/limits';
+import { type TestRedis, testRedis } from '@tidegate/testing';
+import fc from 'fast-check';
+import { anAdmission } from '../testing/admission.ts';
+import { openStore, type TestStore } from '../testing/fixture.ts';
+import { seedKey, seedMonth, writeOrg } from '../truth/seed.ts';
+import { admit } from './admit.ts';
+import type { DecisionReply } from './decision.ts';
+import { reserve } from './reserve.ts';
+import { settle } from './settle.ts';
+import { withdraw } from './withdraw.ts';
+
+const CONTEXT_TOKENS = 100;
+const KEYS = 2;
+
+type Step =
+  | { readonly do: 'admit'; readonly key: number; readonly reserve: boolean }
+  | { readonly do: 'reserve' | 'withdraw'; readonly which: number }
+  | { readonly do: 'settle'; readonly which: number; readonly used: number; readonly answered: boolean }
+  | { readonly do: 'wait'; readonly ms: number }
+  | { readonly do: 'plan'; readonly rpm: number; readonly atOnce: number };
+
+const which = fc.nat(30);
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({ do: fc.constant('admit' as const), key: fc.nat(KEYS - 1), reserve: fc.boolean() }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('reserve' as const), which }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('withdraw' as const), which }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant('settle' as const),
+      which,
+      used: fc.integer({ min: 0, max: CONTEXT_TOKENS + 20 }),
+      answered: fc.boolean(),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('wait' as const),
+      ms: fc.constantFrom(1_000, 20_000, 59_000, 61_000),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('plan' as const),
+      rpm: fc.integer({ min: 0, max: 7 }),
+      atOnce: fc.integer({ min: 0, max: 5 }),
+    }),
+  },
+);
+
+interface Open {
+  readonly id: string;
+  readonly key: number;
+  readonly atUs: number;
+  reserved: boolean;
+}
+
+/** The limiter as the arithmetic of packages/limits says it is, beside the one in Redis. */
+class Run {
+  readonly orgId = newOrgId();
+  readonly instanceId = newInstanceId();
+  readonly keys = Array.from({ length: KEYS }, () => ({
+    id: newKeyId(),
+    rpm: 4,
+    atOnce: 3,
+    log: [] as number[],
+  }));
+  readonly org = { rpm: 6, atOnce: 4, log: [] as number[] };
+  readonly caps = { requests: 12, tokens: 900 };
+  ledger: MonthLedger = EMPTY_MONTH;
+  open: Open[] = [];
+  offsetMs: number;
+  version = 1;
+  readonly test: TestStore;
+
+  constructor(test: TestStore) {
+    this.test = test;
+    // In the middle of a month, so that no step turns it.
+    this.offsetMs = Date.UTC(2026, 5, 10) - Date.now();
+  }
+
+  get context() {
+    return this.test.contextAt(this.offsetMs);
+  }
+
+  async nowUs(): Promise<number> {
+    const [seconds, micros] = await this.test.redis.time();
+    return Number(seconds) * 1e6 + Number(micros) + this.offsetMs * 1_000;
+  }
+
+  async seed(): Promise<void> {
+    await this.putOrg();
+    for (const { id, rpm, atOnce } of this.keys)
+      await seedKey(this.context, {
+        keyId: id,
+        orgId: this.orgId,
+        hash: Buffer.alloc(32),
+        revoked: false,
+        requestsPerMinute: rpm,
+        requestsAtOnce: atOnce,
+        expiresAtMs: 0,
+        modelIds: null,
+      });
+    await seedMonth(this.context, this.orgId, '2026-06', { requests: 0, chargedTokens: 0 });
+  }
+
+  putOrg(): Promise<void> {
+    return writeOrg(this.context, {
+      orgId: this.orgId,
+      version: this.version++,
+      images: true,
+      requestsPerMinute: this.org.rpm,
+      requestsAtOnce: this.org.atOnce,
+      requestsPerMonth: this.caps.requests,
+      tokensPerMonth: this.caps.tokens,
+    });
+  }
+
+  /** The reply that the model expects at this instant. */
+  expected(key: number, reserving: boolean, nowUs: number): string {
+    const k = this.keys[key];
+    if (!k) throw new Error('no such key');
+    const full = (log: number[], rpm: number) =>
+      rpm === 0 ||
+      !mayAdmit(
+        log.map((us) => us / 1_000),
+        rpm,
+        nowUs / 1_000,
+      );
+    if (full(k.log, k.rpm)) return 'rate_limited key_rpm';
+    if (full(this.org.log, this.org.rpm)) return 'rate_limited org_rpm';
+    if (this.open.filter((o) => o.key === key).length >= k.atOnce) return 'rate_limited key_at_once';
+    if (this.open.length >= this.org.atOnce) return 'rate_limited org_at_once';
+    const quota = reserving ? canReserve(this.ledger, this.caps, CONTEXT_TOKENS) : null;
+    return quota ? `quota_exceeded ${quota}` : 'admitted';
+  }
+
+  async take(s: Step): Promise<void> {
+    if (s.do === 'admit') return this.admit(s.key, s.reserve);
+    if (s.do === 'wait') {
+      this.offsetMs += s.ms;
+      return;
+    }
+    if (s.do === 'plan') {
+      this.org.rpm = s.rpm;
+      this.org.atOnce = s.atOnce;
+      await this.putOrg();
+      return;
+    }
+    const open = this.open[s.which % Math.max(1, this.open.length)];
+    if (!open) return;
+    if (s.do === 'reserve') await this.reserve(open);
+    else if (s.do === 'withdraw') await this.withdraw(open);
+    else if (s.do === 'settle' && open.reserved) await this.settle(open, s);
+  }
+
+  async admit(key: number, reserving: boolean): Promise<void> {
+    const k = this.keys[key];
+    if (!k) return;
+    const admission = anAdmission({ orgId: this.orgId, keyId: k.id }, this.instanceId, {
+      contextTokens: CONTEXT_TOKENS,
+      reserve: reserving,
+    });
+    const beforeUs = await this.nowUs();
+    const reply = await admit(this.context, admission);
+    const afterUs = await this.nowUs();
+    // Entries only leave a window with time: the truth lies between the two instants.
+    expect([this.expected(key, reserving, beforeUs), this.expected(key, reserving, afterUs)]).toContain(
+      nameOf(reply),
+    );
+    if (reply.kind !== 'admitted') return;
+    expect(this.expected(key, reserving, reply.nowUs)).toBe('admitted');
+    k.log.push(reply.nowUs);
+    this.org.log.push(reply.nowUs);
+    this.open.push({ id: admission.admissionId, key, atUs: reply.nowUs, reserved: reserving });
+    if (reserving) this.ledger = reserveIn(this.ledger, CONTEXT_TOKENS);
+    const left = (log: number[], rpm: number) => rpm - log.filter((us) => us > reply.nowUs - 60e6).length;
+    expect(reply.window?.remaining).toBe(Math.min(left(k.log, k.rpm), left(this.org.log, this.org.rpm)));
+  }
+
+  async reserve(open: Open): Promise<void> {
+    const held = { orgId: this.orgId, instanceId: this.instanceId, admissionId: open.id };
+    const { context } = this;
+    const reply = await reserve(context, held, context.clock.month());
+    const quota = open.reserved ? null : canReserve(this.ledger, this.caps, CONTEXT_TOKENS);
+    expect(nameOf(reply)).toBe(quota ? `quota_exceeded ${quota}` : 'admitted');
+    if (reply.kind !== 'admitted' || open.reserved) return;
+    open.reserved = true;
+    this.ledger = reserveIn(this.ledger, CONTEXT_TOKENS);
+  }
+
+  async withdraw(open: Open): Promise<void> {
+    const held = { orgId: this.orgId, instanceId: this.instanceId, admissionId: open.id };
+    const place = { keyId: this.keys[open.key]?.id ?? '', month: '2026-06' };
+    expect(await withdraw(this.context, held, place)).toEqual({ kind: 'withdrawn' });
+    expect(await withdraw(this.context, held, place)).toEqual({ kind: 'unknown' });
+    this.open = this.open.filter((o) => o !== open);
+    for (const log of [this.org.log, this.keys[open.key]?.log ?? []]) log.splice(log.indexOf(open.atUs), 1);
+    if (open.reserved) this.ledger = withdrawFrom(this.ledger, CONTEXT_TOKENS);
+  }
+
+  async settle(open: Open, s: { readonly used: number; readonly answered: boolean }): Promise<void> {
+    const held = { orgId: this.orgId, instanceId: this.instanceId, admissionId: open.id };
+    const place = { keyId: this.keys[open.key]?.id ?? '', month: '2026-06' };
+    const usage = { promptTokens: s.used, completionTokens: 0 };
+    const ending = { answered: s.answered, usage, durationMs: 1, errorCode: 'upstream_error' };
+    const first = await settle(this.context, held, place, ending);
+    expect(await settle(this.context, held, place, ending)).toEqual({ kind: 'unknown' });
+    const charged = charge(CONTEXT_TOKENS, {
+      answered: s.answered,
+      usage: { prompt: s.used, completion: 0 },
+    });
+    expect(first).toMatchObject({
+      kind: 'settled',
+      settlement: { chargedTokens: charged, reservationId: open.id },
+    });
+    this.open = this.open.filter((o) => o !== open);
+    this.ledger = settleIn(this.ledger, CONTEXT_TOKENS, charged);
+  }
+
+  /** What is in Redis is what the model has. */
+  async check(): Promise<void> {
+    const { names, redis } = this.test;
+    const { orgId } = this;
+    const [org, month, keys, held] = await Promise.all([
+      redis.hget(names.org(orgId), 'in_flight'),
+      redis.hgetall(names.month(orgId, '2026-06')),
+      Promise.all(this.keys.map(({ id }) => redis.hget(names.key(orgId, id), 'in_flight'))),
+      redis.hgetall(names.open(orgId, this.instanceId)),
+    ]);
+    expect(Number(org)).toBe(this.open.length);
+    expect(keys.map(Number)).toEqual(
+      this.keys.map((_, i) => this.open.filter(({ key }) => key === i).length),
+    );
+    expect({
+      requests: Number(month.requests),
+      chargedTokens: Number(month.charged),
+      reservedTokens: Number(month.reserved),
+    }).toEqual(this.ledger);
+    const ids = Object.entries(held).flatMap(([id, record]) => (record === 'void' ? [] : [id]));
+    expect(ids.sort()).toEqual(this.open.map(({ id }) => id).sort());
+    expect(this.ledger.chargedTokens + this.ledger.reservedTokens).toBeLessThanOrEqual(this.caps.tokens);
+  }
+}
+
+const nameOf = (reply: DecisionReply): string =>
+  'cause' in reply ? `${reply.kind} ${reply.cause}` : reply.kind;
+
+let redis: TestRedis;
+let test: TestStore;
+
+beforeAll(async () => {
+  redis = await testRedis();
+  test = await openStore(redis.url);
+});
+
+afterAll(async () => {
+  test.redis.disconnect();
+  await redis.stop();
+});
+
+describe('the scripts', () => {
+  it('decide and keep every history of admissions as the arithmetic does', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
+        const run = new Run(test);
+        await run.seed();
+        for (const s of steps) {
+          await run.take(s);
+          await run.check();
+        }
+        for (const { log } of run.keys)
+          expect(mostInAnyWindow(log.map((us) => us / 1_000))).toBeLessThanOrEqual(4);
+      }),
+      { numRuns: 60 },
+    );
+  }, 60_000);
+
+  it('drop from a window exactly what has left it, however long it is', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 0, max: 70_000 })), {
+          minLength: 1,
+          maxLength: 6,
+        }),
+        async (bursts) => {
+          const run = new Run(test);
+          run.org.rpm = 1_000;
+          run.org.atOnce = 1_000;
+          Object.assign(run.caps, { requests: 1_000, tokens: 1e9 });
+          for (const k of run.keys) Object.assign(k, { rpm: 1_000, atOnce: 1_000 });
+          await run.seed();
+          for (const [count, waitMs] of bursts) {
+            for (let i = 0; i < count; i++) await run.admit(i % KEYS, false);
+            run.offsetMs += waitMs;
+          }
+          const kept = await test.redis.lrange(test.names.orgWindow(run.orgId), 0, -1);
+          const last = run.org.log.at(-1) ?? 0;
+          expect(kept.map(Number)).toEqual(run.org.log.filter((us) => us > last - 60e6).reverse());
+        },
+      ),
+      { numRuns: 15 },
+    );
+  }, 60_000);
+});

@@ -1,0 +1,125 @@
+/*
+ * Decisions a second through one session: callers that admit with a reservation, then settle, with every limit on. One
+ * limiter, one Redis (append-only file, everysec), and this client, all on this machine.
+ *
+ *   node apps/limiter/dist/bench/decisions.js [callers=64] [seconds=5] [rounds=3]
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { newInstanceId, newKeyId, newOrgId } from '@tidegate/contracts';
+import { LimiterClock } from '../redis/clock.ts';
+import { createRedis } from '../redis/connection.ts';
+import { KeyNames } from '../redis/names.ts';
+import { Store } from '../redis/store.ts';
+import { anAdmission } from '../testing/admission.ts';
+import { SessionClient } from '../testing/session-client.ts';
+import { seedKey, seedMonth, writeOrg } from '../truth/seed.ts';
+
+const KEYS = 16;
+const PLENTY = 10_000_000;
+const [callers = 64, seconds = 5, rounds = 3] = process.argv.slice(2).map(Number);
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
+
+/** One organization whose limits are all looked at and never reached. */
+async function seed(redisUrl: string): Promise<{ orgId: string; keyIds: string[] }> {
+  const redis = createRedis(redisUrl);
+  await redis.connect();
+  const clock = new LimiterClock(0);
+  const context = { store: new Store({ redis }), names: new KeyNames('tg:'), clock };
+  const orgId = newOrgId();
+  const keyIds = Array.from({ length: KEYS }, newKeyId);
+  const limits = { requestsPerMinute: PLENTY, requestsAtOnce: PLENTY };
+  const org = { orgId, version: 1, images: true, requestsPerMonth: PLENTY, tokensPerMonth: 1e12, ...limits };
+  await writeOrg(context, org);
+  for (const keyId of keyIds) {
+    const hash = Buffer.alloc(32);
+    await seedKey(context, { keyId, orgId, hash, revoked: false, expiresAtMs: 0, modelIds: null, ...limits });
+  }
+  await seedMonth(context, orgId, clock.month().name, { requests: 0, chargedTokens: 0 });
+  redis.disconnect();
+  return { orgId, keyIds };
+}
+
+async function measure(session: SessionClient, orgId: string, keyIds: readonly string[]): Promise<string> {
+  const instanceId = newInstanceId();
+  const latencies: number[] = [];
+  const endMs = performance.now() + seconds * 1_000;
+  const startedMs = performance.now();
+  const timed = async <T>(work: Promise<T>): Promise<T> => {
+    const fromMs = performance.now();
+    const result = await work;
+    latencies.push(performance.now() - fromMs);
+    return result;
+  };
+  const caller = async (i: number) => {
+    const keyId = keyIds[i % keyIds.length] ?? '';
+    while (performance.now() < endMs) {
+      const admission = anAdmission({ orgId, keyId }, instanceId);
+      const outcome = await timed(session.decide({ admit: admission }));
+      if (!outcome.admitted) throw new Error(`not admitted: ${JSON.stringify(outcome)}`);
+      const { admissionId } = admission;
+      const usage = { answered: true, usageValid: true, promptTokens: 7, completionTokens: 3, durationMs: 5 };
+      await timed(session.ask({ settle: { orgId, instanceId, admissionId, ...usage } }));
+    }
+  };
+  await session.ask({ heartbeat: { instanceId } });
+  await Promise.all(Array.from({ length: callers }, (_, i) => caller(i)));
+  const tookS = (performance.now() - startedMs) / 1_000;
+  latencies.sort((a, b) => a - b);
+  const at = (q: number) => (latencies[Math.floor(latencies.length * q)] ?? 0).toFixed(2);
+  const rate = Math.round(latencies.length / tookS);
+  return `${rate} decisions/s, p50 ${at(0.5)} ms, p99 ${at(0.99)} ms`;
+}
+
+const directory = await mkdtemp(join(tmpdir(), 'tidegate-bench-'));
+const children: ChildProcess[] = [];
+try {
+  const [redisPort, port, adminPort] = await Promise.all([freePort(), freePort(), freePort()]);
+  const redisUrl = `redis://127.0.0.1:${redisPort}`;
+  const settings = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'everysec'];
+  children.push(
+    spawn('redis-server', ['--port', String(redisPort), '--dir', directory, ...settings], {
+      stdio: 'ignore',
+    }),
+  );
+  await sleep(500);
+  const { orgId, keyIds } = await seed(redisUrl);
+  const main = fileURLToPath(new URL('../main.js', import.meta.url));
+  const env = {
+    // biome-ignore lint/style/noProcessEnv: a bench has no config of its own
+    PATH: process.env.PATH ?? '',
+    REDIS_URL: redisUrl,
+    DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none',
+    LIMITER_PORT: String(port),
+    ADMIN_PORT: String(adminPort),
+    LOG_LEVEL: 'warn',
+  };
+  children.push(spawn(process.execPath, [...process.execArgv, main], { env, stdio: 'inherit' }));
+  await sleep(1_000);
+  const session = new SessionClient(`127.0.0.1:${port}`);
+  for (let round = 0; round < rounds; round++) {
+    process.stdout.write(`${callers} callers: ${await measure(session, orgId, keyIds)}\n`);
+  }
+  session.close();
+} finally {
+  for (const child of children.reverse()) {
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+  }
+  await rm(directory, { recursive: true, force: true });
+}

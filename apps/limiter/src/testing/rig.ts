@@ -1,0 +1,50 @@
+import { newInstanceId } from '@tidegate/contracts';
+import type { Db } from '@tidegate/db';
+import { callUnary } from '@tidegate/rpc';
+import type { Limiter, LimiterOptions } from '../limiter.ts';
+import { startTestLimiter } from './fixture.ts';
+import { SessionClient } from './session-client.ts';
+
+/** Limiters and sessions of one test, on stores that it brings; whoever makes it closes it. */
+export class Rig {
+  readonly #redisUrl: string;
+  readonly #db: Db;
+  readonly #limiters: Limiter[] = [];
+  readonly #sessions: SessionClient[] = [];
+
+  constructor(redisUrl: string, db: Db) {
+    this.#redisUrl = redisUrl;
+    this.#db = db;
+  }
+
+  async limiter(options: Partial<LimiterOptions> = {}): Promise<Limiter> {
+    const limiter = await startTestLimiter({ redisUrl: this.#redisUrl, db: this.#db, ...options });
+    this.#limiters.push(limiter);
+    for (let i = 0; !limiter.ready(); i++) {
+      if (i === 200) throw new Error('the limiter does not find its Redis');
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    return limiter;
+  }
+
+  session(limiter: Limiter): SessionClient {
+    const session = new SessionClient(`127.0.0.1:${limiter.port}`);
+    this.#sessions.push(session);
+    return session;
+  }
+
+  async close(): Promise<void> {
+    for (const session of this.#sessions) session.close();
+    await Promise.all(this.#limiters.map((limiter) => limiter.close()));
+  }
+}
+
+/** A gateway instance that has beaten once. */
+export async function beatingInstance(session: SessionClient): Promise<string> {
+  const instanceId = newInstanceId();
+  await session.ask({ heartbeat: { instanceId } });
+  return instanceId;
+}
+
+export const monthOfOrg = (session: SessionClient, orgId: string) =>
+  callUnary(session.client, 'getMonth', { orgId }, { deadlineMs: 2_000 });
