@@ -353,7 +353,9 @@ describe('createImageFetcher', () => {
       if (requests.length === 2) response.writeHead(404).end();
       else setImmediate(() => handlers['/fails']?.(_, response));
     };
-    expect(messageOf(await fetchAll([at('/slow'), at('/fails')]))).toContain('content[1]');
+    expect(messageOf(await fetchAll([at('/slow'), at('/fails')], { timeoutMs: 600_000 }))).toContain(
+      'content[1]',
+    );
     await closed;
   });
 
