@@ -1,0 +1,34 @@
+import { closeSync, mkdtempSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { logFileOf, openLog, removeLog, rotateLog } from './log-file.ts';
+
+let dir: string;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'tidegate-log-'));
+});
+afterEach(() => rmSync(dir, { recursive: true }));
+
+describe("a model's log", () => {
+  it('stays bounded under a process that goes on writing to it, and keeps what came last', () => {
+    const log = openLog(dir, 'mdl_1');
+    for (let i = 0; i < 100; i++) {
+      writeSync(log, `${String(i).padStart(99)}\n`);
+      rotateLog(dir, 'mdl_1', 1_000);
+    }
+    closeSync(log);
+    const [now, before] = [logFileOf(dir, 'mdl_1'), `${logFileOf(dir, 'mdl_1')}.1`];
+    expect(statSync(now).size + statSync(before).size).toBeLessThanOrEqual(2_200);
+    const lines = (readFileSync(before, 'utf8') + readFileSync(now, 'utf8')).trim().split(/\n\s*/);
+    expect(lines.map(Number)).toEqual(Array.from({ length: lines.length }, (_, i) => 100 - lines.length + i));
+  });
+
+  it('is for the runner alone to read, and goes with its model', () => {
+    closeSync(openLog(dir, 'mdl_1'));
+    expect(statSync(logFileOf(dir, 'mdl_1')).mode & 0o777).toBe(0o600);
+    removeLog(dir, 'mdl_1');
+    expect(() => statSync(logFileOf(dir, 'mdl_1'))).toThrow('ENOENT');
+    expect(() => rotateLog(dir, 'mdl_1', 1)).not.toThrow();
+  });
+});

@@ -1,0 +1,217 @@
+import { status } from '@grpc/grpc-js';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { eventually } from '@tidegate/testing';
+import { Harness, isAlive } from '../testing/harness.ts';
+
+let harness: Harness;
+beforeEach(async () => {
+  harness = await Harness.create();
+});
+afterEach(() => harness.close());
+
+const persisted = async (modelId: string) => {
+  const { condition, conditionReason } = await harness.db.model.findUniqueOrThrow({ where: { id: modelId } });
+  return { condition, reason: conditionReason };
+};
+
+describe('a wake-on-request model', () => {
+  it('starts once for 500 requests that wait, through 5 gateways, all answered when it runs', async () => {
+    const model = await harness.publishProcess({ delayMs: 300 });
+    const gateways = await Promise.all([harness.start()]);
+    const port = await gateways[0]?.runner?.active;
+    const clients = Array.from({ length: 5 }, () => harness.connect(port ?? 0));
+    const answers = await Promise.all(
+      Array.from({ length: 500 }, (_, i) => clients[i % 5]?.wake(model.modelId)),
+    );
+    expect(new Set(answers.map((answer) => answer?.condition))).toEqual(new Set(['CONDITION_RUNNING']));
+    expect(model.starts()).toHaveLength(1);
+    await eventually(async () => (await persisted(model.modelId)).condition === 'running');
+  });
+
+  it('names the revision from which the catalog has its replica, which answers', async () => {
+    const model = await harness.publishProcess();
+    const runner = await harness.start();
+    const watcher = runner.watch('gw_1');
+    const { revision } = await runner.wake(model.modelId);
+    await eventually(() => watcher.revision >= revision);
+    const [replica] = watcher.models.get(model.modelId)?.replicas ?? [];
+    expect(replica?.baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/v1$/);
+    expect((await fetch(`${replica?.baseUrl}/models`)).status).toBe(200);
+  });
+
+  it('goes on starting when the waiting caller gives up', async () => {
+    const model = await harness.publishProcess({ delayMs: 600 });
+    const runner = await harness.start();
+    await expect(runner.wake(model.modelId, 100)).rejects.toMatchObject({ code: status.DEADLINE_EXCEEDED });
+    expect((await runner.wake(model.modelId)).condition).toBe('CONDITION_RUNNING');
+    expect(model.starts()).toHaveLength(1);
+  });
+
+  it('that cannot start fails with the reason, is not woken in its backoff, and may be woken after it', async () => {
+    const model = await harness.publishProcess({ how: 'fail' });
+    const runner = await harness.start();
+    const watcher = runner.watch('gw_1');
+    const reason = "The model's process exited with code 7 while starting.";
+    expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_FAILED', reason });
+    expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_FAILED', reason });
+    expect(model.starts()).toHaveLength(1);
+    await eventually(() => watcher.models.get(model.modelId)?.wakeable);
+    expect(await persisted(model.modelId)).toEqual({ condition: 'failed', reason });
+    await runner.wake(model.modelId);
+    expect(model.starts()).toHaveLength(2);
+  });
+
+  it('that is not ready in time fails, with nothing left of it', async () => {
+    const model = await harness.publishProcess({ delayMs: 60_000, settings: { startTimeoutS: 1 } });
+    const runner = await harness.start();
+    expect(await runner.wake(model.modelId)).toMatchObject({
+      condition: 'CONDITION_FAILED',
+      reason: 'The model was not ready within 1 s (connection refused).',
+    });
+    await eventually(() => !isAlive(model.starts()[0]?.pid ?? 0));
+  });
+});
+
+describe('an always-on model', () => {
+  it('starts when the runner does, and when it is published', async () => {
+    const before = await harness.publishProcess({}, { mode: 'always_on' });
+    const runner = await harness.start();
+    const watcher = runner.watch('gw_1');
+    await eventually(() => watcher.condition(before.modelId) === 'CONDITION_RUNNING');
+    const after = await harness.publishProcess({}, { mode: 'always_on' });
+    await runner.refresh(after.modelId);
+    await eventually(() => watcher.condition(after.modelId) === 'CONDITION_RUNNING');
+  });
+
+  it('stays stopped over a restart of the runner until an owner starts it', async () => {
+    const model = await harness.publishProcess({}, { mode: 'always_on', condition: 'stopped' });
+    const runner = await harness.start();
+    expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_STOPPED' });
+    expect(model.starts()).toHaveLength(0);
+    expect(await runner.startModel(model.modelId)).toMatchObject({ condition: 'CONDITION_STARTING' });
+    expect((await persisted(model.modelId)).condition).not.toBe('stopped');
+    expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING' });
+  });
+
+  it('killed is failed with the reason, then comes back by itself', async () => {
+    const model = await harness.publishProcess({}, { mode: 'always_on' });
+    const runner = await harness.start();
+    const watcher = runner.watch('gw_1');
+    await eventually(() => watcher.condition(model.modelId) === 'CONDITION_RUNNING');
+    process.kill(model.starts()[0]?.pid ?? 0, 'SIGKILL');
+    await eventually(() => watcher.condition(model.modelId) === 'CONDITION_FAILED');
+    expect(watcher.models.get(model.modelId)).toMatchObject({
+      reason: "The model's process was ended by SIGKILL.",
+      replicas: [],
+      wakeable: false,
+    });
+    await eventually(() => watcher.condition(model.modelId) === 'CONDITION_RUNNING');
+    expect(model.starts()).toHaveLength(2);
+  });
+
+  it('that stops answering its probes is failed and started anew', async () => {
+    const model = await harness.publishProcess({}, { mode: 'always_on' });
+    const runner = await harness.start();
+    const watcher = runner.watch('gw_1');
+    await eventually(() => watcher.condition(model.modelId) === 'CONDITION_RUNNING');
+    const [replica] = watcher.models.get(model.modelId)?.replicas ?? [];
+    await fetch(new URL('/sick', replica?.baseUrl));
+    await eventually(() => watcher.condition(model.modelId) === 'CONDITION_FAILED');
+    expect(watcher.models.get(model.modelId)?.reason).toBe(
+      'The model stopped answering its health probes (HTTP 500).',
+    );
+    await eventually(() => watcher.condition(model.modelId) === 'CONDITION_RUNNING');
+    expect(isAlive(model.starts()[0]?.pid ?? 0)).toBe(false);
+  });
+});
+
+describe('a stop', () => {
+  it('in the middle of a start ends it, answers its waiters, and leaves no process', async () => {
+    const model = await harness.publishProcess({ delayMs: 60_000 });
+    const runner = await harness.start();
+    const waiting = runner.wake(model.modelId);
+    const { pid } = await eventually(() => model.starts()[0]);
+    expect(await runner.stopModel(model.modelId)).toMatchObject({ condition: 'CONDITION_STOPPED' });
+    expect(await waiting).toMatchObject({ condition: 'CONDITION_STOPPED' });
+    expect(await persisted(model.modelId)).toEqual({ condition: 'stopped', reason: null });
+    await eventually(() => !isAlive(pid));
+  });
+
+  it('ends the whole group, children that outlive their parent and processes that ignore SIGTERM too', async () => {
+    const model = await harness.publishProcess({ how: 'parent stubborn' });
+    const runner = await harness.start();
+    await runner.wake(model.modelId);
+    const pids = model.starts().map(({ pid }) => pid);
+    expect(pids).toHaveLength(2);
+    await runner.stopModel(model.modelId);
+    await eventually(() => pids.every((pid) => !isAlive(pid)));
+  });
+
+  it('is undone by a start while it is under way, which waits for the old process to be gone', async () => {
+    const model = await harness.publishProcess({ how: 'stubborn' });
+    const runner = await harness.start();
+    await runner.wake(model.modelId);
+    await runner.stopModel(model.modelId);
+    expect(await runner.startModel(model.modelId)).toMatchObject({ condition: 'CONDITION_STARTING' });
+    expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING' });
+    const [first, second] = model.starts();
+    expect([isAlive(first?.pid ?? 0), isAlive(second?.pid ?? 0)]).toEqual([false, true]);
+  });
+});
+
+describe('a model', () => {
+  it('killed as the leader of children takes them with it', async () => {
+    const model = await harness.publishProcess({ how: 'parent' });
+    const runner = await harness.start();
+    await runner.wake(model.modelId);
+    const [leader, child] = model.starts();
+    process.kill(leader?.pid ?? 0, 'SIGKILL');
+    await eventually(() => !isAlive(child?.pid ?? 0));
+  });
+
+  it('that is deleted leaves every catalog before that is answered, and no process', async () => {
+    const model = await harness.publishProcess();
+    const runner = await harness.start();
+    const watcher = runner.watch('gw_1');
+    await runner.wake(model.modelId);
+    await harness.db.model.update({ where: { id: model.modelId }, data: { deletedAt: new Date() } });
+    expect(await runner.refresh(model.modelId)).toMatchObject({ condition: 'CONDITION_UNSPECIFIED' });
+    expect(watcher.models.has(model.modelId)).toBe(false);
+    await expect(runner.wake(model.modelId)).rejects.toMatchObject({ code: status.NOT_FOUND });
+    await eventually(() => !isAlive(model.starts()[0]?.pid ?? 0));
+  });
+
+  it('whose command changes is started anew with it', async () => {
+    const model = await harness.publishProcess();
+    const other = await harness.publishProcess();
+    const runner = await harness.start();
+    await runner.wake(model.modelId);
+    const { settings } = await harness.db.model.findUniqueOrThrow({ where: { id: other.modelId } });
+    await harness.db.model.update({ where: { id: model.modelId }, data: { settings: settings as object } });
+    await runner.refresh(model.modelId);
+    expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING' });
+    expect([model.starts(), other.starts()].map(({ length }) => length)).toEqual([1, 1]);
+    await eventually(() => !isAlive(model.starts()[0]?.pid ?? 0));
+  });
+
+  it('whose refresh is missed is found at the next full reading', async () => {
+    const runner = await harness.start({ timings: { rereadMs: 50 } });
+    const watcher = runner.watch('gw_1');
+    const model = await harness.publishProcess({}, { mode: 'always_on' });
+    await eventually(() => watcher.condition(model.modelId) === 'CONDITION_RUNNING');
+  });
+
+  it('with settings or a driver that nobody understands fails with what is wrong', async () => {
+    const runner = await harness.start();
+    const unsettled = await harness.publish({ settings: { command: 3 } });
+    const driverless = await harness.publish({ driver: 'kubernetes' });
+    const sealed = await harness.publish({ settings: { command: 'true' }, upstreamKey: Buffer.alloc(60) });
+    for (const modelId of [unsettled, driverless, sealed]) await runner.refresh(modelId);
+    const reasons = await Promise.all([unsettled, driverless, sealed].map((id) => runner.wake(id)));
+    expect(reasons.map(({ reason }) => reason)).toEqual([
+      'The settings of its process driver are not valid: command.',
+      'This runner has no such driver.',
+      'Its upstream key does not open: it was sealed under another secret key.',
+    ]);
+  });
+});

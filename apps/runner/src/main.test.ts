@@ -1,0 +1,204 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { eventually, freePort } from '@tidegate/testing';
+import { Harness, isAlive } from './testing/harness.ts';
+
+/*
+ * The runner as its own process, from a fresh build of this package, killed and started again over models that go on.
+ */
+
+const packageDir = fileURLToPath(new URL('..', import.meta.url));
+const build = mkdtempSync(join(tmpdir(), 'tidegate-runner-build-'));
+let harness: Harness;
+const processes = new Set<ChildProcess>();
+
+beforeAll(async () => {
+  const modules = dirname(dirname(createRequire(import.meta.url).resolve('typescript/package.json')));
+  symlinkSync(modules, join(build, 'node_modules'));
+  writeFileSync(join(build, 'package.json'), '{"type":"module"}');
+  const tsc = join(modules, 'typescript/bin/tsc');
+  await promisify(execFile)(process.execPath, [tsc, '-p', packageDir, '--outDir', join(build, 'dist')]);
+}, 60_000);
+afterAll(() => rmSync(build, { recursive: true, force: true }));
+beforeEach(async () => {
+  harness = await Harness.create();
+});
+afterEach(async () => {
+  for (const child of processes) child.kill('SIGKILL');
+  processes.clear();
+  for (const pid of models.splice(0)) if (isAlive(pid)) process.kill(pid, 'SIGKILL');
+  await harness.close();
+});
+/** Processes that a runner left on purpose. */
+const models: number[] = [];
+
+interface Run {
+  readonly child: ChildProcess;
+  readonly port: number;
+  readonly admin: string;
+  ended(): Promise<number | null>;
+}
+
+async function run(env: Record<string, string> = {}): Promise<Run> {
+  const [port, adminPort] = [await freePort(), await freePort()];
+  const child = spawn(process.execPath, [join(build, 'dist/main.js')], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: {
+      PATH: '/usr/bin:/bin',
+      CUDA_VISIBLE_DEVICES: '0',
+      RUNNER_PORT: String(port),
+      ADMIN_PORT: String(adminPort),
+      DATABASE_URL: harness.url,
+      RUNNER_STATE_DIR: harness.stateDir,
+      SECRET_KEY: harness.secretKey.toString('base64'),
+      LOG_LEVEL: 'warn',
+      ...env,
+    },
+  });
+  processes.add(child);
+  const exit = once(child, 'exit');
+  const admin = `http://127.0.0.1:${adminPort}`;
+  return { child, port, admin, ended: async () => (await exit)[0] as number | null };
+}
+
+const ready = ({ admin }: Run) =>
+  eventually(async () => (await fetch(`${admin}/readyz`)).status === 200, { timeoutMs: 15_000 });
+
+describe('a runner that is killed', () => {
+  it('leaves its models serving, and the next one adopts them without a restart or a gap in the catalog', async () => {
+    const model = await harness.publishProcess({}, { mode: 'always_on' });
+    const first = await run();
+    await ready(first);
+    const client = harness.connect(first.port);
+    await client.wake(model.modelId);
+    await eventually(async () => {
+      const row = await harness.db.model.findUniqueOrThrow({ where: { id: model.modelId } });
+      return row.condition === 'running';
+    });
+    const [{ pid } = { pid: 0 }] = model.starts();
+    models.push(pid);
+    const replicas = client.watch('gw_1');
+    await eventually(() => replicas.models.get(model.modelId)?.replicas.length);
+
+    first.child.kill('SIGKILL');
+    await first.ended();
+    expect(isAlive(pid)).toBe(true);
+
+    const second = await run();
+    await ready(second);
+    const watcher = harness.connect(second.port).watch('gw_1');
+    await eventually(() => watcher.models.get(model.modelId));
+    expect(watcher.updates[0]?.models[0]).toMatchObject({
+      condition: 'CONDITION_RUNNING',
+      replicas: replicas.models.get(model.modelId)?.replicas,
+    });
+    expect(model.starts()).toHaveLength(1);
+
+    process.kill(pid, 'SIGKILL');
+    await eventually(() => watcher.condition(model.modelId) === 'CONDITION_FAILED');
+    expect(watcher.models.get(model.modelId)?.reason).toBe("The model's process exited.");
+  });
+
+  it('in the middle of a start is followed by one that sees the same start through', async () => {
+    const model = await harness.publishProcess({ delayMs: 2_500 }, { mode: 'always_on' });
+    const first = await run();
+    const { pid } = await eventually(() => model.starts()[0]);
+    models.push(pid);
+    first.child.kill('SIGKILL');
+    await first.ended();
+    const second = await run();
+    await ready(second);
+    const woken = await harness.connect(second.port).wake(model.modelId);
+    expect(woken.condition).toBe('CONDITION_RUNNING');
+    expect(model.starts()).toHaveLength(1);
+  });
+
+  it('is followed by one that ends what was stopped or deleted meanwhile, and children that lost their parent', async () => {
+    const stopped = await harness.publishProcess();
+    const deleted = await harness.publishProcess();
+    const orphaned = await harness.publishProcess({ how: 'parent' });
+    const first = await run();
+    await ready(first);
+    const client = harness.connect(first.port);
+    for (const { modelId } of [stopped, deleted, orphaned]) await client.wake(modelId);
+    const pids = [stopped, deleted, orphaned].flatMap((model) => model.starts().map(({ pid }) => pid));
+    models.push(...pids);
+    first.child.kill('SIGKILL');
+    await first.ended();
+    const { db } = harness;
+    await db.model.update({ where: { id: stopped.modelId }, data: { condition: 'stopped' } });
+    await db.model.update({ where: { id: deleted.modelId }, data: { deletedAt: new Date() } });
+    process.kill(orphaned.starts()[0]?.pid ?? 0, 'SIGKILL');
+    await ready(await run());
+    await eventually(() => pids.every((pid) => !isAlive(pid)));
+    expect(existsSync(join(harness.stateDir, `${deleted.modelId}.log`))).toBe(false);
+  });
+});
+
+describe('a runner that is told to stop', () => {
+  it('leaves its models running for the next one', async () => {
+    const model = await harness.publishProcess({}, { mode: 'always_on' });
+    const runner = await run();
+    await ready(runner);
+    await harness.connect(runner.port).wake(model.modelId);
+    const [{ pid } = { pid: 0 }] = model.starts();
+    models.push(pid);
+    runner.child.kill('SIGTERM');
+    expect(await runner.ended()).toBe(0);
+    expect(isAlive(pid)).toBe(true);
+  });
+
+  it('ends them when it is set to, and leaves no process', async () => {
+    const model = await harness.publishProcess({ how: 'parent' }, { mode: 'always_on' });
+    const runner = await run({ RUNNER_STOP_MODELS_ON_EXIT: 'true' });
+    await ready(runner);
+    await harness.connect(runner.port).wake(model.modelId);
+    const pids = model.starts().map(({ pid }) => pid);
+    models.push(...pids);
+    runner.child.kill('SIGTERM');
+    expect(await runner.ended()).toBe(0);
+    expect(pids.filter(isAlive)).toEqual([]);
+    expect(readdirSync(harness.stateDir).filter((name) => name.endsWith('.json'))).toEqual([]);
+  });
+});
+
+describe('a runner as its operator sees it', () => {
+  it('gives models its environment without what is its own, and counts them in its metrics', async () => {
+    const model = await harness.publishProcess({}, { mode: 'always_on' });
+    const runner = await run({ RUNNER_STOP_MODELS_ON_EXIT: 'true' });
+    await ready(runner);
+    await harness.connect(runner.port).wake(model.modelId);
+    const names = model.starts()[0]?.note.split(',') ?? [];
+    expect(names).toEqual(expect.arrayContaining(['PATH', 'PORT', 'CUDA_VISIBLE_DEVICES']));
+    expect(names.filter((name) => /DATABASE|SECRET|RUNNER|ADMIN/.test(name))).toEqual([]);
+    const metrics = await (await fetch(`${runner.admin}/metrics`)).text();
+    expect(metrics).toMatch(/tidegate_runner_models\{condition="running",service="runner"\} 1/);
+    expect(metrics).toMatch(/tidegate_runner_starts_total\{result="running",service="runner"\} 1/);
+    expect(metrics).toMatch(/tidegate_runner_active\{service="runner"\} 1/);
+    runner.child.kill('SIGTERM');
+    await runner.ended();
+  });
+
+  it('does not start with a secret key that is none, and says which variable is wrong', async () => {
+    const child = spawn(process.execPath, [join(build, 'dist/main.js')], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      env: { DATABASE_URL: harness.url, RUNNER_STATE_DIR: harness.stateDir, SECRET_KEY: 'c2hvcnQ=' },
+    });
+    processes.add(child);
+    let stderr = '';
+    child.stderr.on('data', (text) => {
+      stderr += text;
+    });
+    const [code] = await once(child, 'close');
+    expect(code).toBe(1);
+    expect(stderr).toContain('SECRET_KEY: must be 32 bytes in base64');
+    expect(stderr).not.toContain('c2hvcnQ=');
+  });
+});

@@ -1,0 +1,253 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { newModelId, newOrgId } from '@tidegate/contracts';
+import { closeDb, createDb, type Db, type Prisma } from '@tidegate/db';
+import {
+  type CatalogUpdate__Output,
+  callUnary,
+  createRunnerClient,
+  type Model__Output,
+  type RunnerClient,
+  type WatchRequest,
+} from '@tidegate/rpc';
+import { createLogger, createMetrics, type Registry } from '@tidegate/runtime';
+import { testPostgres } from '@tidegate/testing';
+import { DRIVER_TIMINGS } from '../drivers/driver.ts';
+import { FLEET_TIMINGS, type FleetTimings } from '../fleet/timings.ts';
+import { type Runner, startRunner } from '../runner.ts';
+
+/** As in production, only sooner. */
+export const FAST: FleetTimings = {
+  ...FLEET_TIMINGS,
+  drivers: {
+    ...DRIVER_TIMINGS,
+    startProbeMs: 20,
+    probeMs: 50,
+    retryProbeMs: 50,
+    probeTimeoutMs: 2_000,
+    remoteGraceMs: 300,
+    stopGraceMs: 1_000,
+    exitPollMs: 50,
+  },
+  backoffFactor: 0.03,
+  idleLookMs: 50,
+  absentGraceMs: 200,
+};
+
+/**
+ * A model as small as they come: says when and as what it started in $STARTS, serves /health, and can be told to take its time,
+ * to have a child of its own, to ignore SIGTERM, or to fail.
+ */
+const MODEL = `
+import { appendFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { spawn } from 'node:child_process';
+const [starts, delayMs, ...how] = process.argv.slice(2);
+appendFileSync(starts, process.pid + ' ' + Object.keys(process.env).join(',') + '\\n');
+if (how.includes('fail')) process.exit(7);
+if (how.includes('stubborn')) process.on('SIGTERM', () => {});
+if (how.includes('parent')) {
+  const child = spawn('sleep', ['1000'], { stdio: 'ignore' });
+  appendFileSync(starts, child.pid + ' grandchild\\n');
+}
+let sick = false;
+setTimeout(() => createServer((request, response) => {
+  if (request.url === '/sick') sick = true;
+  response.statusCode = sick ? 500 : 200;
+  response.end('ok');
+}).listen(process.env.PORT, '127.0.0.1'), Number(delayMs));
+`;
+
+export interface Published {
+  readonly modelId: string;
+  /** Starts so far: pid, and the names of the environment it got. */
+  starts(): { readonly pid: number; readonly note: string }[];
+}
+
+export class Harness {
+  readonly dir = mkdtempSync(join(tmpdir(), 'tidegate-runner-'));
+  readonly stateDir = join(this.dir, 'state');
+  readonly secretKey = Buffer.alloc(32, 7);
+  readonly orgId = newOrgId();
+  readonly url: string;
+  readonly db: Db;
+  readonly #runners = new Set<Runner>();
+  readonly #closing: (() => unknown)[] = [];
+
+  private constructor(url: string, drop: () => Promise<void>) {
+    this.url = url;
+    this.db = createDb(url, { maxConnections: 4 });
+    this.#closing.push(
+      () => rmSync(this.dir, { recursive: true, force: true }),
+      drop,
+      () => closeDb(this.db),
+    );
+    writeFileSync(join(this.dir, 'model.mjs'), MODEL);
+  }
+
+  static async create(): Promise<Harness> {
+    const { url, drop } = await testPostgres();
+    const harness = new Harness(url, drop);
+    const plan = await harness.db.plan.findFirstOrThrow();
+    const { orgId } = harness;
+    await harness.db.org.create({ data: { id: orgId, slug: orgId, name: 'Test', planId: plan.id } });
+    return harness;
+  }
+
+  async close(): Promise<void> {
+    for (const runner of this.#runners) await runner.close();
+    for (const close of this.#closing.reverse()) await close();
+  }
+
+  /** Lets time pass in which something must not happen. */
+  elapse(ms: number): Promise<void> {
+    return new Promise((resolve) => setTimeout(resolve, ms));
+  }
+
+  onClose(close: () => unknown): void {
+    this.#closing.push(close);
+  }
+
+  async publish(data: Partial<Prisma.ModelUncheckedCreateInput> = {}): Promise<string> {
+    const mode = data.mode ?? 'wake_on_request';
+    const condition = mode === 'always_on' ? 'starting' : 'asleep';
+    const modelId = newModelId();
+    const row = {
+      name: modelId,
+      kind: 'text',
+      contextTokens: 4_096,
+      driver: 'process',
+      settings: {},
+    } as const;
+    await this.db.model.create({
+      data: { ...row, mode, condition, ...data, id: modelId, orgId: this.orgId },
+    });
+    return modelId;
+  }
+
+  /** A process model. `how`: `parent`, `stubborn`, `fail`. */
+  async publishProcess(
+    { delayMs = 0, how = '', settings = {} }: { delayMs?: number; how?: string; settings?: object } = {},
+    data: Partial<Prisma.ModelUncheckedCreateInput> = {},
+  ): Promise<Published> {
+    const file = join(this.dir, `starts-${Math.random()}`);
+    writeFileSync(file, '');
+    const command = `exec "${process.execPath}" "${join(this.dir, 'model.mjs')}" "${file}" ${delayMs} ${how}`;
+    const modelId = await this.publish({ ...data, settings: { command, ...settings } });
+    const starts = () =>
+      readFileSync(file, 'utf8')
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => ({ pid: Number(line.split(' ')[0]), note: line.slice(line.indexOf(' ') + 1) }));
+    return { modelId, starts };
+  }
+
+  /** A runner in this process. */
+  async start(
+    options: { timings?: Partial<FleetTimings>; onLeadLost?: () => void; metrics?: Registry } = {},
+  ): Promise<TestRunner> {
+    const runner = this.standBy(options);
+    return this.connect(await runner.active, runner);
+  }
+
+  standBy({
+    timings = {},
+    onLeadLost = () => {},
+    metrics = createMetrics('runner'),
+  }: Parameters<Harness['start']>[0] = {}): Runner {
+    const runner = startRunner({
+      host: '127.0.0.1',
+      port: 0,
+      db: this.db,
+      databaseUrl: this.url,
+      secretKey: this.secretKey,
+      stateDir: this.stateDir,
+      modelEnv: { PATH: '/usr/bin:/bin' },
+      stopModelsOnExit: true,
+      timings: { ...FAST, ...timings },
+      now: Date.now,
+      random: Math.random,
+      logger: createLogger({ service: 'runner', level: 'silent' }),
+      metrics,
+      onLeadLost,
+    });
+    this.#runners.add(runner);
+    return runner;
+  }
+
+  connect(port: number, runner: Runner | null = null): TestRunner {
+    const client = createRunnerClient(`127.0.0.1:${port}`);
+    this.#closing.push(() => client.close());
+    return { client, runner, ...calls(client), watch: (instanceId) => new Watcher(client, instanceId) };
+  }
+}
+
+const calls = (client: RunnerClient) => {
+  const call =
+    (method: 'wake' | 'start' | 'stop' | 'refresh') =>
+    (modelId: string, deadlineMs = 20_000) =>
+      callUnary(client, method, { modelId }, { deadlineMs });
+  return { wake: call('wake'), startModel: call('start'), stopModel: call('stop'), refresh: call('refresh') };
+};
+
+export type TestRunner = ReturnType<typeof calls> & {
+  readonly client: RunnerClient;
+  readonly runner: Runner | null;
+  watch(instanceId: string): Watcher;
+};
+
+/** A gateway, as far as the runner can see. Acknowledges everything unless told to keep quiet. */
+export class Watcher {
+  readonly updates: CatalogUpdate__Output[] = [];
+  readonly models = new Map<string, Model__Output>();
+  readonly ended: Promise<void>;
+  acknowledging = true;
+  activity: NonNullable<WatchRequest['activity']> = [];
+  revision = 0;
+  readonly #instanceId: string;
+  readonly #call: ReturnType<RunnerClient['watch']>;
+
+  constructor(client: RunnerClient, instanceId: string) {
+    this.#instanceId = instanceId;
+    this.#call = client.watch();
+    this.#call.on('data', (update: CatalogUpdate__Output) => this.#apply(update));
+    this.ended = new Promise((resolve) => {
+      this.#call.on('error', () => resolve());
+      this.#call.on('end', () => resolve());
+    });
+  }
+
+  condition(modelId: string): string | undefined {
+    return this.models.get(modelId)?.condition;
+  }
+
+  report(): void {
+    this.#call.write({
+      instanceId: this.#instanceId,
+      acknowledgedRevision: this.acknowledging ? this.revision : 0,
+      activity: this.activity,
+    });
+  }
+
+  cancel(): void {
+    this.#call.cancel();
+  }
+
+  #apply(update: CatalogUpdate__Output): void {
+    this.updates.push(update);
+    if (update.snapshot) this.models.clear();
+    for (const model of update.models) this.models.set(model.modelId, model);
+    for (const modelId of update.removedModelIds) this.models.delete(modelId);
+    this.revision = update.revision;
+    this.report();
+  }
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    return !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
+  } catch {
+    return false;
+  }
+}
