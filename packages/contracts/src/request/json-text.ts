@@ -14,7 +14,7 @@ export interface JsonOutline {
   readonly members: ReadonlyMap<string, JsonSpan> | null;
 }
 
-export interface JsonSpan {
+interface JsonSpan {
   readonly start: number;
   /** Exclusive. */
   readonly end: number;
