@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { closeDb, type Db } from '@tidegate/db';
+import { monthEndMs, monthOf } from '@tidegate/limits';
+import { type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
+import { Leases } from '../leases/leases.ts';
+import { LimiterClock } from '../redis/clock.ts';
+import { anAdmission } from '../testing/admission.ts';
+import { connectDb, makeKey, makeOrg, openStore, type TestStore } from '../testing/fixture.ts';
+import { Truth } from '../truth/truth.ts';
+import { Admissions } from './admissions.ts';
+import { readMonthLedger } from './month.ts';
+
+let postgres: TestPostgres;
+let redis: TestRedis;
+let db: Db;
+let store: TestStore;
+
+beforeAll(async () => {
+  [postgres, redis] = await Promise.all([testPostgres(), testRedis()]);
+  db = connectDb(postgres.url);
+  store = await openStore(redis.url);
+});
+
+afterAll(async () => {
+  store.redis.disconnect();
+  await closeDb(db);
+  await Promise.all([redis.stop(), postgres.drop()]);
+});
+
+describe('the month of a reservation', () => {
+  it("is that of Redis' clock, however wrong this process's own clock is", async () => {
+    const orgId = await makeOrg(db);
+    const key = await makeKey(db, orgId);
+    const endMs = monthEndMs(monthOf(Date.now()));
+    for (const [wrongByMs, instanceId] of [
+      [-3_600_000, 'gw_slow'],
+      [40 * 86_400_000, 'gw_fast'],
+    ] as const) {
+      // Limiter time is just past a month's end; this process believes otherwise.
+      const clock = new LimiterClock(endMs - Date.now() + 1_000, () => Date.now() + wrongByMs);
+      const context = { store: store.store, names: store.names, clock };
+      const truth = new Truth(context, db);
+      const leases = new Leases(context);
+      const admissions = new Admissions({ ...context, truth, leases, onSettled: () => {} });
+      expect(await admissions.admit(anAdmission(key, instanceId))).toMatchObject({ kind: 'admitted' });
+      const held = anAdmission(key, instanceId, { reserve: false });
+      await admissions.admit(held);
+      expect(await admissions.reserve(held)).toMatchObject({ kind: 'admitted' });
+      const ledger = await readMonthLedger(context, truth, orgId);
+      expect(ledger.month).toBe(monthOf(endMs));
+    }
+    expect(await store.redis.keys(store.names.month(orgId, '*'))).toEqual([
+      store.names.month(orgId, monthOf(endMs)),
+    ]);
+    expect(await store.redis.hget(store.names.month(orgId, monthOf(endMs)), 'requests')).toBe('4');
+  });
+});

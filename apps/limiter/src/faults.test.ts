@@ -1,0 +1,208 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { newInstanceId } from '@tidegate/contracts';
+import { closeDb, type Db } from '@tidegate/db';
+import { monthEndMs, monthOf } from '@tidegate/limits';
+import { callUnary } from '@tidegate/rpc';
+import {
+  eventually,
+  freePort,
+  type TestPostgres,
+  type TestRedis,
+  testPostgres,
+  testRedis,
+} from '@tidegate/testing';
+import { anAdmission } from './testing/admission.ts';
+import { changePlan, connectDb, makeKey, makeOrg, openStore } from './testing/fixture.ts';
+import { beatingInstance, monthOfOrg, Rig } from './testing/rig.ts';
+
+let postgres: TestPostgres;
+let redis: TestRedis;
+let db: Db;
+let rig: Rig;
+
+beforeAll(async () => {
+  postgres = await testPostgres();
+  db = connectDb(postgres.url);
+});
+
+beforeEach(async () => {
+  redis = await testRedis({ appendonly: true });
+  rig = new Rig(redis.url, db);
+});
+
+afterEach(async () => {
+  await rig.close();
+  await redis.stop();
+});
+
+afterAll(async () => {
+  await closeDb(db);
+  await postgres.drop();
+});
+
+describe('Redis killed and started again', () => {
+  it('fails calls at once, then goes on with the state it had, scripts included', async () => {
+    const limiter = await rig.limiter();
+    const session = rig.session(limiter);
+    const key = await makeKey(db, await makeOrg(db), { requestsPerMinute: 5, requestsAtOnce: 3 });
+    const instanceId = await beatingInstance(session);
+    const first = anAdmission(key, instanceId);
+    expect((await session.decide({ admit: first })).admitted).toBeTruthy();
+    const second = anAdmission(key, instanceId, { reserve: false });
+    await session.decide({ admit: second });
+
+    await redis.kill();
+    const failed = await session.ask({ admit: anAdmission(key, instanceId) });
+    expect(failed.failed?.reason).toMatch(/^redis/);
+    expect(limiter.ready()).toBe(false);
+
+    await redis.restart();
+    await eventually(() => limiter.ready());
+    expect(await monthOfOrg(session, key.orgId)).toMatchObject({
+      requests: 1,
+      reservedTokens: 1_000,
+      inFlight: 2,
+    });
+    expect((await session.ask({ heartbeat: { instanceId } })).heartbeat).toEqual({ leaseLost: false });
+    expect((await session.decide({ admit: anAdmission(key, instanceId) })).admitted?.window).toMatchObject({
+      remaining: 2,
+    });
+    expect((await session.decide({ admit: anAdmission(key, instanceId) })).rateLimited).toMatchObject({
+      cause: 'CAUSE_KEY_REQUESTS_AT_ONCE',
+    });
+    await session.ask({ settle: { ...first, answered: true } });
+    await session.ask({ withdraw: second });
+    expect(await monthOfOrg(session, key.orgId)).toMatchObject({ chargedTokens: 1_000, inFlight: 1 });
+  });
+
+  it('tells sessions of revocations and blocks as before', async () => {
+    const limiter = await rig.limiter();
+    const session = rig.session(limiter);
+    await beatingInstance(session);
+    await redis.restart();
+    await eventually(() => limiter.ready());
+    const orgId = await makeOrg(db);
+    await eventually(async () => {
+      await callUnary(session.client, 'refreshOrgs', { orgIds: [orgId] }, { deadlineMs: 2_000 });
+      return session.notices.some(({ orgChanged }) => orgChanged?.orgId === orgId);
+    });
+  });
+});
+
+describe('a Redis that has lost its scripts', () => {
+  it('gets them again without a failed call', async () => {
+    const session = rig.session(await rig.limiter());
+    const key = await makeKey(db, await makeOrg(db));
+    const instanceId = await beatingInstance(session);
+    const { redis: direct } = await openStore(redis.url);
+    await session.decide({ admit: anAdmission(key, instanceId) });
+    await direct.script('FLUSH');
+    const outcomes = await Promise.all(
+      Array.from({ length: 20 }, () => session.decide({ admit: anAdmission(key, instanceId) })),
+    );
+    expect(outcomes.every((outcome) => outcome.admitted)).toBe(true);
+    expect(await monthOfOrg(session, key.orgId)).toMatchObject({ requests: 21, inFlight: 21 });
+    direct.disconnect();
+  });
+});
+
+describe('Postgres away', () => {
+  it('leaves known keys at work, fails unknown ones, and is read again when it is back', async () => {
+    const nowhere = connectDb(`postgresql://nobody@127.0.0.1:${await freePort()}/none`);
+    const key = await makeKey(db, await makeOrg(db));
+    const unknown = await makeKey(db, await makeOrg(db));
+    const warm = rig.session(await rig.limiter());
+    const cut = rig.session(await rig.limiter({ db: nowhere }));
+    const instanceId = await beatingInstance(warm);
+    const ask = ({ orgTag, hash: keyHash }: typeof key) => ({ authenticate: { orgTag, keyHash } });
+    await warm.ask(ask(key));
+    await warm.decide({ admit: anAdmission(key, instanceId) });
+
+    expect((await cut.ask(ask(key))).authenticate?.principal?.keyId).toBe(key.keyId);
+    expect((await cut.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
+    expect((await cut.ask(ask(unknown))).failed?.reason).toMatch(/^postgres/);
+    expect((await cut.ask({ admit: anAdmission(unknown, instanceId) })).failed?.reason).toMatch(/^postgres/);
+    expect((await warm.ask(ask(unknown))).authenticate?.principal?.keyId).toBe(unknown.keyId);
+    await closeDb(nowhere);
+  });
+});
+
+describe('state that is missing', () => {
+  it('is read once for many callers and never undoes what was written through meanwhile', async () => {
+    const sessions = [rig.session(await rig.limiter()), rig.session(await rig.limiter())];
+    for (let round = 0; round < 10; round++) {
+      const orgId = await makeOrg(db, { requestsAtOnce: 50 });
+      const key = await makeKey(db, orgId);
+      const instanceId = newInstanceId();
+      const admitting = Promise.all(
+        Array.from({ length: 40 }, (_, i) =>
+          sessions[i % 2]?.decide({ admit: anAdmission(key, instanceId) }),
+        ),
+      );
+      await changePlan(db, orgId, { requestsAtOnce: 3 });
+      const { client } = sessions[round % 2] ?? (sessions[0] as (typeof sessions)[0]);
+      await callUnary(client, 'refreshOrgs', { orgIds: [orgId] }, { deadlineMs: 2_000 });
+      await admitting;
+      const late = await sessions[0]?.decide({ admit: anAdmission(key, newInstanceId()) });
+      expect(late?.rateLimited ?? null).toMatchObject({ limit: 3 });
+    }
+  });
+
+  it('of the month comes from its settled totals', async () => {
+    const orgId = await makeOrg(db, { tokensPerMonth: 10_000, requestsPerMonth: 100 });
+    const key = await makeKey(db, orgId);
+    const month = monthOf(Date.now());
+    await db.monthTotal.create({ data: { orgId, month, requests: 40, chargedTokens: 8_500 } });
+    const session = rig.session(await rig.limiter());
+    const instanceId = await beatingInstance(session);
+    expect((await session.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
+    const refused = (await session.decide({ admit: anAdmission(key, instanceId) })).quotaExceeded;
+    expect(refused?.cause).toBe('CAUSE_TOKENS');
+    expect(Math.abs((refused?.retryAfterMs ?? 0) - (monthEndMs(month) - Date.now()))).toBeLessThan(5_000);
+    expect(await monthOfOrg(session, orgId)).toMatchObject({
+      month,
+      requests: 41,
+      chargedTokens: 8_500,
+      reservedTokens: 1_000,
+      resetsAtMs: monthEndMs(month),
+    });
+  });
+});
+
+describe('a new month', () => {
+  it('frees the quota, and charges what is still open to the month of its reservation', async () => {
+    const orgId = await makeOrg(db, { tokensPerMonth: 1_500 });
+    const key = await makeKey(db, orgId);
+    const endMs = monthEndMs(monthOf(Date.now()));
+    const at = async (ms: number) => rig.session(await rig.limiter({ clockOffsetMs: ms - Date.now() }));
+    const before = await at(endMs - 20_000);
+    const after = await at(endMs);
+    const instanceId = newInstanceId();
+    const open = anAdmission(key, instanceId);
+    expect((await before.decide({ admit: open })).admitted).toBeTruthy();
+    expect((await before.decide({ admit: anAdmission(key, instanceId) })).quotaExceeded).toBeTruthy();
+    expect((await after.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
+
+    await after.ask({ settle: { ...open, errorCode: 'upstream_error' } });
+    expect(await monthOfOrg(before, orgId)).toMatchObject({ chargedTokens: 1_000, reservedTokens: 0 });
+    expect(await monthOfOrg(after, orgId)).toMatchObject({ chargedTokens: 0, reservedTokens: 1_000 });
+  });
+});
+
+describe('a limiter that stops', () => {
+  it('answers what is open, ends its sessions, and leaves settlements in the queue', async () => {
+    const limiter = await rig.limiter();
+    const session = rig.session(limiter);
+    const key = await makeKey(db, await makeOrg(db));
+    const instanceId = await beatingInstance(session);
+    const admission = anAdmission(key, instanceId);
+    await session.decide({ admit: admission });
+    const settling = session.ask({ settle: { ...admission, answered: true } });
+    await settling;
+    await limiter.close();
+    await session.ended;
+    const { redis: direct } = await openStore(redis.url);
+    expect(await direct.llen('{tg:queue}:settlements:wait')).toBe(1);
+    direct.disconnect();
+  });
+});

@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newInstanceId, type Settlement } from '@tidegate/contracts';
+import { closeDb, type Db } from '@tidegate/db';
+import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
+import { settlementOf } from '../outbox/entry.ts';
+import { anAdmission } from '../testing/admission.ts';
+import { connectDb, makeKey, makeOrg, openStore, type TestStore } from '../testing/fixture.ts';
+import { beatingInstance, monthOfOrg, Rig } from '../testing/rig.ts';
+import type { SessionClient } from '../testing/session-client.ts';
+
+const LEASE_MS = 1_000;
+const TIMING = { leaseMs: LEASE_MS, graceMs: 0, reapEveryMs: 50 };
+
+let postgres: TestPostgres;
+let redis: TestRedis;
+let db: Db;
+let rig: Rig;
+let store: TestStore;
+/** Two limiters that both reap. */
+let one: SessionClient;
+let two: SessionClient;
+
+beforeAll(async () => {
+  [postgres, redis] = await Promise.all([testPostgres(), testRedis()]);
+  db = connectDb(postgres.url);
+  store = await openStore(redis.url);
+  rig = new Rig(redis.url, db);
+  one = rig.session(await rig.limiter({ timing: TIMING }));
+  two = rig.session(await rig.limiter({ timing: TIMING }));
+});
+
+afterAll(async () => {
+  await rig.close();
+  store.redis.disconnect();
+  await closeDb(db);
+  await Promise.all([redis.stop(), postgres.drop()]);
+});
+
+const outboxOf = async (orgId: string): Promise<(Settlement | null)[]> =>
+  (await store.redis.xrange(store.names.outbox(orgId), '-', '+')).map(([id, fields]) =>
+    settlementOf(orgId, id, fields[1] ?? ''),
+  );
+
+describe('a dead gateway instance', () => {
+  it('leaves one fully charged error for each reservation, and holds nothing any more', async () => {
+    const keys = await Promise.all([0, 1].map(async () => makeKey(db, await makeOrg(db))));
+    const instanceId = await beatingInstance(one);
+    for (const key of keys) {
+      const reserved = Array.from({ length: 130 }, () => anAdmission(key, instanceId, { streamed: true }));
+      const held = Array.from({ length: 20 }, () => anAdmission(key, instanceId, { reserve: false }));
+      const outcomes = await Promise.all([...reserved, ...held].map((admit) => one.decide({ admit })));
+      expect(outcomes.every((outcome) => outcome.admitted)).toBe(true);
+      const { orgId } = key;
+      await one.ask({ takeLargeBody: { orgId, instanceId, admissionId: 'large' } });
+      await one.ask({ withdraw: anAdmission(key, instanceId) });
+    }
+    for (const { orgId, keyId } of keys) {
+      await eventually(async () => (await monthOfOrg(two, orgId)).inFlight === 0);
+      await eventually(async () => (await store.redis.exists(store.names.open(orgId, instanceId))) === 0);
+      expect(await monthOfOrg(two, orgId)).toMatchObject({
+        requests: 130,
+        chargedTokens: 130_000,
+        reservedTokens: 0,
+      });
+      const left = await outboxOf(orgId);
+      expect(left).toHaveLength(130);
+      expect(new Set(left.map((settlement) => settlement?.reservationId)).size).toBe(130);
+      for (const settlement of left)
+        expect(settlement).toMatchObject({
+          orgId,
+          keyId,
+          answered: false,
+          errorCode: 'gateway_lost',
+          streamed: true,
+          reservedTokens: 1_000,
+          chargedTokens: 1_000,
+          promptTokens: null,
+          durationMs: null,
+        });
+      expect(await store.redis.hget(store.names.org(orgId), 'large')).toBe('0');
+      expect(await store.redis.exists(store.names.voids(orgId, instanceId))).toBe(0);
+      expect(await store.redis.llen(store.names.keyWindow(orgId, keyId))).toBe(130);
+    }
+    await eventually(async () => (await store.redis.zscore(store.names.instances, instanceId)) === null);
+    expect(await store.redis.exists(store.names.orgsOf(instanceId))).toBe(0);
+  });
+
+  it('learns of it, is refused wherever it was, and cannot settle again', async () => {
+    const key = await makeKey(db, await makeOrg(db));
+    const elsewhere = await makeKey(db, await makeOrg(db));
+    const instanceId = await beatingInstance(one);
+    const admission = anAdmission(key, instanceId);
+    await one.decide({ admit: admission });
+    await eventually(async () => (await monthOfOrg(two, key.orgId)).inFlight === 0);
+
+    expect((await two.ask({ heartbeat: { instanceId } })).heartbeat).toEqual({ leaseLost: true });
+    // The first organization is fenced; the second would have to be joined.
+    for (const k of [key, elsewhere])
+      for (const session of [one, two])
+        expect((await session.decide({ admit: anAdmission(k, instanceId) })).leaseLost).toEqual({});
+    const { orgId } = key;
+    const take = await one.ask({ takeLargeBody: { orgId, instanceId, admissionId: 'x' } });
+    expect(take.takeLargeBody?.result).toBe('RESULT_LEASE_LOST');
+    expect((await one.decide({ reserve: admission })).leaseLost).toEqual({});
+    await one.ask({ settle: { ...admission, answered: true, usageValid: true, promptTokens: 1 } });
+    await one.ask({ withdraw: admission });
+    expect(await monthOfOrg(one, orgId)).toMatchObject({ requests: 1, chargedTokens: 1_000 });
+    expect(await outboxOf(orgId)).toHaveLength(1);
+    expect(await store.redis.exists(store.names.open(orgId, instanceId))).toBe(0);
+  });
+
+  it('is one that stopped beating; another that beats through any limiter keeps what it holds', async () => {
+    const key = await makeKey(db, await makeOrg(db));
+    const alive = await beatingInstance(one);
+    const dead = await beatingInstance(one);
+    await one.decide({ admit: anAdmission(key, alive) });
+    await one.decide({ admit: anAdmission(key, dead) });
+    let beats = 0;
+    await eventually(async () => {
+      const session = beats++ % 2 ? one : two;
+      expect((await session.ask({ heartbeat: { instanceId: alive } })).heartbeat).toEqual({
+        leaseLost: false,
+      });
+      return (await monthOfOrg(two, key.orgId)).inFlight === 1;
+    });
+    expect(await store.redis.hlen(store.names.open(key.orgId, alive))).toBe(1);
+    expect(await store.redis.hlen(store.names.open(key.orgId, dead))).toBe(0);
+  });
+
+  it('is one that was admitted and never beat at all', async () => {
+    const key = await makeKey(db, await makeOrg(db));
+    const instanceId = newInstanceId();
+    expect((await one.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
+    await eventually(async () => (await outboxOf(key.orgId)).length === 1);
+    expect(await monthOfOrg(one, key.orgId)).toMatchObject({ inFlight: 0, chargedTokens: 1_000 });
+  });
+});

@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { SETTLEMENT_QUEUE, type SettlementBatch, settlementQueuePrefix } from '@tidegate/contracts';
+import { closeDb, type Db } from '@tidegate/db';
+import { callUnary } from '@tidegate/rpc';
+import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
+import { Queue } from 'bullmq';
+import { anAdmission } from '../testing/admission.ts';
+import { connectDb, makeKey, makeOrg, openStore, type TestKey, type TestStore } from '../testing/fixture.ts';
+import { beatingInstance, Rig } from '../testing/rig.ts';
+import type { SessionClient } from '../testing/session-client.ts';
+
+let postgres: TestPostgres;
+let redis: TestRedis;
+let db: Db;
+let rig: Rig;
+let store: TestStore;
+let queue: Queue<SettlementBatch>;
+
+beforeAll(async () => {
+  [postgres, redis] = await Promise.all([testPostgres(), testRedis()]);
+  db = connectDb(postgres.url);
+  store = await openStore(redis.url);
+  queue = new Queue(SETTLEMENT_QUEUE, {
+    prefix: settlementQueuePrefix('tg:'),
+    connection: { url: redis.url },
+  });
+  rig = new Rig(redis.url, db);
+});
+
+afterAll(async () => {
+  await rig.close();
+  await queue.close();
+  store.redis.disconnect();
+  await closeDb(db);
+  await Promise.all([redis.stop(), postgres.drop()]);
+});
+
+const queued = async (orgId: string) =>
+  (await queue.getJobs(['waiting', 'failed', 'delayed'])).flatMap((job) =>
+    job.data.settlements.filter((settlement) => settlement.orgId === orgId),
+  );
+const outboxLength = (orgId: string) => store.redis.xlen(store.names.outbox(orgId));
+
+async function settled(session: SessionClient, key: TestKey, count: number): Promise<string[]> {
+  const instanceId = await beatingInstance(session);
+  const admissions = Array.from({ length: count }, () => anAdmission(key, instanceId));
+  await Promise.all(admissions.map((admit) => session.decide({ admit })));
+  const usage = { answered: true, usageValid: true, promptTokens: 30, completionTokens: 4, durationMs: 12 };
+  await Promise.all(admissions.map((admission) => session.ask({ settle: { ...admission, ...usage } })));
+  return admissions.map(({ admissionId }) => admissionId).sort();
+}
+
+describe('settlements', () => {
+  it('reach the queue at once, each once, and leave the outbox when they are confirmed', async () => {
+    const session = rig.session(await rig.limiter());
+    const key = await makeKey(db, await makeOrg(db));
+    const { orgId } = key;
+    const ids = await settled(session, key, 230);
+    await eventually(async () => (await queued(orgId)).length === 230);
+    const settlements = await queued(orgId);
+    expect(settlements.map(({ reservationId }) => reservationId).sort()).toEqual(ids);
+    expect(settlements[0]).toMatchObject({
+      orgId,
+      keyId: key.keyId,
+      modelId: 'mdl_test',
+      answered: true,
+      errorCode: null,
+      streamed: false,
+      reservedTokens: 1_000,
+      promptTokens: 30,
+      completionTokens: 4,
+      chargedTokens: 34,
+      durationMs: 12,
+    });
+    expect(Math.abs((settlements[0]?.admittedAtMs ?? 0) - Date.now())).toBeLessThan(60_000);
+
+    expect(await outboxLength(orgId)).toBe(230);
+    for (let again = 0; again < 2; again++)
+      await callUnary(session.client, 'confirmSettlements', { settlements }, { deadlineMs: 2_000 });
+    expect(await outboxLength(orgId)).toBe(0);
+  });
+
+  it('that the queue has lost are brought by the sweep, once however often it looks', async () => {
+    const session = rig.session(await rig.limiter());
+    const key = await makeKey(db, await makeOrg(db));
+    const ids = await settled(session, key, 130);
+    await eventually(async () => (await queued(key.orgId)).length === 130);
+    await queue.obliterate({ force: true });
+
+    const timing = { sweepEveryMs: 30, sweepMinAgeMs: 0 };
+    await Promise.all([rig.limiter({ timing }), rig.limiter({ timing })]);
+    await eventually(async () => (await queued(key.orgId)).length === 130);
+    const settlements = await queued(key.orgId);
+    expect(settlements.map(({ reservationId }) => reservationId).sort()).toEqual(ids);
+    const [lockBefore] = await store.redis.time();
+    await eventually(async () => Number((await store.redis.time())[0]) > Number(lockBefore));
+    expect(await queued(key.orgId)).toHaveLength(130);
+    await callUnary(session.client, 'confirmSettlements', { settlements }, { deadlineMs: 2_000 });
+    expect(await outboxLength(key.orgId)).toBe(0);
+  });
+});
