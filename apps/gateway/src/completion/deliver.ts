@@ -23,15 +23,20 @@ export function deliver(
   const { response } = exchange;
   switch (outcome.kind) {
     case 'whole':
-      return sendJson(exchange, 200, wholeAnswer(exchange, outcome, model.name, nowMs));
+      sendJson(exchange, 200, wholeAnswer(exchange, outcome, model.name, nowMs));
+      break;
     case 'streamed':
-      return void response.end(outcome.rewriter.tail(request.includeUsage));
+      response.end(outcome.rewriter.tail(request.includeUsage));
+      break;
     case 'refused':
-      return refuse(exchange, outcome.refusal);
+      refuse(exchange, outcome.refusal);
+      break;
     case 'unreached':
-      return refuse(exchange, outcome.connected ? FAILED : MODEL_UNAVAILABLE);
+      refuse(exchange, outcome.connected ? FAILED : MODEL_UNAVAILABLE);
+      break;
     case 'broken':
-      return endIncomplete(exchange);
+      endIncomplete(exchange);
+      break;
     case 'aborted':
       if (outcome.reason !== 'client_closed') endIncomplete(exchange);
   }

@@ -3,7 +3,8 @@ import type { CatalogModel } from '../catalog/catalog.ts';
 import type { WakeOutcome } from '../catalog/wake.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { COULD_NOT_START, STILL_STARTING } from './condition.ts';
-import type { Gateway } from './gateway.ts';
+import type { Gateway, ImageFetcher } from './gateway.ts';
+import { INTERNAL_ERROR } from './refusals.ts';
 
 export interface Prepared {
   /** The model as it is now. */
@@ -20,15 +21,27 @@ export async function prepare(
   model: CatalogModel,
   wake: boolean,
 ): Promise<Prepared | Refusal> {
-  let dataUrls: readonly Buffer[] = [];
-  if (linkedImages.length > 0) {
-    const fetched = await images.fetchAll(linkedImages, signal);
-    if (!fetched.ok) return fetched.refusal;
-    dataUrls = fetched.dataUrls;
-  }
+  const fetched = await fetchImages(images, linkedImages, signal);
+  if (!fetched.ok) return fetched.refusal;
+  const { dataUrls } = fetched;
   if (!wake) return { model, dataUrls };
   const refusal = refusalOf(await waker.hold(model.modelId, signal));
   return refusal ?? { model: catalog.get(model.modelId) ?? model, dataUrls };
+}
+
+async function fetchImages(
+  images: ImageFetcher,
+  links: CompletionRequest['linkedImages'],
+  signal: AbortSignal,
+): ReturnType<ImageFetcher['fetchAll']> {
+  if (links.length === 0) return { ok: true, dataUrls: [] };
+  try {
+    return await images.fetchAll(links, signal);
+  } catch (error) {
+    // Nobody waits for them any more.
+    if (signal.aborted) return { ok: false, refusal: INTERNAL_ERROR };
+    throw error;
+  }
 }
 
 function refusalOf(outcome: WakeOutcome): Refusal | null {

@@ -39,6 +39,8 @@ export interface LimiterOptions {
   readonly onNotice: (notice: Notice__Output) => void;
 }
 
+const OUTBOX_RETRY_MS = 500;
+
 /**
  * The limiter as the gateway uses it. Null always means that the limiter could not decide, and that what it may have done
  * all the same has been or will be taken back; the caller fails closed.
@@ -66,7 +68,7 @@ export class Limiter {
       accept: this.#lease.accept,
       onUp: () => this.#outbox.retry(),
     });
-    this.#outbox = new Outbox({ call: (call) => this.#session.call(call), retryMs: options.callTimeoutMs });
+    this.#outbox = new Outbox({ call: (call) => this.#session.call(call), retryMs: OUTBOX_RETRY_MS });
   }
 
   start(): void {

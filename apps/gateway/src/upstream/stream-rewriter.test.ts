@@ -169,7 +169,7 @@ describe('the limits of a stream', () => {
     expect(rewrite(delta('x'.repeat(990))).rewriter.failure?.message).toBe(
       'The answer of the model is too large.',
     );
-    const grows = '{"choices":[{"delta":{"content":"' + 'x'.repeat(880) + '"},"finish_reason":"stop"}]}';
+    const grows = `{"choices":[{"delta":{"content":"${'x'.repeat(880)}"},"finish_reason":"stop"}]}`;
     expect(rewrite(event(grows)).rewriter.failure?.message).toBe('The answer of the model is too large.');
   });
 

@@ -17,11 +17,13 @@ export interface StreamLimits {
   readonly maxEventBytes: number;
 }
 
+interface UpstreamChoice {
+  readonly delta?: { readonly content?: unknown };
+  readonly finish_reason?: unknown;
+}
+
 interface UpstreamChunk {
-  readonly choices?: readonly {
-    readonly delta?: { readonly content?: unknown };
-    readonly finish_reason?: unknown;
-  }[];
+  readonly choices?: readonly UpstreamChoice[];
   readonly usage?: unknown;
 }
 
@@ -125,19 +127,27 @@ export class StreamRewriter {
   };
 
   #onChunk(chunk: UpstreamChunk | null): void {
-    const choices = chunk?.choices;
-    if (!Array.isArray(choices)) return this.#unreadable();
+    if (!chunk || !Array.isArray(chunk.choices)) {
+      this.#failUnreadable();
+      return;
+    }
     this.#events++;
-    if (chunk?.usage) this.usage = readUsage(chunk.usage, this.#identity.reservedTokens);
-    const choice = choices[0];
-    if (!choice || this.finished) return;
-    const content = choice.delta?.content ?? '';
-    if (typeof content !== 'string') return this.#unreadable();
+    if (chunk.usage) this.usage = readUsage(chunk.usage, this.#identity.reservedTokens);
+    const choice = chunk.choices[0];
+    if (choice && !this.finished) this.#onChoice(choice);
+  }
+
+  #onChoice({ delta, finish_reason }: UpstreamChoice): void {
+    const content = delta?.content ?? '';
+    if (typeof content !== 'string') {
+      this.#failUnreadable();
+      return;
+    }
     if (!this.started) {
       this.started = true;
       this.#emit(this.#roleHead, '""', NOT_FINISHED);
     }
-    const reason = finishReason(choice.finish_reason);
+    const reason = finishReason(finish_reason);
     this.finished = reason !== null;
     if (content === '' && reason === null) return;
     this.#emit(this.#contentHead, JSON.stringify(content), reason === null ? NOT_FINISHED : FINISHED[reason]);
@@ -150,7 +160,7 @@ export class StreamRewriter {
     else this.#out += head + content + end;
   }
 
-  #unreadable(): void {
+  #failUnreadable(): void {
     this.failure = upstreamError('The model sent an answer that cannot be read.');
   }
 

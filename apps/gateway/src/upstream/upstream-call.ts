@@ -69,7 +69,11 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
 
   onResponseData(_controller: Dispatcher.DispatchController, bytes: Buffer): void {
     if (this.#ended) return;
-    if (this.#errorStatus === 0) return this.onBody(bytes);
+    if (this.#errorStatus === 0) this.onBody(bytes);
+    else this.#onErrorBody(bytes);
+  }
+
+  #onErrorBody(bytes: Buffer): void {
     this.#errorBody.push(bytes);
     this.#errorBytes += bytes.length;
     if (this.#errorBytes > MAX_ERROR_BYTES) this.#endWithStatus();

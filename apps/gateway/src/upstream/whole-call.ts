@@ -25,8 +25,8 @@ export class WholeCall extends UpstreamCall {
 
   protected onBody(bytes: Buffer): void {
     this.#bytes += bytes.length;
-    if (this.#bytes > this.#limits.maxBytes) return this.end({ kind: 'refused', refusal: TOO_LARGE });
-    this.#body.push(bytes);
+    if (this.#bytes > this.#limits.maxBytes) this.end({ kind: 'refused', refusal: TOO_LARGE });
+    else this.#body.push(bytes);
   }
 
   protected onBodyEnd(): void {

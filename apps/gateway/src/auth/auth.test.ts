@@ -1,0 +1,164 @@
+import type { IncomingMessage } from 'node:http';
+import { describe, expect, it } from '@jest/globals';
+import { newApiKey, parseApiKey } from '@tidegate/contracts';
+import { clientAddress } from '../http/client-address.ts';
+import { presentedKey } from './authorization.ts';
+import { BlockedAddresses } from './blocked-addresses.ts';
+import { Principals } from './principals.ts';
+
+const { value } = newApiKey('abcdefghijkl');
+const request = (...rawHeaders: string[]) => ({ rawHeaders }) as unknown as IncomingMessage;
+
+describe('the presented key', () => {
+  it('is one bearer token, whatever the case of the scheme and of the header', () => {
+    for (const scheme of ['Bearer', 'bearer', 'BEARER ']) {
+      expect(presentedKey(request('AUTHORIZATION', `${scheme} ${value}`))?.orgTag).toBe('abcdefghijkl');
+    }
+  });
+
+  it.each([
+    ['nothing', []],
+    ['another scheme', ['Authorization', `Basic ${value}`]],
+    ['no scheme', ['Authorization', value]],
+    ['two tokens', ['Authorization', `Bearer ${value} ${value}`]],
+    ['two headers', ['Authorization', `Bearer ${value}`, 'authorization', `Bearer ${value}`]],
+    ['a mistyped key', ['Authorization', `Bearer ${value.slice(0, -1)}_`]],
+    ['a key of another form', ['Authorization', 'Bearer sk-123']],
+  ])('is none: %s', (_name, headers) => {
+    expect(presentedKey(request(...headers))).toBeNull();
+  });
+});
+
+describe("the client's address", () => {
+  const from = (remoteAddress: string, forwarded?: string) =>
+    ({ socket: { remoteAddress }, headers: { 'x-forwarded-for': forwarded } }) as unknown as IncomingMessage;
+
+  it('is that of the connection without trusted proxies, whatever is forwarded', () => {
+    expect(clientAddress(from('203.0.113.7', '1.1.1.1'), 0)).toBe('203.0.113.7');
+  });
+
+  it('is IPv4 in full and IPv6 by its /64, in one form each', () => {
+    expect(clientAddress(from('::ffff:203.0.113.7'), 0)).toBe('203.0.113.7');
+    expect(clientAddress(from('2001:db8:1:2:3:4:5:6'), 0)).toBe(clientAddress(from('2001:0DB8:1:2::9'), 0));
+    expect(clientAddress(from('2001:db8:1:2::1'), 0)).not.toBe(clientAddress(from('2001:db8:1:3::1'), 0));
+  });
+
+  it('is counted from the right behind proxies: what the client writes itself is not believed', () => {
+    expect(clientAddress(from('10.0.0.1', '6.6.6.6, 203.0.113.7'), 1)).toBe('203.0.113.7');
+    expect(clientAddress(from('10.0.0.1', '6.6.6.6, 203.0.113.7, 10.0.0.2'), 2)).toBe('203.0.113.7');
+    expect(clientAddress(from('10.0.0.1', '203.0.113.7:4711'), 1)).toBe('203.0.113.7');
+    expect(clientAddress(from('10.0.0.1', '[2001:db8::1]:80'), 1)).toBe('2001:db8:0:0::/64');
+  });
+
+  it('is that of the connection when the header is missing, short or nonsense', () => {
+    for (const forwarded of [undefined, '', 'unknown', '7', '203.0.113.7, x']) {
+      expect(clientAddress(from('10.0.0.1', forwarded), 1)).toBe('10.0.0.1');
+    }
+    expect(clientAddress(from('10.0.0.1', '203.0.113.7'), 2)).toBe('10.0.0.1');
+  });
+});
+
+describe('blocked addresses', () => {
+  it('are blocked for their time, and no longer', () => {
+    let nowMs = 0;
+    const blocked = new BlockedAddresses(10, () => nowMs);
+    blocked.block('a', 1_000);
+    expect(blocked.remainingMs('a')).toBe(1_000);
+    expect(blocked.remainingMs('b')).toBe(0);
+    nowMs = 1_000;
+    expect(blocked.remainingMs('a')).toBe(0);
+    expect(blocked.any).toBe(false);
+  });
+
+  it('are at most so many', () => {
+    const blocked = new BlockedAddresses(2, () => 0);
+    for (const address of ['a', 'b', 'c']) blocked.block(address, 1_000);
+    expect(['a', 'b', 'c'].map((address) => blocked.remainingMs(address))).toEqual([0, 1_000, 1_000]);
+  });
+});
+
+describe('principals', () => {
+  const key = parseApiKey(value);
+  if (!key) throw new Error('a new key must parse');
+  const principal = {
+    orgId: 'o1',
+    keyId: 'k1',
+    allModels: false,
+    modelIds: ['m1'],
+    expiresAtMs: 0,
+    imagesAllowed: false,
+  };
+
+  function start(change: Partial<typeof principal> = {}, maxEntries = 10) {
+    const state = {
+      nowMs: 1_000,
+      asked: 0,
+      answer: { ...principal, ...change } as typeof principal | 'invalid' | null,
+    };
+    const principals = new Principals({
+      authenticate: async () => {
+        state.asked++;
+        return state.answer;
+      },
+      ttlMs: 100,
+      maxEntries,
+      nowMs: () => state.nowMs,
+    });
+    return { principals, state };
+  }
+
+  it('are asked for once, together, until their time is over', async () => {
+    const { principals, state } = start();
+    const both = await Promise.all([principals.get(key), principals.get(key)]);
+    expect(both[0]).toMatchObject({ orgId: 'o1', keyId: 'k1', modelIds: new Set(['m1']) });
+    expect(principals.get(key)).not.toBeInstanceOf(Promise);
+    expect(state.asked).toBe(1);
+    state.nowMs += 100;
+    await principals.get(key);
+    expect(state.asked).toBe(2);
+  });
+
+  it('are dropped by key and by organization, also while the answer is under way', async () => {
+    const { principals, state } = start();
+    for (const drop of [
+      () => principals.dropKey('k1'),
+      () => principals.dropOrg('o1'),
+      () => principals.dropAll(),
+    ]) {
+      await principals.get(key);
+      drop();
+      expect(principals.size).toBe(0);
+    }
+    const underWay = principals.get(key);
+    principals.dropKey('k1');
+    await underWay;
+    expect(principals.size).toBe(0);
+    expect(state.asked).toBe(4);
+  });
+
+  it('are refused from the instant of their expiry, cached or not', async () => {
+    const { principals, state } = start({ expiresAtMs: 1_050 });
+    expect(await principals.get(key)).toMatchObject({ keyId: 'k1' });
+    state.nowMs = 1_050;
+    expect(await principals.get(key)).toBe('invalid');
+    state.nowMs = 2_000;
+    expect(await principals.get(key)).toBe('invalid');
+  });
+
+  it('are not kept when invalid or unknown', async () => {
+    const { principals, state } = start();
+    for (const answer of ['invalid', null] as const) {
+      state.answer = answer;
+      expect(await principals.get(key)).toBe(answer);
+    }
+    expect(principals.size).toBe(0);
+  });
+
+  it('are as of now after a refresh', async () => {
+    const { principals, state } = start();
+    await principals.get(key);
+    state.answer = { ...principal, imagesAllowed: true };
+    expect(await principals.refresh(key)).toMatchObject({ imagesAllowed: true });
+    expect(principals.get(key)).toMatchObject({ imagesAllowed: true });
+  });
+});

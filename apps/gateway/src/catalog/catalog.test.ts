@@ -1,0 +1,128 @@
+import { describe, expect, it } from '@jest/globals';
+import { Activity } from './activity.ts';
+import { Catalog, type CatalogModel } from './catalog.ts';
+import { Replicas } from './replicas.ts';
+
+const model = (change: Partial<CatalogModel> = {}): CatalogModel => ({
+  modelId: 'm1',
+  orgId: 'o1',
+  name: 'text',
+  kind: 'text',
+  mode: 'always_on',
+  contextTokens: 10,
+  publishedAtMs: 1,
+  condition: 'CONDITION_RUNNING',
+  reason: '',
+  wakeable: false,
+  replicas: [],
+  upstreamModel: '',
+  upstreamKey: '',
+  ...change,
+});
+const snapshot = (...models: CatalogModel[]) => ({
+  revision: 1,
+  snapshot: true,
+  models,
+  removedModelIds: [],
+});
+const change = (models: CatalogModel[], removedModelIds: string[] = []) => ({
+  revision: 2,
+  snapshot: false,
+  models,
+  removedModelIds,
+});
+
+describe('the catalog', () => {
+  it('finds models by organization and name only', () => {
+    const catalog = new Catalog();
+    expect(catalog.known).toBe(false);
+    catalog.apply(snapshot(model(), model({ modelId: 'm2', orgId: 'o2' })));
+    expect(catalog.known).toBe(true);
+    expect(catalog.find('o1', 'text')?.modelId).toBe('m1');
+    expect(catalog.find('o2', 'text')?.modelId).toBe('m2');
+    expect(catalog.find('o3', 'text')).toBeUndefined();
+    expect(catalog.find('o1', 'Text')).toBeUndefined();
+    expect(catalog.find('o1', '__proto__')).toBeUndefined();
+  });
+
+  it('follows changes, removals, and a name published again', () => {
+    const catalog = new Catalog();
+    catalog.apply(snapshot(model()));
+    catalog.apply(change([model({ condition: 'CONDITION_ASLEEP' })]));
+    expect(catalog.find('o1', 'text')?.condition).toBe('CONDITION_ASLEEP');
+    catalog.apply(change([model({ modelId: 'm2' })]));
+    catalog.apply(change([], ['m1']));
+    expect(catalog.find('o1', 'text')?.modelId).toBe('m2');
+    catalog.apply(snapshot());
+    expect(catalog.find('o1', 'text')).toBeUndefined();
+    expect(catalog.published('o1')).toEqual([]);
+  });
+
+  it('tells who waits for a model, also of its removal', () => {
+    const catalog = new Catalog();
+    catalog.apply(snapshot(model()));
+    const told: (CatalogModel | null)[] = [];
+    const end = catalog.onChange('m1', (state) => told.push(state));
+    catalog.apply(change([model({ reason: 'x' }), model({ modelId: 'other' })]));
+    catalog.apply(snapshot());
+    end();
+    catalog.apply(snapshot(model()));
+    expect(told.map((state) => state?.reason ?? null)).toEqual(['x', null]);
+  });
+});
+
+describe('activity', () => {
+  it('reports what is in flight, and once more what was used since the report before', () => {
+    const activity = new Activity();
+    activity.enter('m1');
+    activity.enter('m1');
+    activity.leave('m1');
+    expect(activity.report()).toEqual([{ modelId: 'm1', inFlight: 1 }]);
+    activity.leave('m1');
+    activity.enter('m2');
+    activity.leave('m2');
+    expect(activity.report()).toEqual([{ modelId: 'm2', inFlight: 0 }]);
+    expect(activity.report()).toEqual([]);
+  });
+});
+
+describe('the choice of a replica', () => {
+  const replica = (replicaId: string) => ({ replicaId, baseUrl: `http://${replicaId}/v1` });
+  const three = model({ replicas: ['a', 'b', 'c'].map(replica) });
+
+  it('spreads requests: the least in flight first, in turn when equal', () => {
+    const replicas = new Replicas(() => 0);
+    const taken = Array.from({ length: 6 }, () => replicas.take(three)?.replicaId);
+    expect([...taken].sort()).toEqual(['a', 'a', 'b', 'b', 'c', 'c']);
+    replicas.release(replica('b'), true);
+    expect(replicas.take(three)?.replicaId).toBe('b');
+  });
+
+  it('never gives the excluded one', () => {
+    const replicas = new Replicas(() => 0);
+    expect(replicas.take(model({ replicas: [replica('a')] }), 'a')).toBeNull();
+    expect(replicas.take(model())).toBeNull();
+  });
+
+  it('passes over one that fails, for longer each time, and takes it when there is no other', () => {
+    let nowMs = 0;
+    const replicas = new Replicas(() => nowMs);
+    const two = model({ replicas: ['a', 'b'].map(replica) });
+    const fail = () => {
+      for (let taken = replicas.take(two, 'b'); taken; taken = null) replicas.release(taken, false);
+    };
+    const chosen = () => {
+      const taken = replicas.take(two);
+      if (taken) replicas.release(taken, null);
+      return taken?.replicaId;
+    };
+    fail();
+    expect(new Set([chosen(), chosen(), chosen()])).toEqual(new Set(['b']));
+    nowMs = 1_000;
+    expect(new Set([chosen(), chosen()])).toEqual(new Set(['a', 'b']));
+    fail();
+    nowMs = 2_500;
+    expect(new Set([chosen(), chosen()])).toEqual(new Set(['b']));
+    expect(replicas.take(model({ replicas: [replica('a')] }))?.replicaId).toBe('a');
+  });
+});

@@ -1,0 +1,350 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { ERRORS } from '@tidegate/contracts';
+import { eventually, type UpstreamHandler } from '@tidegate/testing';
+import { type Harness, hello, startHarness, wholeAnswer } from '../testing/harness.ts';
+
+let script: UpstreamHandler;
+const answers: UpstreamHandler = (_request, reply) => reply.json(wholeAnswer());
+let harness: Harness;
+
+beforeAll(async () => {
+  harness = await startHarness({
+    upstream: (request, reply) => script(request, reply),
+    env: { SETTLE_WAIT_MS: '300' },
+  });
+});
+afterAll(() => harness.stop());
+const originalAnswers = () => ({ ...harness.limiterServer.answers });
+let before: ReturnType<typeof originalAnswers> | undefined;
+afterEach(() => {
+  if (before) Object.assign(harness.limiterServer.answers, before);
+  harness.limiterServer.calls.length = 0;
+});
+const limiterAnswers = (change: Partial<ReturnType<typeof originalAnswers>>) => {
+  before ??= originalAnswers();
+  Object.assign(harness.limiterServer.answers, change);
+};
+
+async function refusalOf(response: Response) {
+  const { error } = (await response.json()) as {
+    error: { code: keyof typeof ERRORS; type: string; message: string };
+  };
+  expect(error.type).toBe(ERRORS[error.code].type);
+  expect(response.status).toBe(ERRORS[error.code].status);
+  expect(response.headers.get('content-type')).toBe('application/json');
+  expect(response.headers.get('x-request-id')).toMatch(/^req_[0-9A-Za-z]{24}$/);
+  return {
+    code: error.code,
+    message: error.message,
+    retryAfter: response.headers.get('retry-after'),
+    shouldRetry: response.headers.get('x-should-retry'),
+  };
+}
+const settled = () => harness.limiterServer.of('settle').map(({ settle }) => settle);
+
+describe('a whole answer', () => {
+  it("has the contract's fields and no others, and one settlement with its tokens", async () => {
+    script = (_request, reply) => reply.json({ ...wholeAnswer('Hello'), system_fingerprint: 'x', kv: 1 });
+    const response = await harness.complete(hello);
+    expect(response.status).toBe(200);
+    const id = response.headers.get('x-request-id')?.slice(4);
+    expect(await response.json()).toEqual({
+      id: `chatcmpl-${id}`,
+      object: 'chat.completion',
+      created: expect.any(Number),
+      model: 'text',
+      choices: [
+        { index: 0, message: { role: 'assistant', content: 'Hello' }, logprobs: null, finish_reason: 'stop' },
+      ],
+      usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 },
+    });
+    expect(response.headers.get('x-powered-by')).toBeNull();
+    expect(response.headers.get('etag')).toBeNull();
+    expect(response.headers.get('x-ratelimit-limit-requests')).toBe('60');
+    expect(response.headers.get('x-ratelimit-remaining-requests')).toBe('59');
+    expect(response.headers.get('x-ratelimit-reset-requests')).toBe('1m0s');
+    expect(settled()).toEqual([
+      expect.objectContaining({
+        admissionId: id,
+        answered: true,
+        usageValid: true,
+        promptTokens: 5,
+        completionTokens: 2,
+        errorCode: '',
+      }),
+    ]);
+  });
+
+  it('asks the model for what was asked, under its own name and key', async () => {
+    script = answers;
+    const model = await harness.publish({ name: 'keyed', upstreamKey: 'secret', upstreamModel: 'llama' });
+    await harness.complete({ ...hello, model: 'keyed', temperature: 1, user: 'u', seed: null });
+    const sent = harness.model.requests.at(-1);
+    expect(sent?.path).toBe('/v1/chat/completions');
+    expect(sent?.headers.authorization).toBe('Bearer secret');
+    expect(sent?.json()).toEqual({
+      model: 'llama',
+      messages: hello.messages,
+      max_tokens: 512,
+      temperature: 1,
+      stream: false,
+    });
+    harness.runner.remove(model.modelId);
+  });
+
+  it('without valid usage is answered with null, and keeps its full charge', async () => {
+    for (const usage of [{}, null, { prompt_tokens: 4_000, completion_tokens: 200, total_tokens: 4_200 }]) {
+      harness.limiterServer.calls.length = 0;
+      script = (_request, reply) => reply.json(wholeAnswer('x', usage));
+      expect(await (await harness.complete(hello)).json()).toMatchObject({ usage: null });
+      expect(settled()).toEqual([expect.objectContaining({ answered: true, usageValid: false })]);
+    }
+  });
+
+  it('waits for its settlement, but not for ever', async () => {
+    script = answers;
+    let acknowledged = false;
+    limiterAnswers({ settle: () => undefined });
+    const late = harness.complete(hello);
+    await eventually(() => harness.limiterServer.of('settle').length > 0);
+    expect((await late).status).toBe(200);
+    limiterAnswers({
+      settle: () => {
+        acknowledged = true;
+        return { settle: {} };
+      },
+    });
+    await eventually(() => acknowledged && harness.limiter.unacknowledged === 0, { timeoutMs: 10_000 });
+  });
+});
+
+describe('a model that fails', () => {
+  it.each<[string, UpstreamHandler, string]>([
+    ['answers 500', (_, reply) => reply.json({ error: 'x' }, { status: 500 }), 'upstream_error'],
+    ['answers 429', (_, reply) => reply.json({ error: 'x' }, { status: 429 }), 'upstream_error'],
+    ['answers no JSON', (_, reply) => reply.json('<html>'), 'upstream_error'],
+    ['answers without a choice', (_, reply) => reply.json({ choices: [] }), 'upstream_error'],
+    [
+      'answers an error with status 200',
+      (_, reply) => reply.json({ error: { message: 'x' } }),
+      'upstream_error',
+    ],
+    ['breaks the connection', (_, reply) => reply.reset(), 'upstream_error'],
+    [
+      'answers more than 2 MiB',
+      (_, reply) => reply.json(wholeAnswer('x'.repeat(2 * 1024 * 1024))),
+      'upstream_error',
+    ],
+  ])('%s: the request is an error with the full charge', async (_name, upstream, code) => {
+    script = upstream;
+    expect((await refusalOf(await harness.complete(hello))).code).toBe(code);
+    expect(settled()).toEqual([
+      expect.objectContaining({ answered: false, usageValid: false, errorCode: code }),
+    ]);
+  });
+
+  it('and refuses with a 4xx: the caller reads its reason', async () => {
+    script = (_request, reply) => reply.json({ error: { message: 'too long' } }, { status: 400 });
+    expect(await refusalOf(await harness.complete(hello))).toMatchObject({
+      code: 'model_refused',
+      message: 'too long',
+    });
+    expect(settled()).toEqual([expect.objectContaining({ answered: false, errorCode: 'model_refused' })]);
+  });
+
+  it('and cannot be connected to is not available', async () => {
+    const gone = await harness.publish({
+      name: 'gone',
+      replicas: [{ replicaId: 'gone', baseUrl: 'http://127.0.0.1:1/v1' }],
+    });
+    const refusal = await refusalOf(await harness.complete({ ...hello, model: 'gone' }));
+    expect(refusal).toMatchObject({ code: 'model_unavailable', shouldRetry: 'false', retryAfter: null });
+    expect(settled()).toEqual([expect.objectContaining({ answered: false, errorCode: 'model_unavailable' })]);
+    harness.runner.remove(gone.modelId);
+  });
+
+  it('on one replica is tried once on another, when nothing was answered', async () => {
+    script = answers;
+    const replicas = [
+      { replicaId: 'dead', baseUrl: 'http://127.0.0.1:1/v1' },
+      { replicaId: 'live', baseUrl: `${harness.model.url}/v1` },
+    ];
+    const two = await harness.publish({ name: 'two', replicas });
+    for (let i = 0; i < 4; i++) expect((await harness.complete({ ...hello, model: 'two' })).status).toBe(200);
+    expect(settled()).toHaveLength(4);
+    harness.runner.remove(two.modelId);
+  });
+});
+
+describe('the order of refusals', () => {
+  const tooLong = { ...hello, max_tokens: 8_000 };
+
+  it('is that of the contract: each is reached only when those before it are passed', async () => {
+    script = answers;
+    const image = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } };
+    const withImage = { ...hello, max_tokens: 8_000, messages: [{ role: 'user', content: [image] }] };
+    const noImages = harness.addKey({ imagesAllowed: false });
+    const stopped = await harness.publish({ name: 'stopped', condition: 'CONDITION_STOPPED', replicas: [] });
+    const vision = await harness.publish({ name: 'vision', kind: 'vision', condition: 'CONDITION_STOPPED' });
+    limiterAnswers({
+      admit: () => ({ admission: { rateLimited: { cause: 'CAUSE_KEY_REQUESTS_AT_ONCE', limit: 4 } } }),
+    });
+    const code = async (body: unknown, init?: RequestInit) =>
+      (await refusalOf(await harness.complete(body, init))).code;
+    const wrong = { headers: { authorization: 'Bearer nope' } };
+    const free = { headers: { authorization: `Bearer ${noImages}` } };
+
+    expect(await code('{', { ...wrong, method: 'PUT' })).toBe('method_not_allowed');
+    expect(await code('{', wrong)).toBe('invalid_api_key');
+    expect(await code('{"model":"nope",')).toBe('invalid_json');
+    expect(await code({ model: 'nope', n: 2, tools: [] })).toBe('unsupported_parameter');
+    expect(await code({ ...hello, model: 'nope', n: 2 })).toBe('invalid_request');
+    expect(await code({ ...withImage, model: 'nope' })).toBe('model_not_found');
+    expect(
+      await code({
+        ...withImage,
+        messages: [...withImage.messages, { role: 'user', content: 'x'.repeat(2_200_000) }],
+      }),
+    ).toBe('request_too_large');
+    expect(await code({ ...withImage, model: 'stopped' }, free)).toBe('model_text_only');
+    expect(await code({ ...withImage, model: 'vision' }, free)).toBe('plan_upgrade_required');
+    expect(await code({ ...tooLong, model: 'stopped' })).toBe('model_refused');
+    expect(await code({ ...hello, model: 'stopped' })).toBe('model_unavailable');
+    expect(await code(hello)).toBe('rate_limit_exceeded');
+    limiterAnswers({
+      admit: () => ({ admission: { quotaExceeded: { cause: 'CAUSE_TOKENS', retryAfterMs: 86_400_000 } } }),
+    });
+    expect(await code(hello)).toBe('quota_exceeded');
+    expect(harness.limiterServer.of('settle')).toEqual([]);
+    expect(harness.limiterServer.of('withdraw')).toEqual([]);
+    harness.runner.remove(stopped.modelId);
+    harness.runner.remove(vision.modelId);
+  });
+
+  it('has 404 and 405 before everything, the address block before the key', async () => {
+    limiterAnswers({ reportInvalidKey: () => ({ reportInvalidKey: { blockedRemainingMs: 41_200 } }) });
+    const blocked = await refusalOf(await harness.complete(hello, { headers: { authorization: 'Basic x' } }));
+    expect(blocked).toMatchObject({ code: 'rate_limit_exceeded', retryAfter: '42' });
+    const now = await refusalOf(await harness.complete(hello));
+    expect(now.code).toBe('rate_limit_exceeded');
+    expect(Number(now.retryAfter)).toBeGreaterThan(30);
+    expect((await fetch(`${harness.url}/nowhere`)).status).toBe(404);
+    expect((await fetch(`${harness.url}/models`, { method: 'POST' })).status).toBe(405);
+    harness.gateway.blocked.block('127.0.0.1', 0);
+  });
+});
+
+describe('a refusal of the limiter', () => {
+  it.each([
+    ['CAUSE_KEY_REQUESTS_PER_MINUTE', 12_001, '13'],
+    ['CAUSE_ORG_REQUESTS_PER_MINUTE', 300, '1'],
+    ['CAUSE_KEY_REQUESTS_AT_ONCE', 0, '1'],
+    ['CAUSE_ORG_REQUESTS_AT_ONCE', 5_000, '1'],
+  ] as const)('%s says when to come back', async (cause, retryAfterMs, retryAfter) => {
+    limiterAnswers({ admit: () => ({ admission: { rateLimited: { cause, retryAfterMs, limit: 5 } } }) });
+    expect(await refusalOf(await harness.complete(hello))).toMatchObject({
+      code: 'rate_limit_exceeded',
+      retryAfter,
+    });
+  });
+
+  it('for the month tells official clients not to retry', async () => {
+    limiterAnswers({
+      admit: () => ({ admission: { quotaExceeded: { cause: 'CAUSE_REQUESTS', retryAfterMs: 864_000_000 } } }),
+    });
+    expect(await refusalOf(await harness.complete(hello))).toMatchObject({
+      code: 'quota_exceeded',
+      retryAfter: '864000',
+      shouldRetry: 'false',
+    });
+  });
+
+  it('of a key revoked since it was cached is a 401, counted for the address', async () => {
+    limiterAnswers({ admit: () => ({ admission: { keyInvalid: {} } }) });
+    expect((await refusalOf(await harness.complete(hello))).code).toBe('invalid_api_key');
+    expect(harness.limiterServer.of('reportInvalidKey')).toHaveLength(1);
+  });
+
+  it('that does not come fails closed, and takes the admission back', async () => {
+    limiterAnswers({ admit: () => ({ failed: { reason: 'Redis is away' } }) });
+    expect((await refusalOf(await harness.complete(hello))).code).toBe('internal_error');
+    await eventually(() => harness.limiterServer.of('withdraw').length === 1);
+    const [admit] = harness.limiterServer.of('admit');
+    expect(harness.limiterServer.of('withdraw')[0]?.withdraw?.admissionId).toBe(admit?.admit?.admissionId);
+  });
+});
+
+describe('a request over 2 MiB', () => {
+  const large = { ...hello, model: 'vision', messages: [{ role: 'user', content: 'x'.repeat(2_200_000) }] };
+
+  it("holds one of its organization's slots to its end, and frees it before the answer", async () => {
+    script = answers;
+    const vision = await harness.publish({ name: 'vision', kind: 'vision' });
+    expect((await harness.complete(large)).status).toBe(200);
+    const kinds = harness.limiterServer.calls.map(({ call }) => call).filter((call) => call !== 'heartbeat');
+    expect(kinds.filter((kind) => kind !== 'authenticate')).toEqual([
+      'takeLargeBody',
+      'admit',
+      'settle',
+      'releaseLargeBody',
+    ]);
+    harness.runner.remove(vision.modelId);
+  });
+
+  it('is refused when both are taken, and frees what it took when it is refused later', async () => {
+    expect((await refusalOf(await harness.complete(large))).code).toBe('model_not_found');
+    expect(harness.limiterServer.of('releaseLargeBody')).toHaveLength(1);
+    limiterAnswers({ takeLargeBody: () => ({ takeLargeBody: { result: 'RESULT_FULL' } }) });
+    expect(await refusalOf(await harness.complete(large))).toMatchObject({
+      code: 'rate_limit_exceeded',
+      retryAfter: '1',
+    });
+    expect(harness.limiterServer.of('releaseLargeBody')).toHaveLength(1);
+  });
+
+  it('past 20 MiB is refused before it is read', async () => {
+    const body = `{"model":"${'x'.repeat(20 * 1024 * 1024)}"}`;
+    expect((await refusalOf(await harness.complete(body))).code).toBe('request_too_large');
+  });
+});
+
+describe('a client that hangs up', () => {
+  it("ends the model's work at once and is charged in full", async () => {
+    let modelLeft = false;
+    script = async (_request, reply) => {
+      await reply.closed;
+      modelLeft = true;
+    };
+    const controller = new AbortController();
+    const gone = harness.complete(hello, { signal: controller.signal }).catch(() => null);
+    await eventually(() => harness.model.inFlight === 1);
+    controller.abort();
+    await gone;
+    await eventually(() => modelLeft && settled().length === 1);
+    expect(settled()).toEqual([
+      expect.objectContaining({ answered: false, usageValid: false, errorCode: 'client_closed' }),
+    ]);
+  });
+});
+
+describe('the log', () => {
+  it('has one line for each request, without its content or its key', async () => {
+    script = answers;
+    harness.logged.length = 0;
+    const response = await harness.complete({
+      ...hello,
+      messages: [{ role: 'user', content: 'my secret words' }],
+    });
+    await response.text();
+    const id = response.headers.get('x-request-id') ?? '';
+    await eventually(() => harness.logged.some((line) => line.includes(id)));
+    const lines = harness.logged.filter((line) => line.includes(id));
+    expect(lines).toHaveLength(1);
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({
+      status: 200,
+      route: 'chat_completions',
+      orgId: harness.orgId,
+    });
+    expect(harness.logged.join()).not.toMatch(/secret words|Hello|ti_/);
+  });
+});

@@ -1,0 +1,213 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventually, type UpstreamHandler } from '@tidegate/testing';
+import { type Harness, hello, startHarness } from '../testing/harness.ts';
+
+let script: UpstreamHandler;
+let harness: Harness;
+
+beforeAll(async () => {
+  harness = await startHarness({
+    upstream: (request, reply) => script(request, reply),
+    env: { STREAM_PAUSE_MS: '150', FIRST_EVENT_TIMEOUT_MS: '400', STREAM_MAX_ALWAYS_ON_MS: '900' },
+  });
+});
+afterAll(() => harness.stop());
+afterEach(() => {
+  harness.limiterServer.calls.length = 0;
+});
+
+const streamed = { ...hello, stream: true };
+const withUsage = { ...streamed, stream_options: { include_usage: true } };
+const piece = (content: string, finish_reason: string | null = null) => ({
+  choices: [{ index: 0, delta: { content }, finish_reason }],
+});
+const usage = { choices: [], usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 } };
+const settled = () => harness.limiterServer.of('settle').map(({ settle }) => settle);
+const eventsOf = (text: string) => {
+  expect(text.endsWith('\n\n')).toBe(true);
+  return text
+    .split('\n\n')
+    .filter(Boolean)
+    .map((event) => {
+      expect(event.startsWith('data: ')).toBe(true);
+      return event === 'data: [DONE]' ? '[DONE]' : JSON.parse(event.slice(6));
+    });
+};
+const contentOf = (events: { choices?: { delta: { content: string } }[] }[]) =>
+  events.map((event) => event.choices?.[0]?.delta.content ?? '').join('');
+
+describe('a streamed answer', () => {
+  it('is chunks with one id, created and model, then usage if asked for, then [DONE]', async () => {
+    script = async (_request, reply) => {
+      for (const chunk of [piece('Hel'), piece('lo'), piece('', 'stop'), usage]) await reply.event(chunk);
+      await reply.done();
+    };
+    const response = await harness.complete(withUsage);
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
+    expect(response.headers.get('x-ratelimit-limit-requests')).toBe('60');
+    const events = eventsOf(await response.text());
+    expect(events).toHaveLength(6);
+    expect(contentOf(events)).toBe('Hello');
+    expect(events.at(-2)).toMatchObject({ choices: [], usage: usage.usage });
+    expect(events.at(-1)).toBe('[DONE]');
+    const identities = events
+      .slice(0, -1)
+      .map(({ id, created, model, object }) => `${id} ${created} ${model} ${object}`);
+    expect(new Set(identities).size).toBe(1);
+    expect(harness.model.requests.at(-1)?.json()).toMatchObject({
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+  });
+
+  it('asks the model for usage and meters it even when the client does not ask', async () => {
+    script = async (_request, reply) => {
+      for (const chunk of [piece('Hi', 'length'), usage]) await reply.event(chunk);
+      await reply.done();
+    };
+    const events = eventsOf(await (await harness.complete(streamed)).text());
+    expect(events.every((event) => event === '[DONE]' || !('usage' in event))).toBe(true);
+    expect(harness.model.requests.at(-1)?.json().stream_options).toEqual({ include_usage: true });
+    expect(settled()).toEqual([
+      expect.objectContaining({ answered: true, usageValid: true, completionTokens: 2 }),
+    ]);
+  });
+
+  it('is settled before [DONE] leaves', async () => {
+    script = async (_request, reply) => {
+      await reply.event(piece('Hi', 'stop'));
+      await reply.done();
+    };
+    const answers = harness.limiterServer.answers;
+    const { settle } = answers;
+    answers.settle = () => undefined;
+    const response = await harness.complete(streamed);
+    const reader = response.body?.getReader();
+    let text = Buffer.from((await reader?.read())?.value ?? []).toString();
+    await eventually(() => harness.limiterServer.of('settle').length > 0);
+    expect(text).not.toContain('[DONE]');
+    answers.settle = settle;
+    for (;;) {
+      const { done, value } = (await reader?.read()) ?? { done: true, value: undefined };
+      if (done) break;
+      text += Buffer.from(value ?? []).toString();
+    }
+    expect(text).toContain('[DONE]');
+    await eventually(() => harness.limiter.unacknowledged === 0, { timeoutMs: 10_000 });
+  }, 15_000);
+
+  it('gets a usage chunk with null when the model reports none', async () => {
+    script = async (_request, reply) => {
+      await reply.event(piece('Hi', 'stop'));
+      await reply.done();
+    };
+    const events = eventsOf(await (await harness.complete(withUsage)).text());
+    expect(events.at(-2)).toMatchObject({ choices: [], usage: null });
+    expect(settled()).toEqual([expect.objectContaining({ answered: true, usageValid: false })]);
+  });
+});
+
+describe('an error before the answer starts', () => {
+  it.each<[string, UpstreamHandler, number, string]>([
+    [
+      'an error event',
+      (_, reply) => reply.event({ error: { message: 'too long', code: 400 } }),
+      400,
+      'model_refused',
+    ],
+    ['a failure', (_, reply) => reply.event({ error: { message: 'oom' } }), 502, 'upstream_error'],
+    ['no stream at all', (_, reply) => reply.end(), 502, 'upstream_error'],
+    ['[DONE] without an answer', (_, reply) => reply.done(), 502, 'upstream_error'],
+    ['garbage', (_, reply) => reply.write('data: {"cho\n\n').then(() => reply.end()), 502, 'upstream_error'],
+    ['silence', (_, reply) => reply.closed, 502, 'upstream_error'],
+    ['silence after the head', silentAfterHead, 502, 'upstream_error'],
+    ['keep-alives only', keepAlive, 502, 'upstream_error'],
+  ])('is a normal JSON error: %s', async (_name, upstream, status, code) => {
+    script = upstream;
+    const response = await harness.complete(streamed);
+    expect(response.status).toBe(status);
+    expect(await response.json()).toMatchObject({ error: { code } });
+    expect(settled()).toEqual([expect.objectContaining({ answered: false, errorCode: code })]);
+  });
+});
+
+function silentAfterHead(...[, reply]: Parameters<UpstreamHandler>): Promise<void> {
+  reply.start();
+  return reply.closed;
+}
+
+const keepAliveLoop = async (closed: Promise<void>, write: (text: string) => Promise<void>) => {
+  let open = true;
+  void closed.then(() => {
+    open = false;
+  });
+  while (open) {
+    await write(': ping\n\n');
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+};
+
+async function keepAlive(...[, reply]: Parameters<UpstreamHandler>): Promise<void> {
+  await keepAliveLoop(reply.closed, (text) => reply.write(text));
+}
+
+describe('a stream that cannot be completed', () => {
+  const begin: UpstreamHandler = (_request, reply) => reply.event(piece('Hi'));
+  const endless: UpstreamHandler = async (request, reply) => {
+    let open = true;
+    void reply.closed.then(() => {
+      open = false;
+    });
+    for (await begin(request, reply); open; ) {
+      await reply.event(piece('x'));
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  };
+  it.each<[string, UpstreamHandler, string]>([
+    ['the model breaks the connection', (_, reply) => reply.reset(), 'upstream_error'],
+    ['the model stops without a finish reason', (_, reply) => reply.done(), 'upstream_error'],
+    ['the model sends an error', (_, reply) => reply.event({ error: 'x' }), 'upstream_error'],
+    ['the model pauses too long', (_, reply) => reply.closed, 'stream_limit'],
+    ['the model sends keep-alives only', keepAlive, 'stream_limit'],
+    ['an event is over 1 MiB', (_, reply) => reply.event(piece('x'.repeat(1024 * 1024))), 'stream_limit'],
+    ['the stream takes too long', endless, 'stream_limit'],
+    [
+      'the stream is over 8 MiB',
+      async (_, reply) => {
+        for (let i = 0; i < 17; i++) await reply.event(piece('x'.repeat(512 * 1024)));
+      },
+      'stream_limit',
+    ],
+  ])('ends without [DONE], as an error: %s', async (_name, then, errorCode) => {
+    script = async (request, reply) => {
+      await begin(request, reply);
+      await then(request, reply);
+    };
+    const response = await harness.complete(streamed);
+    expect(response.status).toBe(200);
+    const events = eventsOf(await response.text());
+    expect(events.at(-1)).not.toBe('[DONE]');
+    expect(contentOf(events)).toMatch(/^Hi/);
+    expect(settled()).toEqual([expect.objectContaining({ answered: false, usageValid: false, errorCode })]);
+    await eventually(() => harness.model.inFlight === 0);
+  });
+
+  it('is ended by a lost lease, and its settlement is not ours to send', async () => {
+    script = async (request, reply) => {
+      await endless(request, reply);
+    };
+    const response = await harness.complete(streamed);
+    const text = response.text();
+    const { answers } = harness.limiterServer;
+    const { heartbeat } = answers;
+    const lost = harness.limiter.hold('org', 'x').instanceId;
+    answers.heartbeat = (call) => ({ heartbeat: { leaseLost: call.heartbeat?.instanceId === lost } });
+    const events = eventsOf(await text);
+    expect(events.at(-1)).not.toBe('[DONE]');
+    expect(settled()).toEqual([]);
+    expect(harness.limiter.hold('org', 'x').instanceId).not.toBe(lost);
+    answers.heartbeat = heartbeat;
+    await eventually(() => harness.limiter.ready);
+  }, 10_000);
+});

@@ -1,0 +1,136 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventually } from '@tidegate/testing';
+import { type Harness, hello, startHarness } from '../testing/harness.ts';
+
+let harness: Harness;
+beforeAll(async () => {
+  harness = await startHarness({ env: { BODY_TIMEOUT_MS: '300' } });
+});
+afterAll(() => harness.stop());
+
+/** Sends bytes as they are, reads until the server closes. */
+function raw(text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(harness.server.port, '127.0.0.1', () => socket.write(text));
+    let received = '';
+    socket.on('data', (bytes) => {
+      received += bytes;
+    });
+    socket.on('close', () => resolve(received));
+    socket.on('error', reject);
+  });
+}
+const codeOf = (answer: string) => JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4)).error.code;
+
+describe('a path that is not one of the two', () => {
+  it.each([
+    '/',
+    '/v1',
+    '/v1/',
+    '/v1/models/',
+    '/V1/models',
+    '/v1/Models',
+    '/v1/chat/completions/',
+    '//v1/models',
+    '/v1/models%2F',
+    '/%',
+  ])('is not found: %s', async (path) => {
+    const answer = await raw(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    expect(answer).toMatch(/^HTTP\/1.1 404 /);
+    expect(codeOf(answer)).toBe('not_found');
+    expect(answer).toMatch(/x-request-id: req_[0-9A-Za-z]{24}\r\n/i);
+  });
+
+  it('is told from a query', async () => {
+    const response = await fetch(`${harness.url}/models?x=1`, {
+      headers: { authorization: `Bearer ${harness.apiKey}` },
+    });
+    expect(response.status).toBe(200);
+  });
+});
+
+describe('a wrong method', () => {
+  it.each(['GET', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])(
+    'is refused on completions with Allow: %s',
+    async (method) => {
+      const response = await fetch(`${harness.url}/chat/completions`, { method });
+      expect(response.status).toBe(405);
+      expect(response.headers.get('allow')).toBe('POST');
+      expect(await response.json()).toMatchObject({
+        error: { code: 'method_not_allowed', type: 'invalid_request_error' },
+      });
+    },
+  );
+
+  it.each(['POST', 'PUT', 'OPTIONS', 'HEAD'])('is refused on models with Allow: %s', async (method) => {
+    const response = await fetch(`${harness.url}/models`, { method });
+    expect(response.status).toBe(405);
+    expect(response.headers.get('allow')).toBe('GET');
+  });
+});
+
+describe('a response', () => {
+  it('has no CORS, no ETag and no X-Powered-By', async () => {
+    const response = await fetch(`${harness.url}/models`, {
+      headers: { authorization: `Bearer ${harness.apiKey}`, origin: 'https://example.com' },
+    });
+    const names = [...response.headers.keys()];
+    expect(names.filter((name) => /^access-control|^etag$|^x-powered-by$/.test(name))).toEqual([]);
+  });
+});
+
+describe('what is not HTTP', () => {
+  it('is answered in the form of the API', async () => {
+    const answer = await raw('hello there\r\n\r\n');
+    expect(answer).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/);
+    expect(codeOf(answer)).toBe('invalid_request');
+    expect(answer).toMatch(/x-request-id: req_/);
+    expect(codeOf(await raw(`GET / HTTP/1.1\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`))).toBe('invalid_request');
+    expect(codeOf(await raw('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n'))).toBe('not_found');
+  });
+});
+
+describe('a body that is not read', () => {
+  const head = (length: number) =>
+    `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${harness.apiKey}\r\nContent-Length: ${length}\r\n\r\n`;
+
+  it('does not keep its sender from the answer', async () => {
+    const answer = await raw(`${head(30 * 1024 * 1024)}${'x'.repeat(1024 * 1024)}`);
+    expect(answer).toMatch(/^HTTP\/1.1 413 /);
+    expect(answer).toMatch(/connection: close/i);
+    expect(codeOf(answer)).toBe('request_too_large');
+  });
+
+  it('completely within its time is a 408, and the connection ends', async () => {
+    const answer = await raw(`${head(1_000)}{`);
+    expect(answer).toMatch(/^HTTP\/1.1 408 /);
+    expect(answer).toMatch(/connection: close/i);
+    expect(codeOf(answer)).toBe('request_timeout');
+  });
+});
+
+describe('draining', () => {
+  it('stops accepting, finishes what runs, and ends the rest when its time is over', async () => {
+    let finish = () => {};
+    const waiting = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    const own = await startHarness({
+      upstream: async (_request, reply) => {
+        await reply.event({ choices: [{ delta: { content: 'a' } }] });
+        await Promise.race([waiting, reply.closed]);
+        await reply.event({ choices: [{ delta: { content: 'b' }, finish_reason: 'stop' }] });
+        await reply.done();
+      },
+    });
+    const response = await own.complete({ ...hello, stream: true });
+    const drained = own.server.drain(60_000);
+    await expect(fetch(`${own.url}/models`)).rejects.toThrow();
+    finish();
+    expect(await response.text()).toContain('[DONE]');
+    await drained;
+    await eventually(() => own.limiterServer.of('settle').length === 1);
+    await own.stop().catch(() => {});
+  });
+});

@@ -1,0 +1,187 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import type { Notice__Output } from '@tidegate/rpc';
+import { createLimiterClient } from '@tidegate/rpc';
+import { eventually } from '@tidegate/testing';
+import { admitted, FakeLimiter } from '../testing/fake-limiter.ts';
+import { Limiter, type LimiterOptions } from './limiter.ts';
+
+const silent = { warn: () => {}, info: () => {} };
+const admission = {
+  keyId: 'key_1',
+  modelId: 'mdl_1',
+  contextTokens: 10,
+  hasImages: false,
+  streamed: false,
+  reserve: true,
+};
+const settlement = {
+  answered: true,
+  usageValid: true,
+  promptTokens: 1,
+  completionTokens: 1,
+  durationMs: 1,
+  errorCode: '',
+};
+
+const running: { stop(): void }[] = [];
+afterEach(() => {
+  for (const part of running.splice(0)) part.stop();
+});
+
+async function start(change: Partial<LimiterOptions> = {}, server?: FakeLimiter) {
+  const fake = server ?? (await new FakeLimiter().start());
+  const told = { down: 0, lost: [] as string[], notices: [] as Notice__Output[] };
+  const limiter = new Limiter({
+    addresses: [fake.address],
+    connect: createLimiterClient,
+    random: () => 0,
+    nowMs: () => performance.now(),
+    log: silent,
+    callTimeoutMs: 300,
+    reconnectMs: 20,
+    heartbeatMs: 50,
+    settleWaitMs: 50,
+    maxOpenCalls: 1_000,
+    maxUnacknowledged: 100,
+    onDown: () => told.down++,
+    onLeaseLost: (instanceId) => told.lost.push(instanceId),
+    onNotice: (notice) => told.notices.push(notice),
+    ...change,
+  });
+  limiter.start();
+  running.push(limiter, fake);
+  await eventually(() => limiter.ready);
+  return { limiter, fake, told };
+}
+
+describe('the session', () => {
+  it('registers the instance before anything else, and keeps its lease', async () => {
+    const { fake } = await start();
+    expect(fake.calls[0]?.call).toBe('heartbeat');
+    await eventually(() => fake.of('heartbeat').length > 3);
+    expect(new Set(fake.of('heartbeat').map(({ heartbeat }) => heartbeat?.instanceId)).size).toBe(1);
+  });
+
+  it('sends all calls of one event-loop turn as one message, and matches the replies', async () => {
+    const { limiter, fake } = await start({ heartbeatMs: 60_000 });
+    fake.messages.length = 0;
+    fake.answers.admit = ({ admit }) => ({
+      admission: admit?.admissionId === 'a7' ? { planUpgradeRequired: {} } : admitted,
+    });
+    const outcomes = await Promise.all(
+      Array.from({ length: 100 }, (_, i) => limiter.admit(limiter.hold('org_1', `a${i}`), admission)),
+    );
+    expect(fake.messages).toEqual([100]);
+    expect(outcomes.map((outcome) => outcome?.outcome)).toEqual(
+      outcomes.map((_, i) => (i === 7 ? 'planUpgradeRequired' : 'admitted')),
+    );
+  });
+
+  it('fails what is open at once when it breaks, then recovers and takes back what is unknown', async () => {
+    const { limiter, fake, told } = await start({ callTimeoutMs: 60_000, heartbeatMs: 60_000 });
+    fake.answers.admit = () => undefined;
+    const open = limiter.admit(limiter.hold('org_1', 'a1'), admission);
+    await eventually(() => fake.of('admit').length === 1);
+    fake.stop();
+    expect(await open).toBeNull();
+    expect(told.down).toBe(1);
+    expect(limiter.ready).toBe(false);
+    expect(await limiter.admit(limiter.hold('org_1', 'a2'), admission)).toBeNull();
+    await fake.start();
+    await eventually(() => limiter.ready && limiter.unacknowledged === 0);
+    expect(fake.of('withdraw').map(({ withdraw }) => withdraw?.admissionId)).toEqual(['a1']);
+  });
+
+  it('goes on to another limiter when its own is gone', async () => {
+    const [first, second] = [await new FakeLimiter().start(), await new FakeLimiter().start()];
+    const { limiter } = await start({ addresses: [first.address, second.address] }, first);
+    running.push(second);
+    expect(first.sessions).toBe(1);
+    first.stop();
+    await eventually(() => limiter.ready && second.sessions === 1);
+  });
+
+  it('is given up when its limiter is silent', async () => {
+    const { limiter, fake, told } = await start();
+    const { heartbeat } = fake.answers;
+    fake.answers.heartbeat = () => undefined;
+    await eventually(() => told.down === 1);
+    fake.answers.heartbeat = heartbeat;
+    await eventually(() => limiter.ready);
+  });
+
+  it('passes notices on', async () => {
+    const { fake, told } = await start();
+    fake.notify({ keyRevoked: { keyId: 'key_9' } });
+    await eventually(() => told.notices.length === 1);
+    expect(told.notices[0]?.keyRevoked).toEqual({ keyId: 'key_9' });
+  });
+
+  it('takes no more calls than its bound', async () => {
+    const { limiter, fake } = await start({ maxOpenCalls: 3, heartbeatMs: 60_000 });
+    fake.answers.countRequest = () => undefined;
+    const calls = Array.from({ length: 5 }, () => limiter.countRequest('org_1', 'key_1'));
+    expect(await Promise.all(calls)).toEqual([null, null, null, null, null]);
+    expect(fake.of('countRequest')).toHaveLength(3);
+  });
+});
+
+describe('a lost lease', () => {
+  it('ends the instance, drops what was its to settle, and registers a new one', async () => {
+    const { limiter, fake, told } = await start();
+    const old = limiter.hold('org_1', 'a1');
+    fake.answers.settle = () => undefined;
+    const settled = limiter.settle(old, settlement);
+    fake.answers.heartbeat = ({ heartbeat }) => ({
+      heartbeat: { leaseLost: heartbeat?.instanceId === old.instanceId },
+    });
+    await eventually(() => told.lost.length > 0);
+    await settled;
+    expect(told.lost).toEqual([old.instanceId]);
+    expect(limiter.unacknowledged).toBe(0);
+    const { instanceId } = limiter.hold('org_1', 'a2');
+    expect(instanceId).not.toBe(old.instanceId);
+    await eventually(() =>
+      fake.of('heartbeat').some(({ heartbeat }) => heartbeat?.instanceId === instanceId),
+    );
+    expect(limiter.ready).toBe(true);
+  });
+
+  it('is noticed by the first admission it is refused for', async () => {
+    const { limiter, fake, told } = await start({ heartbeatMs: 60_000 });
+    const held = limiter.hold('org_1', 'a1');
+    fake.answers.admit = () => ({ admission: { leaseLost: {} } });
+    fake.answers.heartbeat = ({ heartbeat }) => ({
+      heartbeat: { leaseLost: heartbeat?.instanceId === held.instanceId },
+    });
+    expect((await limiter.admit(held, admission))?.outcome).toBe('leaseLost');
+    await eventually(() => told.lost.length === 1);
+  });
+});
+
+describe('a settlement', () => {
+  it('that is not acknowledged is sent again until it is, also over the next session', async () => {
+    const { limiter, fake } = await start();
+    fake.answers.settle = () => ({ failed: { reason: 'Redis is away' } });
+    await limiter.settle(limiter.hold('org_1', 'a1'), settlement);
+    expect(limiter.unacknowledged).toBe(1);
+    fake.stop();
+    fake.answers.settle = () => ({ settle: {} });
+    await fake.start();
+    await eventually(() => limiter.unacknowledged === 0);
+    const sent = fake.of('settle').map(({ settle }) => settle);
+    expect(sent.length).toBeGreaterThan(1);
+    expect(new Set(sent.map((settle) => JSON.stringify(settle))).size).toBe(1);
+  });
+
+  it('past the bound of unacknowledged ones refuses new requests instead of piling up', async () => {
+    const { limiter, fake } = await start({ maxUnacknowledged: 2 });
+    fake.answers.settle = () => undefined;
+    await Promise.all(['a', 'b', 'c'].map((id) => limiter.settle(limiter.hold('org_1', id), settlement)));
+    expect(limiter.ready).toBe(false);
+    expect(await limiter.admit(limiter.hold('org_1', 'd'), admission)).toBeNull();
+    fake.answers.settle = () => ({ settle: {} });
+    expect(await limiter.flush(5_000)).toBe(true);
+    expect(limiter.ready).toBe(true);
+  });
+});

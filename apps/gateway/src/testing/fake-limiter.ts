@@ -1,0 +1,100 @@
+import { once } from 'node:events';
+import { Server, ServerCredentials, type ServerDuplexStream } from '@grpc/grpc-js';
+import {
+  type AdmissionOutcome,
+  type Call__Output,
+  limiterService,
+  type Notice,
+  type Principal,
+  type Reply,
+  type SessionRequest__Output,
+  type SessionResponse,
+} from '@tidegate/rpc';
+
+type Session = ServerDuplexStream<SessionRequest__Output, SessionResponse>;
+type Kind = NonNullable<Call__Output['call']>;
+/** Undefined: no reply at all. */
+type Answer = (call: Call__Output) => Omit<Reply, 'callId' | 'outcome'> | undefined;
+
+export const admitted: AdmissionOutcome = {
+  admitted: { admittedAtMs: 1, window: { limit: 60, remaining: 59, resetMs: 60_000 } },
+};
+
+/**
+ * A limiter that speaks the real protocol and says what the test wants. By default it knows one key, admits everything, and
+ * acknowledges everything.
+ */
+export class FakeLimiter {
+  readonly calls: Call__Output[] = [];
+  /** Calls of each message, in the order of arrival. */
+  readonly messages: number[] = [];
+  readonly principals = new Map<string, Principal>();
+  readonly answers: Record<Kind, Answer> = {
+    heartbeat: () => ({ heartbeat: {} }),
+    authenticate: (call) => {
+      const principal = this.principals.get(Buffer.from(call.authenticate?.keyHash ?? []).toString('hex'));
+      return { authenticate: principal ? { principal } : { keyInvalid: {} } };
+    },
+    reportInvalidKey: () => ({ reportInvalidKey: {} }),
+    takeLargeBody: () => ({ takeLargeBody: { result: 'RESULT_TAKEN' } }),
+    releaseLargeBody: () => ({ releaseLargeBody: {} }),
+    countRequest: () => ({ admission: admitted }),
+    admit: () => ({ admission: admitted }),
+    reserve: () => ({ admission: admitted }),
+    withdraw: () => ({ withdraw: {} }),
+    settle: () => ({ settle: {} }),
+  };
+  readonly #sessions = new Set<Session>();
+  #server: Server | null = null;
+  #port = 0;
+
+  get address(): string {
+    return `127.0.0.1:${this.#port}`;
+  }
+
+  get sessions(): number {
+    return this.#sessions.size;
+  }
+
+  /** On the port it had before, when it was started before. */
+  async start(): Promise<this> {
+    const server = new Server();
+    server.addService(limiterService, { session: (stream: Session) => this.#accept(stream) } as never);
+    this.#port = await new Promise<number>((resolve, reject) => {
+      server.bindAsync(`127.0.0.1:${this.#port}`, ServerCredentials.createInsecure(), (error, port) =>
+        error ? reject(error) : resolve(port),
+      );
+    });
+    this.#server = server;
+    return this;
+  }
+
+  stop(): void {
+    this.#server?.forceShutdown();
+    this.#sessions.clear();
+  }
+
+  notify(notice: Notice): void {
+    for (const session of this.#sessions) session.write({ notices: [notice] });
+  }
+
+  of(kind: Kind): Call__Output[] {
+    return this.calls.filter(({ call }) => call === kind);
+  }
+
+  #accept(stream: Session): void {
+    this.#sessions.add(stream);
+    stream.on('error', () => {});
+    void once(stream, 'close').then(() => this.#sessions.delete(stream));
+    stream.on('end', () => stream.end());
+    stream.on('data', ({ calls }: SessionRequest__Output) => {
+      this.messages.push(calls.length);
+      this.calls.push(...calls);
+      const replies = calls.flatMap((call) => {
+        const reply = this.answers[call.call as Kind](call);
+        return reply ? [{ callId: call.callId, ...reply }] : [];
+      });
+      stream.write({ replies });
+    });
+  }
+}

@@ -1,0 +1,170 @@
+import { newApiKey, newInstanceId, newModelId, newOrgId, orgTagOf } from '@tidegate/contracts';
+import {
+  callUnary,
+  createLimiterClient,
+  createRunnerClient,
+  type Model,
+  type Principal,
+} from '@tidegate/rpc';
+import { createLogger, Registry } from '@tidegate/runtime';
+import { eventually, startUpstream, type Upstream, type UpstreamHandler } from '@tidegate/testing';
+import { Agent } from 'undici';
+import { createParser } from '../body/parse.ts';
+import type { ImageFetcher } from '../completion/gateway.ts';
+import { readConfig } from '../config.ts';
+import { type AssembledGateway, createGateway } from '../gateway.ts';
+import { type GatewayServer, startServer } from '../http/server.ts';
+import { FakeLimiter } from './fake-limiter.ts';
+import { FakeRunner } from './fake-runner.ts';
+
+export interface HarnessOptions {
+  readonly upstream?: UpstreamHandler;
+  /** Of the gateway's environment. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly images?: ImageFetcher;
+  readonly nowMs?: () => number;
+}
+
+export interface Harness extends AssembledGateway {
+  /** Ends in `/v1`. */
+  readonly url: string;
+  readonly server: GatewayServer;
+  readonly limiterServer: FakeLimiter;
+  readonly runner: FakeRunner;
+  readonly model: Upstream;
+  readonly orgId: string;
+  readonly apiKey: string;
+  /** Lines of the gateway's log. */
+  readonly logged: string[];
+  /** A further key of the same organization. */
+  addKey(change?: Partial<Principal>): string;
+  /** Resolves when the gateway knows the model. */
+  publish(change?: Partial<Model>): Promise<Model & { modelId: string }>;
+  /** POST chat/completions with the harness's key. */
+  complete(body: unknown, init?: RequestInit): Promise<Response>;
+  stop(): Promise<void>;
+}
+
+const noImages: ImageFetcher = {
+  fetchAll: async () => ({ ok: false, refusal: { code: 'invalid_request', message: 'no images here' } }),
+};
+
+export const wholeAnswer = (
+  content = 'Hello',
+  usage: unknown = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 },
+) => ({
+  id: 'up-1',
+  object: 'chat.completion',
+  model: 'up',
+  choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
+  usage,
+});
+
+export const hello = { model: 'text', messages: [{ role: 'user', content: 'Hi' }] };
+
+/** A gateway with everything real but the limiter's and the runner's decisions. It publishes one text model, `text`. */
+export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
+  const limiterServer = await new FakeLimiter().start();
+  const runner = await new FakeRunner().start();
+  const model = await startUpstream(options.upstream ?? ((_request, reply) => reply.json(wholeAnswer())));
+  const config = readConfig({
+    GATEWAY_HOST: '127.0.0.1',
+    GATEWAY_PORT: '0',
+    LIMITER_ADDRESSES: limiterServer.address,
+    RUNNER_ADDRESS: runner.address,
+    RECONNECT_MS: '20',
+    ...options.env,
+  });
+  const logged: string[] = [];
+  const client = createRunnerClient(config.RUNNER_ADDRESS);
+  const parser = createParser();
+  const upstream = new Agent({ connect: { timeout: 1_000 } });
+  const assembled = createGateway({
+    config,
+    log: createLogger({
+      service: 'gateway',
+      level: 'info',
+      destination: { write: (line) => logged.push(line) },
+    }),
+    metrics: new Registry(),
+    upstream,
+    parser,
+    images: options.images ?? noImages,
+    runner: client,
+    wake: (modelId, deadlineMs) => callUnary(client, 'wake', { modelId }, { deadlineMs }),
+    connectLimiter: createLimiterClient,
+    watchId: newInstanceId(),
+    random: () => 0,
+    nowMs: options.nowMs ?? Date.now,
+    monotonicMs: () => performance.now(),
+  });
+  const orgId = newOrgId();
+  const publish = async (change: Partial<Model> = {}) => {
+    const published = {
+      modelId: newModelId(),
+      orgId,
+      name: 'text',
+      kind: 'text',
+      mode: 'always_on',
+      contextTokens: 4_096,
+      publishedAtMs: 1_700_000_000_500,
+      condition: 'CONDITION_RUNNING' as const,
+      replicas: [{ replicaId: `${change.modelId ?? 'r'}-1`, baseUrl: `${model.url}/v1` }],
+      upstreamModel: 'up',
+      ...change,
+    };
+    runner.update(published);
+    await eventually(() => assembled.gateway.catalog.get(published.modelId));
+    return published;
+  };
+  const addKey = (change: Partial<Principal> = {}) => {
+    const { value, hash } = newApiKey(orgTagOf(orgId));
+    const principal = {
+      orgId,
+      keyId: `key_${limiterServer.principals.size}`,
+      allModels: true,
+      imagesAllowed: true,
+      ...change,
+    };
+    limiterServer.principals.set(hash.toString('hex'), principal);
+    return value;
+  };
+  const apiKey = addKey();
+  assembled.watch.start();
+  assembled.limiter.start();
+  const server = await startServer(assembled.gateway);
+  const url = `http://127.0.0.1:${server.port}/v1`;
+  await publish();
+  await eventually(() => assembled.limiter.ready && assembled.gateway.catalog.known);
+  return {
+    ...assembled,
+    url,
+    server,
+    limiterServer,
+    runner,
+    model,
+    orgId,
+    apiKey,
+    logged,
+    addKey,
+    publish,
+    complete: (body, init = {}) =>
+      fetch(`${url}/chat/completions`, {
+        method: 'POST',
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+        ...init,
+        headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json', ...init.headers },
+      }),
+    stop: async () => {
+      await server.drain(0);
+      assembled.limiter.stop();
+      assembled.watch.stop();
+      await upstream.destroy();
+      await parser.close();
+      client.close();
+      limiterServer.stop();
+      runner.stop();
+      await model.close();
+    },
+  };
+}

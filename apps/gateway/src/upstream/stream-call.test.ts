@@ -1,0 +1,116 @@
+import { describe, expect, it } from '@jest/globals';
+import { eventually } from '@tidegate/testing';
+import { StreamCall, type StreamSink } from './stream-call.ts';
+import { StreamRewriter } from './stream-rewriter.ts';
+
+const limits = { maxBytes: 1e6, maxEventBytes: 1e5 };
+const identity = { completionId: 'c', createdS: 1, model: 'm', reservedTokens: 9 };
+const event = (content: string, finish: string | null = null) =>
+  Buffer.from(`data: ${JSON.stringify({ choices: [{ delta: { content }, finish_reason: finish }] })}\n\n`);
+
+class Controller {
+  aborted = false;
+  paused = false;
+  reason = null;
+  abort(): void {
+    this.aborted = true;
+  }
+  pause(): void {
+    this.paused = true;
+  }
+  resume(): void {
+    this.paused = false;
+  }
+}
+
+class Sink implements StreamSink {
+  onDrain: (() => void) | null = null;
+  slow = false;
+  begun = false;
+  writes: string[] = [];
+  begin(): void {
+    this.begun = true;
+  }
+  write(text: string): boolean {
+    this.writes.push(text);
+    return !this.slow;
+  }
+}
+
+function start(times: Partial<{ maxMs: number; firstEventMs: number; pauseMs: number }> = {}) {
+  const [controller, sink] = [new Controller(), new Sink()];
+  const call = new StreamCall(new StreamRewriter(identity, limits), sink, {
+    maxMs: 10_000,
+    firstEventMs: 10_000,
+    pauseMs: 10_000,
+    ...times,
+  });
+  call.onRequestStart(controller);
+  call.onResponseStart(controller, 200);
+  return { call, controller, sink };
+}
+
+describe('a relayed stream', () => {
+  it('begins with the first event that is understood, and leaves in the pieces it came in', async () => {
+    const { call, controller, sink } = start();
+    call.onResponseData(controller, Buffer.from(': hi\n\n'));
+    expect(sink.begun).toBe(false);
+    call.onResponseData(controller, Buffer.concat([event('a'), event('b')]));
+    call.onResponseData(controller, Buffer.concat([event('c', 'stop'), Buffer.from('data: [DONE]\n\n')]));
+    expect(sink.begun).toBe(true);
+    expect(sink.writes).toHaveLength(2);
+    expect((await call.outcome).kind).toBe('streamed');
+  });
+
+  it('is not read while its reader is slow', async () => {
+    const { call, controller, sink } = start();
+    sink.slow = true;
+    call.onResponseData(controller, event('a'));
+    expect(controller.paused).toBe(true);
+    sink.slow = false;
+    sink.onDrain?.();
+    expect(controller.paused).toBe(false);
+    call.abort('client_closed');
+    await call.outcome;
+  });
+
+  it("is not charged its reader's slowness as a pause, but its own", async () => {
+    const { call, controller, sink } = start({ pauseMs: 30 });
+    let ended = false;
+    void call.outcome.then(() => {
+      ended = true;
+    });
+    sink.slow = true;
+    call.onResponseData(controller, event('a'));
+    await new Promise((resolve) => setTimeout(resolve, 120));
+    expect(ended).toBe(false);
+    sink.onDrain?.();
+    await eventually(() => ended);
+    expect(await call.outcome).toEqual({ kind: 'broken', errorCode: 'stream_limit' });
+    expect(controller.aborted).toBe(true);
+  });
+
+  it('closes the connection when it is aborted, also before there is one', async () => {
+    const { call, controller } = start();
+    call.abort('client_closed');
+    expect(controller.aborted).toBe(true);
+    expect(await call.outcome).toEqual({ kind: 'aborted', reason: 'client_closed' });
+    const early = new Controller();
+    const other = new StreamCall(new StreamRewriter(identity, limits), new Sink(), {
+      maxMs: 1_000,
+      firstEventMs: 1_000,
+      pauseMs: 1_000,
+    });
+    other.abort('lease_lost');
+    other.onRequestStart(early);
+    expect(early.aborted).toBe(true);
+  });
+
+  it('keeps the connection of a complete answer only if the model ends it soon after [DONE]', async () => {
+    const { call, controller } = start();
+    call.onResponseData(controller, Buffer.concat([event('a', 'stop'), Buffer.from('data: [DONE]\n\n')]));
+    await call.outcome;
+    expect(controller.aborted).toBe(false);
+    await eventually(() => controller.aborted);
+  });
+});
