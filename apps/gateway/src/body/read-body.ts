@@ -21,23 +21,13 @@ export type BodyRead =
   /** The client hung up before its body was complete: there is nobody to answer. */
   | { readonly ok: false; readonly aborted: true };
 
-/** How long the rest of a refused body is read and dropped, so that the answer is not lost to a connection reset. */
-const LINGER_MS = 5_000;
-
 /**
  * Reads a request's body, within its limits of time and size, never holding more than `maxBytes` of it. The body has an
- * ArrayBuffer of its own from 4 KiB up. After a refusal the rest is dropped as it arrives; the connection is destroyed if that
- * takes longer than a few seconds. Rejects only if `takeLarge` does.
+ * ArrayBuffer of its own from 4 KiB up, unless it came in one piece. After a refusal the
+ * request is left paused; whoever answers it reads the rest off. Rejects only if `takeLarge` does.
  */
-export async function readBody(request: IncomingMessage, options: ReadBodyOptions): Promise<BodyRead> {
-  try {
-    const read = await new BodyReader(request, options).read();
-    if (!read.ok && !read.aborted) dropRest(request);
-    return read;
-  } catch (error) {
-    dropRest(request);
-    throw error;
-  }
+export function readBody(request: IncomingMessage, options: ReadBodyOptions): Promise<BodyRead> {
+  return new BodyReader(request, options).read();
 }
 
 /** What ends the reading: the body's end, or one of the reasons to stop. */
@@ -130,14 +120,6 @@ class BodyReader {
       ? first
       : Buffer.concat(this.#chunks, this.#bytes);
   }
-}
-
-function dropRest(request: IncomingMessage): void {
-  if (request.destroyed || request.readableEnded) return;
-  const timer = setTimeout(() => request.destroy(), LINGER_MS);
-  timer.unref();
-  const done = (): void => clearTimeout(timer);
-  request.on('error', done).on('close', done).on('end', done).resume();
 }
 
 const ABORTED: BodyRead = { ok: false, aborted: true };
