@@ -4,7 +4,7 @@ import type { RunnerMetrics } from '../metrics.ts';
 import type { Driver, DriverReport, DriverTimings } from './driver.ts';
 import { ExternalDriver } from './external-driver.ts';
 import { ProcessDriver } from './process/process-driver.ts';
-import { recordedModels } from './process/state-file.ts';
+import { knownModels } from './process/state-file.ts';
 import { UnusableDriver } from './unusable-driver.ts';
 
 export interface DriversOptions {
@@ -20,8 +20,8 @@ export interface DriversOptions {
 
 export interface Drivers {
   create(spec: ModelSpec, report: (report: DriverReport) => void): Driver;
-  /** Ends processes recorded here whose models are not published, or not as processes, any more. */
-  clearStrays(published: ReadonlySet<string>): Promise<void>;
+  /** Ends what is left here of other models than these: deleted while no runner was there, or run elsewhere since. */
+  clearStrays(processModels: ReadonlySet<string>): Promise<void>;
 }
 
 export function createDrivers(options: DriversOptions): Drivers {
@@ -43,8 +43,8 @@ export function createDrivers(options: DriversOptions): Drivers {
         return new ExternalDriver({ ...common('external'), settings: driver.settings, upstreamKey, report });
       return new UnusableDriver(driver.reason, report);
     },
-    clearStrays: async (published) => {
-      const strays = recordedModels(stateDir).filter((modelId) => !published.has(modelId));
+    clearStrays: async (processModels) => {
+      const strays = knownModels(stateDir).filter((modelId) => !processModels.has(modelId));
       await Promise.all(
         strays.map(async (modelId) => {
           const settings = { command: 'true', healthPath: '/', startTimeoutS: 1 };

@@ -5,8 +5,8 @@ import { type ModelStatus, Supervisor, type SupervisorDeps } from './supervisor.
 
 export interface FleetDeps extends SupervisorDeps {
   readonly store: ModelStore;
-  /** Ends processes of models that are not published any more. */
-  readonly clearStrays: (published: ReadonlySet<string>) => Promise<void>;
+  /** Ends processes of other models than these. */
+  readonly clearStrays: (processModels: ReadonlySet<string>) => Promise<void>;
 }
 
 /** What refreshing a model came to. */
@@ -34,7 +34,8 @@ export class Fleet {
   /** Takes up all published models. Rejects when they cannot be read. */
   async start(): Promise<void> {
     await this.#reread();
-    await this.#deps.clearStrays(new Set(this.#supervisors.keys()));
+    const processes = [...this.#supervisors].filter(([, { isProcess }]) => isProcess);
+    await this.#deps.clearStrays(new Set(processes.map(([modelId]) => modelId)));
     const { idleLookMs, rereadMs } = this.#deps.timings;
     this.#timers.push(
       setInterval(() => this.#lookForIdle(), idleLookMs),
@@ -115,8 +116,8 @@ export class Fleet {
       return;
     }
     const supervisor = new Supervisor(spec, this.#deps);
-    this.#supervisors.set(spec.modelId, supervisor);
     await supervisor.begin(persisted);
+    this.#supervisors.set(spec.modelId, supervisor);
   }
 
   #remove(modelId: string): void {

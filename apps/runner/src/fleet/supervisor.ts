@@ -16,6 +16,7 @@ import type { RunnerMetrics } from '../metrics.ts';
 import type { Gateways } from '../watch/gateways.ts';
 import { catalogEntry } from './catalog-entry.ts';
 import type { FleetTimings } from './timings.ts';
+import { Waiters } from './waiters.ts';
 
 /** A model's state as callers are told. */
 export interface ModelStatus {
@@ -44,7 +45,7 @@ const MAX_WAITERS = 20_000;
 export class Supervisor {
   readonly #deps: SupervisorDeps;
   readonly #logger: Logger;
-  readonly #waiters = new Set<() => void>();
+  readonly #waiters = new Waiters(MAX_WAITERS);
   #spec: ModelSpec;
   #state: State = { phase: 'stopped', reason: '', failures: 0 };
   #driver: Driver;
@@ -69,8 +70,9 @@ export class Supervisor {
     return conditionOf(this.#state);
   }
 
-  get mode(): ModelSpec['mode'] {
-    return this.#spec.mode;
+  /** Whether this machine may hold a process of it. */
+  get isProcess(): boolean {
+    return this.#spec.driver.driver === 'process';
   }
 
   status(): ModelStatus {
@@ -102,7 +104,7 @@ export class Supervisor {
     }
     this.#announce();
     for (const effect of effects) this.#run(effect);
-    if (this.#isSettled()) this.#releaseWaiters();
+    if (this.#isSettled()) this.#waiters.release();
   }
 
   /**
@@ -113,17 +115,9 @@ export class Supervisor {
     this.#lastUsedMs = this.#deps.now();
     if (this.condition === 'asleep' || this.condition === 'failed') this.dispatch({ type: 'wake' });
     if (this.#isSettled()) return this.status();
-    if (this.#waiters.size >= MAX_WAITERS) return 'busy';
-    await new Promise<void>((resolve) => {
-      const done = () => {
-        this.#waiters.delete(done);
-        signal.removeEventListener('abort', done);
-        resolve();
-      };
-      this.#waiters.add(done);
-      if (signal.aborted) done();
-      else signal.addEventListener('abort', done);
-    });
+    const waiting = this.#waiters.wait(signal);
+    if (!waiting) return 'busy';
+    await waiting;
     return this.#isSettled() ? this.status() : null;
   }
 
@@ -173,7 +167,7 @@ export class Supervisor {
     this.#ended = true;
     clearTimeout(this.#phaseTimer);
     this.#drain?.abort();
-    this.#releaseWaiters();
+    this.#waiters.release();
   }
 
   #createDriver(): Driver {
@@ -255,10 +249,6 @@ export class Supervisor {
 
   #isSettled(): boolean {
     return this.condition !== 'starting' && this.condition !== 'asleep';
-  }
-
-  #releaseWaiters(): void {
-    for (const release of [...this.#waiters]) release();
   }
 
   #countStart(before: State, after: State): void {

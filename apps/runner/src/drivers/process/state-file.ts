@@ -51,8 +51,7 @@ export function removeRecord(stateDir: string, modelId: string): void {
   rmSync(fileOf(stateDir, modelId), { force: true });
 }
 
-/** Models of which there is a record. */
-export const recordedModels = (stateDir: string): string[] =>
-  readdirSync(stateDir)
-    .filter((name) => name.endsWith(SUFFIX))
-    .map((name) => name.slice(0, -SUFFIX.length));
+/** Models of which there is a record or a log. */
+export const knownModels = (stateDir: string): string[] => [
+  ...new Set(readdirSync(stateDir).flatMap((name) => /^(.+?)\.(?:json|log)\b/.exec(name)?.[1] ?? [])),
+];

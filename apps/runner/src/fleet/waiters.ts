@@ -1,0 +1,28 @@
+/** Callers that wait for one model to come to rest. */
+export class Waiters {
+  readonly #max: number;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** Resolves at the next release, or once aborted. Null: as many as may already wait. */
+  wait(signal: AbortSignal): Promise<void> | null {
+    if (this.#waiting.size >= this.#max) return null;
+    return new Promise((resolve) => {
+      const done = () => {
+        this.#waiting.delete(done);
+        signal.removeEventListener('abort', done);
+        resolve();
+      };
+      this.#waiting.add(done);
+      if (signal.aborted) done();
+      else signal.addEventListener('abort', done);
+    });
+  }
+
+  release(): void {
+    for (const done of [...this.#waiting]) done();
+  }
+}
