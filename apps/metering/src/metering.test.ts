@@ -1,0 +1,293 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  SETTLEMENT_JOB,
+  SETTLEMENT_JOB_OPTIONS,
+  SETTLEMENT_QUEUE,
+  type Settlement,
+  settlementQueuePrefix,
+} from '@tidegate/contracts';
+import {
+  closeDb,
+  createDb,
+  type Db,
+  ensureRequestPartitions,
+  listRequestPartitions,
+  migrate,
+} from '@tidegate/db';
+import { startPostgres } from '@tidegate/embedded';
+import { type LimiterHandlers, limiterService } from '@tidegate/rpc';
+import {
+  eventually,
+  freePort,
+  type TestPostgres,
+  type TestRedis,
+  testPostgres,
+  testRedis,
+} from '@tidegate/testing';
+import { Queue } from 'bullmq';
+import { failure, readUsage, settlement } from './fixture.ts';
+
+/*
+ * The built worker as it runs in production: processes on real stores, killed and restarted, beside a limiter that speaks the
+ * real protocol and records what is confirmed.
+ */
+const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+/** A dead worker's job comes back when its lock has run out and a living worker has looked: up to 15 s. */
+const REDELIVERY = { timeoutMs: 25_000 };
+
+let postgres: TestPostgres;
+let redis: TestRedis;
+let db: Db;
+let queue: Queue;
+let limiter: Server;
+let limiterAddress: string;
+const confirmed = new Set<string>();
+const workers: ChildProcess[] = [];
+
+beforeAll(async () => {
+  redis = await testRedis();
+  limiter = new Server();
+  limiterAddress = await serveLimiter(limiter);
+});
+afterAll(async () => {
+  limiter.forceShutdown();
+  await redis.stop();
+});
+beforeEach(async () => {
+  postgres = await testPostgres();
+  db = createDb(postgres.url);
+  queue = new Queue(SETTLEMENT_QUEUE, {
+    prefix: settlementQueuePrefix('tg:'),
+    connection: { url: redis.url },
+  });
+  confirmed.clear();
+});
+afterEach(async () => {
+  await Promise.all(workers.splice(0).map((worker) => kill(worker, 'SIGKILL')));
+  await queue.obliterate({ force: true });
+  await queue.close();
+  await closeDb(db);
+  await postgres.drop();
+});
+
+async function serveLimiter(server: Server): Promise<string> {
+  const unused = () => undefined;
+  const handlers: LimiterHandlers = {
+    Session: unused,
+    RefreshOrgs: unused,
+    RevokeKey: unused,
+    GetMonth: unused,
+    ConfirmSettlements: ({ request }, callback) => {
+      for (const { outboxId } of request.settlements) confirmed.add(outboxId);
+      callback(null, {});
+    },
+  };
+  server.addService(limiterService, handlers);
+  return new Promise((resolve, reject) =>
+    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, port) =>
+      error ? reject(error) : resolve(`127.0.0.1:${port}`),
+    ),
+  );
+}
+
+interface Running {
+  readonly process: ChildProcess;
+  readonly admin: string;
+}
+
+async function startWorker(databaseUrl = postgres.url): Promise<Running> {
+  const port = await freePort();
+  const worker = spawn(process.execPath, [MAIN], {
+    env: {
+      PATH: process.env.PATH ?? '',
+      DATABASE_URL: databaseUrl,
+      REDIS_URL: redis.url,
+      LIMITER_ADDRESSES: `127.0.0.1:1,${limiterAddress}`,
+      ADMIN_PORT: String(port),
+      LOG_LEVEL: 'silent',
+    },
+    stdio: 'inherit',
+  });
+  workers.push(worker);
+  const admin = `http://127.0.0.1:${port}`;
+  await eventually(async () => (await fetch(`${admin}/readyz`)).ok);
+  return { process: worker, admin };
+}
+
+async function kill(worker: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
+  if (worker.exitCode !== null || worker.signalCode !== null) return worker.exitCode;
+  const exited = once(worker, 'exit');
+  worker.kill(signal);
+  await exited;
+  return worker.exitCode;
+}
+
+const publish = (settlements: readonly unknown[]) =>
+  queue.add(SETTLEMENT_JOB, { settlements }, SETTLEMENT_JOB_OPTIONS);
+
+let lastOutboxId = 0;
+const many = (count: number): Settlement[] =>
+  Array.from({ length: count }, (_, i) => {
+    const fields = {
+      orgId: `org_${i % 3}`,
+      keyId: `key_${i % 5}`,
+      modelId: 'mdl_a',
+      outboxId: `${++lastOutboxId}-0`,
+    };
+    return i % 4 === 0 ? failure(fields) : settlement(fields);
+  });
+
+/** Every one counted once: rows, rollups and months agree with what was published. */
+async function expectOnce(published: readonly Settlement[]): Promise<void> {
+  const usage = await readUsage(db);
+  expect(usage.rows).toBe(new Set(published.map((s) => s.reservationId)).size);
+  expect(usage.rollup).toEqual(usage.fromRows);
+  expect(usage.months).toEqual(usage.monthsFromRows);
+}
+
+const idle = async () => {
+  const { waiting, active, delayed } = await queue.getJobCounts('waiting', 'active', 'delayed');
+  return waiting === 0 && active === 0 && delayed === 0;
+};
+
+describe('exactly once', () => {
+  it('counts every settlement once with two workers and each batch published twice, and confirms all of them', async () => {
+    const settlements = many(1_000);
+    await Promise.all([startWorker(), startWorker()]);
+    const batches = Array.from({ length: 10 }, (_, i) => settlements.slice(i * 100, i * 100 + 100));
+    await Promise.all([...batches, ...batches].map(publish));
+    await eventually(idle);
+    await expectOnce(settlements);
+    await eventually(() => settlements.every(({ outboxId }) => confirmed.has(outboxId)));
+    expect(await queue.getFailedCount()).toBe(0);
+  });
+
+  it('survives kill -9 of a worker inside its transaction: the batch is redelivered and counted once', async () => {
+    const settlements = many(100);
+    const [held] = settlements;
+    await ensureRequestPartitions(db, ['2026-11-21']);
+    const doomed = await startWorker();
+    await db.$transaction(
+      async (tx) => {
+        // An uncommitted row of the same id keeps the worker's statement waiting.
+        await tx.$executeRaw`
+          INSERT INTO request (reservation_id, day, org_id, key_id, model_id, admitted_at, answered, streamed, reserved_tokens, charged_tokens)
+          VALUES (${held?.reservationId}, '2026-11-21', 'o', 'k', 'm', now(), true, false, 1, 1)`;
+        await publish(settlements);
+        await eventually(async () => {
+          const [row] = await db.$queryRaw<{ n: number }[]>`
+            SELECT count(*)::int AS n FROM pg_stat_activity
+            WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+          return row?.n === 1;
+        });
+        await kill(doomed.process, 'SIGKILL');
+        await tx.$executeRaw`DELETE FROM request`;
+      },
+      { timeout: 30_000 },
+    );
+    await startWorker();
+    await eventually(() => settlements.every(({ outboxId }) => confirmed.has(outboxId)), REDELIVERY);
+    await expectOnce(settlements);
+  }, 60_000);
+
+  it('ends with its batches done on SIGTERM, and leaves the rest to the next worker', async () => {
+    const settlements = many(3_000);
+    const worker = await startWorker();
+    const jobs = Array.from({ length: 30 }, (_, i) => publish(settlements.slice(i * 100, i * 100 + 100)));
+    await jobs[0];
+    expect(await kill(worker.process, 'SIGTERM')).toBe(0);
+    await Promise.all(jobs);
+    expect(await queue.getActiveCount()).toBe(0);
+    await startWorker();
+    await eventually(idle);
+    await expectOnce(settlements);
+  });
+});
+
+describe('Postgres away', () => {
+  it('waits and writes everything once when it is back', async () => {
+    const port = await freePort();
+    const dataDir = `${process.env.TIDEGATE_TEST_DIR}/metering-${port}`;
+    const start = () => startPostgres({ dataDir, port });
+    let server = await start();
+    await migrate(server.url);
+    await closeDb(db);
+    db = createDb(server.url);
+    const worker = await startWorker(server.url);
+    const [before, during] = [many(100), many(300)];
+    await publish(before);
+    await eventually(async () => (await readUsage(db)).rows === 100);
+    await server.stop();
+    for (let i = 0; i < 3; i++) await publish(during.slice(i * 100, i * 100 + 100));
+    await eventually(async () => (await queue.getDelayedCount()) === 3);
+    expect((await fetch(`${worker.admin}/healthz`)).status).toBe(200);
+    expect((await fetch(`${worker.admin}/readyz`)).status).toBe(503);
+    server = await start();
+    try {
+      await eventually(async () => (await readUsage(db)).rows === 400, REDELIVERY);
+      await expectOnce([...before, ...during]);
+    } finally {
+      await Promise.all(workers.splice(0).map((one) => kill(one, 'SIGKILL')));
+      await closeDb(db);
+      await server.stop();
+    }
+  }, 60_000);
+});
+
+describe('dead letters', () => {
+  it('sets apart what can never be written: its batch is counted, and it is one dead letter however often it comes', async () => {
+    const good = many(3);
+    const bad = { ...many(1)[0], chargedTokens: 5_000 };
+    const worker = await startWorker();
+    await publish([good[0], bad, good[1], 'nonsense', good[2]]);
+    await eventually(async () => (await queue.getFailedCount()) === 2);
+    await publish([bad]);
+    await eventually(idle);
+    await expectOnce(good);
+    expect(await queue.getFailedCount()).toBe(2);
+    await eventually(() => good.every(({ outboxId }) => confirmed.has(outboxId)));
+    expect(confirmed.has(String(bad.outboxId))).toBe(false);
+    const reasons = (await queue.getFailed()).map((job) => job.failedReason);
+    expect(reasons).toEqual(expect.arrayContaining([expect.stringContaining('charged more than reserved')]));
+    expect(await (await fetch(`${worker.admin}/metrics`)).text()).toContain(
+      'state="failed",service="metering"} 2',
+    );
+  });
+
+  it('counts a dead letter once when it is replayed after the cause is gone', async () => {
+    const settlements = many(10);
+    const job = await queue.add(SETTLEMENT_JOB, { settlements }, { ...SETTLEMENT_JOB_OPTIONS, attempts: 1 });
+    await db.$executeRaw`ALTER TABLE usage_day RENAME TO usage_day_away`;
+    await startWorker();
+    await eventually(async () => (await job.getState()) === 'failed');
+    await db.$executeRaw`ALTER TABLE usage_day_away RENAME TO usage_day`;
+    await job.retry('failed', { resetAttemptsMade: true });
+    await eventually(() => settlements.every(({ outboxId }) => confirmed.has(outboxId)));
+    await expectOnce(settlements);
+  });
+});
+
+describe('partitions', () => {
+  it('are there for today and tomorrow, made for other days when needed, and dropped after 35 days', async () => {
+    const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10);
+    await ensureRequestPartitions(db, [day(-36), day(-35)]);
+    await startWorker();
+    await eventually(async () => {
+      const days = await listRequestPartitions(db);
+      return days.includes(day(0)) && days.includes(day(1)) && !days.includes(day(-36));
+    });
+    expect(await listRequestPartitions(db)).toContain(day(-35));
+    const late = settlement({ admittedAtMs: Date.now() - 20 * 86_400_000 });
+    await publish([late]);
+    await eventually(idle);
+    await expectOnce([late]);
+    const tooLate = settlement({ admittedAtMs: Date.now() - 36 * 86_400_000 });
+    await publish([tooLate]);
+    await eventually(async () => (await queue.getFailedCount()) === 1);
+    await expectOnce([late]);
+  });
+});
