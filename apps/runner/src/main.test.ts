@@ -78,9 +78,10 @@ describe('a runner that is killed', () => {
     await ready(first);
     const client = harness.connect(first.port);
     await client.wake(model.modelId);
-    await eventually(async () => {
-      const row = await harness.db.model.findUniqueOrThrow({ where: { id: model.modelId } });
-      return row.condition === 'running';
+    const row = () => harness.db.model.findUniqueOrThrow({ where: { id: model.modelId } });
+    const ranSince = await eventually(async () => {
+      const { condition, conditionAt } = await row();
+      return condition === 'running' && conditionAt;
     });
     const [{ pid } = { pid: 0 }] = model.starts();
     models.push(pid);
@@ -100,6 +101,7 @@ describe('a runner that is killed', () => {
       replicas: replicas.models.get(model.modelId)?.replicas,
     });
     expect(model.starts()).toHaveLength(1);
+    expect((await row()).conditionAt).toEqual(ranSince);
 
     process.kill(pid, 'SIGKILL');
     await eventually(() => watcher.condition(model.modelId) === 'CONDITION_FAILED');
