@@ -77,7 +77,13 @@ function serve(server: Server): Promise<string> {
     wake: answer('wake', state('CONDITION_RUNNING')),
     start: answer('start', state('CONDITION_STARTING')),
     stop: answer('stop', state('CONDITION_STOPPED')),
-    refresh: answer('refresh', state('CONDITION_STARTING')),
+    // Told of a model a second time, it no longer finds it published.
+    refresh: (call: Parameters<ReturnType<typeof answer>>[0], callback: sendUnaryData<object>) => {
+      const again = asked.some(
+        (one) => one.method === 'refresh' && one.request.modelId === call.request.modelId,
+      );
+      answer('refresh', state(again ? 'CONDITION_UNSPECIFIED' : 'CONDITION_STARTING'))(call, callback);
+    },
   });
   return new Promise((resolve, reject) =>
     server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, port) =>
@@ -177,7 +183,10 @@ describe('an installation from the beginning', () => {
       ...{ key: expect.stringMatching(/^ti_[0-9A-Za-z]{54}$/), requestsPerMinute: 5, requestsAtOnce: 2 },
     });
     expect(JSON.stringify(await json('key', 'list'))).not.toContain(key.key);
-    expect(await json('model', 'delete', '--name', 'small')).toMatchObject({ name: 'small' });
+    expect(await json('model', 'delete', '--name', 'small')).toMatchObject({
+      name: 'small',
+      runnerTold: true,
+    });
     expect((await ctl(['key', 'list'])).out).toContain('1 deleted');
 
     expect(await refused('key', 'delete', '--id', String(key.id))).toContain('revoke it first');

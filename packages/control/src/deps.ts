@@ -33,7 +33,8 @@ export interface ConditionNow {
 
 /** What control needs of the runner. Rejects when it could not be reached in time, or refused. */
 export interface RunnerPort {
-  refresh(modelId: string): Promise<ConditionNow>;
+  /** Null: it is no longer published. */
+  refresh(modelId: string): Promise<ConditionNow | null>;
   start(modelId: string): Promise<ConditionNow>;
   stop(modelId: string): Promise<ConditionNow>;
 }

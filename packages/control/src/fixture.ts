@@ -14,14 +14,14 @@ import type { ControlRefusal, Result } from './result.ts';
 export const OPERATOR: Actor = { kind: 'operator' };
 export const SECRET_KEY = Buffer.alloc(32, 7);
 
-export interface RecordedLimiter extends LimiterPort {
+interface RecordedLimiter extends LimiterPort {
   away: boolean;
   live: LiveMonth;
   readonly revoked: string[];
   readonly refreshed: string[];
 }
 
-export interface RecordedRunner extends RunnerPort {
+interface RecordedRunner extends RunnerPort {
   away: boolean;
   readonly calls: string[];
 }

@@ -52,7 +52,7 @@ export function limiterOverGrpc(addresses: readonly string[]): LimiterPort & Clo
 /** The runner at `address` (`host:port`). Connects with the first call. */
 export function runnerOverGrpc(address: string): RunnerPort & Closable {
   let client: ReturnType<Awaited<ReturnType<typeof rpc>>['createRunnerClient']> | undefined;
-  const ask = async (method: 'refresh' | 'start' | 'stop', modelId: string): Promise<ConditionNow> => {
+  const ask = async (method: 'refresh' | 'start' | 'stop', modelId: string): Promise<ConditionNow | null> => {
     const { callUnary, createRunnerClient } = await rpc();
     client ??= createRunnerClient(address);
     const { condition, reason } = await callUnary(
@@ -61,12 +61,18 @@ export function runnerOverGrpc(address: string): RunnerPort & Closable {
       { modelId },
       { deadlineMs: RUNNER_DEADLINE_MS },
     );
-    return { condition: conditionOf(condition), reason };
+    const known = CONDITIONS[condition];
+    return known ? { condition: known, reason } : null;
+  };
+  const move = async (method: 'start' | 'stop', modelId: string): Promise<ConditionNow> => {
+    const now = await ask(method, modelId);
+    if (!now) throw new Error('the runner named no condition');
+    return now;
   };
   return {
     refresh: (modelId) => ask('refresh', modelId),
-    start: (modelId) => ask('start', modelId),
-    stop: (modelId) => ask('stop', modelId),
+    start: (modelId) => move('start', modelId),
+    stop: (modelId) => move('stop', modelId),
     close: () => client?.close(),
   };
 }
@@ -78,9 +84,3 @@ const CONDITIONS: Record<string, Condition> = {
   CONDITION_ASLEEP: 'asleep',
   CONDITION_FAILED: 'failed',
 };
-
-function conditionOf(name: string): Condition {
-  const condition = CONDITIONS[name];
-  if (!condition) throw new Error(`the runner answered ${name}`);
-  return condition;
-}

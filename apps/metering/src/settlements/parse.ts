@@ -3,7 +3,7 @@ import { dayOf } from '@tidegate/limits';
 import { z } from 'zod';
 
 /** Days for which request rows are kept, and so for which a settlement can be told from its duplicate. */
-export const KEPT_DAYS = 35;
+const KEPT_DAYS = 35;
 
 const DAY_MS = 86_400_000;
 const INT_MAX = 2_147_483_647;

@@ -106,7 +106,7 @@ async function move(
   } catch {
     return refuse(
       'unavailable',
-      'The runner could not be reached, so nothing was changed. Do it again when it is back.',
+      'The runner did not confirm it: it could not be reached, or does not know the model yet. Do it again when it is back.',
     );
   }
   const { id: target, orgId, name } = row;
@@ -155,7 +155,7 @@ async function findModel(
 async function tellRunner({ runner }: ControlDeps, row: Model): Promise<ModelChange> {
   try {
     const now = await runner.refresh(row.id);
-    return { ...withCondition(modelView(row), now), runnerTold: true };
+    return { ...(now ? withCondition(modelView(row), now) : modelView(row)), runnerTold: true };
   } catch {
     return { ...modelView(row), runnerTold: false };
   }

@@ -32,7 +32,7 @@ export interface UsageRowView extends Counts {
   readonly modelDeleted: boolean;
 }
 
-export const DELETED_KEY = 'A deleted key';
+const DELETED_KEY = 'A deleted key';
 
 interface Sums {
   readonly requests: bigint;
@@ -54,11 +54,20 @@ const NOTHING: Sums = {
   timed: 0n,
 };
 
+/** Which usage; null: of every key, of every model. */
+export interface UsageFilter {
+  readonly keyId: string | null;
+  readonly modelId: string | null;
+}
+
+const EVERYTHING: UsageFilter = { keyId: null, modelId: null };
+
 /** @param window every day wanted, YYYY-MM-DD, ascending and without a gap */
 export async function readDays(
   db: Db,
   orgId: string,
   window: readonly string[],
+  { keyId, modelId }: UsageFilter = EVERYTHING,
 ): Promise<{ totals: Counts; days: UsageDayView[] }> {
   const rows = await db.$queryRaw<(Sums & { day: string })[]>`
     SELECT to_char(day, 'YYYY-MM-DD') AS day,
@@ -67,6 +76,7 @@ export async function readDays(
       sum(unreported_tokens)::bigint AS unreported, sum(duration_ms_sum)::bigint AS ms, sum(duration_count)::bigint AS timed
     FROM usage_day
     WHERE org_id = ${orgId} AND day BETWEEN ${window[0]}::date AND ${window.at(-1)}::date
+      AND (${keyId}::text IS NULL OR key_id = ${keyId}) AND (${modelId}::text IS NULL OR model_id = ${modelId})
     GROUP BY day`;
   const byDay = new Map(rows.map((row) => [row.day, row]));
   const days = window.map((day) => {
