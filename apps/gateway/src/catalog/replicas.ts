@@ -13,6 +13,7 @@ interface ReplicaState {
 
 const FIRST_EJECTION_MS = 1_000;
 const MAX_EJECTION_MS = 30_000;
+const MAX_STATES = 1_000;
 
 /**
  * Chooses among a model's replicas: the least requests in flight from here, in turn when equal. A replica that fails to
@@ -55,6 +56,15 @@ export class Replicas {
       state.ejectedUntilMs = this.#nowMs() + ejectionMs;
     }
     if (state.inFlight === 0 && state.failures === 0) this.#states.delete(replicaId);
+    if (this.#states.size > MAX_STATES) this.#forgetFailed();
+  }
+
+  /** Failed replicas that never came back: the catalog may have dropped them long ago. */
+  #forgetFailed(): void {
+    const nowMs = this.#nowMs();
+    for (const [replicaId, { inFlight, ejectedUntilMs }] of this.#states) {
+      if (inFlight === 0 && ejectedUntilMs <= nowMs) this.#states.delete(replicaId);
+    }
   }
 
   #rank(replicaId: string, nowMs: number): number {

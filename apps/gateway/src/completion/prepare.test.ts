@@ -1,0 +1,205 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { ModelState } from '@tidegate/rpc';
+import { eventually } from '@tidegate/testing';
+import { type Harness, hello, startHarness, wholeAnswer } from '../testing/harness.ts';
+import type { ImageFetcher } from './gateway.ts';
+
+let harness: Harness;
+let fetchAll: ImageFetcher['fetchAll'];
+beforeAll(async () => {
+  harness = await startHarness({
+    env: { COLD_START_MS: '2000' },
+    images: { fetchAll: (links, signal) => fetchAll(links, signal) },
+    upstream: (_request, reply) => reply.json(wholeAnswer()),
+  });
+  originalWake = harness.runner.wake;
+});
+afterAll(() => harness.stop());
+let originalWake: Harness['runner']['wake'];
+afterEach(() => {
+  harness.runner.wake = originalWake;
+  harness.runner.wakes.length = 0;
+  harness.limiterServer.calls.length = 0;
+});
+
+const limiterCalls = () =>
+  harness.limiterServer.calls
+    .map(({ call }) => call)
+    .filter((call) => call !== 'heartbeat' && call !== 'authenticate');
+const errorOf = async (response: Response) => {
+  const { error } = (await response.json()) as { error: { code: string } };
+  return [response.status, error.code, response.headers.get('retry-after')];
+};
+const asleep = (change: object = {}) =>
+  harness.publish({
+    mode: 'wake_on_request',
+    condition: 'CONDITION_ASLEEP',
+    wakeable: true,
+    replicas: [],
+    ...change,
+  });
+
+describe('a model that is asleep', () => {
+  it('is woken once for all who ask, and answers them all once it runs', async () => {
+    const { modelId } = await asleep({ name: 'sleeper' });
+    let run = () => {};
+    harness.runner.wake = () =>
+      new Promise<ModelState>((resolve) => {
+        run = () => {
+          const replicas = [{ replicaId: 'woken', baseUrl: `${harness.model.url}/v1` }];
+          harness.runner.update({ modelId, condition: 'CONDITION_RUNNING', replicas });
+          resolve({ modelId, condition: 'CONDITION_RUNNING' });
+        };
+      });
+    const waiting = Array.from({ length: 20 }, () => harness.complete({ ...hello, model: 'sleeper' }));
+    await eventually(
+      () => harness.runner.wakes.length === 1 && harness.limiterServer.of('admit').length === 20,
+    );
+    expect(harness.limiterServer.of('admit').every(({ admit }) => admit?.reserve === false)).toBe(true);
+    expect(harness.limiterServer.of('reserve')).toEqual([]);
+    await eventually(() =>
+      harness.runner.reports.some(({ activity }) => activity.some((a) => a.inFlight === 20)),
+    );
+    run();
+    expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual(Array(20).fill(200));
+    expect(harness.runner.wakes).toEqual([modelId]);
+    expect(harness.limiterServer.of('reserve')).toHaveLength(20);
+    expect(harness.limiterServer.of('withdraw')).toEqual([]);
+    harness.runner.remove(modelId);
+  });
+
+  it('and not ready in time is a 503 to come back to, which leaves no trace', async () => {
+    const { modelId } = await asleep({ name: 'slow' });
+    harness.runner.wake = () => new Promise(() => {});
+    expect(await errorOf(await harness.complete({ ...hello, model: 'slow' }))).toEqual([
+      503,
+      'model_starting',
+      '15',
+    ]);
+    expect(limiterCalls()).toEqual(['admit', 'withdraw']);
+    harness.runner.remove(modelId);
+  });
+
+  it('and cannot be started is not available', async () => {
+    const { modelId } = await asleep({ name: 'broken' });
+    harness.runner.wake = async () => ({ modelId, condition: 'CONDITION_FAILED', reason: 'no memory' });
+    const response = await harness.complete({ ...hello, model: 'broken' });
+    expect(response.headers.get('x-should-retry')).toBe('false');
+    expect(response.headers.get('x-ratelimit-limit-requests')).toBeNull();
+    expect(await errorOf(response)).toEqual([503, 'model_unavailable', null]);
+    expect(limiterCalls()).toEqual(['admit', 'withdraw']);
+    harness.runner.remove(modelId);
+  });
+
+  it('is let go by a client that hangs up: the admission is withdrawn, the model not called', async () => {
+    const { modelId } = await asleep({ name: 'left' });
+    harness.runner.wake = () => new Promise(() => {});
+    const controller = new AbortController();
+    const gone = harness
+      .complete({ ...hello, model: 'left' }, { signal: controller.signal })
+      .catch(() => null);
+    await eventually(() => harness.runner.wakes.length === 1);
+    controller.abort();
+    await gone;
+    await eventually(() => limiterCalls().includes('withdraw'));
+    expect(limiterCalls()).toEqual(['admit', 'withdraw']);
+    harness.runner.remove(modelId);
+  });
+
+  it('is refused its reservation after the wait: the admission is withdrawn', async () => {
+    const { modelId } = await asleep({ name: 'spent' });
+    harness.runner.wake = async () => {
+      const replicas = [{ replicaId: 'w', baseUrl: `${harness.model.url}/v1` }];
+      harness.runner.update({ modelId, condition: 'CONDITION_RUNNING', replicas });
+      return { modelId, condition: 'CONDITION_RUNNING' };
+    };
+    const { reserve } = harness.limiterServer.answers;
+    harness.limiterServer.answers.reserve = () => ({
+      admission: { quotaExceeded: { cause: 'CAUSE_TOKENS', retryAfterMs: 5_000 } },
+    });
+    expect(await errorOf(await harness.complete({ ...hello, model: 'spent' }))).toEqual([
+      429,
+      'quota_exceeded',
+      '5',
+    ]);
+    expect(limiterCalls()).toEqual(['admit', 'reserve', 'withdraw']);
+    harness.limiterServer.answers.reserve = reserve;
+    harness.runner.remove(modelId);
+  });
+});
+
+describe('the condition of a model', () => {
+  it.each([
+    [{ condition: 'CONDITION_STOPPED' }, [503, 'model_unavailable', null]],
+    [{ condition: 'CONDITION_FAILED' }, [503, 'model_unavailable', null]],
+    [{ condition: 'CONDITION_STARTING' }, [503, 'model_starting', '30']],
+    [{ condition: 'CONDITION_RUNNING' }, [503, 'model_unavailable', null]],
+    [{ condition: 'CONDITION_FAILED', mode: 'wake_on_request' }, [503, 'model_unavailable', null]],
+  ] as const)('refuses before anything is admitted: %j', async (change, expected) => {
+    const { modelId } = await harness.publish({ name: 'down', replicas: [], ...change });
+    expect(await errorOf(await harness.complete({ ...hello, model: 'down' }))).toEqual(expected);
+    expect(limiterCalls()).toEqual([]);
+    harness.runner.remove(modelId);
+  });
+
+  it('that failed is woken again when it may be, and one that starts is waited for', async () => {
+    for (const condition of ['CONDITION_FAILED', 'CONDITION_STARTING'] as const) {
+      const { modelId } = await asleep({
+        name: 'again',
+        condition,
+        wakeable: condition === 'CONDITION_FAILED',
+      });
+      harness.runner.wake = async () => {
+        const replicas = [{ replicaId: 'w', baseUrl: `${harness.model.url}/v1` }];
+        harness.runner.update({ modelId, condition: 'CONDITION_RUNNING', replicas });
+        return { modelId, condition: 'CONDITION_RUNNING' };
+      };
+      expect((await harness.complete({ ...hello, model: 'again' })).status).toBe(200);
+      harness.runner.remove(modelId);
+      await eventually(() => !harness.gateway.catalog.get(modelId));
+    }
+  });
+});
+
+describe('linked images', () => {
+  const url = 'https://example.com/a.png';
+  const withImage = {
+    model: 'vision',
+    messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url, detail: 'low' } }] }],
+  };
+
+  it('are fetched after the admission and reach the model inline', async () => {
+    const { modelId } = await harness.publish({ name: 'vision', kind: 'vision' });
+    fetchAll = async () => ({ ok: true, dataUrls: [Buffer.from('"data:image/png;base64,AAAA"')] });
+    expect((await harness.complete(withImage)).status).toBe(200);
+    expect(harness.model.requests.at(-1)?.json().messages[0].content).toEqual([
+      { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } },
+    ]);
+    expect(limiterCalls()).toEqual(['admit', 'reserve', 'settle']);
+    expect(harness.limiterServer.of('admit')[0]?.admit?.hasImages).toBe(true);
+    harness.runner.remove(modelId);
+  });
+
+  it('that cannot be had refuse the request and leave no trace', async () => {
+    const { modelId } = await harness.publish({ name: 'vision', kind: 'vision' });
+    fetchAll = async () => ({ ok: false, refusal: { code: 'invalid_request', message: 'no such image' } });
+    expect(await errorOf(await harness.complete(withImage))).toEqual([400, 'invalid_request', null]);
+    expect(limiterCalls()).toEqual(['admit', 'withdraw']);
+    harness.runner.remove(modelId);
+  });
+
+  it('are allowed at once by a plan that has just been upgraded, whatever was cached', async () => {
+    const { modelId } = await harness.publish({ name: 'vision', kind: 'vision' });
+    fetchAll = async () => ({ ok: true, dataUrls: [Buffer.from('"data:image/png;base64,AAAA"')] });
+    const apiKey = harness.addKey({ imagesAllowed: false });
+    const headers = { authorization: `Bearer ${apiKey}` };
+    expect(await errorOf(await harness.complete(withImage, { headers }))).toEqual([
+      403,
+      'plan_upgrade_required',
+      null,
+    ]);
+    for (const principal of harness.limiterServer.principals.values()) principal.imagesAllowed = true;
+    expect((await harness.complete(withImage, { headers })).status).toBe(200);
+    harness.runner.remove(modelId);
+  });
+});

@@ -1,0 +1,154 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { newApiKey } from '@tidegate/contracts';
+import { eventually, freePort, startUpstream, type Upstream, type UpstreamHandler } from '@tidegate/testing';
+import { FakeLimiter } from './testing/fake-limiter.ts';
+import { FakeRunner } from './testing/fake-runner.ts';
+
+/* The gateway as a real process, from its TypeScript. */
+
+const loader = new URL('../typescript-worker.mjs', import.meta.url).href;
+const preload = `data:text/javascript,import { register } from 'node:module'; register('${loader}');`;
+const main = fileURLToPath(new URL('./main.ts', import.meta.url));
+
+const orgId = 'org_abcdefghijkl';
+const key = newApiKey('abcdefghijkl');
+let script: UpstreamHandler;
+let limiter: FakeLimiter;
+let runner: FakeRunner;
+let model: Upstream;
+const children: ChildProcess[] = [];
+
+beforeAll(async () => {
+  limiter = await new FakeLimiter().start();
+  runner = await new FakeRunner().start();
+  model = await startUpstream((request, reply) => script(request, reply));
+  limiter.principals.set(key.hash.toString('hex'), { orgId, keyId: 'key_1', allModels: true });
+  runner.update({
+    modelId: 'mdl_1',
+    orgId,
+    name: 'text',
+    kind: 'text',
+    mode: 'always_on',
+    contextTokens: 4_096,
+    condition: 'CONDITION_RUNNING',
+    replicas: [{ replicaId: 'r1', baseUrl: `${model.url}/v1` }],
+  });
+});
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+});
+afterAll(async () => {
+  limiter.stop();
+  runner.stop();
+  await model.close();
+});
+
+function run(env: Record<string, string>) {
+  const child = spawn(process.execPath, ['--import', preload, main], {
+    env: { PATH: process.env.PATH ?? '', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  children.push(child);
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (bytes) => {
+      output += bytes;
+    });
+  }
+  const exit = once(child, 'close').then(([code]) => ({ code, output }));
+  return { child, exit };
+}
+
+async function start(change: Record<string, string> = {}) {
+  const [port, adminPort] = [await freePort(), await freePort()];
+  const gateway = run({
+    GATEWAY_HOST: '127.0.0.1',
+    GATEWAY_PORT: String(port),
+    ADMIN_HOST: '127.0.0.1',
+    ADMIN_PORT: String(adminPort),
+    LIMITER_ADDRESSES: limiter.address,
+    RUNNER_ADDRESS: runner.address,
+    ...change,
+  });
+  const admin = (path: string) => fetch(`http://127.0.0.1:${adminPort}${path}`);
+  const stream = () =>
+    fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key.value}` },
+      body: JSON.stringify({ model: 'text', messages: [{ role: 'user', content: 'Hi' }], stream: true }),
+    });
+  await eventually(() => admin('/healthz').then(({ ok }) => ok), { timeoutMs: 20_000 });
+  return { ...gateway, admin, stream };
+}
+
+const piece = (content: string, finish_reason: string | null = null) => ({
+  choices: [{ delta: { content }, finish_reason }],
+});
+
+describe('the gateway process', () => {
+  it('finishes what runs on SIGTERM, settles it, and exits 0', async () => {
+    let finish = () => {};
+    const finished = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    script = async (_request, reply) => {
+      await reply.event(piece('a'));
+      await finished;
+      await reply.event(piece('b', 'stop'));
+      await reply.done();
+    };
+    const { child, exit, admin, stream } = await start();
+    await eventually(() => admin('/readyz').then(({ ok }) => ok));
+    const response = await stream();
+    expect(response.status).toBe(200);
+    child.kill('SIGTERM');
+    await eventually(() =>
+      stream().then(
+        () => false,
+        () => true,
+      ),
+    );
+    finish();
+    expect(await response.text()).toContain('[DONE]');
+    const { code, output } = await exit;
+    expect(code).toBe(0);
+    expect(limiter.of('settle').map(({ settle }) => settle?.answered)).toEqual([true]);
+    expect(output).not.toContain(key.value);
+  }, 40_000);
+
+  it('ends what takes longer than the shutdown may, as an error', async () => {
+    limiter.calls.length = 0;
+    script = async (_request, reply) => {
+      await reply.event(piece('a'));
+      await reply.closed;
+    };
+    const { child, exit, admin, stream } = await start({ SHUTDOWN_TIMEOUT_MS: '200' });
+    await eventually(() => admin('/readyz').then(({ ok }) => ok));
+    const response = await stream();
+    child.kill('SIGTERM');
+    expect(await response.text()).not.toContain('[DONE]');
+    expect((await exit).code).toBe(0);
+    expect(limiter.of('settle').map(({ settle }) => settle?.errorCode)).toEqual(['shutdown']);
+  }, 40_000);
+
+  it('is alive but not ready without a limiter, fails closed, and has metrics', async () => {
+    const { admin, stream } = await start({ LIMITER_ADDRESSES: '127.0.0.1:1' });
+    expect((await admin('/readyz')).status).toBe(503);
+    const response = await stream();
+    expect(response.status).toBe(500);
+    expect(await response.json()).toMatchObject({ error: { code: 'internal_error' } });
+    const metrics = await (await admin('/metrics')).text();
+    expect(metrics).toMatch(/tidegate_gateway_requests_total\{.*status="500",code="internal_error".*\} 1/);
+    expect(metrics).toMatch(/tidegate_gateway_limiter_ready\{.*\} 0/);
+  }, 40_000);
+
+  it('says which variables are wrong, and exits 1', async () => {
+    const { code, output } = await run({ LIMITER_ADDRESSES: 'nowhere', TRUSTED_PROXIES: '-1' }).exit;
+    expect(code).toBe(1);
+    for (const name of ['LIMITER_ADDRESSES', 'RUNNER_ADDRESS', 'TRUSTED_PROXIES'])
+      expect(output).toContain(name);
+  }, 40_000);
+});
