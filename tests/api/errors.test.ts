@@ -32,7 +32,7 @@ describe('errors, as the official openai package throws them', () => {
   const base = () => stack().info.gateway;
 
   beforeAll(async () => {
-    standin = await startStandin({ names: ['tide'] });
+    standin = await startStandin({ names: ['tide', 'eyes', 'stopped'], contextTokens: 1000 });
     slow = await startStandin({ names: ['slow'], startupMs: 3_600_000 });
     org = await newOrg(stack());
     await publish(stack(), org, standin.url);
