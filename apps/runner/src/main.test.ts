@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually, freePort } from '@tidegate/testing';
+import { eventually, freePort, testPostgres } from '@tidegate/testing';
 import { Harness, isAlive } from './testing/harness.ts';
 
 /*
@@ -28,7 +28,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => rmSync(build, { recursive: true, force: true }));
 beforeEach(async () => {
-  harness = await Harness.create();
+  harness = await Harness.create(await testPostgres());
 });
 afterEach(async () => {
   for (const child of processes) child.kill('SIGKILL');

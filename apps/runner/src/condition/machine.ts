@@ -8,7 +8,7 @@ export type Mode = 'always_on' | 'wake_on_request';
  * What the runner itself must tell apart. A model that is being ended keeps its phase until its driver has halted, so that
  * no start ever meets the remains of the run before.
  */
-export type Phase =
+type Phase =
   | 'stopped'
   | 'stopping'
   | 'launching'

@@ -2,12 +2,12 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { seal } from '@tidegate/contracts';
-import { eventually } from '@tidegate/testing';
+import { eventually, testPostgres } from '@tidegate/testing';
 import { Harness } from '../testing/harness.ts';
 
 let harness: Harness;
 beforeEach(async () => {
-  harness = await Harness.create();
+  harness = await Harness.create(await testPostgres());
 });
 afterEach(() => harness.close());
 

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually } from '@tidegate/testing';
+import { eventually, testPostgres } from '@tidegate/testing';
 import { Harness, isAlive, type Published, type TestRunner } from '../testing/harness.ts';
 
 let harness: Harness;
 let model: Published;
 beforeEach(async () => {
-  harness = await Harness.create();
+  harness = await Harness.create(await testPostgres());
   model = await harness.publishProcess({}, { sleepAfterS: 1 });
 });
 afterEach(() => harness.close());

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { eventually } from '@tidegate/testing';
+import { eventually, testPostgres } from '@tidegate/testing';
 import { Harness } from '../testing/harness.ts';
 
 let harness: Harness;
 beforeEach(async () => {
-  harness = await Harness.create();
+  harness = await Harness.create(await testPostgres());
 });
 afterEach(() => harness.close());
 

@@ -12,13 +12,12 @@ import {
   type WatchRequest,
 } from '@tidegate/rpc';
 import { createLogger, createMetrics, type Registry } from '@tidegate/runtime';
-import { testPostgres } from '@tidegate/testing';
 import { DRIVER_TIMINGS } from '../drivers/driver.ts';
 import { FLEET_TIMINGS, type FleetTimings } from '../fleet/timings.ts';
 import { type Runner, startRunner } from '../runner.ts';
 
 /** As in production, only sooner. */
-export const FAST: FleetTimings = {
+const FAST: FleetTimings = {
   ...FLEET_TIMINGS,
   drivers: {
     ...DRIVER_TIMINGS,
@@ -86,8 +85,8 @@ export class Harness {
     writeFileSync(join(this.dir, 'model.mjs'), MODEL);
   }
 
-  static async create(): Promise<Harness> {
-    const { url, drop } = await testPostgres();
+  /** On a migrated database of its own, dropped at the end. */
+  static async create({ url, drop }: { url: string; drop: () => Promise<void> }): Promise<Harness> {
     const harness = new Harness(url, drop);
     const plan = await harness.db.plan.findFirstOrThrow();
     const { orgId } = harness;
@@ -198,7 +197,7 @@ export type TestRunner = ReturnType<typeof calls> & {
 };
 
 /** A gateway, as far as the runner can see. Acknowledges everything unless told to keep quiet. */
-export class Watcher {
+class Watcher {
   readonly updates: CatalogUpdate__Output[] = [];
   readonly models = new Map<string, Model__Output>();
   readonly ended: Promise<void>;
