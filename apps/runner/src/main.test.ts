@@ -31,13 +31,14 @@ beforeEach(async () => {
   harness = await Harness.create(await testPostgres());
 });
 afterEach(async () => {
-  for (const child of processes) child.kill('SIGKILL');
+  for (const child of processes) {
+    if (child.exitCode !== null || child.signalCode !== null) continue;
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  }
   processes.clear();
-  for (const pid of models.splice(0)) if (isAlive(pid)) process.kill(pid, 'SIGKILL');
   await harness.close();
 });
-/** Processes that a runner left on purpose. */
-const models: number[] = [];
 
 interface Run {
   readonly child: ChildProcess;
@@ -84,7 +85,6 @@ describe('a runner that is killed', () => {
       return condition === 'running' && conditionAt;
     });
     const [{ pid } = { pid: 0 }] = model.starts();
-    models.push(pid);
     const replicas = client.watch('gw_1');
     await eventually(() => replicas.models.get(model.modelId)?.replicas.length);
 
@@ -112,7 +112,6 @@ describe('a runner that is killed', () => {
     const model = await harness.publishProcess({ delayMs: 2_500 }, { mode: 'always_on' });
     const first = await run();
     const { pid } = await eventually(() => model.starts()[0]);
-    models.push(pid);
     first.child.kill('SIGKILL');
     await first.ended();
     const second = await run();
@@ -131,7 +130,6 @@ describe('a runner that is killed', () => {
     const client = harness.connect(first.port);
     for (const { modelId } of [stopped, deleted, orphaned]) await client.wake(modelId);
     const pids = [stopped, deleted, orphaned].flatMap((model) => model.starts().map(({ pid }) => pid));
-    models.push(...pids);
     first.child.kill('SIGKILL');
     await first.ended();
     const { db } = harness;
@@ -151,7 +149,6 @@ describe('a runner that is told to stop', () => {
     await ready(runner);
     await harness.connect(runner.port).wake(model.modelId);
     const [{ pid } = { pid: 0 }] = model.starts();
-    models.push(pid);
     runner.child.kill('SIGTERM');
     expect(await runner.ended()).toBe(0);
     expect(isAlive(pid)).toBe(true);
@@ -163,7 +160,6 @@ describe('a runner that is told to stop', () => {
     await ready(runner);
     await harness.connect(runner.port).wake(model.modelId);
     const pids = model.starts().map(({ pid }) => pid);
-    models.push(...pids);
     runner.child.kill('SIGTERM');
     expect(await runner.ended()).toBe(0);
     expect(pids.filter(isAlive)).toEqual([]);

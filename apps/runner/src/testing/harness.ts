@@ -72,6 +72,7 @@ export class Harness {
   readonly url: string;
   readonly db: Db;
   readonly #runners = new Set<Runner>();
+  readonly #published: Published[] = [];
   readonly #closing: (() => unknown)[] = [];
 
   private constructor(url: string, drop: () => Promise<void>) {
@@ -94,8 +95,11 @@ export class Harness {
     return harness;
   }
 
+  /** Ends every runner of this process, and models that any runner left. */
   async close(): Promise<void> {
     for (const runner of this.#runners) await runner.close();
+    for (const pid of this.#published.flatMap(({ starts }) => starts().map((start) => start.pid)))
+      if (isAlive(pid)) process.kill(pid, 'SIGKILL');
     for (const close of this.#closing.reverse()) await close();
   }
 
@@ -139,7 +143,9 @@ export class Harness {
         .split('\n')
         .filter(Boolean)
         .map((line) => ({ pid: Number(line.split(' ')[0]), note: line.slice(line.indexOf(' ') + 1) }));
-    return { modelId, starts };
+    const published = { modelId, starts };
+    this.#published.push(published);
+    return published;
   }
 
   /** A runner in this process. */
