@@ -52,7 +52,11 @@ runService(async (service) => {
     port: config.ADMIN_PORT,
     host: config.ADMIN_HOST,
     metrics: metrics.registry,
-    ready: async () => !service.stopping.aborted && worker.ready() && (await db.$queryRaw`SELECT 1`) !== null,
+    ready: async () => {
+      if (service.stopping.aborted || !worker.running()) return false;
+      await Promise.all([queue.counts(), db.$queryRaw`SELECT 1`]);
+      return true;
+    },
   });
   service.onShutdown('admin', () => admin.close());
   logger.info({ adminPort: admin.port }, 'metering is working');

@@ -49,7 +49,7 @@ const confirmed = new Set<string>();
 const workers: ChildProcess[] = [];
 
 beforeAll(async () => {
-  redis = await testRedis();
+  redis = await testRedis({ appendonly: true });
   limiter = new Server();
   limiterAddress = await serveLimiter(limiter);
 });
@@ -64,6 +64,7 @@ beforeEach(async () => {
     prefix: settlementQueuePrefix('tg:'),
     connection: { url: redis.url },
   });
+  queue.on('error', () => undefined);
   confirmed.clear();
 });
 afterEach(async () => {
@@ -235,6 +236,22 @@ describe('Postgres away', () => {
       await closeDb(db);
       await server.stop();
     }
+  }, 60_000);
+});
+
+describe('Redis away', () => {
+  it('goes on by itself when Redis is back from its append-only file, and is ready again', async () => {
+    const worker = await startWorker();
+    const [before, after] = [many(200), many(200)];
+    await publish(before.slice(0, 100));
+    await publish(before.slice(100));
+    await redis.kill('SIGKILL');
+    await eventually(async () => (await fetch(`${worker.admin}/readyz`)).status === 503);
+    await redis.restart();
+    await publish(after);
+    await eventually(async () => (await readUsage(db)).rows === 400, REDELIVERY);
+    await expectOnce([...before, ...after]);
+    await eventually(async () => (await fetch(`${worker.admin}/readyz`)).ok);
   }, 60_000);
 });
 

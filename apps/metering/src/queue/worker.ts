@@ -20,15 +20,14 @@ export interface WorkerOptions {
 }
 
 export interface SettlementWorker {
-  /** Whether it has its connection to Redis. */
-  ready(): boolean;
+  /** Whether it takes jobs, as far as Redis lets it. */
+  running(): boolean;
   /** Takes no more jobs; resolves when those it has are done. */
   close(): Promise<void>;
 }
 
 /** Starts to work on the settlement queue. A queue that is away is waited for. */
 export function startWorker({ metrics, logger, ...options }: WorkerOptions): SettlementWorker {
-  let connected = false;
   const worker = new Worker(SETTLEMENT_QUEUE, (job) => attempt(options.process, job), {
     prefix: settlementQueuePrefix(options.redisPrefix),
     connection: {
@@ -42,12 +41,6 @@ export function startWorker({ metrics, logger, ...options }: WorkerOptions): Set
     maxStalledCount: MAX_STALLED,
     settings: { backoffStrategy: (attempts) => settlementRetryDelayMs(attempts) },
   });
-  worker.on('ready', () => {
-    connected = true;
-  });
-  worker.on('ioredis:close', () => {
-    connected = false;
-  });
   worker.on('error', (err) => logger.warn({ err }, 'queue connection'));
   worker.on('stalled', (jobId) => logger.warn({ jobId }, 'job taken over from a worker that died'));
   worker.on('failed', (job, err) => {
@@ -58,7 +51,7 @@ export function startWorker({ metrics, logger, ...options }: WorkerOptions): Set
     if (dead) logger.error(record, 'settlements went to the dead letters');
     else logger.warn(record, 'settlements not written yet');
   });
-  return { ready: () => connected, close: () => worker.close() };
+  return { running: () => worker.isRunning(), close: () => worker.close() };
 }
 
 async function attempt(process: WorkerOptions['process'], job: BatchJob): Promise<void> {
