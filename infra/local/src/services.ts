@@ -61,6 +61,8 @@ const SERVICES: readonly ServiceKind[] = [
       RUNNER_PORT: String(port),
       DATABASE_URL: databaseUrl,
       RUNNER_STATE_DIR: files.runner,
+      // Nothing of the stack outlives it.
+      RUNNER_STOP_MODELS_ON_EXIT: 'true',
       SECRET_KEY: secrets.secretKey,
     }),
     health: readyz,

@@ -151,6 +151,24 @@ describe('the local stack', () => {
     expect(() => readInfo(stack)).toThrow(/ENOENT/);
   });
 
+  it('ends the models of a runner that could not end them itself', async () => {
+    const stack = await start();
+    const model = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { detached: true });
+    const known = identify(model.pid ?? 0) as ProcessIdentity;
+    const note = (name: string, began: string) =>
+      writeFileSync(
+        join(stack.dataDir, 'runner', name),
+        JSON.stringify({ pid: known.pid, identity: `boot:${began}` }),
+      );
+    note('mdl_b.json', 'another time');
+    await stack.stop();
+    expect(isAlive(known)).toBe(true);
+    const again = await start({ dataDir: stack.dataDir });
+    note('mdl_a.json', known.began);
+    await again.stop();
+    await eventually(() => !isAlive(known));
+  });
+
   it('refuses a second start on the same data, and allows one after the first has stopped', async () => {
     const first = await start();
     const { dataDir } = first;

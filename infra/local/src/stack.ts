@@ -3,6 +3,7 @@ import { filesOf, makeFolder } from './files.ts';
 import type { StackInfo } from './info.ts';
 import type { StackOptions } from './options.ts';
 import { takeLock } from './process/lock.ts';
+import { endAbandonedModels } from './process/models.ts';
 import { Members } from './running.ts';
 import { describe, ROOT, start } from './start.ts';
 
@@ -34,7 +35,10 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const members = new Members(files, options.report ?? {});
   let stopped: Promise<void> | undefined;
   const stop = (): Promise<void> => {
-    stopped ??= members.stop().finally(release);
+    stopped ??= members.stop().finally(() => {
+      endAbandonedModels(files);
+      release();
+    });
     return stopped;
   };
   const callOff = () => void stop().catch(() => {});
