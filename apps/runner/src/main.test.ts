@@ -111,7 +111,7 @@ describe('a runner that is killed', () => {
   it('in the middle of a start is followed by one that sees the same start through', async () => {
     const model = await harness.publishProcess({ delayMs: 2_500 }, { mode: 'always_on' });
     const first = await run();
-    const { pid } = await eventually(() => model.starts()[0]);
+    await eventually(() => model.starts()[0]);
     first.child.kill('SIGKILL');
     await first.ended();
     const second = await run();
