@@ -89,6 +89,27 @@ describe('Redis killed and started again', () => {
   });
 });
 
+describe('a Redis that hangs', () => {
+  it('fails open calls in seconds and those past the bound at once, and is used again when it answers', async () => {
+    const limiter = await rig.limiter();
+    const session = rig.session(limiter);
+    const key = await makeKey(db, await makeOrg(db));
+    const instanceId = await beatingInstance(session);
+    await session.decide({ admit: anAdmission(key, instanceId) });
+    process.kill(redis.pid, 'SIGSTOP');
+    try {
+      const asked = Array.from({ length: 20_050 }, () => session.ask({ heartbeat: { instanceId } }));
+      const reasons = (await Promise.all(asked)).map(({ failed }) => failed?.reason.split(':')[0]);
+      expect(reasons.filter((reason) => reason === 'overloaded')).toHaveLength(50);
+      expect(reasons.filter((reason) => reason === 'redis')).toHaveLength(20_000);
+    } finally {
+      process.kill(redis.pid, 'SIGCONT');
+    }
+    await eventually(async () => (await session.ask({ heartbeat: { instanceId } })).heartbeat);
+    expect((await session.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
+  });
+});
+
 describe('a Redis that has lost its scripts', () => {
   it('gets them again without a failed call', async () => {
     const session = rig.session(await rig.limiter());

@@ -1,7 +1,9 @@
 -- A window is a list of admission times in microseconds, newest first.
 local WINDOW_US = 60000000
--- Longer than the window: an idle list goes by itself.
+-- An idle list goes by itself. Its life is prolonged by the first admission of each second, hence it is longer than the window by more
+-- than that.
 local WINDOW_TTL_S = 65
+local SECOND_US = 1000000
 
 -- Microseconds until one more fits; 0 when it fits now. The limit-th newest admission alone decides.
 local function window_wait(window, limit, now)
@@ -33,8 +35,11 @@ end
 
 -- Counts one admission now. Returns how many the window holds, and microseconds until the oldest of them leaves it.
 local function window_count(window, now)
+  local newest = redis.call('LINDEX', window, 0)
   local length = redis.call('LPUSH', window, exact(now))
-  redis.call('EXPIRE', window, WINDOW_TTL_S)
+  if not newest or math.floor(newest / SECOND_US) ~= math.floor(now / SECOND_US) then
+    redis.call('EXPIRE', window, WINDOW_TTL_S)
+  end
   local oldest = redis.call('LINDEX', window, -1) + 0
   if oldest + WINDOW_US <= now then
     length = window_drop_old(window, length, now)

@@ -320,4 +320,20 @@ describe('the scripts', () => {
       { numRuns: 15 },
     );
   }, 60_000);
+
+  it('keep a window alive under steady traffic, and let an idle one go', async () => {
+    const run = new Run(test);
+    run.org.rpm = 1_000;
+    for (const k of run.keys) Object.assign(k, { rpm: 1_000, atOnce: 1_000 });
+    Object.assign(run.org, { atOnce: 1_000 });
+    await run.seed();
+    const windows = [test.names.orgWindow(run.orgId), test.names.keyWindow(run.orgId, run.keys[0]?.id ?? '')];
+    await run.admit(0, false);
+    for (const window of windows) await test.redis.expire(window, 5);
+    for (let i = 0; i < 4; i++) {
+      run.offsetMs += 300;
+      await run.admit(0, false);
+    }
+    for (const window of windows) expect(await test.redis.ttl(window)).toBeGreaterThan(60);
+  });
 });

@@ -1,12 +1,13 @@
 /*
  * Decisions a second through one session: callers that admit with a reservation, then settle, with every limit on. One
- * limiter, one Redis (append-only file, everysec), and this client, all on this machine.
+ * limiter, one Redis (append-only file, everysec), and this client, all on this machine. Beside the rate: what a decision
+ * costs each process in CPU time (Linux), which other work on the machine disturbs less.
  *
  *   node apps/limiter/dist/bench/decisions.js [callers=64] [seconds=5] [rounds=3]
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -35,9 +36,25 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
+async function until(what: string, probe: () => Promise<unknown>): Promise<void> {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    if (await probe().catch(() => false)) return;
+    await sleep(50);
+  }
+  throw new Error(`${what} does not come up`);
+}
+
+/** User and system time of a process so far, microseconds. */
+async function cpuUs(pid: number | undefined): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * 10_000;
+}
+
 /** One organization whose limits are all looked at and never reached. */
 async function seed(redisUrl: string): Promise<{ orgId: string; keyIds: string[] }> {
   const redis = createRedis(redisUrl);
+  redis.on('error', () => redis.disconnect());
   await redis.connect();
   const clock = new LimiterClock(0);
   const context = { store: new Store({ redis }), names: new KeyNames('tg:'), clock };
@@ -55,7 +72,12 @@ async function seed(redisUrl: string): Promise<{ orgId: string; keyIds: string[]
   return { orgId, keyIds };
 }
 
-async function measure(session: SessionClient, orgId: string, keyIds: readonly string[]): Promise<string> {
+async function measure(
+  session: SessionClient,
+  orgId: string,
+  keyIds: readonly string[],
+  pids: Readonly<Record<string, number | undefined>>,
+): Promise<string> {
   const instanceId = newInstanceId();
   const latencies: number[] = [];
   const endMs = performance.now() + seconds * 1_000;
@@ -78,12 +100,19 @@ async function measure(session: SessionClient, orgId: string, keyIds: readonly s
     }
   };
   await session.ask({ heartbeat: { instanceId } });
+  const cpuOfAll = () => Promise.all(Object.values(pids).map(cpuUs));
+  const cpuBefore = await cpuOfAll();
   await Promise.all(Array.from({ length: callers }, (_, i) => caller(i)));
+  const cpuAfter = await cpuOfAll();
   const tookS = (performance.now() - startedMs) / 1_000;
   latencies.sort((a, b) => a - b);
   const at = (q: number) => (latencies[Math.floor(latencies.length * q)] ?? 0).toFixed(2);
   const rate = Math.round(latencies.length / tookS);
-  return `${rate} decisions/s, p50 ${at(0.5)} ms, p99 ${at(0.99)} ms`;
+  const cost = Object.keys(pids).map((name, i) => {
+    const us = ((cpuAfter[i] ?? 0) - (cpuBefore[i] ?? 0)) / latencies.length;
+    return `${name} ${us.toFixed(1)}`;
+  });
+  return `${rate} decisions/s, p50 ${at(0.5)} ms, p99 ${at(0.99)} ms; CPU us a decision: ${cost.join(', ')}`;
 }
 
 const directory = await mkdtemp(join(tmpdir(), 'tidegate-bench-'));
@@ -97,8 +126,9 @@ try {
       stdio: 'ignore',
     }),
   );
-  await sleep(500);
-  const { orgId, keyIds } = await seed(redisUrl);
+  const seeded: { orgId: string; keyIds: string[] }[] = [];
+  await until('redis', async () => seeded.push(await seed(redisUrl)));
+  const [{ orgId, keyIds } = { orgId: '', keyIds: [] }] = seeded;
   const main = fileURLToPath(new URL('../main.js', import.meta.url));
   const env = {
     // biome-ignore lint/style/noProcessEnv: a bench has no config of its own
@@ -110,10 +140,12 @@ try {
     LOG_LEVEL: 'warn',
   };
   children.push(spawn(process.execPath, [...process.execArgv, main], { env, stdio: 'inherit' }));
-  await sleep(1_000);
+  await until('limiter', async () => (await fetch(`http://127.0.0.1:${adminPort}/readyz`)).ok);
+  const [redisServer, limiter] = children;
+  const pids = { redis: redisServer?.pid, limiter: limiter?.pid, client: process.pid };
   const session = new SessionClient(`127.0.0.1:${port}`);
   for (let round = 0; round < rounds; round++) {
-    process.stdout.write(`${callers} callers: ${await measure(session, orgId, keyIds)}\n`);
+    process.stdout.write(`${callers} callers: ${await measure(session, orgId, keyIds, pids)}\n`);
   }
   session.close();
 } finally {

@@ -6,7 +6,7 @@ import { Undecided } from '../undecided.ts';
 export type ScriptReply = readonly [code: string, ...rest: (string | number)[]];
 
 /** Commands in one pipeline: enough to share its cost, few enough that Redis begins while the next are being made. */
-const MAX_PIPELINE = 16;
+const MAX_PIPELINE = 32;
 
 type Argument = string | number;
 
