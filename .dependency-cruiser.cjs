@@ -11,7 +11,7 @@ const parseByExtension = (file, options) =>
   parseFileSync(file, { syntax: 'typescript', ...options, tsx: file.endsWith('x') });
 Object.assign(swc, { parseFileSync: parseByExtension });
 
-const TEST = String.raw`(\.test\.tsx?$|^tests/|^bench/|^packages/testing/|^infra/[^/]+\.ts$)`;
+const TEST = String.raw`(\.test\.tsx?$|^tests/|^bench/|^packages/testing/|^apps/[^/]+/src/testing/|^infra/[^/]+\.ts$)`;
 /** Core modules that compute and nothing else. */
 const PURE_CORE = '^(node:)?(assert|buffer|crypto|string_decoder|url|util|zlib)$';
 
@@ -111,10 +111,10 @@ module.exports = {
     },
     {
       name: 'test-harness-does-not-ship',
-      comment: 'packages/testing is for tests.',
+      comment: "packages/testing and an app's src/testing are for tests.",
       severity: 'error',
       from: { path: '^(apps|packages|infra)/', pathNot: TEST },
-      to: { path: '^packages/testing/' },
+      to: { path: '^(packages/testing/|apps/[^/]+/src/testing/)' },
     },
     {
       name: 'embedded-is-for-machines-without',
