@@ -4,13 +4,18 @@ import { z } from 'zod';
 
 const port = (fallback: number) => z.coerce.number().int().min(0).max(65_535).default(fallback);
 
+const flag = z
+  .enum(['true', 'false'])
+  .default('false')
+  .transform((value) => value === 'true');
+
 const schema = z.object({
   RUNNER_HOST: z.string().default('127.0.0.1'),
   RUNNER_PORT: port(7_200),
   ADMIN_HOST: z.string().default('127.0.0.1'),
   ADMIN_PORT: port(7_201),
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }),
-  /** Where models' processes are recorded and their logs kept. Shared by the runners of one machine. */
+  /** Where models' processes are recorded. Shared by the runners of one machine. */
   RUNNER_STATE_DIR: z.string(),
   /** Opens the upstream keys that the control plane sealed. */
   SECRET_KEY: z.string().transform((setting, context) => {
@@ -20,10 +25,9 @@ const schema = z.object({
     return z.NEVER;
   }),
   /** End models' processes when the runner is told to stop; otherwise the next runner adopts them. */
-  RUNNER_STOP_MODELS_ON_EXIT: z
-    .enum(['true', 'false'])
-    .default('false')
-    .transform((value) => value === 'true'),
+  RUNNER_STOP_MODELS_ON_EXIT: flag,
+  /** Keep what models' processes print, beside their records. Off by default: a model server may print prompts. */
+  RUNNER_MODEL_LOGS: flag,
   LOG_LEVEL: z.enum(LOG_LEVELS).default('info'),
 });
 

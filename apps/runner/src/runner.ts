@@ -21,6 +21,8 @@ export interface RunnerOptions {
   readonly databaseUrl: string;
   readonly secretKey: Uint8Array;
   readonly stateDir: string;
+  /** Keep what models' processes print, in the state directory. */
+  readonly keepModelLogs: boolean;
   readonly modelEnv: Readonly<Record<string, string>>;
   readonly stopModelsOnExit: boolean;
   readonly timings: FleetTimings;
@@ -90,11 +92,17 @@ export function startRunner(options: RunnerOptions): Runner {
 }
 
 async function act(options: RunnerOptions, metrics: RunnerMetrics): Promise<Acting> {
-  const { db, secretKey, stateDir, modelEnv, timings, now, random, logger, host, port } = options;
+  const { db, secretKey, stateDir, keepModelLogs, modelEnv, timings, now, random, logger, host, port } =
+    options;
   const store = postgresStore(db, secretKey);
   const writer = new ConditionWriter(store, logger);
   const catalog = new Catalog(now());
-  const drivers = createDrivers({ stateDir, env: modelEnv, timings: timings.drivers, metrics, now, random });
+  const drivers = createDrivers({
+    ...{ stateDir, metrics, now, random },
+    keepOutput: keepModelLogs,
+    env: modelEnv,
+    timings: timings.drivers,
+  });
   const gateways: Gateways = new Gateways({
     ...{ now, absentGraceMs: timings.absentGraceMs },
     onUse: (modelId) => fleet.touch(modelId),

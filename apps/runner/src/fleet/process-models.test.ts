@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { eventually, testPostgres } from '@tidegate/testing';
@@ -13,6 +15,18 @@ const persisted = async (modelId: string) => {
   const { condition, conditionReason } = await harness.db.model.findUniqueOrThrow({ where: { id: modelId } });
   return { condition, reason: conditionReason };
 };
+
+describe('what a model prints', () => {
+  it.each([false, true])('is kept only when asked for (%s)', async (keepModelLogs) => {
+    const model = await harness.publishProcess({ settings: { command: 'echo words of a prompt; exit 7' } });
+    const runner = await harness.start({ keepModelLogs });
+    expect((await runner.wake(model.modelId)).condition).toBe('CONDITION_FAILED');
+    const kept = readdirSync(harness.stateDir).map((file) =>
+      readFileSync(join(harness.stateDir, file), 'utf8'),
+    );
+    expect(kept.join().includes('words of a prompt')).toBe(keepModelLogs);
+  });
+});
 
 describe('a wake-on-request model', () => {
   it('starts once for 500 requests that wait, through 5 gateways, all answered when it runs', async () => {

@@ -150,7 +150,12 @@ export class Harness {
 
   /** A runner in this process. */
   async start(
-    options: { timings?: Partial<FleetTimings>; onLeadLost?: () => void; metrics?: Registry } = {},
+    options: {
+      timings?: Partial<FleetTimings>;
+      onLeadLost?: () => void;
+      metrics?: Registry;
+      keepModelLogs?: boolean;
+    } = {},
   ): Promise<TestRunner> {
     const runner = this.standBy(options);
     return this.connect(await runner.active, runner);
@@ -160,6 +165,7 @@ export class Harness {
     timings = {},
     onLeadLost = () => {},
     metrics = createMetrics('runner'),
+    keepModelLogs = false,
   }: Parameters<Harness['start']>[0] = {}): Runner {
     const runner = startRunner({
       host: '127.0.0.1',
@@ -168,6 +174,7 @@ export class Harness {
       databaseUrl: this.url,
       secretKey: this.secretKey,
       stateDir: this.stateDir,
+      keepModelLogs,
       modelEnv: { PATH: '/usr/bin:/bin' },
       stopModelsOnExit: true,
       timings: { ...FAST, ...timings },

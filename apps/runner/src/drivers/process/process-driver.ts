@@ -12,6 +12,8 @@ export interface ProcessDriverOptions {
   readonly modelId: string;
   readonly settings: ProcessSettings;
   readonly stateDir: string;
+  /** Keep what the process prints. A model server may print prompts. */
+  readonly keepOutput: boolean;
   /** Environment of the process, beside `PORT`. */
   readonly env: Readonly<Record<string, string>>;
   readonly timings: DriverTimings;
@@ -77,12 +79,12 @@ export class ProcessDriver implements Driver {
   }
 
   async #spawn(run: AbortController): Promise<void> {
-    const { modelId, stateDir, env, settings, now } = this.#options;
+    const { modelId, stateDir, env, settings, keepOutput, now } = this.#options;
     try {
       const port = await freePort();
       if (run.signal.aborted) return;
       const { record, exited } = await spawnModel({
-        ...{ stateDir, modelId, env, port },
+        ...{ stateDir, modelId, env, port, keepOutput },
         command: settings.command,
         nowMs: now(),
       });
@@ -97,7 +99,8 @@ export class ProcessDriver implements Driver {
     const replica = { id: `${record.pid}-${record.port}`, baseUrl: `http://127.0.0.1:${record.port}/v1` };
     let up = resumed;
     void exited.then((how) => this.#lose(run, `The model's process ${how}${up ? '' : ' while starting'}.`));
-    void boundLog(this.#options.stateDir, this.#options.modelId, run.signal).catch(() => {});
+    const { stateDir, modelId, keepOutput } = this.#options;
+    if (keepOutput) void boundLog(stateDir, modelId, run.signal).catch(() => {});
     const watch = async () => {
       if (!resumed && !(await this.#becomeHealthy(record, run))) return;
       up = true;

@@ -13,6 +13,8 @@ export interface Launch {
   readonly port: number;
   readonly env: Readonly<Record<string, string>>;
   readonly nowMs: number;
+  /** Keep what it prints in the model's log; otherwise it goes nowhere. */
+  readonly keepOutput: boolean;
 }
 
 export interface Spawned {
@@ -25,18 +27,26 @@ export interface Spawned {
 const GATE = 'read -r _ <&3 || exit 1; exec 3<&-; exec /bin/sh -c "$0"';
 
 /**
- * Starts a command as the leader of its own session and process group, with its output in the model's log. It begins only once
+ * Starts a command as the leader of its own session and process group, with its output in the model's log if it is kept. It begins only once
  * its record is on disk: a runner that dies at any point leaves either a recorded process or none. Throws when nothing
  * could be started.
  */
-export async function spawnModel({ stateDir, modelId, command, port, env, nowMs }: Launch): Promise<Spawned> {
-  const log = openLog(stateDir, modelId);
+export async function spawnModel({
+  stateDir,
+  modelId,
+  command,
+  port,
+  env,
+  nowMs,
+  keepOutput,
+}: Launch): Promise<Spawned> {
+  const log = keepOutput ? openLog(stateDir, modelId) : 'ignore';
   const child = spawn('/bin/sh', ['-c', GATE, withPort(command, port)], {
     detached: true,
     stdio: ['ignore', log, log, 'pipe'],
     env: { ...env, PORT: String(port) },
   });
-  closeSync(log);
+  if (log !== 'ignore') closeSync(log);
   const exited = new Promise<string>((resolve) => {
     child.once('exit', (code, signal) =>
       resolve(signal ? `was ended by ${signal}` : `exited with code ${code}`),
