@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Files } from './files.ts';
+import { gatewayUrl } from './info.ts';
 import { choosePort, claimPort } from './ports.ts';
 import type { Secrets } from './secrets.ts';
 
@@ -48,6 +49,12 @@ export const addressesOf = ({ instances }: Layout, service: ServiceName): string
     .map(({ port }) => `${HOST}:${port}`)
     .join(',');
 
+/** gRPC takes several addresses of one service in this form, and goes on with the next when one is away. */
+export const anyOf = (layout: Layout, service: ServiceName): string => {
+  const addresses = addressesOf(layout, service);
+  return addresses.includes(',') ? `ipv4:${addresses}` : addresses;
+};
+
 const app = (name: ServiceName) => () => [join('apps', name, 'dist/main.js')];
 const readyz = ({ adminPort }: Instance) => `http://${HOST}:${adminPort}/readyz`;
 
@@ -63,6 +70,7 @@ const SERVICES: readonly ServiceKind[] = [
       RUNNER_STATE_DIR: files.runner,
       // Nothing of the stack outlives it.
       RUNNER_STOP_MODELS_ON_EXIT: 'true',
+      RUNNER_MODEL_LOGS: 'true',
       SECRET_KEY: secrets.secretKey,
     }),
     health: readyz,
@@ -101,12 +109,31 @@ const SERVICES: readonly ServiceKind[] = [
       GATEWAY_HOST: HOST,
       GATEWAY_PORT: String(port),
       LIMITER_ADDRESSES: addressesOf(layout, 'limiter'),
-      RUNNER_ADDRESS: addressesOf(layout, 'runner'),
+      RUNNER_ADDRESS: anyOf(layout, 'runner'),
       SHUTDOWN_TIMEOUT_MS: String(DRAIN_MS),
     }),
     health: readyz,
     faces: true,
     stopTimeoutMs: DRAIN_MS + STOP_TIMEOUT_MS,
+  },
+  {
+    name: 'console',
+    args: app('console'),
+    env: ({ port }, layout) => ({
+      CONSOLE_HOST: HOST,
+      CONSOLE_PORT: String(port),
+      CONSOLE_URL: `http://${HOST}:${port}`,
+      DATABASE_URL: layout.databaseUrl,
+      LIMITER_ADDRESSES: addressesOf(layout, 'limiter'),
+      RUNNER_ADDRESS: anyOf(layout, 'runner'),
+      GATEWAY_PUBLIC_URL:
+        layout.instances.filter(({ service }) => service === 'gateway').map(gatewayUrl)[0] ?? '',
+      AUTH_SECRET: layout.secrets.authSecret,
+      SECRET_KEY: layout.secrets.secretKey,
+    }),
+    health: readyz,
+    faces: true,
+    stopTimeoutMs: STOP_TIMEOUT_MS,
   },
 ];
 
