@@ -15,10 +15,10 @@ const addresses = z
   .pipe(z.array(z.string().regex(/^\S+:\d+$/, 'must be host:port, several separated by commas')).min(1));
 
 const SCHEMA = z.object({
-  GATEWAY_HOST: z.string().default('0.0.0.0'),
+  GATEWAY_HOST: z.string().default('127.0.0.1'),
   GATEWAY_PORT: port.default(8080),
-  ADMIN_HOST: z.string().default('0.0.0.0'),
-  ADMIN_PORT: port.default(9080),
+  ADMIN_HOST: z.string().default('127.0.0.1'),
+  ADMIN_PORT: port.default(8081),
   LOG_LEVEL: z.enum(LOG_LEVELS).default('info'),
   LIMITER_ADDRESSES: addresses,
   RUNNER_ADDRESS: z.string().regex(/^\S+:\d+$/, 'must be host:port'),

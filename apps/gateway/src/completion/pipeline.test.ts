@@ -163,6 +163,16 @@ describe('a model that fails', () => {
     harness.runner.remove(gone.modelId);
   });
 
+  it('and whose URL is none is an upstream error', async () => {
+    const odd = await harness.publish({
+      name: 'odd',
+      replicas: [{ replicaId: 'odd', baseUrl: 'not a url' }],
+    });
+    expect((await refusalOf(await harness.complete({ ...hello, model: 'odd' }))).code).toBe('upstream_error');
+    expect(settled()).toEqual([expect.objectContaining({ answered: false, errorCode: 'upstream_error' })]);
+    harness.runner.remove(odd.modelId);
+  });
+
   it('on one replica is tried once on another, when nothing was answered', async () => {
     script = answers;
     const replicas = [

@@ -19,7 +19,7 @@ export async function settle(gateway: Gateway, exchange: Exchange, outcome: Call
   else await settled;
 }
 
-export function settlementOf(outcome: CallOutcome, durationMs: number): Settlement {
+function settlementOf(outcome: CallOutcome, durationMs: number): Settlement {
   switch (outcome.kind) {
     case 'whole':
       return answered(outcome.usage, durationMs);

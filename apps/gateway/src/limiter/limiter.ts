@@ -68,7 +68,11 @@ export class Limiter {
       accept: this.#lease.accept,
       onUp: () => this.#outbox.retry(),
     });
-    this.#outbox = new Outbox({ call: (call) => this.#session.call(call), retryMs: OUTBOX_RETRY_MS });
+    this.#outbox = new Outbox({
+      call: (call) => this.#session.call(call),
+      retryMs: OUTBOX_RETRY_MS,
+      waitMs: options.settleWaitMs,
+    });
   }
 
   start(): void {
@@ -122,7 +126,7 @@ export class Limiter {
 
   /** Waits as `settle` does. */
   releaseLargeBody(held: Held): Promise<void> {
-    return this.#soon(this.#outbox.send(held.instanceId, { releaseLargeBody: held }));
+    return this.#outbox.send(held.instanceId, { releaseLargeBody: held });
   }
 
   async countRequest(orgId: string, keyId: string): Promise<AdmissionOutcome | null> {
@@ -144,12 +148,12 @@ export class Limiter {
 
   /** Takes an admission back; waits as `settle` does. */
   withdraw(held: Held): Promise<void> {
-    return this.#soon(this.#outbox.send(held.instanceId, { withdraw: held }));
+    return this.#outbox.send(held.instanceId, { withdraw: held });
   }
 
   /** Settles and waits for the acknowledgement, but not long: what is late is retried in the background. */
   settle(held: Held, settlement: Settlement): Promise<void> {
-    return this.#soon(this.#outbox.send(held.instanceId, { settle: { ...held, ...settlement } }));
+    return this.#outbox.send(held.instanceId, { settle: { ...held, ...settlement } });
   }
 
   /** Waits for all acknowledgements; false when the time was over first. */
@@ -166,15 +170,5 @@ export class Limiter {
     if (!outcome?.outcome) return null;
     if (outcome.leaseLost) void this.#lease.beat(this.#session);
     return outcome;
-  }
-
-  #soon(acknowledged: Promise<void>): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, this.#options.settleWaitMs);
-      void acknowledged.then(() => {
-        clearTimeout(timer);
-        resolve();
-      });
-    });
   }
 }

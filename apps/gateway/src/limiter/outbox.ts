@@ -3,12 +3,15 @@ import type { LimiterCall, LimiterReply } from './session.ts';
 export interface OutboxOptions {
   readonly call: (call: LimiterCall) => Promise<LimiterReply | null>;
   readonly retryMs: number;
+  /** How long a sender waits for the acknowledgement. */
+  readonly waitMs: number;
 }
 
 interface Entry {
   readonly instanceId: string;
   readonly call: LimiterCall;
-  readonly acknowledged: () => void;
+  readonly resolve: () => void;
+  readonly timer: NodeJS.Timeout;
   sending: boolean;
 }
 
@@ -41,10 +44,11 @@ export class Outbox {
     clearInterval(this.#timer);
   }
 
-  /** Resolves once the limiter has acknowledged the call; retries until then. */
+  /** Resolves once the limiter has acknowledged the call, or after `waitMs`: then it is retried in the background. */
   send(instanceId: string, call: LimiterCall): Promise<void> {
-    return new Promise((acknowledged) => {
-      const entry = { instanceId, call, acknowledged, sending: false };
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, this.#options.waitMs);
+      const entry = { instanceId, call, resolve, timer, sending: false };
       this.#entries.add(entry);
       void this.#try(entry);
     });
@@ -74,6 +78,7 @@ export class Outbox {
 
   #finish(entry: Entry): void {
     this.#entries.delete(entry);
-    entry.acknowledged();
+    clearTimeout(entry.timer);
+    entry.resolve();
   }
 }

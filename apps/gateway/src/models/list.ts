@@ -32,7 +32,7 @@ async function answer(gateway: Gateway, exchange: Exchange): Promise<string | Re
 }
 
 /** The list wrapper and its entries (spec, "Model list entry"). */
-export function modelList(catalog: Catalog, principal: Principal): string {
+function modelList(catalog: Catalog, principal: Principal): string {
   const data = catalog
     .published(principal.orgId)
     .filter((model) => mayCall(principal, model))

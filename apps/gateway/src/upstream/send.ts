@@ -28,22 +28,28 @@ export function send(
   request: UpstreamRequest,
   call: UpstreamCall,
 ): void {
-  const bytes = request.body.reduce((sum, piece) => sum + piece.byteLength, 0);
+  try {
+    upstream.dispatch(optionsOf(replica, request), call);
+  } catch (error) {
+    // A replica's URL that is none: as bad as one that does not answer.
+    call.onResponseError(null, error as Error);
+  }
+}
+
+function optionsOf(replica: Replica, { body, key, streamed }: UpstreamRequest): Dispatcher.DispatchOptions {
+  const bytes = body.reduce((sum, piece) => sum + piece.byteLength, 0);
   const headers = ['content-type', 'application/json', 'content-length', String(bytes)];
-  headers.push('accept', request.streamed ? 'text/event-stream' : 'application/json');
-  if (request.key) headers.push('authorization', `Bearer ${request.key}`);
-  upstream.dispatch(
-    {
-      ...targetOf(replica),
-      method: 'POST',
-      headers,
-      body: bytes <= MAX_JOINED_BYTES ? Buffer.concat(request.body, bytes) : Readable.from(request.body),
-      // The calls keep the contract's times; none of undici's may cut them short.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    },
-    call,
-  );
+  headers.push('accept', streamed ? 'text/event-stream' : 'application/json');
+  if (key) headers.push('authorization', `Bearer ${key}`);
+  return {
+    ...targetOf(replica),
+    method: 'POST',
+    headers,
+    body: bytes <= MAX_JOINED_BYTES ? Buffer.concat(body, bytes) : Readable.from(body),
+    // The calls keep the contract's times; none of undici's may cut them short.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  };
 }
 
 function targetOf(replica: Replica): Target {

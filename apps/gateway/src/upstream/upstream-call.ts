@@ -86,7 +86,7 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
     else this.#endWithStatus();
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
     this.controller = null;
     if (this.#ended) return;
     const connected = !NOT_CONNECTED.has((error as NodeJS.ErrnoException).code ?? '');

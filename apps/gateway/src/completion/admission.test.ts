@@ -1,0 +1,30 @@
+import { describe, expect, it } from '@jest/globals';
+import { formatWait, rateLimitHeaders, readAdmission } from './admission.ts';
+
+describe('a wait in a rate-limit header', () => {
+  it.each([
+    [0, '0ms'],
+    [20, '20ms'],
+    [999, '999ms'],
+    [1_000, '1s'],
+    [59_250, '59.25s'],
+    [60_000, '1m0s'],
+    [360_000, '6m0s'],
+    [61_500, '1m1.5s'],
+  ])('of %i ms is written %s', (waitMs, text) => {
+    expect(formatWait(waitMs)).toBe(text);
+  });
+});
+
+describe('an outcome of the limiter', () => {
+  it('that is none, or a lost lease, is an internal error', () => {
+    for (const outcome of [null, { leaseLost: {}, outcome: 'leaseLost' } as const]) {
+      expect(readAdmission(outcome)).toMatchObject({ code: 'internal_error' });
+    }
+  });
+
+  it('has rate-limit headers only when it admits', () => {
+    expect(rateLimitHeaders(null)).toEqual([]);
+    expect(rateLimitHeaders({ keyInvalid: {}, outcome: 'keyInvalid' })).toEqual([]);
+  });
+});
