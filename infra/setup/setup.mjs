@@ -17,7 +17,7 @@ const OUTPUT_LINES = 40;
 const BUILD_INPUTS = ['tsconfig.base.json', 'turbo.json', 'package-lock.json', 'proto'];
 const NOT_SOURCES = new Set(['node_modules', 'dist', 'generated', '.next', '.turbo', 'next-env.d.ts']);
 
-export function checkNode(version = process.versions.node) {
+function checkNode(version = process.versions.node) {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const [wantedMajor = 0, wantedMinor = 0] = MIN_NODE;
   if (major > wantedMajor || (major === wantedMajor && minor >= wantedMinor)) return;
@@ -32,7 +32,7 @@ export function checkNode(version = process.versions.node) {
  *
  * @param {string} dir
  */
-export function isInstalled(dir = root) {
+function isInstalled(dir = root) {
   const wanted = packagesOf(join(dir, 'package-lock.json'));
   const present = packagesOf(join(dir, 'node_modules/.package-lock.json'));
   if (!wanted || !present) return false;

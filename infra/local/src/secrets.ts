@@ -6,6 +6,8 @@ export interface Secrets {
   readonly owner: { readonly email: string; readonly password: string };
   /** 32 bytes in base64; seals upstream keys. */
   readonly secretKey: string;
+  /** Signs the console's cookies. */
+  readonly authSecret: string;
   /** The demo organization and its key value, once made. */
   readonly demo: { readonly org: string; readonly apiKey: string } | null;
 }
@@ -16,6 +18,7 @@ export function loadSecrets({ secrets }: Files): Secrets {
   const made: Secrets = {
     owner: { email: 'owner@demo.local', password: randomBytes(12).toString('base64url') },
     secretKey: randomBytes(32).toString('base64'),
+    authSecret: randomBytes(32).toString('base64url'),
     demo: null,
   };
   writeJson(secrets, made);

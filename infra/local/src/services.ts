@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Files } from './files.ts';
 import { gatewayUrl } from './info.ts';
 import { choosePort, claimPort } from './ports.ts';
+import { answersOk } from './process/supervised.ts';
 import type { Secrets } from './secrets.ts';
 
 export type ServiceName = 'runner' | 'limiter' | 'metering' | 'gateway' | 'console';
@@ -31,7 +32,8 @@ export interface ServiceKind {
   /** Command line after `node`, from the checkout's root. */
   readonly args: (instance: Instance, layout: Layout) => string[];
   readonly env: (instance: Instance, layout: Layout) => Record<string, string>;
-  readonly health: (instance: Instance) => string;
+  /** One of its processes acts, the others wait for it to end: they live, but are not ready. */
+  readonly oneActs?: boolean;
   /** Started after the others, once the models are there. */
   readonly faces: boolean;
   /** How long one may take to end in order. */
@@ -56,12 +58,12 @@ export const anyOf = (layout: Layout, service: ServiceName): string => {
 };
 
 const app = (name: ServiceName) => () => [join('apps', name, 'dist/main.js')];
-const readyz = ({ adminPort }: Instance) => `http://${HOST}:${adminPort}/readyz`;
 
 /** In the order in which they are needed; they are stopped in the opposite one. */
 const SERVICES: readonly ServiceKind[] = [
   {
     name: 'runner',
+    oneActs: true,
     args: app('runner'),
     env: ({ port }, { files, secrets, databaseUrl }) => ({
       RUNNER_HOST: HOST,
@@ -73,7 +75,6 @@ const SERVICES: readonly ServiceKind[] = [
       RUNNER_MODEL_LOGS: 'true',
       SECRET_KEY: secrets.secretKey,
     }),
-    health: readyz,
     faces: false,
     stopTimeoutMs: STOP_TIMEOUT_MS,
   },
@@ -86,7 +87,6 @@ const SERVICES: readonly ServiceKind[] = [
       DATABASE_URL: databaseUrl,
       REDIS_URL: redisUrl,
     }),
-    health: readyz,
     faces: false,
     stopTimeoutMs: STOP_TIMEOUT_MS,
   },
@@ -98,7 +98,6 @@ const SERVICES: readonly ServiceKind[] = [
       REDIS_URL: layout.redisUrl,
       LIMITER_ADDRESSES: addressesOf(layout, 'limiter'),
     }),
-    health: readyz,
     faces: false,
     stopTimeoutMs: STOP_TIMEOUT_MS,
   },
@@ -112,7 +111,6 @@ const SERVICES: readonly ServiceKind[] = [
       RUNNER_ADDRESS: anyOf(layout, 'runner'),
       SHUTDOWN_TIMEOUT_MS: String(DRAIN_MS),
     }),
-    health: readyz,
     faces: true,
     stopTimeoutMs: DRAIN_MS + STOP_TIMEOUT_MS,
   },
@@ -131,7 +129,6 @@ const SERVICES: readonly ServiceKind[] = [
       AUTH_SECRET: layout.secrets.authSecret,
       SECRET_KEY: layout.secrets.secretKey,
     }),
-    health: readyz,
     faces: true,
     stopTimeoutMs: STOP_TIMEOUT_MS,
   },
@@ -165,6 +162,24 @@ async function portOf(
   const wished = service === 'gateway' || service === 'console' ? ports[service] : undefined;
   if (wished === undefined) return choosePort();
   return claimPort(wished + index, `the ${service}`, `--${service}-port`);
+}
+
+const adminUrl = ({ adminPort }: Instance, path: string): string => `http://${HOST}:${adminPort}/${path}`;
+export const healthUrl = (instance: Instance): string => adminUrl(instance, 'healthz');
+export const metricsUrl = (instance: Instance): string => adminUrl(instance, 'metrics');
+
+/** Whether a process does its part: it is ready, or lives while another one of its kind is. */
+export function readiness(
+  kind: ServiceKind,
+  instance: Instance,
+  { instances }: Layout,
+): () => Promise<boolean> {
+  const ready = answersOk(adminUrl(instance, 'readyz'));
+  const peers = instances.filter(({ service }) => service === kind.name);
+  if (!kind.oneActs || peers.length === 1) return ready;
+  const lives = answersOk(healthUrl(instance));
+  const all = peers.map((peer) => answersOk(adminUrl(peer, 'readyz')));
+  return async () => (await lives()) && (await Promise.all(all.map((probe) => probe()))).includes(true);
 }
 
 /** Variables every service has, and its own. */

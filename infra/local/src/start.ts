@@ -7,15 +7,19 @@ import { type Files, makeFolder, wipe, writeJson } from './files.ts';
 import { type CtlEnv, gatewayUrl, type StackInfo } from './info.ts';
 import type { StackOptions, StackReport } from './options.ts';
 import { endLeftovers } from './process/lock.ts';
-import { answersOk, Supervised } from './process/supervised.ts';
+import { Supervised } from './process/supervised.ts';
 import type { Members } from './running.ts';
 import { loadSecrets, type Secrets } from './secrets.ts';
 import {
   addressesOf,
+  anyOf,
   environmentOf,
+  healthUrl,
   type Instance,
   type Layout,
+  metricsUrl,
   planInstances,
+  readiness,
   type ServiceKind,
   servicesOf,
 } from './services.ts';
@@ -158,7 +162,7 @@ function processOf(
     cwd: layout.root,
     env: { ...environmentOf(kind, instance, layout), ...env?.[kind.name] },
     logFile: join(layout.files.logs, `${instance.name}.log`),
-    ready: answersOk(kind.health(instance)),
+    ready: readiness(kind, instance, layout),
     stopTimeoutMs: stopTimeoutMs ?? kind.stopTimeoutMs,
   };
 }
@@ -167,7 +171,7 @@ const ctlEnv = (layout: Layout): CtlEnv => ({
   DATABASE_URL: layout.databaseUrl,
   REDIS_URL: layout.redisUrl,
   LIMITER_ADDRESSES: addressesOf(layout, 'limiter'),
-  RUNNER_ADDRESS: addressesOf(layout, 'runner'),
+  RUNNER_ADDRESS: anyOf(layout, 'runner'),
   SECRET_KEY: layout.secrets.secretKey,
 });
 
@@ -186,11 +190,11 @@ export function describe({ layout, demo }: Started, members: Members): StackInfo
     models: demo ? DEMO_MODELS.map(({ name }) => name) : [],
     redis: layout.redisUrl,
     postgres: layout.databaseUrl,
-    services: instances.map(({ service, name, adminPort }) => ({
-      name: service,
-      pid: members.pidOf(name),
-      health: `http://127.0.0.1:${adminPort}/healthz`,
-      metrics: `http://127.0.0.1:${adminPort}/metrics`,
+    services: instances.map((instance) => ({
+      name: instance.service,
+      pid: members.pidOf(instance.name),
+      health: healthUrl(instance),
+      metrics: metricsUrl(instance),
     })),
   };
 }

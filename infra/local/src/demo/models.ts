@@ -35,7 +35,7 @@ export async function planStandins(): Promise<StandinPlan[]> {
   return plans;
 }
 
-export const standinUrl = ({ port }: StandinPlan): string => `http://${HOST}:${port}/v1`;
+const standinUrl = ({ port }: StandinPlan): string => `http://${HOST}:${port}/v1`;
 
 export function standinProcess({ model, port }: StandinPlan, root: string, files: Files): ProcessSpec {
   return {
