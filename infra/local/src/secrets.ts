@@ -13,13 +13,14 @@ export interface Secrets {
 }
 
 export function loadSecrets({ secrets }: Files): Secrets {
-  const known = readJson(secrets) as Secrets | null;
-  if (known) return known;
+  const known = readJson(secrets) as Partial<Secrets> | null;
+  // What an older checkout did not know yet is made now.
   const made: Secrets = {
     owner: { email: 'owner@demo.local', password: randomBytes(12).toString('base64url') },
     secretKey: randomBytes(32).toString('base64'),
     authSecret: randomBytes(32).toString('base64url'),
     demo: null,
+    ...known,
   };
   writeJson(secrets, made);
   return made;

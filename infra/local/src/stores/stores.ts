@@ -6,12 +6,6 @@ import type { Files } from '../files.ts';
 import { choosePort } from '../ports.ts';
 import { type KeeperEvents, StoreKeeper } from './keeper.ts';
 
-/** Stores run by someone else: their URLs. Null: the stack brings its own. */
-export interface OwnStores {
-  readonly databaseUrl: string | null;
-  readonly redisUrl: string | null;
-}
-
 /** One file a store, in the stack's log folder. */
 const logTo = (files: Files, name: string) => (line: string) =>
   appendFileSync(join(files.logs, `${name}.log`), `${line}\n`, { mode: 0o600 });
