@@ -9,6 +9,7 @@ import { Catalog } from './catalog/catalog.ts';
 import { Replicas } from './catalog/replicas.ts';
 import { Waker } from './catalog/wake.ts';
 import { CatalogWatch } from './catalog/watch.ts';
+import { ByteBudget } from './completion/byte-budget.ts';
 import type { Gateway, ImageFetcher, Parser } from './completion/gateway.ts';
 import type { Config } from './config.ts';
 import { Exchanges } from './http/exchange.ts';
@@ -78,6 +79,7 @@ export function createGateway(parts: GatewayParts): AssembledGateway {
       retryMs: WAKE_RETRY_MS,
     }),
     replicas: new Replicas(monotonicMs),
+    bodyBudget: new ByteBudget(config.MAX_BUFFERED_BODY_BYTES),
     exchanges,
     observer: new Observer(parts.log, parts.metrics),
   };

@@ -6,8 +6,7 @@ import type { Exchange } from '../http/exchange.ts';
 import type { Held } from '../limiter/limiter.ts';
 import { type Admission, rateLimitHeaders, readAdmission } from './admission.ts';
 import type { Gateway } from './gateway.ts';
-
-const BUSY: Refusal = { code: 'rate_limit_exceeded', message: 'The API is at capacity.', retryAfterS: 1 };
+import { BUSY } from './refusals.ts';
 
 export interface ToAdmit {
   readonly principal: Principal;

@@ -9,6 +9,7 @@ import type { Config } from '../config.ts';
 import type { Exchanges } from '../http/exchange.ts';
 import type { Limiter } from '../limiter/limiter.ts';
 import type { Observer } from '../observe/observer.ts';
+import type { ByteBudget } from './byte-budget.ts';
 
 export interface Parser {
   parse(
@@ -40,6 +41,8 @@ export interface Gateway extends Doorkeeper {
   readonly upstream: Dispatcher;
   readonly parser: Parser;
   readonly images: ImageFetcher;
+  /** What request bodies may hold together. */
+  readonly bodyBudget: ByteBudget;
   readonly exchanges: Exchanges;
   readonly observer: Observer;
   /** Unix time. */

@@ -318,6 +318,26 @@ describe('a request over 2 MiB', () => {
   });
 });
 
+describe('an API at capacity', () => {
+  it('says so instead of filling its memory or taking more requests than it can hold', async () => {
+    const own = await startHarness({
+      upstream: (_request, reply) => reply.closed,
+      env: { MAX_REQUESTS_IN_FLIGHT: '1', MAX_BUFFERED_BODY_BYTES: '10000' },
+    });
+    const busy = { code: 'rate_limit_exceeded', message: 'The API is at capacity.', retryAfter: '1' };
+    const big = { ...hello, messages: [{ role: 'user', content: 'x'.repeat(10_000) }] };
+    for (let i = 0; i < 3; i++) expect(await refusalOf(await own.complete(big))).toMatchObject(busy);
+    const controller = new AbortController();
+    const first = own.complete(hello, { signal: controller.signal }).catch(() => null);
+    await eventually(() => own.model.inFlight === 1);
+    expect(await refusalOf(await own.complete(hello))).toMatchObject(busy);
+    controller.abort();
+    await first;
+    expect(own.limiterServer.of('admit')).toHaveLength(1);
+    await own.stop();
+  });
+});
+
 describe('a client that hangs up', () => {
   it("ends the model's work at once and is charged in full", async () => {
     let modelLeft = false;

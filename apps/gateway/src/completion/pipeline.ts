@@ -11,7 +11,7 @@ import { findModel } from './find-model.ts';
 import { checkFit } from './fit.ts';
 import type { Gateway } from './gateway.ts';
 import { type Prepared, prepare } from './prepare.ts';
-import { receiveBody, releaseLargeBody } from './receive-body.ts';
+import { forgetBody, receiveBody, releaseLargeBody } from './receive-body.ts';
 import { INTERNAL_ERROR, isRefusal } from './refusals.ts';
 import { settle } from './settle.ts';
 
@@ -26,6 +26,8 @@ export async function complete(gateway: Gateway, exchange: Exchange): Promise<vo
   } catch (error) {
     await rescue(gateway, exchange);
     throw error;
+  } finally {
+    forgetBody(gateway, exchange);
   }
   if (exchange.largeBody) await releaseLargeBody(gateway, exchange);
   if (exchange.aborted === 'client_closed') return;

@@ -4,14 +4,20 @@ import type { Principal } from '../auth/principals.ts';
 import { readBody } from '../body/read-body.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { Gateway } from './gateway.ts';
-import { INTERNAL_ERROR } from './refusals.ts';
+import { BUSY, INTERNAL_ERROR } from './refusals.ts';
 
-/** The whole body, within its time and size. A large one takes one of its organization's slots, to the end of the request. */
+/**
+ * The whole body, within its time and size, and within what all requests may hold together. A large one takes one of its
+ * organization's slots, to the end of the request.
+ */
 export async function receiveBody(
-  { config, limiter }: Gateway,
+  { config, limiter, bodyBudget }: Gateway,
   exchange: Exchange,
   { orgId }: Principal,
 ): Promise<Buffer | Refusal> {
+  const mostBytes = mostBytesOf(exchange.request.headers);
+  if (!bodyBudget.take(mostBytes)) return BUSY;
+  exchange.bodyBytesTaken = mostBytes;
   const takeLarge = async (): Promise<Refusal | null> => {
     const largeBody = limiter.hold(orgId, exchange.id);
     const result = await limiter.takeLargeBody(largeBody);
@@ -29,6 +35,16 @@ export async function receiveBody(
   });
   if (read.ok) return read.body;
   return read.aborted ? CLIENT_CLOSED : read.refusal;
+}
+
+/** What is to be reckoned with. A body that does not say its size and grows large is bounded by the organization's slots. */
+const mostBytesOf = (headers: NodeJS.Dict<string | string[]>): number =>
+  Math.min(Number(headers['content-length'] ?? LIMITS.largeBodyMinBytes), LIMITS.visionBodyMaxBytes);
+
+/** The request's memory is free again. */
+export function forgetBody({ bodyBudget }: Gateway, exchange: Exchange): void {
+  bodyBudget.giveBack(exchange.bodyBytesTaken);
+  exchange.bodyBytesTaken = 0;
 }
 
 /** Gives the slot back, if the request holds one. */

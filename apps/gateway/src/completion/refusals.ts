@@ -12,5 +12,11 @@ export const MODEL_UNAVAILABLE: Refusal = {
   shouldRetry: false,
 };
 
+export const BUSY: Refusal = {
+  code: 'rate_limit_exceeded',
+  message: 'The API is at capacity.',
+  retryAfterS: 1,
+};
+
 /** Told apart from the values that steps return when they do not refuse. */
 export const isRefusal = (value: object): value is Refusal => 'code' in value && 'message' in value;

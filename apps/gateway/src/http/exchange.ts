@@ -27,6 +27,8 @@ export class Exchange {
   /** What the limiter holds for this request, under the instance of that time. */
   held: Held | null = null;
   largeBody: Held | null = null;
+  /** Of what bodies may hold together. */
+  bodyBytesTaken = 0;
   /** Extra headers of whatever answer it gets: names and values in turn. */
   headers: readonly string[] = [];
   /** Why it ends before its answer does. */
