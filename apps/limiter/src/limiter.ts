@@ -61,7 +61,7 @@ export interface Limiter {
   readonly port: number;
   /** Whether Redis answers. */
   ready(): boolean;
-  /** Ends sessions after their open calls, publishes what waits, closes connections. */
+  /** Ends sessions after their open calls, publishes what waits, closes connections. Idempotent. */
   close(): Promise<void>;
 }
 
@@ -110,15 +110,20 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   };
   const server = await startServer({ host: options.host, port: options.port, handlers });
   const reaping = startReaper({ ...timing, everyMs: timing.reapEveryMs, reaper, link, logger });
+  let closed: Promise<void> | undefined;
+  const close = async () => {
+    await reaping.stop();
+    await sessions.close();
+    await server.close();
+    await outbox.close();
+    link.close();
+  };
   return {
     port: server.port,
     ready: link.ready,
-    async close() {
-      await reaping.stop();
-      await sessions.close();
-      await server.close();
-      await outbox.close();
-      link.close();
+    close: () => {
+      closed ??= close();
+      return closed;
     },
   };
 }
