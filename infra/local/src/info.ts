@@ -1,5 +1,3 @@
-import type { Instance } from './services.ts';
-
 /** What `.local/stack.json` holds, for people, tests and tools. */
 export interface StackInfo {
   /** Base URL of the API, of the first gateway. */
@@ -28,5 +26,3 @@ export interface ServiceInfo {
 export type CtlEnv = Readonly<
   Record<'DATABASE_URL' | 'REDIS_URL' | 'LIMITER_ADDRESSES' | 'RUNNER_ADDRESS' | 'SECRET_KEY', string>
 >;
-
-export const gatewayUrl = ({ port }: Instance): string => `http://127.0.0.1:${port}/v1`;

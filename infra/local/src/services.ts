@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Files } from './files.ts';
-import { gatewayUrl } from './info.ts';
 import { choosePort, claimPort } from './ports.ts';
 import { answersOk } from './process/supervised.ts';
 import type { Secrets } from './secrets.ts';
@@ -164,6 +163,7 @@ async function portOf(
   return claimPort(wished + index, `the ${service}`, `--${service}-port`);
 }
 
+export const gatewayUrl = ({ port }: Instance): string => `http://${HOST}:${port}/v1`;
 const adminUrl = ({ adminPort }: Instance, path: string): string => `http://${HOST}:${adminPort}/${path}`;
 export const healthUrl = (instance: Instance): string => adminUrl(instance, 'healthz');
 export const metricsUrl = (instance: Instance): string => adminUrl(instance, 'metrics');

@@ -4,7 +4,7 @@ import { DEMO_MODELS, planStandins, type StandinPlan, standinProcess } from './d
 import { demoModelsSettled, seedDemo } from './demo/seed.ts';
 import { StackError } from './errors.ts';
 import { type Files, makeFolder, wipe, writeJson } from './files.ts';
-import { type CtlEnv, gatewayUrl, type StackInfo } from './info.ts';
+import type { CtlEnv, StackInfo } from './info.ts';
 import type { StackOptions, StackReport } from './options.ts';
 import { endLeftovers } from './process/lock.ts';
 import { Supervised } from './process/supervised.ts';
@@ -14,6 +14,7 @@ import {
   addressesOf,
   anyOf,
   environmentOf,
+  gatewayUrl,
   healthUrl,
   type Instance,
   type Layout,
