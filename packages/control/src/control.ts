@@ -1,13 +1,17 @@
 import type { Actor } from './access/access.ts';
+import { listAudit } from './audit/list.ts';
 import type { ControlDeps } from './deps.ts';
+import { acceptInvitation, openInvitation } from './invitations/accept.ts';
+import { createInvitation, listInvitations, withdrawInvitation } from './invitations/invitations.ts';
 import { createKey } from './keys/create.ts';
 import { deleteKey, listKeys, revokeKey } from './keys/keys.ts';
 import { addMember, listMembers, removeMember, setMemberRole } from './members/members.ts';
 import { deleteModel, listModels, publishModel, startModel, stopModel } from './models/models.ts';
+import { listMemberships, tryModel } from './orgs/memberships.ts';
 import { createOrg, listOrgs, setOrgPlan } from './orgs/orgs.ts';
 import { listPlans, setPlan } from './plans/plans.ts';
 import type { Result } from './result.ts';
-import { showUsage } from './usage/usage.ts';
+import { showUsage, showUsageOfDay } from './usage/usage.ts';
 
 const operations = {
   createOrg,
@@ -29,6 +33,15 @@ const operations = {
   stopModel,
   deleteModel,
   showUsage,
+  showUsageOfDay,
+  listAudit,
+  createInvitation,
+  listInvitations,
+  withdrawInvitation,
+  openInvitation,
+  acceptInvitation,
+  listMemberships,
+  tryModel,
 };
 
 type Operations = typeof operations;

@@ -1,8 +1,17 @@
 export type { Actor } from './access/access.ts';
 export { type Action, POLICY, ROLES, type Role } from './access/policy.ts';
+export type { AuditPage, AuditView, ListAuditInput } from './audit/list.ts';
 export { type Control, createControl } from './control.ts';
 export type { Condition, ControlDeps, LimiterPort, LiveMonth, RunnerPort } from './deps.ts';
 export { type Closable, limiterOverGrpc, runnerOverGrpc } from './grpc.ts';
+export type { AcceptInvitationInput, OpenInvitation, OpenInvitationInput } from './invitations/accept.ts';
+export type {
+  CreatedInvitation,
+  CreateInvitationInput,
+  InvitationView,
+  ListInvitationsInput,
+  WithdrawInvitationInput,
+} from './invitations/invitations.ts';
 export type { CreatedKey, CreateKeyInput } from './keys/create.ts';
 export type { KeyInput, ListKeysInput } from './keys/keys.ts';
 export {
@@ -22,8 +31,9 @@ export type {
 } from './members/members.ts';
 export type { ModelInput, PublishModelInput } from './models/input.ts';
 export type { ModelChange, ModelView } from './models/view.ts';
+export type { MembershipView, TryModelInput } from './orgs/memberships.ts';
 export type { CreateOrgInput, OrgView, SetOrgPlanInput } from './orgs/orgs.ts';
 export type { PlanView, SetPlanInput } from './plans/plans.ts';
 export type { ControlRefusal, RefusalCode, Result } from './result.ts';
 export type { Counts, UsageDayView, UsageRowView } from './usage/read.ts';
-export type { UsageInput, UsageMonth, UsageView } from './usage/usage.ts';
+export type { UsageInput, UsageMonth, UsageOfDayInput, UsageView } from './usage/usage.ts';

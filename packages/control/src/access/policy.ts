@@ -2,6 +2,7 @@ export type Role = 'owner' | 'member' | 'viewer';
 export const ROLES = ['owner', 'member', 'viewer'] as const;
 
 const EVERYONE: readonly Role[] = ROLES;
+const MEMBERS: readonly Role[] = ['owner', 'member'];
 const OWNERS: readonly Role[] = ['owner'];
 
 /** Who of an organization may do what. Operators may do everything. */
@@ -10,6 +11,7 @@ export const POLICY = {
   'org.setPlan': OWNERS,
   'member.list': EVERYONE,
   'member.add': OWNERS,
+  'member.invite': OWNERS,
   'member.setRole': OWNERS,
   'member.remove': OWNERS,
   'key.list': EVERYONE,
@@ -17,11 +19,13 @@ export const POLICY = {
   'key.revoke': OWNERS,
   'key.delete': OWNERS,
   'model.list': EVERYONE,
+  'model.try': MEMBERS,
   'model.publish': OWNERS,
   'model.start': OWNERS,
   'model.stop': OWNERS,
   'model.delete': OWNERS,
   'usage.show': EVERYONE,
+  'audit.list': EVERYONE,
 } as const satisfies Record<string, readonly Role[]>;
 
 export type Action = keyof typeof POLICY;

@@ -2,7 +2,7 @@ import { dayOf, LIMITS, monthEndMs, monthOf } from '@tidegate/limits';
 import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import type { ControlDeps } from '../deps.ts';
-import { orgField, whole } from '../fields.ts';
+import { orgField, reference, whole } from '../fields.ts';
 import { toNumber } from '../numbers.ts';
 import { ok, parseInput, type Result } from '../result.ts';
 import { type Counts, readDays, readRows, type UsageDayView, type UsageRowView } from './read.ts';
@@ -10,7 +10,13 @@ import { type Counts, readDays, readRows, type UsageDayView, type UsageRowView }
 const DAY_MS = 86_400_000;
 const MAX_DAYS = 366;
 
-const usageInput = z.object({ org: orgField, days: whole('Days', 1, MAX_DAYS).default(LIMITS.usageDays) });
+const usageInput = z.object({
+  org: orgField,
+  days: whole('Days', 1, MAX_DAYS).default(LIMITS.usageDays),
+  /** Totals and days of one key or model only, by id; the rows stay those of all. */
+  keyId: reference('Key id').optional(),
+  modelId: reference('Model id').optional(),
+});
 export type UsageInput = z.input<typeof usageInput>;
 
 export interface UsageMonth {
@@ -26,6 +32,8 @@ export interface UsageMonth {
     readonly reserved: number;
     readonly cap: number;
   };
+  /** Requests in progress; null unless `live`. */
+  readonly inFlight: number | null;
   /** ISO 8601. */
   readonly resetsAt: string;
   /** From the limiter, to the token. False: the limiter is away, these are the settled requests that metering has written. */
@@ -59,11 +67,35 @@ export async function showUsage(
   const first = window[0] ?? dayOf(todayMs);
   const last = window.at(-1) ?? first;
   const [{ totals, days }, rows, month] = await Promise.all([
-    readDays(deps.db, orgId, window),
+    readDays(deps.db, orgId, window, {
+      keyId: parsed.value.keyId ?? null,
+      modelId: parsed.value.modelId ?? null,
+    }),
     readRows(deps.db, orgId, first, last),
     readMonth(deps, orgId),
   ]);
   return ok({ totals, days, rows, month });
+}
+
+const dayInput = z.object({
+  org: orgField,
+  day: z.string().refine((day) => /^\d{4}-\d{2}-\d{2}$/.test(day) && !Number.isNaN(Date.parse(day)), {
+    error: 'Day must be a day as YYYY-MM-DD.',
+  }),
+});
+export type UsageOfDayInput = z.input<typeof dayInput>;
+
+/** One UTC day by key and model, busiest first: what an export is made of, day by day. */
+export async function showUsageOfDay(
+  deps: ControlDeps,
+  actor: Actor,
+  input: UsageOfDayInput,
+): Promise<Result<readonly UsageRowView[]>> {
+  const parsed = parseInput(dayInput, input);
+  if (!parsed.ok) return parsed;
+  const org = await access(deps, actor, parsed.value.org, 'usage.show');
+  if (!org.ok) return org;
+  return ok(await readRows(deps.db, org.value.id, parsed.value.day, parsed.value.day));
 }
 
 async function readMonth({ db, limiter, now }: ControlDeps, orgId: string): Promise<UsageMonth> {
@@ -81,6 +113,7 @@ async function readMonth({ db, limiter, now }: ControlDeps, orgId: string): Prom
       requests: live.requests,
       requestsCap,
       tokens: { charged: live.chargedTokens, reserved: live.reservedTokens, cap },
+      inFlight: live.inFlight,
       resetsAt: new Date(live.resetsAtMs).toISOString(),
       live: true,
     };
@@ -90,6 +123,7 @@ async function readMonth({ db, limiter, now }: ControlDeps, orgId: string): Prom
     requests: toNumber(total?.requests ?? 0),
     requestsCap,
     tokens: { charged: toNumber(total?.chargedTokens ?? 0), reserved: 0, cap },
+    inFlight: null,
     resetsAt: new Date(monthEndMs(month)).toISOString(),
     live: false,
   };

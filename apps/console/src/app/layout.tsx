@@ -1,0 +1,38 @@
+import type { Metadata, Viewport } from 'next';
+import { headers } from 'next/headers';
+import type { ReactNode } from 'react';
+import { NONCE_HEADER } from '../server/http/names.ts';
+import { Notices } from '../ui/notices.tsx';
+import { THEME_SCRIPT } from '../ui/theme.ts';
+import './globals.css';
+
+export const metadata: Metadata = {
+  title: { default: 'Tidegate', template: '%s · Tidegate' },
+  description: 'Keys, models and usage of your organization.',
+  robots: { index: false, follow: false },
+};
+export const viewport: Viewport = {
+  width: 'device-width',
+  initialScale: 1,
+  themeColor: [
+    { media: '(prefers-color-scheme: light)', color: '#f7fafb' },
+    { media: '(prefers-color-scheme: dark)', color: '#0c151a' },
+  ],
+};
+
+export default async function RootLayout({ children }: { children: ReactNode }) {
+  const nonce = (await headers()).get(NONCE_HEADER) ?? undefined;
+  return (
+    <html lang="en" suppressHydrationWarning>
+      <head>
+        <meta property="csp-nonce" nonce={nonce} content={nonce} suppressHydrationWarning />
+        {/* biome-ignore lint/security/noDangerouslySetInnerHtml: a constant of this program */}
+        <script nonce={nonce} suppressHydrationWarning dangerouslySetInnerHTML={{ __html: THEME_SCRIPT }} />
+      </head>
+      <body className="min-h-dvh">
+        {children}
+        <Notices />
+      </body>
+    </html>
+  );
+}

@@ -1,0 +1,22 @@
+import type { ReactNode } from 'react';
+import { requireOrg } from '../../../session/current.ts';
+import { Shell } from '../../../shell/shell.tsx';
+
+export default async function OrgLayout({
+  children,
+  params,
+}: {
+  children: ReactNode;
+  params: Promise<{ org: string }>;
+}) {
+  const { org, memberships, actor, name } = await requireOrg((await params).org);
+  return (
+    <Shell
+      org={{ slug: org.slug, name: org.name, role: org.role }}
+      orgs={memberships.map(({ slug, name: orgName, plan }) => ({ slug, name: orgName, plan }))}
+      user={{ name, email: actor.email }}
+    >
+      {children}
+    </Shell>
+  );
+}

@@ -1,0 +1,160 @@
+'use client';
+
+import { Button, Chip, toast } from '@heroui/react';
+import type { KeyState } from '@tidegate/control';
+import { ArrowDown, ArrowUp, Ban, Trash2 } from 'lucide-react';
+import { useState } from 'react';
+import { Confirm } from '../ui/dialogs.tsx';
+import { Scroll } from '../ui/scroll.tsx';
+import { Day, Time } from '../ui/time.tsx';
+import { deleteKey, revokeKey } from './actions.ts';
+import type { KeyRow, Sort, SortColumn } from './rows.ts';
+
+const COLUMNS: readonly { id: SortColumn; name: string }[] = [
+  { id: 'name', name: 'Name' },
+  { id: 'state', name: 'State' },
+  { id: 'mayCall', name: 'May call' },
+  { id: 'limits', name: 'Limits' },
+  { id: 'lastUsed', name: 'Last used' },
+  { id: 'expires', name: 'Expires' },
+];
+const STATE_COLORS: Record<KeyState, 'success' | 'warning' | 'default'> = {
+  Active: 'success',
+  Expired: 'warning',
+  Revoked: 'default',
+};
+
+interface KeysTableProps {
+  readonly org: string;
+  readonly rows: readonly KeyRow[];
+  readonly mayChange: boolean;
+  readonly sort: Sort | null;
+  readonly onSort: (sort: Sort | null) => void;
+}
+
+export function KeysTable({ org, rows, mayChange, sort, onSort }: KeysTableProps) {
+  const [asked, setAsked] = useState<{ readonly what: 'revoke' | 'delete'; readonly key: KeyRow } | null>(
+    null,
+  );
+  const close = () => setAsked(null);
+  return (
+    <Scroll label="List of keys">
+      <table className="grid-table min-w-[54rem]">
+        <thead>
+          <tr>
+            {COLUMNS.map((column) => (
+              <SortableHeader key={column.id} {...column} sort={sort} onSort={onSort} />
+            ))}
+            {mayChange ? (
+              <th scope="col">
+                <span className="sr-only">Actions</span>
+              </th>
+            ) : null}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((key) => (
+            <tr key={key.id} className={key.state === 'Active' ? '' : 'text-muted'}>
+              <td>
+                <span className="block max-w-56 truncate font-medium text-foreground" title={key.name}>
+                  {key.name}
+                </span>
+                <code className="font-mono text-xs text-muted">{key.prefix}…</code>
+              </td>
+              <td>
+                <Chip size="sm" variant="soft" color={STATE_COLORS[key.state]}>
+                  {key.state}
+                </Chip>
+              </td>
+              <td>
+                <span className="block max-w-52 truncate" title={key.mayCallText}>
+                  {key.mayCallText}
+                </span>
+              </td>
+              <td className="whitespace-nowrap tabular-nums">{key.limitsText}</td>
+              <td>{key.lastUsedAt ? <Time iso={key.lastUsedAt} /> : 'Never'}</td>
+              <td>{key.expiresOn ? <Day day={key.expiresOn} /> : 'Never'}</td>
+              {mayChange ? (
+                <td className="text-right">
+                  <RowAction keyRow={key} onAsk={(what) => setAsked({ what, key })} />
+                </td>
+              ) : null}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <Confirm
+        isOpen={asked?.what === 'revoke'}
+        onClose={close}
+        title={`Revoke “${asked?.key.name ?? ''}”?`}
+        confirm="Revoke key"
+        action={() => revokeKey(org, asked?.key.id ?? '')}
+        onDone={() => toast.success('The key is revoked.')}
+      >
+        <p>
+          Requests with this key are refused from the next one on, through every gateway. This cannot be
+          undone; the key stays in the list as Revoked.
+        </p>
+      </Confirm>
+      <Confirm
+        isOpen={asked?.what === 'delete'}
+        onClose={close}
+        title={`Delete “${asked?.key.name ?? ''}”?`}
+        confirm="Delete key"
+        action={() => deleteKey(org, asked?.key.id ?? '')}
+        onDone={() => toast.success('The key is deleted.')}
+      >
+        <p>The key leaves the list for good. Its usage stays, shown as “A deleted key”.</p>
+      </Confirm>
+    </Scroll>
+  );
+}
+
+function SortableHeader({
+  id,
+  name,
+  sort,
+  onSort,
+}: {
+  id: SortColumn;
+  name: string;
+  sort: Sort | null;
+  onSort: (sort: Sort | null) => void;
+}) {
+  const here = sort?.column === id ? sort : null;
+  const next =
+    here === null
+      ? { column: id, descending: false }
+      : here.descending
+        ? null
+        : { column: id, descending: true };
+  const Arrow = here?.descending ? ArrowDown : ArrowUp;
+  return (
+    <th scope="col" aria-sort={here ? (here.descending ? 'descending' : 'ascending') : 'none'}>
+      <button
+        type="button"
+        className="group inline-flex items-center gap-1 rounded font-medium hover:text-foreground"
+        onClick={() => onSort(next)}
+      >
+        {name}
+        <Arrow className={`size-3 ${here ? '' : 'opacity-0 group-hover:opacity-50'}`} aria-hidden />
+      </button>
+    </th>
+  );
+}
+
+function RowAction({ keyRow, onAsk }: { keyRow: KeyRow; onAsk: (what: 'revoke' | 'delete') => void }) {
+  const revoked = keyRow.state === 'Revoked';
+  const Icon = revoked ? Trash2 : Ban;
+  return (
+    <Button
+      size="sm"
+      variant="ghost"
+      onPress={() => onAsk(revoked ? 'delete' : 'revoke')}
+      aria-label={`${revoked ? 'Delete' : 'Revoke'} ${keyRow.name}`}
+    >
+      <Icon className="size-3.5" aria-hidden />
+      {revoked ? 'Delete' : 'Revoke'}
+    </Button>
+  );
+}

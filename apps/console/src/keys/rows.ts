@@ -1,0 +1,51 @@
+import type { KeyView } from '@tidegate/control';
+
+export interface KeyRow extends KeyView {
+  readonly mayCallText: string;
+  readonly limitsText: string;
+}
+
+export type StateFilter = 'all' | KeyView['state'];
+export type SortColumn = 'name' | 'state' | 'mayCall' | 'limits' | 'lastUsed' | 'expires';
+export interface Sort {
+  readonly column: SortColumn;
+  readonly descending: boolean;
+}
+
+const STATES: readonly KeyView['state'][] = ['Active', 'Expired', 'Revoked'];
+
+/** Of the keys, those that a text and a state ask for, in order. Equal ones stay newest first. */
+export function arrange(
+  keys: readonly KeyRow[],
+  { text, state, sort }: { text: string; state: StateFilter; sort: Sort | null },
+): KeyRow[] {
+  const wanted = text.trim().toLowerCase();
+  const kept = keys.filter(
+    (key) =>
+      (state === 'all' || key.state === state) &&
+      (key.name.toLowerCase().includes(wanted) || key.prefix.toLowerCase().includes(wanted)),
+  );
+  if (!sort) return kept;
+  const direction = sort.descending ? -1 : 1;
+  return kept.sort((a, b) => direction * compare(a, b, sort.column));
+}
+
+function compare(a: KeyRow, b: KeyRow, column: SortColumn): number {
+  switch (column) {
+    case 'name':
+      return a.name.localeCompare(b.name, 'en', { sensitivity: 'base', numeric: true });
+    case 'state':
+      return STATES.indexOf(a.state) - STATES.indexOf(b.state);
+    case 'mayCall':
+      return a.mayCallText.localeCompare(b.mayCallText, 'en');
+    case 'limits':
+      return a.requestsPerMinute - b.requestsPerMinute || a.requestsAtOnce - b.requestsAtOnce;
+    case 'lastUsed':
+      return compareText(a.lastUsedAt ?? '', b.lastUsedAt ?? '');
+    case 'expires':
+      // Never is later than any day.
+      return compareText(a.expiresOn ?? '9999', b.expiresOn ?? '9999');
+  }
+}
+
+const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

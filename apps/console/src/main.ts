@@ -1,0 +1,63 @@
+import { resolve } from 'node:path';
+import { createControl, limiterOverGrpc, runnerOverGrpc } from '@tidegate/control';
+import { closeDb, createDb } from '@tidegate/db';
+import { createLogger, createMetrics, runService, startAdmin } from '@tidegate/runtime';
+import { oidcOf, readConfig } from './config.ts';
+import { createAuth } from './server/auth/auth.ts';
+import { createSignIn } from './server/auth/sign-in.ts';
+import { startScreens } from './server/http/screens.ts';
+import { startSite } from './server/http/server.ts';
+import { provideServices } from './server/services.ts';
+
+const MAX_DB_CONNECTIONS = 10;
+const SHUTDOWN_TIMEOUT_MS = 10_000;
+
+runService(async (service) => {
+  const config = readConfig();
+  const logger = createLogger({ service: 'console', level: config.LOG_LEVEL });
+  service.configure({ logger, shutdownTimeoutMs: SHUTDOWN_TIMEOUT_MS });
+  const metrics = createMetrics('console');
+  const consoleUrl = config.CONSOLE_URL;
+
+  const db = createDb(config.DATABASE_URL, { maxConnections: MAX_DB_CONNECTIONS });
+  service.onShutdown('postgres', () => closeDb(db));
+  const limiter = limiterOverGrpc(config.LIMITER_ADDRESSES);
+  service.onShutdown('limiter', () => limiter.close());
+  const runner = runnerOverGrpc(config.RUNNER_ADDRESS);
+  service.onShutdown('runner', () => runner.close());
+
+  const oidc = oidcOf(config);
+  const auth = createAuth({ db, consoleUrl, secret: config.AUTH_SECRET, oidc });
+  provideServices({
+    control: createControl({ db, limiter, runner, secretKey: config.SECRET_KEY, now: Date.now }),
+    auth,
+    signIn: createSignIn({ db, auth, now: Date.now }),
+    logger,
+    publicApiUrl: config.GATEWAY_PUBLIC_URL,
+    apiUrl: config.GATEWAY_URL ?? config.GATEWAY_PUBLIC_URL,
+    consoleUrl,
+    oidcName: oidc?.name ?? null,
+    now: Date.now,
+  });
+
+  const screens = await startScreens(resolve(import.meta.dirname, '..'));
+  service.onShutdown('screens', () => screens.close());
+  const site = await startSite({
+    host: config.CONSOLE_HOST,
+    port: config.CONSOLE_PORT,
+    consoleUrl,
+    trustedProxies: config.TRUSTED_PROXIES,
+    logger,
+    handle: screens.handle,
+  });
+  service.onShutdown('site', () => site.close());
+
+  const admin = await startAdmin({
+    host: config.ADMIN_HOST,
+    port: config.ADMIN_PORT,
+    metrics,
+    ready: async () => !service.stopping.aborted && (await db.$queryRaw`SELECT 1`.then(() => true)),
+  });
+  service.onShutdown('admin', () => admin.close());
+  logger.info({ port: site.port, adminPort: admin.port }, 'console is up');
+});

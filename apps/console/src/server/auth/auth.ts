@@ -1,0 +1,67 @@
+import { newUserId, randomBase62 } from '@tidegate/contracts';
+import type { Db } from '@tidegate/db';
+import { betterAuth } from 'better-auth';
+import { prismaAdapter } from 'better-auth/adapters/prisma';
+import { genericOAuth } from 'better-auth/plugins/generic-oauth';
+import type { Oidc } from '../../config.ts';
+
+export const OIDC_PROVIDER_ID = 'oidc';
+const SESSION_S = 7 * 86_400;
+
+export interface AuthOptions {
+  readonly db: Db;
+  readonly consoleUrl: string;
+  readonly secret: string;
+  readonly oidc: Oidc | null;
+}
+
+/**
+ * Sessions, passwords and the identity provider. There is no sign-up: accounts come from invitations and operators. Sign-in
+ * attempts are limited before this is asked (see SignIn); only the identity provider's routes are reachable over HTTP.
+ */
+export function createAuth({ db, consoleUrl, secret, oidc }: AuthOptions) {
+  const secure = consoleUrl.startsWith('https://');
+  return betterAuth({
+    appName: 'Tidegate',
+    baseURL: consoleUrl,
+    basePath: '/api/auth',
+    secret,
+    trustedOrigins: [consoleUrl],
+    database: prismaAdapter(db, { provider: 'postgresql' }),
+    telemetry: { enabled: false },
+    rateLimit: { enabled: false },
+    logger: { disabled: true },
+    emailAndPassword: { enabled: true, disableSignUp: true, minPasswordLength: 8, maxPasswordLength: 128 },
+    session: { expiresIn: SESSION_S, disableSessionRefresh: true, cookieCache: { enabled: false } },
+    advanced: {
+      cookiePrefix: 'tidegate',
+      useSecureCookies: secure,
+      defaultCookieAttributes: { httpOnly: true, sameSite: 'lax', path: '/', secure },
+      database: {
+        generateId: ({ model }) =>
+          model === 'user' ? newUserId() : `${model.slice(0, 3)}_${randomBase62(20)}`,
+      },
+      ipAddress: { disableIpTracking: true },
+    },
+    plugins: oidc ? [identityProvider(oidc)] : [],
+  });
+}
+
+/** Only accounts that exist may come in; an e-mail is taken for the account's when the provider has verified it. */
+const identityProvider = ({ issuer, clientId, clientSecret, name }: Oidc) =>
+  genericOAuth({
+    config: [
+      {
+        providerId: OIDC_PROVIDER_ID,
+        name,
+        discoveryUrl: `${issuer}/.well-known/openid-configuration`,
+        clientId,
+        clientSecret,
+        scopes: ['openid', 'email', 'profile'],
+        pkce: true,
+        disableSignUp: true,
+      },
+    ],
+  });
+
+export type Auth = ReturnType<typeof createAuth>;

@@ -1,0 +1,3 @@
+/** Request headers by which the server tells the screens what it knows. */
+export const NONCE_HEADER = 'x-tidegate-nonce';
+export const CLIENT_ADDRESS_HEADER = 'x-tidegate-client-address';

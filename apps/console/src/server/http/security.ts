@@ -1,0 +1,31 @@
+/**
+ * What a browser may do with a page. Scripts: those that carry the nonce and what these load. Style attributes are allowed
+ * because charts and overlays position themselves with them; style elements and sheets are not, but by nonce or from here.
+ */
+export function securityHeaders(nonce: string, consoleUrl: string): Record<string, string> {
+  const https = consoleUrl.startsWith('https://');
+  const policy = [
+    "default-src 'self'",
+    `script-src 'self' 'nonce-${nonce}' 'strict-dynamic'`,
+    `style-src 'self' 'nonce-${nonce}'`,
+    "style-src-attr 'unsafe-inline'",
+    "img-src 'self' data: blob:",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "object-src 'none'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    ...(https ? ['upgrade-insecure-requests'] : []),
+  ];
+  return {
+    'content-security-policy': policy.join('; '),
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+    'referrer-policy': 'no-referrer',
+    'permissions-policy': 'camera=(), microphone=(), geolocation=(), payment=(), usb=()',
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+    ...(https ? { 'strict-transport-security': 'max-age=31536000' } : {}),
+  };
+}

@@ -1,0 +1,64 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Logger } from '@tidegate/runtime';
+import { clientAddress } from './client-address.ts';
+import { CLIENT_ADDRESS_HEADER, NONCE_HEADER } from './names.ts';
+import { securityHeaders } from './security.ts';
+
+const NONCE_BYTES = 18;
+
+export interface SiteOptions {
+  readonly host: string;
+  /** 0: any free port. */
+  readonly port: number;
+  readonly consoleUrl: string;
+  readonly trustedProxies: number;
+  readonly logger: Logger;
+  readonly handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+}
+
+export interface Site {
+  readonly port: number;
+  /** Finishes what is being answered. */
+  close(): Promise<void>;
+}
+
+/** The console's HTTP face: every request gets its nonce, every answer the security headers. */
+export async function startSite(options: SiteOptions): Promise<Site> {
+  const { logger, handle } = options;
+  const server = createServer((request, response) => {
+    secure(request, response, options);
+    handle(request, response).catch((err: unknown) => {
+      logger.error({ err }, 'a request failed');
+      if (response.headersSent) return void response.destroy();
+      response.writeHead(500, { 'content-type': 'text/plain; charset=utf-8' }).end('Something went wrong.\n');
+    });
+  });
+  server.listen(options.port, options.host);
+  await once(server, 'listening');
+  return { port: (server.address() as AddressInfo).port, close: () => close(server) };
+}
+
+/** Names that only this server may give replace whatever a caller sent under them. */
+function secure(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { consoleUrl, trustedProxies }: SiteOptions,
+): void {
+  const nonce = randomBytes(NONCE_BYTES).toString('base64');
+  const headers = securityHeaders(nonce, consoleUrl);
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  // The framework reads the nonce for its own scripts from here.
+  request.headers['content-security-policy'] = headers['content-security-policy'];
+  request.headers[NONCE_HEADER] = nonce;
+  request.headers[CLIENT_ADDRESS_HEADER] = clientAddress(request, trustedProxies);
+}
+
+async function close(server: Server): Promise<void> {
+  const closed = once(server, 'close');
+  server.close();
+  server.closeIdleConnections();
+  await closed;
+}

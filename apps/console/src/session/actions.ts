@@ -1,0 +1,87 @@
+'use server';
+
+import type { Result } from '@tidegate/control';
+import { headers } from 'next/headers';
+import { redirect } from 'next/navigation';
+import { services } from '../server/services.ts';
+import { passCookiesOn } from './cookies.ts';
+import { callerAddress, currentUser } from './current.ts';
+
+export interface SignInState {
+  readonly email: string;
+  readonly error: string | null;
+}
+
+/** From the sign-in form; works before any script has loaded. */
+export async function signIn(_before: SignInState, form: FormData): Promise<SignInState> {
+  const email = String(form.get('email') ?? '').slice(0, 254);
+  const password = String(form.get('password') ?? '').slice(0, 128);
+  const attempt = { email, password, address: await callerAddress(), headers: new Headers(await headers()) };
+  const result = await services().signIn.withPassword(attempt);
+  if (result.outcome === 'wrong') return { email, error: 'The e-mail or the password is not right.' };
+  if (result.outcome === 'too many') {
+    const minutes = Math.ceil(result.retryAfterS / 60);
+    return { email, error: `Too many attempts. Try again in ${minutes} minute${minutes === 1 ? '' : 's'}.` };
+  }
+  await passCookiesOn(result.headers);
+  redirect(safePath(form.get('next')));
+}
+
+/** Only a path of this console: a link must not lead elsewhere after signing in. */
+function safePath(path: FormDataEntryValue | null): string {
+  const wished = typeof path === 'string' ? path : '';
+  return /^\/(?![/\\])[\w\-./]*$/.test(wished) ? wished : '/';
+}
+
+/** Sends the browser to the identity provider. */
+export async function signInWithProvider(form: FormData): Promise<void> {
+  const { auth, consoleUrl } = services();
+  const response = await auth.api.signInSocial({
+    body: {
+      provider: 'oidc',
+      callbackURL: `${consoleUrl}${safePath(form.get('next'))}`,
+      errorCallbackURL: `${consoleUrl}/sign-in`,
+    },
+    headers: new Headers(await headers()),
+    asResponse: true,
+  });
+  await passCookiesOn(response.headers);
+  const { url } = (await response.json()) as { url?: string };
+  redirect(url ?? '/sign-in?error=provider');
+}
+
+export async function signOut(): Promise<void> {
+  const response = await services().auth.api.signOut({
+    headers: new Headers(await headers()),
+    asResponse: true,
+  });
+  await passCookiesOn(response.headers);
+  redirect('/sign-in');
+}
+
+/** Ends every session of the account, this one too. */
+export async function signOutEverywhere(): Promise<void> {
+  await services().auth.api.revokeSessions({ headers: new Headers(await headers()) });
+  await signOut();
+}
+
+/** Changes the password and ends all other sessions. */
+export async function changePassword(current: string, next: string): Promise<Result<null>> {
+  const user = await currentUser();
+  const refused = (message: string, field?: string): Result<null> => ({
+    ok: false,
+    refusal: { code: 'invalid_input', message, ...(field ? { field } : {}) },
+  });
+  if (!user) return refused('You have been signed out. Sign in again.');
+  if (next.length < 8 || next.length > 128) return refused('Password must have 8 to 128 characters.', 'next');
+  const waitS = await services().signIn.guard(await callerAddress(), user.actor.email);
+  if (waitS !== null) return refused(`Too many attempts. Try again in ${Math.ceil(waitS / 60)} minutes.`);
+  const response = await services().auth.api.changePassword({
+    body: { currentPassword: current, newPassword: next, revokeOtherSessions: true },
+    headers: new Headers(await headers()),
+    asResponse: true,
+  });
+  if (!response.ok) return refused('This is not your current password.', 'current');
+  await passCookiesOn(response.headers);
+  return { ok: true, value: null };
+}

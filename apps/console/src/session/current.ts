@@ -1,0 +1,63 @@
+import type { Actor, MembershipView, Result } from '@tidegate/control';
+import { headers } from 'next/headers';
+import { notFound, redirect } from 'next/navigation';
+import { cache } from 'react';
+import { CLIENT_ADDRESS_HEADER } from '../server/http/names.ts';
+import { services } from '../server/services.ts';
+
+export type UserActor = Actor & { readonly kind: 'user' };
+
+export interface CurrentUser {
+  readonly actor: UserActor;
+  readonly name: string;
+}
+
+/** Who is signed in; asked once a request. */
+export const currentUser = cache(async (): Promise<CurrentUser | null> => {
+  const session = await services().auth.api.getSession({ headers: await headers() });
+  if (!session) return null;
+  const { id: userId, email, name } = session.user;
+  return { actor: { kind: 'user', userId, email }, name };
+});
+
+/** Sends who is not signed in to the sign-in page. */
+export async function requireUser(): Promise<CurrentUser> {
+  return (await currentUser()) ?? redirect('/sign-in');
+}
+
+const memberships = cache(async (userId: string, email: string): Promise<MembershipView[]> => {
+  const list = await services().control.listMemberships({ kind: 'user', userId, email });
+  return list.ok ? list.value : [];
+});
+
+export const membershipsOf = ({ actor }: CurrentUser) => memberships(actor.userId, actor.email);
+
+export interface InOrg extends CurrentUser {
+  readonly org: MembershipView;
+  readonly memberships: readonly MembershipView[];
+}
+
+/** For a screen of an organization. One he does not belong to is a page that does not exist. */
+export async function requireOrg(slug: string): Promise<InOrg> {
+  const user = await requireUser();
+  const all = await membershipsOf(user);
+  const org = all.find((each) => each.slug === slug);
+  return org ? { ...user, org, memberships: all } : notFound();
+}
+
+/** What a screen reads. A role that may not read it meets a page that does not exist; the rest is an error page. */
+export function read<T>(result: Result<T>): T {
+  if (result.ok) return result.value;
+  if (result.refusal.code === 'not_found' || result.refusal.code === 'forbidden') notFound();
+  throw new Error(result.refusal.message);
+}
+
+/** Runs an action as who is signed in. */
+export async function asUser<T>(action: (actor: UserActor) => Promise<Result<T>>): Promise<Result<T>> {
+  const user = await currentUser();
+  if (user) return action(user.actor);
+  return { ok: false, refusal: { code: 'forbidden', message: 'You have been signed out. Sign in again.' } };
+}
+
+export const callerAddress = async (): Promise<string> =>
+  (await headers()).get(CLIENT_ADDRESS_HEADER) ?? 'unknown';

@@ -1,0 +1,53 @@
+'use client';
+
+import { Button } from '@heroui/react';
+import { useActionState } from 'react';
+import { Field } from '../ui/field.tsx';
+import { Note } from '../ui/page.tsx';
+import { signIn, signInWithProvider } from './actions.ts';
+import { Entrance } from './entrance.tsx';
+
+interface SignInFormProps {
+  readonly next: string;
+  /** Name of the identity provider; null: none. */
+  readonly provider: string | null;
+  readonly providerFailed: boolean;
+}
+
+export function SignInForm({ next, provider, providerFailed }: SignInFormProps) {
+  const [state, action, pending] = useActionState(signIn, { email: '', error: null });
+  return (
+    <Entrance title="Sign in to Tidegate" lead="Keys, models and usage of your organization.">
+      <form action={action} className="space-y-4">
+        {state.error ? <Note kind="danger">{state.error}</Note> : null}
+        {providerFailed && !state.error ? (
+          <Note kind="danger">
+            That did not work: there is no account for you here yet. Ask an owner for an invitation.
+          </Note>
+        ) : null}
+        <input type="hidden" name="next" value={next} />
+        <Field
+          label="E-mail"
+          name="email"
+          type="email"
+          autoComplete="username"
+          isRequired
+          defaultValue={state.email}
+          key={`email-${state.email}`}
+        />
+        <Field label="Password" name="password" type="password" autoComplete="current-password" isRequired />
+        <Button type="submit" fullWidth isPending={pending}>
+          Sign in
+        </Button>
+      </form>
+      {provider ? (
+        <form action={signInWithProvider} className="mt-3">
+          <input type="hidden" name="next" value={next} />
+          <Button type="submit" variant="secondary" fullWidth>
+            Sign in with {provider}
+          </Button>
+        </form>
+      ) : null}
+    </Entrance>
+  );
+}

@@ -1,0 +1,115 @@
+'use client';
+
+import { Dropdown, Header, Label } from '@heroui/react';
+import { Check, ChevronsUpDown, LogOut, Monitor, Moon, Sun, UserRound } from 'lucide-react';
+import { useRouter } from 'next/navigation';
+import { useEffect, useState } from 'react';
+import { signOut } from '../session/actions.ts';
+import { setTheme, storedTheme, type Theme } from '../ui/theme.ts';
+
+export interface OrgOption {
+  readonly slug: string;
+  readonly name: string;
+  readonly plan: string;
+}
+
+export function OrgMenu({
+  current,
+  orgs,
+}: {
+  current: { readonly slug: string; readonly name: string } | null;
+  orgs: readonly OrgOption[];
+}) {
+  const router = useRouter();
+  if (orgs.length === 0) return null;
+  return (
+    <Dropdown>
+      <Dropdown.Trigger
+        aria-label={`Organization: ${current?.name ?? 'choose one'}`}
+        className="flex w-full max-w-52 items-center gap-2 rounded-lg border border-border bg-surface px-3 py-2 text-sm font-medium hover:bg-surface-hover lg:max-w-none"
+      >
+        <span className="min-w-0 flex-1 truncate text-left">{current?.name ?? 'Organizations'}</span>
+        <ChevronsUpDown className="size-3.5 shrink-0 text-muted" aria-hidden />
+      </Dropdown.Trigger>
+      <Dropdown.Popover placement="bottom start">
+        <Dropdown.Menu aria-label="Organizations" onAction={(slug) => router.push(`/o/${slug}/keys`)}>
+          {orgs.map(({ slug, name, plan }) => (
+            <Dropdown.Item key={slug} id={slug} textValue={name}>
+              <Label className="max-w-56 truncate">{name}</Label>
+              <span className="ml-auto pl-6 text-xs text-muted">{plan}</span>
+              {slug === current?.slug ? <Check className="size-4 text-accent" aria-label="current" /> : null}
+            </Dropdown.Item>
+          ))}
+        </Dropdown.Menu>
+      </Dropdown.Popover>
+    </Dropdown>
+  );
+}
+
+const THEMES = [
+  { id: 'system', name: 'As the system', icon: Monitor },
+  { id: 'light', name: 'Light', icon: Sun },
+  { id: 'dark', name: 'Dark', icon: Moon },
+] as const;
+
+export function UserMenu({
+  user,
+  role,
+  compact = false,
+}: {
+  user: { readonly name: string; readonly email: string };
+  role: string | undefined;
+  compact?: boolean;
+}) {
+  const router = useRouter();
+  const [theme, choose] = useState<Theme>('system');
+  useEffect(() => choose(storedTheme()), []);
+  const act = (id: string | number) => {
+    if (id === 'account') return router.push('/account');
+    if (id === 'sign-out') return void signOut();
+    choose(id as Theme);
+    setTheme(id as Theme);
+  };
+  return (
+    <Dropdown>
+      <Dropdown.Trigger
+        aria-label={`Account: ${user.email}`}
+        className={`flex items-center gap-2.5 rounded-lg text-left hover:bg-default ${compact ? 'p-1' : 'w-full px-2 py-1.5'}`}
+      >
+        <span className="grid size-8 shrink-0 place-items-center rounded-full bg-accent-soft text-xs font-semibold text-accent-soft-foreground uppercase">
+          {user.name.slice(0, 1)}
+        </span>
+        {compact ? null : (
+          <span className="min-w-0 flex-1">
+            <span className="block truncate text-[0.8125rem] font-medium">{user.email}</span>
+            <span className="block text-xs text-muted capitalize">{role ?? 'No organization'}</span>
+          </span>
+        )}
+      </Dropdown.Trigger>
+      <Dropdown.Popover placement={compact ? 'bottom end' : 'top start'}>
+        <Dropdown.Menu aria-label="Account" onAction={act}>
+          <Dropdown.Item id="account" textValue="Account">
+            <UserRound className="size-4 text-muted" aria-hidden />
+            <Label>Account</Label>
+          </Dropdown.Item>
+          <Dropdown.Section>
+            <Header>Appearance</Header>
+            {THEMES.map(({ id, name, icon: Icon }) => (
+              <Dropdown.Item key={id} id={id} textValue={name}>
+                <Icon className="size-4 text-muted" aria-hidden />
+                <Label>{name}</Label>
+                {id === theme ? <Check className="ml-auto size-4 text-accent" aria-label="chosen" /> : null}
+              </Dropdown.Item>
+            ))}
+          </Dropdown.Section>
+          <Dropdown.Section aria-label="Session">
+            <Dropdown.Item id="sign-out" textValue="Sign out">
+              <LogOut className="size-4 text-muted" aria-hidden />
+              <Label>Sign out</Label>
+            </Dropdown.Item>
+          </Dropdown.Section>
+        </Dropdown.Menu>
+      </Dropdown.Popover>
+    </Dropdown>
+  );
+}

@@ -1,0 +1,102 @@
+'use client';
+
+import type { Role } from '@tidegate/control';
+import { BarChart3, Boxes, Gauge, KeyRound, MessageSquare, ScrollText, Users } from 'lucide-react';
+import Link from 'next/link';
+import { usePathname } from 'next/navigation';
+import type { ReactNode } from 'react';
+import { Mark } from '../ui/mark.tsx';
+import { OrgMenu, type OrgOption, UserMenu } from './menus.tsx';
+
+const SCREENS = [
+  { path: 'keys', name: 'Keys', icon: KeyRound },
+  { path: 'api', name: 'API', icon: Boxes },
+  { path: 'usage', name: 'Usage', icon: BarChart3 },
+  { path: 'try', name: 'Try it', icon: MessageSquare, roles: ['owner', 'member'] },
+  { path: 'plan', name: 'Plan', icon: Gauge },
+  { path: 'members', name: 'Members', icon: Users },
+  { path: 'audit', name: 'Audit', icon: ScrollText },
+] as const satisfies readonly {
+  path: string;
+  name: string;
+  icon: typeof KeyRound;
+  roles?: readonly Role[];
+}[];
+
+interface ShellProps {
+  readonly org: { readonly slug: string; readonly name: string; readonly role: Role } | null;
+  readonly orgs: readonly OrgOption[];
+  readonly user: { readonly name: string; readonly email: string };
+  readonly children: ReactNode;
+}
+
+/** What surrounds every screen. */
+export function Shell({ org, orgs, user, children }: ShellProps) {
+  return (
+    <div className="min-h-dvh lg:grid lg:grid-cols-[15.5rem_minmax(0,1fr)]">
+      <a
+        href="#main"
+        className="sr-only z-50 rounded-lg bg-accent px-4 py-2 text-sm text-accent-foreground focus:not-sr-only focus:fixed focus:top-3 focus:left-3"
+      >
+        Skip to content
+      </a>
+      <aside className="sticky top-0 z-30 flex flex-col border-border bg-(--sidebar) max-lg:border-b lg:h-dvh lg:border-r">
+        <div className="flex items-center gap-2 px-4 pt-3 lg:block lg:px-3 lg:pt-4">
+          <Link
+            href="/"
+            className="flex items-center gap-2.5 rounded-lg lg:px-2 lg:pb-4"
+            aria-label="Tidegate"
+          >
+            <Mark className="size-7" />
+            <span className="text-[0.9375rem] font-semibold tracking-[-0.015em] max-sm:hidden">Tidegate</span>
+          </Link>
+          <div className="min-w-0 max-lg:ml-auto">
+            <OrgMenu current={org} orgs={orgs} />
+          </div>
+          <div className="lg:hidden">
+            <UserMenu user={user} role={org?.role} compact />
+          </div>
+        </div>
+        {org ? <Navigation slug={org.slug} role={org.role} /> : <div className="h-3 lg:flex-1" />}
+        <div className="border-t border-border p-3 max-lg:hidden">
+          <UserMenu user={user} role={org?.role} />
+        </div>
+      </aside>
+      <main id="main" tabIndex={-1} className="min-w-0 px-4 py-6 outline-none sm:px-8 lg:px-10 lg:py-9">
+        <div className="mx-auto max-w-6xl">{children}</div>
+      </main>
+    </div>
+  );
+}
+
+function Navigation({ slug, role }: { slug: string; role: Role }) {
+  const pathname = usePathname();
+  const screens = SCREENS.filter(
+    (screen) => !('roles' in screen) || (screen.roles as readonly Role[]).includes(role),
+  );
+  return (
+    <nav
+      aria-label="Screens"
+      className="flex gap-1 overflow-x-auto px-3 py-2 [scrollbar-width:none] lg:mt-4 lg:flex-1 lg:flex-col lg:overflow-y-auto lg:py-0"
+    >
+      {screens.map(({ path, name, icon: Icon }) => {
+        const here = pathname === `/o/${slug}/${path}`;
+        return (
+          <Link
+            key={path}
+            href={`/o/${slug}/${path}`}
+            aria-current={here ? 'page' : undefined}
+            className={`flex shrink-0 items-center gap-2.5 rounded-lg px-2.5 py-1.5 text-sm transition-colors lg:py-2 ${
+              here
+                ? 'bg-surface font-medium text-foreground shadow-xs ring-1 ring-border'
+                : 'text-muted hover:bg-default hover:text-foreground'
+            }`}
+          >
+            <Icon className={`size-4 ${here ? 'text-accent' : ''}`} strokeWidth={1.9} aria-hidden />
+            {name}
+          </Link>
+        );
+      })}
+    </nav>
+  );
+}

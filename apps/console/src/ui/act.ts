@@ -1,0 +1,40 @@
+'use client';
+
+import type { ControlRefusal, Result } from '@tidegate/control';
+import { useRouter } from 'next/navigation';
+import { useCallback, useState } from 'react';
+
+const UNREACHABLE: ControlRefusal = {
+  code: 'unavailable',
+  message: 'The console could not be reached, or failed. Nothing may have changed: look, then try again.',
+};
+
+/**
+ * Runs a server action: `pending` while it runs, its refusal kept, a failed connection told like a refusal. Afterwards the
+ * page's data is asked for again.
+ */
+export function useAct() {
+  const router = useRouter();
+  const [pending, setPending] = useState(false);
+  const [refusal, setRefusal] = useState<ControlRefusal | null>(null);
+  const act = useCallback(
+    async <T>(action: () => Promise<Result<T>>): Promise<T | undefined> => {
+      setPending(true);
+      setRefusal(null);
+      try {
+        const result = await action();
+        router.refresh();
+        if (result.ok) return result.value;
+        setRefusal(result.refusal);
+      } catch {
+        setRefusal(UNREACHABLE);
+      } finally {
+        setPending(false);
+      }
+      return undefined;
+    },
+    [router],
+  );
+  const clear = useCallback(() => setRefusal(null), []);
+  return { act, pending, refusal, clear };
+}

@@ -1,0 +1,101 @@
+'use client';
+
+import { AlertDialog, Button, Modal } from '@heroui/react';
+import type { Result } from '@tidegate/control';
+import type { ReactNode } from 'react';
+import { useAct } from './act.ts';
+import { Note } from './page.tsx';
+
+interface DialogProps {
+  readonly isOpen: boolean;
+  readonly onClose: () => void;
+  readonly title: string;
+  readonly children: ReactNode;
+  readonly size?: 'sm' | 'md' | 'lg';
+  /** Only the dialog's own buttons close it. */
+  readonly mustAnswer?: boolean;
+}
+
+export function Dialog({ isOpen, onClose, title, children, size = 'md', mustAnswer = false }: DialogProps) {
+  return (
+    <Modal.Backdrop
+      isOpen={isOpen}
+      onOpenChange={(open) => open || onClose()}
+      isDismissable={!mustAnswer}
+      isKeyboardDismissDisabled={mustAnswer}
+    >
+      <Modal.Container size={size} scroll="inside">
+        <Modal.Dialog>
+          {mustAnswer ? null : <Modal.CloseTrigger aria-label="Close" />}
+          <Modal.Header>
+            <Modal.Heading>{title}</Modal.Heading>
+          </Modal.Header>
+          {children}
+        </Modal.Dialog>
+      </Modal.Container>
+    </Modal.Backdrop>
+  );
+}
+
+interface ConfirmProps {
+  readonly isOpen: boolean;
+  readonly onClose: () => void;
+  readonly title: string;
+  /** What will happen. */
+  readonly children: ReactNode;
+  readonly confirm: string;
+  readonly danger?: boolean;
+  readonly action: () => Promise<Result<unknown>>;
+  readonly onDone?: () => void;
+}
+
+/** Asks before something is done; stays, with the reason, when it was refused. */
+export function Confirm({
+  isOpen,
+  onClose,
+  title,
+  children,
+  confirm,
+  danger = true,
+  action,
+  onDone,
+}: ConfirmProps) {
+  const { act, pending, refusal, clear } = useAct();
+  const close = () => {
+    clear();
+    onClose();
+  };
+  const run = async () => {
+    if ((await act(action)) === undefined) return;
+    close();
+    onDone?.();
+  };
+  return (
+    <AlertDialog.Backdrop isOpen={isOpen} onOpenChange={(open) => open || close()}>
+      <AlertDialog.Container size="md">
+        <AlertDialog.Dialog>
+          <AlertDialog.Header>
+            <AlertDialog.Icon status={danger ? 'danger' : 'accent'} />
+            <AlertDialog.Heading>{title}</AlertDialog.Heading>
+          </AlertDialog.Header>
+          <AlertDialog.Body>
+            <div className="space-y-3 text-sm leading-6 text-muted">{children}</div>
+            {refusal ? (
+              <Note kind="danger" className="mt-4">
+                {refusal.message}
+              </Note>
+            ) : null}
+          </AlertDialog.Body>
+          <AlertDialog.Footer>
+            <Button variant="tertiary" onPress={close} isDisabled={pending}>
+              Cancel
+            </Button>
+            <Button variant={danger ? 'danger' : 'primary'} onPress={run} isPending={pending}>
+              {confirm}
+            </Button>
+          </AlertDialog.Footer>
+        </AlertDialog.Dialog>
+      </AlertDialog.Container>
+    </AlertDialog.Backdrop>
+  );
+}

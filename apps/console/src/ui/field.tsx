@@ -1,0 +1,76 @@
+'use client';
+
+import { Description, FieldError, Input, Label, ListBox, Select, TextField } from '@heroui/react';
+import type { ComponentProps, ReactNode } from 'react';
+
+interface FieldProps extends Omit<ComponentProps<typeof TextField>, 'children'> {
+  readonly label: string;
+  readonly hint?: ReactNode;
+  readonly error?: string | undefined;
+  readonly input?: ComponentProps<typeof Input>;
+}
+
+/** A labelled input with its rule below, or what is wrong with it. */
+export function Field({ label, hint, error, input, ...props }: FieldProps) {
+  return (
+    <TextField fullWidth isInvalid={error !== undefined} {...props}>
+      <Label>{label}</Label>
+      <Input {...input} />
+      {error === undefined && hint ? <Description>{hint}</Description> : null}
+      {error === undefined ? null : <FieldError>{error}</FieldError>}
+    </TextField>
+  );
+}
+
+interface ChoiceProps<T extends string> {
+  readonly label: string;
+  readonly options: readonly { readonly id: T; readonly text: string; readonly hint?: string }[];
+  readonly value: T;
+  readonly onChange: (value: T) => void;
+  readonly hideLabel?: boolean;
+  readonly error?: string | undefined;
+  readonly className?: string;
+  readonly isDisabled?: boolean;
+}
+
+export function Choice<T extends string>({
+  label,
+  options,
+  value,
+  onChange,
+  hideLabel = false,
+  error,
+  className = '',
+  isDisabled = false,
+}: ChoiceProps<T>) {
+  return (
+    <Select
+      className={className}
+      value={value}
+      onChange={(next) => next !== null && onChange(next as T)}
+      isInvalid={error !== undefined}
+      isDisabled={isDisabled}
+      {...(hideLabel ? { 'aria-label': label } : {})}
+    >
+      {hideLabel ? null : <Label>{label}</Label>}
+      <Select.Trigger>
+        <Select.Value />
+        <Select.Indicator />
+      </Select.Trigger>
+      <Select.Popover>
+        <ListBox>
+          {options.map(({ id, text, hint }) => (
+            <ListBox.Item key={id} id={id} textValue={text}>
+              <div className="flex min-w-0 flex-col">
+                <Label>{text}</Label>
+                {hint ? <Description>{hint}</Description> : null}
+              </div>
+              <ListBox.ItemIndicator />
+            </ListBox.Item>
+          ))}
+        </ListBox>
+      </Select.Popover>
+      {error === undefined ? null : <FieldError>{error}</FieldError>}
+    </Select>
+  );
+}

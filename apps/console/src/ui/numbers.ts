@@ -1,0 +1,30 @@
+const WHOLE = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+const COMPACT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 });
+
+const MS_A_SECOND = 1_000;
+const S_A_MINUTE = 60;
+const S_AN_HOUR = 3_600;
+const TEN_S_MS = 10_000;
+
+/** 12,345 */
+export const whole = (value: number): string => WHOLE.format(value);
+/** 12.3K */
+export const compact = (value: number): string => COMPACT.format(value);
+
+/** 840 ms, 1.24 s, 12.4 s; a dash when there is none. */
+export function duration(ms: number | null): string {
+  if (ms === null) return '–';
+  if (ms < MS_A_SECOND) return `${Math.round(ms)} ms`;
+  return `${(ms / MS_A_SECOND).toFixed(ms < TEN_S_MS ? 2 : 1)} s`;
+}
+
+/** 45 s, 10 min, 2 h */
+export function seconds(s: number): string {
+  if (s < S_A_MINUTE || s % S_A_MINUTE !== 0) return `${s} s`;
+  if (s < S_AN_HOUR || s % S_AN_HOUR !== 0) return `${s / S_A_MINUTE} min`;
+  return `${s / S_AN_HOUR} h`;
+}
+
+/** 0 to 100, of a cap that may be 0. */
+export const percentOf = (value: number, cap: number): number =>
+  cap <= 0 ? 100 : Math.min(100, (value / cap) * 100);

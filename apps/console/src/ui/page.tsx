@@ -1,0 +1,88 @@
+import type { ReactNode } from 'react';
+
+export function PageHeader({
+  title,
+  lead,
+  actions,
+}: {
+  title: string;
+  lead?: ReactNode;
+  actions?: ReactNode;
+}) {
+  return (
+    <header className="mb-6 flex flex-wrap items-end justify-between gap-x-6 gap-y-4">
+      <div className="min-w-0 max-w-2xl">
+        <h1 className="text-[1.625rem] leading-8 font-semibold tracking-[-0.022em]">{title}</h1>
+        {lead ? <p className="mt-1.5 text-sm leading-6 text-muted text-pretty">{lead}</p> : null}
+      </div>
+      {actions ? <div className="flex flex-wrap items-center gap-2">{actions}</div> : null}
+    </header>
+  );
+}
+
+export function Panel({
+  title,
+  lead,
+  actions,
+  children,
+  className = '',
+}: {
+  title?: string;
+  lead?: ReactNode;
+  actions?: ReactNode;
+  children: ReactNode;
+  className?: string;
+}) {
+  return (
+    <section className={`card-surface min-w-0 ${className}`}>
+      {title ? (
+        <div className="flex flex-wrap items-center justify-between gap-3 px-5 pt-4 pb-3">
+          <div>
+            <h2 className="text-[0.9375rem] font-semibold tracking-[-0.01em]">{title}</h2>
+            {lead ? <p className="mt-0.5 text-[0.8125rem] text-muted">{lead}</p> : null}
+          </div>
+          {actions}
+        </div>
+      ) : null}
+      {children}
+    </section>
+  );
+}
+
+/** Nothing is here yet: what would be, and how it comes. */
+export function Empty({ icon, title, children }: { icon: ReactNode; title: string; children: ReactNode }) {
+  return (
+    <div className="flex flex-col items-center px-6 py-16 text-center">
+      <div className="mb-4 grid size-12 place-items-center rounded-2xl bg-accent-soft text-accent-soft-foreground">
+        {icon}
+      </div>
+      <h2 className="text-[0.9375rem] font-semibold">{title}</h2>
+      <div className="mt-1.5 max-w-sm text-sm leading-6 text-muted text-pretty">{children}</div>
+    </div>
+  );
+}
+
+/** Something to know before going on. */
+export function Note({
+  kind = 'info',
+  children,
+  className = '',
+}: {
+  kind?: 'info' | 'warning' | 'danger';
+  children: ReactNode;
+  className?: string;
+}) {
+  const colors = {
+    info: 'border-accent/25 bg-accent-soft',
+    warning: 'border-warning/40 bg-warning-soft',
+    danger: 'border-danger/30 bg-danger-soft',
+  }[kind];
+  return (
+    <div
+      role={kind === 'danger' ? 'alert' : undefined}
+      className={`rounded-xl border px-4 py-3 text-sm leading-6 text-foreground ${colors} ${className}`}
+    >
+      {children}
+    </div>
+  );
+}

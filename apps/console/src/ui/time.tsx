@@ -1,0 +1,43 @@
+'use client';
+
+import { useEffect, useState } from 'react';
+
+const UTC = new Intl.DateTimeFormat('en-GB', {
+  timeZone: 'UTC',
+  day: 'numeric',
+  month: 'short',
+  year: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  hourCycle: 'h23',
+});
+const DAY = new Intl.DateTimeFormat('en-GB', {
+  timeZone: 'UTC',
+  day: 'numeric',
+  month: 'short',
+  year: 'numeric',
+});
+
+/** A moment in UTC; in the reader's own time on hover. */
+export function Time({ iso }: { iso: string }) {
+  const [local, setLocal] = useState<string>();
+  useEffect(() => {
+    setLocal(
+      `${new Date(iso).toLocaleString(undefined, { dateStyle: 'long', timeStyle: 'long' })} (your time)`,
+    );
+  }, [iso]);
+  return (
+    <time dateTime={iso} title={local} className="whitespace-nowrap tabular-nums">
+      {UTC.format(new Date(iso))} UTC
+    </time>
+  );
+}
+
+/** A day of UTC, `YYYY-MM-DD`. */
+export function Day({ day }: { day: string }) {
+  return (
+    <time dateTime={day} title={`${day}, UTC`} className="whitespace-nowrap tabular-nums">
+      {DAY.format(new Date(`${day}T00:00:00Z`))}
+    </time>
+  );
+}

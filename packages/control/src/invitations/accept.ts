@@ -1,0 +1,133 @@
+import { z } from 'zod';
+import type { Actor } from '../access/access.ts';
+import { audit } from '../access/audit.ts';
+import type { Role } from '../access/policy.ts';
+import type { ControlDeps, Tx } from '../deps.ts';
+import { reference, text } from '../fields.ts';
+import { findOrCreateUser, passwordField } from '../members/user.ts';
+import { ok, parseInput, type Result, refuse } from '../result.ts';
+import { hashOfToken } from './token.ts';
+
+/** What the holder of an invitation's link may know. */
+export interface OpenInvitation {
+  readonly org: { readonly slug: string; readonly name: string };
+  readonly email: string;
+  readonly role: Role;
+  readonly invitedBy: string;
+  /** The e-mail has an account: its owner signs in to accept. Otherwise accepting makes one. */
+  readonly hasAccount: boolean;
+}
+
+const VOID = 'This invitation has been used, was withdrawn or has expired: ask an owner for a new one.';
+const tokenField = reference('Token');
+const openInput = z.object({ token: tokenField });
+export type OpenInvitationInput = z.input<typeof openInput>;
+
+/** The link is the permission: no actor. */
+export async function openInvitation(
+  deps: ControlDeps,
+  _actor: Actor | null,
+  input: OpenInvitationInput,
+): Promise<Result<OpenInvitation>> {
+  const parsed = parseInput(openInput, input);
+  if (!parsed.ok) return parsed;
+  const row = await deps.db.invitation.findFirst({
+    where: { tokenHash: hashOfToken(parsed.value.token), expiresAt: { gt: new Date(deps.now()) } },
+    include: { org: { select: { slug: true, name: true } } },
+  });
+  if (!row) return refuse('not_found', VOID, 'token');
+  const { org, email, role, invitedBy } = row;
+  const account = await deps.db.user.findUnique({ where: { email }, select: { id: true } });
+  return ok({ org, email, role, invitedBy, hasAccount: account !== null });
+}
+
+const acceptInput = z.object({
+  token: tokenField,
+  /** Of the account to make; both left out by who is signed in. */
+  name: text('Name', 80).optional(),
+  password: passwordField.optional(),
+});
+export type AcceptInvitationInput = z.input<typeof acceptInput>;
+
+/**
+ * Makes the invited e-mail a member, once. Its account must be the one signed in; without an account, a name and a password
+ * make it. Resolves to where he is a member now.
+ */
+export async function acceptInvitation(
+  deps: ControlDeps,
+  actor: Actor | null,
+  input: AcceptInvitationInput,
+): Promise<Result<{ email: string; org: string }>> {
+  const parsed = parseInput(acceptInput, input);
+  if (!parsed.ok) return parsed;
+  const { token, name, password } = parsed.value;
+  return deps.db
+    .$transaction(async (tx): Promise<Result<{ email: string; org: string }>> => {
+      const taken = await takeInvitation(tx, deps.now(), token);
+      if (!taken) return refuse('not_found', VOID, 'token');
+      const { orgId, email, role, slug } = taken;
+      const user = await accountFor(tx, deps.now(), actor, email, { name, password });
+      // A refusal must leave the invitation as it was.
+      if (!user.ok) throw new Refused(user);
+      const userId = user.value;
+      await tx.member.createMany({
+        data: [{ orgId, userId, role, createdAt: new Date(deps.now()) }],
+        skipDuplicates: true,
+      });
+      const who: Actor = { kind: 'user', userId, email };
+      await audit(tx, who, deps.now(), [
+        { orgId, action: 'member.join', target: userId, details: { email, role } },
+      ]);
+      return ok({ email, org: slug });
+    })
+    .catch((error) => {
+      if (error instanceof Refused) return error.refusal;
+      throw error;
+    });
+}
+
+/** Carries a refusal out of a transaction that must be rolled back. */
+class Refused extends Error {
+  readonly refusal: Result<never>;
+  constructor(refusal: Result<never>) {
+    super('refused');
+    this.refusal = refusal;
+  }
+}
+
+interface Taken {
+  readonly orgId: string;
+  readonly email: string;
+  readonly role: Role;
+  readonly slug: string;
+}
+
+/** Of two that accept together, one gets it. */
+async function takeInvitation(tx: Tx, nowMs: number, token: string): Promise<Taken | undefined> {
+  const [taken] = await tx.$queryRaw<Taken[]>`
+    DELETE FROM invitation USING org
+    WHERE token_hash = ${hashOfToken(token)} AND expires_at > ${new Date(nowMs)} AND org.id = invitation.org_id
+    RETURNING org_id AS "orgId", email, role::text AS role, org.slug`;
+  return taken;
+}
+
+async function accountFor(
+  tx: Tx,
+  nowMs: number,
+  actor: Actor | null,
+  email: string,
+  { name, password }: { name: string | undefined; password: string | undefined },
+): Promise<Result<string>> {
+  if (actor?.kind === 'user') {
+    if (actor.email === email) return ok(actor.userId);
+    return refuse('forbidden', `This invitation is for ${email}: sign in as that account to accept it.`);
+  }
+  if (await tx.user.findUnique({ where: { email }, select: { id: true } }))
+    return refuse('forbidden', `${email} has an account: sign in to accept the invitation.`);
+  if (name === undefined) return refuse('invalid_input', 'Name must be given.', 'name');
+  if (password === undefined) return refuse('invalid_input', 'Password must be given.', 'password');
+  const user = await findOrCreateUser(tx, nowMs, email, password);
+  if (!user.ok) return user;
+  await tx.user.update({ where: { id: user.value.id }, data: { name } });
+  return ok(user.value.id);
+}

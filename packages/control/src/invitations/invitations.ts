@@ -1,0 +1,132 @@
+import { randomBase62 } from '@tidegate/contracts';
+import { z } from 'zod';
+import { type Actor, access } from '../access/access.ts';
+import { audit } from '../access/audit.ts';
+import { ROLES, type Role } from '../access/policy.ts';
+import type { ControlDeps } from '../deps.ts';
+import { choice, orgField, reference } from '../fields.ts';
+import { emailField } from '../members/user.ts';
+import { ok, parseInput, type Result, refuse } from '../result.ts';
+import { hashOfToken, newInvitationToken } from './token.ts';
+
+const VALID_MS = 7 * 86_400_000;
+/** Open ones of an organization. */
+const MAX_OPEN = 100;
+
+export interface InvitationView {
+  readonly id: string;
+  readonly email: string;
+  readonly role: Role;
+  readonly invitedBy: string;
+  /** ISO 8601. */
+  readonly expiresAt: string;
+}
+
+export interface CreatedInvitation extends InvitationView {
+  /** The secret part of the link: shown this once, stored nowhere. */
+  readonly token: string;
+}
+
+interface InvitationRow {
+  readonly id: string;
+  readonly email: string;
+  readonly role: Role;
+  readonly invitedBy: string;
+  readonly expiresAt: Date;
+}
+
+const view = ({ id, email, role, invitedBy, expiresAt }: InvitationRow): InvitationView => ({
+  id,
+  email,
+  role,
+  invitedBy,
+  expiresAt: expiresAt.toISOString(),
+});
+
+const createInput = z.object({ org: orgField, email: emailField, role: choice('Role', ROLES) });
+export type CreateInvitationInput = z.input<typeof createInput>;
+
+/**
+ * Invites an e-mail by a link that works once, for 7 days. A second invitation of an e-mail replaces the first, whose link
+ * is void from then on.
+ */
+export async function createInvitation(
+  deps: ControlDeps,
+  actor: Actor,
+  input: CreateInvitationInput,
+): Promise<Result<CreatedInvitation>> {
+  const parsed = parseInput(createInput, input);
+  if (!parsed.ok) return parsed;
+  const { org: ref, email, role } = parsed.value;
+  const org = await access(deps, actor, ref, 'member.invite');
+  if (!org.ok) return org;
+  const orgId = org.value.id;
+  return deps.db.$transaction(async (tx): Promise<Result<CreatedInvitation>> => {
+    await tx.$queryRaw`SELECT id FROM org WHERE id = ${orgId} FOR UPDATE`;
+    if (await tx.member.findFirst({ where: { orgId, user: { email } } }))
+      return refuse('conflict', `${email} is a member already.`, 'email');
+    const at = new Date(deps.now());
+    await tx.invitation.deleteMany({ where: { orgId, OR: [{ email }, { expiresAt: { lte: at } }] } });
+    if ((await tx.invitation.count({ where: { orgId } })) >= MAX_OPEN)
+      return refuse('limit_reached', `There are ${MAX_OPEN} open invitations: withdraw one first.`);
+    const token = newInvitationToken();
+    const row = await tx.invitation.create({
+      data: {
+        ...{ id: `inv_${randomBase62(16)}`, orgId, email, role, tokenHash: hashOfToken(token) },
+        invitedBy: actor.kind === 'operator' ? 'ctl' : actor.email,
+        createdAt: at,
+        expiresAt: new Date(at.getTime() + VALID_MS),
+      },
+    });
+    await audit(tx, actor, deps.now(), [
+      { orgId, action: 'member.invite', target: row.id, details: { email, role } },
+    ]);
+    return ok({ ...view(row), token });
+  });
+}
+
+const listInput = z.object({ org: orgField });
+export type ListInvitationsInput = z.input<typeof listInput>;
+
+/** Those that can still be accepted, by e-mail. Never their tokens. */
+export async function listInvitations(
+  deps: ControlDeps,
+  actor: Actor,
+  input: ListInvitationsInput,
+): Promise<Result<InvitationView[]>> {
+  const parsed = parseInput(listInput, input);
+  if (!parsed.ok) return parsed;
+  const org = await access(deps, actor, parsed.value.org, 'member.invite');
+  if (!org.ok) return org;
+  const rows = await deps.db.invitation.findMany({
+    where: { orgId: org.value.id, expiresAt: { gt: new Date(deps.now()) } },
+    orderBy: { email: 'asc' },
+  });
+  return ok(rows.map(view));
+}
+
+const withdrawInput = z.object({ org: orgField, id: reference('Invitation id') });
+export type WithdrawInvitationInput = z.input<typeof withdrawInput>;
+
+/** Voids an invitation's link. */
+export async function withdrawInvitation(
+  deps: ControlDeps,
+  actor: Actor,
+  input: WithdrawInvitationInput,
+): Promise<Result<InvitationView>> {
+  const parsed = parseInput(withdrawInput, input);
+  if (!parsed.ok) return parsed;
+  const { id } = parsed.value;
+  const org = await access(deps, actor, parsed.value.org, 'member.invite');
+  if (!org.ok) return org;
+  const orgId = org.value.id;
+  return deps.db.$transaction(async (tx): Promise<Result<InvitationView>> => {
+    const row = await tx.invitation.findFirst({ where: { id, orgId } });
+    if (!row) return refuse('not_found', 'This invitation is gone.', 'id');
+    const { count } = await tx.invitation.deleteMany({ where: { id } });
+    if (count === 0) return refuse('not_found', 'This invitation is gone.', 'id');
+    const details = { email: row.email, role: row.role };
+    await audit(tx, actor, deps.now(), [{ orgId, action: 'member.withdraw', target: id, details }]);
+    return ok(view(row));
+  });
+}

@@ -1,0 +1,37 @@
+import { z } from 'zod';
+import { type Actor, access } from '../access/access.ts';
+import type { Role } from '../access/policy.ts';
+import type { ControlDeps } from '../deps.ts';
+import { orgField } from '../fields.ts';
+import { ok, parseInput, type Result } from '../result.ts';
+import type { OrgView } from './orgs.ts';
+
+export interface MembershipView extends OrgView {
+  readonly role: Role;
+}
+
+/** The organizations a user belongs to and his role in each, oldest first. */
+export async function listMemberships(
+  { db }: ControlDeps,
+  actor: Actor & { readonly kind: 'user' },
+): Promise<Result<MembershipView[]>> {
+  const members = await db.member.findMany({
+    where: { userId: actor.userId },
+    include: { org: { include: { plan: { select: { name: true } } } } },
+    orderBy: [{ org: { createdAt: 'asc' } }, { orgId: 'asc' }],
+  });
+  return ok(
+    members.map(({ role, org: { id, slug, name, plan } }) => ({ id, slug, name, plan: plan.name, role })),
+  );
+}
+
+const tryInput = z.object({ org: orgField });
+export type TryModelInput = z.input<typeof tryInput>;
+
+/** Whether the actor may send requests from the console. The request itself is made, and judged, with a key. */
+export async function tryModel(deps: ControlDeps, actor: Actor, input: TryModelInput): Promise<Result<null>> {
+  const parsed = parseInput(tryInput, input);
+  if (!parsed.ok) return parsed;
+  const org = await access(deps, actor, parsed.value.org, 'model.try');
+  return org.ok ? ok(null) : org;
+}
