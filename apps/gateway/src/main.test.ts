@@ -81,7 +81,13 @@ async function start(change: Record<string, string> = {}) {
       body: JSON.stringify({ model: 'text', messages: [{ role: 'user', content: 'Hi' }], stream: true }),
     });
   await eventually(() => admin('/healthz').then(({ ok }) => ok), { timeoutMs: 20_000 });
-  return { ...gateway, admin, stream };
+  /** Whether connections are refused. */
+  const refuses = () =>
+    fetch(`http://127.0.0.1:${port}/`).then(
+      () => false,
+      () => true,
+    );
+  return { ...gateway, admin, stream, refuses };
 }
 
 const piece = (content: string, finish_reason: string | null = null) => ({
@@ -100,17 +106,13 @@ describe('the gateway process', () => {
       await reply.event(piece('b', 'stop'));
       await reply.done();
     };
-    const { child, exit, admin, stream } = await start();
+    const { child, exit, admin, stream, refuses } = await start();
     await eventually(() => admin('/readyz').then(({ ok }) => ok));
     const response = await stream();
     expect(response.status).toBe(200);
     child.kill('SIGTERM');
-    await eventually(() =>
-      stream().then(
-        () => false,
-        () => true,
-      ),
-    );
+    await eventually(() => refuses());
+    expect((await admin('/readyz')).status).toBe(503);
     finish();
     expect(await response.text()).toContain('[DONE]');
     const { code, output } = await exit;
