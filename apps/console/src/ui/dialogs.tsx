@@ -27,7 +27,7 @@ export function Dialog({ isOpen, onClose, title, children, size = 'md', mustAnsw
       <Modal.Container size={size} scroll="inside">
         <Modal.Dialog>
           {mustAnswer ? null : <Modal.CloseTrigger aria-label="Close" />}
-          <Modal.Header>
+          <Modal.Header className="mb-4">
             <Modal.Heading>{title}</Modal.Heading>
           </Modal.Header>
           {children}

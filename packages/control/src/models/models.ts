@@ -29,6 +29,9 @@ export async function publishModel(
   if (!driver.ok) return driver;
   const org = await access(deps, actor, settings.org, 'model.publish');
   if (!org.ok) return org;
+  // A command runs as the runner, on its machine: an organization's owner has no say there.
+  if (driver.value.driver === 'process' && actor.kind !== 'operator')
+    return refuse('forbidden', 'Only an operator of the installation may publish a command.', 'command');
   const row = await insertModel(deps, actor, org.value.id, settings, driver.value);
   if (!row) return refuse('conflict', `There is a published model "${settings.name}" already.`, 'name');
   return ok(await tellRunner(deps, row));

@@ -1,0 +1,49 @@
+import { services } from '../../../../../server/services.ts';
+import { currentUser } from '../../../../../session/current.ts';
+import { csvOfUsage } from '../../../../../usage/csv.ts';
+
+const DAYS = 30;
+const DAY_MS = 86_400_000;
+
+/** The last 30 UTC days by day, key and model; read and sent a day at a time. */
+export async function GET(
+  _request: Request,
+  { params }: { params: Promise<{ org: string }> },
+): Promise<Response> {
+  const user = await currentUser();
+  if (!user) return new Response(null, { status: 401 });
+  const { org } = await params;
+  const { control, now } = services();
+  const days = Array.from({ length: DAYS }, (_, i) =>
+    new Date(now() - (DAYS - 1 - i) * DAY_MS).toISOString().slice(0, 10),
+  );
+  const allowed = await control.listModels(user.actor, { org });
+  if (!allowed.ok) return new Response(null, { status: 404 });
+  const rowsOf = async (day: string) => {
+    const rows = await control.showUsageOfDay(user.actor, { org, day });
+    if (!rows.ok) throw new Error(rows.refusal.message);
+    return rows.value;
+  };
+  return new Response(streamOf(csvOfUsage(days, rowsOf)), {
+    headers: {
+      'content-type': 'text/csv; charset=utf-8',
+      'content-disposition': `attachment; filename="usage-${days.at(-1)}.csv"`,
+      'cache-control': 'no-store',
+    },
+  });
+}
+
+/** Asks for the next day when the reader has taken the last. */
+function streamOf(lines: AsyncGenerator<string>): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  return new ReadableStream({
+    async pull(controller) {
+      const { value, done } = await lines.next();
+      if (done) controller.close();
+      else controller.enqueue(encoder.encode(value));
+    },
+    async cancel() {
+      await lines.return(undefined);
+    },
+  });
+}

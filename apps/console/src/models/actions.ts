@@ -1,0 +1,17 @@
+'use server';
+
+import type { ModelChange, ModelView, PublishModelInput, Result } from '@tidegate/control';
+import { services } from '../server/services.ts';
+import { asUser } from '../session/current.ts';
+
+export const publishModel = async (input: PublishModelInput): Promise<Result<ModelChange>> =>
+  asUser((actor) => services().control.publishModel(actor, input));
+
+export const startModel = async (org: string, name: string): Promise<Result<ModelView>> =>
+  asUser((actor) => services().control.startModel(actor, { org, name }));
+
+export const stopModel = async (org: string, name: string): Promise<Result<ModelView>> =>
+  asUser((actor) => services().control.stopModel(actor, { org, name }));
+
+export const deleteModel = async (org: string, name: string): Promise<Result<ModelChange>> =>
+  asUser((actor) => services().control.deleteModel(actor, { org, name }));

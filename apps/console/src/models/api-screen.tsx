@@ -1,0 +1,65 @@
+'use client';
+
+import { Button } from '@heroui/react';
+import type { ModelView } from '@tidegate/control';
+import { Boxes, Plus } from 'lucide-react';
+import { useState } from 'react';
+import { CopyButton, Snippets } from '../ui/code.tsx';
+import { Empty, PageHeader, Panel } from '../ui/page.tsx';
+import { ModelsTable } from './models-table.tsx';
+import { PublishModel } from './publish-model.tsx';
+import { quickStarts } from './quick-starts.ts';
+
+interface ApiScreenProps {
+  readonly org: string;
+  readonly mayChange: boolean;
+  readonly models: readonly ModelView[];
+  readonly apiUrl: string;
+}
+
+export function ApiScreen({ org, mayChange, models, apiUrl }: ApiScreenProps) {
+  const [publishing, setPublishing] = useState(false);
+  return (
+    <>
+      <PageHeader
+        title="API"
+        lead="Your published models behind one address, in the chat completions format. Change the base URL, the key and the model name in the client library you have."
+        actions={
+          mayChange ? (
+            <Button onPress={() => setPublishing(true)}>
+              <Plus className="size-4" aria-hidden />
+              Publish model
+            </Button>
+          ) : null
+        }
+      />
+      <div className="space-y-6">
+        <Panel title="Models" lead="Conditions are live.">
+          {models.length === 0 ? (
+            <Empty icon={<Boxes className="size-5" aria-hidden />} title="No models yet">
+              {mayChange
+                ? 'Publish the first one: any server that speaks chat completions.'
+                : 'An owner publishes models; they are listed here.'}
+            </Empty>
+          ) : (
+            <ModelsTable org={org} models={models} mayChange={mayChange} />
+          )}
+        </Panel>
+        <Panel title="Quick start">
+          <div className="space-y-4 px-5 pb-5">
+            <div className="flex flex-wrap items-center gap-3 rounded-xl border border-border bg-surface-secondary px-4 py-2.5">
+              <span className="text-[0.8125rem] text-muted">Base URL</span>
+              <code className="min-w-0 flex-1 font-mono text-[0.8125rem] break-all">{apiUrl}</code>
+              <CopyButton text={apiUrl} label="Copy the base URL" />
+            </div>
+            <Snippets
+              label="Quick start"
+              snippets={quickStarts({ apiUrl, key: 'YOUR_API_KEY', model: models[0]?.name ?? 'MODEL' })}
+            />
+          </div>
+        </Panel>
+      </div>
+      {publishing ? <PublishModel org={org} onClose={() => setPublishing(false)} /> : null}
+    </>
+  );
+}

@@ -1,0 +1,155 @@
+'use client';
+
+import { Button, toast } from '@heroui/react';
+import type { ModelView } from '@tidegate/control';
+import { Play, Square, Trash2 } from 'lucide-react';
+import { useState } from 'react';
+import { useAct } from '../ui/act.ts';
+import { Confirm } from '../ui/dialogs.tsx';
+import { seconds, whole } from '../ui/numbers.ts';
+import { Scroll } from '../ui/scroll.tsx';
+import { Time } from '../ui/time.tsx';
+import { deleteModel, startModel, stopModel } from './actions.ts';
+import { ConditionMark } from './condition.tsx';
+
+interface ModelsTableProps {
+  readonly org: string;
+  readonly models: readonly ModelView[];
+  readonly mayChange: boolean;
+}
+
+const modeText = ({ mode, sleepAfterS }: ModelView): string =>
+  mode === 'always_on'
+    ? 'Always on'
+    : `Wake on request${sleepAfterS ? `, sleeps after ${seconds(sleepAfterS)}` : ''}`;
+
+export function ModelsTable({ org, models, mayChange }: ModelsTableProps) {
+  const [asked, setAsked] = useState<{ readonly what: 'stop' | 'delete'; readonly name: string } | null>(
+    null,
+  );
+  const close = () => setAsked(null);
+  const name = asked?.name ?? '';
+  return (
+    <Scroll label="List of models">
+      <table className="grid-table min-w-[46rem] border-t border-border">
+        <thead>
+          <tr>
+            <th scope="col">Name</th>
+            <th scope="col">Condition</th>
+            <th scope="col">Kind</th>
+            <th scope="col">Mode</th>
+            <th scope="col" className="number">
+              Context
+            </th>
+            <th scope="col">Published</th>
+            {mayChange ? (
+              <th scope="col">
+                <span className="sr-only">Actions</span>
+              </th>
+            ) : null}
+          </tr>
+        </thead>
+        <tbody>
+          {models.map((model) => (
+            <tr key={model.id}>
+              <td className="font-medium break-all">{model.name}</td>
+              <td>
+                <ConditionMark condition={model.condition} reason={model.conditionReason} />
+              </td>
+              <td>{model.kind === 'vision' ? 'Vision' : 'Text'}</td>
+              <td>{modeText(model)}</td>
+              <td className="number">{whole(model.contextTokens)}</td>
+              <td>
+                <Time iso={model.publishedAt} />
+              </td>
+              {mayChange ? (
+                <td className="text-right whitespace-nowrap">
+                  <ModelActions
+                    org={org}
+                    model={model}
+                    onAsk={(what) => setAsked({ what, name: model.name })}
+                  />
+                </td>
+              ) : null}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <Confirm
+        isOpen={asked?.what === 'stop'}
+        onClose={close}
+        title={`Stop “${name}”?`}
+        confirm="Stop model"
+        danger={false}
+        action={() => stopModel(org, name)}
+      >
+        <p>
+          Requests to it are refused with <code>model_unavailable</code> until an owner starts it again. It
+          stays in the list of models.
+        </p>
+      </Confirm>
+      <Confirm
+        isOpen={asked?.what === 'delete'}
+        onClose={close}
+        title={`Delete “${name}”?`}
+        confirm="Delete model"
+        action={() => deleteModel(org, name)}
+        onDone={() => toast.success('The model is deleted.')}
+      >
+        <p>
+          It leaves the API at once. Keys limited to it show it as deleted and do not reach a later model of
+          the same name. Its usage stays.
+        </p>
+      </Confirm>
+    </Scroll>
+  );
+}
+
+function ModelActions({
+  org,
+  model,
+  onAsk,
+}: {
+  org: string;
+  model: ModelView;
+  onAsk: (what: 'stop' | 'delete') => void;
+}) {
+  const { act, pending } = useAct();
+  const startable = model.condition === 'stopped' || model.condition === 'failed';
+  const start = () =>
+    act(async () => {
+      const result = await startModel(org, model.name);
+      if (!result.ok) toast.danger(result.refusal.message);
+      return result;
+    });
+  return (
+    <>
+      {startable ? (
+        <Button
+          size="sm"
+          variant="ghost"
+          onPress={start}
+          isPending={pending}
+          aria-label={`Start ${model.name}`}
+        >
+          <Play className="size-3.5" aria-hidden />
+          Start
+        </Button>
+      ) : (
+        <Button size="sm" variant="ghost" onPress={() => onAsk('stop')} aria-label={`Stop ${model.name}`}>
+          <Square className="size-3.5" aria-hidden />
+          Stop
+        </Button>
+      )}
+      <Button
+        size="sm"
+        variant="ghost"
+        isIconOnly
+        onPress={() => onAsk('delete')}
+        aria-label={`Delete ${model.name}`}
+      >
+        <Trash2 className="size-3.5" aria-hidden />
+      </Button>
+    </>
+  );
+}

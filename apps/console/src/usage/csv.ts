@@ -1,0 +1,51 @@
+import type { UsageRowView } from '@tidegate/control';
+
+const HEADER = [
+  'day',
+  'key',
+  'key_prefix',
+  'key_id',
+  'model',
+  'model_id',
+  'requests',
+  'errors',
+  'tokens_in',
+  'tokens_out',
+  'tokens_reserved_or_unreported',
+  'average_ms',
+];
+
+/** RFC 4180, oldest day first. */
+export async function* csvOfUsage(
+  days: readonly string[],
+  rowsOf: (day: string) => Promise<readonly UsageRowView[]>,
+): AsyncGenerator<string> {
+  yield lineOf(HEADER);
+  for (const day of days) {
+    for (const row of await rowsOf(day)) {
+      yield lineOf([
+        day,
+        row.key,
+        row.keyPrefix ?? '',
+        row.keyId,
+        row.model,
+        row.modelId,
+        row.requests,
+        row.errors,
+        row.promptTokens,
+        row.completionTokens,
+        row.reservedTokens,
+        row.averageMs ?? '',
+      ]);
+    }
+  }
+}
+
+const lineOf = (values: readonly (string | number)[]): string => `${values.map(cell).join(',')}\r\n`;
+
+/** Text that a spreadsheet would take for a formula is marked as text. */
+function cell(value: string | number): string {
+  if (typeof value === 'number') return String(value);
+  const inert = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert;
+}

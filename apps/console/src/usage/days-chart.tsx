@@ -1,0 +1,115 @@
+'use client';
+
+import type { UsageDayView } from '@tidegate/control';
+import { Bar, BarChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts';
+import { compact, whole } from '../ui/numbers.ts';
+
+const SHORT = new Intl.DateTimeFormat('en-GB', { timeZone: 'UTC', day: 'numeric', month: 'short' });
+const shortDay = (day: string): string => SHORT.format(new Date(`${day}T00:00:00Z`));
+const TICK = { fontSize: 11, fill: 'var(--muted)' };
+const BAR_MAX_PX = 26;
+
+/** Requests a day, answered and errors; the same as a table for who cannot see it. */
+export function DaysChart({ days }: { days: readonly UsageDayView[] }) {
+  return (
+    <div className="px-3 pb-4 sm:px-4">
+      <div className="mb-2 flex gap-4 px-2 text-xs text-muted" aria-hidden>
+        <Legend color="bg-(--chart-answered)" name="Answered" />
+        <Legend color="bg-(--chart-errors)" name="Errors" />
+      </div>
+      <div className="h-60" aria-hidden>
+        <ResponsiveContainer width="100%" height="100%">
+          <BarChart
+            data={[...days]}
+            margin={{ top: 4, right: 8, bottom: 0, left: 0 }}
+            barCategoryGap="18%"
+            accessibilityLayer={false}
+          >
+            <CartesianGrid vertical={false} stroke="var(--separator)" />
+            <XAxis
+              dataKey="day"
+              tickFormatter={shortDay}
+              tick={TICK}
+              tickLine={false}
+              axisLine={{ stroke: 'var(--border)' }}
+              minTickGap={28}
+            />
+            <YAxis
+              tickFormatter={compact}
+              tick={TICK}
+              tickLine={false}
+              axisLine={false}
+              width={40}
+              allowDecimals={false}
+            />
+            <Tooltip
+              cursor={{ fill: 'var(--default)', opacity: 0.6 }}
+              content={DayTooltip}
+              isAnimationActive={false}
+            />
+            <Bar
+              dataKey="answered"
+              stackId="requests"
+              fill="var(--chart-answered)"
+              maxBarSize={BAR_MAX_PX}
+              isAnimationActive={false}
+            />
+            <Bar
+              dataKey="errors"
+              stackId="requests"
+              fill="var(--chart-errors)"
+              maxBarSize={BAR_MAX_PX}
+              radius={[3, 3, 0, 0]}
+              isAnimationActive={false}
+            />
+          </BarChart>
+        </ResponsiveContainer>
+      </div>
+      <table className="sr-only">
+        <caption>Requests per day</caption>
+        <thead>
+          <tr>
+            <th scope="col">Day</th>
+            <th scope="col">Answered</th>
+            <th scope="col">Errors</th>
+          </tr>
+        </thead>
+        <tbody>
+          {days.map(({ day, answered, errors }) => (
+            <tr key={day}>
+              <th scope="row">{day}</th>
+              <td>{whole(answered)}</td>
+              <td>{whole(errors)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Legend({ color, name }: { color: string; name: string }) {
+  return (
+    <span className="inline-flex items-center gap-1.5">
+      <span className={`size-2.5 rounded-[3px] ${color}`} />
+      {name}
+    </span>
+  );
+}
+
+interface DayTooltipProps {
+  readonly active?: boolean;
+  readonly payload?: readonly { readonly payload?: UsageDayView }[];
+}
+
+function DayTooltip({ active, payload }: DayTooltipProps) {
+  const day = payload?.[0]?.payload;
+  if (!active || !day) return null;
+  return (
+    <div className="rounded-xl border border-border bg-overlay px-3 py-2 text-xs shadow-md">
+      <p className="font-medium">{shortDay(day.day)} UTC</p>
+      <p className="mt-1 text-muted tabular-nums">{whole(day.answered)} answered</p>
+      <p className="text-muted tabular-nums">{whole(day.errors)} errors</p>
+    </div>
+  );
+}

@@ -1,0 +1,67 @@
+import type { UsageMonth } from '@tidegate/control';
+import { percentOf, whole } from '../ui/numbers.ts';
+import { Panel } from '../ui/page.tsx';
+import { Time } from '../ui/time.tsx';
+
+const MONTH = new Intl.DateTimeFormat('en-GB', { timeZone: 'UTC', month: 'long', year: 'numeric' });
+
+/** What is left of the plan's month. */
+export function MonthPanel({ month }: { month: UsageMonth }) {
+  const { tokens, requests, requestsCap } = month;
+  return (
+    <Panel
+      title={`${MONTH.format(new Date(`${month.month}-01T00:00:00Z`))}, against the plan`}
+      lead={
+        <>
+          Starts anew on <Time iso={month.resetsAt} />.
+          {month.live ? '' : ' The limiter is away: these are the settled requests only.'}
+        </>
+      }
+    >
+      <div className="grid gap-x-10 gap-y-6 px-5 pt-1 pb-5 md:grid-cols-2">
+        <Quota
+          name="Requests"
+          parts={[{ name: 'used', value: requests, color: 'bg-accent' }]}
+          cap={requestsCap}
+        />
+        <Quota
+          name="Tokens"
+          parts={[
+            { name: 'used', value: tokens.charged, color: 'bg-accent' },
+            { name: 'reserved by requests in progress', value: tokens.reserved, color: 'bg-accent/40' },
+          ]}
+          cap={tokens.cap}
+        />
+      </div>
+    </Panel>
+  );
+}
+
+interface QuotaProps {
+  readonly name: string;
+  readonly parts: readonly { readonly name: string; readonly value: number; readonly color: string }[];
+  readonly cap: number;
+}
+
+export function Quota({ name, parts, cap }: QuotaProps) {
+  const taken = parts.reduce((sum, { value }) => sum + value, 0);
+  const left = Math.max(0, cap - taken);
+  return (
+    <div>
+      <div className="flex items-baseline justify-between gap-3 text-sm">
+        <span className="font-medium">{name}</span>
+        <span className="text-[0.8125rem] text-muted tabular-nums">
+          {whole(left)} of {whole(cap)} left
+        </span>
+      </div>
+      <div className="mt-2 flex h-2 gap-px overflow-hidden rounded-full bg-default" aria-hidden>
+        {parts.map(({ name: part, value, color }) => (
+          <span key={part} className={color} style={{ width: `${percentOf(value, cap)}%` }} />
+        ))}
+      </div>
+      <p className="mt-2 text-xs text-muted tabular-nums">
+        {parts.map(({ name: part, value }) => `${whole(value)} ${part}`).join(' · ')}
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,155 @@
+'use client';
+
+import { linkVariants } from '@heroui/react';
+import type { UsageRowView, UsageView } from '@tidegate/control';
+import { BarChart3, Download } from 'lucide-react';
+import { usePathname, useRouter } from 'next/navigation';
+import { Choice } from '../ui/field.tsx';
+import { compact, duration, whole } from '../ui/numbers.ts';
+import { Empty, PageHeader, Panel } from '../ui/page.tsx';
+import { DaysChart } from './days-chart.tsx';
+import { MonthPanel } from './month-panel.tsx';
+import { RowsTable } from './rows-table.tsx';
+
+interface UsageScreenProps {
+  readonly org: string;
+  readonly usage: UsageView;
+  /** Empty: of every key. */
+  readonly keyId: string;
+  readonly modelId: string;
+}
+
+export function UsageScreen({ org, usage, keyId, modelId }: UsageScreenProps) {
+  const filter = useFilter(keyId, modelId);
+  const rows = usage.rows.filter(
+    (row) => (keyId === '' || row.keyId === keyId) && (modelId === '' || row.modelId === modelId),
+  );
+  return (
+    <>
+      <PageHeader
+        title="Usage"
+        lead="The last 30 days (UTC). A request counts when capacity is reserved just before the model is called; refused ones do not."
+        actions={
+          <a
+            href={`/o/${org}/usage/csv`}
+            download
+            className={`${linkVariants().base()} button button--secondary`}
+          >
+            <Download className="size-4" aria-hidden />
+            Download CSV
+          </a>
+        }
+      />
+      <div className="space-y-6">
+        <div className="flex flex-wrap gap-3">
+          <Choice
+            label="Key"
+            hideLabel
+            options={keyOptions(usage.rows)}
+            value={keyId}
+            onChange={(key) => filter(key, modelId)}
+            className="w-full sm:w-60"
+          />
+          <Choice
+            label="Model"
+            hideLabel
+            options={modelOptions(usage.rows)}
+            value={modelId}
+            onChange={(model) => filter(keyId, model)}
+            className="w-full sm:w-60"
+          />
+        </div>
+        <Totals usage={usage} />
+        <Panel title="Requests per day">
+          {usage.totals.requests === 0 ? (
+            <Empty icon={<BarChart3 className="size-5" aria-hidden />} title="No requests yet">
+              Requests appear here within seconds of being answered.
+            </Empty>
+          ) : (
+            <DaysChart days={usage.days} />
+          )}
+        </Panel>
+        <MonthPanel month={usage.month} />
+        <Panel title="By key and model" lead="Busiest first.">
+          <RowsTable rows={rows} />
+        </Panel>
+      </div>
+    </>
+  );
+}
+
+function useFilter(keyId: string, modelId: string) {
+  const router = useRouter();
+  const pathname = usePathname();
+  return (key: string, model: string) => {
+    if (key === keyId && model === modelId) return;
+    const query = new URLSearchParams({ ...(key ? { key } : {}), ...(model ? { model } : {}) }).toString();
+    router.replace(query ? `${pathname}?${query}` : pathname, { scroll: false });
+  };
+}
+
+const DELETED_ID_CHARACTERS = 4;
+
+function keyOptions(rows: readonly UsageRowView[]) {
+  const names = new Map(
+    rows.map(({ keyId, key, keyPrefix }) => [
+      keyId,
+      keyPrefix === null ? `${key} (…${keyId.slice(-DELETED_ID_CHARACTERS)})` : `${key} · ${keyPrefix}…`,
+    ]),
+  );
+  return [{ id: '', text: 'All keys' }, ...[...names].map(([id, text]) => ({ id, text }))];
+}
+
+function modelOptions(rows: readonly UsageRowView[]) {
+  const names = new Map(
+    rows.map(({ modelId, model, modelDeleted }) => [modelId, modelDeleted ? `${model} (deleted)` : model]),
+  );
+  return [{ id: '', text: 'All models' }, ...[...names].map(([id, text]) => ({ id, text }))];
+}
+
+function Totals({ usage: { totals } }: { usage: UsageView }) {
+  const share = totals.requests === 0 ? 0 : (totals.errors / totals.requests) * 100;
+  return (
+    <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-[0.875rem] border border-border bg-border lg:grid-cols-4">
+      <Total name="Requests" value={whole(totals.requests)} />
+      <Total
+        name="Errors"
+        value={whole(totals.errors)}
+        note={totals.requests > 0 ? `${share.toFixed(share < 10 ? 1 : 0)}% of requests` : undefined}
+      />
+      <Total
+        name="Tokens"
+        value={`${compact(totals.promptTokens)} in · ${compact(totals.completionTokens)} out`}
+        title={`${whole(totals.promptTokens)} in, ${whole(totals.completionTokens)} out`}
+        note={
+          totals.reservedTokens > 0
+            ? `and ${compact(totals.reservedTokens)} reserved or unreported: full reservations of requests without a complete answer or its counts`
+            : undefined
+        }
+      />
+      <Total name="Average time" value={duration(totals.averageMs)} />
+    </dl>
+  );
+}
+
+function Total({
+  name,
+  value,
+  note,
+  title,
+}: {
+  name: string;
+  value: string;
+  note?: string | undefined;
+  title?: string;
+}) {
+  return (
+    <div className="bg-surface px-5 py-4">
+      <dt className="text-[0.8125rem] text-muted">{name}</dt>
+      <dd className="mt-1 text-xl font-semibold tracking-[-0.02em] tabular-nums" title={title}>
+        {value}
+      </dd>
+      {note ? <dd className="mt-1 text-xs leading-4 text-muted">{note}</dd> : null}
+    </div>
+  );
+}
