@@ -91,17 +91,17 @@ describe('Redis killed and started again', () => {
 
 describe('a Redis that hangs', () => {
   it('fails open calls in seconds and those past the bound at once, and is used again when it answers', async () => {
-    const limiter = await rig.limiter();
+    const limiter = await rig.limiter({ maxOpenCalls: 200 });
     const session = rig.session(limiter);
     const key = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(session);
     await session.decide({ admit: anAdmission(key, instanceId) });
     process.kill(redis.pid, 'SIGSTOP');
     try {
-      const asked = Array.from({ length: 20_050 }, () => session.ask({ heartbeat: { instanceId } }));
+      const asked = Array.from({ length: 250 }, () => session.ask({ heartbeat: { instanceId } }));
       const reasons = (await Promise.all(asked)).map(({ failed }) => failed?.reason.split(':')[0]);
       expect(reasons.filter((reason) => reason === 'overloaded')).toHaveLength(50);
-      expect(reasons.filter((reason) => reason === 'redis')).toHaveLength(20_000);
+      expect(reasons.filter((reason) => reason === 'redis')).toHaveLength(200);
     } finally {
       process.kill(redis.pid, 'SIGCONT');
     }
@@ -196,7 +196,7 @@ describe('a new month', () => {
     const key = await makeKey(db, orgId);
     const endMs = monthEndMs(monthOf(Date.now()));
     const at = async (ms: number) => rig.session(await rig.limiter({ clockOffsetMs: ms - Date.now() }));
-    const before = await at(endMs - 20_000);
+    const before = await at(endMs - 200);
     const after = await at(endMs);
     const instanceId = newInstanceId();
     const open = anAdmission(key, instanceId);

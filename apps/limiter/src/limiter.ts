@@ -55,6 +55,8 @@ export interface LimiterOptions {
   readonly logger: Logger;
   readonly metrics: Registry;
   readonly timing?: Partial<LimiterTiming>;
+  /** Calls of one session without a reply; past it they fail. Default 20,000. */
+  readonly maxOpenCalls?: number;
 }
 
 export interface Limiter {
@@ -90,7 +92,8 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
     { ...context, admissions, leases, truth, notices, blockMs: LIMITS.invalidKeyBlockMs },
     metrics,
   );
-  const sessions = new Sessions({ context, notices, dispatch, maxOpenCalls: MAX_OPEN_CALLS, onFailed });
+  const maxOpenCalls = options.maxOpenCalls ?? MAX_OPEN_CALLS;
+  const sessions = new Sessions({ context, notices, dispatch, maxOpenCalls, onFailed });
   const lock = new Lock(store, names.reaperLock, limiterId, REAPER_LOCK_MS);
   const reaper = new Reaper({
     ...context,

@@ -4,9 +4,10 @@ import { limiterService } from '@tidegate/rpc';
 
 const SHUTDOWN_MS = 1_000;
 
+/** Slower than the clients' keep-alive: here it only clears sessions of machines that are gone; leases do not depend on it. */
 const OPTIONS = {
-  'grpc.keepalive_time_ms': 2_000,
-  'grpc.keepalive_timeout_ms': 2_000,
+  'grpc.keepalive_time_ms': 10_000,
+  'grpc.keepalive_timeout_ms': 5_000,
   'grpc.max_receive_message_length': 64 * 1024 * 1024,
 } as const;
 

@@ -5,10 +5,10 @@ import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis 
 import { settlementOf } from '../outbox/entry.ts';
 import { anAdmission } from '../testing/admission.ts';
 import { connectDb, makeKey, makeOrg, openStore, type TestStore } from '../testing/fixture.ts';
-import { beatingInstance, monthOfOrg, Rig } from '../testing/rig.ts';
+import { beatingInstance, keepBeating, monthOfOrg, Rig } from '../testing/rig.ts';
 import type { SessionClient } from '../testing/session-client.ts';
 
-const LEASE_MS = 1_000;
+const LEASE_MS = 2_000;
 const TIMING = { leaseMs: LEASE_MS, graceMs: 0, reapEveryMs: 50 };
 
 let postgres: TestPostgres;
@@ -45,6 +45,7 @@ describe('a dead gateway instance', () => {
   it('leaves one fully charged error for each reservation, and holds nothing any more', async () => {
     const keys = await Promise.all([0, 1].map(async () => makeKey(db, await makeOrg(db))));
     const instanceId = await beatingInstance(one);
+    const beating = keepBeating(one, instanceId);
     for (const key of keys) {
       const reserved = Array.from({ length: 130 }, () => anAdmission(key, instanceId, { streamed: true }));
       const held = Array.from({ length: 20 }, () => anAdmission(key, instanceId, { reserve: false }));
@@ -54,6 +55,7 @@ describe('a dead gateway instance', () => {
       await one.ask({ takeLargeBody: { orgId, instanceId, admissionId: 'large' } });
       await one.ask({ withdraw: anAdmission(key, instanceId) });
     }
+    beating.stop();
     for (const { orgId, keyId } of keys) {
       await eventually(async () => (await monthOfOrg(two, orgId)).inFlight === 0);
       await eventually(async () => (await store.redis.exists(store.names.open(orgId, instanceId))) === 0);

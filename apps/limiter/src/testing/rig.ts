@@ -46,5 +46,11 @@ export async function beatingInstance(session: SessionClient): Promise<string> {
   return instanceId;
 }
 
+/** Keeps the lease of an instance, however slow the machine is, until stopped. */
+export function keepBeating(session: SessionClient, instanceId: string): { stop(): void } {
+  const timer = setInterval(() => void session.ask({ heartbeat: { instanceId } }).catch(() => {}), 100);
+  return { stop: () => clearInterval(timer) };
+}
+
 export const monthOfOrg = (session: SessionClient, orgId: string) =>
   callUnary(session.client, 'getMonth', { orgId }, { deadlineMs: 2_000 });

@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newKeyId, newOrgId } from '@tidegate/contracts';
+import { type TestRedis, testRedis } from '@tidegate/testing';
+import { openStore, type TestStore } from '../testing/fixture.ts';
+import type { KeyRow, OrgRow } from './rows.ts';
+import { revokeKey, seedKey, seedMonth, writeOrg } from './seed.ts';
+
+let redis: TestRedis;
+let test: TestStore;
+
+beforeAll(async () => {
+  redis = await testRedis();
+  test = await openStore(redis.url);
+});
+
+afterAll(async () => {
+  test.redis.disconnect();
+  await redis.stop();
+});
+
+describe('a late read of Postgres', () => {
+  it('does not bring a revoked key back', async () => {
+    const key: KeyRow = {
+      keyId: newKeyId(),
+      orgId: newOrgId(),
+      hash: Buffer.alloc(32, 1),
+      revoked: false,
+      requestsPerMinute: 60,
+      requestsAtOnce: 4,
+      expiresAtMs: 0,
+      modelIds: null,
+    };
+    const context = test.contextAt(0);
+    const state = () => test.redis.hget(test.names.key(key.orgId, key.keyId), 'state');
+    await revokeKey(context, key.orgId, key.keyId, key.hash);
+    await seedKey(context, key);
+    expect(await state()).toBe('revoked');
+    expect(await test.redis.ttl(test.names.key(key.orgId, key.keyId))).toBeGreaterThan(86_400);
+  });
+
+  it('does not bring older limits back, nor touch the requests in flight', async () => {
+    const org: OrgRow = {
+      orgId: newOrgId(),
+      version: 2,
+      images: true,
+      requestsPerMinute: 2,
+      requestsAtOnce: 2,
+      requestsPerMonth: 2,
+      tokensPerMonth: 2,
+    };
+    const context = test.contextAt(0);
+    const limits = () => test.redis.hmget(test.names.org(org.orgId), 'version', 'rpm', 'in_flight');
+    await writeOrg(context, org);
+    await test.redis.hset(test.names.org(org.orgId), 'in_flight', 1);
+    await writeOrg(context, { ...org, version: 1, requestsPerMinute: 1 });
+    expect(await limits()).toEqual(['2', '2', '1']);
+    await writeOrg(context, { ...org, version: 3, requestsPerMinute: 3 });
+    expect(await limits()).toEqual(['3', '3', '1']);
+  });
+
+  it('does not set a month back that has been reserved in', async () => {
+    const orgId = newOrgId();
+    const context = test.contextAt(0);
+    const name = test.names.month(orgId, '2026-06');
+    await seedMonth(context, orgId, '2026-06', { requests: 5, chargedTokens: 50 });
+    await test.redis.hincrby(name, 'requests', 1);
+    await seedMonth(context, orgId, '2026-06', { requests: 5, chargedTokens: 50 });
+    expect(await test.redis.hgetall(name)).toEqual({ requests: '6', charged: '50', reserved: '0' });
+  });
+});
