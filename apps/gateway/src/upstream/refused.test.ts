@@ -16,6 +16,7 @@ describe('a model that refuses with a 4xx', () => {
     ['TGI', 422, { error: reason, error_type: 'validation' }],
     ['FastAPI', 422, { detail: [{ loc: ['body', 'messages'], msg: reason, type: 'value_error' }] }],
     ['FastAPI, one reason', 413, { detail: reason }],
+    ['vLLM, of a model it does not serve', 404, { error: { message: reason, code: 404 } }],
   ])('is quoted: %s', (_server, status, body) => {
     expect(refusalOfStatus(status, JSON.stringify(body))).toEqual({ code: 'model_refused', message: reason });
   });
@@ -33,7 +34,7 @@ describe('a model that refuses with a 4xx', () => {
 });
 
 describe('a status that is not about what the caller sent', () => {
-  it.each([301, 401, 403, 404, 405, 408, 424, 429, 500, 503, 599])(
+  it.each([301, 401, 403, 407, 408, 424, 425, 429, 500, 503, 599])(
     'is an upstream error without details: %i',
     (status) => {
       expect(refusalOfStatus(status, JSON.stringify({ error: { message: 'internal host db-7' } }))).toEqual({

@@ -3,8 +3,11 @@ import type { Refusal } from '@tidegate/contracts';
 const MAX_MESSAGE_CHARACTERS = 1_000;
 const NO_REASON = 'The model refused the request and gave no reason.';
 
-/** A 4xx that speaks of how we reach the model rather than of what the caller sent. */
-const NOT_THE_CALLERS_FAULT = new Set([401, 403, 404, 405, 407, 408, 421, 424, 425, 426, 429, 431]);
+/**
+ * Not refusals of what the caller sent: our own credentials (whose echo is nobody's business), and what may work next time
+ * (408, 425, 429; TGI reports a failed generation as 424). docs/adr/0007.
+ */
+const NOT_THE_CALLERS_FAULT = new Set([401, 403, 407, 408, 424, 425, 429]);
 
 export const upstreamError = (message: string): Refusal => ({ code: 'upstream_error', message });
 
