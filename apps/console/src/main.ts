@@ -3,6 +3,7 @@ import { createControl, limiterOverGrpc, runnerOverGrpc } from '@tidegate/contro
 import { closeDb, createDb } from '@tidegate/db';
 import { createLogger, createMetrics, runService, startAdmin } from '@tidegate/runtime';
 import { oidcOf, readConfig } from './config.ts';
+import { createAccounts } from './server/auth/accounts.ts';
 import { createAuth } from './server/auth/auth.ts';
 import { createSignIn } from './server/auth/sign-in.ts';
 import { startScreens } from './server/http/screens.ts';
@@ -32,6 +33,7 @@ runService(async (service) => {
     control: createControl({ db, limiter, runner, secretKey: config.SECRET_KEY, now: Date.now }),
     auth,
     signIn: createSignIn({ db, auth, now: Date.now }),
+    accounts: createAccounts(db),
     logger,
     publicApiUrl: config.GATEWAY_PUBLIC_URL,
     apiUrl: config.GATEWAY_URL ?? config.GATEWAY_PUBLIC_URL,

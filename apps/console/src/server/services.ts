@@ -1,5 +1,6 @@
 import type { Control } from '@tidegate/control';
 import type { Logger } from '@tidegate/runtime';
+import type { Accounts } from './auth/accounts.ts';
 import type { Auth } from './auth/auth.ts';
 import type { SignIn } from './auth/sign-in.ts';
 
@@ -8,6 +9,7 @@ export interface Services {
   readonly control: Control;
   readonly auth: Auth;
   readonly signIn: SignIn;
+  readonly accounts: Accounts;
   readonly logger: Logger;
   /** Base URL of the API, for people. */
   readonly publicApiUrl: string;

@@ -1,6 +1,5 @@
 'use client';
 
-import { linkVariants } from '@heroui/react';
 import type { UsageRowView, UsageView } from '@tidegate/control';
 import { BarChart3, Download } from 'lucide-react';
 import { usePathname, useRouter } from 'next/navigation';
@@ -30,11 +29,7 @@ export function UsageScreen({ org, usage, keyId, modelId }: UsageScreenProps) {
         title="Usage"
         lead="The last 30 days (UTC). A request counts when capacity is reserved just before the model is called; refused ones do not."
         actions={
-          <a
-            href={`/o/${org}/usage/csv`}
-            download
-            className={`${linkVariants().base()} button button--secondary`}
-          >
+          <a href={`/o/${org}/usage/csv`} download className="button button--secondary gap-2">
             <Download className="size-4" aria-hidden />
             Download CSV
           </a>
@@ -70,7 +65,10 @@ export function UsageScreen({ org, usage, keyId, modelId }: UsageScreenProps) {
           )}
         </Panel>
         <MonthPanel month={usage.month} />
-        <Panel title="By key and model" lead="Busiest first.">
+        <Panel
+          title="By key and model"
+          lead="Busiest first. Reserved or unreported: the full reservations of requests that ended without a complete answer, or without its token counts."
+        >
           <RowsTable rows={rows} />
         </Panel>
       </div>
@@ -123,7 +121,7 @@ function Totals({ usage: { totals } }: { usage: UsageView }) {
         title={`${whole(totals.promptTokens)} in, ${whole(totals.completionTokens)} out`}
         note={
           totals.reservedTokens > 0
-            ? `and ${compact(totals.reservedTokens)} reserved or unreported: full reservations of requests without a complete answer or its counts`
+            ? `and ${compact(totals.reservedTokens)} reserved or unreported`
             : undefined
         }
       />

@@ -1,0 +1,113 @@
+'use client';
+
+import { Button, toast } from '@heroui/react';
+import Link from 'next/link';
+import { type FormEvent, useState } from 'react';
+import { changePassword, signOut, signOutEverywhere } from '../session/actions.ts';
+import { useAct } from '../ui/act.ts';
+import { Field } from '../ui/field.tsx';
+import { Note, PageHeader, Panel } from '../ui/page.tsx';
+
+interface AccountScreenProps {
+  readonly email: string;
+  /** Otherwise he signs in with the identity provider only. */
+  readonly hasPassword: boolean;
+  readonly memberships: readonly {
+    readonly slug: string;
+    readonly name: string;
+    readonly role: string;
+    readonly plan: string;
+  }[];
+}
+
+export function AccountScreen({ email, hasPassword, memberships }: AccountScreenProps) {
+  return (
+    <>
+      <PageHeader title="Account" lead={`You are signed in as ${email}.`} />
+      <div className="grid items-start gap-6 lg:grid-cols-2">
+        <Panel title="Organizations">
+          {memberships.length === 0 ? (
+            <p className="px-5 pb-5 text-sm leading-6 text-muted">
+              You belong to no organization. Ask an owner for an invitation.
+            </p>
+          ) : (
+            <ul className="divide-y divide-separator border-t border-border">
+              {memberships.map(({ slug, name, role, plan }) => (
+                <li key={slug} className="flex items-center justify-between gap-4 px-5 py-3 text-sm">
+                  <Link href={`/o/${slug}/keys`} className="min-w-0 truncate font-medium hover:underline">
+                    {name}
+                  </Link>
+                  <span className="shrink-0 text-muted">
+                    <span className="capitalize">{role}</span> · {plan}
+                  </span>
+                </li>
+              ))}
+            </ul>
+          )}
+        </Panel>
+        <Panel title="Sessions">
+          <div className="flex flex-wrap gap-3 px-5 pb-5">
+            <p className="w-full text-sm leading-6 text-muted">
+              Signing out everywhere ends every session of your account, on every device, this one too.
+            </p>
+            <form action={signOut}>
+              <Button type="submit" variant="secondary">
+                Sign out
+              </Button>
+            </form>
+            <form action={signOutEverywhere}>
+              <Button type="submit" variant="danger-soft">
+                Sign out everywhere
+              </Button>
+            </form>
+          </div>
+        </Panel>
+        {hasPassword ? (
+          <Panel title="Change password" lead="Ends all your other sessions.">
+            <PasswordForm email={email} />
+          </Panel>
+        ) : null}
+      </div>
+    </>
+  );
+}
+
+function PasswordForm({ email }: { email: string }) {
+  const { act, pending, refusal } = useAct();
+  const [round, setRound] = useState(0);
+  const errorOf = (field: string) => (refusal?.field === field ? refusal.message : undefined);
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    const changed = await act(() =>
+      changePassword(String(form.get('current') ?? ''), String(form.get('next') ?? '')),
+    );
+    if (changed === undefined) return;
+    setRound(round + 1);
+    toast.success('The password is changed.');
+  };
+  return (
+    <form key={round} onSubmit={submit} className="space-y-4 px-5 pb-5" noValidate>
+      {refusal && !refusal.field ? <Note kind="danger">{refusal.message}</Note> : null}
+      <input type="hidden" name="username" autoComplete="username" value={email} />
+      <Field
+        label="Current password"
+        name="current"
+        type="password"
+        autoComplete="current-password"
+        error={errorOf('current')}
+      />
+      <Field
+        label="New password"
+        name="next"
+        type="password"
+        autoComplete="new-password"
+        error={errorOf('next')}
+        hint="8 to 128 characters."
+      />
+      <Button type="submit" isPending={pending}>
+        Change password
+      </Button>
+    </form>
+  );
+}

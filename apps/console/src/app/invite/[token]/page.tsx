@@ -1,0 +1,38 @@
+import type { Metadata } from 'next';
+import Link from 'next/link';
+import { AcceptForm } from '../../../members/accept-form.tsx';
+import { services } from '../../../server/services.ts';
+import { currentUser } from '../../../session/current.ts';
+import { Entrance } from '../../../session/entrance.tsx';
+
+export const metadata: Metadata = { title: 'Invitation' };
+
+export default async function Invitation({ params }: { params: Promise<{ token: string }> }) {
+  const { token } = await params;
+  const [invitation, user] = await Promise.all([
+    services().control.openInvitation(null, { token }),
+    currentUser(),
+  ]);
+  if (!invitation.ok)
+    return (
+      <Entrance title="This link does not work" lead={invitation.refusal.message}>
+        <Link
+          href="/"
+          className="block text-center text-sm font-medium text-accent underline underline-offset-4"
+        >
+          Go to the console
+        </Link>
+      </Entrance>
+    );
+  const { org, email, role, invitedBy, hasAccount } = invitation.value;
+  return (
+    <Entrance title={`Join ${org.name}`} lead={`${invitedBy} invites ${email} as ${role}.`}>
+      <AcceptForm
+        token={token}
+        email={email}
+        hasAccount={hasAccount}
+        signedInAs={user?.actor.email ?? null}
+      />
+    </Entrance>
+  );
+}

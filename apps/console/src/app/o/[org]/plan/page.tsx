@@ -1,0 +1,29 @@
+import type { Metadata } from 'next';
+import { PlanScreen } from '../../../../plan/plan-screen.tsx';
+import { services } from '../../../../server/services.ts';
+import { read, requireOrg } from '../../../../session/current.ts';
+import { Live } from '../../../../ui/live.tsx';
+
+export const metadata: Metadata = { title: 'Plan' };
+
+export default async function Plan({ params }: { params: Promise<{ org: string }> }) {
+  const { actor, org } = await requireOrg((await params).org);
+  const { control } = services();
+  const [plans, usage, keys] = await Promise.all([
+    control.listPlans(actor),
+    control.showUsage(actor, { org: org.slug, days: 1 }),
+    control.listKeys(actor, { org: org.slug }),
+  ]);
+  return (
+    <>
+      <Live />
+      <PlanScreen
+        org={{ slug: org.slug, plan: org.plan }}
+        mayChange={org.role === 'owner'}
+        plans={read(plans)}
+        month={read(usage).month}
+        keysInUse={read(keys).filter(({ state }) => state !== 'Revoked').length}
+      />
+    </>
+  );
+}

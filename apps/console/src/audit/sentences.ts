@@ -1,0 +1,48 @@
+import type { AuditView } from '@tidegate/control';
+
+const VERBS: Readonly<Record<string, string>> = {
+  'org.create': 'Created the organization',
+  'org.setPlan': 'Changed the plan',
+  'plan.set': 'Changed the limits of the plan',
+  'key.create': 'Created key',
+  'key.revoke': 'Revoked key',
+  'key.delete': 'Deleted key',
+  'model.publish': 'Published model',
+  'model.start': 'Started model',
+  'model.stop': 'Stopped model',
+  'model.delete': 'Deleted model',
+  'member.add': 'Added member',
+  'member.invite': 'Invited',
+  'member.withdraw': 'Withdrew the invitation of',
+  'member.join': 'Joined',
+  'member.setRole': 'Changed the role of',
+  'member.remove': 'Removed member',
+};
+
+const SUBJECTS = ['name', 'email', 'plan'] as const;
+
+export interface Sentence {
+  /** What was done. */
+  readonly verb: string;
+  /** To what: a name, an e-mail, a plan; empty when there is none. */
+  readonly subject: string;
+  /** The settings that went with it. */
+  readonly settings: readonly { readonly name: string; readonly value: string }[];
+}
+
+/** An event as people say it. Actions unknown here are shown by their own name. */
+export function sentenceOf({ action, details }: AuditView): Sentence {
+  const subjectKey = SUBJECTS.find((key) => typeof details[key] === 'string');
+  return {
+    verb: VERBS[action] ?? action,
+    subject: subjectKey ? String(details[subjectKey]) : '',
+    settings: Object.entries(details)
+      .filter(([name, value]) => name !== subjectKey && value !== null)
+      .map(([name, value]) => ({ name: wordsOf(name), value: textOf(value) })),
+  };
+}
+
+/** requestsPerMinute: requests per minute */
+const wordsOf = (name: string): string => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+
+const textOf = (value: unknown): string => (Array.isArray(value) ? value.join(', ') : String(value));

@@ -1,0 +1,28 @@
+'use server';
+
+import type { InvitationView, MemberView, Result, Role } from '@tidegate/control';
+import { services } from '../server/services.ts';
+import { asUser } from '../session/current.ts';
+
+/** The invitation and its link, which is shown this once. */
+export const invite = async (
+  org: string,
+  email: string,
+  role: Role,
+): Promise<Result<{ readonly email: string; readonly link: string }>> =>
+  asUser(async (actor) => {
+    const { control, consoleUrl } = services();
+    const created = await control.createInvitation(actor, { org, email, role });
+    if (!created.ok) return created;
+    const { token, email: invited } = created.value;
+    return { ok: true, value: { email: invited, link: `${consoleUrl}/invite/${token}` } };
+  });
+
+export const withdrawInvitation = async (org: string, id: string): Promise<Result<InvitationView>> =>
+  asUser((actor) => services().control.withdrawInvitation(actor, { org, id }));
+
+export const setRole = async (org: string, email: string, role: Role): Promise<Result<MemberView>> =>
+  asUser((actor) => services().control.setMemberRole(actor, { org, email, role }));
+
+export const removeMember = async (org: string, email: string): Promise<Result<MemberView>> =>
+  asUser((actor) => services().control.removeMember(actor, { org, email }));

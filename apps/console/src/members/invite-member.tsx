@@ -1,0 +1,76 @@
+'use client';
+
+import { Button, Input, Label, Modal } from '@heroui/react';
+import type { Role } from '@tidegate/control';
+import { type FormEvent, useState } from 'react';
+import { useAct } from '../ui/act.ts';
+import { CopyButton } from '../ui/code.tsx';
+import { Dialog } from '../ui/dialogs.tsx';
+import { Choice, Field } from '../ui/field.tsx';
+import { Note } from '../ui/page.tsx';
+import { invite } from './actions.ts';
+import { ROLE_OPTIONS } from './roles.ts';
+
+export function InviteMember({ org, onClose }: { org: string; onClose: () => void }) {
+  const { act, pending, refusal } = useAct();
+  const [role, setRole] = useState<Role>('member');
+  const [made, setMade] = useState<{ readonly email: string; readonly link: string } | null>(null);
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const email = String(new FormData(event.currentTarget).get('email') ?? '');
+    const invitation = await act(() => invite(org, email, role));
+    if (invitation) setMade(invitation);
+  };
+  if (made)
+    return (
+      <Dialog isOpen onClose={onClose} title={`Send this link to ${made.email}`} mustAnswer>
+        <Modal.Body className="space-y-4">
+          <Note kind="warning">
+            It is shown this once. Whoever opens it can join as {made.email}, once, for 7 days.
+          </Note>
+          <div>
+            <Label htmlFor="invitation-link">Invitation link</Label>
+            <div className="mt-1.5 flex items-center gap-2">
+              <Input
+                id="invitation-link"
+                readOnly
+                fullWidth
+                value={made.link}
+                className="font-mono text-xs"
+              />
+              <CopyButton text={made.link} label="Copy the link" />
+            </div>
+          </div>
+        </Modal.Body>
+        <Modal.Footer>
+          <Button onPress={onClose}>Done</Button>
+        </Modal.Footer>
+      </Dialog>
+    );
+  return (
+    <Dialog isOpen onClose={onClose} title="Invite someone">
+      <form onSubmit={submit} className="contents" noValidate>
+        <Modal.Body className="space-y-5">
+          {refusal && refusal.field !== 'email' ? <Note kind="danger">{refusal.message}</Note> : null}
+          <Field
+            label="E-mail"
+            name="email"
+            type="email"
+            autoFocus
+            error={refusal?.field === 'email' ? refusal.message : undefined}
+            hint="You get a link to send. Inviting someone again voids the earlier link."
+          />
+          <Choice<Role> label="Role" options={ROLE_OPTIONS} value={role} onChange={setRole} />
+        </Modal.Body>
+        <Modal.Footer>
+          <Button variant="tertiary" onPress={onClose}>
+            Cancel
+          </Button>
+          <Button type="submit" isPending={pending}>
+            Make the link
+          </Button>
+        </Modal.Footer>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,201 @@
+'use client';
+
+import { Button, Chip, toast } from '@heroui/react';
+import type { InvitationView, MemberView, Role } from '@tidegate/control';
+import { UserPlus } from 'lucide-react';
+import { useState } from 'react';
+import { useAct } from '../ui/act.ts';
+import { Confirm } from '../ui/dialogs.tsx';
+import { Choice } from '../ui/field.tsx';
+import { PageHeader, Panel } from '../ui/page.tsx';
+import { Scroll } from '../ui/scroll.tsx';
+import { Time } from '../ui/time.tsx';
+import { removeMember, setRole, withdrawInvitation } from './actions.ts';
+import { InviteMember } from './invite-member.tsx';
+import { ROLE_OPTIONS } from './roles.ts';
+
+interface MembersScreenProps {
+  readonly org: string;
+  /** E-mail of who is signed in. */
+  readonly me: string;
+  readonly mayChange: boolean;
+  readonly members: readonly MemberView[];
+  readonly invitations: readonly InvitationView[];
+}
+
+export function MembersScreen({ org, me, mayChange, members, invitations }: MembersScreenProps) {
+  const [inviting, setInviting] = useState(false);
+  return (
+    <>
+      <PageHeader
+        title="Members"
+        lead="Owners manage keys, models, members and the plan. Members can also try models. Viewers look."
+        actions={
+          mayChange ? (
+            <Button onPress={() => setInviting(true)}>
+              <UserPlus className="size-4" aria-hidden />
+              Invite
+            </Button>
+          ) : null
+        }
+      />
+      <div className="space-y-6">
+        <section className="card-surface" aria-label="Members">
+          <MembersTable org={org} me={me} mayChange={mayChange} members={members} />
+        </section>
+        {invitations.length > 0 ? (
+          <Panel title="Open invitations" lead="A link works once and for 7 days.">
+            <InvitationsTable org={org} invitations={invitations} />
+          </Panel>
+        ) : null}
+      </div>
+      {inviting ? <InviteMember org={org} onClose={() => setInviting(false)} /> : null}
+    </>
+  );
+}
+
+function MembersTable({ org, me, mayChange, members }: Omit<MembersScreenProps, 'invitations'>) {
+  const [removed, setRemoved] = useState<MemberView | null>(null);
+  const { act, pending } = useAct();
+  const owners = members.filter(({ role }) => role === 'owner').length;
+  const change = (email: string, role: Role) =>
+    act(async () => {
+      const result = await setRole(org, email, role);
+      if (!result.ok) toast.danger(result.refusal.message);
+      return result;
+    });
+  return (
+    <Scroll label="List of members">
+      <table className="grid-table min-w-[38rem]">
+        <thead>
+          <tr>
+            <th scope="col">Member</th>
+            <th scope="col">Role</th>
+            <th scope="col">Since</th>
+            {mayChange ? (
+              <th scope="col">
+                <span className="sr-only">Actions</span>
+              </th>
+            ) : null}
+          </tr>
+        </thead>
+        <tbody>
+          {members.map((member) => {
+            const onlyOwner = member.role === 'owner' && owners === 1;
+            return (
+              <tr key={member.userId}>
+                <td>
+                  <span className="font-medium">{member.name}</span>
+                  {member.email === me ? <span className="text-muted"> (you)</span> : null}
+                  <span className="block text-xs text-muted">{member.email}</span>
+                </td>
+                <td>
+                  {mayChange && !onlyOwner ? (
+                    <Choice
+                      label={`Role of ${member.email}`}
+                      hideLabel
+                      options={ROLE_OPTIONS}
+                      value={member.role}
+                      onChange={(role) => role !== member.role && void change(member.email, role)}
+                      isDisabled={pending}
+                      className="w-36"
+                    />
+                  ) : (
+                    <Chip size="sm" variant="soft" color={member.role === 'owner' ? 'accent' : 'default'}>
+                      <span className="capitalize">{member.role}</span>
+                    </Chip>
+                  )}
+                </td>
+                <td>
+                  <Time iso={member.since} />
+                </td>
+                {mayChange ? (
+                  <td className="text-right">
+                    {onlyOwner ? (
+                      <span className="text-xs text-muted">The only owner</span>
+                    ) : (
+                      <Button
+                        size="sm"
+                        variant="ghost"
+                        onPress={() => setRemoved(member)}
+                        aria-label={`Remove ${member.email}`}
+                      >
+                        Remove
+                      </Button>
+                    )}
+                  </td>
+                ) : null}
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+      <Confirm
+        isOpen={removed !== null}
+        onClose={() => setRemoved(null)}
+        title={`Remove ${removed?.email ?? ''}?`}
+        confirm="Remove member"
+        action={() => removeMember(org, removed?.email ?? '')}
+        onDone={() => toast.success('The member is removed.')}
+      >
+        <p>
+          {removed?.email === me ? 'You lose' : 'They lose'} access to this organization at once. Keys keep
+          working: they belong to the organization.
+        </p>
+      </Confirm>
+    </Scroll>
+  );
+}
+
+function InvitationsTable({ org, invitations }: { org: string; invitations: readonly InvitationView[] }) {
+  const [withdrawn, setWithdrawn] = useState<InvitationView | null>(null);
+  return (
+    <Scroll label="List of open invitations">
+      <table className="grid-table min-w-[38rem] border-t border-border">
+        <thead>
+          <tr>
+            <th scope="col">E-mail</th>
+            <th scope="col">Role</th>
+            <th scope="col">Expires</th>
+            <th scope="col">
+              <span className="sr-only">Actions</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {invitations.map((invitation) => (
+            <tr key={invitation.id}>
+              <td>
+                <span className="font-medium">{invitation.email}</span>
+                <span className="block text-xs text-muted">invited by {invitation.invitedBy}</span>
+              </td>
+              <td className="capitalize">{invitation.role}</td>
+              <td>
+                <Time iso={invitation.expiresAt} />
+              </td>
+              <td className="text-right">
+                <Button
+                  size="sm"
+                  variant="ghost"
+                  onPress={() => setWithdrawn(invitation)}
+                  aria-label={`Withdraw the invitation of ${invitation.email}`}
+                >
+                  Withdraw
+                </Button>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <Confirm
+        isOpen={withdrawn !== null}
+        onClose={() => setWithdrawn(null)}
+        title={`Withdraw the invitation of ${withdrawn?.email ?? ''}?`}
+        confirm="Withdraw"
+        action={() => withdrawInvitation(org, withdrawn?.id ?? '')}
+      >
+        <p>Its link stops working at once.</p>
+      </Confirm>
+    </Scroll>
+  );
+}

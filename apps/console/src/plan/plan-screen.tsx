@@ -1,0 +1,147 @@
+'use client';
+
+import { Button, Chip, toast } from '@heroui/react';
+import type { PlanView, UsageMonth } from '@tidegate/control';
+import { useState } from 'react';
+import { Confirm } from '../ui/dialogs.tsx';
+import { compact, whole } from '../ui/numbers.ts';
+import { PageHeader, Panel } from '../ui/page.tsx';
+import { Time } from '../ui/time.tsx';
+import { Quota } from '../usage/month-panel.tsx';
+import { setPlan } from './actions.ts';
+
+interface PlanScreenProps {
+  readonly org: { readonly slug: string; readonly plan: string };
+  readonly mayChange: boolean;
+  readonly plans: readonly PlanView[];
+  readonly month: UsageMonth;
+  /** Keys that are not revoked. */
+  readonly keysInUse: number;
+}
+
+export function PlanScreen({ org, mayChange, plans, month, keysInUse }: PlanScreenProps) {
+  const [asked, setAsked] = useState<PlanView | null>(null);
+  const current = plans.find(({ name }) => name === org.plan);
+  return (
+    <>
+      <PageHeader
+        title="Plan"
+        lead="Limits of the whole organization, shared by all its keys. Months are calendar months in UTC."
+      />
+      <div className="space-y-6">
+        {current ? <Use plan={current} month={month} keysInUse={keysInUse} /> : null}
+        <ul className="grid gap-4 md:grid-cols-3" aria-label="Plans">
+          {plans.map((plan) => (
+            <PlanCard
+              key={plan.id}
+              plan={plan}
+              isCurrent={plan.name === org.plan}
+              onChoose={mayChange ? () => setAsked(plan) : undefined}
+            />
+          ))}
+        </ul>
+      </div>
+      <Confirm
+        isOpen={asked !== null}
+        onClose={() => setAsked(null)}
+        title={`Change the plan to ${asked?.name ?? ''}?`}
+        confirm="Change plan"
+        danger={false}
+        action={() => setPlan(org.slug, asked?.name ?? '')}
+        onDone={() => toast.success('The new limits are in force.')}
+      >
+        <p>The limits are in force from the next request on. What was used this month counts against them.</p>
+        {asked && keysInUse > asked.keys ? (
+          <p>
+            {keysInUse} keys are in use and the plan has room for {asked.keys}: they all keep working, but
+            none can be created until enough are revoked.
+          </p>
+        ) : null}
+        {asked && current?.images && !asked.images ? <p>Requests with images will be refused.</p> : null}
+      </Confirm>
+    </>
+  );
+}
+
+function Use({ plan, month, keysInUse }: { plan: PlanView; month: UsageMonth; keysInUse: number }) {
+  return (
+    <Panel
+      title={`In use on ${plan.name}`}
+      lead={
+        <>
+          Monthly counts start anew on <Time iso={month.resetsAt} />.
+        </>
+      }
+    >
+      <div className="grid gap-x-10 gap-y-6 px-5 pt-1 pb-5 md:grid-cols-2">
+        <Quota
+          name="API requests a month"
+          parts={[{ name: 'used', value: month.requests, color: 'bg-accent' }]}
+          cap={plan.requestsPerMonth}
+        />
+        <Quota
+          name="API tokens a month"
+          parts={[
+            { name: 'used', value: month.tokens.charged, color: 'bg-accent' },
+            { name: 'reserved', value: month.tokens.reserved, color: 'bg-accent/40' },
+          ]}
+          cap={plan.tokensPerMonth}
+        />
+        <Quota
+          name="API keys"
+          parts={[{ name: 'in use', value: keysInUse, color: 'bg-accent' }]}
+          cap={plan.keys}
+        />
+        <Quota
+          name="API requests at once"
+          parts={[{ name: 'in progress', value: month.inFlight ?? 0, color: 'bg-accent' }]}
+          cap={plan.requestsAtOnce}
+        />
+      </div>
+    </Panel>
+  );
+}
+
+interface PlanCardProps {
+  readonly plan: PlanView;
+  readonly isCurrent: boolean;
+  readonly onChoose: (() => void) | undefined;
+}
+
+function PlanCard({ plan, isCurrent, onChoose }: PlanCardProps) {
+  const limits = [
+    ['API keys', whole(plan.keys), whole(plan.keys)],
+    ['Requests a month', compact(plan.requestsPerMonth), whole(plan.requestsPerMonth)],
+    ['Requests a minute', whole(plan.requestsPerMinute), whole(plan.requestsPerMinute)],
+    ['Requests at once', whole(plan.requestsAtOnce), whole(plan.requestsAtOnce)],
+    ['Tokens a month', compact(plan.tokensPerMonth), whole(plan.tokensPerMonth)],
+    ['Images', plan.images ? 'Yes' : 'No', ''],
+  ] as const;
+  return (
+    <li className={`card-surface flex flex-col p-5 ${isCurrent ? 'ring-2 ring-accent' : ''}`}>
+      <div className="flex items-center justify-between">
+        <h2 className="text-lg font-semibold tracking-[-0.015em]">{plan.name}</h2>
+        {isCurrent ? (
+          <Chip size="sm" variant="soft" color="accent">
+            Current
+          </Chip>
+        ) : null}
+      </div>
+      <dl className="mt-4 flex-1 divide-y divide-separator text-sm">
+        {limits.map(([name, value, exact]) => (
+          <div key={name} className="flex justify-between gap-4 py-2">
+            <dt className="text-muted">{name}</dt>
+            <dd className="font-medium tabular-nums" title={exact}>
+              {value}
+            </dd>
+          </div>
+        ))}
+      </dl>
+      {onChoose && !isCurrent ? (
+        <Button variant="secondary" fullWidth className="mt-4" onPress={onChoose}>
+          Change to {plan.name}
+        </Button>
+      ) : null}
+    </li>
+  );
+}

@@ -1,0 +1,135 @@
+'use client';
+
+import { Button, TextArea } from '@heroui/react';
+import { ImagePlus, SendHorizontal, Square, X } from 'lucide-react';
+import { type ChangeEvent, type KeyboardEvent, useRef, useState } from 'react';
+import type { ImagePart, Settings } from './request.ts';
+import type { Chat } from './use-chat.ts';
+
+const MAX_IMAGES = 4;
+const TYPES = 'image/png,image/jpeg,image/webp,image/gif';
+
+interface ComposerProps {
+  readonly chat: Chat;
+  readonly apiKey: string;
+  readonly settings: Settings;
+  readonly takesImages: boolean;
+  readonly imagesOnPlan: boolean;
+}
+
+export function Composer({ chat, apiKey, settings, takesImages, imagesOnPlan }: ComposerProps) {
+  const [text, setText] = useState('');
+  const [images, setImages] = useState<readonly ImagePart[]>([]);
+  const busy = chat.state !== 'idle';
+  const ready = !busy && apiKey.trim() !== '' && text.trim() !== '';
+  const send = async () => {
+    if (!ready) return;
+    setText('');
+    setImages([]);
+    const taken = await chat.send(text.trim(), takesImages ? images : [], apiKey.trim(), settings);
+    if (taken) return;
+    setText(text);
+    setImages(images);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return;
+    event.preventDefault();
+    void send();
+  };
+  return (
+    <div className="border-t border-border p-3">
+      {takesImages && images.length > 0 ? (
+        <ul className="mb-2 flex flex-wrap gap-2" aria-label="Images to send">
+          {images.map(({ name, url }) => (
+            <li key={url} className="relative">
+              {/* biome-ignore lint/performance/noImgElement: the person's own image */}
+              <img src={url} alt={name} className="size-16 rounded-lg object-cover" />
+              <button
+                type="button"
+                aria-label={`Remove ${name}`}
+                className="absolute -top-1.5 -right-1.5 grid size-5 place-items-center rounded-full bg-foreground text-background"
+                onClick={() => setImages(images.filter((image) => image.url !== url))}
+              >
+                <X className="size-3" aria-hidden />
+              </button>
+            </li>
+          ))}
+        </ul>
+      ) : null}
+      <div className="flex items-end gap-2">
+        {takesImages ? (
+          <ImageButton
+            isDisabled={!imagesOnPlan || images.length >= MAX_IMAGES}
+            onAdd={(added) => setImages([...images, ...added].slice(0, MAX_IMAGES))}
+          />
+        ) : null}
+        <TextArea
+          fullWidth
+          rows={2}
+          aria-label="Message"
+          placeholder="Message"
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+          onKeyDown={onKeyDown}
+        />
+        {busy ? (
+          <Button isIconOnly variant="secondary" aria-label="Stop" onPress={chat.stop}>
+            <Square className="size-4" aria-hidden />
+          </Button>
+        ) : (
+          <Button isIconOnly aria-label="Send" isDisabled={!ready} onPress={() => void send()}>
+            <SendHorizontal className="size-4" aria-hidden />
+          </Button>
+        )}
+      </div>
+      {takesImages && !imagesOnPlan ? (
+        <p className="mt-2 text-xs text-muted">Images need a plan that has them.</p>
+      ) : null}
+    </div>
+  );
+}
+
+function ImageButton({
+  isDisabled,
+  onAdd,
+}: {
+  isDisabled: boolean;
+  onAdd: (images: readonly ImagePart[]) => void;
+}) {
+  const input = useRef<HTMLInputElement>(null);
+  const add = async (event: ChangeEvent<HTMLInputElement>) => {
+    const files = [...(event.target.files ?? [])];
+    event.target.value = '';
+    onAdd(await Promise.all(files.map(readImage)));
+  };
+  return (
+    <>
+      <input
+        ref={input}
+        type="file"
+        accept={TYPES}
+        multiple
+        hidden
+        aria-label="Images"
+        onChange={(event) => void add(event)}
+      />
+      <Button
+        isIconOnly
+        variant="secondary"
+        aria-label={`Add images, up to ${MAX_IMAGES}`}
+        isDisabled={isDisabled}
+        onPress={() => input.current?.click()}
+      >
+        <ImagePlus className="size-4" aria-hidden />
+      </Button>
+    </>
+  );
+}
+
+const readImage = (file: File): Promise<ImagePart> =>
+  new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve({ name: file.name, url: String(reader.result) });
+    reader.onerror = () => reject(reader.error ?? new Error('unreadable'));
+    reader.readAsDataURL(file);
+  });

@@ -1,0 +1,92 @@
+'use client';
+
+import { Spinner } from '@heroui/react';
+import { useEffect, useRef } from 'react';
+import { whole } from '../ui/numbers.ts';
+import { Note } from '../ui/page.tsx';
+import type { Turn } from './request.ts';
+import type { ApiRefusal } from './stream.ts';
+import type { Chat } from './use-chat.ts';
+
+export function Conversation({ chat }: { chat: Chat }) {
+  const end = useRef<HTMLDivElement>(null);
+  const last = chat.turns.at(-1)?.text.length ?? 0;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: whatever makes it longer
+  useEffect(() => end.current?.scrollIntoView({ block: 'nearest' }), [chat.turns.length, last, chat.refusal]);
+  return (
+    <div
+      className="max-h-[34rem] flex-1 space-y-5 overflow-y-auto px-5 py-5"
+      role="log"
+      aria-label="Messages"
+      aria-busy={chat.state !== 'idle'}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: without it a keyboard cannot scroll
+      tabIndex={0}
+    >
+      {chat.turns.length === 0 && !chat.refusal ? (
+        <p className="pt-24 text-center text-sm text-muted">
+          Paste a key, choose a model, and say something.
+        </p>
+      ) : null}
+      {chat.turns.map((turn, i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: turns are only ever added
+        <Message key={i} turn={turn} />
+      ))}
+      {chat.state === 'waiting' ? (
+        <p className="flex items-center gap-2 text-sm text-muted">
+          <Spinner size="sm" aria-label="Waiting" />
+          Waiting for the first words. A sleeping model may take up to a minute to wake.
+        </p>
+      ) : null}
+      {chat.refusal ? <Refused refusal={chat.refusal} /> : null}
+      {chat.ending ? <p className="text-[0.8125rem] text-muted">{chat.ending}</p> : null}
+      {chat.usage && chat.state === 'idle' ? (
+        <p className="text-xs text-muted tabular-nums">
+          {whole(chat.usage.prompt_tokens)} tokens in · {whole(chat.usage.completion_tokens)} tokens out
+        </p>
+      ) : null}
+      <div ref={end} />
+    </div>
+  );
+}
+
+function Message({ turn: { role, text, images } }: { turn: Turn }) {
+  const mine = role === 'user';
+  return (
+    <div className={mine ? 'flex justify-end' : ''}>
+      <div
+        className={`max-w-[85%] text-sm leading-6 break-words whitespace-pre-wrap ${
+          mine ? 'rounded-2xl rounded-br-md bg-accent-soft px-4 py-2.5' : ''
+        }`}
+      >
+        <span className="sr-only">{mine ? 'You: ' : 'Model: '}</span>
+        {images.length > 0 ? (
+          <span className="mb-2 flex flex-wrap gap-2">
+            {images.map(({ name, url }) => (
+              // biome-ignore lint/performance/noImgElement: the person's own image, which leaves this page only as the request
+              <img key={url} src={url} alt={name} className="size-24 rounded-lg object-cover" />
+            ))}
+          </span>
+        ) : null}
+        {text}
+      </div>
+    </div>
+  );
+}
+
+function Refused({ refusal: { status, code, message, retryAfterS, body } }: { refusal: ApiRefusal }) {
+  return (
+    <Note kind="danger">
+      <p className="font-medium">
+        {status} <code className="font-mono text-[0.8125rem]">{code}</code>
+      </p>
+      <p>{message}</p>
+      {retryAfterS !== null ? <p>Retry after {whole(retryAfterS)} s.</p> : null}
+      <details className="mt-1">
+        <summary className="cursor-pointer text-[0.8125rem]">As the API gave it</summary>
+        <pre className="mt-2 overflow-x-auto font-mono text-xs leading-5 whitespace-pre-wrap">
+          {body || '(no body)'}
+        </pre>
+      </details>
+    </Note>
+  );
+}

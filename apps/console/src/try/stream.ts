@@ -1,0 +1,83 @@
+export interface TokenCounts {
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+}
+
+/** What the API said instead of an answer. */
+export interface ApiRefusal {
+  readonly status: number;
+  readonly code: string;
+  readonly message: string;
+  /** The body as it came. */
+  readonly body: string;
+  readonly retryAfterS: number | null;
+}
+
+export type TryEvent =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'usage'; readonly usage: TokenCounts }
+  | { readonly kind: 'finish'; readonly reason: string }
+  /** Without it an answer is incomplete. */
+  | { readonly kind: 'done' };
+
+interface Chunk {
+  readonly choices?: readonly {
+    readonly delta?: { readonly content?: string };
+    readonly finish_reason?: string | null;
+  }[];
+  readonly usage?: TokenCounts | null;
+}
+
+/** The events of a streamed answer, as they come. */
+export async function* eventsOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<TryEvent> {
+  const reader = stream
+    .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
+    .getReader();
+  let pending = '';
+  try {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      const lines = (pending + value).split('\n');
+      pending = lines.pop() ?? '';
+      for (const line of lines)
+        if (line.startsWith('data: ')) yield* eventsIn(line.slice('data: '.length).trim());
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
+function* eventsIn(data: string): Generator<TryEvent> {
+  if (data === '[DONE]') return yield { kind: 'done' };
+  const chunk = JSON.parse(data) as Chunk;
+  const choice = chunk.choices?.[0];
+  if (choice?.delta?.content) yield { kind: 'text', text: choice.delta.content };
+  if (choice?.finish_reason) yield { kind: 'finish', reason: choice.finish_reason };
+  if (chunk.usage) yield { kind: 'usage', usage: chunk.usage };
+}
+
+/** An answer that is not 200. */
+export async function refusalOf(response: Response): Promise<ApiRefusal> {
+  const body = await response.text();
+  const retryAfter = response.headers.get('retry-after');
+  const base = {
+    status: response.status,
+    body,
+    retryAfterS: retryAfter === null ? null : Number(retryAfter),
+  };
+  try {
+    const parsed = JSON.parse(body) as { error?: { code?: string; message?: string }; console?: string };
+    return {
+      ...base,
+      code: parsed.error?.code ?? 'no answer',
+      message: parsed.error?.message ?? parsed.console ?? 'The gateway gave no reason.',
+    };
+  } catch {
+    return {
+      ...base,
+      code: 'no answer',
+      message: response.status === 401 ? 'You have been signed out.' : 'The console refused this request.',
+    };
+  }
+}

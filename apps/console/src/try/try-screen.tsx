@@ -1,0 +1,123 @@
+'use client';
+
+import { Button, Disclosure } from '@heroui/react';
+import { MessageSquare } from 'lucide-react';
+import { useState } from 'react';
+import { Code } from '../ui/code.tsx';
+import { Choice, Field } from '../ui/field.tsx';
+import { Empty, PageHeader, Panel } from '../ui/page.tsx';
+import { Composer } from './composer.tsx';
+import { Conversation } from './conversation.tsx';
+import { bodyOf, curlOf, type Settings } from './request.ts';
+import { useChat } from './use-chat.ts';
+
+interface TryScreenProps {
+  readonly org: string;
+  readonly apiUrl: string;
+  readonly models: readonly { readonly name: string; readonly kind: 'text' | 'vision' }[];
+  readonly imagesOnPlan: boolean;
+}
+
+const START: Omit<Settings, 'model'> = { system: '', maxTokens: 512, temperature: 0 };
+
+export function TryScreen({ org, apiUrl, models, imagesOnPlan }: TryScreenProps) {
+  const chat = useChat(org);
+  const [key, setKey] = useState('');
+  const [settings, setSettings] = useState<Settings>({ ...START, model: models[0]?.name ?? '' });
+  const change = (part: Partial<Settings>) => setSettings({ ...settings, ...part });
+  const kind = models.find(({ name }) => name === settings.model)?.kind ?? 'text';
+  const asked = chat.turns.filter((turn, i) => turn.role === 'user' || i < chat.turns.length - 1);
+  const example = asked.length > 0 ? asked : [{ role: 'user' as const, text: 'Hello!', images: [] }];
+  return (
+    <>
+      <PageHeader
+        title="Try it"
+        lead="Chat with a model through the gateway, as your programs do. Requests count, and every refusal is shown as the API gives it."
+        actions={
+          chat.turns.length > 0 ? (
+            <Button variant="secondary" onPress={chat.clear}>
+              New conversation
+            </Button>
+          ) : null
+        }
+      />
+      {models.length === 0 ? (
+        <section className="card-surface">
+          <Empty icon={<MessageSquare className="size-5" aria-hidden />} title="No models yet">
+            When an owner has published one, you can try it here.
+          </Empty>
+        </section>
+      ) : (
+        <div className="grid items-start gap-6 xl:grid-cols-[minmax(0,1fr)_19rem]">
+          <section className="card-surface flex min-h-[32rem] flex-col" aria-label="Conversation">
+            <Conversation chat={chat} />
+            <Composer
+              chat={chat}
+              apiKey={key}
+              settings={settings}
+              takesImages={kind === 'vision'}
+              imagesOnPlan={imagesOnPlan}
+            />
+          </section>
+          <Panel title="Request" className="max-xl:order-first">
+            <div className="grid gap-4 px-5 pb-5 sm:grid-cols-2 xl:grid-cols-1">
+              <Field
+                label="API key"
+                type="password"
+                value={key}
+                onChange={setKey}
+                autoComplete="off"
+                input={{ placeholder: 'ti_…', spellCheck: false }}
+                hint="Kept in this page only, and gone when you leave it."
+              />
+              <Choice
+                label="Model"
+                options={models.map(({ name, kind: of }) => ({
+                  id: name,
+                  text: name,
+                  hint: of === 'vision' ? 'Text and images' : 'Text',
+                }))}
+                value={settings.model}
+                onChange={(model) => change({ model })}
+              />
+              <Field
+                label="System message"
+                value={settings.system}
+                onChange={(system) => change({ system })}
+              />
+              <div className="grid grid-cols-2 gap-3">
+                <Field
+                  label="max_tokens"
+                  type="number"
+                  value={String(settings.maxTokens)}
+                  onChange={(value) => change({ maxTokens: Number(value) })}
+                  input={{ min: 1, max: 8_192 }}
+                />
+                <Field
+                  label="temperature"
+                  type="number"
+                  value={String(settings.temperature)}
+                  onChange={(value) => change({ temperature: Number(value) })}
+                  input={{ min: 0, max: 2, step: 0.1 }}
+                />
+              </div>
+            </div>
+          </Panel>
+          <Disclosure className="xl:col-span-2">
+            <Disclosure.Heading>
+              <Button slot="trigger" variant="tertiary" size="sm">
+                The same with curl
+                <Disclosure.Indicator />
+              </Button>
+            </Disclosure.Heading>
+            <Disclosure.Content>
+              <Disclosure.Body className="pt-3">
+                <Code label="curl" text={curlOf(apiUrl, bodyOf(example, settings))} />
+              </Disclosure.Body>
+            </Disclosure.Content>
+          </Disclosure>
+        </div>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,86 @@
+'use client';
+
+import { useCallback, useRef, useState } from 'react';
+import { bodyOf, type ImagePart, type Settings, type Turn } from './request.ts';
+import { type ApiRefusal, eventsOf, refusalOf, type TokenCounts } from './stream.ts';
+
+export interface Chat {
+  readonly turns: readonly Turn[];
+  /** Waiting for the first piece of an answer, or receiving it. */
+  readonly state: 'idle' | 'waiting' | 'answering';
+  readonly refusal: ApiRefusal | null;
+  /** How the last answer ended. */
+  readonly ending: string | null;
+  readonly usage: TokenCounts | null;
+  /** False: refused, and the conversation is as it was before. */
+  send(text: string, images: readonly ImagePart[], key: string, settings: Settings): Promise<boolean>;
+  stop(): void;
+  clear(): void;
+}
+
+const NOTHING = { turns: [], state: 'idle', refusal: null, ending: null, usage: null } as const;
+type View = Pick<Chat, 'turns' | 'state' | 'refusal' | 'ending' | 'usage'>;
+
+/** A conversation through the gateway. The key is used and forgotten. */
+export function useChat(org: string): Chat {
+  const [view, setView] = useState<View>(NOTHING);
+  const abort = useRef<AbortController | null>(null);
+
+  const send: Chat['send'] = async (text, images, key, settings) => {
+    const controller = new AbortController();
+    abort.current = controller;
+    const turns: readonly Turn[] = [...view.turns, { role: 'user', text, images }];
+    setView({ ...NOTHING, turns, state: 'waiting' });
+    try {
+      const response = await fetch(`/o/${org}/try/chat`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify(bodyOf(turns, settings)),
+        signal: controller.signal,
+      });
+      if (!response.ok || !response.body) {
+        const refusal = await refusalOf(response);
+        setView({ ...NOTHING, turns: view.turns, refusal });
+        return false;
+      }
+      await receive(response.body, turns, setView);
+    } catch {
+      const ending = controller.signal.aborted
+        ? 'Stopped.'
+        : 'The connection was lost: the answer is incomplete.';
+      setView((now) => ({ ...now, state: 'idle', ending }));
+    }
+    return true;
+  };
+  const stop = useCallback(() => abort.current?.abort(), []);
+  const clear = useCallback(() => {
+    abort.current?.abort();
+    setView(NOTHING);
+  }, []);
+  return { ...view, send, stop, clear };
+}
+
+async function receive(
+  body: ReadableStream<Uint8Array>,
+  turns: readonly Turn[],
+  setView: (update: (now: View) => View) => void,
+): Promise<void> {
+  let text = '';
+  let reason = '';
+  let complete = false;
+  for await (const event of eventsOf(body)) {
+    if (event.kind === 'text') {
+      text += event.text;
+      const answer: Turn = { role: 'assistant', text, images: [] };
+      setView((now) => ({ ...now, state: 'answering', turns: [...turns, answer] }));
+    } else if (event.kind === 'usage') setView((now) => ({ ...now, usage: event.usage }));
+    else if (event.kind === 'finish') reason = event.reason;
+    else complete = true;
+  }
+  const ending = complete
+    ? reason === 'length'
+      ? 'Cut off at the longest answer allowed (max_tokens).'
+      : null
+    : 'The stream ended without [DONE]: the answer is incomplete.';
+  setView((now) => ({ ...now, state: 'idle', ending }));
+}
