@@ -1,3 +1,4 @@
+export { type FindChromiumOptions, findChromium } from './chromium/find.ts';
 export { EmbeddedError } from './errors.ts';
 export { type PostgresOptions, type RunningPostgres, startPostgres } from './postgres/start.ts';
 export { type FindRedisOptions, findRedis, type RedisServer } from './redis/find.ts';

@@ -24,44 +24,46 @@ export function AccountScreen({ email, hasPassword, memberships }: AccountScreen
   return (
     <>
       <PageHeader title="Account" lead={`You are signed in as ${email}.`} />
-      <div className="grid items-start gap-6 lg:grid-cols-2">
-        <Panel title="Organizations">
-          {memberships.length === 0 ? (
-            <p className="px-5 pb-5 text-sm leading-6 text-muted">
-              You belong to no organization. Ask an owner for an invitation.
-            </p>
-          ) : (
-            <ul className="divide-y divide-separator border-t border-border">
-              {memberships.map(({ slug, name, role, plan }) => (
-                <li key={slug} className="flex items-center justify-between gap-4 px-5 py-3 text-sm">
-                  <Link href={`/o/${slug}/keys`} className="min-w-0 truncate font-medium hover:underline">
-                    {name}
-                  </Link>
-                  <span className="shrink-0 text-muted">
-                    <span className="capitalize">{role}</span> · {plan}
-                  </span>
-                </li>
-              ))}
-            </ul>
-          )}
-        </Panel>
-        <Panel title="Sessions">
-          <div className="flex flex-wrap gap-3 px-5 pb-5">
-            <p className="w-full text-sm leading-6 text-muted">
-              Signing out everywhere ends every session of your account, on every device, this one too.
-            </p>
-            <form action={signOut}>
-              <Button type="submit" variant="secondary">
-                Sign out
-              </Button>
-            </form>
-            <form action={signOutEverywhere}>
-              <Button type="submit" variant="danger-soft">
-                Sign out everywhere
-              </Button>
-            </form>
-          </div>
-        </Panel>
+      <div className="items-start gap-6 space-y-6 lg:grid lg:grid-cols-2 lg:space-y-0">
+        <div className="space-y-6">
+          <Panel title="Organizations">
+            {memberships.length === 0 ? (
+              <p className="px-5 pb-5 text-sm leading-6 text-muted">
+                You belong to no organization. Ask an owner for an invitation.
+              </p>
+            ) : (
+              <ul className="divide-y divide-separator border-t border-border">
+                {memberships.map(({ slug, name, role, plan }) => (
+                  <li key={slug} className="flex items-center justify-between gap-4 px-5 py-3 text-sm">
+                    <Link href={`/o/${slug}/keys`} className="min-w-0 truncate font-medium hover:underline">
+                      {name}
+                    </Link>
+                    <span className="shrink-0 text-muted">
+                      <span className="capitalize">{role}</span> · {plan}
+                    </span>
+                  </li>
+                ))}
+              </ul>
+            )}
+          </Panel>
+          <Panel title="Sessions">
+            <div className="flex flex-wrap gap-3 px-5 pb-5">
+              <p className="w-full text-sm leading-6 text-muted">
+                Signing out everywhere ends every session of your account, on every device, this one too.
+              </p>
+              <form action={signOut}>
+                <Button type="submit" variant="secondary">
+                  Sign out
+                </Button>
+              </form>
+              <form action={signOutEverywhere}>
+                <Button type="submit" variant="danger-soft">
+                  Sign out everywhere
+                </Button>
+              </form>
+            </div>
+          </Panel>
+        </div>
         {hasPassword ? (
           <Panel title="Change password" lead="Ends all your other sessions.">
             <PasswordForm email={email} />

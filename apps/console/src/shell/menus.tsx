@@ -24,11 +24,11 @@ export function OrgMenu({
   if (orgs.length === 0) return null;
   return (
     <Dropdown>
-      <Dropdown.Trigger
-        aria-label={`Organization: ${current?.name ?? 'choose one'}`}
-        className="flex w-full max-w-52 items-center gap-2 rounded-lg border border-border bg-surface px-3 py-2 text-sm font-medium hover:bg-surface-hover lg:max-w-none"
-      >
-        <span className="min-w-0 flex-1 truncate text-left">{current?.name ?? 'Organizations'}</span>
+      <Dropdown.Trigger className="flex w-full max-w-52 items-center gap-2 rounded-lg border border-border bg-surface px-3 py-2 text-sm font-medium hover:bg-surface-hover lg:max-w-none">
+        <span className="min-w-0 flex-1 truncate text-left">
+          {current ? <span className="sr-only">Organization: </span> : null}
+          {current?.name ?? 'Organizations'}
+        </span>
         <ChevronsUpDown className="size-3.5 shrink-0 text-muted" aria-hidden />
       </Dropdown.Trigger>
       <Dropdown.Popover placement="bottom start">
@@ -73,16 +73,20 @@ export function UserMenu({
   return (
     <Dropdown>
       <Dropdown.Trigger
-        aria-label={`Account: ${user.email}`}
         className={`flex items-center gap-2.5 rounded-lg text-left hover:bg-default ${compact ? 'p-1' : 'w-full px-2 py-1.5'}`}
       >
-        <span className="grid size-8 shrink-0 place-items-center rounded-full bg-accent-soft text-xs font-semibold text-accent-soft-foreground uppercase">
+        <span
+          aria-hidden
+          className="grid size-8 shrink-0 place-items-center rounded-full bg-accent-soft text-xs font-semibold text-accent-soft-foreground uppercase"
+        >
           {user.name.slice(0, 1)}
         </span>
-        {compact ? null : (
+        {compact ? (
+          <span className="sr-only">Account</span>
+        ) : (
           <span className="min-w-0 flex-1">
             <span className="block truncate text-[0.8125rem] font-medium">{user.email}</span>
-            <span className="block text-xs text-muted capitalize">{role ?? 'No organization'}</span>
+            {role ? <span className="block text-xs text-muted capitalize">{role}</span> : null}
           </span>
         )}
       </Dropdown.Trigger>

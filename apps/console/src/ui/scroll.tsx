@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 export function Scroll({ label, children }: { label: string; children: ReactNode }) {
   return (
     <section
-      className="overflow-x-auto rounded-b-[0.8rem]"
+      className="relative overflow-x-auto rounded-b-[0.8rem]"
       aria-label={label}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: without it a keyboard cannot scroll
       tabIndex={0}

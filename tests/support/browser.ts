@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, expect } from '@jest/globals';
+import { findChromium } from '@tidegate/embedded';
+import axe from 'axe-core';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+
+const START_TIMEOUT_MS = 120_000;
+const ACTION_TIMEOUT_MS = 15_000;
+const ARGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+export interface Visitor {
+  readonly page: Page;
+  /** Errors the page has reported, broken rules of its content security policy among them. */
+  readonly errors: readonly string[];
+}
+
+/** A headless Chromium for the tests of one file. Call the result for a visitor with cookies of his own. */
+export function useBrowser(): (options?: BrowserContextOptions) => Promise<Visitor> {
+  let browser: Browser | undefined;
+  beforeAll(async () => {
+    browser = await chromium.launch({ executablePath: await findChromium(), args: ARGS });
+  }, START_TIMEOUT_MS);
+  afterAll(async () => {
+    await browser?.close();
+  });
+  return async (options = {}) => {
+    if (!browser) throw new Error('the browser has not been started');
+    const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+    context.setDefaultTimeout(ACTION_TIMEOUT_MS);
+    const page = await context.newPage();
+    const errors: string[] = [];
+    page.on('console', (message) => {
+      if (message.type() === 'error') errors.push(message.text());
+    });
+    page.on('pageerror', (error) => errors.push(error.message));
+    return { page, errors };
+  };
+}
+
+export async function signIn(
+  page: Page,
+  site: string,
+  { email, password }: { email: string; password: string },
+): Promise<void> {
+  await page.goto(`${site}/sign-in`);
+  await page.getByLabel('E-mail').fill(email);
+  await page.getByLabel('Password').fill(password);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await page.waitForURL((url) => url.pathname !== '/sign-in');
+}
+
+/** Nothing that axe calls a violation of WCAG 2.2 AA or of good practice. */
+export async function expectAccessible(page: Page): Promise<void> {
+  await page.evaluate(axe.source);
+  const found = await page.evaluate(async () => {
+    const run = (globalThis as unknown as { axe: typeof axe }).axe.run;
+    const { violations } = await run({
+      runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
+    });
+    return violations.map(({ id, help, nodes }) => ({
+      id,
+      help,
+      at: nodes.map(({ target, failureSummary }) => `${target.join(' ')}: ${failureSummary}`),
+    }));
+  });
+  expect({ url: page.url(), found }).toEqual({ url: page.url(), found: [] });
+}
