@@ -1,4 +1,3 @@
-// @ts-check
 // What the gateway costs, everything on, beside an Express relay that does nothing else and beside the stand-in itself.
 // Rounds are interleaved and medians reported, for machines are noisy. node bench/gateway.mjs [--rounds 3] [--seconds 5]
 import { execFile, spawn } from 'node:child_process';
@@ -145,13 +144,11 @@ try {
         const cpuS = cpuSeconds(target.pid) - before;
         // The first round warms up.
         if (round > 0)
-          results
-            .get(target.name)
-            ?.push({
-              ...result,
-              perCore: (result.perS * seconds) / cpuS,
-              chunksPerCore: (result.chunksPerS * seconds) / cpuS,
-            });
+          results.get(target.name)?.push({
+            ...result,
+            perCore: (result.perS * seconds) / cpuS,
+            chunksPerCore: (result.chunksPerS * seconds) / cpuS,
+          });
       }
     }
     process.stdout.write(`\n${load.name}\n`);

@@ -1,4 +1,3 @@
-// @ts-check
 // Load from a process of its own: whole answers or streams over N connections, for some seconds. Prints one JSON document.
 // node bench/load.mjs '{"url": "...", "key": "...", "connections": 32, "seconds": 5, "stream": false, "content": "..."}'
 import { Pool } from 'undici';

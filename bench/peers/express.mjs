@@ -1,4 +1,3 @@
-// @ts-check
 // The yardstick: Express and undici, JSON parsed and written on both sides, each stream chunk parsed and rewritten; no keys,
 // no limits, no metering. node bench/peers/express.mjs PORT UPSTREAM_ORIGIN
 import express from 'express';

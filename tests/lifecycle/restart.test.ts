@@ -2,17 +2,25 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { startStack } from '@tidegate/local';
+import { type Stack, startStack } from '@tidegate/local';
 import { eventually } from '@tidegate/testing';
 import { ask, client } from '../support/org.ts';
 import { usageOf } from '../support/stack.ts';
 
 describe('a stack that is stopped and started again', () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'tidegate-restart-'));
-  afterAll(() => rmSync(dataDir, { recursive: true, force: true }));
+  let running: Stack | undefined;
+  const start = async (): Promise<Stack> => {
+    running = await startStack({ dataDir, ports: 'random' });
+    return running;
+  };
+  afterAll(async () => {
+    await running?.stop();
+    rmSync(dataDir, { recursive: true, force: true });
+  }, 60_000);
 
   it('has its key, usage and quota as they were', async () => {
-    const first = await startStack({ dataDir, ports: 'random' });
+    const first = await start();
     const org = first.info.org ?? '';
     const apiKey = first.info.apiKey ?? '';
     await client(first.info.gateway, apiKey).chat.completions.create(ask('demo-text', 'Remember me'));
@@ -20,14 +28,10 @@ describe('a stack that is stopped and started again', () => {
     const before = await usageOf(first, org);
     await first.stop();
 
-    const second = await startStack({ dataDir, ports: 'random' });
-    try {
-      expect(second.info.apiKey).toBe(apiKey);
-      expect(await usageOf(second, org)).toEqual(before);
-      const api = client(second.info.gateway, apiKey);
-      expect((await api.chat.completions.create(ask('demo-text', 'Still here?'))).model).toBe('demo-text');
-    } finally {
-      await second.stop();
-    }
+    const second = await start();
+    expect(second.info.apiKey).toBe(apiKey);
+    expect(await usageOf(second, org)).toEqual(before);
+    const api = client(second.info.gateway, apiKey);
+    expect((await api.chat.completions.create(ask('demo-text', 'Still here?'))).model).toBe('demo-text');
   }, 120_000);
 });

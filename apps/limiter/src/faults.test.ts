@@ -195,8 +195,11 @@ describe('a new month', () => {
     const orgId = await makeOrg(db, { tokensPerMonth: 1_500 });
     const key = await makeKey(db, orgId);
     const endMs = monthEndMs(monthOf(Date.now()));
-    const at = async (ms: number) => rig.session(await rig.limiter({ clockOffsetMs: ms - Date.now() }));
-    const before = await at(endMs - 200);
+    // Ten minutes apart, and leases longer than that, so that the test may be slow.
+    const timing = { leaseMs: 3_600_000 };
+    const at = async (ms: number) =>
+      rig.session(await rig.limiter({ clockOffsetMs: ms - Date.now(), timing }));
+    const before = await at(endMs - 600_000);
     const after = await at(endMs);
     const instanceId = newInstanceId();
     const open = anAdmission(key, instanceId);

@@ -61,7 +61,7 @@ export interface LimiterOptions {
 
 export interface Limiter {
   readonly port: number;
-  /** Whether Redis answers. */
+  /** Whether Redis answers, and Postgres has been given its time to. */
   ready(): boolean;
   /** Ends sessions after their open calls, publishes what waits, closes connections. Idempotent. */
   close(): Promise<void>;
@@ -107,6 +107,11 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   link.onReady(() => void store.loadScripts().catch(onFailed));
   notices.listen((told) => 'orgChanged' in told && truth.forgetMisses());
   link.connect();
+  let warm = false;
+  void truth.warm().then((answered) => {
+    warm = true;
+    if (!answered) logger.warn('Postgres does not answer: only what Redis knows is served');
+  });
   const handlers = {
     Session: sessions.accept,
     ...unaryHandlers({ context, truth, notices, onFailed }),
@@ -123,7 +128,7 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   };
   return {
     port: server.port,
-    ready: link.ready,
+    ready: () => warm && link.ready(),
     close: () => {
       closed ??= close();
       return closed;
