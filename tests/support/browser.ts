@@ -4,7 +4,7 @@ import axe from 'axe-core';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 
 const START_TIMEOUT_MS = 120_000;
-const ACTION_TIMEOUT_MS = 15_000;
+const ACTION_TIMEOUT_MS = 30_000;
 const ARGS = [
   '--no-sandbox',
   '--disable-gpu',

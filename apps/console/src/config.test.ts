@@ -1,0 +1,35 @@
+import { describe, expect, it } from '@jest/globals';
+import { oidcOf, readConfig } from './config.ts';
+
+const ENV = {
+  CONSOLE_URL: 'https://console.example/',
+  DATABASE_URL: 'postgresql://u:p@127.0.0.1/db',
+  LIMITER_ADDRESSES: 'a:1, b:2',
+  RUNNER_ADDRESS: 'r:1',
+  GATEWAY_PUBLIC_URL: 'https://api.example/v1/',
+  AUTH_SECRET: 'x'.repeat(32),
+  SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
+};
+const OIDC = { OIDC_ISSUER: 'https://id.example', OIDC_CLIENT_ID: 'id', OIDC_CLIENT_SECRET: 'secret' };
+
+describe('configuration', () => {
+  it('is read from the environment', () => {
+    expect(readConfig(ENV)).toMatchObject({
+      CONSOLE_URL: 'https://console.example',
+      LIMITER_ADDRESSES: ['a:1', 'b:2'],
+      GATEWAY_PUBLIC_URL: 'https://api.example/v1',
+    });
+    expect(oidcOf(readConfig(ENV))).toBeNull();
+    expect(oidcOf(readConfig({ ...ENV, ...OIDC }))).toMatchObject({ issuer: 'https://id.example' });
+  });
+
+  it.each(Object.keys(ENV))('without %s is refused by name', (variable) => {
+    expect(() => readConfig({ ...ENV, [variable]: undefined })).toThrow(`${variable}: is not set`);
+  });
+
+  it('with half an identity provider is refused by name', () => {
+    expect(() => readConfig({ ...ENV, ...OIDC, OIDC_CLIENT_SECRET: '' })).toThrow(
+      'OIDC_CLIENT_SECRET: is not set',
+    );
+  });
+});

@@ -1,0 +1,48 @@
+import { describe, expect, it } from '@jest/globals';
+import { arrange, type KeyRow } from './rows.ts';
+
+const row = (name: string, part: Partial<KeyRow> = {}): KeyRow => ({
+  id: name,
+  name,
+  prefix: `ti_${name}`,
+  state: 'Active',
+  mayCall: { all: true, models: [], deleted: 0 },
+  requestsPerMinute: 60,
+  requestsAtOnce: 4,
+  lastUsedAt: null,
+  expiresOn: null,
+  createdAt: '2026-11-21T00:00:00Z',
+  mayCallText: 'All models',
+  limitsText: '60/min · 4 at once',
+  ...part,
+});
+const KEYS = [
+  row('b', { expiresOn: '2026-12-01', lastUsedAt: '2026-11-21T10:00:00Z', requestsPerMinute: 5 }),
+  row('A', { state: 'Revoked', requestsPerMinute: 60, requestsAtOnce: 1 }),
+  row('c', { state: 'Expired', expiresOn: '2026-11-01', lastUsedAt: '2026-11-20T10:00:00Z' }),
+];
+const names = (keys: readonly KeyRow[]) => keys.map(({ name }) => name).join('');
+const arranged = (part: Partial<Parameters<typeof arrange>[1]>) =>
+  names(arrange(KEYS, { text: '', state: 'all', sort: null, ...part }));
+
+describe('the list of keys', () => {
+  it('keeps its order until sorted', () => expect(arranged({})).toBe('bAc'));
+
+  it.each([
+    ['name', 'Abc'],
+    ['state', 'bcA'],
+    ['limits', 'bAc'],
+    ['lastUsed', 'Acb'],
+    ['expires', 'cbA'],
+  ] as const)('sorts by %s, either way', (column, order) => {
+    expect(arranged({ sort: { column, descending: false } })).toBe(order);
+    expect(arranged({ sort: { column, descending: true } })).toBe([...order].reverse().join(''));
+  });
+
+  it('is filtered by name, first characters and state', () => {
+    expect(arranged({ text: ' B ' })).toBe('b');
+    expect(arranged({ text: 'ti_a' })).toBe('A');
+    expect(arranged({ state: 'Expired' })).toBe('c');
+    expect(arranged({ text: 'b', state: 'Revoked' })).toBe('');
+  });
+});

@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { newUserId, randomBase62 } from '@tidegate/contracts';
+import { closeDb, createDb, type Db } from '@tidegate/db';
+import { type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { hashPassword } from 'better-auth/crypto';
+import { type Auth, createAuth } from './auth.ts';
+import { createSignIn, type SignIn } from './sign-in.ts';
+
+const PASSWORD = 'a-long-enough-password';
+
+let postgres: TestPostgres;
+let db: Db;
+let auth: Auth;
+let signIn: SignIn;
+const clock = testClock();
+
+beforeAll(async () => {
+  postgres = await testPostgres();
+  db = createDb(postgres.url);
+  auth = createAuth({ db, consoleUrl: 'https://console.example', secret: 'x'.repeat(32), oidc: null });
+  signIn = createSignIn({ db, auth, now: clock.now });
+});
+afterAll(async () => {
+  await closeDb(db);
+  await postgres.drop();
+});
+beforeEach(() => clock.set(Date.now()));
+
+async function account(): Promise<string> {
+  const id = newUserId();
+  const email = `${id.toLowerCase()}@example.com`;
+  await db.user.create({ data: { id, email, name: 'Ada' } });
+  const password = await hashPassword(PASSWORD);
+  const row = { id: `acc_${randomBase62(8)}`, accountId: id, providerId: 'credential', userId: id, password };
+  await db.account.create({ data: row });
+  return email;
+}
+
+const attempt = (email: string, password: string, address: string) =>
+  signIn.withPassword({ email, password, address, headers: new Headers() });
+
+describe('sign-in with a password', () => {
+  it('opens a session in Postgres behind a cookie that scripts and plain http cannot read', async () => {
+    const email = await account();
+    const result = await attempt(email.toUpperCase(), PASSWORD, '10.0.0.1');
+    if (result.outcome !== 'signed in') throw new Error(result.outcome);
+    const cookie = result.headers.getSetCookie().join();
+    expect(cookie).toMatch(/__Secure-tidegate\.session_token=.*HttpOnly.*SameSite=Lax/i);
+    expect(cookie).toContain('Secure');
+    const session = await auth.api.getSession({
+      headers: new Headers({ cookie: cookie.split(';')[0] ?? '' }),
+    });
+    expect(session?.user.email).toBe(email);
+    expect(await db.session.count({ where: { user: { email } } })).toBe(1);
+  });
+
+  it('says the same of a wrong password and of an e-mail without an account', async () => {
+    const email = await account();
+    expect(await attempt(email, 'wrong-password', '10.0.0.2')).toEqual({ outcome: 'wrong' });
+    expect(await attempt('nobody@example.com', 'wrong-password', '10.0.0.2')).toEqual({ outcome: 'wrong' });
+    expect(await attempt('not an e-mail', 'wrong-password', '10.0.0.2')).toEqual({ outcome: 'wrong' });
+  });
+
+  it('lets 20 attempts a minute through from an address, also of concurrent ones, and then none, right or wrong', async () => {
+    const email = await account();
+    const waits = await Promise.all(
+      Array.from({ length: 25 }, (_, i) => signIn.guard('10.0.0.3', `someone-${i}@example.com`)),
+    );
+    expect(waits.filter((wait) => wait === null)).toHaveLength(20);
+    expect((await attempt(email, PASSWORD, '10.0.0.3')).outcome).toBe('too many');
+    expect((await attempt(email, PASSWORD, '10.0.0.4')).outcome).toBe('signed in');
+    clock.advance(60_000);
+    expect((await attempt(email, PASSWORD, '10.0.0.3')).outcome).toBe('signed in');
+  });
+
+  it('lets 30 attempts in 15 minutes through for an e-mail, from wherever they come', async () => {
+    const email = await account();
+    const guards = Array.from({ length: 31 }, (_, i) => signIn.guard(`10.1.0.${i}`, email));
+    const waits = (await Promise.all(guards)).filter((wait) => wait !== null);
+    expect(waits).toHaveLength(1);
+    expect(waits[0]).toBeGreaterThan(0);
+    expect(waits[0]).toBeLessThanOrEqual(900);
+    clock.advance(15 * 60_000);
+    expect((await attempt(email, PASSWORD, '10.1.1.1')).outcome).toBe('signed in');
+  });
+
+  it('opens no account for who has none', async () => {
+    const body = { email: 'new@example.com', password: PASSWORD, name: 'New' };
+    await expect(auth.api.signUpEmail({ body })).rejects.toThrow();
+    expect(await db.user.count({ where: { email: body.email } })).toBe(0);
+  });
+});

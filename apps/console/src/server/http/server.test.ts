@@ -1,0 +1,72 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { createLogger } from '@tidegate/runtime';
+import { clientAddress } from './client-address.ts';
+import { CLIENT_ADDRESS_HEADER, NONCE_HEADER } from './names.ts';
+import { type Site, startSite } from './server.ts';
+
+let site: Site | undefined;
+afterEach(() => site?.close());
+
+async function start(consoleUrl: string): Promise<string> {
+  site = await startSite({
+    host: '127.0.0.1',
+    port: 0,
+    consoleUrl,
+    trustedProxies: 0,
+    logger: createLogger({ service: 'test', level: 'silent' }),
+    handle: async (request, response) => {
+      if (request.url === '/fails') throw new Error('fails');
+      response.end(JSON.stringify(request.headers));
+    },
+  });
+  return `http://127.0.0.1:${site.port}`;
+}
+
+describe('the site', () => {
+  it('gives every answer a policy with a nonce of its own, which the screens are told', async () => {
+    const url = await start('http://console.example');
+    const answers = [await fetch(url), await fetch(url)];
+    const policies = answers.map(({ headers }) => headers.get('content-security-policy'));
+    expect(policies[0]).not.toBe(policies[1]);
+    const told = (await answers[0]?.json()) as Record<string, string>;
+    expect(policies[0]).toContain(`'nonce-${told[NONCE_HEADER]}'`);
+    expect(policies[0]).not.toContain('upgrade-insecure-requests');
+    expect(answers[0]?.headers.get('strict-transport-security')).toBeNull();
+  });
+
+  it('keeps browsers on https when the console is there', async () => {
+    const { headers } = await fetch(await start('https://console.example'));
+    expect(headers.get('strict-transport-security')).toContain('max-age=');
+    expect(headers.get('content-security-policy')).toContain('upgrade-insecure-requests');
+  });
+
+  it('takes its own headers from nobody else', async () => {
+    const url = await start('http://console.example');
+    const forged = {
+      [NONCE_HEADER]: 'forged',
+      [CLIENT_ADDRESS_HEADER]: 'forged',
+      'content-security-policy': 'forged',
+    };
+    expect(JSON.stringify(await (await fetch(url, { headers: forged })).json())).not.toContain('forged');
+  });
+
+  it('answers 500 without a reason when a screen fails', async () => {
+    const response = await fetch(`${await start('http://console.example')}/fails`);
+    expect(response.status).toBe(500);
+    expect(await response.text()).toBe('Something went wrong.\n');
+  });
+});
+
+describe("the caller's address", () => {
+  it.each([
+    [0, '10.0.0.1', '192.0.2.1'],
+    [1, '10.0.0.1', '10.0.0.1'],
+    [1, 'forged, 10.0.0.1', '10.0.0.1'],
+    [2, 'forged, 10.0.0.1, 10.0.0.2', '10.0.0.1'],
+    [3, '10.0.0.1, 10.0.0.2', '10.0.0.1'],
+    [1, '', '192.0.2.1'],
+  ])('behind %i proxies that wrote "%s" is %s', (proxies, forwarded, expected) => {
+    const request = { headers: { 'x-forwarded-for': forwarded }, socket: { remoteAddress: '192.0.2.1' } };
+    expect(clientAddress(request, proxies)).toBe(expected);
+  });
+});

@@ -1,0 +1,50 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { eventsOf, type TryEvent } from './stream.ts';
+
+const chunk = (part: object) => `data: ${JSON.stringify(part)}\n\n`;
+const ANSWER = [
+  chunk({ choices: [{ delta: { role: 'assistant', content: '' }, finish_reason: null }] }),
+  chunk({ choices: [{ delta: { content: 'Tïde ' }, finish_reason: null }] }),
+  chunk({ choices: [{ delta: { content: '🌊' }, finish_reason: 'length' }] }),
+  chunk({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 2 } }),
+  'data: [DONE]\n\n',
+].join('');
+
+async function read(pieces: Uint8Array[]): Promise<TryEvent[]> {
+  const stream = new ReadableStream<Uint8Array>({
+    start(controller) {
+      for (const piece of pieces) controller.enqueue(piece);
+      controller.close();
+    },
+  });
+  const events: TryEvent[] = [];
+  for await (const event of eventsOf(stream)) events.push(event);
+  return events;
+}
+
+describe('a streamed answer', () => {
+  it('reads the same however the network cuts it', async () => {
+    const bytes = new TextEncoder().encode(ANSWER);
+    const expected: TryEvent[] = [
+      { kind: 'text', text: 'Tïde ' },
+      { kind: 'text', text: '🌊' },
+      { kind: 'finish', reason: 'length' },
+      { kind: 'usage', usage: { prompt_tokens: 3, completion_tokens: 2 } },
+      { kind: 'done' },
+    ];
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.integer({ min: 0, max: bytes.length })), async (cuts) => {
+        const ends = [0, ...cuts.sort((a, b) => a - b), bytes.length];
+        const pieces = ends.slice(1).map((end, i) => bytes.slice(ends[i], end));
+        expect(await read(pieces)).toEqual(expected);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('without [DONE] is never done', async () => {
+    const cut = new TextEncoder().encode(ANSWER.replace('data: [DONE]\n\n', ''));
+    expect(await read([cut])).not.toContainEqual({ kind: 'done' });
+  });
+});

@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { closeDb, createDb, type Db } from '@tidegate/db';
+import { type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
+
+const DAY_MS = 86_400_000;
+
+let postgres: TestPostgres;
+let db: Db;
+let fixture: Fixture;
+const clock = testClock();
+const account = { name: 'Ada', password: 'a-long-enough-password' };
+
+beforeAll(async () => {
+  postgres = await testPostgres();
+  db = createDb(postgres.url);
+});
+afterAll(async () => {
+  await closeDb(db);
+  await postgres.drop();
+});
+beforeEach(() => {
+  clock.set(Date.UTC(2026, 10, 21, 12));
+  fixture = createFixture(db, clock.now);
+});
+
+const invite = async (org: string, email: string, role: 'owner' | 'member' | 'viewer' = 'member') =>
+  value(await fixture.control.createInvitation(OPERATOR, { org, email, role }));
+
+describe('an invitation', () => {
+  it('makes its e-mail a member with an account, once', async () => {
+    const org = await fixture.org('Once invited');
+    const { token } = await invite(org, 'ada@once.example', 'viewer');
+    expect(value(await fixture.control.openInvitation(null, { token }))).toMatchObject({
+      email: 'ada@once.example',
+      role: 'viewer',
+      hasAccount: false,
+    });
+    const both = await Promise.all(
+      [1, 2].map(() => fixture.control.acceptInvitation(null, { token, ...account })),
+    );
+    expect(both.filter(({ ok }) => ok)).toHaveLength(1);
+    expect(value(await fixture.control.listMembers(OPERATOR, { org }))).toEqual([
+      expect.objectContaining({ email: 'ada@once.example', name: 'Ada', role: 'viewer' }),
+    ]);
+    expect(refusal(await fixture.control.openInvitation(null, { token })).code).toBe('not_found');
+  });
+
+  it('keeps its token out of lists, the audit trail and the database', async () => {
+    const org = await fixture.org('Secret link');
+    const { token } = await invite(org, 'ada@secret.example');
+    const seen = JSON.stringify([
+      await fixture.control.listInvitations(OPERATOR, { org }),
+      await fixture.control.listAudit(OPERATOR, { org }),
+      await db.$queryRaw`SELECT id, email, encode(token_hash, 'escape') FROM invitation`,
+    ]);
+    expect(seen).toContain('ada@secret.example');
+    expect(seen).not.toContain(token);
+  });
+
+  it('works for 7 days and no longer', async () => {
+    const org = await fixture.org('Late');
+    const { token } = await invite(org, 'ada@late.example');
+    clock.advance(7 * DAY_MS - 1);
+    expect((await fixture.control.openInvitation(null, { token })).ok).toBe(true);
+    clock.advance(1);
+    expect(refusal(await fixture.control.acceptInvitation(null, { token, ...account })).code).toBe(
+      'not_found',
+    );
+    expect(value(await fixture.control.listInvitations(OPERATOR, { org }))).toEqual([]);
+  });
+
+  it('is void once withdrawn, or replaced by another for the same e-mail', async () => {
+    const org = await fixture.org('Void');
+    const first = await invite(org, 'ada@void.example');
+    const second = await invite(org, 'ada@void.example', 'owner');
+    expect((await fixture.control.openInvitation(null, { token: first.token })).ok).toBe(false);
+    value(await fixture.control.withdrawInvitation(OPERATOR, { org, id: second.id }));
+    expect((await fixture.control.openInvitation(null, { token: second.token })).ok).toBe(false);
+  });
+
+  it('is not spent by a refusal', async () => {
+    const org = await fixture.org('Unspent');
+    const { token } = await invite(org, 'ada@unspent.example');
+    expect(refusal(await fixture.control.acceptInvitation(null, { token, name: 'Ada' })).field).toBe(
+      'password',
+    );
+    const short = await fixture.control.acceptInvitation(null, { token, name: 'Ada', password: 'short' });
+    expect(refusal(short).field).toBe('password');
+    const other = await fixture.user(org, 'viewer');
+    expect(refusal(await fixture.control.acceptInvitation(other, { token })).code).toBe('forbidden');
+    expect((await fixture.control.acceptInvitation(null, { token, ...account })).ok).toBe(true);
+  });
+
+  it('never gives an account that exists a new password: its owner signs in', async () => {
+    const org = await fixture.org('Existing');
+    const there = await fixture.user(await fixture.org('Existing elsewhere'), 'viewer');
+    const { token } = await invite(org, there.email);
+    expect(refusal(await fixture.control.acceptInvitation(null, { token, ...account })).message).toContain(
+      'sign in',
+    );
+    const accepted = value(await fixture.control.acceptInvitation(there, { token }));
+    expect(accepted).toEqual({ email: there.email, org });
+  });
+
+  it('is made, seen and withdrawn by owners only', async () => {
+    const org = await fixture.org('Owners invite');
+    const { id } = await invite(org, 'ada@owners.example');
+    for (const role of ['member', 'viewer'] as const) {
+      const actor = await fixture.user(org, role);
+      const attempts = [
+        fixture.control.createInvitation(actor, { org, email: 'x@example.com', role: 'owner' }),
+        fixture.control.listInvitations(actor, { org }),
+        fixture.control.withdrawInvitation(actor, { org, id }),
+      ];
+      for (const attempt of attempts) expect(refusal(await attempt).code).toBe('forbidden');
+    }
+  });
+});
+
+describe('the audit trail', () => {
+  it('is read newest first, page by page, each event once', async () => {
+    const org = await fixture.org('Audited');
+    clock.advance(1);
+    for (let i = 0; i < 7; i++) {
+      value(await fixture.control.createKey(OPERATOR, { org, name: `k${i}` }));
+      clock.advance(i % 2);
+    }
+    const seen: string[] = [];
+    let before: string | undefined;
+    do {
+      const page = value(
+        await fixture.control.listAudit(OPERATOR, { org, limit: 3, ...(before ? { before } : {}) }),
+      );
+      seen.push(...page.events.map(({ id }) => id));
+      before = page.next ?? undefined;
+    } while (before);
+    expect(new Set(seen).size).toBe(8);
+    expect(seen).toHaveLength(8);
+    const all = value(await fixture.control.listAudit(OPERATOR, { org }));
+    expect(all.events.map(({ id }) => id)).toEqual(seen);
+    expect(all.events.at(-1)?.action).toBe('org.create');
+  });
+});
+
+describe('usage of one key or model', () => {
+  it('is what its rows add up to, day by day and in all', async () => {
+    const org = await fixture.org('Filtered');
+    const { id: orgId } = await db.org.findUniqueOrThrow({ where: { slug: org } });
+    await db.$executeRaw`INSERT INTO usage_day VALUES
+      (${orgId}, '2026-11-20', 'key_a', 'mdl_x', 2, 1, 3, 4, 5, 60, 2),
+      (${orgId}, '2026-11-21', 'key_a', 'mdl_y', 5, 0, 7, 8, 0, 50, 5),
+      (${orgId}, '2026-11-21', 'key_b', 'mdl_x', 11, 2, 1, 1, 9, 10, 1)`;
+    const requests = async (filter: { keyId?: string; modelId?: string }) =>
+      value(await fixture.control.showUsage(OPERATOR, { org, ...filter })).totals.requests;
+    expect(await requests({})).toBe(18);
+    expect(await requests({ keyId: 'key_a' })).toBe(7);
+    expect(await requests({ modelId: 'mdl_x' })).toBe(13);
+    expect(await requests({ keyId: 'key_b', modelId: 'mdl_y' })).toBe(0);
+    const day = value(await fixture.control.showUsageOfDay(OPERATOR, { org, day: '2026-11-21' }));
+    expect(day.map(({ requests: count }) => count)).toEqual([11, 5]);
+  });
+});
