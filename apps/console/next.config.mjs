@@ -10,11 +10,5 @@ export default {
   outputFileTracingRoot: resolve(import.meta.dirname, '../..'),
   turbopack: { root: resolve(import.meta.dirname, '../..') },
   // main.ts owns everything that holds a connection and hands it over; nothing of it is bundled.
-  serverExternalPackages: [
-    '@tidegate/control',
-    '@tidegate/db',
-    '@tidegate/rpc',
-    '@tidegate/runtime',
-    'better-auth',
-  ],
+  serverExternalPackages: ['@tidegate/control', '@tidegate/db', '@tidegate/runtime', 'better-auth'],
 };

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '@tidegate/testing';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { expectAccessible, signIn, useBrowser, type Visitor } from '../support/browser.ts';
 import { ctl, useStack } from '../support/stack.ts';
 
@@ -70,6 +70,13 @@ async function createKey(page: Page, name: string): Promise<string> {
   return value;
 }
 
+/** Answers the dialog that asks before something is done, and waits for it to be done. */
+async function confirm(page: Page, answer: string): Promise<void> {
+  await page.getByRole('button', { name: answer, exact: true }).click();
+  await page.locator('section[role=alertdialog]').waitFor({ state: 'detached' });
+}
+
+const textOf = async (at: Locator): Promise<string> => (await at.textContent()) ?? '';
 const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text });
 
 describe('an owner', () => {
@@ -81,23 +88,22 @@ describe('an owner', () => {
       expect(key).toMatch(/^ti_/);
       const row = rowOf(page, 'Journey');
       await row.waitFor();
-      const text = await row.innerText();
+      const text = await textOf(row);
       for (const part of [key.slice(0, 9), 'Active', 'All models', '60/min · 4 at once', 'Never'])
         expect(text).toContain(part);
       expect(await page.content()).not.toContain(key);
 
       expect(await ask(key)).toEqual({ status: 200, code: undefined });
-      await eventually(async () => /UTC/.test(await row.innerText()), { timeoutMs: 60_000 });
+      await eventually(async () => /UTC/.test(await textOf(row)), { timeoutMs: 60_000 });
 
       await row.getByRole('button', { name: 'Revoke Journey' }).click();
       await page.getByRole('alertdialog').getByText('refused from the next one on').waitFor();
-      await page.getByRole('button', { name: 'Revoke key' }).click();
-      await page.getByRole('alertdialog').waitFor({ state: 'detached' });
+      await confirm(page, 'Revoke key');
       expect(await ask(key)).toEqual({ status: 401, code: 'invalid_api_key' });
-      await eventually(async () => (await row.innerText()).includes('Revoked'));
+      await eventually(async () => (await textOf(row)).includes('Revoked'));
 
       await row.getByRole('button', { name: 'Delete Journey' }).click();
-      await page.getByRole('button', { name: 'Delete key' }).click();
+      await confirm(page, 'Delete key');
       await row.waitFor({ state: 'detached' });
       await open(page, 'usage');
       await page.getByRole('cell', { name: 'A deleted key' }).first().waitFor();
@@ -132,7 +138,7 @@ describe('an owner', () => {
       await open(page, 'api');
       const row = rowOf(page, 'demo-text');
       await row.getByRole('button', { name: 'Stop demo-text' }).click();
-      await page.getByRole('button', { name: 'Stop model' }).click();
+      await confirm(page, 'Stop model');
       await row.getByText('Stopped').waitFor();
       expect(await ask(apiKey)).toEqual({ status: 503, code: 'model_unavailable' });
       await row.getByRole('button', { name: 'Start demo-text' }).click();
@@ -150,15 +156,15 @@ describe('an owner', () => {
       await page.getByRole('button', { name: 'Publish model' }).click();
       const dialog = page.getByRole('dialog');
       await dialog.getByLabel('Name', { exact: true }).fill('elsewhere');
-      await dialog.getByLabel('Servers').fill('not a url');
+      await dialog.getByLabel('Servers', { exact: true }).fill('not a url');
       await dialog.getByRole('button', { name: 'Publish model' }).click();
       await dialog.getByText('different http or https addresses').waitFor();
-      await dialog.getByLabel('Servers').fill('http://127.0.0.1:9/v1');
+      await dialog.getByLabel('Servers', { exact: true }).fill('http://127.0.0.1:9/v1');
       await dialog.getByRole('button', { name: 'Publish model' }).click();
       const row = rowOf(page, 'elsewhere');
       await row.waitFor();
       await row.getByRole('button', { name: 'Delete elsewhere' }).click();
-      await page.getByRole('button', { name: 'Delete model' }).click();
+      await confirm(page, 'Delete model');
       await row.waitFor({ state: 'detached' });
     },
     TEST_TIMEOUT_MS,
@@ -183,8 +189,7 @@ describe('an owner', () => {
       const changeTo = async (plan: string) => {
         await open(page, 'plan');
         await page.getByRole('button', { name: `Change to ${plan}` }).click();
-        await page.getByRole('button', { name: 'Change plan' }).click();
-        await page.getByRole('alertdialog').waitFor({ state: 'detached' });
+        await confirm(page, 'Change plan');
       };
       await changeTo('Starter');
       expect(await askWithImage()).toBe(403);
@@ -246,7 +251,7 @@ describe('an invitation', () => {
       await guest.page.getByRole('button', { name: 'Join' }).click();
       await guest.page.waitForURL('**/o/demo/keys');
       await open(guest.page, 'members');
-      expect(await rowOf(guest.page, email).innerText()).toContain(role[0]?.toUpperCase());
+      expect(await textOf(rowOf(guest.page, email))).toContain(role);
       const late = await visit();
       await late.page.goto(link);
       await late.page.getByText('has been used, was withdrawn or has expired').waitFor();
@@ -279,7 +284,7 @@ describe('a member', () => {
       await page.getByLabel('API key').fill(stack().info.apiKey ?? '');
       await page.getByRole('button', { name: 'Send' }).click();
       await page.getByText(/tokens in · .* tokens out/).waitFor();
-      expect(await page.getByRole('log').innerText()).toContain('Model: ');
+      expect(await textOf(page.getByRole('log'))).toContain('Model: ');
       await expectAccessible(page);
     },
     TEST_TIMEOUT_MS,

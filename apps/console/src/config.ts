@@ -4,13 +4,13 @@ import { z } from 'zod';
 
 const MIN_AUTH_SECRET_CHARACTERS = 32;
 
-const port = (fallback: number) => z.coerce.number().int().min(0).max(65_535).default(fallback);
+const port = (fallback: number, min = 0) => z.coerce.number().int().min(min).max(65_535).default(fallback);
 const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https address' });
 const address = z.string().regex(/^\S+:\d+$/, 'must be host:port');
 
 const schema = z.object({
   CONSOLE_HOST: z.string().default('0.0.0.0'),
-  CONSOLE_PORT: port(3_000),
+  CONSOLE_PORT: port(3_000, 1),
   /** Where browsers find the console. With https, cookies are secure and browsers are told to stay with it. */
   CONSOLE_URL: httpUrl.transform((url) => new URL(url).origin),
   ADMIN_HOST: z.string().default('127.0.0.1'),

@@ -42,7 +42,11 @@ runService(async (service) => {
     now: Date.now,
   });
 
-  const screens = await startScreens(resolve(import.meta.dirname, '..'));
+  const screens = await startScreens({
+    dir: resolve(import.meta.dirname, '..'),
+    host: config.CONSOLE_HOST,
+    port: config.CONSOLE_PORT,
+  });
   service.onShutdown('screens', () => screens.close());
   const site = await startSite({
     host: config.CONSOLE_HOST,

@@ -11,7 +11,7 @@ import { Choice, Field } from '../ui/field.tsx';
 import { whole } from '../ui/numbers.ts';
 import { Note } from '../ui/page.tsx';
 import { createKey } from './actions.ts';
-import type { KeyRules } from './keys-screen.tsx';
+import type { KeyRules } from './rules.ts';
 
 interface CreateKeyProps {
   readonly org: string;

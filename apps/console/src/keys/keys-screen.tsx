@@ -9,16 +9,7 @@ import { Empty, Note, PageHeader } from '../ui/page.tsx';
 import { CreateKey } from './create-key.tsx';
 import { KeysTable } from './keys-table.tsx';
 import { arrange, type KeyRow, type Sort, type StateFilter } from './rows.ts';
-
-export interface KeyRules {
-  readonly name: number;
-  readonly models: number;
-  readonly requestsPerMinute: { readonly min: number; readonly max: number; readonly default: number };
-  readonly requestsAtOnce: { readonly min: number; readonly max: number; readonly default: number };
-  /** Keys that are not revoked. */
-  readonly mostKeys: number;
-  readonly perOrg: { readonly total: number };
-}
+import type { KeyRules } from './rules.ts';
 
 interface KeysScreenProps {
   readonly org: string;

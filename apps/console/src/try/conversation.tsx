@@ -12,7 +12,9 @@ export function Conversation({ chat }: { chat: Chat }) {
   const end = useRef<HTMLDivElement>(null);
   const last = chat.turns.at(-1)?.text.length ?? 0;
   // biome-ignore lint/correctness/useExhaustiveDependencies: whatever makes it longer
-  useEffect(() => end.current?.scrollIntoView({ block: 'nearest' }), [chat.turns.length, last, chat.refusal]);
+  useEffect(() => {
+    end.current?.scrollIntoView({ block: 'nearest' });
+  }, [chat.turns.length, last, chat.refusal]);
   return (
     <div
       className="max-h-[34rem] flex-1 space-y-5 overflow-y-auto px-5 py-5"

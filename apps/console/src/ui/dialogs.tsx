@@ -2,7 +2,7 @@
 
 import { AlertDialog, Button, Modal } from '@heroui/react';
 import type { Result } from '@tidegate/control';
-import type { ReactNode } from 'react';
+import { type ReactNode, useRef } from 'react';
 import { useAct } from './act.ts';
 import { Note } from './page.tsx';
 
@@ -61,6 +61,9 @@ export function Confirm({
   onDone,
 }: ConfirmProps) {
   const { act, pending, refusal, clear } = useAct();
+  // What was asked stays readable while the dialog leaves.
+  const asked = useRef({ title, children });
+  if (isOpen) asked.current = { title, children };
   const close = () => {
     clear();
     onClose();
@@ -76,10 +79,10 @@ export function Confirm({
         <AlertDialog.Dialog>
           <AlertDialog.Header>
             <AlertDialog.Icon status={danger ? 'danger' : 'accent'} />
-            <AlertDialog.Heading>{title}</AlertDialog.Heading>
+            <AlertDialog.Heading>{asked.current.title}</AlertDialog.Heading>
           </AlertDialog.Header>
           <AlertDialog.Body>
-            <div className="space-y-3 text-sm leading-6 text-muted">{children}</div>
+            <div className="space-y-3 text-sm leading-6 text-muted">{asked.current.children}</div>
             {refusal ? (
               <Note kind="danger" className="mt-4">
                 {refusal.message}

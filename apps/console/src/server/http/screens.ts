@@ -17,11 +17,23 @@ const create = framework.default as unknown as (options: {
   readonly dev: boolean;
   readonly dir: string;
   readonly quiet: boolean;
+  readonly hostname: string;
+  readonly port: number;
 }) => Framework;
 
-/** The built screens in `dir`. */
-export async function startScreens(dir: string): Promise<Screens> {
-  const app = create({ dev: false, dir, quiet: true });
+export interface ScreensOptions {
+  /** Where they were built. */
+  readonly dir: string;
+  /** Where the site listens: after an action that leads to another page, the framework asks itself for that page. */
+  readonly host: string;
+  readonly port: number;
+}
+
+const ANY_HOST = new Set(['0.0.0.0', '::']);
+
+export async function startScreens({ dir, host, port }: ScreensOptions): Promise<Screens> {
+  const hostname = ANY_HOST.has(host) ? '127.0.0.1' : host;
+  const app = create({ dev: false, dir, quiet: true, hostname, port });
   await app.prepare();
   return { handle: app.getRequestHandler(), close: () => app.close() };
 }

@@ -1,0 +1,146 @@
+// npm run screenshots: starts a stack of its own with a month of made-up usage and writes docs/screenshots/*.png.
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { closeDb, createDb } from '@tidegate/db';
+import { findChromium } from '@tidegate/embedded';
+import { startStack } from '@tidegate/local';
+import { chromium } from 'playwright-core';
+
+const ROOT = resolve(import.meta.dirname, '..');
+const OUT = join(ROOT, 'docs/screenshots');
+const DAY_MS = 86_400_000;
+const DAYS = 30;
+const WIDE = { width: 1280, height: 860 };
+const NARROW = { width: 390, height: 844 };
+const SHOTS = [
+  { name: 'keys', path: '/o/demo/keys', viewport: WIDE, colorScheme: 'light' },
+  { name: 'usage', path: '/o/demo/usage', viewport: { width: 1280, height: 1180 }, colorScheme: 'light' },
+  { name: 'usage-dark', path: '/o/demo/usage', viewport: { width: 1280, height: 1180 }, colorScheme: 'dark' },
+  { name: 'api', path: '/o/demo/api', viewport: WIDE, colorScheme: 'light' },
+  { name: 'try', path: '/o/demo/try', viewport: WIDE, colorScheme: 'dark', act: chat },
+  { name: 'plan', path: '/o/demo/plan', viewport: WIDE, colorScheme: 'light' },
+  { name: 'usage-phone', path: '/o/demo/usage', viewport: NARROW, colorScheme: 'dark' },
+];
+
+/** @type {import('@tidegate/local').Stack | undefined} */
+let stack;
+/** @type {import('playwright-core').Browser | undefined} */
+let browser;
+const dataDir = mkdtempSync(join(tmpdir(), 'tidegate-screenshots-'));
+try {
+  stack = await startStack({ dataDir, ports: 'random' });
+  makeKeys(stack);
+  await makeUsage(stack.info.postgres);
+  browser = await chromium.launch({
+    executablePath: await findChromium(),
+    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'],
+  });
+  mkdirSync(OUT, { recursive: true });
+  for (const shot of SHOTS) await take(browser, stack, shot);
+} finally {
+  await browser?.close();
+  await stack?.stop();
+  rmSync(dataDir, { recursive: true, force: true });
+}
+
+/** @param {import('@tidegate/local').Stack} of */
+function makeKeys({ dataDir: data }) {
+  const env = { ...process.env, ...JSON.parse(readFileSync(join(data, 'env.json'), 'utf8')) };
+  const ctl = (/** @type {string[]} */ ...args) =>
+    execFileSync(process.execPath, [join(ROOT, 'apps/ctl/dist/main.js'), ...args, '--json'], { env });
+  const create = (/** @type {string} */ name, /** @type {string[]} */ ...more) =>
+    JSON.parse(ctl('key', 'create', '--org', 'demo', '--name', name, ...more).toString());
+  create('Support assistant', '--rpm', '600', '--at-once', '32');
+  create(
+    'Nightly reports',
+    '--models',
+    'demo-text',
+    '--expires-on',
+    `${new Date().getUTCFullYear() + 1}-03-31`,
+  );
+  create('Image captions', '--models', 'demo-vision');
+  ctl('key', 'revoke', '--id', create('Old laptop').id);
+}
+
+/** @param {string} url of Postgres */
+async function makeUsage(url) {
+  const db = createDb(url, { maxConnections: 2 });
+  try {
+    const org = await db.org.findUniqueOrThrow({ where: { slug: 'demo' } });
+    const models = await db.model.findMany({ where: { orgId: org.id }, orderBy: { name: 'asc' } });
+    const keys = await db.apiKey.findMany({ where: { orgId: org.id }, orderBy: { createdAt: 'asc' } });
+    const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+    const used = keys.filter(({ name }) => name !== 'Local stack');
+    const pairs = used.flatMap((key, k) =>
+      models.map((model, m) => ({ key, model, weight: 900 / (k + 1) / (m + 1) })),
+    );
+    const rows = Array.from({ length: DAYS }, (_, d) => new Date(today - d * DAY_MS)).flatMap((day, d) =>
+      pairs.map(({ key, model, weight }, i) =>
+        usageOf(org.id, key.id, model.id, day, weight * wave(day, d, i)),
+      ),
+    );
+    await db.usageDay.createMany({ data: rows, skipDuplicates: true });
+    const lastUsedAt = new Date(Date.now() - 40_000);
+    await db.apiKey.updateMany({ where: { orgId: org.id, revokedAt: null }, data: { lastUsedAt } });
+  } finally {
+    await closeDb(db);
+  }
+}
+
+/** Less on weekends, and never twice the same; no randomness, so that pictures only change with the console. */
+function wave(/** @type {Date} */ day, /** @type {number} */ d, /** @type {number} */ i) {
+  const weekend = [0, 6].includes(day.getUTCDay()) ? 0.35 : 1;
+  return weekend * (0.7 + 0.5 * Math.abs(Math.sin(d * 1.7 + i)));
+}
+
+/** @param {string} orgId @param {string} keyId @param {string} modelId @param {Date} day @param {number} count */
+function usageOf(orgId, keyId, modelId, day, count) {
+  const requests = Math.round(count);
+  const errors = Math.round(requests * 0.015);
+  return {
+    ...{ orgId, keyId, modelId, day },
+    requests: BigInt(requests),
+    errors: BigInt(errors),
+    promptTokens: BigInt(requests * 412),
+    completionTokens: BigInt(requests * 187),
+    unreportedTokens: BigInt(errors * 4_096),
+    durationMsSum: BigInt(requests * 843),
+    durationCount: BigInt(requests),
+  };
+}
+
+/** @param {import('playwright-core').Page} page @param {import('@tidegate/local').Stack} of */
+async function chat(page, { info }) {
+  await page.getByLabel('API key').fill(info.apiKey ?? '');
+  await page.getByLabel('Message', { exact: true }).fill('Why do tides come twice a day?');
+  await page.getByRole('button', { name: 'Send' }).click();
+  await page.getByText(/tokens out/).waitFor();
+}
+
+/**
+ * @param {import('playwright-core').Browser} by
+ * @param {import('@tidegate/local').Stack} of
+ * @param {typeof SHOTS[number]} shot
+ */
+async function take(by, of, { name, path, viewport, colorScheme, act }) {
+  const site = of.info.console;
+  const owner = of.info.owner;
+  if (!site || !owner) throw new Error('the stack has no console');
+  const context = await by.newContext({
+    viewport,
+    colorScheme: colorScheme === 'dark' ? 'dark' : 'light',
+    deviceScaleFactor: 1.5,
+  });
+  const page = await context.newPage();
+  await page.goto(`${site}/sign-in`);
+  await page.getByLabel('E-mail').fill(owner.email);
+  await page.getByLabel('Password').fill(owner.password);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await page.waitForURL(/\/o\//);
+  await page.goto(`${site}${path}`, { waitUntil: 'networkidle' });
+  await act?.(page, of);
+  await page.screenshot({ path: join(OUT, `${name}.png`) });
+  await context.close();
+}
