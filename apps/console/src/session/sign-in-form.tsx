@@ -31,11 +31,17 @@ export function SignInForm({ next, provider, providerFailed }: SignInFormProps) 
           name="email"
           type="email"
           autoComplete="username"
-          isRequired
+          input={{ required: true }}
           defaultValue={state.email}
           key={`email-${state.email}`}
         />
-        <Field label="Password" name="password" type="password" autoComplete="current-password" isRequired />
+        <Field
+          label="Password"
+          name="password"
+          type="password"
+          autoComplete="current-password"
+          input={{ required: true }}
+        />
         <Button type="submit" fullWidth isPending={pending}>
           Sign in
         </Button>

@@ -73,11 +73,17 @@ export function Composer({ chat, apiKey, settings, takesImages, imagesOnPlan }: 
           onKeyDown={onKeyDown}
         />
         {busy ? (
-          <Button isIconOnly variant="secondary" aria-label="Stop" onPress={chat.stop}>
+          <Button isIconOnly className="shrink-0" variant="secondary" aria-label="Stop" onPress={chat.stop}>
             <Square className="size-4" aria-hidden />
           </Button>
         ) : (
-          <Button isIconOnly aria-label="Send" isDisabled={!ready} onPress={() => void send()}>
+          <Button
+            isIconOnly
+            className="shrink-0"
+            aria-label="Send"
+            isDisabled={!ready}
+            onPress={() => void send()}
+          >
             <SendHorizontal className="size-4" aria-hidden />
           </Button>
         )}

@@ -43,8 +43,30 @@ export function createAuth({ db, consoleUrl, secret, oidc }: AuthOptions) {
       },
       ipAddress: { disableIpTracking: true },
     },
+    // Accounts are made by invitation, so their e-mails are not verified here: the provider's word is taken for them.
+    account: { accountLinking: { enabled: true, requireLocalEmailVerified: false } },
+    databaseHooks: {
+      account: {
+        create: {
+          after: async ({ providerId, userId }) => {
+            if (providerId === OIDC_PROVIDER_ID) await takeOver(db, userId);
+          },
+        },
+      },
+    },
     plugins: oidc ? [identityProvider(oidc)] : [],
   });
+}
+
+/**
+ * The first sign-in through the provider proves whose the e-mail is. A password that someone else may have set before, and
+ * its sessions, end there.
+ */
+async function takeOver(db: Db, userId: string): Promise<void> {
+  await db.account.deleteMany({
+    where: { userId, providerId: 'credential', user: { emailVerified: false } },
+  });
+  await db.session.deleteMany({ where: { userId, user: { emailVerified: false } } });
 }
 
 /** Only accounts that exist may come in; an e-mail is taken for the account's when the provider has verified it. */

@@ -1,0 +1,105 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newUserId, randomBase62 } from '@tidegate/contracts';
+import { closeDb, createDb, type Db } from '@tidegate/db';
+import { type TestPostgres, testPostgres } from '@tidegate/testing';
+import { hashPassword } from 'better-auth/crypto';
+import { type Auth, createAuth } from './auth.ts';
+
+const SITE = 'https://console.example';
+
+let postgres: TestPostgres;
+let db: Db;
+let provider: Server;
+let auth: Auth;
+/** Who the provider says is signed in there. */
+let person: { sub: string; email: string; email_verified: boolean; name: string };
+
+beforeAll(async () => {
+  postgres = await testPostgres();
+  db = createDb(postgres.url);
+  provider = createServer((request, response) => {
+    const issuer = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`;
+    const answers: Record<string, object> = {
+      '/.well-known/openid-configuration': {
+        issuer,
+        authorization_endpoint: `${issuer}/authorize`,
+        token_endpoint: `${issuer}/token`,
+        userinfo_endpoint: `${issuer}/userinfo`,
+        id_token_signing_alg_values_supported: ['RS256'],
+      },
+      '/token': { access_token: 'access', token_type: 'Bearer', expires_in: 60 },
+      '/userinfo': person,
+    };
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify(answers[request.url ?? ''] ?? {}));
+  }).listen(0, '127.0.0.1');
+  await once(provider, 'listening');
+  const issuer = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`;
+  const oidc = { issuer, clientId: 'id', clientSecret: 'secret', name: 'Example' };
+  auth = createAuth({ db, consoleUrl: SITE, secret: 'x'.repeat(32), oidc });
+});
+afterAll(async () => {
+  provider.closeAllConnections();
+  provider.close();
+  await closeDb(db);
+  await postgres.drop();
+});
+
+const cookiesOf = (response: Response): string =>
+  response.headers
+    .getSetCookie()
+    .map((cookie) => cookie.split(';')[0])
+    .join('; ');
+
+/** Goes to the provider and comes back. */
+async function signInThere(): Promise<Response> {
+  const start = await auth.api.signInSocial({
+    body: { provider: 'oidc', callbackURL: `${SITE}/`, errorCallbackURL: `${SITE}/sign-in` },
+    asResponse: true,
+  });
+  const { url } = (await start.json()) as { url: string };
+  const state = new URL(url).searchParams.get('state') ?? '';
+  return auth.handler(
+    new Request(`${SITE}/api/auth/callback/oidc?code=code&state=${encodeURIComponent(state)}`, {
+      headers: { cookie: cookiesOf(start) },
+    }),
+  );
+}
+
+async function account(email: string): Promise<string> {
+  const id = newUserId();
+  await db.user.create({ data: { id, email, name: 'Ada' } });
+  const password = await hashPassword('set-by-someone-else');
+  const row = { id: `acc_${randomBase62(8)}`, accountId: id, providerId: 'credential', userId: id, password };
+  await db.account.create({ data: row });
+  return id;
+}
+
+describe('sign-in through an identity provider', () => {
+  it('opens a session for the account of its verified e-mail, and ends the password set before', async () => {
+    const id = await account('ada@example.com');
+    person = { sub: 'sub-1', email: 'ada@example.com', email_verified: true, name: 'Ada' };
+    const back = await signInThere();
+    expect(back.headers.get('location')).toBe(`${SITE}/`);
+    const session = await auth.api.getSession({ headers: new Headers({ cookie: cookiesOf(back) }) });
+    expect(session?.user.id).toBe(id);
+    expect(await db.account.findMany({ where: { userId: id }, select: { providerId: true } })).toEqual([
+      { providerId: 'oidc' },
+    ]);
+  });
+
+  it.each([
+    ['has no account here', 'nobody@example.com', true],
+    ['has not proven the e-mail', 'bob@example.com', false],
+  ])('lets nobody in who %s', async (_who, email, verified) => {
+    await account('bob@example.com').catch(() => {});
+    person = { sub: `sub-${email}`, email, email_verified: verified, name: 'X' };
+    const back = await signInThere();
+    expect(back.headers.get('location')).toMatch(/\/sign-in\?error=(signup_disabled|account_not_linked)/);
+    expect(cookiesOf(back)).not.toContain('session_token=');
+    expect(await db.session.count({ where: { user: { email } } })).toBe(0);
+  });
+});
