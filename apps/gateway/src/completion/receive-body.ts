@@ -33,7 +33,11 @@ export async function receiveBody(
     takeLarge,
     signal: exchange.signal,
   });
-  if (read.ok) return read.body;
+  if (read.ok) {
+    bodyBudget.giveBack(mostBytes - read.body.length);
+    exchange.bodyBytesTaken = read.body.length;
+    return read.body;
+  }
   return read.aborted ? CLIENT_CLOSED : read.refusal;
 }
 
