@@ -234,7 +234,7 @@ describe('an invitation', () => {
       const { page } = await signedIn();
       const email = `invited-${role}@example.com`;
       await open(page, 'members');
-      await page.getByRole('button', { name: 'Invite' }).click();
+      await page.getByRole('button', { name: 'Invite', exact: true }).click();
       await page.getByLabel('E-mail').fill(email);
       if (role !== 'member') {
         await page.getByRole('dialog').getByRole('button', { name: /Role/ }).click();
