@@ -9,6 +9,7 @@
 --   quota_exceeded, cause (requests, tokens), now (us)
 --   key_invalid | plan_upgrade_required | lease_lost      lease_lost also: the admission was withdrawn before
 --   need_key | need_org | need_month                      seed it and call again
+--   need_join                                             register the instance here and call again
 --   month_turned, now (us)                                call again with the month of now
 --!include time
 --!include window
@@ -21,8 +22,9 @@ local reserve = ARGV[9] == '1'
 local context = ARGV[6] + 0
 
 if redis.call('ZSCORE', KEYS[1], ARGV[2]) then return { 'lease_lost' } end
-local org = read_org(KEYS[2])
+local org = read_org(KEYS[2], ARGV[2])
 if not org then return { 'need_org' } end
+if not org.joined then return { 'need_join' } end
 local key = read_key(KEYS[3])
 if not key then return { 'need_key' } end
 

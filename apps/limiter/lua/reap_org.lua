@@ -1,10 +1,11 @@
 -- Fences a dead instance in one organization, and shows a bounded part of what it left. The caller ends each of those and calls
 -- again until nothing is left; then the instance's keys here are gone.
 --
--- KEYS  1 fenced  2 open records of the instance  3 its void markers
+-- KEYS  1 fenced  2 open records of the instance  3 its void markers  4 org
 -- ARGV  1 offset (us)  2 instance id  3 most records shown  4 seconds that a fence stands
 -- Returns done | left, field, record, field, record, ...  field: admission id, or large:<admission id>
 --!include time
+--!include state
 
 local now = now_us(ARGV[1])
 local past = now - ARGV[4] * 1000000
@@ -26,5 +27,8 @@ repeat
   cursor = page[1]
   for i = 1, #page[2] do reply[#reply + 1] = page[2][i] end
 until cursor == '0' or #reply > most
-if #reply == 1 and redis.call('EXISTS', KEYS[3]) == 0 then return { 'done' } end
+if #reply == 1 and redis.call('EXISTS', KEYS[3]) == 0 then
+  redis.call('HDEL', KEYS[4], joined_field(ARGV[2]))
+  return { 'done' }
+end
 return reply

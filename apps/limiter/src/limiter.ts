@@ -103,7 +103,6 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
     onReaped: metrics.reaped,
   });
 
-  link.onBreak(() => leases.forget());
   link.onReady(() => void store.loadScripts().catch(onFailed));
   notices.listen((told) => 'orgChanged' in told && truth.forgetMisses());
   link.connect();

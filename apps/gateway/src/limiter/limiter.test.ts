@@ -92,6 +92,18 @@ describe('the session', () => {
     expect(fake.of('withdraw').map(({ withdraw }) => withdraw?.admissionId)).toEqual(['a1']);
   });
 
+  it('does not believe an admission that it learns of too late, as after a standstill of the process', async () => {
+    let stoodStillMs = 0;
+    const nowMs = () => performance.now() + stoodStillMs;
+    const { limiter, fake } = await start({ callTimeoutMs: 2_000, heartbeatMs: 60_000, nowMs });
+    fake.answers.admit = () => {
+      stoodStillMs = 20_000;
+      return { admission: admitted };
+    };
+    expect(await limiter.admit(limiter.hold('org_1', 'a1'), admission)).toBeNull();
+    await eventually(() => fake.of('withdraw').length === 1);
+  });
+
   it('goes on to another limiter when its own is gone', async () => {
     const [first, second] = [await new FakeLimiter().start(), await new FakeLimiter().start()];
     const { limiter } = await start({ addresses: [first.address, second.address] }, first);

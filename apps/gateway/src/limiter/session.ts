@@ -138,11 +138,13 @@ export class LimiterSession {
   #receive({ replies, notices }: SessionResponse__Output): void {
     // Notices first: a reply must not be acted on with what a notice beside it has made stale.
     for (const notice of notices) this.#options.onNotice(notice);
+    const nowMs = this.#options.nowMs();
     for (const reply of replies) {
       const call = this.#open.get(reply.callId);
       if (!call) continue;
       this.#open.delete(reply.callId);
-      call.resolve(reply);
+      // Late, as after a standstill of this process: what it grants may have been taken back since, with the lease.
+      call.resolve(call.deadlineMs > nowMs ? reply : null);
     }
   }
 

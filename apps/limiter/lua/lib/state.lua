@@ -1,11 +1,18 @@
 -- Nil when the state has not been seeded.
 
-local function read_org(hash)
-  local org = redis.call('HMGET', hash, 'version', 'images', 'rpm', 'at_once', 'requests_month', 'tokens_month', 'in_flight')
+-- Where an organization notes that an instance is registered as one that may hold something in it.
+local function joined_field(instance)
+  return 'in:' .. instance
+end
+
+-- `joined` is of the instance given, if one is.
+local function read_org(hash, instance)
+  local org = redis.call('HMGET', hash, 'version', 'images', 'rpm', 'at_once', 'requests_month', 'tokens_month', 'in_flight',
+    joined_field(instance or ''))
   if not org[1] then return nil end
   return {
     images = org[2], rpm = org[3] + 0, at_once = org[4] + 0, requests_month = org[5] + 0, tokens_month = org[6] + 0,
-    in_flight = (org[7] or 0) + 0,
+    in_flight = (org[7] or 0) + 0, joined = org[8],
   }
 end
 

@@ -12,8 +12,8 @@ import { reserve } from './reserve.ts';
 import { type Ending, settle } from './settle.ts';
 import { withdraw } from './withdraw.ts';
 
-/** Three kinds of state may be missing, and the month may turn. */
-const MAX_ATTEMPTS = 5;
+/** Four kinds of state may be missing, and the month may turn. */
+const MAX_ATTEMPTS = 6;
 
 export interface AdmissionsDeps extends Context {
   readonly truth: Truth;
@@ -32,12 +32,10 @@ export class Admissions {
   }
 
   async admit(admission: Admission): Promise<Decision> {
-    const { leases, clock } = this.#deps;
+    const { clock } = this.#deps;
     const { orgId, keyId, instanceId, admissionId } = admission;
-    if (!leases.hasJoined(instanceId, orgId) && !(await leases.join(instanceId, orgId)))
-      return { kind: 'lease_lost' };
     let month = clock.month().name;
-    const decision = await this.#decide(orgId, keyId, () => {
+    const decision = await this.#decide({ orgId, keyId, instanceId }, () => {
       month = clock.month().name;
       return admit(this.#deps, admission);
     });
@@ -49,7 +47,7 @@ export class Admissions {
   async reserve(held: Held): Promise<Decision> {
     const { clock } = this.#deps;
     let month = clock.month();
-    const decision = await this.#decide(held.orgId, null, () => {
+    const decision = await this.#decide(held, () => {
       month = clock.month();
       return reserve(this.#deps, held, month);
     });
@@ -61,7 +59,7 @@ export class Admissions {
   }
 
   countRequest(orgId: string, keyId: string): Promise<Decision> {
-    return this.#decide(orgId, keyId, () => countRequest(this.#deps, orgId, keyId));
+    return this.#decide({ orgId, keyId }, () => countRequest(this.#deps, orgId, keyId));
   }
 
   async withdraw(held: Held): Promise<void> {
@@ -83,9 +81,12 @@ export class Admissions {
 
   async takeLargeBody(held: Held): Promise<'taken' | 'full' | 'lease_lost'> {
     const { leases } = this.#deps;
-    if (!leases.hasJoined(held.instanceId, held.orgId) && !(await leases.join(held.instanceId, held.orgId)))
-      return 'lease_lost';
-    return takeLargeBody(this.#deps, held);
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const reply = await takeLargeBody(this.#deps, held);
+      if (reply !== 'need_join') return reply;
+      if (!(await leases.join(held.instanceId, held.orgId))) return 'lease_lost';
+    }
+    throw seededInVain();
   }
 
   releaseLargeBody(held: Held): Promise<void> {
@@ -93,8 +94,11 @@ export class Admissions {
   }
 
   /** Asks until nothing is missing. A key that Postgres does not know is invalid. */
-  async #decide(orgId: string, keyId: string | null, ask: () => Promise<DecisionReply>): Promise<Decision> {
-    const { truth, clock } = this.#deps;
+  async #decide(
+    { orgId, keyId, instanceId }: { orgId: string; keyId?: string; instanceId?: string },
+    ask: () => Promise<DecisionReply>,
+  ): Promise<Decision> {
+    const { truth, clock, leases } = this.#deps;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const reply = await ask();
       switch (reply.kind) {
@@ -102,7 +106,11 @@ export class Admissions {
           await truth.seedOrg(orgId);
           break;
         case 'need_key':
-          if (keyId === null || !(await truth.seedKey(orgId, keyId))) return { kind: 'key_invalid' };
+          if (keyId === undefined || !(await truth.seedKey(orgId, keyId))) return { kind: 'key_invalid' };
+          break;
+        case 'need_join':
+          if (instanceId === undefined || !(await leases.join(instanceId, orgId)))
+            return { kind: 'lease_lost' };
           break;
         case 'need_month':
           await truth.seedMonth(orgId, clock.month().name);
@@ -114,6 +122,8 @@ export class Admissions {
           return reply;
       }
     }
-    throw new Undecided('state', 'what was seeded is missing again');
+    throw seededInVain();
   }
 }
+
+const seededInVain = (): Undecided => new Undecided('state', 'what was seeded is missing again');

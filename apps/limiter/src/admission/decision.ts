@@ -26,7 +26,7 @@ export type Decision =
 
 export type DecisionReply =
   | Decision
-  | { readonly kind: Missing }
+  | { readonly kind: Missing | 'need_join' }
   | { readonly kind: 'month_turned'; readonly nowUs: number };
 
 /** The replies of admit.lua, reserve.lua and count_request.lua. */
@@ -53,6 +53,7 @@ export function decisionOf(reply: ScriptReply): DecisionReply {
     case 'need_key':
     case 'need_org':
     case 'need_month':
+    case 'need_join':
       return { kind };
     default:
       throw unexpected(reply);

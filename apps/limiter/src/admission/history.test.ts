@@ -13,6 +13,7 @@ import {
 } from '@tidegate/limits';
 import { type TestRedis, testRedis } from '@tidegate/testing';
 import fc from 'fast-check';
+import { joinOrg } from '../leases/lease.ts';
 import { anAdmission } from '../testing/admission.ts';
 import { openStore, type TestStore } from '../testing/fixture.ts';
 import { seedKey, seedMonth, writeOrg } from '../truth/seed.ts';
@@ -119,6 +120,7 @@ class Run {
         expiresAtMs: 0,
         modelIds: null,
       });
+    await joinOrg(this.context, this.instanceId, this.orgId);
     await seedMonth(this.context, this.orgId, '2026-06', { requests: 0, chargedTokens: 0 });
   }
 

@@ -16,14 +16,14 @@ export const largeBodyOf = (field: string): string | null =>
 export async function takeLargeBody(
   { store, names }: Context,
   { orgId, instanceId, admissionId }: Held,
-): Promise<'taken' | 'full' | 'lease_lost'> {
+): Promise<'taken' | 'full' | 'lease_lost' | 'need_join'> {
   const reply = await store.run(
     SCRIPTS.takeLargeBody,
     [names.fenced(orgId), names.org(orgId), names.open(orgId, instanceId)],
     [instanceId, largeBodyField(admissionId), LIMITS.largeBodiesAtOncePerOrg],
   );
   const [kind] = reply;
-  if (kind === 'taken' || kind === 'full' || kind === 'lease_lost') return kind;
+  if (kind === 'taken' || kind === 'full' || kind === 'lease_lost' || kind === 'need_join') return kind;
   throw unexpected(reply);
 }
 

@@ -13,7 +13,7 @@ export async function beat({ store, names, clock }: Context, instanceId: string)
   return code === 'alive';
 }
 
-/** Runs join_org.lua. False: the lease is lost. */
+/** Runs join_org.lua, then mark_joined.lua. False: the lease is lost. */
 export async function joinOrg(
   { store, names, clock }: Context,
   instanceId: string,
@@ -29,7 +29,9 @@ export async function joinOrg(
     [names.lease(instanceId), names.orgsOf(instanceId)],
     [clock.offsetUs, orgId],
   );
-  return code === 'joined';
+  if (code !== 'joined') return false;
+  const [marked] = await store.run(SCRIPTS.markJoined, [names.fenced(orgId), names.org(orgId)], [instanceId]);
+  return marked === 'joined';
 }
 
 /** Runs fence_instance.lua. */
@@ -55,7 +57,7 @@ export async function leftIn(
 ): Promise<{ readonly field: string; readonly record: string }[] | null> {
   const [code, ...flat] = await store.run(
     SCRIPTS.reapOrg,
-    [names.fenced(orgId), names.open(orgId, instanceId), names.voids(orgId, instanceId)],
+    [names.fenced(orgId), names.open(orgId, instanceId), names.voids(orgId, instanceId), names.org(orgId)],
     [clock.offsetUs, instanceId, most, FENCE_KEEP_S],
   );
   if (code === 'done') return null;

@@ -129,6 +129,27 @@ describe('a dead gateway instance', () => {
     expect(await store.redis.hlen(store.names.open(key.orgId, dead))).toBe(0);
   });
 
+  it('is found by what it was admitted for since Redis lost its data, through every limiter', async () => {
+    const key = await makeKey(db, await makeOrg(db));
+    const { orgId } = key;
+    const instances = await Promise.all([one, two].map(beatingInstance));
+    const admit = (session: SessionClient, i: number) =>
+      session.decide({ admit: anAdmission(key, instances[i] ?? '') });
+    await Promise.all([admit(one, 0), admit(two, 1)]);
+    await store.redis.flushall();
+    await admit(one, 0);
+    await admit(two, 1);
+    const large = { orgId, instanceId: instances[0] ?? '', admissionId: 'large' };
+    expect((await one.ask({ takeLargeBody: large })).takeLargeBody?.result).toBe('RESULT_TAKEN');
+    await eventually(async () => (await outboxOf(orgId)).length === 2);
+    expect(await monthOfOrg(one, orgId)).toMatchObject({
+      inFlight: 0,
+      chargedTokens: 2_000,
+      reservedTokens: 0,
+    });
+    await eventually(async () => (await store.redis.hget(store.names.org(orgId), 'large')) === '0');
+  });
+
   it('is one that was admitted and never beat at all', async () => {
     const key = await makeKey(db, await makeOrg(db));
     const instanceId = newInstanceId();

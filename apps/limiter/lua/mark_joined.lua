@@ -1,0 +1,11 @@
+-- Notes in an organization that an instance is registered there (join_org.lua): only then is anything admitted for it. Lost with the
+-- organization's state, so that an instance is registered anew once Redis has lost its data.
+--
+-- KEYS  1 fenced  2 org
+-- ARGV  1 instance id
+-- Returns joined | lease_lost
+--!include state
+
+if redis.call('ZSCORE', KEYS[1], ARGV[1]) then return { 'lease_lost' } end
+redis.call('HSET', KEYS[2], joined_field(ARGV[1]), '1')
+return { 'joined' }
