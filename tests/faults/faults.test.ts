@@ -1,0 +1,20 @@
+import { describe, expect, it } from '@jest/globals';
+import { killsOf } from './scenarios/kills.ts';
+import { Random } from './world/random.ts';
+
+/** One seed of the long campaign's first scenario; run.mjs has the others. */
+const SEED = 1;
+const TIMEOUT_MS = 240_000;
+
+describe('a gateway, a limiter, Redis and Postgres killed one after the other, under load', () => {
+  it(
+    'leave every count equal, every cap kept and no slot taken',
+    async () => {
+      const kills = killsOf('kills', ['gateway', 'limiter', 'redis', 'postgres']);
+      const { violations, trials } = await kills.run(new Random(SEED), 'short');
+      expect(violations).toEqual([]);
+      expect(trials).toBe(4);
+    },
+    TIMEOUT_MS,
+  );
+});

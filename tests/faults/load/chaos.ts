@@ -1,0 +1,44 @@
+import { pause, type Random } from '../world/random.ts';
+import type { World } from '../world/world.ts';
+
+export const EVERYTHING = [
+  'gateway',
+  'gateway-2',
+  'limiter',
+  'limiter-2',
+  'metering',
+  'runner',
+  'redis',
+  'postgres',
+] as const;
+
+export type Victim = (typeof EVERYTHING)[number];
+
+export interface KillOptions {
+  readonly kills: number;
+  readonly victims: readonly Victim[];
+  /** Least and most, from one's return to the next kill. */
+  readonly betweenMs?: readonly [number, number];
+}
+
+/** Kills one after the other at moments of the seed's choosing, each once the one before is back; all in turn, shuffled. */
+export async function killAtRandom(world: World, random: Random, options: KillOptions): Promise<Victim[]> {
+  const [least, most] = options.betweenMs ?? [100, 1_500];
+  const killed: Victim[] = [];
+  let bag: Victim[] = [];
+  while (killed.length < options.kills) {
+    if (bag.length === 0) bag = shuffled(options.victims, random);
+    await pause(random.whole(least, most));
+    const victim = bag.pop() as Victim;
+    killed.push(victim);
+    await world.kill(victim);
+  }
+  return killed;
+}
+
+function shuffled<T>(list: readonly T[], random: Random): T[] {
+  return list
+    .map((value) => ({ value, at: random.next() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ value }) => value);
+}

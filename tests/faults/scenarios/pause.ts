@@ -1,0 +1,39 @@
+import { audit } from '../audit/audit.ts';
+import { untilQuiet } from '../audit/quiet.ts';
+import { Load } from '../load/load.ts';
+import { pause } from '../world/random.ts';
+import { manyLimits } from './kills.ts';
+import type { Scenario } from './scenario.ts';
+import { within } from './within.ts';
+
+/** Longer than a lease: whoever stands still so long finds its lease reaped. */
+const PAUSE_MS = 20_000;
+/** So short that the model is done with whatever the gateway had begun before its lease runs out. */
+const LONGEST_MS = 1_500;
+
+/** A gateway that stands still past its lease and comes back: nothing settles twice, no cap is exceeded by its return. */
+export const pausedGateway: Scenario = {
+  name: 'gateway stopped for 20 s (SIGSTOP)',
+  laws: '1, 2, 3',
+  unit: 'pauses',
+  run: (random, size) =>
+    within({}, async (world) => {
+      await manyLimits(world, 2);
+      const load = new Load(world, random, { clients: 32, hangUps: 0.1, longestMs: LONGEST_MS });
+      const pauses = size === 'short' ? 1 : 4;
+      for (let i = 0; i < pauses; i++) {
+        const gateway = random.pick(['gateway', 'gateway-2']);
+        await pause(random.whole(500, 2_000));
+        world.stack.kill(gateway, 'SIGSTOP');
+        world.paused.add(gateway);
+        await pause(PAUSE_MS);
+        world.paused.delete(gateway);
+        world.stack.kill(gateway, 'SIGCONT');
+      }
+      await pause(2_000);
+      const seen = await load.stop();
+      const unquiet = await untilQuiet(world);
+      const { violations, counts } = await audit(world, seen, { gatewaysPaused: true });
+      return { violations: [...unquiet, ...violations], trials: pauses, notes: JSON.stringify(counts) };
+    }),
+};

@@ -1,0 +1,18 @@
+import type { Random } from '../world/random.ts';
+
+export interface Outcome {
+  readonly violations: readonly string[];
+  /** What was tried, in the scenario's own unit. */
+  readonly trials: number;
+  /** Measured beside, for the reader. */
+  readonly notes?: string;
+}
+
+/** A way to attack a law. Each run has a stack of its own and is determined by its seed, as far as a machine is. */
+export interface Scenario {
+  readonly name: string;
+  readonly laws: string;
+  /** What `trials` counts. */
+  readonly unit: string;
+  run(random: Random, size: 'short' | 'long'): Promise<Outcome>;
+}

@@ -1,0 +1,19 @@
+import { Sampler } from '../audit/live.ts';
+import { World } from '../world/world.ts';
+import type { Outcome } from './scenario.ts';
+
+/** Runs an attack on a stack of its own, its live state watched, and stops the stack whatever happens. */
+export async function within(
+  options: Parameters<typeof World.start>[0],
+  attack: (world: World) => Promise<Outcome>,
+): Promise<Outcome> {
+  const world = await World.start(options);
+  const sampler = new Sampler(world);
+  try {
+    const outcome = await attack(world);
+    return { ...outcome, violations: [...outcome.violations, ...(await sampler.stop())] };
+  } finally {
+    await sampler.stop();
+    await world.stop();
+  }
+}

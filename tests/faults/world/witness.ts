@@ -1,0 +1,185 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { pause } from './random.ts';
+
+/** What a request tells the witness to do, as JSON in its last message. */
+export interface Order {
+  /** Names the request; sent once by its client. */
+  readonly tag: string;
+  /** Key id, since the gateway tells a model nothing of who calls. */
+  readonly key: string;
+  readonly org: string;
+  /** Wait before the answer begins. */
+  readonly headMs: number;
+  readonly tokens: number;
+  readonly gapMs: number;
+  readonly usage: boolean;
+}
+
+/** Every answer's usage has these prompt tokens. */
+export const PROMPT_TOKENS = 7;
+
+/**
+ * Above the cap for less than this is the order of events, not a violation: that a call has ended and that another begins reach the
+ * witness over two connections.
+ */
+const TOLERANCE_MS = 250;
+
+/** Requests in flight of one key or organization, watched against their cap. */
+class Flight {
+  count = 0;
+  most = 0;
+  readonly #name: string;
+  readonly #cap: number;
+  readonly #violations: string[];
+  #above: NodeJS.Timeout | undefined;
+
+  constructor(name: string, cap: number, violations: string[]) {
+    this.#name = name;
+    this.#cap = cap;
+    this.#violations = violations;
+  }
+
+  enter(): void {
+    this.count++;
+    if (this.count <= this.#cap || this.#above) return;
+    this.#above = setTimeout(() => {
+      this.most = Math.max(this.most, this.count);
+      this.#violations.push(`${this.#name}: ${this.count} in flight at the model, at most ${this.#cap}`);
+    }, TOLERANCE_MS);
+  }
+
+  leave(): void {
+    this.count--;
+    if (this.count > this.#cap) return;
+    clearTimeout(this.#above);
+    this.#above = undefined;
+    this.most = Math.max(this.most, this.count);
+  }
+}
+
+export interface WitnessedCall {
+  readonly order: Order;
+  readonly model: string;
+  readonly atMs: number;
+  /** The whole answer was written to the gateway. */
+  answered: boolean;
+}
+
+/** A model server that remembers each call, so that its own count can be held against the ledgers. */
+export class Witness {
+  readonly url: string;
+  readonly calls: WitnessedCall[] = [];
+  /** In flight above a cap. */
+  readonly violations: string[] = [];
+  readonly #server: Server;
+  readonly #flights = new Map<string, Flight>();
+  readonly #caps: (name: string) => number;
+
+  private constructor(server: Server, caps: (name: string) => number) {
+    this.#server = server;
+    this.#caps = caps;
+    this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+    server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+      this.#answer(request, response).catch(() => response.destroy());
+    });
+  }
+
+  /** @param caps requests at once of a key or organization */
+  static async start(caps: (name: string) => number): Promise<Witness> {
+    const server = createServer({ keepAliveTimeout: 60_000 });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return new Witness(server, caps);
+  }
+
+  get inFlight(): number {
+    let sum = 0;
+    for (const [name, flight] of this.#flights) if (name.startsWith('org_')) sum += flight.count;
+    return sum;
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  #flight(name: string): Flight {
+    let flight = this.#flights.get(name);
+    if (!flight) {
+      flight = new Flight(name, this.#caps(name), this.violations);
+      this.#flights.set(name, flight);
+    }
+    return flight;
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method === 'GET') {
+      response.setHeader('content-type', 'application/json').end('{"object":"list","data":[]}');
+      return;
+    }
+    const pieces: Buffer[] = [];
+    for await (const piece of request) pieces.push(piece as Buffer);
+    const body = JSON.parse(Buffer.concat(pieces).toString());
+    const order = JSON.parse(body.messages.at(-1).content) as Order;
+    const call: WitnessedCall = { order, model: body.model, atMs: Date.now(), answered: false };
+    this.calls.push(call);
+    const flights = [this.#flight(order.key), this.#flight(order.org)];
+    for (const flight of flights) flight.enter();
+    let open = true;
+    const leave = () => {
+      if (open) for (const flight of flights) flight.leave();
+      open = false;
+    };
+    response.on('close', leave);
+    await pause(order.headMs);
+    const before = () => {
+      leave();
+      call.answered = true;
+    };
+    if (body.stream) await stream(response, order, before);
+    else await whole(response, order, before);
+  }
+}
+
+const usageOf = ({ tokens }: Order) => ({
+  prompt_tokens: PROMPT_TOKENS,
+  completion_tokens: tokens,
+  total_tokens: PROMPT_TOKENS + tokens,
+});
+
+async function whole(response: ServerResponse, order: Order, before: () => void): Promise<void> {
+  await pause(order.gapMs * order.tokens);
+  if (response.destroyed) return;
+  before();
+  response.setHeader('content-type', 'application/json').end(
+    JSON.stringify({
+      id: 'x',
+      object: 'chat.completion',
+      created: 1,
+      model: 'x',
+      choices: [{ index: 0, message: { role: 'assistant', content: 'sea' }, finish_reason: 'stop' }],
+      ...(order.usage ? { usage: usageOf(order) } : {}),
+    }),
+  );
+}
+
+async function stream(response: ServerResponse, order: Order, before: () => void): Promise<void> {
+  const event = (choices: unknown[], more: object = {}) =>
+    response.write(
+      `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', created: 1, model: 'x', choices, ...more })}\n\n`,
+    );
+  response.setHeader('content-type', 'text/event-stream');
+  event([{ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }]);
+  for (let i = 0; i < order.tokens; i++) {
+    await pause(order.gapMs);
+    if (response.destroyed) return;
+    event([{ index: 0, delta: { content: 'sea ' }, finish_reason: null }]);
+  }
+  event([{ index: 0, delta: {}, finish_reason: 'stop' }]);
+  if (order.usage) event([], { usage: usageOf(order) });
+  before();
+  response.end('data: [DONE]\n\n');
+}
