@@ -39,6 +39,8 @@ const SCHEMA = z.object({
   STREAM_MAX_WAKE_ON_REQUEST_MS: ms.default(LIMITS.streamMaxMs.wakeOnRequest),
   UPSTREAM_CONNECT_TIMEOUT_MS: ms.default(5_000),
   IMAGE_TIMEOUT_MS: ms.default(LIMITS.imageTimeoutMs),
+  /** For a client that does not go on reading an answer that is over. */
+  UNREAD_ANSWER_TIMEOUT_MS: ms.default(60_000),
 
   LIMITER_CALL_TIMEOUT_MS: ms.default(2_000),
   SETTLE_WAIT_MS: ms.default(1_000),

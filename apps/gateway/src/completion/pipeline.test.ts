@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { ERRORS } from '@tidegate/contracts';
 import { eventually, type UpstreamHandler } from '@tidegate/testing';
@@ -354,6 +355,24 @@ describe('a client that hangs up', () => {
     expect(settled()).toEqual([
       expect.objectContaining({ answered: false, usageValid: false, errorCode: 'client_closed' }),
     ]);
+  });
+});
+
+describe('a client that hangs up with several requests on its connection', () => {
+  it('ends all of them, also those whose turn to be answered has not come', async () => {
+    script = (_request, reply) => reply.closed;
+    const before = settled().length;
+    const body = JSON.stringify(hello);
+    const socket = connect(harness.server.port, '127.0.0.1');
+    socket.write(
+      `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${harness.apiKey}\r\ncontent-length: ${body.length}\r\n\r\n${body}`.repeat(
+        3,
+      ),
+    );
+    await eventually(() => harness.model.inFlight === 3);
+    socket.destroy();
+    await eventually(() => harness.model.inFlight === 0 && harness.gateway.exchanges.size === 0);
+    await eventually(() => settled().length === before + 3);
   });
 });
 

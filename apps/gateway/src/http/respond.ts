@@ -13,6 +13,8 @@ export function refuse(exchange: Exchange, refusal: Refusal): void {
   const headers = [...exchange.headers];
   if (retryAfterS !== undefined) headers.push('retry-after', String(retryAfterS));
   if (shouldRetry === false) headers.push('x-should-retry', 'false');
+  // HTTP asks for it with every 401.
+  if (code === 'invalid_api_key') headers.push('www-authenticate', 'Bearer');
   exchange.headers = headers;
   sendJson(exchange, ERRORS[code].status, JSON.stringify(errorBody(refusal)));
 }

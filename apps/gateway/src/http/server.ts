@@ -12,6 +12,7 @@ import { ERRORS, errorBody, newRequestId, type Refusal } from '@tidegate/contrac
 import type { Gateway } from '../completion/gateway.ts';
 import { createApp, NOT_FOUND } from './app.ts';
 import { Exchange } from './exchange.ts';
+import { giveUpUnread } from './unread-answer.ts';
 
 const HEADERS_TIMEOUT_MS = 15_000;
 /** Beyond the body's own deadline, which is answered in JSON: what cuts bodies that nobody reads. */
@@ -46,6 +47,7 @@ export async function startServer(gateway: Gateway): Promise<GatewayServer> {
     const exchange = openExchange(gateway, request, response);
     if (draining) response.shouldKeepAlive = false;
     app(request as never, Object.assign(response, { locals: { exchange } }) as never);
+    void exchange.handled.then(() => giveUpUnread(response, config.UNREAD_ANSWER_TIMEOUT_MS));
   };
   server.on('request', onRequest);
   server.on('checkExpectation', onRequest);
@@ -84,7 +86,7 @@ function openExchange(
 ): Exchange {
   const exchange = new Exchange(request, response);
   exchanges.add(exchange);
-  response.once('close', () => {
+  onceOver(request, response, () => {
     if (!response.writableFinished) exchange.abort('client_closed');
     void exchange.handled.then(() => {
       exchanges.delete(exchange);
@@ -92,6 +94,22 @@ function openExchange(
     });
   });
   return exchange;
+}
+
+/** Calls back when the answer is sent or its client is gone, which Node does not tell of an answer that waits behind others of its connection. */
+function onceOver({ socket }: IncomingMessage, response: ServerResponse, callback: () => void): void {
+  if (response.socket) {
+    response.once('close', callback);
+    return;
+  }
+  const over = () => {
+    socket.off('close', over);
+    response.off('close', over);
+    callback();
+  };
+  // One for each request that was pipelined.
+  socket.setMaxListeners(0).once('close', over);
+  response.once('close', over);
 }
 
 /** What is no HTTP, or comes too slowly to be one request, is answered in the API's form before the connection ends. */

@@ -1,0 +1,40 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { eventually } from '@tidegate/testing';
+import { type Harness, hello, startHarness, wholeAnswer } from '../testing/harness.ts';
+
+const MIB = 1024 * 1024;
+const CONTENT = 'x'.repeat(2 * MIB - 4096);
+const CLIENTS = 4;
+let harness: Harness;
+
+beforeAll(async () => {
+  harness = await startHarness({
+    upstream: (_request, reply) => reply.json(wholeAnswer(CONTENT)),
+    env: { UNREAD_ANSWER_TIMEOUT_MS: '500' },
+  });
+});
+afterAll(() => harness.stop());
+
+const REQUESTS = 8;
+
+/** Sends requests one after the other and reads nothing. */
+async function ask(): Promise<Socket> {
+  const socket = connect(harness.server.port, '127.0.0.1');
+  await once(socket, 'connect');
+  socket.pause();
+  const body = JSON.stringify(hello);
+  const request = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${harness.apiKey}\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+  socket.write(request.repeat(REQUESTS));
+  return socket;
+}
+
+it('answers that nobody reads are given up, and their memory with them', async () => {
+  // Together they are more than the system's own buffers hold.
+  const sockets = await Promise.all(Array.from({ length: CLIENTS }, ask));
+  await eventually(() => harness.limiterServer.of('settle').length >= CLIENTS);
+  expect(harness.gateway.exchanges.size).toBeGreaterThan(0);
+  await eventually(() => harness.gateway.exchanges.size === 0);
+  for (const socket of sockets) socket.destroy();
+});
