@@ -6,6 +6,8 @@ import type {
   GetMonthRequest,
   GetMonthResponse__Output,
   LimiterClient,
+  ListActivityRequest,
+  ListActivityResponse__Output,
   ModelRequest,
   ModelState__Output,
   RefreshOrgsRequest,
@@ -48,6 +50,7 @@ interface UnaryMethods {
   start: { request: ModelRequest; response: ModelState__Output };
   stop: { request: ModelRequest; response: ModelState__Output };
   refresh: { request: ModelRequest; response: ModelState__Output };
+  listActivity: { request: ListActivityRequest; response: ListActivityResponse__Output };
 }
 
 type Unary<M extends keyof UnaryMethods> = (

@@ -54,6 +54,12 @@ export function createHandlers({ fleet, catalog, gateways, logger }: HandlersOpt
       if (refreshed.published) return toState(refreshed.status);
       return { modelId, condition: 'CONDITION_UNSPECIFIED', reason: '', revision: refreshed.revision };
     }),
+    ListActivity: ({ request: { orgId } }, callback) => {
+      const models = [...gateways.inFlight()]
+        .filter(([modelId]) => catalog.get(modelId)?.orgId === orgId)
+        .map(([modelId, inFlight]) => ({ modelId, inFlight }));
+      callback(null, { models });
+    },
     Watch: (call) => {
       const link = gateways.connect();
       const feed = new Feed(catalog, call);

@@ -124,7 +124,7 @@ export class Harness {
       settings: {},
     } as const;
     await this.db.model.create({
-      data: { ...row, mode, condition, ...data, id: modelId, orgId: this.orgId },
+      data: { ...row, mode, condition, orgId: this.orgId, ...data, id: modelId },
     });
     return modelId;
   }
@@ -200,7 +200,14 @@ const calls = (client: RunnerClient) => {
     (method: 'wake' | 'start' | 'stop' | 'refresh') =>
     (modelId: string, deadlineMs = 20_000) =>
       callUnary(client, method, { modelId }, { deadlineMs });
-  return { wake: call('wake'), startModel: call('start'), stopModel: call('stop'), refresh: call('refresh') };
+  const inFlight = async (orgId: string): Promise<Record<string, number>> => {
+    const { models } = await callUnary(client, 'listActivity', { orgId }, { deadlineMs: 5_000 });
+    return Object.fromEntries(models.map(({ modelId, inFlight }) => [modelId, inFlight]));
+  };
+  return {
+    ...{ wake: call('wake'), startModel: call('start'), stopModel: call('stop'), refresh: call('refresh') },
+    inFlight,
+  };
 };
 
 export type TestRunner = ReturnType<typeof calls> & {

@@ -65,6 +65,19 @@ export class Gateways {
     return !this.#someAbsent() && ![...this.#links].some(({ activity }) => (activity.get(modelId) ?? 0) > 0);
   }
 
+  /**
+   * Requests in flight by model, as the connected gateways last reported them; models without any are not in it. Of a gateway
+   * that has come back before its old connection was known to be dead, only the new one counts.
+   */
+  inFlight(): ReadonlyMap<string, number> {
+    const newest = new Map([...this.#links].map((link) => [link.instanceId, link]));
+    const total = new Map<string, number>();
+    for (const { activity } of newest.values())
+      for (const [modelId, count] of activity)
+        if (count > 0) total.set(modelId, (total.get(modelId) ?? 0) + count);
+    return total;
+  }
+
   /** Resolves once every connected gateway has applied the revision, or after `timeoutMs`. True: they have. */
   acknowledged(revision: number, timeoutMs: number): Promise<boolean> {
     const all = () => [...this.#links].every((link) => link.acknowledged >= revision);
