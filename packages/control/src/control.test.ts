@@ -332,6 +332,33 @@ describe('models', () => {
     expect(value(await fixture.control.deleteModel(OPERATOR, { org, name: 'm' })).runnerTold).toBe(false);
     expect(value(await fixture.control.listModels(OPERATOR, { org }))).toEqual([]);
   });
+
+  it('lists its own models alone with their requests in flight, and without a count while the runner is away', async () => {
+    const [org, other] = [await fixture.org('Busy'), await fixture.org('Elsewhere')];
+    const publish = async (to: string, name: string) =>
+      value(await fixture.control.publishModel(OPERATOR, { org: to, name, ...external })).id;
+    const [busy, , theirs] = [await publish(org, 'a'), await publish(org, 'b'), await publish(other, 'a')];
+    fixture.runner.busy = new Map([
+      [busy, 3],
+      [theirs, 7],
+    ]);
+    const viewer = await fixture.user(org, 'viewer');
+    const listed = async () =>
+      value(await fixture.control.listModels(viewer, { org })).map(({ name, inFlight }) => [name, inFlight]);
+    expect(await listed()).toEqual([
+      ['a', 3],
+      ['b', 0],
+    ]);
+    const { id } = await db.org.findUniqueOrThrow({ where: { slug: org } });
+    expect(fixture.runner.looked).toEqual([id]);
+    expect((await fixture.control.listModels(viewer, { org: other })).ok).toBe(false);
+    expect(fixture.runner.looked).toEqual([id]);
+    fixture.runner.away = true;
+    expect(await listed()).toEqual([
+      ['a', null],
+      ['b', null],
+    ]);
+  });
 });
 
 describe('usage', () => {

@@ -37,6 +37,8 @@ export interface RunnerPort {
   refresh(modelId: string): Promise<ConditionNow | null>;
   start(modelId: string): Promise<ConditionNow>;
   stop(modelId: string): Promise<ConditionNow>;
+  /** Requests in flight of the organization's models by model id; models without any are not in it. */
+  inFlight(orgId: string): Promise<ReadonlyMap<string, number>>;
 }
 
 export interface ControlDeps {

@@ -23,7 +23,11 @@ interface RecordedLimiter extends LimiterPort {
 
 interface RecordedRunner extends RunnerPort {
   away: boolean;
+  /** Requests in flight by model, of every organization. */
+  busy: ReadonlyMap<string, number>;
   readonly calls: string[];
+  /** Organizations whose requests in flight were asked for. */
+  readonly looked: string[];
 }
 
 export interface Fixture {
@@ -109,10 +113,17 @@ function recordedRunner(): RecordedRunner {
     };
   const recorded: RecordedRunner = {
     away: false,
+    busy: new Map(),
     calls: [],
+    looked: [],
     refresh: call('refresh', 'starting'),
     start: call('start', 'starting'),
     stop: call('stop', 'stopped'),
+    inFlight: async (orgId) => {
+      if (recorded.away) throw new Error('away');
+      recorded.looked.push(orgId);
+      return recorded.busy;
+    },
   };
   return recorded;
 }

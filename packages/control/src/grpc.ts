@@ -2,6 +2,8 @@ import type { Condition, ConditionNow, LimiterPort, RunnerPort } from './deps.ts
 
 const LIMITER_DEADLINE_MS = 3_000;
 const RUNNER_DEADLINE_MS = 10_000;
+/** For what is only shown: a screen does not wait long for a runner that does not answer. */
+const ACTIVITY_DEADLINE_MS = 1_000;
 
 export interface Closable {
   close(): void;
@@ -51,10 +53,16 @@ export function limiterOverGrpc(addresses: readonly string[]): LimiterPort & Clo
 
 /** The runner at `address` (`host:port`). Connects with the first call. */
 export function runnerOverGrpc(address: string): RunnerPort & Closable {
-  let client: ReturnType<Awaited<ReturnType<typeof rpc>>['createRunnerClient']> | undefined;
-  const ask = async (method: 'refresh' | 'start' | 'stop', modelId: string): Promise<ConditionNow | null> => {
+  type Rpc = Awaited<ReturnType<typeof rpc>>;
+  type Client = ReturnType<Rpc['createRunnerClient']>;
+  let client: Client | undefined;
+  const connect = async (): Promise<{ callUnary: Rpc['callUnary']; client: Client }> => {
     const { callUnary, createRunnerClient } = await rpc();
     client ??= createRunnerClient(address);
+    return { callUnary, client };
+  };
+  const ask = async (method: 'refresh' | 'start' | 'stop', modelId: string): Promise<ConditionNow | null> => {
+    const { callUnary, client } = await connect();
     const { condition, reason } = await callUnary(
       client,
       method,
@@ -73,6 +81,12 @@ export function runnerOverGrpc(address: string): RunnerPort & Closable {
     refresh: (modelId) => ask('refresh', modelId),
     start: (modelId) => move('start', modelId),
     stop: (modelId) => move('stop', modelId),
+    async inFlight(orgId) {
+      const { callUnary, client } = await connect();
+      const options = { deadlineMs: ACTIVITY_DEADLINE_MS };
+      const { models } = await callUnary(client, 'listActivity', { orgId }, options);
+      return new Map(models.map(({ modelId, inFlight }) => [modelId, inFlight]));
+    },
     close: () => client?.close(),
   };
 }

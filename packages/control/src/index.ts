@@ -30,7 +30,7 @@ export type {
   SetMemberRoleInput,
 } from './members/members.ts';
 export type { ModelInput, PublishModelInput } from './models/input.ts';
-export type { ModelChange, ModelView } from './models/view.ts';
+export type { ListedModelView, ModelChange, ModelView } from './models/view.ts';
 export type { MembershipView, TryModelInput } from './orgs/memberships.ts';
 export type { CreateOrgInput, OrgView, SetOrgPlanInput } from './orgs/orgs.ts';
 export type { PlanView, SetPlanInput } from './plans/plans.ts';

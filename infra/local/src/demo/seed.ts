@@ -29,7 +29,7 @@ export async function seedDemo(
   const control = createControl({
     db,
     limiter: { refreshOrgs: notYet, revokeKey: notYet, month: notYet },
-    runner: { refresh: notYet, start: notYet, stop: notYet },
+    runner: { refresh: notYet, start: notYet, stop: notYet, inFlight: notYet },
     secretKey: Buffer.from(secrets.secretKey, 'base64'),
     now: Date.now,
   });

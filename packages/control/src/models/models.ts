@@ -14,7 +14,7 @@ import {
   type PublishSettings,
   publishInput,
 } from './input.ts';
-import { type ModelChange, type ModelView, modelView } from './view.ts';
+import { type ListedModelView, type ModelChange, type ModelView, modelView } from './view.ts';
 
 /** Publishes a model. It starts (always on) or sleeps until the first request (wake on request). */
 export async function publishModel(
@@ -68,21 +68,24 @@ async function insertModel(
   });
 }
 
-/** Every published model of the organization, by name. */
+/** Every published model of the organization, by name, with its requests in flight. */
 export async function listModels(
   deps: ControlDeps,
   actor: Actor,
   input: Pick<ModelInput, 'org'>,
-): Promise<Result<ModelView[]>> {
+): Promise<Result<ListedModelView[]>> {
   const parsed = parseInput(modelInput.pick({ org: true }), input);
   if (!parsed.ok) return parsed;
   const org = await access(deps, actor, parsed.value.org, 'model.list');
   if (!org.ok) return org;
-  const rows = await deps.db.model.findMany({
-    where: { orgId: org.value.id, deletedAt: null },
-    orderBy: [{ name: 'asc' }],
-  });
-  return ok(rows.map(modelView));
+  const { id: orgId } = org.value;
+  const [rows, inFlight] = await Promise.all([
+    deps.db.model.findMany({ where: { orgId, deletedAt: null }, orderBy: [{ name: 'asc' }] }),
+    deps.runner.inFlight(orgId).catch(() => null),
+  ]);
+  return ok(
+    rows.map((row) => ({ ...modelView(row), inFlight: inFlight ? (inFlight.get(row.id) ?? 0) : null })),
+  );
 }
 
 /** Has the runner start the model; resolves once it has begun. */

@@ -17,6 +17,12 @@ export interface ModelView {
   readonly publishedAt: string;
 }
 
+/** A model as lists show it: with what it is doing right now. */
+export interface ListedModelView extends ModelView {
+  /** Requests in flight, of every gateway; null: the runner, which knows them, could not be reached. */
+  readonly inFlight: number | null;
+}
+
 /** A change of a model that is written whether or not the runner has heard of it. */
 export interface ModelChange extends ModelView {
   /** False: the runner could not be reached and reads the change when it is back; until then gateways have the old state. */
