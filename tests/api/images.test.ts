@@ -1,0 +1,154 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { type Standin, startStandin } from '@tidegate/standin';
+import { eventually } from '@tidegate/testing';
+import { type Answer, call } from '../support/http.ts';
+import { ask, newKey, newOrg, publish } from '../support/org.ts';
+import { ctl, useStack } from '../support/stack.ts';
+
+const stack = useStack({ demo: false });
+const SET_UP_MS = 90_000;
+/** Most tests run the command line several times, which a busy machine makes slow. */
+jest.setTimeout(60_000);
+let standin: Standin;
+let org: string;
+let key: string;
+
+beforeAll(async () => {
+  standin = await startStandin({ names: ['eyes', 'tide'], kind: 'vision', contextTokens: 8192 });
+  org = await newOrg(stack(), { images: true });
+  await publish(stack(), org, standin.url, { name: 'eyes', kind: 'vision', context: 8192 });
+  await publish(stack(), org, standin.url, { name: 'tide', context: 8192 });
+  key = (await newKey(stack(), org)).key;
+  for (const model of ['eyes', 'tide']) {
+    await eventually(async () => (await send(ask(model, 'Hi'))).status === 200);
+  }
+}, SET_UP_MS);
+afterAll(() => standin?.close());
+
+const send = (body: object, sentKey = key): Promise<Answer> =>
+  call(stack().info.gateway, { key: sentKey, body });
+
+const base64 = (name: string) =>
+  readFileSync(new URL(`../fixtures/${name}`, import.meta.url)).toString('base64');
+const dataUrl = (name: string, type: string) => `data:image/${type};base64,${base64(name)}`;
+const PNG = dataUrl('harbour.png', 'png');
+const part = (url: string, more: object = {}) => ({ type: 'image_url', image_url: { url, ...more } });
+const withParts = (...content: object[]) => ({ model: 'eyes', messages: [{ role: 'user', content }] });
+
+describe('an inline image is taken', () => {
+  it.each([
+    ['harbour.png', 'png'],
+    ['harbour.jpg', 'jpeg'],
+    ['harbour.webp', 'webp'],
+    ['harbour.gif', 'gif'],
+  ])('%s declared as image/%s, and the model sees it', async (name, type) => {
+    const seen = standin.stats().images;
+    const answer = await send(withParts(part(dataUrl(name, type)), { type: 'text', text: 'What is it?' }));
+    expect([answer.status, standin.stats().images]).toEqual([200, seen + 1]);
+    expect(JSON.stringify(answer.json).toLowerCase()).toContain(type);
+  });
+
+  it.each([
+    ['with detail, which is ignored', part(PNG, { detail: 'high' })],
+    ['with any detail', part(PNG, { detail: { so: 'what' } })],
+    ['with detail null', part(PNG, { detail: null })],
+  ])('%s', async (_name, image) => {
+    expect((await send(withParts(image))).status).toBe(200);
+  });
+
+  it('takes tokens of the context', async () => {
+    const { json } = await send(withParts(part(PNG)));
+    const bare = await send(withParts({ type: 'text', text: 'x' }));
+    const prompt = (answer: unknown) => (answer as { usage: { prompt_tokens: number } }).usage.prompt_tokens;
+    expect(prompt(json)).toBeGreaterThan(prompt(bare.json) + 10);
+  });
+});
+
+describe('an image is refused with 400 invalid_request', () => {
+  const GIF = 'R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7';
+  it.each([
+    ['a GIF declared as PNG', `data:image/png;base64,${GIF}`],
+    ['a PNG declared as JPEG', PNG.replace('image/png', 'image/jpeg')],
+    ['text declared as PNG', `data:image/png;base64,${Buffer.from('Hello').toString('base64')}`],
+    ['an SVG', `data:image/svg+xml;base64,${Buffer.from('<svg/>').toString('base64')}`],
+    ['a BMP', `data:image/bmp;base64,${Buffer.from('BM').toString('base64')}`],
+    ['image/jpg, which is no type', dataUrl('harbour.jpg', 'jpg')],
+    ['no type', `data:;base64,${GIF}`],
+    ['parameters', `data:image/gif;name=a;base64,${GIF}`],
+    ['no base64', 'data:image/gif,GIF89a'],
+    ['nothing after the comma', 'data:image/gif;base64,'],
+    ['a padding too little', `data:image/gif;base64,${GIF}A`],
+    ['a line break', `data:image/gif;base64,${GIF.slice(0, 8)}\n${GIF.slice(8)}`],
+    ['base64 for URLs', `data:image/gif;base64,${GIF.slice(0, -4)}-_==`],
+    ['http', 'http://example.com/a.png'],
+    ['upper case', 'HTTPS://example.com/a.png'],
+    ['ftp', 'ftp://example.com/a.png'],
+    ['file', 'file:///etc/passwd'],
+    ['a path', '/a.png'],
+    ['nothing', ''],
+    ['a space before', ' https://example.com/a.png'],
+    ['a space inside', 'https://example.com/a b.png'],
+    ['a space after', 'https://example.com/a.png '],
+    ['2,049 characters', `https://example.com/${'a'.repeat(2049 - 20)}`],
+    ['no host', 'https://'],
+    ['a port that is none', 'https://example.com:99999/a.png'],
+    ['a password', 'https://me:secret@example.com/a.png'],
+    ['this machine', 'https://127.0.0.1/a.png'],
+    ['this machine by name', 'https://localhost/a.png'],
+    ['this machine in one number', 'https://2130706433/a.png'],
+    ['this machine in hexadecimal', 'https://0x7f.1/a.png'],
+    ['this machine in IPv6', 'https://[::1]/a.png'],
+    ['this machine mapped to IPv6', 'https://[::ffff:127.0.0.1]/a.png'],
+    ['any address', 'https://0.0.0.0/a.png'],
+    ['a private network', 'https://10.0.0.1/a.png'],
+    ['the metadata of a cloud', 'https://169.254.169.254/latest/meta-data/'],
+    ['a name without address', 'https://nowhere.invalid/a.png'],
+  ])('%s', async (_name, url) => {
+    const calls = standin.stats().calls;
+    const answer = await send(withParts({ type: 'text', text: 'Look' }, part(url)));
+    expect([answer.status, answer.code]).toEqual([400, 'invalid_request']);
+    expect(answer.message).toContain('messages[0].content[1].image_url.url');
+    if (url.length > 60) expect(answer.message).not.toContain(url);
+    expect(standin.stats().calls).toBe(calls);
+  });
+
+  it('the fifth, counted across all messages', async () => {
+    const turn = (count: number) => ({ role: 'user', content: Array(count).fill(part(PNG)) });
+    const four = { model: 'eyes', messages: [turn(3), { role: 'assistant', content: 'Nice' }, turn(1)] };
+    expect((await send(four)).status).toBe(200);
+    const five = await send({ ...four, messages: [...four.messages, turn(1)] });
+    expect([five.status, five.code]).toEqual([400, 'invalid_request']);
+    expect(five.message).toContain('4 images');
+  });
+});
+
+describe('the kind of the model and the plan', () => {
+  it('refuse images to a text model with 400 model_text_only', async () => {
+    const answer = await send({ ...withParts(part(PNG)), model: 'tide' });
+    expect(answer).toMatchObject({ status: 400, code: 'model_text_only' });
+    expect(answer.json).toMatchObject({ error: { type: 'invalid_request_error' } });
+  });
+
+  it.each(['Free', 'Starter'])(
+    '%s, as it ships, refuses images, not text to the same model; Pro takes them at once',
+    async (plan) => {
+      const { slug } = await ctl<{ slug: string }>(
+        stack(),
+        ...['org', 'create', '--name', `On ${plan}`, '--plan', plan],
+      );
+      const [, planKey] = await Promise.all([
+        publish(stack(), slug, standin.url, { name: 'eyes', kind: 'vision', context: 2048 }),
+        newKey(stack(), slug, { rpm: 60, atOnce: 2 }),
+      ]);
+      await eventually(async () => (await send(ask('eyes', 'Hi'), planKey.key)).status === 200);
+      const answer = await send(withParts(part(PNG)), planKey.key);
+      expect(answer.status).toBe(403);
+      expect(answer.json).toEqual({
+        error: { message: expect.any(String), type: 'permission_error', code: 'plan_upgrade_required' },
+      });
+      await ctl(stack(), 'org', 'set-plan', '--org', slug, '--plan', 'Pro');
+      expect((await send(withParts(part(PNG)), planKey.key)).status).toBe(200);
+    },
+  );
+});

@@ -1,0 +1,308 @@
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { type Standin, startStandin } from '@tidegate/standin';
+import { eventually } from '@tidegate/testing';
+import { type Answer, COMPLETIONS, call, dial, MODELS, readWire } from '../support/http.ts';
+import { ask, newKey, newOrg, publish } from '../support/org.ts';
+import { usageOf, useStack } from '../support/stack.ts';
+
+const BODY_TIMEOUT_MS = 5_000;
+const SET_UP_MS = 90_000;
+/** Most tests run the command line several times, which a busy machine makes slow. */
+jest.setTimeout(60_000);
+const MIB = 1024 * 1024;
+const CONTEXT = 8_000_000;
+
+const stack = useStack({
+  demo: false,
+  scale: { gateway: 2 },
+  env: { gateway: { TRUSTED_PROXIES: '1', BODY_TIMEOUT_MS: String(BODY_TIMEOUT_MS) } },
+});
+let standin: Standin;
+let org: string;
+let key: string;
+const gateways = () => stack().info.gateways as [string, string];
+const sockets: Socket[] = [];
+
+beforeAll(async () => {
+  standin = await startStandin({ names: ['tide', 'eyes'], contextTokens: CONTEXT });
+  org = await newOrg(stack(), { images: true, tokensMonth: 1_000_000_000_000 });
+  await publish(stack(), org, standin.url, { context: CONTEXT });
+  await publish(stack(), org, standin.url, { name: 'eyes', kind: 'vision', context: CONTEXT });
+  key = (await newKey(stack(), org)).key;
+  for (const gateway of gateways()) {
+    for (const model of ['tide', 'eyes']) {
+      await eventually(async () => (await call(gateway, { key, body: ask(model, 'Hi') })).status === 200);
+    }
+  }
+}, SET_UP_MS);
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+});
+afterAll(() => standin?.close());
+
+/** A request of exactly so many bytes. */
+function bodyOf(bytes: number, model: string, directives = ''): string {
+  const empty = JSON.stringify(ask(model, directives));
+  return JSON.stringify(ask(model, directives + 'x'.repeat(bytes - empty.length)));
+}
+
+const head = (length: number, more = '') =>
+  `POST ${COMPLETIONS} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${key}\r\ncontent-length: ${length}\r\n${more}\r\n`;
+
+/** A request whose body does not come to its end. */
+async function halfSent(gateway: string, declared: number, sent: string | Uint8Array = ''): Promise<Socket> {
+  const socket = await dial(gateway);
+  sockets.push(socket.on('error', () => {}));
+  socket.write(head(declared));
+  socket.write(sent);
+  return socket;
+}
+
+describe('invalid keys', () => {
+  const list = (gateway: string, address: string, sentKey?: string): Promise<Answer> =>
+    call(gateway, {
+      method: 'GET',
+      target: MODELS,
+      headers: { 'x-forwarded-for': address },
+      ...(sentKey && { key: sentKey }),
+    });
+
+  it('20 in a minute, through any gateway, block their address and no other, also for valid keys', async () => {
+    const address = '203.0.113.20';
+    for (let i = 0; i < 20; i++) {
+      const answer = await list(
+        gateways()[i % 2] as string,
+        address,
+        i % 3 === 0 ? undefined : `ti_wrong${i}`,
+      );
+      expect([i, answer.status]).toEqual([i, 401]);
+    }
+    for (const gateway of gateways()) {
+      await eventually(async () => (await list(gateway, address, key)).status === 429);
+      for (const answer of [
+        await list(gateway, address, key),
+        await list(gateway, address),
+        await list(gateway, `192.0.2.1, ${address}`, key),
+        await call(gateway, { key, headers: { 'x-forwarded-for': address }, body: ask('tide', 'Hi') }),
+      ]) {
+        expect(answer.status).toBe(429);
+        expect(answer.json).toEqual({
+          error: { message: expect.any(String), type: 'rate_limit_error', code: 'rate_limit_exceeded' },
+        });
+        expect(Number(answer.headers['retry-after'])).toBeGreaterThan(30);
+        expect(Number(answer.headers['retry-after'])).toBeLessThanOrEqual(60);
+      }
+      expect((await list(gateway, '203.0.113.21', key)).status).toBe(200);
+      expect((await list(gateway, `${address}, 203.0.113.22`, key)).status).toBe(200);
+      const unknown = await call(gateway, { target: '/v1/x', headers: { 'x-forwarded-for': address } });
+      expect(unknown.status).toBe(404);
+    }
+  });
+
+  it('valid keys between them neither count nor help', async () => {
+    const address = '203.0.113.30';
+    for (let i = 0; i < 19; i++) {
+      expect((await list(gateways()[0], address, 'ti_wrong')).status).toBe(401);
+      expect((await list(gateways()[0], address, key)).status).toBe(200);
+    }
+    expect((await list(gateways()[0], address, 'ti_wrong')).status).toBe(401);
+    await eventually(async () => (await list(gateways()[0], address, key)).status === 429);
+  });
+
+  it('of a whole /64 of IPv6 count together', async () => {
+    for (let i = 0; i < 20; i++) {
+      expect((await list(gateways()[0], `2001:db8:1:2::${i.toString(16)}`, 'ti_wrong')).status).toBe(401);
+    }
+    await eventually(async () => (await list(gateways()[0], '2001:db8:1:2:ffff::1', key)).status === 429);
+    expect((await list(gateways()[0], '2001:db8:1:3::1', key)).status).toBe(200);
+  });
+});
+
+describe('the size of a body', () => {
+  it.each([
+    ['2 MiB to a text model', 2 * MIB, 'tide', 200],
+    ['a byte more', 2 * MIB + 1, 'tide', 413],
+    ['2 MiB and a byte to a vision model', 2 * MIB + 1, 'eyes', 200],
+    ['20 MiB to a vision model', 20 * MIB, 'eyes', 200],
+    ['a byte more to a vision model', 20 * MIB + 1, 'eyes', 413],
+    ['over 20 MiB to a text model', 20 * MIB + 1, 'tide', 413],
+  ] as const)('%s', async (_name, bytes, model, status) => {
+    const answer = await call(gateways()[0], { key, body: bodyOf(bytes, model) });
+    expect([answer.status, answer.code]).toEqual([status, status === 413 ? 'request_too_large' : undefined]);
+  });
+
+  it('is counted when it was not declared', async () => {
+    for (const [bytes, model, status] of [
+      [2 * MIB + 1, 'tide', 413],
+      [20 * MIB + 1, 'eyes', 413],
+      [2 * MIB + 1, 'eyes', 200],
+    ] as const) {
+      const answer = await call(gateways()[0], {
+        key,
+        headers: { 'transfer-encoding': 'chunked', 'content-length': [] },
+        body: bodyOf(bytes, model),
+      });
+      expect([bytes, model, answer.status]).toEqual([bytes, model, status]);
+    }
+  });
+
+  it('that is declared too large is refused before it is sent', async () => {
+    const answer = await readWire(await halfSent(gateways()[0], 20 * MIB + 1));
+    expect([answer.status, answer.code, answer.headers.connection]).toEqual([
+      413,
+      'request_too_large',
+      'close',
+    ]);
+    expect(answer.json).toMatchObject({ error: { type: 'invalid_request_error' } });
+  });
+});
+
+describe('of bodies over 2 MiB', () => {
+  const large = (directives: string) => bodyOf(2 * MIB + 1, 'eyes', directives);
+  const send = (gateway: string, body: string, sentKey = key) => call(gateway, { key: sentKey, body });
+  const refused = (answer: Answer) =>
+    expect([answer.status, answer.code, answer.headers['retry-after']]).toEqual([
+      429,
+      'rate_limit_exceeded',
+      '1',
+    ]);
+
+  it('an organization has 2 in flight, through all gateways, until they are answered', async () => {
+    await fetch(`${standin.url}/stats/reset`, { method: 'POST' });
+    const both = gateways().map((gateway) => send(gateway, large('[[delay-ms=3000]]')));
+    await eventually(() => standin.stats().inFlight === 2);
+    for (const gateway of gateways()) {
+      refused(await send(gateway, large('')));
+      expect((await send(gateway, bodyOf(2 * MIB, 'eyes'))).status).toBe(200);
+    }
+    for (const answer of await Promise.all(both)) expect(answer.status).toBe(200);
+    expect((await send(gateways()[0], large(''))).status).toBe(200);
+    expect((await send(gateways()[1], large(''))).status).toBe(200);
+  });
+
+  it('those count that are still arriving, and of these the ones that were given up no longer', async () => {
+    const arriving = [await halfSent(gateways()[0], 3 * MIB), await halfSent(gateways()[1], 3 * MIB)];
+    await eventually(async () => {
+      refused(await send(gateways()[0], large('')));
+      return true;
+    });
+    arriving[0]?.destroy();
+    await eventually(async () => (await send(gateways()[0], large(''))).status === 200);
+  });
+
+  it('each is over for good when it was refused, whatever for', async () => {
+    for (let i = 0; i < 3; i++) {
+      for (const body of [
+        `{"a":"${'x'.repeat(2 * MIB)}"`,
+        bodyOf(2 * MIB + 1, 'tide'),
+        bodyOf(2 * MIB + 1, 'none'),
+      ]) {
+        expect((await send(gateways()[0], body)).status).not.toBe(429);
+      }
+    }
+  });
+});
+
+describe('a body that takes longer than its time', () => {
+  const tooLate = (answer: Answer) => {
+    expect([answer.status, answer.headers.connection]).toEqual([408, 'close']);
+    expect(answer.json).toEqual({
+      error: { message: expect.any(String), type: 'invalid_request_error', code: 'request_timeout' },
+    });
+    expect(answer.headers['x-request-id']).toMatch(/^req_/);
+  };
+
+  it('is refused when it never begins', async () => {
+    tooLate(await readWire(await halfSent(gateways()[0], 100)));
+  });
+
+  it('is refused when it stops in the middle', async () => {
+    tooLate(await readWire(await halfSent(gateways()[0], 100, '{"model":')));
+  });
+
+  it('is refused when a byte comes every now and then, also a large one, whose slot is then free', async () => {
+    const dripping = await Promise.all([
+      halfSent(gateways()[0], 100),
+      halfSent(gateways()[1], 4 * MIB),
+      halfSent(gateways()[1], 4 * MIB, 'x'.repeat(3 * MIB)),
+    ]);
+    const drip = setInterval(() => {
+      for (const socket of dripping) if (socket.writable) socket.write(' ');
+    }, 200);
+    try {
+      for (const answer of await Promise.all(dripping.map(readWire))) tooLate(answer);
+    } finally {
+      clearInterval(drip);
+    }
+    for (const gateway of gateways()) {
+      expect((await call(gateway, { key, body: bodyOf(2 * MIB + 1, 'eyes') })).status).toBe(200);
+    }
+  });
+});
+
+describe('a reader who does not read', () => {
+  const READERS = 40;
+  const residentBytes = async () => {
+    const { metrics } = stack().info.services.find(({ name }) => name === 'gateway') ?? {};
+    const text = await (await fetch(String(metrics))).text();
+    return Number(/^process_resident_memory_bytes(?:{.*})? (\S+)/m.exec(text)?.[1]);
+  };
+
+  it('keeps the model waiting, not its answer in memory; and is an error when it hangs up', async () => {
+    const patient = await newOrg(stack(), { tokensMonth: 1_000_000_000_000 });
+    await publish(stack(), patient, standin.url, { context: CONTEXT });
+    const { key: patientKey } = await newKey(stack(), patient);
+    const [gateway] = gateways();
+    await eventually(
+      async () => (await call(gateway, { key: patientKey, body: ask('tide', 'Hi') })).status === 200,
+    );
+    const before = await residentBytes();
+    expect(before).toBeGreaterThan(0);
+    await fetch(`${standin.url}/stats/reset`, { method: 'POST' });
+    const body = JSON.stringify(ask('tide', `[[bytes=${7 * MIB}]]`, { stream: true }));
+    for (let i = 0; i < READERS; i++) {
+      const socket = await dial(gateway);
+      sockets.push(socket.on('error', () => {}));
+      socket.write(head(body.length).replace(key, patientKey) + body);
+      // Its head only: from there on nothing is read.
+      await once(socket, 'readable');
+    }
+    await eventually(() => standin.stats().calls === READERS);
+    await eventually(async () => (await residentBytes()) - before < 150 * MIB);
+    for (const socket of sockets.splice(0)) socket.destroy();
+    await eventually(() => standin.stats().inFlight === 0);
+    await eventually(async () => {
+      const { totals } = await usageOf(stack(), patient);
+      return totals.requests === READERS + 1;
+    });
+  });
+});
+
+describe('a gateway that is told to stop', () => {
+  it('finishes the stream it is sending, closes the connection, and takes no new one', async () => {
+    const [gateway] = gateways();
+    const socket = await dial(gateway);
+    sockets.push(socket.on('error', () => {}));
+    const body = JSON.stringify(ask('tide', '[[tokens=20]] [[token-ms=100]]', { stream: true }));
+    socket.write(head(body.length) + body);
+    await once(socket, 'readable');
+    stack().kill('gateway', 'SIGTERM');
+    await eventually(() =>
+      dial(gateway).then(
+        (open) => {
+          open.destroy();
+          return false;
+        },
+        () => true,
+      ),
+    );
+    const answer = await readWire(socket);
+    expect([answer.status, answer.text.includes('data: [DONE]')]).toEqual([200, true]);
+    expect((await call(gateways()[1], { key, body: ask('tide', 'Hi') })).status).toBe(200);
+    await eventually(async () => (await call(gateway, { key, body: ask('tide', 'Hi') })).status === 200, {
+      timeoutMs: 20_000,
+    });
+  });
+});

@@ -1,0 +1,209 @@
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { type Standin, startStandin } from '@tidegate/standin';
+import { eventually } from '@tidegate/testing';
+import { type Answer, call, dial, MODELS } from '../support/http.ts';
+import { ask, newKey, newOrg, publish } from '../support/org.ts';
+import { ctl, useStack } from '../support/stack.ts';
+
+/** The limiter lives at noon of a month's last day, at least two days ahead; everyone else today. */
+const DAY_MS = 86_400_000;
+const COLD_START_MS = 2_000;
+const SET_UP_MS = 90_000;
+/** Most tests run the command line several times, which a busy machine makes slow. */
+jest.setTimeout(60_000);
+const noon = lastDayOfMonth(Date.now() + 2 * DAY_MS);
+const offsetMs = noon - Date.now();
+const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
+
+const stack = useStack({
+  demo: false,
+  env: {
+    limiter: { LIMITER_CLOCK_OFFSET_MS: String(offsetMs) },
+    gateway: { COLD_START_MS: String(COLD_START_MS) },
+  },
+});
+const STANDIN = join(fileURLToPath(new URL('../..', import.meta.url)), 'packages/standin/dist/main.js');
+let standin: Standin;
+let never: Standin;
+let org: string;
+let key: string;
+
+function lastDayOfMonth(afterMs: number): number {
+  const after = new Date(afterMs);
+  return Date.UTC(after.getUTCFullYear(), after.getUTCMonth() + 1, 0, 12);
+}
+
+const send = (
+  model: string,
+  more: { key?: string; content?: string; stream?: boolean } = {},
+): Promise<Answer> =>
+  call(stack().info.gateway, {
+    key: more.key ?? key,
+    body: ask(model, more.content ?? 'Hi', { stream: more.stream ?? false }),
+  });
+const list = (listKey = key): Promise<Answer> =>
+  call(stack().info.gateway, { method: 'GET', target: MODELS, key: listKey });
+const listed = async () => ((await list()).json as { data: { id: string }[] }).data.map(({ id }) => id);
+
+const publishCommand = (name: string, command: string, owner = org) =>
+  ctl(
+    stack(),
+    ...['model', 'publish', '--org', owner, '--name', name, '--kind', 'text', '--mode', 'wake_on_request'],
+    ...['--context', '1000', '--command', command],
+  );
+
+beforeAll(async () => {
+  standin = await startStandin({ names: ['tide'], contextTokens: 1000 });
+  never = await startStandin({ names: ['never'], startupMs: 3_600_000 });
+  org = await newOrg(stack());
+  await publish(stack(), org, standin.url);
+  key = (await newKey(stack(), org)).key;
+  await eventually(async () => (await send('tide')).status === 200);
+}, SET_UP_MS);
+afterAll(async () => {
+  await standin?.close();
+  await never?.close();
+});
+
+const unavailable = (answer: Answer, code: string, retryAfter: string | undefined) => {
+  expect([answer.status, answer.headers['retry-after']]).toEqual([503, retryAfter]);
+  expect(answer.json).toEqual({
+    error: { message: expect.any(String), type: 'service_unavailable', code },
+  });
+  expect(answer.headers['x-should-retry']).toBe(code === 'model_unavailable' ? 'false' : undefined);
+};
+
+describe('a model', () => {
+  it('always on and starting: 503 model_starting at once, Retry-After 30', async () => {
+    await publish(stack(), org, never.url, { name: 'never' });
+    await eventually(async () => (await listed()).includes('never'));
+    for (const stream of [false, true]) unavailable(await send('never', { stream }), 'model_starting', '30');
+  });
+
+  it('stopped: 503 model_unavailable, still listed; started again it answers', async () => {
+    await ctl(stack(), 'model', 'stop', '--org', org, '--name', 'tide');
+    await eventually(async () => (await send('tide')).status === 503);
+    unavailable(await send('tide'), 'model_unavailable', undefined);
+    unavailable(await send('tide', { stream: true }), 'model_unavailable', undefined);
+    expect(await listed()).toContain('tide');
+    await ctl(stack(), 'model', 'start', '--org', org, '--name', 'tide');
+    await eventually(async () => (await send('tide')).status === 200);
+  });
+
+  it('asleep and too slow: held for the whole time, then 503 model_starting, Retry-After 15', async () => {
+    await publishCommand('slow', `exec node ${STANDIN} --port $PORT --name slow --startup-ms 600000`);
+    await eventually(async () => (await listed()).includes('slow'));
+    const startedAtMs = performance.now();
+    const answers = await Promise.all([send('slow'), send('slow', { stream: true })]);
+    expect(performance.now() - startedAtMs).toBeGreaterThan(COLD_START_MS - 50);
+    for (const answer of answers) unavailable(answer, 'model_starting', '15');
+    // Another one finds it starting, and waits just so.
+    unavailable(await send('slow'), 'model_starting', '15');
+    expect(await listed()).toContain('slow');
+    await ctl(stack(), 'model', 'stop', '--org', org, '--name', 'slow');
+    unavailable(await send('slow'), 'model_unavailable', undefined);
+  });
+
+  it('that cannot be started: 503 model_unavailable', async () => {
+    await publishCommand('broken', 'exit 3');
+    await eventually(async () => (await listed()).includes('broken'));
+    unavailable(await send('broken'), 'model_unavailable', undefined);
+    unavailable(await send('broken'), 'model_unavailable', undefined);
+  });
+
+  it('whose server is gone: 503 model_unavailable, still listed', async () => {
+    const gone = await startStandin({ names: ['gone'] });
+    await publish(stack(), org, gone.url, { name: 'gone' });
+    await eventually(async () => (await send('gone')).status === 200);
+    await gone.close();
+    unavailable(await send('gone'), 'model_unavailable', undefined);
+    expect(await listed()).toContain('gone');
+  });
+
+  it('left by its waiting caller: the request was never counted, and its slot is free', async () => {
+    const own = await newOrg(stack(), { requestsMonth: 1 });
+    await publish(stack(), own, standin.url, { context: 1000 });
+    await publishCommand('later', `exec node ${STANDIN} --port $PORT --name later --startup-ms 600000`, own);
+    const { key: single } = await newKey(stack(), own, { atOnce: 1 });
+    await eventually(async () => ((await list(single)).json as { data: object[] }).data.length === 2);
+    const socket = await dial(stack().info.gateway);
+    const body = JSON.stringify(ask('later', 'Hi'));
+    socket.write(
+      `POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${single}\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    );
+    const refused = { code: 'rate_limit_exceeded' };
+    await eventually(async () => {
+      expect(await call(stack().info.gateway, { key: single, body: ask('later', 'Hi') })).toMatchObject(
+        refused,
+      );
+      return true;
+    });
+    socket.destroy();
+    await eventually(async () => (await send('tide', { key: single })).status === 200);
+    // That was the month's only one.
+    expect(await send('tide', { key: single })).toMatchObject({ code: 'quota_exceeded' });
+  });
+});
+
+describe('a key', () => {
+  const expiring = async (day: string) =>
+    ctl<{ key: string }>(stack(), 'key', 'create', '--org', org, '--name', 'Day', '--expires-on', day);
+  const refused = (answer: Answer) => {
+    expect(answer.status).toBe(401);
+    expect(answer.json).toEqual({
+      error: { message: expect.any(String), type: 'authentication_error', code: 'invalid_api_key' },
+    });
+  };
+
+  it('works on the day it expires on, in UTC, and no more on the day after', async () => {
+    const { key: today } = await expiring(dayOf(noon));
+    expect((await send('tide', { key: today })).status).toBe(200);
+    expect((await list(today)).status).toBe(200);
+    const { key: yesterday } = await expiring(dayOf(noon - DAY_MS));
+    refused(await send('tide', { key: yesterday }));
+    refused(await list(yesterday));
+  });
+
+  it('is refused from the request after it was revoked, and when it is deleted', async () => {
+    const { id, key: mine } = await newKey(stack(), org);
+    expect((await send('tide', { key: mine })).status).toBe(200);
+    await ctl(stack(), 'key', 'revoke', '--org', org, '--id', id);
+    refused(await send('tide', { key: mine }));
+    refused(await list(mine));
+    await ctl(stack(), 'key', 'delete', '--org', org, '--id', id);
+    refused(await send('tide', { key: mine }));
+  });
+});
+
+describe('the month', () => {
+  it.each([
+    ['tokens', { tokensMonth: 1500 }, '[[no-usage]]'],
+    ['requests', { requestsMonth: 1 }, 'Hi'],
+  ] as const)(
+    'whose %s are used up: 429 quota_exceeded, Retry-After to its end in UTC, not to be retried',
+    async (_name, limits, content) => {
+      const poor = await newOrg(stack(), limits);
+      await publish(stack(), poor, standin.url, { context: 1000 });
+      const { key: poorKey } = await newKey(stack(), poor);
+      await eventually(async () => (await send('tide', { key: poorKey, content })).status === 200);
+      for (const stream of [false, true]) {
+        const answer = await send('tide', { key: poorKey, stream });
+        const leftS = (noon + DAY_MS / 2 - (Date.now() + offsetMs)) / 1000;
+        expect(answer.status).toBe(429);
+        expect(answer.json).toEqual({
+          error: { message: expect.any(String), type: 'insufficient_quota', code: 'quota_exceeded' },
+        });
+        const retryAfterS = Number(answer.headers['retry-after']);
+        expect(Number.isInteger(retryAfterS)).toBe(true);
+        expect(Math.abs(retryAfterS - leftS)).toBeLessThan(5);
+        expect(answer.headers['x-should-retry']).toBe('false');
+      }
+      expect((await list(poorKey)).status).toBe(200);
+      // More of the plan is in force at once.
+      await ctl(stack(), 'org', 'set-plan', '--org', poor, '--plan', 'Pro');
+      expect((await send('tide', { key: poorKey })).status).toBe(200);
+    },
+  );
+});
