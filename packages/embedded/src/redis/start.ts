@@ -22,7 +22,10 @@ export interface RedisOptions {
   readonly port: number;
   /** Keep an append-only file, and recover from it; default true. */
   readonly appendonly?: boolean;
-  /** When that file is forced to disk; default `everysec`. */
+  /**
+   * When that file is forced to disk; default `everysec`. Only with `always` has every answered write reached the system when the
+   * process is killed: with the others Redis puts writes off while an earlier one is being forced.
+   */
   readonly appendfsync?: 'always' | 'everysec' | 'no';
   readonly onLog?: (line: string) => void;
 }
