@@ -84,6 +84,12 @@ function serve(server: Server): Promise<string> {
       );
       answer('refresh', state(again ? 'CONDITION_UNSPECIFIED' : 'CONDITION_STARTING'))(call, callback);
     },
+    // Every model it was told of has two requests in flight, and so has one that nobody knows.
+    listActivity: (call: Parameters<ReturnType<typeof answer>>[0], callback: sendUnaryData<object>) => {
+      const told = asked.flatMap(({ method, request }) => (method === 'refresh' ? [request.modelId] : []));
+      const models = [...told, 'mdl_unknown'].map((modelId) => ({ modelId, inFlight: 2 }));
+      answer('listActivity', { models })(call, callback);
+    },
   });
   return new Promise((resolve, reject) =>
     server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, port) =>
@@ -158,7 +164,7 @@ describe('an installation from the beginning', () => {
       ...['--url', 'http://127.0.0.1:9,http://127.0.0.1:10', '--upstream-key', 'sk-secret'],
     );
     expect(model).toMatchObject({ name: 'small', condition: 'starting', runnerTold: true });
-    expect(await json('model', 'list')).toMatchObject([{ name: 'small', contextTokens: 4_096 }]);
+    expect(await json('model', 'list')).toMatchObject([{ name: 'small', contextTokens: 4_096, inFlight: 2 }]);
     expect(await json('model', 'stop', '--name', 'small')).toMatchObject({ condition: 'stopped' });
     expect(await json('model', 'start', '--name', 'small')).toMatchObject({ condition: 'starting' });
 
@@ -221,6 +227,17 @@ describe('an installation from the beginning', () => {
       resetsAt: '2026-12-01T00:00:00.000Z',
     });
     expect((await json<{ days: unknown[] }>('usage', 'show', '--days', '7')).days).toHaveLength(7);
+  });
+
+  it('lists models with their requests in flight, or as unknown while the runner is away', async () => {
+    const where = ['--kind', 'text', '--mode', 'always_on', '--context', '1', '--url', 'http://127.0.0.1:9'];
+    await json('model', 'publish', '--name', 'busy', ...where);
+    const [here, away] = await Promise.all([
+      ctl(['model', 'list']),
+      ctl(['model', 'list'], { ...env, RUNNER_ADDRESS: '127.0.0.1:1' }),
+    ]);
+    expect(here.out).toMatch(/^Name .* In flight +Id\nbusy .* 2 +mdl_\w+\n$/);
+    expect(away.out).toMatch(/^Name .* In flight +Id\nbusy .* unknown +mdl_\w+\n$/);
   });
 
   it('reads well without --json', async () => {

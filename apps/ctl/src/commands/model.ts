@@ -1,4 +1,4 @@
-import type { ModelChange, ModelView, PublishModelInput } from '@tidegate/control';
+import type { ListedModelView, ModelChange, ModelView, PublishModelInput } from '@tidegate/control';
 import type { Command } from 'commander';
 import { type Context, OPERATOR, show } from '../context.ts';
 import { type Column, table } from '../output/table.ts';
@@ -15,6 +15,12 @@ const columns: Column<ModelView>[] = [
     cell: ({ condition, conditionReason }) => condition + (conditionReason ? ` (${conditionReason})` : ''),
   },
   { title: 'Id', cell: (model) => model.id },
+];
+/** The count stands before the id, which is last everywhere. */
+const listColumns: Column<ListedModelView>[] = [
+  ...columns.slice(0, -1),
+  { title: 'In flight', cell: ({ inFlight }) => inFlight ?? 'unknown' },
+  ...columns.slice(-1),
 ];
 const one = (model: ModelView): string => table([model], columns);
 const warning = (model: ModelChange): string | undefined =>
@@ -73,7 +79,7 @@ export function addModel(program: Command, context: Context): void {
     ),
   );
   verb(noun, 'list', 'list the published models', [], ({ org, json = false }) =>
-    show(context, { json, human: (models: ModelView[]) => table(models, columns) }, (control) =>
+    show(context, { json, human: (models: ListedModelView[]) => table(models, listColumns) }, (control) =>
       control.listModels(OPERATOR, given({ org })),
     ),
   );
