@@ -149,6 +149,43 @@ describe('an owner', () => {
   );
 
   it(
+    'sees how many requests each model has in flight, as they come and go',
+    async () => {
+      const { page } = await signedIn();
+      await open(page, 'api');
+      const inFlightOf = (model: string) => rowOf(page, model).getByRole('cell').nth(2);
+      const shows = (model: string, count: number) =>
+        inFlightOf(model)
+          .filter({ hasText: new RegExp(`^${count}$`) })
+          .waitFor();
+      await page.getByRole('columnheader').nth(2).filter({ hasText: 'In flight' }).waitFor();
+      await shows('demo-text', 0);
+      const leaving = new AbortController();
+      const endless = { model: 'demo-text', messages: [{ role: 'user', content: '[[delay-ms=3600000]]' }] };
+      const asking = [1, 2].map(() =>
+        fetch(`${gateway}/chat/completions`, {
+          method: 'POST',
+          headers: {
+            authorization: `Bearer ${stack().info.apiKey}`,
+            'content-type': 'application/json',
+          },
+          body: JSON.stringify(endless),
+          signal: leaving.signal,
+        }),
+      );
+      try {
+        await shows('demo-text', 2);
+        await shows('demo-vision', 0);
+      } finally {
+        leaving.abort();
+        await Promise.allSettled(asking);
+      }
+      await shows('demo-text', 0);
+    },
+    TEST_TIMEOUT_MS,
+  );
+
+  it(
     'publishes a model that runs elsewhere, and deletes it',
     async () => {
       const { page } = await signedIn();

@@ -1,7 +1,7 @@
 'use client';
 
 import { Button } from '@heroui/react';
-import type { ModelView } from '@tidegate/control';
+import type { ListedModelView } from '@tidegate/control';
 import { Boxes, Plus } from 'lucide-react';
 import { useState } from 'react';
 import { CopyButton, Snippets } from '../ui/code.tsx';
@@ -13,7 +13,7 @@ import { quickStarts } from './quick-starts.ts';
 interface ApiScreenProps {
   readonly org: string;
   readonly mayChange: boolean;
-  readonly models: readonly ModelView[];
+  readonly models: readonly ListedModelView[];
   readonly apiUrl: string;
 }
 
@@ -34,7 +34,7 @@ export function ApiScreen({ org, mayChange, models, apiUrl }: ApiScreenProps) {
         }
       />
       <div className="space-y-6">
-        <Panel title="Models" lead="Conditions are live.">
+        <Panel title="Models" lead="Conditions and requests in flight are live.">
           {models.length === 0 ? (
             <Empty icon={<Boxes className="size-5" aria-hidden />} title="No models yet">
               {mayChange

@@ -1,7 +1,7 @@
 'use client';
 
 import { Button, toast } from '@heroui/react';
-import type { ModelView } from '@tidegate/control';
+import type { ListedModelView, ModelView } from '@tidegate/control';
 import { Play, Square, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import { useAct } from '../ui/act.ts';
@@ -14,7 +14,7 @@ import { ConditionMark } from './condition.tsx';
 
 interface ModelsTableProps {
   readonly org: string;
-  readonly models: readonly ModelView[];
+  readonly models: readonly ListedModelView[];
   readonly mayChange: boolean;
 }
 
@@ -31,11 +31,14 @@ export function ModelsTable({ org, models, mayChange }: ModelsTableProps) {
   const name = asked?.name ?? '';
   return (
     <Scroll label="List of models">
-      <table className="grid-table min-w-[46rem] border-t border-border">
+      <table className="grid-table min-w-[58rem] border-t border-border">
         <thead>
           <tr>
             <th scope="col">Name</th>
             <th scope="col">Condition</th>
+            <th scope="col" className="number">
+              In flight
+            </th>
             <th scope="col">Kind</th>
             <th scope="col">Mode</th>
             <th scope="col" className="number">
@@ -52,9 +55,12 @@ export function ModelsTable({ org, models, mayChange }: ModelsTableProps) {
         <tbody>
           {models.map((model) => (
             <tr key={model.id}>
-              <td className="font-medium break-all">{model.name}</td>
+              <td className="min-w-36 font-medium break-all">{model.name}</td>
               <td>
                 <ConditionMark condition={model.condition} reason={model.conditionReason} />
+              </td>
+              <td className="number">
+                <InFlight count={model.inFlight} />
               </td>
               <td>{model.kind === 'vision' ? 'Vision' : 'Text'}</td>
               <td>{modeText(model)}</td>
@@ -102,6 +108,17 @@ export function ModelsTable({ org, models, mayChange }: ModelsTableProps) {
         </p>
       </Confirm>
     </Scroll>
+  );
+}
+
+/** A dash while the runner is away: no number is better than a wrong one. */
+function InFlight({ count }: { count: number | null }) {
+  if (count !== null) return whole(count);
+  return (
+    <span title="The runner is away">
+      <span aria-hidden>–</span>
+      <span className="sr-only">Unknown</span>
+    </span>
   );
 }
 
