@@ -3,6 +3,8 @@
 import { setUp } from './setup/setup.mjs';
 import { createTerminal, printFailure } from './setup/terminal.mjs';
 
+// Who read the output may be gone before us: that must not keep anything from being stopped in order.
+process.stdout.on('error', () => {});
 const terminal = createTerminal(process.stdout);
 try {
   terminal.print(`\n  ${terminal.bold('Tidegate')}\n`);

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -14,6 +15,7 @@ import { type Stack, startStack } from './stack.ts';
 const SERVICE = `
 import { createServer } from 'node:http';
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 const { ADMIN_PORT, GATEWAY_PORT, MISBEHAVE } = process.env;
 if (MISBEHAVE === 'exit') { console.log('the reason why'); process.exit(3); }
 if (MISBEHAVE === 'stuck') {
@@ -212,6 +214,21 @@ describe('the local stack', () => {
     expect(secrets()).toBe(first);
     await start({ dataDir, fresh: true });
     expect(secrets()).not.toBe(first);
+  });
+
+  it('takes its services with it when it is killed itself', async () => {
+    const built = new URL('../dist/index.js', import.meta.url).href;
+    const options = { root: checkout(), dataDir: folder(), ports: 'random', demo: false };
+    const script = `
+      const { startStack } = await import(${JSON.stringify(built)});
+      const stack = await startStack(${JSON.stringify(options)});
+      console.log(JSON.stringify(stack.info.services.map(({ pid }) => pid)));`;
+    const launcher = spawn(process.execPath, ['--input-type=module', '-e', script]);
+    const [line] = await once(launcher.stdout, 'data');
+    const services = (JSON.parse(String(line)) as number[]).map((pid) => identify(pid) as ProcessIdentity);
+    expect(services.filter(isAlive)).toHaveLength(services.length);
+    launcher.kill('SIGKILL');
+    await eventually(() => !services.some(isAlive));
   });
 
   it('ends what a killed launcher left running before it starts', async () => {

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, renameSync } from 'node:fs';
+import { type Command, diesWithParent } from '@tidegate/embedded';
 import { StackError } from '../errors.ts';
 import { tailOf } from '../files.ts';
 import { signal } from './identity.ts';
@@ -39,12 +40,13 @@ export interface SupervisedEvents {
 
 /**
  * A process that is there until it is stopped: in a process group of its own (a terminal's Ctrl-C reaches only us), its
- * output in a log file, started again whenever it dies.
+ * output in a log file, started again whenever it dies, and ended by the system should we die ourselves (on Linux).
  */
 export class Supervised {
   readonly name: string;
   readonly #spec: ProcessSpec;
   readonly #events: SupervisedEvents;
+  #command: Command | null = null;
   #child: ChildProcess | null = null;
   #exited: Promise<void> = Promise.resolve();
   #wanted = false;
@@ -68,6 +70,9 @@ export class Supervised {
   /** Resolves when it answers ready. @throws StackError with the end of its log when it does not come up */
   async start(): Promise<void> {
     this.#wanted = true;
+    const { command, args, cwd, env } = this.#spec;
+    this.#command ??= await diesWithParent({ command, args, options: { cwd, env, detached: true } });
+    if (!this.#wanted) throw new StackError(`${this.name} was stopped while it started.`);
     for (let attempt = 1; ; attempt++) {
       this.#wasReady = false;
       this.#spawn();
@@ -112,9 +117,10 @@ export class Supervised {
   }
 
   #spawn(): void {
-    const { command, args, cwd, env, logFile } = this.#spec;
-    const log = openSync(logFile, 'a', 0o600);
-    const child = spawn(command, [...args], { cwd, env, detached: true, stdio: ['ignore', log, log] });
+    if (this.#command === null) return;
+    const { command, args, options } = this.#command;
+    const log = openSync(this.#spec.logFile, 'a', 0o600);
+    const child = spawn(command, [...args], { ...options, stdio: ['ignore', log, log] });
     closeSync(log);
     this.#child = child;
     this.#startedAtMs = performance.now();
