@@ -20,5 +20,6 @@ export default {
   globalSetup: '<rootDir>/packages/testing/jest-setup.mjs',
   globalTeardown: '<rootDir>/packages/testing/jest-teardown.mjs',
   maxWorkers: 2,
-  testTimeout: 30_000,
+  // For machines that are busy with something else; nothing here waits for a time.
+  testTimeout: 120_000,
 };
