@@ -20,6 +20,6 @@ export default {
   globalSetup: '<rootDir>/packages/testing/jest-setup.mjs',
   globalTeardown: '<rootDir>/packages/testing/jest-teardown.mjs',
   maxWorkers: 2,
-  // For machines that are busy with something else; nothing here waits for a time.
+  // How long a stuck test may hold the run up: generous, for machines that are busy with something else.
   testTimeout: 120_000,
 };

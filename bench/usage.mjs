@@ -34,7 +34,7 @@ const operator = { kind: 'operator' };
 const control = createControl({
   db,
   limiter: { refreshOrgs: async () => {}, revokeKey: away, month: away },
-  runner: { refresh: away, start: away, stop: away, activity: away },
+  runner: { refresh: away, start: away, stop: away, inFlight: away },
   secretKey: Buffer.alloc(32),
   now: Date.now,
 });
