@@ -1,5 +1,7 @@
+import { isIP } from 'node:net';
 import { LIMITS } from '@tidegate/limits';
 import { LOG_LEVELS, loadConfig } from '@tidegate/runtime';
+import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 
 const port = z.coerce.number().int().min(0).max(65_535);
@@ -13,6 +15,19 @@ const addresses = z
   .string()
   .transform((text) => text.split(',').map((address) => address.trim()))
   .pipe(z.array(z.string().regex(/^\S+:\d+$/, 'must be host:port, several separated by commas')).min(1));
+
+const listOf = (is: (entry: string) => boolean, what: string) =>
+  z
+    .string()
+    .transform((text) => text.split(',').map((entry) => entry.trim()))
+    .pipe(z.array(z.string().refine(is, `must be ${what}, several separated by commas`)));
+
+/** An address, or one with a port: `192.0.2.1:53`, `[2001:db8::1]:53`. */
+const isNameServer = (text: string): boolean => {
+  const [, v6, v4, portText] = /^(?:\[(.+)\]|([\d.]+)):(\d+)$/.exec(text) ?? [];
+  if (portText === undefined) return isIP(text) !== 0;
+  return port.safeParse(portText).success && (v6 === undefined ? isIP(v4 as string) === 4 : isIP(v6) === 6);
+};
 
 const SCHEMA = z.object({
   GATEWAY_HOST: z.string().default('127.0.0.1'),
@@ -30,6 +45,7 @@ const SCHEMA = z.object({
   MAX_CONNECTIONS: count.default(20_000),
   SHUTDOWN_TIMEOUT_MS: ms.default(LIMITS.streamMaxMs.alwaysOn + 30_000),
 
+  HEADERS_TIMEOUT_MS: ms.default(15_000),
   BODY_TIMEOUT_MS: ms.default(LIMITS.bodyTimeoutMs),
   COLD_START_MS: ms.default(LIMITS.coldStartMs),
   WHOLE_ANSWER_TIMEOUT_MS: ms.default(LIMITS.wholeAnswerTimeoutMs),
@@ -39,6 +55,10 @@ const SCHEMA = z.object({
   STREAM_MAX_WAKE_ON_REQUEST_MS: ms.default(LIMITS.streamMaxMs.wakeOnRequest),
   UPSTREAM_CONNECT_TIMEOUT_MS: ms.default(5_000),
   IMAGE_TIMEOUT_MS: ms.default(LIMITS.imageTimeoutMs),
+  /** Where linked images may be besides the public internet. */
+  IMAGE_ALLOWED_NETWORKS: listOf(ipaddr.isValidCIDR, 'a network such as 10.20.0.0/16').default([]),
+  /** Instead of the system's name servers, for the names in links. */
+  IMAGE_NAME_SERVERS: listOf(isNameServer, 'an IP address, with a port or without').default([]),
   /** For a client that does not go on reading an answer that is over. */
   UNREAD_ANSWER_TIMEOUT_MS: ms.default(60_000),
 

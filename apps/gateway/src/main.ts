@@ -7,6 +7,8 @@ import { readConfig } from './config.ts';
 import { createGateway } from './gateway.ts';
 import { startServer } from './http/server.ts';
 import { createImageFetcher } from './images/fetch.ts';
+import { createAddressJudge } from './images/public-address.ts';
+import { createResolve } from './images/resolve.ts';
 import { observeParts } from './observe/observer.ts';
 
 /** Beyond the drain: to end what is left, flush and close. */
@@ -30,7 +32,11 @@ runService(async (service: Service) => {
   service.onShutdown('upstream connections', () => upstream.destroy());
   const parser = createParser();
   service.onShutdown('body parser', () => parser.close());
-  const images = createImageFetcher({ timeoutMs: config.IMAGE_TIMEOUT_MS });
+  const images = createImageFetcher({
+    timeoutMs: config.IMAGE_TIMEOUT_MS,
+    resolve: createResolve(config.IMAGE_NAME_SERVERS),
+    isAllowed: createAddressJudge(config.IMAGE_ALLOWED_NETWORKS),
+  });
   service.onShutdown('image fetcher', () => images.close());
   const runner = createRunnerClient(config.RUNNER_ADDRESS);
   service.onShutdown('runner client', () => runner.close());

@@ -1,11 +1,12 @@
-import { connect } from 'node:net';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '@tidegate/testing';
 import { type Harness, hello, startHarness } from '../testing/harness.ts';
 
 let harness: Harness;
 beforeAll(async () => {
-  harness = await startHarness({ env: { BODY_TIMEOUT_MS: '300' } });
+  harness = await startHarness({ env: { BODY_TIMEOUT_MS: '300', HEADERS_TIMEOUT_MS: '300' } });
 });
 afterAll(() => harness.stop());
 
@@ -88,6 +89,47 @@ describe('what is not HTTP', () => {
     expect(answer).toMatch(/x-request-id: req_/);
     expect(codeOf(await raw(`GET / HTTP/1.1\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`))).toBe('invalid_request');
     expect(codeOf(await raw('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n'))).toBe('not_found');
+  });
+});
+
+describe('headers', () => {
+  /** Never closes its side by itself. */
+  const stubborn = (): Socket =>
+    connect({ port: harness.server.port, host: '127.0.0.1', allowHalfOpen: true });
+  /** Resolves when the server no longer takes what is sent. */
+  async function dripUntilReset(socket: Socket): Promise<void> {
+    const drip = setInterval(() => socket.write('a'), 20);
+    socket.on('error', () => clearInterval(drip));
+    await new Promise((resolve) => socket.once('close', resolve));
+  }
+
+  it('come in time, or the connection is closed even if its client keeps it, and makes no request any more', async () => {
+    const late = `GET /v1/models HTTP/1.1\r\nAuthorization: Bearer ${harness.apiKey}\r\n`;
+    const asked = harness.limiterServer.of('countRequest').length;
+    const refusing = ['', 'POST /v1/chat', 'POST / HTTP/1.1\r\nHost: x\r\n', late].map(async (sent) => {
+      const socket = stubborn();
+      socket.write(sent);
+      let received = '';
+      socket.on('data', (bytes) => {
+        received += bytes;
+      });
+      await once(socket, 'end');
+      expect(received).toMatch(/^HTTP\/1.1 408 /);
+      expect(codeOf(received)).toBe('request_timeout');
+      socket.write('\r\n\r\n');
+      await dripUntilReset(socket);
+    });
+    await Promise.all(refusing);
+    expect(harness.limiterServer.of('countRequest').length).toBe(asked);
+  });
+
+  it('count in any number that fits their size, the last one too', async () => {
+    const get = (last: string) =>
+      raw(`GET /v1/models HTTP/1.1\r\nConnection: close\r\n${'a:b\r\n'.repeat(5_000)}${last}\r\n`);
+    const authorization = `Authorization: Bearer ${harness.apiKey}\r\n`;
+    expect(await get(authorization)).toMatch(/^HTTP\/1.1 200 /);
+    expect(await get(authorization + authorization)).toMatch(/^HTTP\/1.1 401 /);
+    expect(codeOf(await get('a:b\r\n'.repeat(20_000)))).toBe('invalid_request');
   });
 });
 

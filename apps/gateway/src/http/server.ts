@@ -14,9 +14,10 @@ import { createApp, NOT_FOUND } from './app.ts';
 import { Exchange } from './exchange.ts';
 import { giveUpUnread } from './unread-answer.ts';
 
-const HEADERS_TIMEOUT_MS = 15_000;
-/** Beyond the body's own deadline, which is answered in JSON: what cuts bodies that nobody reads. */
-const REQUEST_TIMEOUT_MARGIN_MS = 20_000;
+/** Beyond the deadlines of headers and body, which have answers of their own: what cuts bodies that nobody reads. */
+const REQUEST_TIMEOUT_MARGIN_MS = 5_000;
+/** How late those deadlines may be kept. Node looks every 30 s by itself. */
+const CHECK_CONNECTIONS_MS = 1_000;
 /** Longer than the usual minute of balancers in front: they should be the ones to close. */
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 const MAX_HEADER_BYTES = 32 * 1024;
@@ -38,11 +39,14 @@ export async function startServer(gateway: Gateway): Promise<GatewayServer> {
   const server = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
     requireHostHeader: false,
-    headersTimeout: HEADERS_TIMEOUT_MS,
-    requestTimeout: config.BODY_TIMEOUT_MS + REQUEST_TIMEOUT_MARGIN_MS,
+    headersTimeout: config.HEADERS_TIMEOUT_MS,
+    requestTimeout: config.HEADERS_TIMEOUT_MS + config.BODY_TIMEOUT_MS + REQUEST_TIMEOUT_MARGIN_MS,
+    connectionsCheckingInterval: CHECK_CONNECTIONS_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
   });
   server.maxConnections = config.MAX_CONNECTIONS;
+  // Their size bounds them. A number of its own would drop the rest unseen, a second key among them.
+  server.maxHeadersCount = 0;
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
     const exchange = openExchange(gateway, request, response);
     if (draining) response.shouldKeepAlive = false;
@@ -114,6 +118,8 @@ function onceOver({ socket }: IncomingMessage, response: ServerResponse, callbac
 
 /** What is no HTTP, or comes too slowly to be one request, is answered in the API's form before the connection ends. */
 function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
+  // It has its answer already.
+  if (socket.writableEnded) return;
   const answering = (socket as { _httpMessage?: ServerResponse })._httpMessage;
   if (!socket.writable || error.code === 'ECONNRESET' || answering?.headersSent) return void socket.destroy();
   refuseRaw(socket, refusalOf(error));
@@ -129,6 +135,10 @@ function refusalOf({ code }: NodeJS.ErrnoException): Refusal {
   return { code: 'invalid_request', message: 'The request is not valid HTTP.' };
 }
 
+/** What a client has time for to take a last answer and close. */
+const MAX_CLOSE_MS = 2_000;
+
+/** Ends the connection with an answer, whether its client closes it or not. */
 function refuseRaw(socket: Duplex, refusal: Refusal): void {
   const body = JSON.stringify(errorBody(refusal));
   const { status } = ERRORS[refusal.code];
@@ -143,4 +153,8 @@ function refuseRaw(socket: Duplex, refusal: Refusal): void {
       body,
     ].join('\r\n'),
   );
+  // Closed on unread bytes a connection is reset, and the answer lost. What is read is no longer taken for a request.
+  socket.removeAllListeners('data').on('data', () => {});
+  const timer = setTimeout(() => socket.destroy(), MAX_CLOSE_MS);
+  socket.once('close', () => clearTimeout(timer));
 }

@@ -119,12 +119,24 @@ async function get(client: Client, url: URL, options: DownloadOptions, signal: A
   const encoding = headers['content-encoding'] ?? 'identity';
   if (encoding !== 'identity') return problem('could not be downloaded: its server sent it compressed');
   if (Number(headers['content-length'] ?? 0) > options.maxBytes) return problem(tooLarge(options.maxBytes));
+  try {
+    return await readImage(body, options);
+  } catch {
+    signal.throwIfAborted();
+    return problem('could not be downloaded: its server broke off');
+  }
+}
+
+async function readImage(
+  body: AsyncIterable<Buffer>,
+  { maxBytes, claim }: DownloadOptions,
+): Promise<Download> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of body as AsyncIterable<Buffer>) {
+  for await (const chunk of body) {
     bytes += chunk.length;
-    if (bytes > options.maxBytes) return problem(tooLarge(options.maxBytes));
-    if (!options.claim(chunk.length)) return { ok: false, busy: true };
+    if (bytes > maxBytes) return problem(tooLarge(maxBytes));
+    if (!claim(chunk.length)) return { ok: false, busy: true };
     chunks.push(chunk);
   }
   return { ok: true, body: Buffer.concat(chunks, bytes) };

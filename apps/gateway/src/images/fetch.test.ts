@@ -312,6 +312,15 @@ describe('createImageFetcher', () => {
     }
   });
 
+  it('refuses an image that is cut short, as that', async () => {
+    const reset = (response: ServerResponse) => response.write(PNG, () => response.socket?.destroy());
+    handlers['/cut'] = (_, response) => void reset(response.writeHead(200, { 'content-length': 1_000 }));
+    handlers['/cut-chunks'] = (_, response) => void reset(response);
+    for (const path of ['/cut', '/cut-chunks']) {
+      expect(messageOf(await fetchAll([at(path)]))).toContain('its server broke off');
+    }
+  });
+
   it('hangs up on a server that sends without end', async () => {
     const closed = new Promise<void>((resolve) => {
       handlers['/endless'] = (_, response) => {

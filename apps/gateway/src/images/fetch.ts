@@ -1,7 +1,7 @@
 import type { LinkedImage, Refusal } from '@tidegate/contracts';
 import { toDataUrlJson } from './data-url.ts';
 import { type Download, download, type Resolve } from './download.ts';
-import { resolveHost } from './resolve.ts';
+import { createResolve } from './resolve.ts';
 import { imageTypeOf } from './type.ts';
 
 export interface ImageFetcherOptions {
@@ -41,6 +41,7 @@ type Fetched =
 
 export function createImageFetcher(options: ImageFetcherOptions = {}): ImageFetcher {
   const { timeoutMs, maxBytes, maxBufferedBytes } = { ...DEFAULTS, ...options };
+  const resolve = options.resolve ?? createResolve();
   const open = new Set<AbortController>();
   let buffered = 0;
 
@@ -59,7 +60,7 @@ export function createImageFetcher(options: ImageFetcherOptions = {}): ImageFetc
       return true;
     };
     try {
-      const all = { ...options, resolve: options.resolve ?? resolveHost, maxBytes, claim };
+      const all = { ...options, resolve, maxBytes, claim };
       const got = await download(link.url, all, deadline.controller.signal);
       clearTimeout(timer);
       return await judged(link, got);

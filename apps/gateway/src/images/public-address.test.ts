@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { isPublicAddress } from './public-address.ts';
+import { createAddressJudge, isPublicAddress } from './public-address.ts';
 
 describe('isPublicAddress', () => {
   it.each([
@@ -88,6 +88,41 @@ describe('isPublicAddress', () => {
       fc.property(fc.ipV4(), (address) => {
         expect(isPublicAddress(`::ffff:${address}`)).toBe(isPublicAddress(address));
         expect(isPublicAddress(`64:ff9b::${address}`)).toBe(isPublicAddress(address));
+      }),
+    );
+  });
+});
+
+describe('createAddressJudge', () => {
+  const judge = createAddressJudge(['10.20.0.0/16', '127.0.0.2/32', 'fd00:1::/32']);
+
+  it.each([
+    '8.8.8.8',
+    '2606:4700::1111',
+    '10.20.0.1',
+    '10.20.255.255',
+    '::ffff:10.20.0.1',
+    '127.0.0.2',
+    'fd00:1::2',
+  ])('takes %s, public or within a network', (address) => expect(judge(address)).toBe(true));
+
+  it.each([
+    '10.21.0.1',
+    '127.0.0.1',
+    '127.0.0.3',
+    '::1',
+    'fd00:2::1',
+    '2002:a14:1::',
+    '10.20.0.1/16',
+    'localhost',
+    '',
+  ])('refuses %s', (address) => expect(judge(address)).toBe(false));
+
+  it('judges as isPublicAddress does when there is no network', () => {
+    const bare = createAddressJudge([]);
+    fc.assert(
+      fc.property(fc.oneof(fc.ipV4(), fc.ipV6()), (address) => {
+        expect(bare(address)).toBe(isPublicAddress(address));
       }),
     );
   });

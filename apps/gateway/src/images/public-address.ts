@@ -13,6 +13,17 @@ export function isPublicAddress(text: string): boolean {
   return !isIpv6(address) || address.match(GLOBAL_UNICAST);
 }
 
+/** Judges addresses: public ones pass, and those within one of the networks (CIDR). */
+export function createAddressJudge(networks: readonly string[]): (text: string) => boolean {
+  const allowed = networks.map((network) => ipaddr.parseCIDR(network));
+  return (text) => {
+    if (isPublicAddress(text)) return true;
+    if (!ipaddr.isValid(text)) return false;
+    const address = unwrapped(ipaddr.parse(text));
+    return allowed.some(([base, bits]) => base.kind() === address.kind() && address.match(base, bits));
+  };
+}
+
 /** Publicly numbered, yet answered by the host below every Azure machine. */
 const AZURE_PLATFORM = '168.63.129.16';
 

@@ -1,15 +1,27 @@
 import { Resolver } from 'node:dns/promises';
+import type { Resolve } from './download.ts';
 
 const QUERY_TIMEOUT_MS = 2_000;
 const QUERY_TRIES = 2;
 
 /**
- * All IPv4 and IPv6 addresses of a host name, from the system's name servers. Not by dns.lookup: that holds one of the process's
+ * Finds all IPv4 and IPv6 addresses of a host name, by the given name servers or, if there are none, by the system's. Not by dns.lookup: that holds one of the process's
  * four worker threads for as long as a caller's name server likes, and tries the search domains of the local network.
  */
-export async function resolveHost(hostname: string, signal: AbortSignal): Promise<readonly string[]> {
+export const createResolve =
+  (nameServers: readonly string[] = []): Resolve =>
+  (hostname, signal) => {
+    const resolver = new Resolver({ timeout: QUERY_TIMEOUT_MS, tries: QUERY_TRIES });
+    if (nameServers.length > 0) resolver.setServers(nameServers);
+    return resolveHost(resolver, hostname, signal);
+  };
+
+async function resolveHost(
+  resolver: Resolver,
+  hostname: string,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
   signal.throwIfAborted();
-  const resolver = new Resolver({ timeout: QUERY_TIMEOUT_MS, tries: QUERY_TRIES });
   const cancel = (): void => resolver.cancel();
   signal.addEventListener('abort', cancel);
   try {
