@@ -58,6 +58,7 @@ export function createGateway(parts: GatewayParts): AssembledGateway {
     ttlMs: config.PRINCIPAL_TTL_MS,
     maxEntries: MAX_PRINCIPALS,
     nowMs,
+    monotonicMs,
   });
   const limiter: Limiter = createLimiter(parts, {
     onDown: () => principals.dropAll(),

@@ -16,8 +16,9 @@ export interface PrincipalsOptions {
   readonly authenticate: (orgTag: string, keyHash: Buffer) => Promise<Principal__Output | 'invalid' | null>;
   readonly ttlMs: number;
   readonly maxEntries: number;
-  /** Unix time. */
+  /** Unix time of this machine, which may be wrong: it is only reason to ask, never to refuse. */
   readonly nowMs: () => number;
+  readonly monotonicMs: () => number;
 }
 
 interface Cached {
@@ -50,9 +51,7 @@ export class Principals {
   get(key: ParsedApiKey): Answer | Promise<Answer> {
     const id = key.hash.toString('latin1');
     const cached = this.#cached.get(id);
-    const nowMs = this.#options.nowMs();
-    if (!cached || cached.untilMs <= nowMs) return this.#ask(id, key);
-    if (isExpired(cached.principal, nowMs)) return 'invalid';
+    if (!cached || this.#isStale(cached)) return this.#ask(id, key);
     this.#cached.delete(id);
     this.#cached.set(id, cached);
     return cached.principal;
@@ -105,10 +104,14 @@ export class Principals {
       modelIds: answer.allModels ? null : new Set(answer.modelIds),
       expiresAtMs: answer.expiresAtMs,
     };
-    const nowMs = this.#options.nowMs();
-    if (isExpired(principal, nowMs)) return 'invalid';
-    if (generation === this.#generation) this.#keep(id, { principal, untilMs: nowMs + this.#options.ttlMs });
+    const untilMs = this.#options.monotonicMs() + this.#options.ttlMs;
+    if (generation === this.#generation) this.#keep(id, { principal, untilMs });
     return principal;
+  }
+
+  #isStale({ principal: { expiresAtMs }, untilMs }: Cached): boolean {
+    if (untilMs <= this.#options.monotonicMs()) return true;
+    return expiresAtMs > 0 && this.#options.nowMs() >= expiresAtMs;
   }
 
   #keep(id: string, cached: Cached): void {
@@ -119,6 +122,3 @@ export class Principals {
     if (!oldest.done) this.#cached.delete(oldest.value);
   }
 }
-
-const isExpired = ({ expiresAtMs }: Principal, nowMs: number): boolean =>
-  expiresAtMs > 0 && nowMs >= expiresAtMs;
