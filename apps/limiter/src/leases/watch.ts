@@ -20,7 +20,11 @@ export function startReaper(options: {
   link.onBreak(() => grace.lost());
   return startChore({
     everyMs,
-    onError: (err) => logger.warn({ err }, 'the reaper failed'),
+    onError(err) {
+      // As on a Redis whose disk is full: it answers, but takes no heartbeats.
+      grace.lost();
+      logger.warn({ err }, 'the reaper failed');
+    },
     async run() {
       if (!link.ready() || !grace.over()) return;
       for (const instanceId of await reaper.turn()) logger.info({ instanceId }, 'a lease ran out');
