@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { redisUrl } from '@tidegate/redis';
 import { z } from 'zod';
 
 /** Written by the local stack of this checkout. */
@@ -11,7 +12,7 @@ const addresses = z
 
 const schema = z.object({
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }),
-  REDIS_URL: z.url({ protocol: /^rediss?$/ }),
+  REDIS_URL: redisUrl,
   REDIS_PREFIX: z.string().default('tg:'),
   LIMITER_ADDRESSES: addresses,
   RUNNER_ADDRESS: z.string().regex(/^\S+:\d+$/, 'host:port'),

@@ -1,4 +1,5 @@
 import { SETTLEMENT_QUEUE, type SettlementBatch, settlementQueuePrefix } from '@tidegate/contracts';
+import { createRedisClient } from '@tidegate/redis';
 import { type Job, Queue } from 'bullmq';
 
 export interface QueueStatus {
@@ -32,9 +33,14 @@ export interface SettlementQueue {
 
 /** Fails with the first command when Redis cannot be reached. */
 export function openSettlementQueue(redisUrl: string, redisPrefix: string): SettlementQueue {
+  const connection = createRedisClient(redisUrl, {
+    maxRetriesPerRequest: 0,
+    connectTimeout: 3_000,
+    retryStrategy: () => null,
+  });
   const queue = new Queue<SettlementBatch>(SETTLEMENT_QUEUE, {
     prefix: settlementQueuePrefix(redisPrefix),
-    connection: { url: redisUrl, maxRetriesPerRequest: 0, connectTimeout: 3_000, retryStrategy: () => null },
+    connection,
     skipMetasUpdate: true,
   });
   queue.on('error', () => undefined);
@@ -55,7 +61,10 @@ export function openSettlementQueue(redisUrl: string, redisPrefix: string): Sett
       for (const jobId of ids) replayed += (await retry(await queue.getJob(jobId))) ? 1 : 0;
       return replayed;
     },
-    close: () => queue.close(),
+    async close() {
+      await queue.close();
+      connection.disconnect();
+    },
   };
 }
 

@@ -1,3 +1,4 @@
+import { redisUrl } from '@tidegate/redis';
 import { LOG_LEVELS, loadConfig } from '@tidegate/runtime';
 import { z } from 'zod';
 
@@ -8,7 +9,7 @@ const schema = z.object({
   LIMITER_PORT: port(7_100),
   ADMIN_HOST: z.string().default('127.0.0.1'),
   ADMIN_PORT: port(7_101),
-  REDIS_URL: z.url({ protocol: /^rediss?$/ }),
+  REDIS_URL: redisUrl,
   REDIS_PREFIX: z
     .string()
     .regex(/^[A-Za-z0-9:_-]{1,32}$/, 'letters, digits, ":", "_" and "-" only')

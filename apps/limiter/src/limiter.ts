@@ -10,6 +10,7 @@ import { startReaper } from './leases/watch.ts';
 import { createLimiterMetrics } from './metrics.ts';
 import { NoticeHub } from './notices/hub.ts';
 import { startOutbox } from './outbox/outbox.ts';
+import { Recovery, startRecovery } from './recovery/recovery.ts';
 import { LimiterClock } from './redis/clock.ts';
 import { createRedisLink } from './redis/link.ts';
 import { Lock } from './redis/lock.ts';
@@ -30,6 +31,7 @@ export interface LimiterTiming {
   /** With Redis, before this limiter calls any instance dead. */
   readonly graceMs: number;
   readonly reapEveryMs: number;
+  readonly recoverEveryMs: number;
   readonly sweepEveryMs: number;
   readonly sweepMinAgeMs: number;
 }
@@ -38,6 +40,7 @@ const TIMING: LimiterTiming = {
   leaseMs: 8_000,
   graceMs: 8_000,
   reapEveryMs: 1_000,
+  recoverEveryMs: 10_000,
   sweepEveryMs: 10_000,
   sweepMinAgeMs: 30_000,
 };
@@ -80,12 +83,15 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   };
 
   const link = createRedisLink(redisUrl, logger);
-  const store = new Store({ redis: link.redis, onPipeline: metrics.pipelineTook });
+  const store = new Store({ shards: link.shards, onPipeline: metrics.pipelineTook });
   const names = new KeyNames(redisPrefix);
   const context: Context = { store, names, clock: new LimiterClock(options.clockOffsetMs) };
-  const truth = new Truth(context, db);
+  const truth = new Truth(context, db, (orgId) => {
+    logger.warn({ orgId }, 'live state was lost');
+    notices.tell({ orgForgotten: { orgId } }).catch(onFailed);
+  });
   const leases = new Leases(context);
-  const notices = new NoticeHub({ store, subscriber: link.subscriber, channel: names.notices });
+  const notices = new NoticeHub({ store, connect: link.connect, channel: names.notices });
   const outbox = startOutbox({ context, limiterId, redisUrl, redisPrefix, ...timing, metrics, logger });
   const admissions = new Admissions({ ...context, truth, leases, onSettled: outbox.publish });
   const dispatch = countedDispatch(
@@ -103,9 +109,18 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
     onReaped: metrics.reaped,
   });
 
+  const recovery = new Recovery({
+    ...context,
+    db,
+    truth,
+    notices,
+    lock: new Lock(store, names.recoveryLock, limiterId, timing.recoverEveryMs),
+  });
+
   link.onReady(() => void store.loadScripts().catch(onFailed));
   notices.listen((told) => 'orgChanged' in told && truth.forgetMisses());
-  link.connect();
+  link.open();
+  notices.start();
   let warm = false;
   void truth.warm().then((answered) => {
     warm = true;
@@ -117,12 +132,14 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   };
   const server = await startServer({ host: options.host, port: options.port, handlers });
   const reaping = startReaper({ ...timing, everyMs: timing.reapEveryMs, reaper, link, logger });
+  const recovering = startRecovery({ everyMs: timing.recoverEveryMs, recovery, link, logger });
   let closed: Promise<void> | undefined;
   const close = async () => {
-    await reaping.stop();
+    await Promise.all([reaping.stop(), recovering.stop()]);
     await sessions.close();
     await server.close();
     await outbox.close();
+    notices.stop();
     link.close();
   };
   return {

@@ -1,10 +1,11 @@
+import { redisUrl } from '@tidegate/redis';
 import { LOG_LEVELS, loadConfig } from '@tidegate/runtime';
 import { z } from 'zod';
 
 const port = (fallback: number) => z.coerce.number().int().min(0).max(65_535).default(fallback);
 
 const schema = z.object({
-  REDIS_URL: z.url({ protocol: /^rediss?$/ }),
+  REDIS_URL: redisUrl,
   REDIS_PREFIX: z
     .string()
     .regex(/^[A-Za-z0-9:_-]{1,32}$/, 'letters, digits, ":", "_" and "-" only')

@@ -26,7 +26,7 @@ export function startReaper(options: {
       logger.warn({ err }, 'the reaper failed');
     },
     async run() {
-      if (!link.ready() || !grace.over()) return;
+      if (!link.shards.whole() || !grace.over()) return;
       for (const instanceId of await reaper.turn()) logger.info({ instanceId }, 'a lease ran out');
     },
   });

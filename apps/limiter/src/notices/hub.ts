@@ -1,38 +1,45 @@
-import type { Redis } from 'ioredis';
 import type { Store } from '../redis/store.ts';
+import { type Connect, Subscription } from '../redis/subscription.ts';
 
 /** What limiters tell each other and their sessions; a Notice of limiter.proto, as JSON on a pub/sub channel. */
 export type Told =
   | { readonly keyRevoked: { readonly keyId: string } }
   | { readonly orgChanged: { readonly orgId: string } }
+  | { readonly orgForgotten: { readonly orgId: string } }
   | { readonly addressBlocked: { readonly address: string; readonly remainingMs: number } };
 
 export interface HubOptions {
   readonly store: Store;
-  /** A connection of its own; the hub connects and closes it. */
-  readonly subscriber: Redis;
+  readonly connect: Connect;
   readonly channel: string;
 }
 
-/** Every notice reaches every session of every limiter, this one's included. */
+/** Every notice reaches every session of every limiter, this one's included. Whoever makes it starts and stops it. */
 export class NoticeHub {
   readonly #options: HubOptions;
+  readonly #subscription: Subscription;
   readonly #listeners = new Set<(notice: Told) => void>();
   readonly #onResubscribed = new Set<() => void>();
 
   constructor(options: HubOptions) {
     this.#options = options;
-    const { subscriber, channel } = options;
-    subscriber.on('message', (_channel, message) => this.#onMessage(message));
-    subscriber.on('ready', () => {
-      void subscriber.subscribe(channel).then(
-        () => {
-          for (const listener of this.#onResubscribed) listener();
-        },
-        // The connection has gone again; the next `ready` subscribes.
-        () => {},
-      );
+    const { connect, channel } = options;
+    this.#subscription = new Subscription({
+      connect,
+      channel,
+      onMessage: (message) => this.#onMessage(message),
+      onSubscribed: () => {
+        for (const listener of this.#onResubscribed) listener();
+      },
     });
+  }
+
+  start(): void {
+    this.#subscription.start();
+  }
+
+  stop(): void {
+    this.#subscription.stop();
   }
 
   /** Notices may have been missed before this: called after every (re)connection. */
@@ -47,7 +54,7 @@ export class NoticeHub {
 
   /** Rejects with Undecided. */
   async tell(notice: Told): Promise<void> {
-    await this.#options.store.command('publish', this.#options.channel, JSON.stringify(notice));
+    await this.#options.store.commandAt(null, 'publish', this.#options.channel, JSON.stringify(notice));
   }
 
   #onMessage(message: string): void {
@@ -56,10 +63,12 @@ export class NoticeHub {
   }
 }
 
+const KINDS = ['keyRevoked', 'orgChanged', 'orgForgotten', 'addressBlocked'];
+
 function parse(message: string): Told | null {
   try {
     const notice = JSON.parse(message) as Told;
-    return 'keyRevoked' in notice || 'orgChanged' in notice || 'addressBlocked' in notice ? notice : null;
+    return KINDS.some((kind) => kind in notice) ? notice : null;
   } catch {
     return null;
   }

@@ -6,7 +6,9 @@ import {
   type SettlementBatch,
   settlementQueuePrefix,
 } from '@tidegate/contracts';
+import { createRedisClient } from '@tidegate/redis';
 import { Queue } from 'bullmq';
+import { ANSWER_TIMEOUT_MS, reconnectDelayMs } from '../redis/connection.ts';
 
 /** The queue of settlements, as the limiter uses it. Rejects when Redis does not take a job. */
 export interface SettlementQueue {
@@ -22,15 +24,15 @@ export function createSettlementQueue(options: {
   readonly redisPrefix: string;
   readonly onError: (error: Error) => void;
 }): SettlementQueue {
+  const connection = createRedisClient(options.redisUrl, {
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    connectTimeout: ANSWER_TIMEOUT_MS,
+    retryStrategy: reconnectDelayMs,
+  });
   const queue = new Queue<SettlementBatch>(SETTLEMENT_QUEUE, {
     prefix: settlementQueuePrefix(options.redisPrefix),
-    connection: {
-      url: options.redisUrl,
-      enableOfflineQueue: false,
-      maxRetriesPerRequest: 0,
-      connectTimeout: 2_000,
-      retryStrategy: (attempt: number) => Math.min(50 * attempt, 500),
-    },
+    connection,
     skipMetasUpdate: true,
   });
   queue.on('error', options.onError);
@@ -46,6 +48,9 @@ export function createSettlementQueue(options: {
       const counts = await queue.getJobCounts('waiting', 'active', 'delayed', 'prioritized');
       return Object.values(counts).reduce((sum, count) => sum + count, 0);
     },
-    close: () => queue.close(),
+    async close() {
+      await queue.close();
+      connection.disconnect();
+    },
   };
 }

@@ -53,7 +53,7 @@ export class OutboxSweep {
 
   /** The newest outbox id that is old enough. Entries carry Redis' own clock, whatever the tests' offset. */
   async #before(): Promise<string> {
-    const [seconds, micros] = (await this.#options.store.command('time')) as [string, string];
+    const [seconds, micros] = (await this.#options.store.commandAt(null, 'time')) as [string, string];
     const nowMs = Math.floor(Number(seconds) * 1_000 + Number(micros) / 1_000);
     return String(nowMs - this.#options.minAgeMs);
   }

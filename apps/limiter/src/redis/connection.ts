@@ -1,30 +1,21 @@
-import { Redis } from 'ioredis';
+import { type ClientOptions, createRedisClient, type RedisClient } from '@tidegate/redis';
 
 /** No answer for this long: the connection is given up and made anew. */
-const ANSWER_TIMEOUT_MS = 2_000;
+export const ANSWER_TIMEOUT_MS = 2_000;
 const RECONNECT_MAX_MS = 500;
 
-/**
- * A connection that fails fast and recovers by itself: nothing waits for a Redis that is away, and nothing is sent twice, because
- * a command whose answer is missing may have run. The caller handles `error`, connects and disconnects.
- */
-export const createRedis = (url: string): Redis =>
-  new Redis(url, {
-    lazyConnect: true,
-    enableOfflineQueue: false,
-    autoResendUnfulfilledCommands: false,
-    maxRetriesPerRequest: 0,
-    connectTimeout: ANSWER_TIMEOUT_MS,
-    socketTimeout: ANSWER_TIMEOUT_MS,
-    retryStrategy: (attempt) => Math.min(50 * attempt, RECONNECT_MAX_MS),
-  });
+export const reconnectDelayMs = (attempt: number): number => Math.min(50 * attempt, RECONNECT_MAX_MS);
 
-/** A connection for subscriptions: silence is normal on it. */
-export const createSubscriber = (url: string): Redis =>
-  new Redis(url, {
-    lazyConnect: true,
-    enableOfflineQueue: false,
-    maxRetriesPerRequest: 0,
-    connectTimeout: ANSWER_TIMEOUT_MS,
-    retryStrategy: (attempt) => Math.min(50 * attempt, RECONNECT_MAX_MS),
-  });
+/** Nothing waits for a Redis that is away, and nothing is sent twice, because a command whose answer is missing may have run. */
+export const FAIL_FAST = {
+  lazyConnect: true,
+  enableOfflineQueue: false,
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 0,
+  connectTimeout: ANSWER_TIMEOUT_MS,
+  socketTimeout: ANSWER_TIMEOUT_MS,
+  retryStrategy: reconnectDelayMs,
+} as const satisfies ClientOptions;
+
+/** A client that fails fast and recovers by itself. The caller handles `error`, connects and disconnects. */
+export const createRedis = (url: string): RedisClient => createRedisClient(url, FAIL_FAST);

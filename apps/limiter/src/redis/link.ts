@@ -1,51 +1,81 @@
+import { type Address, createRedisConnection } from '@tidegate/redis';
 import type { Logger } from '@tidegate/runtime';
-import type { Redis } from 'ioredis';
-import { createRedis, createSubscriber } from './connection.ts';
+import { Redis } from 'ioredis';
+import { createRedis, FAIL_FAST } from './connection.ts';
+import { type Shards, shardsOf } from './shards.ts';
+import type { Connect } from './subscription.ts';
 
 export interface RedisLink {
-  readonly redis: Redis;
+  readonly shards: Shards;
   /** For subscriptions. */
-  readonly subscriber: Redis;
+  readonly connect: Connect;
+  /** Whether it is there; of a cluster some of it, once it was all there. */
   ready(): boolean;
-  /** After every loss of the connection, and before the first command of a new one. */
+  /** After every loss of a connection, and before the first command of a new one. */
   onBreak(listener: () => void): void;
   onReady(listener: () => void): void;
-  connect(): void;
+  open(): void;
   close(): void;
 }
 
-/** The two connections of a limiter. They may find no Redis at first, or lose it: they keep trying until closed. */
+/** The connections of a limiter. They may find no Redis at first, or lose it, or a node of it: they keep trying until closed. */
 export function createRedisLink(url: string, logger: Logger): RedisLink {
-  const redis = createRedis(url);
-  const subscriber = createSubscriber(url);
+  const client = createRedis(url);
+  const shards = shardsOf(client);
+  const breaks: (() => void)[] = [];
+  const readies: (() => void)[] = [];
+  const tell = (listeners: readonly (() => void)[]) => {
+    if (shards.all().length === 0) complete = false;
+    for (const listener of listeners) listener();
+  };
   let reported = '';
-  redis.on('error', (err) => {
+  let complete = false;
+  const onError = (err: Error) => {
     if (err.message !== reported) logger.warn({ err }, 'redis is away');
     reported = err.message;
-  });
-  redis.on('ready', () => {
-    reported = '';
-    logger.info('redis is there');
-  });
-  // It shares the fate of the first connection, which reports.
-  subscriber.on('error', () => {});
-  return {
-    redis,
-    subscriber,
-    ready: () => redis.status === 'ready',
-    onBreak(listener) {
-      redis.on('close', listener);
-      redis.prependListener('ready', listener);
-    },
-    onReady: (listener) => void redis.on('ready', listener),
-    connect() {
-      // A first attempt that fails is retried like any other.
-      redis.connect().catch(() => {});
-      subscriber.connect().catch(() => {});
-    },
-    close() {
-      redis.disconnect();
-      subscriber.disconnect();
-    },
   };
+  const onReady = (server: Redis) => {
+    reported = '';
+    tell(breaks);
+    logger.info({ server: `${server.options.host}:${server.options.port}` }, 'redis is there');
+    tell(readies);
+  };
+  const watch = (server: Redis) => {
+    server.on('ready', () => onReady(server));
+    server.on('close', () => tell(breaks));
+  };
+  client.on('error', onError);
+  if (client instanceof Redis) watch(client);
+  else {
+    client.on('node error', onError);
+    client.on('+node', watch);
+    client.on('close', () => tell(breaks));
+  }
+  return {
+    shards,
+    connect: connector(url, () => shards.all()),
+    ready() {
+      complete ||= shards.whole();
+      return complete && shards.all().length > 0;
+    },
+    onBreak: (listener) => void breaks.push(listener),
+    onReady: (listener) => void readies.push(listener),
+    // A first attempt that fails is retried like any other.
+    open: () => void client.connect().catch(() => {}),
+    close: () => client.disconnect(),
+  };
+}
+
+/** Each connection goes to another server than the one before, if there are several. */
+function connector(url: string, servers: () => readonly Redis[]): Connect {
+  let turn = 0;
+  return () =>
+    createRedisConnection(url, { ...FAIL_FAST, retryStrategy: () => null }, (named) => {
+      const known: readonly Address[] = servers().map(({ options: { host = '', port = 0 } }) => ({
+        host,
+        port,
+      }));
+      const all = known.length > 0 ? known : named;
+      return all[turn++ % all.length];
+    });
 }

@@ -11,6 +11,7 @@ export class KeyNames {
   readonly blocked: string;
   readonly reaperLock: string;
   readonly sweepLock: string;
+  readonly recoveryLock: string;
   /** Pub/sub channel. */
   readonly notices: string;
 
@@ -21,6 +22,7 @@ export class KeyNames {
     this.blocked = `${prefix}{bad}:blocked`;
     this.reaperLock = `${prefix}lock:reaper`;
     this.sweepLock = `${prefix}lock:sweep`;
+    this.recoveryLock = `${prefix}lock:recovery`;
     this.notices = `${prefix}notices`;
   }
 

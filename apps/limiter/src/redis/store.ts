@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import { SCRIPTS, type Script } from '../scripts.ts';
 import { Undecided } from '../undecided.ts';
+import { hasMoved, type Shards } from './shards.ts';
 
 /** A script's reply: its code, then what comes with it. */
 export type ScriptReply = readonly [code: string, ...rest: (string | number)[]];
@@ -19,56 +20,80 @@ interface Waiting {
 }
 
 export interface StoreOptions {
-  readonly redis: Redis;
+  readonly shards: Shards;
   /** Seconds from a pipeline's sending to its last reply. */
   readonly onPipeline?: (seconds: number, commands: number) => void;
 }
 
 /**
- * Runs scripts and commands. All that is asked for in one turn travels as one pipeline. Rejects with Undecided; what ran then
- * is not known. Scripts that Redis has lost (a restart) are loaded again and run once more: NOSCRIPT means that nothing ran.
+ * Runs scripts and commands. All that is asked of one server in one turn travels as one pipeline. Rejects with Undecided; what ran
+ * then is not known. Sent again is only what Redis says it has not run: scripts that it has lost (a restart), and in a cluster
+ * what belongs to another node.
  */
 export class Store {
-  readonly #redis: Redis;
+  readonly #shards: Shards;
   readonly #onPipeline: (seconds: number, commands: number) => void;
-  #waiting: Waiting[] = [];
+  #waiting = new Map<Redis, Waiting[]>();
 
-  constructor({ redis, onPipeline }: StoreOptions) {
-    this.#redis = redis;
+  constructor({ shards, onPipeline }: StoreOptions) {
+    this.#shards = shards;
     this.#onPipeline = onPipeline ?? (() => {});
   }
 
   run(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<ScriptReply> {
-    return this.#ask('evalsha', [script.sha, script.keys, ...keys, ...args], script) as Promise<ScriptReply>;
+    const all = [script.sha, script.keys, ...keys, ...args];
+    return this.#ask(this.#shards.of(keys[0] ?? null), 'evalsha', all, script) as Promise<ScriptReply>;
   }
 
-  command(command: string, ...args: Argument[]): Promise<unknown> {
-    return this.#ask(command, args, null);
+  command(command: string, key: string, ...args: Argument[]): Promise<unknown> {
+    return this.#ask(this.#shards.of(key), command, [key, ...args], null);
+  }
+
+  /** A command that names no key, where that key is; for null anywhere. */
+  commandAt(key: string | null, command: string, ...args: Argument[]): Promise<unknown> {
+    return this.#ask(this.#shards.of(key), command, args, null);
   }
 
   /** Loads every script, so that the hot path meets none that is missing. */
   async loadScripts(): Promise<void> {
-    await Promise.all(Object.values(SCRIPTS).map(({ source }) => this.command('script', 'LOAD', source)));
+    const sources = Object.values(SCRIPTS).map(({ source }) => source);
+    const load = (shard: Redis) =>
+      sources.map((source) => this.#ask(shard, 'script', ['LOAD', source], null));
+    await Promise.all(this.#shards.all().flatMap(load));
   }
 
-  #ask(command: string, args: readonly Argument[], script: Script | null): Promise<unknown> {
+  #ask(
+    shard: Redis | null,
+    command: string,
+    args: readonly Argument[],
+    script: Script | null,
+  ): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      if (this.#waiting.length === 0) queueMicrotask(() => this.#flush());
-      this.#waiting.push({ command, args, script, resolve, reject });
-      if (this.#waiting.length >= MAX_PIPELINE) this.#flush();
+      const waiting = { command, args, script, resolve, reject };
+      if (shard === null) {
+        reject(undecided(waiting, new Error('its server is away')));
+        return;
+      }
+      const others = this.#waiting.get(shard);
+      if (others === undefined) {
+        if (this.#waiting.size === 0) queueMicrotask(() => this.#flush());
+        this.#waiting.set(shard, [waiting]);
+      } else if (others.push(waiting) >= MAX_PIPELINE) {
+        this.#waiting.set(shard, []);
+        void this.#send(shard, others, false);
+      }
     });
   }
 
   #flush(): void {
-    const batch = this.#waiting;
-    if (batch.length === 0) return;
-    this.#waiting = [];
-    void this.#send(batch, false);
+    const waiting = this.#waiting;
+    this.#waiting = new Map();
+    for (const [shard, batch] of waiting) if (batch.length > 0) void this.#send(shard, batch, false);
   }
 
-  async #send(batch: readonly Waiting[], again: boolean): Promise<void> {
+  async #send(shard: Redis, batch: readonly Waiting[], again: boolean): Promise<void> {
     const startedMs = performance.now();
-    const pipeline = this.#redis.pipeline();
+    const pipeline = shard.pipeline();
     for (const { command, args } of batch) pipeline.call(command, ...args);
     const results = (await pipeline.exec()) ?? [];
     this.#onPipeline((performance.now() - startedMs) / 1_000, batch.length);
@@ -78,17 +103,29 @@ export class Store {
       const [error, reply] = results[i] ?? [new Error('no reply')];
       if (!error) waiting.resolve(reply);
       else if (waiting.script && !again && error.message.startsWith('NOSCRIPT')) missing.push(waiting);
+      else if (hasMoved(error)) void this.#follow(waiting);
       else waiting.reject(undecided(waiting, error));
     });
-    if (missing.length > 0) await this.#sendWithSource(missing);
+    if (missing.length > 0) await this.#sendWithSource(shard, missing);
   }
 
-  async #sendWithSource(missing: readonly Waiting[]): Promise<void> {
+  async #sendWithSource(shard: Redis, missing: readonly Waiting[]): Promise<void> {
     const sources = new Set(missing.map(({ script }) => script?.source ?? ''));
-    const pipeline = this.#redis.pipeline();
+    const pipeline = shard.pipeline();
     for (const source of sources) pipeline.call('script', 'LOAD', source);
     await pipeline.exec();
-    await this.#send(missing, true);
+    await this.#send(shard, missing, true);
+  }
+
+  /** With its source: where it has gone, the script may not be known. */
+  async #follow(waiting: Waiting): Promise<void> {
+    const { command, args, script } = waiting;
+    try {
+      const sent = script ? this.#shards.follow('eval', [script.source, ...args.slice(1)]) : null;
+      waiting.resolve(await (sent ?? this.#shards.follow(command, args)));
+    } catch (error) {
+      waiting.reject(undecided(waiting, error instanceof Error ? error : new Error('no reply')));
+    }
   }
 }
 

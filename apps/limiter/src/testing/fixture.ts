@@ -9,13 +9,14 @@ import {
   parseApiKey,
 } from '@tidegate/contracts';
 import { createDb, type Db } from '@tidegate/db';
+import type { RedisClient } from '@tidegate/redis';
 import { createLogger, createMetrics } from '@tidegate/runtime';
-import type { Redis } from 'ioredis';
 import type { Context } from '../context.ts';
 import { type Limiter, type LimiterOptions, startLimiter } from '../limiter.ts';
 import { LimiterClock } from '../redis/clock.ts';
 import { createRedis } from '../redis/connection.ts';
 import { KeyNames } from '../redis/names.ts';
+import { shardsOf } from '../redis/shards.ts';
 import { Store } from '../redis/store.ts';
 
 export interface PlanLimits {
@@ -131,7 +132,7 @@ export const startTestLimiter = (
   });
 
 export interface TestStore {
-  readonly redis: Redis;
+  readonly redis: RedisClient;
   readonly store: Store;
   readonly names: KeyNames;
   /** What scripts need to run at a limiter time away from Redis'. */
@@ -141,8 +142,13 @@ export interface TestStore {
 /** Redis as scripts see it, without a limiter. */
 export async function openStore(redisUrl: string): Promise<TestStore> {
   const redis = createRedis(redisUrl);
+  const shards = shardsOf(redis);
   await redis.connect();
-  const store = new Store({ redis });
+  for (let i = 0; !shards.whole(); i++) {
+    if (i === 1_000) throw new Error('Redis is not whole');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  const store = new Store({ shards });
   const names = new KeyNames('tg:');
   return { redis, store, names, contextAt: (ms) => ({ store, names, clock: new LimiterClock(ms) }) };
 }

@@ -34,7 +34,7 @@ export async function reportInvalidKey(
 /** The blocks in force, those that last longest first. */
 export async function blockedAddresses({ store, names, clock }: Context): Promise<Blocked[]> {
   const [time, flat] = (await Promise.all([
-    store.command('time'),
+    store.commandAt(names.blocked, 'time'),
     store.command('zrevrange', names.blocked, 0, MAX_LISTED - 1, 'WITHSCORES'),
   ])) as [[string, string], (string | number | [string, number])[]];
   const nowUs = Number(time[0]) * 1e6 + Number(time[1]) + clock.offsetUs;

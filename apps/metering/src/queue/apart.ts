@@ -4,6 +4,7 @@ import {
   SETTLEMENT_QUEUE,
   settlementQueuePrefix,
 } from '@tidegate/contracts';
+import { createRedisClient } from '@tidegate/redis';
 import { Queue } from 'bullmq';
 
 export interface SettlementQueue {
@@ -19,14 +20,14 @@ export function openQueue(options: {
   readonly redisPrefix: string;
   readonly onError: (error: Error) => void;
 }): SettlementQueue {
+  const connection = createRedisClient(options.redisUrl, {
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    retryStrategy: (tries: number) => Math.min(100 * tries, 1_000),
+  });
   const queue = new Queue(SETTLEMENT_QUEUE, {
     prefix: settlementQueuePrefix(options.redisPrefix),
-    connection: {
-      url: options.redisUrl,
-      enableOfflineQueue: false,
-      maxRetriesPerRequest: 0,
-      retryStrategy: (tries: number) => Math.min(100 * tries, 1_000),
-    },
+    connection,
     skipMetasUpdate: true,
   });
   queue.on('error', options.onError);
@@ -35,6 +36,9 @@ export function openQueue(options: {
       await queue.add(SETTLEMENT_JOB, { settlements }, { ...SETTLEMENT_JOB_OPTIONS, jobId });
     },
     counts: () => queue.getJobCounts('waiting', 'active', 'delayed', 'failed'),
-    close: () => queue.close(),
+    async close() {
+      await queue.close();
+      connection.disconnect();
+    },
   };
 }

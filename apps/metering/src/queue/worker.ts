@@ -1,4 +1,5 @@
 import { SETTLEMENT_QUEUE, settlementQueuePrefix, settlementRetryDelayMs } from '@tidegate/contracts';
+import { createRedisClient } from '@tidegate/redis';
 import type { Logger } from '@tidegate/runtime';
 import { UnrecoverableError, Worker } from 'bullmq';
 import type { MeteringMetrics } from '../metrics.ts';
@@ -28,13 +29,13 @@ export interface SettlementWorker {
 
 /** Starts to work on the settlement queue. A queue that is away is waited for. */
 export function startWorker({ metrics, logger, ...options }: WorkerOptions): SettlementWorker {
+  const connection = createRedisClient(options.redisUrl, {
+    maxRetriesPerRequest: null,
+    retryStrategy: (tries: number) => Math.min(100 * tries, 1_000),
+  });
   const worker = new Worker(SETTLEMENT_QUEUE, (job) => attempt(options.process, job), {
     prefix: settlementQueuePrefix(options.redisPrefix),
-    connection: {
-      url: options.redisUrl,
-      maxRetriesPerRequest: null,
-      retryStrategy: (tries: number) => Math.min(100 * tries, 1_000),
-    },
+    connection,
     concurrency: options.concurrency,
     lockDuration: LOCK_MS,
     stalledInterval: STALLED_CHECK_MS,
@@ -51,7 +52,13 @@ export function startWorker({ metrics, logger, ...options }: WorkerOptions): Set
     if (dead) logger.error(record, 'settlements went to the dead letters');
     else logger.warn(record, 'settlements not written yet');
   });
-  return { running: () => worker.isRunning(), close: () => worker.close() };
+  return {
+    running: () => worker.isRunning(),
+    async close() {
+      await worker.close();
+      connection.disconnect();
+    },
+  };
 }
 
 async function attempt(process: WorkerOptions['process'], job: BatchJob): Promise<void> {

@@ -1,0 +1,105 @@
+import { Cluster, type ClusterNode, Redis, type RedisOptions } from 'ioredis';
+import { type Address, parseRedisUrl, type RedisTarget } from './url.ts';
+
+/** One Redis, or all of a cluster. */
+export type RedisClient = Redis | Cluster;
+
+/**
+ * What both kinds are told. With `maxRetriesPerRequest` 0 nothing is sent twice, unless Redis has said that it did not run;
+ * `retryStrategy` is about reconnecting, to a server as to a cluster.
+ */
+export type ClientOptions = Pick<
+  RedisOptions,
+  | 'autoResendUnfulfilledCommands'
+  | 'connectTimeout'
+  | 'enableOfflineQueue'
+  | 'lazyConnect'
+  | 'maxRetriesPerRequest'
+  | 'retryStrategy'
+  | 'socketTimeout'
+>;
+
+/** Which node serves what is asked this often, beside every time that a node says it has changed. */
+const MAP_REFRESH_MS = 5_000;
+/** After a node was lost, until its successor is looked for; and between two such looks. */
+const LOST_REFRESH_MS = 200;
+const RETRY_MS = 100;
+
+/** A client for what a URL names (`parseRedisUrl`). The caller handles `error`, and disconnects. @throws RedisUrlError */
+export function createRedisClient(url: string, options: ClientOptions = {}): RedisClient {
+  const target = parseRedisUrl(url);
+  return target.kind === 'cluster' ? createCluster(target, options) : createServerClient(target, options);
+}
+
+/** One connection to one server: of a cluster the one at `address`. @throws RedisUrlError */
+export function createRedisConnection(
+  url: string,
+  options: ClientOptions = {},
+  address: (known: readonly Address[]) => Address | undefined = ([first]) => first,
+): Redis {
+  const target = parseRedisUrl(url);
+  if (target.kind !== 'cluster') return createServerClient(target, options);
+  return new Redis({ ...options, ...loginOf(target), ...tlsOf(target.tls), ...address(target.addresses) });
+}
+
+function createServerClient(
+  target: Exclude<RedisTarget, { kind: 'cluster' }>,
+  options: ClientOptions,
+): Redis {
+  // A server that has become a replica refuses writes: its successor is looked for where this one was found.
+  const reconnectOnError = (error: Error) => error.message.startsWith('READONLY');
+  if (target.kind === 'single') return new Redis(target.url, { ...options, reconnectOnError });
+  const { addresses, name, db, tls, sentinelLogin } = target;
+  return new Redis({
+    ...options,
+    ...loginOf(target),
+    ...tlsOf(tls),
+    reconnectOnError,
+    sentinels: addresses.map(({ host, port }) => ({ host, port })),
+    name,
+    db,
+    sentinelRetryStrategy: options.retryStrategy ?? (() => null),
+    failoverDetector: true,
+    ...(tls ? { enableTLSForSentinelMode: true, sentinelTLS: {} } : {}),
+    ...(sentinelLogin.username ? { sentinelUsername: sentinelLogin.username } : {}),
+    ...(sentinelLogin.password ? { sentinelPassword: sentinelLogin.password } : {}),
+  });
+}
+
+function createCluster(target: Extract<RedisTarget, { kind: 'cluster' }>, options: ClientOptions): Cluster {
+  const { lazyConnect = false, enableOfflineQueue = true, retryStrategy, ...each } = options;
+  const nodes: ClusterNode[] = target.addresses.map(({ host, port }) => ({ host, port }));
+  const retryMs = options.maxRetriesPerRequest === 0 ? 0 : RETRY_MS;
+  const cluster = new Cluster(nodes, {
+    lazyConnect,
+    enableOfflineQueue,
+    ...(retryStrategy ? { clusterRetryStrategy: retryStrategy } : {}),
+    retryDelayOnFailover: retryMs,
+    retryDelayOnClusterDown: retryMs,
+    slotsRefreshInterval: MAP_REFRESH_MS,
+    // A certificate names hosts: they are not to be replaced by their addresses.
+    ...(target.tls ? { dnsLookup: (host, callback) => callback(null, host) } : {}),
+    redisOptions: { ...each, ...loginOf(target), ...tlsOf(target.tls) },
+  });
+  refreshAfterLosses(cluster);
+  return cluster;
+}
+
+/** A lost node's slots are served by another one soon, or by the same again: finds out which, for as long as some node is there. */
+function refreshAfterLosses(cluster: Cluster): void {
+  let timer: NodeJS.Timeout | undefined;
+  cluster.on('-node', () => {
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      if (cluster.status === 'ready') cluster.refreshSlotsCache(() => {});
+    }, LOST_REFRESH_MS);
+  });
+  cluster.on('end', () => clearTimeout(timer));
+}
+
+const loginOf = ({ username, password }: { readonly username?: string; readonly password?: string }) => ({
+  ...(username ? { username } : {}),
+  ...(password ? { password } : {}),
+});
+
+const tlsOf = (tls: boolean): { tls?: object } => (tls ? { tls: {} } : {});

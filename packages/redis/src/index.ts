@@ -1,0 +1,8 @@
+export {
+  type ClientOptions,
+  createRedisClient,
+  createRedisConnection,
+  type RedisClient,
+} from './client.ts';
+export { slotOf } from './slot.ts';
+export { type Address, parseRedisUrl, type RedisTarget, RedisUrlError, redisUrl } from './url.ts';

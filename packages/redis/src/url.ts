@@ -1,0 +1,119 @@
+import { z } from 'zod';
+
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+interface Login {
+  readonly username?: string;
+  readonly password?: string;
+}
+
+/** What REDIS_URL names: one server, the master that Sentinels name, or a Redis Cluster. */
+export type RedisTarget =
+  | { readonly kind: 'single'; readonly url: string }
+  | ({
+      readonly kind: 'sentinel';
+      readonly addresses: readonly Address[];
+      readonly name: string;
+      readonly db: number;
+      readonly tls: boolean;
+      /** How the Sentinels themselves are logged in to. */
+      readonly sentinelLogin: Login;
+    } & Login)
+  | ({ readonly kind: 'cluster'; readonly addresses: readonly Address[]; readonly tls: boolean } & Login);
+
+/** Its message says what is wrong with the URL and shows no part of it. */
+export class RedisUrlError extends Error {
+  override readonly name = 'RedisUrlError';
+}
+
+const SHAPE =
+  /^redis(?<tls>s?)(?:\+(?<kind>cluster|sentinel))?:\/\/(?:(?<login>[^@/?#]*)@)?(?<hosts>[^@/?#]+)(?:\/(?<path>[^?#]*))?(?:\?(?<query>[^#]*))?$/;
+const REDIS_PORT = 6_379;
+const SENTINEL_PORT = 26_379;
+const MAX_PORT = 65_535;
+
+/**
+ * Reads redis://, redis+sentinel:// and redis+cluster://, and the same with rediss for TLS. The latter two take several addresses,
+ * comma-separated; a Sentinel URL's path is the master's name, and then its database.
+ * @throws RedisUrlError
+ */
+export function parseRedisUrl(text: string): RedisTarget {
+  const parts = SHAPE.exec(text)?.groups;
+  if (!parts) throw new RedisUrlError('must be redis://, redis+sentinel:// or redis+cluster://, or rediss…');
+  const { kind, login, hosts = '', path = '', query = '' } = parts;
+  const tls = parts.tls === 's';
+  if (kind === 'sentinel') return sentinelOf(hosts, path, query, login, tls);
+  if (kind === 'cluster') {
+    if (path !== '' || query !== '')
+      throw new RedisUrlError('a cluster has neither databases nor parameters');
+    return { kind, addresses: addressesOf(hosts, REDIS_PORT), tls, ...loginOf(login) };
+  }
+  if (hosts.includes(','))
+    throw new RedisUrlError('several addresses are for redis+cluster:// and redis+sentinel://');
+  if (!URL.canParse(text)) throw new RedisUrlError('is not a URL');
+  return { kind: 'single', url: text };
+}
+
+/** REDIS_URL in a configuration: the text, if it can be read. */
+export const redisUrl = z.string().superRefine((text, context) => {
+  try {
+    parseRedisUrl(text);
+  } catch (error) {
+    context.addIssue({ code: 'custom', message: error instanceof Error ? error.message : 'is bad' });
+  }
+});
+
+function sentinelOf(
+  hosts: string,
+  path: string,
+  query: string,
+  login: string | undefined,
+  tls: boolean,
+): RedisTarget {
+  const [, name, db = '0'] = /^([^/]+)(?:\/(\d{1,4}))?$/.exec(path) ?? [];
+  if (name === undefined)
+    throw new RedisUrlError("needs the master's name as its path: redis+sentinel://host:26379/name");
+  const parameters = new URLSearchParams(query);
+  const username = parameters.get('sentinelUsername');
+  const password = parameters.get('sentinelPassword');
+  return {
+    kind: 'sentinel',
+    addresses: addressesOf(hosts, SENTINEL_PORT),
+    name: decoded(name),
+    db: Number(db),
+    tls,
+    ...loginOf(login),
+    sentinelLogin: { ...(username ? { username } : {}), ...(password ? { password } : {}) },
+  };
+}
+
+function addressesOf(hosts: string, defaultPort: number): Address[] {
+  return hosts.split(',').map((text) => {
+    const [, v6, name, port = String(defaultPort)] =
+      /^(?:\[([0-9A-Fa-f:.]+)\]|([^\s:[\]]+))(?::(\d{1,5}))?$/.exec(text.trim()) ?? [];
+    const host = v6 ?? name;
+    if (host === undefined || Number(port) === 0 || Number(port) > MAX_PORT)
+      throw new RedisUrlError('addresses are host:port, comma-separated');
+    return { host, port: Number(port) };
+  });
+}
+
+/** `user:password`, `:password` or `user`, percent-encoded. */
+function loginOf(text: string | undefined): Login {
+  if (!text) return {};
+  const colon = text.indexOf(':');
+  const username = decoded(colon < 0 ? text : text.slice(0, colon));
+  const password = colon < 0 ? '' : decoded(text.slice(colon + 1));
+  return { ...(username ? { username } : {}), ...(password ? { password } : {}) };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new RedisUrlError('has a broken percent-encoding');
+  }
+}
