@@ -17,6 +17,7 @@ import { newInstanceId, newKeyId, newOrgId } from '@tidegate/contracts';
 import { LimiterClock } from '../redis/clock.ts';
 import { createRedis } from '../redis/connection.ts';
 import { KeyNames } from '../redis/names.ts';
+import { shardsOf } from '../redis/shards.ts';
 import { Store } from '../redis/store.ts';
 import { anAdmission } from '../testing/admission.ts';
 import { SessionClient } from '../testing/session-client.ts';
@@ -57,7 +58,7 @@ async function seed(redisUrl: string): Promise<{ orgId: string; keyIds: string[]
   redis.on('error', () => redis.disconnect());
   await redis.connect();
   const clock = new LimiterClock(0);
-  const context = { store: new Store({ redis }), names: new KeyNames('tg:'), clock };
+  const context = { store: new Store({ shards: shardsOf(redis) }), names: new KeyNames('tg:'), clock };
   const orgId = newOrgId();
   const keyIds = Array.from({ length: KEYS }, newKeyId);
   const limits = { requestsPerMinute: PLENTY, requestsAtOnce: PLENTY };
