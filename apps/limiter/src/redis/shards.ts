@@ -1,0 +1,89 @@
+import { type RedisClient, slotOf } from '@tidegate/redis';
+import { type Cluster, Redis } from 'ioredis';
+
+/** The servers that hold the keys: one Redis, or the masters of a cluster. Each script's keys are all with one of them. */
+export interface Shards {
+  /** What serves a key, as far as is known; of null any. Null: it is away. */
+  of(key: string | null): Redis | null;
+  /** Those that are there. */
+  all(): readonly Redis[];
+  /** Whether no key's server is away. */
+  whole(): boolean;
+  /** Sends a command again, that was not run where it was sent (`hasMoved`), to where it belongs. */
+  follow(command: string, args: readonly (string | number)[]): Promise<unknown>;
+}
+
+export const shardsOf = (client: RedisClient): Shards =>
+  client instanceof Redis ? new OneServer(client) : new ClusterMasters(client);
+
+/** Whether a node of a cluster refused a command because its keys are, or partly are, with another one. Nothing was run. */
+export const hasMoved = ({ message }: Error): boolean => /^(MOVED|ASK|TRYAGAIN) /.test(message);
+
+class OneServer implements Shards {
+  readonly #redis: Redis;
+
+  constructor(redis: Redis) {
+    this.#redis = redis;
+  }
+
+  of = (): Redis => this.#redis;
+  all = (): readonly Redis[] => (this.whole() ? [this.#redis] : []);
+  whole = (): boolean => this.#redis.status === 'ready';
+  follow = (command: string): Promise<unknown> => Promise.reject(new Error(`${command} has moved nowhere`));
+}
+
+const isReady = (node: Redis | undefined): node is Redis => node?.status === 'ready';
+
+class ClusterMasters implements Shards {
+  readonly #cluster: Cluster;
+  readonly #nodes = new Map<string, Redis>();
+  #turn = 0;
+
+  constructor(cluster: Cluster) {
+    this.#cluster = cluster;
+    cluster.on('+node', (node: Redis) => {
+      this.#nodes.set(nameOf(node), node);
+      // Replicas too: one that takes over is there at once.
+      if (node.status === 'wait') node.connect().catch(() => {});
+    });
+    cluster.on('-node', (node: Redis) => {
+      if (this.#nodes.get(nameOf(node)) === node) this.#nodes.delete(nameOf(node));
+    });
+  }
+
+  of(key: string | null): Redis | null {
+    if (key === null) {
+      const masters = this.all();
+      return masters[this.#turn++ % masters.length] ?? null;
+    }
+    const node = this.#nodes.get(this.#cluster.slots[slotOf(key)]?.[0] ?? '');
+    return isReady(node) ? node : null;
+  }
+
+  all(): readonly Redis[] {
+    return [...this.#names()].map((name) => this.#nodes.get(name)).filter(isReady);
+  }
+
+  whole(): boolean {
+    const names = [...this.#names()];
+    return names.length > 0 && names.every((name) => isReady(this.#nodes.get(name)));
+  }
+
+  follow(command: string, args: readonly (string | number)[]): Promise<unknown> {
+    return this.#cluster.call(command, [...args]);
+  }
+
+  #names(): Set<string> {
+    const names = new Set<string>();
+    // Ranges of slots share the array that names their nodes.
+    let last: readonly string[] | undefined;
+    for (const nodes of this.#cluster.slots) {
+      if (nodes === last) continue;
+      last = nodes;
+      names.add(nodes?.[0] ?? '');
+    }
+    return names;
+  }
+}
+
+const nameOf = ({ options }: Redis): string => `${options.host}:${options.port}`;
