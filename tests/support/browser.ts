@@ -34,6 +34,7 @@ export function useBrowser(): (options?: BrowserContextOptions) => Promise<Visit
     if (!browser) throw new Error('the browser has not been started');
     const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
     context.setDefaultTimeout(ACTION_TIMEOUT_MS);
+    await context.addInitScript(WATCH_SHIFTS);
     const page = await context.newPage();
     const errors: string[] = [];
     page.on('console', (message) => {
@@ -42,6 +43,28 @@ export function useBrowser(): (options?: BrowserContextOptions) => Promise<Visit
     page.on('pageerror', (error) => errors.push(error.message));
     return { page, errors };
   };
+}
+
+/** Remembers what moves on a page by itself: not within half a second of what its visitor does. */
+const WATCH_SHIFTS = `globalThis.shifts = [];
+new PerformanceObserver((list) => {
+  for (const { value, hadRecentInput, sources } of list.getEntries()) {
+    if (hadRecentInput) continue;
+    const moved = sources.map(({ node, previousRect: from, currentRect: to }) => ({
+      what: node?.outerHTML?.slice(0, 160) ?? node?.parentElement?.outerHTML?.slice(0, 160) ?? '',
+      from: [from.x, from.y, from.width, from.height].join(),
+      to: [to.x, to.y, to.width, to.height].join(),
+    }));
+    globalThis.shifts.push({ value, moved });
+  }
+}).observe({ type: 'layout-shift', buffered: true })`;
+
+/** Nothing on the page has moved by itself since it was loaded: its cumulative layout shift is 0. */
+export async function expectStill(page: Page): Promise<void> {
+  await page.evaluate(
+    'document.fonts.ready.then(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))))',
+  );
+  expect({ url: page.url(), shifts: await page.evaluate('shifts') }).toEqual({ url: page.url(), shifts: [] });
 }
 
 export async function signIn(
@@ -54,6 +77,18 @@ export async function signIn(
   await page.getByLabel('Password').fill(password);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await page.waitForURL((url) => url.pathname !== '/sign-in');
+}
+
+const SETTLED = `new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next))).then(() =>
+  Promise.allSettled(document.getAnimations().filter((a) => a instanceof CSSTransition).map((a) => a.finished)))`;
+
+/** The page accessible in light and in dark. */
+export async function expectAccessibleInBoth(page: Page): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    await page.evaluate(SETTLED);
+    await expectAccessible(page);
+  }
 }
 
 /** Nothing that axe calls a violation of WCAG 2.2 AA or of good practice. */

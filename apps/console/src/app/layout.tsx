@@ -4,6 +4,7 @@ import type { ReactNode } from 'react';
 import { NONCE_HEADER } from '../server/http/names.ts';
 import { Notices } from '../ui/notices.tsx';
 import { THEME_SCRIPT } from '../ui/theme.ts';
+import { FONT_VARIABLES } from './font.ts';
 import './globals.css';
 
 export const metadata: Metadata = {
@@ -23,7 +24,7 @@ export const viewport: Viewport = {
 export default async function RootLayout({ children }: { children: ReactNode }) {
   const nonce = (await headers()).get(NONCE_HEADER) ?? undefined;
   return (
-    <html lang="en" suppressHydrationWarning>
+    <html lang="en" className={FONT_VARIABLES} suppressHydrationWarning>
       <head>
         <meta property="csp-nonce" nonce={nonce} content={nonce} suppressHydrationWarning />
         {/* biome-ignore lint/security/noDangerouslySetInnerHtml: a constant of this program */}

@@ -4,9 +4,9 @@ import { Button, Input } from '@heroui/react';
 import { KeyRound, Plus, Search } from 'lucide-react';
 import { useState } from 'react';
 import { Choice } from '../ui/field.tsx';
-import { whole } from '../ui/numbers.ts';
 import { Empty, Note, PageHeader } from '../ui/page.tsx';
 import { CreateKey } from './create-key.tsx';
+import { fullness } from './fullness.ts';
 import { KeysTable } from './keys-table.tsx';
 import { arrange, type KeyRow, type Sort, type StateFilter } from './rows.ts';
 import type { KeyRules } from './rules.ts';
@@ -28,7 +28,6 @@ const FILTERS: readonly { id: StateFilter; text: string }[] = [
   { id: 'Expired', text: 'Expired' },
   { id: 'Revoked', text: 'Revoked' },
 ];
-const NEAR_CEILING = 0.95;
 
 export function KeysScreen({ org, plan, mayChange, keys, models, rules, today, apiUrl }: KeysScreenProps) {
   const [creating, setCreating] = useState(false);
@@ -36,7 +35,7 @@ export function KeysScreen({ org, plan, mayChange, keys, models, rules, today, a
   const [state, setState] = useState<StateFilter>('all');
   const [sort, setSort] = useState<Sort | null>(null);
   const valid = keys.filter((key) => key.state !== 'Revoked').length;
-  const full = fullness(valid, keys.length, plan, rules);
+  const full = fullness({ valid, total: keys.length, plan }, rules);
   const shown = arrange(keys, { text, state, sort });
   return (
     <>
@@ -109,26 +108,4 @@ export function KeysScreen({ org, plan, mayChange, keys, models, rules, today, a
       ) : null}
     </>
   );
-}
-
-/** The limits, told before they bite. */
-function fullness(valid: number, total: number, plan: string, { mostKeys, perOrg }: KeyRules) {
-  if (total >= perOrg.total)
-    return {
-      blocked: true,
-      message: `There are ${whole(total)} keys, revoked ones included, and no organization can have more: delete revoked ones to create another.`,
-    };
-  if (valid >= mostKeys)
-    return {
-      blocked: true,
-      message: `The plan ${plan} has room for ${mostKeys} keys that are not revoked, and all are in use: revoke one, or change the plan, to create another.`,
-    };
-  if (total >= perOrg.total * NEAR_CEILING)
-    return {
-      blocked: false,
-      message: `There are ${whole(total)} keys, revoked ones included; the ceiling is ${whole(perOrg.total)}. Delete revoked ones that are no longer needed.`,
-    };
-  if (valid === mostKeys - 1)
-    return { blocked: false, message: `There is room for one more key on the plan ${plan}.` };
-  return { blocked: false, message: null };
 }

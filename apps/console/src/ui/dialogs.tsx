@@ -74,7 +74,11 @@ export function Confirm({
     onDone?.();
   };
   return (
-    <AlertDialog.Backdrop isOpen={isOpen} onOpenChange={(open) => open || close()}>
+    <AlertDialog.Backdrop
+      isOpen={isOpen}
+      onOpenChange={(open) => open || close()}
+      isKeyboardDismissDisabled={false}
+    >
       <AlertDialog.Container size="md">
         <AlertDialog.Dialog>
           <AlertDialog.Header>

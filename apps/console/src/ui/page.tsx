@@ -50,13 +50,24 @@ export function Panel({
 }
 
 /** Nothing is here yet: what would be, and how it comes. */
-export function Empty({ icon, title, children }: { icon: ReactNode; title: string; children: ReactNode }) {
+export function Empty({
+  icon,
+  title,
+  level: Heading = 'h2',
+  children,
+}: {
+  icon: ReactNode;
+  title: string;
+  /** Of its heading: h1 when it is all that the page says. */
+  level?: 'h1' | 'h2';
+  children: ReactNode;
+}) {
   return (
     <div className="flex flex-col items-center px-6 py-16 text-center">
       <div className="mb-4 grid size-12 place-items-center rounded-2xl bg-accent-soft text-accent-soft-foreground">
         {icon}
       </div>
-      <h2 className="text-[0.9375rem] font-semibold">{title}</h2>
+      <Heading className="text-[0.9375rem] font-semibold">{title}</Heading>
       <div className="mt-1.5 max-w-sm text-sm leading-6 text-muted text-pretty">{children}</div>
     </div>
   );

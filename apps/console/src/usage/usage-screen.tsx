@@ -7,6 +7,7 @@ import { Choice } from '../ui/field.tsx';
 import { compact, duration, whole } from '../ui/numbers.ts';
 import { Empty, PageHeader, Panel } from '../ui/page.tsx';
 import { DaysChart } from './days-chart.tsx';
+import { isWanted, queryOf } from './filter.ts';
 import { MonthPanel } from './month-panel.tsx';
 import { RowsTable } from './rows-table.tsx';
 
@@ -20,16 +21,18 @@ interface UsageScreenProps {
 
 export function UsageScreen({ org, usage, keyId, modelId }: UsageScreenProps) {
   const filter = useFilter(keyId, modelId);
-  const rows = usage.rows.filter(
-    (row) => (keyId === '' || row.keyId === keyId) && (modelId === '' || row.modelId === modelId),
-  );
+  const rows = usage.rows.filter(isWanted({ keyId, modelId }));
   return (
     <>
       <PageHeader
         title="Usage"
         lead="The last 30 days (UTC). A request counts when capacity is reserved just before the model is called; refused ones do not."
         actions={
-          <a href={`/o/${org}/usage/csv`} download className="button button--secondary gap-2">
+          <a
+            href={`/o/${org}/usage/csv${queryOf({ keyId, modelId })}`}
+            download
+            className="button button--secondary gap-2"
+          >
             <Download className="size-4" aria-hidden />
             Download CSV
           </a>
@@ -81,8 +84,7 @@ function useFilter(keyId: string, modelId: string) {
   const pathname = usePathname();
   return (key: string, model: string) => {
     if (key === keyId && model === modelId) return;
-    const query = new URLSearchParams({ ...(key ? { key } : {}), ...(model ? { model } : {}) }).toString();
-    router.replace(query ? `${pathname}?${query}` : pathname, { scroll: false });
+    router.replace(`${pathname}${queryOf({ keyId: key, modelId: model })}`, { scroll: false });
   };
 }
 

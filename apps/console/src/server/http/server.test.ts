@@ -50,6 +50,24 @@ describe('the site', () => {
     expect(JSON.stringify(await (await fetch(url, { headers: forged })).json())).not.toContain('forged');
   });
 
+  it.each([
+    ['POST', { origin: 'http://console.example' }, 200],
+    ['POST', { 'sec-fetch-site': 'same-origin' }, 200],
+    ['POST', { origin: 'https://console.example' }, 403],
+    ['POST', { origin: 'http://elsewhere.example', 'sec-fetch-site': 'cross-site' }, 403],
+    ['POST', { origin: 'null' }, 403],
+    ['POST', { 'sec-fetch-site': 'same-site' }, 403],
+    ['POST', {}, 403],
+    ['PUT', {}, 403],
+    ['GET', { origin: 'http://elsewhere.example' }, 200],
+  ])(
+    'lets only its own pages change anything: %s with %j is answered %i',
+    async (method, headers, status) => {
+      const url = await start('http://console.example');
+      expect((await fetch(url, { method, headers })).status).toBe(status);
+    },
+  );
+
   it('answers 500 without a reason when a screen fails', async () => {
     const response = await fetch(`${await start('http://console.example')}/fails`);
     expect(response.status).toBe(500);

@@ -30,6 +30,7 @@ export async function startSite(options: SiteOptions): Promise<Site> {
   const { logger, handle } = options;
   const server = createServer((request, response) => {
     secure(request, response, options);
+    if (!isOwn(request, options.consoleUrl)) return void response.writeHead(403).end();
     handle(request, response).catch((err: unknown) => {
       logger.error({ err }, 'a request failed');
       if (response.headersSent) return void response.destroy();
@@ -55,6 +56,15 @@ function secure(
   request.headers[NONCE_HEADER] = nonce;
   request.headers[CLIENT_ADDRESS_HEADER] = clientAddress(request, trustedProxies);
 }
+
+const READING = new Set(['GET', 'HEAD']);
+
+/**
+ * Whether a request comes from the console's own pages, if it may change anything: another site could otherwise spend a
+ * visitor's session. Browsers say where from in Origin, and in Sec-Fetch-Site.
+ */
+const isOwn = ({ method = '', headers }: IncomingMessage, consoleUrl: string): boolean =>
+  READING.has(method) || headers['sec-fetch-site'] === 'same-origin' || headers.origin === consoleUrl;
 
 async function close(server: Server): Promise<void> {
   const closed = once(server, 'close');

@@ -1,13 +1,14 @@
-import { services } from '../../../../../server/services.ts';
-import { currentUser } from '../../../../../session/current.ts';
-import { csvOfUsage } from '../../../../../usage/csv.ts';
+import { services } from '../../../../../../server/services.ts';
+import { currentUser } from '../../../../../../session/current.ts';
+import { csvOfUsage } from '../../../../../../usage/csv.ts';
+import { choiceOf, isWanted } from '../../../../../../usage/filter.ts';
 
 const DAYS = 30;
 const DAY_MS = 86_400_000;
 
-/** The last 30 UTC days by day, key and model; read and sent a day at a time. */
+/** The last 30 UTC days by day, key and model, or of one key or model; read and sent a day at a time. */
 export async function GET(
-  _request: Request,
+  request: Request,
   { params }: { params: Promise<{ org: string }> },
 ): Promise<Response> {
   const user = await currentUser();
@@ -19,10 +20,11 @@ export async function GET(
   );
   const allowed = await control.listModels(user.actor, { org });
   if (!allowed.ok) return new Response(null, { status: 404 });
+  const wanted = isWanted(choiceOf(Object.fromEntries(new URL(request.url).searchParams)));
   const rowsOf = async (day: string) => {
     const rows = await control.showUsageOfDay(user.actor, { org, day });
     if (!rows.ok) throw new Error(rows.refusal.message);
-    return rows.value;
+    return rows.value.filter(wanted);
   };
   return new Response(streamOf(csvOfUsage(days, rowsOf)), {
     headers: {

@@ -1,0 +1,20 @@
+import { describe, expect, it } from '@jest/globals';
+import { fullness } from './fullness.ts';
+
+const RULES = { mostKeys: 3, perOrg: { total: 1_000 } };
+
+describe('the limits on the number of keys', () => {
+  it.each([
+    [{ valid: 1, total: 949 }, false, null],
+    [{ valid: 2, total: 2 }, false, 'room for one more key on the plan Free'],
+    [{ valid: 3, total: 3 }, true, 'The plan Free has room for 3 keys'],
+    [{ valid: 4, total: 4 }, true, 'revoke one, or change the plan'],
+    [{ valid: 1, total: 950 }, false, 'There are 950 keys, revoked ones included; the ceiling is 1,000'],
+    [{ valid: 1, total: 1_000 }, true, 'delete revoked ones to create another'],
+  ])('are told before they bite: of %j creating is blocked %s, with %j', (count, blocked, message) => {
+    const told = fullness({ ...count, plan: 'Free' }, RULES);
+    expect(told.blocked).toBe(blocked);
+    if (message === null) expect(told.message).toBeNull();
+    else expect(told.message).toContain(message);
+  });
+});

@@ -1,0 +1,38 @@
+import { whole } from '../ui/numbers.ts';
+import type { KeyRules } from './rules.ts';
+
+const NEAR_CEILING = 0.95;
+
+export interface KeyCount {
+  /** Keys that are not revoked. */
+  readonly valid: number;
+  /** Revoked ones included. */
+  readonly total: number;
+  /** Name of the plan. */
+  readonly plan: string;
+}
+
+/** The limits, told before they bite. `blocked`: no key can be created. */
+export function fullness(
+  { valid, total, plan }: KeyCount,
+  { mostKeys, perOrg }: Pick<KeyRules, 'mostKeys' | 'perOrg'>,
+): { readonly blocked: boolean; readonly message: string | null } {
+  if (total >= perOrg.total)
+    return {
+      blocked: true,
+      message: `There are ${whole(total)} keys, revoked ones included, and no organization can have more: delete revoked ones to create another.`,
+    };
+  if (valid >= mostKeys)
+    return {
+      blocked: true,
+      message: `The plan ${plan} has room for ${mostKeys} keys that are not revoked, and all are in use: revoke one, or change the plan, to create another.`,
+    };
+  if (total >= perOrg.total * NEAR_CEILING)
+    return {
+      blocked: false,
+      message: `There are ${whole(total)} keys, revoked ones included; the ceiling is ${whole(perOrg.total)}. Delete revoked ones that are no longer needed.`,
+    };
+  if (valid === mostKeys - 1)
+    return { blocked: false, message: `There is room for one more key on the plan ${plan}.` };
+  return { blocked: false, message: null };
+}

@@ -1,0 +1,55 @@
+'use client';
+
+import { useEffect, useRef, useState } from 'react';
+
+const TIMEOUT_MS = 10_000;
+
+/**
+ * Every few seconds, while the page is looked at, asks whether the console and its database answer, and calls `onAnswer`
+ * when they do. Asked first because a refresh that fails takes the page away.
+ *
+ * @returns whether they are away
+ */
+export function usePulse(everyMs: number, onAnswer: () => void): boolean {
+  const [away, setAway] = useState(false);
+  const answered = useRef(onAnswer);
+  answered.current = onAnswer;
+  useEffect(() => {
+    const left = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let asking = false;
+    const ask = async () => {
+      if (asking) return;
+      clearTimeout(timer);
+      if (document.visibilityState === 'visible') {
+        asking = true;
+        const answers = await answersNow(left.signal);
+        asking = false;
+        if (left.signal.aborted) return;
+        setAway(!answers);
+        if (answers) answered.current();
+      }
+      timer = setTimeout(ask, everyMs);
+    };
+    timer = setTimeout(ask, everyMs);
+    document.addEventListener('visibilitychange', ask, { signal: left.signal });
+    return () => {
+      left.abort();
+      clearTimeout(timer);
+    };
+  }, [everyMs]);
+  return away;
+}
+
+/** A session that has ended answers too: the refresh then leads to the sign-in page. */
+async function answersNow(signal: AbortSignal): Promise<boolean> {
+  try {
+    const { status } = await fetch('/pulse', {
+      cache: 'no-store',
+      signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+    });
+    return status === 204 || status === 401;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,70 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { expectAccessibleInBoth, expectStill } from '../support/browser.ts';
+import { lookAgain, SCREENS, TEST_TIMEOUT_MS, useSite } from './site.ts';
+
+const LIVE = ['keys', 'api', 'usage', 'plan'];
+const site = useSite();
+
+async function refreshed(page: Page): Promise<void> {
+  const answered = page.waitForEvent('requestfinished', (request) => {
+    return request.url().includes('_rsc=') && request.headers()['next-router-prefetch'] === undefined;
+  });
+  await lookAgain(page);
+  await answered;
+}
+
+describe('every page', () => {
+  it.each([
+    { width: 1280, scheme: 'light' },
+    { width: 390, scheme: 'dark' },
+  ] as const)(
+    'is accessible in dark and light, fits, moves nothing by itself and reports no error ($width wide)',
+    async ({ width, scheme }) => {
+      const looks = { colorScheme: scheme, viewport: { width, height: 844 } };
+      const entrance = await site.visit(looks);
+      await entrance.page.goto(`${site.url()}/sign-in`);
+      await expectAccessibleInBoth(entrance.page);
+      await expectStill(entrance.page);
+      const { page, errors } = await site.signedIn(site.owner(), looks);
+      for (const screen of [...SCREENS, 'account']) {
+        await page.goto(`${site.url()}/${screen === 'account' ? screen : `o/demo/${screen}`}`);
+        await page.getByRole('heading', { level: 1 }).waitFor();
+        if (LIVE.includes(screen)) await refreshed(page);
+        await expectAccessibleInBoth(page);
+        await expectStill(page);
+        const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
+        expect({ screen, overflow: Math.max(0, Number(overflow)) }).toEqual({ screen, overflow: 0 });
+      }
+      expect([...entrance.errors, ...errors]).toEqual([]);
+    },
+    TEST_TIMEOUT_MS,
+  );
+
+  it.each([
+    ['keys', 'Create key', 'dialog'],
+    ['keys', 'Revoke Local stack', 'alertdialog'],
+    ['api', 'Publish model', 'dialog'],
+    ['api', 'Stop demo-text', 'alertdialog'],
+    ['plan', 'Change to Starter', 'alertdialog'],
+    ['members', 'Invite', 'dialog'],
+  ] as const)(
+    'of %s opens "%s" without moving anything behind it; it is accessible, and closes with Escape to where one was',
+    async (screen, button, role) => {
+      const { page, errors } = await site.signedIn();
+      await site.open(page, screen);
+      const opener = page.getByRole('button', { name: button, exact: true });
+      await opener.focus();
+      // Pressed by a script: what moves within moments of a real press is not counted as moving by itself.
+      await opener.evaluate((element) => (element as unknown as { click(): void }).click());
+      await page.getByRole(role).waitFor();
+      await expectAccessibleInBoth(page);
+      await expectStill(page);
+      await page.keyboard.press('Escape');
+      await page.getByRole(role).waitFor({ state: 'detached' });
+      expect(await opener.evaluate((element) => element.ownerDocument.activeElement === element)).toBe(true);
+      expect(errors).toEqual([]);
+    },
+    TEST_TIMEOUT_MS,
+  );
+});
