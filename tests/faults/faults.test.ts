@@ -10,7 +10,7 @@ describe('a gateway, a limiter, Redis and Postgres killed one after the other, u
   it(
     'leave every count equal, every cap kept and no slot taken',
     async () => {
-      const kills = killsOf('kills', ['gateway', 'limiter', 'redis', 'postgres']);
+      const kills = killsOf('kills', 'kills', ['gateway', 'limiter', 'redis', 'postgres']);
       const { violations, trials } = await kills.run(new Random(SEED), 'short');
       expect(violations).toEqual([]);
       expect(trials).toBe(4);

@@ -18,6 +18,8 @@ export interface StackOptions {
   /** Stores of your own; default DATABASE_URL and REDIS_URL of the environment, else the stack brings them. */
   readonly databaseUrl?: string;
   readonly redisUrl?: string;
+  /** When the stack's own Redis forces its file to disk; default `everysec`. */
+  readonly redisAppendfsync?: 'always' | 'everysec';
   /** Checkout whose programs are run; default the one this file is in. */
   readonly root?: string;
   /** How long a process may take to end before it is killed; default by service, 10 to 15 s. */

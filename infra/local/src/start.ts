@@ -98,7 +98,7 @@ async function openStores({
   const redisUrl =
     redisUrlOf(options) ||
     (await phase('Redis', async (note) => {
-      const keeper = await openRedis(files, members.events);
+      const keeper = await openRedis(files, members.events, options.redisAppendfsync);
       await members.addStage([keeper]);
       note('append-only file');
       return keeper.url;

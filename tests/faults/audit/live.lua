@@ -1,9 +1,10 @@
 -- The live state of one organization, at one instant.
 -- KEYS  1 org hash   ARGV  1 prefix with the organization's hash tag   2 month
 -- Returns JSON
-local open, reserved, large, keys = 0, 0, 0, {}
+local open, reserved, large, keys, instances = 0, 0, 0, {}, {}
 for _, name in ipairs(redis.call('KEYS', ARGV[1] .. 'open:*')) do
   local all = redis.call('HGETALL', name)
+  local before = open + large
   for i = 1, #all, 2 do
     if string.sub(all[i], 1, 6) == 'large:' then
       if all[i + 1] ~= 'void' then large = large + 1 end
@@ -14,6 +15,7 @@ for _, name in ipairs(redis.call('KEYS', ARGV[1] .. 'open:*')) do
       if at ~= '0' then reserved = reserved + context end
     end
   end
+  if open + large > before then instances[string.match(name, 'open:(.+)$')] = open + large - before end
 end
 local counted = {}
 for _, name in ipairs(redis.call('KEYS', ARGV[1] .. 'key:*')) do
@@ -27,5 +29,5 @@ return cjson.encode({
   inFlight = (redis.call('HGET', KEYS[1], 'in_flight') or 0) + 0,
   large = (redis.call('HGET', KEYS[1], 'large') or 0) + 0,
   requests = (month[1] or 0) + 0, charged = (month[2] or 0) + 0, reserved = (month[3] or 0) + 0,
-  outbox = redis.call('XLEN', ARGV[1] .. 'outbox'),
+  outbox = redis.call('XLEN', ARGV[1] .. 'outbox'), instances = instances,
 })

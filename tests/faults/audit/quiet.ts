@@ -43,7 +43,7 @@ export async function untilQuiet(world: World, timeoutMs = 120_000): Promise<str
   return left;
 }
 
-function remains({ live, waiting, dead }: Stillness): string[] {
+export function remains({ live, waiting, dead }: Stillness): string[] {
   const sum = (of: (live: Live) => number) => live.reduce((total, one) => total + of(one), 0);
   const left = {
     'slots in flight': sum(({ inFlight }) => inFlight),

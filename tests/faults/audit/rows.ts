@@ -3,6 +3,8 @@ import type { World } from '../world/world.ts';
 /** A request as metering wrote it. */
 export interface Row {
   readonly id: string;
+  /** YYYY-MM-DD; which partition it is in. */
+  readonly day: string;
   readonly org: string;
   readonly key: string;
   readonly model: string;
@@ -15,8 +17,9 @@ export interface Row {
   readonly charged: number;
 }
 
-/** Requests and tokens of one organization, key and model. */
-export interface Total {
+/** Requests and tokens of one day, organization, key and model. */
+export interface DayTotal {
+  readonly day: string;
   readonly org: string;
   readonly key: string;
   readonly model: string;
@@ -27,46 +30,49 @@ export interface Total {
   readonly unreported: number;
 }
 
+/** Requests and charged tokens of one organization and month (YYYY-MM). */
+export interface MonthTotal {
+  readonly org: string;
+  readonly month: string;
+  readonly requests: number;
+  readonly charged: number;
+}
+
 export const readRows = ({ db }: World): Promise<Row[]> => db.$queryRaw<Row[]>`
-  SELECT reservation_id AS id, org_id AS org, key_id AS key, model_id AS model,
+  SELECT reservation_id AS id, to_char(day, 'YYYY-MM-DD') AS day, org_id AS org, key_id AS key, model_id AS model,
     (extract(epoch FROM admitted_at) * 1000)::float8 AS "atMs", answered, error_code AS "errorCode",
     prompt_tokens AS prompt, completion_tokens AS completion, reserved_tokens AS reserved, charged_tokens AS charged
   FROM request`;
 
-export const readDays = ({ db }: World): Promise<Total[]> => db.$queryRaw<Total[]>`
-  SELECT org_id AS org, key_id AS key, model_id AS model, sum(requests)::int AS requests, sum(errors)::int AS errors,
-    sum(prompt_tokens)::int AS prompt, sum(completion_tokens)::int AS completion, sum(unreported_tokens)::int AS unreported
-  FROM usage_day GROUP BY 1, 2, 3`;
+export const readDays = ({ db }: World): Promise<DayTotal[]> => db.$queryRaw<DayTotal[]>`
+  SELECT to_char(day, 'YYYY-MM-DD') AS day, org_id AS org, key_id AS key, model_id AS model, requests::float8 AS requests,
+    errors::float8 AS errors, prompt_tokens::float8 AS prompt, completion_tokens::float8 AS completion,
+    unreported_tokens::float8 AS unreported
+  FROM usage_day`;
 
-export const readMonths = ({
-  db,
-}: World): Promise<{ org: string; requests: number; charged: number }[]> => db.$queryRaw`
-  SELECT org_id AS org, sum(requests)::int AS requests, sum(charged_tokens)::int AS charged FROM month_total GROUP BY 1`;
+export const readMonths = ({ db }: World): Promise<MonthTotal[]> => db.$queryRaw<MonthTotal[]>`
+  SELECT org_id AS org, month::text AS month, requests::float8 AS requests, charged_tokens::float8 AS charged
+  FROM month_total`;
 
-/** The rows added up as the day rollup does. */
-export function totalsOf(rows: readonly Row[]): Map<string, Total> {
-  const totals = new Map<string, Total>();
+/** The rows added up as the day rollup does, by the instant of their admission (UTC). */
+export function totalsOf(rows: readonly Row[]): Map<string, DayTotal> {
+  const totals = new Map<string, DayTotal>();
   for (const row of rows) {
-    const name = `${row.org} ${row.key} ${row.model}`;
     const { org, key, model } = row;
-    const before = totals.get(name) ?? {
-      org,
-      key,
-      model,
-      requests: 0,
-      errors: 0,
-      prompt: 0,
-      completion: 0,
-      unreported: 0,
-    };
+    const day = new Date(row.atMs).toISOString().slice(0, 10);
+    const name = dayName({ day, org, key, model });
+    const before = totals.get(name);
     totals.set(name, {
-      ...before,
-      requests: before.requests + 1,
-      errors: before.errors + (row.answered ? 0 : 1),
-      prompt: before.prompt + (row.prompt ?? 0),
-      completion: before.completion + (row.completion ?? 0),
-      unreported: before.unreported + (row.prompt === null ? row.charged : 0),
+      ...{ day, org, key, model },
+      requests: (before?.requests ?? 0) + 1,
+      errors: (before?.errors ?? 0) + (row.answered ? 0 : 1),
+      prompt: (before?.prompt ?? 0) + (row.prompt ?? 0),
+      completion: (before?.completion ?? 0) + (row.completion ?? 0),
+      unreported: (before?.unreported ?? 0) + (row.prompt === null ? row.charged : 0),
     });
   }
   return totals;
 }
+
+export const dayName = (of: Pick<DayTotal, 'day' | 'org' | 'key' | 'model'>): string =>
+  `${of.day} ${of.org} ${of.key} ${of.model}`;

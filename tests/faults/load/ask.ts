@@ -1,6 +1,6 @@
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import type { Key } from '../world/orgs.ts';
 import type { Order } from '../world/witness.ts';
-import type { Key } from '../world/world.ts';
 
 /** Where a client hangs up: in its body, right after it, while it waits, in the stream, or at its last chunk. */
 export type HangUp = 'body' | 'sent' | 'waiting' | 'streaming' | 'last';

@@ -1,5 +1,6 @@
+import type { Org } from '../world/orgs.ts';
 import { pause, type Random } from '../world/random.ts';
-import type { Org, World } from '../world/world.ts';
+import type { World } from '../world/world.ts';
 import { type Ask, type HangUp, type Seen, send } from './ask.ts';
 
 const HANG_UPS: readonly HangUp[] = ['body', 'sent', 'waiting', 'streaming', 'last'];

@@ -1,19 +1,33 @@
 import { EVERYTHING } from '../load/chaos.ts';
+import { clocks } from './clocks.ts';
+import { fullDisk } from './disk.ts';
 import { emptied } from './emptied.ts';
+import { failover, handOver } from './failover.ts';
 import { hangUps } from './hang-ups.ts';
 import { killsOf } from './kills.ts';
+import { meteringBetween } from './metering.ts';
+import { midnight } from './midnight.ts';
 import { outages } from './outages.ts';
 import { pausedGateway } from './pause.ts';
-import { exactQuota } from './quota.ts';
+import { plans } from './plans.ts';
+import { exactQuota, slots } from './races.ts';
 import { revocation } from './revocation.ts';
 import type { Scenario } from './scenario.ts';
 
 export const SCENARIOS: readonly Scenario[] = [
-  killsOf('kills of everything', EVERYTHING),
+  killsOf('kills', 'kills of everything, one after the other', EVERYTHING),
   pausedGateway,
+  handOver,
+  failover,
+  fullDisk,
+  meteringBetween,
+  clocks,
   exactQuota,
+  slots,
   hangUps,
+  ...outages,
   revocation,
-  outages,
+  plans,
+  midnight,
   emptied,
 ];

@@ -2,39 +2,46 @@ import { audit } from '../audit/audit.ts';
 import { untilQuiet } from '../audit/quiet.ts';
 import { killAtRandom, type Victim } from '../load/chaos.ts';
 import { Load } from '../load/load.ts';
-import { CONTEXT_TOKENS, type World } from '../world/world.ts';
+import { CONTEXT_TOKENS, makeOrg, type OrgWish } from '../world/orgs.ts';
+import type { World } from '../world/world.ts';
 import type { Scenario } from './scenario.ts';
 import { within } from './within.ts';
 
-/** Organizations with something to exceed: slots, a minute's requests, a month's requests and tokens. */
-export async function manyLimits(world: World, orgs: number): Promise<void> {
-  for (let i = 0; i < orgs; i++) {
-    const keys = [{ atOnce: 3 }, { atOnce: 3 }, { atOnce: 2 }, { atOnce: 4, rpm: 40 }];
-    await world.makeOrg({ atOnce: 8, keys });
-  }
-  await world.makeOrg({ requestsMonth: 150, atOnce: 6, keys: [{ atOnce: 6 }, { atOnce: 6 }] });
-  await world.makeOrg({ tokensMonth: 60 * CONTEXT_TOKENS, atOnce: 6, keys: [{ atOnce: 6 }, { atOnce: 6 }] });
+const SHORT_KEYS = 4;
+const LONG_KEYS = 10;
+const LONG_KILLS = 40;
+
+/** Five organizations, each with another limit to exceed: slots, those of keys, a minute's requests, a month's requests and tokens. */
+export async function fiveOrgs(world: World, keysEach: number): Promise<void> {
+  const keys = (of: (i: number) => OrgWish['keys'][number]) =>
+    Array.from({ length: keysEach }, (_, i) => of(i));
+  await makeOrg(world, { atOnce: 8, keys: keys((i) => ({ atOnce: 1 + (i % 4) })) });
+  await makeOrg(world, { atOnce: 40, keys: keys((i) => ({ atOnce: 2, rpm: i % 2 ? 40 : 6_000 })) });
+  await makeOrg(world, { requestsMinute: 200, atOnce: 10, keys: keys(() => ({ atOnce: 6 })) });
+  await makeOrg(world, { requestsMonth: 800, atOnce: 6, keys: keys(() => ({ atOnce: 6 })) });
+  await makeOrg(world, { tokensMonth: 80 * CONTEXT_TOKENS, atOnce: 6, keys: keys(() => ({ atOnce: 6 })) });
 }
 
-export const killsOf = (name: string, victims: readonly Victim[]): Scenario => ({
+export const killsOf = (id: string, name: string, victims: readonly Victim[]): Scenario => ({
+  id,
   name,
   laws: '1, 2, 3',
   unit: 'kills',
   run: (random, size) =>
     within({}, async (world) => {
-      await manyLimits(world, size === 'short' ? 1 : 3);
-      const load = new Load(world, random, { clients: size === 'short' ? 16 : 32, hangUps: 0.1 });
-      const killed = await killAtRandom(world, random, {
-        kills: size === 'short' ? victims.length : 24,
-        victims,
-      });
+      const short = size === 'short';
+      await fiveOrgs(world, short ? SHORT_KEYS : LONG_KEYS);
+      const startedMs = Date.now();
+      const load = new Load(world, random, { clients: short ? 16 : 32, hangUps: 0.1 });
+      await killAtRandom(world, random, { kills: short ? victims.length : LONG_KILLS, victims });
       const seen = await load.stop();
       const unquiet = await untilQuiet(world);
       const { violations, counts } = await audit(world, seen);
+      const moments = world.kills.map(({ victim, atMs }) => `${victim}@${atMs - startedMs}`);
       return {
         violations: [...unquiet, ...violations],
-        trials: killed.length,
-        notes: `${JSON.stringify(counts)} ${killed.join(' ')}`,
+        trials: world.kills.length,
+        notes: `${JSON.stringify(counts)} ${moments.join(' ')}`,
       };
     }),
 });

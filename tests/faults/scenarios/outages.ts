@@ -1,170 +1,147 @@
-import { readFileSync } from 'node:fs';
 import { audit } from '../audit/audit.ts';
 import { untilQuiet } from '../audit/quiet.ts';
 import { plainAsk, type Seen, send } from '../load/ask.ts';
 import { Load } from '../load/load.ts';
+import { Memory } from '../world/memory.ts';
+import { makeKey, makeOrg } from '../world/orgs.ts';
 import { pause, type Random } from '../world/random.ts';
-import { type Store, startStores } from '../world/stores.ts';
+import { type Stores, startStores } from '../world/stores.ts';
 import type { World } from '../world/world.ts';
+import { Outage } from './outage.ts';
 import type { Scenario } from './scenario.ts';
 import { within } from './within.ts';
 
-const ERROR_WITHIN_MS = 250;
-const BACK_WITHIN_MS = 2_000;
-/** A request that began so shortly before an outage may feel it. */
-const EDGE_MS = 300;
+interface Target {
+  readonly id: string;
+  readonly name: string;
+  /** Whether requests are decided without it. */
+  readonly needed: boolean;
+  down(world: World, stores: Stores): Promise<void>;
+  up(world: World, stores: Stores): Promise<void>;
+}
 
-/** Each store and service away for a while, one after the other, under load. */
-export const outages: Scenario = {
-  name: 'outages of Postgres, Redis, limiters, metering, runner',
-  laws: '1, 2, 4',
+const LIMITERS = ['limiter', 'limiter-2'];
+
+const signals = (names: readonly string[], by: NodeJS.Signals) => async (world: World) => {
+  for (const name of names) world.stack.kill(name, by);
+};
+
+const TARGETS: readonly Target[] = [
+  {
+    id: 'postgres',
+    name: 'Postgres down',
+    needed: false,
+    down: (_world, { postgres }) => postgres.down(),
+    up: (_world, { postgres }) => postgres.up(),
+  },
+  {
+    id: 'redis',
+    name: 'Redis down',
+    needed: true,
+    down: (_world, { redis }) => redis.down(),
+    up: (_world, { redis }) => redis.up(),
+  },
+  {
+    id: 'limiters',
+    name: 'both limiters down',
+    needed: true,
+    down: async (world) => world.keepDown(LIMITERS),
+    up: (world) => world.letUp(),
+  },
+  {
+    id: 'hung-limiters',
+    name: 'both limiters hung (SIGSTOP)',
+    needed: true,
+    down: signals(LIMITERS, 'SIGSTOP'),
+    up: signals(LIMITERS, 'SIGCONT'),
+  },
+  {
+    id: 'hung-redis',
+    name: 'Redis hung (SIGSTOP)',
+    needed: true,
+    down: async (_world, { redis }) => redis.signal('SIGSTOP'),
+    up: async (_world, { redis }) => redis.signal('SIGCONT'),
+  },
+  {
+    id: 'metering',
+    name: 'metering hung (SIGSTOP)',
+    needed: false,
+    down: signals(['metering'], 'SIGSTOP'),
+    up: signals(['metering'], 'SIGCONT'),
+  },
+  {
+    id: 'runner',
+    name: 'runner hung (SIGSTOP)',
+    needed: false,
+    down: signals(['runner'], 'SIGSTOP'),
+    up: signals(['runner'], 'SIGCONT'),
+  },
+];
+
+/** Each store and service away for a minute, under load. */
+export const outages: readonly Scenario[] = TARGETS.map((target) => ({
+  id: `outage-${target.id}`,
+  name: `outage: ${target.name}`,
+  laws: target.needed ? '1, 2' : '2, 4',
   unit: 'outages',
   async run(random, size) {
     const stores = await startStores();
-    const lastsMs = size === 'short' ? 6_000 : 30_000;
     const options = { databaseUrl: stores.postgres.url, redisUrl: stores.redis.url };
     try {
-      return await within(options, async (world) => {
-        const outage = new Outages(world, random, lastsMs);
-        for (let i = 0; i < 3; i++)
-          await world.makeOrg({ keys: [{ atOnce: 20 }, { atOnce: 20 }], models: ['tide'] });
-        await outage.everyKeySeen();
-        await outage.ofWhatIsNotNeeded('Postgres', stores.postgres.down, stores.postgres.up);
-        await outage.ofWhatDecides('Redis', stores.redis);
-        await outage.ofLimiters();
-        for (const name of ['metering', 'runner']) {
-          const signal = (by: NodeJS.Signals) => async () => world.stack.kill(name, by);
-          await outage.ofWhatIsNotNeeded(name, signal('SIGSTOP'), signal('SIGCONT'));
-        }
-        const unquiet = await untilQuiet(world);
-        const audited = await audit(world, outage.seen);
-        return {
-          violations: [...outage.violations, ...unquiet, ...audited.violations],
-          trials: 5,
-          notes: `${outage.notes.join('; ')} ${JSON.stringify(audited.counts)}`,
-        };
-      });
+      return await within(options, (world) =>
+        outageOf(target, { world, stores, random, lastsMs: size === 'short' ? 6_000 : 60_000 }),
+      );
     } finally {
       await stores.stop();
     }
   },
-};
+}));
 
-class Outages {
-  readonly seen: Seen[] = [];
-  readonly violations: string[] = [];
-  readonly notes: string[] = [];
-  readonly #world: World;
-  readonly #random: Random;
-  readonly #lastsMs: number;
-  #probes = 0;
+interface Setting {
+  readonly world: World;
+  readonly stores: Stores;
+  readonly random: Random;
+  readonly lastsMs: number;
+}
 
-  constructor(world: World, random: Random, lastsMs: number) {
-    this.#world = world;
-    this.#random = random;
-    this.#lastsMs = lastsMs;
-  }
-
-  async everyKeySeen(): Promise<void> {
-    for (const gateway of this.#world.gateways)
-      for (const { keys } of this.#world.orgs)
-        for (const key of keys) this.seen.push(await send(plainAsk(key, gateway, { tag: this.#tag() })));
-  }
-
-  /** Everything that is under way goes on; no key is called invalid. */
-  async ofWhatIsNotNeeded(name: string, down: () => Promise<void>, up: () => Promise<void>): Promise<void> {
-    const before = this.#memory();
-    const load = new Load(this.#world, this.#random, { clients: 12, hangUps: 0, longestMs: 500 });
-    await pause(500);
-    await down();
-    await pause(this.#lastsMs);
-    const during = this.#memory();
-    await up();
-    const seen = await load.stop();
-    this.seen.push(...seen);
-    for (const one of seen)
-      if (one.status !== 200) this.violations.push(`${name} away: ${one.status} ${one.code}`);
-    this.violations.push(...(await untilQuiet(this.#world)).map((text) => `after ${name}: ${text}`));
-    this.notes.push(`${name}: ${seen.length} answered; MB ${before} > ${during} > ${this.#memory()}`);
-  }
-
-  /** Nothing is admitted, errors come at once, and service is back soon after. */
-  async ofWhatDecides(name: string, store: Store): Promise<void> {
-    await store.down();
-    const downMs = Date.now();
-    const errors: Seen[] = [];
-    while (Date.now() - downMs < this.#lastsMs) {
-      errors.push(await this.#probe());
-      await pause(20);
+async function outageOf(target: Target, { world, stores, random, lastsMs }: Setting) {
+  for (let i = 0; i < 3; i++)
+    await makeOrg(world, { keys: [{ atOnce: 20 }, { atOnce: 20 }], models: ['tide'] });
+  const [first] = world.orgs;
+  const unseen = first && (await makeKey(world, first, {}));
+  const seen: Seen[] = [];
+  for (const gateway of world.gateways) {
+    for (const { keys } of world.orgs) {
+      const known = keys.filter((key) => key !== unseen);
+      for (const key of known) seen.push(await send(plainAsk(key, gateway, { tag: `first-${seen.length}` })));
     }
-    await store.up();
-    this.#judge(
-      name,
-      errors.filter(({ startedMs }) => startedMs - downMs > EDGE_MS),
-      true,
-    );
-    const back = await this.#untilBack(name);
-    this.violations.push(...(await untilQuiet(this.#world)).map((text) => `after ${name}: ${text}`));
-    this.notes.push(`${name}: back after ${back} ms`);
   }
+  if (unseen) first.keys.splice(first.keys.indexOf(unseen), 1);
+  seen.push(...(await warmUp(world, random)));
+  const memory = new Memory(world.stack);
+  memory.mark('before');
+  const outage = new Outage({ name: target.name, world, random, lastsMs, memory, unseen });
+  const down = () => target.down(world, stores);
+  const up = () => target.up(world, stores);
+  await (target.needed ? outage.ofWhatDecides(down, up) : outage.ofWhatIsNotNeeded(down, up));
+  if (unseen) first.keys.push(unseen);
+  const unquiet = await untilQuiet(world);
+  seen.push(...outage.seen, ...(await warmUp(world, random)));
+  unquiet.push(...(await untilQuiet(world)));
+  memory.mark('after');
+  await memory.stop();
+  const { violations, counts } = await audit(world, seen);
+  return {
+    violations: [...outage.violations, ...unquiet, ...violations, ...memory.violations()],
+    trials: 1,
+    notes: JSON.stringify(counts),
+    figures: { seconds: lastsMs / 1_000, ...outage.figures, ...memory.figures() },
+  };
+}
 
-  /** Killed together; the stack starts them again, so there is an answer from each side of it. */
-  async ofLimiters(): Promise<void> {
-    const errors: Seen[] = [];
-    let there = false;
-    const returned = Promise.all(['limiter', 'limiter-2'].map((name) => this.#world.kill(name)));
-    void returned.then(() => {
-      there = true;
-    });
-    while (!there) errors.push(await this.#probe());
-    await returned;
-    this.#judge(
-      'limiters',
-      errors.filter(({ status }) => status !== 200),
-      false,
-    );
-    this.notes.push(`limiters: back after ${await this.#untilBack('limiters')} ms`);
-  }
-
-  #judge(name: string, errors: readonly Seen[], none: boolean): void {
-    const took = errors.map(({ startedMs, endedMs }) => endedMs - startedMs).sort((a, b) => a - b);
-    const p95 = took[Math.floor(took.length * 0.95)] ?? 0;
-    if (p95 > ERROR_WITHIN_MS) this.violations.push(`${name} away: errors within ${p95} ms (p95)`);
-    for (const { status, code } of errors)
-      if (code !== 'internal_error') this.violations.push(`${name} away: ${status} ${code}`);
-    const called = new Set(this.#world.witness.calls.map(({ order }) => order.tag));
-    if (none && errors.some(({ ask }) => called.has(ask.order.tag)))
-      this.violations.push(`${name} away: a request reached the model`);
-    this.notes.push(`${name}: ${errors.length} errors, p95 ${p95} ms, slowest ${took.at(-1)} ms`);
-  }
-
-  async #untilBack(name: string): Promise<number> {
-    const sinceMs = Date.now();
-    for (const gateway of this.#world.gateways) {
-      while ((await this.#probe(gateway)).status !== 200) {
-        if (Date.now() - sinceMs > 30_000) break;
-        await pause(20);
-      }
-    }
-    const tookMs = Date.now() - sinceMs;
-    if (tookMs > BACK_WITHIN_MS) this.violations.push(`${name}: full service only after ${tookMs} ms`);
-    return tookMs;
-  }
-
-  async #probe(gateway = this.#random.pick(this.#world.gateways)): Promise<Seen> {
-    const key = this.#random.pick(this.#random.pick(this.#world.orgs).keys);
-    const seen = await send(plainAsk(key, gateway, { tag: this.#tag() }));
-    this.seen.push(seen);
-    return seen;
-  }
-
-  #tag = (): string => `probe-${this.#probes++}`;
-
-  /** Resident megabytes of all gateways, limiters and metering. */
-  #memory(): number {
-    const kb = this.#world.stack.info.services
-      .filter(({ name }) => name !== 'runner' && name !== 'console')
-      .map(({ pid }) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0));
-    return Math.round(kb.reduce((sum, one) => sum + one, 0) / 1_024);
-  }
+/** Work as before the outage, so that memory is compared like with like. */
+async function warmUp(world: World, random: Random): Promise<readonly Seen[]> {
+  const load = new Load(world, random, { clients: 12, hangUps: 0, longestMs: 500 });
+  await pause(8_000);
+  return load.stop();
 }

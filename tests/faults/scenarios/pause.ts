@@ -2,7 +2,7 @@ import { audit } from '../audit/audit.ts';
 import { untilQuiet } from '../audit/quiet.ts';
 import { Load } from '../load/load.ts';
 import { pause } from '../world/random.ts';
-import { manyLimits } from './kills.ts';
+import { fiveOrgs } from './kills.ts';
 import type { Scenario } from './scenario.ts';
 import { within } from './within.ts';
 
@@ -13,14 +13,15 @@ const LONGEST_MS = 1_500;
 
 /** A gateway that stands still past its lease and comes back: nothing settles twice, no cap is exceeded by its return. */
 export const pausedGateway: Scenario = {
+  id: 'pause',
   name: 'gateway stopped for 20 s (SIGSTOP)',
   laws: '1, 2, 3',
   unit: 'pauses',
   run: (random, size) =>
     within({}, async (world) => {
-      await manyLimits(world, 2);
+      await fiveOrgs(world, 4);
       const load = new Load(world, random, { clients: 32, hangUps: 0.1, longestMs: LONGEST_MS });
-      const pauses = size === 'short' ? 1 : 4;
+      const pauses = size === 'short' ? 1 : 8;
       for (let i = 0; i < pauses; i++) {
         const gateway = random.pick(['gateway', 'gateway-2']);
         await pause(random.whole(500, 2_000));

@@ -1,10 +1,10 @@
-import { Sampler } from '../audit/live.ts';
-import { World } from '../world/world.ts';
+import { Sampler } from '../audit/sampler.ts';
+import { World, type WorldOptions } from '../world/world.ts';
 import type { Outcome } from './scenario.ts';
 
 /** Runs an attack on a stack of its own, its live state watched, and stops the stack whatever happens. */
 export async function within(
-  options: Parameters<typeof World.start>[0],
+  options: WorldOptions,
   attack: (world: World) => Promise<Outcome>,
 ): Promise<Outcome> {
   const world = await World.start(options);

@@ -13,7 +13,7 @@ export interface Store {
 
 export interface Stores {
   readonly postgres: Store;
-  readonly redis: Store;
+  readonly redis: Store & { signal(name: NodeJS.Signals): void };
   stop(): Promise<void>;
 }
 
@@ -23,7 +23,8 @@ export async function startStores(): Promise<Stores> {
   const [postgresPort, redisPort] = [await freePort(), await freePort()];
   const server = await findRedis({ localDir: join(dir, 'tools') });
   const openPostgres = () => startPostgres({ dataDir: join(dir, 'postgres'), port: postgresPort });
-  const openRedis = () => startRedis({ server, dir: join(dir, 'redis'), port: redisPort });
+  const openRedis = () =>
+    startRedis({ server, dir: join(dir, 'redis'), port: redisPort, appendfsync: 'always' });
   let postgres = await openPostgres();
   let redis = await openRedis();
   return {
@@ -43,6 +44,7 @@ export async function startStores(): Promise<Stores> {
       async up() {
         redis = await openRedis();
       },
+      signal: (name) => redis.kill(name),
     },
     async stop() {
       await redis.stop();

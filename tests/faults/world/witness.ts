@@ -17,9 +17,6 @@ export interface Order {
   readonly usage: boolean;
 }
 
-/** Every answer's usage has these prompt tokens. */
-export const PROMPT_TOKENS = 7;
-
 /**
  * Above the cap for less than this is the order of events, not a violation: that a call has ended and that another begins reach the
  * witness over two connections.
@@ -29,13 +26,14 @@ const TOLERANCE_MS = 250;
 /** Requests in flight of one key or organization, watched against their cap. */
 class Flight {
   count = 0;
+  /** The highest count at any instant. */
   most = 0;
   readonly #name: string;
-  readonly #cap: number;
+  readonly #cap: () => number;
   readonly #violations: string[];
   #above: NodeJS.Timeout | undefined;
 
-  constructor(name: string, cap: number, violations: string[]) {
+  constructor(name: string, cap: () => number, violations: string[]) {
     this.#name = name;
     this.#cap = cap;
     this.#violations = violations;
@@ -43,23 +41,27 @@ class Flight {
 
   enter(): void {
     this.count++;
-    if (this.count <= this.#cap || this.#above) return;
+    this.most = Math.max(this.most, this.count);
+    if (this.count <= this.#cap() || this.#above) return;
     this.#above = setTimeout(() => {
-      this.most = Math.max(this.most, this.count);
-      this.#violations.push(`${this.#name}: ${this.count} in flight at the model, at most ${this.#cap}`);
+      this.#violations.push(`${this.#name}: ${this.count} in flight at the model, at most ${this.#cap()}`);
     }, TOLERANCE_MS);
   }
 
   leave(): void {
     this.count--;
-    if (this.count > this.#cap) return;
+    if (this.count > this.#cap()) return;
     clearTimeout(this.#above);
     this.#above = undefined;
-    this.most = Math.max(this.most, this.count);
   }
 }
 
 export interface WitnessedCall {
+  /**
+   * From 1, in the order of arrival. The answer's usage says so many prompt tokens: so the row of an answered request names its
+   * call, whatever its client got to see.
+   */
+  readonly number: number;
   readonly order: Order;
   readonly model: string;
   readonly atMs: number;
@@ -94,10 +96,14 @@ export class Witness {
     return new Witness(server, caps);
   }
 
-  get inFlight(): number {
-    let sum = 0;
-    for (const [name, flight] of this.#flights) if (name.startsWith('org_')) sum += flight.count;
-    return sum;
+  /** The most in flight at any one instant, of a key or organization. */
+  mostOf(name: string): number {
+    return this.#flights.get(name)?.most ?? 0;
+  }
+
+  /** In flight now, of a key or organization. */
+  inFlightOf(name: string): number {
+    return this.#flights.get(name)?.count ?? 0;
   }
 
   async close(): Promise<void> {
@@ -109,7 +115,7 @@ export class Witness {
   #flight(name: string): Flight {
     let flight = this.#flights.get(name);
     if (!flight) {
-      flight = new Flight(name, this.#caps(name), this.violations);
+      flight = new Flight(name, () => this.#caps(name), this.violations);
       this.#flights.set(name, flight);
     }
     return flight;
@@ -124,7 +130,8 @@ export class Witness {
     for await (const piece of request) pieces.push(piece as Buffer);
     const body = JSON.parse(Buffer.concat(pieces).toString());
     const order = JSON.parse(body.messages.at(-1).content) as Order;
-    const call: WitnessedCall = { order, model: body.model, atMs: Date.now(), answered: false };
+    const number = this.calls.length + 1;
+    const call: WitnessedCall = { number, order, model: body.model, atMs: Date.now(), answered: false };
     this.calls.push(call);
     const flights = [this.#flight(order.key), this.#flight(order.org)];
     for (const flight of flights) flight.enter();
@@ -139,18 +146,19 @@ export class Witness {
       leave();
       call.answered = true;
     };
-    if (body.stream) await stream(response, order, before);
-    else await whole(response, order, before);
+    if (body.stream) await stream(response, call, before);
+    else await whole(response, call, before);
   }
 }
 
-const usageOf = ({ tokens }: Order) => ({
-  prompt_tokens: PROMPT_TOKENS,
+const usageOf = ({ number, order: { tokens } }: WitnessedCall) => ({
+  prompt_tokens: number,
   completion_tokens: tokens,
-  total_tokens: PROMPT_TOKENS + tokens,
+  total_tokens: number + tokens,
 });
 
-async function whole(response: ServerResponse, order: Order, before: () => void): Promise<void> {
+async function whole(response: ServerResponse, call: WitnessedCall, before: () => void): Promise<void> {
+  const { order } = call;
   await pause(order.gapMs * order.tokens);
   if (response.destroyed) return;
   before();
@@ -161,12 +169,13 @@ async function whole(response: ServerResponse, order: Order, before: () => void)
       created: 1,
       model: 'x',
       choices: [{ index: 0, message: { role: 'assistant', content: 'sea' }, finish_reason: 'stop' }],
-      ...(order.usage ? { usage: usageOf(order) } : {}),
+      ...(order.usage ? { usage: usageOf(call) } : {}),
     }),
   );
 }
 
-async function stream(response: ServerResponse, order: Order, before: () => void): Promise<void> {
+async function stream(response: ServerResponse, call: WitnessedCall, before: () => void): Promise<void> {
+  const { order } = call;
   const event = (choices: unknown[], more: object = {}) =>
     response.write(
       `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', created: 1, model: 'x', choices, ...more })}\n\n`,
@@ -179,7 +188,7 @@ async function stream(response: ServerResponse, order: Order, before: () => void
     event([{ index: 0, delta: { content: 'sea ' }, finish_reason: null }]);
   }
   event([{ index: 0, delta: {}, finish_reason: 'stop' }]);
-  if (order.usage) event([], { usage: usageOf(order) });
+  if (order.usage) event([], { usage: usageOf(call) });
   before();
   response.end('data: [DONE]\n\n');
 }

@@ -1,48 +1,35 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { orgTagOf, randomBase62 } from '@tidegate/contracts';
-import { type Control, createControl, limiterOverGrpc, type Result, runnerOverGrpc } from '@tidegate/control';
+import { type Control, createControl, limiterOverGrpc, runnerOverGrpc } from '@tidegate/control';
 import { closeDb, createDb, type Db } from '@tidegate/db';
 import { type Stack, type StackOptions, startStack } from '@tidegate/local';
-import { eventually } from '@tidegate/testing';
 import { Redis } from 'ioredis';
+import type { Org } from './orgs.ts';
 import { Witness } from './witness.ts';
 
-const OPERATOR = { kind: 'operator' } as const;
-const MANY = 1_000_000_000;
-/** Of every model. */
-export const CONTEXT_TOKENS = 1_000;
-
-export interface OrgWish {
-  readonly requestsMonth?: number;
-  readonly tokensMonth?: number;
-  readonly requestsMinute?: number;
-  readonly atOnce?: number;
-  readonly keys: readonly { readonly rpm?: number; readonly atOnce?: number }[];
-  readonly models?: readonly string[];
+export interface WorldOptions extends StackOptions {
+  /** Moves limiter time away from Redis' clock. */
+  readonly clockOffsetMs?: number;
 }
 
-export interface Key {
-  readonly id: string;
-  readonly value: string;
-  readonly rpm: number;
-  readonly atOnce: number;
-  readonly org: Org;
+const KILL_AGAIN_MS = 20;
+
+/** A process that was killed, and when. */
+export interface Kill {
+  readonly victim: string;
+  readonly atMs: number;
+  /** When it was there again; 0: not yet. */
+  backMs: number;
 }
 
-export interface Org {
-  readonly id: string;
-  readonly slug: string;
-  /** Inside the braces of its Redis keys. */
-  readonly tag: string;
-  readonly requestsMonth: number;
-  readonly tokensMonth: number;
-  readonly requestsMinute: number;
-  readonly atOnce: number;
-  readonly keys: Key[];
-  /** Ids by published name. */
-  readonly models: Map<string, string>;
+interface Parts {
+  readonly stack: Stack;
+  readonly witness: Witness;
+  readonly caps: Map<string, number>;
+  readonly recovered: Map<string, () => void>;
+  readonly close: (() => Promise<unknown>)[];
+  readonly clockOffsetMs: number;
 }
 
 /** A real stack of its own, with organizations to load it and a model that counts. */
@@ -53,24 +40,22 @@ export class World {
   readonly db: Db;
   readonly control: Control;
   readonly orgs: Org[] = [];
+  /** Requests at once of each key and organization, by id: as the model watches them. */
+  readonly caps: Map<string, number>;
   /** Every SIGKILL so far. */
-  readonly kills: { readonly victim: string; readonly atMs: number }[] = [];
+  readonly kills: Kill[] = [];
   /** Gateways that stand still: nobody sends to them. */
   readonly paused = new Set<string>();
-  readonly #caps: Map<string, number>;
+  readonly #clockOffsetMs: number;
   readonly #close: (() => Promise<unknown>)[];
   readonly #recovered: Map<string, () => void>;
+  #keptDown: { readonly names: readonly string[]; readonly timer: NodeJS.Timeout } | undefined;
 
-  private constructor(parts: {
-    stack: Stack;
-    witness: Witness;
-    caps: Map<string, number>;
-    recovered: Map<string, () => void>;
-    close: (() => Promise<unknown>)[];
-  }) {
+  private constructor(parts: Parts) {
     this.stack = parts.stack;
     this.witness = parts.witness;
-    this.#caps = parts.caps;
+    this.caps = parts.caps;
+    this.#clockOffsetMs = parts.clockOffsetMs;
     this.#recovered = parts.recovered;
     this.#close = parts.close;
     const env = JSON.parse(readFileSync(join(this.stack.dataDir, 'env.json'), 'utf8'));
@@ -80,7 +65,7 @@ export class World {
     const limiter = limiterOverGrpc(env.LIMITER_ADDRESSES.split(','));
     const runner = runnerOverGrpc(env.RUNNER_ADDRESS);
     const secretKey = Buffer.from(env.SECRET_KEY, 'base64');
-    this.control = createControl({ db: this.db, limiter, runner, secretKey, now: Date.now });
+    this.control = createControl({ db: this.db, limiter, runner, secretKey, now: () => this.nowMs() });
     this.#close.push(async () => {
       this.redis.disconnect();
       limiter.close();
@@ -89,13 +74,13 @@ export class World {
     });
   }
 
-  static async start(options: StackOptions = {}): Promise<World> {
+  static async start({ clockOffsetMs = 0, env, ...options }: WorldOptions = {}): Promise<World> {
     const dataDir = mkdtempSync(join(tmpdir(), 'tidegate-faults-'));
     const caps = new Map<string, number>();
     const recovered = new Map<string, () => void>();
     const close = [async () => rmSync(dataDir, { recursive: true, force: true })];
     try {
-      const witness = await Witness.start((name) => caps.get(name) ?? MANY);
+      const witness = await Witness.start((name) => caps.get(name) ?? Number.POSITIVE_INFINITY);
       close.push(() => witness.close());
       const stack = await startStack({
         dataDir,
@@ -103,15 +88,22 @@ export class World {
         demo: false,
         scale: { gateway: 2, limiter: 2 },
         stopTimeoutMs: 3_000,
+        redisAppendfsync: 'always',
         report: { recovered: (name) => recovered.get(name)?.() },
+        env: { ...env, limiter: { LIMITER_CLOCK_OFFSET_MS: String(clockOffsetMs), ...env?.limiter } },
         ...options,
       });
       close.push(() => stack.stop());
-      return new World({ stack, witness, caps, recovered, close });
+      return new World({ stack, witness, caps, recovered, close, clockOffsetMs });
     } catch (error) {
       for (const step of close.reverse()) await step();
       throw error;
     }
+  }
+
+  /** Limiter time: that of this machine, which is Redis' too, moved by the tests. */
+  nowMs(): number {
+    return Date.now() + this.#clockOffsetMs;
   }
 
   get gateways(): readonly string[] {
@@ -124,109 +116,57 @@ export class World {
     return this.kills.filter(({ victim }) => victim === name).map(({ atMs }) => atMs);
   }
 
-  /** When a limiter or Redis was killed. */
-  get killsBehind(): number[] {
-    return this.kills
-      .filter(({ victim }) => victim === 'redis' || victim.startsWith('limiter'))
-      .map(({ atMs }) => atMs);
+  /** Kills of a limiter or of Redis. */
+  get killsBehind(): readonly Kill[] {
+    return this.kills.filter(({ victim }) => victim === 'redis' || victim.startsWith('limiter'));
   }
 
   /** SIGKILLs a member of the stack; resolves when it is there again. Rejects when it is not within `timeoutMs`. */
   async kill(name: string, timeoutMs = 60_000): Promise<void> {
     const pid = this.stack.pid(name);
+    const kill: Kill = { victim: name, atMs: Date.now(), backMs: 0 };
+    this.kills.push(kill);
+    const back = this.untilBack(name, pid, timeoutMs);
+    this.stack.kill(name, 'SIGKILL');
+    await back;
+    kill.backMs = Date.now();
+  }
+
+  /** Resolves once the member is ready as another process than `pid`. */
+  async untilBack(name: string, pid: number, timeoutMs = 60_000): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     await new Promise<void>((resolve, reject) => {
       timer = setTimeout(reject, timeoutMs, new Error(`${name} did not come back within ${timeoutMs} ms`));
       this.#recovered.set(name, () => this.stack.pid(name) !== pid && resolve());
-      this.kills.push({ victim: name, atMs: Date.now() });
-      this.stack.kill(name, 'SIGKILL');
     }).finally(() => clearTimeout(timer));
   }
 
-  async makeOrg(wish: OrgWish): Promise<Org> {
-    const name = `Org ${randomBase62(8)}`;
-    const limits = {
-      requestsMonth: wish.requestsMonth ?? MANY,
-      tokensMonth: wish.tokensMonth ?? MANY,
-      requestsMinute: wish.requestsMinute ?? 1_000_000,
-      atOnce: wish.atOnce ?? 10_000,
+  /** Kills members, and whatever the stack starts in their place, until `letUp`. */
+  keepDown(names: readonly string[]): void {
+    const killed = new Map<string, number>();
+    const again = () => {
+      for (const name of names) {
+        const pid = this.stack.pid(name);
+        if (pid === 0 || killed.get(name) === pid) continue;
+        killed.set(name, pid);
+        this.stack.kill(name, 'SIGKILL');
+      }
     };
-    must(
-      await this.control.setPlan(OPERATOR, {
-        name,
-        keys: 50,
-        requestsPerMonth: limits.requestsMonth,
-        tokensPerMonth: limits.tokensMonth,
-        requestsPerMinute: limits.requestsMinute,
-        requestsAtOnce: limits.atOnce,
-        images: false,
-      }),
-    );
-    const { id, slug } = must(await this.control.createOrg(OPERATOR, { name, plan: name }));
-    const org: Org = { id, slug, tag: orgTagOf(id), ...limits, keys: [], models: new Map() };
-    this.#caps.set(id, limits.atOnce);
-    for (const model of wish.models ?? ['tide', 'ebb'])
-      org.models.set(model, await this.#publish(slug, model));
-    for (const key of wish.keys) await this.makeKey(org, key);
-    await this.#everyGatewayKnows(org);
-    this.orgs.push(org);
-    return org;
+    again();
+    this.#keptDown = { names, timer: setInterval(again, KILL_AGAIN_MS) };
   }
 
-  async makeKey(org: Org, { rpm = 6_000, atOnce = 256 }: { rpm?: number; atOnce?: number }): Promise<Key> {
-    const wish = { org: org.slug, name: 'Load', requestsPerMinute: rpm, requestsAtOnce: atOnce };
-    const { id, key } = must(await this.control.createKey(OPERATOR, wish));
-    const made = { id, value: key, rpm, atOnce, org };
-    this.#caps.set(id, atOnce);
-    org.keys.push(made);
-    return made;
-  }
-
-  async revoke(key: Key): Promise<void> {
-    must(await this.control.revokeKey(OPERATOR, { org: key.org.slug, id: key.id }));
+  /** Resolves when they are ready again. */
+  async letUp(): Promise<void> {
+    const { names, timer } = this.#keptDown ?? { names: [] };
+    clearInterval(timer);
+    await Promise.all(names.map((name) => this.untilBack(name, 0)));
   }
 
   async stop(): Promise<void> {
+    clearInterval(this.#keptDown?.timer);
     for (const step of this.#close.reverse()) await step();
-  }
-
-  /** A gateway hears of a new model a moment later. */
-  async #everyGatewayKnows(org: Org): Promise<void> {
-    const { value } = org.keys[0] ?? (await this.makeKey(org, {}));
-    const headers = { authorization: `Bearer ${value}` };
-    for (const gateway of this.gateways) {
-      const known = async () => {
-        const { data } = (await (await fetch(`${gateway}/models`, { headers })).json()) as {
-          data: unknown[];
-        };
-        return data.length === org.models.size;
-      };
-      await eventually(known, { timeoutMs: 20_000, intervalMs: 100 });
-    }
-  }
-
-  async #publish(org: string, name: string): Promise<string> {
-    const model = must(
-      await this.control.publishModel(OPERATOR, {
-        org,
-        name,
-        kind: 'text',
-        mode: 'always_on',
-        contextTokens: CONTEXT_TOKENS,
-        urls: [this.witness.url],
-      }),
-    );
-    await eventually(
-      async () => (await this.db.model.findUnique({ where: { id: model.id } }))?.condition === 'running',
-      { timeoutMs: 20_000 },
-    );
-    return model.id;
   }
 }
 
 const gatewayName = (index: number): string => (index === 0 ? 'gateway' : `gateway-${index + 1}`);
-
-function must<T>(result: Result<T>): T {
-  if (result.ok) return result.value;
-  throw new Error(result.refusal.message);
-}

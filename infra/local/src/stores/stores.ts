@@ -16,11 +16,16 @@ export async function openPostgres(files: Files, events: KeeperEvents): Promise<
   return StoreKeeper.start('postgres', () => startPostgres({ dataDir: files.postgres, port, onLog }), events);
 }
 
-export async function openRedis(files: Files, events: KeeperEvents): Promise<StoreKeeper> {
+export async function openRedis(
+  files: Files,
+  events: KeeperEvents,
+  appendfsync: 'always' | 'everysec' = 'everysec',
+): Promise<StoreKeeper> {
   const port = await choosePort();
   const onLog = logTo(files, 'redis');
   const server = await findRedis({ localDir: files.tools, onLog }).catch((cause: Error) => {
     throw new StackError(cause.message, { cause, hint: `Its log: ${join(files.logs, 'redis.log')}` });
   });
-  return StoreKeeper.start('redis', () => startRedis({ server, dir: files.redis, port, onLog }), events);
+  const open = () => startRedis({ server, dir: files.redis, port, appendfsync, onLog });
+  return StoreKeeper.start('redis', open, events);
 }

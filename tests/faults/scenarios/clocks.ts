@@ -1,0 +1,104 @@
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { audit } from '../audit/audit.ts';
+import { untilQuiet } from '../audit/quiet.ts';
+import { readRows } from '../audit/rows.ts';
+import { plainAsk, type Seen, send } from '../load/ask.ts';
+import { Load } from '../load/load.ts';
+import { makeKey, makeOrg, type Org } from '../world/orgs.ts';
+import { pause, type Random } from '../world/random.ts';
+import type { World } from '../world/world.ts';
+import { fiveOrgs } from './kills.ts';
+import type { Scenario } from './scenario.ts';
+import { within } from './within.ts';
+
+const LIBRARIES = ['x86_64', 'aarch64'].map(
+  (machine) => `/usr/lib/${machine}-linux-gnu/faketime/libfaketimeMT.so.1`,
+);
+const SERVICES = ['gateway', 'limiter', 'metering'] as const;
+const HOUR_S = 3_600;
+const BETWEEN_MS = 1_500;
+/** From a request's reservation to the model's note of it. */
+const APART_MS = 20_000;
+
+/**
+ * The clocks of gateways, limiters and metering jump by up to ten days, each service's by itself, under load. Windows, months,
+ * expiry, leases and the times in rows are as ever: they come from Redis.
+ */
+export const clocks: Scenario = {
+  id: 'clocks',
+  name: 'clocks of gateways, limiters and metering jump, each by itself',
+  laws: '1, 2, 3, 4',
+  unit: 'jumps',
+  async run(random, size) {
+    const library = LIBRARIES.find((path) => existsSync(path));
+    if (!library) throw new Error('needs libfaketime: apt-get install faketime');
+    const dir = mkdtempSync(join(tmpdir(), 'tidegate-clocks-'));
+    const set = (service: string, offsetS: number) =>
+      writeFileSync(join(dir, service), `${offsetS < 0 ? '' : '+'}${offsetS}\n`);
+    const envOf = (service: string) => ({
+      LD_PRELOAD: library,
+      FAKETIME_TIMESTAMP_FILE: join(dir, service),
+      FAKETIME_CACHE_DURATION: '1',
+      FAKETIME_DONT_FAKE_MONOTONIC: '1',
+      DONT_FAKE_MONOTONIC: '1',
+      NO_FAKE_STAT: '1',
+    });
+    for (const service of SERVICES) set(service, 0);
+    const env = Object.fromEntries(SERVICES.map((service) => [service, envOf(service)]));
+    try {
+      return await within({ env }, (world) => jumping(world, random, size === 'short' ? 4 : 60, set));
+    } finally {
+      rmSync(dir, { recursive: true, force: true });
+    }
+  },
+};
+
+async function jumping(
+  world: World,
+  random: Random,
+  jumps: number,
+  set: (service: string, offsetS: number) => void,
+) {
+  await fiveOrgs(world, 4);
+  const org = await makeOrg(world, { keys: [], models: ['tide'] });
+  const violations: string[] = [];
+  const seen: Seen[] = [];
+  const load = new Load(world, random, { clients: 16, hangUps: 0.1 });
+  for (let i = 0; i < jumps; i++) {
+    set(random.pick(SERVICES), random.whole(-240, 240) * HOUR_S);
+    await pause(BETWEEN_MS);
+    const some = await todaysKey(world, org, i);
+    seen.push(...some);
+    for (const { status, code } of some)
+      if (status !== 200) violations.push(`a key that expires today: ${status} ${code}`);
+  }
+  seen.push(...(await load.stop()));
+  for (const service of SERVICES) set(service, 0);
+  const unquiet = await untilQuiet(world);
+  const audited = await audit(world, seen);
+  violations.push(...unquiet, ...audited.violations, ...(await timesOff(world, seen)));
+  return { violations, trials: jumps, notes: JSON.stringify(audited.counts) };
+}
+
+/** One request through each gateway with a key whose last day is today. */
+async function todaysKey(world: World, org: Org, round: number): Promise<Seen[]> {
+  const today = new Date().toISOString().slice(0, 10);
+  const key = org.keys[1] ?? (await makeKey(world, org, { expiresOn: today }));
+  return Promise.all(
+    world.gateways.map((gateway, i) => send(plainAsk(key, gateway, { tag: `today-${round}-${i}` }))),
+  );
+}
+
+/** Rows whose time is not that at which the model, whose clock is right, was called. */
+async function timesOff(world: World, seen: readonly Seen[]): Promise<string[]> {
+  const rows = new Map((await readRows(world)).map((row) => [row.id, row]));
+  const calls = new Map(world.witness.calls.map((call) => [call.order.tag, call]));
+  return seen.flatMap(({ id, ask }) => {
+    const row = rows.get(id ?? '');
+    const call = calls.get(ask.order.tag);
+    if (!row || !call || Math.abs(row.atMs - call.atMs) < APART_MS) return [];
+    return [`${id}: the model was called ${call.atMs - row.atMs} ms after its row's time`];
+  });
+}

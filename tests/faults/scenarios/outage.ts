@@ -1,0 +1,118 @@
+import { plainAsk, type Seen, send } from '../load/ask.ts';
+import { Load } from '../load/load.ts';
+import type { Memory } from '../world/memory.ts';
+import type { Key } from '../world/orgs.ts';
+import { pause, type Random } from '../world/random.ts';
+import type { World } from '../world/world.ts';
+
+const ERROR_WITHIN_MS = 250;
+const BACK_WITHIN_MS = 2_000;
+/** A request that began so shortly before an outage, or so shortly after its beginning, may feel it in another way. */
+const EDGE_MS = 500;
+const GIVEN_UP_MS = 60_000;
+
+export interface OutageOptions {
+  readonly name: string;
+  readonly world: World;
+  readonly random: Random;
+  readonly lastsMs: number;
+  readonly memory: Memory;
+  /** A valid key that nobody has used yet. */
+  readonly unseen: Key | undefined;
+}
+
+/** One outage, as clients meet it. */
+export class Outage {
+  readonly seen: Seen[] = [];
+  readonly violations: string[] = [];
+  readonly figures: Record<string, string | number> = {};
+  readonly #options: OutageOptions;
+  #probes = 0;
+
+  constructor(options: OutageOptions) {
+    this.#options = options;
+  }
+
+  /** Everything that is under way goes on; every known key is served; a valid key is never called invalid. */
+  async ofWhatIsNotNeeded(down: () => Promise<void>, up: () => Promise<void>): Promise<void> {
+    const { world, random, lastsMs, memory, unseen } = this.#options;
+    const load = new Load(world, random, { clients: 12, hangUps: 0, longestMs: 500 });
+    await pause(1_000);
+    await down();
+    memory.mark('during');
+    await pause(lastsMs / 2);
+    if (unseen) {
+      for (const gateway of world.gateways) {
+        const { status, code } = await this.#probe(gateway, unseen);
+        if (status === 401) this.#wrong(`a valid key that was not known yet: ${status} ${code}`);
+      }
+    }
+    await pause(lastsMs / 2);
+    await up();
+    const seen = await load.stop();
+    this.seen.push(...seen);
+    for (const one of seen) if (one.status !== 200) this.#wrong(`${one.status} ${one.code}`);
+    this.figures.answered = seen.length;
+  }
+
+  /** Nothing is admitted, errors come at once, and service is back soon after. */
+  async ofWhatDecides(down: () => Promise<void>, up: () => Promise<void>): Promise<void> {
+    const { world, lastsMs, memory } = this.#options;
+    await down();
+    memory.mark('during');
+    const downMs = Date.now();
+    let going = true;
+    const clients = Array.from({ length: 4 }, async () => {
+      while (going) {
+        await this.#probe();
+        await pause(20);
+      }
+    });
+    await pause(lastsMs);
+    going = false;
+    await Promise.all(clients);
+    const errors = this.seen.filter(({ startedMs }) => startedMs - downMs > EDGE_MS);
+    await up();
+    this.figures.backMs = await this.#untilBack(world.gateways);
+    this.#judge(errors);
+  }
+
+  #judge(errors: readonly Seen[]): void {
+    const took = errors.map(({ startedMs, endedMs }) => endedMs - startedMs).sort((a, b) => a - b);
+    const p95 = took[Math.floor(took.length * 0.95)] ?? 0;
+    if (p95 > ERROR_WITHIN_MS) this.#wrong(`errors within ${p95} ms (p95)`);
+    for (const { status, code } of errors)
+      if (code !== 'internal_error') this.#wrong(`answered ${status} ${code}`);
+    const called = new Set(this.#options.world.witness.calls.map(({ order }) => order.tag));
+    if (errors.some(({ ask }) => called.has(ask.order.tag))) this.#wrong('a request reached the model');
+    this.figures.errors = errors.length;
+    this.figures.p95Ms = p95;
+    this.figures.slowestMs = took.at(-1) ?? 0;
+  }
+
+  async #untilBack(gateways: readonly string[]): Promise<number> {
+    const sinceMs = Date.now();
+    for (const gateway of gateways) {
+      while ((await this.#probe(gateway)).status !== 200) {
+        if (Date.now() - sinceMs > GIVEN_UP_MS) break;
+        await pause(20);
+      }
+    }
+    const tookMs = Date.now() - sinceMs;
+    if (tookMs > BACK_WITHIN_MS) this.#wrong(`full service only after ${tookMs} ms`);
+    return tookMs;
+  }
+
+  async #probe(gateway?: string, key?: Key): Promise<Seen> {
+    const { world, random } = this.#options;
+    const to = gateway ?? random.pick(world.gateways);
+    const by = key ?? random.pick(random.pick(world.orgs).keys);
+    const seen = await send(plainAsk(by, to, { tag: `probe-${this.#probes++}` }));
+    this.seen.push(seen);
+    return seen;
+  }
+
+  #wrong(text: string): void {
+    this.violations.push(`${this.#options.name}: ${text}`);
+  }
+}

@@ -1,0 +1,91 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+
+/** Of what a connection's client sent, for whoever looks at the replies. */
+const MAX_REMEMBERED = 16 * 1024;
+
+/** One connection through the proxy. */
+export interface Passing {
+  /** What the client has sent since the last reply, latin1, its beginning. */
+  readonly asked: string;
+}
+
+/**
+ * Stands between services and a store. Where it leads can be changed (as a floating address does in a failover), its connections
+ * can be cut, and what passes can be held back.
+ */
+export class TcpProxy {
+  /** Looks at each reply before it is passed on; false: it, and all that would follow on this connection, is held back. */
+  onReply: (passing: Passing, reply: Buffer) => boolean = () => true;
+  /** Nothing that clients send is passed on. */
+  mute = false;
+  readonly port: number;
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  #target: number;
+
+  private constructor(server: Server, target: number) {
+    this.#server = server;
+    this.#target = target;
+    this.port = (server.address() as AddressInfo).port;
+    server.on('connection', (client) => this.#pass(client));
+  }
+
+  /** @param target port of 127.0.0.1 */
+  static async start(target: number): Promise<TcpProxy> {
+    const server = createServer();
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return new TcpProxy(server, target);
+  }
+
+  /** `url` with this proxy in its place. */
+  urlFor(url: string): string {
+    const through = new URL(url);
+    through.host = `127.0.0.1:${this.port}`;
+    return through.href;
+  }
+
+  /** Leads elsewhere from now on; connections that stand are cut. */
+  leadTo(target: number): void {
+    this.#target = target;
+    this.cut();
+  }
+
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  async stop(): Promise<void> {
+    this.#server.close();
+    this.cut();
+    await once(this.#server, 'close');
+  }
+
+  #pass(client: Socket): void {
+    const server = connect({ host: '127.0.0.1', port: this.#target });
+    let asked = '';
+    let held = false;
+    for (const [socket, other] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      this.#sockets.add(socket);
+      socket.setNoDelay(true);
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        this.#sockets.delete(socket);
+        other.destroy();
+      });
+    }
+    client.on('data', (data) => {
+      if (asked.length < MAX_REMEMBERED) asked += data.toString('latin1', 0, MAX_REMEMBERED);
+      if (!this.mute) server.write(data);
+    });
+    server.on('data', (data) => {
+      held ||= !this.onReply({ asked }, data);
+      asked = '';
+      if (!held) client.write(data);
+    });
+  }
+}
