@@ -64,4 +64,26 @@ describe('an error event', () => {
     expect(refusalOfErrorEvent({ error: { message: 'x', code: 429 } }).code).toBe('upstream_error');
     expect(refusalOfErrorEvent({ error: 'x' }).code).toBe('upstream_error');
   });
+
+  it('names its status in many places, or says in a word whose fault it was', () => {
+    for (const error of [
+      { error: { message: reason, http_status_code: 422 } },
+      { error: { message: reason, code: '400' } },
+      { error: reason, error_type: 'validation' },
+      { error: { message: reason, type: 'invalid_request_error', code: null } },
+      { error: { message: reason, code: 'context_length_exceeded' } },
+    ]) {
+      expect(refusalOfErrorEvent(error)).toEqual({ code: 'model_refused', message: reason });
+    }
+    expect(refusalOfErrorEvent({ error: { message: 'x', type: 'BadRequestError', code: 500 } }).code).toBe(
+      'upstream_error',
+    );
+  });
+
+  it('may be nested to any depth', () => {
+    const nest = (open: string, close: string) => open.repeat(100_000) + close.repeat(100_000);
+    const code = JSON.parse(`{"error":{"message":"x","code":${nest('[', ']')}}}`);
+    expect(refusalOfErrorEvent(code).code).toBe('upstream_error');
+    expect(refusalOfStatus(400, nest('{"error":', '}').replace(':}', ':1}')).message).toMatch(/no reason/);
+  });
 });

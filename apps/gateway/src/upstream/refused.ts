@@ -1,6 +1,9 @@
 import type { Refusal } from '@tidegate/contracts';
+import { parseJson } from './json.ts';
 
 const MAX_MESSAGE_CHARACTERS = 1_000;
+/** How deep in an error its message may be: nothing that a model sends may exhaust the stack. */
+const MAX_MESSAGE_DEPTH = 6;
 const NO_REASON = 'The model refused the request and gave no reason.';
 
 /**
@@ -9,23 +12,48 @@ const NO_REASON = 'The model refused the request and gave no reason.';
  */
 const NOT_THE_CALLERS_FAULT = new Set([401, 403, 407, 408, 424, 425, 429]);
 
+const CALLERS_ERRORS = new Set<unknown>([
+  'BadRequestError',
+  'context_length_exceeded',
+  'exceed_context_size_error',
+  'invalid_request_error',
+  'validation',
+]);
+
 export const upstreamError = (message: string): Refusal => ({ code: 'upstream_error', message });
 
 const FAILED = upstreamError('The model failed to answer.');
 
 /** The refusal for a status other than 200 of a model, told in the model's own words where the caller can act on them. */
 export function refusalOfStatus(status: number, body: string): Refusal {
-  if (status < 400 || status > 499 || NOT_THE_CALLERS_FAULT.has(status)) return FAILED;
+  if (!isCallersFault(status)) return FAILED;
   return { code: 'model_refused', message: messageOf(parse(body)) ?? NO_REASON };
 }
 
 /** The refusal for an error inside an answer with status 200, before anything was relayed. */
 export function refusalOfErrorEvent(event: unknown): Refusal {
   const error = memberOf(event, 'error') ?? event;
-  const code = Number(memberOf(error, 'code') ?? memberOf(event, 'code') ?? memberOf(event, 'status_code'));
-  if (!Number.isInteger(code) || code < 400 || code > 499 || NOT_THE_CALLERS_FAULT.has(code)) return FAILED;
-  return { code: 'model_refused', message: messageOf(event) ?? NO_REASON };
+  const status = statusIn(error) ?? statusIn(event);
+  const callers = status === null ? blamesCaller(error) || blamesCaller(event) : isCallersFault(status);
+  return callers ? { code: 'model_refused', message: messageOf(event) ?? NO_REASON } : FAILED;
 }
+
+const isCallersFault = (status: number): boolean =>
+  status >= 400 && status <= 499 && !NOT_THE_CALLERS_FAULT.has(status);
+
+/** The status that an error names, wherever its server puts that; `http_status_code` is TGI's. */
+function statusIn(error: unknown): number | null {
+  for (const name of ['code', 'status_code', 'http_status_code']) {
+    const named = memberOf(error, name);
+    const status = typeof named === 'string' ? Number(named) : named;
+    if (Number.isInteger(status) && (status as number) > 0) return status as number;
+  }
+  return null;
+}
+
+/** Servers that name no status say by kind of error whose fault it was. */
+const blamesCaller = (error: unknown): boolean =>
+  ['code', 'type', 'error_type'].some((name) => CALLERS_ERRORS.has(memberOf(error, name)));
 
 /** Whether a chunk or a whole answer is an error in disguise: `{"error": …}`, or `{"object": "error", …}` of SGLang and older vLLM. */
 export const isErrorEvent = (event: unknown): boolean => {
@@ -37,11 +65,12 @@ export const isErrorEvent = (event: unknown): boolean => {
  * Where each server puts its reason: `error.message` (vLLM, llama.cpp, Ollama), `message` (SGLang, older vLLM), `error` as a
  * string (TGI, Ollama), `detail` as a string or a list of `msg` (FastAPI), or plain text.
  */
-function messageOf(answer: unknown): string | null {
+function messageOf(answer: unknown, depth = MAX_MESSAGE_DEPTH): string | null {
   if (typeof answer === 'string') return tidy(answer);
+  if (depth === 0 || typeof answer !== 'object') return null;
   for (const name of ['error', 'message', 'detail', 'msg']) {
     const member = memberOf(answer, name);
-    const message = Array.isArray(member) ? messageOf(member[0]) : member ? messageOf(member) : null;
+    const message = messageOf(Array.isArray(member) ? member[0] : member, depth - 1);
     if (message) return message;
   }
   return null;
@@ -60,7 +89,7 @@ function memberOf(value: unknown, name: string): unknown {
 /** Plain text stands for itself. */
 function parse(body: string): unknown {
   try {
-    return JSON.parse(body);
+    return parseJson(body);
   } catch {
     return body;
   }

@@ -39,7 +39,7 @@ export function send(
 function optionsOf(replica: Replica, { body, key, streamed }: UpstreamRequest): Dispatcher.DispatchOptions {
   const bytes = body.reduce((sum, piece) => sum + piece.byteLength, 0);
   const headers = ['content-type', 'application/json', 'content-length', String(bytes)];
-  headers.push('accept', streamed ? 'text/event-stream' : 'application/json');
+  headers.push('accept', streamed ? 'text/event-stream' : 'application/json', 'accept-encoding', 'identity');
   if (key) headers.push('authorization', `Bearer ${key}`);
   return {
     ...targetOf(replica),

@@ -7,7 +7,8 @@ const MIB = 1024 * 1024;
 function parse(pieces: readonly Buffer[], maxEventBytes = MIB): { events: string[]; ok: boolean } {
   const events: string[] = [];
   const parser = new SseParser(maxEventBytes, (data) => events.push(data));
-  const ok = pieces.every((piece) => parser.push(piece)) && parser.end();
+  const ok = pieces.every((piece) => parser.push(piece));
+  if (ok) parser.end();
   return { events, ok };
 }
 
@@ -27,6 +28,10 @@ describe('server-sent events', () => {
   it('skip comments, other fields and events without data', () => {
     expect(events(': ping\n\nevent: x\nid: 7\nretry: 1\ndata: a\n\nevent: y\n\n: z\n')).toEqual(['a']);
     expect(events('database: no\n\ndata\n\ndata:\n\n')).toEqual([]);
+  });
+
+  it("give an older llama.cpp's error field as the error it is", () => {
+    expect(events('error: {"code":400}\n\nerrors: x\n\n')).toEqual(['{"error":{"code":400}}']);
   });
 
   it('join several data lines and take off one space', () => {
@@ -80,9 +85,16 @@ describe('server-sent events', () => {
   });
 
   it('are refused past the limit of an event, in one piece or in many, ended or not', () => {
-    const fits = Buffer.from(`data: ${'x'.repeat(93)}\n\n`);
-    expect(parse([fits], 100).ok).toBe(true);
-    expect(parse([Buffer.from(`data: ${'x'.repeat(94)}\n\n`)], 100).ok).toBe(false);
+    const event = (bytes: number, end: string) => Buffer.from(`data: `.padEnd(bytes - end.length, 'x') + end);
+    for (const end of ['\n\n', '\r\n\r\n', '\r\r']) {
+      const singly = (bytes: Buffer) => [...bytes].map((byte) => Buffer.from([byte]));
+      const [fits, tooLong] = [event(100, end), event(101, end)];
+      expect(parse([fits, fits], 100)).toMatchObject({ ok: true, events: { length: 2 } });
+      expect(parse([...singly(fits), ...singly(fits)], 100).ok).toBe(true);
+      expect(parse([fits, tooLong], 100).ok).toBe(false);
+      // Cut between them, a CR ends the event before its LF has come: that byte counts for nothing.
+      expect(parse([...singly(fits), ...singly(tooLong)], 100).ok).toBe(end === '\r\n\r\n');
+    }
     expect(
       parse(
         [...Buffer.from(`data: ${'x'.repeat(94)}`)].map((b) => Buffer.from([b])),

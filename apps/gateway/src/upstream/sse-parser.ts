@@ -1,21 +1,25 @@
+import { Pieces } from './pieces.ts';
+
 const LF = 0x0a;
 const CR = 0x0d;
 const COLON = 0x3a;
 const SPACE = 0x20;
 const DATA = Buffer.from('data');
+/** Older servers of llama.cpp tell their error in a field of this name, where all others send data. */
+const ERROR = Buffer.from('error');
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /**
  * Splits a byte stream into the data of its server-sent events, wherever the bytes are cut.
  *
  * Lines end with LF, CRLF or CR. Several data lines of an event are joined with LF; comments and all other fields are
- * skipped. An event's bytes are counted from the end of the event before it, so comments count toward the next one.
+ * skipped. The value of an `error` field is given as the data `{"error": …}`. An event's bytes are all those from the end of the
+ * event before it to the end of its blank line, so comments count toward the next one.
  */
 export class SseParser {
   readonly #maxEventBytes: number;
   readonly #onData: (data: string) => void;
-  #partial: Buffer[] = [];
-  #partialBytes = 0;
+  readonly #partial = new Pieces();
   #eventBytes = 0;
   #data: string | null = null;
   #afterCr = false;
@@ -32,62 +36,56 @@ export class SseParser {
     if (this.#afterCr && bytes.length > 0) {
       this.#afterCr = false;
       if (bytes[0] === LF) start = 1;
+      if (start === 1 && this.#eventBytes > 0 && !this.#count(1)) return false;
     }
     const anyCr = bytes.includes(CR, start);
     while (start < bytes.length) {
       const end = anyCr ? lineEnd(bytes, start) : bytes.indexOf(LF, start);
       if (end === -1) return this.#keep(bytes.subarray(start));
-      if (!this.#line(bytes, start, end)) return false;
-      start = end + 1;
-      if (bytes[end] !== CR) continue;
-      if (start === bytes.length) this.#afterCr = true;
-      else if (bytes[start] === LF) start++;
+      const next = end + (bytes[end] === CR && bytes[end + 1] === LF ? 2 : 1);
+      this.#afterCr = bytes[end] === CR && next === bytes.length && bytes[next - 1] === CR;
+      if (!this.#count(next - start)) return false;
+      this.#line(bytes, start, end);
+      start = next;
     }
     return true;
   }
 
   /** The stream is over: an event that lacks only its blank line is still delivered. */
-  end(): boolean {
-    if (this.#partialBytes > 0 && !this.#line(Buffer.alloc(0), 0, 0)) return false;
+  end(): void {
+    if (this.#partial.bytes > 0) this.#line(Buffer.alloc(0), 0, 0);
     this.#dispatch();
-    return true;
+  }
+
+  #count(bytes: number): boolean {
+    this.#eventBytes += bytes;
+    return this.#eventBytes <= this.#maxEventBytes;
   }
 
   #keep(rest: Buffer): boolean {
-    this.#partial.push(rest);
-    this.#partialBytes += rest.length;
-    return this.#eventBytes + this.#partialBytes <= this.#maxEventBytes;
+    this.#partial.add(rest);
+    return this.#count(rest.length);
   }
 
-  #line(bytes: Buffer, start: number, end: number): boolean {
-    if (this.#partialBytes > 0) return this.#joinedLine(bytes.subarray(start, end));
+  #line(bytes: Buffer, start: number, end: number): void {
+    if (this.#partial.bytes > 0) {
+      this.#partial.add(bytes.subarray(start, end));
+      const line = this.#partial.take();
+      this.#line(line, 0, line.length);
+      return;
+    }
     if (this.#firstLine) {
       this.#firstLine = false;
       if (bytes.subarray(start, start + BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK))
         start += BYTE_ORDER_MARK.length;
     }
-    if (start === end) {
-      this.#dispatch();
-      return true;
-    }
-    this.#eventBytes += end - start + 1;
-    if (this.#eventBytes > this.#maxEventBytes) return false;
-    if (isDataLine(bytes, start, end)) this.#append(bytes, start + DATA.length, end);
-    return true;
+    if (start === end) this.#dispatch();
+    else if (isField(DATA, bytes, start, end)) this.#append(valueIn(bytes, start + DATA.length, end));
+    else if (isField(ERROR, bytes, start, end))
+      this.#data = `{"error":${valueIn(bytes, start + ERROR.length, end)}}`;
   }
 
-  #joinedLine(rest: Buffer): boolean {
-    this.#partial.push(rest);
-    const line = Buffer.concat(this.#partial);
-    this.#partial = [];
-    this.#partialBytes = 0;
-    return this.#line(line, 0, line.length);
-  }
-
-  #append(bytes: Buffer, colon: number, end: number): void {
-    let start = Math.min(colon + 1, end);
-    if (bytes[start] === SPACE && start < end) start++;
-    const value = bytes.toString('utf8', start, end);
+  #append(value: string): void {
     this.#data = this.#data === null ? value : `${this.#data}\n${value}`;
   }
 
@@ -104,8 +102,15 @@ function lineEnd(bytes: Buffer, start: number): number {
   return -1;
 }
 
-function isDataLine(bytes: Buffer, start: number, end: number): boolean {
-  for (let i = 0; i < DATA.length; i++) if (bytes[start + i] !== DATA[i]) return false;
-  const after = start + DATA.length;
+function isField(name: Buffer, bytes: Buffer, start: number, end: number): boolean {
+  for (let i = 0; i < name.length; i++) if (bytes[start + i] !== name[i]) return false;
+  const after = start + name.length;
   return after === end || (after < end && bytes[after] === COLON);
+}
+
+/** What follows the colon, less one space. */
+function valueIn(bytes: Buffer, colon: number, end: number): string {
+  let start = Math.min(colon + 1, end);
+  if (bytes[start] === SPACE && start < end) start++;
+  return bytes.toString('utf8', start, end);
 }

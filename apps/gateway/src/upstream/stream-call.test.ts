@@ -46,7 +46,7 @@ function start(times: Partial<{ maxMs: number; firstEventMs: number; pauseMs: nu
     ...times,
   });
   call.onRequestStart(controller);
-  call.onResponseStart(controller, 200);
+  call.onResponseStart(controller, 200, {});
   return { call, controller, sink };
 }
 

@@ -95,7 +95,7 @@ export class StreamCall extends UpstreamCall {
 
   readonly #onPause = (): void => {
     if (this.#held) this.#pause.refresh();
-    else this.onTimeout();
+    else this.expire();
   };
 
   #hold(): void {

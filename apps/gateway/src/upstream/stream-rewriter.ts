@@ -91,7 +91,7 @@ export class StreamRewriter {
   /** The model ended its stream. A missing `[DONE]` after a finish reason is forgiven. */
   end(): void {
     if (this.failure || this.done) return;
-    if (!this.#parser.end()) this.#failTooLarge();
+    this.#parser.end();
     if (!this.finished) this.failure ??= upstreamError('The model ended its answer too early.');
   }
 

@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
 import type { AbortReason, CallOutcome } from './outcome.ts';
+import { Pieces } from './pieces.ts';
 import { refusalOfStatus, upstreamError } from './refused.ts';
 
 /** What is read of the body of an error answer. */
@@ -19,6 +20,11 @@ const NOT_CONNECTED = new Set([
 
 export const NO_ANSWER_IN_TIME = upstreamError('The model did not answer in time.');
 export const FAILED = upstreamError('The model failed to answer.');
+export const UNREADABLE = upstreamError('The model sent an answer that cannot be read.');
+
+/** Nothing else was asked for. */
+const isPlain = (encoding: unknown): boolean =>
+  encoding === undefined || encoding === '' || encoding === 'identity';
 
 /**
  * One call to a replica, as undici tells of it. Ends exactly once, in `outcome`, and then leaves nothing running: the
@@ -31,8 +37,7 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
   #ended = false;
   #answered = false;
   #errorStatus = 0;
-  #errorBody: Buffer[] = [];
-  #errorBytes = 0;
+  readonly #errorBody = new Pieces();
   readonly #timer: NodeJS.Timeout;
 
   /** @param timeoutMs for all of the answer */
@@ -40,7 +45,7 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
     this.outcome = new Promise((resolve) => {
       this.#resolve = resolve;
     });
-    this.#timer = setTimeout(() => this.onTimeout(), timeoutMs);
+    this.#timer = setTimeout(() => this.expire(), timeoutMs);
   }
 
   /** The answer with status 200, piece by piece. */
@@ -61,10 +66,17 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
     if (this.#ended) this.close();
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number): void {
-    if (status < 200) return;
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Readonly<Record<string, unknown>>,
+  ): void {
+    if (status < 200 || this.#ended) return;
     this.#answered = true;
     if (status !== 200) this.#errorStatus = status;
+    if (isPlain(headers['content-encoding'])) return;
+    if (status === 200) this.end({ kind: 'refused', refusal: UNREADABLE });
+    else this.#endWithStatus();
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, bytes: Buffer): void {
@@ -74,9 +86,8 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
   }
 
   #onErrorBody(bytes: Buffer): void {
-    this.#errorBody.push(bytes);
-    this.#errorBytes += bytes.length;
-    if (this.#errorBytes > MAX_ERROR_BYTES) this.#endWithStatus();
+    this.#errorBody.add(bytes);
+    if (this.#errorBody.bytes > MAX_ERROR_BYTES) this.#endWithStatus();
   }
 
   onResponseEnd(): void {
@@ -92,6 +103,12 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
     const connected = !NOT_CONNECTED.has((error as NodeJS.ErrnoException).code ?? '');
     if (!this.#answered) this.end({ kind: 'unreached', connected });
     else if (this.#errorStatus === 0) this.onBroken();
+    else this.#endWithStatus();
+  }
+
+  /** A time is over. Where the status has said already what is wrong, the rest of its explanation is not waited for. */
+  protected expire(): void {
+    if (this.#errorStatus === 0) this.onTimeout();
     else this.#endWithStatus();
   }
 
@@ -114,7 +131,7 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
   }
 
   #endWithStatus(): void {
-    const body = Buffer.concat(this.#errorBody).toString('utf8', 0, MAX_ERROR_BYTES);
+    const body = this.#errorBody.take().toString('utf8', 0, MAX_ERROR_BYTES);
     this.end({ kind: 'refused', refusal: refusalOfStatus(this.#errorStatus, body) });
   }
 }

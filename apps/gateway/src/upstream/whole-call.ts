@@ -1,6 +1,8 @@
+import { parseJson } from './json.ts';
 import type { CallOutcome } from './outcome.ts';
+import { Pieces } from './pieces.ts';
 import { isErrorEvent, refusalOfErrorEvent, upstreamError } from './refused.ts';
-import { FAILED, NO_ANSWER_IN_TIME, UpstreamCall } from './upstream-call.ts';
+import { FAILED, NO_ANSWER_IN_TIME, UNREADABLE, UpstreamCall } from './upstream-call.ts';
 import { finishReason, readUsage } from './usage.ts';
 
 export interface WholeLimits {
@@ -10,13 +12,11 @@ export interface WholeLimits {
 }
 
 const TOO_LARGE = upstreamError('The answer of the model is too large.');
-const UNREADABLE = upstreamError('The model sent an answer that cannot be read.');
 
 /** A call that is answered whole: read up to the limit, then understood. */
 export class WholeCall extends UpstreamCall {
   readonly #limits: WholeLimits;
-  #body: Buffer[] = [];
-  #bytes = 0;
+  readonly #body = new Pieces();
 
   constructor(limits: WholeLimits) {
     super(limits.timeoutMs);
@@ -24,14 +24,12 @@ export class WholeCall extends UpstreamCall {
   }
 
   protected onBody(bytes: Buffer): void {
-    this.#bytes += bytes.length;
-    if (this.#bytes > this.#limits.maxBytes) this.end({ kind: 'refused', refusal: TOO_LARGE });
-    else this.#body.push(bytes);
+    this.#body.add(bytes);
+    if (this.#body.bytes > this.#limits.maxBytes) this.end({ kind: 'refused', refusal: TOO_LARGE });
   }
 
   protected onBodyEnd(): void {
-    const body = this.#body.length === 1 ? (this.#body[0] as Buffer) : Buffer.concat(this.#body);
-    this.end(understand(body.toString(), this.#limits.reservedTokens), true);
+    this.end(understand(this.#body.take().toString(), this.#limits.reservedTokens), true);
   }
 
   protected onBroken(): void {
@@ -55,7 +53,7 @@ interface UpstreamAnswer {
 export function understand(body: string, reservedTokens: number): CallOutcome {
   let answer: UpstreamAnswer | null;
   try {
-    answer = JSON.parse(body);
+    answer = parseJson(body) as UpstreamAnswer | null;
   } catch {
     return { kind: 'refused', refusal: UNREADABLE };
   }
