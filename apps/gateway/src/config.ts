@@ -63,6 +63,7 @@ const SCHEMA = z.object({
   UNREAD_ANSWER_TIMEOUT_MS: ms.default(60_000),
 
   LIMITER_CALL_TIMEOUT_MS: ms.default(2_000),
+  LIMITER_SILENCE_MS: ms.default(200),
   SETTLE_WAIT_MS: ms.default(1_000),
   HEARTBEAT_MS: ms.default(1_000),
   RECONNECT_MS: ms.default(250),

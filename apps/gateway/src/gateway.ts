@@ -109,6 +109,7 @@ function createLimiter(
     nowMs: monotonicMs,
     log,
     callTimeoutMs: config.LIMITER_CALL_TIMEOUT_MS,
+    silenceMs: config.LIMITER_SILENCE_MS,
     reconnectMs: config.RECONNECT_MS,
     heartbeatMs: config.HEARTBEAT_MS,
     settleWaitMs: config.SETTLE_WAIT_MS,

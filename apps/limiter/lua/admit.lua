@@ -5,7 +5,7 @@
 --       8 streamed (1, 0)  9 reserve (1, 0)  10 month (YYYY-MM)  11 its first us  12 first us after it
 -- Returns one of
 --   admitted, now (us), limit, remaining, reset (us)      of the tighter window
---   rate_limited, cause (key_rpm, org_rpm, key_at_once, org_at_once), wait (us), limit
+--   rate_limited, cause (recovering, key_rpm, org_rpm, key_at_once, org_at_once), wait (us), limit
 --   quota_exceeded, cause (requests, tokens), now (us)
 --   key_invalid | plan_upgrade_required | lease_lost      lease_lost also: the admission was withdrawn before
 --   need_key | need_org | need_month                      seed it and call again
@@ -31,7 +31,8 @@ if not key then return { 'need_key' } end
 local refusal = refuse_key(key, now)
 if refusal then return refusal end
 if ARGV[7] == '1' and org.images ~= '1' then return { 'plan_upgrade_required' } end
-refusal = refuse_window('key_rpm', KEYS[4], key.rpm, now)
+refusal = refuse_recovering(org, now)
+  or refuse_window('key_rpm', KEYS[4], key.rpm, now)
   or refuse_window('org_rpm', KEYS[5], org.rpm, now)
   or refuse_slots('key_at_once', key.in_flight, key.at_once)
   or refuse_slots('org_at_once', org.in_flight, org.at_once)
@@ -41,7 +42,7 @@ local month
 if reserve then
   if now < ARGV[11] + 0 or now >= ARGV[12] + 0 then return { 'month_turned', now } end
   month = redis.call('HMGET', KEYS[7], 'requests', 'charged', 'reserved')
-  if not month[1] then return { 'need_month' } end
+  if not month[2] then return { 'need_month' } end
   refusal = refuse_month(org, month, context, now)
   if refusal then return refusal end
 end

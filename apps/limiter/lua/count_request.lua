@@ -4,7 +4,7 @@
 -- ARGV  1 offset (us)
 -- Returns one of
 --   admitted, now (us), limit, remaining, reset (us)      of the tighter window
---   rate_limited, cause (key_rpm, org_rpm), wait (us), limit
+--   rate_limited, cause (recovering, key_rpm, org_rpm), wait (us), limit
 --   key_invalid
 --   need_key | need_org                                   seed it and call again
 --!include time
@@ -18,6 +18,7 @@ if not org then return { 'need_org' } end
 local key = read_key(KEYS[2])
 if not key then return { 'need_key' } end
 local refusal = refuse_key(key, now)
+  or refuse_recovering(org, now)
   or refuse_window('key_rpm', KEYS[3], key.rpm, now)
   or refuse_window('org_rpm', KEYS[4], org.rpm, now)
 if refusal then return refusal end

@@ -4,6 +4,7 @@
 -- ARGV  1 offset (us)  2 instance id  3 admission id  4 month (YYYY-MM)  5 its first us  6 first us after it
 -- Returns one of
 --   reserved, now (us)
+--   rate_limited, cause (recovering), wait (us), 0
 --   quota_exceeded, cause (requests, tokens), now (us)
 --   lease_lost                                            also: the admission is gone
 --   need_org | need_month                                 seed it and call again
@@ -23,10 +24,12 @@ if record.reserved > 0 then return { 'reserved', record.reserved } end
 
 local org = read_org(KEYS[2])
 if not org then return { 'need_org' } end
+local refusal = refuse_recovering(org, now)
+if refusal then return refusal end
 if now < ARGV[5] + 0 or now >= ARGV[6] + 0 then return { 'month_turned', now } end
 local month = redis.call('HMGET', KEYS[4], 'requests', 'charged', 'reserved')
-if not month[1] then return { 'need_month' } end
-local refusal = refuse_month(org, month, record.context, now)
+if not month[2] then return { 'need_month' } end
+refusal = refuse_month(org, month, record.context, now)
 if refusal then return refusal end
 
 record.reserved = now

@@ -1,10 +1,16 @@
--- Puts the month totals that Postgres has, only if the month is not there.
+-- Completes the month with the totals that Postgres has, only if that has not been done. Reservations restored before are in its
+-- counts already; those of them that have been settled are noted beside (settle.lua), and the totals given contain them.
 --
 -- KEYS  1 month
--- ARGV  1 requests  2 charged tokens  3 seconds that the month is kept
+-- ARGV  1 requests  2 charged tokens  3 seconds that the month is kept  4 fields of the month when the totals were read
 -- Returns seeded | present
+--   changed                                               something was settled since: read the totals again
 
-if redis.call('EXISTS', KEYS[1]) == 1 then return { 'present' } end
-redis.call('HSET', KEYS[1], 'requests', ARGV[1], 'charged', ARGV[2], 'reserved', '0')
+if redis.call('HEXISTS', KEYS[1], 'charged') == 1 then return { 'present' } end
+if redis.call('HLEN', KEYS[1]) ~= ARGV[4] + 0 then return { 'changed' } end
+local counts = redis.call('HMGET', KEYS[1], 'requests', 'reserved')
+redis.call('DEL', KEYS[1])
+redis.call('HSET', KEYS[1], 'requests', counts[1] or '0', 'charged', ARGV[2], 'reserved', counts[2] or '0')
+redis.call('HINCRBY', KEYS[1], 'requests', ARGV[1])
 redis.call('EXPIRE', KEYS[1], ARGV[3])
 return { 'seeded' }

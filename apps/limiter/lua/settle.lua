@@ -32,6 +32,10 @@ release_slot(KEYS[2], 'in_flight')
 local month = redis.call('HMGET', KEYS[4], 'charged', 'reserved')
 if month[1] then
   redis.call('HSET', KEYS[4], 'charged', exact(month[1] + charged), 'reserved', exact(month[2] - record.context))
+elseif month[2] then
+  -- Restored in a month that is not read back from Postgres yet: whoever does that must know what Postgres may not.
+  redis.call('HINCRBY', KEYS[4], 'requests', -1)
+  redis.call('HSET', KEYS[4], 'reserved', exact(month[2] - record.context), 'settled:' .. ARGV[1], exact(charged))
 end
 local entry = table.concat({
   ARGV[1], record.key, record.model, exact(math.floor(record.reserved / 1000)), ARGV[4], ARGV[9], record.streamed,

@@ -36,6 +36,7 @@ export const SCRIPTS = {
   releaseLock: load('release_lock', 1),
   reportInvalidKey: load('report_invalid_key', 2),
   reserve: load('reserve', 4),
+  restore: load('restore', 5),
   revokeKey: load('revoke_key', 2),
   seedKey: load('seed_key', 2),
   seedMonth: load('seed_month', 1),

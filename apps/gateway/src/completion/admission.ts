@@ -67,6 +67,8 @@ function rateLimited({ cause, limit, retryAfterMs }: RateLimited__Output): Refus
       return { code, ...atOnce('The API key') };
     case 'CAUSE_ORG_REQUESTS_AT_ONCE':
       return { code, ...atOnce('The organization') };
+    case 'CAUSE_RECOVERING':
+      return { code, message: 'Limits are being restored.', retryAfterS: retryAfterSeconds(retryAfterMs) };
     default:
       return { code, message: 'A rate limit was reached.', retryAfterS: retryAfterSeconds(retryAfterMs) };
   }

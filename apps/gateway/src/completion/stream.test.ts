@@ -8,7 +8,12 @@ let harness: Harness;
 beforeAll(async () => {
   harness = await startHarness({
     upstream: (request, reply) => script(request, reply),
-    env: { STREAM_PAUSE_MS: '150', FIRST_EVENT_TIMEOUT_MS: '400', STREAM_MAX_ALWAYS_ON_MS: '900' },
+    env: {
+      STREAM_PAUSE_MS: '150',
+      FIRST_EVENT_TIMEOUT_MS: '400',
+      STREAM_MAX_ALWAYS_ON_MS: '900',
+      HEARTBEAT_MS: '100',
+    },
   });
 });
 afterAll(() => harness.stop());

@@ -5,6 +5,10 @@ export interface LeaseOptions {
   readonly heartbeatMs: number;
   /** What the instance held has been settled by the limiter: its requests must end now. */
   readonly onLost: (instanceId: string) => void;
+  /** The limiter knows the lease, and so has its live state. */
+  readonly onKept: () => void;
+  /** The limiter's live state was lost: what the instance holds is to be restored. */
+  readonly onForgotten: () => void;
 }
 
 /** As much of the session as a lease needs. */
@@ -21,6 +25,7 @@ interface HeartbeatSession {
 export class InstanceLease {
   readonly #options: LeaseOptions;
   #instanceId = newInstanceId();
+  #registered = false;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: LeaseOptions) {
@@ -31,17 +36,32 @@ export class InstanceLease {
     return this.#instanceId;
   }
 
-  readonly heartbeat = (): LimiterCall => ({ heartbeat: { instanceId: this.#instanceId } });
+  readonly heartbeat = (): LimiterCall => ({
+    heartbeat: { instanceId: this.#instanceId, registered: this.#registered },
+  });
 
-  /** Takes the reply to a heartbeat. `again`: the lease was lost, the new instance has yet to be registered. */
+  /** Takes the reply to a heartbeat. `again`: the instance has yet to be registered, as a new one or anew. */
   readonly accept = (reply: LimiterReply): 'up' | 'again' | 'failed' => {
     if (!reply.heartbeat) return 'failed';
-    if (!reply.heartbeat.leaseLost) return 'up';
-    const lost = this.#instanceId;
-    this.#instanceId = newInstanceId();
-    this.#options.onLost(lost);
-    return 'again';
+    const { leaseLost, forgotten } = reply.heartbeat;
+    if (leaseLost) this.abandon(this.#instanceId);
+    else if (forgotten) {
+      this.#registered = false;
+      this.#options.onForgotten();
+    } else {
+      this.#registered = true;
+      this.#options.onKept();
+    }
+    return leaseLost || forgotten ? 'again' : 'up';
   };
+
+  /** Ends this instance, if it has not been ended yet. */
+  abandon(instanceId: string): void {
+    if (instanceId !== this.#instanceId) return;
+    this.#instanceId = newInstanceId();
+    this.#registered = false;
+    this.#options.onLost(instanceId);
+  }
 
   start(session: HeartbeatSession): void {
     this.#timer = setInterval(() => void this.beat(session), this.#options.heartbeatMs);

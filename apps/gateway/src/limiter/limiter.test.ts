@@ -38,6 +38,7 @@ async function start(change: Partial<LimiterOptions> = {}, server?: FakeLimiter)
     nowMs: () => performance.now(),
     log: silent,
     callTimeoutMs: 300,
+    silenceMs: 60_000,
     reconnectMs: 20,
     heartbeatMs: 50,
     settleWaitMs: 50,

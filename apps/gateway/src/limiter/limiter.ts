@@ -1,14 +1,14 @@
 import type {
   AdmissionOutcome__Output,
-  Admit,
   LimiterClient,
   Notice__Output,
   Principal__Output,
   Settle,
 } from '@tidegate/rpc';
+import { type Asked, Grants, type Lost } from './grants.ts';
 import { InstanceLease } from './lease.ts';
 import { Outbox } from './outbox.ts';
-import { LimiterSession, type SessionOptions } from './session.ts';
+import { type LimiterReply, LimiterSession, type SessionOptions } from './session.ts';
 
 /** What a limiter holds for one request: an admission, a large body or both. */
 export interface Held {
@@ -18,7 +18,7 @@ export interface Held {
 }
 
 export type Settlement = Omit<Settle, keyof Held>;
-export type AdmitRequest = Omit<Admit, 'orgId' | 'instanceId' | 'admissionId'>;
+export type AdmitRequest = Omit<Asked, keyof Held>;
 export type AdmissionOutcome = AdmissionOutcome__Output;
 
 export interface LimiterOptions {
@@ -28,6 +28,7 @@ export interface LimiterOptions {
   readonly nowMs: () => number;
   readonly log: SessionOptions['log'];
   readonly callTimeoutMs: number;
+  readonly silenceMs: number;
   readonly reconnectMs: number;
   readonly heartbeatMs: number;
   readonly settleWaitMs: number;
@@ -40,6 +41,7 @@ export interface LimiterOptions {
 }
 
 const OUTBOX_RETRY_MS = 500;
+const MAX_SETTLED_REMEMBERED = 20_000;
 
 /**
  * The limiter as the gateway uses it. Null always means that the limiter could not decide, and that what it may have done
@@ -50,16 +52,21 @@ export class Limiter {
   readonly #lease: InstanceLease;
   readonly #session: LimiterSession;
   readonly #outbox: Outbox;
+  readonly #grants: Grants;
 
   constructor(options: LimiterOptions) {
     this.#options = options;
-    const { addresses, random } = options;
+    const { addresses, random, nowMs } = options;
+    this.#grants = new Grants({ maxSettled: MAX_SETTLED_REMEMBERED, nowMs });
     this.#lease = new InstanceLease({
       heartbeatMs: options.heartbeatMs,
       onLost: (instanceId) => {
         this.#outbox.forget(instanceId);
+        this.#grants.forget(instanceId);
         options.onLeaseLost(instanceId);
       },
+      onKept: () => this.#grants.confirmed(),
+      onForgotten: () => this.#restore(),
     });
     this.#session = new LimiterSession({
       ...options,
@@ -67,6 +74,11 @@ export class Limiter {
       hello: this.#lease.heartbeat,
       accept: this.#lease.accept,
       onUp: () => this.#outbox.retry(),
+      onQuiet: () => void this.#lease.beat(this.#session),
+      onNotice: (notice) => {
+        if (notice.orgForgotten) this.#restore(notice.orgForgotten.orgId);
+        options.onNotice(notice);
+      },
     });
     this.#outbox = new Outbox({
       call: (call) => this.#session.call(call),
@@ -117,7 +129,10 @@ export class Limiter {
   async takeLargeBody(held: Held): Promise<'taken' | 'full' | null> {
     if (!this.ready) return null;
     const result = (await this.#session.call({ takeLargeBody: held }))?.takeLargeBody?.result;
-    if (result === 'RESULT_TAKEN') return 'taken';
+    if (result === 'RESULT_TAKEN') {
+      this.#grants.tookLargeBody(held);
+      return 'taken';
+    }
     if (result === 'RESULT_FULL') return 'full';
     if (result === 'RESULT_LEASE_LOST') void this.#lease.beat(this.#session);
     else void this.releaseLargeBody(held);
@@ -126,6 +141,7 @@ export class Limiter {
 
   /** Waits as `settle` does. */
   releaseLargeBody(held: Held): Promise<void> {
+    this.#grants.releasedLargeBody(held);
     return this.#outbox.send(held.instanceId, { releaseLargeBody: held });
   }
 
@@ -135,24 +151,29 @@ export class Limiter {
 
   async admit(held: Held, request: AdmitRequest): Promise<AdmissionOutcome | null> {
     if (!this.ready) return null;
-    const reply = await this.#session.call({ admit: { ...held, ...request } });
-    const outcome = this.#decided(reply?.admission);
+    const call = { ...held, ...request };
+    const outcome = this.#decided((await this.#session.call({ admit: call }))?.admission);
+    if (outcome?.admitted) this.#grants.admitted(call, outcome.admitted.admittedAtMs);
     if (!outcome) void this.withdraw(held);
     return outcome;
   }
 
   /** A reservation that is refused or unknown leaves the admission to be withdrawn by the caller. */
   async reserve(held: Held): Promise<AdmissionOutcome | null> {
-    return this.#decided((await this.#session.call({ reserve: held }))?.admission);
+    const outcome = this.#decided((await this.#session.call({ reserve: held }))?.admission);
+    if (outcome?.admitted) this.#grants.reserved(held, outcome.admitted.admittedAtMs);
+    return outcome;
   }
 
   /** Takes an admission back; waits as `settle` does. */
   withdraw(held: Held): Promise<void> {
+    this.#grants.withdrawn(held);
     return this.#outbox.send(held.instanceId, { withdraw: held });
   }
 
   /** Settles and waits for the acknowledgement, but not long: what is late is retried in the background. */
   settle(held: Held, settlement: Settlement): Promise<void> {
+    this.#grants.settled(held, settlement);
     return this.#outbox.send(held.instanceId, { settle: { ...held, ...settlement } });
   }
 
@@ -164,6 +185,20 @@ export class Limiter {
       await new Promise((resolve) => setTimeout(resolve, this.#options.reconnectMs));
     }
     return this.#outbox.size === 0;
+  }
+
+  /** Tells the limiter again what it granted: to one organization, or to all. */
+  #restore(orgId?: string): void {
+    for (const lost of this.#grants.lost(orgId))
+      void this.#outbox.send(lost.instanceId, lost.restore, (reply) => this.#restored(lost, reply));
+  }
+
+  #restored(lost: Lost, { restore, takeLargeBody }: LimiterReply): void {
+    const refused = restore?.leaseLost || takeLargeBody?.result === 'RESULT_LEASE_LOST';
+    // What it was granted is another's by now.
+    if (refused && lost.isHeld()) this.#lease.abandon(lost.instanceId);
+    const settle = lost.settle();
+    if (settle) void this.#outbox.send(lost.instanceId, settle);
   }
 
   #decided(outcome: AdmissionOutcome | null | undefined): AdmissionOutcome | null {

@@ -11,6 +11,7 @@ interface Entry {
   readonly instanceId: string;
   readonly call: LimiterCall;
   readonly resolve: () => void;
+  readonly onReply: (reply: LimiterReply) => void;
   readonly timer: NodeJS.Timeout;
   sending: boolean;
 }
@@ -18,9 +19,9 @@ interface Entry {
 const RETRIES_PER_TURN = 1_000;
 
 /**
- * Calls that must reach the limiter however often it takes: settlements, withdrawals, released large bodies. All are
- * idempotent. Each request adds at most three, and requests are refused while `size` is past the gateway's bound, so it
- * cannot grow without one.
+ * Calls that must reach the limiter however often it takes: settlements, withdrawals, released large bodies, what is restored. All
+ * are idempotent. Each request adds at most three, and after each loss of live state two for what was granted before; requests are refused
+ * while `size` is past the gateway's bound, so it cannot grow without one.
  */
 export class Outbox {
   readonly #options: OutboxOptions;
@@ -45,10 +46,14 @@ export class Outbox {
   }
 
   /** Resolves once the limiter has acknowledged the call, or after `waitMs`: then it is retried in the background. */
-  send(instanceId: string, call: LimiterCall): Promise<void> {
+  send(
+    instanceId: string,
+    call: LimiterCall,
+    onReply: (reply: LimiterReply) => void = () => {},
+  ): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, this.#options.waitMs);
-      const entry = { instanceId, call, resolve, timer, sending: false };
+      const entry = { instanceId, call, resolve, onReply, timer, sending: false };
       this.#entries.add(entry);
       void this.#try(entry);
     });
@@ -73,7 +78,9 @@ export class Outbox {
     entry.sending = true;
     const reply = await this.#options.call(entry.call);
     entry.sending = false;
-    if (reply && !reply.failed) this.#finish(entry);
+    if (!reply || reply.failed || !this.#entries.has(entry)) return;
+    this.#finish(entry);
+    entry.onReply(reply);
   }
 
   #finish(entry: Entry): void {

@@ -22,7 +22,11 @@ export interface SessionOptions {
   readonly onDown: () => void;
   readonly onNotice: (notice: Notice__Output) => void;
   readonly log: { warn(fields: object, message: string): void; info(fields: object, message: string): void };
+  /** There are open calls and no replies: to be answered with a call that needs nothing but the limiter and its state. */
+  readonly onQuiet: () => void;
   readonly callTimeoutMs: number;
+  /** A session that is silent for so long while calls are open is given up. */
+  readonly silenceMs: number;
   readonly reconnectMs: number;
   readonly maxOpenCalls: number;
   /** Monotonic. */
@@ -36,13 +40,18 @@ interface OpenCall {
 
 type Stream = ReturnType<LimiterClient['session']>;
 
-const SWEEP_MS = 100;
+const TICK_MS = 25;
+/** Quiet for so long, the limiter is asked whether it is there: a single call may wait for Postgres. */
+const QUIET_TICKS = 2;
 
 /**
  * The one bidirectional stream between this process and a limiter. All calls of an event-loop turn travel as one message.
  *
  * A call ends in its reply or in null: the limiter could not be asked, did not answer in time, or the session broke. After
  * null it is unknown whether the call had its effect. While no session is up, calls end in null at once.
+ *
+ * Silence is counted in ticks of this process's own timer: the time in which it stands still itself, or runs slowly because the whole
+ * machine does, is not held against the limiter.
  */
 export class LimiterSession {
   readonly #options: SessionOptions;
@@ -54,7 +63,10 @@ export class LimiterSession {
   #batch: Call[] = [];
   #lastCallId = 0;
   #attempts = 0;
-  #sweeper: NodeJS.Timeout | undefined;
+  /** Attempts since a session was up. */
+  #failures = 0;
+  #silentTicks = 0;
+  #ticker: NodeJS.Timeout | undefined;
   #reconnect: NodeJS.Timeout | undefined;
 
   constructor(options: SessionOptions) {
@@ -66,13 +78,13 @@ export class LimiterSession {
   }
 
   start(): void {
-    this.#sweeper = setInterval(this.#sweep, SWEEP_MS);
+    this.#ticker = setInterval(this.#tick, TICK_MS);
     this.#connect();
   }
 
   stop(): void {
     this.#stopped = true;
-    clearInterval(this.#sweeper);
+    clearInterval(this.#ticker);
     clearTimeout(this.#reconnect);
     this.#fall('stopped');
   }
@@ -131,6 +143,7 @@ export class LimiterSession {
       if (verdict === 'up') break;
     }
     this.#up = true;
+    this.#failures = 0;
     log.info({ address }, 'limiter session up');
     onUp();
   }
@@ -140,6 +153,7 @@ export class LimiterSession {
     for (const notice of notices) this.#options.onNotice(notice);
     const nowMs = this.#options.nowMs();
     for (const reply of replies) {
+      if (!reply.failed) this.#silentTicks = 0;
       const call = this.#open.get(reply.callId);
       if (!call) continue;
       this.#open.delete(reply.callId);
@@ -160,20 +174,40 @@ export class LimiterSession {
     client?.close();
     for (const call of this.#open.values()) call.resolve(null);
     this.#open.clear();
+    this.#silentTicks = 0;
     if (wasUp) {
       this.#options.log.warn({ reason }, 'limiter session down');
       this.#options.onDown();
     }
-    if (!this.#stopped) this.#reconnect = setTimeout(() => this.#connect(), this.#options.reconnectMs);
+    // At once after a session that worked: the next limiter may be well.
+    const pauseMs = this.#failures++ === 0 ? 0 : this.#options.reconnectMs;
+    if (!this.#stopped) this.#reconnect = setTimeout(() => this.#connect(), pauseMs);
+  }
+
+  readonly #tick = (): void => {
+    this.#expire();
+    if (this.#open.size === 0) {
+      this.#silentTicks = 0;
+      return;
+    }
+    this.#silentTicks++;
+    if (this.#up && this.#silentTicks === QUIET_TICKS) this.#options.onQuiet();
+    if (this.#silentTicks * TICK_MS >= this.#patienceMs()) this.reset('the limiter is silent');
+  };
+
+  /** Longer with every attempt that fails, so that a limiter that is merely slow is reached in the end. */
+  #patienceMs(): number {
+    const { silenceMs, callTimeoutMs } = this.#options;
+    return Math.min(silenceMs * 2 ** Math.min(this.#failures, 10), Math.max(silenceMs, callTimeoutMs));
   }
 
   /** Calls are kept in the order of their deadlines. */
-  readonly #sweep = (): void => {
+  #expire(): void {
     const nowMs = this.#options.nowMs();
     for (const [callId, call] of this.#open) {
       if (call.deadlineMs > nowMs) return;
       this.#open.delete(callId);
       call.resolve(null);
     }
-  };
+  }
 }

@@ -43,6 +43,7 @@ export class FakeLimiter {
     reserve: () => ({ admission: admitted }),
     withdraw: () => ({ withdraw: {} }),
     settle: () => ({ settle: {} }),
+    restore: () => ({ restore: {} }),
   };
   readonly #sessions = new Set<Session>();
   #server: Server | null = null;

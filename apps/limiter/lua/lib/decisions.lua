@@ -5,6 +5,10 @@ local function refuse_key(key, now)
   if key.expires_at_ms > 0 and now >= key.expires_at_ms * 1000 then return { 'key_invalid' } end
 end
 
+local function refuse_recovering(org, now)
+  if now < org.opens_us then return { 'rate_limited', 'recovering', org.opens_us - now, 0 } end
+end
+
 local function refuse_window(cause, window, limit, now)
   local wait = window_wait(window, limit, now)
   if wait > 0 then return { 'rate_limited', cause, wait, limit } end

@@ -1,4 +1,7 @@
 -- Nil when the state has not been seeded.
+--
+-- An organization whose state was lost opens again only at `opens_us`. Until then nothing is admitted: the windows that were lost run
+-- out, and gateways restore what they hold.
 
 -- Where an organization notes that an instance is registered as one that may hold something in it.
 local function joined_field(instance)
@@ -8,11 +11,11 @@ end
 -- `joined` is of the instance given, if one is.
 local function read_org(hash, instance)
   local org = redis.call('HMGET', hash, 'version', 'images', 'rpm', 'at_once', 'requests_month', 'tokens_month', 'in_flight',
-    joined_field(instance or ''))
+    joined_field(instance or ''), 'opens_us')
   if not org[1] then return nil end
   return {
     images = org[2], rpm = org[3] + 0, at_once = org[4] + 0, requests_month = org[5] + 0, tokens_month = org[6] + 0,
-    in_flight = (org[7] or 0) + 0, joined = org[8],
+    in_flight = (org[7] or 0) + 0, joined = org[8], opens_us = (org[9] or 0) + 0,
   }
 end
 

@@ -9,6 +9,7 @@ import type { Decision, DecisionReply } from './decision.ts';
 import { atItsPlace, type Held, Places } from './held.ts';
 import { releaseLargeBody, takeLargeBody } from './large-body.ts';
 import { reserve } from './reserve.ts';
+import { type LostAdmission, monthOfLost, restore } from './restore.ts';
 import { type Ending, settle } from './settle.ts';
 import { withdraw } from './withdraw.ts';
 
@@ -79,18 +80,35 @@ export class Admissions {
     return reply.kind === 'settled';
   }
 
-  async takeLargeBody(held: Held): Promise<'taken' | 'full' | 'lease_lost'> {
-    const { leases } = this.#deps;
-    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const reply = await takeLargeBody(this.#deps, held);
-      if (reply !== 'need_join') return reply;
-      if (!(await leases.join(held.instanceId, held.orgId))) return 'lease_lost';
-    }
-    throw seededInVain();
+  /** @param restore it was taken before the organization's state was lost */
+  takeLargeBody(held: Held, restore: boolean): Promise<'taken' | 'full' | 'lease_lost'> {
+    return this.#inOrg(held, () => takeLargeBody(this.#deps, held, restore));
+  }
+
+  /** Puts an admission back that was lost with its organization's state. */
+  async restore(lost: LostAdmission): Promise<'restored' | 'present' | 'lease_lost'> {
+    const restored = await this.#inOrg(lost, () => restore(this.#deps, lost));
+    this.#places.put(lost.admissionId, { keyId: lost.keyId, month: monthOfLost(lost) ?? '-' });
+    return restored;
   }
 
   releaseLargeBody(held: Held): Promise<void> {
     return releaseLargeBody(this.#deps, held);
+  }
+
+  /** Asks until the organization is there and the instance registered in it. */
+  async #inOrg<T extends string>(
+    { orgId, instanceId }: Held,
+    ask: () => Promise<T | 'need_org' | 'need_join'>,
+  ): Promise<Exclude<T, 'need_org' | 'need_join'> | 'lease_lost'> {
+    const { truth, leases } = this.#deps;
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const reply = await ask();
+      if (reply === 'need_org') await truth.seedOrg(orgId);
+      else if (reply !== 'need_join') return reply as Exclude<T, 'need_org' | 'need_join'>;
+      else if (!(await leases.join(instanceId, orgId))) return 'lease_lost';
+    }
+    throw seededInVain();
   }
 
   /** Asks until nothing is missing. A key that Postgres does not know is invalid. */

@@ -4,7 +4,7 @@ import { Undecided } from '../undecided.ts';
 /** What is to be read from Postgres before the script can decide. */
 export type Missing = 'need_key' | 'need_org' | 'need_month';
 
-export type RateCause = 'key_rpm' | 'org_rpm' | 'key_at_once' | 'org_at_once';
+export type RateCause = 'recovering' | 'key_rpm' | 'org_rpm' | 'key_at_once' | 'org_at_once';
 
 export interface WindowState {
   readonly limit: number;

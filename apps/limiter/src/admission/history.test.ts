@@ -13,10 +13,11 @@ import {
 } from '@tidegate/limits';
 import { type TestRedis, testRedis } from '@tidegate/testing';
 import fc from 'fast-check';
-import { joinOrg } from '../leases/lease.ts';
+import { beat, joinOrg } from '../leases/lease.ts';
 import { anAdmission } from '../testing/admission.ts';
 import { openStore, type TestStore } from '../testing/fixture.ts';
-import { seedKey, seedMonth, writeOrg } from '../truth/seed.ts';
+import { putOrg } from '../testing/org.ts';
+import { seedKey, seedMonth } from '../truth/seed.ts';
 import { admit } from './admit.ts';
 import type { DecisionReply } from './decision.ts';
 import { reserve } from './reserve.ts';
@@ -120,12 +121,13 @@ class Run {
         expiresAtMs: 0,
         modelIds: null,
       });
+    await beat(this.context, this.instanceId, false);
     await joinOrg(this.context, this.instanceId, this.orgId);
     await seedMonth(this.context, this.orgId, '2026-06', { requests: 0, chargedTokens: 0 });
   }
 
-  putOrg(): Promise<void> {
-    return writeOrg(this.context, {
+  putOrg(): Promise<unknown> {
+    return putOrg(this.context, {
       orgId: this.orgId,
       version: this.version++,
       images: true,

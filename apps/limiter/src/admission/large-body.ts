@@ -14,16 +14,24 @@ export const largeBodyOf = (field: string): string | null =>
 
 /** Runs take_large_body.lua. */
 export async function takeLargeBody(
-  { store, names }: Context,
+  { store, names, clock }: Context,
   { orgId, instanceId, admissionId }: Held,
-): Promise<'taken' | 'full' | 'lease_lost' | 'need_join'> {
+  restore: boolean,
+): Promise<'taken' | 'full' | 'lease_lost' | 'need_org' | 'need_join'> {
   const reply = await store.run(
     SCRIPTS.takeLargeBody,
     [names.fenced(orgId), names.org(orgId), names.open(orgId, instanceId)],
-    [instanceId, largeBodyField(admissionId), LIMITS.largeBodiesAtOncePerOrg],
+    [
+      clock.offsetUs,
+      instanceId,
+      largeBodyField(admissionId),
+      LIMITS.largeBodiesAtOncePerOrg,
+      restore ? 1 : 0,
+    ],
   );
   const [kind] = reply;
-  if (kind === 'taken' || kind === 'full' || kind === 'lease_lost' || kind === 'need_join') return kind;
+  if (kind === 'taken' || kind === 'full' || kind === 'lease_lost') return kind;
+  if (kind === 'need_org' || kind === 'need_join') return kind;
   throw unexpected(reply);
 }
 

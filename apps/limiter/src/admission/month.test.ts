@@ -41,6 +41,7 @@ describe('the month of a reservation', () => {
       const context = { store: store.store, names: store.names, clock };
       const truth = new Truth(context, db);
       const leases = new Leases(context);
+      await leases.heartbeat(instanceId, false);
       const admissions = new Admissions({ ...context, truth, leases, onSettled: () => {} });
       expect(await admissions.admit(anAdmission(key, instanceId))).toMatchObject({ kind: 'admitted' });
       const held = anAdmission(key, instanceId, { reserve: false });

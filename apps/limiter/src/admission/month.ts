@@ -1,13 +1,15 @@
 import type { GetMonthResponse } from '@tidegate/rpc';
 import type { Context } from '../context.ts';
+import type { Month } from '../redis/clock.ts';
 import { SCRIPTS } from '../scripts.ts';
+import type { MonthRow } from '../truth/rows.ts';
 import type { Truth } from '../truth/truth.ts';
 import { Undecided } from '../undecided.ts';
 import { unexpected } from './decision.ts';
 
 const MAX_ATTEMPTS = 3;
 
-/** Runs get_month.lua, seeding the month first when it is not there. Rejects with Undecided. */
+/** Runs get_month.lua, seeding the month first when it is not there. While it recovers: Postgres' totals. Rejects with Undecided. */
 export async function readMonthLedger(
   { store, names, clock }: Context,
   truth: Truth,
@@ -30,9 +32,26 @@ export async function readMonthLedger(
         resetsAtMs: month.endUs / 1_000,
         inFlight: Number(d),
       };
-    if (kind === 'need_month') await truth.seedMonth(orgId, month.name);
+    if (kind === 'recovering')
+      return recoveringMonth(await truth.monthTotals(orgId, month.name), month, Number(a));
+    if (kind === 'need_org') await truth.seedOrg(orgId);
+    else if (kind === 'need_month') await truth.seedMonth(orgId, month.name);
     else if (kind === 'month_turned') clock.observe(Number(a));
     else throw unexpected(reply);
   }
   throw new Undecided('state', 'what was seeded is missing again');
 }
+
+/** What is certain of a month whose ledger is not back yet. */
+const recoveringMonth = (
+  { requests, chargedTokens }: MonthRow,
+  month: Month,
+  inFlight: number,
+): Required<GetMonthResponse> => ({
+  month: month.name,
+  requests,
+  chargedTokens,
+  reservedTokens: 0,
+  resetsAtMs: month.endUs / 1_000,
+  inFlight,
+});

@@ -20,8 +20,9 @@ import { KeyNames } from '../redis/names.ts';
 import { shardsOf } from '../redis/shards.ts';
 import { Store } from '../redis/store.ts';
 import { anAdmission } from '../testing/admission.ts';
+import { putOrg } from '../testing/org.ts';
 import { SessionClient } from '../testing/session-client.ts';
-import { seedKey, seedMonth, writeOrg } from '../truth/seed.ts';
+import { seedKey, seedMonth } from '../truth/seed.ts';
 
 const KEYS = 16;
 const PLENTY = 10_000_000;
@@ -63,7 +64,7 @@ async function seed(redisUrl: string): Promise<{ orgId: string; keyIds: string[]
   const keyIds = Array.from({ length: KEYS }, newKeyId);
   const limits = { requestsPerMinute: PLENTY, requestsAtOnce: PLENTY };
   const org = { orgId, version: 1, images: true, requestsPerMonth: PLENTY, tokensPerMonth: 1e12, ...limits };
-  await writeOrg(context, org);
+  await putOrg(context, org);
   for (const keyId of keyIds) {
     const hash = Buffer.alloc(32);
     await seedKey(context, { keyId, orgId, hash, revoked: false, expiresAtMs: 0, modelIds: null, ...limits });

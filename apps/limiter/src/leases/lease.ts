@@ -1,19 +1,33 @@
+import { unexpected } from '../admission/decision.ts';
 import type { Context } from '../context.ts';
 import { SCRIPTS } from '../scripts.ts';
+import { Undecided } from '../undecided.ts';
 
 const DAY_S = 86_400;
 /** How long a lost lease, and its fences, are remembered: far longer than a gateway can be held up. */
 export const FENCE_KEEP_S = DAY_S;
 
-/** Runs heartbeat.lua. False: the lease is lost. */
-export async function beat({ store, names, clock }: Context, instanceId: string): Promise<boolean> {
+export type Beat = 'alive' | 'lease_lost' | 'forgotten';
+
+/** Runs heartbeat.lua. */
+export async function beat(
+  { store, names, clock }: Context,
+  instanceId: string,
+  registered: boolean,
+): Promise<Beat> {
   const indexed = store.command('zadd', names.instances, Math.floor(clock.nowMs()), instanceId);
-  const replied = store.run(SCRIPTS.heartbeat, [names.lease(instanceId)], [clock.offsetUs]);
-  const [, [code]] = await Promise.all([indexed, replied]);
-  return code === 'alive';
+  const replied = store.run(
+    SCRIPTS.heartbeat,
+    [names.lease(instanceId)],
+    [clock.offsetUs, registered ? 1 : 0],
+  );
+  const [, reply] = await Promise.all([indexed, replied]);
+  const [code] = reply;
+  if (code === 'alive' || code === 'lease_lost' || code === 'forgotten') return code;
+  throw unexpected(reply);
 }
 
-/** Runs join_org.lua, then mark_joined.lua. False: the lease is lost. */
+/** Runs join_org.lua, then mark_joined.lua. False: the lease is lost. Rejects for an instance that has yet to beat. */
 export async function joinOrg(
   { store, names, clock }: Context,
   instanceId: string,
@@ -27,8 +41,10 @@ export async function joinOrg(
   const [code] = await store.run(
     SCRIPTS.joinOrg,
     [names.lease(instanceId), names.orgsOf(instanceId)],
-    [clock.offsetUs, orgId],
+    [orgId],
   );
+  // Refused, it would be ended though it lives: its next heartbeat registers it.
+  if (code === 'unregistered') throw new Undecided('state', 'an instance has no lease');
   if (code !== 'joined') return false;
   const [marked] = await store.run(SCRIPTS.markJoined, [names.fenced(orgId), names.org(orgId)], [instanceId]);
   return marked === 'joined';

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import { beat, joinOrg } from './lease.ts';
+import { type Beat, beat, joinOrg } from './lease.ts';
 
 /** Leases as one limiter sees them. Whether an instance has joined an organization is Redis' to know, with what it holds there. */
 export class Leases {
@@ -10,9 +10,9 @@ export class Leases {
     this.#context = context;
   }
 
-  /** False: the lease is lost. */
-  heartbeat(instanceId: string): Promise<boolean> {
-    return beat(this.#context, instanceId);
+  /** @param registered an earlier heartbeat of the instance was answered */
+  heartbeat(instanceId: string, registered: boolean): Promise<Beat> {
+    return beat(this.#context, instanceId, registered);
   }
 
   /** Notes where the instance may hold something; before its first admission there. False: the lease is lost. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { newInstanceId, type Settlement } from '@tidegate/contracts';
+import type { Settlement } from '@tidegate/contracts';
 import { closeDb, type Db } from '@tidegate/db';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
 import { settlementOf } from '../outbox/entry.ts';
@@ -95,7 +95,10 @@ describe('a dead gateway instance', () => {
     await one.decide({ admit: admission });
     await eventually(async () => (await monthOfOrg(two, key.orgId)).inFlight === 0);
 
-    expect((await two.ask({ heartbeat: { instanceId } })).heartbeat).toEqual({ leaseLost: true });
+    expect((await two.ask({ heartbeat: { instanceId } })).heartbeat).toEqual({
+      leaseLost: true,
+      forgotten: false,
+    });
     // The first organization is fenced; the second would have to be joined.
     for (const k of [key, elsewhere])
       for (const session of [one, two])
@@ -122,39 +125,11 @@ describe('a dead gateway instance', () => {
       const session = beats++ % 2 ? one : two;
       expect((await session.ask({ heartbeat: { instanceId: alive } })).heartbeat).toEqual({
         leaseLost: false,
+        forgotten: false,
       });
       return (await monthOfOrg(two, key.orgId)).inFlight === 1;
     });
     expect(await store.redis.hlen(store.names.open(key.orgId, alive))).toBe(1);
     expect(await store.redis.hlen(store.names.open(key.orgId, dead))).toBe(0);
-  });
-
-  it('is found by what it was admitted for since Redis lost its data, through every limiter', async () => {
-    const key = await makeKey(db, await makeOrg(db));
-    const { orgId } = key;
-    const instances = await Promise.all([one, two].map(beatingInstance));
-    const admit = (session: SessionClient, i: number) =>
-      session.decide({ admit: anAdmission(key, instances[i] ?? '') });
-    await Promise.all([admit(one, 0), admit(two, 1)]);
-    await store.redis.flushall();
-    await admit(one, 0);
-    await admit(two, 1);
-    const large = { orgId, instanceId: instances[0] ?? '', admissionId: 'large' };
-    expect((await one.ask({ takeLargeBody: large })).takeLargeBody?.result).toBe('RESULT_TAKEN');
-    await eventually(async () => (await outboxOf(orgId)).length === 2);
-    expect(await monthOfOrg(one, orgId)).toMatchObject({
-      inFlight: 0,
-      chargedTokens: 2_000,
-      reservedTokens: 0,
-    });
-    await eventually(async () => (await store.redis.hget(store.names.org(orgId), 'large')) === '0');
-  });
-
-  it('is one that was admitted and never beat at all', async () => {
-    const key = await makeKey(db, await makeOrg(db));
-    const instanceId = newInstanceId();
-    expect((await one.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
-    await eventually(async () => (await outboxOf(key.orgId)).length === 1);
-    expect(await monthOfOrg(one, key.orgId)).toMatchObject({ inFlight: 0, chargedTokens: 1_000 });
   });
 });

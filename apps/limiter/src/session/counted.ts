@@ -15,7 +15,7 @@ function nameOf({ admission, authenticate, takeLargeBody, heartbeat, reportInval
   const told = admission ?? authenticate;
   if (told) return Object.keys(told)[0] ?? 'none';
   if (takeLargeBody) return String(takeLargeBody.result);
-  if (heartbeat) return heartbeat.leaseLost ? 'leaseLost' : 'alive';
+  if (heartbeat) return heartbeat.leaseLost ? 'leaseLost' : heartbeat.forgotten ? 'forgotten' : 'alive';
   if (reportInvalidKey) return reportInvalidKey.blockedRemainingMs ? 'blocked' : 'counted';
   return 'done';
 }

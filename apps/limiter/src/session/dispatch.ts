@@ -4,6 +4,7 @@ import type {
   Call__Output,
   Reply,
   ReportInvalidKey__Output,
+  Restore__Output,
   Settle__Output,
   TakeLargeBody__Output,
 } from '@tidegate/rpc';
@@ -54,9 +55,12 @@ export async function dispatch(deps: DispatchDeps, call: Call__Output): Promise<
     return { admission: admissionOutcome(await admissions.countRequest(orgId, keyId)) };
   }
   if (call.heartbeat) {
-    checkIds(call.heartbeat.instanceId);
-    return { heartbeat: { leaseLost: !(await leases.heartbeat(call.heartbeat.instanceId)) } };
+    const { instanceId, registered } = call.heartbeat;
+    checkIds(instanceId);
+    const beat = await leases.heartbeat(instanceId, registered);
+    return { heartbeat: { leaseLost: beat === 'lease_lost', forgotten: beat === 'forgotten' } };
   }
+  if (call.restore) return restore(deps, call.restore);
   if (call.takeLargeBody) return takeLargeBody(deps, call.takeLargeBody);
   if (call.releaseLargeBody) {
     await admissions.releaseLargeBody(held(call.releaseLargeBody));
@@ -96,8 +100,14 @@ async function answerAuthenticate(deps: DispatchDeps, call: Authenticate__Output
 }
 
 async function takeLargeBody({ admissions }: DispatchDeps, call: TakeLargeBody__Output): Promise<Outcome> {
-  const taken = await admissions.takeLargeBody(held(call));
+  const taken = await admissions.takeLargeBody(held(call), call.restore);
   return { takeLargeBody: { result: LARGE_BODY_RESULTS[taken] } };
+}
+
+async function restore({ admissions }: DispatchDeps, call: Restore__Output): Promise<Outcome> {
+  checkIds(call.orgId, call.instanceId, call.admissionId, call.keyId, call.modelId);
+  if (call.reservedAtMs < 0 || call.admittedAtMs <= 0) throw new Undecided('bad_call', 'a time is missing');
+  return { restore: { leaseLost: (await admissions.restore(call)) === 'lease_lost' } };
 }
 
 async function report(deps: DispatchDeps, { address }: ReportInvalidKey__Output): Promise<Outcome> {

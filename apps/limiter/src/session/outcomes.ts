@@ -4,6 +4,7 @@ import type { Decision, RateCause } from '../admission/decision.ts';
 import type { Principal } from '../keys/authenticate.ts';
 
 const RATE_CAUSES = {
+  recovering: 'CAUSE_RECOVERING',
   key_rpm: 'CAUSE_KEY_REQUESTS_PER_MINUTE',
   org_rpm: 'CAUSE_ORG_REQUESTS_PER_MINUTE',
   key_at_once: 'CAUSE_KEY_REQUESTS_AT_ONCE',

@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { newInstanceId, orgTagOf } from '@tidegate/contracts';
+import { orgTagOf } from '@tidegate/contracts';
 import { closeDb, type Db } from '@tidegate/db';
 import { callUnary } from '@tidegate/rpc';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
@@ -290,7 +290,7 @@ describe('keys', () => {
     const authenticate = { orgTag: key.orgTag, keyHash: key.hash };
     expect((await before.ask({ authenticate })).authenticate?.principal?.expiresAtMs).toBe(endMs);
     expect((await after.ask({ authenticate })).authenticate?.keyInvalid).toEqual({});
-    const instanceId = newInstanceId();
+    const instanceId = await beatingInstance(before);
     expect((await before.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
     expect((await after.decide({ admit: anAdmission(key, instanceId) })).keyInvalid).toEqual({});
     const { orgId, keyId } = key;

@@ -1,4 +1,4 @@
-import { type Db, Prisma } from '@tidegate/db';
+import type { Db } from '@tidegate/db';
 import { expiryInstantMs } from '@tidegate/limits';
 
 /** A key as Postgres has it. */
@@ -25,6 +25,10 @@ export interface OrgRow {
   readonly requestsAtOnce: number;
   readonly requestsPerMonth: number;
   readonly tokensPerMonth: number;
+  /** The life of its state in Redis for which this was read. */
+  readonly life: string;
+  /** It is the first: there was none before that could have been lost. */
+  readonly firstLife: boolean;
 }
 
 export interface MonthRow {
@@ -52,6 +56,7 @@ export async function readKey(
 
 interface RawOrg {
   readonly id: string;
+  readonly limiter_life: string | null;
   readonly limits_version: bigint;
   readonly images: boolean;
   readonly requests_per_minute: number;
@@ -60,25 +65,70 @@ interface RawOrg {
   readonly tokens_per_month: bigint;
 }
 
-/** One statement, so that version and values belong together. Unknown organizations are left out. */
-export async function readOrgs(db: Db, orgIds: readonly string[]): Promise<OrgRow[]> {
+/**
+ * Also notes the lives of those that have had none. That comes first: whoever asks afterwards, with whatever life, is told the same.
+ * Unknown organizations are left out.
+ */
+export async function readOrgs(db: Db, lives: ReadonlyMap<string, string>): Promise<OrgRow[]> {
+  const ids = [...lives.keys()];
+  await db.$executeRaw`
+    UPDATE org SET limiter_life = seen.life
+    FROM unnest(${ids}::text[], ${[...lives.values()]}::text[]) AS seen (id, life)
+    WHERE org.id = seen.id AND org.limiter_life IS NULL`;
+  // One statement, so that version and values belong together.
   const rows = await db.$queryRaw<RawOrg[]>`
-    SELECT o.id, o.limits_version, p.images, p.requests_per_minute, p.requests_at_once, p.requests_per_month, p.tokens_per_month
+    SELECT o.id, o.limiter_life, o.limits_version, p.images, p.requests_per_minute, p.requests_at_once, p.requests_per_month,
+      p.tokens_per_month
     FROM org o JOIN plan p ON p.id = o.plan_id
-    WHERE o.id IN (${Prisma.join([...orgIds])})`;
-  return rows.map((row) => ({
-    orgId: row.id,
-    version: Number(row.limits_version),
-    images: row.images,
-    requestsPerMinute: row.requests_per_minute,
-    requestsAtOnce: row.requests_at_once,
-    requestsPerMonth: Number(row.requests_per_month),
-    tokensPerMonth: Number(row.tokens_per_month),
-  }));
+    WHERE o.id = ANY(${ids}::text[])`;
+  return rows.map((row) => {
+    const life = lives.get(row.id) ?? '';
+    return {
+      orgId: row.id,
+      version: Number(row.limits_version),
+      images: row.images,
+      requestsPerMinute: row.requests_per_minute,
+      requestsAtOnce: row.requests_at_once,
+      requestsPerMonth: Number(row.requests_per_month),
+      tokensPerMonth: Number(row.tokens_per_month),
+      life,
+      firstLife: row.limiter_life === life,
+    };
+  });
 }
 
-/** A month without settlements has no row: zeros. */
-export async function readMonth(db: Db, orgId: string, month: string): Promise<MonthRow> {
-  const row = await db.monthTotal.findUnique({ where: { orgId_month: { orgId, month } } });
-  return { requests: Number(row?.requests ?? 0), chargedTokens: Number(row?.chargedTokens ?? 0) };
+/** Ids of organizations that have had state in Redis, in pages: those after `after`. */
+export async function readLiveOrgs(db: Db, after: string, most: number): Promise<string[]> {
+  const rows = await db.org.findMany({
+    where: { id: { gt: after }, limiterLife: { not: null } },
+    select: { id: true },
+    orderBy: { id: 'asc' },
+    take: most,
+  });
+  return rows.map(({ id }) => id);
+}
+
+/**
+ * A month without settlements has no row: zeros. With which of the settlements given are in it, as of the same instant.
+ *
+ * @param settled reservation ids of this month
+ */
+export async function readMonth(
+  db: Db,
+  orgId: string,
+  month: string,
+  settled: readonly string[] = [],
+): Promise<MonthRow & { readonly written: ReadonlySet<string> }> {
+  const [row] = await db.$queryRaw<{ requests: bigint; charged: bigint; written: string[] }[]>`
+    SELECT COALESCE(sum(t.requests), 0)::bigint AS requests, COALESCE(sum(t.charged_tokens), 0)::bigint AS charged,
+      ARRAY(
+        SELECT r.reservation_id FROM request r
+        WHERE r.day >= ${`${month}-01`}::date AND r.reservation_id = ANY(${settled}::text[])
+      ) AS written
+    FROM month_total t WHERE t.org_id = ${orgId} AND t.month = ${month}`;
+  return {
+    requests: Number(row?.requests ?? 0),
+    chargedTokens: Number(row?.charged ?? 0),
+    written: new Set(row?.written ?? []),
+  };
 }

@@ -2,8 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newKeyId, newOrgId } from '@tidegate/contracts';
 import { type TestRedis, testRedis } from '@tidegate/testing';
 import { openStore, type TestStore } from '../testing/fixture.ts';
-import type { KeyRow, OrgRow } from './rows.ts';
-import { revokeKey, seedKey, seedMonth, writeOrg } from './seed.ts';
+import { putOrg } from '../testing/org.ts';
+import type { KeyRow } from './rows.ts';
+import { revokeKey, seedKey, seedMonth } from './seed.ts';
 
 let redis: TestRedis;
 let test: TestStore;
@@ -39,7 +40,7 @@ describe('a late read of Postgres', () => {
   });
 
   it('does not bring older limits back, nor touch the requests in flight', async () => {
-    const org: OrgRow = {
+    const org = {
       orgId: newOrgId(),
       version: 2,
       images: true,
@@ -50,11 +51,11 @@ describe('a late read of Postgres', () => {
     };
     const context = test.contextAt(0);
     const limits = () => test.redis.hmget(test.names.org(org.orgId), 'version', 'rpm', 'in_flight');
-    await writeOrg(context, org);
+    await putOrg(context, org);
     await test.redis.hset(test.names.org(org.orgId), 'in_flight', 1);
-    await writeOrg(context, { ...org, version: 1, requestsPerMinute: 1 });
+    await putOrg(context, { ...org, version: 1, requestsPerMinute: 1 });
     expect(await limits()).toEqual(['2', '2', '1']);
-    await writeOrg(context, { ...org, version: 3, requestsPerMinute: 3 });
+    await putOrg(context, { ...org, version: 3, requestsPerMinute: 3 });
     expect(await limits()).toEqual(['3', '3', '1']);
   });
 

@@ -1,3 +1,6 @@
+import { randomBase62 } from '@tidegate/contracts';
+import { WINDOW_MS } from '@tidegate/limits';
+import { unexpected } from '../admission/decision.ts';
 import type { Context } from '../context.ts';
 import { SCRIPTS } from '../scripts.ts';
 import type { KeyRow, MonthRow, OrgRow } from './rows.ts';
@@ -6,7 +9,15 @@ const DAY_S = 86_400;
 /** A revoked key stays refused here far longer than a read of Postgres that began before it was revoked. */
 export const REVOKED_KEEP_S = 7 * DAY_S;
 /** From its seeding, which is in the month or just after it. */
-const MONTH_KEEP_S = 70 * DAY_S;
+export const MONTH_KEEP_S = 70 * DAY_S;
+/** As settle.lua names them. */
+const SETTLED = 'settled:';
+const LIFE_LENGTH = 12;
+/** Until every admission before the loss has left its window. Much longer than a lease: whoever held something has restored it or is dead. */
+export const RECOVER_MS = WINDOW_MS;
+const RECOVER_US = RECOVER_MS * 1_000;
+
+export type OrgWritten = 'written' | 'kept' | 'recovering' | 'another_life';
 
 /** Runs seed_key.lua. */
 export async function seedKey({ store, names }: Context, key: KeyRow): Promise<void> {
@@ -26,12 +37,31 @@ export async function seedKey({ store, names }: Context, key: KeyRow): Promise<v
   );
 }
 
+/** What a life of an organization's state is called in Redis; the first to ask names it. */
+export async function livesOf(
+  { store, names }: Context,
+  orgIds: readonly string[],
+): Promise<Map<string, string>> {
+  const lives = await Promise.all(
+    orgIds.map(async (orgId) => {
+      const named = store.command('hsetnx', names.org(orgId), 'life', randomBase62(LIFE_LENGTH));
+      const [, life] = await Promise.all([named, store.command('hget', names.org(orgId), 'life')]);
+      return [orgId, String(life)] as const;
+    }),
+  );
+  return new Map(lives);
+}
+
 /** Runs write_org.lua. */
-export async function writeOrg({ store, names }: Context, org: OrgRow): Promise<void> {
-  await store.run(
+export async function writeOrg({ store, names, clock }: Context, org: OrgRow): Promise<OrgWritten> {
+  const reply = await store.run(
     SCRIPTS.writeOrg,
     [names.org(org.orgId)],
     [
+      clock.offsetUs,
+      org.life,
+      org.firstLife ? 1 : 0,
+      RECOVER_US,
       org.version,
       org.images ? 1 : 0,
       org.requestsPerMinute,
@@ -40,20 +70,47 @@ export async function writeOrg({ store, names }: Context, org: OrgRow): Promise<
       org.tokensPerMonth,
     ],
   );
+  const [code] = reply;
+  if (code === 'written' || code === 'kept' || code === 'recovering' || code === 'another_life') return code;
+  throw unexpected(reply);
 }
 
-/** Runs seed_month.lua. */
+/** What a month that is not seeded holds already: restored reservations, and those of them that were settled since. */
+export interface UnseededMonth {
+  readonly fields: number;
+  /** Charged tokens by reservation id. */
+  readonly settled: ReadonlyMap<string, number>;
+}
+
+const NOTHING_YET: UnseededMonth = { fields: 0, settled: new Map() };
+
+export async function readUnseeded(
+  { store, names }: Context,
+  orgId: string,
+  month: string,
+): Promise<UnseededMonth> {
+  const all = Object.entries((await store.command('hgetall', names.month(orgId, month))) as object);
+  const settled = all.filter(([field]) => field.startsWith(SETTLED));
+  return {
+    fields: all.length,
+    settled: new Map(settled.map(([field, charged]) => [field.slice(SETTLED.length), Number(charged)])),
+  };
+}
+
+/** Runs seed_month.lua. False: something was settled since `unseeded` was read. */
 export async function seedMonth(
   { store, names }: Context,
   orgId: string,
   month: string,
   totals: MonthRow,
-): Promise<void> {
-  await store.run(
+  unseeded: UnseededMonth = NOTHING_YET,
+): Promise<boolean> {
+  const [code] = await store.run(
     SCRIPTS.seedMonth,
     [names.month(orgId, month)],
-    [totals.requests, totals.chargedTokens, MONTH_KEEP_S],
+    [totals.requests, totals.chargedTokens, MONTH_KEEP_S, unseeded.fields],
   );
+  return code !== 'changed';
 }
 
 /** Runs revoke_key.lua. */

@@ -4,23 +4,27 @@ import type { Context } from '../context.ts';
 import { Undecided } from '../undecided.ts';
 import { Misses } from './misses.ts';
 import { ReadThrough } from './read-through.ts';
-import { readKey, readMonth, readOrgs } from './rows.ts';
-import { seedKey, seedMonth, writeOrg } from './seed.ts';
+import { type MonthRow, readKey, readMonth, readOrgs } from './rows.ts';
+import { livesOf, readUnseeded, seedKey, seedMonth, writeOrg } from './seed.ts';
 
 const READS = { maxRunning: 8, maxWaiting: 2_000, timeoutMs: 4_000 } as const;
 const MISSES = { max: 10_000, keepMs: 5_000 } as const;
 const ORGS_PER_QUERY = 500;
+const MAX_ATTEMPTS = 5;
 
 /** Reads Postgres and seeds Redis with what it says, where Redis has nothing yet. All rejections are Undecided. */
 export class Truth {
   readonly #context: Context;
   readonly #db: Db;
+  readonly #onForgotten: (orgId: string) => void;
   readonly #reads = new ReadThrough(READS);
   readonly #misses = new Misses(MISSES);
 
-  constructor(context: Context, db: Db) {
+  /** @param onForgotten the state of an organization was lost; it is written now, and recovers */
+  constructor(context: Context, db: Db, onForgotten: (orgId: string) => void = () => {}) {
     this.#context = context;
     this.#db = db;
+    this.#onForgotten = onForgotten;
   }
 
   /**
@@ -32,8 +36,8 @@ export class Truth {
     const reads = () =>
       Promise.all([
         readKey(this.#db, { id: '' }),
-        readOrgs(this.#db, [nobody]),
-        readMonth(this.#db, nobody, ''),
+        readOrgs(this.#db, new Map([[nobody, '']])),
+        readMonth(this.#db, nobody, '2000-01'),
       ]);
     return this.#reads.read('warm', reads).then(
       () => true,
@@ -74,25 +78,48 @@ export class Truth {
 
   seedOrg(orgId: string): Promise<void> {
     return this.#reads.read(`org ${orgId}`, async () => {
-      const [org] = await readOrgs(this.#db, [orgId]);
-      if (!org) throw new Undecided('state', 'no such organization');
-      await writeOrg(this.#context, org);
+      if ((await this.#writeOrgs([orgId])) === 0) throw new Undecided('state', 'no such organization');
     });
   }
 
+  /** With what was settled in it before it could be seeded, each once: in Postgres' totals or beside them. */
   seedMonth(orgId: string, month: string): Promise<void> {
-    return this.#reads.read(`month ${orgId} ${month}`, async () =>
-      seedMonth(this.#context, orgId, month, await readMonth(this.#db, orgId, month)),
-    );
+    return this.#reads.read(`month ${orgId} ${month}`, async () => {
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+        const unseeded = await readUnseeded(this.#context, orgId, month);
+        const { settled } = unseeded;
+        const totals = await readMonth(this.#db, orgId, month, [...settled.keys()]);
+        const unwritten = [...settled].filter(([id]) => !totals.written.has(id));
+        const requests = totals.requests + unwritten.length;
+        const chargedTokens = unwritten.reduce((sum, [, charged]) => sum + charged, totals.chargedTokens);
+        if (await seedMonth(this.#context, orgId, month, { requests, chargedTokens }, unseeded)) return;
+      }
+      throw new Undecided('state', 'a month changes faster than it is read');
+    });
+  }
+
+  /** As Postgres has it. */
+  monthTotals(orgId: string, month: string): Promise<MonthRow> {
+    return this.#reads.read(`totals ${orgId} ${month}`, () => readMonth(this.#db, orgId, month));
   }
 
   /** Writes the limits in force through. A read of its own, never shared with one that began earlier. */
   async refreshOrgs(orgIds: readonly string[]): Promise<void> {
     this.#misses.clear();
-    for (let i = 0; i < orgIds.length; i += ORGS_PER_QUERY) {
-      const rows = await readOrgs(this.#db, orgIds.slice(i, i + ORGS_PER_QUERY));
-      await Promise.all(rows.map((row) => writeOrg(this.#context, row)));
-    }
+    for (let i = 0; i < orgIds.length; i += ORGS_PER_QUERY)
+      await this.#writeOrgs(orgIds.slice(i, i + ORGS_PER_QUERY));
+  }
+
+  /** How many of them there are. */
+  async #writeOrgs(orgIds: readonly string[]): Promise<number> {
+    const rows = await readOrgs(this.#db, await livesOf(this.#context, orgIds));
+    const written = await Promise.all(
+      rows.map(async (row) => ({ ...row, code: await writeOrg(this.#context, row) })),
+    );
+    if (written.some(({ code }) => code === 'another_life'))
+      throw new Undecided('state', 'an organization was lost while it was seeded');
+    for (const { orgId, code } of written) if (code === 'recovering') this.#onForgotten(orgId);
+    return rows.length;
   }
 
   /** Something was written through elsewhere. */

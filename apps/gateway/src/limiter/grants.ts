@@ -1,0 +1,143 @@
+import type { Admit, Restore, Settle } from '@tidegate/rpc';
+import type { Held, Settlement } from './limiter.ts';
+import type { LimiterCall } from './session.ts';
+
+/** How long a settlement is remembered after it was acknowledged: metering has written it by then, unless it is behind. */
+const REMEMBER_MS = 10_000;
+
+/** An admission as it was asked for. */
+export type Asked = Required<Admit>;
+
+interface Grant {
+  readonly admit: Asked;
+  readonly admittedAtMs: number;
+  /** 0: not reserved. */
+  reservedAtMs: number;
+}
+
+interface Settled extends Grant {
+  readonly settle: Settle;
+  readonly atMs: number;
+}
+
+/** What puts one grant back. A request may end meanwhile: the rest is as of when it is asked for. */
+export interface Lost {
+  readonly instanceId: string;
+  readonly restore: LimiterCall;
+  readonly isHeld: () => boolean;
+  /** Its settlement, if it was settled: to be told again after it is back. */
+  readonly settle: () => LimiterCall | null;
+}
+
+export interface GrantsOptions {
+  /** Settled ones remembered at most; the oldest go first. */
+  readonly maxSettled: number;
+  /** Monotonic. */
+  readonly nowMs: () => number;
+}
+
+/**
+ * What the limiter has granted to this process, and the settlements it may not have kept yet: so that they can be told again when the
+ * limiter's live state was lost. Each request has at most one grant and one large body.
+ */
+export class Grants {
+  readonly #options: GrantsOptions;
+  readonly #open = new Map<string, Grant>();
+  readonly #settled = new Map<string, Settled>();
+  readonly #largeBodies = new Map<string, Held>();
+
+  constructor(options: GrantsOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#open.size + this.#settled.size + this.#largeBodies.size;
+  }
+
+  /** @param admittedAtMs the limiter's time */
+  admitted(admit: Asked, admittedAtMs: number): void {
+    const reservedAtMs = admit.reserve ? admittedAtMs : 0;
+    this.#open.set(admit.admissionId, { admit, admittedAtMs, reservedAtMs });
+  }
+
+  /** @param atMs the limiter's time */
+  reserved({ admissionId }: Held, atMs: number): void {
+    const grant = this.#open.get(admissionId);
+    if (grant) grant.reservedAtMs = atMs;
+  }
+
+  withdrawn({ admissionId }: Held): void {
+    this.#open.delete(admissionId);
+  }
+
+  settled(held: Held, settlement: Settlement): void {
+    const grant = this.#open.get(held.admissionId);
+    if (!grant) return;
+    this.#open.delete(held.admissionId);
+    const { maxSettled, nowMs } = this.#options;
+    this.#settled.set(held.admissionId, { ...grant, settle: { ...held, ...settlement }, atMs: nowMs() });
+    if (this.#settled.size > maxSettled) this.#forgetOldest();
+  }
+
+  tookLargeBody(held: Held): void {
+    this.#largeBodies.set(held.admissionId, held);
+  }
+
+  releasedLargeBody({ admissionId }: Held): void {
+    this.#largeBodies.delete(admissionId);
+  }
+
+  /** The limiter's live state is there: what was settled long enough before is kept. */
+  confirmed(): void {
+    const beforeMs = this.#options.nowMs() - REMEMBER_MS;
+    for (const { atMs } of this.#settled.values()) {
+      if (atMs > beforeMs) return;
+      this.#forgetOldest();
+    }
+  }
+
+  /** The limiter has ended all that this instance held. */
+  forget(instanceId: string): void {
+    for (const grants of [this.#open, this.#settled])
+      for (const [id, { admit }] of grants) if (admit.instanceId === instanceId) grants.delete(id);
+    for (const [id, held] of this.#largeBodies)
+      if (held.instanceId === instanceId) this.#largeBodies.delete(id);
+  }
+
+  /** Of one organization, or of all. */
+  lost(orgId?: string): Lost[] {
+    const all: Lost[] = [];
+    const wanted = (of: { readonly orgId: string }) => orgId === undefined || of.orgId === orgId;
+    for (const grants of [this.#open, this.#settled])
+      for (const [id, grant] of grants)
+        if (wanted(grant.admit))
+          all.push({
+            instanceId: grant.admit.instanceId,
+            restore: { restore: restoreOf(grant) },
+            isHeld: () => this.#open.has(id),
+            settle: () => {
+              const settle = this.#settled.get(id)?.settle;
+              return settle ? { settle } : null;
+            },
+          });
+    for (const held of this.#largeBodies.values())
+      if (wanted(held))
+        all.push({
+          instanceId: held.instanceId,
+          restore: { takeLargeBody: { ...held, restore: true } },
+          isHeld: () => this.#largeBodies.has(held.admissionId),
+          settle: () => null,
+        });
+    return all;
+  }
+
+  #forgetOldest(): void {
+    const oldest = this.#settled.keys().next();
+    if (!oldest.done) this.#settled.delete(oldest.value);
+  }
+}
+
+function restoreOf({ admit, admittedAtMs, reservedAtMs }: Grant): Restore {
+  const { hasImages, reserve, ...what } = admit;
+  return { ...what, admittedAtMs, reservedAtMs };
+}

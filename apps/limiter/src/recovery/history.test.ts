@@ -1,0 +1,287 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newInstanceId, type Settlement } from '@tidegate/contracts';
+import { closeDb, type Db, ensureRequestPartitions } from '@tidegate/db';
+import { dayOf, mostInAnyWindow } from '@tidegate/limits';
+import { type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
+import fc from 'fast-check';
+import { Admissions } from '../admission/admissions.ts';
+import type { Held } from '../admission/held.ts';
+import type { LostAdmission } from '../admission/restore.ts';
+import { Leases } from '../leases/leases.ts';
+import { confirmSettlements } from '../outbox/confirm.ts';
+import { settlementOf } from '../outbox/entry.ts';
+import { anAdmission } from '../testing/admission.ts';
+import { connectDb, makeKey, makeOrg, openStore, type TestKey, type TestStore } from '../testing/fixture.ts';
+import { Truth } from '../truth/truth.ts';
+
+const CAPS = { requestsPerMinute: 6, requestsAtOnce: 4, requestsPerMonth: 14, tokensPerMonth: 1_000 };
+const CONTEXT_TOKENS = 100;
+const GATEWAYS = 2;
+/** The middle of a month, so that no history turns it. */
+const BASE_MS = Date.UTC(2026, 5, 10, 12);
+const MONTH = '2026-06';
+/** By then every gateway that lives has noticed a loss. */
+const NOTICED_MS = 8_000;
+
+type Step =
+  | { readonly do: 'admit'; readonly gateway: number; readonly reserve: boolean }
+  | { readonly do: 'reserve' | 'withdraw'; readonly gateway: number; readonly which: number }
+  | { readonly do: 'settle'; readonly gateway: number; readonly which: number; readonly used: number }
+  | { readonly do: 'notice'; readonly gateway: number }
+  | { readonly do: 'wait'; readonly ms: number }
+  | { readonly do: 'meter' | 'lose' };
+
+const gateway = fc.nat(GATEWAYS - 1);
+const which = fc.nat(9);
+const constant = <T extends string>(name: T) => fc.constant(name);
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 9, arbitrary: fc.record({ do: constant('admit'), gateway, reserve: fc.boolean() }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('reserve', 'withdraw'), gateway, which }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({ do: constant('settle'), gateway, which, used: fc.nat(CONTEXT_TOKENS) }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: constant('notice'), gateway }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({ do: constant('wait'), ms: fc.constantFrom(500, 7_000, 59_000, 61_000) }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: constant('meter') }) },
+  { weight: 2, arbitrary: fc.record({ do: constant('lose') }) },
+);
+
+interface Grant {
+  readonly held: Held;
+  /** With its fraction. */
+  readonly inWindowMs: number;
+  readonly admittedAtMs: number;
+  reservedAtMs: number;
+  used: number | null;
+}
+
+/** As much of a gateway as a loss concerns: it remembers what it was granted, and what it settled. */
+class TestGateway {
+  readonly instanceId = newInstanceId();
+  grants: Grant[] = [];
+  registered = false;
+
+  get open(): Grant[] {
+    return this.grants.filter(({ used }) => used === null);
+  }
+}
+
+const endingOf = (used: number) => ({
+  answered: true,
+  usage: { promptTokens: used, completionTokens: 0 },
+  durationMs: 1,
+  errorCode: null,
+});
+
+class Run {
+  readonly key: TestKey;
+  readonly gateways = Array.from({ length: GATEWAYS }, () => new TestGateway());
+  readonly admittedMs: number[] = [];
+  /** Of what has been settled, by reservation. */
+  readonly charges = new Map<string, number>();
+  offsetMs = BASE_MS - Date.now();
+
+  constructor(key: TestKey) {
+    this.key = key;
+  }
+
+  /** Another limiter each time, at the time of the test. */
+  get limiter() {
+    const context = store.contextAt(this.offsetMs);
+    const truth = new Truth(context, db);
+    const leases = new Leases(context);
+    return {
+      context,
+      leases,
+      admissions: new Admissions({ ...context, truth, leases, onSettled: () => {} }),
+    };
+  }
+
+  async take(s: Step): Promise<void> {
+    if (s.do === 'wait') return this.wait(s.ms);
+    if (!('gateway' in s)) {
+      await (s.do === 'meter' ? this.meter() : store.redis.flushall());
+      return;
+    }
+    const gateway = this.gateways[s.gateway] as TestGateway;
+    if (s.do === 'admit') return this.admit(gateway, s.reserve);
+    if (!('which' in s)) return this.beat(gateway);
+    const grant = gateway.open[s.which % Math.max(1, gateway.open.length)];
+    if (!grant) return;
+    if (s.do === 'reserve') await this.reserve(grant);
+    else if (s.do === 'settle') await this.settle(grant, s.used);
+    else {
+      await this.limiter.admissions.withdraw(grant.held);
+      gateway.grants = gateway.grants.filter((one) => one !== grant);
+      this.admittedMs.splice(this.admittedMs.indexOf(grant.inWindowMs), 1);
+    }
+  }
+
+  async wait(ms: number): Promise<void> {
+    if (ms >= NOTICED_MS) for (const one of this.gateways) await this.beat(one);
+    this.offsetMs += ms;
+  }
+
+  async beat(gateway: TestGateway): Promise<void> {
+    const { leases, admissions } = this.limiter;
+    const beat = await leases.heartbeat(gateway.instanceId, gateway.registered);
+    gateway.registered = true;
+    if (beat === 'alive') return;
+    expect(beat).toBe('forgotten');
+    await leases.heartbeat(gateway.instanceId, false);
+    for (const grant of gateway.grants) {
+      expect(await admissions.restore(this.lost(grant))).not.toBe('lease_lost');
+      if (grant.used !== null) await admissions.settle(grant.held, endingOf(grant.used));
+    }
+  }
+
+  lost({ held, admittedAtMs, reservedAtMs }: Grant): LostAdmission {
+    const { keyId } = this.key;
+    const what = { keyId, modelId: 'mdl_test', contextTokens: CONTEXT_TOKENS, streamed: false };
+    return { ...held, ...what, admittedAtMs, reservedAtMs };
+  }
+
+  async admit(gateway: TestGateway, reserve: boolean): Promise<void> {
+    if (!gateway.registered) await this.beat(gateway);
+    const wanted = { contextTokens: CONTEXT_TOKENS, reserve };
+    const admission = anAdmission(this.key, gateway.instanceId, wanted);
+    // Undecided: its lease is unknown, and it has not noticed yet.
+    const decision = await this.limiter.admissions.admit(admission).catch(() => null);
+    if (decision?.kind !== 'admitted') return;
+    const { orgId, instanceId, admissionId } = admission;
+    const inWindowMs = decision.nowUs / 1_000;
+    const admittedAtMs = Math.floor(inWindowMs);
+    this.admittedMs.push(inWindowMs);
+    const held = { orgId, instanceId, admissionId };
+    const reservedAtMs = reserve ? admittedAtMs : 0;
+    gateway.grants.push({ held, inWindowMs, admittedAtMs, reservedAtMs, used: null });
+  }
+
+  async reserve(grant: Grant): Promise<void> {
+    const decision = await this.limiter.admissions.reserve(grant.held);
+    if (decision.kind === 'admitted' && grant.reservedAtMs === 0)
+      grant.reservedAtMs = Math.floor(decision.nowUs / 1_000);
+  }
+
+  async settle(grant: Grant, used: number): Promise<void> {
+    if (grant.reservedAtMs === 0) return;
+    await this.limiter.admissions.settle(grant.held, endingOf(used));
+    grant.used = used;
+    this.charges.set(grant.held.admissionId, used);
+  }
+
+  /** As metering does: what is new into Postgres, in one transaction, then confirmed. */
+  async meter(): Promise<void> {
+    const { orgId } = this.key;
+    const entries = await store.redis.xrange(store.names.outbox(orgId), '-', '+');
+    const settlements = entries.map(([id, fields]) => settlementOf(orgId, id, fields[1] ?? '') as Settlement);
+    await db.$transaction(async (tx) => {
+      for (const s of settlements) {
+        const fresh = await tx.request.createMany({ data: [rowOf(s)], skipDuplicates: true });
+        if (fresh.count === 0) continue;
+        const charged = BigInt(s.chargedTokens);
+        await tx.monthTotal.upsert({
+          where: { orgId_month: { orgId, month: MONTH } },
+          create: { orgId, month: MONTH, requests: 1n, chargedTokens: charged },
+          update: { requests: { increment: 1n }, chargedTokens: { increment: charged } },
+        });
+      }
+    });
+    await confirmSettlements(
+      this.limiter.context,
+      settlements.map(({ outboxId }) => ({ orgId, outboxId })),
+    );
+  }
+
+  /** What this test has seen with its own eyes is within the caps. */
+  check(): void {
+    const open = this.gateways.flatMap((one) => one.open);
+    const reserved = open.filter(({ reservedAtMs }) => reservedAtMs > 0).length;
+    const charged = [...this.charges.values()].reduce((sum, used) => sum + used, 0);
+    expect(open.length).toBeLessThanOrEqual(CAPS.requestsAtOnce);
+    expect(mostInAnyWindow(this.admittedMs)).toBeLessThanOrEqual(CAPS.requestsPerMinute);
+    expect(charged + reserved * CONTEXT_TOKENS).toBeLessThanOrEqual(CAPS.tokensPerMonth);
+    expect(this.charges.size + reserved).toBeLessThanOrEqual(CAPS.requestsPerMonth);
+  }
+
+  /** Nothing is lost: ledger and Postgres are what this test has seen, once the loss is over. */
+  async checkEnd(): Promise<void> {
+    await this.wait(NOTICED_MS);
+    await this.wait(61_000);
+    // An organization is seeded when it is asked for, and opens a minute after.
+    const { admissions } = this.limiter;
+    await admissions.countRequest(this.key.orgId, this.key.keyId);
+    this.offsetMs += 61_000;
+    for (const one of this.gateways) for (const grant of one.open) await this.settle(grant, 1);
+    const { orgId } = this.key;
+    const truth = new Truth(this.limiter.context, db);
+    await truth.seedMonth(orgId, MONTH);
+    const ledger = await store.redis.hgetall(store.names.month(orgId, MONTH));
+    await this.meter();
+    const row = await db.monthTotal.findUnique({ where: { orgId_month: { orgId, month: MONTH } } });
+    const charged = [...this.charges.values()].reduce((sum, used) => sum + used, 0);
+    const totals = { requests: this.charges.size, charged };
+    expect({ requests: Number(row?.requests ?? 0), charged: Number(row?.chargedTokens ?? 0) }).toEqual(
+      totals,
+    );
+    const unreserved = this.gateways.flatMap((one) => one.open).length;
+    const inFlight = await store.redis.hget(store.names.org(orgId), 'in_flight');
+    expect(Number(inFlight ?? 0)).toBe(unreserved);
+    expect(ledger).toEqual({ requests: String(totals.requests), charged: String(charged), reserved: '0' });
+  }
+}
+
+const rowOf = (s: Settlement) => ({
+  reservationId: s.reservationId,
+  day: new Date(dayOf(s.admittedAtMs)),
+  orgId: s.orgId,
+  keyId: s.keyId,
+  modelId: s.modelId,
+  admittedAt: new Date(s.admittedAtMs),
+  answered: s.answered,
+  errorCode: s.errorCode,
+  streamed: s.streamed,
+  promptTokens: s.promptTokens,
+  completionTokens: s.completionTokens,
+  reservedTokens: s.reservedTokens,
+  chargedTokens: s.chargedTokens,
+  durationMs: s.durationMs,
+});
+
+let postgres: TestPostgres;
+let redis: TestRedis;
+let db: Db;
+let store: TestStore;
+
+beforeAll(async () => {
+  [postgres, redis] = await Promise.all([testPostgres(), testRedis()]);
+  db = connectDb(postgres.url);
+  store = await openStore(redis.url);
+  await ensureRequestPartitions(db, [dayOf(BASE_MS), dayOf(BASE_MS + 86_400_000)]);
+});
+
+afterAll(async () => {
+  store.redis.disconnect();
+  await closeDb(db);
+  await Promise.all([redis.stop(), postgres.drop()]);
+});
+
+describe('a Redis that loses everything, at any time and again', () => {
+  it('lets no cap be exceeded, and no settlement be lost or counted twice', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 15, maxLength: 50 }), async (steps) => {
+        const run = new Run(await makeKey(db, await makeOrg(db, CAPS)));
+        for (const s of steps) {
+          await run.take(s);
+          run.check();
+        }
+        await run.checkEnd();
+      }),
+      { numRuns: 30 },
+    );
+  });
+});

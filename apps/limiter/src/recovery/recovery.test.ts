@@ -1,0 +1,189 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { newInstanceId } from '@tidegate/contracts';
+import { closeDb, type Db } from '@tidegate/db';
+import { monthOf } from '@tidegate/limits';
+import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
+import type { Admission } from '../admission/admit.ts';
+import { anAdmission } from '../testing/admission.ts';
+import { connectDb, makeKey, makeOrg, openStore, type TestKey, type TestStore } from '../testing/fixture.ts';
+import { beatingInstance, monthOfOrg, Rig } from '../testing/rig.ts';
+import type { SessionClient } from '../testing/session-client.ts';
+
+/** So that the test may be slow; and only the limiter that is to look does. */
+const PATIENT = { leaseMs: 3_600_000, recoverEveryMs: 3_600_000 };
+const A_MINUTE_MS = 60_000;
+
+let postgres: TestPostgres;
+let redis: TestRedis;
+let db: Db;
+let rig: Rig;
+let store: TestStore;
+let one: SessionClient;
+let two: SessionClient;
+/** Through limiters whose time is later: what is lost now has recovered there. */
+let early: SessionClient;
+let late: SessionClient;
+
+beforeAll(async () => {
+  [postgres, redis] = await Promise.all([testPostgres(), testRedis()]);
+  db = connectDb(postgres.url);
+  store = await openStore(redis.url);
+  rig = new Rig(redis.url, db);
+  const at = async (clockOffsetMs: number) =>
+    rig.session(await rig.limiter({ clockOffsetMs, timing: PATIENT }));
+  one = await at(0);
+  two = await at(0);
+  early = await at(A_MINUTE_MS / 2);
+  late = await at(A_MINUTE_MS + 30_000);
+});
+
+afterAll(async () => {
+  await rig.close();
+  store.redis.disconnect();
+  await closeDb(db);
+  await Promise.all([redis.stop(), postgres.drop()]);
+});
+
+const restoreOf = (admission: Admission, atMs: number) => {
+  const { hasImages, reserve, ...what } = admission;
+  return { ...what, admittedAtMs: atMs, reservedAtMs: reserve ? atMs : 0 };
+};
+
+describe('an organization', () => {
+  it('is admitted at once when it is new, through every limiter, and after a loss only a minute later', async () => {
+    const key = await makeKey(db, await makeOrg(db));
+    const instanceId = await beatingInstance(one);
+    const admit = () => anAdmission(key, instanceId);
+    const first = await Promise.all(
+      [one, two, one, two].map((session) => session.decide({ admit: admit() })),
+    );
+    expect(first.every(({ admitted }) => admitted)).toBe(true);
+
+    await store.redis.flushall();
+    await one.ask({ heartbeat: { instanceId } });
+    for (const session of [one, two, early]) {
+      const refused = (await session.decide({ admit: admit() })).rateLimited;
+      expect(refused?.cause).toBe('CAUSE_RECOVERING');
+      expect(refused?.retryAfterMs).toBeGreaterThan(0);
+      expect(refused?.retryAfterMs).toBeLessThanOrEqual(A_MINUTE_MS);
+      const { orgId, keyId } = key;
+      expect((await session.decide({ countRequest: { orgId, keyId } })).rateLimited?.cause).toBe(
+        'CAUSE_RECOVERING',
+      );
+      const take = await session.ask({ takeLargeBody: { orgId, instanceId, admissionId: 'large' } });
+      expect(take.takeLargeBody?.result).toBe('RESULT_FULL');
+    }
+    expect((await late.decide({ admit: admit() })).admitted).toBeTruthy();
+  });
+
+  it('that nobody asks for recovers from the loss on, and every session is told of it', async () => {
+    const { orgId } = await makeKey(db, await makeOrg(db));
+    const looking = rig.session(await rig.limiter({ timing: { ...PATIENT, recoverEveryMs: 50 } }));
+    await monthOfOrg(looking, orgId);
+    await store.redis.flushall();
+    await eventually(async () => store.redis.hget(store.names.org(orgId), 'opens_us'));
+    const told = ({ notices }: SessionClient) =>
+      notices.filter((n) => n.orgForgotten?.orgId === orgId).length;
+    // Again and again, for whoever missed it.
+    await eventually(() => told(one) > 1 && told(looking) > 1);
+  });
+});
+
+describe('what a gateway restores', () => {
+  let key: TestKey;
+  let instanceId: string;
+
+  beforeEach(async () => {
+    key = await makeKey(db, await makeOrg(db, { requestsAtOnce: 3, tokensPerMonth: 3_500 }), {
+      requestsAtOnce: 3,
+    });
+    instanceId = await beatingInstance(one);
+  });
+
+  async function loseWith(admissions: readonly Admission[]): Promise<void> {
+    for (const admit of admissions) expect((await one.decide({ admit })).admitted).toBeTruthy();
+    await store.redis.flushall();
+    const beat = async (registered: boolean) =>
+      (await one.ask({ heartbeat: { instanceId, registered } })).heartbeat;
+    expect(await beat(true)).toEqual({ leaseLost: false, forgotten: true });
+    // The answer may have been lost.
+    expect(await beat(true)).toEqual({ leaseLost: false, forgotten: true });
+    expect(await beat(false)).toEqual({ leaseLost: false, forgotten: false });
+  }
+
+  it('holds its slots and reservations again when the organization opens', async () => {
+    const reserved = [anAdmission(key, instanceId), anAdmission(key, instanceId)];
+    const held = anAdmission(key, instanceId, { reserve: false });
+    await loseWith([...reserved, held]);
+    for (const admission of [...reserved, held])
+      for (const session of [one, two])
+        expect((await session.ask({ restore: restoreOf(admission, Date.now()) })).restore).toEqual({
+          leaseLost: false,
+        });
+
+    expect((await late.decide({ admit: anAdmission(key, instanceId) })).rateLimited).toMatchObject({
+      limit: 3,
+    });
+    await late.ask({ withdraw: held });
+    const over = anAdmission(key, instanceId, { contextTokens: 1_501 });
+    expect((await late.decide({ admit: over })).quotaExceeded).toMatchObject({ cause: 'CAUSE_TOKENS' });
+    expect((await late.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
+    for (const settle of reserved) await one.ask({ settle: { ...settle, answered: true } });
+    expect(await monthOfOrg(late, key.orgId)).toMatchObject({
+      requests: 3,
+      chargedTokens: 2_000,
+      reservedTokens: 1_000,
+      inFlight: 1,
+    });
+  });
+
+  it('and settles before the month is read back is counted once, written meanwhile or not', async () => {
+    const [written, unwritten] = [anAdmission(key, instanceId), anAdmission(key, instanceId)];
+    await loseWith([written, unwritten]);
+    const month = monthOf(Date.now());
+    for (const admission of [written, unwritten]) {
+      await one.ask({ restore: restoreOf(admission, Date.now()) });
+      await one.ask({ settle: { ...admission, answered: true, usageValid: true, promptTokens: 5 } });
+      // Told once more, as after a second loss of an answer.
+      await one.ask({ restore: restoreOf(admission, Date.now()) });
+      await one.ask({ settle: { ...admission, answered: true, usageValid: true, promptTokens: 5 } });
+    }
+    await db.$executeRaw`INSERT INTO month_total (org_id, month, requests, charged_tokens) VALUES (${key.orgId}, ${month}, 1, 5)`;
+    await db.$executeRawUnsafe('CREATE TABLE request_all PARTITION OF request DEFAULT');
+    await db.$executeRaw`
+      INSERT INTO request (reservation_id, day, org_id, key_id, model_id, admitted_at, answered, streamed, reserved_tokens, charged_tokens)
+      VALUES (${written.admissionId}, now(), ${key.orgId}, ${key.keyId}, 'm', now(), true, false, 1000, 5)`;
+    await late.decide({ admit: anAdmission(key, instanceId) });
+    expect(await monthOfOrg(late, key.orgId)).toMatchObject({
+      requests: 3,
+      chargedTokens: 10,
+      reservedTokens: 1_000,
+    });
+  });
+
+  it('is refused once the organization has opened without it, for another that was not there in time', async () => {
+    const admission = anAdmission(key, instanceId);
+    await loseWith([admission]);
+    await one.decide({ admit: anAdmission(key, instanceId) });
+    const late_ = await late.ask({ restore: restoreOf(admission, Date.now()) });
+    expect(late_.restore).toEqual({ leaseLost: true });
+    expect(await monthOfOrg(late, key.orgId)).toMatchObject({ inFlight: 0 });
+    const unknown = restoreOf({ ...admission, instanceId: newInstanceId() }, Date.now());
+    expect((await one.ask({ restore: unknown })).failed?.reason).toMatch(/no lease/);
+  });
+
+  it('of a large body holds its slot again', async () => {
+    const { orgId } = key;
+    const large = (id: string) => ({ orgId, instanceId, admissionId: id });
+    for (const id of ['a', 'b']) await one.ask({ takeLargeBody: large(id) });
+    await loseWith([]);
+    for (const id of ['a', 'b', 'a']) {
+      const taken = await one.ask({ takeLargeBody: { ...large(id), restore: true } });
+      expect(taken.takeLargeBody?.result).toBe('RESULT_TAKEN');
+    }
+    const take = async (id: string) => (await late.ask({ takeLargeBody: large(id) })).takeLargeBody?.result;
+    expect(await take('c')).toBe('RESULT_FULL');
+    await late.ask({ releaseLargeBody: large('a') });
+    expect(await take('d')).toBe('RESULT_TAKEN');
+  });
+});

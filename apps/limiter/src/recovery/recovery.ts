@@ -1,0 +1,80 @@
+import type { Db } from '@tidegate/db';
+import type { Logger } from '@tidegate/runtime';
+import { startChore } from '../chore.ts';
+import type { Context } from '../context.ts';
+import type { NoticeHub } from '../notices/hub.ts';
+import type { RedisLink } from '../redis/link.ts';
+import type { Lock } from '../redis/lock.ts';
+import { readLiveOrgs } from '../truth/rows.ts';
+import type { Truth } from '../truth/truth.ts';
+
+const ORGS_PER_PAGE = 500;
+
+export interface RecoveryOptions extends Context {
+  readonly db: Db;
+  readonly truth: Truth;
+  readonly notices: NoticeHub;
+  readonly lock: Lock;
+}
+
+/**
+ * Finds organizations whose state Redis has lost, also those that nobody asks for: they recover from the loss on, not from their next
+ * request on. And tells of those that recover again and again, so that a gateway that missed it hears of it in time.
+ */
+export class Recovery {
+  readonly #options: RecoveryOptions;
+
+  constructor(options: RecoveryOptions) {
+    this.#options = options;
+  }
+
+  /** One look at every organization; resolves to how many were found lost. Rejects when Redis or Postgres is away. */
+  async turn(): Promise<number> {
+    const { db, lock, truth } = this.#options;
+    let found = 0;
+    let after = '';
+    while (await lock.hold()) {
+      const orgIds = await readLiveOrgs(db, after, ORGS_PER_PAGE);
+      const lost = await this.#lostOf(orgIds);
+      if (lost.length > 0) await truth.refreshOrgs(lost);
+      found += lost.length;
+      if (orgIds.length < ORGS_PER_PAGE) break;
+      after = orgIds.at(-1) ?? '';
+    }
+    return found;
+  }
+
+  async #lostOf(orgIds: readonly string[]): Promise<string[]> {
+    const { store, names, clock, notices } = this.#options;
+    const states = await Promise.all(
+      orgIds.map((orgId) => store.command('hmget', names.org(orgId), 'version', 'opens_us')),
+    );
+    const lost: string[] = [];
+    for (const [i, orgId] of orgIds.entries()) {
+      const [version, opensUs] = states[i] as (string | null)[];
+      if (version === null) lost.push(orgId);
+      // By this process's idea of the time: once more or less does not matter.
+      else if (Number(opensUs ?? 0) > clock.nowMs() * 1_000) await notices.tell({ orgForgotten: { orgId } });
+    }
+    return lost;
+  }
+}
+
+/** Looks while Redis is there. */
+export function startRecovery(options: {
+  readonly recovery: Recovery;
+  readonly link: RedisLink;
+  readonly everyMs: number;
+  readonly logger: Logger;
+}): { stop(): Promise<void> } {
+  const { recovery, link, everyMs, logger } = options;
+  return startChore({
+    everyMs,
+    onError: (err) => logger.warn({ err }, 'looking for lost state failed'),
+    async run() {
+      if (!link.ready()) return;
+      const organizations = await recovery.turn();
+      if (organizations > 0) logger.warn({ organizations }, 'Redis has lost live state: it recovers');
+    },
+  });
+}
