@@ -39,46 +39,60 @@ const process_ = {
 } as const;
 
 describe('roles', () => {
-  const attempts = (
-    org: string,
-  ): Record<Action, (control: Fixture['control'], actor: never) => Promise<unknown>> => ({
-    'org.read': (control, actor) => control.listOrgs(actor),
-    'org.setPlan': (control, actor) => control.setOrgPlan(actor, { org, plan: 'Pro' }),
-    'member.list': (control, actor) => control.listMembers(actor, { org }),
-    'member.add': (control, actor) =>
-      control.addMember(actor, { org, email: 'x@example.com', role: 'viewer' }),
-    'member.setRole': (control, actor) =>
-      control.setMemberRole(actor, { org, email: 'x@example.com', role: 'member' }),
-    'member.remove': (control, actor) => control.removeMember(actor, { org, email: 'x@example.com' }),
-    'key.list': (control, actor) => control.listKeys(actor, { org }),
-    'key.create': (control, actor) => control.createKey(actor, { org, name: 'k' }),
-    'key.revoke': (control, actor) => control.revokeKey(actor, { org, id: 'key_x' }),
-    'key.delete': (control, actor) => control.deleteKey(actor, { org, id: 'key_x' }),
-    'model.list': (control, actor) => control.listModels(actor, { org }),
-    'model.publish': (control, actor) => control.publishModel(actor, { org, name: 'm', ...external }),
-    'model.start': (control, actor) => control.startModel(actor, { org, name: 'm' }),
-    'model.stop': (control, actor) => control.stopModel(actor, { org, name: 'm' }),
-    'model.delete': (control, actor) => control.deleteModel(actor, { org, name: 'm' }),
-    'usage.show': (control, actor) => control.showUsage(actor, { org }),
-    'audit.list': (control, actor) => control.listAudit(actor, { org }),
-    'member.invite': (control, actor) => control.listInvitations(actor, { org }),
-    'model.try': (control, actor) => control.tryModel(actor, { org }),
+  type Operation = (actor: never, input: never) => Promise<{ ok: boolean; refusal?: { code: string } }>;
+  const email = 'x@example.com';
+  /** Every operation on an organization: what it needs to be allowed, and an input for it. */
+  const GUARDED: { readonly [K in keyof Fixture['control']]?: readonly [Action, object] } = {
+    setOrgPlan: ['org.setPlan', { plan: 'Pro' }],
+    addMember: ['member.add', { email, role: 'viewer' }],
+    listMembers: ['member.list', {}],
+    setMemberRole: ['member.setRole', { email, role: 'member' }],
+    removeMember: ['member.remove', { email }],
+    createInvitation: ['member.invite', { email, role: 'viewer' }],
+    listInvitations: ['member.invite', {}],
+    withdrawInvitation: ['member.invite', { id: 'inv_x' }],
+    createKey: ['key.create', { name: 'k' }],
+    listKeys: ['key.list', {}],
+    revokeKey: ['key.revoke', { id: 'key_x' }],
+    deleteKey: ['key.delete', { id: 'key_x' }],
+    listModels: ['model.list', {}],
+    tryModel: ['model.try', {}],
+    publishModel: ['model.publish', { name: 'm', ...external }],
+    startModel: ['model.start', { name: 'm' }],
+    stopModel: ['model.stop', { name: 'm' }],
+    deleteModel: ['model.delete', { name: 'm' }],
+    showUsage: ['usage.show', {}],
+    showUsageOfDay: ['usage.show', { day: '2026-11-21' }],
+    listAudit: ['audit.list', {}],
+  };
+  /** For operators, for whoever holds an invitation, or about the asker himself or the installation: tested on their own. */
+  const OTHERS = [
+    ...['createOrg', 'setPlan', 'openInvitation', 'acceptInvitation'],
+    ...['listOrgs', 'listPlans', 'listMemberships'],
+  ];
+
+  it('are asked for by every operation there is', () => {
+    expect([...Object.keys(GUARDED), ...OTHERS].sort()).toEqual(Object.keys(fixture.control).sort());
   });
 
-  it.each(ROLES)('lets a %s do exactly what the policy says', async (role) => {
+  it.each([...ROLES, 'stranger'] as const)('let a %s do exactly what the policy says', async (role) => {
     const org = await fixture.org(`Roles ${role}`);
     await fixture.user(org, 'owner');
-    const actor = (await fixture.user(org, role)) as never;
-    for (const [action, attempt] of Object.entries(attempts(org)) as [
-      Action,
-      ReturnType<typeof attempts>[Action],
-    ][]) {
-      const result = (await attempt(fixture.control, actor)) as { ok: boolean; refusal?: { code: string } };
-      const forbidden = result.refusal?.code === 'forbidden';
-      expect({ action, forbidden }).toEqual({
-        action,
-        forbidden: !(POLICY[action] as readonly string[]).includes(role),
-      });
+    const own = role === 'stranger' ? await fixture.org('Of the stranger') : org;
+    const actor = await fixture.user(own, role === 'stranger' ? 'owner' : role);
+    for (const [name, [action, input]] of Object.entries(GUARDED)) {
+      const operation = fixture.control[name as keyof Fixture['control']] as unknown as Operation;
+      const result = await operation(actor as never, { org, ...input } as never);
+      if (role === 'stranger')
+        expect({ name, refusal: result.refusal }).toMatchObject({
+          name,
+          refusal: { field: 'org', code: 'not_found' },
+        });
+      else
+        expect({ name, forbidden: result.refusal?.code === 'forbidden' }).toEqual({
+          name,
+          forbidden: !(POLICY[action] as readonly string[]).includes(role),
+        });
     }
   });
 
