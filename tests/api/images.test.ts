@@ -123,6 +123,17 @@ describe('an image is refused with 400 invalid_request', () => {
   });
 });
 
+it('an image that does not fit the context is refused by the model, in its words', async () => {
+  const words = { type: 'text', text: 'Look closely.' };
+  const { json } = await send(withParts(words));
+  const { prompt_tokens: prompt } = (json as { usage: { prompt_tokens: number } }).usage;
+  const rest = { max_tokens: 8192 - prompt };
+  expect((await send({ ...withParts(words), ...rest })).status).toBe(200);
+  const answer = await send({ ...withParts(words, part(PNG)), ...rest });
+  expect([answer.status, answer.code]).toEqual([400, 'model_refused']);
+  expect(answer.message).toMatch(/context/);
+});
+
 describe('the kind of the model and the plan', () => {
   it('refuse images to a text model with 400 model_text_only', async () => {
     const answer = await send({ ...withParts(part(PNG)), model: 'tide' });

@@ -1,13 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Standin, startStandin } from '@tidegate/standin';
-import { eventually } from '@tidegate/testing';
+import { eventually, startUpstream, type Upstream } from '@tidegate/testing';
 import { type Answer, call } from '../support/http.ts';
 import { newKey, newOrg, publish } from '../support/org.ts';
-import { usageOf, useStack } from '../support/stack.ts';
+import { ctl, usageOf, useStack } from '../support/stack.ts';
 
 const SET_UP_MS = 90_000;
 const stack = useStack({ demo: false });
 let standin: Standin;
+/** A model that remembers what it was sent. */
+let listener: Upstream;
 let org: string;
 let key: string;
 let answered = 0;
@@ -34,10 +36,19 @@ beforeAll(async () => {
   standin = await startStandin({ names: ['tide'], contextTokens: 20_000 });
   org = await newOrg(stack());
   await publish(stack(), org, standin.url, { context: 20_000 });
+  listener = await startUpstream((request, reply) => {
+    const choices = [{ index: 0, message: { role: 'assistant', content: 'Yes.' }, finish_reason: 'stop' }];
+    const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
+    reply.json(request.path.endsWith('/models') ? { object: 'list', data: [] } : { choices, usage });
+  });
+  await publish(stack(), org, listener.url, { name: 'listener' });
   key = (await newKey(stack(), org)).key;
   await eventually(async () => (await send(withMembers(''))).status === 200);
 }, SET_UP_MS);
-afterAll(() => standin?.close());
+afterAll(async () => {
+  await standin?.close();
+  await listener?.close();
+});
 
 describe('a request is answered', () => {
   it.each([
@@ -122,6 +133,19 @@ describe('a request is answered', () => {
       ['max_tokens', 'messages', 'model', 'seed', 'stream', 'temperature', 'top_p'].sort(),
     );
   });
+});
+
+it('the sampling reaches the model as it was sent, the temperature always', async () => {
+  const heard = async (members: string): Promise<object> => {
+    const body = withMembers(members).replace('tide', 'listener');
+    await eventually(async () => (await send(body)).status === 200);
+    const { model: _model, messages: _messages, ...rest } = listener.requests.at(-1)?.json() ?? {};
+    return rest;
+  };
+  expect(await heard('')).toEqual({ max_tokens: 512, temperature: 0, stream: false });
+  expect(
+    await heard('"temperature":0.3,"top_p":0.25,"seed":-7,"stop":["a","b"],"max_completion_tokens":9'),
+  ).toEqual({ max_tokens: 9, temperature: 0.3, top_p: 0.25, seed: -7, stop: ['a', 'b'], stream: false });
 });
 
 const INTEGERS = ['max_tokens', 'max_completion_tokens', 'seed', 'n'];
@@ -217,7 +241,11 @@ const REFUSED: readonly (readonly [code: string, named: string, body: string])[]
   ...['[]', '"x"', '5', 'null', 'true'].map((body) => ['invalid_request', 'object', body] as const),
 ];
 
-const shorten = (text: string) => (text.length > 70 ? `${text.slice(0, 67)}...` : text);
+/** A body without what is the same in most of them. */
+const shorten = (text: string) => {
+  const own = text.replace(`{"model":"tide","messages":${MESSAGES},`, '{').replace('{"model":"tide",', '{');
+  return own.length > 90 ? `${own.slice(0, 87)}...` : own;
+};
 
 describe('a request is refused, and the field named', () => {
   it.each(REFUSED.map(([code, named, body]) => [shorten(body), code, named, body] as const))(
@@ -267,6 +295,26 @@ it('nesting of any depth is refused like any wrong value', async () => {
     const answer = await send(body);
     expect([answer.status, answer.code]).toEqual([400, code]);
   }
+});
+
+it('what was refused for its key, a limit or its model is in no count', async () => {
+  const own = await newOrg(stack());
+  const gateway = stack().info.gateway;
+  await publish(stack(), own, standin.url, { context: 1000 });
+  await publish(stack(), own, standin.url, { name: 'stopped' });
+  await ctl(stack(), 'model', 'stop', '--org', own, '--name', 'stopped');
+  const { key: once } = await newKey(stack(), own, { rpm: 1 });
+  const of = async (body: string, sentKey = once) => (await call(gateway, { key: sentKey, body })).code;
+  const hello = withMembers('');
+  await eventually(async () => (await of(withMembers('"max_tokens":1001'))) === 'model_refused');
+  await eventually(async () => (await of(hello.replace('tide', 'stopped'))) === 'model_unavailable');
+  expect(await of(hello, `${once}x`)).toBe('invalid_api_key');
+  expect(await of(hello.replace('tide', 'nothing'))).toBe('model_not_found');
+  expect(await of(hello)).toBeUndefined();
+  expect(await of(hello)).toBe('rate_limit_exceeded');
+  await eventually(async () => (await usageOf(stack(), own)).totals.requests === 1);
+  const { totals, month } = await usageOf(stack(), own);
+  expect([totals.requests, totals.errors, month.requests]).toEqual([1, 0, 1]);
 });
 
 it('none of the refused requests was counted, and each answered one was', async () => {

@@ -4,12 +4,14 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { type Stack, startStack } from '@tidegate/local';
 import { eventually } from '@tidegate/testing';
+import { watchGateways } from '../support/conformance/watch.ts';
 import { ask, client } from '../support/org.ts';
 import { usageOf } from '../support/stack.ts';
 
 describe('a stack that is stopped and started again', () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'tidegate-restart-'));
   let running: Stack | undefined;
+  watchGateways(() => running?.info.gateways ?? []);
   const start = async (): Promise<Stack> => {
     running = await startStack({ dataDir, ports: 'random' });
     return running;

@@ -1,5 +1,6 @@
 import { type Agent, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { isWatched, record } from './conformance/watch.ts';
 
 export interface Call {
   readonly method?: string;
@@ -46,11 +47,26 @@ export function open(base: string, options: Call = {}): Promise<IncomingMessage>
           ...headers,
         },
       },
-      resolve,
+      (message) => {
+        if (isWatched(new URL(base))) watch(message, method, target, bytes);
+        resolve(message);
+      },
     );
     sent.on('error', reject);
     sent.end(bytes);
   });
+}
+
+/** Sees what arrives before whoever reads it, and does not read it itself. */
+function watch(message: IncomingMessage, method: string, target: string, sent: Uint8Array | undefined): void {
+  const { statusCode: status = 0, headers } = message;
+  const recording = record({ method, target, sent: sent ?? '', status, headers });
+  const push = message.push.bind(message);
+  message.push = (piece, encoding) => {
+    if (piece === null) recording.end();
+    else recording.add(piece);
+    return push(piece, encoding);
+  };
 }
 
 const bytesOf = (body: Call['body']): Uint8Array | undefined => {
@@ -78,13 +94,30 @@ function parse(text: string): unknown {
   }
 }
 
+/** What was first written on a connection to a gateway: as much as tells method and target. */
+const beginnings = new WeakMap<Socket, string>();
+const MAX_REQUEST_LINE = 8_192;
+
 /** A connection to write anything on. */
 export function dial(base: string): Promise<Socket> {
   const { hostname, port } = new URL(base);
   return new Promise((resolve, reject) => {
     const socket = connect(Number(port), hostname);
+    if (isWatched(new URL(base))) noteBeginning(socket);
     socket.once('connect', () => resolve(socket)).once('error', reject);
   });
+}
+
+function noteBeginning(socket: Socket): void {
+  const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
+  beginnings.set(socket, '');
+  socket.write = (...args: unknown[]) => {
+    const begun = beginnings.get(socket) ?? '';
+    if (begun.length < MAX_REQUEST_LINE) {
+      beginnings.set(socket, begun + String(args[0]).slice(0, MAX_REQUEST_LINE));
+    }
+    return write(...args);
+  };
 }
 
 /** Writes bytes as they are, and resolves with what comes back until the server closes the connection. */
@@ -106,5 +139,31 @@ export async function readWire(socket: Socket): Promise<Answer> {
       line.slice(line.indexOf(':') + 1).trim(),
     ]),
   );
-  return answerOf(Number(statusLine.split(' ')[1]), headers, rest.join('\r\n\r\n'));
+  const answer = answerOf(Number(statusLine.split(' ')[1]), headers, rest.join('\r\n\r\n'));
+  const begun = beginnings.get(socket);
+  if (begun !== undefined) watchWire(begun, answer);
+  return answer;
+}
+
+/** What was sent may be cut or no HTTP at all: just the answer is judged. */
+function watchWire(begun: string, { status, headers, text }: Answer): void {
+  const [, method = 'GET', target = '*'] = /^(\S+) (\S+) HTTP\//.exec(begun) ?? [];
+  const recording = record({ method, target, sent: undefined, status, headers });
+  const chunked = headers['transfer-encoding'] === 'chunked';
+  const [body, whole] = chunked ? dechunk(text) : [text, true];
+  recording.add(Buffer.from(body));
+  if (whole) recording.end();
+}
+
+/** The body of a chunked answer, and whether its end has come. */
+function dechunk(text: string): [body: string, whole: boolean] {
+  const bytes = Buffer.from(text);
+  const pieces: Buffer[] = [];
+  for (let at = 0; ; ) {
+    const line = bytes.indexOf('\r\n', at);
+    const length = Number.parseInt(bytes.subarray(at, line).toString(), 16);
+    if (line === -1 || !(length > 0)) return [Buffer.concat(pieces).toString(), length === 0];
+    pieces.push(bytes.subarray(line + 2, line + 2 + length));
+    at = line + 2 + length + 2;
+  }
 }

@@ -5,14 +5,19 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll } from '@jest/globals';
 import { type Stack, type StackOptions, startStack } from '@tidegate/local';
+import { watchGateways } from './conformance/watch.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const START_TIMEOUT_MS = 120_000;
 
-/** A whole stack for the tests of one file: own data, own ports. Call the result for the stack, once tests run. */
+/**
+ * A whole stack for the tests of one file: own data, own ports. Call the result for the stack, once tests run. What the tests exchange
+ * with its gateways is held against the API's description.
+ */
 export function useStack(options: StackOptions = {}): () => Stack {
   let dataDir: string | undefined;
   let stack: Stack | undefined;
+  watchGateways(() => stack?.info.gateways ?? []);
   beforeAll(async () => {
     dataDir = mkdtempSync(join(tmpdir(), 'tidegate-tests-'));
     stack = await startStack({ dataDir, ports: 'random', ...options });

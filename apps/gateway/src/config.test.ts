@@ -5,6 +5,19 @@ import { createResolve } from './images/resolve.ts';
 const NEEDED = { LIMITER_ADDRESSES: 'limiter:7100', RUNNER_ADDRESS: 'runner:7200' };
 
 describe('readConfig', () => {
+  it('has the times of the contract by default', () => {
+    expect(readConfig(NEEDED)).toMatchObject({
+      BODY_TIMEOUT_MS: 30_000,
+      COLD_START_MS: 60_000,
+      WHOLE_ANSWER_TIMEOUT_MS: 120_000,
+      FIRST_EVENT_TIMEOUT_MS: 120_000,
+      STREAM_PAUSE_MS: 60_000,
+      STREAM_MAX_ALWAYS_ON_MS: 600_000,
+      STREAM_MAX_WAKE_ON_REQUEST_MS: 300_000,
+      IMAGE_TIMEOUT_MS: 10_000,
+    });
+  });
+
   it('allows no network and names no name servers unless told', () => {
     expect(readConfig(NEEDED)).toMatchObject({ IMAGE_ALLOWED_NETWORKS: [], IMAGE_NAME_SERVERS: [] });
   });

@@ -89,6 +89,18 @@ describe('create', () => {
     expect(value(await fixture.control.createKey(OPERATOR, input)).name).toHaveLength(160);
   });
 
+  it('takes 50 chosen models', async () => {
+    const org = await fixture.org('Fifty');
+    const { id } = await db.org.findUniqueOrThrow({ where: { slug: org } });
+    await db.$executeRaw`
+      INSERT INTO model (id, org_id, name, kind, mode, context_tokens, driver, settings, condition)
+      SELECT 'mdl_fifty' || n, ${id}, 'm' || n, 'text', 'always_on', 1000, 'external', '{}', 'running'
+      FROM generate_series(1, 50) n`;
+    const models = Array.from({ length: 50 }, (_, i) => `m${i + 1}`);
+    const key = value(await fixture.control.createKey(OPERATOR, { org, name: 'k', models }));
+    expect(key.mayCall).toEqual({ all: false, models: [...models].sort(), deleted: 0 });
+  });
+
   it('never passes the plan limit, however many are created together', async () => {
     const org = await fixture.org('Crowd', 'Free');
     const results = await Promise.all(
@@ -155,6 +167,11 @@ describe('chosen models', () => {
 });
 
 describe('states', () => {
+  it('are all that changes of a key: no operation edits one', () => {
+    const ofKeys = Object.keys(fixture.control).filter((name) => /key/i.test(name));
+    expect(ofKeys.sort()).toEqual(['createKey', 'deleteKey', 'listKeys', 'revokeKey']);
+  });
+
   it('is Active through its last day, Expired from 00:00 UTC of the day after, Revoked whatever the day', async () => {
     const org = await fixture.org('States');
     const { id } = value(

@@ -1,0 +1,95 @@
+import { readFileSync } from 'node:fs';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { parse } from 'yaml';
+
+/** docs/openapi.yaml as tests use it: how a request and an answer must look. */
+
+export const DESCRIPTION_URL = new URL('../../../docs/openapi.yaml', import.meta.url);
+/** The description's paths are below it. */
+export const PREFIX = '/v1';
+
+interface Reference {
+  readonly $ref: string;
+}
+
+interface Header {
+  readonly required?: boolean;
+  readonly schema: Readonly<Record<string, unknown>>;
+}
+
+interface ResponseObject {
+  readonly headers: Readonly<Record<string, Reference>>;
+  readonly content: Readonly<Record<string, { readonly schema: Reference }>>;
+}
+
+interface Operation {
+  readonly responses: Readonly<Record<string, ResponseObject | Reference>>;
+}
+
+export interface ErrorRule {
+  readonly status: number;
+  readonly type: string;
+  readonly retryAfter: boolean;
+  readonly shouldRetry?: false;
+}
+
+export interface Description {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: {
+    readonly 'x-errors': Readonly<Record<string, ErrorRule>>;
+    readonly headers: Readonly<Record<string, Header>>;
+    readonly responses: Readonly<Record<string, ResponseObject>>;
+    readonly schemas: Readonly<Record<string, { readonly properties?: Readonly<Record<string, unknown>> }>>;
+  };
+}
+
+export const description = parse(readFileSync(DESCRIPTION_URL, 'utf8')) as Description;
+
+const ajv = new Ajv2020({ strict: true, allowUnionTypes: true });
+ajv.addVocabulary(['components']);
+const { schemas } = description.components;
+ajv.addSchema({ components: { schemas } }, 'api');
+
+/** What is wrong with a value by a schema of the description; null: nothing. */
+export function problemWith(schema: string, value: unknown): string | null {
+  const validate = ajv.getSchema(`api${schema}`) as ValidateFunction | undefined;
+  if (!validate) throw new Error(`the description has no schema ${schema}`);
+  return validate(value) ? null : ajv.errorsText(validate.errors, { dataVar: '' });
+}
+
+export const REQUEST = '#/components/schemas/ChatCompletionRequest';
+
+export interface AnswerRule {
+  readonly headers: Readonly<Record<string, Header>>;
+  /** Media type, without parameters, to the reference of its schema. */
+  readonly content: Readonly<Record<string, string>>;
+}
+
+/** What the description says of an answer with this status; null: nothing, so there must be none. */
+export function ruleOf(method: string, path: string, status: number): AnswerRule | null {
+  const operations = description.paths[path.startsWith(PREFIX) ? path.slice(PREFIX.length) : ''];
+  // A wrong method is answered by the operation's neighbours, and what is no request has no path either.
+  const operation =
+    operations?.[method.toLowerCase()] ?? Object.values(operations ?? {})[0] ?? elsewhere(status);
+  const found = operation?.responses[String(status)];
+  if (!found) return null;
+  const { headers, content } = '$ref' in found ? responseAt(found) : found;
+  return {
+    headers: Object.fromEntries(Object.entries(headers).map(([name, ref]) => [name, headerAt(ref)])),
+    content: Object.fromEntries(Object.entries(content).map(([type, { schema }]) => [type, schema.$ref])),
+  };
+}
+
+/** Of paths that are none, and of what is no HTTP. */
+function elsewhere(status: number): Operation | undefined {
+  return [400, 404, 408].includes(status) ? description.paths['/models']?.get : undefined;
+}
+
+const nameIn = ({ $ref }: Reference) => $ref.slice($ref.lastIndexOf('/') + 1);
+const responseAt = (ref: Reference) => description.components.responses[nameIn(ref)] as ResponseObject;
+const headerAt = (ref: Reference) => description.components.headers[nameIn(ref)] as Header;
+
+/** What is wrong with a header's value; null: nothing. */
+export function problemWithHeader({ schema }: Header, value: string): string | null {
+  return ajv.validate(schema, value) ? null : ajv.errorsText(ajv.errors, { dataVar: value });
+}

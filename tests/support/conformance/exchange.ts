@@ -1,0 +1,154 @@
+import {
+  type AnswerRule,
+  description,
+  PREFIX,
+  problemWith,
+  problemWithHeader,
+  REQUEST,
+  ruleOf,
+} from './description.ts';
+import { isException } from './exceptions.ts';
+import { problemsOfStream } from './stream.ts';
+
+/** A request to a gateway and what came back. */
+export interface Exchange {
+  readonly method: string;
+  /** As in the request line. */
+  readonly target: string;
+  /** Undefined: not known. */
+  readonly sent: string | Uint8Array | undefined;
+  readonly status: number;
+  /** By lower-case name. */
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  readonly body: string;
+  /** The server has ended the answer. If not, it was cut short by either side. */
+  readonly over: boolean;
+}
+
+/** Of HTTP and of the way to the client, not of the API. */
+const TRANSPORT_HEADERS = [
+  ...['connection', 'keep-alive', 'transfer-encoding', 'content-length', 'content-type', 'date'],
+  ...['cache-control', 'x-accel-buffering'],
+];
+/** A request that comes to one of these had a body by the schema. */
+const PAST_VALIDATION = [
+  ...['model_not_found', 'model_text_only', 'plan_upgrade_required', 'model_refused', 'quota_exceeded'],
+  ...['model_starting', 'model_unavailable', 'upstream_error'],
+];
+
+/** How an exchange differs from docs/openapi.yaml; empty: in nothing. */
+export function problemsOf(exchange: Exchange): string[] {
+  const { method, status } = exchange;
+  const path = exchange.target.replace(/\?.*$/s, '');
+  const rule = ruleOf(method, path, status);
+  if (rule === null) return [`status ${status} is not described`];
+  const headers = problemsOfHeaders(rule, exchange);
+  if (method === 'HEAD') return headers;
+  const type = String(exchange.headers['content-type'] ?? '').replace(/;.*$/, '');
+  const schema = rule.content[type];
+  if (schema === undefined) return [...headers, `content type ${type} is not described`];
+  const request = method === 'POST' && path === `${PREFIX}/chat/completions` ? readRequest(exchange) : null;
+  if (type === 'text/event-stream') {
+    const asked = { includeUsage: request && includesUsage(request.json) };
+    const found = problemsOfStream(exchange.body, exchange.over, schema, {
+      includeUsage: asked.includeUsage ?? undefined,
+    });
+    return [...headers, ...found, ...(request ? problemsOfRequest(request, null) : [])];
+  }
+  if (!exchange.over) return headers;
+  const answer = parseJson(exchange.body);
+  const body = problemWith(schema, answer);
+  if (body !== null) return [...headers, `body: ${body}`];
+  const { error } = answer as { error?: Refusal };
+  return [
+    ...headers,
+    ...(error ? problemsOfError(error, exchange) : problemsOfUsage(answer)),
+    ...(request ? problemsOfRequest(request, error ?? null) : []),
+  ];
+}
+
+function problemsOfHeaders(rule: AnswerRule, { headers }: Exchange): string[] {
+  const problems: string[] = [];
+  for (const [name, header] of Object.entries(rule.headers)) {
+    const value = headers[name];
+    const problem = value === undefined ? null : problemWithHeader(header, String(value));
+    if (value === undefined && header.required) problems.push(`header ${name} is missing`);
+    if (problem !== null) problems.push(`header ${name}: ${problem}`);
+  }
+  for (const name of Object.keys(headers)) {
+    if (!TRANSPORT_HEADERS.includes(name) && !rule.headers[name])
+      problems.push(`header ${name} is not described`);
+  }
+  return problems;
+}
+
+interface Refusal {
+  readonly code: string;
+  readonly message: string;
+  readonly type: string;
+}
+
+function problemsOfError({ code, type }: Refusal, { status, headers }: Exchange): string[] {
+  const rule = description.components['x-errors'][code];
+  if (!rule) return [`code ${code} is not described`];
+  const is = { status, type, retryAfter: 'retry-after' in headers, shouldRetry: headers['x-should-retry'] };
+  const due = { ...rule, shouldRetry: rule.shouldRetry === false ? 'false' : undefined };
+  return Object.entries(due)
+    .filter(([name, value]) => is[name as keyof typeof is] !== value)
+    .map(([name, value]) => `${code} has ${name} ${is[name as keyof typeof is]}, and should have ${value}`);
+}
+
+function problemsOfUsage(answer: unknown): string[] {
+  const { usage } = answer as { usage?: Record<string, number> | null };
+  if (!usage) return [];
+  const { prompt_tokens: prompt = 0, completion_tokens: completion = 0, total_tokens: total } = usage;
+  return prompt + completion === total ? [] : ['usage does not add up'];
+}
+
+interface SentRequest {
+  readonly text: string;
+  /** Undefined: it is none. */
+  readonly json: unknown;
+}
+
+function readRequest({ sent }: Exchange): SentRequest | null {
+  if (sent === undefined) return null;
+  const text = typeof sent === 'string' ? sent : decode(sent);
+  return { text: text ?? '', json: text === null ? undefined : parseJson(text.replace(/^\ufeff/, '')) };
+}
+
+/** What is accepted fits the schema; what is refused for its shape does not, or is an exception. */
+function problemsOfRequest({ text, json }: SentRequest, refusal: Refusal | null): string[] {
+  const problem = json === undefined ? 'is not JSON' : problemWith(REQUEST, json);
+  if (refusal === null || PAST_VALIDATION.includes(refusal.code)) {
+    return problem === null ? [] : [`the request was accepted, and ${problem}`];
+  }
+  if (refusal.code === 'invalid_json') {
+    return json === undefined ? [] : ['the request was refused as no JSON, and is JSON'];
+  }
+  if (refusal.code === 'invalid_request' || refusal.code === 'unsupported_parameter') {
+    const wrong = problem !== null || isException(refusal.message, text);
+    return wrong ? [] : [`the request was refused (${refusal.message}), and fits the schema`];
+  }
+  return [];
+}
+
+const includesUsage = (json: unknown): boolean =>
+  (json as { stream_options?: { include_usage?: unknown } | null } | undefined)?.stream_options
+    ?.include_usage === true;
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function decode(bytes: Uint8Array): string | null {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
