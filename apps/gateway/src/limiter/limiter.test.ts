@@ -28,6 +28,9 @@ afterEach(() => {
   for (const part of running.splice(0)) part.stop();
 });
 
+/** Nothing but silence ends a call. */
+const PATIENT = { callTimeoutMs: 60_000, heartbeatMs: 60_000 };
+
 async function start(change: Partial<LimiterOptions> = {}, server?: FakeLimiter) {
   const fake = server ?? (await new FakeLimiter().start());
   const told = { down: 0, lost: [] as string[], notices: [] as Notice__Output[] };
@@ -123,6 +126,52 @@ describe('the session', () => {
     await eventually(() => limiter.ready);
   });
 
+  it('is given up within its patience when its limiter stands still, for the next limiter', async () => {
+    const [first, second] = [await new FakeLimiter().start(), await new FakeLimiter().start()];
+    const addresses = [first.address, second.address];
+    const { limiter, told } = await start({ ...PATIENT, addresses, silenceMs: 100 }, first);
+    running.push(second);
+    for (const kind of ['heartbeat', 'admit'] as const) first.answers[kind] = () => undefined;
+    expect(await limiter.admit(limiter.hold('org_1', 'a1'), admission)).toBeNull();
+    expect(told.down).toBe(1);
+    await eventually(() => limiter.ready && second.sessions === 1);
+    // What the first may have admitted is taken back through the second.
+    await eventually(() => second.of('withdraw').some(({ withdraw }) => withdraw?.admissionId === 'a1'));
+  });
+
+  it('is kept while its limiter answers, however long a single call takes', async () => {
+    const { limiter, fake, told } = await start({ ...PATIENT, silenceMs: 200 });
+    fake.answers.admit = () => undefined;
+    const slow = limiter.admit(limiter.hold('org_1', 'a1'), admission);
+    const asked = fake.of('heartbeat').length;
+    await eventually(() => fake.of('heartbeat').length > asked + 10);
+    expect(told.down).toBe(0);
+    fake.answers.admit = () => ({ admission: admitted });
+    expect((await limiter.admit(limiter.hold('org_1', 'a2'), admission))?.outcome).toBe('admitted');
+    limiter.stop();
+    expect(await slow).toBeNull();
+  });
+
+  it('is given up when its limiter answers that it cannot reach its state', async () => {
+    const { limiter, fake, told } = await start({ ...PATIENT, silenceMs: 150 });
+    const { heartbeat } = fake.answers;
+    fake.answers.admit = () => undefined;
+    fake.answers.heartbeat = () => ({ failed: { reason: 'Redis is away' } });
+    expect(await limiter.admit(limiter.hold('org_1', 'a1'), admission)).toBeNull();
+    expect(told.down).toBe(1);
+    fake.answers.heartbeat = heartbeat;
+    await eventually(() => limiter.ready);
+  });
+
+  it('reaches a limiter that is slower than its patience in the end', async () => {
+    const fake = await new FakeLimiter().start();
+    const starting = start({ ...PATIENT, silenceMs: 50, reconnectMs: 1 }, fake);
+    fake.delayMs = 300;
+    const { limiter } = await starting;
+    expect(limiter.ready).toBe(true);
+    expect(fake.of('heartbeat').length).toBeGreaterThan(1);
+  });
+
   it('passes notices on', async () => {
     const { fake, told } = await start();
     fake.notify({ keyRevoked: { keyId: 'key_9' } });
@@ -136,6 +185,97 @@ describe('the session', () => {
     const calls = Array.from({ length: 5 }, () => limiter.countRequest('org_1', 'key_1'));
     expect(await Promise.all(calls)).toEqual([null, null, null, null, null]);
     expect(fake.of('countRequest')).toHaveLength(3);
+  });
+});
+
+describe('what the limiter has lost', () => {
+  const forgottenOnce = (fake: FakeLimiter) => {
+    fake.answers.heartbeat = ({ heartbeat }) => ({
+      heartbeat: { forgotten: heartbeat?.registered ?? false },
+    });
+  };
+  const restored = (fake: FakeLimiter) => fake.of('restore').map(({ restore }) => restore);
+
+  it('is told again: what is held, what was settled of late, and nothing else', async () => {
+    const { limiter, fake, told } = await start({ heartbeatMs: 60_000 });
+    const [open, prepared, settled, withdrawn, large] = ['a', 'b', 'c', 'd', 'e'].map((id) =>
+      limiter.hold('org_1', id),
+    );
+    if (!open || !prepared || !settled || !withdrawn || !large) throw new Error('five were held');
+    await limiter.admit(open, admission);
+    await limiter.admit(prepared, { ...admission, reserve: false });
+    await limiter.reserve(prepared);
+    await limiter.admit(settled, { ...admission, streamed: true });
+    await limiter.settle(settled, settlement);
+    await limiter.admit(withdrawn, admission);
+    await limiter.withdraw(withdrawn);
+    await limiter.takeLargeBody(large);
+    fake.notify({ orgForgotten: { orgId: 'org_2' } });
+    await eventually(() => told.notices.length === 1);
+    fake.calls.length = 0;
+    fake.notify({ orgForgotten: { orgId: 'org_1' } });
+
+    await eventually(() => fake.of('settle').length === 1 && limiter.unacknowledged === 0);
+    const what = {
+      orgId: 'org_1',
+      keyId: 'key_1',
+      modelId: 'mdl_1',
+      contextTokens: 10,
+      admittedAtMs: 1,
+      reservedAtMs: 1,
+    };
+    expect(restored(fake)).toEqual(
+      [open, prepared, settled].map((held) => ({ ...what, ...held, streamed: held === settled })),
+    );
+    expect(fake.of('settle')[0]?.settle).toMatchObject({ ...settled, ...settlement });
+    expect(fake.of('takeLargeBody').map(({ takeLargeBody }) => takeLargeBody)).toEqual([
+      { ...large, restore: true },
+    ]);
+    // After it: a settlement of what is not back would be of nothing.
+    const order = fake.calls.map(({ call }) => call);
+    expect(order.indexOf('settle')).toBeGreaterThan(order.lastIndexOf('restore'));
+  });
+
+  it('with its lease is told again under the same instance, until the limiter has heard it', async () => {
+    const { limiter, fake, told } = await start();
+    const held = limiter.hold('org_1', 'a');
+    await limiter.admit(held, admission);
+    let deaf = true;
+    fake.answers.restore = () =>
+      deaf ? { failed: { reason: 'an instance has no lease' } } : { restore: {} };
+    forgottenOnce(fake);
+    await eventually(() => restored(fake).length > 1);
+    fake.answers.heartbeat = () => ({ heartbeat: {} });
+    deaf = false;
+    await eventually(() => limiter.unacknowledged === 0);
+    expect(limiter.hold('org_1', 'b').instanceId).toBe(held.instanceId);
+    expect(told.lost).toEqual([]);
+  });
+
+  it('and has gone on without is given up with the instance', async () => {
+    const { limiter, fake, told } = await start();
+    const held = limiter.hold('org_1', 'a');
+    await limiter.admit(held, admission);
+    fake.answers.restore = () => ({ restore: { leaseLost: true } });
+    fake.notify({ orgForgotten: { orgId: 'org_1' } });
+    await eventually(() => told.lost.length === 1);
+    expect(told.lost).toEqual([held.instanceId]);
+    await eventually(() => limiter.ready && limiter.unacknowledged === 0);
+  });
+
+  it('is not told of what ended long ago', async () => {
+    let aheadMs = 0;
+    const nowMs = () => performance.now() + aheadMs;
+    const { limiter, fake, told } = await start({ nowMs, callTimeoutMs: 60_000 });
+    const held = limiter.hold('org_1', 'a');
+    await limiter.admit(held, admission);
+    await limiter.settle(held, settlement);
+    aheadMs = 10_000;
+    const beats = fake.of('heartbeat').length;
+    await eventually(() => fake.of('heartbeat').length > beats + 1);
+    fake.notify({ orgForgotten: { orgId: 'org_1' } });
+    await eventually(() => told.notices.length === 1);
+    expect(restored(fake)).toEqual([]);
   });
 });
 

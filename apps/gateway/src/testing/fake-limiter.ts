@@ -45,6 +45,8 @@ export class FakeLimiter {
     settle: () => ({ settle: {} }),
     restore: () => ({ restore: {} }),
   };
+  /** Of every answer. */
+  delayMs = 0;
   readonly #sessions = new Set<Session>();
   #server: Server | null = null;
   #port = 0;
@@ -95,7 +97,8 @@ export class FakeLimiter {
         const reply = this.answers[call.call as Kind](call);
         return reply ? [{ callId: call.callId, ...reply }] : [];
       });
-      stream.write({ replies });
+      if (this.delayMs === 0) stream.write({ replies });
+      else setTimeout(() => stream.write({ replies }), this.delayMs);
     });
   }
 }
