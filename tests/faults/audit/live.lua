@@ -9,10 +9,10 @@ for _, name in ipairs(redis.call('KEYS', ARGV[1] .. 'open:*')) do
     if string.sub(all[i], 1, 6) == 'large:' then
       if all[i + 1] ~= 'void' then large = large + 1 end
     elseif all[i + 1] ~= 'void' then
-      local key, _, context, _, at = string.match(all[i + 1], '^(%S+) (%S+) (%d+) (%d+) (%d+)')
+      local key, _, context, _, at, month = string.match(all[i + 1], '^(%S+) (%S+) (%d+) (%d+) (%d+) (%S+)')
       open = open + 1
       keys[key] = (keys[key] or 0) + 1
-      if at ~= '0' then reserved = reserved + context end
+      if at ~= '0' and month == ARGV[2] then reserved = reserved + context end
     end
   end
   if open + large > before then instances[string.match(name, 'open:(.+)$')] = open + large - before end

@@ -7,7 +7,7 @@ import type { World } from '../world/world.ts';
 
 const ERROR_WITHIN_MS = 250;
 const BACK_WITHIN_MS = 2_000;
-/** A request that began so shortly before an outage, or so shortly after its beginning, may feel it in another way. */
+/** A request that began so shortly after the beginning of an outage may still have been decided. */
 const EDGE_MS = 500;
 const GIVEN_UP_MS = 60_000;
 
@@ -71,12 +71,15 @@ export class Outage {
     await pause(lastsMs);
     going = false;
     await Promise.all(clients);
-    const errors = this.seen.filter(({ startedMs }) => startedMs - downMs > EDGE_MS);
+    const meanwhile = this.seen.filter(
+      ({ startedMs, status }) => status !== 200 || startedMs - downMs > EDGE_MS,
+    );
     await up();
     this.figures.backMs = await this.#untilBack(world.gateways);
-    this.#judge(errors);
+    this.#judge(meanwhile);
   }
 
+  /** @param errors nothing but errors, as it should be */
   #judge(errors: readonly Seen[]): void {
     const took = errors.map(({ startedMs, endedMs }) => endedMs - startedMs).sort((a, b) => a - b);
     const p95 = took[Math.floor(took.length * 0.95)] ?? 0;
