@@ -6,12 +6,17 @@ import { lookAgain, SCREENS, TEST_TIMEOUT_MS, useSite } from './site.ts';
 const LIVE = ['keys', 'api', 'usage', 'plan'];
 const site = useSite();
 
+/** Two refreshes: when the second is answered the first has been shown. */
 async function refreshed(page: Page): Promise<void> {
-  const answered = page.waitForEvent('requestfinished', (request) => {
-    return request.url().includes('_rsc=') && request.headers()['next-router-prefetch'] === undefined;
-  });
-  await lookAgain(page);
-  await answered;
+  for (let i = 0; i < 2; i++) {
+    const answered = page.waitForResponse(
+      (response) =>
+        response.url().includes('_rsc=') &&
+        response.request().headers()['next-router-prefetch'] === undefined,
+    );
+    await lookAgain(page);
+    await answered;
+  }
 }
 
 describe('every page', () => {

@@ -5,7 +5,7 @@ import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { signIn, useBrowser, type Visitor } from '../support/browser.ts';
 import { ctl, useStack } from '../support/stack.ts';
 
-export const TEST_TIMEOUT_MS = 180_000;
+export const TEST_TIMEOUT_MS = 120_000;
 export const SCREENS = ['keys', 'api', 'usage', 'try', 'plan', 'members', 'audit'];
 export const PASSWORD = 'a-long-enough-password';
 

@@ -62,9 +62,11 @@ export function KeysTable({ org, rows, mayChange, sort, onSort }: KeysTableProps
                 <code className="font-mono text-xs text-muted">{key.prefix}…</code>
               </td>
               <td>
-                <Chip size="sm" variant="soft" color={STATE_COLORS[key.state]}>
-                  {key.state}
-                </Chip>
+                <span className="inline-block min-w-18">
+                  <Chip size="sm" variant="soft" color={STATE_COLORS[key.state]}>
+                    {key.state}
+                  </Chip>
+                </span>
               </td>
               <td>
                 <span className="block max-w-52 truncate" title={key.mayCallText}>
@@ -72,7 +74,11 @@ export function KeysTable({ org, rows, mayChange, sort, onSort }: KeysTableProps
                 </span>
               </td>
               <td className="whitespace-nowrap tabular-nums">{key.limitsText}</td>
-              <td>{key.lastUsedAt ? <Time iso={key.lastUsedAt} /> : 'Never'}</td>
+              <td>
+                <span className="inline-block min-w-40">
+                  {key.lastUsedAt ? <Time iso={key.lastUsedAt} /> : 'Never'}
+                </span>
+              </td>
               <td>{key.expiresOn ? <Day day={key.expiresOn} /> : 'Never'}</td>
               {mayChange ? (
                 <td className="text-right">
@@ -150,6 +156,7 @@ function RowAction({ keyRow, onAsk }: { keyRow: KeyRow; onAsk: (what: 'revoke' |
     <Button
       size="sm"
       variant="ghost"
+      className="min-w-24"
       onPress={() => onAsk(revoked ? 'delete' : 'revoke')}
       aria-label={`${revoked ? 'Delete' : 'Revoke'} ${keyRow.name}`}
     >

@@ -145,6 +145,7 @@ function ModelActions({
         <Button
           size="sm"
           variant="ghost"
+          className="min-w-20"
           onPress={start}
           isPending={pending}
           aria-label={`Start ${model.name}`}
@@ -153,7 +154,13 @@ function ModelActions({
           Start
         </Button>
       ) : (
-        <Button size="sm" variant="ghost" onPress={() => onAsk('stop')} aria-label={`Stop ${model.name}`}>
+        <Button
+          size="sm"
+          variant="ghost"
+          className="min-w-20"
+          onPress={() => onAsk('stop')}
+          aria-label={`Stop ${model.name}`}
+        >
           <Square className="size-3.5" aria-hidden />
           Stop
         </Button>

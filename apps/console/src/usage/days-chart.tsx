@@ -12,7 +12,7 @@ const BAR_MAX_PX = 26;
 /** Requests a day, answered and errors; the same as a table for who cannot see it. */
 export function DaysChart({ days }: { days: readonly UsageDayView[] }) {
   return (
-    <div className="px-3 pb-4 sm:px-4">
+    <div className="h-70 px-3 pb-4 sm:px-4">
       <div className="mb-2 flex gap-4 px-2 text-xs text-muted" aria-hidden>
         <Legend color="bg-(--chart-answered)" name="Answered" />
         <Legend color="bg-(--chart-errors)" name="Errors" />

@@ -60,9 +60,11 @@ export function UsageScreen({ org, usage, keyId, modelId }: UsageScreenProps) {
         <Totals usage={usage} />
         <Panel title="Requests per day">
           {usage.totals.requests === 0 ? (
-            <Empty icon={<BarChart3 className="size-5" aria-hidden />} title="No requests yet">
-              Requests appear here within seconds of being answered.
-            </Empty>
+            <div className="grid h-70 place-items-center">
+              <Empty icon={<BarChart3 className="size-5" aria-hidden />} title="No requests yet">
+                Requests appear here within seconds of being answered.
+              </Empty>
+            </div>
           ) : (
             <DaysChart days={usage.days} />
           )}
@@ -149,7 +151,7 @@ function Total({
       <dd className="mt-1 text-xl font-semibold tracking-[-0.02em] tabular-nums" title={title}>
         {value}
       </dd>
-      {note ? <dd className="mt-1 text-xs leading-4 text-muted">{note}</dd> : null}
+      <dd className="mt-1 min-h-8 text-xs leading-4 text-muted xl:min-h-4">{note}</dd>
     </div>
   );
 }

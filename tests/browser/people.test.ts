@@ -1,0 +1,217 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { expectAccessible } from '../support/browser.ts';
+import { useProvider } from './provider.ts';
+import { PASSWORD, rowOf, SCREENS, TEST_TIMEOUT_MS, textOf, useSite } from './site.ts';
+
+const IMAGE =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==';
+const provider = useProvider();
+const site = useSite({ env: { console: provider.env } });
+const demoKey = () => site.stack().info.apiKey ?? '';
+
+describe('an invitation', () => {
+  it.each(['member', 'viewer'] as const)(
+    'makes a %s of who opens its link, once',
+    async (role) => {
+      const { page } = await site.signedIn();
+      const email = `invited-${role}@example.com`;
+      await site.open(page, 'members');
+      await page.getByRole('button', { name: 'Invite', exact: true }).click();
+      await page.getByLabel('E-mail').fill(email);
+      if (role !== 'member') {
+        await page.getByRole('dialog').getByRole('button', { name: /Role/ }).click();
+        await page.getByRole('option', { name: /Viewer/ }).click();
+      }
+      await page.getByRole('button', { name: 'Make the link' }).click();
+      const link = await page.getByLabel('Invitation link').inputValue();
+
+      const guest = await site.visit();
+      await guest.page.goto(link);
+      await expectAccessible(guest.page);
+      await guest.page.getByLabel('Your name').fill('Ada');
+      await guest.page.getByLabel('Password').fill(PASSWORD);
+      await guest.page.getByRole('button', { name: 'Join' }).click();
+      await guest.page.waitForURL('**/o/demo/keys');
+      await site.open(guest.page, 'members');
+      expect(await textOf(rowOf(guest.page, email))).toContain(role);
+      const late = await site.visit();
+      await late.page.goto(link);
+      await late.page.getByText('has been used, was withdrawn or has expired').waitFor();
+    },
+    TEST_TIMEOUT_MS,
+  );
+});
+
+describe('a member', () => {
+  it(
+    'looks, chats with models through the gateway with text and images, and changes nothing',
+    async () => {
+      const { page } = await site.signedIn(await site.person('member'));
+      for (const [screen, button] of [
+        ['keys', 'Create key'],
+        ['api', 'Publish model'],
+        ['members', 'Invite'],
+      ] as const) {
+        await site.open(page, screen);
+        await page.getByRole('heading', { level: 1 }).waitFor();
+        expect(await page.getByRole('button', { name: button }).count()).toBe(0);
+        expect(await page.getByRole('button', { name: /^(Revoke|Delete|Stop|Remove) / }).count()).toBe(0);
+      }
+      await site.open(page, 'try');
+      await page.getByLabel('API key').fill('ti_wrong');
+      await page.getByLabel('Message', { exact: true }).fill('Say hello');
+      await page.getByRole('button', { name: 'Send' }).click();
+      await page.getByRole('alert').getByText('invalid_api_key').first().waitFor();
+      expect(await page.getByLabel('Message', { exact: true }).inputValue()).toBe('Say hello');
+      await page.getByLabel('API key').fill(demoKey());
+      await page.getByRole('button', { name: 'Send' }).click();
+      await page.getByText(/tokens in · .* tokens out/).waitFor();
+      await page.getByLabel('Message', { exact: true }).fill('[[tokens=2]][[after=1]][[stall]]');
+      await page.getByRole('button', { name: 'Send' }).click();
+      await page.locator('[aria-busy=true]').getByText('Model: ').last().waitFor();
+      await page.getByRole('button', { name: 'Stop' }).click();
+      await page.getByText('Stopped.').waitFor();
+      await page.getByRole('button', { name: 'New conversation' }).click();
+      await page.getByRole('button', { name: 'demo-text Model' }).click();
+      await page.getByRole('option', { name: /demo-vision/ }).click();
+      const file = { name: 'dot.png', mimeType: 'image/png', buffer: Buffer.from(IMAGE, 'base64') };
+      await page.locator('input[type=file]').setInputFiles(file);
+      await page.getByLabel('Message', { exact: true }).fill('What is it?');
+      await page.getByRole('button', { name: 'Send' }).click();
+      await page.getByText(/tokens in · .* tokens out/).waitFor();
+      await page.getByRole('button', { name: 'The same with curl' }).click();
+      const command = await textOf(page.locator('pre').filter({ hasText: 'curl -N' }));
+      for (const part of ['"image_url"', 'What is it?', '$TIDEGATE_API_KEY']) expect(command).toContain(part);
+      expect(await page.evaluate('JSON.stringify([localStorage, sessionStorage])')).not.toContain('ti_');
+      expect(await textOf(page.getByRole('log'))).toContain('Model: ');
+      await expectAccessible(page);
+    },
+    TEST_TIMEOUT_MS,
+  );
+});
+
+describe('a viewer', () => {
+  it(
+    'sees keys and usage, and has no way to try a model',
+    async () => {
+      const { page } = await site.signedIn(await site.person('viewer'));
+      await site.open(page, 'keys');
+      await rowOf(page, 'Local stack').waitFor();
+      expect(await page.getByRole('link', { name: 'Try it' }).count()).toBe(0);
+      expect((await site.open(page, 'try'))?.status()).toBe(403);
+      await page.getByRole('heading', { name: 'Your role does not open this screen' }).waitFor();
+      const status = await page.evaluate(
+        async () => (await fetch('/o/demo/try/chat', { method: 'POST', body: '{}' })).status,
+      );
+      expect(status).toBe(403);
+    },
+    TEST_TIMEOUT_MS,
+  );
+});
+
+describe('a stranger', () => {
+  it(
+    'meets pages that do not exist, signed in elsewhere or not at all',
+    async () => {
+      const { slug } = await site.ctl<{ slug: string }>('org', 'create', '--name', 'Elsewhere');
+      const account = { email: 'stranger@example.com', password: PASSWORD };
+      const role = ['--role', 'owner', '--password', account.password];
+      await site.ctl('member', 'add', '--org', slug, '--email', account.email, ...role);
+      const { page } = await site.signedIn(account);
+      expect((await page.request.get(`${site.url()}/o/demo/usage/csv`)).status()).toBe(404);
+      for (const screen of SCREENS)
+        expect({ screen, status: (await site.open(page, screen))?.status() }).toEqual({
+          screen,
+          status: 404,
+        });
+      const nobody = await site.visit();
+      for (const screen of SCREENS) {
+        await site.open(nobody.page, screen);
+        expect(new URL(nobody.page.url()).pathname).toBe('/sign-in');
+      }
+      expect((await fetch(`${site.url()}/o/demo/usage/csv`)).status).toBe(401);
+    },
+    TEST_TIMEOUT_MS,
+  );
+});
+
+describe('a session', () => {
+  it(
+    'acts from the console’s own pages alone, and only as its role allows, however a request is made',
+    async () => {
+      const { page } = await site.signedIn();
+      await site.open(page, 'members');
+      await page.getByRole('button', { name: 'Invite', exact: true }).click();
+      await page.getByLabel('E-mail').fill('someone@example.com');
+      const sent = page.waitForRequest((request) => request.method() === 'POST');
+      await page.getByRole('button', { name: 'Make the link' }).click();
+      await page.getByLabel('Invitation link').waitFor();
+      const made = await sent;
+      const action = made.headers();
+      const replay = async (email: string, as: Page, headers: Record<string, string>) => {
+        const answer = await as.request.post(made.url(), {
+          headers: {
+            ...{ 'next-action': action['next-action'] ?? '', accept: 'text/x-component' },
+            ...{ 'content-type': action['content-type'] ?? '', origin: site.url(), ...headers },
+          },
+          data: (made.postData() ?? '').replace('someone@example.com', email),
+        });
+        return answer.status();
+      };
+      const viewer = await site.signedIn(await site.person('viewer'));
+      const member = await site.signedIn(await site.person('member'));
+      const stranger = await site.signedIn(await site.person('owner', await site.organization('Afar')));
+      const nobody = await site.visit();
+      expect(await replay('from-elsewhere@example.com', page, { origin: 'https://elsewhere.example' })).toBe(
+        403,
+      );
+      expect(await replay('from-nowhere@example.com', page, { origin: 'null' })).toBe(403);
+      for (const [name, visitor] of Object.entries({ viewer, member, stranger, nobody }))
+        await replay(`from-${name}@example.com`, visitor.page, {});
+      expect(await replay('from-here@example.com', page, {})).toBe(200);
+      await site.open(page, 'members');
+      await rowOf(page, 'from-here@example.com').waitFor();
+      const invited = await page.getByRole('table').last().getByRole('row').allTextContents();
+      expect(invited.filter((row) => row.includes('from-'))).toHaveLength(1);
+    },
+    TEST_TIMEOUT_MS,
+  );
+
+  it(
+    'begins also before any script has loaded, behind a strict policy, and no script can read its cookie',
+    async () => {
+      const { page } = await site.visit({ javaScriptEnabled: false });
+      const response = await page.goto(`${site.url()}/sign-in`);
+      const policy = response?.headers()['content-security-policy'] ?? '';
+      expect(policy).toMatch(/script-src 'self' 'nonce-[\w+/=]+' 'strict-dynamic';/);
+      expect(policy).toMatch(/style-src 'self' 'nonce-[\w+/=]+';/);
+      expect(policy).toContain("frame-ancestors 'none'");
+      await page.getByLabel('E-mail').fill(site.owner().email);
+      await page.getByLabel('Password').fill(site.owner().password);
+      await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+      await page.waitForURL('**/o/demo/keys');
+      const again = await page.goto(`${site.url()}/o/demo/keys`);
+      expect(again?.headers()['content-security-policy']).not.toBe(policy);
+      const session = (await page.context().cookies()).find(({ name }) => name.includes('session_token'));
+      expect(session).toMatchObject({ httpOnly: true, sameSite: 'Lax' });
+    },
+    TEST_TIMEOUT_MS,
+  );
+
+  it(
+    'comes from the identity provider for who has an account, and for nobody else',
+    async () => {
+      const { page } = await site.visit();
+      await page.goto(`${site.url()}/sign-in`);
+      provider.email = 'nobody@example.com';
+      await page.getByRole('button', { name: 'Sign in with Example' }).click();
+      await page.getByRole('alert').getByText('there is no account for you here').waitFor();
+      provider.email = (await site.person('viewer')).email;
+      await page.getByRole('button', { name: 'Sign in with Example' }).click();
+      await page.waitForURL('**/o/demo/keys');
+      await page.getByText(provider.email).first().waitFor();
+    },
+    TEST_TIMEOUT_MS,
+  );
+});
