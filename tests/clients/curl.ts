@@ -1,0 +1,113 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { type Answered, type Client, dataUrl, type Question } from './client.ts';
+
+class CurlError extends Error {
+  readonly status: number;
+  readonly body: string;
+  constructor(status: number, body: string) {
+    super(`curl got ${status}`);
+    this.status = status;
+    this.body = body;
+  }
+}
+
+const bodyOf = ({ model, text, image }: Question, more: object = {}) =>
+  JSON.stringify({
+    model,
+    messages: [
+      {
+        role: 'user',
+        content: image
+          ? [
+              { type: 'text', text },
+              { type: 'image_url', image_url: { url: dataUrl(image) } },
+            ]
+          : text,
+      },
+    ],
+    ...more,
+  });
+
+/** Runs curl with a body from its standard input; resolves with what it printed, line by line. */
+async function run(
+  { base, key, signal }: Pick<Question, 'base' | 'key' | 'signal'>,
+  path: string,
+  body?: string,
+  onLine?: (line: string) => void,
+): Promise<string[]> {
+  const args = ['--silent', '--no-buffer', '--write-out', '\n%{http_code}', `${base}${path}`];
+  args.push('-H', `Authorization: Bearer ${key}`);
+  if (body !== undefined) args.push('-H', 'Content-Type: application/json', '--data-binary', '@-');
+  const child = spawn('curl', args, { stdio: ['pipe', 'pipe', 'inherit'], ...(signal && { signal }) });
+  const ended = once(child, 'close');
+  // Awaited below; an abort may come before.
+  ended.catch(() => {});
+  child.stdin.on('error', () => {}).end(body);
+  const lines: string[] = [];
+  for await (const line of createInterface({ input: child.stdout })) {
+    lines.push(line);
+    onLine?.(line);
+  }
+  await ended;
+  const status = Number(lines.pop());
+  if (status !== 200) throw new CurlError(status, lines.join('\n'));
+  return lines;
+}
+
+interface Body {
+  readonly choices: readonly {
+    readonly message?: { readonly content: string };
+    readonly delta?: { readonly content?: string };
+    readonly finish_reason: string | null;
+  }[];
+  readonly usage?: { readonly prompt_tokens: number; readonly completion_tokens: number };
+}
+
+const answered = (text: string, reason: string | null | undefined, usage: Body['usage']): Answered => ({
+  text,
+  finishReason: reason ?? undefined,
+  promptTokens: usage?.prompt_tokens,
+  completionTokens: usage?.completion_tokens,
+});
+
+const eventOf = (line: string): Body | undefined =>
+  line.startsWith('data: {') ? JSON.parse(line.slice('data: '.length)) : undefined;
+
+export const curl: Client = {
+  name: 'curl',
+
+  async whole(question) {
+    const lines = await run(question, '/chat/completions', bodyOf(question));
+    const { choices, usage } = JSON.parse(lines.join('\n')) as Body;
+    return answered(choices[0]?.message?.content ?? '', choices[0]?.finish_reason, usage);
+  },
+
+  async stream(question, onPiece) {
+    const body = bodyOf(question, { stream: true, stream_options: { include_usage: true } });
+    const lines = await run(question, '/chat/completions', body, (line) => {
+      const piece = eventOf(line)?.choices[0]?.delta?.content;
+      if (piece) onPiece?.(piece);
+    });
+    const events = lines.flatMap((line) => eventOf(line) ?? []);
+    return answered(
+      events.map(({ choices }) => choices[0]?.delta?.content ?? '').join(''),
+      events.findLast(({ choices }) => choices[0]?.finish_reason)?.choices[0]?.finish_reason,
+      events.at(-1)?.usage,
+    );
+  },
+
+  failed(thrown) {
+    if (!(thrown instanceof CurlError)) throw thrown;
+    const { error } = JSON.parse(thrown.body) as { error: { code: string; message: string } };
+    return { status: thrown.status, code: error.code, message: error.message };
+  },
+
+  async models(base, key) {
+    const { data } = JSON.parse((await run({ base, key }, '/models')).join('\n')) as {
+      data: { id: string }[];
+    };
+    return data.map(({ id }) => id);
+  },
+};

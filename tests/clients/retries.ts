@@ -1,0 +1,139 @@
+import { expect, it } from '@jest/globals';
+import { eventually } from '@tidegate/testing';
+import { generateText, wrapLanguageModel } from 'ai';
+import { ask, post } from '../support/org.ts';
+import { aiSdk, heedShouldRetry as heedInAiSdk, modelOf } from './ai-sdk.ts';
+import type { Question } from './client.ts';
+import { curl } from './curl.ts';
+import { chatOf, heedShouldRetry as heedInLangChain, langchain } from './langchain.ts';
+import { noteNaps } from './naps.ts';
+import { openai } from './openai.ts';
+import { record } from './recorder.ts';
+import type { World } from './world.ts';
+
+type Ask = (question: Question) => Promise<unknown>;
+
+const ASKERS = {
+  openai: openai.whole,
+  'the AI SDK': aiSdk.whole,
+  'the AI SDK with the middleware': (question) =>
+    generateText({
+      model: wrapLanguageModel({ model: modelOf(question), middleware: heedInAiSdk }),
+      prompt: question.text,
+    }),
+  curl: curl.whole,
+  LangChain: langchain.whole,
+  'LangChain with onFailedAttempt': (question) =>
+    chatOf(question, { onFailedAttempt: heedInLangChain }).invoke(question.text),
+} as const satisfies Record<string, Ask>;
+type Asker = keyof typeof ASKERS;
+
+interface Tried {
+  readonly codes: readonly (string | undefined)[];
+  /** Between the tries, in milliseconds. */
+  readonly naps: readonly number[];
+  readonly answered: boolean;
+}
+
+/** Asks through a recorder; `before(n)` comes before its nth call reaches the gateway. */
+async function tries(
+  world: World,
+  asker: Asker,
+  question: Partial<Question>,
+  before?: (n: number) => unknown,
+): Promise<Tried> {
+  const recorder = await record(world.base, before);
+  const naps = noteNaps();
+  try {
+    const asked = { base: recorder.base, key: world.key, model: 'tide', text: 'x', ...question };
+    const answered = await ASKERS[asker](asked).then(
+      () => true,
+      () => false,
+    );
+    return { codes: recorder.calls.map(({ code }) => code), naps: naps.lengths, answered };
+  } finally {
+    naps.wake();
+    await recorder.close();
+  }
+}
+
+/** Called within a describe. */
+export function describeRetries(world: () => World): void {
+  it.each<[Asker, number, number]>([
+    ['openai', 1, 1],
+    ['the AI SDK', 3, 3],
+    ['the AI SDK with the middleware', 1, 1],
+    ['curl', 1, 1],
+    ['LangChain', 1, 7],
+    ['LangChain with onFailedAttempt', 1, 1],
+  ])(
+    '%s calls %d times for quota_exceeded and %d times for model_unavailable',
+    async (asker, quota, unavailable) => {
+      const { standin, poorKey } = world();
+      const { calls } = standin.stats();
+      expect(await tries(world(), asker, { key: poorKey })).toMatchObject({
+        codes: Array(quota).fill('quota_exceeded'),
+        answered: false,
+      });
+      expect(await tries(world(), asker, { model: 'stopped' })).toMatchObject({
+        codes: Array(unavailable).fill('model_unavailable'),
+        answered: false,
+      });
+      expect(standin.stats().calls).toBe(calls);
+    },
+  );
+
+  it.each<[Asker, number, number]>([
+    ['openai', 1000, 1000],
+    ['the AI SDK', 1000, 1000],
+    ['the AI SDK with the middleware', 1000, 1000],
+    // Adds a random part of its own.
+    ['LangChain', 1000, 2000],
+    ['LangChain with onFailedAttempt', 1000, 2000],
+  ])('%s calls again after the Retry-After of a 429, and is answered', async (asker, shortest, longest) => {
+    const { codes, naps, answered } = await refusedOnce(asker);
+    expect({ codes, answered }).toEqual({ codes: ['rate_limit_exceeded', undefined], answered: true });
+    expectOneNap(naps, shortest, longest);
+  });
+
+  it.each<[Asker, number, number]>([
+    ['openai', 30_000, 30_000],
+    ['the AI SDK', 30_000, 30_000],
+    ['the AI SDK with the middleware', 30_000, 30_000],
+    // Heeds a Retry-After with 429 only.
+    ['LangChain', 1000, 2000],
+    ['LangChain with onFailedAttempt', 1000, 2000],
+  ])('%s calls again when a model is starting, and is answered', async (asker, shortest, longest) => {
+    const model = asker.replaceAll(' ', '-');
+    const { ready } = await world().startingModel(model);
+    const before = (n: number) => (n === 2 ? ready() : undefined);
+    const { codes, naps, answered } = await tries(world(), asker, { model }, before);
+    expect({ codes, answered }).toEqual({ codes: ['model_starting', undefined], answered: true });
+    expectOneNap(naps, shortest, longest);
+  });
+
+  function expectOneNap(naps: readonly number[], shortest: number, longest: number): void {
+    expect(naps).toHaveLength(1);
+    expect(naps[0]).toBeGreaterThanOrEqual(shortest);
+    expect(naps[0]).toBeLessThanOrEqual(longest);
+  }
+
+  /** The first try comes while the key's one slot is taken, the second when it is free again. */
+  async function refusedOnce(asker: Asker): Promise<Tried> {
+    const { base, newKey } = world();
+    const key = await newKey({ atOnce: 1 });
+    const free = new AbortController();
+    const holder = await fetch(`${base}/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}` },
+      body: JSON.stringify(ask('tide', '[[tokens=900]] [[token-ms=50]]', { stream: true })),
+      signal: free.signal,
+    });
+    expect(holder.status).toBe(200);
+    return tries(world(), asker, { key }, async (n) => {
+      if (n !== 2) return;
+      free.abort();
+      await eventually(async () => (await post(base, key, ask('tide', 'x'))).status === 200);
+    });
+  }
+}
