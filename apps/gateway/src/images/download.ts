@@ -1,5 +1,5 @@
 import { isIP, type LookupFunction } from 'node:net';
-import { Client } from 'undici';
+import { type buildConnector, Client } from 'undici';
 import { isPublicAddress } from './public-address.ts';
 
 /** All addresses of a host name. Rejects if it has none; stops on the signal. */
@@ -59,7 +59,12 @@ async function visit(url: URL, options: DownloadOptions, signal: AbortSignal): P
   const addresses = await addressesOf(url, options, signal);
   if (addresses === null) return problem(UNREACHABLE);
   const client = new Client(url.origin, {
-    connect: { lookup: pinnedTo(addresses), ...(options.ca !== undefined && { ca: options.ca }) },
+    connect: {
+      lookup: pinnedTo(addresses),
+      // A request that waits for its connection does not hear of its own signal.
+      signal,
+      ...(options.ca !== undefined && { ca: options.ca }),
+    } as buildConnector.BuildOptions,
     pipelining: 0,
     maxHeaderSize: MAX_HEADER_BYTES,
   });

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import {
   createImageFetcher,
@@ -345,6 +345,28 @@ describe('createImageFetcher', () => {
       'did not download within 0.3 seconds',
     );
   });
+
+  it('gives up, in time and when aborted, a server that takes connections and says nothing', async () => {
+    for (const how of ['time', 'signal']) {
+      const silent = createTcpServer((socket) => socket.on('error', () => {}).unref()).unref();
+      silent.listen(0, LOOPBACK);
+      const accepted = once(silent, 'connection');
+      await once(silent, 'listening');
+      const url = `https://images.test:${(silent.address() as AddressInfo).port}/`;
+      const controller = new AbortController();
+      const timeoutMs = how === 'time' ? 300 : 600_000;
+      const fetching = fetchAll([url], { timeoutMs }, controller.signal);
+      const ended =
+        how === 'time'
+          ? fetching.then((fetched) => expect(messageOf(fetched)).toContain('within 0.3 seconds'))
+          : expect(fetching).rejects.toThrow('abort');
+      const [socket] = await accepted;
+      const closed = once(socket.resume(), 'close');
+      if (how === 'signal') controller.abort();
+      await Promise.all([ended, closed]);
+      silent.close();
+    }
+  }, 5_000);
 
   it('counts the look-up and all redirects into the time', async () => {
     const resolve = (_: string, signal: AbortSignal): Promise<string[]> =>
