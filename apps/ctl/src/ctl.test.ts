@@ -13,6 +13,7 @@ import {
   settlementQueuePrefix,
 } from '@tidegate/contracts';
 import { closeDb, createDb, type Db } from '@tidegate/db';
+import { createRedisClient } from '@tidegate/redis';
 import { limiterService, runnerService } from '@tidegate/rpc';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
 import { Queue, UnrecoverableError, Worker } from 'bullmq';
@@ -321,18 +322,18 @@ describe('refusals', () => {
 });
 
 describe('queue', () => {
-  const options = () => ({ prefix: settlementQueuePrefix('tg:'), connection: { url: redis.url } });
-
   it('counts jobs, lists dead letters and queues them again with all their attempts', async () => {
     expect(await json('queue', 'status')).toEqual({ waiting: 0, active: 0, delayed: 0, dead: 0 });
-    const queue = new Queue(SETTLEMENT_QUEUE, options());
+    const connection = createRedisClient(redis.url, { maxRetriesPerRequest: null });
+    const options = { prefix: settlementQueuePrefix('tg:'), connection };
+    const queue = new Queue(SETTLEMENT_QUEUE, options);
     const reservationId = newRequestId();
     const data = { settlements: [{ reservationId }] };
     const job = await queue.add(SETTLEMENT_JOB, data, SETTLEMENT_JOB_OPTIONS);
     const failing = new Worker(
       SETTLEMENT_QUEUE,
       async () => Promise.reject(new UnrecoverableError('no use')),
-      options(),
+      options,
     );
     await eventually(async () => (await queue.getFailedCount()) === 1);
     await failing.close();
@@ -348,6 +349,7 @@ describe('queue', () => {
     expect(await json('queue', 'status')).toEqual({ waiting: 1, active: 0, delayed: 0, dead: 0 });
     expect((await queue.getJob(job.id ?? ''))?.attemptsMade).toBe(0);
     await queue.close();
+    connection.disconnect();
   });
 });
 

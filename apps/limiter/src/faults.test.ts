@@ -95,14 +95,14 @@ describe('a Redis that hangs', () => {
     const key = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(session);
     await session.decide({ admit: anAdmission(key, instanceId) });
-    process.kill(redis.pid, 'SIGSTOP');
+    for (const pid of redis.pids) process.kill(pid, 'SIGSTOP');
     try {
       const asked = Array.from({ length: 250 }, () => session.ask({ heartbeat: { instanceId } }));
       const reasons = (await Promise.all(asked)).map(({ failed }) => failed?.reason.split(':')[0]);
       expect(reasons.filter((reason) => reason === 'overloaded')).toHaveLength(50);
       expect(reasons.filter((reason) => reason === 'redis')).toHaveLength(200);
     } finally {
-      process.kill(redis.pid, 'SIGCONT');
+      for (const pid of redis.pids) process.kill(pid, 'SIGCONT');
     }
     await eventually(async () => (await session.ask({ heartbeat: { instanceId } })).heartbeat);
     expect((await session.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
@@ -114,9 +114,9 @@ describe('a Redis that has lost its scripts', () => {
     const session = rig.session(await rig.limiter());
     const key = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(session);
-    const { redis: direct } = await openStore(redis.url);
+    const { redis: direct, everywhere } = await openStore(redis.url);
     await session.decide({ admit: anAdmission(key, instanceId) });
-    await direct.script('FLUSH');
+    await everywhere('script', 'FLUSH');
     const outcomes = await Promise.all(
       Array.from({ length: 20 }, () => session.decide({ admit: anAdmission(key, instanceId) })),
     );

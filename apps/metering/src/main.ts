@@ -3,7 +3,7 @@ import { createLogger, runService, startAdmin } from '@tidegate/runtime';
 import { readConfig } from './config.ts';
 import { createMetering } from './metering.ts';
 import { createMeteringMetrics } from './metrics.ts';
-import { openQueue } from './queue/apart.ts';
+import { openSettlementQueue } from './queue/apart.ts';
 import { startWorker } from './queue/worker.ts';
 import { connectLimiters } from './settlements/limiters.ts';
 
@@ -30,7 +30,10 @@ runService(async (service) => {
   const limiters = connectLimiters(config.LIMITER_ADDRESSES);
   service.onShutdown('limiters', () => limiters.close());
   const redis = { redisUrl: config.REDIS_URL, redisPrefix: config.REDIS_PREFIX };
-  const queue = openQueue({ ...redis, onError: (err) => logger.debug({ err }, 'queue connection') });
+  const queue = openSettlementQueue({
+    ...redis,
+    onError: (err) => logger.debug({ err }, 'queue connection'),
+  });
   service.onShutdown('queue', () => queue.close());
 
   const metrics = createMeteringMetrics(queue.counts);

@@ -19,6 +19,7 @@ import {
   migrate,
 } from '@tidegate/db';
 import { startPostgres } from '@tidegate/embedded';
+import { createRedisClient, type RedisClient } from '@tidegate/redis';
 import { type LimiterHandlers, limiterService } from '@tidegate/rpc';
 import {
   eventually,
@@ -42,6 +43,7 @@ const REDELIVERY = { timeoutMs: 25_000 };
 let postgres: TestPostgres;
 let redis: TestRedis;
 let db: Db;
+let connection: RedisClient;
 let queue: Queue;
 let limiter: Server;
 let limiterAddress: string;
@@ -60,9 +62,10 @@ afterAll(async () => {
 beforeEach(async () => {
   postgres = await testPostgres();
   db = createDb(postgres.url);
+  connection = createRedisClient(redis.url);
   queue = new Queue(SETTLEMENT_QUEUE, {
     prefix: settlementQueuePrefix('tg:'),
-    connection: { url: redis.url },
+    connection,
   });
   queue.on('error', () => undefined);
   confirmed.clear();
@@ -71,6 +74,7 @@ afterEach(async () => {
   await Promise.all(workers.splice(0).map((worker) => kill(worker, 'SIGKILL')));
   await queue.obliterate({ force: true });
   await queue.close();
+  connection.disconnect();
   await closeDb(db);
   await postgres.drop();
 });

@@ -2,5 +2,11 @@ export { type FindChromiumOptions, findChromium } from './chromium/find.ts';
 export { EmbeddedError } from './errors.ts';
 export { type PostgresOptions, type RunningPostgres, startPostgres } from './postgres/start.ts';
 export { type Command, diesWithParent } from './process.ts';
+export {
+  type ClusterNode,
+  type RedisClusterOptions,
+  type RunningRedisCluster,
+  startRedisCluster,
+} from './redis/cluster.ts';
 export { type FindRedisOptions, findRedis, type RedisServer } from './redis/find.ts';
 export { type RedisOptions, type RunningRedis, startRedis } from './redis/start.ts';

@@ -82,7 +82,20 @@ function createCluster(target: Extract<RedisTarget, { kind: 'cluster' }>, option
     redisOptions: { ...each, ...loginOf(target), ...tlsOf(target.tls) },
   });
   refreshAfterLosses(cluster);
+  connectEarly(cluster);
   return cluster;
+}
+
+/**
+ * Connects to every node before it is needed, replicas too: one that takes over is there at once. But to none before the cluster's
+ * own first question: asked of a node that is connecting, it fails where commands do not wait.
+ */
+function connectEarly(cluster: Cluster): void {
+  const connect = (node: Redis) => {
+    if (cluster.status === 'ready' && node.status === 'wait') node.connect().catch(() => {});
+  };
+  cluster.on('+node', connect);
+  cluster.on('ready', () => cluster.nodes().forEach(connect));
 }
 
 /** A lost node's slots are served by another one soon, or by the same again: finds out which, for as long as some node is there. */

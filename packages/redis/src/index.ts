@@ -4,5 +4,6 @@ export {
   createRedisConnection,
   type RedisClient,
 } from './client.ts';
+export { openQueue, type QueueLink } from './queue.ts';
 export { slotOf } from './slot.ts';
 export { type Address, parseRedisUrl, type RedisTarget, RedisUrlError, redisUrl } from './url.ts';

@@ -6,6 +6,8 @@ export const TEST_ENV = {
   template: 'TIDEGATE_TEST_TEMPLATE',
   /** JSON of the Redis server binary found. */
   redis: 'TIDEGATE_TEST_REDIS',
+  /** Set by whoever runs the tests, to anything: every Redis is a cluster of three masters. */
+  cluster: 'TIDEGATE_TEST_CLUSTER',
   /** Scratch directory of the run; removed at its end. */
   directory: 'TIDEGATE_TEST_DIR',
 } as const;

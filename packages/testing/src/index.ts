@@ -3,5 +3,5 @@ export { TEST_ENV } from './env.ts';
 export { type EventuallyOptions, eventually } from './eventually.ts';
 export { freePort } from './ports.ts';
 export { createTemplate, dropDatabase, emptyPostgres, type TestPostgres, testPostgres } from './postgres.ts';
-export { type TestRedis, type TestRedisOptions, testRedis } from './redis.ts';
+export { type TestRedis, type TestRedisOptions, testRedis, testRedisCluster } from './redis.ts';
 export * from './upstream.ts';

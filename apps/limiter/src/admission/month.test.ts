@@ -50,7 +50,7 @@ describe('the month of a reservation', () => {
       const ledger = await readMonthLedger(context, truth, orgId);
       expect(ledger.month).toBe(monthOf(endMs));
     }
-    expect(await store.redis.keys(store.names.month(orgId, '*'))).toEqual([
+    expect((await store.everywhere('keys', store.names.month(orgId, '*'))).flat()).toEqual([
       store.names.month(orgId, monthOf(endMs)),
     ]);
     expect(await store.redis.hget(store.names.month(orgId, monthOf(endMs)), 'requests')).toBe('4');

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { SETTLEMENT_QUEUE, type SettlementBatch, settlementQueuePrefix } from '@tidegate/contracts';
 import { closeDb, type Db } from '@tidegate/db';
+import { createRedisClient, type RedisClient } from '@tidegate/redis';
 import { callUnary } from '@tidegate/rpc';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
 import { Queue } from 'bullmq';
@@ -14,15 +15,17 @@ let redis: TestRedis;
 let db: Db;
 let rig: Rig;
 let store: TestStore;
+let connection: RedisClient;
 let queue: Queue<SettlementBatch>;
 
 beforeAll(async () => {
   [postgres, redis] = await Promise.all([testPostgres(), testRedis()]);
   db = connectDb(postgres.url);
   store = await openStore(redis.url);
+  connection = createRedisClient(redis.url);
   queue = new Queue(SETTLEMENT_QUEUE, {
     prefix: settlementQueuePrefix('tg:'),
-    connection: { url: redis.url },
+    connection,
   });
   rig = new Rig(redis.url, db);
 });
@@ -30,6 +33,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await rig.close();
   await queue.close();
+  connection.disconnect();
   store.redis.disconnect();
   await closeDb(db);
   await Promise.all([redis.stop(), postgres.drop()]);

@@ -6,9 +6,7 @@ import {
   type SettlementBatch,
   settlementQueuePrefix,
 } from '@tidegate/contracts';
-import { createRedisClient } from '@tidegate/redis';
-import { Queue } from 'bullmq';
-import { ANSWER_TIMEOUT_MS, reconnectDelayMs } from '../redis/connection.ts';
+import { openQueue } from '@tidegate/redis';
 
 /** The queue of settlements, as the limiter uses it. Rejects when Redis does not take a job. */
 export interface SettlementQueue {
@@ -24,33 +22,23 @@ export function createSettlementQueue(options: {
   readonly redisPrefix: string;
   readonly onError: (error: Error) => void;
 }): SettlementQueue {
-  const connection = createRedisClient(options.redisUrl, {
-    enableOfflineQueue: false,
-    maxRetriesPerRequest: 0,
-    connectTimeout: ANSWER_TIMEOUT_MS,
-    retryStrategy: reconnectDelayMs,
-  });
-  const queue = new Queue<SettlementBatch>(SETTLEMENT_QUEUE, {
+  const queue = openQueue({
+    redisUrl: options.redisUrl,
+    name: SETTLEMENT_QUEUE,
     prefix: settlementQueuePrefix(options.redisPrefix),
-    connection,
-    skipMetasUpdate: true,
+    onError: options.onError,
   });
-  queue.on('error', options.onError);
   return {
     async add(settlements, jobId) {
-      await queue.add(
-        SETTLEMENT_JOB,
-        { settlements },
-        { ...SETTLEMENT_JOB_OPTIONS, ...(jobId === undefined ? {} : { jobId }) },
-      );
+      const jobOptions = { ...SETTLEMENT_JOB_OPTIONS, ...(jobId === undefined ? {} : { jobId }) };
+      const batch: SettlementBatch = { settlements };
+      await queue.use((jobs) => jobs.add(SETTLEMENT_JOB, batch, jobOptions));
     },
     async backlog() {
-      const counts = await queue.getJobCounts('waiting', 'active', 'delayed', 'prioritized');
+      const states = ['waiting', 'active', 'delayed', 'prioritized'] as const;
+      const counts = await queue.use((jobs) => jobs.getJobCounts(...states));
       return Object.values(counts).reduce((sum, count) => sum + count, 0);
     },
-    async close() {
-      await queue.close();
-      connection.disconnect();
-    },
+    close: () => queue.close(),
   };
 }

@@ -104,7 +104,7 @@ class Run {
   async take(s: Step): Promise<void> {
     if (s.do === 'wait') return this.wait(s.ms);
     if (!('gateway' in s)) {
-      await (s.do === 'meter' ? this.meter() : store.redis.flushall());
+      await (s.do === 'meter' ? this.meter() : store.everywhere('flushall'));
       return;
     }
     const gateway = this.gateways[s.gateway] as TestGateway;

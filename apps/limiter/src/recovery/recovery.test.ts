@@ -59,7 +59,7 @@ describe('an organization', () => {
     );
     expect(first.every(({ admitted }) => admitted)).toBe(true);
 
-    await store.redis.flushall();
+    await store.everywhere('flushall');
     await one.ask({ heartbeat: { instanceId } });
     for (const session of [one, two, early]) {
       const refused = (await session.decide({ admit: admit() })).rateLimited;
@@ -80,7 +80,7 @@ describe('an organization', () => {
     const { orgId } = await makeKey(db, await makeOrg(db));
     const looking = rig.session(await rig.limiter({ timing: { ...PATIENT, recoverEveryMs: 50 } }));
     await monthOfOrg(looking, orgId);
-    await store.redis.flushall();
+    await store.everywhere('flushall');
     await eventually(async () => store.redis.hget(store.names.org(orgId), 'opens_us'));
     const told = ({ notices }: SessionClient) =>
       notices.filter((n) => n.orgForgotten?.orgId === orgId).length;
@@ -102,7 +102,7 @@ describe('what a gateway restores', () => {
 
   async function loseWith(admissions: readonly Admission[]): Promise<void> {
     for (const admit of admissions) expect((await one.decide({ admit })).admitted).toBeTruthy();
-    await store.redis.flushall();
+    await store.everywhere('flushall');
     const beat = async (registered: boolean) =>
       (await one.ask({ heartbeat: { instanceId, registered } })).heartbeat;
     expect(await beat(true)).toEqual({ leaseLost: false, forgotten: true });

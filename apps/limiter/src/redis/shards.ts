@@ -41,11 +41,7 @@ class ClusterMasters implements Shards {
 
   constructor(cluster: Cluster) {
     this.#cluster = cluster;
-    cluster.on('+node', (node: Redis) => {
-      this.#nodes.set(nameOf(node), node);
-      // Replicas too: one that takes over is there at once.
-      if (node.status === 'wait') node.connect().catch(() => {});
-    });
+    cluster.on('+node', (node: Redis) => this.#nodes.set(nameOf(node), node));
     cluster.on('-node', (node: Redis) => {
       if (this.#nodes.get(nameOf(node)) === node) this.#nodes.delete(nameOf(node));
     });

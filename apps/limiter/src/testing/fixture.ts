@@ -135,6 +135,8 @@ export interface TestStore {
   readonly redis: RedisClient;
   readonly store: Store;
   readonly names: KeyNames;
+  /** Runs a command on every server of a cluster, or on the one there is. */
+  everywhere(command: string, ...args: string[]): Promise<unknown[]>;
   /** What scripts need to run at a limiter time away from Redis'. */
   contextAt(offsetMs: number): Context;
 }
@@ -150,5 +152,13 @@ export async function openStore(redisUrl: string): Promise<TestStore> {
   }
   const store = new Store({ shards });
   const names = new KeyNames('tg:');
-  return { redis, store, names, contextAt: (ms) => ({ store, names, clock: new LimiterClock(ms) }) };
+  const everywhere = (command: string, ...args: string[]) =>
+    Promise.all(shards.all().map((shard) => shard.call(command, ...args)));
+  return {
+    redis,
+    store,
+    names,
+    everywhere,
+    contextAt: (ms) => ({ store, names, clock: new LimiterClock(ms) }),
+  };
 }

@@ -4,8 +4,7 @@ import {
   SETTLEMENT_QUEUE,
   settlementQueuePrefix,
 } from '@tidegate/contracts';
-import { createRedisClient } from '@tidegate/redis';
-import { Queue } from 'bullmq';
+import { openQueue } from '@tidegate/redis';
 
 export interface SettlementQueue {
   setApart(settlements: readonly unknown[], jobId: string): Promise<void>;
@@ -15,30 +14,24 @@ export interface SettlementQueue {
 }
 
 /** The queue as metering itself adds to it and counts it. */
-export function openQueue(options: {
+export function openSettlementQueue(options: {
   readonly redisUrl: string;
   readonly redisPrefix: string;
   readonly onError: (error: Error) => void;
 }): SettlementQueue {
-  const connection = createRedisClient(options.redisUrl, {
-    enableOfflineQueue: false,
-    maxRetriesPerRequest: 0,
-    retryStrategy: (tries: number) => Math.min(100 * tries, 1_000),
-  });
-  const queue = new Queue(SETTLEMENT_QUEUE, {
+  const queue = openQueue({
+    redisUrl: options.redisUrl,
+    name: SETTLEMENT_QUEUE,
     prefix: settlementQueuePrefix(options.redisPrefix),
-    connection,
-    skipMetasUpdate: true,
+    onError: options.onError,
   });
-  queue.on('error', options.onError);
   return {
     async setApart(settlements, jobId) {
-      await queue.add(SETTLEMENT_JOB, { settlements }, { ...SETTLEMENT_JOB_OPTIONS, jobId });
+      await queue.use((jobs) =>
+        jobs.add(SETTLEMENT_JOB, { settlements }, { ...SETTLEMENT_JOB_OPTIONS, jobId }),
+      );
     },
-    counts: () => queue.getJobCounts('waiting', 'active', 'delayed', 'failed'),
-    async close() {
-      await queue.close();
-      connection.disconnect();
-    },
+    counts: () => queue.use((jobs) => jobs.getJobCounts('waiting', 'active', 'delayed', 'failed')),
+    close: () => queue.close(),
   };
 }

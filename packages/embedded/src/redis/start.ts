@@ -1,4 +1,3 @@
-import { connect } from 'node:net';
 import { resolve } from 'node:path';
 import {
   assertPortFree,
@@ -8,10 +7,10 @@ import {
   ServerProcess,
   untilReady,
 } from '../process.ts';
+import { command } from './command.ts';
 import type { RedisServer } from './find.ts';
 
 const READY_TIMEOUT_MS = 30_000;
-const ANSWER_TIMEOUT_MS = 2_000;
 
 export interface RedisOptions {
   /** As found by `findRedis`. */
@@ -27,6 +26,13 @@ export interface RedisOptions {
    * process is killed: with the others Redis puts writes off while an earlier one is being forced.
    */
   readonly appendfsync?: 'always' | 'everysec' | 'no';
+  /** Makes it a node of a cluster (`startRedisCluster` joins them); default: it is none. */
+  readonly cluster?: {
+    /** Where the nodes talk to each other. */
+    readonly busPort: number;
+    /** A node unreachable for this long is failed over. */
+    readonly nodeTimeoutMs: number;
+  };
   readonly onLog?: (line: string) => void;
 }
 
@@ -74,25 +80,26 @@ async function serverCommand(options: RedisOptions, dir: string): Promise<Comman
     // The append-only file is the one record; a snapshot beside it would only cost.
     save: '',
     'maxmemory-policy': 'noeviction',
+    ...(options.cluster
+      ? {
+          'cluster-enabled': 'yes',
+          'cluster-port': String(options.cluster.busPort),
+          'cluster-node-timeout': String(options.cluster.nodeTimeoutMs),
+          // Slots without a server are refused; the others go on.
+          'cluster-require-full-coverage': 'no',
+          'repl-diskless-sync-delay': '0',
+        }
+      : {}),
   };
-  const { command, libraryPath } = options.server;
+  const { command: program, libraryPath } = options.server;
   const env = libraryPath === undefined ? process.env : { ...process.env, LD_LIBRARY_PATH: libraryPath };
   const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
-  return diesWithParent({ command, args, options: { env } });
+  return diesWithParent({ command: program, args, options: { env } });
 }
 
 /** Whether it answers PING; while it loads its data it answers otherwise. */
-function answers(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect({ host: '127.0.0.1', port, timeout: ANSWER_TIMEOUT_MS });
-    const end = (answer: boolean) => {
-      socket.destroy();
-      resolve(answer);
-    };
-    socket.once('connect', () => socket.write('PING\r\n'));
-    socket.once('data', (data) => end(data.toString('latin1').startsWith('+PONG')));
-    socket.once('error', () => end(false));
-    socket.once('timeout', () => end(false));
-    socket.once('end', () => end(false));
-  });
-}
+const answers = (port: number): Promise<boolean> =>
+  command(port, 'PING').then(
+    (answer) => answer === 'PONG',
+    () => false,
+  );
