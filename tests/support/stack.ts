@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll } from '@jest/globals';
 import { type Stack, type StackOptions, startStack } from '@tidegate/local';
+import { TEST_ENV, type TestRedis, testRedis } from '@tidegate/testing';
 import { watchGateways } from './conformance/watch.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -14,16 +15,23 @@ const START_TIMEOUT_MS = 120_000;
  * A whole stack for the tests of one file: own data, own ports. Call the result for the stack, once tests run. What the tests exchange
  * with its gateways is held against the API's description.
  */
-export function useStack(options: StackOptions = {}): () => Stack {
+export function useStack(options: StackOptions | (() => Promise<StackOptions>) = {}): () => Stack {
   let dataDir: string | undefined;
   let stack: Stack | undefined;
+  let redis: TestRedis | undefined;
   watchGateways(() => stack?.info.gateways ?? []);
   beforeAll(async () => {
     dataDir = mkdtempSync(join(tmpdir(), 'tidegate-tests-'));
-    stack = await startStack({ dataDir, ports: 'random', ...options });
+    const wished = typeof options === 'function' ? await options() : options;
+    // A run on clusters brings them; otherwise the stack brings the Redis that it brings its users.
+    if (process.env[TEST_ENV.cluster] && wished.redisUrl === undefined)
+      redis = await testRedis({ appendonly: true });
+    const redisUrl = redis ? { redisUrl: redis.url } : {};
+    stack = await startStack({ dataDir, ports: 'random', ...redisUrl, ...wished });
   }, START_TIMEOUT_MS);
   afterAll(async () => {
     await stack?.stop();
+    await redis?.stop();
     if (dataDir) rmSync(dataDir, { recursive: true, force: true });
   }, START_TIMEOUT_MS);
   return () => {
