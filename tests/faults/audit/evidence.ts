@@ -1,5 +1,5 @@
 import type { Seen } from '../load/ask.ts';
-import type { Limits } from '../world/orgs.ts';
+import type { Limits } from '../world/org.ts';
 import type { WitnessedCall } from '../world/witness.ts';
 import type { World } from '../world/world.ts';
 import { monthOf, readLive } from './live.ts';
@@ -38,6 +38,9 @@ export interface Evidence {
   /** What the model saw in flight above a cap. */
   readonly aboveCaps: readonly string[];
 }
+
+/** Notes a sentence for what does not hold. */
+export type Must = (holds: boolean, text: () => string) => void;
 
 export interface GatherOptions {
   /** Gateways stood still: what they had answered may be an error, for the limiter had not heard of it in time. */

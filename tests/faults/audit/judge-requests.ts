@@ -1,7 +1,6 @@
 import type { Seen } from '../load/ask.ts';
 import type { WitnessedCall } from '../world/witness.ts';
-import type { Evidence } from './evidence.ts';
-import type { Must } from './judge.ts';
+import type { Evidence, Must } from './evidence.ts';
 import type { Row } from './rows.ts';
 
 /** Reservations that may never have reached the model: whoever was to call it died, lost its lease, or its client was gone. */

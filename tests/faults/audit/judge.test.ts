@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { plainAsk, type Seen } from '../load/ask.ts';
-import type { Key, Org } from '../world/orgs.ts';
+import type { Key, Org } from '../world/org.ts';
 import type { WitnessedCall } from '../world/witness.ts';
 import type { Evidence } from './evidence.ts';
 import { judge } from './judge.ts';

@@ -1,12 +1,9 @@
-import type { Evidence } from './evidence.ts';
+import type { Evidence, Must } from './evidence.ts';
 import { judgeCalls, judgeClients } from './judge-requests.ts';
 import { monthOf } from './live.ts';
 import { dayName, type Row, totalsOf } from './rows.ts';
 
 const WINDOW_MS = 60_000;
-
-/** Notes a sentence for what does not hold. */
-export type Must = (holds: boolean, text: () => string) => void;
 
 /**
  * Holds the counts of everybody involved against each other. See README.md for which of these are equalities, which are

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Org } from '../world/orgs.ts';
+import type { Org } from '../world/org.ts';
 import type { World } from '../world/world.ts';
 
 const SCRIPT = readFileSync(new URL('./live.lua', import.meta.url), 'utf8');

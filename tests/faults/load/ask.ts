@@ -1,5 +1,5 @@
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
-import type { Key } from '../world/orgs.ts';
+import type { Key } from '../world/org.ts';
 import type { Order } from '../world/witness.ts';
 
 /** Where a client hangs up: in its body, right after it, while it waits, in the stream, or at its last chunk. */

@@ -1,4 +1,4 @@
-import type { Org } from '../world/orgs.ts';
+import type { Org } from '../world/org.ts';
 import { pause, type Random } from '../world/random.ts';
 import type { World } from '../world/world.ts';
 import { type Ask, type HangUp, type Seen, send } from './ask.ts';

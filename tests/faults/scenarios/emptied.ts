@@ -3,7 +3,8 @@ import { untilQuiet } from '../audit/quiet.ts';
 import { readRows } from '../audit/rows.ts';
 import { plainAsk, type Seen, send } from '../load/ask.ts';
 import { Load } from '../load/load.ts';
-import { CONTEXT_TOKENS, type Key, makeKey, makeOrg, type Org, revoke } from '../world/orgs.ts';
+import type { Key, Org } from '../world/org.ts';
+import { CONTEXT_TOKENS, makeKey, makeOrg, revoke } from '../world/orgs.ts';
 import { pause, type Random } from '../world/random.ts';
 import type { World } from '../world/world.ts';
 import type { Scenario } from './scenario.ts';
@@ -13,6 +14,8 @@ const WINDOW_MS = 60_000;
 /** Between an admission and the model's note of its call. */
 const APART_MS = 1_000;
 const LONG_TIMES = 4;
+/** By then every organization has been open again for a while: found lost within seconds, it recovers for a minute. */
+const RECOVERED_MS = 90_000;
 
 /**
  * Redis loses everything under load, and a gateway dies soon after: no cap is exceeded by the model's own count, what is in Postgres is
@@ -43,7 +46,7 @@ export const emptied: Scenario = {
         // What it admits between the loss and its next heartbeat must be found when it dies.
         await world.kill(random.pick(['gateway', 'gateway-2']));
       }
-      await pause(WINDOW_MS / 2);
+      await pause(RECOVERED_MS);
       const seen = await load.stop();
       violations.push(...(await untilQuiet(world)), ...world.witness.violations, ...aboveLimits(world));
       return {

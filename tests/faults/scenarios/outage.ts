@@ -1,7 +1,7 @@
 import { plainAsk, type Seen, send } from '../load/ask.ts';
 import { Load } from '../load/load.ts';
 import type { Memory } from '../world/memory.ts';
-import type { Key } from '../world/orgs.ts';
+import type { Key } from '../world/org.ts';
 import { pause, type Random } from '../world/random.ts';
 import type { World } from '../world/world.ts';
 

@@ -1,7 +1,8 @@
 import { audit } from '../audit/audit.ts';
 import { untilQuiet } from '../audit/quiet.ts';
 import { plainAsk, type Seen, send } from '../load/ask.ts';
-import { CONTEXT_TOKENS, makeOrg, type OrgWish } from '../world/orgs.ts';
+import type { OrgWish } from '../world/org.ts';
+import { CONTEXT_TOKENS, makeOrg } from '../world/orgs.ts';
 import { Random } from '../world/random.ts';
 import type { World } from '../world/world.ts';
 import type { Scenario } from './scenario.ts';

@@ -5,7 +5,7 @@ import { type Control, createControl, limiterOverGrpc, runnerOverGrpc } from '@t
 import { closeDb, createDb, type Db } from '@tidegate/db';
 import { type Stack, type StackOptions, startStack } from '@tidegate/local';
 import { Redis } from 'ioredis';
-import type { Org } from './orgs.ts';
+import type { Org } from './org.ts';
 import { Witness } from './witness.ts';
 
 export interface WorldOptions extends StackOptions {
