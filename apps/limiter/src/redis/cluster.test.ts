@@ -1,0 +1,140 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { orgTagOf } from '@tidegate/contracts';
+import { closeDb, type Db } from '@tidegate/db';
+import type { ClusterNode, RunningRedisCluster } from '@tidegate/embedded';
+import { createRedisConnection, slotOf } from '@tidegate/redis';
+import { callUnary } from '@tidegate/rpc';
+import { eventually, type TestPostgres, testPostgres, testRedisCluster } from '@tidegate/testing';
+import { anAdmission } from '../testing/admission.ts';
+import { connectDb, makeKey, makeOrg, openStore, type TestKey } from '../testing/fixture.ts';
+import { beatingInstance, keepBeating, monthOfOrg, Rig } from '../testing/rig.ts';
+
+const MASTERS = 3;
+const SLOTS = 16_384;
+
+let postgres: TestPostgres;
+let cluster: RunningRedisCluster;
+let db: Db;
+let rig: Rig;
+
+beforeAll(async () => {
+  [postgres, cluster] = await Promise.all([
+    testPostgres(),
+    testRedisCluster({ replicas: true, nodeTimeoutMs: 1_000 }),
+  ]);
+  db = connectDb(postgres.url);
+  rig = new Rig(cluster.url, db);
+});
+
+afterAll(async () => {
+  await rig.close();
+  await closeDb(db);
+  await Promise.all([cluster.stop(), postgres.drop()]);
+});
+
+const slotOfOrg = (orgId: string): number => slotOf(`{${orgTagOf(orgId)}}`);
+const masterOf = (orgId: string): number => Math.floor((slotOfOrg(orgId) * MASTERS) / SLOTS);
+
+/** A key of an organization on each master, in their order. */
+async function keyOnEach(requestsAtOnce: number): Promise<TestKey[]> {
+  const keys: TestKey[] = [];
+  while (Object.keys(keys).length < MASTERS) {
+    const orgId = await makeOrg(db, { requestsAtOnce });
+    keys[masterOf(orgId)] ??= await makeKey(db, orgId);
+  }
+  return keys;
+}
+
+describe('on a Redis Cluster', () => {
+  it('one message of a session asks all masters, and each decides exactly', async () => {
+    const keys = await keyOnEach(5);
+    const session = rig.session(await rig.limiter());
+    const instanceId = await beatingInstance(session);
+    const outcomes = await Promise.all(
+      Array.from({ length: 90 }, (_, i) => {
+        const admit = anAdmission(keys[i % MASTERS] as TestKey, instanceId);
+        return session.decide({ admit }).then(({ admitted }) => ({ admit, admitted }));
+      }),
+    );
+    for (const { orgId } of keys) {
+      const admitted = outcomes.filter(({ admit, admitted }) => admit.orgId === orgId && admitted);
+      expect(admitted).toHaveLength(5);
+      await Promise.all(admitted.map(({ admit }) => session.ask({ settle: { ...admit, answered: true } })));
+      expect(await monthOfOrg(session, orgId)).toMatchObject({ requests: 5, inFlight: 0 });
+    }
+  });
+
+  it('no call of an organization fails or counts twice while its slot moves to another master', async () => {
+    const [key] = (await keyOnEach(1_000)) as [TestKey];
+    const session = rig.session(await rig.limiter());
+    const instanceId = await beatingInstance(session);
+    await session.decide({ admit: anAdmission(key, instanceId) });
+    let moved = false;
+    let asked = 1;
+    const asking = (async () => {
+      while (!moved) {
+        asked++;
+        const { admitted } = await session.decide({ admit: anAdmission(key, instanceId) });
+        expect(admitted).toBeTruthy();
+      }
+    })();
+    await moveSlot(slotOfOrg(key.orgId), cluster.nodes[0] as ClusterNode, cluster.nodes[1] as ClusterNode);
+    moved = true;
+    await asking;
+    await session.decide({ admit: anAdmission(key, instanceId) });
+    expect(await monthOfOrg(session, key.orgId)).toMatchObject({ requests: asked + 1, inFlight: asked + 1 });
+  });
+
+  it('a master that is killed takes along the service of its organizations only, and its replica brings it back as it was', async () => {
+    const keys = await keyOnEach(3);
+    const [limiter, other] = [await rig.limiter(), await rig.limiter()];
+    const session = rig.session(limiter);
+    const told = rig.session(other);
+    const instanceId = await beatingInstance(session);
+    const beats = keepBeating(session, instanceId);
+    for (const key of keys) await session.decide({ admit: anAdmission(key, instanceId) });
+    const [, lost, left] = keys as [TestKey, TestKey, TestKey];
+
+    const victim = cluster.nodes[1] as ClusterNode;
+    victim.running.kill('SIGKILL');
+    await victim.running.exited;
+    const failed = await session.ask({ admit: anAdmission(lost, instanceId) });
+    expect(failed.failed?.reason).toMatch(/^redis/);
+    expect((await session.decide({ admit: anAdmission(left, instanceId) })).admitted).toBeTruthy();
+
+    await eventually(async () => (await session.decide({ admit: anAdmission(lost, instanceId) })).admitted);
+    const third = anAdmission(lost, instanceId);
+    expect((await session.decide({ admit: third })).admitted).toBeTruthy();
+    expect((await session.decide({ admit: anAdmission(lost, instanceId) })).rateLimited).toMatchObject({
+      cause: 'CAUSE_ORG_REQUESTS_AT_ONCE',
+    });
+    await eventually(async () => {
+      await callUnary(session.client, 'refreshOrgs', { orgIds: [lost.orgId] }, { deadlineMs: 2_000 });
+      return told.notices.some(({ orgChanged }) => orgChanged?.orgId === lost.orgId);
+    });
+    beats.stop();
+  });
+});
+
+/** As redis-cli does it: both ends know of the move, then the keys go one by one, then everybody is told. */
+async function moveSlot(slot: number, from: ClusterNode, to: ClusterNode): Promise<void> {
+  const { redis, everywhere } = await openStore(cluster.url);
+  const [source, target] = [from, to].map(({ port }) =>
+    createRedisConnection(`redis://127.0.0.1:${port}`, { retryStrategy: () => null }),
+  );
+  if (!source || !target) throw new Error('unreachable');
+  try {
+    const [sourceId, targetId] = (await Promise.all([source.cluster('MYID'), target.cluster('MYID')])) as [
+      string,
+      string,
+    ];
+    await target.cluster('SETSLOT', slot, 'IMPORTING', sourceId);
+    await source.cluster('SETSLOT', slot, 'MIGRATING', targetId);
+    for (const key of (await source.cluster('GETKEYSINSLOT', slot, 1_000)) as string[])
+      await source.migrate('127.0.0.1', to.port, key, 0, 2_000);
+    await target.cluster('SETSLOT', slot, 'NODE', targetId);
+    await everywhere('cluster', 'SETSLOT', String(slot), 'NODE', targetId);
+  } finally {
+    for (const client of [redis, source, target]) client.disconnect();
+  }
+}
