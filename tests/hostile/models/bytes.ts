@@ -1,0 +1,63 @@
+/** What a well-behaved model would say, and the frames to say it in. */
+
+export const USAGE = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
+
+const crlf = (lines: readonly string[]) => `${lines.join('\r\n')}\r\n\r\n`;
+
+export const head = (status: string, ...headers: string[]) => crlf([`HTTP/1.1 ${status}`, ...headers]);
+const JSON_TYPE = 'content-type: application/json';
+const SSE_TYPE = 'content-type: text/event-stream';
+
+/** With its length. */
+export function whole(body: string | Uint8Array, { status = '200 OK', type = JSON_TYPE } = {}): Buffer {
+  const bytes = Buffer.from(body as string);
+  return Buffer.concat([Buffer.from(head(status, type, `content-length: ${bytes.length}`)), bytes]);
+}
+
+export const chunkedHead = (type = SSE_TYPE, ...more: string[]) =>
+  head('200 OK', type, 'transfer-encoding: chunked', ...more);
+
+/** One chunk of chunked encoding for each piece. */
+export const chunk = (...pieces: (string | Uint8Array)[]): Buffer =>
+  Buffer.concat(
+    pieces.flatMap((piece) => {
+      const bytes = Buffer.from(piece as string);
+      return [Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')];
+    }),
+  );
+export const LAST_CHUNK = '0\r\n\r\n';
+
+/** A streamed answer in order: its head, its body in chunks, its end. */
+export const streamed = (...pieces: (string | Uint8Array)[]): Buffer =>
+  Buffer.concat([Buffer.from(chunkedHead()), chunk(...pieces), Buffer.from(LAST_CHUNK)]);
+
+export const event = (data: unknown, lineEnd = '\n') =>
+  `data: ${typeof data === 'string' ? data : JSON.stringify(data)}${lineEnd}${lineEnd}`;
+export const DONE = event('[DONE]');
+
+export const delta = (content: unknown, finish_reason: unknown = null, more: object = {}) => ({
+  id: 'up-1',
+  object: 'chat.completion.chunk',
+  created: 1,
+  model: 'up',
+  choices: [{ index: 0, delta: { content }, finish_reason }],
+  ...more,
+});
+export const usageChunk = (usage: unknown = USAGE) => ({ ...delta(''), choices: [], usage });
+const role = { ...delta(''), choices: [{ index: 0, delta: { role: 'assistant', content: '' } }] };
+
+export const HEL = event(role) + event(delta('Hel'));
+export const LO = event(delta('lo', 'stop'));
+/** `Hel`, `lo`, its usage and its `[DONE]`. */
+export const HELLO = HEL + LO + event(usageChunk()) + DONE;
+
+export const answer = (content: unknown = 'Hello', more: object = {}) => ({
+  id: 'up-1',
+  object: 'chat.completion',
+  created: 1,
+  model: 'up',
+  choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
+  usage: USAGE,
+  ...more,
+});
+export const ANSWER = JSON.stringify(answer());

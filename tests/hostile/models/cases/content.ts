@@ -1,0 +1,214 @@
+import { answer, DONE, delta, event, HEL, LO, streamed, USAGE, usageChunk, whole } from '../bytes.ts';
+import { answered, type Case, relayed, says } from './case.ts';
+
+/** What the answers say: complete ones, told in many ways, and those that only look complete. */
+
+const json = (value: unknown) => says(whole(JSON.stringify(value)));
+const events = (...chunks: (object | string)[]) => says(streamed(...chunks.map((data) => event(data))));
+const [stop, usage] = [delta('lo', 'stop'), usageChunk()];
+const ONE = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
+const said = (finish_reason: unknown) => ({
+  choices: [{ message: { content: 'Hello' }, finish_reason }],
+  usage: USAGE,
+});
+const saying = (delta: object) => ({ choices: [{ index: 0, delta }] });
+const DEEP = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
+
+const WRONG_USAGE: readonly (readonly [string, unknown])[] = [
+  ['negative', { prompt_tokens: -5, completion_tokens: 12, total_tokens: 7 }],
+  ['larger than the reservation', { prompt_tokens: 999, completion_tokens: 2, total_tokens: 1_001 }],
+  ['not adding up', { prompt_tokens: 5, completion_tokens: 2, total_tokens: 8 }],
+  ['in fractions', { prompt_tokens: 4.5, completion_tokens: 2.5, total_tokens: 7 }],
+  ['as strings', { prompt_tokens: '5', completion_tokens: '2', total_tokens: '7' }],
+  ['without a total', { prompt_tokens: 5, completion_tokens: 2 }],
+  ['beyond all numbers', { prompt_tokens: 5, completion_tokens: 1e300, total_tokens: 1e300 }],
+  ['a list', [5, 2, 7]],
+  ['true', true],
+  ['null', null],
+];
+
+export const USAGES: readonly Case[] = [
+  ...WRONG_USAGE.flatMap(([what, wrong]) => [
+    answered(`usage ${what}`, json(answer('Hello', { usage: wrong })), { usage: null }),
+    relayed(`usage ${what}`, events(delta('Hel'), stop, usageChunk(wrong), '[DONE]'), { usage: null }),
+  ]),
+  answered('no usage', json(answer('Hello', { usage: undefined })), { usage: null }),
+  relayed('no usage', events(delta('Hel'), stop, '[DONE]'), { usage: null }),
+  relayed('usage on the last content chunk', events(delta('Hel'), { ...stop, usage: ONE }, '[DONE]')),
+  relayed(
+    'usage with every chunk',
+    events(
+      delta('Hel', null, { usage: { ...ONE, completion_tokens: 1, total_tokens: 6 } }),
+      stop,
+      usage,
+      '[DONE]',
+    ),
+  ),
+  relayed('usage before everything', events(usage, delta('Hel'), stop, '[DONE]')),
+  relayed(
+    'usage null but at the end',
+    events(delta('Hel', null, { usage: null }), { ...stop, usage: null }, usage, '[DONE]'),
+  ),
+  relayed(
+    'all of the reservation',
+    events(
+      delta('Hel'),
+      stop,
+      usageChunk({ prompt_tokens: 0, completion_tokens: 1_000, total_tokens: 1_000 }),
+      '[DONE]',
+    ),
+    {
+      usage: { prompt_tokens: 0, completion_tokens: 1_000, total_tokens: 1_000 },
+    },
+    { counts: { prompt: 0, completion: 1_000 } },
+  ),
+];
+
+export const CHUNKS: readonly Case[] = [
+  relayed(
+    'role and content in the first chunk',
+    events(saying({ role: 'assistant', content: 'Hel' }), stop, usage, '[DONE]'),
+  ),
+  relayed('all in one chunk', events(delta('Hello', 'length', { usage: ONE }), '[DONE]'), {
+    pieces: ['Hello'],
+    finish: 'length',
+  }),
+  relayed(
+    'the finish reason after the content',
+    events(delta('Hel'), delta('lo'), delta('', 'stop'), usage, '[DONE]'),
+    { pieces: ['Hel', 'lo', ''] },
+  ),
+  relayed('a finish reason and no content at all', events(delta('', 'stop'), usage, '[DONE]'), {
+    pieces: [''],
+  }),
+  relayed('no [DONE]', events(delta('Hel'), stop, usage)),
+  relayed('two [DONE]', events(delta('Hel'), stop, usage, '[DONE]', '[DONE]')),
+  relayed(
+    'more after [DONE]',
+    events(delta('Hel'), stop, usage, '[DONE]', delta(' there'), usageChunk({ ...ONE, total_tokens: 9 }), {
+      error: 'x',
+    }),
+  ),
+  relayed(
+    'more after the finish reason',
+    events(delta('Hel'), stop, delta(' there'), delta('', 'length'), usage, '[DONE]'),
+  ),
+  ...['eos_token', 'tool_calls', 'content_filter', 7, true, { type: 'eos' }].map((reason) =>
+    relayed(
+      `finish reason ${JSON.stringify(reason)}`,
+      events(delta('Hel'), delta('lo', reason), usage, '[DONE]'),
+    ),
+  ),
+  relayed('content null', events(delta(null), delta('Hel'), delta(null), stop, usage, '[DONE]')),
+  relayed(
+    'reasoning',
+    events(
+      saying({ reasoning_content: 'Hm', content: null }),
+      saying({ reasoning: 'Hm' }),
+      delta('Hel'),
+      stop,
+      usage,
+      '[DONE]',
+    ),
+  ),
+  relayed(
+    'fields of its own',
+    events(
+      { ...delta('Hel'), system_fingerprint: 'x', kv: { a: 1 } },
+      { ...stop, timings: [] },
+      usage,
+      '[DONE]',
+    ),
+  ),
+  relayed(
+    'no delta, no choice',
+    events({ choices: [] }, { choices: [{}] }, { choices: [null] }, delta('Hel'), stop, usage, '[DONE]'),
+  ),
+  relayed(
+    '__proto__ and constructor',
+    says(
+      streamed(
+        HEL.replaceAll(
+          '"id":',
+          '"__proto__":{"error":"x","choices":7},"constructor":{"prototype":{"usage":1}},"id":',
+        ),
+        LO,
+        event(usage),
+        DONE,
+      ),
+    ),
+  ),
+  relayed(
+    'keys twice: the last counts',
+    says(streamed(HEL.replaceAll('"choices":', '"choices":7,"choices":'), LO, event(usage), DONE)),
+  ),
+  relayed(
+    'deep nesting',
+    says(streamed(HEL.replaceAll('"id":', `"deep":${DEEP},"id":`), LO, event(usage), DONE)),
+  ),
+  relayed(
+    'bytes that are no UTF-8',
+    says(
+      streamed(
+        Buffer.concat([
+          Buffer.from('data: {"choices":[{"delta":{"content":"a'),
+          Buffer.of(0xff, 0xc3),
+          Buffer.from('b"}}]}\n\n'),
+        ]),
+        LO,
+        event(usage),
+        DONE,
+      ),
+    ),
+    { pieces: ['a\uFFFD\uFFFDb', 'lo'] },
+  ),
+  relayed(
+    'control characters and half a surrogate pair',
+    says(
+      streamed(
+        'data: {"choices":[{"delta":{"content":"\\u0000\\n\\ud83d\u2028"}}]}\n\n',
+        LO,
+        event(usage),
+        DONE,
+      ),
+    ),
+    { pieces: ['\u0000\n\ud83d\u2028', 'lo'] },
+  ),
+];
+
+export const WHOLES: readonly Case[] = [
+  ...['eos_token', 'tool_calls', null, undefined, 7].map((reason) =>
+    answered(`finish reason ${JSON.stringify(reason)}`, json(said(reason))),
+  ),
+  answered('finish reason length', json(said('length')), { finish: 'length' }),
+  answered('content null', json(answer(null)), { content: '' }),
+  answered('no content', json({ choices: [{ message: {} }], usage: USAGE }), { content: '' }),
+  answered(
+    'reasoning and fields of its own',
+    json({
+      ...answer(),
+      choices: [
+        {
+          message: { content: 'Hello', reasoning_content: 'Hm', tool_calls: [] },
+          finish_reason: 'stop',
+          stop_reason: 3,
+        },
+      ],
+      kv: 1,
+    }),
+  ),
+  answered(
+    'two choices: the first counts',
+    json({ ...answer(), choices: [...answer().choices, ...answer('Bye').choices] }),
+  ),
+  answered(
+    '__proto__ and keys twice',
+    says(whole(JSON.stringify(answer()).replace('"id":', '"__proto__":{"error":"x"},"choices":7,"id":'))),
+  ),
+  answered('deep nesting', says(whole(JSON.stringify(answer()).replace('"id":', `"deep":${DEEP},"id":`)))),
+  answered(
+    'bytes that are no UTF-8',
+    says(whole(Buffer.from(JSON.stringify(answer('a\u00ffb')), 'latin1'))),
+    { content: 'a\uFFFDb' },
+  ),
+];

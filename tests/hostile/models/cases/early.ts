@@ -1,0 +1,90 @@
+import {
+  answer,
+  chunk,
+  chunkedHead,
+  DONE,
+  delta,
+  event,
+  HEL,
+  LAST_CHUNK,
+  LO,
+  streamed,
+  usageChunk,
+  whole,
+} from '../bytes.ts';
+import { brokenOff, type Case, failed, says } from './case.ts';
+
+/** Answers that are none, or stop being one. */
+
+const unreadable = 'The model sent an answer that cannot be read.';
+const tooEarly = 'The model ended its answer too early.';
+const HTML = '<!doctype html><html><body><h1>It works!</h1></body></html>';
+
+/** Before anything was relayed: errors as JSON, also of streams. */
+export const NO_ANSWERS: readonly Case[] = [
+  ...[
+    ['a page of HTML', HTML],
+    ['JSON cut off', '{"choices":[{"message":{"content":"Hel'],
+    ['nothing', ''],
+    ['null', 'null'],
+    ['a list', '[]'],
+    ['no choices', '{"choices":[]}'],
+    ['choices that are none', '{"choices":{"0":{"message":{"content":"x"}}}}'],
+    ['no message', '{"choices":[{"text":"Hello"}]}'],
+    ['content of another kind', JSON.stringify(answer([{ type: 'text', text: 'Hello' }]))],
+    ['events', `${HEL}${LO}${DONE}`],
+  ].map(([name = '', body = '']) =>
+    failed(name, says(whole(body)), { message: unreadable, connection: 'kept' }),
+  ),
+  ...(
+    [
+      ['a page of HTML', HTML],
+      ['an answer that is not streamed', JSON.stringify(answer())],
+      ['comments only', ': hi\n\n: there\n\n'],
+      ['only a usage chunk', event(usageChunk())],
+      ['only a chunk without choices', event({ choices: [], prompt_filter_results: [] })],
+    ] as const
+  ).map(([name, body]) =>
+    failed(name, says(streamed(body)), { streamed: true, message: tooEarly, connection: 'kept' }),
+  ),
+  failed('nothing', says(streamed()), { streamed: true, message: tooEarly, connection: 'kept' }),
+  ...(
+    [
+      ['[DONE] first', DONE],
+      ['a usage chunk and [DONE]', event(usageChunk()) + DONE],
+    ] as const
+  ).map(([name, body]) => failed(name, says(streamed(body)), { streamed: true, message: tooEarly })),
+  ...(
+    [
+      ['a first event that is no JSON', 'data: {"choices":\n\n'],
+      ['a first event of another kind', event([1])],
+      ['a first event without choices', event({ id: 'x' })],
+      ['a first event with content of another kind', event(delta([{ text: 'x' }]))],
+    ] as const
+  ).map(([name, body]) =>
+    failed(name, says(chunkedHead(), chunk(body)), { streamed: true, message: unreadable }),
+  ),
+];
+
+export const ENDS_EARLY: readonly Case[] = [
+  brokenOff('[DONE] without a finish reason', says(streamed(HEL, DONE)), 'upstream_error'),
+  brokenOff('an end without a finish reason', says(streamed(HEL)), 'upstream_error', { connection: 'kept' }),
+  brokenOff('an event that is no JSON', says(streamed(HEL, 'data: {"cho\n\n', LO, DONE)), 'upstream_error'),
+  brokenOff(
+    'an event that is no JSON after the finish reason',
+    says(streamed(HEL, LO, 'data: {"cho\n\n', DONE)),
+    'upstream_error',
+    { pieces: ['Hel', 'lo'], finished: true },
+  ),
+  brokenOff(
+    'content of another kind',
+    says(streamed(HEL, event(delta({ text: 'x' })), LO, DONE)),
+    'upstream_error',
+  ),
+  brokenOff(
+    'half an event at the end',
+    says(chunkedHead(), chunk(HEL, LO.slice(0, 20)), LAST_CHUNK),
+    'upstream_error',
+    { connection: 'kept' },
+  ),
+];

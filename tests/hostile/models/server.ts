@@ -1,0 +1,188 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** The model's side of one request: exactly these bytes, exactly then. */
+export interface Wire {
+  /** Resolves when the bytes have left; false: the caller is gone. */
+  write(bytes: string | Uint8Array): Promise<boolean>;
+  /** False: the caller was gone before the time was over. */
+  pause(ms: number): Promise<boolean>;
+  /** Ends the connection in order. */
+  end(): void;
+  /** Ends it with a RST. */
+  reset(): void;
+  /** Resolves when the connection is closed, by whomever. */
+  readonly closed: Promise<void>;
+  /** The request's body as it came. */
+  readonly body: string;
+}
+
+/** How the model answers one request. When it returns, the connection is ready for the next one, as far as the model cares. */
+export type Play = (wire: Wire) => undefined | Promise<unknown>;
+
+export interface Connection {
+  /** Plays asked for on it, oldest first. */
+  readonly plays: string[];
+  closed: boolean;
+}
+
+/** Larger than any request of these tests. */
+const MAX_REQUEST_BYTES = 64 * 1024;
+const MODELS = '{"object":"list","data":[]}';
+const ALIVE = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ${MODELS.length}\r\n\r\n${MODELS}`;
+
+/** What a request asks for: `play <name>` as its first message. */
+export const playing = (name: string) => `play ${name}`;
+
+/**
+ * A model server on bare sockets, which no HTTP library keeps from misbehaving. Which play it gives is said by the request;
+ * it remembers who asked for what on which connection.
+ */
+export class HostileModel {
+  readonly connections: Connection[] = [];
+  readonly #plays = new Map<string, Play>();
+  readonly #sockets = new Set<Socket>();
+  readonly #server: Server;
+
+  private constructor() {
+    this.#server = createServer({ noDelay: true }, (socket) => this.#accept(socket));
+  }
+
+  static async start(): Promise<HostileModel> {
+    const model = new HostileModel();
+    model.#server.listen(0, '127.0.0.1');
+    await once(model.#server, 'listening');
+    return model;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  stage(name: string, play: Play): void {
+    this.#plays.set(name, play);
+  }
+
+  /** Connections on which the play was asked for. */
+  visits(name: string): Connection[] {
+    return this.connections.filter(({ plays }) => plays.includes(name));
+  }
+
+  /** How often the play was asked for. */
+  calls(name: string): number {
+    return this.connections.reduce(
+      (sum, { plays }) => sum + plays.filter((played) => played === name).length,
+      0,
+    );
+  }
+
+  /** Ends all connections; idempotent. */
+  async close(): Promise<void> {
+    if (!this.#server.listening) return;
+    for (const socket of this.#sockets) socket.destroy();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  #accept(socket: Socket): void {
+    const connection: Connection = { plays: [], closed: false };
+    this.#sockets.add(socket);
+    const closed = new Promise<void>((resolve) => {
+      socket.once('close', () => {
+        this.#sockets.delete(socket);
+        connection.closed = true;
+        resolve();
+      });
+    });
+    socket.on('error', () => {});
+    this.#serve(socket, connection, closed).catch(() => socket.destroy());
+  }
+
+  async #serve(socket: Socket, connection: Connection, closed: Promise<void>): Promise<void> {
+    const requests = new RequestReader(socket);
+    for (;;) {
+      const request = await requests.next(closed);
+      if (!request) return;
+      if (request.method !== 'POST') {
+        socket.end(ALIVE);
+        return;
+      }
+      const name = nameIn(request.body);
+      if (connection.plays.length === 0) this.connections.push(connection);
+      connection.plays.push(name);
+      const play = this.#plays.get(name);
+      if (!play) throw new Error(`no play is called ${name}`);
+      await play(createWire(socket, closed, request.body));
+    }
+  }
+}
+
+function nameIn(body: string): string {
+  const { messages } = JSON.parse(body) as { messages: { content: string }[] };
+  return (messages[0]?.content ?? '').slice(playing('').length);
+}
+
+function createWire(socket: Socket, closed: Promise<void>, body: string): Wire {
+  const gone = closed.then(() => false);
+  return {
+    body,
+    closed,
+    write: (bytes) => {
+      if (socket.destroyed) return gone;
+      const left = new Promise<boolean>((resolve) => socket.write(bytes, (error) => resolve(!error)));
+      return Promise.race([left, gone]);
+    },
+    pause: (ms) => Promise.race([sleep(ms, true), gone]),
+    end: () => socket.end(),
+    reset: () => socket.resetAndDestroy(),
+  };
+}
+
+interface RawRequest {
+  readonly method: string;
+  readonly body: string;
+}
+
+/** Requests of a connection one after the other; the gateway sends them whole and with their length. */
+class RequestReader {
+  #received = '';
+  #wake: () => void = () => {};
+
+  constructor(socket: Socket) {
+    socket.setEncoding('latin1');
+    socket.on('data', (text: unknown) => {
+      this.#received += text as string;
+      if (this.#received.length > MAX_REQUEST_BYTES) socket.destroy();
+      this.#wake();
+    });
+  }
+
+  /** Null: there will be none. */
+  async next(closed: Promise<void>): Promise<RawRequest | null> {
+    let open = true;
+    void closed.then(() => {
+      open = false;
+      this.#wake();
+    });
+    for (;;) {
+      const request = this.#take();
+      if (request || !open) return request;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  #take(): RawRequest | null {
+    const headEnd = this.#received.indexOf('\r\n\r\n');
+    if (headEnd === -1) return null;
+    const head = this.#received.slice(0, headEnd);
+    const length = Number(/^content-length: (\d+)$/im.exec(head)?.[1] ?? 0);
+    const end = headEnd + 4 + length;
+    if (this.#received.length < end) return null;
+    const body = Buffer.from(this.#received.slice(headEnd + 4, end), 'latin1').toString();
+    this.#received = this.#received.slice(end);
+    return { method: head.slice(0, head.indexOf(' ')), body };
+  }
+}

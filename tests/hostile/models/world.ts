@@ -1,0 +1,97 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Control, createControl, limiterOverGrpc, type Result, runnerOverGrpc } from '@tidegate/control';
+import { closeDb, createDb, type Db } from '@tidegate/db';
+import type { Stack } from '@tidegate/local';
+import { eventually } from '@tidegate/testing';
+
+const OPERATOR = { kind: 'operator' } as const;
+export const CONTEXT_TOKENS = 1_000;
+/** Requests at once of the organization: each slot has a key of its own, with one request at once. */
+export const SLOTS = 12;
+
+/** A request as it was metered. */
+export interface Row {
+  readonly answered: boolean;
+  readonly errorCode: string | null;
+  readonly promptTokens: number | null;
+  readonly completionTokens: number | null;
+  readonly reservedTokens: number;
+  readonly chargedTokens: number;
+}
+
+/** An organization of a stack with as many keys as it has slots, and with what its operator can see. */
+export class World {
+  readonly gateway: string;
+  readonly #control: Control;
+  readonly #db: Db;
+  readonly #close: () => Promise<void>;
+  org = '';
+  keys: string[] = [];
+
+  constructor(stack: Stack) {
+    const env = JSON.parse(readFileSync(join(stack.dataDir, 'env.json'), 'utf8'));
+    const db = createDb(env.DATABASE_URL, { maxConnections: 2 });
+    const limiter = limiterOverGrpc(env.LIMITER_ADDRESSES.split(','));
+    const runner = runnerOverGrpc(env.RUNNER_ADDRESS);
+    const secretKey = Buffer.from(env.SECRET_KEY, 'base64');
+    this.gateway = stack.info.gateway;
+    this.#db = db;
+    this.#control = createControl({ db, limiter, runner, secretKey, now: Date.now });
+    this.#close = async () => {
+      limiter.close();
+      runner.close();
+      await closeDb(db);
+    };
+  }
+
+  async setUp(): Promise<void> {
+    const plan = {
+      ...{ name: 'Hostile', keys: 50, images: false, requestsAtOnce: SLOTS, requestsPerMinute: 1_000_000 },
+      ...{ requestsPerMonth: 1_000_000_000, tokensPerMonth: 1_000_000_000_000 },
+    };
+    must(await this.#control.setPlan(OPERATOR, plan));
+    this.org = must(await this.#control.createOrg(OPERATOR, { name: 'Hostile', plan: plan.name })).slug;
+    for (let i = 0; i < SLOTS; i++) {
+      const wish = { org: this.org, name: `Slot ${i}`, requestsPerMinute: 6_000, requestsAtOnce: 1 };
+      this.keys.push(must(await this.#control.createKey(OPERATOR, wish)).key);
+    }
+  }
+
+  /** Resolves when the gateway knows the model as running. */
+  async publish(name: string, urls: string[]): Promise<void> {
+    const model = must(
+      await this.#control.publishModel(OPERATOR, {
+        ...{ org: this.org, name, kind: 'text', mode: 'always_on' },
+        ...{ contextTokens: CONTEXT_TOKENS, urls },
+      }),
+    );
+    await eventually(
+      async () => (await this.#db.model.findUnique({ where: { id: model.id } }))?.condition === 'running',
+      { timeoutMs: 30_000 },
+    );
+  }
+
+  /** Rows by reservation, once there are so many; after a while those there are. */
+  async rows(count: number): Promise<Map<string, Row>> {
+    const { id: orgId } = await this.#db.org.findUniqueOrThrow({ where: { slug: this.org } });
+    const read = () => this.#db.request.findMany({ where: { orgId } });
+    const patience = { timeoutMs: 15_000, intervalMs: 250 };
+    const rows = await eventually(
+      async () => (await this.#db.request.count({ where: { orgId } })) >= count,
+      patience,
+    )
+      .then(read)
+      .catch(read);
+    return new Map(rows.map((row) => [row.reservationId, row]));
+  }
+
+  close(): Promise<void> {
+    return this.#close();
+  }
+}
+
+function must<T>(result: Result<T>): T {
+  if (result.ok) return result.value;
+  throw new Error(result.refusal.message);
+}
