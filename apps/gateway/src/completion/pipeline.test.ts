@@ -82,7 +82,7 @@ describe('a whole answer', () => {
     await harness.complete({ ...hello, model: 'keyed', temperature: 1, user: 'u', seed: null });
     const sent = harness.model.requests.at(-1);
     expect(sent?.path).toBe('/v1/chat/completions');
-    expect(sent?.headers.authorization).toBe('Bearer secret');
+    expect(sent?.headers).toMatchObject({ authorization: 'Bearer secret', 'accept-encoding': 'identity' });
     expect(sent?.json()).toEqual({
       model: 'llama',
       messages: hello.messages,
