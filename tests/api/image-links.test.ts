@@ -1,0 +1,293 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { eventually, startUpstream, type Upstream } from '@tidegate/testing';
+import { type Answer, call } from '../support/http.ts';
+import { AUTHORITY, type Handler, startImageServer } from '../support/image-server.ts';
+import { startNameServer } from '../support/name-server.ts';
+import { ask, newKey, newOrg, publish } from '../support/org.ts';
+import { usageOf, useStack } from '../support/stack.ts';
+
+/*
+ * Links, end to end: names from a name server of the test, images from an https server of the test. For the gateway, 127.0.0.2 is
+ * the only address it may reach besides the internet; the server listens everywhere, and tells where it was reached.
+ */
+const OUTSIDE = '127.0.0.2';
+const TIMEOUT_MS = 2_000;
+const MAX_BYTES = 20_000_000;
+const SET_UP_MS = 90_000;
+jest.setTimeout(60_000);
+
+const PRIVATE: Readonly<Record<string, readonly string[]>> = {
+  'loopback.test': ['127.0.0.1'],
+  'loopback6.test': ['::1'],
+  'private.test': ['10.0.0.1'],
+  'private172.test': ['172.16.0.1'],
+  'private192.test': ['192.168.0.1'],
+  'shared.test': ['100.64.0.1'],
+  'unique-local.test': ['fd00::1'],
+  'link-local.test': ['169.254.169.254'],
+  'link-local6.test': ['fe80::1'],
+  'multicast.test': ['224.0.0.1'],
+  'multicast6.test': ['ff02::1'],
+  'unspecified.test': ['0.0.0.0'],
+  'unspecified6.test': ['::'],
+  'broadcast.test': ['255.255.255.255'],
+  'mapped.test': ['::ffff:7f00:1'],
+  'compatible.test': ['::7f00:1'],
+  'translated.test': ['64:ff9b::7f00:1'],
+  'translated-locally.test': ['64:ff9b:1::7f00:1'],
+  'six-to-four.test': ['2002:7f00:1::'],
+  'teredo.test': ['2001::7f00:1'],
+  'either.test': [OUTSIDE, '127.0.0.1'],
+  'either6.test': [OUTSIDE, '::1'],
+  'no-address.test': [],
+};
+let lookups: Record<string, number> = {};
+const names = await startNameServer((name) => {
+  lookups[name] = (lookups[name] ?? 0) + 1;
+  if (name === 'silent.test') return null;
+  // A look-up asks for both families: from the third question on it is the second look-up.
+  if (name === 'rebinding.images.test') return lookups[name] > 2 ? ['127.0.0.1'] : [OUTSIDE];
+  return name.endsWith('images.test') ? [OUTSIDE] : (PRIVATE[name] ?? []);
+});
+const server = await startImageServer();
+const stack = useStack({
+  demo: false,
+  env: {
+    gateway: {
+      IMAGE_NAME_SERVERS: names.address,
+      IMAGE_ALLOWED_NETWORKS: `${OUTSIDE}/32`,
+      IMAGE_TIMEOUT_MS: String(TIMEOUT_MS),
+      NODE_EXTRA_CA_CERTS: AUTHORITY,
+    },
+  },
+});
+let model: Upstream;
+let org: string;
+let key: string;
+/** Requests answered: what must be counted in the end. */
+let answered = 0;
+
+const fixture = (name: string) => readFileSync(new URL(`../fixtures/${name}`, import.meta.url));
+const PNG = fixture('harbour.png');
+const WEBP = fixture('harbour.webp');
+const dataUrl = (bytes: Buffer, type: string) => `data:image/${type};base64,${bytes.toString('base64')}`;
+const link = (path: string, host = 'images.test') => `https://${host}:${server.port}${path}`;
+const part = (url: string) => ({ type: 'image_url', image_url: { url } });
+const user = (...urls: string[]) => ({ role: 'user', content: urls.map(part) });
+
+async function send(...messages: object[]): Promise<Answer> {
+  const answer = await call(stack().info.gateway, { key, body: { model: 'eyes', messages } });
+  if (answer.status === 200) answered++;
+  return answer;
+}
+
+/** Not the runner's probes. */
+const requests = () => model.requests.filter(({ method }) => method === 'POST');
+/** The images of the newest request, as the model got them. */
+const seen = (): string[] =>
+  requests()
+    .at(-1)
+    ?.json()
+    .messages.flatMap(({ content }: { content: unknown }) => (Array.isArray(content) ? content : []))
+    .map((got: ReturnType<typeof part>) => got.image_url.url);
+
+/** The image is named, and why; nothing of the network behind the gateway is told; the model hears of nothing. */
+async function expectRefused(url: string, why: string | RegExp): Promise<void> {
+  const calls = requests().length;
+  const answer = await send({ role: 'user', content: [{ type: 'text', text: 'Look' }, part(url)] });
+  expect([url, answer.status, answer.code]).toEqual([url, 400, 'invalid_request']);
+  expect(answer.message).toMatch(/^messages\[0\]\.content\[1\]\.image_url\.url\b/);
+  expect(answer.message).toMatch(why);
+  expect(answer.message).not.toMatch(/127\.0\.0|ECONN|ENOTFOUND|\.test/);
+  expect(answer.headers['x-ratelimit-remaining-requests']).toBeUndefined();
+  expect(requests().length).toBe(calls);
+}
+
+const serve = (path: string, handler: Handler) => void server.handlers.set(path, handler);
+const redirect = (from: string, to: string) =>
+  serve(from, (_request, response) => response.writeHead(302, { location: to }).end());
+
+beforeAll(async () => {
+  model = await startUpstream((_request, reply) => {
+    const usage = { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 };
+    const message = { role: 'assistant', content: 'A harbour' };
+    reply.json({ choices: [{ index: 0, message, finish_reason: 'stop' }], usage });
+  });
+  org = await newOrg(stack(), { images: true });
+  await publish(stack(), org, model.url, { name: 'eyes', kind: 'vision', context: 8192 });
+  key = (await newKey(stack(), org)).key;
+  await eventually(async () => (await send(ask('eyes', 'Hi').messages[0] as object)).status === 200);
+}, SET_UP_MS);
+beforeEach(() => {
+  lookups = {};
+  serve('/cat.png', (_request, response) => response.end(PNG));
+  serve('/cat.webp', (_request, response) =>
+    response.writeHead(200, { 'content-type': 'text/plain' }).end(WEBP),
+  );
+});
+afterAll(async () => {
+  names.close();
+  server.close();
+  await model?.close();
+});
+
+describe('the model gets linked images inline, as what they are', () => {
+  it('four over several messages, links and inline ones, in their order; never five', async () => {
+    const inline = dataUrl(fixture('harbour.gif'), 'gif');
+    const turns = [
+      user(link('/cat.webp'), inline),
+      { role: 'assistant', content: 'Nice' },
+      user(link('/cat.png', 'cdn.images.test'), link('/cat.png', OUTSIDE)),
+    ];
+    expect((await send(...turns)).status).toBe(200);
+    const png = dataUrl(PNG, 'png');
+    expect(seen()).toEqual([dataUrl(WEBP, 'webp'), inline, png, png]);
+    const five = await send(...turns, user(link('/cat.png')));
+    expect([five.status, five.code]).toEqual([400, 'invalid_request']);
+    expect(five.message).toMatch(/^messages\[3\]\.content\[0\]\.image_url\.url .*4 images/);
+  });
+
+  it('over three redirects, not over four', async () => {
+    redirect('/1', link('/2', 'cdn.images.test'));
+    redirect('/2', '/3');
+    redirect('/3', '/4');
+    redirect('/4', '/cat.png');
+    expect((await send(user(link('/2')))).status).toBe(200);
+    expect(seen()).toEqual([dataUrl(PNG, 'png')]);
+    await expectRefused(link('/1'), 'redirected more than 3 times');
+  });
+
+  it('of 20,000,000 bytes, of none more, declared or not', async () => {
+    const largest = Buffer.concat([PNG, Buffer.alloc(MAX_BYTES - PNG.length)]);
+    serve('/large', (_request, response) => response.end(largest));
+    serve('/larger', (_request, response) => response.end(Buffer.concat([largest, PNG])));
+    serve('/undeclared', (_request, response) => {
+      response.write(largest);
+      response.end('x');
+    });
+    expect((await send(user(link('/large')))).status).toBe(200);
+    expect(Buffer.from(seen()[0]?.split(',')[1] ?? '', 'base64').equals(largest)).toBe(true);
+    await expectRefused(link('/larger'), 'larger than 20 MB');
+    await expectRefused(link('/undeclared'), 'larger than 20 MB');
+  });
+
+  it('by a link of 2,048 characters, not of 2,049', async () => {
+    const long = link('/').padEnd(2_048, 'a');
+    serve(new URL(long).pathname, (_request, response) => response.end(PNG));
+    expect((await send(user(long))).status).toBe(200);
+    await expectRefused(`${long}a`, 'at most 2048 characters');
+  });
+});
+
+describe('a link is refused, and nothing but the allowed address is reached', () => {
+  const UNREACHABLE = 'not reachable from the internet';
+
+  it.each(Object.keys(PRIVATE))('to a name in %s', async (name) => {
+    await expectRefused(link('/cat.png', name), UNREACHABLE);
+    expect(lookups[name]).toBe(2);
+  });
+
+  it.each([
+    ...['127.0.0.1', '2130706433', '0x7f000001', '0x7f.1', '0177.0.0.1', '017700000001', '127.1', '0'],
+    ...['[::1]', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::127.0.0.1]', '[64:ff9b::7f00:1]'],
+    ...['[2002:7f00:1::]', '127。0。0。1', '\u2460\u2461\u2466.0.0.1', '127.0.0.1.', '%31%32%37.0.0.1'],
+    ...['169.254.169.254', '10.0.0.1', '[fe80::1]', 'localhost'],
+  ])('to %s', async (host) => {
+    await expectRefused(link('/cat.png', host), UNREACHABLE);
+  });
+
+  it.each([
+    ['a user name', (url: string) => url.replace('//', '//me@'), 'no user name or password'],
+    ['a host in the user name', (url: string) => url.replace('//', '//8.8.8.8@'), 'no user name or password'],
+    ['spaces', (url: string) => `${url} `, 'no spaces'],
+    ['a tab', (url: string) => url.replace('/cat', '/\tcat'), 'no spaces'],
+    ['a port where nothing listens', (url: string) => url.replace(/:\d+\//, ':1/'), UNREACHABLE],
+    ['a port that is none', (url: string) => url.replace(/:\d+\//, ':65536/'), 'valid URL'],
+    ['http', (url: string) => url.replace('https', 'http'), 'start with https://'],
+    [
+      'a certificate for another name',
+      (url: string) => url.replace('images.test', 'a.b.images.test'),
+      UNREACHABLE,
+    ],
+    ['nothing at its path', (url: string) => url.replace('cat', 'dog'), 'status 404'],
+  ])('with %s', async (_name, change, why) => {
+    await expectRefused(change(link('/cat.png')), why);
+  });
+
+  it.each([
+    ['http', () => link('/cat.png').replace('https', 'http'), 'not https'],
+    ['a private address', () => link('/cat.png', '127.0.0.1'), UNREACHABLE],
+    ['a private address spelt as a number', () => link('/cat.png', '2130706433'), UNREACHABLE],
+    ['a name with a private address', () => link('/cat.png', 'loopback.test'), UNREACHABLE],
+    ['a file', () => 'file:///etc/passwd', 'not https'],
+    ['a URL with a password', () => link('/cat.png').replace('//', '//me:secret@'), 'user name or password'],
+  ])('that redirects to %s', async (_name, to, why) => {
+    redirect('/away', to());
+    await expectRefused(link('/away'), why);
+  });
+
+  it('to a name that rebinds: the address that was judged is the one connected to, and a redirect is judged anew', async () => {
+    const rebinding = link('/cat.png', 'rebinding.images.test');
+    expect((await send(user(rebinding))).status).toBe(200);
+    await expectRefused(rebinding, UNREACHABLE);
+    lookups = {};
+    redirect('/again', rebinding);
+    await expectRefused(link('/again', 'rebinding.images.test'), UNREACHABLE);
+    expect(lookups['rebinding.images.test']).toBe(4);
+  });
+
+  it.each<[string, string | Buffer, string]>([
+    ['text', 'Hello', 'is not a PNG'],
+    ['an SVG', '<svg xmlns="http://www.w3.org/2000/svg"/>', 'is not a PNG'],
+    ['nothing', '', 'is not a PNG'],
+  ])('to %s, whatever its content type says', async (_name, body, why) => {
+    serve('/x.png', (_request, response) =>
+      response.writeHead(200, { 'content-type': 'image/png' }).end(body),
+    );
+    await expectRefused(link('/x.png'), why);
+  });
+
+  it('to an image that is cut short', async () => {
+    serve('/cut', (_request, response) => {
+      response.writeHead(200, { 'content-length': PNG.length + 1 });
+      response.write(PNG, () => response.socket?.destroy());
+    });
+    await expectRefused(link('/cut'), 'broke off');
+  });
+
+  it('to what does not download in time: silent names, silent servers, images that trickle', async () => {
+    serve('/silent', () => {});
+    const closed = new Promise<void>((resolve) => {
+      serve('/trickle', (_request, response) => {
+        const timer = setInterval(() => response.write(PNG.subarray(0, 1)), 50);
+        response.on('close', () => resolve(clearInterval(timer)));
+      });
+    });
+    const late = [link('/silent'), link('/trickle'), link('/', 'silent.test')];
+    await Promise.all(late.map((url) => expectRefused(url, `within ${TIMEOUT_MS / 1000} seconds`)));
+    await closed;
+  });
+
+  it('names the one of several that failed', async () => {
+    const answer = await send(user(link('/cat.png')), user(link('/cat.webp'), link('/none')));
+    expect(answer.message).toMatch(/^messages\[1\]\.content\[1\]\.image_url\.url: .*status 404/);
+  });
+
+  it('and counts for nothing: not toward the minute, not at once, not in the usage', async () => {
+    const own = await newKey(stack(), org, { rpm: 2, atOnce: 1 });
+    const bad = { model: 'eyes', messages: [user(link('/none'))] };
+    const good = { model: 'eyes', messages: [user(link('/cat.png'))] };
+    const statuses: number[] = [];
+    for (const body of [bad, bad, good, bad, good, bad]) {
+      statuses.push((await call(stack().info.gateway, { key: own.key, body })).status);
+    }
+    expect(statuses).toEqual([400, 400, 200, 400, 200, 429]);
+    answered += 2;
+    await eventually(async () => {
+      const { totals } = await usageOf(stack(), org);
+      return totals.requests === answered && totals.errors === 0;
+    });
+    expect(new Set(server.reached)).toEqual(new Set([`::ffff:${OUTSIDE}`]));
+  });
+});
