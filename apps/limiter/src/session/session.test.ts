@@ -5,7 +5,7 @@ import { closeDb, type Db } from '@tidegate/db';
 import { callUnary } from '@tidegate/rpc';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
 import { anAdmission } from '../testing/admission.ts';
-import { changePlan, connectDb, makeKey, makeModel, makeOrg } from '../testing/fixture.ts';
+import { changePlan, connectDb, makeKey, makeModel, makeOrg, type TestKey } from '../testing/fixture.ts';
 import { beatingInstance, monthOfOrg, Rig } from '../testing/rig.ts';
 import type { SessionClient } from '../testing/session-client.ts';
 
@@ -182,6 +182,51 @@ describe('caps', () => {
     await callUnary(two.client, 'refreshOrgs', { orgIds: [orgId] }, DEADLINE);
     expect((await one.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
     expect(await refusedAt()).toMatchObject({ limit: 2 });
+  });
+
+  it('change under load from the next request on, through every limiter', async () => {
+    const orgId = await makeOrg(db, { requestsAtOnce: 14 });
+    const keys = await Promise.all(Array.from({ length: 20 }, () => makeKey(db, orgId)));
+    const instanceId = await beatingInstance(one);
+    let [held, most, running] = [0, 0, true];
+    const rounds = keys.map(() => 0);
+    const caller = async (key: TestKey, i: number) => {
+      const session = i % 2 ? one : two;
+      for (; running; rounds[i] = (rounds[i] ?? 0) + 1) {
+        const admission = anAdmission(key, instanceId);
+        const { admitted } = await session.decide({ admit: admission });
+        if (!admitted) continue;
+        most = Math.max(most, ++held);
+        await session.ask({ heartbeat: { instanceId } });
+        held--;
+        await session.ask({ settle: { ...admission, answered: true } });
+      }
+    };
+    const callers = Promise.all(keys.map(caller));
+    const nextRound = async () => {
+      const before = [...rounds];
+      await eventually(() => rounds.every((round, i) => round > (before[i] ?? 0)));
+    };
+    const putInForce = async (requestsAtOnce: number, by: SessionClient) => {
+      await changePlan(db, orgId, { requestsAtOnce });
+      await callUnary(by.client, 'refreshOrgs', { orgIds: [orgId] }, DEADLINE);
+      // What was admitted before may be held until its round is over.
+      await nextRound();
+      most = 0;
+      await nextRound();
+    };
+    for (const [limit, by, least] of [
+      [3, one, 1],
+      [9, two, 4],
+      [1, two, 1],
+      [14, one, 4],
+    ] as const) {
+      await putInForce(limit, by);
+      await eventually(() => most >= least);
+      expect(most).toBeLessThanOrEqual(limit);
+    }
+    running = false;
+    await callers;
   });
 
   it('let two large bodies of an organization at once, and an early release keeps a late take out', async () => {
