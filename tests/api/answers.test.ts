@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
 import { type Answer, call, dial, open, readAnswer } from '../support/http.ts';
@@ -19,8 +19,6 @@ const stack = useStack({
   },
 });
 const SET_UP_MS = 90_000;
-/** Most tests run the command line several times, which a busy machine makes slow. */
-jest.setTimeout(60_000);
 const CONTEXT = 100_000;
 const MIB = 1024 * 1024;
 let standin: Standin;

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
 import { type Answer, call } from '../support/http.ts';
@@ -8,8 +8,6 @@ import { ctl, useStack } from '../support/stack.ts';
 
 const stack = useStack({ demo: false });
 const SET_UP_MS = 90_000;
-/** Most tests run the command line several times, which a busy machine makes slow. */
-jest.setTimeout(60_000);
 let standin: Standin;
 let org: string;
 let key: string;

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
 import { type Answer, COMPLETIONS, call, dial, MODELS, readWire } from '../support/http.ts';
@@ -9,8 +9,6 @@ import { usageOf, useStack } from '../support/stack.ts';
 
 const BODY_TIMEOUT_MS = 5_000;
 const SET_UP_MS = 90_000;
-/** Most tests run the command line several times, which a busy machine makes slow. */
-jest.setTimeout(60_000);
 const MIB = 1024 * 1024;
 const CONTEXT = 8_000_000;
 

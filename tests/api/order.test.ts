@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
 import { type Answer, type Call, call, MODELS } from '../support/http.ts';
@@ -7,8 +7,6 @@ import { ctl, useStack } from '../support/stack.ts';
 
 const stack = useStack({ demo: false });
 const SET_UP_MS = 90_000;
-/** Most tests run the command line several times, which a busy machine makes slow. */
-jest.setTimeout(60_000);
 const MIB = 1024 * 1024;
 const CONTEXT = 1000;
 const PIXEL = 'data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7';
