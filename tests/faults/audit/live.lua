@@ -29,5 +29,6 @@ return cjson.encode({
   inFlight = (redis.call('HGET', KEYS[1], 'in_flight') or 0) + 0,
   large = (redis.call('HGET', KEYS[1], 'large') or 0) + 0,
   requests = (month[1] or 0) + 0, charged = (month[2] or 0) + 0, reserved = (month[3] or 0) + 0,
+  opensMs = math.floor((redis.call('HGET', KEYS[1], 'opens_us') or 0) / 1000),
   outbox = redis.call('XLEN', ARGV[1] .. 'outbox'), instances = instances,
 })

@@ -11,14 +11,20 @@ const org = {
 
 const sound: Live = {
   ...{ open: 2, openReserved: 1_000, openLarge: 1, inFlight: 2, large: 1 },
-  ...{ requests: 10, charged: 3_000, reserved: 1_000, outbox: 0 },
+  ...{ requests: 10, charged: 3_000, reserved: 1_000, outbox: 0, opensMs: 0 },
   keys: [['key_1', 2, 2]],
   instances: { gwi_1: 3 },
 };
 
 describe('what must hold at every instant', () => {
   it('does when all agree and every cap is just reached', () => {
-    expect(liveViolations(org, sound)).toEqual([]);
+    expect(liveViolations(org, sound, 1)).toEqual([]);
+  });
+
+  it('does above a cap at once only until an organization that recovers opens', () => {
+    const restored: Live = { ...sound, inFlight: 4, open: 4, keys: [['key_1', 4, 4]], opensMs: 5 };
+    expect(liveViolations(org, restored, 4)).toEqual([]);
+    expect(liveViolations(org, restored, 5)).toHaveLength(2);
   });
 
   it.each<[string, Partial<Live>, RegExp]>([
@@ -32,7 +38,7 @@ describe('what must hold at every instant', () => {
     ["a key's slot that nothing holds", { keys: [['key_1', 2, 1]] }, /key_1: 2 slots counted/],
     ['a key above its cap', { keys: [['key_1', 3, 3]] }, /key_1: 3 in flight/],
   ])('finds %s', (_name, change, text) => {
-    expect(liveViolations(org, { ...sound, ...change }).join('\n')).toMatch(text);
+    expect(liveViolations(org, { ...sound, ...change }, 1).join('\n')).toMatch(text);
   });
 });
 

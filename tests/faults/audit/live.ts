@@ -18,6 +18,8 @@ export interface Live {
   readonly charged: number;
   readonly reserved: number;
   readonly outbox: number;
+  /** Limiter time from which it admits again after its state was lost; 0: none was. */
+  readonly opensMs: number;
   /** Open records by gateway instance. */
   readonly instances: Readonly<Record<string, number>>;
 }
