@@ -16,6 +16,8 @@ export type Victim = (typeof EVERYTHING)[number];
 
 export interface KillOptions {
   readonly kills: number;
+  /** No more kills once these have passed. */
+  readonly withinMs?: number;
   readonly victims: readonly Victim[];
   /** Least and most, from one's return to the next kill. */
   readonly betweenMs?: readonly [number, number];
@@ -25,8 +27,9 @@ export interface KillOptions {
 export async function killAtRandom(world: World, random: Random, options: KillOptions): Promise<Victim[]> {
   const [least, most] = options.betweenMs ?? [100, 1_500];
   const killed: Victim[] = [];
+  const endMs = Date.now() + (options.withinMs ?? Number.POSITIVE_INFINITY);
   let bag: Victim[] = [];
-  while (killed.length < options.kills) {
+  while (killed.length < options.kills && Date.now() < endMs) {
     if (bag.length === 0) bag = shuffled(options.victims, random);
     await pause(random.whole(least, most));
     const victim = bag.pop() as Victim;

@@ -14,6 +14,8 @@ export interface LoadOptions {
   readonly orgs?: readonly Org[];
   /** Longest that an answer takes. */
   readonly longestMs?: number;
+  /** Longest pause of a client after an answer; default none. A loaded machine is what is attacked, not one that stands still. */
+  readonly restMs?: number;
 }
 
 /** Clients that send one request after another until told to stop. */
@@ -47,7 +49,7 @@ export class Load {
     while (this.#running) {
       const seen = await send(this.#next());
       this.seen.push(seen);
-      if (seen.status !== 200) await pause(BREATH_MS);
+      await pause(seen.status === 200 ? this.#random.whole(0, this.#options.restMs ?? 0) : BREATH_MS);
     }
   }
 

@@ -66,7 +66,7 @@ async function jumping(
   const org = await makeOrg(world, { keys: [], models: ['tide'] });
   const violations: string[] = [];
   const seen: Seen[] = [];
-  const load = new Load(world, random, { clients: 16, hangUps: 0.1 });
+  const load = new Load(world, random, { clients: 16, hangUps: 0.1, restMs: 150 });
   for (let i = 0; i < jumps; i++) {
     set(random.pick(SERVICES), random.whole(-240, 240) * HOUR_S);
     await pause(BETWEEN_MS);

@@ -22,7 +22,7 @@ const failoverOf = (
     try {
       return await within({ redisUrl: pair.url }, async (world) => {
         await fiveOrgs(world, 4);
-        const load = new Load(world, random, { clients: 24, hangUps: 0.1 });
+        const load = new Load(world, random, { clients: 24, hangUps: 0.1, restMs: 150 });
         const failovers = size === 'short' ? 1 : LONG_FAILOVERS;
         for (let i = 0; i < failovers; i++) {
           await pause(random.whole(500, 3_000));

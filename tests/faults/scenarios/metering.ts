@@ -39,7 +39,7 @@ export const meteringBetween: Scenario = {
     try {
       return await within(options, async (world) => {
         await fiveOrgs(world, 4);
-        const load = new Load(world, random, { clients: 16, hangUps: 0.1 });
+        const load = new Load(world, random, { clients: 16, hangUps: 0.1, restMs: 150 });
         const between = new Between(world, random, postgres, redis);
         const kills = size === 'short' ? 2 : LONG_KILLS;
         for (let i = 0; i < kills; i++)

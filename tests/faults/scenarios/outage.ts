@@ -36,7 +36,7 @@ export class Outage {
   /** Everything that is under way goes on; every known key is served; a valid key is never called invalid. */
   async ofWhatIsNotNeeded(down: () => Promise<void>, up: () => Promise<void>): Promise<void> {
     const { world, random, lastsMs, memory, unseen } = this.#options;
-    const load = new Load(world, random, { clients: 12, hangUps: 0, longestMs: 500 });
+    const load = new Load(world, random, { clients: 12, hangUps: 0, restMs: 100, longestMs: 500 });
     await pause(1_000);
     await down();
     memory.mark('during');

@@ -141,7 +141,7 @@ async function outageOf(target: Target, { world, stores, random, lastsMs }: Sett
 
 /** Work as before the outage, so that memory is compared like with like. */
 async function warmUp(world: World, random: Random): Promise<readonly Seen[]> {
-  const load = new Load(world, random, { clients: 12, hangUps: 0, longestMs: 500 });
+  const load = new Load(world, random, { clients: 12, hangUps: 0, restMs: 100, longestMs: 500 });
   await pause(8_000);
   return load.stop();
 }

@@ -20,7 +20,7 @@ export const pausedGateway: Scenario = {
   run: (random, size) =>
     within({}, async (world) => {
       await fiveOrgs(world, 4);
-      const load = new Load(world, random, { clients: 32, hangUps: 0.1, longestMs: LONGEST_MS });
+      const load = new Load(world, random, { clients: 32, hangUps: 0.1, restMs: 150, longestMs: LONGEST_MS });
       const pauses = size === 'short' ? 1 : 8;
       for (let i = 0; i < pauses; i++) {
         const gateway = random.pick(['gateway', 'gateway-2']);
