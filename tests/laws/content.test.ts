@@ -1,0 +1,188 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Control, PublishModelInput } from '@tidegate/control';
+import type { Db } from '@tidegate/db';
+import { eventually, type Upstream } from '@tidegate/testing';
+import { signInByForm } from '../support/console.ts';
+import { must, OPERATOR, type OpenControl, openControl } from '../support/control.ts';
+import { call } from '../support/http.ts';
+import { post } from '../support/org.ts';
+import { ctl, useStack } from '../support/stack.ts';
+import { Canaries } from './content/canaries.ts';
+import { startCanaryModel } from './content/model.ts';
+import { filesBelow, metricsOf, type Place, postgresOf, redisOf } from './content/places.ts';
+import { begin, breakOff, calls, requestOf, send } from './content/traffic.ts';
+
+const CONSOLE_CACHE = fileURLToPath(new URL('../../apps/console/.next', import.meta.url));
+/** Of a key's value the part that no list shows and that does not name its organization. */
+const SECRET = [9, 39] as const;
+const RECOVERY = { timeoutMs: 60_000, intervalMs: 100 };
+
+/** Whatever services put into files for a moment is below here. */
+const temporary = mkdtempSync(join(tmpdir(), 'tidegate-content-'));
+const debugging = { LOG_LEVEL: 'trace', TMPDIR: temporary };
+
+describe('content', () => {
+  const stack = useStack({
+    demo: false,
+    env: {
+      gateway: debugging,
+      limiter: debugging,
+      metering: debugging,
+      runner: debugging,
+      console: debugging,
+    },
+  });
+  const canaries = new Canaries();
+  const startedAtMs = Date.now();
+  let model: Upstream;
+  let managed: OpenControl;
+  let control: Control;
+  let db: Db;
+  let org: string;
+  let key: string;
+  const base = () => stack().info.gateway;
+
+  beforeAll(async () => {
+    model = await startCanaryModel(canaries);
+    managed = openControl(stack());
+    ({ control, db } = managed);
+    org = must(await control.createOrg(OPERATOR, { name: 'Canary', plan: 'Pro' })).slug;
+    key = (await secretKey()).key;
+    await publishAll();
+    await answers('tide');
+  });
+  afterAll(async () => {
+    await managed?.close();
+    await model?.close();
+    rmSync(temporary, { recursive: true, force: true });
+  });
+
+  async function secretKey() {
+    const limits = { requestsPerMinute: 6000, requestsAtOnce: 100 };
+    const made = must(await control.createKey(OPERATOR, { org, name: 'Canary', ...limits }));
+    canaries.add('an API key', made.key.slice(...SECRET));
+    return made;
+  }
+
+  async function publishAll(): Promise<void> {
+    const publish = async (
+      settings: Pick<PublishModelInput, 'name' | 'kind' | 'mode' | 'urls' | 'command'>,
+    ) =>
+      must(
+        await control.publishModel(OPERATOR, {
+          ...{ org, contextTokens: 1000, ...settings },
+          ...(settings.urls && { upstreamKey: canaries.at('UpstreamKey') }),
+        }),
+      );
+    const here = { mode: 'always_on' as const, urls: [model.url] };
+    await publish({ name: 'tide', kind: 'text', ...here });
+    await publish({ name: 'eyes', kind: 'vision', ...here });
+    await publish({ name: 'stopped', kind: 'text', ...here });
+    const command = `exec '${process.execPath}' packages/standin/dist/main.js --port $PORT --name wake`;
+    await publish({ name: 'wake', kind: 'text', mode: 'wake_on_request', command });
+    must(await control.stopModel(OPERATOR, { org, name: 'stopped' }));
+  }
+
+  const answers = (name: string) =>
+    eventually(async () => {
+      const answer = await post(base(), key, requestOf(canaries, 'whole', { model: name }));
+      return answer.status === 200;
+    }, RECOVERY);
+
+  const found = (places: Iterable<Place>): string[] =>
+    [...places].flatMap(({ where, bytes }) => canaries.findIn(bytes).map((what) => `${where}: ${what}`));
+
+  it('comes through the whole system, well and badly', async () => {
+    await send(base(), calls(canaries, key));
+    await answers('eyes');
+    await answers('wake');
+    (await begin({ base: base(), key }, canaries)).hangUp();
+    await breakOff({ base: base(), key }, canaries);
+    expect(model.requests.length).toBeGreaterThan(20);
+    expect(must(await control.showUsage(OPERATOR, { org })).totals.errors).toBeGreaterThan(5);
+  });
+
+  it('comes through while processes are killed, and into a dead letter', async () => {
+    const refused = await secretKey();
+    await db.$executeRawUnsafe(
+      `ALTER TABLE request ADD CONSTRAINT refused CHECK (key_id <> '${refused.id}')`,
+    );
+    await call(base(), { key: refused.key, body: requestOf(canaries, 'whole') });
+    await eventually(async () => (await ctl<unknown[]>(stack(), 'queue', 'dead')).length > 0, RECOVERY);
+    for (const name of ['metering', 'limiter', 'gateway']) {
+      await begin({ base: base(), key }, canaries);
+      stack().kill(name, 'SIGKILL');
+      await answers('tide');
+    }
+    await eventually(
+      async () => must(await control.showUsage(OPERATOR, { org })).month.tokens.reserved === 0,
+      RECOVERY,
+    );
+  });
+
+  it('comes through the console', async () => {
+    const site = stack().info.console ?? '';
+    const account = { email: 'owner@canary.example', password: canaries.at('Password') };
+    must(await control.addMember(OPERATOR, { org, role: 'owner', ...account }));
+    expect(await signInByForm(site, { ...account, password: canaries.at('WrongPassword') })).toBeNull();
+    const cookie = (await signInByForm(site, account)) ?? '';
+    const asked = await fetch(`${site}/o/${org}/try/chat`, {
+      method: 'POST',
+      headers: { cookie, origin: site, authorization: `Bearer ${key}` },
+      body: JSON.stringify(requestOf(canaries, 'stream', { stream: true })),
+    });
+    expect(await asked.text()).toContain(canaries.at('Chunk'));
+    for (const screen of ['keys', 'try', 'usage', 'api']) {
+      const page = await fetch(`${site}/o/${org}/${screen}`, { headers: { cookie } });
+      expect(page.status).toBe(200);
+      expect(await page.text()).not.toContain(key);
+    }
+  });
+
+  it('is in no metric', async () => {
+    expect(found(await metricsOf(stack()))).toEqual([]);
+  });
+
+  it('is in nothing that Redis holds, jobs and dead letters included', async () => {
+    expect(found(await redisOf(stack()))).toEqual([]);
+  });
+
+  it('is in no row of any table', async () => {
+    expect(found(await postgresOf(db))).toEqual([]);
+  });
+
+  it('is in no file: no log at its most detailed, no file of Redis or Postgres, nothing temporary', async () => {
+    const { dataDir } = stack();
+    await stack().stop();
+    expect(found(filesBelow(dataDir))).toEqual([]);
+    expect(found(filesBelow(temporary))).toEqual([]);
+    expect(found(filesBelow(CONSOLE_CACHE, startedAtMs))).toEqual([]);
+  });
+
+  it('would be found in any form', () => {
+    const folder = join(temporary, 'planted');
+    mkdirSync(folder);
+    const text = `"é ${canaries.at('Planted')}/"`;
+    const bytes = Buffer.from(text);
+    const forms = {
+      raw: text,
+      json: JSON.stringify({ text }),
+      url: encodeURIComponent(text),
+      hex: bytes.toString('hex'),
+      'hex in capitals': bytes.toString('hex').toUpperCase(),
+      'base64 at 0': bytes.toString('base64'),
+      'base64 at 1': Buffer.from(`x${text}`).toString('base64'),
+      'base64 at 2': Buffer.from(`xx${text}`).toString('base64url'),
+      'utf-16': Buffer.from(text, 'utf16le'),
+    };
+    for (const [name, form] of Object.entries(forms)) writeFileSync(join(folder, name), form);
+    const names = [...filesBelow(folder)]
+      .filter((place) => found([place]).length > 0)
+      .map(({ where }) => where);
+    expect(names.map((path) => path.slice(folder.length + 1)).sort()).toEqual(Object.keys(forms).sort());
+  });
+});

@@ -1,0 +1,44 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  type Actor,
+  type Control,
+  createControl,
+  limiterOverGrpc,
+  type Result,
+  runnerOverGrpc,
+} from '@tidegate/control';
+import { closeDb, createDb, type Db } from '@tidegate/db';
+import type { Stack } from '@tidegate/local';
+
+export const OPERATOR: Actor = { kind: 'operator' };
+
+export interface OpenControl {
+  readonly control: Control;
+  readonly db: Db;
+  close(): Promise<void>;
+}
+
+/** The management of a stack within this process: what `ctl` does, without a process each time. */
+export function openControl(stack: Stack): OpenControl {
+  const env = JSON.parse(readFileSync(join(stack.dataDir, 'env.json'), 'utf8')) as Record<string, string>;
+  const limiter = limiterOverGrpc((env.LIMITER_ADDRESSES ?? '').split(','));
+  const runner = runnerOverGrpc(env.RUNNER_ADDRESS ?? '');
+  const db = createDb(stack.info.postgres, { maxConnections: 4 });
+  const secretKey = Buffer.from(env.SECRET_KEY ?? '', 'base64');
+  return {
+    control: createControl({ db, limiter, runner, secretKey, now: Date.now }),
+    db,
+    async close() {
+      limiter.close();
+      runner.close();
+      await closeDb(db);
+    },
+  };
+}
+
+/** What was done. @throws Error with the reason when it was refused */
+export function must<T>(result: Result<T>): T {
+  if (result.ok) return result.value;
+  throw new Error(result.refusal.message);
+}
