@@ -1,12 +1,9 @@
-import type { Admit, Restore, Settle } from '@tidegate/rpc';
-import type { Held, Settlement } from './limiter.ts';
+import type { Restore, Settle } from '@tidegate/rpc';
+import type { Asked, Held, Settlement } from './held.ts';
 import type { LimiterCall } from './session.ts';
 
 /** How long a settlement is remembered after it was acknowledged: metering has written it by then, unless it is behind. */
 const REMEMBER_MS = 10_000;
-
-/** An admission as it was asked for. */
-export type Asked = Required<Admit>;
 
 interface Grant {
   readonly admit: Asked;

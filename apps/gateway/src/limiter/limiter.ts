@@ -3,21 +3,14 @@ import type {
   LimiterClient,
   Notice__Output,
   Principal__Output,
-  Settle,
 } from '@tidegate/rpc';
-import { type Asked, Grants, type Lost } from './grants.ts';
+import { Grants, type Lost } from './grants.ts';
+import type { Asked, Held, Settlement } from './held.ts';
 import { InstanceLease } from './lease.ts';
 import { Outbox } from './outbox.ts';
 import { type LimiterReply, LimiterSession, type SessionOptions } from './session.ts';
 
-/** What a limiter holds for one request: an admission, a large body or both. */
-export interface Held {
-  readonly orgId: string;
-  readonly instanceId: string;
-  readonly admissionId: string;
-}
-
-export type Settlement = Omit<Settle, keyof Held>;
+export type { Held, Settlement };
 export type AdmitRequest = Omit<Asked, keyof Held>;
 export type AdmissionOutcome = AdmissionOutcome__Output;
 

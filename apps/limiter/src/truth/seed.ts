@@ -14,8 +14,7 @@ export const MONTH_KEEP_S = 70 * DAY_S;
 const SETTLED = 'settled:';
 const LIFE_LENGTH = 12;
 /** Until every admission before the loss has left its window. Much longer than a lease: whoever held something has restored it or is dead. */
-export const RECOVER_MS = WINDOW_MS;
-const RECOVER_US = RECOVER_MS * 1_000;
+const RECOVER_US = WINDOW_MS * 1_000;
 
 export type OrgWritten = 'written' | 'kept' | 'recovering' | 'another_life';
 
