@@ -10,6 +10,8 @@ import { watchGateways } from './conformance/watch.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const START_TIMEOUT_MS = 120_000;
+/** A machine that runs tests may be slower than one that serves: that is no reason for a 500. */
+const PATIENT = { LIMITER_SILENCE_MS: '2000' };
 
 /**
  * A whole stack for the tests of one file: own data, own ports. Call the result for the stack, once tests run. What the tests exchange
@@ -27,7 +29,8 @@ export function useStack(options: StackOptions | (() => Promise<StackOptions>) =
     if (process.env[TEST_ENV.cluster] && wished.redisUrl === undefined)
       redis = await testRedis({ appendonly: true });
     const redisUrl = redis ? { redisUrl: redis.url } : {};
-    stack = await startStack({ dataDir, ports: 'random', ...redisUrl, ...wished });
+    const env = { ...wished.env, gateway: { ...PATIENT, ...wished.env?.gateway } };
+    stack = await startStack({ dataDir, ports: 'random', ...redisUrl, ...wished, env });
   }, START_TIMEOUT_MS);
   afterAll(async () => {
     await stack?.stop();
