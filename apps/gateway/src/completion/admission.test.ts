@@ -23,6 +23,14 @@ describe('an outcome of the limiter', () => {
     }
   });
 
+  it('that recovers from a loss says when to come again, in whole seconds that are never too few', () => {
+    const rateLimited = { cause: 'CAUSE_RECOVERING', retryAfterMs: 41_001, limit: 0 } as const;
+    expect(readAdmission({ rateLimited, outcome: 'rateLimited' })).toMatchObject({
+      code: 'rate_limit_exceeded',
+      retryAfterS: 42,
+    });
+  });
+
   it('has rate-limit headers only when it admits', () => {
     expect(rateLimitHeaders(null)).toEqual([]);
     expect(rateLimitHeaders({ keyInvalid: {}, outcome: 'keyInvalid' })).toEqual([]);
