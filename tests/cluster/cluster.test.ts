@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { parseApiKey } from '@tidegate/contracts';
+import type { ClusterNode, RunningRedisCluster } from '@tidegate/embedded';
+import { slotOf } from '@tidegate/redis';
+import { type Standin, startStandin } from '@tidegate/standin';
+import { eventually, testRedisCluster } from '@tidegate/testing';
+import { ask, type NewKey, newKey, newOrg, post, publish } from '../support/org.ts';
+import { ctl, usageOf, useStack } from '../support/stack.ts';
+
+const MASTERS = 3;
+const SLOTS = 16_384;
+/** Answered after the master has died, before it counts as survived. */
+const ANSWERS_AFTER = 20;
+
+interface Tenant extends NewKey {
+  readonly org: string;
+  answered: number;
+}
+
+describe('a whole stack on a Redis Cluster', () => {
+  let cluster: RunningRedisCluster;
+  let standin: Standin;
+  const stack = useStack(async () => {
+    cluster = await testRedisCluster({ replicas: true, appendonly: true, nodeTimeoutMs: 1_000 });
+    return { demo: false, redisUrl: cluster.url };
+  });
+  beforeAll(async () => {
+    standin = await startStandin({ names: ['tide'] });
+  });
+  afterAll(async () => {
+    await standin?.close();
+    await cluster?.stop();
+  });
+
+  const masterOf = ({ key }: NewKey): ClusterNode => {
+    const slot = slotOf(`{${parseApiKey(key)?.orgTag}}`);
+    return cluster.nodes[Math.floor((slot * MASTERS) / SLOTS)] as ClusterNode;
+  };
+  const newTenant = async (): Promise<Tenant> => {
+    const org = await newOrg(stack());
+    await publish(stack(), org, standin.url);
+    return { ...(await newKey(stack(), org)), org, answered: 0 };
+  };
+  const request = async (tenant: Tenant, stream: boolean): Promise<number> => {
+    const answer = await post(stack().info.gateway, tenant.key, ask('tide', '[[tokens=5]]', { stream }));
+    const text = await answer.text();
+    if (answer.status === 200 && (!stream || text.includes('[DONE]'))) tenant.answered++;
+    return answer.status;
+  };
+  /** Every request answered is counted, as such, once; and the month holds what the rows say. */
+  const expectUsage = ({ org, answered }: Tenant) =>
+    eventually(
+      async () => {
+        const { totals, month } = await usageOf(stack(), org);
+        expect(totals.requests - totals.errors).toBe(answered);
+        expect(month.tokens).toMatchObject({
+          charged: totals.promptTokens + totals.completionTokens + totals.reservedTokens,
+          reserved: 0,
+        });
+        return true;
+      },
+      { timeoutMs: 45_000, intervalMs: 250 },
+    );
+
+  it('answers, counts, revokes, and survives a master that is killed without losing a count', async () => {
+    const tenants = [await newTenant(), await newTenant()];
+    const [first] = tenants as [Tenant];
+    await eventually(async () => (await request(first, false)) === 200);
+    for (const tenant of tenants)
+      for (const stream of [false, true]) expect(await request(tenant, stream)).toBe(200);
+
+    const victim = masterOf(first);
+    let stopped = false;
+    const load = tenants.map(async (tenant) => {
+      for (let i = 0; !stopped; i++) await request(tenant, i % 2 === 0);
+    });
+    victim.running.kill('SIGKILL');
+    await victim.running.exited;
+    const replica = cluster.nodes[cluster.nodes.indexOf(victim) + MASTERS];
+    await eventually(() => replica?.isMaster());
+    const before = first.answered;
+    await eventually(() => first.answered >= before + ANSWERS_AFTER);
+    stopped = true;
+    await Promise.all(load);
+    for (const tenant of tenants) await expectUsage(tenant);
+
+    await ctl(stack(), 'key', 'revoke', '--org', first.org, '--id', first.id);
+    expect(await request(first, false)).toBe(401);
+    await victim.start();
+    await cluster.whole();
+    expect(await request(first, false)).toBe(401);
+  });
+});
