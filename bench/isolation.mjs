@@ -1,0 +1,164 @@
+// Whether the time of a 404 tells a model of another organization, or one that the key may not call, from one that does not
+// exist: requests for all of them in turns of random order over one connection, compared by rank.
+//
+//   node bench/isolation.mjs [requests of each]      (after npm run build)
+//
+// Prints one JSON document: medians, and for each pair Mann-Whitney's U as z, p (two-sided) and the share of pairs in which the
+// first one took longer (0.5: no difference).
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createControl, limiterOverGrpc, runnerOverGrpc } from '@tidegate/control';
+import { closeDb, createDb } from '@tidegate/db';
+import { startStack } from '@tidegate/local';
+import { startStandin } from '@tidegate/standin';
+import { Pool } from 'undici';
+
+const rounds = Number(process.argv[2] ?? 5_000);
+const WARM_UP_ROUNDS = 500;
+const RUNNING_TIMEOUT_MS = 30_000;
+const operator = { kind: 'operator' };
+/** Of equal length, so that the answers are. */
+const NAMES = { foreign: 'model-aaaa', notAllowed: 'model-bbbb', absent: 'model-cccc' };
+const allowed = 'tide';
+
+const dataDir = await mkdtemp(join(tmpdir(), 'tidegate-bench-'));
+const stack = await startStack({ dataDir, ports: 'random', demo: false });
+const standin = await startStandin({ names: [...Object.values(NAMES), allowed] });
+try {
+  const key = await prepare();
+  process.stdout.write(`${JSON.stringify(await compare(key), null, 2)}\n`);
+} finally {
+  await standin.close();
+  await stack.stop();
+  await rm(dataDir, { recursive: true, force: true });
+}
+
+/** Two organizations, each with a model that the other has not. Resolves to a key of one of them, when its model answers. */
+async function prepare() {
+  const env = JSON.parse(await readFile(join(dataDir, 'env.json'), 'utf8'));
+  const limiter = limiterOverGrpc(env.LIMITER_ADDRESSES.split(','));
+  const runner = runnerOverGrpc(env.RUNNER_ADDRESS);
+  const db = createDb(stack.info.postgres);
+  const secretKey = Buffer.from(env.SECRET_KEY, 'base64');
+  const control = createControl({ db, limiter, runner, secretKey, now: Date.now });
+  try {
+    const published = async (org, name) =>
+      must(
+        await control.publishModel(operator, {
+          ...{ org, name, kind: 'text', mode: 'always_on', contextTokens: 1000, urls: [standin.url] },
+        }),
+      );
+    const one = must(await control.createOrg(operator, { name: 'One', plan: 'Pro' })).slug;
+    const other = must(await control.createOrg(operator, { name: 'Other', plan: 'Pro' })).slug;
+    await published(one, NAMES.foreign);
+    await published(other, NAMES.notAllowed);
+    await published(other, allowed);
+    const limits = { requestsPerMinute: 6000, requestsAtOnce: 4 };
+    return must(
+      await control.createKey(operator, { org: other, name: 'Bench', models: [allowed], ...limits }),
+    ).key;
+  } finally {
+    limiter.close();
+    runner.close();
+    await closeDb(db);
+  }
+}
+
+function must(result) {
+  if (!result.ok) throw new Error(result.refusal.message);
+  return result.value;
+}
+
+async function compare(key) {
+  const { origin, pathname } = new URL(`${stack.info.gateway}/chat/completions`);
+  const pool = new Pool(origin, { connections: 1 });
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+  const status = async (model) => {
+    const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'x' }] });
+    const answer = await pool.request({ method: 'POST', path: pathname, headers, body });
+    await answer.body.arrayBuffer();
+    return answer.statusCode;
+  };
+  try {
+    const deadlineMs = performance.now() + RUNNING_TIMEOUT_MS;
+    while ((await status(allowed)) !== 200) {
+      if (performance.now() > deadlineMs) throw new Error('the model does not run');
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    return report(await sample(status));
+  } finally {
+    await pool.close();
+  }
+}
+
+/** Microseconds of each request, by kind of name. */
+async function sample(status) {
+  const tookUs = Object.fromEntries(Object.keys(NAMES).map((kind) => [kind, []]));
+  for (let round = -WARM_UP_ROUNDS; round < rounds; round++) {
+    for (const kind of shuffled(Object.keys(NAMES))) {
+      const startedMs = performance.now();
+      const answered = await status(NAMES[kind]);
+      const us = (performance.now() - startedMs) * 1000;
+      if (answered !== 404) throw new Error(`${kind}: ${answered}`);
+      if (round >= 0) tookUs[kind].push(us);
+    }
+  }
+  return tookUs;
+}
+
+function shuffled(items) {
+  const mixed = [...items];
+  for (let i = mixed.length - 1; i > 0; i--) {
+    const j = Math.floor(Math.random() * (i + 1));
+    [mixed[i], mixed[j]] = [mixed[j], mixed[i]];
+  }
+  return mixed;
+}
+
+function report(tookUs) {
+  const kinds = Object.keys(tookUs);
+  const medianUs = Object.fromEntries(kinds.map((kind) => [kind, Math.round(median(tookUs[kind]))]));
+  const pairs = kinds.flatMap((a, i) =>
+    kinds.slice(i + 1).map((b) => ({ pair: `${a} / ${b}`, ...mannWhitney(tookUs[a], tookUs[b]) })),
+  );
+  return { rounds, medianUs, pairs };
+}
+
+function median(values) {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)];
+}
+
+/** By the normal approximation, which is good for samples of these sizes. */
+function mannWhitney(a, b) {
+  const all = [...a.map((us) => ({ us, first: true })), ...b.map((us) => ({ us, first: false }))];
+  all.sort((x, y) => x.us - y.us);
+  let rankSum = 0;
+  for (let i = 0; i < all.length; ) {
+    let end = i;
+    while (end < all.length && all[end].us === all[i].us) end++;
+    // Equals share the mean of their ranks.
+    for (let at = i; at < end; at++) if (all[at].first) rankSum += (i + 1 + end) / 2;
+    i = end;
+  }
+  const u = rankSum - (a.length * (a.length + 1)) / 2;
+  const mean = (a.length * b.length) / 2;
+  const deviation = Math.sqrt((a.length * b.length * (a.length + b.length + 1)) / 12);
+  const z = (u - mean) / deviation;
+  const round = (value) => Math.round(value * 10_000) / 10_000;
+  return {
+    u,
+    z: round(z),
+    p: round(2 * (1 - normal(Math.abs(z)))),
+    firstSlower: round(u / (a.length * b.length)),
+  };
+}
+
+/** The share of the normal distribution below z >= 0 (Zelen and Severo's approximation, good to seven digits). */
+function normal(z) {
+  const t = 1 / (1 + 0.2316419 * z);
+  const sum =
+    t * (0.31938153 + t * (-0.356563782 + t * (1.781477937 + t * (-1.821255978 + t * 1.330274429))));
+  return 1 - (Math.exp((-z * z) / 2) / Math.sqrt(2 * Math.PI)) * sum;
+}

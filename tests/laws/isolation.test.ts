@@ -1,0 +1,243 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newApiKey, randomBase62 } from '@tidegate/contracts';
+import type { Actor, Control } from '@tidegate/control';
+import type { Db } from '@tidegate/db';
+import { signInByForm } from '../support/console.ts';
+import { OPERATOR, type OpenControl, openControl } from '../support/control.ts';
+import { type Call, call, MODELS, open, readAnswer } from '../support/http.ts';
+import { ask, post } from '../support/org.ts';
+import { usageOf, useStack } from '../support/stack.ts';
+import { NAMING, outcome, type Target, WITHIN_ORG, type WithinOrg } from './isolation/operations.ts';
+import { SCREENS, type Visitor, visit } from './isolation/screens.ts';
+import { newMark, newTenant, ownModelOf, SHARED_MODEL, type Tenant, tracesOf } from './isolation/tenants.ts';
+
+const MIB = 1024 * 1024;
+
+describe('two organizations', () => {
+  const stack = useStack({ demo: false });
+  const base = () => stack().info.gateway;
+  let managed: OpenControl;
+  let control: Control;
+  let db: Db;
+  let one: Tenant;
+  let other: Tenant;
+
+  beforeAll(async () => {
+    managed = openControl(stack());
+    ({ control, db } = managed);
+    [one, other] = await Promise.all([newTenant(control, base()), newTenant(control, base())]);
+  });
+  afterAll(async () => {
+    await managed?.close();
+    await Promise.all([one, other].map((tenant) => tenant?.standin.close()));
+  });
+
+  const expectNoTrace = (text: string, of: Tenant, where: string) =>
+    expect({ where, found: tracesOf(of).filter((trace) => text.includes(trace)) }).toEqual({
+      where,
+      found: [],
+    });
+
+  describe('through the API', () => {
+    it('lists to each key what it may call of its own organization, and no more', async () => {
+      const listed = async ({ key }: { key: string }) => {
+        const { json } = await call(base(), { key, method: 'GET', target: MODELS });
+        return (json as { data: { id: string }[] }).data.map(({ id }) => id).sort();
+      };
+      for (const tenant of [one, other]) {
+        expect(await listed(tenant.key)).toEqual([tenant.ownModel, SHARED_MODEL].sort());
+        expect(await listed(tenant.narrowKey)).toEqual([SHARED_MODEL]);
+      }
+    });
+
+    it('answers from the own model of two with the same name, counted and limited there alone', async () => {
+      const calls = () => [one, other].map(({ standin }) => standin.stats().calls);
+      const remaining = async ({ key }: Tenant) => {
+        const answer = await post(base(), key.key, ask(SHARED_MODEL, 'x'));
+        expect(answer.status).toBe(200);
+        return Number(answer.headers.get('x-ratelimit-remaining-requests'));
+      };
+      const [callsOfOne = 0, callsOfOther = 0] = calls();
+      const { totals } = await usageOf(stack(), other.slug);
+      const before = await remaining(other);
+      for (let i = 0; i < 5; i++) await remaining(one);
+      expect(calls()).toEqual([callsOfOne + 5, callsOfOther + 1]);
+      // Its own request, and none of the other's.
+      expect(await remaining(other)).toBeGreaterThanOrEqual(before - 1);
+      expect((await usageOf(stack(), other.slug)).totals.requests).toBeLessThanOrEqual(totals.requests + 2);
+    });
+
+    it('says of a foreign model, of one the key may not call and of none the same, to the byte', async () => {
+      const image = [{ type: 'image_url', image_url: { url: 'data:image/gif;base64,R0lGODlhAQABAAAAACw=' } }];
+      const bodies = [
+        {},
+        { stream: true },
+        { max_tokens: 8192 },
+        { messages: [{ role: 'user', content: image }] },
+        { messages: [{ role: 'user', content: 'x'.repeat(3 * MIB) }] },
+      ];
+      const names = [one.ownModel, other.ownModel, ownModelOf(newMark())];
+      for (const more of bodies) {
+        const answers: string[] = [];
+        for (const name of names)
+          answers.push(await said({ key: other.narrowKey.key, body: ask(name, 'x', more) }, name));
+        expect(answers[0]).toContain('model_not_found');
+        expect(answers).toEqual(names.map(() => answers[0]));
+      }
+    });
+
+    it('says of an unknown key of an organization that exists and of one that does not the same', async () => {
+      const tags = [one.id.slice('org_'.length), 'x'.repeat(12)];
+      const [known, unknown] = await Promise.all(
+        tags.map((tag) => said({ key: newApiKey(tag).value, method: 'GET', target: MODELS }, tag)),
+      );
+      expect(known).toContain('invalid_api_key');
+      expect(known).toBe(unknown);
+    });
+
+    /** An answer as it came over the wire, but for its id, its date and the name that was asked for. */
+    async function said(request: Call, name: string): Promise<string> {
+      const message = await open(base(), request);
+      const { text } = await readAnswer(message);
+      const fields = message.rawHeaders.map((field, i) =>
+        /^(date|x-request-id)$/i.test(message.rawHeaders[i - 1] ?? '') ? '' : field,
+      );
+      return [message.statusCode, ...fields, text].join('\n').replaceAll(name, 'NAME');
+    }
+  });
+
+  describe('to one who belongs to the other', () => {
+    let stranger: Actor;
+
+    beforeAll(async () => {
+      const { email } = other.owner;
+      const { id: userId } = await db.user.findUniqueOrThrow({ where: { email } });
+      stranger = { kind: 'user', userId, email };
+      await control.createInvitation(OPERATOR, {
+        org: one.slug,
+        email: `guest-${one.mark}@example.com`,
+        role: 'viewer',
+      });
+    });
+    async function targetOf({ id, slug, ownModel, key, owner }: Tenant): Promise<Target> {
+      const model = await db.model.findFirstOrThrow({ where: { orgId: id, name: ownModel } });
+      const invitation = await db.invitation.findFirstOrThrow({ where: { orgId: id } });
+      const event = await db.auditEvent.findFirstOrThrow({ where: { orgId: id } });
+      return {
+        ...{ org: slug, keyId: key.id, model: ownModel, modelId: model.id, email: owner.email },
+        ...{ invitationId: invitation.id, eventId: event.id },
+      };
+    }
+    /** The same of nothing that exists. */
+    const madeUp = (target: Target): Target =>
+      Object.fromEntries(
+        Object.entries(target).map(([name, value]: [string, string]) => [
+          name,
+          value.includes(one.mark)
+            ? value.replace(one.mark, newMark())
+            : `${value.slice(0, -8)}${randomBase62(8)}`,
+        ]),
+      ) as unknown as Target;
+    const stateOf = async (tenant: Tenant) => {
+      const all = { org: tenant.slug };
+      return Promise.all([
+        control.listKeys(OPERATOR, all),
+        control.listModels(OPERATOR, all),
+        control.listMembers(OPERATOR, all),
+        control.listInvitations(OPERATOR, all),
+        control.listAudit(OPERATOR, all),
+        control.listOrgs(OPERATOR),
+      ]);
+    };
+
+    it('every operation on the other organization does nothing, and ends as on one that does not exist', async () => {
+      const foreign = await targetOf(one);
+      const before = await stateOf(one);
+      for (const operation of Object.keys(WITHIN_ORG) as WithinOrg[]) {
+        for (const org of [one.slug, one.id]) {
+          const target = { ...foreign, org };
+          const there = await outcome(control, stranger, operation, target);
+          expect({ operation, there }).toEqual({ operation, there: expect.stringContaining('"not_found"') });
+          expect({ operation, there }).toEqual({
+            operation,
+            there: await outcome(control, stranger, operation, madeUp(target)),
+          });
+        }
+      }
+      expect(await stateOf(one)).toEqual(before);
+    });
+
+    it("every operation in his own organization on the other's things ends as on things that do not exist", async () => {
+      const foreign = { ...(await targetOf(one)), org: other.slug };
+      const before = await stateOf(one);
+      for (const operation of NAMING) {
+        const there = await outcome(control, stranger, operation, foreign);
+        const nowhere = await outcome(control, stranger, operation, { ...madeUp(foreign), org: other.slug });
+        expect({ operation, there }).toEqual({ operation, there: nowhere });
+        expectNoTrace(there, one, operation);
+      }
+      expect(await stateOf(one)).toEqual(before);
+    });
+
+    it('whatever he may list shows nothing of the other', async () => {
+      const org = { org: other.slug };
+      const user = stranger as Actor & { readonly kind: 'user' };
+      const seen = {
+        orgs: await control.listOrgs(stranger),
+        memberships: await control.listMemberships(user),
+        plans: await control.listPlans(stranger),
+        state: await stateOf(other).then(([keys, models, members, invitations, audit]) => [
+          keys,
+          models,
+          members,
+          invitations,
+          audit,
+        ]),
+        usage: await control.showUsage(stranger, org),
+      };
+      expect(JSON.stringify(seen)).toContain(other.mark);
+      for (const [what, value] of Object.entries(seen)) expectNoTrace(JSON.stringify(value), one, what);
+      const plan = { name: 'Mine', ...{ keys: 1, requestsPerMonth: 1, requestsPerMinute: 1 } };
+      for (const refused of [
+        await control.createOrg(stranger, { name: 'Mine' }),
+        await control.setPlan(stranger, plan),
+      ])
+        expect(refused).toMatchObject({ ok: false, refusal: { code: 'forbidden' } });
+    });
+  });
+
+  describe('in the console', () => {
+    let visitor: Visitor;
+
+    beforeAll(async () => {
+      const site = stack().info.console ?? '';
+      const cookie = await signInByForm(site, other.owner);
+      if (!cookie) throw new Error('not let in');
+      visitor = { site, cookie };
+    });
+
+    it.each(SCREENS)('%s of the other organization is a page that does not exist', async (screen) => {
+      const [foreign, absent] = await Promise.all(
+        [one.slug, `tenant-${newMark()}`].map((slug) => visit(visitor, `/o/${slug}/${screen}`)),
+      );
+      expect([foreign?.status, absent?.status]).toEqual([404, 404]);
+      // The address that was asked for may be on the page.
+      expectNoTrace((foreign?.text ?? '').replaceAll(one.slug, ''), one, screen);
+    });
+
+    it.each(SCREENS)('%s of his own shows nothing of the other', async (screen) => {
+      const { status, text } = await visit(visitor, `/o/${other.slug}/${screen}`);
+      expect(status).toBe(200);
+      expectNoTrace(text, one, screen);
+    });
+
+    it('passes no request on for the other organization', async () => {
+      const before = one.standin.stats().calls;
+      for (const slug of [one.slug, `tenant-${newMark()}`]) {
+        const init = { method: 'POST', body: JSON.stringify(ask(SHARED_MODEL, 'x')) };
+        expect((await visit(visitor, `/o/${slug}/try/chat`, init)).status).toBe(404);
+      }
+      expect(one.standin.stats().calls).toBe(before);
+    });
+  });
+});

@@ -1,0 +1,90 @@
+import type { Actor, Control } from '@tidegate/control';
+
+/** What of an organization an operation can name. Of one that exists, or made up alike. */
+export interface Target {
+  readonly org: string;
+  readonly keyId: string;
+  readonly model: string;
+  readonly modelId: string;
+  readonly email: string;
+  readonly invitationId: string;
+  readonly eventId: string;
+}
+
+const LIMITS = { requestsPerMinute: 1, requestsAtOnce: 1 };
+const PUBLICATION = {
+  name: 'new',
+  kind: 'text',
+  mode: 'always_on',
+  contextTokens: 10,
+  urls: ['http://127.0.0.1:1'],
+} as const;
+
+type Input<K extends keyof Control> = Parameters<Control[K]>[1];
+type Inputs<K extends keyof Control = keyof Control> = { readonly [P in K]: (target: Target) => Input<P> };
+
+/** Operations that name no organization. */
+export type Unbound =
+  | 'createOrg'
+  | 'listOrgs'
+  | 'listPlans'
+  | 'setPlan'
+  | 'openInvitation'
+  | 'acceptInvitation'
+  | 'listMemberships';
+
+/** How to ask each operation for something of an organization. A new operation does not compile without. */
+export const WITHIN_ORG: Inputs<Exclude<keyof Control, Unbound>> = {
+  setOrgPlan: ({ org }) => ({ org, plan: 'Free' }),
+  addMember: ({ org }) => ({ org, email: 'new@example.com', role: 'viewer' }),
+  listMembers: ({ org }) => ({ org }),
+  setMemberRole: ({ org, email }) => ({ org, email, role: 'viewer' }),
+  removeMember: ({ org, email }) => ({ org, email }),
+  createKey: ({ org, model }) => ({ org, name: 'new', models: [model], ...LIMITS }),
+  listKeys: ({ org }) => ({ org }),
+  revokeKey: ({ org, keyId }) => ({ org, id: keyId }),
+  deleteKey: ({ org, keyId }) => ({ org, id: keyId }),
+  publishModel: ({ org }) => ({ org, ...PUBLICATION, urls: [...PUBLICATION.urls] }),
+  listModels: ({ org }) => ({ org }),
+  startModel: ({ org, model }) => ({ org, name: model }),
+  stopModel: ({ org, model }) => ({ org, name: model }),
+  deleteModel: ({ org, model }) => ({ org, name: model }),
+  showUsage: ({ org, keyId, modelId }) => ({ org, keyId, modelId }),
+  showUsageOfDay: ({ org }) => ({ org, day: new Date().toISOString().slice(0, 10) }),
+  listAudit: ({ org, eventId }) => ({ org, before: eventId }),
+  createInvitation: ({ org }) => ({ org, email: 'new@example.com', role: 'viewer' }),
+  listInvitations: ({ org }) => ({ org }),
+  withdrawInvitation: ({ org, invitationId }) => ({ org, id: invitationId }),
+  tryModel: ({ org }) => ({ org }),
+};
+export type WithinOrg = keyof typeof WITHIN_ORG;
+
+/** Those that name something in it, and change nothing when it is not there. */
+export const NAMING: readonly WithinOrg[] = [
+  'setMemberRole',
+  'removeMember',
+  'createKey',
+  'revokeKey',
+  'deleteKey',
+  'startModel',
+  'stopModel',
+  'deleteModel',
+  'showUsage',
+  'listAudit',
+  'withdrawInvitation',
+];
+
+/** What the asker gets to see, as text in which the names of the target's things are replaced. */
+export async function outcome(
+  control: Control,
+  actor: Actor,
+  operation: WithinOrg,
+  target: Target,
+): Promise<string> {
+  type Operation = (actor: Actor, input: unknown) => Promise<unknown>;
+  const result = await (control[operation] as Operation)(actor, WITHIN_ORG[operation](target));
+  return Object.entries(target).reduce(
+    (text, [name, value]) => text.replaceAll(value, `<${name}>`),
+    JSON.stringify(result),
+  );
+}

@@ -1,0 +1,21 @@
+/** Pages of an organization in the console. */
+export const SCREENS = ['keys', 'api', 'usage', 'try', 'plan', 'members', 'audit', 'usage/csv'];
+
+export interface Visitor {
+  readonly site: string;
+  readonly cookie: string;
+}
+
+export interface Page {
+  readonly status: number;
+  readonly text: string;
+}
+
+export async function visit({ site, cookie }: Visitor, path: string, init: RequestInit = {}): Promise<Page> {
+  const answer = await fetch(`${site}${path}`, {
+    ...init,
+    headers: { cookie, origin: site },
+    redirect: 'manual',
+  });
+  return { status: answer.status, text: await answer.text() };
+}

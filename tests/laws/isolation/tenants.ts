@@ -1,0 +1,59 @@
+import { randomBase62 } from '@tidegate/contracts';
+import type { Control } from '@tidegate/control';
+import { type Standin, startStandin } from '@tidegate/standin';
+import { eventually } from '@tidegate/testing';
+import { must, OPERATOR } from '../../support/control.ts';
+import { ask, type NewKey, post } from '../../support/org.ts';
+
+const MARK_LENGTH = 10;
+export const SHARED_MODEL = 'tide';
+
+/** An organization like any other: what is its own carries its mark, the rest is named as the other one's. */
+export interface Tenant {
+  readonly mark: string;
+  readonly id: string;
+  readonly slug: string;
+  readonly owner: { readonly email: string; readonly password: string };
+  /** May call every model. */
+  readonly key: NewKey;
+  /** May call the shared one only. */
+  readonly narrowKey: NewKey;
+  readonly standin: Standin;
+  readonly ownModel: string;
+}
+
+export const newMark = (): string => randomBase62(MARK_LENGTH).toLowerCase();
+export const ownModelOf = (mark: string): string => `own-${mark}`;
+
+/** A tenant with an owner, two models, two keys and answered requests. */
+export async function newTenant(control: Control, base: string): Promise<Tenant> {
+  const mark = newMark();
+  const { id, slug: org } = must(await control.createOrg(OPERATOR, { name: `Tenant ${mark}`, plan: 'Pro' }));
+  const owner = { email: `${mark}@example.com`, password: `password-${mark}` };
+  must(await control.addMember(OPERATOR, { org, role: 'owner', ...owner }));
+  const ownModel = ownModelOf(mark);
+  const standin = await startStandin({ names: [SHARED_MODEL, ownModel] });
+  const settings = { mode: 'always_on' as const, contextTokens: 1000, urls: [standin.url] };
+  must(await control.publishModel(OPERATOR, { org, name: SHARED_MODEL, kind: 'text', ...settings }));
+  must(await control.publishModel(OPERATOR, { org, name: ownModel, kind: 'vision', ...settings }));
+  const limits = { requestsPerMinute: 600, requestsAtOnce: 10 };
+  const key = must(await control.createKey(OPERATOR, { org, name: `Key ${mark}`, ...limits }));
+  const narrowKey = must(
+    await control.createKey(OPERATOR, { org, name: 'Narrow', models: [SHARED_MODEL], ...limits }),
+  );
+  for (const model of [SHARED_MODEL, ownModel]) {
+    await eventually(async () => (await post(base, key.key, ask(model, 'x'))).status === 200, {
+      timeoutMs: 30_000,
+    });
+  }
+  return { mark, id, slug: org, owner, key, narrowKey, standin, ownModel };
+}
+
+/** What must not be seen of a tenant by another. */
+export const tracesOf = ({ mark, id, key, narrowKey }: Tenant): string[] => [
+  mark,
+  id,
+  id.slice('org_'.length),
+  key.id,
+  narrowKey.id,
+];
