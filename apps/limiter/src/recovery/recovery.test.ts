@@ -89,6 +89,23 @@ describe('an organization', () => {
   });
 });
 
+describe('an instance', () => {
+  it('whose lease and indexes alone are lost is found by what it holds, and reaped', async () => {
+    const key = await makeKey(db, await makeOrg(db));
+    const instanceId = await beatingInstance(one);
+    await one.decide({ admit: anAdmission(key, instanceId) });
+    const { names, redis: direct } = store;
+    for (const name of [names.lease(instanceId), names.orgsOf(instanceId), names.instances, names.orgs])
+      await direct.del(name);
+    const timing = { ...PATIENT, leaseMs: 200, graceMs: 0, reapEveryMs: 50, recoverEveryMs: 50 };
+    const looking = await rig.limiter({ timing });
+    await eventually(async () => (await monthOfOrg(one, key.orgId)).inFlight === 0);
+    expect(await monthOfOrg(one, key.orgId)).toMatchObject({ chargedTokens: 1_000, reservedTokens: 0 });
+    await eventually(() => direct.sismember(names.orgs, key.orgId));
+    await looking.close();
+  });
+});
+
 describe('what a gateway restores', () => {
   let key: TestKey;
   let instanceId: string;

@@ -19,7 +19,8 @@ export interface RecoveryOptions extends Context {
 
 /**
  * Finds organizations whose state Redis has lost, also those that nobody asks for: they recover from the loss on, not from their next
- * request on. And tells of those that recover again and again, so that a gateway that missed it hears of it in time.
+ * request on. And tells of those that recover again and again, so that a gateway that missed it hears of it in time. Of the others it
+ * renews the indexes.
  */
 export class Recovery {
   readonly #options: RecoveryOptions;
@@ -46,19 +47,46 @@ export class Recovery {
 
   async #lostOf(orgIds: readonly string[]): Promise<string[]> {
     const { store, names, clock, notices } = this.#options;
-    const states = await Promise.all(
-      orgIds.map((orgId) => store.command('hmget', names.org(orgId), 'version', 'opens_us')),
-    );
+    const states = (await Promise.all(
+      orgIds.map((orgId) => store.command('hgetall', names.org(orgId))),
+    )) as Readonly<Record<string, string>>[];
     const lost: string[] = [];
+    const orgsOf = new Map<string, string[]>();
     for (const [i, orgId] of orgIds.entries()) {
-      const [version, opensUs] = states[i] as (string | null)[];
-      if (version === null) lost.push(orgId);
+      const state = states[i] ?? {};
+      if (state.version === undefined) lost.push(orgId);
       // By this process's idea of the time: once more or less does not matter.
-      else if (Number(opensUs ?? 0) > clock.nowMs() * 1_000) await notices.tell({ orgForgotten: { orgId } });
+      else if (Number(state.opens_us ?? 0) > clock.nowMs() * 1_000)
+        await notices.tell({ orgForgotten: { orgId } });
+      for (const instanceId of joinedIn(state))
+        orgsOf.set(instanceId, [...(orgsOf.get(instanceId) ?? []), orgId]);
     }
+    await this.#index(orgIds, orgsOf);
     return lost;
   }
+
+  /**
+   * What finds instances and organizations may be lost without them, in a cluster: it is written again. An instance that is not known to
+   * beat is then the reaper's to look at.
+   */
+  async #index(orgIds: readonly string[], orgsOf: ReadonlyMap<string, readonly string[]>): Promise<void> {
+    const { store, names, clock } = this.#options;
+    const nowMs = Math.floor(clock.nowMs());
+    if (orgIds.length > 0) await store.command('sadd', names.orgs, ...orgIds);
+    await Promise.all(
+      [...orgsOf].flatMap(([instanceId, joined]) => [
+        store.command('zadd', names.instances, 'NX', nowMs, instanceId),
+        store.command('sadd', names.orgsOf(instanceId), ...joined),
+      ]),
+    );
+  }
 }
+
+/** As lib/state.lua names them. */
+const JOINED = 'in:';
+
+const joinedIn = (state: Readonly<Record<string, string>>): string[] =>
+  Object.keys(state).flatMap((field) => (field.startsWith(JOINED) ? [field.slice(JOINED.length)] : []));
 
 /** Looks while Redis is there. */
 export function startRecovery(options: {
