@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
 import { type Answer, call, dial, MODELS } from '../support/http.ts';
@@ -11,8 +11,6 @@ import { ctl, useStack } from '../support/stack.ts';
 const DAY_MS = 86_400_000;
 const COLD_START_MS = 2_000;
 const SET_UP_MS = 90_000;
-/** Most tests run the command line several times, which a busy machine makes slow. */
-jest.setTimeout(60_000);
 const noon = lastDayOfMonth(Date.now() + 2 * DAY_MS);
 const offsetMs = noon - Date.now();
 const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
@@ -21,7 +19,7 @@ const stack = useStack({
   demo: false,
   env: {
     limiter: { LIMITER_CLOCK_OFFSET_MS: String(offsetMs) },
-    gateway: { COLD_START_MS: String(COLD_START_MS) },
+    gateway: { COLD_START_MS: String(COLD_START_MS), STREAM_MAX_WAKE_ON_REQUEST_MS: '1500' },
   },
 });
 const STANDIN = join(fileURLToPath(new URL('../..', import.meta.url)), 'packages/standin/dist/main.js');
@@ -104,6 +102,17 @@ describe('a model', () => {
     expect(await listed()).toContain('slow');
     await ctl(stack(), 'model', 'stop', '--org', org, '--name', 'slow');
     unavailable(await send('slow'), 'model_unavailable', undefined);
+  });
+
+  it('that wakes on request has a time of its own for its streams', async () => {
+    await publishCommand('brief', `exec node ${STANDIN} --port $PORT --name brief`);
+    await eventually(async () => (await send('brief')).status === 200, { timeoutMs: 20_000 });
+    const content = '[[tokens=30]] [[token-ms=100]]';
+    const [brief, tide] = await Promise.all(
+      ['brief', 'tide'].map((model) => send(model, { content, stream: true })),
+    );
+    expect([brief?.status, brief?.text.includes('[DONE]')]).toEqual([200, false]);
+    expect([tide?.status, tide?.text.includes('[DONE]')]).toEqual([200, true]);
   });
 
   it('that cannot be started: 503 model_unavailable', async () => {

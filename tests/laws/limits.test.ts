@@ -97,6 +97,39 @@ describe('limits, through two gateways and two limiters', () => {
     expect(standin.stats().maxInFlight).toBeLessThanOrEqual(2);
   });
 
+  it('an organization with 2 at once has these for all of its keys together, and Retry-After is 1', async () => {
+    const org = await ready({ requestsAtOnce: 2 });
+    const keys = await Promise.all([newKey(stack(), org), newKey(stack(), org), newKey(stack(), org)]);
+    await fetch(`${standin.url}/stats/reset`, { method: 'POST' });
+    const slow = '[[tokens=12]] [[token-ms=100]]';
+    const answers = await Promise.all(
+      keys.flatMap(({ key }) =>
+        gateways().map((gateway) => post(gateway, key, ask('tide', slow, { stream: true }))),
+      ),
+    );
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(2);
+    for (const answer of answers) {
+      const body = await answer.text();
+      if (answer.status === 200) continue;
+      expect(body).toContain('rate_limit_exceeded');
+      expect(body).toContain('organization');
+      expect(answer.headers.get('retry-after')).toBe('1');
+    }
+    expect(standin.stats().maxInFlight).toBe(2);
+    expect((await post(gateways()[0] ?? '', keys[2].key, ask('tide', 'x'))).status).toBe(200);
+  });
+
+  it('a plan whose requests are used up by errors has none left', async () => {
+    const org = await ready({ requestsMonth: 2 });
+    const { key } = await newKey(stack(), org);
+    for (const directive of ['[[status=500]]', '[[status=400]]']) {
+      const answer = await post(gateways()[0] ?? '', key, ask('tide', directive));
+      expect([400, 502]).toContain(answer.status);
+    }
+    const answer = await post(gateways()[1] ?? '', key, ask('tide', 'x'));
+    expect(await answer.json()).toMatchObject({ error: { code: 'quota_exceeded' } });
+  });
+
   it('a plan whose tokens fit exactly K reservations admits exactly K of 200 at once', async () => {
     const K = 7;
     const org = await ready({ tokensMonth: K * CONTEXT + CONTEXT - 1 });
