@@ -2,7 +2,7 @@
 // docs/conformance.md: every requirement of the API's contract, the tests that prove it, and how they went. It is made from the
 // catalogue in tests/conformance/requirements and from the report of a whole test run. npm test holds the page in docs against
 // it; npm run conformance writes that page.
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
@@ -150,6 +150,7 @@ export function checkConformance() {
   const sections = readCatalogue();
   const faults = faultsOf(sections);
   if (faults.length > 0) return faults;
+  if (!existsSync(jestReport)) return ['there is no report of a test run: npm test'];
   const { sections: judged, missing } = judge(sections, readReport());
   const made = render(judged);
   writeFileSync(madePage, made);
@@ -160,13 +161,7 @@ export function checkConformance() {
   return [];
 }
 
-function readPage() {
-  try {
-    return readFileSync(page, 'utf8');
-  } catch {
-    return '';
-  }
-}
+const readPage = () => (existsSync(page) ? readFileSync(page, 'utf8') : '');
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const stale = checkConformance();

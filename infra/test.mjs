@@ -1,6 +1,6 @@
 // @ts-check
 // npm test: sets the checkout up, then runs every check there is. Arguments go to jest (npm test -- packages/limits).
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { run } from './setup/run.mjs';
@@ -63,6 +63,15 @@ async function runJest(args) {
   return totals;
 }
 
+/** What only a whole run can say: that every requirement is proven. It reads libraries that the set-up installs. @returns {Promise<Total>} */
+async function runConformance() {
+  const { checkConformance } = await import('./conformance.mjs');
+  const faults = checkConformance();
+  if (faults.length > 0) terminal.print(`\n  ${terminal.red('✗')} conformance\n    ${faults.join('\n    ')}`);
+  const failed = faults.length > 0 ? 1 : 0;
+  return { suite: 'conformance', passed: 1 - failed, failed, skipped: 0, seconds: 0 };
+}
+
 /** @returns {Total[]} */
 function jestTotals() {
   let report;
@@ -118,7 +127,9 @@ try {
   await setUp(terminal);
   const totals = [];
   for (const check of STATIC_CHECKS) totals.push(await runStaticCheck(check));
-  totals.push(...(await runJest(process.argv.slice(2))));
+  const args = process.argv.slice(2);
+  totals.push(...(await runJest(args)));
+  if (args.length === 0 && existsSync(jestResults)) totals.push(await runConformance());
   process.exitCode = report(totals) > 0 ? 1 : 0;
 } catch (error) {
   printFailure(terminal, error);
