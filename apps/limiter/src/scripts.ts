@@ -37,6 +37,7 @@ export const SCRIPTS = {
   reportInvalidKey: load('report_invalid_key', 2),
   reserve: load('reserve', 4),
   restore: load('restore', 5),
+  restoreSettled: load('restore_settled', 4),
   revokeKey: load('revoke_key', 2),
   seedKey: load('seed_key', 2),
   seedMonth: load('seed_month', 1),

@@ -22,7 +22,7 @@ export interface Lost {
   readonly instanceId: string;
   readonly restore: LimiterCall;
   readonly isHeld: () => boolean;
-  /** Its settlement, if it was settled: to be told again after it is back. */
+  /** Its settlement, if it was settled meanwhile: to be told again once it is back. */
   readonly settle: () => LimiterCall | null;
 }
 
@@ -105,18 +105,25 @@ export class Grants {
   lost(orgId?: string): Lost[] {
     const all: Lost[] = [];
     const wanted = (of: { readonly orgId: string }) => orgId === undefined || of.orgId === orgId;
-    for (const grants of [this.#open, this.#settled])
-      for (const [id, grant] of grants)
-        if (wanted(grant.admit))
-          all.push({
-            instanceId: grant.admit.instanceId,
-            restore: { restore: restoreOf(grant) },
-            isHeld: () => this.#open.has(id),
-            settle: () => {
-              const settle = this.#settled.get(id)?.settle;
-              return settle ? { settle } : null;
-            },
-          });
+    for (const [id, grant] of this.#open)
+      if (wanted(grant.admit))
+        all.push({
+          instanceId: grant.admit.instanceId,
+          restore: { restore: restoreOf(grant) },
+          isHeld: () => this.#open.has(id),
+          settle: () => {
+            const settle = this.#settled.get(id)?.settle;
+            return settle ? { settle } : null;
+          },
+        });
+    for (const grant of this.#settled.values())
+      if (wanted(grant.admit))
+        all.push({
+          instanceId: grant.admit.instanceId,
+          restore: { restore: { ...restoreOf(grant), settle: grant.settle } },
+          isHeld: () => false,
+          settle: () => null,
+        });
     for (const held of this.#largeBodies.values())
       if (wanted(held))
         all.push({

@@ -67,7 +67,7 @@ describe('the session', () => {
   });
 
   it('sends all calls of one event-loop turn as one message, and matches the replies', async () => {
-    const { limiter, fake } = await start({ heartbeatMs: 60_000 });
+    const { limiter, fake } = await start(PATIENT);
     fake.messages.length = 0;
     fake.answers.admit = ({ admit }) => ({
       admission: admit?.admissionId === 'a7' ? { planUpgradeRequired: {} } : admitted,
@@ -75,7 +75,8 @@ describe('the session', () => {
     const outcomes = await Promise.all(
       Array.from({ length: 100 }, (_, i) => limiter.admit(limiter.hold('org_1', `a${i}`), admission)),
     );
-    expect(fake.messages).toEqual([100]);
+    // On a slow machine a question whether it is there may follow.
+    expect(fake.messages[0]).toBe(100);
     expect(outcomes.map((outcome) => outcome?.outcome)).toEqual(
       outcomes.map((_, i) => (i === 7 ? 'planUpgradeRequired' : 'admitted')),
     );
@@ -215,7 +216,7 @@ describe('what the limiter has lost', () => {
     fake.calls.length = 0;
     fake.notify({ orgForgotten: { orgId: 'org_1' } });
 
-    await eventually(() => fake.of('settle').length === 1 && limiter.unacknowledged === 0);
+    await eventually(() => restored(fake).length === 3 && limiter.unacknowledged === 0);
     const what = {
       orgId: 'org_1',
       keyId: 'key_1',
@@ -223,17 +224,33 @@ describe('what the limiter has lost', () => {
       contextTokens: 10,
       admittedAtMs: 1,
       reservedAtMs: 1,
+      streamed: false,
+      settle: null,
     };
-    expect(restored(fake)).toEqual(
-      [open, prepared, settled].map((held) => ({ ...what, ...held, streamed: held === settled })),
-    );
-    expect(fake.of('settle')[0]?.settle).toMatchObject({ ...settled, ...settlement });
+    expect(restored(fake)).toEqual([
+      { ...what, ...open },
+      { ...what, ...prepared },
+      { ...what, ...settled, streamed: true, settle: { ...settled, ...settlement } },
+    ]);
+    expect(fake.of('settle')).toEqual([]);
     expect(fake.of('takeLargeBody').map(({ takeLargeBody }) => takeLargeBody)).toEqual([
       { ...large, restore: true },
     ]);
-    // After it: a settlement of what is not back would be of nothing.
-    const order = fake.calls.map(({ call }) => call);
-    expect(order.indexOf('settle')).toBeGreaterThan(order.lastIndexOf('restore'));
+  });
+
+  it('and was settled while it was told again is settled once more, after it is back', async () => {
+    const { limiter, fake } = await start({ heartbeatMs: 60_000 });
+    const held = limiter.hold('org_1', 'a');
+    await limiter.admit(held, admission);
+    let away = true;
+    fake.answers.restore = () => (away ? { failed: { reason: 'Redis is away' } } : { restore: {} });
+    fake.notify({ orgForgotten: { orgId: 'org_1' } });
+    await eventually(() => restored(fake).length > 0);
+    await limiter.settle(held, settlement);
+    expect(fake.of('settle')).toHaveLength(1);
+    away = false;
+    await eventually(() => fake.of('settle').length === 2 && limiter.unacknowledged === 0);
+    expect(fake.calls.at(-1)?.settle).toMatchObject({ ...held, ...settlement });
   });
 
   it('with its lease is told again under the same instance, until the limiter has heard it', async () => {

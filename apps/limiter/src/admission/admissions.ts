@@ -9,7 +9,7 @@ import type { Decision, DecisionReply } from './decision.ts';
 import { atItsPlace, type Held, Places } from './held.ts';
 import { releaseLargeBody, takeLargeBody } from './large-body.ts';
 import { reserve } from './reserve.ts';
-import { type LostAdmission, monthOfLost, restore } from './restore.ts';
+import { type LostAdmission, monthOfLost, restore, restoreSettled } from './restore.ts';
 import { type Ending, settle } from './settle.ts';
 import { withdraw } from './withdraw.ts';
 
@@ -94,6 +94,18 @@ export class Admissions {
 
   releaseLargeBody(held: Held): Promise<void> {
     return releaseLargeBody(this.#deps, held);
+  }
+
+  /** Keeps the settlement of an admission that was lost with its organization's state; too late, it is lost. */
+  async restoreSettled(lost: LostAdmission, ending: Ending): Promise<void> {
+    const { truth, onSettled } = this.#deps;
+    let kept = await restoreSettled(this.#deps, lost, ending);
+    for (let attempt = 1; kept.kind === 'need_org' && attempt < MAX_ATTEMPTS; attempt++) {
+      await truth.seedOrg(lost.orgId);
+      kept = await restoreSettled(this.#deps, lost, ending);
+    }
+    if (kept.kind === 'need_org') throw seededInVain();
+    if (kept.kind === 'settled') onSettled(kept.settlement);
   }
 
   /** Asks until the organization is there and the instance registered in it. */

@@ -1,9 +1,12 @@
+import type { Settlement } from '@tidegate/contracts';
 import { monthOf } from '@tidegate/limits';
 import type { Context } from '../context.ts';
+import { entryOf } from '../outbox/entry.ts';
 import { SCRIPTS } from '../scripts.ts';
 import { MONTH_KEEP_S } from '../truth/seed.ts';
 import { unexpected } from './decision.ts';
 import type { Held } from './held.ts';
+import type { Ending } from './settle.ts';
 
 /** An admission as its gateway remembers it. Times are the limiter's. */
 export interface LostAdmission extends Held {
@@ -62,3 +65,53 @@ const recordOf = (lost: LostAdmission, month: string | null): string =>
     month ?? '-',
     lost.streamed ? 1 : 0,
   ].join(' ');
+
+/** What is kept of a lost admission that was settled. */
+function settlementOfLost(lost: LostAdmission, ending: Ending): Omit<Settlement, 'orgId' | 'outboxId'> {
+  const { promptTokens: prompt, completionTokens: completion } = ending.usage ?? {};
+  const usage = ending.usage ? { prompt: prompt ?? 0, completion: completion ?? 0 } : null;
+  const { contextTokens } = lost;
+  const valid = ending.answered && usage !== null && usage.prompt + usage.completion <= contextTokens;
+  return {
+    reservationId: lost.admissionId,
+    keyId: lost.keyId,
+    modelId: lost.modelId,
+    admittedAtMs: lost.reservedAtMs,
+    answered: ending.answered,
+    errorCode: ending.answered ? null : (ending.errorCode ?? 'internal_error'),
+    streamed: lost.streamed,
+    reservedTokens: contextTokens,
+    promptTokens: valid ? usage.prompt : null,
+    completionTokens: valid ? usage.completion : null,
+    chargedTokens: valid ? usage.prompt + usage.completion : contextTokens,
+    durationMs: ending.durationMs,
+  };
+}
+
+export type SettledKept =
+  | { readonly kind: 'settled'; readonly settlement: Settlement }
+  | { readonly kind: 'present' | 'too_late' | 'need_org' };
+
+/** Runs restore_settled.lua. */
+export async function restoreSettled(
+  { store, names, clock }: Context,
+  lost: LostAdmission,
+  ending: Ending,
+): Promise<SettledKept> {
+  const { orgId, instanceId, admissionId } = lost;
+  const settlement = settlementOfLost(lost, ending);
+  const reply = await store.run(
+    SCRIPTS.restoreSettled,
+    [
+      names.org(orgId),
+      names.open(orgId, instanceId),
+      names.month(orgId, monthOfLost(lost) ?? '-'),
+      names.outbox(orgId),
+    ],
+    [clock.offsetUs, admissionId, settlement.chargedTokens, entryOf(settlement), MONTH_KEEP_S],
+  );
+  const [kind, outboxId] = reply;
+  if (kind === 'settled') return { kind, settlement: { ...settlement, orgId, outboxId: String(outboxId) } };
+  if (kind === 'present' || kind === 'too_late' || kind === 'need_org') return { kind };
+  throw unexpected(reply);
+}

@@ -42,3 +42,20 @@ export function settlementOf(orgId: string, outboxId: string, entry: string): Se
 const text = (field: string | undefined): string => field ?? '';
 const count = (field: string | undefined): number | null =>
   field === undefined || field === NONE ? null : Number(field);
+
+/** As settle.lua writes it. */
+export const entryOf = (settlement: Omit<Settlement, 'orgId' | 'outboxId'>): string =>
+  [
+    settlement.reservationId,
+    settlement.keyId,
+    settlement.modelId,
+    settlement.admittedAtMs,
+    settlement.answered ? 1 : 0,
+    settlement.errorCode ?? NONE,
+    settlement.streamed ? 1 : 0,
+    settlement.reservedTokens,
+    settlement.promptTokens ?? NONE,
+    settlement.completionTokens ?? NONE,
+    settlement.chargedTokens,
+    settlement.durationMs ?? NONE,
+  ].join(' ');

@@ -10,6 +10,7 @@ import type {
 } from '@tidegate/rpc';
 import type { Admissions } from '../admission/admissions.ts';
 import type { Held } from '../admission/held.ts';
+import type { Ending } from '../admission/settle.ts';
 import type { Context } from '../context.ts';
 import { authenticate } from '../keys/authenticate.ts';
 import type { Leases } from '../leases/leases.ts';
@@ -81,15 +82,19 @@ async function admit({ admissions }: DispatchDeps, call: Admit__Output): Promise
 }
 
 async function settle({ admissions }: DispatchDeps, call: Settle__Output): Promise<Outcome> {
+  await admissions.settle(held(call), endingOf(call));
+  return { settle: {} };
+}
+
+function endingOf(call: Settle__Output): Ending {
   const { answered, usageValid, promptTokens, completionTokens, durationMs } = call;
   if (!answered) checkErrorCode(call.errorCode);
-  await admissions.settle(held(call), {
+  return {
     answered,
     usage: usageValid ? { promptTokens, completionTokens } : null,
     durationMs,
     errorCode: answered ? null : call.errorCode,
-  });
-  return { settle: {} };
+  };
 }
 
 async function answerAuthenticate(deps: DispatchDeps, call: Authenticate__Output): Promise<Outcome> {
@@ -107,6 +112,10 @@ async function takeLargeBody({ admissions }: DispatchDeps, call: TakeLargeBody__
 async function restore({ admissions }: DispatchDeps, call: Restore__Output): Promise<Outcome> {
   checkIds(call.orgId, call.instanceId, call.admissionId, call.keyId, call.modelId);
   if (call.reservedAtMs < 0 || call.admittedAtMs <= 0) throw new Undecided('bad_call', 'a time is missing');
+  if (call.settle) {
+    await admissions.restoreSettled(call, endingOf(call.settle));
+    return { restore: {} };
+  }
   return { restore: { leaseLost: (await admissions.restore(call)) === 'lease_lost' } };
 }
 
