@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { expectAccessible } from '../support/browser.ts';
+import { describeLive } from './live.ts';
+import { describePages } from './pages.ts';
 import { useProvider } from './provider.ts';
 import { PASSWORD, rowOf, SCREENS, TEST_TIMEOUT_MS, textOf, useSite } from './site.ts';
 
@@ -114,11 +116,7 @@ describe('a stranger', () => {
   it(
     'meets pages that do not exist, signed in elsewhere or not at all',
     async () => {
-      const { slug } = await site.ctl<{ slug: string }>('org', 'create', '--name', 'Elsewhere');
-      const account = { email: 'stranger@example.com', password: PASSWORD };
-      const role = ['--role', 'owner', '--password', account.password];
-      await site.ctl('member', 'add', '--org', slug, '--email', account.email, ...role);
-      const { page } = await site.signedIn(account);
+      const { page } = await site.signedIn(await site.person('owner', await site.organization('Elsewhere')));
       expect((await page.request.get(`${site.url()}/o/demo/usage/csv`)).status()).toBe(404);
       for (const screen of SCREENS)
         expect({ screen, status: (await site.open(page, screen))?.status() }).toEqual({
@@ -215,3 +213,6 @@ describe('a session', () => {
     TEST_TIMEOUT_MS,
   );
 });
+
+describePages(site);
+describeLive(site);

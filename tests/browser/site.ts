@@ -1,9 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { beforeAll } from '@jest/globals';
+import { afterAll, beforeAll } from '@jest/globals';
+import type { Control, CreateKeyInput, Role } from '@tidegate/control';
 import type { StackOptions } from '@tidegate/local';
+import { type TestPostgres, testPostgres } from '@tidegate/testing';
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
-import { signIn, useBrowser, type Visitor } from '../support/browser.ts';
-import { ctl, useStack } from '../support/stack.ts';
+import { useBrowser, type Visitor } from '../support/browser.ts';
+import { signInByForm } from '../support/console.ts';
+import { must, OPERATOR, type OpenControl, openControl } from '../support/control.ts';
+import { useStack } from '../support/stack.ts';
 
 export const TEST_TIMEOUT_MS = 120_000;
 export const SCREENS = ['keys', 'api', 'usage', 'try', 'plan', 'members', 'audit'];
@@ -13,15 +17,19 @@ export interface Account {
   readonly email: string;
   readonly password: string;
 }
-export type Role = 'owner' | 'member' | 'viewer';
-
-type SignedInState = NonNullable<BrowserContextOptions['storageState']>;
 
 /** The console of a stack of its own, and people who use it. Call what it holds once tests run. */
-export function useSite(options?: StackOptions) {
-  const stack = useStack(options);
+export function useSite(options: StackOptions = {}) {
+  let postgres: TestPostgres | undefined;
+  let opened: OpenControl | undefined;
+  // Hooks after all tests run in this order: who uses the database leaves before it goes.
+  afterAll(() => opened?.close());
+  const stack = useStack(async () => {
+    postgres = await testPostgres();
+    return { databaseUrl: postgres.url, ...options };
+  });
+  afterAll(() => postgres?.drop());
   const visit = useBrowser();
-  const sessions = new Map<string, SignedInState>();
   let url = '';
   let owner: Account;
   beforeAll(() => {
@@ -29,40 +37,62 @@ export function useSite(options?: StackOptions) {
     if (!info.console || !info.owner) throw new Error('the stack has no console');
     url = info.console;
     owner = info.owner;
+    opened = openControl(stack());
   });
-  /** In a browser of his own; the owner of the demo organization unless said otherwise. Sessions are kept from test to test. */
+  const control = (): Control => {
+    if (!opened) throw new Error('the stack has not been started');
+    return opened.control;
+  };
+  const cookiesOf = useSessions(() => url);
+  /** In a browser of his own; the owner of the demo organization unless said otherwise. */
   const signedIn = async (
     account: Account = owner,
     context: BrowserContextOptions = {},
   ): Promise<Visitor> => {
-    const storageState = sessions.get(account.email);
-    if (storageState) return visit({ ...context, storageState });
     const visitor = await visit(context);
-    await signIn(visitor.page, url, account);
-    sessions.set(account.email, await visitor.page.context().storageState());
+    await visitor.page.context().addCookies(await cookiesOf(account));
     return visitor;
   };
   /** Someone new with a role. */
   const person = async (role: Role, org = 'demo'): Promise<Account> => {
     const account = { email: `${role}-${randomUUID()}@example.com`, password: PASSWORD };
-    const settings = ['--email', account.email, '--role', role, '--password', PASSWORD];
-    await ctl(stack(), 'member', 'add', '--org', org, ...settings);
+    must(await control().addMember(OPERATOR, { org, role, ...account }));
     return account;
   };
   /** A new organization's slug. */
   const organization = async (name: string, plan = 'Pro'): Promise<string> =>
-    (await ctl<{ slug: string }>(stack(), 'org', 'create', '--name', name, '--plan', plan)).slug;
+    must(await control().createOrg(OPERATOR, { name, plan })).slug;
   return {
     stack,
+    control,
     visit,
     signedIn,
     person,
     organization,
+    newKey: async (name: string, settings: Omit<CreateKeyInput, 'name'> = { org: 'demo' }) =>
+      must(await control().createKey(OPERATOR, { name, ...settings })),
     url: () => url,
     owner: () => owner,
-    ctl: <T>(...args: string[]) => ctl<T>(stack(), ...args),
     open: (page: Page, screen: string, org = 'demo') => page.goto(`${url}/o/${org}/${screen}`),
     ask: (key: string, request: Asked = {}) => ask(stack().info.gateway, key, request),
+  };
+}
+export type Site = ReturnType<typeof useSite>;
+
+/** The cookies of a session of each account, kept from test to test. */
+function useSessions(url: () => string) {
+  const sessions = new Map<string, { name: string; value: string; url: string }[]>();
+  return async (account: Account) => {
+    const known = sessions.get(account.email);
+    if (known) return known;
+    const header = await signInByForm(url(), account);
+    if (header === null) throw new Error('the console lets an account of the test not in');
+    const cookies = header.split('; ').map((cookie) => {
+      const [name = '', ...value] = cookie.split('=');
+      return { name, value: value.join('='), url: url() };
+    });
+    sessions.set(account.email, cookies);
+    return cookies;
   };
 }
 

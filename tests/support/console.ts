@@ -5,7 +5,9 @@ export async function signInByForm(
 ): Promise<string | null> {
   const page = await (await fetch(`${site}/sign-in`)).text();
   const form = new FormData();
-  for (const [tag] of page.matchAll(/<input [^>]*type="hidden"[^>]*>/g)) {
+  // Another form leads to the identity provider.
+  const own = page.split('</form>').find((html) => html.includes('name="password"')) ?? '';
+  for (const [tag] of own.matchAll(/<input [^>]*type="hidden"[^>]*>/g)) {
     const [, name] = /name="([^"]*)"/.exec(tag) ?? [];
     const [, value = ''] = /value="([^"]*)"/.exec(tag) ?? [];
     if (name) form.append(name, unescaped(value));

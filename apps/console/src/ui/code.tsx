@@ -6,6 +6,7 @@ import { useEffect, useState } from 'react';
 import { Scroll } from './scroll.tsx';
 
 const SHOWN_MS = 2_000;
+const TOLD = { idle: 'Copy', copied: 'Copied', refused: 'Copy it by hand' } as const;
 
 export function CopyButton({
   text,
@@ -16,17 +17,35 @@ export function CopyButton({
   label: string;
   className?: string;
 }) {
-  const [copied, setCopied] = useState(false);
+  const [state, setState] = useState<keyof typeof TOLD>('idle');
   useEffect(() => {
-    if (!copied) return;
-    const timer = setTimeout(() => setCopied(false), SHOWN_MS);
+    if (state === 'idle') return;
+    const timer = setTimeout(() => setState('idle'), SHOWN_MS);
     return () => clearTimeout(timer);
-  }, [copied]);
-  const copy = () => navigator.clipboard.writeText(text).then(() => setCopied(true));
+  }, [state]);
+  // A browser gives its clipboard to pages over https or of this machine, and to nobody when its owner forbids it.
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      setState('copied');
+    } catch {
+      setState('refused');
+    }
+  };
   return (
-    <Button size="sm" variant="secondary" className={className} onPress={copy} aria-label={label}>
-      {copied ? <Check className="size-3.5" aria-hidden /> : <Copy className="size-3.5" aria-hidden />}
-      <span aria-live="polite">{copied ? 'Copied' : 'Copy'}</span>
+    <Button
+      size="sm"
+      variant="secondary"
+      className={className}
+      onPress={copy}
+      {...(state === 'idle' ? { 'aria-label': label } : {})}
+    >
+      {state === 'copied' ? (
+        <Check className="size-3.5" aria-hidden />
+      ) : (
+        <Copy className="size-3.5" aria-hidden />
+      )}
+      <span aria-live="polite">{TOLD[state]}</span>
     </Button>
   );
 }

@@ -1,11 +1,13 @@
 import { randomBase62 } from '@tidegate/contracts';
+import type { Invitation } from '@tidegate/db';
 import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
-import { ROLES, type Role } from '../access/policy.ts';
+import type { Role } from '../access/policy.ts';
 import type { ControlDeps } from '../deps.ts';
-import { choice, orgField, reference } from '../fields.ts';
-import { emailField } from '../members/user.ts';
+import { orgField, reference } from '../fields.ts';
+import { memberInput } from '../members/input.ts';
+import { lockMembers } from '../members/lock.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { hashOfToken, newInvitationToken } from './token.ts';
 
@@ -27,15 +29,7 @@ export interface CreatedInvitation extends InvitationView {
   readonly token: string;
 }
 
-interface InvitationRow {
-  readonly id: string;
-  readonly email: string;
-  readonly role: Role;
-  readonly invitedBy: string;
-  readonly expiresAt: Date;
-}
-
-const view = ({ id, email, role, invitedBy, expiresAt }: InvitationRow): InvitationView => ({
+const view = ({ id, email, role, invitedBy, expiresAt }: Invitation): InvitationView => ({
   id,
   email,
   role,
@@ -43,8 +37,7 @@ const view = ({ id, email, role, invitedBy, expiresAt }: InvitationRow): Invitat
   expiresAt: expiresAt.toISOString(),
 });
 
-const createInput = z.object({ org: orgField, email: emailField, role: choice('Role', ROLES) });
-export type CreateInvitationInput = z.input<typeof createInput>;
+export type CreateInvitationInput = z.input<typeof memberInput>;
 
 /**
  * Invites an e-mail by a link that works once, for 7 days. A second invitation of an e-mail replaces the first, whose link
@@ -55,14 +48,14 @@ export async function createInvitation(
   actor: Actor,
   input: CreateInvitationInput,
 ): Promise<Result<CreatedInvitation>> {
-  const parsed = parseInput(createInput, input);
+  const parsed = parseInput(memberInput, input);
   if (!parsed.ok) return parsed;
   const { org: ref, email, role } = parsed.value;
   const org = await access(deps, actor, ref, 'member.invite');
   if (!org.ok) return org;
   const orgId = org.value.id;
   return deps.db.$transaction(async (tx): Promise<Result<CreatedInvitation>> => {
-    await tx.$queryRaw`SELECT id FROM org WHERE id = ${orgId} FOR UPDATE`;
+    await lockMembers(tx, orgId);
     if (await tx.member.findFirst({ where: { orgId, user: { email } } }))
       return refuse('conflict', `${email} is a member already.`, 'email');
     const at = new Date(deps.now());

@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
-import { ROLES, type Role } from '../access/policy.ts';
+import type { Role } from '../access/policy.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
-import { choice, orgField } from '../fields.ts';
+import { orgField } from '../fields.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
+import { memberInput } from './input.ts';
+import { lockMembers } from './lock.ts';
 import { emailField, findOrCreateUser, passwordField } from './user.ts';
 
 export interface MemberView {
@@ -21,13 +23,7 @@ export interface AddedMember extends MemberView {
   readonly password?: string;
 }
 
-const roleField = choice('Role', ROLES);
-const addInput = z.object({
-  org: orgField,
-  email: emailField,
-  role: roleField,
-  password: passwordField.optional(),
-});
+const addInput = memberInput.extend({ password: passwordField.optional() });
 export type AddMemberInput = z.input<typeof addInput>;
 
 /**
@@ -46,7 +42,7 @@ export async function addMember(
   if (!org.ok) return org;
   const orgId = org.value.id;
   return deps.db.$transaction(async (tx): Promise<Result<AddedMember>> => {
-    await lockOrg(tx, orgId);
+    await lockMembers(tx, orgId);
     const user = await findOrCreateUser(tx, deps.now(), email, password);
     if (!user.ok) return user;
     const at = new Date(deps.now());
@@ -93,8 +89,7 @@ export async function listMembers(
   );
 }
 
-const setRoleInput = z.object({ org: orgField, email: emailField, role: roleField });
-export type SetMemberRoleInput = z.input<typeof setRoleInput>;
+export type SetMemberRoleInput = z.input<typeof memberInput>;
 
 /** Changes a member's role. The last owner stays one. */
 export async function setMemberRole(
@@ -102,7 +97,7 @@ export async function setMemberRole(
   actor: Actor,
   input: SetMemberRoleInput,
 ): Promise<Result<MemberView>> {
-  const parsed = parseInput(setRoleInput, input);
+  const parsed = parseInput(memberInput, input);
   if (!parsed.ok) return parsed;
   const { role } = parsed.value;
   return changeMember(
@@ -156,7 +151,7 @@ async function changeMember(
   if (!org.ok) return org;
   const orgId = org.value.id;
   return deps.db.$transaction(async (tx): Promise<Result<MemberView>> => {
-    await lockOrg(tx, orgId);
+    await lockMembers(tx, orgId);
     const { email } = change;
     const member = await tx.member.findFirst({ where: { orgId, user: { email } }, include: { user: true } });
     if (!member) return refuse('not_found', `${email} is not a member.`, 'email');
@@ -173,6 +168,3 @@ async function changeMember(
     return ok({ userId, email, name: user.name, role, since: createdAt.toISOString() });
   });
 }
-
-/** Changes of one organization's members happen one after the other: two owners cannot each remove the other. */
-const lockOrg = (tx: Tx, orgId: string) => tx.$queryRaw`SELECT id FROM org WHERE id = ${orgId} FOR UPDATE`;

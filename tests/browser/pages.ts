@@ -1,0 +1,78 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { expectAccessible, expectAccessibleInBoth, expectStill } from '../support/browser.ts';
+import { lookAgain, SCREENS, type Site, TEST_TIMEOUT_MS } from './site.ts';
+
+const LIVE = ['keys', 'api', 'usage', 'plan'];
+
+/** Two refreshes: when the second is answered the first has been shown. */
+async function refreshed(page: Page): Promise<void> {
+  for (let i = 0; i < 2; i++) {
+    const answered = page.waitForResponse(
+      (response) =>
+        response.url().includes('_rsc=') &&
+        response.request().headers()['next-router-prefetch'] === undefined,
+    );
+    await lookAgain(page);
+    await answered;
+  }
+}
+
+export function describePages(site: Site): void {
+  describe('every page', () => {
+    it.each([
+      { width: 1280, scheme: 'light' },
+      { width: 390, scheme: 'dark' },
+    ] as const)(
+      'is accessible in $scheme, fits $width pixels, moves nothing by itself and reports no error',
+      async ({ width, scheme }) => {
+        const looks = { colorScheme: scheme, viewport: { width, height: 844 } };
+        const entrance = await site.visit(looks);
+        await entrance.page.goto(`${site.url()}/sign-in`);
+        await expectAccessible(entrance.page);
+        await expectStill(entrance.page);
+        const { page, errors } = await site.signedIn(site.owner(), looks);
+        for (const screen of [...SCREENS, 'account']) {
+          await page.goto(`${site.url()}/${screen === 'account' ? screen : `o/demo/${screen}`}`);
+          await page.getByRole('heading', { level: 1 }).waitFor();
+          if (LIVE.includes(screen)) await refreshed(page);
+          await expectAccessible(page);
+          await expectStill(page);
+          const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
+          expect({ screen, overflow: Math.max(0, Number(overflow)) }).toEqual({ screen, overflow: 0 });
+        }
+        expect([...entrance.errors, ...errors]).toEqual([]);
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it.each([
+      ['keys', 'Create key', 'dialog'],
+      ['keys', 'Revoke Local stack', 'alertdialog'],
+      ['api', 'Publish model', 'dialog'],
+      ['api', 'Stop demo-text', 'alertdialog'],
+      ['plan', 'Change to Starter', 'alertdialog'],
+      ['members', 'Invite', 'dialog'],
+    ] as const)(
+      'of %s opens "%s" without moving anything behind it; it is accessible, and closes with Escape to where one was',
+      async (screen, button, role) => {
+        const { page, errors } = await site.signedIn();
+        await site.open(page, screen);
+        const opener = page.getByRole('button', { name: button, exact: true });
+        await opener.focus();
+        // Pressed by a script: what moves within moments of a real press is not counted as moving by itself.
+        await opener.evaluate((element) => (element as unknown as { click(): void }).click());
+        await page.getByRole(role).waitFor();
+        await expectAccessibleInBoth(page);
+        await expectStill(page);
+        await page.keyboard.press('Escape');
+        await page.getByRole(role).waitFor({ state: 'detached' });
+        expect(await opener.evaluate((element) => element.ownerDocument.activeElement === element)).toBe(
+          true,
+        );
+        expect(errors).toEqual([]);
+      },
+      TEST_TIMEOUT_MS,
+    );
+  });
+}

@@ -1,0 +1,236 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { UsageView } from '@tidegate/control';
+import { type Standin, startStandin } from '@tidegate/standin';
+import { eventually } from '@tidegate/testing';
+import type { Page } from 'playwright-core';
+import { expectAccessible, expectStill } from '../support/browser.ts';
+import { must, OPERATOR } from '../support/control.ts';
+import { ctl } from '../support/stack.ts';
+import { type Asked, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
+
+const CONTEXT_TOKENS = 1_000;
+const STREAMED = { stream: true, stream_options: { include_usage: true } };
+
+/** What the usage of one key and one model must come to: requests, errors, tokens in, out, and reserved or unreported. */
+type Counts = [number, number, number, number, number];
+const NOTHING: Counts = [0, 0, 0, 0, 0];
+const add = (a: Counts, b: Counts): Counts => a.map((value, i) => value + (b[i] ?? 0)) as Counts;
+const sumOf = (all: readonly Counts[]): Counts => all.reduce(add, NOTHING);
+const written = (counts: Counts): string[] => counts.map((count) => count.toLocaleString('en-US'));
+
+interface Row {
+  readonly key: string;
+  readonly model: string;
+  readonly counts: Counts;
+}
+
+/** Asks, and tells what that must be counted as: an answer's tokens as the API told them, or else the whole reservation. */
+async function counted(site: Site, key: string, request: Asked, error = false): Promise<Counts> {
+  const { tokens } = await site.ask(key, request);
+  const told = tokens.in > 0 && !error;
+  return [
+    1,
+    error ? 1 : 0,
+    ...(told ? ([tokens.in, tokens.out, 0] as const) : ([0, 0, CONTEXT_TOKENS] as const)),
+  ];
+}
+
+/** Requests of three keys to two models, some failing, some refused; one key is deleted afterwards. Busiest first. */
+async function askAround(
+  site: Site,
+  org: string,
+): Promise<{ rows: Row[]; refused: string[]; deleted: string }> {
+  const [first, second, third] = [
+    await site.newKey('First', { org, requestsAtOnce: 16 }),
+    await site.newKey('Second', { org }),
+    await site.newKey('Third', { org, requestsPerMinute: 1 }),
+  ];
+  const [tide, lamp] = [{ model: 'tide' }, { model: 'lamp' }];
+  const rowOf = async (key: string, model: string, asked: Promise<Counts>[]): Promise<Row> => ({
+    key,
+    model,
+    counts: sumOf(await Promise.all(asked)),
+  });
+  const rows = [
+    await rowOf('First', 'tide', [
+      ...[{}, {}, {}, STREAMED, STREAMED].map((more) => counted(site, first.key, { ...tide, ...more })),
+      counted(site, first.key, { ...tide, ...STREAMED, content: '[[after=1]][[die]]' }, true),
+    ]),
+    await rowOf('Second', 'lamp', [
+      ...[1, 2].map(() => counted(site, second.key, lamp)),
+      counted(site, second.key, { ...lamp, content: '[[status=500]]' }, true),
+    ]),
+    await rowOf('Second', 'tide', [
+      counted(site, second.key, tide),
+      counted(site, second.key, { ...tide, content: '[[no-usage]]' }),
+    ]),
+    await rowOf('A deleted key', 'tide', [counted(site, third.key, tide)]),
+  ];
+  const refused = [
+    await site.ask(third.key, tide),
+    await site.ask(`${first.key}x`, tide),
+    await site.ask(first.key, { model: 'nothing' }),
+    await site.ask(first.key, { ...tide, temperature: 3 }),
+  ].map(({ code = '' }) => code);
+  must(await site.control().revokeKey(OPERATOR, { org, id: third.id }));
+  must(await site.control().deleteKey(OPERATOR, { org, id: third.id }));
+  return { rows, refused, deleted: third.id };
+}
+
+const totalOf = (page: Page, name: string) =>
+  page.locator('dl > div').filter({ has: page.getByText(name, { exact: true }) });
+
+/** The table by key and model, without the first characters of keys and the average times. */
+async function rowsOn(page: Page): Promise<string[][]> {
+  const rows = await page.getByLabel('Usage by key and model').locator('tbody tr').all();
+  return Promise.all(
+    rows.map(async (row) => {
+      const [, ...cells] = await row.getByRole('cell').allTextContents();
+      return [await textOf(row.locator('td span').first()), ...cells.slice(0, 6)];
+    }),
+  );
+}
+
+/** The days of the chart that are not empty, as who cannot see it hears them. */
+const daysOn = async (page: Page): Promise<string[][]> =>
+  (
+    await Promise.all(
+      (
+        await page.getByRole('table', { name: 'Requests per day' }).locator('tbody tr').all()
+      ).map((row) => row.getByRole('cell').allTextContents()),
+    )
+  ).filter((cells) => cells.some((cell) => cell !== '0'));
+
+/** The lines of the CSV that the page offers, as rows; the deleted key's by its id. */
+async function csvOn(site: Site, page: Page): Promise<Row[]> {
+  const href = await page.getByRole('link', { name: 'Download CSV' }).getAttribute('href');
+  const text = await (await page.request.get(`${site.url()}${href}`)).text();
+  return text
+    .trimEnd()
+    .split('\r\n')
+    .slice(1)
+    .map((line) => line.split(','))
+    .map(([, key = '', prefix, id = '', model = '', , ...counts]) => ({
+      key: prefix ? key : id,
+      model,
+      counts: counts.slice(0, 5).map(Number) as Counts,
+    }));
+}
+
+async function choose(page: Page, from: RegExp, option: RegExp): Promise<void> {
+  await page.getByRole('button', { name: from }).click();
+  await page.getByRole('option', { name: option }).click();
+}
+
+export function describeUsage(site: Site): void {
+  describe('the usage screen', () => {
+    let standin: Standin;
+    beforeAll(async () => {
+      standin = await startStandin({ names: ['tide', 'lamp'], contextTokens: CONTEXT_TOKENS });
+    });
+    afterAll(() => standin.close());
+
+    const publish = async (org: string) => {
+      for (const name of ['tide', 'lamp']) {
+        const how = { kind: 'text', mode: 'always_on', contextTokens: CONTEXT_TOKENS } as const;
+        must(await site.control().publishModel(OPERATOR, { org, name, ...how, urls: [`${standin.url}/v1`] }));
+      }
+      await eventually(async () =>
+        must(await site.control().listModels(OPERATOR, { org })).every(
+          ({ condition }) => condition === 'running',
+        ),
+      );
+    };
+
+    it(
+      'counts what the API answered, to the request and the token, as ctl and the CSV do; nothing moves as it arrives',
+      async () => {
+        const org = await site.organization('Counted');
+        await publish(org);
+        const { page, errors } = await site.signedIn(await site.person('viewer', org));
+        await site.open(page, 'usage', org);
+        await page.getByText('No requests yet').waitFor();
+        await expectAccessible(page);
+
+        const { rows, refused, deleted } = await askAround(site, org);
+        expect(refused).toEqual([
+          ...['rate_limit_exceeded', 'invalid_api_key', 'model_not_found', 'invalid_request'],
+        ]);
+        const total = sumOf(rows.map(({ counts }) => counts));
+        const [requests, failed, tokensIn, tokensOut, reserved] = total;
+        expect([requests, failed, reserved]).toEqual([12, 2, 3 * CONTEXT_TOKENS]);
+
+        await totalOf(page, 'Requests').getByText('12', { exact: true }).waitFor();
+        expect(await textOf(totalOf(page, 'Errors').locator('dd').first())).toBe('2');
+        const tokens = totalOf(page, 'Tokens').locator('dd');
+        expect(await tokens.first().getAttribute('title')).toBe(`${tokensIn} in, ${tokensOut} out`);
+        expect(await textOf(tokens.last())).toBe('and 3K reserved or unreported');
+        expect(await textOf(totalOf(page, 'Average time').locator('dd').first())).toMatch(/^\d.* m?s$/);
+        expect(await rowsOn(page)).toEqual(
+          rows.map(({ key, model, counts }) => [key, model, ...written(counts)]),
+        );
+        expect(await daysOn(page)).toEqual([['10', '2']]);
+        const charged = (tokensIn + tokensOut + reserved).toLocaleString('en-US');
+        await page.getByText('12 used', { exact: true }).waitFor();
+        await page.getByText(`${charged} used · 0 reserved by requests in progress`).waitFor();
+        await expectStill(page);
+
+        const told = await ctl<UsageView>(site.stack(), 'usage', 'show', '--org', org);
+        const countsOf = (counts: UsageView['totals']): Counts => [
+          ...([counts.requests, counts.errors, counts.promptTokens] as const),
+          ...([counts.completionTokens, counts.reservedTokens] as const),
+        ];
+        expect(countsOf(told.totals)).toEqual(total);
+        expect(sumOf(told.days.map(countsOf))).toEqual(total);
+        expect(told.rows.map((row) => ({ key: row.key, model: row.model, counts: countsOf(row) }))).toEqual(
+          rows,
+        );
+
+        const inCsv = rows.map((row) => (row.key === 'A deleted key' ? { ...row, key: deleted } : row));
+        expect(await csvOn(site, page)).toEqual(inCsv);
+        await choose(page, /All keys/, /Second/);
+        await totalOf(page, 'Requests').getByText('5', { exact: true }).waitFor();
+        expect(await csvOn(site, page)).toEqual(inCsv.slice(1, 3));
+        await choose(page, /All models/, /lamp/);
+        await totalOf(page, 'Requests').getByText('3', { exact: true }).waitFor();
+        expect(await rowsOn(page)).toHaveLength(1);
+        expect(await daysOn(page)).toEqual([['2', '1']]);
+        expect(await csvOn(site, page)).toEqual(inCsv.slice(1, 2));
+        expect(errors).toEqual([]);
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
+      'shows what requests in progress have reserved of the month, what is left, and when it starts anew',
+      async () => {
+        const org = await site.organization('In progress');
+        await publish(org);
+        const { page } = await site.signedIn(await site.person('viewer', org));
+        const { key } = await site.newKey('Long', { org });
+        const leaving = new AbortController();
+        const stalled = fetch(`${site.stack().info.gateway}/chat/completions`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+          body: JSON.stringify({ model: 'tide', messages: [{ role: 'user', content: '[[stall]]' }] }),
+          signal: leaving.signal,
+        });
+        try {
+          await site.open(page, 'usage', org);
+          await page.getByText(/0 used · 1,000 reserved by requests in progress/).waitFor();
+          const cap = must(await site.control().listPlans(OPERATOR)).find(
+            ({ name }) => name === 'Pro',
+          )?.tokensPerMonth;
+          const [left, of] = [(cap ?? 0) - CONTEXT_TOKENS, cap ?? 0].map((n) => n.toLocaleString('en-US'));
+          await page.getByText(`${left} of ${of} left`).waitFor();
+          expect(await textOf(page.getByText('Starts anew on').locator('time'))).toMatch(/^1 .* UTC$/);
+        } finally {
+          leaving.abort();
+          await stalled.catch(() => {});
+        }
+        await page.getByText('1,000 used · 0 reserved by requests in progress').waitFor();
+      },
+      TEST_TIMEOUT_MS,
+    );
+  });
+}
