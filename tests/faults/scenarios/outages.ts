@@ -139,9 +139,9 @@ async function outageOf(target: Target, { world, stores, random, lastsMs }: Sett
   };
 }
 
-/** Work as before the outage, so that memory is compared like with like. */
+/** So much work that a runtime has taken what it will take, so that memory is compared like with like. */
 async function warmUp(world: World, random: Random): Promise<readonly Seen[]> {
-  const load = new Load(world, random, { clients: 12, hangUps: 0, restMs: 100, longestMs: 500 });
-  await pause(8_000);
+  const load = new Load(world, random, { clients: 24, hangUps: 0, longestMs: 100 });
+  await pause(12_000);
   return load.stop();
 }

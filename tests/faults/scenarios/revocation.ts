@@ -33,6 +33,7 @@ export const revocation: Scenario = {
       const all: Seen[] = [];
       const revokedMs = new Map<string, number>();
       let trials = 0;
+      let errors = 0;
       const endMs = Date.now() + LONG_MS;
       for (let i = 0; i < (size === 'short' ? 3 : LONG_KEYS) && Date.now() < endMs; i++) {
         const key = await makeKey(world, org, {});
@@ -40,8 +41,11 @@ export const revocation: Scenario = {
         revokedMs.set(key.id, atMs);
         all.push(...before, ...after);
         trials += after.length;
-        for (const one of after)
-          if (one.code !== 'invalid_api_key') violations.push(`after revocation: ${one.status} ${one.code}`);
+        // On a machine that is out of breath a gateway may give up on its limiter: an error admits nothing.
+        errors += after.filter(({ status }) => status === 500).length;
+        for (const { status, code } of after)
+          if (status !== 500 && code !== 'invalid_api_key')
+            violations.push(`after revocation: ${status} ${code}`);
       }
       all.push(...(await load.stop()));
       const unquiet = await untilQuiet(world);
@@ -52,7 +56,7 @@ export const revocation: Scenario = {
       return {
         violations: [...violations, ...unquiet, ...audited.violations],
         trials,
-        notes: JSON.stringify(audited.counts),
+        notes: `${errors} of them answered 500; ${JSON.stringify(audited.counts)}`,
       };
     }),
 };
