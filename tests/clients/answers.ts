@@ -69,8 +69,8 @@ export function describeAnswers(
   });
 
   it('ends the work of the model and frees its slot when it gives up', async () => {
-    const key = await world().newKey({ atOnce: 1 });
-    const { aborted } = world().standin.stats();
+    const { narrowKey: key, standin } = world();
+    const { aborted } = standin.stats();
     const abort = new AbortController();
     const given = client.stream(
       question('[[tokens=900]] [[token-ms=30]]', { key, signal: abort.signal }),
@@ -78,7 +78,7 @@ export function describeAnswers(
     );
     // Some throw, others end their stream; both are an end.
     await given.catch(() => {});
-    await eventually(() => world().standin.stats().aborted === aborted + 1);
+    await eventually(() => standin.stats().aborted === aborted + 1);
     await eventually(async () => (await client.whole(question('x', { key }))).finishReason === 'stop');
   });
 

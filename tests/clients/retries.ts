@@ -30,8 +30,6 @@ type Asker = keyof typeof ASKERS;
 
 interface Tried {
   readonly codes: readonly (string | undefined)[];
-  /** Between the tries, in milliseconds. */
-  readonly naps: readonly number[];
   readonly answered: boolean;
 }
 
@@ -43,17 +41,25 @@ async function tries(
   before?: (n: number) => unknown,
 ): Promise<Tried> {
   const recorder = await record(world.base, before);
-  const naps = noteNaps();
   try {
     const asked = { base: recorder.base, key: world.key, model: 'tide', text: 'x', ...question };
     const answered = await ASKERS[asker](asked).then(
       () => true,
       () => false,
     );
-    return { codes: recorder.calls.map(({ code }) => code), naps: naps.lengths, answered };
+    return { codes: recorder.calls.map(({ code }) => code), answered };
+  } finally {
+    await recorder.close();
+  }
+}
+
+/** What comes of it, and how long it waited between its tries, in milliseconds. */
+async function withNaps<T>(work: () => Promise<T>): Promise<{ result: T; naps: readonly number[] }> {
+  const naps = noteNaps();
+  try {
+    return { result: await work(), naps: naps.lengths };
   } finally {
     naps.wake();
-    await recorder.close();
   }
 }
 
@@ -71,14 +77,14 @@ export function describeRetries(world: () => World): void {
     async (asker, quota, unavailable) => {
       const { standin, poorKey } = world();
       const { calls } = standin.stats();
-      expect(await tries(world(), asker, { key: poorKey })).toMatchObject({
-        codes: Array(quota).fill('quota_exceeded'),
-        answered: false,
-      });
-      expect(await tries(world(), asker, { model: 'stopped' })).toMatchObject({
-        codes: Array(unavailable).fill('model_unavailable'),
-        answered: false,
-      });
+      const { result } = await withNaps(async () => [
+        await tries(world(), asker, { key: poorKey }),
+        await tries(world(), asker, { model: 'stopped' }),
+      ]);
+      expect(result).toEqual([
+        { codes: Array(quota).fill('quota_exceeded'), answered: false },
+        { codes: Array(unavailable).fill('model_unavailable'), answered: false },
+      ]);
       expect(standin.stats().calls).toBe(calls);
     },
   );
@@ -91,37 +97,38 @@ export function describeRetries(world: () => World): void {
     ['LangChain', 1000, 2000],
     ['LangChain with onFailedAttempt', 1000, 2000],
   ])('%s calls again after the Retry-After of a 429, and is answered', async (asker, shortest, longest) => {
-    const { codes, naps, answered } = await refusedOnce(asker);
-    expect({ codes, answered }).toEqual({ codes: ['rate_limit_exceeded', undefined], answered: true });
-    expectOneNap(naps, shortest, longest);
-  });
-
-  it.each<[Asker, number, number]>([
-    ['openai', 30_000, 30_000],
-    ['the AI SDK', 30_000, 30_000],
-    ['the AI SDK with the middleware', 30_000, 30_000],
-    // Heeds a Retry-After with 429 only.
-    ['LangChain', 1000, 2000],
-    ['LangChain with onFailedAttempt', 1000, 2000],
-  ])('%s calls again when a model is starting, and is answered', async (asker, shortest, longest) => {
-    const model = asker.replaceAll(' ', '-');
-    const { ready } = await world().startingModel(model);
-    const before = (n: number) => (n === 2 ? ready() : undefined);
-    const { codes, naps, answered } = await tries(world(), asker, { model }, before);
-    expect({ codes, answered }).toEqual({ codes: ['model_starting', undefined], answered: true });
-    expectOneNap(naps, shortest, longest);
-  });
-
-  function expectOneNap(naps: readonly number[], shortest: number, longest: number): void {
+    const { result, naps } = await withNaps(() => refusedOnce(asker));
+    expect(result).toEqual({ codes: ['rate_limit_exceeded', undefined], answered: true });
     expect(naps).toHaveLength(1);
     expect(naps[0]).toBeGreaterThanOrEqual(shortest);
     expect(naps[0]).toBeLessThanOrEqual(longest);
-  }
+  });
+
+  it('everyone but curl calls again when a model is starting, and is answered', async () => {
+    const askers = (Object.keys(ASKERS) as Asker[]).filter((asker) => asker !== 'curl');
+    const start = await world().publishSlow();
+    let refused = 0;
+    // The model starts when all have been refused, before the second call of any gets through.
+    const startForSecond = async (n: number) => {
+      if (n !== 2) return;
+      refused++;
+      await eventually(() => refused === askers.length);
+      await start();
+    };
+    const { result, naps } = await withNaps(() =>
+      Promise.all(askers.map((asker) => tries(world(), asker, { model: 'slow' }, startForSecond))),
+    );
+    expect(result).toEqual(askers.map(() => ({ codes: ['model_starting', undefined], answered: true })));
+    // LangChain waits for the Retry-After of a 429 only.
+    const langchains = naps.filter((ms) => ms !== 30_000);
+    expect(naps).toHaveLength(askers.length);
+    expect(langchains).toHaveLength(2);
+    for (const ms of langchains) expect(ms).toBeLessThanOrEqual(2000);
+  });
 
   /** The first try comes while the key's one slot is taken, the second when it is free again. */
   async function refusedOnce(asker: Asker): Promise<Tried> {
-    const { base, newKey } = world();
-    const key = await newKey({ atOnce: 1 });
+    const { base, narrowKey: key } = world();
     const free = new AbortController();
     const holder = await fetch(`${base}/chat/completions`, {
       method: 'POST',

@@ -1,9 +1,13 @@
 import { afterAll, beforeAll } from '@jest/globals';
+import type { Control } from '@tidegate/control';
 import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually, startUpstream } from '@tidegate/testing';
-import { ask, newKey, newOrg, post, publish } from '../support/org.ts';
-import { ctl, useStack } from '../support/stack.ts';
+import { must, OPERATOR, openControl } from '../support/control.ts';
+import { ask, post } from '../support/org.ts';
+import { useStack } from '../support/stack.ts';
 
+const CONTEXT_TOKENS = 1000;
+const STARTING_TIMEOUT_MS = 30_000;
 const ANSWER = {
   id: 'x',
   object: 'chat.completion',
@@ -17,68 +21,93 @@ export interface World {
   /** The API's address. */
   readonly base: string;
   readonly key: string;
+  /** May have one request in flight. */
+  readonly narrowKey: string;
   readonly standin: Standin;
-  newKey(limits: { atOnce: number }): Promise<string>;
   /** Of an organization whose month has no room for a single request. */
   readonly poorKey: string;
-  /** Publishes a model that goes on starting until told. */
-  startingModel(name: string): Promise<{ ready(): Promise<void> }>;
+  /** Publishes the model `slow`, which is starting until what this resolves to is called. */
+  publishSlow(): Promise<() => Promise<void>>;
 }
 
 /** A real stack with what clients are tried on: models tide (text), eyes (vision) and stopped. */
 export function useWorld(): () => World {
   const stack = useStack({ demo: false });
-  const models: { close(): Promise<void> }[] = [];
+  const ends: (() => Promise<void>)[] = [];
   let world: World | undefined;
 
-  async function build(): Promise<World> {
-    const base = stack().info.gateway;
+  beforeAll(async () => {
+    world = await managed((control) => build(control, stack().info.gateway));
+  });
+  afterAll(() => Promise.all(ends.map((end) => end())));
+
+  /** Nothing of it is left when tests note what waits in this process. */
+  async function managed<T>(work: (control: Control) => Promise<T>): Promise<T> {
+    const { control, close } = openControl(stack());
+    return work(control).finally(close);
+  }
+
+  async function build(control: Control, base: string): Promise<World> {
     const standin = await startStandin({ names: ['tide', 'eyes', 'stopped'], kind: 'vision' });
-    models.push(standin);
-    const org = await newOrg(stack(), { images: true });
-    const poor = await newOrg(stack(), { tokensMonth: 999 });
-    await publish(stack(), org, standin.url);
-    await publish(stack(), org, standin.url, { name: 'eyes', kind: 'vision' });
-    await publish(stack(), org, standin.url, { name: 'stopped' });
-    await publish(stack(), poor, standin.url);
-    await ctl(stack(), 'model', 'stop', '--org', org, '--name', 'stopped');
-    const { key } = await newKey(stack(), org);
-    const { key: poorKey } = await newKey(stack(), poor);
+    let up = false;
+    const slow = await startUpstream(({ method }, reply) => {
+      if (up) reply.json(method === 'GET' ? {} : ANSWER);
+      else reply.json({ error: { message: 'not yet' } }, { status: 503 });
+    });
+    ends.push(standin.close, slow.close);
+    const org = await newOrg(control, 'Rich', 1_000_000);
+    const poor = await newOrg(control, 'Poor', CONTEXT_TOKENS - 1);
+    await publish(control, org, 'tide', standin.url);
+    await publish(control, org, 'eyes', standin.url, 'vision');
+    await publish(control, org, 'stopped', standin.url);
+    await publish(control, poor, 'tide', standin.url);
+    must(await control.stopModel(OPERATOR, { org, name: 'stopped' }));
+    const key = await newKey(control, org);
+    const poorKey = await newKey(control, poor);
     const answers = (model: string, as: string, status: number) =>
       eventually(async () => (await post(base, as, ask(model, 'x'))).status === status, {
-        timeoutMs: 30_000,
+        timeoutMs: STARTING_TIMEOUT_MS,
       });
     await Promise.all([answers('tide', key, 200), answers('eyes', key, 200), answers('tide', poorKey, 429)]);
-
     return {
       ...{ base, key, poorKey, standin },
-      newKey: async (limits) => (await newKey(stack(), org, limits)).key,
-      startingModel: async (name) => {
-        let up = false;
-        const upstream = await startUpstream(({ method }, reply) =>
-          up
-            ? reply.json(method === 'GET' ? {} : ANSWER)
-            : reply.json({ error: { message: 'not yet' } }, { status: 503 }),
-        );
-        models.push(upstream);
-        await publish(stack(), org, upstream.url, { name });
-        await answers(name, key, 503);
-        return {
-          ready: async () => {
-            up = true;
-            await answers(name, key, 200);
-          },
+      narrowKey: await newKey(control, org, 1),
+      publishSlow: async () => {
+        await managed((again) => publish(again, org, 'slow', slow.url));
+        await answers('slow', key, 503);
+        return async () => {
+          up = true;
+          await answers('slow', key, 200);
         };
       },
     };
   }
 
-  beforeAll(async () => {
-    world = await build();
-  });
-  afterAll(() => Promise.all(models.map((model) => model.close())));
   return () => {
     if (!world) throw new Error('the world has not been built');
     return world;
   };
+}
+
+async function newOrg(control: Control, name: string, tokensPerMonth: number): Promise<string> {
+  const limits = { keys: 50, requestsPerMonth: 100_000, requestsPerMinute: 100_000, requestsAtOnce: 100 };
+  must(await control.setPlan(OPERATOR, { name, ...limits, tokensPerMonth, images: true }));
+  return must(await control.createOrg(OPERATOR, { name, plan: name })).slug;
+}
+
+async function newKey(control: Control, org: string, requestsAtOnce = 100): Promise<string> {
+  return must(
+    await control.createKey(OPERATOR, { org, name: 'Test', requestsPerMinute: 6000, requestsAtOnce }),
+  ).key;
+}
+
+async function publish(
+  control: Control,
+  org: string,
+  name: string,
+  url: string,
+  kind: 'text' | 'vision' = 'text',
+) {
+  const settings = { mode: 'always_on' as const, contextTokens: CONTEXT_TOKENS, urls: [url] };
+  must(await control.publishModel(OPERATOR, { org, name, kind, ...settings }));
 }
