@@ -41,8 +41,13 @@ export async function callModel(
     const call = request.stream
       ? streamCall(gateway, exchange, model, spentMs)
       : wholeCall(gateway, model, spentMs);
-    outcome = await run(gateway, exchange, call, replica, upstreamRequest);
-    gateway.replicas.release(replica, outcome.kind === 'aborted' ? null : outcome.kind !== 'unreached');
+    let reached: boolean | null = null;
+    try {
+      outcome = await run(gateway, exchange, call, replica, upstreamRequest);
+      if (outcome.kind !== 'aborted') reached = outcome.kind !== 'unreached';
+    } finally {
+      gateway.replicas.release(replica, reached);
+    }
     if (outcome.kind !== 'unreached' || first) return outcome;
     first = replica;
   }

@@ -40,7 +40,8 @@ export class StreamCall extends UpstreamCall {
     this.#sink = sink;
     this.#times = times;
     this.#pause = setTimeout(this.#onPause, times.firstEventMs);
-    this.outcome.then(() => clearTimeout(this.#pause));
+    const stop = () => clearTimeout(this.#pause);
+    this.outcome.then(stop, stop);
   }
 
   protected onBody(bytes: Buffer): void {

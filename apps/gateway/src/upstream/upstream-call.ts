@@ -31,9 +31,11 @@ const isPlain = (encoding: unknown): boolean =>
  * connection is closed unless the answer was read to its end.
  */
 export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
+  /** Rejects with what is a fault of ours. */
   readonly outcome: Promise<CallOutcome>;
   protected controller: Dispatcher.DispatchController | null = null;
   #resolve!: (outcome: CallOutcome) => void;
+  #reject!: (error: unknown) => void;
   #ended = false;
   #answered = false;
   #errorStatus = 0;
@@ -42,8 +44,9 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
 
   /** @param timeoutMs for all of the answer */
   constructor(timeoutMs: number) {
-    this.outcome = new Promise((resolve) => {
+    this.outcome = new Promise((resolve, reject) => {
       this.#resolve = resolve;
+      this.#reject = reject;
     });
     this.#timer = setTimeout(() => this.expire(), timeoutMs);
   }
@@ -81,8 +84,12 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
 
   onResponseData(_controller: Dispatcher.DispatchController, bytes: Buffer): void {
     if (this.#ended) return;
-    if (this.#errorStatus === 0) this.onBody(bytes);
-    else this.#onErrorBody(bytes);
+    try {
+      if (this.#errorStatus === 0) this.onBody(bytes);
+      else this.#onErrorBody(bytes);
+    } catch (error) {
+      this.#fault(error);
+    }
   }
 
   #onErrorBody(bytes: Buffer): void {
@@ -93,8 +100,12 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
   onResponseEnd(): void {
     this.controller = null;
     if (this.#ended) return;
-    if (this.#errorStatus === 0) this.onBodyEnd();
-    else this.#endWithStatus();
+    try {
+      if (this.#errorStatus === 0) this.onBodyEnd();
+      else this.#endWithStatus();
+    } catch (error) {
+      this.#fault(error);
+    }
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
@@ -118,11 +129,21 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
 
   /** Only the first end counts. `keep`: the answer is being read to its end. */
   protected end(outcome: CallOutcome, keep = false): void {
-    if (this.#ended) return;
+    if (this.#stop(keep)) this.#resolve(outcome);
+  }
+
+  /** Undici would swallow it, and the request wait for its time to be over. */
+  #fault(error: unknown): void {
+    if (this.#stop(false)) this.#reject(error);
+  }
+
+  /** False: it had ended before. */
+  #stop(keep: boolean): boolean {
+    if (this.#ended) return false;
     this.#ended = true;
     clearTimeout(this.#timer);
     if (!keep) this.close();
-    this.#resolve(outcome);
+    return true;
   }
 
   protected close(): void {

@@ -1,0 +1,36 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Dispatcher } from 'undici';
+import { UpstreamCall } from './upstream-call.ts';
+
+class FaultyCall extends UpstreamCall {
+  protected onBody(bytes: Buffer): void {
+    if (bytes.length > 0) throw new Error('a fault of ours');
+  }
+  protected onBodyEnd(): void {
+    throw new Error('a fault of ours');
+  }
+  protected onBroken(): void {}
+  protected onTimeout(): void {}
+}
+
+const NEVER_MS = 2 ** 30;
+
+describe('a fault of ours while an answer is read', () => {
+  it.each([
+    ['in its middle', Buffer.from('x')],
+    ['at its end', Buffer.alloc(0)],
+  ])('%s ends the call at once, as a fault, and closes its connection', async (_where, bytes) => {
+    const aborts: Error[] = [];
+    const controller = {
+      abort: (why: Error) => aborts.push(why),
+    } as unknown as Dispatcher.DispatchController;
+    const call = new FaultyCall(NEVER_MS);
+    call.onRequestStart(controller);
+    call.onResponseStart(controller, 200, {});
+    call.onResponseData(controller, bytes);
+    if (bytes.length === 0) call.onResponseEnd();
+    await expect(call.outcome).rejects.toThrow('a fault of ours');
+    // What was read to its end needs no closing.
+    expect(aborts).toHaveLength(bytes.length);
+  });
+});
