@@ -65,6 +65,7 @@ export function describePages(site: Site): void {
         await page.getByRole(role).waitFor();
         await expectAccessibleInBoth(page);
         await expectStill(page);
+        await page.getByRole(role).focus();
         await page.keyboard.press('Escape');
         await page.getByRole(role).waitFor({ state: 'detached' });
         expect(await opener.evaluate((element) => element.ownerDocument.activeElement === element)).toBe(
