@@ -213,7 +213,7 @@ describe('an installation from the beginning', () => {
     expect(await json('org', 'set-plan', '--plan', 'Free', '--org', String(org.id))).toMatchObject({
       plan: 'Free',
     });
-  });
+  }, 360_000);
 
   it('shows usage in the shape of its contract, the month live', async () => {
     const usage = await json('usage', 'show');

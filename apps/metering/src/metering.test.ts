@@ -39,6 +39,8 @@ import { failure, readUsage, settlement } from './fixture.ts';
 const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 /** A dead worker's job comes back when its lock has run out and a living worker has looked: up to 15 s. */
 const REDELIVERY = { timeoutMs: 25_000 };
+/** A worker loads and connects, on a machine that may be busy with other tests. */
+const START = { timeoutMs: 30_000 };
 
 let postgres: TestPostgres;
 let redis: TestRedis;
@@ -63,6 +65,7 @@ beforeEach(async () => {
   postgres = await testPostgres();
   db = createDb(postgres.url);
   connection = createRedisClient(redis.url);
+  connection.on('error', () => undefined);
   queue = new Queue(SETTLEMENT_QUEUE, {
     prefix: settlementQueuePrefix('tg:'),
     connection,
@@ -119,7 +122,7 @@ async function startWorker(databaseUrl = postgres.url): Promise<Running> {
   });
   workers.push(worker);
   const admin = `http://127.0.0.1:${port}`;
-  await eventually(async () => (await fetch(`${admin}/readyz`)).ok);
+  await eventually(async () => (await fetch(`${admin}/readyz`)).ok, START);
   return { process: worker, admin };
 }
 

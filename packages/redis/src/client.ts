@@ -76,12 +76,12 @@ function createCluster(target: Extract<RedisTarget, { kind: 'cluster' }>, option
     ...(retryStrategy ? { clusterRetryStrategy: retryStrategy } : {}),
     retryDelayOnFailover: retryMs,
     retryDelayOnClusterDown: retryMs,
-    slotsRefreshInterval: MAP_REFRESH_MS,
+    slotsRefreshInterval: 0,
     // A certificate names hosts: they are not to be replaced by their addresses.
     ...(target.tls ? { dnsLookup: (host, callback) => callback(null, host) } : {}),
     redisOptions: { ...each, ...loginOf(target), ...tlsOf(target.tls) },
   });
-  refreshAfterLosses(cluster);
+  keepMap(cluster);
   connectEarly(cluster);
   return cluster;
 }
@@ -98,16 +98,31 @@ function connectEarly(cluster: Cluster): void {
   cluster.on('ready', () => cluster.nodes().forEach(connect));
 }
 
-/** A lost node's slots are served by another one soon, or by the same again: finds out which, for as long as some node is there. */
-function refreshAfterLosses(cluster: Cluster): void {
-  let timer: NodeJS.Timeout | undefined;
+/**
+ * Asks which node serves what: regularly, and soon after a node was lost, for as long as some node is there. ioredis' own timer
+ * is not used: of a cluster that is disconnected while the answer is awaited it goes on for ever.
+ */
+function keepMap(cluster: Cluster): void {
+  let regular: NodeJS.Timeout | undefined;
+  let soon: NodeJS.Timeout | undefined;
+  const refresh = () => {
+    if (cluster.status === 'ready') cluster.refreshSlotsCache(() => {});
+  };
+  cluster.on('ready', () => {
+    clearInterval(regular);
+    regular = setInterval(refresh, MAP_REFRESH_MS);
+  });
   cluster.on('-node', () => {
-    timer ??= setTimeout(() => {
-      timer = undefined;
-      if (cluster.status === 'ready') cluster.refreshSlotsCache(() => {});
+    soon ??= setTimeout(() => {
+      soon = undefined;
+      refresh();
     }, LOST_REFRESH_MS);
   });
-  cluster.on('end', () => clearTimeout(timer));
+  cluster.on('close', () => {
+    clearInterval(regular);
+    clearTimeout(soon);
+    soon = undefined;
+  });
 }
 
 const loginOf = ({ username, password }: { readonly username?: string; readonly password?: string }) => ({

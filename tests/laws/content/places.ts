@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Db } from '@tidegate/db';
 import type { Stack } from '@tidegate/local';
+import { createRedisClient } from '@tidegate/redis';
 import { Redis } from 'ioredis';
 
 /** Some bytes that a running or stopped stack keeps or shows. */
@@ -21,20 +22,26 @@ export function metricsOf(stack: Stack): Promise<Place[]> {
 
 /** Every key of Redis with all it holds, the queue's jobs among them, uncompressed. */
 export async function redisOf(stack: Stack): Promise<Place[]> {
-  const redis = new Redis(stack.info.redis);
+  const client = createRedisClient(stack.info.redis, { lazyConnect: true });
   try {
-    await redis.config('SET', 'rdbcompression', 'no');
-    const places: Place[] = [];
-    for await (const names of redis.scanStream({ count: 1000 })) {
-      for (const name of names as string[]) {
-        const dump = (await redis.dumpBuffer(name)) ?? Buffer.alloc(0);
-        places.push({ where: `Redis ${name}`, bytes: Buffer.concat([Buffer.from(`${name}\n`), dump]) });
-      }
-    }
-    return places;
+    await client.connect();
+    const servers = client instanceof Redis ? [client] : client.nodes('master');
+    return (await Promise.all(servers.map(keysOf))).flat();
   } finally {
-    redis.disconnect();
+    client.disconnect();
   }
+}
+
+async function keysOf(redis: Redis): Promise<Place[]> {
+  await redis.config('SET', 'rdbcompression', 'no');
+  const places: Place[] = [];
+  for await (const names of redis.scanStream({ count: 1000 })) {
+    for (const name of names as string[]) {
+      const dump = (await redis.dumpBuffer(name)) ?? Buffer.alloc(0);
+      places.push({ where: `Redis ${name}`, bytes: Buffer.concat([Buffer.from(`${name}\n`), dump]) });
+    }
+  }
+  return places;
 }
 
 /** Every row of every table as text, and what the server shows of its sessions. Writes all of it to its files. */

@@ -92,7 +92,7 @@ afterAll(async () => {
 
 describe("the scripts' window", () => {
   it(`admits in ${HISTORIES} histories never more than the limit in any 60 s, and refuses never when there are fewer`, async () => {
-    const sha = String(await store.redis.script('LOAD', DRIVER));
+    const [sha] = (await store.everywhere('script', 'LOAD', DRIVER)).map(String);
     let run = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(history, { minLength: PER_RUN, maxLength: PER_RUN }), async (histories) => {
@@ -104,7 +104,7 @@ describe("the scripts' window", () => {
             nowUs += gapUs;
             return [nowUs, limit, takenBack ? 1 : 0];
           });
-          pipeline.evalsha(sha, 1, `history:${run}:${i}`, ...args);
+          pipeline.evalsha(sha ?? '', 1, `{history}:${run}:${i}`, ...args);
         });
         const replies = (await pipeline.exec()) ?? [];
         histories.forEach((requests, i) => {

@@ -1,3 +1,6 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { orgTagOf } from '@tidegate/contracts';
 import { closeDb, type Db } from '@tidegate/db';
@@ -83,6 +86,26 @@ describe('on a Redis Cluster', () => {
     await asking;
     await session.decide({ admit: anAdmission(key, instanceId) });
     expect(await monthOfOrg(session, key.orgId)).toMatchObject({ requests: asked + 1, inFlight: asked + 1 });
+  });
+
+  it('a client that is disconnected while it asks who serves what leaves nothing that keeps its process alive', async () => {
+    // It asks once when it has seen that some nodes are replicas, and then regularly.
+    const source = `import { createRedisClient } from '@tidegate/redis';
+      const client = createRedisClient('${cluster.url}');
+      const ask = client.refreshSlotsCache.bind(client);
+      let asked = 0;
+      client.once('ready', () => {
+        client.refreshSlotsCache = (callback) => {
+          ask(callback);
+          if (++asked === 2) client.disconnect();
+        };
+      });`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', source], {
+      cwd: fileURLToPath(new URL('.', import.meta.url)),
+      stdio: 'inherit',
+      timeout: 30_000,
+    });
+    expect(await once(child, 'exit')).toEqual([0, null]);
   });
 
   it('a master that is killed takes along the service of its organizations only, and its replica brings it back as it was', async () => {
