@@ -153,6 +153,16 @@ describe('the session', () => {
     expect(await slow).toBeNull();
   });
 
+  it('has more patience the more is asked at once', async () => {
+    const { limiter, fake, told } = await start({ ...PATIENT, silenceMs: 100, maxOpenCalls: 1_000 });
+    fake.delayMs = 300;
+    const admissions = Array.from({ length: 400 }, (_, i) =>
+      limiter.admit(limiter.hold('org_1', `a${i}`), admission),
+    );
+    for (const outcome of await Promise.all(admissions)) expect(outcome?.outcome).toBe('admitted');
+    expect(told.down).toBe(0);
+  });
+
   it('is given up when its limiter answers that it cannot reach its state', async () => {
     const { limiter, fake, told } = await start({ ...PATIENT, silenceMs: 150 });
     const { heartbeat } = fake.answers;

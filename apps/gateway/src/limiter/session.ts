@@ -25,7 +25,7 @@ export interface SessionOptions {
   /** There are open calls and no replies: to be answered with a call that needs nothing but the limiter and its state. */
   readonly onQuiet: () => void;
   readonly callTimeoutMs: number;
-  /** A session that is silent for so long while calls are open is given up. */
+  /** A session that is silent for so long while calls are open is given up; many open calls prolong it. */
   readonly silenceMs: number;
   readonly reconnectMs: number;
   readonly maxOpenCalls: number;
@@ -43,6 +43,8 @@ type Stream = ReturnType<LimiterClient['session']>;
 const TICK_MS = 25;
 /** Quiet for so long, the limiter is asked whether it is there: a single call may wait for Postgres. */
 const QUIET_TICKS = 2;
+/** What a call may take of a limiter on a machine that is busy with other things, too. */
+const PATIENCE_PER_CALL_MS = 2;
 
 /**
  * The one bidirectional stream between this process and a limiter. All calls of an event-loop turn travel as one message.
@@ -195,10 +197,15 @@ export class LimiterSession {
     if (this.#silentTicks * TICK_MS >= this.#patienceMs()) this.reset('the limiter is silent');
   };
 
-  /** Longer with every attempt that fails, so that a limiter that is merely slow is reached in the end. */
+  /**
+   * Longer the more is asked at once, and with every attempt that fails, so that a limiter that is merely busy or slow is not given
+   * up, or is reached in the end.
+   */
   #patienceMs(): number {
     const { silenceMs, callTimeoutMs } = this.#options;
-    return Math.min(silenceMs * 2 ** Math.min(this.#failures, 10), Math.max(silenceMs, callTimeoutMs));
+    const patienceMs =
+      (silenceMs + this.#open.size * PATIENCE_PER_CALL_MS) * 2 ** Math.min(this.#failures, 10);
+    return Math.min(patienceMs, Math.max(silenceMs, callTimeoutMs));
   }
 
   /** Calls are kept in the order of their deadlines. */
