@@ -1,22 +1,24 @@
 import { describe, expect, it } from '@jest/globals';
 import { closeDb, createDb } from '@tidegate/db';
 import { eventually } from '@tidegate/testing';
-import type { Page } from 'playwright-core';
 import { expectAccessible, expectStill } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
 import { lookAgain, rowOf, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
 
-/** Holds requests, but those made ahead, until released. */
-async function hold(page: Page, url: string | RegExp): Promise<() => void> {
-  let release = () => {};
-  const held = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  await page.route(url, async (route) => {
-    if (!route.request().headers()['next-router-prefetch']) await held;
-    await route.continue().catch(() => {});
-  });
-  return () => release();
+/** Runs `work` while the console waits for what happened, which nobody can read meanwhile. */
+async function whileAuditWaits(postgres: string, work: () => Promise<void>): Promise<void> {
+  const db = createDb(postgres, { maxConnections: 1 });
+  try {
+    await db.$transaction(
+      async (holder) => {
+        await holder.$executeRaw`LOCK TABLE audit_event IN ACCESS EXCLUSIVE MODE`;
+        await work();
+      },
+      { timeout: TEST_TIMEOUT_MS },
+    );
+  } finally {
+    await closeDb(db);
+  }
 }
 
 export function describeLive(site: Site): void {
@@ -82,11 +84,11 @@ export function describeLive(site: Site): void {
       async () => {
         const { page } = await site.signedIn(site.owner(), { timezoneId: 'Asia/Tokyo' });
         await site.open(page, 'keys');
-        const release = await hold(page, /\/audit\?_rsc=/);
-        await page.getByRole('link', { name: 'Audit' }).click();
-        await page.getByRole('status', { name: 'Loading' }).waitFor();
-        await expectAccessible(page);
-        release();
+        await whileAuditWaits(site.stack().info.postgres, async () => {
+          await page.getByRole('link', { name: 'Audit' }).click();
+          await page.getByRole('status', { name: 'Loading' }).waitFor();
+          await expectAccessible(page);
+        });
         const time = page.getByRole('row').nth(1).locator('time');
         expect(await textOf(time)).toMatch(/ UTC$/);
         await eventually(async () => /GMT\+9|Japan/.test((await time.getAttribute('title')) ?? ''));

@@ -50,26 +50,26 @@ export function useBrowser(): (options?: BrowserContextOptions) => Promise<Visit
   };
 }
 
-/** Remembers what moves on a page by itself: not within half a second of what its visitor does. */
+/** Remembers what moves on a page, and whether within half a second of what its visitor did. */
 const WATCH_SHIFTS = `globalThis.shifts = [];
 new PerformanceObserver((list) => {
-  for (const { value, hadRecentInput, sources } of list.getEntries()) {
-    if (hadRecentInput) continue;
+  for (const { value, hadRecentInput: pressed, sources } of list.getEntries()) {
     const moved = sources.map(({ node, previousRect: from, currentRect: to }) => ({
       what: node?.outerHTML?.slice(0, 160) ?? node?.parentElement?.outerHTML?.slice(0, 160) ?? '',
       from: [from.x, from.y, from.width, from.height].join(),
       to: [to.x, to.y, to.width, to.height].join(),
     }));
-    globalThis.shifts.push({ value, moved });
+    globalThis.shifts.push({ pressed, value, moved });
   }
 }).observe({ type: 'layout-shift', buffered: true })`;
 
-/** Nothing on the page has moved by itself since it was loaded: its cumulative layout shift is 0. */
-export async function expectStill(page: Page): Promise<void> {
+/** Nothing has moved by itself since the page was loaded: its cumulative layout shift is 0. With `pressed`, nor when asked to. */
+export async function expectStill(page: Page, { pressed = false } = {}): Promise<void> {
   await page.evaluate(
     'document.fonts.ready.then(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))))',
   );
-  expect({ url: page.url(), shifts: await page.evaluate('shifts') }).toEqual({ url: page.url(), shifts: [] });
+  const shifts = await page.evaluate(`shifts.filter((shift) => ${pressed} || !shift.pressed)`);
+  expect({ url: page.url(), shifts }).toEqual({ url: page.url(), shifts: [] });
 }
 
 export async function signIn(
