@@ -76,7 +76,7 @@ describe('limits, through two gateways and two limiters', () => {
     const org = await ready();
     const { key } = await newKey(stack(), org, { atOnce: 2 });
     await fetch(`${standin.url}/stats/reset`, { method: 'POST' });
-    const answers = await flood(gateways(), key, 50, '[[delay-ms=150]]');
+    const answers = await flood(gateways(), key, 50, '[[delay-ms=1500]]');
     const answered = answers.filter(({ status }) => status === 200).length;
     expect(answered).toBe(2);
     for (const { code, headers } of answers.filter(({ status }) => status !== 200)) {
