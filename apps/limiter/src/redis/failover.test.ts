@@ -92,7 +92,7 @@ it('the limiter follows the master that Sentinels name, with all it held', async
     expect((await session.ask({ admit: anAdmission(key, instanceId) })).failed?.reason).toMatch(/^redis/);
 
     const settled = () => session.ask({ settle: { ...first, answered: true } });
-    await eventually(async () => (await settled()).settle, { timeoutMs: 20_000 });
+    await eventually(async () => (await settled()).settle, { timeoutMs: 60_000 });
     expect(await at(replica, (redis) => redis.role())).toContain('master');
     expect(await monthOfOrg(session, key.orgId)).toMatchObject({
       requests: 1,
