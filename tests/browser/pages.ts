@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { expectAccessible, expectAccessibleInBoth, expectStill } from '../support/browser.ts';
+import { slowly } from '../support/slowly.ts';
 import { lookAgain, SCREENS, type Site, TEST_TIMEOUT_MS } from './site.ts';
 
 const LIVE = ['keys', 'api', 'usage', 'plan'];
@@ -42,6 +43,30 @@ export function describePages(site: Site): void {
           expect({ screen, overflow: Math.max(0, Number(overflow)) }).toEqual({ screen, overflow: 0 });
         }
         expect([...entrance.errors, ...errors]).toEqual([]);
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
+      'keeps what is shown in its place however slowly it arrives',
+      async () => {
+        const slow = await slowly(site.url());
+        try {
+          for (const width of [1280, 390]) {
+            const looks = { viewport: { width, height: 844 } };
+            const { page } = await site.visit(looks);
+            await page.goto(`${slow.url}/sign-in`);
+            await expectStill(page);
+            const known = await site.signedIn(site.owner(), looks);
+            for (const screen of ['keys', 'usage']) {
+              await known.page.goto(`${slow.url}/o/demo/${screen}`);
+              await known.page.getByRole('heading', { level: 1 }).waitFor();
+              await expectStill(known.page);
+            }
+          }
+        } finally {
+          await slow.close();
+        }
       },
       TEST_TIMEOUT_MS,
     );

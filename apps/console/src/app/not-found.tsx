@@ -7,7 +7,9 @@ export default function NotFound() {
       <div className="text-center">
         <Mark className="mx-auto size-10" />
         <h1 className="mt-5 text-xl font-semibold tracking-tight">There is nothing here</h1>
-        <p className="mt-2 text-sm text-muted">The page does not exist, or you have no access to it.</p>
+        <p className="mt-2 text-sm text-muted text-balance">
+          The page does not exist, or you have no access to it.
+        </p>
         <Link
           href="/"
           className="mt-5 inline-block text-sm font-medium text-accent underline underline-offset-4"

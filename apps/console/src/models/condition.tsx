@@ -12,7 +12,7 @@ const LOOKS: Record<Condition, { name: string; dot: string }> = {
 export function ConditionMark({ condition, reason }: { condition: Condition; reason: string | null }) {
   const { name, dot } = LOOKS[condition];
   return (
-    <div className="flex min-h-14 w-60 flex-col justify-center">
+    <div className="flex min-h-14 w-48 flex-col justify-center">
       <span className="inline-flex items-center gap-2 whitespace-nowrap">
         <span className={`size-2 rounded-full ${dot}`} aria-hidden />
         {name}

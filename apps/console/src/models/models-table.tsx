@@ -18,10 +18,7 @@ interface ModelsTableProps {
   readonly mayChange: boolean;
 }
 
-const modeText = ({ mode, sleepAfterS }: ModelView): string =>
-  mode === 'always_on'
-    ? 'Always on'
-    : `Wake on request${sleepAfterS ? `, sleeps after ${seconds(sleepAfterS)}` : ''}`;
+const FIT = '[&_:is(td,th)]:px-3 [&_:is(td,th):first-child]:pl-5';
 
 export function ModelsTable({ org, models, mayChange }: ModelsTableProps) {
   const [asked, setAsked] = useState<{ readonly what: 'stop' | 'delete'; readonly name: string } | null>(
@@ -31,7 +28,7 @@ export function ModelsTable({ org, models, mayChange }: ModelsTableProps) {
   const name = asked?.name ?? '';
   return (
     <Scroll label="List of models">
-      <table className="grid-table min-w-[58rem] border-t border-border">
+      <table className={`grid-table min-w-[54rem] border-t border-border ${FIT}`}>
         <thead>
           <tr>
             <th scope="col">Name</th>
@@ -39,11 +36,7 @@ export function ModelsTable({ org, models, mayChange }: ModelsTableProps) {
             <th scope="col" className="number">
               In flight
             </th>
-            <th scope="col">Kind</th>
             <th scope="col">Mode</th>
-            <th scope="col" className="number">
-              Context
-            </th>
             <th scope="col">Published</th>
             {mayChange ? (
               <th scope="col">
@@ -55,16 +48,21 @@ export function ModelsTable({ org, models, mayChange }: ModelsTableProps) {
         <tbody>
           {models.map((model) => (
             <tr key={model.id}>
-              <td className="min-w-36 font-medium break-all">{model.name}</td>
+              <td className="min-w-40">
+                <span className="block font-medium break-all">{model.name}</span>
+                <span className="text-xs whitespace-nowrap text-muted tabular-nums">
+                  {model.kind === 'vision' ? 'Vision' : 'Text'} · context {whole(model.contextTokens)}
+                </span>
+              </td>
               <td>
                 <ConditionMark condition={model.condition} reason={model.conditionReason} />
               </td>
               <td className="number">
                 <InFlight count={model.inFlight} />
               </td>
-              <td>{model.kind === 'vision' ? 'Vision' : 'Text'}</td>
-              <td>{modeText(model)}</td>
-              <td className="number">{whole(model.contextTokens)}</td>
+              <td className="whitespace-nowrap">
+                <Mode {...model} />
+              </td>
               <td>
                 <Time iso={model.publishedAt} />
               </td>
@@ -108,6 +106,18 @@ export function ModelsTable({ org, models, mayChange }: ModelsTableProps) {
         </p>
       </Confirm>
     </Scroll>
+  );
+}
+
+function Mode({ mode, sleepAfterS }: ModelView) {
+  if (mode === 'always_on') return 'Always on';
+  return (
+    <>
+      Wake on request
+      {sleepAfterS ? (
+        <span className="block text-xs text-muted">Sleeps after {seconds(sleepAfterS)}</span>
+      ) : null}
+    </>
   );
 }
 

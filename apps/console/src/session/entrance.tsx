@@ -1,10 +1,10 @@
 import type { ReactNode } from 'react';
 import { Mark } from '../ui/mark.tsx';
 
-/** The page around what is done before being signed in. */
+/** The page around what is done before being signed in. Hung from its top: what is centred moves while it arrives. */
 export function Entrance({ title, lead, children }: { title: string; lead: ReactNode; children: ReactNode }) {
   return (
-    <main className="tide grid min-h-dvh place-items-center px-4 py-10">
+    <main className="tide grid min-h-dvh content-start justify-items-center px-4 pt-[18dvh] pb-10">
       <div className="w-full max-w-sm">
         <div className="mb-7 flex flex-col items-center text-center">
           <Mark className="size-11" />

@@ -84,7 +84,7 @@ export function UserMenu({
         {compact ? (
           <span className="sr-only">Account</span>
         ) : (
-          <span className="min-w-0 flex-1">
+          <span className={`min-w-0 flex-1 ${role ? 'self-start' : ''}`}>
             <span className="block truncate text-[0.8125rem] font-medium">{user.email}</span>
             {role ? <span className="block text-xs text-muted capitalize">{role}</span> : null}
           </span>

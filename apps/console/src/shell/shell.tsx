@@ -4,7 +4,7 @@ import type { Role } from '@tidegate/control';
 import { BarChart3, Boxes, Gauge, KeyRound, MessageSquare, ScrollText, Users } from 'lucide-react';
 import Link from 'next/link';
 import { usePathname } from 'next/navigation';
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect, useRef } from 'react';
 import { Mark } from '../ui/mark.tsx';
 import { OrgMenu, type OrgOption, UserMenu } from './menus.tsx';
 
@@ -30,7 +30,7 @@ interface ShellProps {
   readonly children: ReactNode;
 }
 
-/** What surrounds every screen. */
+/** What surrounds every screen. Its sizes hold from the first byte on: a page that arrives slowly does not move. */
 export function Shell({ org, orgs, user, children }: ShellProps) {
   return (
     <div className="min-h-dvh lg:grid lg:grid-cols-[15.5rem_minmax(0,1fr)]">
@@ -41,7 +41,7 @@ export function Shell({ org, orgs, user, children }: ShellProps) {
         Skip to content
       </a>
       <aside className="sticky top-0 z-30 flex flex-col border-border bg-(--sidebar) max-lg:border-b lg:h-dvh lg:border-r">
-        <div className="flex items-center gap-2 px-4 pt-3 lg:block lg:px-3 lg:pt-4">
+        <div className="flex h-13 items-center gap-3 px-4 pt-3 lg:block lg:h-auto lg:px-3 lg:pt-4">
           <Link
             href="/"
             className="flex items-center gap-2.5 rounded-lg lg:px-2 lg:pb-4"
@@ -50,15 +50,15 @@ export function Shell({ org, orgs, user, children }: ShellProps) {
             <Mark className="size-7" />
             <span className="text-[0.9375rem] font-semibold tracking-[-0.015em] max-sm:hidden">Tidegate</span>
           </Link>
-          <div className="min-w-0 max-lg:ml-auto">
+          <div className="mt-px min-w-0 flex-1 self-start lg:mt-0">
             <OrgMenu current={org} orgs={orgs} />
           </div>
-          <div className="lg:hidden">
+          <div className="size-10 shrink-0 lg:hidden">
             <UserMenu user={user} role={org?.role} compact />
           </div>
         </div>
         {org ? <Navigation slug={org.slug} role={org.role} /> : <div className="h-3 lg:flex-1" />}
-        <div className="border-t border-border p-3 max-lg:hidden">
+        <div className="h-18.25 shrink-0 border-t border-border p-3 max-lg:hidden">
           <UserMenu user={user} role={org?.role} />
         </div>
       </aside>
@@ -71,11 +71,19 @@ export function Shell({ org, orgs, user, children }: ShellProps) {
 
 function Navigation({ slug, role }: { slug: string; role: Role }) {
   const pathname = usePathname();
+  const nav = useRef<HTMLElement>(null);
+  // On a narrow screen where one is may be beyond the edge.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the path says where one is
+  useEffect(() => {
+    const here = nav.current?.querySelector<HTMLElement>('[aria-current]');
+    if (here) nav.current?.scrollTo({ left: here.offsetLeft - (innerWidth - here.offsetWidth) / 2 });
+  }, [pathname]);
   const screens = SCREENS.filter(
     (screen) => !('roles' in screen) || (screen.roles as readonly Role[]).includes(role),
   );
   return (
     <nav
+      ref={nav}
       aria-label="Screens"
       className="flex gap-1 overflow-x-auto px-3 py-2 [scrollbar-width:none] lg:mt-4 lg:flex-1 lg:flex-col lg:overflow-y-auto lg:py-0"
     >

@@ -9,14 +9,15 @@ import type { ApiRefusal } from './stream.ts';
 import type { Chat } from './use-chat.ts';
 
 export function Conversation({ chat }: { chat: Chat }) {
-  const end = useRef<HTMLDivElement>(null);
+  const log = useRef<HTMLDivElement>(null);
   const last = chat.turns.at(-1)?.text.length ?? 0;
   // biome-ignore lint/correctness/useExhaustiveDependencies: whatever makes it longer
   useEffect(() => {
-    end.current?.scrollIntoView({ block: 'nearest' });
+    log.current?.scrollTo({ top: log.current.scrollHeight });
   }, [chat.turns.length, last, chat.refusal]);
   return (
     <div
+      ref={log}
       className="max-h-[34rem] flex-1 space-y-5 overflow-y-auto px-5 py-5"
       role="log"
       aria-label="Messages"
@@ -46,7 +47,6 @@ export function Conversation({ chat }: { chat: Chat }) {
           {whole(chat.usage.prompt_tokens)} tokens in · {whole(chat.usage.completion_tokens)} tokens out
         </p>
       ) : null}
-      <div ref={end} />
     </div>
   );
 }

@@ -48,9 +48,9 @@ export function Quota({ name, parts, cap }: QuotaProps) {
   const left = Math.max(0, cap - taken);
   return (
     <div>
-      <div className="flex items-baseline justify-between gap-3 text-sm">
+      <div className="flex flex-wrap items-baseline justify-between gap-x-3 text-sm">
         <span className="font-medium">{name}</span>
-        <span className="text-[0.8125rem] text-muted tabular-nums">
+        <span className="text-[0.8125rem] whitespace-nowrap text-muted tabular-nums">
           {whole(left)} of {whole(cap)} left
         </span>
       </div>
