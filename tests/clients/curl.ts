@@ -1,7 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { findProgram } from '@tidegate/embedded';
 import { type Answered, type Client, dataUrl, type Question } from './client.ts';
+
+let found: Promise<string> | undefined;
+const findCurl = (): Promise<string> => {
+  found ??= findProgram({ title: 'curl', names: ['curl'], package: 'curl' });
+  return found;
+};
 
 class CurlError extends Error {
   readonly status: number;
@@ -40,7 +47,10 @@ async function run(
   const args = ['--silent', '--no-buffer', '--write-out', '\n%{http_code}', `${base}${path}`];
   args.push('-H', `Authorization: Bearer ${key}`);
   if (body !== undefined) args.push('-H', 'Content-Type: application/json', '--data-binary', '@-');
-  const child = spawn('curl', args, { stdio: ['pipe', 'pipe', 'inherit'], ...(signal && { signal }) });
+  const child = spawn(await findCurl(), args, {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    ...(signal && { signal }),
+  });
   const ended = once(child, 'close');
   // Awaited below; an abort may come before.
   ended.catch(() => {});

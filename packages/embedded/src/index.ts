@@ -1,7 +1,7 @@
-export { type FindChromiumOptions, findChromium } from './chromium/find.ts';
 export { EmbeddedError } from './errors.ts';
 export { type PostgresOptions, type RunningPostgres, startPostgres } from './postgres/start.ts';
 export { type Command, diesWithParent } from './process.ts';
+export { type FindProgramOptions, findChromium, findProgram, type Program } from './program/find.ts';
 export {
   type ClusterNode,
   type RedisClusterOptions,

@@ -2,13 +2,13 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { findChromium } from './find.ts';
+import { findChromium, findProgram } from './find.ts';
 
 const path = process.env.PATH;
 let directory: string;
 
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'tidegate-chromium-'));
+  directory = await mkdtemp(join(tmpdir(), 'tidegate-program-'));
   process.env.PATH = directory;
 });
 afterEach(async () => {
@@ -26,5 +26,8 @@ describe('findChromium', () => {
 
   it('says in one line how to get one where it cannot', async () => {
     await expect(findChromium()).rejects.toThrow(/^no Chromium found: [^\n]+$/);
+    await expect(findProgram({ title: 'curl', names: ['curl'], package: 'curl' })).rejects.toThrow(
+      /^no curl found: install the package curl/,
+    );
   });
 });

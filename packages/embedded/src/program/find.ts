@@ -1,0 +1,57 @@
+import { EmbeddedError } from '../errors.ts';
+import { findOnPath, run } from '../process.ts';
+
+/** Something that the system's packages bring. */
+export interface Program {
+  /** What people call it. */
+  readonly title: string;
+  /** Its commands, the most wanted first. */
+  readonly names: readonly string[];
+  readonly package: string;
+}
+
+export interface FindProgramOptions {
+  readonly onLog?: (line: string) => void;
+}
+
+/** Another apt may be at work. */
+const LOCK_TIMEOUT_S = 120;
+
+const CHROMIUM: Program = {
+  title: 'Chromium',
+  names: ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'],
+  package: 'chromium',
+};
+
+/**
+ * A program on PATH; else, as root where there is apt, installed from the system's packages.
+ * @throws EmbeddedError with one line on how to install it here
+ */
+export async function findProgram(program: Program, { onLog }: FindProgramOptions = {}): Promise<string> {
+  const found = await findOnPath(...program.names);
+  if (found !== undefined) return found;
+  const apt = await findOnPath('apt-get');
+  if (apt !== undefined && process.getuid?.() === 0) {
+    await install(apt, program.package, onLog);
+    const installed = await findOnPath(...program.names);
+    if (installed !== undefined) return installed;
+  }
+  throw new EmbeddedError(`no ${program.title} found: install the package ${program.package} of your system`);
+}
+
+/** A Chromium or Chrome, found as any program. */
+export const findChromium = (options?: FindProgramOptions): Promise<string> => findProgram(CHROMIUM, options);
+
+async function install(apt: string, name: string, onLog: FindProgramOptions['onLog']): Promise<void> {
+  const options = { env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } };
+  const patient = ['-o', `DPkg::Lock::Timeout=${LOCK_TIMEOUT_S}`];
+  const command = {
+    command: apt,
+    args: ['install', ...patient, '-y', '-qq', '--no-install-recommends', name],
+    options,
+  };
+  await run(command, onLog).catch(async () => {
+    await run({ command: apt, args: ['update', '-qq'], options }, onLog);
+    await run(command, onLog);
+  });
+}
