@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
+import { controlOf, must, OPERATOR } from '../support/control.ts';
 import { type Answer, call, dial, MODELS } from '../support/http.ts';
 import { ask, newKey, newOrg, publish } from '../support/org.ts';
 import { ctl, useStack } from '../support/stack.ts';
@@ -45,12 +46,10 @@ const list = (listKey = key): Promise<Answer> =>
   call(stack().info.gateway, { method: 'GET', target: MODELS, key: listKey });
 const listed = async () => ((await list()).json as { data: { id: string }[] }).data.map(({ id }) => id);
 
-const publishCommand = (name: string, command: string, owner = org) =>
-  ctl(
-    stack(),
-    ...['model', 'publish', '--org', owner, '--name', name, '--kind', 'text', '--mode', 'wake_on_request'],
-    ...['--context', '1000', '--command', command],
-  );
+const publishCommand = async (name: string, command: string, owner = org) => {
+  const model = { org: owner, name, kind: 'text', mode: 'wake_on_request', contextTokens: 1000 } as const;
+  must(await controlOf(stack()).publishModel(OPERATOR, { ...model, command }));
+};
 
 beforeAll(async () => {
   standin = await startStandin({ names: ['tide'], contextTokens: 1000 });

@@ -5,6 +5,7 @@ import { afterAll, describe, expect, it } from '@jest/globals';
 import { type Stack, startStack } from '@tidegate/local';
 import { eventually } from '@tidegate/testing';
 import { watchGateways } from '../support/conformance/watch.ts';
+import { closeControl } from '../support/control.ts';
 import { ask, client } from '../support/org.ts';
 import { usageOf } from '../support/stack.ts';
 
@@ -16,8 +17,16 @@ describe('a stack that is stopped and started again', () => {
     running = await startStack({ dataDir, ports: 'random' });
     return running;
   };
+  const stop = async (): Promise<void> => {
+    const stack = running;
+    // A stack that has stopped has no gateways to be watched.
+    running = undefined;
+    if (!stack) return;
+    await closeControl(stack);
+    await stack.stop();
+  };
   afterAll(async () => {
-    await running?.stop();
+    await stop();
     rmSync(dataDir, { recursive: true, force: true });
   }, 60_000);
 
@@ -28,7 +37,7 @@ describe('a stack that is stopped and started again', () => {
     await client(first.info.gateway, apiKey).chat.completions.create(ask('demo-text', 'Remember me'));
     await eventually(async () => (await usageOf(first, org)).totals.requests === 1);
     const before = await usageOf(first, org);
-    await first.stop();
+    await stop();
 
     const second = await start();
     expect(second.info.apiKey).toBe(apiKey);

@@ -37,6 +37,21 @@ export function openControl(stack: Stack): OpenControl {
   };
 }
 
+const opened = new WeakMap<Stack, OpenControl>();
+
+/** One for all calls upon a stack; `closeControl` ends it. */
+export function controlOf(stack: Stack): Control {
+  const open = opened.get(stack) ?? openControl(stack);
+  opened.set(stack, open);
+  return open.control;
+}
+
+/** Ends what `controlOf` has opened for a stack, if anything. */
+export async function closeControl(stack: Stack): Promise<void> {
+  await opened.get(stack)?.close();
+  opened.delete(stack);
+}
+
 /** What was done. @throws Error with the reason when it was refused */
 export function must<T>(result: Result<T>): T {
   if (result.ok) return result.value;

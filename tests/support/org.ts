@@ -1,7 +1,7 @@
 import { randomBase62 } from '@tidegate/contracts';
 import type { Stack } from '@tidegate/local';
 import OpenAI from 'openai';
-import { ctl } from './stack.ts';
+import { controlOf, must, OPERATOR } from './control.ts';
 
 export interface PlanLimits {
   readonly requestsMonth?: number;
@@ -14,16 +14,19 @@ export interface PlanLimits {
 /** A new organization on a plan of its own; returns its slug. */
 export async function newOrg(stack: Stack, limits: PlanLimits = {}): Promise<string> {
   const name = `Org ${randomBase62(8)}`;
-  await ctl(
-    stack,
-    ...['plan', 'set', '--name', name, '--keys', '50'],
-    ...['--requests-month', String(limits.requestsMonth ?? 1_000_000)],
-    ...['--requests-minute', String(limits.requestsMinute ?? 100_000)],
-    ...['--requests-at-once', String(limits.requestsAtOnce ?? 10_000)],
-    ...['--tokens-month', String(limits.tokensMonth ?? 1_000_000_000)],
-    ...['--images', String(limits.images ?? false)],
+  const control = controlOf(stack);
+  must(
+    await control.setPlan(OPERATOR, {
+      name,
+      keys: 50,
+      requestsPerMonth: limits.requestsMonth ?? 1_000_000,
+      requestsPerMinute: limits.requestsMinute ?? 100_000,
+      requestsAtOnce: limits.requestsAtOnce ?? 10_000,
+      tokensPerMonth: limits.tokensMonth ?? 1_000_000_000,
+      images: limits.images ?? false,
+    }),
   );
-  const { slug } = await ctl<{ slug: string }>(stack, 'org', 'create', '--name', name, '--plan', name);
+  const { slug } = must(await control.createOrg(OPERATOR, { name, plan: name }));
   return slug;
 }
 
@@ -38,29 +41,29 @@ export interface NewKey {
   readonly key: string;
 }
 
-export const newKey = (
+export async function newKey(
   stack: Stack,
   org: string,
   { rpm = 6000, atOnce = 256, models }: KeyLimits = {},
-): Promise<NewKey> =>
-  ctl<NewKey>(
-    stack,
-    ...['key', 'create', '--org', org, '--name', 'Test', '--rpm', String(rpm), '--at-once', String(atOnce)],
-    ...(models ? ['--models', models.join(',')] : []),
-  );
+): Promise<NewKey> {
+  const limits = { requestsPerMinute: rpm, requestsAtOnce: atOnce };
+  const chosen = models ? { models: [...models] } : {};
+  return must(await controlOf(stack).createKey(OPERATOR, { org, name: 'Test', ...limits, ...chosen }));
+}
 
 /** Publishes an always-on model and waits until it runs. */
 export async function publish(
   stack: Stack,
   org: string,
   url: string,
-  { name = 'tide', kind = 'text', context = 1000 }: { name?: string; kind?: string; context?: number } = {},
+  {
+    name = 'tide',
+    kind = 'text',
+    context = 1000,
+  }: { name?: string; kind?: 'text' | 'vision'; context?: number } = {},
 ): Promise<string> {
-  await ctl(
-    stack,
-    ...['model', 'publish', '--org', org, '--name', name, '--kind', kind, '--mode', 'always_on'],
-    ...['--context', String(context), '--url', url],
-  );
+  const model = { org, name, kind, mode: 'always_on', contextTokens: context } as const;
+  must(await controlOf(stack).publishModel(OPERATOR, { ...model, urls: [url] }));
   return name;
 }
 

@@ -4,9 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll } from '@jest/globals';
+import type { UsageView } from '@tidegate/control';
 import { type Stack, type StackOptions, startStack } from '@tidegate/local';
 import { TEST_ENV, type TestRedis, testRedis } from '@tidegate/testing';
 import { watchGateways } from './conformance/watch.ts';
+import { closeControl, controlOf, must, OPERATOR } from './control.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const START_TIMEOUT_MS = 120_000;
@@ -33,6 +35,7 @@ export function useStack(options: StackOptions | (() => Promise<StackOptions>) =
     stack = await startStack({ dataDir, ports: 'random', ...redisUrl, ...wished, env });
   }, START_TIMEOUT_MS);
   afterAll(async () => {
+    if (stack) await closeControl(stack);
     await stack?.stop();
     await redis?.stop();
     if (dataDir) rmSync(dataDir, { recursive: true, force: true });
@@ -57,19 +60,6 @@ export function ctl<T = unknown>(stack: Stack, ...args: string[]): Promise<T> {
   });
 }
 
-export interface Usage {
-  readonly totals: {
-    readonly requests: number;
-    readonly errors: number;
-    readonly promptTokens: number;
-    readonly completionTokens: number;
-    readonly reservedTokens: number;
-    readonly averageMs: number | null;
-  };
-  readonly month: {
-    readonly requests: number | { readonly charged: number };
-    readonly tokens: { readonly charged: number; readonly reserved: number; readonly cap: number };
-  };
-}
-export const usageOf = (stack: Stack, org: string): Promise<Usage> =>
-  ctl<Usage>(stack, 'usage', 'show', '--org', org);
+/** What `ctl usage show` prints. */
+export const usageOf = async (stack: Stack, org: string): Promise<UsageView> =>
+  must(await controlOf(stack).showUsage(OPERATOR, { org }));
