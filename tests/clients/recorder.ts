@@ -18,6 +18,11 @@ export interface Recorder {
   close(): Promise<void>;
 }
 
+const open = new Set<string>();
+
+/** The addresses of those that are open: what passes them is an exchange with a gateway. */
+export const recorders = (): readonly string[] => [...open];
+
 /**
  * A proxy between a client and a real gateway that writes down each call. It forwards the nth call (from 1) once
  * `before(n)` has resolved.
@@ -44,11 +49,14 @@ export async function record(target: string, before: (n: number) => unknown = ()
     upstream.end(sent);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  open.add(base);
   return {
-    base: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    base,
     calls,
     close: () =>
       new Promise((resolve) => {
+        open.delete(base);
         server.close(() => resolve());
         server.closeAllConnections();
       }),
