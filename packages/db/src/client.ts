@@ -11,9 +11,6 @@ export interface DbOptions {
   readonly connectTimeoutMs?: number;
 }
 
-/** Prisma's own are too short for a busy machine: an account's password alone takes a second of a core there. */
-const TRANSACTION_TIMES = { maxWait: 10_000, timeout: 20_000 };
-
 /** A client on `url` (`postgresql://…`). Connects with the first query, not before. */
 export function createDb(url: string, options: DbOptions = {}): Db {
   const adapter = new PrismaPg({
@@ -21,7 +18,7 @@ export function createDb(url: string, options: DbOptions = {}): Db {
     max: options.maxConnections ?? 10,
     connectionTimeoutMillis: options.connectTimeoutMs ?? 5_000,
   });
-  return new PrismaClient({ adapter, transactionOptions: TRANSACTION_TIMES });
+  return new PrismaClient({ adapter });
 }
 
 /** Ends the client's connections; idempotent. */

@@ -4,7 +4,7 @@ import { audit } from '../access/audit.ts';
 import type { Role } from '../access/policy.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { reference, text } from '../fields.ts';
-import { findOrCreateUser, passwordField } from '../members/user.ts';
+import { findOrCreateUser, passwordField, type Secret, secretOf } from '../members/user.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { hashOfToken } from './token.ts';
 
@@ -61,12 +61,16 @@ export async function acceptInvitation(
   const parsed = parseInput(acceptInput, input);
   if (!parsed.ok) return parsed;
   const { token, name, password } = parsed.value;
+  // Nobody without an invitation has a password hashed here.
+  const open = await openInvitation(deps, actor, { token });
+  if (!open.ok) return open;
+  const secret = password === undefined ? undefined : await secretOf(password);
   return deps.db
     .$transaction(async (tx): Promise<Result<{ email: string; org: string }>> => {
       const taken = await takeInvitation(tx, deps.now(), token);
       if (!taken) return refuse('not_found', VOID, 'token');
       const { orgId, email, role, slug } = taken;
-      const user = await accountFor(tx, deps.now(), actor, email, { name, password });
+      const user = await accountFor(tx, deps.now(), actor, email, { name, secret });
       // A refusal must leave the invitation as it was.
       if (!user.ok) throw new Refused(user);
       const userId = user.value;
@@ -116,7 +120,7 @@ async function accountFor(
   nowMs: number,
   actor: Actor | null,
   email: string,
-  { name, password }: { name: string | undefined; password: string | undefined },
+  { name, secret }: { name: string | undefined; secret: Secret | undefined },
 ): Promise<Result<string>> {
   if (actor?.kind === 'user') {
     if (actor.email === email) return ok(actor.userId);
@@ -125,8 +129,8 @@ async function accountFor(
   if (await tx.user.findUnique({ where: { email }, select: { id: true } }))
     return refuse('forbidden', `${email} has an account: sign in to accept the invitation.`);
   if (name === undefined) return refuse('invalid_input', 'Name must be given.', 'name');
-  if (password === undefined) return refuse('invalid_input', 'Password must be given.', 'password');
-  const user = await findOrCreateUser(tx, nowMs, email, password);
+  if (secret === undefined) return refuse('invalid_input', 'Password must be given.', 'password');
+  const user = await findOrCreateUser(tx, nowMs, email, secret);
   if (!user.ok) return user;
   await tx.user.update({ where: { id: user.value.id }, data: { name } });
   return ok(user.value.id);

@@ -7,7 +7,7 @@ import { orgField } from '../fields.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { memberInput } from './input.ts';
 import { lockMembers } from './lock.ts';
-import { emailField, findOrCreateUser, passwordField } from './user.ts';
+import { emailField, findOrCreateUser, passwordField, secretOf } from './user.ts';
 
 export interface MemberView {
   readonly userId: string;
@@ -41,9 +41,10 @@ export async function addMember(
   const org = await access(deps, actor, ref, 'member.add');
   if (!org.ok) return org;
   const orgId = org.value.id;
+  const secret = await secretOf(password);
   return deps.db.$transaction(async (tx): Promise<Result<AddedMember>> => {
     await lockMembers(tx, orgId);
-    const user = await findOrCreateUser(tx, deps.now(), email, password);
+    const user = await findOrCreateUser(tx, deps.now(), email, secret);
     if (!user.ok) return user;
     const at = new Date(deps.now());
     const { id: userId, name, generatedPassword } = user.value;
