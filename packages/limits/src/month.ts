@@ -37,18 +37,22 @@ export const reserve = (ledger: MonthLedger, contextTokens: number): MonthLedger
   reservedTokens: ledger.reservedTokens + contextTokens,
 });
 
-/** What a request that ended is charged: its tokens after a complete answer with valid usage, else the full reservation. */
-export function charge(
-  reservedTokens: number,
-  end: {
-    readonly answered: boolean;
-    readonly usage: { readonly prompt: number; readonly completion: number } | null;
-  },
-): number {
-  if (!end.answered || !end.usage) return reservedTokens;
-  const { prompt, completion } = end.usage;
-  const total = prompt + completion;
-  return usageIsValid({ prompt, completion, total, reservedTokens }) ? total : reservedTokens;
+export interface End {
+  readonly answered: boolean;
+  readonly usage: { readonly prompt: number; readonly completion: number } | null;
+}
+
+/** The tokens by which a request that ended is charged: those of a complete answer with valid usage, else null. */
+export function countedUsage(reservedTokens: number, { answered, usage }: End): End['usage'] {
+  if (!answered || !usage) return null;
+  const { prompt, completion } = usage;
+  return usageIsValid({ prompt, completion, total: prompt + completion, reservedTokens }) ? usage : null;
+}
+
+/** What a request that ended is charged: the tokens that count, else the full reservation. */
+export function charge(reservedTokens: number, end: End): number {
+  const counted = countedUsage(reservedTokens, end);
+  return counted ? counted.prompt + counted.completion : reservedTokens;
 }
 
 /** Ends a reservation: what was reserved is released, what is charged stays. */

@@ -1,5 +1,5 @@
 import type { Settlement } from '@tidegate/contracts';
-import { monthOf } from '@tidegate/limits';
+import { charge, countedUsage, monthOf } from '@tidegate/limits';
 import type { Context } from '../context.ts';
 import { entryOf } from '../outbox/entry.ts';
 import { SCRIPTS } from '../scripts.ts';
@@ -68,23 +68,26 @@ const recordOf = (lost: LostAdmission, month: string | null): string =>
 
 /** What is kept of a lost admission that was settled. */
 function settlementOfLost(lost: LostAdmission, ending: Ending): Omit<Settlement, 'orgId' | 'outboxId'> {
-  const { promptTokens: prompt, completionTokens: completion } = ending.usage ?? {};
-  const usage = ending.usage ? { prompt: prompt ?? 0, completion: completion ?? 0 } : null;
+  const { answered, usage, durationMs } = ending;
   const { contextTokens } = lost;
-  const valid = ending.answered && usage !== null && usage.prompt + usage.completion <= contextTokens;
+  const end = {
+    answered,
+    usage: usage && { prompt: usage.promptTokens, completion: usage.completionTokens },
+  };
+  const counted = countedUsage(contextTokens, end);
   return {
     reservationId: lost.admissionId,
     keyId: lost.keyId,
     modelId: lost.modelId,
     admittedAtMs: lost.reservedAtMs,
-    answered: ending.answered,
-    errorCode: ending.answered ? null : (ending.errorCode ?? 'internal_error'),
+    answered,
+    errorCode: answered ? null : (ending.errorCode ?? 'internal_error'),
     streamed: lost.streamed,
     reservedTokens: contextTokens,
-    promptTokens: valid ? usage.prompt : null,
-    completionTokens: valid ? usage.completion : null,
-    chargedTokens: valid ? usage.prompt + usage.completion : contextTokens,
-    durationMs: ending.durationMs,
+    promptTokens: counted?.prompt ?? null,
+    completionTokens: counted?.completion ?? null,
+    chargedTokens: charge(contextTokens, end),
+    durationMs,
   };
 }
 
