@@ -1,3 +1,4 @@
+export { default as slotOf } from 'cluster-key-slot';
 export {
   type ClientOptions,
   createRedisClient,
@@ -5,5 +6,4 @@ export {
   type RedisClient,
 } from './client.ts';
 export { openQueue, type QueueLink } from './queue.ts';
-export { slotOf } from './slot.ts';
 export { type Address, parseRedisUrl, type RedisTarget, RedisUrlError, redisUrl } from './url.ts';
