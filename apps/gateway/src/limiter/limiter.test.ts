@@ -199,14 +199,14 @@ describe('the session', () => {
   });
 });
 
+const restored = (fake: FakeLimiter) => fake.of('restore').map(({ restore }) => restore);
+
 describe('what the limiter has lost', () => {
   const forgottenOnce = (fake: FakeLimiter) => {
     fake.answers.heartbeat = ({ heartbeat }) => ({
       heartbeat: { forgotten: heartbeat?.registered ?? false },
     });
   };
-  const restored = (fake: FakeLimiter) => fake.of('restore').map(({ restore }) => restore);
-
   it('is told again: what is held, what was settled of late, and nothing else', async () => {
     const { limiter, fake, told } = await start({ heartbeatMs: 60_000 });
     const [open, prepared, settled, withdrawn, large] = ['a', 'b', 'c', 'd', 'e'].map((id) =>
@@ -325,6 +325,37 @@ describe('a lost lease', () => {
       fake.of('heartbeat').some(({ heartbeat }) => heartbeat?.instanceId === instanceId),
     );
     expect(limiter.ready).toBe(true);
+  });
+
+  it('takes with it what is granted under the old instance only afterwards', async () => {
+    const { limiter, fake, told } = await start({ ...PATIENT, heartbeatMs: 50 });
+    const reply = { admit: () => {}, takeLargeBody: () => {} };
+    fake.answers.admit = () =>
+      new Promise((resolve) => {
+        reply.admit = () => resolve({ admission: admitted });
+      });
+    fake.answers.takeLargeBody = () =>
+      new Promise((resolve) => {
+        reply.takeLargeBody = () => resolve({ takeLargeBody: { result: 'RESULT_TAKEN' } });
+      });
+    const old = limiter.hold('org_1', 'a1');
+    const granted = Promise.all([limiter.admit(old, admission), limiter.takeLargeBody(old)]);
+    await eventually(() => fake.of('admit').length + fake.of('takeLargeBody').length === 2);
+    fake.answers.heartbeat = ({ heartbeat }) => ({
+      heartbeat: { leaseLost: heartbeat?.instanceId === old.instanceId },
+    });
+    await eventually(() => told.lost.length === 1);
+    reply.admit();
+    reply.takeLargeBody();
+    expect(await granted).toEqual([null, null]);
+
+    fake.answers.takeLargeBody = () => ({ takeLargeBody: { result: 'RESULT_TAKEN' } });
+    await limiter.takeLargeBody(limiter.hold('org_1', 'a2'));
+    fake.calls.length = 0;
+    fake.notify({ orgForgotten: { orgId: 'org_1' } });
+    await eventually(() => fake.of('takeLargeBody').length === 1);
+    expect(fake.of('takeLargeBody')[0]?.takeLargeBody?.admissionId).toBe('a2');
+    expect(restored(fake)).toEqual([]);
   });
 
   it('is noticed by the first admission it is refused for', async () => {

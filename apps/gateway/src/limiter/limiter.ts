@@ -122,6 +122,7 @@ export class Limiter {
   async takeLargeBody(held: Held): Promise<'taken' | 'full' | null> {
     if (!this.ready) return null;
     const result = (await this.#session.call({ takeLargeBody: held }))?.takeLargeBody?.result;
+    if (this.#isOver(held)) return null;
     if (result === 'RESULT_TAKEN') {
       this.#grants.tookLargeBody(held);
       return 'taken';
@@ -146,6 +147,7 @@ export class Limiter {
     if (!this.ready) return null;
     const call = { ...held, ...request };
     const outcome = this.#decided((await this.#session.call({ admit: call }))?.admission);
+    if (this.#isOver(held)) return null;
     if (outcome?.admitted) this.#grants.admitted(call, outcome.admitted.admittedAtMs);
     if (!outcome) void this.withdraw(held);
     return outcome;
@@ -192,6 +194,11 @@ export class Limiter {
     if (refused && lost.isHeld()) this.#lease.abandon(lost.instanceId);
     const settle = lost.settle();
     if (settle) void this.#outbox.send(lost.instanceId, settle);
+  }
+
+  /** The instance was given up while the limiter decided: what it was granted has been ended with it. */
+  #isOver({ instanceId }: Held): boolean {
+    return instanceId !== this.#lease.instanceId;
   }
 
   #decided(outcome: AdmissionOutcome | null | undefined): AdmissionOutcome | null {

@@ -13,8 +13,9 @@ import {
 
 type Session = ServerDuplexStream<SessionRequest__Output, SessionResponse>;
 type Kind = NonNullable<Call__Output['call']>;
-/** Undefined: no reply at all. */
-type Answer = (call: Call__Output) => Omit<Reply, 'callId' | 'outcome'> | undefined;
+type Said = Omit<Reply, 'callId' | 'outcome'>;
+/** Undefined: no reply at all. A promise: a reply of its own, once it is there. */
+type Answer = (call: Call__Output) => Said | Promise<Said> | undefined;
 
 export const admitted: AdmissionOutcome = {
   admitted: { admittedAtMs: 1, window: { limit: 60, remaining: 59, resetMs: 60_000 } },
@@ -94,8 +95,13 @@ export class FakeLimiter {
       this.messages.push(calls.length);
       this.calls.push(...calls);
       const replies = calls.flatMap((call) => {
+        const { callId } = call;
         const reply = this.answers[call.call as Kind](call);
-        return reply ? [{ callId: call.callId, ...reply }] : [];
+        if (reply instanceof Promise) {
+          void reply.then((said) => stream.write({ replies: [{ callId, ...said }] }));
+          return [];
+        }
+        return reply ? [{ callId, ...reply }] : [];
       });
       if (this.delayMs === 0) stream.write({ replies });
       else setTimeout(() => stream.write({ replies }), this.delayMs);
