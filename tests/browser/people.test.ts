@@ -202,13 +202,14 @@ describe('a session', () => {
     async () => {
       const { page } = await site.visit();
       await page.goto(`${site.url()}/sign-in`);
-      provider.email = 'nobody@example.com';
+      provider.signIn('nobody@example.com');
       await page.getByRole('button', { name: 'Sign in with Example' }).click();
       await page.getByRole('alert').getByText('there is no account for you here').waitFor();
-      provider.email = (await site.person('viewer')).email;
+      const { email } = await site.person('viewer');
+      provider.signIn(email);
       await page.getByRole('button', { name: 'Sign in with Example' }).click();
       await page.waitForURL('**/o/demo/keys');
-      await page.getByText(provider.email).first().waitFor();
+      await page.getByText(email).first().waitFor();
     },
     TEST_TIMEOUT_MS,
   );

@@ -33,5 +33,18 @@ export interface Client {
   readonly models?: (base: string, key: string) => Promise<string[]>;
 }
 
-export const dataUrl = ({ type, bytes }: NonNullable<Question['image']>): string =>
+/** The question as chat completions want it. */
+export const messagesOf = ({ text, image }: Question) => [
+  {
+    role: 'user' as const,
+    content: image
+      ? [
+          { type: 'text' as const, text },
+          { type: 'image_url' as const, image_url: { url: dataUrl(image) } },
+        ]
+      : text,
+  },
+];
+
+const dataUrl = ({ type, bytes }: NonNullable<Question['image']>): string =>
   `data:${type};base64,${bytes.toString('base64')}`;

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { findProgram } from '@tidegate/embedded';
-import { type Answered, type Client, dataUrl, type Question } from './client.ts';
+import { type Answered, type Client, messagesOf, type Question } from './client.ts';
 
 let found: Promise<string> | undefined;
 const findCurl = (): Promise<string> => {
@@ -20,22 +20,8 @@ class CurlError extends Error {
   }
 }
 
-const bodyOf = ({ model, text, image }: Question, more: object = {}) =>
-  JSON.stringify({
-    model,
-    messages: [
-      {
-        role: 'user',
-        content: image
-          ? [
-              { type: 'text', text },
-              { type: 'image_url', image_url: { url: dataUrl(image) } },
-            ]
-          : text,
-      },
-    ],
-    ...more,
-  });
+const bodyOf = (question: Question, more: object = {}) =>
+  JSON.stringify({ model: question.model, messages: messagesOf(question), ...more });
 
 /** Runs curl with a body from its standard input; resolves with what it printed, line by line. */
 async function run(

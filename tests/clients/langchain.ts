@@ -1,22 +1,14 @@
 import { type AIMessageChunk, HumanMessage, type UsageMetadata } from '@langchain/core/messages';
 import { ChatOpenAI, type ChatOpenAIFields } from '@langchain/openai';
-import { type Answered, type Client, dataUrl, type Question } from './client.ts';
+import { type Answered, type Client, messagesOf, type Question } from './client.ts';
 
 export const chatOf = (
   { base, key, model }: Pick<Question, 'base' | 'key' | 'model'>,
   fields: ChatOpenAIFields = {},
 ) => new ChatOpenAI({ model, apiKey: key, configuration: { baseURL: base }, ...fields });
 
-const promptOf = ({ text, image }: Question) => [
-  new HumanMessage({
-    content: image
-      ? [
-          { type: 'text', text },
-          { type: 'image_url', image_url: { url: dataUrl(image) } },
-        ]
-      : text,
-  }),
-];
+const promptOf = (question: Question) =>
+  messagesOf(question).map(({ content }) => new HumanMessage({ content }));
 
 function answered({ text, usage_metadata, response_metadata }: AIMessageChunk): Answered {
   const usage = usage_metadata as UsageMetadata | undefined;

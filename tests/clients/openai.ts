@@ -1,22 +1,12 @@
 import OpenAI from 'openai';
-import { type Answered, type Client, dataUrl, type Question } from './client.ts';
+import { type Answered, type Client, messagesOf, type Question } from './client.ts';
 
 const clientOf = ({ base, key }: Pick<Question, 'base' | 'key'>) =>
   new OpenAI({ baseURL: base, apiKey: key });
 
-const bodyOf = ({ model, text, image }: Question): OpenAI.ChatCompletionCreateParamsNonStreaming => ({
-  model,
-  messages: [
-    {
-      role: 'user',
-      content: image
-        ? [
-            { type: 'text', text },
-            { type: 'image_url', image_url: { url: dataUrl(image) } },
-          ]
-        : text,
-    },
-  ],
+const bodyOf = (question: Question): OpenAI.ChatCompletionCreateParamsNonStreaming => ({
+  model: question.model,
+  messages: messagesOf(question),
 });
 
 const answered = (

@@ -1,10 +1,12 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newUserId, randomBase62 } from '@tidegate/contracts';
 import { closeDb, createDb, type Db } from '@tidegate/db';
-import { type TestPostgres, testPostgres } from '@tidegate/testing';
+import {
+  type IdentityProvider,
+  startIdentityProvider,
+  type TestPostgres,
+  testPostgres,
+} from '@tidegate/testing';
 import { hashPassword } from 'better-auth/crypto';
 import { type Auth, createAuth } from './auth.ts';
 
@@ -12,37 +14,18 @@ const SITE = 'https://console.example';
 
 let postgres: TestPostgres;
 let db: Db;
-let provider: Server;
+let provider: IdentityProvider;
 let auth: Auth;
-/** Who the provider says is signed in there. */
-let person: { sub: string; email: string; email_verified: boolean; name: string };
 
 beforeAll(async () => {
   postgres = await testPostgres();
   db = createDb(postgres.url);
-  provider = createServer((request, response) => {
-    const issuer = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`;
-    const answers: Record<string, object> = {
-      '/.well-known/openid-configuration': {
-        issuer,
-        authorization_endpoint: `${issuer}/authorize`,
-        token_endpoint: `${issuer}/token`,
-        userinfo_endpoint: `${issuer}/userinfo`,
-        id_token_signing_alg_values_supported: ['RS256'],
-      },
-      '/token': { access_token: 'access', token_type: 'Bearer', expires_in: 60 },
-      '/userinfo': person,
-    };
-    response.setHeader('content-type', 'application/json');
-    response.end(JSON.stringify(answers[request.url ?? ''] ?? {}));
-  }).listen(0, '127.0.0.1');
-  await once(provider, 'listening');
-  const issuer = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`;
+  provider = await startIdentityProvider();
+  const { issuer } = provider;
   const oidc = { issuer, clientId: 'id', clientSecret: 'secret', name: 'Example' };
   auth = createAuth({ db, consoleUrl: SITE, secret: 'x'.repeat(32), oidc });
 });
 afterAll(async () => {
-  provider.closeAllConnections();
   provider.close();
   await closeDb(db);
   await postgres.drop();
@@ -81,7 +64,7 @@ async function account(email: string): Promise<string> {
 describe('sign-in through an identity provider', () => {
   it('opens a session for the account of its verified e-mail, and ends the password set before', async () => {
     const id = await account('ada@example.com');
-    person = { sub: 'sub-1', email: 'ada@example.com', email_verified: true, name: 'Ada' };
+    provider.person = { sub: 'sub-1', email: 'ada@example.com', email_verified: true, name: 'Ada' };
     const back = await signInThere();
     expect(back.headers.get('location')).toBe(`${SITE}/`);
     const session = await auth.api.getSession({ headers: new Headers({ cookie: cookiesOf(back) }) });
@@ -96,7 +79,7 @@ describe('sign-in through an identity provider', () => {
     ['has not proven the e-mail', 'bob@example.com', false],
   ])('lets nobody in who %s', async (_who, email, verified) => {
     await account('bob@example.com').catch(() => {});
-    person = { sub: `sub-${email}`, email, email_verified: verified, name: 'X' };
+    provider.person = { sub: `sub-${email}`, email, email_verified: verified, name: 'X' };
     const back = await signInThere();
     expect(back.headers.get('location')).toMatch(/\/sign-in\?error=(signup_disabled|account_not_linked)/);
     expect(cookiesOf(back)).not.toContain('session_token=');

@@ -1,0 +1,55 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** What the provider's userinfo says. */
+export interface Person {
+  readonly sub: string;
+  readonly email: string;
+  readonly email_verified: boolean;
+  readonly name: string;
+}
+
+export interface IdentityProvider {
+  readonly issuer: string;
+  /** Who is signed in there. */
+  person: Person;
+  close(): void;
+}
+
+/** An OpenID provider that lets whoever comes straight back in, as `person`. */
+export async function startIdentityProvider(): Promise<IdentityProvider> {
+  const server = createServer((request, response) => {
+    const { issuer, person } = provider;
+    const { pathname, searchParams } = new URL(request.url ?? '', issuer);
+    if (pathname === '/authorize') {
+      const state = encodeURIComponent(searchParams.get('state') ?? '');
+      const location = `${searchParams.get('redirect_uri')}?code=code&state=${state}`;
+      return void response.writeHead(302, { location }).end();
+    }
+    const answers: Record<string, object> = {
+      '/.well-known/openid-configuration': {
+        issuer,
+        authorization_endpoint: `${issuer}/authorize`,
+        token_endpoint: `${issuer}/token`,
+        userinfo_endpoint: `${issuer}/userinfo`,
+        id_token_signing_alg_values_supported: ['RS256'],
+      },
+      '/token': { access_token: 'access', token_type: 'Bearer', expires_in: 60 },
+      '/userinfo': person,
+    };
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify(answers[pathname] ?? {}));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const provider: IdentityProvider = {
+    issuer: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    person: { sub: 'sub', email: 'ada@example.com', email_verified: true, name: 'Ada' },
+    close() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+  return provider;
+}
