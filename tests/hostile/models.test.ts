@@ -103,11 +103,11 @@ it('the plays have names of their own', () => {
 
 describe.each(Object.entries(GROUPS))('%s', (_group, cases) => {
   it.each(cases.map((task) => [titleOf(task), task] as const))('%s', async (title, task) => {
-    const { answer, calls, connection, open, next, reservationId } = performances.get(task) as Performance;
+    const { answer, calls, connection, kept, next, reservationId } = performances.get(task) as Performance;
     expectSeen(answer, task.sees);
     expectCounted(rows.get(reservationId), task.counts);
     expect({ calls, next }).toEqual({ calls: 1, next: 200 });
-    if (task.connection === 'kept') expect(open).toBe(true);
+    if (task.connection === 'kept') expect(kept).toBe(true);
     else {
       await eventually(() => connection.closed);
       expect(connection.plays.at(-1)).toBe(title);

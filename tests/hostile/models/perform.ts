@@ -11,8 +11,8 @@ export interface Performance {
   readonly calls: number;
   /** The connection it was played on, and its place there. */
   readonly connection: Connection;
-  /** Whether the gateway still had the connection when the client had its answer. */
-  readonly open: boolean;
+  /** When the client had its answer, the gateway still had the connection, or had given it the next request already. */
+  readonly kept: boolean;
   /** Of a request with the same slot, sent the moment the answer was over. */
   readonly next: number;
 }
@@ -70,11 +70,11 @@ export async function perform(
     model.stage(title, task.play);
     const answer = await ask(world, key, title, task.streamed);
     const [connection = NONE] = model.visits(title);
-    const open = !connection.closed;
+    const kept = !connection.closed || connection.plays.at(-1) !== title;
     const next = await ask(world, key, WELL_BEHAVED, false);
     const reservationId = idOf(answer);
     const calls = model.calls(title);
-    performances.set(task, { answer, reservationId, calls, connection, open, next: next.status });
+    performances.set(task, { answer, reservationId, calls, connection, kept, next: next.status });
   });
   return performances;
 }
