@@ -13,11 +13,8 @@ export interface LiveLimits {
   readonly keys: readonly { readonly id: string; readonly atOnce: number }[];
 }
 
-/**
- * What must hold at every instant, whatever is going on. While an organization recovers from a loss of its state nothing is admitted in
- * it, and gateways put back what they hold, with what has ended but was not written: slots are then above a cap by what has ended.
- */
-export function liveViolations(org: LiveLimits, live: Live, nowMs: number): string[] {
+/** What must hold at every instant, whatever is going on. */
+export function liveViolations(org: LiveLimits, live: Live): string[] {
   const found: string[] = [];
   const must = (holds: boolean, text: string) => void (holds || found.push(`${org.slug}: ${text}`));
   const { most } = org;
@@ -27,8 +24,7 @@ export function liveViolations(org: LiveLimits, live: Live, nowMs: number): stri
     live.reserved === live.openReserved,
     `${live.reserved} tokens reserved, ${live.openReserved} by open records`,
   );
-  const recovering = live.opensMs > nowMs;
-  must(recovering || live.inFlight <= most.atOnce, `${live.inFlight} in flight, at most ${most.atOnce}`);
+  must(live.inFlight <= most.atOnce, `${live.inFlight} in flight, at most ${most.atOnce}`);
   must(
     live.requests <= most.requestsMonth,
     `${live.requests} requests in the month of ${most.requestsMonth}`,
@@ -40,7 +36,7 @@ export function liveViolations(org: LiveLimits, live: Live, nowMs: number): stri
   for (const [id, counted, open] of Array.isArray(live.keys) ? live.keys : []) {
     const cap = org.keys.find((key) => key.id === id)?.atOnce ?? 0;
     must(counted === open, `${id}: ${counted} slots counted, ${open} open records`);
-    must(recovering || counted <= cap, `${id}: ${counted} in flight, at most ${cap}`);
+    must(counted <= cap, `${id}: ${counted} in flight, at most ${cap}`);
   }
   return found;
 }
@@ -100,7 +96,7 @@ export class Sampler {
       const live = await readLive(this.#world, org);
       this.#redisSinceMs = Math.min(this.#redisSinceMs, Date.now());
       this.samples++;
-      for (const text of liveViolations(org, live, this.#world.nowMs())) this.violations.add(text);
+      for (const text of liveViolations(org, live)) this.violations.add(text);
       const holders = await this.#holders(live.instances);
       for (const text of heldTooLong(holders, Date.now(), this.#behindSinceMs()))
         this.violations.add(`${org.slug}: ${text}`);

@@ -1,6 +1,5 @@
 import { plainAsk, type Seen, send } from '../load/ask.ts';
 import { Load } from '../load/load.ts';
-import type { Memory } from '../world/memory.ts';
 import type { Key } from '../world/org.ts';
 import { pause, type Random } from '../world/random.ts';
 import type { World } from '../world/world.ts';
@@ -16,7 +15,6 @@ export interface OutageOptions {
   readonly world: World;
   readonly random: Random;
   readonly lastsMs: number;
-  readonly memory: Memory;
   /** A valid key that nobody has used yet. */
   readonly unseen: Key | undefined;
 }
@@ -35,11 +33,10 @@ export class Outage {
 
   /** Everything that is under way goes on; every known key is served; a valid key is never called invalid. */
   async ofWhatIsNotNeeded(down: () => Promise<void>, up: () => Promise<void>): Promise<void> {
-    const { world, random, lastsMs, memory, unseen } = this.#options;
+    const { world, random, lastsMs, unseen } = this.#options;
     const load = new Load(world, random, { clients: 12, hangUps: 0, restMs: 100, longestMs: 500 });
     await pause(1_000);
     await down();
-    memory.mark('during');
     await pause(lastsMs / 2);
     if (unseen) {
       for (const gateway of world.gateways) {
@@ -57,9 +54,8 @@ export class Outage {
 
   /** Nothing is admitted, errors come at once, and service is back soon after. */
   async ofWhatDecides(down: () => Promise<void>, up: () => Promise<void>): Promise<void> {
-    const { world, lastsMs, memory } = this.#options;
+    const { world, lastsMs } = this.#options;
     await down();
-    memory.mark('during');
     const downMs = Date.now();
     let going = true;
     const clients = Array.from({ length: 4 }, async () => {

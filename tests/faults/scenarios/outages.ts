@@ -2,6 +2,7 @@ import { audit } from '../audit/audit.ts';
 import { untilQuiet } from '../audit/quiet.ts';
 import { plainAsk, type Seen, send } from '../load/ask.ts';
 import { Load } from '../load/load.ts';
+import { GarbageCollector } from '../world/garbage.ts';
 import { Memory } from '../world/memory.ts';
 import { makeKey, makeOrg } from '../world/orgs.ts';
 import { pause, type Random } from '../world/random.ts';
@@ -86,10 +87,13 @@ export const outages: readonly Scenario[] = TARGETS.map((target) => ({
   unit: 'outages',
   async run(random, size) {
     const stores = await startStores();
-    const options = { databaseUrl: stores.postgres.url, redisUrl: stores.redis.url };
+    const collector = await GarbageCollector.create();
+    const env = { gateway: collector.env, limiter: collector.env, metering: collector.env };
+    const options = { databaseUrl: stores.postgres.url, redisUrl: stores.redis.url, env };
+    const lastsMs = size === 'short' ? 6_000 : 60_000;
     try {
       return await within(options, (world) =>
-        outageOf(target, { world, stores, random, lastsMs: size === 'short' ? 6_000 : 60_000 }),
+        outageOf(target, { world, stores, collector, random, lastsMs }),
       );
     } finally {
       await stores.stop();
@@ -100,11 +104,12 @@ export const outages: readonly Scenario[] = TARGETS.map((target) => ({
 interface Setting {
   readonly world: World;
   readonly stores: Stores;
+  readonly collector: GarbageCollector;
   readonly random: Random;
   readonly lastsMs: number;
 }
 
-async function outageOf(target: Target, { world, stores, random, lastsMs }: Setting) {
+async function outageOf(target: Target, { world, stores, collector, random, lastsMs }: Setting) {
   for (let i = 0; i < 3; i++)
     await makeOrg(world, { keys: [{ atOnce: 20 }, { atOnce: 20 }], models: ['tide'] });
   const [first] = world.orgs;
@@ -118,9 +123,9 @@ async function outageOf(target: Target, { world, stores, random, lastsMs }: Sett
   }
   if (unseen) first.keys.splice(first.keys.indexOf(unseen), 1);
   seen.push(...(await warmUp(world, random)));
-  const memory = new Memory(world.stack);
-  memory.mark('before');
-  const outage = new Outage({ name: target.name, world, random, lastsMs, memory, unseen });
+  const memory = new Memory(world.stack, collector);
+  await memory.markBefore();
+  const outage = new Outage({ name: target.name, world, random, lastsMs, unseen });
   const down = () => target.down(world, stores);
   const up = () => target.up(world, stores);
   await (target.needed ? outage.ofWhatDecides(down, up) : outage.ofWhatIsNotNeeded(down, up));
@@ -128,7 +133,7 @@ async function outageOf(target: Target, { world, stores, random, lastsMs }: Sett
   const unquiet = await untilQuiet(world);
   seen.push(...outage.seen, ...(await warmUp(world, random)));
   unquiet.push(...(await untilQuiet(world)));
-  memory.mark('after');
+  await memory.markAfter();
   await memory.stop();
   const { violations, counts } = await audit(world, seen);
   return {

@@ -1,33 +1,46 @@
 import { readFileSync } from 'node:fs';
 import type { Stack } from '@tidegate/local';
+import type { GarbageCollector } from './garbage.ts';
 import { pause } from './random.ts';
 
 const EVERY_MS = 500;
-/** What "it comes back" forgives: a runtime keeps some of the memory that it once had. */
-const KEPT_FACTOR = 1.25;
-const KEPT_MB = 60;
+/** What "it comes back" forgives: some of the memory that a runtime once had stays with it, as pages that are partly in use. */
+const KEPT_FACTOR = 1.15;
+const KEPT_MB = 20;
 const KINDS = ['gateway', 'limiter', 'metering'] as const;
 
 type Kind = (typeof KINDS)[number];
 type Moment = 'before' | 'during' | 'after';
+type Megabytes = Record<Kind, number>;
 
-/** Resident megabytes of the services through an outage, by kind of service: processes of one kind added up. */
+/**
+ * Memory of the services through an outage, in MB, by kind of service: processes of one kind added up. Before and after it, garbage has
+ * been collected, so that what is there is what is kept.
+ */
 export class Memory {
   readonly #stack: Stack;
-  readonly #marks = new Map<Moment, Record<Kind, number>>();
-  #during = false;
+  readonly #collector: GarbageCollector;
+  readonly #resident = new Map<Moment, Megabytes>();
+  readonly #heap = new Map<Moment, Megabytes>();
+  #watching = false;
   #running = true;
   readonly #done: Promise<void>;
 
-  constructor(stack: Stack) {
+  constructor(stack: Stack, collector: GarbageCollector) {
     this.#stack = stack;
+    this.#collector = collector;
     this.#done = this.#run();
   }
 
-  /** `during`: the highest from now on, until `after`. */
-  mark(moment: Moment): void {
-    this.#during = moment === 'during';
-    this.#marks.set(moment, this.#read());
+  async markBefore(): Promise<void> {
+    await this.#collect('before');
+    this.#resident.set('during', this.#read());
+    this.#watching = true;
+  }
+
+  async markAfter(): Promise<void> {
+    this.#watching = false;
+    await this.#collect('after');
   }
 
   async stop(): Promise<void> {
@@ -36,37 +49,60 @@ export class Memory {
   }
 
   violations(): string[] {
-    return KINDS.flatMap((kind) => {
-      const before = this.#marks.get('before')?.[kind] ?? 0;
-      const after = this.#marks.get('after')?.[kind] ?? 0;
-      return after <= before * KEPT_FACTOR + KEPT_MB ? [] : [`${kind}: ${before} MB before, ${after} after`];
-    });
+    const of = (what: string, values: ReadonlyMap<Moment, Megabytes>) =>
+      KINDS.flatMap((kind) => {
+        const [before, after] = [values.get('before')?.[kind] ?? 0, values.get('after')?.[kind] ?? 0];
+        const kept = after <= before * KEPT_FACTOR + KEPT_MB;
+        return kept
+          ? []
+          : [`${what} of ${kind}: ${Math.round(before)} MB before, ${Math.round(after)} after`];
+      });
+    return [...of('memory', this.#resident), ...of('heap', this.#heap)];
   }
 
-  /** `before > highest during > after`, MB. */
+  /** Resident `before > highest during > after`, and of the heap in use `before > after`. */
   figures(): Record<string, string> {
-    const of = (kind: Kind) =>
-      (['before', 'during', 'after'] as const).map((moment) => this.#marks.get(moment)?.[kind]).join(' > ');
-    return Object.fromEntries(KINDS.map((kind) => [`${kind} MB`, of(kind)]));
+    const of = (values: ReadonlyMap<Moment, Megabytes>, kind: Kind) =>
+      (['before', 'during', 'after'] as const)
+        .flatMap((moment) => values.get(moment)?.[kind] ?? [])
+        .map(Math.round)
+        .join(' > ');
+    return Object.fromEntries(
+      KINDS.map((kind) => [`${kind} MB`, `${of(this.#resident, kind)} (heap ${of(this.#heap, kind)})`]),
+    );
   }
 
   async #run(): Promise<void> {
     while (this.#running) {
       await pause(EVERY_MS);
-      const highest = this.#marks.get('during');
-      if (!this.#during || !highest) continue;
+      const highest = this.#resident.get('during');
+      if (!this.#watching || !highest) continue;
       const now = this.#read();
       for (const kind of KINDS) highest[kind] = Math.max(highest[kind], now[kind]);
     }
   }
 
-  #read(): Record<Kind, number> {
-    const sums = { gateway: 0, limiter: 0, metering: 0 };
-    for (const { name, pid } of this.#stack.info.services)
-      if (name in sums) sums[name as Kind] += residentMb(pid);
+  async #collect(moment: 'before' | 'after'): Promise<void> {
+    const heap = none();
+    for (const { kind, pid } of this.#processes()) heap[kind] += await this.#collector.collect(pid);
+    this.#heap.set(moment, heap);
+    this.#resident.set(moment, this.#read());
+  }
+
+  #read(): Megabytes {
+    const sums = none();
+    for (const { kind, pid } of this.#processes()) sums[kind] += residentMb(pid);
     return sums;
   }
+
+  #processes(): { readonly kind: Kind; readonly pid: number }[] {
+    return this.#stack.info.services.flatMap(({ name, pid }) =>
+      KINDS.filter((kind) => kind === name).map((kind) => ({ kind, pid })),
+    );
+  }
 }
+
+const none = (): Megabytes => ({ gateway: 0, limiter: 0, metering: 0 });
 
 function residentMb(pid: number): number {
   try {
