@@ -1,5 +1,5 @@
 // @ts-check
-// Attacks the laws on real stacks: node tests/faults/run.mjs [--scenario NAME]... [--seed N] [--runs N] [--short] [--out FILE]
+// Attacks the laws on real stacks, which are built: see README.md.
 import { register } from 'node:module';
 
 register('./typescript.mjs', import.meta.url);
