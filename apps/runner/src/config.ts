@@ -24,6 +24,11 @@ const schema = z.object({
     context.addIssue({ code: 'custom', message: 'must be 32 bytes in base64' });
     return z.NEVER;
   }),
+  /** By which gateways and the runner itself reach models' processes. */
+  RUNNER_MODEL_HOST: z
+    .string()
+    .regex(/^([\w.-]+|\[[\da-fA-F:]+\])$/, 'must be a host name or an address')
+    .default('127.0.0.1'),
   /** End models' processes when the runner is told to stop; otherwise the next runner adopts them. */
   RUNNER_STOP_MODELS_ON_EXIT: flag,
   /** Keep what models' processes print, beside their records. Off by default: a model server may print prompts. */

@@ -22,6 +22,7 @@ runService(async (service) => {
     databaseUrl: config.DATABASE_URL,
     secretKey: config.SECRET_KEY,
     stateDir: config.RUNNER_STATE_DIR,
+    modelHost: config.RUNNER_MODEL_HOST,
     keepModelLogs: config.RUNNER_MODEL_LOGS,
     modelEnv: config.modelEnv,
     stopModelsOnExit: config.RUNNER_STOP_MODELS_ON_EXIT,

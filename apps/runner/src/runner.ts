@@ -22,6 +22,7 @@ export interface RunnerOptions {
   readonly secretKey: Uint8Array;
   readonly stateDir: string;
   /** Keep what models' processes print, in the state directory. */
+  readonly modelHost: string;
   readonly keepModelLogs: boolean;
   readonly modelEnv: Readonly<Record<string, string>>;
   readonly stopModelsOnExit: boolean;
@@ -92,13 +93,25 @@ export function startRunner(options: RunnerOptions): Runner {
 }
 
 async function act(options: RunnerOptions, metrics: RunnerMetrics): Promise<Acting> {
-  const { db, secretKey, stateDir, keepModelLogs, modelEnv, timings, now, random, logger, host, port } =
-    options;
+  const {
+    db,
+    secretKey,
+    stateDir,
+    modelHost,
+    keepModelLogs,
+    modelEnv,
+    timings,
+    now,
+    random,
+    logger,
+    host,
+    port,
+  } = options;
   const store = postgresStore(db, secretKey);
   const writer = new ConditionWriter(store, logger);
   const catalog = new Catalog(now());
   const drivers = createDrivers({
-    ...{ stateDir, metrics, now, random },
+    ...{ stateDir, modelHost, metrics, now, random },
     keepOutput: keepModelLogs,
     env: modelEnv,
     timings: timings.drivers,

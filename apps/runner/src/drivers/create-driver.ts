@@ -10,6 +10,8 @@ import { UnusableDriver } from './unusable-driver.ts';
 export interface DriversOptions {
   /** Made if it is missing. */
   readonly stateDir: string;
+  /** By which models' processes are reached. */
+  readonly modelHost: string;
   /** Keep what models' processes print. */
   readonly keepOutput: boolean;
   /** Environment of models' processes. */
@@ -27,7 +29,7 @@ export interface Drivers {
 }
 
 export function createDrivers(options: DriversOptions): Drivers {
-  const { stateDir, keepOutput, env, timings, metrics, now, random } = options;
+  const { stateDir, modelHost: host, keepOutput, env, timings, metrics, now, random } = options;
   mkdirSync(stateDir, { recursive: true, mode: 0o700 });
   const common = (driver: string) => ({
     ...{ timings, random },
@@ -37,7 +39,11 @@ export function createDrivers(options: DriversOptions): Drivers {
     modelId: string,
     settings: ConstructorParameters<typeof ProcessDriver>[0]['settings'],
     report: (report: DriverReport) => void,
-  ) => new ProcessDriver({ ...common('process'), modelId, settings, stateDir, keepOutput, env, now, report });
+  ) =>
+    new ProcessDriver({
+      ...common('process'),
+      ...{ modelId, settings, stateDir, host, keepOutput, env, now, report },
+    });
   return {
     create: ({ modelId, driver, upstreamKey }, report) => {
       if (driver.driver === 'process') return processDriver(modelId, driver.settings, report);

@@ -3,7 +3,7 @@ import { z } from 'zod';
 const healthPath = z.string().startsWith('/').max(1_024);
 
 const processSettings = z.object({
-  /** For /bin/sh; `$PORT` and `${PORT}` stand for the port to listen on, on 127.0.0.1. */
+  /** For /bin/sh; `$PORT` and `${PORT}` stand for the port to listen on. */
   command: z.string().min(1).max(16_384),
   /** Answers 2xx once the model is ready. */
   healthPath: healthPath.default('/health'),

@@ -53,6 +53,16 @@ describe('a wake-on-request model', () => {
     expect((await fetch(`${replica?.baseUrl}/models`)).status).toBe(200);
   });
 
+  it('is reached by the host that the operator names, as from another machine', async () => {
+    const model = await harness.publishProcess();
+    const runner = await harness.start({ modelHost: 'localhost' });
+    const watcher = runner.watch('gw_1');
+    const { revision } = await runner.wake(model.modelId);
+    await eventually(() => watcher.revision >= revision);
+    const [replica] = watcher.models.get(model.modelId)?.replicas ?? [];
+    expect(replica?.baseUrl).toMatch(/^http:\/\/localhost:\d+\/v1$/);
+  });
+
   it('goes on starting when the waiting caller gives up', async () => {
     const model = await harness.publishProcess({ delayMs: 600 });
     const runner = await harness.start();

@@ -154,6 +154,7 @@ export class Harness {
       timings?: Partial<FleetTimings>;
       onLeadLost?: () => void;
       metrics?: Registry;
+      modelHost?: string;
       keepModelLogs?: boolean;
     } = {},
   ): Promise<TestRunner> {
@@ -165,6 +166,7 @@ export class Harness {
     timings = {},
     onLeadLost = () => {},
     metrics = createMetrics('runner'),
+    modelHost = '127.0.0.1',
     keepModelLogs = false,
   }: Parameters<Harness['start']>[0] = {}): Runner {
     const runner = startRunner({
@@ -174,6 +176,7 @@ export class Harness {
       databaseUrl: this.url,
       secretKey: this.secretKey,
       stateDir: this.stateDir,
+      modelHost,
       keepModelLogs,
       modelEnv: { PATH: '/usr/bin:/bin' },
       stopModelsOnExit: true,

@@ -12,6 +12,8 @@ export interface ProcessDriverOptions {
   readonly modelId: string;
   readonly settings: ProcessSettings;
   readonly stateDir: string;
+  /** By which the process is reached, here and from gateways. */
+  readonly host: string;
   /** Keep what the process prints. A model server may print prompts. */
   readonly keepOutput: boolean;
   /** Environment of the process, beside `PORT`. */
@@ -96,7 +98,8 @@ export class ProcessDriver implements Driver {
   }
 
   #follow(record: ProcessRecord, exited: Promise<string>, resumed: boolean, run: AbortController): void {
-    const replica = { id: `${record.pid}-${record.port}`, baseUrl: `http://127.0.0.1:${record.port}/v1` };
+    const { host } = this.#options;
+    const replica = { id: `${record.pid}-${record.port}`, baseUrl: `http://${host}:${record.port}/v1` };
     let up = resumed;
     void exited.then((how) => this.#lose(run, `The model's process ${how}${up ? '' : ' while starting'}.`));
     const { stateDir, modelId, keepOutput } = this.#options;
@@ -142,8 +145,8 @@ export class ProcessDriver implements Driver {
   }
 
   #probe(record: ProcessRecord, signal: AbortSignal): Promise<string | null> {
-    const { settings, timings } = this.#options;
-    const url = `http://127.0.0.1:${record.port}${settings.healthPath}`;
+    const { host, settings, timings } = this.#options;
+    const url = `http://${host}:${record.port}${settings.healthPath}`;
     const isUp = (status: number) => status >= 200 && status < 300;
     return probe({ url, timeoutMs: timings.probeTimeoutMs, isUp }, signal);
   }
