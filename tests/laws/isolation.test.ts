@@ -124,7 +124,14 @@ describe('two organizations', () => {
       const invitation = await db.invitation.findFirstOrThrow({ where: { orgId: id } });
       const event = await db.auditEvent.findFirstOrThrow({ where: { orgId: id } });
       return {
-        ...{ org: slug, keyId: key.id, model: ownModel, modelId: model.id, email: owner.email },
+        ...{
+          org: slug,
+          keyId: key.id,
+          keyValue: key.key,
+          model: ownModel,
+          modelId: model.id,
+          email: owner.email,
+        },
         ...{ invitationId: invitation.id, eventId: event.id },
       };
     }

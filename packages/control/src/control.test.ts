@@ -57,6 +57,7 @@ describe('roles', () => {
     deleteKey: ['key.delete', { id: 'key_x' }],
     listModels: ['model.list', {}],
     tryModel: ['model.try', {}],
+    tryKey: ['model.try', { key: 'ti_x' }],
     publishModel: ['model.publish', { name: 'm', ...external }],
     startModel: ['model.start', { name: 'm' }],
     stopModel: ['model.stop', { name: 'm' }],

@@ -5,6 +5,7 @@ import { acceptInvitation, openInvitation } from './invitations/accept.ts';
 import { createInvitation, listInvitations, withdrawInvitation } from './invitations/invitations.ts';
 import { createKey } from './keys/create.ts';
 import { deleteKey, listKeys, revokeKey } from './keys/keys.ts';
+import { tryKey } from './keys/try.ts';
 import { addMember, listMembers, removeMember, setMemberRole } from './members/members.ts';
 import { deleteModel, listModels, publishModel, startModel, stopModel } from './models/models.ts';
 import { listMemberships, tryModel } from './orgs/memberships.ts';
@@ -44,6 +45,7 @@ const operations = {
   tryModel,
 };
 
+  tryKey,
 type Operations = typeof operations;
 type Bound<F> = F extends (deps: ControlDeps, ...args: infer A) => infer R ? (...args: A) => R : never;
 

@@ -4,6 +4,7 @@ import type { Actor, Control } from '@tidegate/control';
 export interface Target {
   readonly org: string;
   readonly keyId: string;
+  readonly keyValue: string;
   readonly model: string;
   readonly modelId: string;
   readonly email: string;
@@ -57,6 +58,7 @@ export const WITHIN_ORG: Inputs<Exclude<keyof Control, Unbound>> = {
   withdrawInvitation: ({ org, invitationId }) => ({ org, id: invitationId }),
   tryModel: ({ org }) => ({ org }),
 };
+  tryKey: ({ org, keyValue }) => ({ org, key: keyValue }),
 export type WithinOrg = keyof typeof WITHIN_ORG;
 
 /** Those that name something in it, and change nothing when it is not there. */
@@ -73,6 +75,7 @@ export const NAMING: readonly WithinOrg[] = [
   'listAudit',
   'withdrawInvitation',
 ];
+  'tryKey',
 
 /** What the asker gets to see, as text in which the names of the target's things are replaced. */
 export async function outcome(

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { parseApiKey } from '@tidegate/contracts';
+import { newApiKey, parseApiKey } from '@tidegate/contracts';
 import { closeDb, createDb, type Db } from '@tidegate/db';
 import { type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
 import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
@@ -169,7 +169,28 @@ describe('chosen models', () => {
 describe('states', () => {
   it('are all that changes of a key: no operation edits one', () => {
     const ofKeys = Object.keys(fixture.control).filter((name) => /key/i.test(name));
-    expect(ofKeys.sort()).toEqual(['createKey', 'deleteKey', 'listKeys', 'revokeKey']);
+    expect(ofKeys.sort()).toEqual(['createKey', 'deleteKey', 'listKeys', 'revokeKey', 'tryKey']);
+  });
+
+  it('are all Active that may be tried, in their own organization, and whoever may try models may ask', async () => {
+    const [org, other] = [await fixture.org('Tried'), await fixture.org('Afar')];
+    const create = async (name: string, settings = {}) =>
+      value(await fixture.control.createKey(OPERATOR, { org, name, ...settings }));
+    const [active, expiring, revoked] = [
+      await create('active', { expiresOn: '2026-11-22' }),
+      await create('expiring', { expiresOn: '2026-11-21' }),
+      await create('revoked'),
+    ];
+    value(await fixture.control.revokeKey(OPERATOR, { org, id: revoked.id }));
+    clock.advance(86_400_000);
+    const member = await fixture.user(org, 'member');
+    const works = async (key: string) => value(await fixture.control.tryKey(member, { org, key }));
+    expect(await works(active.key)).toBe(true);
+    const afar = value(await fixture.control.createKey(OPERATOR, { org: other, name: 'k' }));
+    for (const key of [expiring.key, revoked.key, afar.key, newApiKey('abcdefghijkl').value, 'ti_wrong', ''])
+      expect(await works(key)).toBe(false);
+    const refused = await fixture.control.tryKey(await fixture.user(org, 'viewer'), { org, key: active.key });
+    expect(refusal(refused).code).toBe('forbidden');
   });
 
   it('is Active through its last day, Expired from 00:00 UTC of the day after, Revoked whatever the day', async () => {

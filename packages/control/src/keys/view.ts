@@ -53,7 +53,7 @@ export function keyView(row: KeyRow, nowMs: number): KeyView {
     id: row.id,
     name: row.name,
     prefix: row.prefix,
-    state: stateOf(row.revokedAt, expiresOn, nowMs),
+    state: stateOf(row, nowMs),
     mayCall: {
       all: row.allModels,
       models: kept.map(({ model }) => model.name).sort(),
@@ -67,9 +67,12 @@ export function keyView(row: KeyRow, nowMs: number): KeyView {
   };
 }
 
-function stateOf(revokedAt: Date | null, expiresOn: string | null, nowMs: number): KeyState {
+export function stateOf(
+  { revokedAt, expiresOn }: Pick<KeyRow, 'revokedAt' | 'expiresOn'>,
+  nowMs: number,
+): KeyState {
   if (revokedAt) return 'Revoked';
-  return expiresOn !== null && nowMs >= expiryInstantMs(expiresOn) ? 'Expired' : 'Active';
+  return expiresOn && nowMs >= expiryInstantMs(dayOf(expiresOn.getTime())) ? 'Expired' : 'Active';
 }
 
 /** `All models`, or names and how many were deleted: `small, vision, 1 deleted`. */
