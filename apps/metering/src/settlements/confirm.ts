@@ -36,7 +36,7 @@ export class Confirmer {
     if (settlements.length > room)
       this.#options.onDropped(settlements.length - room, new Error('too many wait'));
     for (const { orgId, outboxId } of settlements.slice(0, room)) this.#waiting.push({ orgId, outboxId });
-    this.#running ??= this.#run();
+    if (this.#waiting.length > 0) this.#running ??= this.#run();
   }
 
   /** Resolves when nothing waits any more; from now on nothing is tried twice. */
@@ -45,6 +45,7 @@ export class Confirmer {
     await this.#running;
   }
 
+  /** Only while something waits: otherwise it would end before it is known to run. */
   async #run(): Promise<void> {
     while (this.#waiting.length > 0) {
       const refs = this.#waiting.splice(0, MAX_A_CALL);
