@@ -12,6 +12,7 @@ const LONG_RACES = 50;
 /** On a slow machine fewer races are run. */
 const LONG_MS = 300_000;
 const LONG_REQUESTS = 500;
+const HELD_MS = 2_000;
 
 interface Race {
   readonly random: Random;
@@ -90,7 +91,8 @@ export const slots = racing(
     const asks = Array.from({ length: requests }, (_, i) =>
       plainAsk(random.pick(org.keys), random.pick(world.gateways), {
         tag: `${name}-${i}`,
-        headMs: random.whole(50, 250),
+        // All are there before the first has ended, so that every slot is taken at once.
+        headMs: random.whole(HELD_MS, 1.5 * HELD_MS),
       }),
     );
     const seen = await Promise.all(asks.map(send));
