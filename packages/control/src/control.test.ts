@@ -68,7 +68,7 @@ describe('roles', () => {
   };
   /** For operators, for whoever holds an invitation, or about the asker himself or the installation: tested on their own. */
   const OTHERS = [
-    ...['createOrg', 'setPlan', 'openInvitation', 'acceptInvitation'],
+    ...['createOrg', 'setPlan', 'setPassword', 'openInvitation', 'acceptInvitation'],
     ...['listOrgs', 'listPlans', 'listMemberships'],
   ];
 

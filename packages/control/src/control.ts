@@ -7,6 +7,7 @@ import { createKey } from './keys/create.ts';
 import { deleteKey, listKeys, revokeKey } from './keys/keys.ts';
 import { tryKey } from './keys/try.ts';
 import { addMember, listMembers, removeMember, setMemberRole } from './members/members.ts';
+import { setPassword } from './members/password.ts';
 import { deleteModel, listModels, publishModel, startModel, stopModel } from './models/models.ts';
 import { listMemberships, tryModel } from './orgs/memberships.ts';
 import { createOrg, listOrgs, setOrgPlan } from './orgs/orgs.ts';
@@ -24,6 +25,7 @@ const operations = {
   listMembers,
   setMemberRole,
   removeMember,
+  setPassword,
   createKey,
   listKeys,
   revokeKey,
@@ -43,9 +45,9 @@ const operations = {
   acceptInvitation,
   listMemberships,
   tryModel,
+  tryKey,
 };
 
-  tryKey,
 type Operations = typeof operations;
 type Bound<F> = F extends (deps: ControlDeps, ...args: infer A) => infer R ? (...args: A) => R : never;
 

@@ -29,6 +29,7 @@ export type {
   RemoveMemberInput,
   SetMemberRoleInput,
 } from './members/members.ts';
+export type { AccountView, SetPasswordInput } from './members/password.ts';
 export type { ModelInput, PublishModelInput } from './models/input.ts';
 export type { ListedModelView, ModelChange, ModelView } from './models/view.ts';
 export type { MembershipView, TryModelInput } from './orgs/memberships.ts';

@@ -30,6 +30,7 @@ export type Unbound =
   | 'listOrgs'
   | 'listPlans'
   | 'setPlan'
+  | 'setPassword'
   | 'openInvitation'
   | 'acceptInvitation'
   | 'listMemberships';
@@ -57,8 +58,8 @@ export const WITHIN_ORG: Inputs<Exclude<keyof Control, Unbound>> = {
   listInvitations: ({ org }) => ({ org }),
   withdrawInvitation: ({ org, invitationId }) => ({ org, id: invitationId }),
   tryModel: ({ org }) => ({ org }),
-};
   tryKey: ({ org, keyValue }) => ({ org, key: keyValue }),
+};
 export type WithinOrg = keyof typeof WITHIN_ORG;
 
 /** Those that name something in it, and change nothing when it is not there. */
@@ -74,8 +75,8 @@ export const NAMING: readonly WithinOrg[] = [
   'showUsage',
   'listAudit',
   'withdrawInvitation',
-];
   'tryKey',
+];
 
 /** What the asker gets to see, as text in which the names of the target's things are replaced. */
 export async function outcome(

@@ -4,6 +4,8 @@ import type { Tx } from '../deps.ts';
 import { ok, type Result, refuse } from '../result.ts';
 
 const GENERATED_LENGTH = 20;
+/** What the console's sign-in calls an account's password, beside what comes from identity providers. */
+export const CREDENTIAL = 'credential';
 const EMAIL_RULE = 'E-mail must be an address such as ada@example.com.';
 const PASSWORD_RULE = 'Password must have 8 to 128 characters.';
 
@@ -70,17 +72,22 @@ export async function findOrCreateUser(
     const existing = await tx.user.findUniqueOrThrow({ where: { email }, select: { id: true, name: true } });
     return ok(existing);
   }
+  await createCredential(tx, at, user.id, hash);
+  const { id, name } = user;
+  return ok(generated === undefined ? { id, name } : { id, name, generatedPassword: generated });
+}
+
+/** Gives an account its first password; it must have none. */
+export async function createCredential(tx: Tx, at: Date, userId: string, hash: string): Promise<void> {
   await tx.account.create({
     data: {
       id: `acc_${randomBase62(16)}`,
-      accountId: user.id,
-      providerId: 'credential',
-      userId: user.id,
+      accountId: userId,
+      providerId: CREDENTIAL,
+      userId,
       password: hash,
       createdAt: at,
       updatedAt: at,
     },
   });
-  const { id, name } = user;
-  return ok(generated === undefined ? { id, name } : { id, name, generatedPassword: generated });
 }

@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { newUserId } from '@tidegate/contracts';
+import { closeDb, createDb, type Db } from '@tidegate/db';
+import { eventually, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { verifyPassword } from 'better-auth/crypto';
+import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
+
+let postgres: TestPostgres;
+let db: Db;
+let fixture: Fixture;
+const clock = testClock();
+
+beforeAll(async () => {
+  postgres = await testPostgres();
+  db = createDb(postgres.url);
+});
+afterAll(async () => {
+  await closeDb(db);
+  await postgres.drop();
+});
+beforeEach(() => {
+  fixture = createFixture(db, clock.now);
+});
+
+const LOST = 'the lost password';
+
+async function member(email: string, ...orgs: string[]): Promise<string> {
+  const [first, ...others] = orgs;
+  const { addMember } = fixture.control;
+  const input = { email, role: 'member' } as const;
+  const { userId } = value(await addMember(OPERATOR, { ...input, org: first ?? '', password: LOST }));
+  for (const org of others) value(await addMember(OPERATOR, { ...input, org }));
+  return userId;
+}
+
+const signIn = (userId: string, token: string) =>
+  db.session.create({
+    data: { id: `ses_${token}`, token, userId, expiresAt: new Date(clock.now() + 1_000) },
+  });
+
+const opens = async (userId: string, password: string): Promise<boolean> => {
+  const { password: hash } = await db.account.findFirstOrThrow({
+    where: { userId, providerId: 'credential' },
+  });
+  return verifyPassword({ hash: hash ?? '', password });
+};
+
+/** Transactions of this database that wait for another one. */
+async function waiting(): Promise<number> {
+  const [row] = await db.$queryRaw<{ count: number }[]>`
+    SELECT count(*)::int AS count FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+  return row?.count ?? 0;
+}
+
+describe('a new password of an operator', () => {
+  it('replaces the lost one and ends every session of the account, of no other', async () => {
+    const org = await fixture.org('Lost');
+    const [ada, bob] = [await member('ada@lost.example', org), await member('bob@lost.example', org)];
+    for (const token of ['laptop', 'phone']) await signIn(ada, token);
+    await signIn(bob, 'other');
+    const set = value(
+      await fixture.control.setPassword(OPERATOR, {
+        email: ' Ada@Lost.example ',
+        password: 'a new password',
+      }),
+    );
+    expect(set).toEqual({ userId: ada, email: 'ada@lost.example' });
+    expect([await opens(ada, 'a new password'), await opens(ada, LOST)]).toEqual([true, false]);
+    expect(await opens(bob, LOST)).toBe(true);
+    expect((await db.session.findMany()).map(({ token }) => token)).toEqual(['other']);
+  });
+
+  it('is made up when none is given, and kept nowhere but as a hash', async () => {
+    const ada = await member('ada@madeup.example', await fixture.org('Made up'));
+    const { password = '' } = value(
+      await fixture.control.setPassword(OPERATOR, { email: 'ada@madeup.example' }),
+    );
+    expect(password).toMatch(/^[0-9A-Za-z]{20}$/);
+    expect(await opens(ada, password)).toBe(true);
+    expect(JSON.stringify([await db.account.findMany(), await db.auditEvent.findMany()])).not.toContain(
+      password,
+    );
+  });
+
+  it('is the first one of an account that the identity provider let in, also when two set it at once', async () => {
+    const id = newUserId();
+    const email = 'ada@provider.example';
+    await db.user.create({ data: { id, email, name: 'Ada' } });
+    await db.account.create({ data: { id: 'acc_oidc', accountId: 'sub', providerId: 'oidc', userId: id } });
+    const set = (password: string) => fixture.control.setPassword(OPERATOR, { email, password });
+    const both = await db.$transaction(
+      async (tx) => {
+        await tx.$queryRaw`SELECT id FROM "user" WHERE id = ${id} FOR UPDATE`;
+        const setting = [set('the one password'), set('the other one')];
+        await eventually(async () => (await waiting()) === 2);
+        return setting;
+      },
+      { timeout: 60_000 },
+    );
+    expect((await Promise.all(both)).map(({ ok }) => ok)).toEqual([true, true]);
+    const accounts = await db.account.findMany({ where: { userId: id }, orderBy: { providerId: 'asc' } });
+    expect(accounts.map(({ providerId }) => providerId)).toEqual(['credential', 'oidc']);
+  });
+
+  it('is in the audit trail of each organization that the account belongs to, and of no other', async () => {
+    const [one, two, other] = [
+      await fixture.org('Trail one'),
+      await fixture.org('Trail two'),
+      await fixture.org('Trail other'),
+    ];
+    const ada = await member('ada@trail.example', one, two);
+    await member('bob@trail.example', other);
+    clock.advance(1);
+    value(await fixture.control.setPassword(OPERATOR, { email: 'ada@trail.example' }));
+    const [newestOfOne, newestOfTwo, newestOfOther] = await Promise.all(
+      [one, two, other].map(
+        async (org) => value(await fixture.control.listAudit(OPERATOR, { org, limit: 1 })).events[0],
+      ),
+    );
+    const event = {
+      ...{ actor: 'ctl', action: 'member.setPassword', target: ada },
+      details: { email: 'ada@trail.example' },
+    };
+    expect([newestOfOne, newestOfTwo]).toMatchObject([event, event]);
+    expect(newestOfOther?.action).not.toBe('member.setPassword');
+  });
+
+  it('is refused for an e-mail without an account, for one too short, and to owners', async () => {
+    const org = await fixture.org('Refused');
+    const ada = await member('ada@refused.example', org);
+    const { setPassword } = fixture.control;
+    expect(refusal(await setPassword(OPERATOR, { email: 'nobody@refused.example' }))).toEqual({
+      ...{ code: 'not_found', field: 'email' },
+      message: 'Nobody has an account as nobody@refused.example.',
+    });
+    const email = 'ada@refused.example';
+    expect(refusal(await setPassword(OPERATOR, { email, password: 'short' })).field).toBe('password');
+    const owner = await fixture.user(org, 'owner');
+    expect(refusal(await setPassword(owner, { email })).code).toBe('forbidden');
+    expect(await opens(ada, LOST)).toBe(true);
+  });
+});
