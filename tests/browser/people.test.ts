@@ -66,6 +66,13 @@ describe('a member', () => {
       await page.getByRole('button', { name: 'Send' }).click();
       await page.getByRole('alert').getByText('invalid_api_key').first().waitFor();
       expect(await page.getByLabel('Message', { exact: true }).inputValue()).toBe('Say hello');
+      // More than the API takes from one address.
+      const wrong = await page.evaluate(() => {
+        const headers = { authorization: 'Bearer ti_wrong' };
+        const ask = () => fetch('/o/demo/try/chat', { method: 'POST', headers, body: '{}' });
+        return Promise.all(Array.from({ length: 25 }, async () => (await ask()).status));
+      });
+      expect(new Set(wrong)).toEqual(new Set([401]));
       await page.getByLabel('API key').fill(demoKey());
       await page.getByRole('button', { name: 'Send' }).click();
       await page.getByText(/tokens in · .* tokens out/).waitFor();

@@ -1,15 +1,44 @@
+import { ERRORS, errorBody } from '@tidegate/contracts';
+import type { Actor, Control } from '@tidegate/control';
 import { CLIENT_ADDRESS_HEADER } from '../server/http/names.ts';
 
 const PASSED_BACK = ['content-type', 'retry-after', 'x-request-id', 'x-should-retry'];
+const BEARER = /^bearer +(\S+)$/i;
+
+export interface Asking {
+  readonly control: Pick<Control, 'tryKey'>;
+  readonly actor: Actor;
+  readonly org: string;
+  /** Base URL of the API. */
+  readonly apiUrl: string;
+}
 
 /**
- * Sends a completion request on to the API at `apiUrl`. The key in its Authorization header is passed through and neither
- * kept nor logged. A caller that goes away ends the request.
+ * Sends a completion request on to the API, if the actor may and its key is one of the organization. To the API all wrong keys
+ * come from this server's address, which it blocks after a few of them, for everyone: they are refused here, as the API would.
  */
-export async function forward(request: Request, apiUrl: string): Promise<Response> {
-  const headers = new Headers({ 'content-type': 'application/json' });
-  const key = request.headers.get('authorization');
-  if (key) headers.set('authorization', key);
+export async function answerTry(
+  request: Request,
+  { control, actor, org, apiUrl }: Asking,
+): Promise<Response> {
+  const key = BEARER.exec(request.headers.get('authorization') ?? '')?.[1] ?? '';
+  const known = await control.tryKey(actor, { org, key });
+  if (!known.ok) return new Response(null, { status: known.refusal.code === 'forbidden' ? 403 : 404 });
+  return known.value ? forward(request, key, apiUrl) : Response.json(UNKNOWN_KEY, UNAUTHORIZED);
+}
+
+const UNAUTHORIZED = {
+  status: ERRORS.invalid_api_key.status,
+  headers: { 'cache-control': 'no-store', 'www-authenticate': 'Bearer' },
+};
+const UNKNOWN_KEY = errorBody({
+  code: 'invalid_api_key',
+  message: 'The API key is missing, wrong, revoked, expired, or of another organization.',
+});
+
+/** The key is passed through and neither kept nor logged. A caller that goes away ends the request. */
+async function forward(request: Request, key: string, apiUrl: string): Promise<Response> {
+  const headers = new Headers({ 'content-type': 'application/json', authorization: `Bearer ${key}` });
   const address = request.headers.get(CLIENT_ADDRESS_HEADER);
   if (address) headers.set('x-forwarded-for', address);
   try {

@@ -1,6 +1,6 @@
 import { services } from '../../../../../server/services.ts';
 import { currentUser } from '../../../../../session/current.ts';
-import { forward } from '../../../../../try/forward.ts';
+import { answerTry } from '../../../../../try/forward.ts';
 
 /** Passes a request on to the gateway as it is, with the key it carries, and the answer back as it comes. */
 export async function POST(
@@ -10,7 +10,5 @@ export async function POST(
   const { control, apiUrl } = services();
   const user = await currentUser();
   if (!user) return new Response(null, { status: 401 });
-  const allowed = await control.tryModel(user.actor, { org: (await params).org });
-  if (!allowed.ok) return new Response(null, { status: allowed.refusal.code === 'forbidden' ? 403 : 404 });
-  return forward(request, apiUrl);
+  return answerTry(request, { control, actor: user.actor, org: (await params).org, apiUrl });
 }
