@@ -257,6 +257,23 @@ describe('an installation from the beginning', () => {
   });
 });
 
+describe('accounts', () => {
+  it('get a new password, given or made up and shown once', async () => {
+    const who = ['--email', 'bob@example.com'];
+    const bob = await json('member', 'add', ...who, '--role', 'member');
+    const account = { userId: bob.userId, email: 'bob@example.com' };
+    expect(await json('member', 'set-password', ...who, '--password', 'a new password')).toEqual(account);
+    const made = await json('member', 'set-password', ...who);
+    expect(made).toEqual({ ...account, password: expect.stringMatching(/^\w{20}$/) });
+    expect((await ctl(['member', 'set-password', ...who])).out).toMatch(
+      /^bob@example\.com has a new password.*\n\nPassword: \w{20}\nIt is shown this once\.\n$/,
+    );
+    expect(await refused('member', 'set-password', '--email', 'nobody@example.com')).toContain(
+      'nobody@example.com',
+    );
+  });
+});
+
 describe('refusals', () => {
   it.each([
     [['key', 'create', '--name', 'k', '--rpm', '6001'], '1 to 6,000'],

@@ -1,4 +1,4 @@
-import type { AddedMember, MemberView, Role } from '@tidegate/control';
+import type { AccountView, AddedMember, MemberView, Role } from '@tidegate/control';
 import type { Command } from 'commander';
 import { type Context, OPERATOR, show } from '../context.ts';
 import { type Column, table, time } from '../output/table.ts';
@@ -10,10 +10,11 @@ const columns: Column<MemberView>[] = [
   { title: 'Since', cell: (member) => time(member.since, '') },
 ];
 const one = (member: MemberView): string => table([member], columns);
-const added = (member: AddedMember): string =>
-  member.password === undefined
-    ? one(member)
-    : `${one(member)}\n\nPassword: ${member.password}\nIt is shown this once.`;
+const withPassword = (text: string, password: string | undefined): string =>
+  password === undefined ? text : `${text}\n\nPassword: ${password}\nIt is shown this once.`;
+const added = (member: AddedMember): string => withPassword(one(member), member.password);
+const passwordSet = ({ email, password }: AccountView): string =>
+  withPassword(`${email} has a new password, and is signed out everywhere.`, password);
 
 const email = { flags: '--email <address>', help: 'whose membership', required: true };
 const role = { flags: '--role <role>', help: 'owner, member or viewer', required: true };
@@ -65,6 +66,19 @@ export function addMember(program: Command, context: Context): void {
         context,
         { json, human: (member: MemberView) => `${member.email} is no longer a member.` },
         (control) => control.removeMember(OPERATOR, { email: who.email, ...given({ org }) }),
+      ),
+  );
+  verb<Omit<Flags, 'role'>>(
+    noun,
+    'set-password',
+    'replace a lost password and end all sessions, in every organization',
+    [
+      { flags: '--email <address>', help: 'whose account', required: true },
+      { flags: '--password <password>', help: 'the new one (default: made up and shown once)' },
+    ],
+    ({ json = false, password, ...who }) =>
+      show(context, { json, human: passwordSet }, (control) =>
+        control.setPassword(OPERATOR, { email: who.email, ...given({ password }) }),
       ),
   );
 }
