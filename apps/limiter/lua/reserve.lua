@@ -10,7 +10,6 @@
 --   need_org | need_month                                 seed it and call again
 --   month_turned, now (us)                                call again with the month of now
 --!include time
---!include window
 --!include record
 --!include state
 --!include decisions

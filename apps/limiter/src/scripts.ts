@@ -33,7 +33,6 @@ export const SCRIPTS = {
   markJoined: load('mark_joined', 2),
   reapOrg: load('reap_org', 4),
   releaseLargeBody: load('release_large_body', 4),
-  releaseLock: load('release_lock', 1),
   reportInvalidKey: load('report_invalid_key', 2),
   reserve: load('reserve', 4),
   restore: load('restore', 5),

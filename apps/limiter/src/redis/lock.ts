@@ -1,7 +1,7 @@
 import { SCRIPTS } from '../scripts.ts';
 import type { Store } from './store.ts';
 
-/** Keeps two limiters from doing the same chore at once. An economy: no law depends on it. */
+/** Keeps two limiters from doing the same chore at once. An economy: no law depends on it. Nobody gives it back: it runs out. */
 export class Lock {
   readonly #store: Store;
   readonly #name: string;
@@ -19,9 +19,5 @@ export class Lock {
   async hold(): Promise<boolean> {
     const [code] = await this.#store.run(SCRIPTS.holdLock, [this.#name], [this.#holder, this.#ttlMs]);
     return code === 'held';
-  }
-
-  async release(): Promise<void> {
-    await this.#store.run(SCRIPTS.releaseLock, [this.#name], [this.#holder]);
   }
 }
