@@ -68,6 +68,21 @@ describe('the site', () => {
     },
   );
 
+  it.each([
+    ['POST', { origin: 'http://console.example' }, 'console.example'],
+    ['POST', { origin: 'http://console.example', 'x-forwarded-host': 'inner' }, 'console.example'],
+    ['POST', { origin: 'http://10.0.0.1:3000', 'sec-fetch-site': 'same-origin' }, '10.0.0.1:3000'],
+    ['POST', { origin: 'null', 'sec-fetch-site': 'same-origin' }, undefined],
+    ['POST', { 'sec-fetch-site': 'same-origin' }, undefined],
+    ['GET', { origin: 'http://elsewhere.example' }, undefined],
+  ])(
+    'has the screens take a change from its own pages whatever host a proxy names: %s with %j is for %s',
+    async (method, headers, host) => {
+      const answer = await fetch(await start('http://console.example'), { method, headers });
+      expect(((await answer.json()) as Record<string, string>)['x-forwarded-host']).toBe(host);
+    },
+  );
+
   it('answers 500 without a reason when a screen fails', async () => {
     const response = await fetch(`${await start('http://console.example')}/fails`);
     expect(response.status).toBe(500);

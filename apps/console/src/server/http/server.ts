@@ -31,6 +31,7 @@ export async function startSite(options: SiteOptions): Promise<Site> {
   const server = createServer((request, response) => {
     secure(request, response, options);
     if (!isOwn(request, options.consoleUrl)) return void response.writeHead(403).end();
+    vouchForOrigin(request);
     handle(request, response).catch((err: unknown) => {
       logger.error({ err }, 'a request failed');
       if (response.headersSent) return void response.destroy();
@@ -65,6 +66,15 @@ const READING = new Set(['GET', 'HEAD']);
  */
 const isOwn = ({ method = '', headers }: IncomingMessage, consoleUrl: string): boolean =>
   READING.has(method) || headers['sec-fetch-site'] === 'same-origin' || headers.origin === consoleUrl;
+
+/**
+ * The framework compares the Origin of a change with the host again, which a proxy may have replaced by the name it has for
+ * this server: it is given the host that was found to be the console's own.
+ */
+function vouchForOrigin({ method = '', headers }: IncomingMessage): void {
+  if (READING.has(method) || !headers.origin || !URL.canParse(headers.origin)) return;
+  headers['x-forwarded-host'] = new URL(headers.origin).host;
+}
 
 async function close(server: Server): Promise<void> {
   const closed = once(server, 'close');
