@@ -89,6 +89,40 @@ describe('an organization', () => {
   });
 });
 
+describe('what was written to Postgres and never told', () => {
+  const looking = async () => rig.limiter({ timing: { ...PATIENT, recoverEveryMs: 50 } });
+
+  it('is in force soon: a lowered plan', async () => {
+    const key = await makeKey(db, await makeOrg(db, { requestsAtOnce: 5 }), { requestsAtOnce: 5 });
+    const instanceId = await beatingInstance(one);
+    expect((await one.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
+    const { planId } = await db.org.update({
+      where: { id: key.orgId },
+      data: { limitsVersion: { increment: 1 } },
+    });
+    await db.plan.update({ where: { id: planId }, data: { requestsAtOnce: 1 } });
+    const limiter = await looking();
+    const { names, redis: direct } = store;
+    await eventually(async () => (await direct.hget(names.org(key.orgId), 'at_once')) === '1');
+    const refused = (await one.decide({ admit: anAdmission(key, instanceId) })).rateLimited;
+    expect(refused?.cause).toBe('CAUSE_ORG_REQUESTS_AT_ONCE');
+    await eventually(() => one.notices.some(({ orgChanged }) => orgChanged?.orgId === key.orgId));
+    await limiter.close();
+  });
+
+  it('is in force soon: a revocation', async () => {
+    const key = await makeKey(db, await makeOrg(db));
+    const instanceId = await beatingInstance(one);
+    expect((await one.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
+    await db.apiKey.update({ where: { id: key.keyId }, data: { revokedAt: new Date() } });
+    const limiter = await looking();
+    await eventually(
+      async () => (await one.decide({ admit: anAdmission(key, instanceId) })).outcome === 'keyInvalid',
+    );
+    await limiter.close();
+  });
+});
+
 describe('an instance', () => {
   it('whose lease and indexes alone are lost is found by what it holds, and reaped', async () => {
     const key = await makeKey(db, await makeOrg(db));

@@ -5,10 +5,12 @@ import type { Context } from '../context.ts';
 import type { NoticeHub } from '../notices/hub.ts';
 import type { RedisLink } from '../redis/link.ts';
 import type { Lock } from '../redis/lock.ts';
-import { readLiveOrgs } from '../truth/rows.ts';
+import { type LiveOrg, readLiveOrgs, readRevokedKeys } from '../truth/rows.ts';
+import { revokeKey } from '../truth/seed.ts';
 import type { Truth } from '../truth/truth.ts';
 
 const ORGS_PER_PAGE = 500;
+const REVOKED_KEYS = 200;
 
 export interface RecoveryOptions extends Context {
   readonly db: Db;
@@ -21,6 +23,9 @@ export interface RecoveryOptions extends Context {
  * Finds organizations whose state Redis has lost, also those that nobody asks for: they recover from the loss on, not from their next
  * request on. And tells of those that recover again and again, so that a gateway that missed it hears of it in time. Of the others it
  * renews the indexes.
+ *
+ * It also makes up for what was written to Postgres and never told to a limiter, as when a console died in between, or was told to a
+ * master whose replica has not heard of it: limits in force and revocations.
  */
 export class Recovery {
   readonly #options: RecoveryOptions;
@@ -31,38 +36,52 @@ export class Recovery {
 
   /** One look at every organization; resolves to how many were found lost. Rejects when Redis or Postgres is away. */
   async turn(): Promise<number> {
-    const { db, lock, truth } = this.#options;
+    const { db, lock, truth, notices } = this.#options;
     let found = 0;
     let after = '';
     while (await lock.hold()) {
-      const orgIds = await readLiveOrgs(db, after, ORGS_PER_PAGE);
-      const lost = await this.#lostOf(orgIds);
-      if (lost.length > 0) await truth.refreshOrgs(lost);
+      const orgs = await readLiveOrgs(db, after, ORGS_PER_PAGE);
+      const { lost, behind } = await this.#look(orgs);
+      if (lost.length + behind.length > 0) await truth.refreshOrgs([...lost, ...behind]);
+      for (const orgId of behind) await notices.tell({ orgChanged: { orgId } });
       found += lost.length;
-      if (orgIds.length < ORGS_PER_PAGE) break;
-      after = orgIds.at(-1) ?? '';
+      if (orgs.length < ORGS_PER_PAGE) {
+        await this.#revokeAgain();
+        break;
+      }
+      after = orgs.at(-1)?.orgId ?? '';
     }
     return found;
   }
 
-  async #lostOf(orgIds: readonly string[]): Promise<string[]> {
+  async #revokeAgain(): Promise<void> {
+    const keys = await readRevokedKeys(this.#options.db, REVOKED_KEYS);
+    await Promise.all(keys.map(({ orgId, keyId, hash }) => revokeKey(this.#options, orgId, keyId, hash)));
+  }
+
+  async #look(orgs: readonly LiveOrg[]): Promise<{ lost: string[]; behind: string[] }> {
     const { store, names, clock, notices } = this.#options;
     const states = (await Promise.all(
-      orgIds.map((orgId) => store.command('hgetall', names.org(orgId))),
+      orgs.map(({ orgId }) => store.command('hgetall', names.org(orgId))),
     )) as Readonly<Record<string, string>>[];
     const lost: string[] = [];
+    const behind: string[] = [];
     const orgsOf = new Map<string, string[]>();
-    for (const [i, orgId] of orgIds.entries()) {
+    for (const [i, { orgId, version }] of orgs.entries()) {
       const state = states[i] ?? {};
       if (state.version === undefined) lost.push(orgId);
+      else if (Number(state.version) < version) behind.push(orgId);
       // By this process's idea of the time: once more or less does not matter.
-      else if (Number(state.opens_us ?? 0) > clock.nowMs() * 1_000)
+      if (Number(state.opens_us ?? 0) > clock.nowMs() * 1_000)
         await notices.tell({ orgForgotten: { orgId } });
       for (const instanceId of joinedIn(state))
         orgsOf.set(instanceId, [...(orgsOf.get(instanceId) ?? []), orgId]);
     }
-    await this.#index(orgIds, orgsOf);
-    return lost;
+    await this.#index(
+      orgs.map(({ orgId }) => orgId),
+      orgsOf,
+    );
+    return { lost, behind };
   }
 
   /**

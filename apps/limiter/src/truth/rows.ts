@@ -97,15 +97,32 @@ export async function readOrgs(db: Db, lives: ReadonlyMap<string, string>): Prom
   });
 }
 
-/** Ids of organizations that have had state in Redis, in pages: those after `after`. */
-export async function readLiveOrgs(db: Db, after: string, most: number): Promise<string[]> {
+/** An organization that has had state in Redis, and the version of its limits in force. */
+export interface LiveOrg {
+  readonly orgId: string;
+  readonly version: number;
+}
+
+/** In pages: those after `after`. */
+export async function readLiveOrgs(db: Db, after: string, most: number): Promise<LiveOrg[]> {
   const rows = await db.org.findMany({
     where: { id: { gt: after }, limiterLife: { not: null } },
-    select: { id: true },
+    select: { id: true, limitsVersion: true },
     orderBy: { id: 'asc' },
     take: most,
   });
-  return rows.map(({ id }) => id);
+  return rows.map(({ id, limitsVersion }) => ({ orgId: id, version: Number(limitsVersion) }));
+}
+
+/** The keys revoked last, of a week at most. */
+export async function readRevokedKeys(
+  db: Db,
+  most: number,
+): Promise<{ readonly keyId: string; readonly orgId: string; readonly hash: Buffer }[]> {
+  const rows = await db.$queryRaw<{ id: string; org_id: string; hash: Uint8Array }[]>`
+    SELECT id, org_id, hash FROM api_key
+    WHERE revoked_at > now() - interval '7 days' ORDER BY revoked_at DESC LIMIT ${most}`;
+  return rows.map(({ id, org_id, hash }) => ({ keyId: id, orgId: org_id, hash: Buffer.from(hash) }));
 }
 
 /**
