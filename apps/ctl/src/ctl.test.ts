@@ -258,6 +258,18 @@ describe('an installation from the beginning', () => {
 });
 
 describe('accounts', () => {
+  it('that exist already are said to, and since when, beside the one JSON document', async () => {
+    const who = ['--email', 'eve@example.com', '--role', 'member'];
+    const { accountSince } = await json('member', 'add', ...who);
+    await json('member', 'remove', '--email', 'eve@example.com');
+    const again = await ctl(['member', 'add', ...who, '--json']);
+    expect(JSON.parse(again.out)).toMatchObject({ email: 'eve@example.com', existed: true, accountSince });
+    const since = String(accountSince).slice(0, 16).replace('T', ' ');
+    expect(again.err).toContain(`eve@example.com had an account already, made ${since} UTC`);
+    await json('member', 'remove', '--email', 'eve@example.com');
+    expect(await ctl(['member', 'add', ...who])).toMatchObject({ status: 0, err: again.err });
+  });
+
   it('get a new password, given or made up and shown once', async () => {
     const who = ['--email', 'bob@example.com'];
     const bob = await json('member', 'add', ...who, '--role', 'member');

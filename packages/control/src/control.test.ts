@@ -241,13 +241,16 @@ describe('members', () => {
         password: 'correct horse',
       }),
     );
+    expect(first).toMatchObject({ existed: false, accountSince: first.since });
     expect(first.password).toBeUndefined();
+    clock.advance(60_000);
     const again = refusal(
       await fixture.control.addMember(OPERATOR, { org: two, email, role: 'viewer', password: 'another one' }),
     );
     expect(again).toMatchObject({ code: 'conflict', field: 'password' });
     const second = value(await fixture.control.addMember(OPERATOR, { org: two, email, role: 'viewer' }));
     expect(second).toMatchObject({ userId: first.userId, role: 'viewer' });
+    expect(second).toMatchObject({ existed: true, accountSince: first.since });
     expect(refusal(await fixture.control.addMember(OPERATOR, { org: two, email, role: 'owner' })).code).toBe(
       'conflict',
     );

@@ -13,6 +13,12 @@ const one = (member: MemberView): string => table([member], columns);
 const withPassword = (text: string, password: string | undefined): string =>
   password === undefined ? text : `${text}\n\nPassword: ${password}\nIt is shown this once.`;
 const added = (member: AddedMember): string => withPassword(one(member), member.password);
+/** Whoever made the account may be someone else than the operator means to let in. */
+const hadAccount = ({ email, existed, accountSince }: AddedMember): string | undefined =>
+  existed
+    ? `${email} had an account already, made ${time(accountSince, '')}. It keeps its password: whoever knows that is in now.\n` +
+      `If that may be someone else, replace it: ctl member set-password --email ${email}`
+    : undefined;
 const passwordSet = ({ email, password }: AccountView): string =>
   withPassword(`${email} has a new password, and is signed out everywhere.`, password);
 
@@ -37,7 +43,7 @@ export function addMember(program: Command, context: Context): void {
       { flags: '--password <password>', help: 'of the new account (default: made up and shown once)' },
     ],
     ({ org, json = false, password, ...who }) =>
-      show(context, { json, human: added }, (control) =>
+      show(context, { json, human: added, warning: hadAccount }, (control) =>
         control.addMember(OPERATOR, { email: who.email, role: who.role, ...given({ org, password }) }),
       ),
   );

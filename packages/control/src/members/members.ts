@@ -19,6 +19,10 @@ export interface MemberView {
 }
 
 export interface AddedMember extends MemberView {
+  /** The e-mail had an account: whoever has its password has what the role allows from now on. */
+  readonly existed: boolean;
+  /** When the account was made, ISO 8601. */
+  readonly accountSince: string;
   /** Only when one was made up for a new account: shown this once. */
   readonly password?: string;
 }
@@ -47,7 +51,7 @@ export async function addMember(
     const user = await findOrCreateUser(tx, deps.now(), email, secret);
     if (!user.ok) return user;
     const at = new Date(deps.now());
-    const { id: userId, name, generatedPassword } = user.value;
+    const { id: userId, name, existed, createdAt, generatedPassword } = user.value;
     const { count } = await tx.member.createMany({
       data: [{ orgId, userId, role, createdAt: at }],
       skipDuplicates: true,
@@ -57,7 +61,8 @@ export async function addMember(
       { orgId, action: 'member.add', target: userId, details: { email, role } },
     ]);
     const member = { userId, email, name, role, since: at.toISOString() };
-    return ok(generatedPassword === undefined ? member : { ...member, password: generatedPassword });
+    const added = { ...member, existed, accountSince: createdAt.toISOString() };
+    return ok(generatedPassword === undefined ? added : { ...added, password: generatedPassword });
   });
 }
 

@@ -24,6 +24,9 @@ export const passwordField = z
 export interface FoundUser {
   readonly id: string;
   readonly name: string;
+  /** When the account was made. */
+  readonly createdAt: Date;
+  readonly existed: boolean;
   /** Of an account made now without a given password. */
   readonly generatedPassword?: string;
 }
@@ -69,12 +72,13 @@ export async function findOrCreateUser(
         'password',
       );
     }
-    const existing = await tx.user.findUniqueOrThrow({ where: { email }, select: { id: true, name: true } });
-    return ok(existing);
+    const select = { id: true, name: true, createdAt: true };
+    return ok({ ...(await tx.user.findUniqueOrThrow({ where: { email }, select })), existed: true });
   }
   await createCredential(tx, at, user.id, hash);
   const { id, name } = user;
-  return ok(generated === undefined ? { id, name } : { id, name, generatedPassword: generated });
+  const made = { id, name, createdAt: at, existed: false };
+  return ok(generated === undefined ? made : { ...made, generatedPassword: generated });
 }
 
 /** Gives an account its first password; it must have none. */
