@@ -33,7 +33,7 @@ export type KeyInput = z.input<typeof keyInput>;
 
 /**
  * Revokes a key for good. When it has resolved ok, no gateway admits the key any more. `unavailable`: marked as revoked,
- * but the limiter could not be told and may still accept it; revoking again is safe and tells it.
+ * but the limiter could not be told and may still accept it, until it looks for itself; revoking again is safe and tells it.
  */
 export async function revokeKey(deps: ControlDeps, actor: Actor, input: KeyInput): Promise<Result<KeyView>> {
   const found = await findKey(deps, actor, input, 'key.revoke');
@@ -116,7 +116,7 @@ async function tellLimiter(
   } catch {
     return refuse(
       'unavailable',
-      'The key is marked as revoked but may still be accepted: the limiter could not be reached. Do it again when it is back.',
+      'The key is marked as revoked but may still be accepted: the limiter could not be reached. It will be refused within a minute of its return.',
     );
   }
 }

@@ -17,7 +17,7 @@ export async function putInForce<T>(
   } catch {
     return refuse(
       'unavailable',
-      'The change is saved but not in force yet: the limiter could not be reached. Do it again when it is back.',
+      'The change is saved but not in force yet: the limiter could not be reached. It will be within a minute of its return.',
     );
   }
 }
