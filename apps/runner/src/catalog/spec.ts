@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto';
 import { open } from '@tidegate/contracts';
 import type { Model as ModelRow } from '@tidegate/db';
 import type { Condition, Mode } from '../condition/machine.ts';
 import { type DriverSettings, parseSettings } from '../drivers/settings.ts';
 
-/** A published model as its row has it, ready to run. */
+/** A published model as its row has it, ready to run. It never changes: another is published instead. */
 export interface ModelSpec {
   readonly modelId: string;
   readonly orgId: string;
@@ -18,8 +17,6 @@ export interface ModelSpec {
   /** Bearer token; empty: none. */
   readonly upstreamKey: string;
   readonly driver: DriverSettings;
-  /** Changes when, and only when, what runs must be started anew. */
-  readonly launchFingerprint: string;
 }
 
 /** What the row says of the condition: written by the runner, read when it starts. */
@@ -49,8 +46,5 @@ export function specOf(row: ModelRow, secretKey: Uint8Array): ModelSpec {
     upstreamModel: row.upstreamModel ?? row.name,
     upstreamKey: upstreamKey ?? '',
     driver,
-    launchFingerprint: createHash('sha256')
-      .update(JSON.stringify([driver, upstreamKey]))
-      .digest('hex'),
   };
 }

@@ -87,7 +87,6 @@ const anyEvent = fc.oneof(
     { type: 'called_off' },
     { type: 'steady' },
     { type: 'backoff_over' },
-    { type: 'reconfigured' },
   ),
   fc.boolean().map((watching): Event => ({ type: 'down', reason: 'lost', watching })),
 );

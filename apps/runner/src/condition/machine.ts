@@ -38,8 +38,7 @@ export type Event =
   | { readonly type: 'halted' }
   | { readonly type: 'idle' | 'drained' | 'called_off' }
   | { readonly type: 'steady' } // has been running long enough to forgive former failures
-  | { readonly type: 'backoff_over' }
-  | { readonly type: 'reconfigured' };
+  | { readonly type: 'backoff_over' };
 
 export type Effect =
   | { readonly type: 'launch' | 'halt' | 'drain' | 'end_drain' | 'await_steady' }
@@ -69,21 +68,15 @@ const WAKEABLE: ReadonlySet<Phase> = new Set(['drowsing', 'sleeping', 'asleep', 
 
 type Next = Phase | ((mode: Mode) => Phase);
 
-const launchIfAlwaysOn =
-  (otherwise: Phase): Next =>
-  (mode) =>
-    mode === 'always_on' ? 'launching' : otherwise;
-
 /** Every move there is, but `down`'s. What is not listed changes nothing. */
 const MOVES: Record<Phase, Partial<Record<Event['type'], Next>>> = {
   stopped: { start: 'launching' },
   stopping: { start: 'relaunching', halted: 'stopped' },
-  launching: { up: 'running', stop: 'stopping', reconfigured: 'relaunching' },
+  launching: { up: 'running', stop: 'stopping' },
   relaunching: { halted: 'launching', stop: 'stopping' },
   running: {
     stop: 'stopping',
     idle: (mode) => (mode === 'wake_on_request' ? 'drowsing' : 'running'),
-    reconfigured: 'relaunching',
   },
   drowsing: {
     wake: 'running',
@@ -91,29 +84,17 @@ const MOVES: Record<Phase, Partial<Record<Event['type'], Next>>> = {
     called_off: 'running',
     drained: 'sleeping',
     stop: 'stopping',
-    reconfigured: 'sleeping',
   },
   sleeping: { wake: 'relaunching', start: 'relaunching', halted: 'asleep', stop: 'stopping' },
-  asleep: {
-    wake: 'launching',
-    start: 'launching',
-    stop: 'stopped',
-    reconfigured: launchIfAlwaysOn('asleep'),
-  },
+  asleep: { wake: 'launching', start: 'launching', stop: 'stopped' },
   failing: { halted: 'failed', start: 'relaunching', stop: 'stopping' },
   failed: {
-    backoff_over: launchIfAlwaysOn('wakeable'),
+    backoff_over: (mode) => (mode === 'always_on' ? 'launching' : 'wakeable'),
     start: 'launching',
     stop: 'stopped',
-    reconfigured: launchIfAlwaysOn('wakeable'),
   },
-  wakeable: {
-    wake: 'launching',
-    start: 'launching',
-    stop: 'stopped',
-    reconfigured: launchIfAlwaysOn('wakeable'),
-  },
-  unreachable: { up: 'running', stop: 'stopping', start: 'relaunching', reconfigured: 'relaunching' },
+  wakeable: { wake: 'launching', start: 'launching', stop: 'stopped' },
+  unreachable: { up: 'running', stop: 'stopping', start: 'relaunching' },
 };
 
 export const conditionOf = (state: State): Condition => CONDITIONS[state.phase];

@@ -14,7 +14,7 @@ export type Refreshed =
   | { readonly published: true; readonly status: ModelStatus }
   | { readonly published: false; readonly revision: number };
 
-/** All published models, one supervisor each, kept in step with Postgres. */
+/** All published models, one supervisor each, kept in step with what is published and deleted in Postgres. */
 export class Fleet {
   readonly #deps: FleetDeps;
   readonly #logger: Logger;
@@ -109,12 +109,7 @@ export class Fleet {
   }
 
   async #apply({ spec, persisted }: StoredModel): Promise<void> {
-    if (this.#closed) return;
-    const known = this.#supervisors.get(spec.modelId);
-    if (known) {
-      known.reconfigure(spec);
-      return;
-    }
+    if (this.#closed || this.#supervisors.has(spec.modelId)) return;
     const supervisor = new Supervisor(spec, this.#deps);
     await supervisor.begin(persisted);
     this.#supervisors.set(spec.modelId, supervisor);

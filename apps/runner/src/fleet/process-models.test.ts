@@ -205,19 +205,6 @@ describe('a model', () => {
     await eventually(() => !isAlive(model.starts()[0]?.pid ?? 0));
   });
 
-  it('whose command changes is started anew with it', async () => {
-    const model = await harness.publishProcess();
-    const other = await harness.publishProcess();
-    const runner = await harness.start();
-    await runner.wake(model.modelId);
-    const { settings } = await harness.db.model.findUniqueOrThrow({ where: { id: other.modelId } });
-    await harness.db.model.update({ where: { id: model.modelId }, data: { settings: settings as object } });
-    await runner.refresh(model.modelId);
-    expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING' });
-    expect([model.starts(), other.starts()].map(({ length }) => length)).toEqual([1, 1]);
-    await eventually(() => !isAlive(model.starts()[0]?.pid ?? 0));
-  });
-
   it('whose refresh is missed is found at the next full reading', async () => {
     const runner = await harness.start({ timings: { rereadMs: 50 } });
     const watcher = runner.watch('gw_1');

@@ -46,7 +46,7 @@ export class Supervisor {
   readonly #deps: SupervisorDeps;
   readonly #logger: Logger;
   readonly #waiters = new Waiters(MAX_WAITERS);
-  #spec: ModelSpec;
+  readonly #spec: ModelSpec;
   #state: State = { phase: 'stopped', reason: '', failures: 0 };
   #driver: Driver;
   #replicas: readonly Replica[] = [];
@@ -131,17 +131,6 @@ export class Supervisor {
     if (this.#state.phase !== 'running' || this.#spec.mode !== 'wake_on_request') return;
     if (this.#deps.now() - this.#lastUsedMs < this.#spec.sleepAfterMs) return;
     if (this.#deps.gateways.isUnused(this.#spec.modelId)) this.dispatch({ type: 'idle' });
-  }
-
-  /** The row, read again. Starts the model anew when that changes what runs. */
-  reconfigure(spec: ModelSpec): void {
-    const before = this.#spec;
-    if (JSON.stringify(before) === JSON.stringify(spec)) return;
-    this.#spec = spec;
-    this.#announce();
-    if (before.launchFingerprint !== spec.launchFingerprint) this.dispatch({ type: 'reconfigured' });
-    else if (spec.mode === 'always_on' && before.mode !== spec.mode && this.condition !== 'stopped')
-      this.dispatch({ type: 'start' });
   }
 
   /** The model is deleted: out of the catalog within this call, then ended. Never rejects. */
