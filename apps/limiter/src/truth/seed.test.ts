@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newKeyId, newOrgId } from '@tidegate/contracts';
 import { type TestRedis, testRedis } from '@tidegate/testing';
+import type { Store } from '../redis/store.ts';
 import { openStore, type TestStore } from '../testing/fixture.ts';
 import { putOrg } from '../testing/org.ts';
+import { Undecided } from '../undecided.ts';
 import type { KeyRow } from './rows.ts';
-import { revokeKey, seedKey, seedMonth } from './seed.ts';
+import { livesOf, revokeKey, seedKey, seedMonth } from './seed.ts';
 
 let redis: TestRedis;
 let test: TestStore;
@@ -67,5 +69,19 @@ describe('a late read of Postgres', () => {
     await test.redis.hincrby(name, 'requests', 1);
     await seedMonth(context, orgId, '2026-06', { requests: 5, chargedTokens: 50 });
     expect(await test.redis.hgetall(name)).toEqual({ requests: '6', charged: '50', reserved: '0' });
+  });
+});
+
+describe('a life of an organization', () => {
+  it('that Redis loses while it is named is no life', async () => {
+    const emptied = {
+      command(command: string, key: string, ...args: string[]) {
+        const reply = test.store.command(command, key, ...args);
+        if (command === 'hsetnx') void test.store.command('del', key);
+        return reply;
+      },
+    };
+    const context = { ...test.contextAt(0), store: emptied as unknown as Store };
+    await expect(livesOf(context, [newOrgId()])).rejects.toThrow(Undecided);
   });
 });

@@ -3,6 +3,7 @@ import { WINDOW_MS } from '@tidegate/limits';
 import { unexpected } from '../admission/decision.ts';
 import type { Context } from '../context.ts';
 import { SCRIPTS } from '../scripts.ts';
+import { Undecided } from '../undecided.ts';
 import type { KeyRow, MonthRow, OrgRow } from './rows.ts';
 
 const DAY_S = 86_400;
@@ -45,7 +46,10 @@ export async function livesOf(
     orgIds.map(async (orgId) => {
       const named = store.command('hsetnx', names.org(orgId), 'life', randomBase62(LIFE_LENGTH));
       const [, life] = await Promise.all([named, store.command('hget', names.org(orgId), 'life')]);
-      return [orgId, String(life)] as const;
+      // Redis was emptied in between.
+      if (typeof life !== 'string')
+        throw new Undecided('state', 'an organization was lost while it was named');
+      return [orgId, life] as const;
     }),
   );
   return new Map(lives);
