@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import type { Refusal } from '@tidegate/contracts';
 import { type BodyRead, type ReadBodyOptions, readBody } from './read-body.ts';
 
@@ -80,6 +80,19 @@ describe('readBody', () => {
     second.socket.write(`${CHUNKED}${chunk('hel')}`);
     second.socket.write(`${chunk('lo')}0\r\n\r\n`);
     expect(await textOf(second.read)).toBe('hello');
+  });
+
+  it('gathers a body in chunks of a byte as it comes: never thousands of buffers', async () => {
+    const concat = jest.spyOn(Buffer, 'concat');
+    try {
+      const text = Array.from({ length: 10_000 }, (_, i) => String(i % 10)).join('');
+      const { socket, read } = await start({ maxBytes: 10_000, largeBytes: 10_000 });
+      socket.write(`${CHUNKED}${[...text].map(chunk).join('')}0\r\n\r\n`);
+      expect(await textOf(read)).toBe(text);
+      expect(Math.max(...concat.mock.calls.map(([pieces]) => pieces.length))).toBeLessThanOrEqual(200);
+    } finally {
+      concat.mockRestore();
+    }
   });
 
   it('gives an empty body where none was sent', async () => {

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Refusal } from '@tidegate/contracts';
+import { Pieces } from '../bytes/pieces.ts';
 
 export interface ReadBodyOptions {
   /** For the whole body, from the call on. */
@@ -36,8 +37,7 @@ type End = 'complete' | 'too_large' | 'too_late' | 'aborted' | Refusal;
 class BodyReader {
   readonly #request: IncomingMessage;
   readonly #options: ReadBodyOptions;
-  readonly #chunks: Buffer[] = [];
-  #bytes = 0;
+  readonly #body = new Pieces();
   #large = false;
   #end: (end: End) => void = () => {};
   #fail: (error: unknown) => void = () => {};
@@ -58,7 +58,7 @@ class BodyReader {
     if (this.#options.signal.aborted || this.#request.destroyed) return ABORTED;
     const end = await this.#untilEnd(declared > largeBytes);
     await this.#taking;
-    if (end === 'complete') return { ok: true, body: this.#joined() };
+    if (end === 'complete') return { ok: true, body: this.#body.take() };
     if (end === 'aborted') return ABORTED;
     if (end === 'too_large') return refused(tooLarge(maxBytes));
     if (end === 'too_late') return refused(tooLate(this.#options.timeoutMs));
@@ -90,14 +90,13 @@ class BodyReader {
   }
 
   #take(chunk: Buffer): void {
-    this.#bytes += chunk.length;
-    if (this.#bytes > this.#options.maxBytes) {
-      this.#chunks.length = 0;
+    const { maxBytes, largeBytes } = this.#options;
+    if (this.#body.bytes + chunk.length > maxBytes) {
       this.#end('too_large');
       return;
     }
-    this.#chunks.push(chunk);
-    if (this.#bytes > this.#options.largeBytes) this.#pauseToTakeLarge();
+    this.#body.add(chunk);
+    if (this.#body.bytes > largeBytes) this.#pauseToTakeLarge();
   }
 
   #pauseToTakeLarge(): void {
@@ -112,13 +111,6 @@ class BodyReader {
       },
       (error) => this.#fail(error),
     );
-  }
-
-  #joined(): Buffer {
-    const [first] = this.#chunks;
-    return this.#chunks.length === 1 && first !== undefined
-      ? first
-      : Buffer.concat(this.#chunks, this.#bytes);
   }
 }
 

@@ -1,5 +1,6 @@
 import { isIP, type LookupFunction } from 'node:net';
 import { type buildConnector, Client } from 'undici';
+import { Pieces } from '../bytes/pieces.ts';
 import { isPublicAddress } from './public-address.ts';
 
 /** All addresses of a host name. Rejects if it has none; stops on the signal. */
@@ -136,15 +137,13 @@ async function readImage(
   body: AsyncIterable<Buffer>,
   { maxBytes, claim }: DownloadOptions,
 ): Promise<Download> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
+  const image = new Pieces();
   for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > maxBytes) return problem(tooLarge(maxBytes));
+    if (image.bytes + chunk.length > maxBytes) return problem(tooLarge(maxBytes));
     if (!claim(chunk.length)) return { ok: false, busy: true };
-    chunks.push(chunk);
+    image.add(chunk);
   }
-  return { ok: true, body: Buffer.concat(chunks, bytes) };
+  return { ok: true, body: image.take() };
 }
 
 const problem = (text: string): { ok: false; problem: string } => ({ ok: false, problem: text });

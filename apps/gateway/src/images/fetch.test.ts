@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import {
   createImageFetcher,
   type FetchedImages,
@@ -135,6 +135,22 @@ describe('createImageFetcher', () => {
     if (!fetched.ok) throw new Error(fetched.refusal.message);
     const url = JSON.parse((fetched.dataUrls[0] as Buffer).toString('latin1')) as string;
     expect(Buffer.from(url.slice('data:image/png;base64,'.length), 'base64').equals(image)).toBe(true);
+  });
+
+  it('gathers an image that comes in chunks of a byte as it comes: never thousands of buffers', async () => {
+    const concat = jest.spyOn(Buffer, 'concat');
+    try {
+      const image = Buffer.concat([PNG, Buffer.alloc(4_000, 7)]);
+      handlers['/slow.png'] = async (_, response) => {
+        for (const byte of image) await new Promise((sent) => response.write(Buffer.of(byte), sent));
+        response.end();
+      };
+      const fetched = await fetchAll([at('/slow.png')]);
+      expect(fetched.ok && fetched.dataUrls[0]?.toString()).toContain(image.toString('base64'));
+      expect(Math.max(...concat.mock.calls.map(([pieces]) => pieces.length))).toBeLessThanOrEqual(200);
+    } finally {
+      concat.mockRestore();
+    }
   });
 
   it('sends the host name and asks for plain images, with no cookies and no credentials', async () => {

@@ -1,4 +1,4 @@
-import { Pieces } from './pieces.ts';
+import { Pieces } from '../bytes/pieces.ts';
 
 const LF = 0x0a;
 const CR = 0x0d;

@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
+import { Pieces } from '../bytes/pieces.ts';
 import type { AbortReason, CallOutcome } from './outcome.ts';
-import { Pieces } from './pieces.ts';
 import { refusalOfStatus, upstreamError } from './refused.ts';
 
 /** What is read of the body of an error answer. */

@@ -1,6 +1,6 @@
+import { Pieces } from '../bytes/pieces.ts';
 import { parseJson } from './json.ts';
 import type { CallOutcome } from './outcome.ts';
-import { Pieces } from './pieces.ts';
 import { isErrorEvent, refusalOfErrorEvent, upstreamError } from './refused.ts';
 import { FAILED, NO_ANSWER_IN_TIME, UNREADABLE, UpstreamCall } from './upstream-call.ts';
 import { finishReason, readUsage } from './usage.ts';

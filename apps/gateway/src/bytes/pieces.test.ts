@@ -1,0 +1,54 @@
+import { afterEach, expect, it, jest } from '@jest/globals';
+import fc from 'fast-check';
+import { Pieces } from './pieces.ts';
+
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+it('pieces come back as one, in order, however they are cut, and are then forgotten', () => {
+  const sizes = fc.array(fc.nat(3), { maxLength: 10_000, size: 'max' });
+  fc.assert(
+    fc.property(sizes, (lengths) => {
+      const pieces = new Pieces();
+      const all = lengths.map((length, i) => Buffer.alloc(length, i % 251));
+      for (const piece of all) pieces.add(piece);
+      const whole = Buffer.concat(all);
+      expect(pieces.bytes).toBe(whole.length);
+      expect(pieces.take().equals(whole)).toBe(true);
+      expect([pieces.bytes, pieces.take().length]).toEqual([0, 0]);
+    }),
+    { numRuns: 30 },
+  );
+});
+
+it('a single piece is given back itself', () => {
+  const pieces = new Pieces();
+  const piece = Buffer.from('one');
+  pieces.add(piece);
+  expect(pieces.take()).toBe(piece);
+});
+
+it('2 MiB in single bytes are few buffers at any time, and each byte is copied a few times only', () => {
+  const bytes = 2 * 1024 * 1024;
+  let held = 0;
+  let copied = 0;
+  const concat = Buffer.concat;
+  jest.spyOn(Buffer, 'concat').mockImplementation((list, totalBytes) => {
+    const one = concat(list, totalBytes);
+    held -= list.length - 1;
+    copied += one.length;
+    return one;
+  });
+  const pieces = new Pieces();
+  const byte = Buffer.from('x');
+  let mostHeld = 0;
+  for (let i = 0; i < bytes; i++) {
+    pieces.add(byte);
+    mostHeld = Math.max(mostHeld, ++held);
+  }
+  expect(pieces.take().length).toBe(bytes);
+  expect(held).toBe(1);
+  expect(mostHeld).toBeLessThanOrEqual(512);
+  expect(copied).toBeLessThanOrEqual(5 * bytes);
+});
