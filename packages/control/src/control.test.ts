@@ -351,7 +351,7 @@ describe('models', () => {
     expect(value(await fixture.control.listModels(OPERATOR, { org }))).toEqual([]);
   });
 
-  it('lists its own models alone with their requests in flight, and without a count while the runner is away', async () => {
+  it('lists its own models alone with their requests in flight, the runner not asked when told so, and without a count while it is away', async () => {
     const [org, other] = [await fixture.org('Busy'), await fixture.org('Elsewhere')];
     const publish = async (to: string, name: string) =>
       value(await fixture.control.publishModel(OPERATOR, { org: to, name, ...external })).id;
@@ -370,6 +370,11 @@ describe('models', () => {
     const { id } = await db.org.findUniqueOrThrow({ where: { slug: org } });
     expect(fixture.runner.looked).toEqual([id]);
     expect((await fixture.control.listModels(viewer, { org: other })).ok).toBe(false);
+    const idle = value(await fixture.control.listModels(viewer, { org, activity: false }));
+    expect(idle.map(({ name, inFlight }) => [name, inFlight])).toEqual([
+      ['a', null],
+      ['b', null],
+    ]);
     expect(fixture.runner.looked).toEqual([id]);
     fixture.runner.away = true;
     expect(await listed()).toEqual([

@@ -14,6 +14,7 @@ export type {
 } from './invitations/invitations.ts';
 export type { CreatedKey, CreateKeyInput } from './keys/create.ts';
 export type { KeyInput, ListKeysInput } from './keys/keys.ts';
+export type { TryKeyInput } from './keys/try.ts';
 export {
   KEY_RULES,
   type KeyState,
@@ -30,7 +31,7 @@ export type {
   SetMemberRoleInput,
 } from './members/members.ts';
 export type { AccountView, SetPasswordInput } from './members/password.ts';
-export type { ModelInput, PublishModelInput } from './models/input.ts';
+export type { ListModelsInput, ModelInput, PublishModelInput } from './models/input.ts';
 export type { ListedModelView, ModelChange, ModelView } from './models/view.ts';
 export type { MembershipView, TryModelInput } from './orgs/memberships.ts';
 export type { CreateOrgInput, OrgView, SetOrgPlanInput } from './orgs/orgs.ts';

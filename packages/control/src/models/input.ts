@@ -41,6 +41,13 @@ export type PublishSettings = z.output<typeof publishInput>;
 export const modelInput = z.object({ org: orgField, name: reference('Name') });
 export type ModelInput = z.input<typeof modelInput>;
 
+export const listInput = z.object({
+  org: orgField,
+  /** False: without asking the runner what the models are doing, which takes its time while it is away. */
+  activity: z.boolean({ error: 'Activity must be true or false.' }).default(true),
+});
+export type ListModelsInput = z.input<typeof listInput>;
+
 /** Where a model runs, as its row holds it. */
 export type Driver =
   | { readonly driver: 'external'; readonly settings: { readonly urls: readonly string[] } }

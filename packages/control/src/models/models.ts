@@ -8,6 +8,8 @@ import { ok, parseInput, type Result, refuse } from '../result.ts';
 import {
   type Driver,
   driverOf,
+  type ListModelsInput,
+  listInput,
   type ModelInput,
   modelInput,
   type PublishModelInput,
@@ -68,20 +70,20 @@ async function insertModel(
   });
 }
 
-/** Every published model of the organization, by name, with its requests in flight. */
+/** Every published model of the organization, by name, with its requests in flight unless told not to ask for them. */
 export async function listModels(
   deps: ControlDeps,
   actor: Actor,
-  input: Pick<ModelInput, 'org'>,
+  input: ListModelsInput,
 ): Promise<Result<ListedModelView[]>> {
-  const parsed = parseInput(modelInput.pick({ org: true }), input);
+  const parsed = parseInput(listInput, input);
   if (!parsed.ok) return parsed;
   const org = await access(deps, actor, parsed.value.org, 'model.list');
   if (!org.ok) return org;
   const { id: orgId } = org.value;
   const [rows, inFlight] = await Promise.all([
     deps.db.model.findMany({ where: { orgId, deletedAt: null }, orderBy: [{ name: 'asc' }] }),
-    deps.runner.inFlight(orgId).catch(() => null),
+    parsed.value.activity ? deps.runner.inFlight(orgId).catch(() => null) : null,
   ]);
   return ok(
     rows.map((row) => ({ ...modelView(row), inFlight: inFlight ? (inFlight.get(row.id) ?? 0) : null })),

@@ -19,7 +19,7 @@ export interface ModelView {
 
 /** A model as lists show it: with what it is doing right now. */
 export interface ListedModelView extends ModelView {
-  /** Requests in flight, of every gateway; null: the runner, which knows them, could not be reached. */
+  /** Requests in flight, of every gateway; null: not asked for, or the runner, which knows them, could not be reached. */
   readonly inFlight: number | null;
 }
 

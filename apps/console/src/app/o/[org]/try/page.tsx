@@ -10,7 +10,7 @@ export default async function Try({ params }: { params: Promise<{ org: string }>
   const { control, publicApiUrl } = services();
   read(await control.tryModel(actor, { org: org.slug }));
   const [models, plans] = await Promise.all([
-    control.listModels(actor, { org: org.slug }),
+    control.listModels(actor, { org: org.slug, activity: false }),
     control.listPlans(actor),
   ]);
   return (

@@ -13,7 +13,7 @@ export default async function Keys({ params }: { params: Promise<{ org: string }
   const at = { org: org.slug };
   const [keys, models, plans] = await Promise.all([
     control.listKeys(actor, at),
-    control.listModels(actor, at),
+    control.listModels(actor, { ...at, activity: false }),
     control.listPlans(actor),
   ]);
   const planKeys = read(plans).find(({ name }) => name === org.plan)?.keys ?? KEY_RULES.perOrg.notRevoked;

@@ -18,7 +18,7 @@ export async function GET(
   const days = Array.from({ length: DAYS }, (_, i) =>
     new Date(now() - (DAYS - 1 - i) * DAY_MS).toISOString().slice(0, 10),
   );
-  const allowed = await control.listModels(user.actor, { org });
+  const allowed = await control.listModels(user.actor, { org, activity: false });
   if (!allowed.ok) return new Response(null, { status: 404 });
   const wanted = isWanted(choiceOf(Object.fromEntries(new URL(request.url).searchParams)));
   const rowsOf = async (day: string) => {
