@@ -62,7 +62,7 @@ function SettingsDialog({
   const { requestsPerMinute: rpm, requestsAtOnce: atOnce } = rules;
   const known = ['name', 'models', 'requestsPerMinute', 'requestsAtOnce', 'expiresOn'];
   return (
-    <Dialog isOpen onClose={onClose} title="Create key" size="md">
+    <Dialog isOpen onClose={onClose} title="Create key">
       <form onSubmit={submit} className="contents" noValidate>
         <Modal.Body className="space-y-5">
           {refusal && !known.includes(refusal.field ?? '') ? (

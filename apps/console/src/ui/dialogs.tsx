@@ -11,7 +11,7 @@ interface DialogProps {
   readonly onClose: () => void;
   readonly title: string;
   readonly children: ReactNode;
-  readonly size?: 'sm' | 'md' | 'lg';
+  readonly size?: 'md' | 'lg';
   /** Only the dialog's own buttons close it. */
   readonly mustAnswer?: boolean;
 }

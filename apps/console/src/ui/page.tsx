@@ -23,27 +23,20 @@ export function PageHeader({
 export function Panel({
   title,
   lead,
-  actions,
   children,
   className = '',
 }: {
-  title?: string;
+  title: string;
   lead?: ReactNode;
-  actions?: ReactNode;
   children: ReactNode;
   className?: string;
 }) {
   return (
     <section className={`card-surface min-w-0 ${className}`}>
-      {title ? (
-        <div className="flex flex-wrap items-center justify-between gap-3 px-5 pt-4 pb-3">
-          <div>
-            <h2 className="text-[0.9375rem] font-semibold tracking-[-0.01em]">{title}</h2>
-            {lead ? <p className="mt-0.5 text-[0.8125rem] text-muted">{lead}</p> : null}
-          </div>
-          {actions}
-        </div>
-      ) : null}
+      <div className="px-5 pt-4 pb-3">
+        <h2 className="text-[0.9375rem] font-semibold tracking-[-0.01em]">{title}</h2>
+        {lead ? <p className="mt-0.5 text-[0.8125rem] text-muted">{lead}</p> : null}
+      </div>
       {children}
     </section>
   );
@@ -75,16 +68,15 @@ export function Empty({
 
 /** Something to know before going on. */
 export function Note({
-  kind = 'info',
+  kind,
   children,
   className = '',
 }: {
-  kind?: 'info' | 'warning' | 'danger';
+  kind: 'warning' | 'danger';
   children: ReactNode;
   className?: string;
 }) {
   const colors = {
-    info: 'border-accent/25 bg-accent-soft',
     warning: 'border-warning/40 bg-warning-soft',
     danger: 'border-danger/30 bg-danger-soft',
   }[kind];
