@@ -1,11 +1,14 @@
 -- Notes in an organization that an instance is registered there (join_org.lua): only then is anything admitted for it. Lost with the
 -- organization's state, so that an instance is registered anew once Redis has lost its data.
 --
--- KEYS  1 fenced  2 org
+-- KEYS  1 fenced  2 org  3 open records of the instance  4 its void markers
 -- ARGV  1 instance id
 -- Returns joined | lease_lost
 --!include state
 
 if redis.call('ZSCORE', KEYS[1], ARGV[1]) then return { 'lease_lost' } end
 redis.call('HSET', KEYS[2], joined_field(ARGV[1]), '1')
+-- From now on the reaper ends them (voids.lua).
+redis.call('PERSIST', KEYS[3])
+redis.call('PERSIST', KEYS[4])
 return { 'joined' }

@@ -5,12 +5,15 @@
 -- Returns released | unknown
 --!include time
 --!include slots
+--!include state
 --!include voids
 
 local held = redis.call('HGET', KEYS[3], ARGV[3])
 if held == 'void' then return { 'unknown' } end
 if not held then
-  if not redis.call('ZSCORE', KEYS[1], ARGV[2]) then leave_void(KEYS[3], KEYS[4], ARGV[3], now_us(ARGV[1])) end
+  if not redis.call('ZSCORE', KEYS[1], ARGV[2]) then
+    leave_void(KEYS[2], ARGV[2], KEYS[3], KEYS[4], ARGV[3], now_us(ARGV[1]))
+  end
   return { 'unknown' }
 end
 redis.call('HDEL', KEYS[3], ARGV[3])

@@ -10,13 +10,16 @@
 --!include window
 --!include record
 --!include slots
+--!include state
 --!include voids
 
 local now = now_us(ARGV[1])
 local text = redis.call('HGET', KEYS[6], ARGV[3])
 if not text then
   -- A fenced instance is refused whatever it sends.
-  if not redis.call('ZSCORE', KEYS[1], ARGV[2]) then leave_void(KEYS[6], KEYS[7], ARGV[3], now) end
+  if not redis.call('ZSCORE', KEYS[1], ARGV[2]) then
+    leave_void(KEYS[2], ARGV[2], KEYS[6], KEYS[7], ARGV[3], now)
+  end
   return { 'unknown' }
 end
 if text == 'void' then return { 'unknown' } end

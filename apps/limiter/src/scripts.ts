@@ -30,7 +30,7 @@ export const SCRIPTS = {
   heartbeat: load('heartbeat', 1),
   holdLock: load('hold_lock', 1),
   joinOrg: load('join_org', 2),
-  markJoined: load('mark_joined', 2),
+  markJoined: load('mark_joined', 4),
   reapOrg: load('reap_org', 4),
   releaseLargeBody: load('release_large_body', 4),
   reportInvalidKey: load('report_invalid_key', 2),

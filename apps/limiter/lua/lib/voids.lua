@@ -1,12 +1,19 @@
 local VOID_KEEP_US = 600000000
+-- Longer than any marker is kept, since those go together.
+local UNJOINED_TTL_S = 1200
 
--- Refuses what an overtaken call is yet to bring: marks it in the open records. Markers older than 10 minutes go, a few a call.
-local function leave_void(open, voids, field, now)
+-- Refuses what an overtaken call is yet to bring: marks it in the open records. Markers older than 10 minutes go, a few a call. An
+-- instance that has not joined may never do so, and then no reaper comes: until it joins (mark_joined.lua), its keys go by themselves.
+local function leave_void(org, instance, open, voids, field, now)
   redis.call('HSET', open, field, 'void')
   redis.call('ZADD', voids, exact(now), field)
   local past = redis.call('ZRANGEBYSCORE', voids, '-inf', exact(now - VOID_KEEP_US), 'LIMIT', 0, 8)
   for _, old in ipairs(past) do
     redis.call('ZREM', voids, old)
     if redis.call('HGET', open, old) == 'void' then redis.call('HDEL', open, old) end
+  end
+  if redis.call('HEXISTS', org, joined_field(instance)) == 0 then
+    redis.call('EXPIRE', open, UNJOINED_TTL_S)
+    redis.call('EXPIRE', voids, UNJOINED_TTL_S)
   end
 end

@@ -46,7 +46,11 @@ export async function joinOrg(
   // Refused, it would be ended though it lives: its next heartbeat registers it.
   if (code === 'unregistered') throw new Undecided('state', 'an instance has no lease');
   if (code !== 'joined') return false;
-  const [marked] = await store.run(SCRIPTS.markJoined, [names.fenced(orgId), names.org(orgId)], [instanceId]);
+  const [marked] = await store.run(
+    SCRIPTS.markJoined,
+    [names.fenced(orgId), names.org(orgId), names.open(orgId, instanceId), names.voids(orgId, instanceId)],
+    [instanceId],
+  );
   return marked === 'joined';
 }
 

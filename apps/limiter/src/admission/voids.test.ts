@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newInstanceId, newOrgId, newRequestId } from '@tidegate/contracts';
+import { type TestRedis, testRedis } from '@tidegate/testing';
+import { beat, joinOrg } from '../leases/lease.ts';
+import { openStore, type TestStore } from '../testing/fixture.ts';
+import { releaseLargeBody } from './large-body.ts';
+import { withdraw } from './withdraw.ts';
+
+let redis: TestRedis;
+let test: TestStore;
+
+beforeAll(async () => {
+  redis = await testRedis();
+  test = await openStore(redis.url);
+});
+
+afterAll(async () => {
+  test.redis.disconnect();
+  await redis.stop();
+});
+
+const MARKERS_STAY_S = 600;
+const FOR_GOOD = -1;
+
+async function overtaking() {
+  const context = test.contextAt(0);
+  const [orgId, instanceId] = [newOrgId(), newInstanceId()];
+  const keys = [test.names.open(orgId, instanceId), test.names.voids(orgId, instanceId)];
+  await beat(context, instanceId, false);
+  return {
+    join: () => joinOrg(context, instanceId, orgId),
+    withdraw: () =>
+      withdraw(context, { orgId, instanceId, admissionId: newRequestId() }, { keyId: 'key', month: '-' }),
+    release: () => releaseLargeBody(context, { orgId, instanceId, admissionId: newRequestId() }),
+    lives: () => Promise.all(keys.map((key) => test.redis.ttl(key))),
+  };
+}
+
+describe('the markers of calls that overtook others', () => {
+  it('go by themselves, once nothing can be late any more, where no reaper will come', async () => {
+    const { withdraw, release, lives } = await overtaking();
+    for (const overtake of [withdraw, release]) {
+      await overtake();
+      for (const seconds of await lives()) expect(seconds).toBeGreaterThan(MARKERS_STAY_S);
+    }
+  });
+
+  it('take nothing along that is held there, from when the instance may hold something on', async () => {
+    const { withdraw, release, join, lives } = await overtaking();
+    await withdraw();
+    await join();
+    expect(await lives()).toEqual([FOR_GOOD, FOR_GOOD]);
+    await withdraw();
+    await release();
+    expect(await lives()).toEqual([FOR_GOOD, FOR_GOOD]);
+  });
+});
