@@ -1,7 +1,4 @@
 import { spawn } from 'node:child_process';
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -380,11 +377,4 @@ describe('queue', () => {
     await queue.close();
     connection.disconnect();
   });
-});
-
-it('takes the local stack where nothing else is configured, and says so when there is none', async () => {
-  const { readConfig } = await import('./config.ts');
-  const nowhere = join(await mkdtemp(join(tmpdir(), 'tidegate-ctl-')), 'env.json');
-  expect(() => readConfig({}, nowhere)).toThrow('npm start');
-  expect(readConfig(env, nowhere).REDIS_PREFIX).toBe('tg:');
 });
