@@ -1,0 +1,101 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { ConfigError, readConfig } from './config.ts';
+
+/** An installation's variables; those of two differ throughout. */
+const variables = (n: number) => ({
+  DATABASE_URL: `postgresql://secret@127.0.0.1:${n}/tidegate`,
+  REDIS_URL: `redis://127.0.0.1:${n}`,
+  LIMITER_ADDRESSES: `127.0.0.1:${n}`,
+  RUNNER_ADDRESS: `127.0.0.1:${n}`,
+  SECRET_KEY: Buffer.alloc(32, n).toString('base64'),
+});
+const [LOCAL, OTHER] = [variables(1), variables(2)];
+
+let root: string;
+let empty: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'tidegate-ctl-'));
+  empty = join(root, 'empty');
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+/** The folder of a local stack that has run. */
+function stack(has: object = LOCAL): string {
+  const dir = mkdtempSync(join(root, 'stack-'));
+  writeFileSync(join(dir, 'env.json'), JSON.stringify(has));
+  return dir;
+}
+
+function refused(env: Record<string, string>, dir: string): string {
+  try {
+    readConfig(env, dir);
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError);
+    expect((error as Error).message).not.toContain('secret@');
+    return (error as Error).message;
+  }
+  throw new Error('taken');
+}
+
+describe('the installation to manage is', () => {
+  it('the local stack when the environment says nothing, with the prefix that its services were started with', () => {
+    const { LIMITER_ADDRESSES, ...others } = LOCAL;
+    const config = { ...others, LIMITER_ADDRESSES: [LIMITER_ADDRESSES], REDIS_PREFIX: 'tg:' };
+    expect(readConfig({}, stack())).toEqual(config);
+    expect(readConfig({ REDIS_PREFIX: 'other:', DATABASE_URL: '' }, stack())).toEqual({
+      ...config,
+      REDIS_PREFIX: 'other:',
+    });
+  });
+
+  it('the local stack also for who keeps exported the stores that it was started with', () => {
+    const { DATABASE_URL, REDIS_URL } = LOCAL;
+    expect(readConfig({ DATABASE_URL, REDIS_URL }, stack()).SECRET_KEY).toBe(LOCAL.SECRET_KEY);
+  });
+
+  it('the one in TIDEGATE_DATA_DIR when that is set', () => {
+    const env = { TIDEGATE_DATA_DIR: stack(OTHER) };
+    expect(readConfig(env, stack()).DATABASE_URL).toBe(OTHER.DATABASE_URL);
+  });
+
+  it('what the environment says when it says all', () => {
+    expect(readConfig(OTHER, stack())).toMatchObject({
+      DATABASE_URL: OTHER.DATABASE_URL,
+      REDIS_PREFIX: 'tg:',
+    });
+  });
+});
+
+describe('what to do is said', () => {
+  it('when there is no installation', () => {
+    const said = refused({}, empty);
+    for (const part of [empty, 'npm start', 'TIDEGATE_DATA_DIR', ...Object.keys(LOCAL)])
+      expect(said).toContain(part);
+  });
+
+  it('when the environment says a part, and no local stack the rest', () => {
+    const { SECRET_KEY: _, ...part } = OTHER;
+    expect(refused(part, empty)).toMatch(/^Missing for that: SECRET_KEY\.$/m);
+  });
+
+  it('rather than mix two installations', () => {
+    const { DATABASE_URL, ...rest } = OTHER;
+    const said = refused({ DATABASE_URL }, stack());
+    expect(said).toMatch(/another DATABASE_URL than the environment: unset/);
+    expect(said).toContain(`Missing for that: ${Object.keys(rest).join(', ')}.`);
+    expect(refused({ ...OTHER, TIDEGATE_DATA_DIR: stack() }, empty)).toContain(
+      `another ${Object.keys(OTHER).join(', ')} than`,
+    );
+  });
+
+  it('when there is no stack in TIDEGATE_DATA_DIR, whatever is elsewhere', () => {
+    expect(refused({ ...OTHER, TIDEGATE_DATA_DIR: empty }, stack())).toContain(`no local stack in ${empty}`);
+  });
+
+  it('when a variable is bad', () => {
+    expect(refused({ ...OTHER, RUNNER_ADDRESS: 'nowhere' }, empty)).toContain('RUNNER_ADDRESS: host:port');
+  });
+});
