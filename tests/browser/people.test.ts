@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
+import { eventually } from '@tidegate/testing';
 import type { Page } from 'playwright-core';
 import { expectAccessible } from '../support/browser.ts';
+import { must, OPERATOR } from '../support/control.ts';
 import { describeLive } from './live.ts';
 import { describePages } from './pages.ts';
 import { useProvider } from './provider.ts';
@@ -11,6 +13,12 @@ const IMAGE =
 const provider = useProvider();
 const site = useSite({ env: { console: provider.env } });
 const demoKey = () => site.stack().info.apiKey ?? '';
+/** Requests that the models of the demo organization are at. */
+const inFlight = async () =>
+  must(await site.control().listModels(OPERATOR, { org: 'demo' })).reduce(
+    (sum, model) => sum + (model.inFlight ?? Number.NaN),
+    0,
+  );
 
 describe('an invitation', () => {
   it.each(['member', 'viewer'] as const)(
@@ -82,6 +90,21 @@ describe('a member', () => {
       await page.getByRole('button', { name: 'Stop' }).click();
       await page.getByText('Stopped.').waitFor();
       await page.getByRole('button', { name: 'New conversation' }).click();
+      const stall = async () => {
+        await page.getByLabel('Message', { exact: true }).fill('[[tokens=2]][[after=1]][[stall]]');
+        await page.getByRole('button', { name: 'Send' }).click();
+        await page.locator('[aria-busy=true]').getByText('Model: ').last().waitFor();
+      };
+      await stall();
+      await page.getByRole('button', { name: 'New conversation' }).click();
+      await page.getByRole('button', { name: 'Send' }).waitFor();
+      expect(await textOf(page.getByRole('log'))).toBe('Paste a key, choose a model, and say something.');
+      await stall();
+      await eventually(async () => (await inFlight()) === 1);
+      await page.getByRole('link', { name: 'Keys' }).click();
+      await eventually(async () => (await inFlight()) === 0);
+      await page.getByRole('link', { name: 'Try it' }).click();
+      await page.getByLabel('API key').fill(demoKey());
       await page.getByRole('button', { name: 'demo-text Model' }).click();
       await page.getByRole('option', { name: /demo-vision/ }).click();
       const file = { name: 'dot.png', mimeType: 'image/png', buffer: Buffer.from(IMAGE, 'base64') };

@@ -1,6 +1,6 @@
 'use client';
 
-import { useCallback, useRef, useState } from 'react';
+import { useCallback, useEffect, useRef, useState } from 'react';
 import { bodyOf, type ImagePart, type Settings, type Turn } from './request.ts';
 import { type ApiRefusal, eventsOf, refusalOf, type TokenCounts } from './stream.ts';
 
@@ -20,17 +20,23 @@ export interface Chat {
 
 const NOTHING = { turns: [], state: 'idle', refusal: null, ending: null, usage: null } as const;
 type View = Pick<Chat, 'turns' | 'state' | 'refusal' | 'ending' | 'usage'>;
+type Show = (update: (now: View) => View) => void;
 
-/** A conversation through the gateway. The key is used and forgotten. */
+/** A conversation through the gateway. The key is used and forgotten. Whoever leaves the page ends its request. */
 export function useChat(org: string): Chat {
   const [view, setView] = useState<View>(NOTHING);
   const abort = useRef<AbortController | null>(null);
+  useEffect(() => () => abort.current?.abort(), []);
 
   const send: Chat['send'] = async (text, images, key, settings) => {
     const controller = new AbortController();
     abort.current = controller;
+    // A conversation that has been cleared is not the one that asked.
+    const show: Show = (update) => {
+      if (abort.current === controller) setView(update);
+    };
     const turns: readonly Turn[] = [...view.turns, { role: 'user', text, images }];
-    setView({ ...NOTHING, turns, state: 'waiting' });
+    show(() => ({ ...NOTHING, turns, state: 'waiting' }));
     try {
       const response = await fetch(`/o/${org}/try/chat`, {
         method: 'POST',
@@ -40,31 +46,28 @@ export function useChat(org: string): Chat {
       });
       if (!response.ok || !response.body) {
         const refusal = await refusalOf(response);
-        setView({ ...NOTHING, turns: view.turns, refusal });
+        show(() => ({ ...NOTHING, turns: view.turns, refusal }));
         return false;
       }
-      await receive(response.body, turns, setView);
+      await receive(response.body, turns, show);
     } catch {
       const ending = controller.signal.aborted
         ? 'Stopped.'
         : 'The connection was lost: the answer is incomplete.';
-      setView((now) => ({ ...now, state: 'idle', ending }));
+      show((now) => ({ ...now, state: 'idle', ending }));
     }
     return true;
   };
   const stop = useCallback(() => abort.current?.abort(), []);
   const clear = useCallback(() => {
     abort.current?.abort();
+    abort.current = null;
     setView(NOTHING);
   }, []);
   return { ...view, send, stop, clear };
 }
 
-async function receive(
-  body: ReadableStream<Uint8Array>,
-  turns: readonly Turn[],
-  setView: (update: (now: View) => View) => void,
-): Promise<void> {
+async function receive(body: ReadableStream<Uint8Array>, turns: readonly Turn[], show: Show): Promise<void> {
   let text = '';
   let reason = '';
   let complete = false;
@@ -72,8 +75,8 @@ async function receive(
     if (event.kind === 'text') {
       text += event.text;
       const answer: Turn = { role: 'assistant', text, images: [] };
-      setView((now) => ({ ...now, state: 'answering', turns: [...turns, answer] }));
-    } else if (event.kind === 'usage') setView((now) => ({ ...now, usage: event.usage }));
+      show((now) => ({ ...now, state: 'answering', turns: [...turns, answer] }));
+    } else if (event.kind === 'usage') show((now) => ({ ...now, usage: event.usage }));
     else if (event.kind === 'finish') reason = event.reason;
     else complete = true;
   }
@@ -82,5 +85,5 @@ async function receive(
       ? 'Cut off at the longest answer allowed (max_tokens).'
       : null
     : 'The stream ended without [DONE]: the answer is incomplete.';
-  setView((now) => ({ ...now, state: 'idle', ending }));
+  show((now) => ({ ...now, state: 'idle', ending }));
 }
