@@ -40,7 +40,10 @@ const SCHEMA = z.object({
   TRUSTED_PROXIES: z.coerce.number().int().min(0).default(0),
 
   MAX_REQUESTS_IN_FLIGHT: count.default(10_000),
-  /** Of request bodies, over all requests under way; past it requests are refused as busy. */
+  /**
+   * Of request bodies and linked images, over all requests under way; past it, or past a quarter of it for one organization,
+   * requests are refused as busy.
+   */
   MAX_BUFFERED_BODY_BYTES: count.default(1024 * 1024 * 1024),
   MAX_CONNECTIONS: count.default(20_000),
   SHUTDOWN_TIMEOUT_MS: ms.default(LIMITS.streamMaxMs.alwaysOn + 30_000),

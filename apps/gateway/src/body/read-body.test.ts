@@ -27,6 +27,7 @@ async function start(options: Partial<ReadBodyOptions> = {}): Promise<Harness> {
       maxBytes: 1_000,
       largeBytes: 100,
       takeLarge: async () => null,
+      claim: () => null,
       signal: new AbortController().signal,
       ...options,
     });
@@ -125,6 +126,18 @@ describe('readBody', () => {
     const { socket, read } = await start();
     socket.write(CHUNKED + chunk('x'.repeat(1_001)));
     expect(await codeOf(read)).toBe('request_too_large');
+  });
+
+  it('claims each piece before it keeps it, and stops when it is refused one', async () => {
+    const claimed: number[] = [];
+    const claim = (bytes: number) => {
+      claimed.push(bytes);
+      return claimed.length === 2 ? NO_SLOT : null;
+    };
+    const { socket, read } = await start({ claim });
+    socket.write(CHUNKED + chunk('abc') + chunk('defg'));
+    expect(await read).toEqual({ ok: false, aborted: false, refusal: NO_SLOT });
+    expect(claimed).toEqual([3, 4]);
   });
 
   it('leaves the rest of a refused body unread, to whoever answers', async () => {

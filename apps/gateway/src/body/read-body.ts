@@ -12,6 +12,8 @@ export interface ReadBodyOptions {
    * it takes, and it is always awaited before `readBody` resolves.
    */
   readonly takeLarge: () => Promise<Refusal | null>;
+  /** Asked for each piece before it is kept; a refusal ends the reading. The caller owns what it claims. */
+  readonly claim: (bytes: number) => Refusal | null;
   /** The client is gone, or nobody waits any more. */
   readonly signal: AbortSignal;
 }
@@ -90,11 +92,10 @@ class BodyReader {
   }
 
   #take(chunk: Buffer): void {
-    const { maxBytes, largeBytes } = this.#options;
-    if (this.#body.bytes + chunk.length > maxBytes) {
-      this.#end('too_large');
-      return;
-    }
+    const { maxBytes, largeBytes, claim } = this.#options;
+    if (this.#body.bytes + chunk.length > maxBytes) return this.#end('too_large');
+    const refusal = claim(chunk.length);
+    if (refusal) return this.#end(refusal);
     this.#body.add(chunk);
     if (this.#body.bytes > largeBytes) this.#pauseToTakeLarge();
   }

@@ -41,7 +41,7 @@ export interface Gateway extends Doorkeeper {
   readonly upstream: Dispatcher;
   readonly parser: Parser;
   readonly images: ImageFetcher;
-  /** What request bodies may hold together. */
+  /** What request bodies and linked images may hold together. */
   readonly bodyBudget: ByteBudget;
   readonly exchanges: Exchanges;
   readonly observer: Observer;

@@ -1,15 +1,20 @@
-import { expect, it } from '@jest/globals';
+import { connect, type Socket } from 'node:net';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { newOrgId } from '@tidegate/contracts';
 import { eventually } from '@tidegate/testing';
-import { hello, startHarness } from '../testing/harness.ts';
+import { type Harness, hello, startHarness } from '../testing/harness.ts';
 
 const MIB = 1024 * 1024;
 
-it('a body of undeclared length takes, once it is there, only the memory it needs', async () => {
-  let finish: () => void = () => {};
+let harness: Harness;
+let finish: () => void;
+let sockets: Socket[];
+beforeEach(async () => {
+  sockets = [];
   const finished = new Promise<void>((resolve) => {
     finish = resolve;
   });
-  const harness = await startHarness({
+  harness = await startHarness({
     upstream: async (_request, reply) => {
       await finished;
       await reply.event({ choices: [{ index: 0, delta: { content: 'Hi' }, finish_reason: 'stop' }] });
@@ -17,25 +22,61 @@ it('a body of undeclared length takes, once it is there, only the memory it need
     },
     env: { MAX_BUFFERED_BODY_BYTES: String(3 * MIB) },
   });
-  try {
-    const answers = [];
-    for (let sent = 1; sent <= 5; sent++) {
-      const body = new Blob([JSON.stringify({ ...hello, stream: true })]).stream();
-      const headers = { authorization: `Bearer ${harness.apiKey}` };
-      answers.push(
-        fetch(`${harness.url}/chat/completions`, {
-          method: 'POST',
-          headers,
-          body,
-          duplex: 'half',
-        } as RequestInit),
-      );
-      await eventually(() => harness.limiterServer.of('admit').length === sent, { timeoutMs: 3_000 });
-    }
-    finish();
-    for (const answer of answers) expect((await answer).status).toBe(200);
-  } finally {
-    finish();
-    await harness.stop();
+});
+afterEach(async () => {
+  finish();
+  for (const socket of sockets) socket.destroy();
+  await harness.stop();
+});
+
+const headers = (apiKey: string) => ({ authorization: `Bearer ${apiKey}` });
+const ask = (characters = 0, apiKey = harness.apiKey) => {
+  const messages = [{ role: 'user', content: 'x'.repeat(characters) }];
+  return harness.complete({ ...hello, messages, stream: true }, { headers: headers(apiKey) });
+};
+
+/** Begins a body of 2 MiB; the rest never comes. */
+function begin(sentBytes: number): Promise<Socket> {
+  const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${harness.apiKey}\r\n`;
+  return new Promise((resolve) => {
+    const socket = connect(harness.server.port, '127.0.0.1');
+    sockets.push(socket);
+    socket.write(`${head}content-length: ${2 * MIB}\r\n\r\n${'x'.repeat(sentBytes)}`, () => resolve(socket));
+  });
+}
+const held = () =>
+  [...harness.gateway.exchanges].reduce((sum, { bodyBytesTaken }) => sum + bodyBytesTaken, 0);
+
+it('a body of undeclared length takes, once it is there, only the memory it needs', async () => {
+  const answers = [];
+  for (let sent = 1; sent <= 5; sent++) {
+    const body = new Blob([JSON.stringify({ ...hello, stream: true })]).stream();
+    const init = { method: 'POST', headers: headers(harness.apiKey), body, duplex: 'half' } as RequestInit;
+    answers.push(fetch(`${harness.url}/chat/completions`, init));
+    await eventually(() => harness.limiterServer.of('admit').length === sent, { timeoutMs: 3_000 });
   }
+  finish();
+  for (const answer of answers) expect((await answer).status).toBe(200);
+});
+
+it('a body that is announced takes no memory before it arrives', async () => {
+  for (let i = 0; i < 5; i++) await begin(0);
+  await eventually(() => harness.gateway.exchanges.size === 5);
+  finish();
+  expect((await ask()).status).toBe(200);
+});
+
+it('one organization holds at most a quarter of the memory: the others are served on', async () => {
+  const orgId = newOrgId();
+  const { modelId } = await harness.publish({ orgId, modelId: 'mdl_other' });
+  const another = harness.addKey({ orgId });
+  const socket = await begin(700 * 1024);
+  await eventually(() => held() === 700 * 1024);
+  finish();
+  expect((await ask(100 * 1024)).status).toBe(429);
+  expect((await ask(100 * 1024, another)).status).toBe(200);
+  socket.destroy();
+  await eventually(() => held() === 0);
+  expect((await ask(100 * 1024)).status).toBe(200);
+  harness.runner.remove(modelId);
 });

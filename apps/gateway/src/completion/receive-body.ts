@@ -11,13 +11,11 @@ import { BUSY, INTERNAL_ERROR } from './refusals.ts';
  * organization's slots, to the end of the request.
  */
 export async function receiveBody(
-  { config, limiter, bodyBudget }: Gateway,
+  gateway: Gateway,
   exchange: Exchange,
   { orgId }: Principal,
 ): Promise<Buffer | Refusal> {
-  const mostBytes = mostBytesOf(exchange.request.headers);
-  if (!bodyBudget.take(mostBytes)) return BUSY;
-  exchange.bodyBytesTaken = mostBytes;
+  const { config, limiter } = gateway;
   const takeLarge = async (): Promise<Refusal | null> => {
     const largeBody = limiter.hold(orgId, exchange.id);
     const result = await limiter.takeLargeBody(largeBody);
@@ -31,23 +29,23 @@ export async function receiveBody(
     maxBytes: LIMITS.visionBodyMaxBytes,
     largeBytes: LIMITS.largeBodyMinBytes,
     takeLarge,
+    claim: (bytes) => takeBytes(gateway, exchange, bytes),
     signal: exchange.signal,
   });
-  if (read.ok) {
-    bodyBudget.giveBack(mostBytes - read.body.length);
-    exchange.bodyBytesTaken = read.body.length;
-    return read.body;
-  }
+  if (read.ok) return read.body;
   return read.aborted ? CLIENT_CLOSED : read.refusal;
 }
 
-/** What is to be reckoned with. A body that does not say its size and grows large is bounded by the organization's slots. */
-const mostBytesOf = (headers: NodeJS.Dict<string | string[]>): number =>
-  Math.min(Number(headers['content-length'] ?? LIMITS.largeBodyMinBytes), LIMITS.visionBodyMaxBytes);
+/** Takes memory for what an authenticated request sends or brings along, until `forgetBody`. */
+export function takeBytes({ bodyBudget }: Gateway, exchange: Exchange, bytes: number): Refusal | null {
+  if (!bodyBudget.take(exchange.orgId as string, bytes)) return BUSY;
+  exchange.bodyBytesTaken += bytes;
+  return null;
+}
 
 /** The request's memory is free again. */
 export function forgetBody({ bodyBudget }: Gateway, exchange: Exchange): void {
-  bodyBudget.giveBack(exchange.bodyBytesTaken);
+  if (exchange.bodyBytesTaken > 0) bodyBudget.giveBack(exchange.orgId as string, exchange.bodyBytesTaken);
   exchange.bodyBytesTaken = 0;
 }
 

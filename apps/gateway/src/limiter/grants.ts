@@ -1,15 +1,25 @@
 import type { Restore, Settle } from '@tidegate/rpc';
-import type { Asked, Held, Settlement } from './held.ts';
+import type { Asked, Held } from './held.ts';
 import type { LimiterCall } from './session.ts';
 
-/** How long a settlement is remembered after it was acknowledged: metering has written it by then, unless it is behind. */
-const REMEMBER_MS = 10_000;
+/**
+ * How long a settlement is remembered after it was acknowledged: metering has written it by then, unless it is behind, and whatever
+ * Redis has lost is noticed within 20 s.
+ */
+const REMEMBER_MS = 30_000;
 
 interface Grant {
   readonly admit: Asked;
   readonly admittedAtMs: number;
   /** 0: not reserved. */
   reservedAtMs: number;
+  /** What has ended it: told once more after it was put back. */
+  ended: LimiterCall | null;
+}
+
+interface LargeBody {
+  readonly held: Held;
+  ended: LimiterCall | null;
 }
 
 interface Settled extends Grant {
@@ -22,8 +32,8 @@ export interface Lost {
   readonly instanceId: string;
   readonly restore: LimiterCall;
   readonly isHeld: () => boolean;
-  /** Its settlement, if it was settled meanwhile: to be told again once it is back. */
-  readonly settle: () => LimiterCall | null;
+  /** What has ended it, if it has ended meanwhile: to be told again once it is back. */
+  readonly ended: () => LimiterCall | null;
 }
 
 export interface GrantsOptions {
@@ -41,7 +51,7 @@ export class Grants {
   readonly #options: GrantsOptions;
   readonly #open = new Map<string, Grant>();
   readonly #settled = new Map<string, Settled>();
-  readonly #largeBodies = new Map<string, Held>();
+  readonly #largeBodies = new Map<string, LargeBody>();
 
   constructor(options: GrantsOptions) {
     this.#options = options;
@@ -54,7 +64,7 @@ export class Grants {
   /** @param admittedAtMs the limiter's time */
   admitted(admit: Asked, admittedAtMs: number): void {
     const reservedAtMs = admit.reserve ? admittedAtMs : 0;
-    this.#open.set(admit.admissionId, { admit, admittedAtMs, reservedAtMs });
+    this.#open.set(admit.admissionId, { admit, admittedAtMs, reservedAtMs, ended: null });
   }
 
   /** @param atMs the limiter's time */
@@ -63,25 +73,27 @@ export class Grants {
     if (grant) grant.reservedAtMs = atMs;
   }
 
-  withdrawn({ admissionId }: Held): void {
-    this.#open.delete(admissionId);
+  withdrawn(held: Held): void {
+    this.#end(held, { withdraw: held });
   }
 
-  settled(held: Held, settlement: Settlement): void {
-    const grant = this.#open.get(held.admissionId);
+  settled(held: Held, settle: Settle): void {
+    const grant = this.#end(held, { settle });
     if (!grant) return;
-    this.#open.delete(held.admissionId);
     const { maxSettled, nowMs } = this.#options;
-    this.#settled.set(held.admissionId, { ...grant, settle: { ...held, ...settlement }, atMs: nowMs() });
+    this.#settled.set(held.admissionId, { ...grant, settle, atMs: nowMs() });
     if (this.#settled.size > maxSettled) this.#forgetOldest();
   }
 
   tookLargeBody(held: Held): void {
-    this.#largeBodies.set(held.admissionId, held);
+    this.#largeBodies.set(held.admissionId, { held, ended: null });
   }
 
-  releasedLargeBody({ admissionId }: Held): void {
-    this.#largeBodies.delete(admissionId);
+  releasedLargeBody(held: Held): void {
+    const body = this.#largeBodies.get(held.admissionId);
+    if (!body) return;
+    body.ended = { releaseLargeBody: held };
+    this.#largeBodies.delete(held.admissionId);
   }
 
   /** The limiter's live state is there: what was settled long enough before is kept. */
@@ -97,7 +109,7 @@ export class Grants {
   forget(instanceId: string): void {
     for (const grants of [this.#open, this.#settled])
       for (const [id, { admit }] of grants) if (admit.instanceId === instanceId) grants.delete(id);
-    for (const [id, held] of this.#largeBodies)
+    for (const [id, { held }] of this.#largeBodies)
       if (held.instanceId === instanceId) this.#largeBodies.delete(id);
   }
 
@@ -111,10 +123,7 @@ export class Grants {
           instanceId: grant.admit.instanceId,
           restore: { restore: restoreOf(grant) },
           isHeld: () => this.#open.has(id),
-          settle: () => {
-            const settle = this.#settled.get(id)?.settle;
-            return settle ? { settle } : null;
-          },
+          ended: () => grant.ended,
         });
     for (const grant of this.#settled.values())
       if (wanted(grant.admit))
@@ -122,17 +131,25 @@ export class Grants {
           instanceId: grant.admit.instanceId,
           restore: { restore: { ...restoreOf(grant), settle: grant.settle } },
           isHeld: () => false,
-          settle: () => null,
+          ended: () => null,
         });
-    for (const held of this.#largeBodies.values())
-      if (wanted(held))
+    for (const body of this.#largeBodies.values())
+      if (wanted(body.held))
         all.push({
-          instanceId: held.instanceId,
-          restore: { takeLargeBody: { ...held, restore: true } },
-          isHeld: () => this.#largeBodies.has(held.admissionId),
-          settle: () => null,
+          instanceId: body.held.instanceId,
+          restore: { takeLargeBody: { ...body.held, restore: true } },
+          isHeld: () => this.#largeBodies.has(body.held.admissionId),
+          ended: () => body.ended,
         });
     return all;
+  }
+
+  #end({ admissionId }: Held, ended: LimiterCall): Grant | undefined {
+    const grant = this.#open.get(admissionId);
+    if (!grant) return undefined;
+    grant.ended = ended;
+    this.#open.delete(admissionId);
+    return grant;
   }
 
   #forgetOldest(): void {

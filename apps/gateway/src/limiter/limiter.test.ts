@@ -263,6 +263,37 @@ describe('what the limiter has lost', () => {
     expect(fake.calls.at(-1)?.settle).toMatchObject({ ...held, ...settlement });
   });
 
+  it('and ended while it could not be told again is ended once more, however late it is back', async () => {
+    let aheadMs = 0;
+    const nowMs = () => performance.now() + aheadMs;
+    const { limiter, fake } = await start({ callTimeoutMs: 60_000, nowMs });
+    const [settled, withdrawn, large] = ['a', 'b', 'c'].map((id) => limiter.hold('org_1', id));
+    if (!settled || !withdrawn || !large) throw new Error('three were held');
+    await limiter.admit(settled, admission);
+    await limiter.admit(withdrawn, admission);
+    await limiter.takeLargeBody(large);
+    let away = true;
+    const failed = { failed: { reason: 'Postgres is away' } };
+    fake.answers.restore = () => (away ? failed : { restore: {} });
+    fake.answers.takeLargeBody = () => (away ? failed : { takeLargeBody: { result: 'RESULT_TAKEN' } });
+    fake.notify({ orgForgotten: { orgId: 'org_1' } });
+    await eventually(() => restored(fake).length >= 2);
+    await limiter.settle(settled, settlement);
+    await limiter.withdraw(withdrawn);
+    await limiter.releaseLargeBody(large);
+    aheadMs = 3_600_000;
+    const beats = fake.of('heartbeat').length;
+    await eventually(() => fake.of('heartbeat').length > beats + 1);
+    fake.calls.length = 0;
+    away = false;
+    await eventually(() => fake.of('restore').length === 2 && limiter.unacknowledged === 0);
+    const endings = fake.calls.flatMap(({ settle, withdraw, releaseLargeBody }) => {
+      const end = settle ?? withdraw ?? releaseLargeBody;
+      return end ? [end.admissionId] : [];
+    });
+    expect(endings.sort()).toEqual(['a', 'b', 'c']);
+  });
+
   it('with its lease is told again under the same instance, until the limiter has heard it', async () => {
     const { limiter, fake, told } = await start();
     const held = limiter.hold('org_1', 'a');
@@ -297,7 +328,7 @@ describe('what the limiter has lost', () => {
     const held = limiter.hold('org_1', 'a');
     await limiter.admit(held, admission);
     await limiter.settle(held, settlement);
-    aheadMs = 10_000;
+    aheadMs = 30_000;
     const beats = fake.of('heartbeat').length;
     await eventually(() => fake.of('heartbeat').length > beats + 1);
     fake.notify({ orgForgotten: { orgId: 'org_1' } });
@@ -370,7 +401,34 @@ describe('a lost lease', () => {
   });
 });
 
+describe('a call that has certainly not run', () => {
+  it('leaves nothing to be taken back', async () => {
+    const { limiter, fake } = await start();
+    const failed = { failed: { reason: 'its server is away', notRun: true } };
+    fake.answers.admit = () => failed;
+    fake.answers.takeLargeBody = () => failed;
+    const held = limiter.hold('org_1', 'a1');
+    expect(await limiter.admit(held, admission)).toBeNull();
+    expect(await limiter.takeLargeBody(held)).toBeNull();
+    expect(limiter.unacknowledged).toBe(0);
+  });
+});
+
 describe('a settlement', () => {
+  it('is sent again however many others fail before it', async () => {
+    const { limiter, fake } = await start();
+    const failed = { failed: { reason: 'a master is away' } };
+    let away = true;
+    const of = (orgId: string) => (away || orgId === 'org_away' ? failed : { settle: {} });
+    fake.answers.settle = ({ settle }) => of(settle?.orgId ?? '');
+    for (let i = 0; i < 1_100; i++) void limiter.settle(limiter.hold('org_away', `x${i}`), settlement);
+    void limiter.settle(limiter.hold('org_1', 'a1'), settlement);
+    await eventually(() => fake.of('settle').length >= 1_101);
+    away = false;
+    await eventually(() => limiter.unacknowledged === 1_100);
+    expect(fake.calls.findLast(({ settle }) => settle?.orgId === 'org_1')?.settle?.admissionId).toBe('a1');
+  });
+
   it('that is not acknowledged is sent again until it is, also over the next session', async () => {
     const { limiter, fake } = await start();
     fake.answers.settle = () => ({ failed: { reason: 'Redis is away' } });

@@ -34,7 +34,7 @@ export interface LimiterOptions {
 }
 
 const OUTBOX_RETRY_MS = 500;
-const MAX_SETTLED_REMEMBERED = 20_000;
+const MAX_SETTLED_REMEMBERED = 30_000;
 
 /**
  * The limiter as the gateway uses it. Null always means that the limiter could not decide, and that what it may have done
@@ -121,8 +121,9 @@ export class Limiter {
 
   async takeLargeBody(held: Held): Promise<'taken' | 'full' | null> {
     if (!this.ready) return null;
-    const result = (await this.#session.call({ takeLargeBody: held }))?.takeLargeBody?.result;
-    if (this.#isOver(held)) return null;
+    const reply = await this.#session.call({ takeLargeBody: held });
+    if (this.#isOver(held) || reply?.failed?.notRun) return null;
+    const result = reply?.takeLargeBody?.result;
     if (result === 'RESULT_TAKEN') {
       this.#grants.tookLargeBody(held);
       return 'taken';
@@ -146,8 +147,9 @@ export class Limiter {
   async admit(held: Held, request: AdmitRequest): Promise<AdmissionOutcome | null> {
     if (!this.ready) return null;
     const call = { ...held, ...request };
-    const outcome = this.#decided((await this.#session.call({ admit: call }))?.admission);
-    if (this.#isOver(held)) return null;
+    const reply = await this.#session.call({ admit: call });
+    if (this.#isOver(held) || reply?.failed?.notRun) return null;
+    const outcome = this.#decided(reply?.admission);
     if (outcome?.admitted) this.#grants.admitted(call, outcome.admitted.admittedAtMs);
     if (!outcome) void this.withdraw(held);
     return outcome;
@@ -168,8 +170,9 @@ export class Limiter {
 
   /** Settles and waits for the acknowledgement, but not long: what is late is retried in the background. */
   settle(held: Held, settlement: Settlement): Promise<void> {
-    this.#grants.settled(held, settlement);
-    return this.#outbox.send(held.instanceId, { settle: { ...held, ...settlement } });
+    const settle = { ...held, ...settlement };
+    this.#grants.settled(held, settle);
+    return this.#outbox.send(held.instanceId, { settle });
   }
 
   /** Waits for all acknowledgements; false when the time was over first. */
@@ -192,8 +195,8 @@ export class Limiter {
     const refused = restore?.leaseLost || takeLargeBody?.result === 'RESULT_LEASE_LOST';
     // What it was granted is another's by now.
     if (refused && lost.isHeld()) this.#lease.abandon(lost.instanceId);
-    const settle = lost.settle();
-    if (settle) void this.#outbox.send(lost.instanceId, settle);
+    const ended = lost.ended();
+    if (ended) void this.#outbox.send(lost.instanceId, ended);
   }
 
   /** The instance was given up while the limiter decided: what it was granted has been ended with it. */

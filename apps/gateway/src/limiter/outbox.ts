@@ -78,7 +78,13 @@ export class Outbox {
     entry.sending = true;
     const reply = await this.#options.call(entry.call);
     entry.sending = false;
-    if (!reply || reply.failed || !this.#entries.has(entry)) return;
+    if (!this.#entries.has(entry)) return;
+    if (!reply || reply.failed) {
+      // To the end: what fails again and again keeps nothing else from being tried.
+      this.#entries.delete(entry);
+      this.#entries.add(entry);
+      return;
+    }
     this.#finish(entry);
     entry.onReply(reply);
   }
