@@ -3,6 +3,7 @@ import type { ModelSpec } from '../catalog/spec.ts';
 import type { RunnerMetrics } from '../metrics.ts';
 import type { Driver, DriverReport, DriverTimings } from './driver.ts';
 import { ExternalDriver } from './external-driver.ts';
+import { Ports } from './process/ports.ts';
 import { ProcessDriver } from './process/process-driver.ts';
 import { knownModels } from './process/state-file.ts';
 import { UnusableDriver } from './unusable-driver.ts';
@@ -31,6 +32,7 @@ export interface Drivers {
 export function createDrivers(options: DriversOptions): Drivers {
   const { stateDir, modelHost: host, keepOutput, env, timings, metrics, now, random } = options;
   mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+  const ports = new Ports(stateDir, random);
   const common = (driver: string) => ({
     ...{ timings, random },
     onProbeFailure: () => metrics.probeFailures.inc({ driver }),
@@ -42,7 +44,7 @@ export function createDrivers(options: DriversOptions): Drivers {
   ) =>
     new ProcessDriver({
       ...common('process'),
-      ...{ modelId, settings, stateDir, host, keepOutput, env, now, report },
+      ...{ modelId, settings, stateDir, ports, host, keepOutput, env, now, report },
     });
   return {
     create: ({ modelId, driver, upstreamKey }, report) => {

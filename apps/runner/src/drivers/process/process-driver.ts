@@ -5,13 +5,15 @@ import type { ProcessSettings } from '../settings.ts';
 import { endGroup } from './end-group.ts';
 import { identityOf } from './identity.ts';
 import { boundLog, removeLog } from './log-file.ts';
-import { freePort, spawnModel } from './spawn.ts';
+import type { Ports } from './ports.ts';
+import { spawnModel } from './spawn.ts';
 import { type ProcessRecord, readRecord, removeRecord } from './state-file.ts';
 
 export interface ProcessDriverOptions {
   readonly modelId: string;
   readonly settings: ProcessSettings;
   readonly stateDir: string;
+  readonly ports: Ports;
   /** By which the process is reached, here and from gateways. */
   readonly host: string;
   /** Keep what the process prints. A model server may print prompts. */
@@ -81,9 +83,9 @@ export class ProcessDriver implements Driver {
   }
 
   async #spawn(run: AbortController): Promise<void> {
-    const { modelId, stateDir, env, settings, keepOutput, now } = this.#options;
+    const { modelId, stateDir, ports, env, settings, keepOutput, now } = this.#options;
     try {
-      const port = await freePort();
+      const port = await ports.take();
       if (run.signal.aborted) return;
       const { record, exited } = await spawnModel({
         ...{ stateDir, modelId, env, port, keepOutput },

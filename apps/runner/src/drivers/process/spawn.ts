@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import { closeSync } from 'node:fs';
-import { createServer } from 'node:net';
 import type { Writable } from 'node:stream';
 import { identityOf } from './identity.ts';
 import { openLog } from './log-file.ts';
@@ -74,17 +73,3 @@ export async function spawnModel({
 
 const withPort = (command: string, port: number): string =>
   command.replace(/\$\{PORT\}|\$PORT(?![A-Za-z0-9_])/g, String(port));
-
-/** A port of 127.0.0.1 that was free a moment ago. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() =>
-        address && typeof address === 'object' ? resolve(address.port) : reject(new Error('no port')),
-      );
-    });
-  });
-}

@@ -55,3 +55,7 @@ export function removeRecord(stateDir: string, modelId: string): void {
 export const knownModels = (stateDir: string): string[] => [
   ...new Set(readdirSync(stateDir).flatMap((name) => /^(.+?)\.(?:json|log)\b/.exec(name)?.[1] ?? [])),
 ];
+
+/** Ports of all processes of which there is a record. */
+export const recordedPorts = (stateDir: string): ReadonlySet<number> =>
+  new Set(knownModels(stateDir).flatMap((modelId) => readRecord(stateDir, modelId)?.port ?? []));
