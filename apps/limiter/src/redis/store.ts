@@ -71,7 +71,7 @@ export class Store {
     return new Promise((resolve, reject) => {
       const waiting = { command, args, script, resolve, reject };
       if (shard === null) {
-        reject(undecided(waiting, new Error('its server is away')));
+        reject(undecided(waiting, new Error('its server is away'), true));
         return;
       }
       const others = this.#waiting.get(shard);
@@ -130,5 +130,5 @@ export class Store {
 }
 
 /** Redis' own words name commands and scripts, never arguments. */
-const undecided = ({ command, script }: Waiting, cause: Error): Undecided =>
-  new Undecided('redis', `${script?.name ?? command} failed: ${cause.message}`, { cause });
+const undecided = ({ command, script }: Waiting, cause: Error, notRun = false): Undecided =>
+  new Undecided('redis', `${script?.name ?? command} failed: ${cause.message}`, { cause, notRun });

@@ -56,7 +56,10 @@ export class Session {
   #onRequest(request: SessionRequest__Output): void {
     for (const call of request.calls) {
       if (this.#open >= this.#options.maxOpenCalls) {
-        this.#fail(call.callId, new Undecided('overloaded', 'too many open calls in the session'));
+        this.#fail(
+          call.callId,
+          new Undecided('overloaded', 'too many open calls in the session', { notRun: true }),
+        );
         continue;
       }
       this.#open++;
@@ -79,8 +82,11 @@ export class Session {
 
   #fail(callId: number, error: unknown): void {
     this.#options.onFailed(error);
-    const reason = error instanceof Undecided ? error.message : 'internal error';
-    this.#replies.push({ callId, failed: { reason } });
+    const failed =
+      error instanceof Undecided
+        ? { reason: error.message, notRun: error.notRun }
+        : { reason: 'internal error' };
+    this.#replies.push({ callId, failed });
     this.#schedule();
   }
 
