@@ -108,7 +108,10 @@ describe('a member', () => {
       await page.getByRole('button', { name: 'demo-text Model' }).click();
       await page.getByRole('option', { name: /demo-vision/ }).click();
       const file = { name: 'dot.png', mimeType: 'image/png', buffer: Buffer.from(IMAGE, 'base64') };
-      await page.locator('input[type=file]').setInputFiles(file);
+      await page.locator('input[type=file]').setInputFiles([file, file]);
+      const remove = page.getByRole('button', { name: 'Remove dot.png' });
+      await remove.nth(1).click();
+      expect(await remove.count()).toBe(1);
       await page.getByLabel('Message', { exact: true }).fill('What is it?');
       await page.getByRole('button', { name: 'Send' }).click();
       await page.getByText(/tokens in · .* tokens out/).waitFor();

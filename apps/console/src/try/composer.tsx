@@ -1,12 +1,12 @@
 'use client';
 
-import { Button, TextArea } from '@heroui/react';
+import { Button, TextArea, toast } from '@heroui/react';
 import { ImagePlus, SendHorizontal, Square, X } from 'lucide-react';
 import { type ChangeEvent, type KeyboardEvent, useRef, useState } from 'react';
+import { MAX_IMAGES, type ReadImages, readImages, withImages } from './images.ts';
 import type { ImagePart, Settings } from './request.ts';
 import type { Chat } from './use-chat.ts';
 
-const MAX_IMAGES = 4;
 const TYPES = 'image/png,image/jpeg,image/webp,image/gif';
 
 interface ComposerProps {
@@ -40,15 +40,15 @@ export function Composer({ chat, apiKey, settings, takesImages, imagesOnPlan }: 
     <div className="border-t border-border p-3">
       {takesImages && images.length > 0 ? (
         <ul className="mb-2 flex flex-wrap gap-2" aria-label="Images to send">
-          {images.map(({ name, url }) => (
-            <li key={url} className="relative">
+          {images.map(({ id, name, url }) => (
+            <li key={id} className="relative">
               {/* biome-ignore lint/performance/noImgElement: the person's own image */}
               <img src={url} alt={name} className="size-16 rounded-lg object-cover" />
               <button
                 type="button"
                 aria-label={`Remove ${name}`}
                 className="absolute -top-1.5 -right-1.5 grid size-5 place-items-center rounded-full bg-foreground text-background"
-                onClick={() => setImages(images.filter((image) => image.url !== url))}
+                onClick={() => setImages(images.filter((image) => image.id !== id))}
               >
                 <X className="size-3" aria-hidden />
               </button>
@@ -60,7 +60,7 @@ export function Composer({ chat, apiKey, settings, takesImages, imagesOnPlan }: 
         {takesImages ? (
           <ImageButton
             isDisabled={!imagesOnPlan || images.length >= MAX_IMAGES}
-            onAdd={(added) => setImages([...images, ...added].slice(0, MAX_IMAGES))}
+            onAdd={(added) => setImages((kept) => withImages(kept, added))}
           />
         ) : null}
         <TextArea
@@ -100,13 +100,15 @@ function ImageButton({
   onAdd,
 }: {
   isDisabled: boolean;
-  onAdd: (images: readonly ImagePart[]) => void;
+  onAdd: (images: ReadImages['images']) => void;
 }) {
   const input = useRef<HTMLInputElement>(null);
   const add = async (event: ChangeEvent<HTMLInputElement>) => {
-    const files = [...(event.target.files ?? [])];
+    const files = [...(event.target.files ?? [])].slice(0, MAX_IMAGES);
     event.target.value = '';
-    onAdd(await Promise.all(files.map(readImage)));
+    const { images, unreadable } = await readImages(files, asDataUrl);
+    onAdd(images);
+    for (const name of unreadable) toast.danger(`“${name}” could not be read.`);
   };
   return (
     <>
@@ -132,10 +134,10 @@ function ImageButton({
   );
 }
 
-const readImage = (file: File): Promise<ImagePart> =>
+const asDataUrl = (file: File): Promise<string> =>
   new Promise((resolve, reject) => {
     const reader = new FileReader();
-    reader.onload = () => resolve({ name: file.name, url: String(reader.result) });
+    reader.onload = () => resolve(String(reader.result));
     reader.onerror = () => reject(reader.error ?? new Error('unreadable'));
     reader.readAsDataURL(file);
   });

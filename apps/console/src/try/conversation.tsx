@@ -63,9 +63,9 @@ function Message({ turn: { role, text, images } }: { turn: Turn }) {
         <span className="sr-only">{mine ? 'You: ' : 'Model: '}</span>
         {images.length > 0 ? (
           <span className="mb-2 flex flex-wrap gap-2">
-            {images.map(({ name, url }) => (
+            {images.map(({ id, name, url }) => (
               // biome-ignore lint/performance/noImgElement: the person's own image, which leaves this page only as the request
-              <img key={url} src={url} alt={name} className="size-24 rounded-lg object-cover" />
+              <img key={id} src={url} alt={name} className="size-24 rounded-lg object-cover" />
             ))}
           </span>
         ) : null}

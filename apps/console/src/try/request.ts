@@ -1,4 +1,6 @@
 export interface ImagePart {
+  /** Tells it from the others of its message, which may be of the same image. */
+  readonly id: number;
   readonly name: string;
   /** base64 data URL */
   readonly url: string;

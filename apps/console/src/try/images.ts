@@ -1,0 +1,28 @@
+import type { ImagePart } from './request.ts';
+
+export const MAX_IMAGES = 4;
+
+export interface ReadImages {
+  readonly images: readonly Omit<ImagePart, 'id'>[];
+  /** Names of the files that could not be read. */
+  readonly unreadable: readonly string[];
+}
+
+/** Files as they were chosen, by `read` as base64 data URLs. */
+export async function readImages<F extends { readonly name: string }>(
+  files: readonly F[],
+  read: (file: F) => Promise<string>,
+): Promise<ReadImages> {
+  const urls = await Promise.all(files.map((file) => read(file).catch(() => null)));
+  const all = files.map(({ name }, i) => ({ name, url: urls[i] ?? null }));
+  return {
+    images: all.flatMap(({ name, url }) => (url === null ? [] : [{ name, url }])),
+    unreadable: all.filter(({ url }) => url === null).map(({ name }) => name),
+  };
+}
+
+/** With more of them, as many as there may be. The same image may be there twice. */
+export function withImages(kept: readonly ImagePart[], more: ReadImages['images']): readonly ImagePart[] {
+  const firstId = Math.max(0, ...kept.map(({ id }) => id)) + 1;
+  return [...kept, ...more.map((image, i) => ({ ...image, id: firstId + i }))].slice(0, MAX_IMAGES);
+}
