@@ -1,6 +1,8 @@
+import { join } from 'node:path';
 import { parseArguments, USAGE } from './arguments.ts';
 import type { StackReport } from './options.ts';
 import { type Stack, startStack } from './stack.ts';
+import { ROOT } from './start.ts';
 
 /** What the launcher needs of a terminal; infra/setup/terminal.mjs is one. */
 export interface Terminal {
@@ -56,7 +58,8 @@ const reportTo = (terminal: Terminal): StackReport => ({
   recovered: (name) => terminal.print(`  ${terminal.green('✓')} ${name} is back`),
 });
 
-function greet({ info, dataDir }: Stack, terminal: Terminal): void {
+/** Says where everything is and how to use it. */
+export function greet({ info, dataDir }: Pick<Stack, 'info' | 'dataDir'>, terminal: Terminal): void {
   const { bold, dim, cyan, print } = terminal;
   const line = (label: string, value: string) => print(`  ${dim(label.padEnd(9))} ${value}`);
   print();
@@ -72,8 +75,14 @@ function greet({ info, dataDir }: Stack, terminal: Terminal): void {
     print(`\n  ${bold('Try it')}\n`);
     print(curl(info.gateway, info.apiKey, model));
   }
-  print(`\n  ${dim('Manage it with npm run -s ctl -- --help. Ctrl-C stops everything.')}\n`);
+  print(`\n  ${dim(`Manage it with ${ctlCommand(dataDir)}. Ctrl-C stops everything.`)}\n`);
 }
+
+/** As pasted into a shell: the command line looks into the default folder unless told otherwise. */
+const ctlCommand = (dataDir: string): string => {
+  const where = `TIDEGATE_DATA_DIR='${dataDir.replaceAll("'", "'\\''")}' `;
+  return `${dataDir === join(ROOT, '.local') ? '' : where}npm run -s ctl -- --help`;
+};
 
 const curl = (gateway: string, apiKey: string, model: string): string => {
   const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello!' }] });
