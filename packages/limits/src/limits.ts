@@ -6,7 +6,7 @@ const MINUTE_MS = 60 * SECOND_MS;
 /** Length of the exact sliding window of requests a minute. */
 export const WINDOW_MS = MINUTE_MS;
 
-/** The contract's limits (spec, "Limits" and "Resources and their fields"): the same for every organization and plan. */
+/** The contract's limits (docs/conformance.md, "Limits" and what comes before): the same for every organization and plan. */
 export const LIMITS = {
   textBodyMaxBytes: 2 * MIB,
   visionBodyMaxBytes: 20 * MIB,

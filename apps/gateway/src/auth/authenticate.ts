@@ -19,7 +19,7 @@ export interface Caller {
   readonly key: ParsedApiKey;
 }
 
-/** Whether the request's address sent too many invalid keys (spec, "Authentication", 4). */
+/** Whether the request's address sent too many invalid keys (docs/conformance.md, "Authentication"). */
 export function refuseBlockedAddress(
   { blocked, trustedProxies }: Doorkeeper,
   exchange: Exchange,

@@ -3,7 +3,7 @@ import { LIMITS } from '@tidegate/limits';
 import { type CatalogModel, isAlwaysOn } from '../catalog/catalog.ts';
 import { MODEL_UNAVAILABLE } from './refusals.ts';
 
-/** Whether the model can be called now, once woken, or not at all (spec, "Published model (running condition)"). */
+/** Whether the model can be called now, once woken, or not at all (docs/conformance.md, "States and transitions"). */
 export function checkCondition(model: CatalogModel): 'ready' | 'wake' | Refusal {
   switch (model.condition) {
     case 'CONDITION_RUNNING':

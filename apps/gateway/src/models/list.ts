@@ -31,7 +31,7 @@ async function answer(gateway: Gateway, exchange: Exchange): Promise<string | Re
   return modelList(gateway.catalog, principal);
 }
 
-/** The list wrapper and its entries (spec, "Model list entry"). */
+/** The list wrapper and its entries (docs/conformance.md, "Model list entry"). */
 function modelList(catalog: Catalog, principal: Principal): string {
   const data = catalog
     .published(principal.orgId)

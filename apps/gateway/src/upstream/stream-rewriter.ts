@@ -33,7 +33,7 @@ const NOT_FINISHED = chunkEnd('null');
 const FINISHED = { stop: chunkEnd('"stop"'), length: chunkEnd('"length"') };
 
 /**
- * Turns the bytes of a model's stream into the contract's chunks (spec, "Stream chunk"): first a chunk with the role and
+ * Turns the bytes of a model's stream into the contract's chunks (docs/conformance.md, "Stream chunk"): first a chunk with the role and
  * empty content, then one for each piece of text, the last one with the finish reason. The usage chunk and `[DONE]` are the
  * caller's to send (`tail`), once the answer is settled.
  *

@@ -49,7 +49,7 @@ interface UpstreamAnswer {
   readonly usage?: unknown;
 }
 
-/** The contract's part of a model's answer (spec, "Chat completion response"). */
+/** The contract's part of a model's answer (docs/conformance.md, "Chat completion response"). */
 export function understand(body: string, reservedTokens: number): CallOutcome {
   let answer: UpstreamAnswer | null;
   try {

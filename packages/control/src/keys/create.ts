@@ -36,7 +36,7 @@ export interface CreatedKey extends KeyView {
   readonly key: string;
 }
 
-/** Creates an API key (spec, "API key"). Without `models` it may call every model, later ones too. */
+/** Creates an API key (docs/conformance.md, "API key"). Without `models` it may call every model, later ones too. */
 export async function createKey(
   deps: ControlDeps,
   actor: Actor,

@@ -49,7 +49,7 @@ export interface UsageView {
   readonly month: UsageMonth;
 }
 
-/** The last `days` UTC days, today included, and the current month (spec, "Usage record"). */
+/** The last `days` UTC days, today included, and the current month (docs/conformance.md, "Usage record"). */
 export async function showUsage(
   deps: ControlDeps,
   actor: Actor,
