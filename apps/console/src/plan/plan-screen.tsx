@@ -6,9 +6,9 @@ import { useState } from 'react';
 import { Confirm } from '../ui/dialogs.tsx';
 import { compact, whole } from '../ui/numbers.ts';
 import { PageHeader, Panel } from '../ui/page.tsx';
-import { Time } from '../ui/time.tsx';
-import { Quota } from '../usage/month-panel.tsx';
+import { MonthNote, Quota } from '../usage/month-panel.tsx';
 import { setPlan } from './actions.ts';
+import { quotasOf } from './quotas.ts';
 
 interface PlanScreenProps {
   readonly org: { readonly slug: string; readonly plan: string };
@@ -65,38 +65,11 @@ export function PlanScreen({ org, mayChange, plans, month, keysInUse }: PlanScre
 
 function Use({ plan, month, keysInUse }: { plan: PlanView; month: UsageMonth; keysInUse: number }) {
   return (
-    <Panel
-      title={`In use on ${plan.name}`}
-      lead={
-        <>
-          Monthly counts start anew on <Time iso={month.resetsAt} />.
-        </>
-      }
-    >
+    <Panel title={`In use on ${plan.name}`} lead={<MonthNote what="Monthly counts start" month={month} />}>
       <div className="grid gap-x-10 gap-y-6 px-5 pt-1 pb-5 md:grid-cols-2">
-        <Quota
-          name="API requests a month"
-          parts={[{ name: 'used', value: month.requests, color: 'bg-accent' }]}
-          cap={plan.requestsPerMonth}
-        />
-        <Quota
-          name="API tokens a month"
-          parts={[
-            { name: 'used', value: month.tokens.charged, color: 'bg-accent' },
-            { name: 'reserved', value: month.tokens.reserved, color: 'bg-accent/40' },
-          ]}
-          cap={plan.tokensPerMonth}
-        />
-        <Quota
-          name="API keys"
-          parts={[{ name: 'in use', value: keysInUse, color: 'bg-accent' }]}
-          cap={plan.keys}
-        />
-        <Quota
-          name="API requests at once"
-          parts={[{ name: 'in progress', value: month.inFlight ?? 0, color: 'bg-accent' }]}
-          cap={plan.requestsAtOnce}
-        />
+        {quotasOf(plan, month, keysInUse).map((quota) => (
+          <Quota key={quota.name} {...quota} />
+        ))}
       </div>
     </Panel>
   );

@@ -11,12 +11,7 @@ export function MonthPanel({ month }: { month: UsageMonth }) {
   return (
     <Panel
       title={`${MONTH.format(new Date(`${month.month}-01T00:00:00Z`))}, against the plan`}
-      lead={
-        <>
-          Starts anew on <Time iso={month.resetsAt} />.
-          {month.live ? '' : ' The limiter is away: these are the settled requests only.'}
-        </>
-      }
+      lead={<MonthNote what="Starts" month={month} />}
     >
       <div className="grid gap-x-10 gap-y-6 px-5 pt-1 pb-5 md:grid-cols-2">
         <Quota
@@ -37,7 +32,17 @@ export function MonthPanel({ month }: { month: UsageMonth }) {
   );
 }
 
-interface QuotaProps {
+/** When the month's counts start anew, and what they lack while the limiter is away. */
+export function MonthNote({ what, month }: { what: string; month: UsageMonth }) {
+  return (
+    <>
+      {what} anew on <Time iso={month.resetsAt} />.
+      {month.live ? '' : ' The limiter is away: these are the settled requests only.'}
+    </>
+  );
+}
+
+export interface QuotaProps {
   readonly name: string;
   readonly parts: readonly { readonly name: string; readonly value: number; readonly color: string }[];
   readonly cap: number;

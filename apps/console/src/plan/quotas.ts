@@ -1,0 +1,30 @@
+import type { PlanView, UsageMonth } from '@tidegate/control';
+import type { QuotaProps } from '../usage/month-panel.tsx';
+
+/** What of a plan is in use. Requests at once are left out while nobody knows how many are in progress. */
+export function quotasOf(plan: PlanView, month: UsageMonth, keysInUse: number): readonly QuotaProps[] {
+  const { requests, tokens, inFlight } = month;
+  const color = 'bg-accent';
+  const atOnce = (value: number): QuotaProps => ({
+    name: 'API requests at once',
+    parts: [{ name: 'in progress', value, color }],
+    cap: plan.requestsAtOnce,
+  });
+  return [
+    {
+      name: 'API requests a month',
+      parts: [{ name: 'used', value: requests, color }],
+      cap: plan.requestsPerMonth,
+    },
+    {
+      name: 'API tokens a month',
+      parts: [
+        { name: 'used', value: tokens.charged, color },
+        { name: 'reserved', value: tokens.reserved, color: 'bg-accent/40' },
+      ],
+      cap: plan.tokensPerMonth,
+    },
+    { name: 'API keys', parts: [{ name: 'in use', value: keysInUse, color }], cap: plan.keys },
+    ...(inFlight === null ? [] : [atOnce(inFlight)]),
+  ];
+}
