@@ -1,22 +1,27 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ModelState } from '@tidegate/rpc';
-import { eventually } from '@tidegate/testing';
+import { eventually, type UpstreamHandler } from '@tidegate/testing';
 import { type Harness, hello, startHarness, wholeAnswer } from '../testing/harness.ts';
 import type { ImageFetcher } from './gateway.ts';
 
+const MAX_BYTES = 1024 * 1024;
+const answers: UpstreamHandler = (_request, reply) => reply.json(wholeAnswer());
+
 let harness: Harness;
+let upstream = answers;
 let fetchAll: ImageFetcher['fetchAll'];
 beforeAll(async () => {
   harness = await startHarness({
-    env: { COLD_START_MS: '2000' },
+    env: { COLD_START_MS: '2000', MAX_BUFFERED_BODY_BYTES: String(MAX_BYTES) },
     images: { fetchAll: (links, signal) => fetchAll(links, signal) },
-    upstream: (_request, reply) => reply.json(wholeAnswer()),
+    upstream: (request, reply) => upstream(request, reply),
   });
   originalWake = harness.runner.wake;
 });
 afterAll(() => harness.stop());
 let originalWake: Harness['runner']['wake'];
 afterEach(() => {
+  upstream = answers;
   harness.runner.wake = originalWake;
   harness.runner.wakes.length = 0;
   harness.limiterServer.calls.length = 0;
@@ -185,6 +190,36 @@ describe('linked images', () => {
     fetchAll = async () => ({ ok: false, refusal: { code: 'invalid_request', message: 'no such image' } });
     expect(await errorOf(await harness.complete(withImage))).toEqual([400, 'invalid_request', null]);
     expect(limiterCalls()).toEqual(['admit', 'withdraw']);
+    harness.runner.remove(modelId);
+  });
+
+  it('count as memory until the request is over; those that do not fit refuse it and leave no trace', async () => {
+    const { modelId } = await harness.publish({ name: 'vision', kind: 'vision' });
+    const { orgId } = harness;
+    const free = () => {
+      for (const bytes of [MAX_BYTES / 4, MAX_BYTES / 4 + 1]) {
+        const taken = harness.gateway.bodyBudget.take(orgId, bytes);
+        if (taken) harness.gateway.bodyBudget.giveBack(orgId, bytes);
+        expect([bytes, taken]).toEqual([bytes, bytes === MAX_BYTES / 4]);
+      }
+    };
+    const image = Buffer.alloc(MAX_BYTES / 4 - 1_000, 'x');
+    fetchAll = async () => ({ ok: true, dataUrls: [Buffer.from('"data:image/png;base64,AAAA"'), image] });
+    const held: number[] = [];
+    upstream = (_request, reply) => {
+      held.push(...[...harness.gateway.exchanges].map(({ bodyBytesTaken }) => bodyBytesTaken));
+      reply.json(wholeAnswer());
+    };
+    expect((await harness.complete(withImage)).status).toBe(200);
+    expect(held).toEqual([28 + image.length + Buffer.byteLength(JSON.stringify(withImage))]);
+    await eventually(() => harness.gateway.exchanges.size === 0);
+    free();
+    harness.limiterServer.calls.length = 0;
+    fetchAll = async () => ({ ok: true, dataUrls: [image, Buffer.alloc(1_000)] });
+    expect(await errorOf(await harness.complete(withImage))).toEqual([429, 'rate_limit_exceeded', '1']);
+    expect(limiterCalls()).toEqual(['admit', 'withdraw']);
+    await eventually(() => harness.gateway.exchanges.size === 0);
+    free();
     harness.runner.remove(modelId);
   });
 

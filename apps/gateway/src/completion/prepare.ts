@@ -4,6 +4,7 @@ import type { WakeOutcome } from '../catalog/wake.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { COULD_NOT_START, STILL_STARTING } from './condition.ts';
 import type { Gateway, ImageFetcher } from './gateway.ts';
+import { takeBytes } from './receive-body.ts';
 import { INTERNAL_ERROR } from './refusals.ts';
 
 export interface Prepared {
@@ -15,15 +16,20 @@ export interface Prepared {
 
 /** What must be there before the model can be called: its linked images, and itself awake. */
 export async function prepare(
-  { images, waker, catalog }: Gateway,
-  { signal }: Exchange,
+  gateway: Gateway,
+  exchange: Exchange,
   { linkedImages }: CompletionRequest,
   model: CatalogModel,
   wake: boolean,
 ): Promise<Prepared | Refusal> {
+  const { images, waker, catalog } = gateway;
+  const { signal } = exchange;
   const fetched = await fetchImages(images, linkedImages, signal);
   if (!fetched.ok) return fetched.refusal;
   const { dataUrls } = fetched;
+  const bytes = dataUrls.reduce((sum, dataUrl) => sum + dataUrl.length, 0);
+  const full = takeBytes(gateway, exchange, bytes);
+  if (full) return full;
   if (!wake) return { model, dataUrls };
   const refusal = refusalOf(await waker.hold(model.modelId, signal));
   return refusal ?? { model: catalog.get(model.modelId) ?? model, dataUrls };
