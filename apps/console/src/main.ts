@@ -33,7 +33,7 @@ runService(async (service) => {
     control: createControl({ db, limiter, runner, secretKey: config.SECRET_KEY, now: Date.now }),
     auth,
     signIn: createSignIn({ db, auth, now: Date.now }),
-    accounts: createAccounts(db),
+    accounts: createAccounts({ db, auth }),
     logger,
     publicApiUrl: config.GATEWAY_PUBLIC_URL,
     apiUrl: config.GATEWAY_URL ?? config.GATEWAY_PUBLIC_URL,

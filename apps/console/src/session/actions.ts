@@ -6,6 +6,7 @@ import { redirect } from 'next/navigation';
 import { services } from '../server/services.ts';
 import { passCookiesOn } from './cookies.ts';
 import { callerAddress, currentUser } from './current.ts';
+import { PROVIDER_AWAY, tooManyAttempts } from './words.ts';
 
 export interface SignInState {
   readonly email: string;
@@ -20,8 +21,7 @@ export async function signIn(_before: SignInState, form: FormData): Promise<Sign
   const result = await services().signIn.withPassword(attempt);
   if (result.outcome === 'wrong') return { email, error: 'The e-mail or the password is not right.' };
   if (result.outcome === 'too many') {
-    const minutes = Math.ceil(result.retryAfterS / 60);
-    return { email, error: `Too many attempts. Try again in ${minutes} minute${minutes === 1 ? '' : 's'}.` };
+    return { email, error: tooManyAttempts(result.retryAfterS) };
   }
   await passCookiesOn(result.headers);
   redirect(safePath(form.get('next')));
@@ -47,7 +47,7 @@ export async function signInWithProvider(form: FormData): Promise<void> {
   });
   await passCookiesOn(response.headers);
   const { url } = (await response.json()) as { url?: string };
-  redirect(url ?? '/sign-in?error=provider');
+  redirect(url ?? `/sign-in?error=${PROVIDER_AWAY}`);
 }
 
 export async function signOut(): Promise<void> {
@@ -75,13 +75,11 @@ export async function changePassword(current: string, next: string): Promise<Res
   if (!user) return refused('You have been signed out. Sign in again.');
   if (next.length < 8 || next.length > 128) return refused('Password must have 8 to 128 characters.', 'next');
   const waitS = await services().signIn.guard(await callerAddress(), user.actor.email);
-  if (waitS !== null) return refused(`Too many attempts. Try again in ${Math.ceil(waitS / 60)} minutes.`);
-  const response = await services().auth.api.changePassword({
-    body: { currentPassword: current, newPassword: next, revokeOtherSessions: true },
-    headers: new Headers(await headers()),
-    asResponse: true,
-  });
-  if (!response.ok) return refused('This is not your current password.', 'current');
-  await passCookiesOn(response.headers);
+  if (waitS !== null) return refused(tooManyAttempts(waitS));
+  const change = { current, next, headers: new Headers(await headers()) };
+  const result = await services().accounts.changePassword(change);
+  if (result.outcome === 'wrong') return refused('This is not your current password.', 'current');
+  if (result.outcome === 'failed') return refused('The password could not be changed now. Try again later.');
+  await passCookiesOn(result.headers);
   return { ok: true, value: null };
 }

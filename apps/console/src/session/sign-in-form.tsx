@@ -11,20 +11,17 @@ interface SignInFormProps {
   readonly next: string;
   /** Name of the identity provider; null: none. */
   readonly provider: string | null;
-  readonly providerFailed: boolean;
+  /** Why it signed nobody in; null: nothing went wrong. */
+  readonly trouble: string | null;
 }
 
-export function SignInForm({ next, provider, providerFailed }: SignInFormProps) {
+export function SignInForm({ next, provider, trouble }: SignInFormProps) {
   const [state, action, pending] = useActionState(signIn, { email: '', error: null });
+  const problem = state.error ?? trouble;
   return (
     <Entrance title="Sign in to Tidegate" lead="Keys, models and usage of your organization.">
       <form action={action} className="space-y-4">
-        {state.error ? <Note kind="danger">{state.error}</Note> : null}
-        {providerFailed && !state.error ? (
-          <Note kind="danger">
-            That did not work: there is no account for you here yet. Ask an owner for an invitation.
-          </Note>
-        ) : null}
+        {problem ? <Note kind="danger">{problem}</Note> : null}
         <input type="hidden" name="next" value={next} />
         <Field
           label="E-mail"

@@ -3,6 +3,7 @@ import { redirect } from 'next/navigation';
 import { services } from '../../server/services.ts';
 import { currentUser } from '../../session/current.ts';
 import { SignInForm } from '../../session/sign-in-form.tsx';
+import { providerTrouble } from '../../session/words.ts';
 
 export const metadata: Metadata = { title: 'Sign in' };
 
@@ -17,7 +18,7 @@ export default async function SignIn({
     <SignInForm
       next={typeof next === 'string' ? next : '/'}
       provider={services().oidcName}
-      providerFailed={error !== undefined}
+      trouble={providerTrouble(typeof error === 'string' ? error : undefined)}
     />
   );
 }

@@ -1,10 +1,34 @@
 import type { Db } from '@tidegate/db';
+import type { Auth } from './auth.ts';
+
+export interface PasswordChange {
+  readonly current: string;
+  readonly next: string;
+  /** With the cookie of who asks. */
+  readonly headers: Headers;
+}
+
+export type ChangeOutcome =
+  /** All other sessions have ended; `headers` hold the cookie of the one that is left. */
+  | { readonly outcome: 'changed'; readonly headers: Headers }
+  | { readonly outcome: 'wrong' }
+  | { readonly outcome: 'failed' };
 
 export interface Accounts {
   hasPassword(userId: string): Promise<boolean>;
+  changePassword(change: PasswordChange): Promise<ChangeOutcome>;
 }
 
-export const createAccounts = (db: Db): Accounts => ({
+export const createAccounts = ({ db, auth }: { db: Db; auth: Auth }): Accounts => ({
   hasPassword: async (userId) =>
     (await db.account.count({ where: { userId, providerId: 'credential' } })) > 0,
+  async changePassword({ current, next, headers }) {
+    const body = { currentPassword: current, newPassword: next, revokeOtherSessions: true };
+    const response = await auth.api.changePassword({ body, headers, asResponse: true });
+    if (response.ok) return { outcome: 'changed', headers: response.headers };
+    const { code } = (await response.json().catch(() => ({}))) as { readonly code?: string };
+    return { outcome: code === WRONG_PASSWORD ? 'wrong' : 'failed' };
+  },
 });
+
+const WRONG_PASSWORD = 'INVALID_PASSWORD';

@@ -3,6 +3,7 @@ import { newUserId, randomBase62 } from '@tidegate/contracts';
 import { closeDb, createDb, type Db } from '@tidegate/db';
 import { type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
 import { hashPassword } from 'better-auth/crypto';
+import { type Accounts, createAccounts } from './accounts.ts';
 import { type Auth, createAuth } from './auth.ts';
 import { createSignIn, type SignIn } from './sign-in.ts';
 
@@ -12,6 +13,7 @@ let postgres: TestPostgres;
 let db: Db;
 let auth: Auth;
 let signIn: SignIn;
+let accounts: Accounts;
 const clock = testClock();
 
 beforeAll(async () => {
@@ -19,6 +21,7 @@ beforeAll(async () => {
   db = createDb(postgres.url);
   auth = createAuth({ db, consoleUrl: 'https://console.example', secret: 'x'.repeat(32), oidc: null });
   signIn = createSignIn({ db, auth, now: clock.now });
+  accounts = createAccounts({ db, auth });
 });
 afterAll(async () => {
   await closeDb(db);
@@ -88,5 +91,36 @@ describe('sign-in with a password', () => {
     const body = { email: 'new@example.com', password: PASSWORD, name: 'New' };
     await expect(auth.api.signUpEmail({ body })).rejects.toThrow();
     expect(await db.user.count({ where: { email: body.email } })).toBe(0);
+  });
+});
+
+describe('a change of the password', () => {
+  const next = 'another-long-password';
+  /** The headers of a browser with a session of its own. */
+  const session = async (email: string): Promise<Headers> => {
+    const result = await attempt(email, PASSWORD, '10.0.1.1');
+    if (result.outcome !== 'signed in') throw new Error(result.outcome);
+    return new Headers({ cookie: result.headers.getSetCookie()[0]?.split(';')[0] ?? '' });
+  };
+
+  it('needs the current one, and ends the other sessions', async () => {
+    const email = await account();
+    const [headers] = [await session(email), await session(email)];
+    const wrong = await accounts.changePassword({ current: 'not the password', next, headers });
+    expect(wrong).toEqual({ outcome: 'wrong' });
+    expect((await accounts.changePassword({ current: PASSWORD, next, headers })).outcome).toBe('changed');
+    expect(await db.session.count({ where: { user: { email } } })).toBe(1);
+    expect((await attempt(email, next, '10.0.1.2')).outcome).toBe('signed in');
+  });
+
+  it('that fails is no word about the current one', async () => {
+    const email = await account();
+    const headers = await session(email);
+    await db.account.deleteMany({ where: { user: { email } } });
+    const change = { current: PASSWORD, next };
+    expect(await accounts.changePassword({ ...change, headers })).toEqual({ outcome: 'failed' });
+    expect(await accounts.changePassword({ ...change, headers: new Headers() })).toEqual({
+      outcome: 'failed',
+    });
   });
 });

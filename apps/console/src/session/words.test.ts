@@ -1,0 +1,26 @@
+import { describe, expect, it } from '@jest/globals';
+import { PROVIDER_AWAY, providerTrouble, tooManyAttempts } from './words.ts';
+
+describe('who is not signed in', () => {
+  it.each([
+    [1, '1 minute.'],
+    [60, '1 minute.'],
+    [61, '2 minutes.'],
+    [900, '15 minutes.'],
+  ])('is told how long to wait: %i s are %s', (seconds, words) => {
+    expect(tooManyAttempts(seconds)).toBe(`Too many attempts. Try again in ${words}`);
+  });
+
+  it.each([
+    [undefined, null],
+    [PROVIDER_AWAY, /could not be reached/],
+    ['signup_disabled', /no account for you here/],
+    ['account_not_linked', /no account for you here/],
+    ['access_denied', /did not confirm who you are/],
+    ['invalid_code', /did not confirm who you are/],
+  ])('hears what the identity provider did: of %s', (error, words) => {
+    const told = providerTrouble(error);
+    if (words === null) expect(told).toBeNull();
+    else expect(told).toMatch(words);
+  });
+});
