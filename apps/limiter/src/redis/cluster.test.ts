@@ -7,10 +7,13 @@ import { closeDb, type Db } from '@tidegate/db';
 import type { ClusterNode, RunningRedisCluster } from '@tidegate/embedded';
 import { createRedisConnection, slotOf } from '@tidegate/redis';
 import { callUnary } from '@tidegate/rpc';
+import { createLogger } from '@tidegate/runtime';
 import { eventually, type TestPostgres, testPostgres, testRedisCluster } from '@tidegate/testing';
+import type { Redis } from 'ioredis';
 import { anAdmission } from '../testing/admission.ts';
 import { connectDb, makeKey, makeOrg, openStore, type TestKey } from '../testing/fixture.ts';
 import { beatingInstance, keepBeating, monthOfOrg, Rig } from '../testing/rig.ts';
+import { createRedisLink } from './link.ts';
 
 const MASTERS = 3;
 const SLOTS = 16_384;
@@ -106,6 +109,36 @@ describe('on a Redis Cluster', () => {
       timeout: 30_000,
     });
     expect(await once(child, 'exit')).toEqual([0, null]);
+  });
+
+  it('replicas that let nobody in are no break, though they are tried again and again; losing a master is one', async () => {
+    const nodes = cluster.nodes.map(({ running }) => createRedisConnection(running.url));
+    const [masters, replicas] = [nodes.slice(0, MASTERS), nodes.slice(MASTERS)];
+    const listed = async (master: Redis) =>
+      ((await master.cluster('SLOTS')) as unknown[][]).every(([, , ...servers]) => servers.length === 2);
+    const tried = async (replica: Redis) =>
+      Number(/total_connections_received:(\d+)/.exec(await replica.info('stats'))?.[1]);
+    const link = createRedisLink(cluster.url, createLogger({ service: 'limiter', level: 'silent' }));
+    let breaks = 0;
+    link.onBreak(() => breaks++);
+    try {
+      for (const master of masters) await eventually(() => listed(master), { timeoutMs: 30_000 });
+      for (const replica of replicas) await replica.config('SET', 'requirepass', 'not-told');
+      link.open();
+      await eventually(() => link.shards.whole());
+      const atFirst = breaks;
+      for (const replica of replicas) {
+        const before = await tried(replica);
+        await eventually(async () => (await tried(replica)) > before + 3);
+      }
+      expect(breaks).toBe(atFirst);
+      await masters[0]?.client('KILL', 'TYPE', 'normal');
+      await eventually(() => breaks > atFirst);
+    } finally {
+      link.close();
+      for (const replica of replicas) await replica.config('SET', 'requirepass', '');
+      for (const node of nodes) node.disconnect();
+    }
   });
 
   it('a master that is killed takes along the service of its organizations only, and its replica brings it back as it was', async () => {

@@ -11,7 +11,7 @@ export interface RedisLink {
   readonly connect: Connect;
   /** Whether it is there; of a cluster some of it, once it was all there. */
   ready(): boolean;
-  /** After every loss of a connection, and before the first command of a new one. */
+  /** After every loss of a connection to what serves keys, and before the first command of a new one. */
   onBreak(listener: () => void): void;
   onReady(listener: () => void): void;
   open(): void;
@@ -36,13 +36,15 @@ export function createRedisLink(url: string, logger: Logger): RedisLink {
   };
   const onReady = (server: Redis) => {
     reported = '';
-    tell(breaks);
+    if (!isReplica(server)) tell(breaks);
     logger.info({ server: `${server.options.host}:${server.options.port}` }, 'redis is there');
     tell(readies);
   };
   const watch = (server: Redis) => {
     server.on('ready', () => onReady(server));
-    server.on('close', () => tell(breaks));
+    server.on('close', () => {
+      if (!isReplica(server)) tell(breaks);
+    });
   };
   client.on('error', onError);
   if (client instanceof Redis) watch(client);
@@ -65,6 +67,12 @@ export function createRedisLink(url: string, logger: Logger): RedisLink {
     close: () => client.disconnect(),
   };
 }
+
+/**
+ * As the cluster's map had it last. Nothing is asked of a replica, and one that nobody can connect to is tried again at every look
+ * at the map.
+ */
+const isReplica = ({ options }: Redis): boolean => options.readOnly === true;
 
 /** Each connection goes to another server than the one before, if there are several. */
 function connector(url: string, servers: () => readonly Redis[]): Connect {
