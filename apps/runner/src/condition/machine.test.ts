@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import type { Held } from '../drivers/driver.ts';
 import { backoffMs } from './backoff.ts';
 import {
   type Condition,
@@ -266,18 +267,23 @@ describe('a model', () => {
 });
 
 describe('a runner that takes a model up', () => {
-  const cases: [Condition, 'process' | 'remote' | 'nothing', State['phase'], State['phase']][] = [
+  const cases: [Condition, Held, State['phase'], State['phase']][] = [
     ['stopped', 'nothing', 'stopped', 'stopped'],
     ['stopped', 'process', 'stopping', 'stopping'],
+    ['stopped', 'remains', 'stopping', 'stopping'],
     ['running', 'process', 'running', 'running'],
     ['running', 'remote', 'running', 'running'],
     ['running', 'nothing', 'launching', 'asleep'],
+    ['running', 'remains', 'relaunching', 'sleeping'],
     ['starting', 'process', 'launching', 'launching'],
     ['starting', 'nothing', 'launching', 'asleep'],
+    ['starting', 'remains', 'relaunching', 'sleeping'],
     ['asleep', 'process', 'launching', 'launching'],
     ['asleep', 'nothing', 'launching', 'asleep'],
+    ['asleep', 'remains', 'relaunching', 'sleeping'],
     ['failed', 'process', 'failing', 'failing'],
     ['failed', 'nothing', 'launching', 'wakeable'],
+    ['failed', 'remains', 'relaunching', 'failing'],
     ['failed', 'remote', 'launching', 'wakeable'],
   ];
   it.each(cases)(

@@ -1,3 +1,4 @@
+import type { Held } from '../drivers/driver.ts';
 import { backoffMs } from './backoff.ts';
 
 /** What everyone sees of a model. */
@@ -110,24 +111,30 @@ export function step(state: State, event: Event, mode: Mode): Step {
 }
 
 /**
- * The state in which a runner that has just started takes a model up.
+ * The state in which a runner that has just become active takes a model up.
  *
- * @param persisted the condition the runner before it left
- * @param held what of the model is still there: a process; a remote that nobody here has to keep alive; nothing
+ * @param persisted the condition the runner before it left; it may have done more than it could still write
  */
-export function takeUp(
-  persisted: Condition,
-  reason: string,
-  mode: Mode,
-  held: 'process' | 'remote' | 'nothing',
-): Step {
+export function takeUp(persisted: Condition, reason: string, mode: Mode, held: Held): Step {
   const phase = phaseTakenUp(persisted, mode, held);
   const failed = CONDITIONS[phase] === 'failed';
   const state: State = { phase, reason: failed ? reason : '', failures: failed ? 1 : 0 };
   return { state, effects: effectsOf('stopped', state) };
 }
 
-function phaseTakenUp(persisted: Condition, mode: Mode, held: 'process' | 'remote' | 'nothing'): Phase {
+/** Of a phase in which nothing of the model is there: the one that halts what is, and leads to it. */
+const HALTING_FOR: Partial<Record<Phase, Phase>> = {
+  stopped: 'stopping',
+  launching: 'relaunching',
+  asleep: 'sleeping',
+  wakeable: 'failing',
+};
+
+function phaseTakenUp(persisted: Condition, mode: Mode, held: Held): Phase {
+  if (held === 'remains') {
+    const phase = phaseTakenUp(persisted, mode, 'nothing');
+    return HALTING_FOR[phase] ?? phase;
+  }
   const atRest = (wakeOnRequest: Phase): Phase => (mode === 'always_on' ? 'launching' : wakeOnRequest);
   const process = held === 'process';
   switch (persisted) {

@@ -15,8 +15,11 @@ export type DriverReport =
    */
   | { readonly type: 'down'; readonly reason: string; readonly watching: boolean };
 
-/** What of a model is there before anything was launched by this runner. */
-export type Held = 'process' | 'remote' | 'nothing';
+/**
+ * What of a model is there before anything was launched by this runner: a process; what is left of one that has ended or was
+ * told to, to be halted before any launch; a remote that nobody here has to keep alive; nothing.
+ */
+export type Held = 'process' | 'remains' | 'remote' | 'nothing';
 
 /** Where one model runs, and how it is started and ended there. */
 export interface Driver {
@@ -27,7 +30,7 @@ export interface Driver {
    * runner and is taken to be up, reported so within this call, until a probe says otherwise.
    */
   launch(resumed: boolean): void;
-  /** Ends the model and all it left, in bounded time. Nothing is reported from here on. */
+  /** Ends the model and all it left, in bounded time. Nothing is reported from here on. Rejects when something is left. */
   halt(): Promise<void>;
   /** Stops watching and leaves the model as it is. */
   release(): void;

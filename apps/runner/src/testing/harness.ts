@@ -17,7 +17,7 @@ import { FLEET_TIMINGS, type FleetTimings } from '../fleet/timings.ts';
 import { type Runner, startRunner } from '../runner.ts';
 
 /** As in production, only sooner. */
-const FAST: FleetTimings = {
+export const FAST: FleetTimings = {
   ...FLEET_TIMINGS,
   drivers: {
     ...DRIVER_TIMINGS,
@@ -156,6 +156,7 @@ export class Harness {
       metrics?: Registry;
       modelHost?: string;
       keepModelLogs?: boolean;
+      stopModelsOnExit?: boolean;
     } = {},
   ): Promise<TestRunner> {
     const runner = this.standBy(options);
@@ -168,6 +169,7 @@ export class Harness {
     metrics = createMetrics('runner'),
     modelHost = '127.0.0.1',
     keepModelLogs = false,
+    stopModelsOnExit = true,
   }: Parameters<Harness['start']>[0] = {}): Runner {
     const runner = startRunner({
       host: '127.0.0.1',
@@ -179,7 +181,7 @@ export class Harness {
       modelHost,
       keepModelLogs,
       modelEnv: { PATH: '/usr/bin:/bin' },
-      stopModelsOnExit: true,
+      stopModelsOnExit,
       timings: { ...FAST, ...timings },
       now: Date.now,
       random: Math.random,

@@ -14,7 +14,7 @@ afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
 
 /** Begins in the middle of the range. */
 const ports = () => new Ports(stateDir, () => 0.5);
-const record = (port: number) => ({ pid: 1, identity: 'some boot', port, launchedAtMs: 0 });
+const record = (port: number) => ({ pid: 1, identity: 'some boot', port, launchedAtMs: 0, ending: false });
 
 describe('ports of processes', () => {
   it('are different ones for starts at the same time, though nobody listens yet', async () => {

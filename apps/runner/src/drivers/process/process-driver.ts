@@ -7,7 +7,7 @@ import { identityOf } from './identity.ts';
 import { boundLog, removeLog } from './log-file.ts';
 import type { Ports } from './ports.ts';
 import { spawnModel } from './spawn.ts';
-import { type ProcessRecord, readRecord, removeRecord } from './state-file.ts';
+import { type ProcessRecord, readRecord, removeRecord, writeRecord } from './state-file.ts';
 
 export interface ProcessDriverOptions {
   readonly modelId: string;
@@ -39,16 +39,16 @@ export class ProcessDriver implements Driver {
   }
 
   async held(): Promise<Held> {
-    if (this.#recorded()) return 'process';
-    await this.#clear();
-    return 'nothing';
+    const record = this.#record();
+    if (!record) return 'nothing';
+    return !record.ending && identityOf(record.pid) === record.identity ? 'process' : 'remains';
   }
 
   launch(resumed: boolean): void {
     this.#run.abort();
     const run = new AbortController();
     this.#run = run;
-    const recorded = this.#recorded();
+    const recorded = this.#record();
     if (recorded) this.#follow(recorded, this.#adoptedExit(recorded, run.signal), resumed, run);
     else this.#spawning = this.#spawn(run);
   }
@@ -59,13 +59,28 @@ export class ProcessDriver implements Driver {
     await this.#clear();
   }
 
-  /** Ends what the record leads to, its children when it is gone itself, and then drops the record. */
+  /**
+   * Ends what the record leads to, its children when it is gone itself, and then drops the record, unless it has become that of
+   * another run: an earlier runner may be at this too.
+   */
   async #clear(): Promise<void> {
     const { stateDir, modelId, timings } = this.#options;
-    const record = readRecord(stateDir, modelId);
+    const record = this.#record();
     if (!record) return;
+    this.#mark(record);
     await endGroup(record, timings);
-    removeRecord(stateDir, modelId);
+    const now = this.#record();
+    if (now?.pid === record.pid && now.identity === record.identity) removeRecord(stateDir, modelId);
+  }
+
+  /** Should this runner die now, the next one must not take the process for a running model. */
+  #mark(record: ProcessRecord): void {
+    const { stateDir, modelId } = this.#options;
+    try {
+      if (!record.ending) writeRecord(stateDir, modelId, { ...record, ending: true });
+    } catch {
+      // A disk that takes no more is no reason to let the process run on.
+    }
   }
 
   release(): void {
@@ -77,9 +92,8 @@ export class ProcessDriver implements Driver {
     removeLog(this.#options.stateDir, this.#options.modelId);
   }
 
-  #recorded(): ProcessRecord | null {
-    const record = readRecord(this.#options.stateDir, this.#options.modelId);
-    return record && identityOf(record.pid) === record.identity ? record : null;
+  #record(): ProcessRecord | null {
+    return readRecord(this.#options.stateDir, this.#options.modelId);
   }
 
   async #spawn(run: AbortController): Promise<void> {

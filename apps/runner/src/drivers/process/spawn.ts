@@ -59,7 +59,7 @@ export async function spawnModel({
     gate.destroy();
     throw new Error(`the process ${await exited}`);
   }
-  const record: ProcessRecord = { pid: child.pid, identity, port, launchedAtMs: nowMs };
+  const record: ProcessRecord = { pid: child.pid, identity, port, launchedAtMs: nowMs, ending: false };
   try {
     writeRecord(stateDir, modelId, record);
   } catch (error) {

@@ -17,6 +17,8 @@ const schema = z.object({
   identity: z.string().min(1),
   port: z.number().int().min(1).max(65_535),
   launchedAtMs: z.number(),
+  /** It was told to end: nobody adopts it. */
+  ending: z.boolean().default(false),
 });
 
 /** A model's process, its own group's leader, as the next runner needs to know it. */

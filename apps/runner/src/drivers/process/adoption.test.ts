@@ -1,0 +1,46 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { eventually, testPostgres } from '@tidegate/testing';
+import { FAST, Harness, isAlive } from '../../testing/harness.ts';
+import { readRecord } from './state-file.ts';
+
+let harness: Harness;
+beforeEach(async () => {
+  harness = await Harness.create(await testPostgres());
+});
+afterEach(() => harness.close());
+
+/** A model whose process takes no notice of being told to end, under a runner that went in the middle of that. */
+async function abandonedInItsSleep() {
+  const model = await harness.publishProcess({ how: 'stubborn' }, { sleepAfterS: 1 });
+  const patient = { ...FAST, drivers: { ...FAST.drivers, stopGraceMs: 60_000 } };
+  const first = await harness.start({ timings: patient, stopModelsOnExit: false });
+  await first.wake(model.modelId);
+  await eventually(() => readRecord(harness.stateDir, model.modelId)?.ending);
+  await first.runner?.close();
+  return model;
+}
+const pids = (model: { starts(): { pid: number }[] }) => model.starts().map(({ pid }) => pid);
+
+describe('a process that was told to end when its runner went', () => {
+  it('is ended by the next one: its model stays asleep and never fails', async () => {
+    const model = await abandonedInItsSleep();
+    const [pid = 0] = pids(model);
+    expect(isAlive(pid)).toBe(true);
+    const watcher = (await harness.start()).watch('gw_1');
+    await eventually(() => !isAlive(pid) && watcher.condition(model.modelId));
+    await eventually(() => readRecord(harness.stateDir, model.modelId) === null);
+    const seen = watcher.updates.flatMap(({ models }) => models.map(({ condition }) => condition));
+    expect(new Set(seen)).toEqual(new Set(['CONDITION_ASLEEP']));
+    expect(model.starts()).toHaveLength(1);
+  });
+
+  it('gives way to a new one when its model is woken, which keeps its record though two runners ended the old', async () => {
+    const model = await abandonedInItsSleep();
+    const runner = await harness.start();
+    expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING' });
+    const [first = 0, second = 0] = pids(model);
+    expect([isAlive(first), isAlive(second)]).toEqual([false, true]);
+    await harness.elapse(100);
+    expect(readRecord(harness.stateDir, model.modelId)?.pid).toBe(second);
+  });
+});
