@@ -54,7 +54,7 @@ describe('an owner', () => {
       await confirm(page, 'Delete key');
       await row.waitFor({ state: 'detached' });
       await site.open(page, 'usage');
-      await page.getByRole('cell', { name: 'A deleted key' }).first().waitFor();
+      await page.getByRole('rowheader', { name: 'A deleted key' }).first().waitFor();
       expect(errors).toEqual([]);
     },
     TEST_TIMEOUT_MS,
@@ -225,7 +225,7 @@ describe('an owner', () => {
       expect(await page.getByText('3 of 3 keys in use on Free').count()).toBe(1);
 
       const names = async () =>
-        (await page.locator('tbody tr td:first-child span').allTextContents()).join(' ');
+        (await page.locator('tbody').getByRole('rowheader').locator('span').allTextContents()).join(' ');
       await page.getByRole('button', { name: 'Name', exact: true }).click();
       expect(await names()).toBe('Alpha Beta Gamma');
       await page.getByRole('button', { name: 'Name', exact: true }).click();

@@ -47,7 +47,7 @@ export function describeLive(site: Site): void {
       async () => {
         const { page } = await site.signedIn();
         await site.open(page, 'api');
-        const inFlightOf = (model: string) => rowOf(page, model).getByRole('cell').nth(2);
+        const inFlightOf = (model: string) => rowOf(page, model).getByRole('cell').nth(1);
         const shows = (model: string, count: number) =>
           inFlightOf(model)
             .filter({ hasText: new RegExp(`^${count}$`) })

@@ -85,8 +85,8 @@ async function rowsOn(page: Page): Promise<string[][]> {
   const rows = await page.getByLabel('Usage by key and model').locator('tbody tr').all();
   return Promise.all(
     rows.map(async (row) => {
-      const [, ...cells] = await row.getByRole('cell').allTextContents();
-      return [await textOf(row.locator('td span').first()), ...cells.slice(0, 6)];
+      const cells = await row.getByRole('cell').allTextContents();
+      return [await textOf(row.getByRole('rowheader').locator('span').first()), ...cells.slice(0, 6)];
     }),
   );
 }

@@ -20,9 +20,9 @@ export function EventsTable({ events }: { events: readonly AuditView[] }) {
             const { verb, subject, settings } = sentenceOf(event);
             return (
               <tr key={event.id}>
-                <td className="align-top">
+                <th scope="row" className="align-top">
                   <Time iso={event.at} />
-                </td>
+                </th>
                 <td className="align-top break-all">{event.actor}</td>
                 <td className="align-top" title={event.target}>
                   {verb} {subject ? <span className="font-medium">{subject}</span> : null}

@@ -55,12 +55,12 @@ export function KeysTable({ org, rows, mayChange, sort, onSort }: KeysTableProps
         <tbody>
           {rows.map((key) => (
             <tr key={key.id} className={key.state === 'Active' ? '' : 'text-muted'}>
-              <td>
+              <th scope="row">
                 <span className="block max-w-56 truncate font-medium text-foreground" title={key.name}>
                   {key.name}
                 </span>
                 <code className="font-mono text-xs text-muted">{key.prefix}…</code>
-              </td>
+              </th>
               <td>
                 <span className="inline-block min-w-18">
                   <Chip size="sm" variant="soft" color={STATE_COLORS[key.state]}>

@@ -84,11 +84,11 @@ function MembersTable({ org, me, mayChange, members }: Omit<MembersScreenProps, 
             const onlyOwner = member.role === 'owner' && owners === 1;
             return (
               <tr key={member.userId}>
-                <td>
+                <th scope="row">
                   <span className="font-medium">{member.name}</span>
                   {member.email === me ? <span className="text-muted"> (you)</span> : null}
                   <span className="block text-xs text-muted">{member.email}</span>
-                </td>
+                </th>
                 <td>
                   {mayChange && !onlyOwner ? (
                     <Choice
@@ -165,10 +165,10 @@ function InvitationsTable({ org, invitations }: { org: string; invitations: read
         <tbody>
           {invitations.map((invitation) => (
             <tr key={invitation.id}>
-              <td>
+              <th scope="row">
                 <span className="font-medium">{invitation.email}</span>
                 <span className="block text-xs text-muted">invited by {invitation.invitedBy}</span>
-              </td>
+              </th>
               <td className="capitalize">{invitation.role}</td>
               <td>
                 <Time iso={invitation.expiresAt} />

@@ -48,12 +48,12 @@ export function ModelsTable({ org, models, mayChange }: ModelsTableProps) {
         <tbody>
           {models.map((model) => (
             <tr key={model.id}>
-              <td className="min-w-40">
+              <th scope="row" className="min-w-40">
                 <span className="block font-medium break-all">{model.name}</span>
                 <span className="text-xs whitespace-nowrap text-muted tabular-nums">
                   {model.kind === 'vision' ? 'Vision' : 'Text'} · context {whole(model.contextTokens)}
                 </span>
-              </td>
+              </th>
               <td>
                 <ConditionMark condition={model.condition} reason={model.conditionReason} />
               </td>

@@ -36,7 +36,7 @@ export function RowsTable({ rows }: { rows: readonly UsageRowView[] }) {
           <tbody>
             {rows.slice(0, shown).map((row) => (
               <tr key={`${row.keyId} ${row.modelId}`}>
-                <td>
+                <th scope="row">
                   <span
                     className={`block max-w-48 truncate ${row.keyPrefix ? 'font-medium' : 'text-muted italic'}`}
                   >
@@ -45,7 +45,7 @@ export function RowsTable({ rows }: { rows: readonly UsageRowView[] }) {
                   {row.keyPrefix ? (
                     <code className="font-mono text-xs text-muted">{row.keyPrefix}…</code>
                   ) : null}
-                </td>
+                </th>
                 <td>
                   {row.model}
                   {row.modelDeleted ? <span className="text-muted"> (deleted)</span> : null}
