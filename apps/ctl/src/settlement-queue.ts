@@ -71,8 +71,14 @@ export function openSettlementQueue(redisUrl: string, redisPrefix: string): Sett
 /** False: no dead letter any more, or never one. */
 async function retry(job: Job | undefined): Promise<boolean> {
   if (!job || (await job.getState()) !== 'failed') return false;
-  await job.retry('failed', { resetAttemptsMade: true });
-  return true;
+  try {
+    await job.retry('failed', { resetAttemptsMade: true });
+    return true;
+  } catch (error) {
+    // Somebody else may have replayed it in between.
+    if ((await job.getState()) === 'failed') throw error;
+    return false;
+  }
 }
 
 function deadLetter(job: Job<SettlementBatch>): DeadLetter {

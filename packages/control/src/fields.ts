@@ -1,3 +1,4 @@
+import { expiryInstantMs } from '@tidegate/limits';
 import { z } from 'zod';
 
 /*
@@ -27,6 +28,15 @@ export function text(label: string, max: number) {
 
 export function choice<const T extends readonly [string, ...string[]]>(label: string, values: T) {
   return z.enum(values, { error: `${label} must be one of: ${values.join(', ')}.` });
+}
+
+/** Whether it is a day of the calendar as YYYY-MM-DD. */
+export function isDay(value: string): boolean {
+  try {
+    return expiryInstantMs(value) > 0;
+  } catch {
+    return false;
+  }
 }
 
 /** An id, slug or e-mail that points at something: only ever compared, never stored. */

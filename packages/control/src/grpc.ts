@@ -2,8 +2,8 @@ import type { Condition, ConditionNow, LimiterPort, RunnerPort } from './deps.ts
 
 const LIMITER_DEADLINE_MS = 3_000;
 const RUNNER_DEADLINE_MS = 10_000;
-/** For what is only shown: a screen does not wait long for a runner that does not answer. */
-const ACTIVITY_DEADLINE_MS = 1_000;
+/** For what is only shown: a screen does not wait long for a limiter or a runner that does not answer. */
+const SHOWN_DEADLINE_MS = 1_000;
 
 export interface Closable {
   close(): void;
@@ -13,22 +13,26 @@ export interface Closable {
 const rpc = () => import('@tidegate/rpc');
 
 /**
- * The limiters behind these addresses (`host:port`): a call goes to the first, then to each next while one cannot be
+ * The limiters behind these addresses (`host:port`): a call goes to the one that answered last, then to each next while one cannot be
  * reached. Connects with the first call.
  */
 export function limiterOverGrpc(addresses: readonly string[]): LimiterPort & Closable {
   type Rpc = Awaited<ReturnType<typeof rpc>>;
   type Client = ReturnType<Rpc['createLimiterClient']>;
   let clients: Client[] | undefined;
+  let current = 0;
   const first = async <T>(call: (callUnary: Rpc['callUnary'], client: Client) => Promise<T>): Promise<T> => {
     const { callUnary, createLimiterClient } = await rpc();
     clients ??= addresses.map(createLimiterClient);
     let failure: unknown = new Error('no limiter address is configured');
-    for (const client of clients) {
+    for (let tried = 0; tried < clients.length; tried++) {
+      const at = current;
       try {
-        return await call(callUnary, client);
+        return await call(callUnary, clients[at] as Client);
       } catch (error) {
         failure = error;
+        // Unless a call beside this one has gone on already.
+        if (current === at) current = (at + 1) % clients.length;
       }
     }
     throw failure;
@@ -43,7 +47,9 @@ export function limiterOverGrpc(addresses: readonly string[]): LimiterPort & Clo
       await first((callUnary, client) => callUnary(client, 'revokeKey', request, options));
     },
     async month(orgId) {
-      return first((callUnary, client) => callUnary(client, 'getMonth', { orgId }, options));
+      return first((callUnary, client) =>
+        callUnary(client, 'getMonth', { orgId }, { deadlineMs: SHOWN_DEADLINE_MS }),
+      );
     },
     close() {
       for (const client of clients ?? []) client.close();
@@ -83,7 +89,7 @@ export function runnerOverGrpc(address: string): RunnerPort & Closable {
     stop: (modelId) => move('stop', modelId),
     async inFlight(orgId) {
       const { callUnary, client } = await connect();
-      const options = { deadlineMs: ACTIVITY_DEADLINE_MS };
+      const options = { deadlineMs: SHOWN_DEADLINE_MS };
       const { models } = await callUnary(client, 'listActivity', { orgId }, options);
       return new Map(models.map(({ modelId, inFlight }) => [modelId, inFlight]));
     },

@@ -157,6 +157,8 @@ describe('usage of one key or model', () => {
     expect(await requests({ keyId: 'key_a' })).toBe(7);
     expect(await requests({ modelId: 'mdl_x' })).toBe(13);
     expect(await requests({ keyId: 'key_b', modelId: 'mdl_y' })).toBe(0);
+    const noDay = await fixture.control.showUsageOfDay(OPERATOR, { org, day: '2026-02-30' });
+    expect(refusal(noDay)).toMatchObject({ code: 'invalid_input', field: 'day' });
     const day = value(await fixture.control.showUsageOfDay(OPERATOR, { org, day: '2026-11-21' }));
     expect(day.map(({ requests: count }) => count)).toEqual([11, 5]);
   });

@@ -1,10 +1,10 @@
 import { newApiKey, newKeyId, orgTagOf } from '@tidegate/contracts';
-import { dayOf, expiryInstantMs } from '@tidegate/limits';
+import { dayOf } from '@tidegate/limits';
 import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
-import { orgField, reference, text, whole } from '../fields.ts';
+import { isDay, orgField, reference, text, whole } from '../fields.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { KEY_RULES, type KeyView, keyInclude, keyView } from './view.ts';
 
@@ -137,11 +137,3 @@ async function chosenModels(
 }
 
 const quoted = (name: string): string => `"${name}"`;
-
-function isDay(value: string): boolean {
-  try {
-    return expiryInstantMs(value) > 0;
-  } catch {
-    return false;
-  }
-}

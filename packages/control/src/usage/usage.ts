@@ -2,7 +2,7 @@ import { dayOf, LIMITS, monthEndMs, monthOf } from '@tidegate/limits';
 import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import type { ControlDeps } from '../deps.ts';
-import { orgField, reference, whole } from '../fields.ts';
+import { isDay, orgField, reference, whole } from '../fields.ts';
 import { toNumber } from '../numbers.ts';
 import { ok, parseInput, type Result } from '../result.ts';
 import { type Counts, readDays, readRows, type UsageDayView, type UsageRowView } from './read.ts';
@@ -79,9 +79,7 @@ export async function showUsage(
 
 const dayInput = z.object({
   org: orgField,
-  day: z.string().refine((day) => /^\d{4}-\d{2}-\d{2}$/.test(day) && !Number.isNaN(Date.parse(day)), {
-    error: 'Day must be a day as YYYY-MM-DD.',
-  }),
+  day: z.string().refine(isDay, { error: 'Day must be a day as YYYY-MM-DD.' }),
 });
 export type UsageOfDayInput = z.input<typeof dayInput>;
 
