@@ -67,6 +67,15 @@ export function readJson(path: string): unknown {
 
 export const removeFile = (path: string): void => rmSync(path, { force: true });
 
+/** Makes room for a new log: one earlier one is kept beside it. */
+export function keepOlder(logFile: string): void {
+  try {
+    renameSync(logFile, `${logFile}.old`);
+  } catch {
+    // There was none.
+  }
+}
+
 /** The last `lines` lines of a file, empty when there is none. */
 export function tailOf(path: string, lines: number): string {
   try {

@@ -7,6 +7,7 @@ const HOST = '127.0.0.1';
 const FIRST = 20_000;
 const LAST = 31_999;
 const TRIES = 200;
+const HIGHEST = 65_535;
 
 const given = new Set<number>();
 
@@ -23,6 +24,8 @@ export async function choosePort(): Promise<number> {
 
 /** @throws StackError naming the option that changes the port, when something listens on it */
 export async function claimPort(port: number, what: string, option: string): Promise<number> {
+  if (port > HIGHEST)
+    throw new StackError(`${what} would listen on port ${port}: the highest is ${HIGHEST}.`);
   if (await isFree(port)) return port;
   throw new StackError(`Port ${port} is taken: ${what} cannot listen on it.`, {
     hint: `Choose another one: npm start -- ${option} ${port + 10}`,

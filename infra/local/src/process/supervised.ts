@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, openSync, renameSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { type Command, diesWithParent } from '@tidegate/embedded';
 import { StackError } from '../errors.ts';
-import { tailOf } from '../files.ts';
+import { keepOlder, tailOf } from '../files.ts';
 import { signal } from './identity.ts';
 import { until } from './wait.ts';
 
@@ -160,15 +160,6 @@ export class Supervised {
     this.#wasReady = true;
     this.#events.ready(this.name);
     return true;
-  }
-}
-
-/** One earlier log is kept beside the present one. */
-function keepOlder(logFile: string): void {
-  try {
-    renameSync(logFile, `${logFile}.old`);
-  } catch {
-    // There was none.
   }
 }
 

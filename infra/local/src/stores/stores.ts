@@ -2,13 +2,16 @@ import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findRedis, startPostgres, startRedis } from '@tidegate/embedded';
 import { StackError } from '../errors.ts';
-import type { Files } from '../files.ts';
+import { type Files, keepOlder } from '../files.ts';
 import { choosePort } from '../ports.ts';
 import { type KeeperEvents, StoreKeeper } from './keeper.ts';
 
-/** One file a store, in the stack's log folder. */
-const logTo = (files: Files, name: string) => (line: string) =>
-  appendFileSync(join(files.logs, `${name}.log`), `${line}\n`, { mode: 0o600 });
+/** One file a store, in the stack's log folder, from this start on; that of the start before is kept. */
+function logTo(files: Files, name: string): (line: string) => void {
+  const file = join(files.logs, `${name}.log`);
+  keepOlder(file);
+  return (line) => appendFileSync(file, `${line}\n`, { mode: 0o600 });
+}
 
 export async function openPostgres(files: Files, events: KeeperEvents): Promise<StoreKeeper> {
   const port = await choosePort();
