@@ -453,4 +453,27 @@ describe('createImageFetcher', () => {
     expect(await first).toMatchObject({ ok: true });
     expect(await fetcher.fetchAll(link('/cat.png'), signal)).toMatchObject({ ok: true });
   });
+
+  it('keeps the room of an image until all of its request are there', async () => {
+    let finish: () => void = () => {};
+    const asked = new Promise<void>((resolve) => {
+      handlers['/slow'] = (_, response) => {
+        finish = () => response.end(PNG);
+        resolve();
+      };
+    });
+    const fetcher = fetcherOf({ maxBufferedBytes: 2 * PNG.length });
+    const links = (...paths: string[]) =>
+      paths.map((path, index) => ({ url: at(path), index, path: `messages[0].content[${index}]` }));
+    const signal = new AbortController().signal;
+    const first = fetcher.fetchAll(links('/cat.png', '/slow'), signal);
+    const both = () => fetcher.fetchAll(links('/cat.png', '/cat.png'), signal);
+    let second = await both();
+    while (second.ok) second = await both();
+    for (let i = 0; i < 5; i++) expect(await both()).toMatchObject({ ok: false });
+    await asked;
+    finish();
+    expect(await first).toMatchObject({ ok: true });
+    expect(await both()).toMatchObject({ ok: true });
+  });
 });

@@ -9,7 +9,7 @@ export interface ImageFetcherOptions {
   readonly timeoutMs?: number;
   /** The spec says MB for images where it says MiB for bodies: 20,000,000 bytes. */
   readonly maxBytes?: number;
-  /** Over all downloads of the process under way; beyond it requests are refused as busy. */
+  /** Over all requests whose images are being downloaded; beyond it requests are refused as busy. */
   readonly maxBufferedBytes?: number;
   readonly resolve?: Resolve;
   /** PEM; instead of the system's certificate authorities. */
@@ -45,20 +45,17 @@ export function createImageFetcher(options: ImageFetcherOptions = {}): ImageFetc
   const open = new Set<AbortController>();
   let buffered = 0;
 
-  async function fetchOne(link: LinkedImage, signal: AbortSignal): Promise<Fetched> {
+  async function fetchOne(
+    link: LinkedImage,
+    claim: (bytes: number) => boolean,
+    signal: AbortSignal,
+  ): Promise<Fetched> {
     const deadline = abortableBy(signal);
     let late = false;
     const timer = setTimeout(() => {
       late = true;
       deadline.controller.abort();
     }, timeoutMs);
-    let claimed = 0;
-    const claim = (bytes: number): boolean => {
-      if (buffered + bytes > maxBufferedBytes) return false;
-      buffered += bytes;
-      claimed += bytes;
-      return true;
-    };
     try {
       const all = { ...options, resolve, maxBytes, claim };
       const got = await download(link.url, all, deadline.controller.signal);
@@ -68,7 +65,6 @@ export function createImageFetcher(options: ImageFetcherOptions = {}): ImageFetc
       if (!late || signal.aborted) throw error;
       return refused(link, `did not download within ${timeoutMs / 1_000} seconds`);
     } finally {
-      buffered -= claimed;
       clearTimeout(timer);
       deadline.release();
     }
@@ -78,8 +74,15 @@ export function createImageFetcher(options: ImageFetcherOptions = {}): ImageFetc
     const { controller, release } = abortableBy(signal);
     open.add(controller);
     const refusals: Refusal[] = [];
+    let claimed = 0;
+    const claim = (bytes: number): boolean => {
+      if (buffered + bytes > maxBufferedBytes) return false;
+      buffered += bytes;
+      claimed += bytes;
+      return true;
+    };
     const fetching = links.map(async (link) => {
-      const one = await fetchOne(link, controller.signal);
+      const one = await fetchOne(link, claim, controller.signal);
       if (one.ok) return one.dataUrl;
       refusals.push(one.refusal);
       controller.abort();
@@ -91,6 +94,7 @@ export function createImageFetcher(options: ImageFetcherOptions = {}): ImageFetc
       if (refusal !== undefined) return { ok: false, refusal };
       return { ok: true, dataUrls: await Promise.all(fetching) };
     } finally {
+      buffered -= claimed;
       open.delete(controller);
       release();
     }
