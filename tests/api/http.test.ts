@@ -55,6 +55,7 @@ describe('an unknown path is 404 not_found, with any method and any key', () => 
       '/v1/models%00',
       '/%zz',
     ],
+    ...['http://[', 'http://a:b/v1/models', 'http://a/v1', '//['],
     ...['/v1/models;a=b', '/__proto__', '/favicon.ico', '/healthz', '/metrics', '*', '/?/v1/models'],
   ])('%s', async (target) => {
     for (const method of ['GET', 'POST', 'DELETE']) {

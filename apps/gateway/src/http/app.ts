@@ -1,5 +1,5 @@
 import type { Refusal } from '@tidegate/contracts';
-import express, { type Express, type NextFunction, type Request, type Response } from 'express';
+import express, { type Request, type Response } from 'express';
 import type { Gateway } from '../completion/gateway.ts';
 import { complete } from '../completion/pipeline.ts';
 import { INTERNAL_ERROR } from '../completion/refusals.ts';
@@ -9,8 +9,8 @@ import { refuse } from './respond.ts';
 
 type Handler = (gateway: Gateway, exchange: Exchange) => Promise<void>;
 
-/** The two routes, and what every other path and method gets. The exchange comes in `response.locals`. */
-export function createApp(gateway: Gateway): Express {
+/** The two routes, and what every other path and method gets. */
+export function createApp(gateway: Gateway): (exchange: Exchange) => void {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -29,11 +29,14 @@ export function createApp(gateway: Gateway): Express {
   app.head('/v1/models', wrongMethod('models', 'GET'));
   app.get('/v1/models', handle('models', listModels));
   app.all('/v1/models', wrongMethod('models', 'GET'));
-  app.use((_request: Request, response: Response) => refuse(exchangeOf(response), NOT_FOUND));
-  app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) =>
-    fail(gateway, exchangeOf(response), error),
-  );
-  return app;
+  return (exchange) => {
+    const { request, response } = exchange;
+    // Whatever Express does not route or fails at ends here: its own answers would be pages.
+    app(request as never, Object.assign(response, { locals: { exchange } }) as never, (error?: unknown) => {
+      if (error) fail(gateway, exchange, error);
+      else refuse(exchange, NOT_FOUND);
+    });
+  };
 }
 
 const exchangeOf = (response: Response): Exchange => response.locals.exchange as Exchange;

@@ -37,6 +37,10 @@ describe('a path that is not one of the two', () => {
     '//v1/models',
     '/v1/models%2F',
     '/%',
+    'http://[',
+    'http://a:b/v1/models',
+    '//[',
+    '*',
   ])('is not found: %s', async (path) => {
     const answer = await raw(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
     expect(answer).toMatch(/^HTTP\/1.1 404 /);

@@ -50,7 +50,7 @@ export async function startServer(gateway: Gateway): Promise<GatewayServer> {
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
     const exchange = openExchange(gateway, request, response);
     if (draining) response.shouldKeepAlive = false;
-    app(request as never, Object.assign(response, { locals: { exchange } }) as never);
+    app(exchange);
     void exchange.handled.then(() => giveUpUnread(response, config.UNREAD_ANSWER_TIMEOUT_MS));
   };
   server.on('request', onRequest);
