@@ -210,10 +210,10 @@ describe('a session', () => {
   );
 
   it(
-    'begins also before any script has loaded, behind a strict policy, and no script can read its cookie',
+    'begins also before any script has loaded, where one wanted to go, behind a strict policy, and no script can read its cookie',
     async () => {
       const { page } = await site.visit({ javaScriptEnabled: false });
-      const response = await page.goto(`${site.url()}/sign-in`);
+      const response = await site.open(page, 'usage?key=none');
       const policy = response?.headers()['content-security-policy'] ?? '';
       expect(policy).toMatch(/script-src 'self' 'nonce-[\w+/=]+' 'strict-dynamic';/);
       expect(policy).toMatch(/style-src 'self' 'nonce-[\w+/=]+';/);
@@ -221,7 +221,7 @@ describe('a session', () => {
       await page.getByLabel('E-mail').fill(site.owner().email);
       await page.getByLabel('Password').fill(site.owner().password);
       await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-      await page.waitForURL('**/o/demo/keys');
+      await page.waitForURL('**/o/demo/usage?key=none');
       const again = await page.goto(`${site.url()}/o/demo/keys`);
       expect(again?.headers()['content-security-policy']).not.toBe(policy);
       const session = (await page.context().cookies()).find(({ name }) => name.includes('session_token'));
@@ -234,14 +234,14 @@ describe('a session', () => {
     'comes from the identity provider for who has an account, and for nobody else',
     async () => {
       const { page } = await site.visit();
-      await page.goto(`${site.url()}/sign-in`);
+      await site.open(page, 'members');
       provider.signIn('nobody@example.com');
       await page.getByRole('button', { name: 'Sign in with Example' }).click();
       await page.getByRole('alert').getByText('there is no account for you here').waitFor();
       const { email } = await site.person('viewer');
       provider.signIn(email);
       await page.getByRole('button', { name: 'Sign in with Example' }).click();
-      await page.waitForURL('**/o/demo/keys');
+      await page.waitForURL('**/o/demo/members');
       await page.getByText(email).first().waitFor();
     },
     TEST_TIMEOUT_MS,

@@ -6,6 +6,7 @@ import { redirect } from 'next/navigation';
 import { services } from '../server/services.ts';
 import { passCookiesOn } from './cookies.ts';
 import { callerAddress, currentUser } from './current.ts';
+import { sameSitePath, signInPath } from './next-path.ts';
 import { PROVIDER_AWAY, tooManyAttempts } from './words.ts';
 
 export interface SignInState {
@@ -24,30 +25,25 @@ export async function signIn(_before: SignInState, form: FormData): Promise<Sign
     return { email, error: tooManyAttempts(result.retryAfterS) };
   }
   await passCookiesOn(result.headers);
-  redirect(safePath(form.get('next')));
-}
-
-/** Only a path of this console: a link must not lead elsewhere after signing in. */
-function safePath(path: FormDataEntryValue | null): string {
-  const wished = typeof path === 'string' ? path : '';
-  return /^\/(?![/\\])[\w\-./]*$/.test(wished) ? wished : '/';
+  redirect(sameSitePath(form.get('next')));
 }
 
 /** Sends the browser to the identity provider. */
 export async function signInWithProvider(form: FormData): Promise<void> {
   const { auth, consoleUrl } = services();
+  const next = sameSitePath(form.get('next'));
   const response = await auth.api.signInSocial({
     body: {
       provider: 'oidc',
-      callbackURL: `${consoleUrl}${safePath(form.get('next'))}`,
-      errorCallbackURL: `${consoleUrl}/sign-in`,
+      callbackURL: `${consoleUrl}${next}`,
+      errorCallbackURL: `${consoleUrl}${signInPath(next)}`,
     },
     headers: new Headers(await headers()),
     asResponse: true,
   });
   await passCookiesOn(response.headers);
   const { url } = (await response.json()) as { url?: string };
-  redirect(url ?? `/sign-in?error=${PROVIDER_AWAY}`);
+  redirect(url ?? signInPath(next, PROVIDER_AWAY));
 }
 
 export async function signOut(): Promise<void> {

@@ -2,8 +2,9 @@ import type { Actor, MembershipView, Result } from '@tidegate/control';
 import { headers } from 'next/headers';
 import { notFound, redirect } from 'next/navigation';
 import { cache } from 'react';
-import { CLIENT_ADDRESS_HEADER } from '../server/http/names.ts';
+import { CLIENT_ADDRESS_HEADER, PATH_HEADER } from '../server/http/names.ts';
 import { services } from '../server/services.ts';
+import { signInPath } from './next-path.ts';
 
 export type UserActor = Actor & { readonly kind: 'user' };
 
@@ -20,9 +21,9 @@ export const currentUser = cache(async (): Promise<CurrentUser | null> => {
   return { actor: { kind: 'user', userId, email }, name };
 });
 
-/** Sends who is not signed in to the sign-in page. */
+/** Sends who is not signed in to the sign-in page, which leads back. */
 export async function requireUser(): Promise<CurrentUser> {
-  return (await currentUser()) ?? redirect('/sign-in');
+  return (await currentUser()) ?? redirect(signInPath((await headers()).get(PATH_HEADER) ?? '/'));
 }
 
 const memberships = cache(async (userId: string, email: string): Promise<MembershipView[]> => {

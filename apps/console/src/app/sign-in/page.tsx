@@ -2,6 +2,7 @@ import type { Metadata } from 'next';
 import { redirect } from 'next/navigation';
 import { services } from '../../server/services.ts';
 import { currentUser } from '../../session/current.ts';
+import { sameSitePath } from '../../session/next-path.ts';
 import { SignInForm } from '../../session/sign-in-form.tsx';
 import { providerTrouble } from '../../session/words.ts';
 
@@ -12,11 +13,11 @@ export default async function SignIn({
 }: {
   searchParams: Promise<Record<string, string | string[] | undefined>>;
 }) {
-  if (await currentUser()) redirect('/');
   const { next, error } = await searchParams;
+  if (await currentUser()) redirect(sameSitePath(next));
   return (
     <SignInForm
-      next={typeof next === 'string' ? next : '/'}
+      next={sameSitePath(next)}
       provider={services().oidcName}
       trouble={providerTrouble(typeof error === 'string' ? error : undefined)}
     />

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { createLogger } from '@tidegate/runtime';
 import { clientAddress } from './client-address.ts';
-import { CLIENT_ADDRESS_HEADER, NONCE_HEADER } from './names.ts';
+import { CLIENT_ADDRESS_HEADER, NONCE_HEADER, PATH_HEADER } from './names.ts';
 import { type Site, startSite } from './server.ts';
 
 let site: Site | undefined;
@@ -45,9 +45,12 @@ describe('the site', () => {
     const forged = {
       [NONCE_HEADER]: 'forged',
       [CLIENT_ADDRESS_HEADER]: 'forged',
+      [PATH_HEADER]: 'forged',
       'content-security-policy': 'forged',
     };
-    expect(JSON.stringify(await (await fetch(url, { headers: forged })).json())).not.toContain('forged');
+    const told = (await (await fetch(`${url}/o/demo?a=b`, { headers: forged })).json()) as object;
+    expect(JSON.stringify(told)).not.toContain('forged');
+    expect(told).toMatchObject({ [CLIENT_ADDRESS_HEADER]: '127.0.0.1', [PATH_HEADER]: '/o/demo?a=b' });
   });
 
   it.each([

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import type { Logger } from '@tidegate/runtime';
 import { clientAddress } from './client-address.ts';
-import { CLIENT_ADDRESS_HEADER, NONCE_HEADER } from './names.ts';
+import { CLIENT_ADDRESS_HEADER, NONCE_HEADER, PATH_HEADER } from './names.ts';
 import { securityHeaders } from './security.ts';
 
 const NONCE_BYTES = 18;
@@ -56,6 +56,7 @@ function secure(
   request.headers['content-security-policy'] = headers['content-security-policy'];
   request.headers[NONCE_HEADER] = nonce;
   request.headers[CLIENT_ADDRESS_HEADER] = clientAddress(request, trustedProxies);
+  request.headers[PATH_HEADER] = request.url ?? '/';
 }
 
 const READING = new Set(['GET', 'HEAD']);
