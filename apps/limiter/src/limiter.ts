@@ -131,7 +131,7 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
     ...unaryHandlers({ context, truth, notices, onFailed }),
   };
   const server = await startServer({ host: options.host, port: options.port, handlers });
-  const reaping = startReaper({ ...timing, everyMs: timing.reapEveryMs, reaper, link, logger });
+  const reaping = startReaper({ context, ...timing, everyMs: timing.reapEveryMs, reaper, link, logger });
   const recovering = startRecovery({ everyMs: timing.recoverEveryMs, recovery, link, logger });
   let closed: Promise<void> | undefined;
   const close = async () => {

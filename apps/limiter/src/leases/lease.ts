@@ -4,7 +4,7 @@ import { SCRIPTS } from '../scripts.ts';
 import { Undecided } from '../undecided.ts';
 
 const DAY_S = 86_400;
-/** How long a lost lease, and its fences, are remembered: far longer than a gateway can be held up. */
+/** How long a lease that is lost or silent, and its fences, are remembered: far longer than a gateway can be held up. */
 export const FENCE_KEEP_S = DAY_S;
 
 export type Beat = 'alive' | 'lease_lost' | 'forgotten';
@@ -19,7 +19,7 @@ export async function beat(
   const replied = store.run(
     SCRIPTS.heartbeat,
     [names.lease(instanceId)],
-    [clock.offsetUs, registered ? 1 : 0],
+    [clock.offsetUs, registered ? 1 : 0, FENCE_KEEP_S],
   );
   const [, reply] = await Promise.all([indexed, replied]);
   const [code] = reply;

@@ -4,7 +4,7 @@ import type { Context } from '../context.ts';
 import type { Lock } from '../redis/lock.ts';
 import { fenceInstance, leftIn } from './lease.ts';
 
-const INSTANCES_PER_TURN = 20;
+const INSTANCES_PER_PAGE = 100;
 const RECORDS_PER_STEP = 100;
 
 export interface ReaperOptions extends Context {
@@ -22,26 +22,26 @@ export class Reaper {
     this.#options = options;
   }
 
-  /** One turn; resolves to the instances that are gone with all they held. Rejects when Redis is away. */
+  /**
+   * One turn: a look at every instance, because no index tells by Redis' clock which of them are silent. Resolves to those that are gone
+   * with all they held. Rejects when Redis is away.
+   */
   async turn(): Promise<string[]> {
-    const { lock, leaseMs, clock, store, names } = this.#options;
-    if (!(await lock.hold())) return [];
-    const before = Math.floor(clock.nowMs() - leaseMs);
-    const candidates = (await store.command(
-      'zrangebyscore',
-      names.instances,
-      '-inf',
-      before,
-      'LIMIT',
-      0,
-      INSTANCES_PER_TURN,
-    )) as string[];
+    const { lock, leaseMs, store, names } = this.#options;
     const gone: string[] = [];
-    for (const instanceId of candidates) {
-      if ((await fenceInstance(this.#options, instanceId, leaseMs)) === 'alive') continue;
-      if (!(await this.#reapInstance(instanceId))) break;
-      gone.push(instanceId);
-    }
+    let cursor = '0';
+    do {
+      if (!(await lock.hold())) return gone;
+      const reply = await store.command('zscan', names.instances, cursor, 'COUNT', INSTANCES_PER_PAGE);
+      const [next, membersAndScores] = reply as [string, string[]];
+      cursor = next;
+      const instanceIds = membersAndScores.filter((_, i) => i % 2 === 0);
+      const found = await Promise.all(instanceIds.map((id) => fenceInstance(this.#options, id, leaseMs)));
+      for (const instanceId of instanceIds.filter((_, i) => found[i] === 'dead')) {
+        if (!(await this.#reapInstance(instanceId))) return gone;
+        gone.push(instanceId);
+      }
+    } while (cursor !== '0');
     return gone;
   }
 

@@ -1,5 +1,7 @@
 import type { Logger } from '@tidegate/runtime';
 import { startChore } from '../chore.ts';
+import type { Context } from '../context.ts';
+import { observeTime } from '../redis/clock.ts';
 import type { RedisLink } from '../redis/link.ts';
 import { Grace } from './grace.ts';
 import type { Reaper } from './reaper.ts';
@@ -7,15 +9,16 @@ import type { Reaper } from './reaper.ts';
 /** A longer pause between two turns means that this process stood still. */
 const MAX_PAUSE_MS = 3_000;
 
-/** Lets the reaper take its turns while Redis is there, after the grace. */
+/** Lets the reaper take its turns while Redis is there, after the grace; before each, the limiter's clock is set by Redis'. */
 export function startReaper(options: {
+  readonly context: Context;
   readonly reaper: Reaper;
   readonly link: RedisLink;
   readonly graceMs: number;
   readonly everyMs: number;
   readonly logger: Logger;
 }): { stop(): Promise<void> } {
-  const { reaper, link, graceMs, everyMs, logger } = options;
+  const { context, reaper, link, graceMs, everyMs, logger } = options;
   const grace = new Grace({ graceMs, maxGapMs: everyMs + MAX_PAUSE_MS });
   link.onBreak(() => grace.lost());
   return startChore({
@@ -26,6 +29,7 @@ export function startReaper(options: {
       logger.warn({ err }, 'the reaper failed');
     },
     async run() {
+      if (link.ready()) await observeTime(context.store, context.clock);
       if (!link.shards.whole() || !grace.over()) return;
       for (const instanceId of await reaper.turn()) logger.info({ instanceId }, 'a lease ran out');
     },

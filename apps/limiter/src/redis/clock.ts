@@ -1,4 +1,5 @@
 import { monthEndMs, monthOf } from '@tidegate/limits';
+import type { Store } from './store.ts';
 
 /** A UTC month with its bounds, as scripts take them. */
 export interface Month {
@@ -31,7 +32,7 @@ export class LimiterClock {
     return this.#localMs() + this.#aheadMs;
   }
 
-  /** A script has told the time. */
+  /** Redis has told the time. */
   observe(nowUs: number): void {
     this.#aheadMs = nowUs / 1_000 - this.#localMs();
     this.#month = monthAt(this.nowMs());
@@ -42,6 +43,12 @@ export class LimiterClock {
     if (nowUs < this.#month.startUs || nowUs >= this.#month.endUs) this.#month = monthAt(this.nowMs());
     return this.#month;
   }
+}
+
+/** Asks Redis for the time. */
+export async function observeTime(store: Store, clock: LimiterClock): Promise<void> {
+  const [seconds, micros] = (await store.commandAt(null, 'time')) as [string, string];
+  clock.observe(Number(seconds) * 1e6 + Number(micros) + clock.offsetUs);
 }
 
 export function monthAt(ms: number): Month {

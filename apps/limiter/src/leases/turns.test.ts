@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { newInstanceId, newOrgId } from '@tidegate/contracts';
+import { closeDb, type Db } from '@tidegate/db';
+import { createLogger } from '@tidegate/runtime';
+import { eventually, freePort, type TestRedis, testRedis } from '@tidegate/testing';
+import { Admissions } from '../admission/admissions.ts';
+import { takeLargeBody } from '../admission/large-body.ts';
+import type { Context } from '../context.ts';
+import { LimiterClock } from '../redis/clock.ts';
+import { createRedisLink } from '../redis/link.ts';
+import { Lock } from '../redis/lock.ts';
+import { connectDb, openStore, ROOMY_PLAN, type TestStore } from '../testing/fixture.ts';
+import { putOrg } from '../testing/org.ts';
+import { Truth } from '../truth/truth.ts';
+import { beat, joinOrg } from './lease.ts';
+import { Leases } from './leases.ts';
+import { Reaper, type ReaperOptions } from './reaper.ts';
+import { startReaper } from './watch.ts';
+
+const LEASE_MS = 8_000;
+const HOUR_MS = 3_600_000;
+
+let redis: TestRedis;
+let test: TestStore;
+/** Never asked: what is held is with Redis. */
+let nowhere: Db;
+
+beforeAll(async () => {
+  redis = await testRedis();
+  test = await openStore(redis.url);
+  nowhere = connectDb(`postgresql://nobody@127.0.0.1:${await freePort()}/none`);
+});
+
+beforeEach(() => test.redis.flushall());
+
+afterAll(async () => {
+  test.redis.disconnect();
+  await closeDb(nowhere);
+  await redis.stop();
+});
+
+/** Of a limiter whose process' clock is wrong, in a limiter time that is so much later. */
+const contextOf = (wrongByMs: number, laterMs = 0): Context => ({
+  ...test.contextAt(laterMs),
+  clock: new LimiterClock(laterMs, () => Date.now() + wrongByMs),
+});
+
+function reaperOf(context: Context, more: Partial<ReaperOptions> = {}): Reaper {
+  const truth = new Truth(context, nowhere);
+  return new Reaper({
+    ...context,
+    admissions: new Admissions({ ...context, truth, leases: new Leases(context), onSettled: () => {} }),
+    lock: new Lock(context.store, context.names.reaperLock, 'lim_test', 5_000),
+    leaseMs: LEASE_MS,
+    onReaped: () => {},
+    ...more,
+  });
+}
+
+/** An instance that has beaten once and holds a large body in each of some organizations. */
+async function holding(context: Context, orgs: number): Promise<{ instanceId: string; orgIds: string[] }> {
+  const instanceId = newInstanceId();
+  const orgIds = Array.from({ length: orgs }, () => newOrgId());
+  await beat(context, instanceId, false);
+  await Promise.all(
+    orgIds.map(async (orgId) => {
+      await putOrg(context, { orgId, version: 1, ...ROOMY_PLAN });
+      await joinOrg(context, instanceId, orgId);
+      const taken = await takeLargeBody(context, { orgId, instanceId, admissionId: 'req_held' }, false);
+      expect(taken).toBe('taken');
+    }),
+  );
+  return { instanceId, orgIds };
+}
+
+const largeIn = (orgId: string) => test.redis.hget(test.names.org(orgId), 'large');
+
+describe('whether an instance is dead', () => {
+  it.each([
+    [HOUR_MS, -HOUR_MS],
+    [-HOUR_MS, HOUR_MS],
+  ])(
+    'is told by the clock of Redis alone: a heartbeat by one that is %i ms ahead, reaped by one %i ms',
+    async (beats, reaps) => {
+      const { instanceId, orgIds } = await holding(contextOf(beats), 1);
+      expect(await reaperOf(contextOf(reaps)).turn()).toEqual([]);
+      expect(await largeIn(orgIds[0] ?? '')).toBe('1');
+      expect(await reaperOf(contextOf(reaps, LEASE_MS + 1_000)).turn()).toEqual([instanceId]);
+      expect(await largeIn(orgIds[0] ?? '')).toBe('0');
+    },
+  );
+
+  it('is not told before it could beat, nor, once its lease was lost, before it could beat again', async () => {
+    const context = contextOf(0);
+    const instanceId = newInstanceId();
+    await test.redis.zadd(test.names.instances, 0, instanceId);
+    expect(await reaperOf(context).turn()).toEqual([]);
+    expect(await beat(context, instanceId, false)).toBe('alive');
+    expect(await test.redis.ttl(test.names.lease(instanceId))).toBeGreaterThan(LEASE_MS / 1_000);
+    await test.redis.del(test.names.lease(instanceId));
+    expect(await reaperOf(context).turn()).toEqual([]);
+    expect(await beat(context, instanceId, true)).toBe('forgotten');
+    expect(await test.redis.ttl(test.names.lease(instanceId))).toBeGreaterThan(LEASE_MS / 1_000);
+    expect(await reaperOf(contextOf(0, LEASE_MS + 1_000)).turn()).toEqual([instanceId]);
+  });
+
+  it('is asked of every instance, however many there are', async () => {
+    const context = contextOf(0);
+    const instanceIds = Array.from({ length: 300 }, () => newInstanceId());
+    await Promise.all(instanceIds.map((instanceId) => beat(context, instanceId, false)));
+    expect(await reaperOf(context).turn()).toEqual([]);
+    const gone = await reaperOf(contextOf(0, LEASE_MS + 1_000)).turn();
+    expect(instanceIds.filter((instanceId) => !gone.includes(instanceId))).toHaveLength(0);
+  });
+});
+
+describe("a limiter's idea of Redis' time", () => {
+  it('is soon right, whatever the clock of its process says', async () => {
+    const logger = createLogger({ service: 'limiter', level: 'silent' });
+    const link = createRedisLink(redis.url, logger);
+    const context = contextOf(-HOUR_MS, LEASE_MS);
+    link.open();
+    const reaper = reaperOf(context);
+    const reaping = startReaper({ context, reaper, link, graceMs: HOUR_MS, everyMs: 20, logger });
+    try {
+      await eventually(() => Math.abs(context.clock.nowMs() - LEASE_MS - Date.now()) < HOUR_MS / 60);
+    } finally {
+      await reaping.stop();
+      link.close();
+    }
+  });
+});
