@@ -35,7 +35,9 @@ export class Fleet {
   async start(): Promise<void> {
     await this.#reread();
     const processes = [...this.#supervisors].filter(([, { isProcess }]) => isProcess);
-    await this.#deps.clearStrays(new Set(processes.map(([modelId]) => modelId)));
+    await this.#deps
+      .clearStrays(new Set(processes.map(([modelId]) => modelId)))
+      .catch((err) => this.#logger.error({ err }, 'what is left of other models could not be cleared away'));
     const { idleLookMs, rereadMs } = this.#deps.timings;
     this.#timers.push(
       setInterval(() => this.#lookForIdle(), idleLookMs),

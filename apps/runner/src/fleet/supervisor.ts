@@ -2,6 +2,7 @@ import type { Logger } from '@tidegate/runtime';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ConditionWriter } from '../catalog/condition-writer.ts';
 import type { ModelSpec, PersistedCondition } from '../catalog/spec.ts';
+import { haltBackoffMs } from '../condition/backoff.ts';
 import {
   type Condition,
   conditionOf,
@@ -12,6 +13,7 @@ import {
   takeUp,
 } from '../condition/machine.ts';
 import type { Driver, DriverReport, Replica } from '../drivers/driver.ts';
+import { pause } from '../drivers/pause.ts';
 import type { RunnerMetrics } from '../metrics.ts';
 import type { Gateways } from '../watch/gateways.ts';
 import { catalogEntry } from './catalog-entry.ts';
@@ -56,7 +58,7 @@ export class Supervisor {
   #drain: AbortController | null = null;
   #launchedAtMs = 0;
   #lastUsedMs: number;
-  #ended = false;
+  readonly #ending = new AbortController();
 
   constructor(spec: ModelSpec, deps: SupervisorDeps) {
     this.#spec = spec;
@@ -92,7 +94,7 @@ export class Supervisor {
   }
 
   dispatch(event: Event): void {
-    if (this.#ended) return;
+    if (this.#ending.signal.aborted) return;
     const before = this.#state;
     const { state, effects } = step(before, event, this.#spec.mode);
     if (state === before) return;
@@ -145,15 +147,16 @@ export class Supervisor {
     }
   }
 
-  /** The runner ends. What runs is left for the next one, unless `stopProcess`. */
+  /** The runner ends. What runs is left for the next one, unless `stopProcess`. Never rejects. */
   async release(stopProcess: boolean): Promise<void> {
     this.#end();
-    if (stopProcess) await this.#driver.halt();
-    else this.#driver.release();
+    this.#driver.release();
+    if (!stopProcess) return;
+    await this.#driver.halt().catch((err) => this.#logger.error({ err }, 'a model could not be ended'));
   }
 
   #end(): void {
-    this.#ended = true;
+    this.#ending.abort();
     clearTimeout(this.#phaseTimer);
     this.#drain?.abort();
     this.#waiters.release();
@@ -161,7 +164,7 @@ export class Supervisor {
 
   #createDriver(): Driver {
     const driver = this.#deps.createDriver(this.#spec, (report) => {
-      if (driver === this.#driver && !this.#ended) this.#take(report);
+      if (driver === this.#driver && !this.#ending.signal.aborted) this.#take(report);
     });
     return driver;
   }
@@ -207,9 +210,22 @@ export class Supervisor {
     this.#driver.launch(false);
   }
 
+  /** Again and again until nothing is left: no start may meet the remains. */
   async #halt(): Promise<void> {
-    await this.#driver.halt().catch((err) => this.#logger.error({ err }, 'a model could not be ended'));
-    this.dispatch({ type: 'halted' });
+    for (let failures = 1; !this.#ending.signal.aborted; failures++) {
+      try {
+        await this.#driver.halt();
+        this.dispatch({ type: 'halted' });
+        return;
+      } catch (err) {
+        const retryMs = haltBackoffMs(failures) * this.#deps.timings.backoffFactor;
+        this.#logger.error(
+          { err, retryMs },
+          'a model could not be ended: what is left of it may run, trying again',
+        );
+        await pause(retryMs, this.#ending.signal);
+      }
+    }
   }
 
   async #drainThenSleep(): Promise<void> {

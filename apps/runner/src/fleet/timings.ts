@@ -5,7 +5,7 @@ export interface FleetTimings {
   readonly drivers: DriverTimings;
   /** Failures are forgiven once a model has been running this long. */
   readonly steadyMs: number;
-  /** Of a backoff of the condition machine. 1 but in tests. */
+  /** Of every backoff. 1 but in tests. */
   readonly backoffFactor: number;
   /** Between two looks for idle models. */
   readonly idleLookMs: number;

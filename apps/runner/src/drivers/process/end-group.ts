@@ -7,8 +7,8 @@ const LOOK_MS = 25;
 const never = new AbortController().signal;
 
 /**
- * Ends all of a process's group: SIGTERM, and SIGKILL after a bound. Resolves once nothing of it runs, or what is left does
- * not even end when killed. Leaves alone a group that has come to bear the same number since.
+ * Ends all of a process's group: SIGTERM, and SIGKILL after a bound. Resolves once nothing of it runs; rejects when something
+ * does not even end when killed. Leaves alone a group that has come to bear the same number since.
  */
 export async function endGroup(
   { pid, identity }: ProcessRecord,
@@ -17,7 +17,8 @@ export async function endGroup(
   const leader = identityOf(pid);
   if ((leader !== null && leader !== identity) || !isOfThisBoot(identity)) return;
   if (await ended(pid, 'SIGTERM', stopGraceMs)) return;
-  await ended(pid, 'SIGKILL', killGraceMs);
+  if (await ended(pid, 'SIGKILL', killGraceMs)) return;
+  throw new Error(`processes of the group ${pid} are left`);
 }
 
 async function ended(group: number, signal: NodeJS.Signals, waitMs: number): Promise<boolean> {

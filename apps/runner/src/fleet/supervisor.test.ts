@@ -1,0 +1,95 @@
+import { describe, expect, it } from '@jest/globals';
+import { createLogger, createMetrics } from '@tidegate/runtime';
+import { eventually } from '@tidegate/testing';
+import { Catalog } from '../catalog/catalog.ts';
+import { ConditionWriter } from '../catalog/condition-writer.ts';
+import type { ModelSpec } from '../catalog/spec.ts';
+import type { Driver, DriverReport } from '../drivers/driver.ts';
+import { createRunnerMetrics } from '../metrics.ts';
+import { Gateways } from '../watch/gateways.ts';
+import { Supervisor } from './supervisor.ts';
+import { FLEET_TIMINGS } from './timings.ts';
+
+/** A model that comes up at once, and cannot be ended as often as it is told. */
+class Stuck implements Driver {
+  readonly did: string[] = [];
+  failures: number;
+  report: (report: DriverReport) => void = () => {};
+
+  constructor(failures: number) {
+    this.failures = failures;
+  }
+
+  async held(): Promise<'nothing'> {
+    return 'nothing';
+  }
+
+  launch(): void {
+    this.did.push('launch');
+    this.report({ type: 'up', replicas: [{ id: '1', baseUrl: 'http://127.0.0.1:1/v1' }] });
+  }
+
+  async halt(): Promise<void> {
+    this.did.push('halt');
+    if (this.failures-- > 0) throw new Error('it is still there');
+  }
+
+  release(): void {}
+  async forget(): Promise<void> {}
+}
+
+const SPEC: ModelSpec = {
+  ...{ modelId: 'mdl_1', orgId: 'org_1', name: 'one', kind: 'text', mode: 'always_on', contextTokens: 1 },
+  ...{ publishedAtMs: 0, sleepAfterMs: 1, upstreamModel: 'one', upstreamKey: '' },
+  driver: { driver: 'unusable', reason: '' },
+};
+
+const supervise = (driver: Stuck) => {
+  const lines: string[] = [];
+  const logger = createLogger({
+    ...{ service: 'runner', level: 'error', destination: { write: (line) => lines.push(line) } },
+  });
+  const supervisor = new Supervisor(SPEC, {
+    ...{
+      catalog: new Catalog(0),
+      now: () => 0,
+      logger,
+      metrics: createRunnerMetrics(createMetrics('runner')),
+    },
+    gateways: new Gateways({ now: () => 0, absentGraceMs: 0, onUse: () => {} }),
+    writer: new ConditionWriter({ writeCondition: async () => {} }, logger),
+    timings: { ...FLEET_TIMINGS, backoffFactor: 0.01 },
+    createDriver: (_spec, report) => {
+      driver.report = report;
+      return driver;
+    },
+  });
+  return { supervisor, lines };
+};
+
+describe('a model that cannot be ended', () => {
+  it('is told to end again, with a word in the log each time, and starts only once it has', async () => {
+    const driver = new Stuck(3);
+    const { supervisor, lines } = supervise(driver);
+    await supervisor.begin({ condition: 'running', reason: '' });
+    supervisor.dispatch({ type: 'stop' });
+    supervisor.dispatch({ type: 'start' });
+    expect(supervisor.condition).toBe('starting');
+    await eventually(() => supervisor.condition === 'running');
+    expect(driver.did).toEqual(['launch', 'halt', 'halt', 'halt', 'halt', 'launch']);
+    expect(lines.map((line) => JSON.parse(line).err.message)).toEqual(Array(3).fill('it is still there'));
+    await supervisor.release(false);
+  });
+
+  it('holds up no end of its runner, and is left alone after it', async () => {
+    const driver = new Stuck(Number.POSITIVE_INFINITY);
+    const { supervisor } = supervise(driver);
+    await supervisor.begin({ condition: 'running', reason: '' });
+    supervisor.dispatch({ type: 'stop' });
+    await eventually(() => driver.did.length > 2);
+    await supervisor.release(true);
+    const { length } = driver.did;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(driver.did).toHaveLength(length);
+  });
+});
