@@ -106,7 +106,9 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
     admissions,
     lock,
     leaseMs: timing.leaseMs,
+    graceMs: timing.graceMs,
     onReaped: metrics.reaped,
+    onFailed: (instanceId, err) => logger.warn({ err, instanceId }, 'an instance could not be ended'),
   });
 
   const recovery = new Recovery({

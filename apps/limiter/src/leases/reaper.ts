@@ -1,98 +1,112 @@
-import type { Admissions } from '../admission/admissions.ts';
-import { largeBodyOf } from '../admission/large-body.ts';
-import type { Context } from '../context.ts';
 import type { Lock } from '../redis/lock.ts';
-import { fenceInstance, leftIn } from './lease.ts';
+import { fenceInstance } from './lease.ts';
+import { endSome, type LeftoversDeps } from './leftovers.ts';
 
 const INSTANCES_PER_PAGE = 100;
-const RECORDS_PER_STEP = 100;
+/** Enough to share pipelines, few enough that the calls of gateways are not kept waiting. */
+const ORGS_AT_ONCE = 50;
+/** Of one instance in one turn; the next turn goes on. */
+const MAX_STEPS = 200;
 
-export interface ReaperOptions extends Context {
-  readonly admissions: Admissions;
+export interface ReaperOptions extends LeftoversDeps {
   readonly lock: Lock;
   readonly leaseMs: number;
-  readonly onReaped: (counts: { readonly settled: number; readonly withdrawn: number }) => void;
+  /** How long an instance that could not be fenced is left alone. */
+  readonly graceMs: number;
+  /** Of an instance: this much is tried again in the next turn. */
+  readonly onFailed: (instanceId: string, error: unknown) => void;
+  readonly nowMs?: () => number;
 }
 
 /** Ends what dead gateway instances left. Any step may be repeated, by another limiter too: each record ends once. */
 export class Reaper {
   readonly #options: ReaperOptions;
+  readonly #nowMs: () => number;
+  /** Instances that are left alone, and until when. */
+  readonly #spared = new Map<string, number>();
 
   constructor(options: ReaperOptions) {
     this.#options = options;
+    this.#nowMs = options.nowMs ?? (() => performance.now());
   }
 
   /**
    * One turn: a look at every instance, because no index tells by Redis' clock which of them are silent. Resolves to those that are gone
-   * with all they held. Rejects when Redis is away.
+   * with all they held. What cannot be ended keeps nothing else from being ended. Rejects when Redis is away.
+   *
+   * @param goOn asked again and again while Redis answers; false ends the turn
    */
-  async turn(): Promise<string[]> {
-    const { lock, leaseMs, store, names } = this.#options;
+  async turn(goOn: () => boolean): Promise<string[]> {
+    const { store, names } = this.#options;
+    for (const [instanceId, untilMs] of this.#spared)
+      if (untilMs <= this.#nowMs()) this.#spared.delete(instanceId);
     const gone: string[] = [];
     let cursor = '0';
     do {
-      if (!(await lock.hold())) return gone;
+      if (!(await this.#holds(goOn))) break;
       const reply = await store.command('zscan', names.instances, cursor, 'COUNT', INSTANCES_PER_PAGE);
       const [next, membersAndScores] = reply as [string, string[]];
       cursor = next;
       const instanceIds = membersAndScores.filter((_, i) => i % 2 === 0);
-      const found = await Promise.all(instanceIds.map((id) => fenceInstance(this.#options, id, leaseMs)));
-      for (const instanceId of instanceIds.filter((_, i) => found[i] === 'dead')) {
-        if (!(await this.#reapInstance(instanceId))) return gone;
-        gone.push(instanceId);
-      }
+      const dead = await Promise.all(instanceIds.map((instanceId) => this.#isDead(instanceId)));
+      for (const instanceId of instanceIds.filter((_, i) => dead[i]))
+        if (await this.#reap(instanceId, goOn)) gone.push(instanceId);
     } while (cursor !== '0');
     return gone;
   }
 
-  /** False: the lock went to another limiter, which goes on. */
-  async #reapInstance(instanceId: string): Promise<boolean> {
+  /** False also when the lock went to another limiter, which goes on. */
+  async #holds(goOn: () => boolean): Promise<boolean> {
+    return goOn() && this.#options.lock.hold();
+  }
+
+  async #isDead(instanceId: string): Promise<boolean> {
+    const { leaseMs, graceMs, onFailed } = this.#options;
+    if (this.#spared.has(instanceId)) return false;
+    try {
+      return (await fenceInstance(this.#options, instanceId, leaseMs)) === 'dead';
+    } catch (error) {
+      // What could not write a fence may have taken no heartbeats either, as one master of a cluster whose disk is full.
+      this.#spared.set(instanceId, this.#nowMs() + graceMs);
+      onFailed(instanceId, error);
+      return false;
+    }
+  }
+
+  /** True: nothing is left of it. */
+  async #reap(instanceId: string, goOn: () => boolean): Promise<boolean> {
+    const { store, names, onFailed } = this.#options;
+    try {
+      // Complete: a dead instance joins no organization.
+      const orgIds = (await store.command('smembers', names.orgsOf(instanceId))) as string[];
+      if (!(await this.#reapOrgs(instanceId, orgIds, goOn))) return false;
+      await store.command('zrem', names.instances, instanceId);
+      return true;
+    } catch (error) {
+      onFailed(instanceId, error);
+      return false;
+    }
+  }
+
+  /** Rejects, once the other organizations are done, for one that could not be. */
+  async #reapOrgs(instanceId: string, orgIds: readonly string[], goOn: () => boolean): Promise<boolean> {
     const { store, names } = this.#options;
-    // Complete: a dead instance joins no organization.
-    const orgIds = (await store.command('smembers', names.orgsOf(instanceId))) as string[];
-    for (const orgId of orgIds) {
-      if (!(await this.#reapOrg(instanceId, orgId))) return false;
-      await store.command('srem', names.orgsOf(instanceId), orgId);
+    const errors: unknown[] = [];
+    let left = orgIds;
+    for (let steps = 0; left.length > 0 && steps < MAX_STEPS; steps++) {
+      if (!(await this.#holds(goOn))) return false;
+      const some = left.slice(0, ORGS_AT_ONCE);
+      const ends = await Promise.allSettled(some.map((orgId) => endSome(this.#options, instanceId, orgId)));
+      const done: string[] = [];
+      const again: string[] = [];
+      for (const [i, end] of ends.entries()) {
+        if (end.status === 'rejected') errors.push(end.reason);
+        else (end.value ? done : again).push(some[i] as string);
+      }
+      if (done.length > 0) await store.command('srem', names.orgsOf(instanceId), ...done);
+      left = [...again, ...left.slice(ORGS_AT_ONCE)];
     }
-    await store.command('zrem', names.instances, instanceId);
-    return true;
-  }
-
-  async #reapOrg(instanceId: string, orgId: string): Promise<boolean> {
-    for (;;) {
-      const left = await leftIn(this.#options, instanceId, orgId, RECORDS_PER_STEP);
-      if (!left) return true;
-      const ended = await Promise.all(
-        left.map(({ field, record }) => this.#end(instanceId, orgId, field, record)),
-      );
-      const settled = ended.filter((end) => end === 'settled').length;
-      const withdrawn = ended.filter((end) => end === 'withdrawn').length;
-      this.#options.onReaped({ settled, withdrawn });
-      if (!(await this.#options.lock.hold())) return false;
-    }
-  }
-
-  async #end(
-    instanceId: string,
-    orgId: string,
-    field: string,
-    record: string,
-  ): Promise<'settled' | 'withdrawn' | 'nothing'> {
-    const { admissions } = this.#options;
-    if (record === 'void') return 'nothing';
-    const largeId = largeBodyOf(field);
-    if (largeId !== null) {
-      await admissions.releaseLargeBody({ orgId, instanceId, admissionId: largeId });
-      return 'nothing';
-    }
-    const held = { orgId, instanceId, admissionId: field };
-    // An admission that was not reserved is withdrawn by this too.
-    const settled = await admissions.settle(held, {
-      answered: false,
-      usage: null,
-      durationMs: null,
-      errorCode: 'gateway_lost',
-    });
-    return settled ? 'settled' : 'withdrawn';
+    if (errors.length > 0) throw errors[0];
+    return left.length === 0;
   }
 }

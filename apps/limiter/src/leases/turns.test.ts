@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { newInstanceId, newOrgId } from '@tidegate/contracts';
 import { closeDb, type Db } from '@tidegate/db';
 import { createLogger } from '@tidegate/runtime';
@@ -9,6 +9,8 @@ import type { Context } from '../context.ts';
 import { LimiterClock } from '../redis/clock.ts';
 import { createRedisLink } from '../redis/link.ts';
 import { Lock } from '../redis/lock.ts';
+import { shardsOf } from '../redis/shards.ts';
+import { Store } from '../redis/store.ts';
 import { connectDb, openStore, ROOMY_PLAN, type TestStore } from '../testing/fixture.ts';
 import { putOrg } from '../testing/org.ts';
 import { Truth } from '../truth/truth.ts';
@@ -18,7 +20,12 @@ import { Reaper, type ReaperOptions } from './reaper.ts';
 import { startReaper } from './watch.ts';
 
 const LEASE_MS = 8_000;
+const GRACE_MS = 8_000;
 const HOUR_MS = 3_600_000;
+const LONG_AFTER_MS = 60_000;
+const always = () => true;
+/** What the reapers told. */
+const failed: string[] = [];
 
 let redis: TestRedis;
 let test: TestStore;
@@ -31,7 +38,10 @@ beforeAll(async () => {
   nowhere = connectDb(`postgresql://nobody@127.0.0.1:${await freePort()}/none`);
 });
 
-beforeEach(() => test.redis.flushall());
+beforeEach(async () => {
+  failed.length = 0;
+  await test.redis.flushall();
+});
 
 afterAll(async () => {
   test.redis.disconnect();
@@ -52,7 +62,9 @@ function reaperOf(context: Context, more: Partial<ReaperOptions> = {}): Reaper {
     admissions: new Admissions({ ...context, truth, leases: new Leases(context), onSettled: () => {} }),
     lock: new Lock(context.store, context.names.reaperLock, 'lim_test', 5_000),
     leaseMs: LEASE_MS,
+    graceMs: GRACE_MS,
     onReaped: () => {},
+    onFailed: (instanceId) => failed.push(instanceId),
     ...more,
   });
 }
@@ -83,9 +95,9 @@ describe('whether an instance is dead', () => {
     'is told by the clock of Redis alone: a heartbeat by one that is %i ms ahead, reaped by one %i ms',
     async (beats, reaps) => {
       const { instanceId, orgIds } = await holding(contextOf(beats), 1);
-      expect(await reaperOf(contextOf(reaps)).turn()).toEqual([]);
+      expect(await reaperOf(contextOf(reaps)).turn(always)).toEqual([]);
       expect(await largeIn(orgIds[0] ?? '')).toBe('1');
-      expect(await reaperOf(contextOf(reaps, LEASE_MS + 1_000)).turn()).toEqual([instanceId]);
+      expect(await reaperOf(contextOf(reaps, LEASE_MS + 1_000)).turn(always)).toEqual([instanceId]);
       expect(await largeIn(orgIds[0] ?? '')).toBe('0');
     },
   );
@@ -94,23 +106,76 @@ describe('whether an instance is dead', () => {
     const context = contextOf(0);
     const instanceId = newInstanceId();
     await test.redis.zadd(test.names.instances, 0, instanceId);
-    expect(await reaperOf(context).turn()).toEqual([]);
+    expect(await reaperOf(context).turn(always)).toEqual([]);
     expect(await beat(context, instanceId, false)).toBe('alive');
     expect(await test.redis.ttl(test.names.lease(instanceId))).toBeGreaterThan(LEASE_MS / 1_000);
     await test.redis.del(test.names.lease(instanceId));
-    expect(await reaperOf(context).turn()).toEqual([]);
+    expect(await reaperOf(context).turn(always)).toEqual([]);
     expect(await beat(context, instanceId, true)).toBe('forgotten');
     expect(await test.redis.ttl(test.names.lease(instanceId))).toBeGreaterThan(LEASE_MS / 1_000);
-    expect(await reaperOf(contextOf(0, LEASE_MS + 1_000)).turn()).toEqual([instanceId]);
+    expect(await reaperOf(contextOf(0, LEASE_MS + 1_000)).turn(always)).toEqual([instanceId]);
   });
 
   it('is asked of every instance, however many there are', async () => {
     const context = contextOf(0);
     const instanceIds = Array.from({ length: 300 }, () => newInstanceId());
     await Promise.all(instanceIds.map((instanceId) => beat(context, instanceId, false)));
-    expect(await reaperOf(context).turn()).toEqual([]);
-    const gone = await reaperOf(contextOf(0, LEASE_MS + 1_000)).turn();
+    expect(await reaperOf(context).turn(always)).toEqual([]);
+    const gone = await reaperOf(contextOf(0, LEASE_MS + 1_000)).turn(always);
     expect(instanceIds.filter((instanceId) => !gone.includes(instanceId))).toHaveLength(0);
+  });
+});
+
+describe('what a dead instance left', () => {
+  it('in many organizations is ended in many at a time, and what fails in one of them stays until it can be', async () => {
+    const { instanceId, orgIds } = await holding(contextOf(0), 120);
+    const another = await holding(contextOf(0), 1);
+    const broken = test.names.voids(orgIds[7] ?? '', instanceId);
+    await test.redis.set(broken, 'not a sorted set');
+    let pipelines = 0;
+    const store = new Store({ shards: shardsOf(test.redis), onPipeline: () => pipelines++ });
+    const asked = jest.fn(always);
+    const reaper = reaperOf({ ...contextOf(0, LONG_AFTER_MS), store });
+    expect(await reaper.turn(asked)).toEqual([another.instanceId]);
+    expect(failed).toEqual([instanceId]);
+    expect(await test.redis.smembers(test.names.orgsOf(instanceId))).toEqual([orgIds[7]]);
+    expect(await Promise.all([...orgIds, ...another.orgIds].map(largeIn))).toEqual(
+      [...orgIds, ...another.orgIds].map((_, i) => (i === 7 ? '1' : '0')),
+    );
+    expect(pipelines).toBeLessThan(orgIds.length / 2);
+    // Once for the page, then for each chunk: a long turn is no standstill.
+    expect(asked.mock.calls.length).toBeGreaterThan(3);
+
+    await test.redis.del(broken);
+    expect(await reaper.turn(always)).toEqual([instanceId]);
+    expect(await largeIn(orgIds[7] ?? '')).toBe('0');
+  });
+
+  it('is left alone once the limiter may not go on', async () => {
+    const { orgIds } = await holding(contextOf(0), 120);
+    let steps = 0;
+    expect(await reaperOf(contextOf(0, LONG_AFTER_MS)).turn(() => ++steps < 3)).toEqual([]);
+    const left = await Promise.all(orgIds.map(largeIn));
+    expect(new Set(left)).toEqual(new Set(['0', '1']));
+  });
+
+  it('is ended though another cannot be fenced, which then gets the time to report', async () => {
+    const context = contextOf(0);
+    const [unwell, dead] = [await holding(context, 1), await holding(context, 1)];
+    const lease = test.names.lease(unwell.instanceId);
+    await test.redis.rename(lease, 'away');
+    await test.redis.set(lease, 'not a hash');
+    const clock = { ms: 0 };
+    const reaper = reaperOf(contextOf(0, LONG_AFTER_MS), { nowMs: () => clock.ms });
+    expect(await reaper.turn(always)).toEqual([dead.instanceId]);
+    expect(failed).toEqual([unwell.instanceId]);
+
+    await test.redis.rename('away', lease);
+    clock.ms = GRACE_MS - 1;
+    expect(await reaper.turn(always)).toEqual([]);
+    expect(await beat(context, unwell.instanceId, true)).toBe('alive');
+    clock.ms = GRACE_MS;
+    expect(await reaper.turn(always)).toEqual([unwell.instanceId]);
   });
 });
 

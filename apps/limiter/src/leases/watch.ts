@@ -30,8 +30,8 @@ export function startReaper(options: {
     },
     async run() {
       if (link.ready()) await observeTime(context.store, context.clock);
-      if (!link.shards.whole() || !grace.over()) return;
-      for (const instanceId of await reaper.turn()) logger.info({ instanceId }, 'a lease ran out');
+      const goOn = () => link.shards.whole() && grace.over();
+      for (const instanceId of await reaper.turn(goOn)) logger.info({ instanceId }, 'a lease ran out');
     },
   });
 }

@@ -1,0 +1,48 @@
+import type { Admissions } from '../admission/admissions.ts';
+import { largeBodyOf } from '../admission/large-body.ts';
+import type { Context } from '../context.ts';
+import { leftIn } from './lease.ts';
+
+const RECORDS_PER_STEP = 100;
+
+export interface LeftoversDeps extends Context {
+  readonly admissions: Pick<Admissions, 'settle' | 'releaseLargeBody'>;
+  readonly onReaped: (counts: { readonly settled: number; readonly withdrawn: number }) => void;
+}
+
+/** Fences a dead instance in an organization and ends a bounded part of what it left there. True: nothing is left. */
+export async function endSome(deps: LeftoversDeps, instanceId: string, orgId: string): Promise<boolean> {
+  const left = await leftIn(deps, instanceId, orgId, RECORDS_PER_STEP);
+  if (!left) return true;
+  const ended = await Promise.all(
+    left.map(({ field, record }) => end(deps, instanceId, orgId, field, record)),
+  );
+  const settled = ended.filter((end) => end === 'settled').length;
+  const withdrawn = ended.filter((end) => end === 'withdrawn').length;
+  deps.onReaped({ settled, withdrawn });
+  return false;
+}
+
+async function end(
+  { admissions }: LeftoversDeps,
+  instanceId: string,
+  orgId: string,
+  field: string,
+  record: string,
+): Promise<'settled' | 'withdrawn' | 'nothing'> {
+  if (record === 'void') return 'nothing';
+  const largeId = largeBodyOf(field);
+  if (largeId !== null) {
+    await admissions.releaseLargeBody({ orgId, instanceId, admissionId: largeId });
+    return 'nothing';
+  }
+  const held = { orgId, instanceId, admissionId: field };
+  // An admission that was not reserved is withdrawn by this too.
+  const settled = await admissions.settle(held, {
+    answered: false,
+    usage: null,
+    durationMs: null,
+    errorCode: 'gateway_lost',
+  });
+  return settled ? 'settled' : 'withdrawn';
+}
