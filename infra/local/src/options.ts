@@ -1,4 +1,4 @@
-import type { ServiceName } from './services.ts';
+import type { InstanceName, ServiceName } from './services.ts';
 
 export type Scalable = Exclude<ServiceName, 'console'>;
 
@@ -13,8 +13,8 @@ export interface StackOptions {
   readonly ports?: { readonly gateway?: number; readonly console?: number } | 'random';
   /** Make the demo organization, its key and its models; default true. */
   readonly demo?: boolean;
-  /** More variables for a service's processes; they win over what the stack sets. */
-  readonly env?: Readonly<Partial<Record<ServiceName, Readonly<Record<string, string>>>>>;
+  /** More variables for a service's processes, or for one of them (`limiter-2`); they win over what the stack sets. */
+  readonly env?: Readonly<Partial<Record<InstanceName, Readonly<Record<string, string>>>>>;
   /** Stores of your own; default DATABASE_URL and REDIS_URL of the environment, else the stack brings them. */
   readonly databaseUrl?: string;
   readonly redisUrl?: string;

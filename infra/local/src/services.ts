@@ -7,11 +7,13 @@ import type { Secrets } from './secrets.ts';
 
 export type ServiceName = 'runner' | 'limiter' | 'metering' | 'gateway' | 'console';
 
+/** Unique in the stack: gateway, gateway-2, ... */
+export type InstanceName = ServiceName | `${ServiceName}-${number}`;
+
 /** One process of a service: what it listens on. */
 export interface Instance {
   readonly service: ServiceName;
-  /** Unique in the stack: gateway, gateway-2, ... */
-  readonly name: string;
+  readonly name: InstanceName;
   readonly port: number;
   readonly adminPort: number;
 }
@@ -150,7 +152,7 @@ export async function planInstances(
   const instances: Instance[] = [];
   for (const { name: service } of kinds) {
     for (let i = 0; i < (scale[service] ?? 1); i++) {
-      const name = i === 0 ? service : `${service}-${i + 1}`;
+      const name: InstanceName = i === 0 ? service : `${service}-${i + 1}`;
       instances.push({ service, name, port: await portOf(service, i, ports), adminPort: await choosePort() });
     }
   }

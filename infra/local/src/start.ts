@@ -161,7 +161,7 @@ function processOf(
     command: process.execPath,
     args: kind.args(instance, layout),
     cwd: layout.root,
-    env: { ...environmentOf(kind, instance, layout), ...env?.[kind.name] },
+    env: { ...environmentOf(kind, instance, layout), ...env?.[kind.name], ...env?.[instance.name] },
     logFile: join(layout.files.logs, `${instance.name}.log`),
     ready: readiness(kind, instance, layout),
     stopTimeoutMs: stopTimeoutMs ?? kind.stopTimeoutMs,

@@ -17,15 +17,18 @@ import { within } from './within.ts';
 const LIBRARIES = ['x86_64', 'aarch64'].map(
   (machine) => `/usr/lib/${machine}-linux-gnu/faketime/libfaketimeMT.so.1`,
 );
-const SERVICES = ['gateway', 'limiter', 'metering'] as const;
+const GATEWAYS = ['gateway', 'gateway-2'] as const;
+const LIMITERS = ['limiter', 'limiter-2'] as const;
+/** Each has a clock of its own. */
+const CLOCKS = [...GATEWAYS, ...LIMITERS, 'metering'] as const;
 const HOUR_S = 3_600;
 const BETWEEN_MS = 1_500;
 /** From a request's reservation to the model's note of it. */
 const APART_MS = 20_000;
 
 /**
- * The clocks of gateways, limiters and metering jump by up to ten days, each service's by itself, under load. Windows, months,
- * expiry, leases and the times in rows are as ever: they come from Redis.
+ * The clocks of gateways, limiters and metering jump by up to ten days, each process's by itself, under load, and gateways are killed
+ * meanwhile. Windows, months, expiry, leases and the times in rows are as ever: they come from Redis.
  */
 export const clocks: Scenario = {
   id: 'clocks',
@@ -36,18 +39,18 @@ export const clocks: Scenario = {
     const library = LIBRARIES.find((path) => existsSync(path));
     if (!library) throw new Error('needs libfaketime: apt-get install faketime');
     const dir = mkdtempSync(join(tmpdir(), 'tidegate-clocks-'));
-    const set = (service: string, offsetS: number) =>
-      writeFileSync(join(dir, service), `${offsetS < 0 ? '' : '+'}${offsetS}\n`);
-    const envOf = (service: string) => ({
+    const set = (name: string, offsetS: number) =>
+      writeFileSync(join(dir, name), `${offsetS < 0 ? '' : '+'}${offsetS}\n`);
+    const envOf = (name: string) => ({
       LD_PRELOAD: library,
-      FAKETIME_TIMESTAMP_FILE: join(dir, service),
+      FAKETIME_TIMESTAMP_FILE: join(dir, name),
       FAKETIME_CACHE_DURATION: '1',
       FAKETIME_DONT_FAKE_MONOTONIC: '1',
       DONT_FAKE_MONOTONIC: '1',
       NO_FAKE_STAT: '1',
     });
-    for (const service of SERVICES) set(service, 0);
-    const env = Object.fromEntries(SERVICES.map((service) => [service, envOf(service)]));
+    for (const name of CLOCKS) set(name, 0);
+    const env = Object.fromEntries(CLOCKS.map((name) => [name, envOf(name)]));
     try {
       return await within({ env }, (world) => jumping(world, random, size === 'short' ? 4 : 60, set));
     } finally {
@@ -60,23 +63,27 @@ async function jumping(
   world: World,
   random: Random,
   jumps: number,
-  set: (service: string, offsetS: number) => void,
+  set: (name: string, offsetS: number) => void,
 ) {
   await fiveOrgs(world, 4);
   const org = await makeOrg(world, { keys: [], models: ['tide'] });
   const violations: string[] = [];
   const seen: Seen[] = [];
   const load = new Load(world, random, { clients: 16, hangUps: 0.1, restMs: 150 });
+  const jump = (name: string) => set(name, random.whole(-240, 240) * HOUR_S);
+  for (const name of LIMITERS) jump(name);
   for (let i = 0; i < jumps; i++) {
-    set(random.pick(SERVICES), random.whole(-240, 240) * HOUR_S);
+    jump(random.pick(CLOCKS));
     await pause(BETWEEN_MS);
+    if (i % 2 === 1) await world.kill(random.pick(GATEWAYS));
     const some = await todaysKey(world, org, i);
     seen.push(...some);
     for (const { status, code } of some)
       if (status !== 200) violations.push(`a key that expires today: ${status} ${code}`);
   }
   seen.push(...(await load.stop()));
-  for (const service of SERVICES) set(service, 0);
+  // Those of gateways and limiters stay wrong: what the dead left is freed all the same. Metering retries by its own clock.
+  set('metering', 0);
   const unquiet = await untilQuiet(world);
   const audited = await audit(world, seen);
   violations.push(...unquiet, ...audited.violations, ...(await timesOff(world, seen)));
