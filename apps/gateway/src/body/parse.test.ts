@@ -41,6 +41,7 @@ describe('createParser', () => {
     const body = bodyOf({
       stream: true,
       stop: 'x',
+      seed: 7,
       messages: [{ role: 'user', content: [link, { type: 'text', text: 'hé' }] }],
     });
     const parsed = await parser.parse(body);
@@ -49,6 +50,7 @@ describe('createParser', () => {
       model: 'm',
       stream: true,
       sampling: { temperature: 0, stop: ['x'] },
+      seed: 7n,
       imageCount: 1,
       linkedImages: [{ url: 'https://images.example/', index: 0 }],
     });

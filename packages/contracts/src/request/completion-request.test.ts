@@ -33,6 +33,7 @@ describe('validateCompletionRequest', () => {
       includeUsage: false,
       maxTokens: 512,
       sampling: { temperature: 0 },
+      seed: null,
       imageCount: 0,
       linkedImages: [],
     });
@@ -56,7 +57,8 @@ describe('validateCompletionRequest', () => {
       stream: true,
       includeUsage: true,
       maxTokens: 200,
-      sampling: { temperature: 0.5, top_p: 0.9, stop: ['a', 'b'], seed: -7 },
+      sampling: { temperature: 0.5, top_p: 0.9, stop: ['a', 'b'] },
+      seed: -7n,
     });
   });
 
@@ -151,14 +153,15 @@ describe('validateCompletionRequest', () => {
       '0.5',
       '"1"',
       'true',
-      '9007199254740992',
-      '-9007199254740992',
+      '9223372036854775808',
+      '-9223372036854775809',
       '18446744073709551616',
+      '9'.repeat(1_000_000),
       '-0.0',
     ].map((json): [string, string, string[]] => [
       'seed',
       json,
-      ['seed must be an integer from -9007199254740991 to 9007199254740991'],
+      ['seed must be an integer from -9223372036854775808 to 9223372036854775807'],
     ]),
     ...['-0.1', '2.01', '1e400', '"1"', 'true', '[]'].map((json): [string, string, string[]] => [
       'temperature',
@@ -219,8 +222,10 @@ describe('validateCompletionRequest', () => {
     ['max_tokens', ' 8192 ', { maxTokens: 8192 }],
     ['max_completion_tokens', '3', { maxTokens: 3 }],
     ['n', '1', {}],
-    ['seed', '-0', { sampling: { temperature: 0, seed: 0 } }],
-    ['seed', '9007199254740991', { sampling: { temperature: 0, seed: 9007199254740991 } }],
+    ['seed', '-0', { seed: 0n }],
+    ['seed', ' 9007199254740993 ', { seed: 9007199254740993n }],
+    ['seed', '9223372036854775807', { seed: 2n ** 63n - 1n }],
+    ['seed', '-9223372036854775808', { seed: -(2n ** 63n) }],
     ['temperature', '2.0', { sampling: { temperature: 2 } }],
     ['temperature', '2e0', { sampling: { temperature: 2 } }],
     ['top_p', '1', { sampling: { temperature: 0, top_p: 1 } }],

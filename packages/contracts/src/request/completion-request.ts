@@ -19,8 +19,10 @@ export interface CompletionRequest {
   readonly includeUsage: boolean;
   /** `max_completion_tokens` if sent, else `max_tokens`, else the default. */
   readonly maxTokens: number;
-  /** Ready for the upstream: `temperature` always; `top_p`, `stop` (as an array), `seed` when sent. */
+  /** Ready for the upstream: `temperature` always; `top_p` and `stop` (as an array) when sent. */
   readonly sampling: Readonly<Record<string, number | string[]>>;
+  /** Null: not sent. */
+  readonly seed: bigint | null;
   /** Linked and inline ones together. */
   readonly imageCount: number;
   readonly linkedImages: readonly LinkedImage[];
@@ -89,6 +91,7 @@ function validateFields(fields: FieldReader): ValidatedRequest {
   const maxTokens = fields.integer('max_tokens', 1, MAX_TOKENS);
   const maxCompletionTokens = fields.integer('max_completion_tokens', 1, MAX_TOKENS);
   const sampling = readSampling(fields);
+  const seed = fields.int64('seed');
   fields.integer('n', 1, 1);
   const stream = fields.boolean('stream') ?? false;
   const includeUsage = readStreamOptions(fields, stream);
@@ -103,6 +106,7 @@ function validateFields(fields: FieldReader): ValidatedRequest {
       includeUsage,
       maxTokens: maxCompletionTokens ?? maxTokens ?? DEFAULT_MAX_TOKENS,
       sampling,
+      seed,
       ...content,
     },
     inlineImages,
@@ -113,12 +117,10 @@ function readSampling(fields: FieldReader): Record<string, number | string[]> {
   const temperature = fields.number('temperature', 'from 0 to 2', (value) => value >= 0 && value <= 2);
   const topP = fields.number('top_p', 'greater than 0 and at most 1', (value) => value > 0 && value <= 1);
   const stop = readStop(fields);
-  const seed = fields.integer('seed', Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
   return {
     temperature: temperature ?? 0,
     ...(topP !== undefined && { top_p: topP }),
     ...(stop.length > 0 && { stop }),
-    ...(seed !== undefined && { seed }),
   };
 }
 

@@ -2,6 +2,7 @@ import type { Refusal } from '../errors.ts';
 import { type Checked, invalidRequest } from './refusals.ts';
 
 const INTEGER = /^-?(?:0|[1-9][0-9]*)$/;
+const MAX_INT64_CHARACTERS = 20;
 
 /** Reads the fields of a body, in the order they are asked for, and keeps the first refusal. */
 export class FieldReader {
@@ -56,6 +57,20 @@ export class FieldReader {
     if (written) return value === 0 ? 0 : value;
     const allowed = min === max ? `${min}` : `an integer from ${min} to ${max}`;
     return this.fail(`${name} must be ${allowed}, written without fraction or exponent.`, undefined);
+  }
+
+  /** Written as an integer, and of 64 bits: more than a number holds exactly. */
+  int64(name: string): bigint | null {
+    const value = this.sent(name);
+    if (value === undefined) return null;
+    const source = this.#sourceOf(name);
+    // Counted first: a million digits would take long to convert.
+    if (typeof value === 'number' && source.length <= MAX_INT64_CHARACTERS && INTEGER.test(source)) {
+      const integer = BigInt(source);
+      if (integer === BigInt.asIntN(64, integer)) return integer;
+    }
+    const allowed = `an integer from ${-(2n ** 63n)} to ${2n ** 63n - 1n}`;
+    return this.fail(`${name} must be ${allowed}, written without fraction or exponent.`, null);
   }
 
   /** The value of a check made elsewhere; null: refused. */

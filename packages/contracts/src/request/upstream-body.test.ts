@@ -53,6 +53,18 @@ describe('buildUpstreamBody', () => {
     expect(joined(buildUpstreamBody(request, { model: 'inner', includeUsage: false }, []))).toEqual(expected);
   });
 
+  it.each(['0', '-9223372036854775808', '9007199254740993', '9223372036854775807'])(
+    'passes on the seed %s to the last digit',
+    (seed) => {
+      const body = `{"model":"public","messages":[{"role":"user","content":"Hi"}],"seed":${seed}}`;
+      const result = validateCompletionRequest(body);
+      if (!result.ok) throw new Error(result.refusal.message);
+      const sent = buildUpstreamBody(result.request, { model: 'inner', includeUsage: false }, []);
+      expect(Buffer.concat(sent).toString()).toContain(`"seed":${seed},`);
+      expect(joined(sent)).toMatchObject({ max_tokens: 512, seed: Number(seed) });
+    },
+  );
+
   it('puts each data URL where its link was, and the messages in as they are', () => {
     const request = requestOf({
       messages: [{ role: 'user', content: [LINK, { type: 'text', text: 'vs' }, LINK] }],

@@ -30,9 +30,11 @@ export function buildUpstreamBody(
     stream: request.stream,
     ...(request.stream && options.includeUsage && { stream_options: { include_usage: true } }),
   });
+  // JSON.stringify has no integers of 64 bits.
+  const seed = request.seed === null ? '' : `"seed":${request.seed},`;
   return [
     encoder.encode(`{"model":${JSON.stringify(options.model)},"messages":`),
     ...messages,
-    encoder.encode(`,${rest.slice(1)}`),
+    encoder.encode(`,${seed}${rest.slice(1)}`),
   ];
 }
