@@ -93,9 +93,11 @@ class BodyReader {
 
   #take(chunk: Buffer): void {
     const { maxBytes, largeBytes, claim } = this.#options;
-    if (this.#body.bytes + chunk.length > maxBytes) return this.#end('too_large');
-    const refusal = claim(chunk.length);
-    if (refusal) return this.#end(refusal);
+    const tooMuch = this.#body.bytes + chunk.length > maxBytes ? 'too_large' : claim(chunk.length);
+    if (tooMuch !== null) {
+      this.#end(tooMuch);
+      return;
+    }
     this.#body.add(chunk);
     if (this.#body.bytes > largeBytes) this.#pauseToTakeLarge();
   }
