@@ -15,13 +15,13 @@ export async function beat(
   instanceId: string,
   registered: boolean,
 ): Promise<Beat> {
-  const indexed = store.command('zadd', names.instances, Math.floor(clock.nowMs()), instanceId);
-  const replied = store.run(
+  // Not waited for: it may be with another master, that is away, and what holds something was in the index before (joinOrg).
+  store.command('zadd', names.instances, Math.floor(clock.nowMs()), instanceId).catch(() => {});
+  const reply = await store.run(
     SCRIPTS.heartbeat,
     [names.lease(instanceId)],
     [clock.offsetUs, registered ? 1 : 0, FENCE_KEEP_S],
   );
-  const [, reply] = await Promise.all([indexed, replied]);
   const [code] = reply;
   if (code === 'alive' || code === 'lease_lost' || code === 'forgotten') return code;
   throw unexpected(reply);

@@ -179,6 +179,30 @@ describe('what a dead instance left', () => {
   });
 });
 
+describe('with the index of instances away', () => {
+  const withoutIndex = (): Context => {
+    const shards = shardsOf(test.redis);
+    const of = (key: string | null) => (key === test.names.instances ? null : shards.of(key));
+    return { ...contextOf(0), store: new Store({ shards: { ...shards, of } }) };
+  };
+
+  it('an instance keeps its lease and what it holds, but joins nothing that would not find it again', async () => {
+    const { instanceId, orgIds } = await holding(contextOf(0), 1);
+    const context = withoutIndex();
+    await test.redis.hset(test.names.lease(instanceId), 'beat_ms', 1);
+    expect(await beat(context, instanceId, true)).toBe('alive');
+    const [orgId = ''] = orgIds;
+    const held = { orgId, instanceId, admissionId: 'req_more' };
+    expect(await takeLargeBody(context, held, false)).toBe('taken');
+    expect(await reaperOf(contextOf(0)).turn(always)).toEqual([]);
+
+    const elsewhere = newOrgId();
+    await putOrg(context, { orgId: elsewhere, version: 1, ...ROOMY_PLAN });
+    await expect(joinOrg(context, instanceId, elsewhere)).rejects.toThrow('away');
+    expect(await takeLargeBody(context, { ...held, orgId: elsewhere }, false)).toBe('need_join');
+  });
+});
+
 describe("a limiter's idea of Redis' time", () => {
   it('is soon right, whatever the clock of its process says', async () => {
     const logger = createLogger({ service: 'limiter', level: 'silent' });
