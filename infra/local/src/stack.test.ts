@@ -110,8 +110,16 @@ describe('the local stack', () => {
   });
 
   it('tells every gateway all limiters, and nothing of the databases', async () => {
-    const stack = await start({ scale: { limiter: 2 }, env: { gateway: { LOG_LEVEL: 'warn' } } });
-    const env = (await (await fetch(stack.info.gateway)).json()) as Record<string, string>;
+    const stack = await start({
+      scale: { limiter: 2, gateway: 2 },
+      env: { gateway: { LOG_LEVEL: 'warn' }, 'gateway-2': { LOG_LEVEL: 'error' } },
+    });
+    const envs = await Promise.all(
+      stack.info.gateways.map(async (url) => (await (await fetch(url)).json()) as Record<string, string>),
+    );
+    const [env = {}, env2 = {}] = envs;
+    expect(env2.LIMITER_ADDRESSES).toBe(env.LIMITER_ADDRESSES);
+    expect(env2.LOG_LEVEL).toBe('error');
     expect(env.LIMITER_ADDRESSES).toMatch(/^127\.0\.0\.1:\d+,127\.0\.0\.1:\d+$/);
     expect(env.LOG_LEVEL).toBe('warn');
     expect(env.DATABASE_URL).toBe(process.env.DATABASE_URL);
