@@ -1,4 +1,5 @@
 import type { LinkedImage, Refusal } from '@tidegate/contracts';
+import { LIMITS } from '@tidegate/limits';
 import { toDataUrlJson } from './data-url.ts';
 import { type Download, download, type Resolve } from './download.ts';
 import { createResolve } from './resolve.ts';
@@ -7,7 +8,6 @@ import { imageTypeOf } from './type.ts';
 export interface ImageFetcherOptions {
   /** For one image, from its name's look-up to its last byte. */
   readonly timeoutMs?: number;
-  /** The spec says MB for images where it says MiB for bodies: 20,000,000 bytes. */
   readonly maxBytes?: number;
   /** Over all requests whose images are being downloaded; beyond it requests are refused as busy. */
   readonly maxBufferedBytes?: number;
@@ -33,7 +33,11 @@ export interface ImageFetcher {
   close(): void;
 }
 
-const DEFAULTS = { timeoutMs: 10_000, maxBytes: 20_000_000, maxBufferedBytes: 400_000_000 };
+const DEFAULTS = {
+  timeoutMs: LIMITS.imageTimeoutMs,
+  maxBytes: LIMITS.imageMaxBytes,
+  maxBufferedBytes: 400_000_000,
+};
 
 type Fetched =
   | { readonly ok: true; readonly dataUrl: Buffer }

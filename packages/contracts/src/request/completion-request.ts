@@ -1,3 +1,4 @@
+import { LIMITS } from '@tidegate/limits';
 import type { Refusal } from '../errors.ts';
 import { FieldReader } from './fields.ts';
 import type { InlineImage, LinkedImage } from './image-url.ts';
@@ -54,10 +55,6 @@ const FIELDS = [
   'user',
 ];
 
-const DEFAULT_MAX_TOKENS = 512;
-const MAX_TOKENS = 8_192;
-const MAX_STOPS = 4;
-const MAX_STOP_CHARACTERS = 64;
 /**
  * Most values built from one body. Any 2 MiB of text parts has fewer; 20 MiB of empty objects would have seven million and
  * take half a gigabyte.
@@ -88,11 +85,15 @@ export function validateCompletionRequest(text: string): ValidatedRequest {
 function validateFields(fields: FieldReader): ValidatedRequest {
   const model = fields.name('model');
   const messages = fields.refusal ? null : fields.take(readMessages(fields.sent('messages')));
-  const maxTokens = fields.integer('max_tokens', 1, MAX_TOKENS);
-  const maxCompletionTokens = fields.integer('max_completion_tokens', 1, MAX_TOKENS);
+  const maxTokens = fields.integer('max_tokens', LIMITS.minMaxTokens, LIMITS.maxMaxTokens);
+  const maxCompletionTokens = fields.integer(
+    'max_completion_tokens',
+    LIMITS.minMaxTokens,
+    LIMITS.maxMaxTokens,
+  );
   const sampling = readSampling(fields);
   const seed = fields.int64('seed');
-  fields.integer('n', 1, 1);
+  fields.integer('n', LIMITS.choices, LIMITS.choices);
   const stream = fields.boolean('stream') ?? false;
   const includeUsage = readStreamOptions(fields, stream);
   fields.string('user');
@@ -104,7 +105,7 @@ function validateFields(fields: FieldReader): ValidatedRequest {
       model,
       stream,
       includeUsage,
-      maxTokens: maxCompletionTokens ?? maxTokens ?? DEFAULT_MAX_TOKENS,
+      maxTokens: maxCompletionTokens ?? maxTokens ?? LIMITS.defaultMaxTokens,
       sampling,
       seed,
       ...content,
@@ -114,11 +115,20 @@ function validateFields(fields: FieldReader): ValidatedRequest {
 }
 
 function readSampling(fields: FieldReader): Record<string, number | string[]> {
-  const temperature = fields.number('temperature', 'from 0 to 2', (value) => value >= 0 && value <= 2);
-  const topP = fields.number('top_p', 'greater than 0 and at most 1', (value) => value > 0 && value <= 1);
+  const { minTemperature, maxTemperature, defaultTemperature, minTopP, maxTopP } = LIMITS;
+  const temperature = fields.number(
+    'temperature',
+    `from ${minTemperature} to ${maxTemperature}`,
+    (value) => value >= minTemperature && value <= maxTemperature,
+  );
+  const topP = fields.number(
+    'top_p',
+    `greater than ${minTopP} and at most ${maxTopP}`,
+    (value) => value > minTopP && value <= maxTopP,
+  );
   const stop = readStop(fields);
   return {
-    temperature: temperature ?? 0,
+    temperature: temperature ?? defaultTemperature,
     ...(topP !== undefined && { top_p: topP }),
     ...(stop.length > 0 && { stop }),
   };
@@ -128,18 +138,19 @@ function readSampling(fields: FieldReader): Record<string, number | string[]> {
 function readStop(fields: FieldReader): string[] {
   const sent = fields.sent('stop');
   if (sent === undefined) return [];
-  const allowed = `a string or an array of up to ${MAX_STOPS} strings, each of 1 to ${MAX_STOP_CHARACTERS} characters`;
+  const { maxStops, minStopCharacters, maxStopCharacters } = LIMITS;
+  const allowed = `a string or an array of up to ${maxStops} strings, each of ${minStopCharacters} to ${maxStopCharacters} characters`;
   const stops: unknown[] = Array.isArray(sent) ? sent : [sent];
-  if (stops.length > MAX_STOPS || !stops.every(isStop)) return fields.fail(`stop must be ${allowed}.`, []);
+  if (stops.length > maxStops || !stops.every(isStop)) return fields.fail(`stop must be ${allowed}.`, []);
   return stops.map((stop) => stop.replace(/\p{Surrogate}/gu, '\ufffd'));
 }
 
 /** Characters are Unicode code points: at most two units of a JavaScript string each. */
 const isStop = (value: unknown): value is string =>
   typeof value === 'string' &&
-  value.length >= 1 &&
-  value.length <= 2 * MAX_STOP_CHARACTERS &&
-  [...value].length <= MAX_STOP_CHARACTERS;
+  value.length >= LIMITS.minStopCharacters &&
+  value.length <= 2 * LIMITS.maxStopCharacters &&
+  [...value].length <= LIMITS.maxStopCharacters;
 
 function readStreamOptions(fields: FieldReader, stream: boolean): boolean {
   const sent = fields.sent('stream_options');

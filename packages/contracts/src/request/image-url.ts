@@ -1,3 +1,5 @@
+import { LIMITS } from '@tidegate/limits';
+
 /*
  * The two forms of an image's URL, by the spec's "Image rules". What can be told from the URL alone is told here; what its
  * bytes are is the gateway's to find out.
@@ -28,7 +30,6 @@ export type ImageUrl =
   /** `problem` continues a sentence that begins with the field's path. */
   | { readonly kind: 'invalid'; readonly problem: string };
 
-const MAX_LINK_CHARACTERS = 2_048;
 const INLINE_HEAD = /^data:(image\/(?:png|jpeg|webp|gif));base64,/;
 
 export function readImageUrl(url: string): ImageUrl {
@@ -54,8 +55,9 @@ export function readImageUrl(url: string): ImageUrl {
 }
 
 function linkProblem(url: string): string | null {
-  if (url.length > 2 * MAX_LINK_CHARACTERS || [...url].length > MAX_LINK_CHARACTERS) {
-    return `must have at most ${MAX_LINK_CHARACTERS} characters if it is a link`;
+  const maxCharacters = LIMITS.imageLinkMaxCharacters;
+  if (url.length > 2 * maxCharacters || [...url].length > maxCharacters) {
+    return `must have at most ${maxCharacters} characters if it is a link`;
   }
   if (/[\s\p{Cc}\p{Surrogate}]/u.test(url)) return 'must hold no spaces or control characters';
   const parsed = URL.canParse(url) ? new URL(url) : null;

@@ -1,9 +1,9 @@
+import { LIMITS } from '@tidegate/limits';
 import { type InlineImage, type LinkedImage, readImageUrl } from './image-url.ts';
 import { type Checked, invalidRequest, showName } from './refusals.ts';
 
 const ROLES = ['system', 'user', 'assistant'];
-const MAX_MESSAGES = 101;
-const MAX_IMAGES = 4;
+const MESSAGES = `an array of ${LIMITS.minMessages} to ${LIMITS.maxMessages} messages`;
 
 /** A piece of the messages' JSON, or the place of the linked image of that index. */
 export type MessageSegment = Uint8Array | { readonly image: number };
@@ -17,9 +17,9 @@ export interface Messages {
 
 /** Validates the messages and writes them again as JSON with the contract's members only. */
 export function readMessages(sent: unknown): Checked<Messages> {
-  if (sent === undefined) return refuse('messages', `is required: an array of 1 to ${MAX_MESSAGES} messages`);
-  if (!Array.isArray(sent) || sent.length < 1 || sent.length > MAX_MESSAGES) {
-    return refuse('messages', `must be an array of 1 to ${MAX_MESSAGES} messages`);
+  if (sent === undefined) return refuse('messages', `is required: ${MESSAGES}`);
+  if (!Array.isArray(sent) || sent.length < LIMITS.minMessages || sent.length > LIMITS.maxMessages) {
+    return refuse('messages', `must be ${MESSAGES}`);
   }
   const writer = new MessagesWriter();
   for (const [index, message] of sent.entries()) {
@@ -152,8 +152,8 @@ class MessagesWriter {
 
   /** An image's URL; returns what is wrong with it. */
   image(url: string, path: string): string | null {
-    if (this.#linkedImages.length + this.#inlineImages.length === MAX_IMAGES) {
-      return `is one image too many: a request has at most ${MAX_IMAGES} images, counted across all messages`;
+    if (this.#linkedImages.length + this.#inlineImages.length === LIMITS.maxImages) {
+      return `is one image too many: a request has at most ${LIMITS.maxImages} images, counted across all messages`;
     }
     const read = readImageUrl(url);
     if (read.kind === 'invalid') return read.problem;
