@@ -1,13 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import {
-  dayOf,
-  expiryInstantMs,
-  monthEndMs,
-  monthOf,
-  retryAfterSeconds,
-  secondsUntilMonthEnd,
-} from './time.ts';
+import { dayOf, expiryInstantMs, monthEndMs, monthOf, retryAfterSeconds } from './time.ts';
 
 const instants = fc.integer({ min: 0, max: Date.UTC(2100, 0) });
 
@@ -35,19 +28,6 @@ describe('months', () => {
 
   it.each(['2026-13', '2026-00', '2026-1', '26-01', '', '2026-11-01'])('refuse %j', (month) => {
     expect(() => monthEndMs(month)).toThrow(RangeError);
-  });
-});
-
-describe('the Retry-After of a spent month', () => {
-  it('never ends before the month does, and less than a second after it', () => {
-    fc.assert(
-      fc.property(instants, (nowMs) => {
-        const backMs = nowMs + secondsUntilMonthEnd(nowMs) * 1_000;
-        const endMs = monthEndMs(monthOf(nowMs));
-        expect(backMs).toBeGreaterThanOrEqual(endMs);
-        expect(backMs).toBeLessThan(endMs + 1_000);
-      }),
-    );
   });
 });
 

@@ -26,7 +26,3 @@ export function expiryInstantMs(expiresOn: string): number {
 
 /** Whole seconds for `Retry-After`: never earlier than the wait, at least 1. */
 export const retryAfterSeconds = (waitMs: number): number => Math.max(1, Math.ceil(waitMs / 1_000));
-
-/** `Retry-After` of a spent month: to the start of the next one. */
-export const secondsUntilMonthEnd = (nowMs: number): number =>
-  retryAfterSeconds(monthEndMs(monthOf(nowMs)) - nowMs);
