@@ -2,12 +2,13 @@ import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { createRedisClient, type RedisClient } from './client.ts';
 
-const CONNECT_TIMEOUT_MS = 2_000;
+/** No connection, or no answer, for this long: it is given up and made anew. Nothing that blocks is asked over it. */
+const ANSWER_TIMEOUT_MS = 2_000;
 const RECONNECT_MAX_MS = 500;
 
 /** A BullMQ queue as something that comes and goes with its Redis. */
 export interface QueueLink {
-  /** Rejects at once when Redis is away. */
+  /** Rejects at once when Redis is away, and soon when it hangs. `work` asks nothing that blocks: workers have connections of their own. */
   use<R>(work: (queue: Queue) => Promise<R>): Promise<R>;
   close(): Promise<void>;
 }
@@ -27,7 +28,8 @@ export function openQueue(options: {
   const connection = createRedisClient(options.redisUrl, {
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
-    connectTimeout: CONNECT_TIMEOUT_MS,
+    connectTimeout: ANSWER_TIMEOUT_MS,
+    socketTimeout: ANSWER_TIMEOUT_MS,
     retryStrategy: (attempt) => Math.min(50 * attempt, RECONNECT_MAX_MS),
   });
   connection.on('error', onError);

@@ -132,7 +132,7 @@ describe('on a Redis Cluster', () => {
         await eventually(async () => (await tried(replica)) > before + 3);
       }
       expect(breaks).toBe(atFirst);
-      await masters[0]?.client('KILL', 'TYPE', 'normal');
+      await masters[0]?.call('CLIENT', 'KILL', 'TYPE', 'normal');
       await eventually(() => breaks > atFirst);
     } finally {
       link.close();

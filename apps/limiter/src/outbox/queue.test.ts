@@ -1,0 +1,24 @@
+import { expect, it } from '@jest/globals';
+import { eventually, testRedis } from '@tidegate/testing';
+import { createSettlementQueue } from './queue.ts';
+
+it('a queue whose Redis hangs without a word fails what is asked of it, and is used again when it answers', async () => {
+  const redis = await testRedis();
+  const queue = createSettlementQueue({ redisUrl: redis.url, redisPrefix: 'tg:', onError: () => {} });
+  const signal = (name: NodeJS.Signals) => {
+    for (const pid of redis.pids) process.kill(pid, name);
+  };
+  try {
+    expect(await eventually(() => queue.backlog())).toBe(0);
+    signal('SIGSTOP');
+    await expect(queue.backlog()).rejects.toThrow();
+    await expect(queue.add([], 'meanwhile')).rejects.toThrow();
+    signal('SIGCONT');
+    await eventually(() => queue.add([], 'afterwards').then(() => true));
+    expect(await queue.backlog()).toBeGreaterThan(0);
+  } finally {
+    signal('SIGCONT');
+    await queue.close();
+    await redis.stop();
+  }
+});
