@@ -4,7 +4,7 @@ import { type CatalogModel, isVision } from '../catalog/catalog.ts';
 
 export interface ToFit {
   readonly bodyBytes: number;
-  readonly request: Pick<CompletionRequest, 'imageCount' | 'maxTokens'>;
+  readonly request: Pick<CompletionRequest, 'imageCount' | 'maxTokens' | 'maxTokensFrom'>;
   readonly model: CatalogModel;
   /** By the organization's plan, asked only when it matters. Null: cannot be told now. */
   readonly imagesAllowed: () => Promise<boolean | Refusal>;
@@ -24,10 +24,12 @@ export async function checkFit({ bodyBytes, request, model, imagesAllowed }: ToF
     if (allowed === false) return PLAN_UPGRADE_REQUIRED;
     if (allowed !== true) return allowed;
   }
-  if (request.maxTokens > model.contextTokens) {
+  const { maxTokens, maxTokensFrom } = request;
+  if (maxTokens > model.contextTokens) {
+    const asked = `${maxTokensFrom ?? 'max_tokens'} is ${maxTokens}${maxTokensFrom ? '' : ' when not sent'}`;
     return {
       code: 'model_refused',
-      message: `max_tokens is ${request.maxTokens}, but the context length of the model is ${model.contextTokens} tokens.`,
+      message: `${asked}, but the context length of the model is ${model.contextTokens} tokens.`,
     };
   }
   return null;

@@ -319,6 +319,22 @@ describe('a request over 2 MiB', () => {
   });
 });
 
+describe('more tokens than the model has context for', () => {
+  it.each([
+    [{}, 'max_tokens is 512 when not sent, but the context length of the model is 100 tokens.'],
+    [{ max_tokens: 101 }, 'max_tokens is 101, but the context length of the model is 100 tokens.'],
+    [
+      { max_tokens: 5, max_completion_tokens: 300 },
+      'max_completion_tokens is 300, but the context length of the model is 100 tokens.',
+    ],
+  ])('are refused by the name they were sent under: %j', async (members, message) => {
+    const { modelId } = await harness.publish({ name: 'short', contextTokens: 100 });
+    const refusal = await refusalOf(await harness.complete({ ...hello, model: 'short', ...members }));
+    expect(refusal).toMatchObject({ code: 'model_refused', message });
+    harness.runner.remove(modelId);
+  });
+});
+
 describe('an API at capacity', () => {
   it('says so instead of filling its memory or taking more requests than it can hold', async () => {
     const own = await startHarness({

@@ -32,6 +32,7 @@ describe('validateCompletionRequest', () => {
       stream: false,
       includeUsage: false,
       maxTokens: 512,
+      maxTokensFrom: null,
       sampling: { temperature: 0 },
       seed: null,
       imageCount: 0,
@@ -57,6 +58,7 @@ describe('validateCompletionRequest', () => {
       stream: true,
       includeUsage: true,
       maxTokens: 200,
+      maxTokensFrom: 'max_completion_tokens',
       sampling: { temperature: 0.5, top_p: 0.9, stop: ['a', 'b'] },
       seed: -7n,
     });
@@ -218,9 +220,9 @@ describe('validateCompletionRequest', () => {
   });
 
   it.each<[string, string, object]>([
-    ['max_tokens', '1', { maxTokens: 1 }],
+    ['max_tokens', '1', { maxTokens: 1, maxTokensFrom: 'max_tokens' }],
     ['max_tokens', ' 8192 ', { maxTokens: 8192 }],
-    ['max_completion_tokens', '3', { maxTokens: 3 }],
+    ['max_completion_tokens', '3', { maxTokens: 3, maxTokensFrom: 'max_completion_tokens' }],
     ['n', '1', {}],
     ['seed', '-0', { seed: 0n }],
     ['seed', ' 9007199254740993 ', { seed: 9007199254740993n }],

@@ -20,6 +20,8 @@ export interface CompletionRequest {
   readonly includeUsage: boolean;
   /** `max_completion_tokens` if sent, else `max_tokens`, else the default. */
   readonly maxTokens: number;
+  /** Which of them said so; null: neither, it is the default. */
+  readonly maxTokensFrom: 'max_completion_tokens' | 'max_tokens' | null;
   /** Ready for the upstream: `temperature` always; `top_p` and `stop` (as an array) when sent. */
   readonly sampling: Readonly<Record<string, number | string[]>>;
   /** Null: not sent. */
@@ -85,12 +87,7 @@ export function validateCompletionRequest(text: string): ValidatedRequest {
 function validateFields(fields: FieldReader): ValidatedRequest {
   const model = fields.name('model');
   const messages = fields.refusal ? null : fields.take(readMessages(fields.sent('messages')));
-  const maxTokens = fields.integer('max_tokens', LIMITS.minMaxTokens, LIMITS.maxMaxTokens);
-  const maxCompletionTokens = fields.integer(
-    'max_completion_tokens',
-    LIMITS.minMaxTokens,
-    LIMITS.maxMaxTokens,
-  );
+  const maxTokens = readMaxTokens(fields);
   const sampling = readSampling(fields);
   const seed = fields.int64('seed');
   fields.integer('n', LIMITS.choices, LIMITS.choices);
@@ -105,13 +102,22 @@ function validateFields(fields: FieldReader): ValidatedRequest {
       model,
       stream,
       includeUsage,
-      maxTokens: maxCompletionTokens ?? maxTokens ?? LIMITS.defaultMaxTokens,
+      ...maxTokens,
       sampling,
       seed,
       ...content,
     },
     inlineImages,
   };
+}
+
+function readMaxTokens(fields: FieldReader): Pick<CompletionRequest, 'maxTokens' | 'maxTokensFrom'> {
+  const { minMaxTokens, maxMaxTokens, defaultMaxTokens } = LIMITS;
+  const maxTokens = fields.integer('max_tokens', minMaxTokens, maxMaxTokens);
+  const newer = fields.integer('max_completion_tokens', minMaxTokens, maxMaxTokens);
+  if (newer !== undefined) return { maxTokens: newer, maxTokensFrom: 'max_completion_tokens' };
+  if (maxTokens !== undefined) return { maxTokens, maxTokensFrom: 'max_tokens' };
+  return { maxTokens: defaultMaxTokens, maxTokensFrom: null };
 }
 
 function readSampling(fields: FieldReader): Record<string, number | string[]> {
