@@ -95,6 +95,28 @@ describe('what is not HTTP', () => {
     expect(codeOf(await raw(`GET / HTTP/1.1\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`))).toBe('invalid_request');
     expect(codeOf(await raw('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n'))).toBe('not_found');
   });
+
+  it('is one line of the log and one of the requests counted', async () => {
+    const series = 'tidegate_gateway_requests_total{route="none",status="400",code="invalid_request"}';
+    const counted = async () => {
+      const lines = (await harness.metrics.metrics()).split('\n');
+      return Number(
+        lines
+          .find((line) => line.startsWith(series))
+          ?.split(' ')
+          .at(-1) ?? 0,
+      );
+    };
+    const before = await counted();
+    const answer = await raw('my secret words\r\n\r\n');
+    const id = /x-request-id: (req_\w+)/.exec(answer)?.[1] ?? '';
+    const lines = harness.logged.filter((line) => line.includes(id));
+    expect(lines.map((line) => JSON.parse(line))).toEqual([
+      expect.objectContaining({ requestId: id, route: 'none', status: 400, code: 'invalid_request' }),
+    ]);
+    expect(lines.join()).not.toContain('secret');
+    expect(await counted()).toBe(before + 1);
+  });
 });
 
 describe('headers', () => {

@@ -10,6 +10,7 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { ERRORS, errorBody, newRequestId, type Refusal } from '@tidegate/contracts';
 import type { Gateway } from '../completion/gateway.ts';
+import type { Observer } from '../observe/observer.ts';
 import { createApp, NOT_FOUND } from './app.ts';
 import { Exchange } from './exchange.ts';
 import { giveUpUnread } from './unread-answer.ts';
@@ -55,8 +56,11 @@ export async function startServer(gateway: Gateway): Promise<GatewayServer> {
   };
   server.on('request', onRequest);
   server.on('checkExpectation', onRequest);
-  server.on('connect', (_request: IncomingMessage, socket: Duplex) => refuseRaw(socket, NOT_FOUND));
-  server.on('clientError', onClientError);
+  const { observer } = gateway;
+  server.on('connect', (_request: IncomingMessage, socket: Duplex) => refuseRaw(observer, socket, NOT_FOUND));
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) =>
+    onClientError(observer, error, socket),
+  );
   server.listen(config.GATEWAY_PORT, config.GATEWAY_HOST);
   await once(server, 'listening');
   return {
@@ -117,12 +121,12 @@ function onceOver({ socket }: IncomingMessage, response: ServerResponse, callbac
 }
 
 /** What is no HTTP, or comes too slowly to be one request, is answered in the API's form before the connection ends. */
-function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
+function onClientError(observer: Observer, error: NodeJS.ErrnoException, socket: Duplex): void {
   // It has its answer already.
   if (socket.writableEnded) return;
   const answering = (socket as { _httpMessage?: ServerResponse })._httpMessage;
   if (!socket.writable || error.code === 'ECONNRESET' || answering?.headersSent) return void socket.destroy();
-  refuseRaw(socket, refusalOf(error));
+  refuseRaw(observer, socket, refusalOf(error));
 }
 
 function refusalOf({ code }: NodeJS.ErrnoException): Refusal {
@@ -139,13 +143,14 @@ function refusalOf({ code }: NodeJS.ErrnoException): Refusal {
 const MAX_CLOSE_MS = 2_000;
 
 /** Ends the connection with an answer, whether its client closes it or not. */
-function refuseRaw(socket: Duplex, refusal: Refusal): void {
+function refuseRaw(observer: Observer, socket: Duplex, refusal: Refusal): void {
+  const requestId = `req_${newRequestId()}`;
   const body = JSON.stringify(errorBody(refusal));
   const { status } = ERRORS[refusal.code];
   socket.end(
     [
       `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-      `x-request-id: req_${newRequestId()}`,
+      `x-request-id: ${requestId}`,
       'content-type: application/json',
       `content-length: ${Buffer.byteLength(body)}`,
       'connection: close',
@@ -153,6 +158,7 @@ function refuseRaw(socket: Duplex, refusal: Refusal): void {
       body,
     ].join('\r\n'),
   );
+  observer.refusedRaw(requestId, refusal.code);
   // Closed on unread bytes a connection is reset, and the answer lost. What is read is no longer taken for a request.
   socket.removeAllListeners('data').on('data', () => {});
   const timer = setTimeout(() => socket.destroy(), MAX_CLOSE_MS);

@@ -1,3 +1,4 @@
+import { ERRORS, type ErrorCode } from '@tidegate/contracts';
 import { Counter, Gauge, Histogram, type Logger, type Registry } from '@tidegate/runtime';
 import type { Exchange } from '../http/exchange.ts';
 import type { CallOutcome } from '../upstream/outcome.ts';
@@ -84,6 +85,13 @@ export class Observer {
     this.#seconds.observe({ route }, ms / 1_000);
     if (firstChunkAtMs !== null) this.#firstChunk.observe((firstChunkAtMs - startedAtMs) / 1_000);
     if (this.#log.isLevelEnabled('info')) this.#log.info(lineOf(exchange, status, ms), 'request');
+  }
+
+  /** Answered without an exchange: it was no HTTP, or not in time to be a request. */
+  refusedRaw(requestId: string, code: ErrorCode): void {
+    const { status } = ERRORS[code];
+    this.#requests.inc({ route: 'none', status, code });
+    this.#log.info({ requestId, route: 'none', status, code }, 'request');
   }
 
   fault(exchange: Exchange, err: unknown): void {

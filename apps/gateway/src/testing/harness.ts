@@ -36,6 +36,7 @@ export interface Harness extends AssembledGateway {
   readonly apiKey: string;
   /** Lines of the gateway's log. */
   readonly logged: string[];
+  readonly metrics: Registry;
   /** A further key of the same organization. */
   addKey(change?: Partial<Principal>): string;
   /** Resolves when the gateway knows the model. */
@@ -76,6 +77,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     ...options.env,
   });
   const logged: string[] = [];
+  const metrics = new Registry();
   const client = createRunnerClient(config.RUNNER_ADDRESS);
   const parser = createParser();
   const upstream = new Agent({ connect: { timeout: 1_000 } });
@@ -86,7 +88,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
       level: 'info',
       destination: { write: (line) => logged.push(line) },
     }),
-    metrics: new Registry(),
+    metrics,
     upstream,
     parser,
     images: options.images ?? noImages,
@@ -146,6 +148,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     orgId,
     apiKey,
     logged,
+    metrics,
     addKey,
     publish,
     complete: (body, init = {}) =>
