@@ -4,6 +4,8 @@ import { readConfig } from './config.ts';
 import { startLimiter } from './limiter.ts';
 
 const MAX_DB_CONNECTIONS = 8;
+/** As long as anybody waits for a read. */
+const STATEMENT_TIMEOUT_MS = 4_000;
 
 runService(async (service) => {
   const config = readConfig();
@@ -11,7 +13,10 @@ runService(async (service) => {
   service.configure({ logger });
   const metrics = createMetrics('limiter');
 
-  const db = createDb(config.DATABASE_URL, { maxConnections: MAX_DB_CONNECTIONS });
+  const db = createDb(config.DATABASE_URL, {
+    maxConnections: MAX_DB_CONNECTIONS,
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+  });
   service.onShutdown('postgres', () => closeDb(db));
 
   const limiter = await startLimiter({

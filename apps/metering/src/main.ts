@@ -13,19 +13,15 @@ const MAX_CONNECTIONS = 4;
 /** A statement that takes this long will not end well: its jobs are tried again. */
 const STATEMENT_TIMEOUT_MS = 30_000;
 
-function withTimeouts(databaseUrl: string): string {
-  const url = new URL(databaseUrl);
-  url.searchParams.set('statement_timeout', String(STATEMENT_TIMEOUT_MS));
-  url.searchParams.set('query_timeout', String(STATEMENT_TIMEOUT_MS + 5_000));
-  return url.toString();
-}
-
 runService(async (service) => {
   const config = readConfig();
   const logger = createLogger({ service: 'metering', level: config.LOG_LEVEL });
   service.configure({ logger });
 
-  const db = createDb(withTimeouts(config.DATABASE_URL), { maxConnections: MAX_CONNECTIONS });
+  const db = createDb(config.DATABASE_URL, {
+    maxConnections: MAX_CONNECTIONS,
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+  });
   service.onShutdown('database', () => closeDb(db));
   const limiters = connectLimiters(config.LIMITER_ADDRESSES);
   service.onShutdown('limiters', () => limiters.close());

@@ -10,12 +10,13 @@ export interface ReadThroughOptions {
 
 /**
  * Reads of Postgres on behalf of many callers: those that ask for the same thing share one read, few run at once, and all end within a
- * time. Rejects with Undecided.
+ * time, waiting included. A read that hangs keeps its turn until the client gives it up. Rejects with Undecided.
  */
 export class ReadThrough {
   readonly #options: ReadThroughOptions;
   readonly #shared = new Map<string, Promise<unknown>>();
-  readonly #waiting: (() => void)[] = [];
+  /** In their order. */
+  readonly #waiting = new Set<() => void>();
   #running = 0;
 
   constructor(options: ReadThroughOptions) {
@@ -32,26 +33,38 @@ export class ReadThrough {
   }
 
   async #load<T>(load: () => Promise<T>): Promise<T> {
-    await this.#turn();
-    const work = load().finally(() => this.#next());
-    return within(work, this.#options.timeoutMs);
+    const gaveUp = new AbortController();
+    const work = this.#turn(gaveUp.signal).then(() => load().finally(() => this.#next()));
+    try {
+      return await within(work, this.#options.timeoutMs);
+    } finally {
+      gaveUp.abort();
+    }
   }
 
-  async #turn(): Promise<void> {
+  /** Rejects when nobody waits for the turn any more. */
+  async #turn(gaveUp: AbortSignal): Promise<void> {
     if (this.#running < this.#options.maxRunning) {
       this.#running++;
       return;
     }
-    if (this.#waiting.length >= this.#options.maxWaiting)
+    if (this.#waiting.size >= this.#options.maxWaiting)
       throw new Undecided('overloaded', 'too many reads of Postgres wait');
-    await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    await new Promise<void>((resolve, reject) => {
+      this.#waiting.add(resolve);
+      gaveUp.addEventListener('abort', () => {
+        if (this.#waiting.delete(resolve)) reject(new Undecided('postgres', 'no turn in time'));
+      });
+    });
   }
 
   /** Hands its turn over, or gives it back. */
   #next(): void {
-    const waiting = this.#waiting.shift();
-    if (waiting) waiting();
-    else this.#running--;
+    const [waiting] = this.#waiting;
+    if (waiting) {
+      this.#waiting.delete(waiting);
+      waiting();
+    } else this.#running--;
   }
 }
 
