@@ -36,6 +36,13 @@ const TARGETS: readonly Target[] = [
     up: (_world, { postgres }) => postgres.up(),
   },
   {
+    id: 'hung-postgres',
+    name: 'Postgres hung (SIGSTOP)',
+    needed: false,
+    down: async (_world, { postgres }) => postgres.signal('SIGSTOP'),
+    up: async (_world, { postgres }) => postgres.signal('SIGCONT'),
+  },
+  {
     id: 'redis',
     name: 'Redis down',
     needed: true,

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findRedis, startPostgres, startRedis } from '@tidegate/embedded';
@@ -11,9 +11,14 @@ export interface Store {
   up(): Promise<void>;
 }
 
+export interface SignalledStore extends Store {
+  /** To all of its processes. */
+  signal(name: NodeJS.Signals): void;
+}
+
 export interface Stores {
-  readonly postgres: Store;
-  readonly redis: Store & { signal(name: NodeJS.Signals): void };
+  readonly postgres: SignalledStore;
+  readonly redis: SignalledStore;
   stop(): Promise<void>;
 }
 
@@ -34,6 +39,9 @@ export async function startStores(): Promise<Stores> {
       async up() {
         postgres = await openPostgres();
       },
+      signal(name) {
+        for (const pid of [postgres.pid, ...childrenOf(postgres.pid)]) process.kill(pid, name);
+      },
     },
     redis: {
       url: redis.url,
@@ -53,3 +61,7 @@ export async function startStores(): Promise<Stores> {
     },
   };
 }
+
+/** Postgres has a process for each connection, in a group of its own. */
+const childrenOf = (pid: number): number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
