@@ -78,6 +78,7 @@ export function createGateway(parts: GatewayParts): AssembledGateway {
       wake: (modelId, deadlineMs) => wakeOutcome(parts.wake(modelId, deadlineMs)),
       holdMs: config.COLD_START_MS,
       retryMs: WAKE_RETRY_MS,
+      nowMs: monotonicMs,
     }),
     replicas: new Replicas(monotonicMs),
     bodyBudget: new ByteBudget(config.MAX_BUFFERED_BODY_BYTES),

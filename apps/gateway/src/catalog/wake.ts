@@ -8,9 +8,18 @@ export interface WakerOptions {
    * One Wake call. `running`, `failed` (it could not be started) or `away` (the runner could not be asked, or the time was
    * over).
    */
-  readonly wake: (modelId: string, deadlineMs: number) => Promise<'running' | 'failed' | 'away'>;
+  readonly wake: (modelId: string, deadlineMs: number) => Promise<CallOutcome>;
   readonly holdMs: number;
   readonly retryMs: number;
+  /** Monotonic. */
+  readonly nowMs: () => number;
+}
+
+type CallOutcome = 'running' | 'failed' | 'away';
+
+interface Waiter {
+  readonly endMs: number;
+  over: boolean;
 }
 
 /**
@@ -19,7 +28,7 @@ export interface WakerOptions {
  */
 export class Waker {
   readonly #options: WakerOptions;
-  readonly #calls = new Map<string, Promise<boolean>>();
+  readonly #calls = new Map<string, Promise<CallOutcome>>();
 
   constructor(options: WakerOptions) {
     this.#options = options;
@@ -27,9 +36,11 @@ export class Waker {
 
   /** Holds for at most `holdMs`; `starting`: not ready by then. An abort ends it as `starting`. */
   hold(modelId: string, signal: AbortSignal): Promise<WakeOutcome> {
-    const { catalog, holdMs } = this.#options;
+    const { catalog, holdMs, nowMs } = this.#options;
     return new Promise((resolve) => {
+      const waiter = { endMs: nowMs() + holdMs, over: false };
       const finish = (outcome: WakeOutcome) => {
+        waiter.over = true;
         clearTimeout(timer);
         unsubscribe();
         signal.removeEventListener('abort', onAbort);
@@ -47,26 +58,35 @@ export class Waker {
       const model = catalog.get(modelId);
       if (signal.aborted) onAbort();
       else if (!model || isReady(model)) onChange(model ?? null);
-      else void this.#call(modelId).then((couldStart) => couldStart || finish('failed'));
+      else void this.#wake(modelId, waiter).then((couldStart) => couldStart || finish('failed'));
     });
   }
 
-  /** One call for all waiters. False: the runner says that it cannot be started. */
-  #call(modelId: string): Promise<boolean> {
-    const call = this.#calls.get(modelId) ?? this.#wake(modelId).finally(() => this.#calls.delete(modelId));
-    this.#calls.set(modelId, call);
+  /** Asks the runner until it has an answer or the waiter's time is over. False: it says that the model cannot be started. */
+  async #wake(modelId: string, waiter: Waiter): Promise<boolean> {
+    for (;;) {
+      const leftMs = waiter.endMs - this.#options.nowMs();
+      if (waiter.over || leftMs <= 0) return true;
+      const outcome = await this.#call(modelId, leftMs);
+      if (outcome !== 'away') return outcome === 'running';
+    }
+  }
+
+  /** One call for all waiters, the pause after one that failed included. */
+  #call(modelId: string, deadlineMs: number): Promise<CallOutcome> {
+    let call = this.#calls.get(modelId);
+    if (!call) {
+      call = this.#callOnce(modelId, deadlineMs).finally(() => this.#calls.delete(modelId));
+      this.#calls.set(modelId, call);
+    }
     return call;
   }
 
-  async #wake(modelId: string): Promise<boolean> {
-    const { wake, holdMs, retryMs } = this.#options;
-    const endMs = performance.now() + holdMs;
-    for (;;) {
-      const outcome = await wake(modelId, holdMs);
-      if (outcome !== 'away') return outcome === 'running';
-      if (performance.now() + retryMs >= endMs) return true;
-      await new Promise((resolve) => setTimeout(resolve, retryMs));
-    }
+  async #callOnce(modelId: string, deadlineMs: number): Promise<CallOutcome> {
+    const { wake, retryMs } = this.#options;
+    const outcome = await wake(modelId, deadlineMs);
+    if (outcome === 'away') await new Promise((resolve) => setTimeout(resolve, retryMs));
+    return outcome;
   }
 }
 

@@ -1,0 +1,77 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { eventually } from '@tidegate/testing';
+import { Catalog, type CatalogModel } from './catalog.ts';
+import { Waker } from './wake.ts';
+
+const HOLD_MS = 60_000;
+const asleep: CatalogModel = {
+  modelId: 'm1',
+  orgId: 'o1',
+  name: 'text',
+  kind: 'text',
+  mode: 'wake_on_request',
+  contextTokens: 10,
+  publishedAtMs: 1,
+  condition: 'CONDITION_ASLEEP',
+  reason: '',
+  wakeable: true,
+  replicas: [],
+  upstreamModel: '',
+  upstreamKey: '',
+};
+
+type Outcome = 'running' | 'failed' | 'away';
+interface WakeCall {
+  readonly deadlineMs: number;
+  readonly end: (outcome: Outcome) => void;
+}
+
+let nowMs: number;
+let catalog: Catalog;
+let calls: WakeCall[];
+let waker: Waker;
+beforeEach(() => {
+  nowMs = 0;
+  calls = [];
+  catalog = new Catalog();
+  catalog.apply({ revision: 1, snapshot: true, models: [asleep], removedModelIds: [] });
+  waker = new Waker({
+    catalog,
+    wake: (_modelId, deadlineMs) => new Promise((end) => calls.push({ deadlineMs, end })),
+    holdMs: HOLD_MS,
+    retryMs: 1,
+    nowMs: () => nowMs,
+  });
+});
+
+const hold = () => waker.hold('m1', new AbortController().signal);
+const run = () => {
+  const replicas = [{ replicaId: 'a', baseUrl: 'http://a/v1' }];
+  const models = [{ ...asleep, condition: 'CONDITION_RUNNING' as const, replicas }];
+  catalog.apply({ revision: 2, snapshot: false, models, removedModelIds: [] });
+};
+
+describe('waking a model', () => {
+  it('is one call for all who wait, until the runner has an answer', async () => {
+    const waiting = [hold(), hold(), hold()];
+    calls[0]?.end('away');
+    await eventually(() => calls.length === 2);
+    waiting.push(hold());
+    expect(calls.length).toBe(2);
+    calls[1]?.end('failed');
+    expect(await Promise.all(waiting)).toEqual(Array(4).fill('failed'));
+  });
+
+  it('is asked for again by whoever has time left when the call it shared is over, for just that time', async () => {
+    const first = hold();
+    nowMs = 50_000;
+    const late = hold();
+    nowMs = HOLD_MS;
+    calls[0]?.end('away');
+    await eventually(() => calls.length === 2);
+    expect(calls.map(({ deadlineMs }) => deadlineMs)).toEqual([HOLD_MS, 50_000]);
+    calls[1]?.end('running');
+    run();
+    expect(await Promise.all([first, late])).toEqual(['running', 'running']);
+  });
+});
