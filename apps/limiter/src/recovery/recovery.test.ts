@@ -4,10 +4,24 @@ import { closeDb, type Db } from '@tidegate/db';
 import { monthOf } from '@tidegate/limits';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
 import type { Admission } from '../admission/admit.ts';
+import type { Context } from '../context.ts';
+import type { NoticeHub } from '../notices/hub.ts';
+import { Lock } from '../redis/lock.ts';
 import { anAdmission } from '../testing/admission.ts';
-import { connectDb, makeKey, makeOrg, openStore, type TestKey, type TestStore } from '../testing/fixture.ts';
+import {
+  changePlan,
+  connectDb,
+  makeKey,
+  makeOrg,
+  openStore,
+  type TestKey,
+  type TestStore,
+} from '../testing/fixture.ts';
 import { beatingInstance, monthOfOrg, Rig } from '../testing/rig.ts';
 import type { SessionClient } from '../testing/session-client.ts';
+import { Truth } from '../truth/truth.ts';
+import { Undecided } from '../undecided.ts';
+import { Recovery } from './recovery.ts';
 
 /** So that the test may be slow; and only the limiter that is to look does. */
 const PATIENT = { leaseMs: 3_600_000, recoverEveryMs: 3_600_000 };
@@ -96,11 +110,7 @@ describe('what was written to Postgres and never told', () => {
     const key = await makeKey(db, await makeOrg(db, { requestsAtOnce: 5 }), { requestsAtOnce: 5 });
     const instanceId = await beatingInstance(one);
     expect((await one.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
-    const { planId } = await db.org.update({
-      where: { id: key.orgId },
-      data: { limitsVersion: { increment: 1 } },
-    });
-    await db.plan.update({ where: { id: planId }, data: { requestsAtOnce: 1 } });
+    await changePlan(db, key.orgId, { requestsAtOnce: 1 });
     const limiter = await looking();
     const { names, redis: direct } = store;
     await eventually(async () => (await direct.hget(names.org(key.orgId), 'at_once')) === '1');
@@ -120,6 +130,27 @@ describe('what was written to Postgres and never told', () => {
       async () => (await one.decide({ admit: anAdmission(key, instanceId) })).outcome === 'keyInvalid',
     );
     await limiter.close();
+  });
+});
+
+describe('an organization whose master is away', () => {
+  it('does not keep others from being looked at', async () => {
+    const [away, there] = [await makeOrg(db), await makeOrg(db)];
+    for (const orgId of [away, there]) await monthOfOrg(one, orgId);
+    await changePlan(db, there, { requestsAtOnce: 7 });
+    const context = store.contextAt(0);
+    const { names } = context;
+    const command: Context['store']['command'] = (name, key, ...args) =>
+      key === names.org(away)
+        ? Promise.reject(new Undecided('redis', 'its master is away'))
+        : context.store.command(name, key, ...args);
+    const half = Object.assign(Object.create(context.store), { command }) as Context['store'];
+    const truth = new Truth(context, db);
+    const notices = { tell: async () => {} } as unknown as NoticeHub;
+    const lock = new Lock(context.store, `${names.recoveryLock}:test`, 'test', 60_000);
+    const turn = new Recovery({ ...context, store: half, db, truth, notices, lock }).turn();
+    await expect(turn).rejects.toThrow('its master is away');
+    expect(await store.redis.hget(names.org(there), 'at_once')).toBe('7');
   });
 });
 

@@ -29,21 +29,28 @@ export interface RecoveryOptions extends Context {
  */
 export class Recovery {
   readonly #options: RecoveryOptions;
+  /** What failed first in this turn. */
+  #failure: unknown;
 
   constructor(options: RecoveryOptions) {
     this.#options = options;
   }
 
-  /** One look at every organization; resolves to how many were found lost. Rejects when Redis or Postgres is away. */
+  /**
+   * One look at every organization; resolves to how many were found lost. Rejects when Redis or Postgres is away; when it is one master
+   * of a cluster, after all others have been looked at.
+   */
   async turn(): Promise<number> {
-    const { db, lock, truth, notices } = this.#options;
+    const { db, lock, notices } = this.#options;
+    this.#failure = undefined;
     let found = 0;
     let after = '';
     while (await lock.hold()) {
       const orgs = await readLiveOrgs(db, after, ORGS_PER_PAGE);
       const { lost, behind } = await this.#look(orgs);
-      if (lost.length + behind.length > 0) await truth.refreshOrgs([...lost, ...behind]);
-      for (const orgId of behind) await notices.tell({ orgChanged: { orgId } });
+      if (lost.length + behind.length > 0)
+        await this.#settled([this.#options.truth.refreshOrgs([...lost, ...behind])]);
+      await this.#settled(behind.map((orgId) => notices.tell({ orgChanged: { orgId } })));
       found += lost.length;
       if (orgs.length < ORGS_PER_PAGE) {
         await this.#revokeAgain();
@@ -51,29 +58,43 @@ export class Recovery {
       }
       after = orgs.at(-1)?.orgId ?? '';
     }
+    if (this.#failure !== undefined) throw this.#failure;
     return found;
+  }
+
+  async #settled<T>(asked: readonly Promise<T>[]): Promise<(T | undefined)[]> {
+    const results = await Promise.allSettled(asked);
+    return results.map((result) => {
+      if (result.status === 'fulfilled') return result.value;
+      this.#failure ??= result.reason;
+      return undefined;
+    });
   }
 
   async #revokeAgain(): Promise<void> {
     const keys = await readRevokedKeys(this.#options.db, REVOKED_KEYS);
-    await Promise.all(keys.map(({ orgId, keyId, hash }) => revokeKey(this.#options, orgId, keyId, hash)));
+    await this.#settled(keys.map(({ orgId, keyId, hash }) => revokeKey(this.#options, orgId, keyId, hash)));
   }
 
   async #look(orgs: readonly LiveOrg[]): Promise<{ lost: string[]; behind: string[] }> {
     const { store, names, clock, notices } = this.#options;
-    const states = (await Promise.all(
-      orgs.map(({ orgId }) => store.command('hgetall', names.org(orgId))),
-    )) as Readonly<Record<string, string>>[];
+    const states = await this.#settled(
+      orgs.map(
+        ({ orgId }) =>
+          store.command('hgetall', names.org(orgId)) as Promise<Readonly<Record<string, string>>>,
+      ),
+    );
     const lost: string[] = [];
     const behind: string[] = [];
     const orgsOf = new Map<string, string[]>();
     for (const [i, { orgId, version }] of orgs.entries()) {
-      const state = states[i] ?? {};
+      const state = states[i];
+      if (state === undefined) continue;
       if (state.version === undefined) lost.push(orgId);
       else if (Number(state.version) < version) behind.push(orgId);
       // By this process's idea of the time: once more or less does not matter.
       if (Number(state.opens_us ?? 0) > clock.nowMs() * 1_000)
-        await notices.tell({ orgForgotten: { orgId } });
+        await this.#settled([notices.tell({ orgForgotten: { orgId } })]);
       for (const instanceId of joinedIn(state))
         orgsOf.set(instanceId, [...(orgsOf.get(instanceId) ?? []), orgId]);
     }
@@ -91,8 +112,8 @@ export class Recovery {
   async #index(orgIds: readonly string[], orgsOf: ReadonlyMap<string, readonly string[]>): Promise<void> {
     const { store, names, clock } = this.#options;
     const nowMs = Math.floor(clock.nowMs());
-    if (orgIds.length > 0) await store.command('sadd', names.orgs, ...orgIds);
-    await Promise.all(
+    if (orgIds.length > 0) await this.#settled([store.command('sadd', names.orgs, ...orgIds)]);
+    await this.#settled(
       [...orgsOf].flatMap(([instanceId, joined]) => [
         store.command('zadd', names.instances, 'NX', nowMs, instanceId),
         store.command('sadd', names.orgsOf(instanceId), ...joined),
