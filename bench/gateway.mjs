@@ -2,12 +2,11 @@
 // Rounds are interleaved and medians reported, for machines are noisy. node bench/gateway.mjs [--rounds 3] [--seconds 5]
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
-import { startStack } from '@tidegate/local';
+import { startBench } from './stack.mjs';
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
 const TICKS_PER_S = 100;
@@ -32,83 +31,22 @@ async function start(script, ...args) {
 }
 
 const freePort = () => 20_000 + Math.floor(Math.random() * 10_000);
-const dataDir = mkdtempSync(join(tmpdir(), 'tidegate-bench-'));
-const stack = await startStack({
-  dataDir,
-  ports: 'random',
-  demo: false,
-  env: { gateway: { MAX_REQUESTS_IN_FLIGHT: '20000' } },
-});
+const bench = await startBench({ gateway: { MAX_REQUESTS_IN_FLIGHT: '20000' } });
+const { stack } = bench;
 const standinPort = freePort();
 const standin = await start(
   'packages/standin/dist/main.js',
-  '--port',
-  String(standinPort),
-  '--name',
-  'tide',
-  '--context',
-  '100000',
+  ...['--port', String(standinPort), '--name', 'tide', '--context', '100000'],
 );
 const peerPort = freePort();
 const peer = await start('bench/peers/express.mjs', String(peerPort), `http://127.0.0.1:${standinPort}`);
 
-const ctl = async (...args) => {
-  const env = { ...process.env, ...JSON.parse(readFileSync(join(dataDir, 'env.json'), 'utf8')) };
-  return JSON.parse(
-    (await run(process.execPath, ['apps/ctl/dist/main.js', ...args, '--json'], { cwd: ROOT, env })).stdout,
-  );
-};
-
 try {
-  await ctl(
-    'plan',
-    'set',
-    '--name',
-    'Bench',
-    '--keys',
-    '50',
-    '--requests-month',
-    '1000000000',
-    '--requests-minute',
-    '1000000',
-    '--requests-at-once',
-    '10000',
-    '--tokens-month',
-    '9000000000000',
-    '--images',
-    'true',
-  );
-  const { slug } = await ctl('org', 'create', '--name', 'Bench', '--plan', 'Bench');
-  // The contract's limits of a key are 6,000 a minute and 256 at once: the limiter decides for real, the bench raises them.
-  const { key, id } = await ctl(
-    'key',
-    'create',
-    '--org',
-    slug,
-    '--name',
-    'Bench',
-    '--rpm',
-    '6000',
-    '--at-once',
-    '256',
-  );
-  await raise(stack.info.redis, id, key);
-  await ctl(
-    'model',
-    'publish',
-    '--org',
-    slug,
-    '--name',
-    'tide',
-    '--kind',
-    'text',
-    '--mode',
-    'always_on',
-    '--context',
-    '100000',
-    '--url',
-    `http://127.0.0.1:${standinPort}/v1`,
-  );
+  const org = await bench.createOrg();
+  const made = await bench.createKey(org);
+  const { key } = made;
+  await bench.publish(org, `http://127.0.0.1:${standinPort}/v1`);
+  await bench.raise(made);
 
   const targets = [
     { name: 'stand-in itself', url: `http://127.0.0.1:${standinPort}/v1`, pid: standin.pid },
@@ -157,8 +95,7 @@ try {
 } finally {
   standin.child.kill();
   peer.child.kill();
-  await stack.stop();
-  rmSync(dataDir, { recursive: true, force: true });
+  await bench.stop();
 }
 
 function report(name, rounds, load) {
@@ -171,14 +108,4 @@ function report(name, rounds, load) {
   process.stdout.write(
     `  ${name.padEnd(16)} ${rate}, p50 ${median('p50Ms').toFixed(2)} ms, p99 ${median('p99Ms').toFixed(2)} ms, ${failures} failed\n`,
   );
-}
-
-async function raise(redisUrl, keyId, key) {
-  const { Redis } = await import('ioredis');
-  const redis = new Redis(redisUrl);
-  // The key comes into Redis with its first use.
-  await fetch(`${stack.info.gateway}/models`, { headers: { authorization: `Bearer ${key}` } });
-  for (const name of await redis.keys(`tg:*:key:${keyId}`))
-    await redis.hset(name, 'rpm', '1000000', 'at_once', '10000');
-  await redis.quit();
 }

@@ -5,73 +5,39 @@
 //
 // Prints one JSON document: medians, and for each pair Mann-Whitney's U as z, p (two-sided) and the share of pairs in which the
 // first one took longer (0.5: no difference).
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createControl, limiterOverGrpc, runnerOverGrpc } from '@tidegate/control';
-import { closeDb, createDb } from '@tidegate/db';
-import { startStack } from '@tidegate/local';
 import { startStandin } from '@tidegate/standin';
 import { Pool } from 'undici';
+import { startBench } from './stack.mjs';
 
 const rounds = Number(process.argv[2] ?? 5_000);
 const WARM_UP_ROUNDS = 500;
-const RUNNING_TIMEOUT_MS = 30_000;
-const operator = { kind: 'operator' };
 /** Of equal length, so that the answers are. */
 const NAMES = { foreign: 'model-aaaa', notAllowed: 'model-bbbb', absent: 'model-cccc' };
 const allowed = 'tide';
 
-const dataDir = await mkdtemp(join(tmpdir(), 'tidegate-bench-'));
-const stack = await startStack({ dataDir, ports: 'random', demo: false });
+const bench = await startBench();
 const standin = await startStandin({ names: [...Object.values(NAMES), allowed] });
 try {
   const key = await prepare();
   process.stdout.write(`${JSON.stringify(await compare(key), null, 2)}\n`);
 } finally {
   await standin.close();
-  await stack.stop();
-  await rm(dataDir, { recursive: true, force: true });
+  await bench.stop();
 }
 
 /** Two organizations, each with a model that the other has not. Resolves to a key of one of them, when its model answers. */
 async function prepare() {
-  const env = JSON.parse(await readFile(join(dataDir, 'env.json'), 'utf8'));
-  const limiter = limiterOverGrpc(env.LIMITER_ADDRESSES.split(','));
-  const runner = runnerOverGrpc(env.RUNNER_ADDRESS);
-  const db = createDb(stack.info.postgres);
-  const secretKey = Buffer.from(env.SECRET_KEY, 'base64');
-  const control = createControl({ db, limiter, runner, secretKey, now: Date.now });
-  try {
-    const published = async (org, name) =>
-      must(
-        await control.publishModel(operator, {
-          ...{ org, name, kind: 'text', mode: 'always_on', contextTokens: 1000, urls: [standin.url] },
-        }),
-      );
-    const one = must(await control.createOrg(operator, { name: 'One', plan: 'Pro' })).slug;
-    const other = must(await control.createOrg(operator, { name: 'Other', plan: 'Pro' })).slug;
-    await published(one, NAMES.foreign);
-    await published(other, NAMES.notAllowed);
-    await published(other, allowed);
-    const limits = { requestsPerMinute: 6000, requestsAtOnce: 4 };
-    return must(
-      await control.createKey(operator, { org: other, name: 'Bench', models: [allowed], ...limits }),
-    ).key;
-  } finally {
-    limiter.close();
-    runner.close();
-    await closeDb(db);
-  }
-}
-
-function must(result) {
-  if (!result.ok) throw new Error(result.refusal.message);
-  return result.value;
+  const [one, other] = [await bench.createOrg('One'), await bench.createOrg('Other')];
+  await bench.publish(one, standin.url, { name: NAMES.foreign });
+  await bench.publish(other, standin.url, { name: NAMES.notAllowed });
+  await bench.publish(other, standin.url, { name: allowed });
+  const { key } = await bench.createKey(other, { models: [allowed] });
+  await bench.running(key, allowed);
+  return key;
 }
 
 async function compare(key) {
-  const { origin, pathname } = new URL(`${stack.info.gateway}/chat/completions`);
+  const { origin, pathname } = new URL(`${bench.stack.info.gateway}/chat/completions`);
   const pool = new Pool(origin, { connections: 1 });
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
   const status = async (model) => {
@@ -81,11 +47,6 @@ async function compare(key) {
     return answer.statusCode;
   };
   try {
-    const deadlineMs = performance.now() + RUNNING_TIMEOUT_MS;
-    while ((await status(allowed)) !== 200) {
-      if (performance.now() > deadlineMs) throw new Error('the model does not run');
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
     return report(await sample(status));
   } finally {
     await pool.close();

@@ -3,17 +3,15 @@
 // node bench/large-body.mjs [--rounds 3] [--seconds 4] [--streams 32]
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
-import { startStack } from '@tidegate/local';
+import { startBench } from './stack.mjs';
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
 const LIMIT_MS = 50;
 const CHUNK_INTERVAL_MS = 10;
-const CONTEXT = '10000000';
+const CONTEXT_TOKENS = 10_000_000;
 const NONE = 'no large bodies';
 const KINDS = [
   ...[NONE, 'one string', 'not ASCII', 'escapes', 'nested'],
@@ -28,19 +26,14 @@ const { values } = parseArgs({
   },
 });
 const children = [];
-const dataDir = mkdtempSync(join(tmpdir(), 'tidegate-bench-'));
 const probePort = 20_000 + Math.floor(Math.random() * 10_000);
-const stack = await startStack({
-  dataDir,
-  ports: 'random',
-  demo: false,
-  env: {
-    gateway: {
-      NODE_OPTIONS: `--max-semi-space-size=32 --import=${join(ROOT, 'bench/large-body/probe.mjs')}`,
-      BENCH_PROBE_PORT: String(probePort),
-    },
+const bench = await startBench({
+  gateway: {
+    NODE_OPTIONS: `--max-semi-space-size=32 --import=${join(ROOT, 'bench/large-body/probe.mjs')}`,
+    BENCH_PROBE_PORT: String(probePort),
   },
 });
+const { stack } = bench;
 
 function start(script, ...args) {
   const child = spawn(process.execPath, [join(ROOT, 'bench/large-body', script), ...args], {
@@ -56,40 +49,15 @@ async function startUpstream() {
   return `http://127.0.0.1:${String(port).trim()}/v1`;
 }
 
-async function ctl(...args) {
-  const env = { ...process.env, ...JSON.parse(readFileSync(join(dataDir, 'env.json'), 'utf8')) };
-  const command = ['apps/ctl/dist/main.js', ...args, '--json'];
-  return JSON.parse((await run(process.execPath, command, { cwd: ROOT, env })).stdout);
-}
-
 /** An organization with a text model to stream from and a vision model to send large bodies to; returns its key. */
 async function setUp() {
-  await ctl(
-    ...['plan', 'set', '--name', 'Bench', '--keys', '5', '--images', 'true', '--requests-at-once', '1000'],
-    ...['--requests-minute', '100000', '--requests-month', '1000000000', '--tokens-month', '9000000000000'],
-  );
-  const { slug } = await ctl('org', 'create', '--name', 'Bench', '--plan', 'Bench');
-  const publish = async (name, kind) =>
-    ctl(
-      ...['model', 'publish', '--org', slug, '--name', name, '--kind', kind, '--mode', 'always_on'],
-      ...['--context', CONTEXT, '--url', await startUpstream()],
-    );
-  await publish('tide', 'text');
-  await publish('eyes', 'vision');
-  const limits = ['--rpm', '6000', '--at-once', '256'];
-  return (await ctl('key', 'create', '--org', slug, '--name', 'Bench', ...limits)).key;
-}
-
-async function ready(key, model) {
-  for (;;) {
-    const answer = await fetch(`${stack.info.gateway}/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}` },
-      body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hi' }] }),
-    });
-    if (answer.status === 200) return;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
+  const org = await bench.createOrg();
+  for (const [name, kind] of Object.entries({ tide: 'text', eyes: 'vision' }))
+    await bench.publish(org, await startUpstream(), { name, kind, contextTokens: CONTEXT_TOKENS });
+  const { key } = await bench.createKey(org);
+  await bench.running(key, 'tide');
+  await bench.running(key, 'eyes');
+  return key;
 }
 
 /** The gateway's event loop since the last call. */
@@ -131,8 +99,6 @@ function report(kind, rounds) {
 
 try {
   const key = await setUp();
-  await ready(key, 'tide');
-  await ready(key, 'eyes');
   const results = new Map(KINDS.map((kind) => [kind, []]));
   // The first round warms up.
   for (let round = 0; round <= Number(values.rounds); round++) {
@@ -149,6 +115,5 @@ try {
   process.exitCode = delay > LIMIT_MS ? 1 : 0;
 } finally {
   for (const child of children) child.kill('SIGKILL');
-  await stack.stop();
-  rmSync(dataDir, { recursive: true, force: true });
+  await bench.stop();
 }

@@ -1,0 +1,88 @@
+// What the benches of whole stacks share: a stack with data of its own, its management in this process, and organizations whose plan
+// is no limit.
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createControl, limiterOverGrpc, runnerOverGrpc } from '@tidegate/control';
+import { closeDb, createDb } from '@tidegate/db';
+import { startStack } from '@tidegate/local';
+import { Redis } from 'ioredis';
+
+const OPERATOR = { kind: 'operator' };
+const RUNNING_TIMEOUT_MS = 30_000;
+const ENDLESS = {
+  ...{ keys: 50, requestsPerMonth: 1e9, requestsPerMinute: 1e6, requestsAtOnce: 10_000 },
+  ...{ tokensPerMonth: 9e12, images: true },
+};
+/** The most that the contract gives a key. */
+const KEY = { name: 'Bench', requestsPerMinute: 6000, requestsAtOnce: 256 };
+const MODEL = { name: 'tide', kind: 'text', mode: 'always_on', contextTokens: 100_000 };
+
+function must(result) {
+  if (!result.ok) throw new Error(result.refusal.message);
+  return result.value;
+}
+
+/** @param env of services, by name */
+export async function startBench(env = {}) {
+  const dataDir = await mkdtemp(join(tmpdir(), 'tidegate-bench-'));
+  const stack = await startStack({ dataDir, ports: 'random', demo: false, env });
+  const vars = JSON.parse(await readFile(join(dataDir, 'env.json'), 'utf8'));
+  const limiter = limiterOverGrpc(vars.LIMITER_ADDRESSES.split(','));
+  const runner = runnerOverGrpc(vars.RUNNER_ADDRESS);
+  const db = createDb(stack.info.postgres);
+  const secretKey = Buffer.from(vars.SECRET_KEY, 'base64');
+  const control = createControl({ db, limiter, runner, secretKey, now: Date.now });
+  must(await control.setPlan(OPERATOR, { name: 'Bench', ...ENDLESS }));
+
+  return {
+    stack,
+    /** Resolves to its slug. */
+    createOrg: async (name = 'Bench') =>
+      must(await control.createOrg(OPERATOR, { name, plan: 'Bench' })).slug,
+    /** Resolves to its id and value. */
+    createKey: async (org, fields = {}) =>
+      must(await control.createKey(OPERATOR, { org, ...KEY, ...fields })),
+    publish: async (org, url, fields = {}) =>
+      must(await control.publishModel(OPERATOR, { org, ...MODEL, urls: [url], ...fields })),
+    /** Beyond what the contract gives a key; the limiter decides for real all the same. */
+    raise: (key) => raise(stack.info, key),
+    /** Resolves when the model answers. */
+    async running(key, model = MODEL.name) {
+      const deadlineMs = performance.now() + RUNNING_TIMEOUT_MS;
+      while ((await statusOf(stack.info.gateway, key, model)) !== 200) {
+        if (performance.now() > deadlineMs) throw new Error(`${model} does not run`);
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    },
+    async stop() {
+      limiter.close();
+      runner.close();
+      await closeDb(db);
+      await stack.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function statusOf(gateway, key, model) {
+  const answer = await fetch(`${gateway}/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}` },
+    body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hi' }] }),
+  });
+  await answer.arrayBuffer();
+  return answer.status;
+}
+
+async function raise({ gateway, redis: url }, { id, key }) {
+  // The key comes into Redis with its first use.
+  await fetch(`${gateway}/models`, { headers: { authorization: `Bearer ${key}` } });
+  const redis = new Redis(url);
+  try {
+    for (const name of await redis.keys(`tg:*:key:${id}`))
+      await redis.hset(name, { rpm: '1000000', at_once: '10000' });
+  } finally {
+    redis.disconnect();
+  }
+}
