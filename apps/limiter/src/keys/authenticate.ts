@@ -59,7 +59,7 @@ export async function authenticate(
   const { store, names } = context;
   const orgId = orgIdOfTag(orgTag);
   const hex = hash.toString('hex');
-  const known = await store.command('hget', names.hashes(orgId), hex);
+  const known = await store.command('get', names.hash(orgId, hex));
   const keyId = typeof known === 'string' ? known : await truth.findKey(orgTag, hash);
   if (keyId === null) return null;
 

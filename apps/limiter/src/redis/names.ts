@@ -31,7 +31,8 @@ export class KeyNames {
   }
 
   org = (orgId: string): string => `${this.#of(orgId)}org`;
-  hashes = (orgId: string): string => `${this.#of(orgId)}hashes`;
+  /** @param hash SHA-256 of a key value, hex */
+  hash = (orgId: string, hash: string): string => `${this.#of(orgId)}hash:${hash}`;
   key = (orgId: string, keyId: string): string => `${this.#of(orgId)}key:${keyId}`;
   keyWindow = (orgId: string, keyId: string): string => `${this.#of(orgId)}window:${keyId}`;
   orgWindow = (orgId: string): string => `${this.#of(orgId)}window:org`;

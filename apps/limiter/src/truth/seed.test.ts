@@ -22,7 +22,7 @@ afterAll(async () => {
 });
 
 describe('a late read of Postgres', () => {
-  it('does not bring a revoked key back', async () => {
+  it('does not bring a revoked key back, nor keep what is left of it for ever', async () => {
     const key: KeyRow = {
       keyId: newKeyId(),
       orgId: newOrgId(),
@@ -35,10 +35,14 @@ describe('a late read of Postgres', () => {
     };
     const context = test.contextAt(0);
     const state = () => test.redis.hget(test.names.key(key.orgId, key.keyId), 'state');
-    await revokeKey(context, key.orgId, key.keyId, key.hash);
     await seedKey(context, key);
-    expect(await state()).toBe('revoked');
-    expect(await test.redis.ttl(test.names.key(key.orgId, key.keyId))).toBeGreaterThan(86_400);
+    await revokeKey(context, key.orgId, key.keyId, key.hash);
+    const kept = [test.names.key(key.orgId, key.keyId), test.names.hash(key.orgId, key.hash.toString('hex'))];
+    for (const late of [key, { ...key, revoked: true }]) {
+      await seedKey(context, late);
+      expect(await state()).toBe('revoked');
+      for (const name of kept) expect(await test.redis.ttl(name)).toBeGreaterThan(86_400);
+    }
   });
 
   it('does not bring older limits back, nor touch the requests in flight', async () => {

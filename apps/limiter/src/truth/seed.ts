@@ -21,12 +21,13 @@ export type OrgWritten = 'written' | 'kept' | 'recovering' | 'another_life';
 
 /** Runs seed_key.lua. */
 export async function seedKey({ store, names }: Context, key: KeyRow): Promise<void> {
+  const hash = key.hash.toString('hex');
   await store.run(
     SCRIPTS.seedKey,
-    [names.key(key.orgId, key.keyId), names.hashes(key.orgId)],
+    [names.key(key.orgId, key.keyId), names.hash(key.orgId, hash)],
     [
       key.keyId,
-      key.hash.toString('hex'),
+      hash,
       key.revoked ? 'revoked' : 'active',
       key.requestsPerMinute,
       key.requestsAtOnce,
@@ -123,9 +124,10 @@ export async function revokeKey(
   keyId: string,
   hash: Buffer,
 ): Promise<void> {
+  const hex = hash.toString('hex');
   await store.run(
     SCRIPTS.revokeKey,
-    [names.key(orgId, keyId), names.hashes(orgId)],
-    [keyId, hash.toString('hex'), REVOKED_KEEP_S],
+    [names.key(orgId, keyId), names.hash(orgId, hex)],
+    [keyId, hex, REVOKED_KEEP_S],
   );
 }
