@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { StackError } from './errors.ts';
 import type { Files } from './files.ts';
 import { choosePort, claimPort } from './ports.ts';
 import { answersOk } from './process/supervised.ts';
@@ -153,7 +154,10 @@ export async function planInstances(
   for (const { name: service } of kinds) {
     for (let i = 0; i < (scale[service] ?? 1); i++) {
       const name: InstanceName = i === 0 ? service : `${service}-${i + 1}`;
-      instances.push({ service, name, port: await portOf(service, i, ports), adminPort: await choosePort() });
+      const port = await portOf(service, i, ports);
+      const other = instances.find((instance) => instance.port === port);
+      if (other) throw new StackError(`Port ${port} would be ${other.name}'s and ${name}'s.`);
+      instances.push({ service, name, port, adminPort: await choosePort() });
     }
   }
   return instances;

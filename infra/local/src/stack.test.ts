@@ -9,6 +9,7 @@ import { eventually } from '@tidegate/testing';
 import type { StackOptions } from './options.ts';
 import { choosePort } from './ports.ts';
 import { identify, isAlive, type ProcessIdentity } from './process/identity.ts';
+import { planInstances, servicesOf } from './services.ts';
 import { type Stack, startStack } from './stack.ts';
 
 /** A checkout with services that only say they are ready; what else one does is in its MISBEHAVE variable. */
@@ -220,8 +221,25 @@ describe('the local stack', () => {
     const first = secrets();
     await (await start({ dataDir })).stop();
     expect(secrets()).toBe(first);
+    // What a runner and a launcher that were killed left running is not forgotten before it has ended.
+    const model = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { detached: true });
+    const known = identify(model.pid ?? 0) as ProcessIdentity;
+    const record = JSON.stringify({ pid: known.pid, identity: `boot:${known.began}` });
+    writeFileSync(join(dataDir, 'runner', 'mdl_a.json'), record);
     await start({ dataDir, fresh: true });
     expect(secrets()).not.toBe(first);
+    await eventually(() => !isAlive(known));
+  });
+
+  it('does not give one port to two services', async () => {
+    const root = checkout();
+    mkdirSync(join(root, 'apps/console'));
+    writeFileSync(join(root, 'apps/console/package.json'), '{}');
+    const plan = (scale: number, gateway: number, other: number) =>
+      planInstances(servicesOf(root), { gateway: scale }, { gateway, console: other });
+    const port = await choosePort();
+    await expect(plan(2, port, port + 1)).rejects.toThrow(`Port ${port + 1} would be`);
+    await expect(plan(1, 65_536, port)).rejects.toThrow('the highest is 65535');
   });
 
   it('takes its services with it when it is killed itself', async () => {

@@ -7,6 +7,7 @@ import { type Files, makeFolder, wipe, writeJson } from './files.ts';
 import type { CtlEnv, StackInfo } from './info.ts';
 import type { StackOptions, StackReport } from './options.ts';
 import { endLeftovers } from './process/lock.ts';
+import { endAbandonedModels } from './process/models.ts';
 import { Supervised } from './process/supervised.ts';
 import type { Members } from './running.ts';
 import { loadSecrets, type Secrets } from './secrets.ts';
@@ -75,6 +76,8 @@ function forget({ files, options }: Context): void {
       hint: 'Empty your own database and Redis yourself, or unset DATABASE_URL and REDIS_URL.',
     });
   }
+  // Their records go, too: nobody would find them again.
+  endAbandonedModels(files);
   wipe(files);
 }
 
