@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import type { Refusal } from '@tidegate/contracts';
+import { eventually } from '@tidegate/testing';
 import { type BodyRead, type ReadBodyOptions, readBody } from './read-body.ts';
 
 const NO_SLOT: Refusal = { code: 'rate_limit_exceeded', message: 'Too many.', retryAfterS: 1 };
@@ -15,20 +16,27 @@ interface Harness {
 
 const open: Harness[] = [];
 
-/** A server that reads one body and answers its length, or 400; `socket` is the client's bare connection to it. */
-async function start(options: Partial<ReadBodyOptions> = {}): Promise<Harness> {
+/**
+ * A server that reads each body and answers its length, or 400; `read` is the first, `socket` the client's bare connection to it.
+ * `late`: it reads once what came with the head is there.
+ */
+async function start({
+  late,
+  ...options
+}: Partial<ReadBodyOptions> & { late?: boolean } = {}): Promise<Harness> {
   let settle: (read: Promise<BodyRead>) => void = () => {};
   const read = new Promise<BodyRead>((resolve) => {
     settle = resolve;
   });
-  const server = createServer((request, response) => {
+  const server = createServer(async (request, response) => {
+    if (late) await null;
     const reading = readBody(request, {
       timeoutMs: 20_000,
       maxBytes: 1_000,
       largeBytes: 100,
       takeLarge: async () => null,
       claim: () => null,
-      signal: new AbortController().signal,
+      signal: () => new AbortController().signal,
       ...options,
     });
     settle(reading);
@@ -94,6 +102,36 @@ describe('readBody', () => {
     } finally {
       concat.mockRestore();
     }
+  });
+
+  it('takes a body that came with its head without waiting for anything, and leaves the connection to the next request', async () => {
+    const claimed: number[] = [];
+    const { socket, read } = await start({
+      late: true,
+      claim: (bytes) => {
+        claimed.push(bytes);
+        return null;
+      },
+      signal: () => {
+        throw new Error('there is nothing to wait for');
+      },
+    });
+    let answers = '';
+    socket.on('data', (bytes) => {
+      answers += bytes;
+    });
+    socket.write(`${declared(5)}hello`);
+    expect(await textOf(read)).toBe('hello');
+    await eventually(() => answers.endsWith('5\r\n0\r\n\r\n'));
+    socket.write(`${declared(3)}you`);
+    await eventually(() => answers.endsWith('3\r\n0\r\n\r\n'));
+    expect(claimed).toEqual([5, 3]);
+  });
+
+  it('refuses what it may not claim of a body that came with its head', async () => {
+    const { socket, read } = await start({ late: true, claim: () => NO_SLOT });
+    socket.write(`${declared(5)}hello`);
+    expect(await read).toEqual({ ok: false, aborted: false, refusal: NO_SLOT });
   });
 
   it('gives an empty body where none was sent', async () => {
@@ -193,7 +231,7 @@ describe('readBody', () => {
 
   it('stops on its signal', async () => {
     const controller = new AbortController();
-    const { socket, read, server } = await start({ signal: controller.signal });
+    const { socket, read, server } = await start({ signal: () => controller.signal });
     socket.write(declared(10));
     await once(server, 'request');
     controller.abort();

@@ -14,8 +14,8 @@ export interface ReadBodyOptions {
   readonly takeLarge: () => Promise<Refusal | null>;
   /** Asked for each piece before it is kept; a refusal ends the reading. The caller owns what it claims. */
   readonly claim: (bytes: number) => Refusal | null;
-  /** The client is gone, or nobody waits any more. */
-  readonly signal: AbortSignal;
+  /** The client is gone, or nobody waits any more. Asked for only if there is something to wait for. */
+  readonly signal: () => AbortSignal;
 }
 
 export type BodyRead =
@@ -57,7 +57,9 @@ class BodyReader {
     if (encoding !== '' && encoding !== 'identity') return refused(ENCODED);
     const declared = Number(this.#request.headers['content-length'] ?? 0);
     if (declared > maxBytes) return refused(tooLarge(maxBytes));
-    if (this.#options.signal.aborted || this.#request.destroyed) return ABORTED;
+    if (this.#request.destroyed) return ABORTED;
+    if (declared > 0 && declared === this.#request.readableLength && declared <= largeBytes)
+      return this.#takeBuffered(declared);
     const end = await this.#untilEnd(declared > largeBytes);
     await this.#taking;
     if (end === 'complete') return { ok: true, body: this.#body.take() };
@@ -67,9 +69,20 @@ class BodyReader {
     return refused(end);
   }
 
+  /** Most bodies are there with their head: nothing is to be listened for. */
+  #takeBuffered(bytes: number): BodyRead {
+    const refusal = this.#options.claim(bytes);
+    if (refusal) return refused(refusal);
+    const body = this.#request.read() as Buffer;
+    this.#request.resume();
+    return { ok: true, body };
+  }
+
   async #untilEnd(declaredLarge: boolean): Promise<End> {
     const request = this.#request;
-    const { signal, timeoutMs } = this.#options;
+    const { timeoutMs } = this.#options;
+    const signal = this.#options.signal();
+    if (signal.aborted) return 'aborted';
     const abort = (): void => this.#end('aborted');
     const complete = (): void => this.#end('complete');
     const data = (chunk: Buffer): void => this.#take(chunk);

@@ -30,7 +30,7 @@ export async function receiveBody(
     largeBytes: LIMITS.largeBodyMinBytes,
     takeLarge,
     claim: (bytes) => takeBytes(gateway, exchange, bytes),
-    signal: exchange.signal,
+    signal: () => exchange.signal,
   });
   if (read.ok) return read.body;
   return read.aborted ? CLIENT_CLOSED : read.refusal;
