@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { BASE62, ORG_TAG_LENGTH, randomBase62 } from './ids.ts';
 
@@ -43,7 +43,7 @@ export function parseApiKey(value: string): ParsedApiKey | null {
   return { orgTag: body.slice(-ORG_TAG_LENGTH), hash: hashOf(value) };
 }
 
-const hashOf = (value: string): Buffer => createHash('sha256').update(value).digest();
+const hashOf = (value: string): Buffer => hash('sha256', value, 'buffer');
 
 function checksum(body: string): string {
   let rest = crc32(body);

@@ -2,6 +2,7 @@ import { LIMITS } from '@tidegate/limits';
 import { type InlineImage, type LinkedImage, readImageUrl } from './image-url.ts';
 import { type Checked, invalidRequest, showName } from './refusals.ts';
 
+const encoder = new TextEncoder();
 const ROLES = ['system', 'user', 'assistant'];
 const MESSAGES = `an array of ${LIMITS.minMessages} to ${LIMITS.maxMessages} messages`;
 
@@ -180,7 +181,7 @@ class MessagesWriter {
   }
 
   #cut(): void {
-    this.#segments.push(new TextEncoder().encode(this.#json));
+    this.#segments.push(encoder.encode(this.#json));
     this.#json = '';
   }
 }
