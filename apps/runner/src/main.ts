@@ -31,7 +31,6 @@ runService(async (service) => {
     random: Math.random,
     logger,
     metrics,
-    onLeadLost: () => process.exit(1),
   });
   service.onShutdown('runner', () => runner.close());
 

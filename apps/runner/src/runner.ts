@@ -1,16 +1,10 @@
 import type { Db } from '@tidegate/db';
 import type { Logger, Registry } from '@tidegate/runtime';
-import { Catalog } from './catalog/catalog.ts';
-import { ConditionWriter } from './catalog/condition-writer.ts';
-import { postgresStore } from './catalog/store.ts';
-import { createDrivers } from './drivers/create-driver.ts';
-import { Fleet } from './fleet/fleet.ts';
+import { Acting } from './acting.ts';
+import { pause } from './drivers/pause.ts';
 import type { FleetTimings } from './fleet/timings.ts';
 import { LEAD_TIMINGS, type Lead, takeLead } from './lead/lead.ts';
-import { createRunnerMetrics, observeRunner, type RunnerMetrics } from './metrics.ts';
-import { createHandlers } from './rpc/handlers.ts';
-import { startServer } from './rpc/server.ts';
-import { Gateways } from './watch/gateways.ts';
+import { createRunnerMetrics, observeRunner } from './metrics.ts';
 
 export interface RunnerOptions {
   readonly host: string;
@@ -21,8 +15,9 @@ export interface RunnerOptions {
   readonly databaseUrl: string;
   readonly secretKey: Uint8Array;
   readonly stateDir: string;
-  /** Keep what models' processes print, in the state directory. */
+  /** By which models' processes are reached. */
   readonly modelHost: string;
+  /** Keep what models' processes print, in the state directory. */
   readonly keepModelLogs: boolean;
   readonly modelEnv: Readonly<Record<string, string>>;
   readonly stopModelsOnExit: boolean;
@@ -31,108 +26,101 @@ export interface RunnerOptions {
   readonly random: () => number;
   readonly logger: Logger;
   readonly metrics: Registry;
-  /** It is not the active runner any more and does nothing from here on: end the process, so that it stands by anew. */
-  readonly onLeadLost: () => void;
 }
 
 export interface Runner {
   /** Whether it is the active one and answers calls. */
   ready(): boolean;
-  /** Resolves with its port once it is. Rejects when it cannot act although it may. */
+  /**
+   * Resolves with its port while it is the active one, else once it is (again). Rejects when it cannot act the first time that it
+   * may, and when it is closed before.
+   */
   readonly active: Promise<number>;
   close(): Promise<void>;
 }
 
-/** Most that is waited at the end for conditions on their way to Postgres. */
-const CLOSE_WRITE_MS = 3_000;
+/** Between a lead that ended and the next try: longer than others that stand by take. */
+const AGAIN_MS = 1_000;
 
-interface Acting {
-  readonly port: number;
-  readonly fleet: Fleet;
-  readonly gateways: Gateways;
-  close(stopModels: boolean): Promise<void>;
-}
-
-/** Stands by, and acts once no other runner does. */
+/** Stands by, and acts once no other runner does. When it loses the lead it leaves its models as they are and stands by again. */
 export function startRunner(options: RunnerOptions): Runner {
-  const { logger, stopModelsOnExit } = options;
+  const { databaseUrl: url, logger, stopModelsOnExit } = options;
   const ending = new AbortController();
-  const runnerMetrics = createRunnerMetrics(options.metrics);
-  let lead: Lead | null = null;
+  const metrics = createRunnerMetrics(options.metrics);
   let acting: Acting | null = null;
+  let active = new Deferred<number>();
+  let wasActive = false;
   observeRunner(options.metrics, () => ({
     conditions: () => acting?.fleet.conditions() ?? [],
     gateways: acting?.gateways.connected ?? 0,
     active: acting !== null,
   }));
-  const onLost = () => {
-    logger.error('the lead is lost: standing down');
-    void acting?.close(false);
-    acting = null;
-    options.onLeadLost();
+
+  /** Acts until the lead is lost or the runner ends. Rejects when it cannot begin. */
+  const act = async (lead: Lead): Promise<void> => {
+    const over = aborted(AbortSignal.any([lead.lost, ending.signal]));
+    const turn = new Acting(options, metrics, lead);
+    try {
+      const port = await Promise.race([turn.begin(), over]);
+      if (port === undefined) return;
+      acting = turn;
+      wasActive = true;
+      active.resolve(port);
+      logger.info({ port }, 'active');
+      await over;
+    } finally {
+      if (acting) active = new Deferred();
+      acting = null;
+      if (ending.signal.aborted && !lead.lost.aborted) await turn.close(stopModelsOnExit);
+      else turn.abandon();
+    }
   };
-  const active = (async () => {
-    lead = await takeLead({ url: options.databaseUrl, timings: LEAD_TIMINGS, logger, onLost }, ending.signal);
-    if (!lead) throw new Error('closed before it was active');
-    acting = await act(options, runnerMetrics);
-    logger.info({ port: acting.port }, 'active');
-    return acting.port;
-  })();
-  active.catch(() => {});
+
+  const live = async (): Promise<void> => {
+    for (;;) {
+      const lead = await takeLead({ url, timings: LEAD_TIMINGS, logger }, ending.signal);
+      if (!lead) throw new Error('closed before it was active');
+      try {
+        await act(lead);
+      } catch (err) {
+        if (!wasActive) throw err;
+        logger.error({ err }, 'cannot act, trying again');
+      } finally {
+        await lead.release();
+      }
+      if (lead.lost.aborted) logger.error('the lead is lost: standing by');
+      await pause(AGAIN_MS, ending.signal);
+    }
+  };
+  const ended = live().catch((err) => active.reject(err));
   return {
-    active,
+    get active() {
+      return active.promise;
+    },
     ready: () => acting !== null,
     close: async () => {
       ending.abort();
-      await active.catch(() => {});
-      await acting?.close(stopModelsOnExit);
-      acting = null;
-      await lead?.release();
+      await ended;
     },
   };
 }
 
-async function act(options: RunnerOptions, metrics: RunnerMetrics): Promise<Acting> {
-  const {
-    db,
-    secretKey,
-    stateDir,
-    modelHost,
-    keepModelLogs,
-    modelEnv,
-    timings,
-    now,
-    random,
-    logger,
-    host,
-    port,
-  } = options;
-  const store = postgresStore(db, secretKey);
-  const writer = new ConditionWriter(store, logger);
-  const catalog = new Catalog(now());
-  const drivers = createDrivers({
-    ...{ stateDir, modelHost, metrics, now, random },
-    keepOutput: keepModelLogs,
-    env: modelEnv,
-    timings: timings.drivers,
+const aborted = (signal: AbortSignal): Promise<undefined> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    else signal.addEventListener('abort', () => resolve(undefined), { once: true });
   });
-  const gateways: Gateways = new Gateways({
-    ...{ now, absentGraceMs: timings.absentGraceMs },
-    onUse: (modelId) => fleet.touch(modelId),
+
+class Deferred<T> {
+  resolve: (value: T) => void = () => {};
+  reject: (reason: unknown) => void = () => {};
+  /** Its rejection need not be handled. */
+  readonly promise = new Promise<T>((resolve, reject) => {
+    this.resolve = resolve;
+    this.reject = reject;
   });
-  const fleet: Fleet = new Fleet({
-    ...{ store, writer, catalog, gateways, timings, now, logger, metrics },
-    createDriver: drivers.create,
-    clearStrays: drivers.clearStrays,
-  });
-  await fleet.start();
-  const server = await startServer(host, port, createHandlers({ fleet, catalog, gateways, logger }));
-  return {
-    ...{ port: server.port, fleet, gateways },
-    close: async (stopModels) => {
-      server.close();
-      await fleet.close(stopModels);
-      await writer.close(CLOSE_WRITE_MS);
-    },
-  };
+
+  constructor() {
+    this.promise.catch(() => {});
+  }
 }

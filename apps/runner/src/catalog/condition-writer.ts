@@ -41,6 +41,11 @@ export class ConditionWriter {
   /** Writes what waits, for at most `timeoutMs`, and then nothing more. */
   async close(timeoutMs: number): Promise<void> {
     await this.flush(timeoutMs);
+    this.abandon();
+  }
+
+  /** Tries nothing more from here on, whatever waits. */
+  abandon(): void {
     this.#closed = true;
   }
 

@@ -1,5 +1,6 @@
 import type { Db } from '@tidegate/db';
 import type { Condition } from '../condition/machine.ts';
+import type { Lead } from '../lead/lead.ts';
 import { type ModelSpec, type PersistedCondition, specOf } from './spec.ts';
 
 export interface StoredModel {
@@ -21,7 +22,11 @@ export interface ModelStore {
   writeCondition(modelId: string, record: ConditionRecord): Promise<void>;
 }
 
-export function postgresStore(db: Db, secretKey: Uint8Array): ModelStore {
+const WRITE_CONDITION =
+  'UPDATE model SET condition = $2::model_condition, condition_reason = $3, condition_at = $4 WHERE id = $1';
+
+/** Writes with the lead's `query`: whoever is not the active runner any more writes nothing. */
+export function postgresStore(db: Db, secretKey: Uint8Array, query: Lead['query']): ModelStore {
   type Row = NonNullable<Awaited<ReturnType<Db['model']['findFirst']>>>;
   const stored = (row: Row): StoredModel => ({
     spec: specOf(row, secretKey),
@@ -34,8 +39,7 @@ export function postgresStore(db: Db, secretKey: Uint8Array): ModelStore {
       return row && stored(row);
     },
     writeCondition: async (modelId, { condition, reason, atMs }) => {
-      const data = { condition, conditionReason: reason || null, conditionAt: new Date(atMs) };
-      await db.model.updateMany({ where: { id: modelId }, data });
+      await query(WRITE_CONDITION, [modelId, condition, reason || null, new Date(atMs)]);
     },
   };
 }

@@ -19,6 +19,8 @@ export class Fleet {
   readonly #deps: FleetDeps;
   readonly #logger: Logger;
   readonly #supervisors = new Map<string, Supervisor>();
+  /** Those that are still taking their model up. */
+  readonly #beginning = new Set<Supervisor>();
   readonly #timers: NodeJS.Timeout[] = [];
   /** Readings of Postgres are applied one at a time, in the order they were read: an older one never undoes a newer. */
   #reading: Promise<unknown> = Promise.resolve();
@@ -34,10 +36,12 @@ export class Fleet {
   /** Takes up all published models. Rejects when they cannot be read. */
   async start(): Promise<void> {
     await this.#reread();
+    if (this.#closed) return;
     const processes = [...this.#supervisors].filter(([, { isProcess }]) => isProcess);
     await this.#deps
       .clearStrays(new Set(processes.map(([modelId]) => modelId)))
       .catch((err) => this.#logger.error({ err }, 'what is left of other models could not be cleared away'));
+    if (this.#closed) return;
     const { idleLookMs, rereadMs } = this.#deps.timings;
     this.#timers.push(
       setInterval(() => this.#lookForIdle(), idleLookMs),
@@ -86,12 +90,13 @@ export class Fleet {
     return status ? { published: true, status } : { published: false, revision };
   }
 
-  /** Stops acting. See `Supervisor.release`. */
+  /** Stops acting, within this call; then waits for models that are being ended. See `Supervisor.release`. */
   async close(stopProcesses: boolean): Promise<void> {
     this.#closed = true;
     for (const timer of this.#timers) clearInterval(timer);
-    await this.#reading.catch(() => {});
-    const releases = [...this.#supervisors.values()].map((supervisor) => supervisor.release(stopProcesses));
+    const releases = [...this.#supervisors.values(), ...this.#beginning].map((supervisor) =>
+      supervisor.release(stopProcesses),
+    );
     await Promise.all([...releases, ...this.#removals]);
   }
 
@@ -113,8 +118,9 @@ export class Fleet {
   async #apply({ spec, persisted }: StoredModel): Promise<void> {
     if (this.#closed || this.#supervisors.has(spec.modelId)) return;
     const supervisor = new Supervisor(spec, this.#deps);
-    await supervisor.begin(persisted);
-    this.#supervisors.set(spec.modelId, supervisor);
+    this.#beginning.add(supervisor);
+    await supervisor.begin(persisted).finally(() => this.#beginning.delete(supervisor));
+    if (!this.#closed) this.#supervisors.set(spec.modelId, supervisor);
   }
 
   #remove(modelId: string): void {

@@ -86,6 +86,7 @@ export class Supervisor {
   async begin(persisted: PersistedCondition): Promise<void> {
     this.#persisted = persisted;
     const held = await this.#driver.held();
+    if (this.#ending.signal.aborted) return;
     const { state, effects } = takeUp(persisted.condition, persisted.reason, this.#spec.mode, held);
     this.#state = state;
     if (state.phase === 'running') this.#driver.launch(true);

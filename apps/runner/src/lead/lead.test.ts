@@ -1,6 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Prisma } from '@tidegate/db';
 import { eventually, testPostgres } from '@tidegate/testing';
-import { Harness } from '../testing/harness.ts';
+import pg from 'pg';
+import type { Runner } from '../runner.ts';
+import { Harness, isAlive } from '../testing/harness.ts';
+import { LOCK } from './lead.ts';
 
 let harness: Harness;
 beforeEach(async () => {
@@ -8,9 +12,11 @@ beforeEach(async () => {
 });
 afterEach(() => harness.close());
 
-const endLeadSessions = () =>
-  harness.db
-    .$queryRaw`SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+/** Sessions of this test's database that hold the lead. */
+const HOLDERS = Prisma.sql`FROM pg_locks WHERE locktype = 'advisory' AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+const leadSessions = async (): Promise<number> =>
+  (await harness.db.$queryRaw<unknown[]>`SELECT pid ${HOLDERS}`).length;
+const endLeadSessions = () => harness.db.$queryRaw`SELECT pg_terminate_backend(pid) ${HOLDERS}`;
 
 describe('of several runners', () => {
   it('one is active; another stands by, not ready, and takes over when it ends', async () => {
@@ -23,22 +29,19 @@ describe('of several runners', () => {
     expect(second.ready()).toBe(true);
   });
 
-  it('the active one stands down when its lock is lost, and another takes over with later revisions', async () => {
-    let lost = false;
-    const first = await harness.start({
-      onLeadLost: () => {
-        lost = true;
-      },
-    });
+  it('one is active again after its lock is lost, with later revisions, and only one', async () => {
+    const first = await harness.start();
     const watcher = first.watch('gw_1');
     await eventually(() => watcher.revision > 0);
     const second = harness.standBy();
     await endLeadSessions();
-    await eventually(() => lost);
     await watcher.ended;
-    expect(first.runner?.ready()).toBe(false);
-    const after = harness.connect(await second.active).watch('gw_1');
+    const both = [first.runner as Runner, second];
+    const port = await Promise.race(both.map(({ active }) => active));
+    const after = harness.connect(port).watch('gw_1');
     await eventually(() => after.revision > watcher.revision);
+    await harness.elapse(1_500);
+    expect(both.filter((runner) => runner.ready())).toHaveLength(1);
   });
 
   it('one that stands by is closed without having acted', async () => {
@@ -46,5 +49,77 @@ describe('of several runners', () => {
     const second = harness.standBy();
     await second.close();
     await expect(second.active).rejects.toThrow('closed before it was active');
+  });
+});
+
+/** Another runner, as far as the others can see. Has the lead once it returns; ends with its session. */
+async function anotherTakesTheLead(): Promise<pg.Client> {
+  const other = new pg.Client({ connectionString: harness.url });
+  await other.connect();
+  other.on('error', () => {});
+  harness.onClose(() => other.end());
+  const locked = other.query(`SELECT pg_advisory_lock(${LOCK})`);
+  await endLeadSessions();
+  await locked;
+  return other;
+}
+
+describe('a runner that loses the lead', () => {
+  it('leaves its models serving, is not ready, and writes nothing; with the lead it has the same models again', async () => {
+    const model = await harness.publishProcess({}, { mode: 'always_on' });
+    const first = await harness.start();
+    const runner = first.runner as Runner;
+    const watcher = first.watch('gw_1');
+    await eventually(() => watcher.condition(model.modelId) === 'CONDITION_RUNNING');
+    const row = () => harness.db.model.findUniqueOrThrow({ where: { id: model.modelId } });
+    await eventually(async () => (await row()).condition === 'running');
+    const other = await anotherTakesTheLead();
+    await watcher.ended;
+    expect(runner.ready()).toBe(false);
+    await expect(first.stopModel(model.modelId, 1_000)).rejects.toThrow();
+    const [replica] = watcher.models.get(model.modelId)?.replicas ?? [];
+    expect((await fetch(`${replica?.baseUrl}/models`)).status).toBe(200);
+    await other.end();
+    const again = harness.connect(await runner.active).watch('gw_1');
+    await eventually(() => again.models.get(model.modelId));
+    expect(runner.ready()).toBe(true);
+    expect(again.updates[0]?.models[0]).toMatchObject({
+      condition: 'CONDITION_RUNNING',
+      replicas: [replica],
+    });
+    expect(model.starts()).toHaveLength(1);
+  });
+
+  it('writes no condition any more, not even one that waits', async () => {
+    const model = await harness.publishProcess({}, { mode: 'always_on' });
+    const runner = await harness.start();
+    await runner.wake(model.modelId);
+    const row = () => harness.db.model.findUniqueOrThrow({ where: { id: model.modelId } });
+    await eventually(async () => (await row()).condition === 'running');
+    await harness.db.$transaction(async (tx) => {
+      await tx.$queryRaw`SELECT 1 FROM model WHERE id = ${model.modelId} FOR UPDATE`;
+      runner.stopModel(model.modelId).catch(() => {});
+      await eventually(() => !isAlive(model.starts()[0]?.pid ?? 0));
+      await anotherTakesTheLead();
+    });
+    await harness.elapse(1_500);
+    expect((await row()).condition).toBe('running');
+    expect(runner.runner?.ready()).toBe(false);
+  });
+
+  it('before it has taken up its models does so when it has the lead again', async () => {
+    const model = await harness.publishProcess({}, { mode: 'always_on' });
+    const runner = await harness.db.$transaction(async (tx) => {
+      await tx.$executeRaw`LOCK TABLE model IN ACCESS EXCLUSIVE MODE`;
+      const waiting = harness.standBy();
+      await eventually(async () => (await leadSessions()) > 0);
+      await endLeadSessions();
+      await harness.elapse(300);
+      expect(waiting.ready()).toBe(false);
+      return waiting;
+    });
+    const client = harness.connect(await runner.active);
+    expect(await client.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING' });
+    expect(model.starts()).toHaveLength(1);
   });
 });

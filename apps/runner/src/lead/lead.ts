@@ -3,7 +3,7 @@ import pg from 'pg';
 import { pause } from '../drivers/pause.ts';
 
 /** "tidegate" in bytes: of one database, one session holds it. */
-const LOCK = '8388346167643173989';
+export const LOCK = '8388346167643173989';
 
 export interface LeadTimings {
   /** Between two tries to become the active runner. */
@@ -15,17 +15,28 @@ export interface LeadTimings {
 
 export const LEAD_TIMINGS: LeadTimings = { tryMs: 500, proofMs: 2_000, proofTimeoutMs: 5_000 };
 
+/** How long `release` waits for a server that says nothing. */
+const RELEASE_MS = 2_000;
+
+/** Proofs wait behind the other statements of the session, so none may wait long for what others have locked. */
+const SESSION = 'SET lock_timeout = 2000';
+
 export interface LeadOptions {
   readonly url: string;
   readonly timings: LeadTimings;
   readonly logger: Logger;
-  /** The lock is lost, and another runner may act already. At most once. */
-  readonly onLost: () => void;
 }
 
 /** Being the one active runner. */
 export interface Lead {
-  /** Gives the lock back. */
+  /** Aborted when the lock is lost: another runner may act already. */
+  readonly lost: AbortSignal;
+  /**
+   * A statement in the session that holds the lock: it takes effect before any other runner can be the active one, or not at
+   * all. Rejects when it has none, or none in time.
+   */
+  query(sql: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
+  /** Gives the lock back, or what is left of its session. Never rejects. */
   release(): Promise<void>;
 }
 
@@ -38,7 +49,7 @@ export async function takeLead(options: LeadOptions, signal: AbortSignal): Promi
       if (!announced) options.logger.info('another runner is active: standing by');
       announced = true;
     });
-    if (taken) return hold(client, options);
+    if (taken) return hold(client, options.timings);
     await client.end().catch(() => {});
     await pause(options.timings.tryMs, signal);
   }
@@ -66,6 +77,7 @@ async function tryLock(
 ): Promise<boolean> {
   try {
     await client.connect();
+    await client.query(SESSION);
     while (!signal.aborted) {
       const { rows } = await client.query<{ locked: boolean }>(
         `SELECT pg_try_advisory_lock(${LOCK}) AS locked`,
@@ -80,27 +92,33 @@ async function tryLock(
   return false;
 }
 
-function hold(client: pg.Client, { timings, onLost }: LeadOptions): Lead {
-  const ended = new AbortController();
+function hold(client: pg.Client, { proofMs }: LeadTimings): Lead {
+  const lost = new AbortController();
+  const over = new AbortController();
+  let ended: Promise<void> | null = null;
+  const end = () => {
+    over.abort();
+    ended ??= client.end().catch(() => {});
+    return ended;
+  };
   const lose = () => {
-    if (ended.signal.aborted) return;
-    ended.abort();
-    onLost();
+    if (over.signal.aborted) return;
+    void end();
+    lost.abort();
   };
   client.on('error', lose);
   client.on('end', lose);
   const prove = async () => {
     for (;;) {
-      await pause(timings.proofMs, ended.signal);
-      if (ended.signal.aborted) return;
+      await pause(proofMs, over.signal);
+      if (over.signal.aborted) return;
       await client.query('SELECT 1');
     }
   };
   prove().catch(lose);
   return {
-    release: async () => {
-      ended.abort();
-      await client.end().catch(() => {});
-    },
+    lost: lost.signal,
+    query: async (sql, values = []) => (await client.query<Record<string, unknown>>(sql, [...values])).rows,
+    release: () => Promise.race([end(), pause(RELEASE_MS, new AbortController().signal)]),
   };
 }

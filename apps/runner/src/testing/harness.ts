@@ -152,7 +152,6 @@ export class Harness {
   async start(
     options: {
       timings?: Partial<FleetTimings>;
-      onLeadLost?: () => void;
       metrics?: Registry;
       modelHost?: string;
       keepModelLogs?: boolean;
@@ -165,7 +164,6 @@ export class Harness {
 
   standBy({
     timings = {},
-    onLeadLost = () => {},
     metrics = createMetrics('runner'),
     modelHost = '127.0.0.1',
     keepModelLogs = false,
@@ -187,7 +185,6 @@ export class Harness {
       random: Math.random,
       logger: createLogger({ service: 'runner', level: 'silent' }),
       metrics,
-      onLeadLost,
     });
     this.#runners.add(runner);
     return runner;

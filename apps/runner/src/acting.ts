@@ -1,0 +1,78 @@
+import { Catalog } from './catalog/catalog.ts';
+import { ConditionWriter } from './catalog/condition-writer.ts';
+import { postgresStore } from './catalog/store.ts';
+import { createDrivers } from './drivers/create-driver.ts';
+import { Fleet } from './fleet/fleet.ts';
+import type { Lead } from './lead/lead.ts';
+import type { RunnerMetrics } from './metrics.ts';
+import { createHandlers } from './rpc/handlers.ts';
+import { type RpcServer, startServer } from './rpc/server.ts';
+import type { RunnerOptions } from './runner.ts';
+import { Gateways } from './watch/gateways.ts';
+
+/** Most that is waited at the end for conditions on their way to Postgres. */
+const CLOSE_WRITE_MS = 3_000;
+
+/** What the active runner does, under one lead. */
+export class Acting {
+  readonly fleet: Fleet;
+  readonly gateways: Gateways;
+  readonly #options: RunnerOptions;
+  readonly #catalog: Catalog;
+  readonly #writer: ConditionWriter;
+  #server: RpcServer | null = null;
+  #over = false;
+
+  constructor(options: RunnerOptions, metrics: RunnerMetrics, lead: Lead) {
+    const { db, secretKey, stateDir, modelHost, keepModelLogs, modelEnv, timings } = options;
+    const { now, random, logger } = options;
+    const store = postgresStore(db, secretKey, lead.query);
+    const drivers = createDrivers({
+      ...{ stateDir, modelHost, metrics, now, random },
+      keepOutput: keepModelLogs,
+      env: modelEnv,
+      timings: timings.drivers,
+    });
+    this.#options = options;
+    this.#catalog = new Catalog(now());
+    this.#writer = new ConditionWriter(store, logger);
+    this.gateways = new Gateways({
+      ...{ now, absentGraceMs: timings.absentGraceMs },
+      onUse: (modelId) => this.fleet.touch(modelId),
+    });
+    this.fleet = new Fleet({
+      ...{ store, timings, now, logger, metrics },
+      ...{ writer: this.#writer, catalog: this.#catalog, gateways: this.gateways },
+      createDriver: drivers.create,
+      clearStrays: drivers.clearStrays,
+    });
+  }
+
+  /** Takes up the models, then answers calls, at the port that it resolves with. Rejects when it cannot. */
+  async begin(): Promise<number> {
+    const { fleet, gateways } = this;
+    const { host, port, logger } = this.#options;
+    await fleet.start();
+    const handlers = createHandlers({ fleet, catalog: this.#catalog, gateways, logger });
+    const server = await startServer(host, port, handlers);
+    if (this.#over) server.close();
+    this.#server = server;
+    return server.port;
+  }
+
+  /** Lets go of everything within this call, models as they are; another runner may have them already. */
+  abandon(): void {
+    this.#over = true;
+    this.#writer.abandon();
+    this.#server?.close();
+    void this.fleet.close(false);
+  }
+
+  /** The runner ends. See `Supervisor.release`. */
+  async close(stopModels: boolean): Promise<void> {
+    this.#over = true;
+    this.#server?.close();
+    await this.fleet.close(stopModels);
+    await this.#writer.close(CLOSE_WRITE_MS);
+  }
+}
