@@ -29,9 +29,10 @@ export function createApp(gateway: Gateway): (exchange: Exchange) => void {
   app.head('/v1/models', wrongMethod('models', 'GET'));
   app.get('/v1/models', handle('models', listModels));
   app.all('/v1/models', wrongMethod('models', 'GET'));
+  app.use((_request: Request, response: Response) => refuse(exchangeOf(response), NOT_FOUND));
   return (exchange) => {
     const { request, response } = exchange;
-    // Whatever Express does not route or fails at ends here: its own answers would be pages.
+    // Targets that Express cannot read, and its errors, are not routed but end here: its own answers would be pages.
     app(request as never, Object.assign(response, { locals: { exchange } }) as never, (error?: unknown) => {
       if (error) fail(gateway, exchange, error);
       else refuse(exchange, NOT_FOUND);
