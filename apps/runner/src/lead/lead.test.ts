@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Prisma } from '@tidegate/db';
+import { createLogger } from '@tidegate/runtime';
 import { eventually, testPostgres } from '@tidegate/testing';
 import pg from 'pg';
 import type { Runner } from '../runner.ts';
 import { Harness, isAlive } from '../testing/harness.ts';
-import { LOCK } from './lead.ts';
+import { LEAD_TIMINGS, LOCK, takeLead } from './lead.ts';
 
 let harness: Harness;
 beforeEach(async () => {
@@ -121,5 +122,25 @@ describe('a runner that loses the lead', () => {
     const client = harness.connect(await runner.active);
     expect(await client.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING' });
     expect(model.starts()).toHaveLength(1);
+  });
+});
+
+describe('the session that holds the lead', () => {
+  it('is ended by the server within seconds when its machine is gone without a word', async () => {
+    const logger = createLogger({ service: 'runner', level: 'silent' });
+    const options = { url: harness.url, timings: LEAD_TIMINGS, logger };
+    const lead = await takeLead(options, new AbortController().signal);
+    if (!lead) throw new Error('not taken');
+    const inForce = async (name: string) => Object.values((await lead.query(`SHOW ${name}`))[0] ?? {})[0];
+    try {
+      expect({
+        idle: await inForce('tcp_keepalives_idle'),
+        interval: await inForce('tcp_keepalives_interval'),
+        count: await inForce('tcp_keepalives_count'),
+        userTimeout: await inForce('tcp_user_timeout'),
+      }).toEqual({ idle: '5', interval: '2', count: '3', userTimeout: '15000' });
+    } finally {
+      await lead.release();
+    }
   });
 });

@@ -18,8 +18,17 @@ export const LEAD_TIMINGS: LeadTimings = { tryMs: 500, proofMs: 2_000, proofTime
 /** How long `release` waits for a server that says nothing. */
 const RELEASE_MS = 2_000;
 
-/** Proofs wait behind the other statements of the session, so none may wait long for what others have locked. */
-const SESSION = 'SET lock_timeout = 2000';
+/**
+ * Without a word, the server ends the session of a machine that is gone after 11 s, or 15 s if it had something to say, and not
+ * after hours: the lock is free then. By that time a runner that lives but is cut off has missed a proof. Proofs wait behind the
+ * session's other statements, so none of them may wait long for what others have locked.
+ */
+const SESSION = `
+  SET tcp_keepalives_idle = 5;
+  SET tcp_keepalives_interval = 2;
+  SET tcp_keepalives_count = 3;
+  SET tcp_user_timeout = 15000;
+  SET lock_timeout = 2000;`;
 
 export interface LeadOptions {
   readonly url: string;
