@@ -9,7 +9,6 @@ import type { Context } from '../context.ts';
 import { LimiterClock } from '../redis/clock.ts';
 import { createRedisLink } from '../redis/link.ts';
 import { Lock } from '../redis/lock.ts';
-import { shardsOf } from '../redis/shards.ts';
 import { Store } from '../redis/store.ts';
 import { connectDb, openStore, ROOMY_PLAN, type TestStore } from '../testing/fixture.ts';
 import { putOrg } from '../testing/org.ts';
@@ -40,7 +39,7 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   failed.length = 0;
-  await test.redis.flushall();
+  await test.everywhere('flushall');
 });
 
 afterAll(async () => {
@@ -133,7 +132,7 @@ describe('what a dead instance left', () => {
     const broken = test.names.voids(orgIds[7] ?? '', instanceId);
     await test.redis.set(broken, 'not a sorted set');
     let pipelines = 0;
-    const store = new Store({ shards: shardsOf(test.redis), onPipeline: () => pipelines++ });
+    const store = new Store({ shards: test.shards, onPipeline: () => pipelines++ });
     const asked = jest.fn(always);
     const reaper = reaperOf({ ...contextOf(0, LONG_AFTER_MS), store });
     expect(await reaper.turn(asked)).toEqual([another.instanceId]);
@@ -163,14 +162,15 @@ describe('what a dead instance left', () => {
     const context = contextOf(0);
     const [unwell, dead] = [await holding(context, 1), await holding(context, 1)];
     const lease = test.names.lease(unwell.instanceId);
-    await test.redis.rename(lease, 'away');
+    const aside = `${lease}:aside`;
+    await test.redis.rename(lease, aside);
     await test.redis.set(lease, 'not a hash');
     const clock = { ms: 0 };
     const reaper = reaperOf(contextOf(0, LONG_AFTER_MS), { nowMs: () => clock.ms });
     expect(await reaper.turn(always)).toEqual([dead.instanceId]);
     expect(failed).toEqual([unwell.instanceId]);
 
-    await test.redis.rename('away', lease);
+    await test.redis.rename(aside, lease);
     clock.ms = GRACE_MS - 1;
     expect(await reaper.turn(always)).toEqual([]);
     expect(await beat(context, unwell.instanceId, true)).toBe('alive');
@@ -181,9 +181,9 @@ describe('what a dead instance left', () => {
 
 describe('with the index of instances away', () => {
   const withoutIndex = (): Context => {
-    const shards = shardsOf(test.redis);
-    const of = (key: string | null) => (key === test.names.instances ? null : shards.of(key));
-    return { ...contextOf(0), store: new Store({ shards: { ...shards, of } }) };
+    const of = (key: string | null) => (key === test.names.instances ? null : test.shards.of(key));
+    const shards = Object.assign(Object.create(test.shards), { of }) as TestStore['shards'];
+    return { ...contextOf(0), store: new Store({ shards }) };
   };
 
   it('an instance keeps its lease and what it holds, but joins nothing that would not find it again', async () => {

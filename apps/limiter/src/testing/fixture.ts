@@ -16,7 +16,7 @@ import { type Limiter, type LimiterOptions, startLimiter } from '../limiter.ts';
 import { LimiterClock } from '../redis/clock.ts';
 import { createRedis } from '../redis/connection.ts';
 import { KeyNames } from '../redis/names.ts';
-import { shardsOf } from '../redis/shards.ts';
+import { type Shards, shardsOf } from '../redis/shards.ts';
 import { Store } from '../redis/store.ts';
 
 export interface PlanLimits {
@@ -132,6 +132,7 @@ export const startTestLimiter = (
   });
 
 export interface TestStore {
+  readonly shards: Shards;
   readonly redis: RedisClient;
   readonly store: Store;
   readonly names: KeyNames;
@@ -156,6 +157,7 @@ export async function openStore(redisUrl: string): Promise<TestStore> {
     Promise.all(shards.all().map((shard) => shard.call(command, ...args)));
   return {
     redis,
+    shards,
     store,
     names,
     everywhere,
