@@ -1,14 +1,35 @@
+import type { Db } from '@tidegate/db';
+import type { Logger, Registry } from '@tidegate/runtime';
 import { Catalog } from './catalog/catalog.ts';
 import { ConditionWriter } from './catalog/condition-writer.ts';
 import { postgresStore } from './catalog/store.ts';
 import { createDrivers } from './drivers/create-driver.ts';
 import { Fleet } from './fleet/fleet.ts';
+import type { FleetTimings } from './fleet/timings.ts';
 import type { Lead } from './lead/lead.ts';
 import type { RunnerMetrics } from './metrics.ts';
 import { createHandlers } from './rpc/handlers.ts';
 import { type RpcServer, startServer } from './rpc/server.ts';
-import type { RunnerOptions } from './runner.ts';
 import { Gateways } from './watch/gateways.ts';
+
+export interface ActingOptions {
+  readonly host: string;
+  /** 0: any free port. */
+  readonly port: number;
+  readonly db: Db;
+  readonly secretKey: Uint8Array;
+  readonly stateDir: string;
+  /** By which models' processes are reached. */
+  readonly modelHost: string;
+  /** Keep what models' processes print, in the state directory. */
+  readonly keepModelLogs: boolean;
+  readonly modelEnv: Readonly<Record<string, string>>;
+  readonly timings: FleetTimings;
+  readonly now: () => number;
+  readonly random: () => number;
+  readonly logger: Logger;
+  readonly metrics: Registry;
+}
 
 /** Most that is waited at the end for conditions on their way to Postgres. */
 const CLOSE_WRITE_MS = 3_000;
@@ -17,13 +38,13 @@ const CLOSE_WRITE_MS = 3_000;
 export class Acting {
   readonly fleet: Fleet;
   readonly gateways: Gateways;
-  readonly #options: RunnerOptions;
+  readonly #options: ActingOptions;
   readonly #catalog: Catalog;
   readonly #writer: ConditionWriter;
   #server: RpcServer | null = null;
   #over = false;
 
-  constructor(options: RunnerOptions, metrics: RunnerMetrics, lead: Lead) {
+  constructor(options: ActingOptions, metrics: RunnerMetrics, lead: Lead) {
     const { db, secretKey, stateDir, modelHost, keepModelLogs, modelEnv, timings } = options;
     const { now, random, logger } = options;
     const store = postgresStore(db, secretKey, lead.query);

@@ -1,31 +1,12 @@
-import type { Db } from '@tidegate/db';
-import type { Logger, Registry } from '@tidegate/runtime';
-import { Acting } from './acting.ts';
+import { Acting, type ActingOptions } from './acting.ts';
 import { pause } from './drivers/pause.ts';
-import type { FleetTimings } from './fleet/timings.ts';
 import { LEAD_TIMINGS, type Lead, takeLead } from './lead/lead.ts';
 import { createRunnerMetrics, observeRunner } from './metrics.ts';
 
-export interface RunnerOptions {
-  readonly host: string;
-  /** 0: any free port. */
-  readonly port: number;
-  readonly db: Db;
+export interface RunnerOptions extends ActingOptions {
   /** For the connection of its own that holds the lead. */
   readonly databaseUrl: string;
-  readonly secretKey: Uint8Array;
-  readonly stateDir: string;
-  /** By which models' processes are reached. */
-  readonly modelHost: string;
-  /** Keep what models' processes print, in the state directory. */
-  readonly keepModelLogs: boolean;
-  readonly modelEnv: Readonly<Record<string, string>>;
   readonly stopModelsOnExit: boolean;
-  readonly timings: FleetTimings;
-  readonly now: () => number;
-  readonly random: () => number;
-  readonly logger: Logger;
-  readonly metrics: Registry;
 }
 
 export interface Runner {
