@@ -12,7 +12,7 @@ import type { Scenario } from './scenario.ts';
 import { within } from './within.ts';
 
 /** From the start of the stack until midnight: time to make organizations and to get under way. */
-const AHEAD_MS = 40_000;
+const AHEAD_MS = 70_000;
 const AFTER_MS = 8_000;
 const REQUESTS_A_MONTH = 20;
 /** What a client's clock and the limiter's may disagree, on one machine. */
