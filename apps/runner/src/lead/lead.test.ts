@@ -5,7 +5,7 @@ import { eventually, testPostgres } from '@tidegate/testing';
 import pg from 'pg';
 import type { Runner } from '../runner.ts';
 import { Harness, isAlive } from '../testing/harness.ts';
-import { LEAD_TIMINGS, LOCK, takeLead } from './lead.ts';
+import { LEAD_TIMINGS, type Lead, LOCK, takeLead } from './lead.ts';
 
 let harness: Harness;
 beforeEach(async () => {
@@ -126,21 +126,31 @@ describe('a runner that loses the lead', () => {
 });
 
 describe('the session that holds the lead', () => {
-  it('is ended by the server within seconds when its machine is gone without a word', async () => {
+  const lead = async (timings = LEAD_TIMINGS): Promise<Lead> => {
     const logger = createLogger({ service: 'runner', level: 'silent' });
-    const options = { url: harness.url, timings: LEAD_TIMINGS, logger };
-    const lead = await takeLead(options, new AbortController().signal);
-    if (!lead) throw new Error('not taken');
-    const inForce = async (name: string) => Object.values((await lead.query(`SHOW ${name}`))[0] ?? {})[0];
-    try {
-      expect({
-        idle: await inForce('tcp_keepalives_idle'),
-        interval: await inForce('tcp_keepalives_interval'),
-        count: await inForce('tcp_keepalives_count'),
-        userTimeout: await inForce('tcp_user_timeout'),
-      }).toEqual({ idle: '5', interval: '2', count: '3', userTimeout: '15000' });
-    } finally {
-      await lead.release();
-    }
+    const taken = await takeLead({ url: harness.url, timings, logger }, new AbortController().signal);
+    if (!taken) throw new Error('not taken');
+    harness.onClose(() => taken.release());
+    return taken;
+  };
+
+  it('is ended by the server within seconds when its machine is gone without a word', async () => {
+    const { query } = await lead();
+    const inForce = async (name: string) => Object.values((await query(`SHOW ${name}`))[0] ?? {})[0];
+    expect({
+      idle: await inForce('tcp_keepalives_idle'),
+      interval: await inForce('tcp_keepalives_interval'),
+      count: await inForce('tcp_keepalives_count'),
+      userTimeout: await inForce('tcp_user_timeout'),
+    }).toEqual({ idle: '5', interval: '2', count: '3', userTimeout: '15000' });
+  });
+
+  it('survives a refused statement, and is given up when it does not answer one in time', async () => {
+    const { query, lost } = await lead({ ...LEAD_TIMINGS, proofMs: 60_000, proofTimeoutMs: 1_000 });
+    await expect(query('SELECT 1 / 0')).rejects.toThrow('division by zero');
+    expect(lost.aborted).toBe(false);
+    await expect(query('SELECT pg_sleep(3)')).rejects.toThrow();
+    expect(lost.aborted).toBe(true);
+    await expect(query('SELECT 1')).rejects.toThrow();
   });
 });

@@ -42,7 +42,7 @@ export interface Lead {
   readonly lost: AbortSignal;
   /**
    * A statement in the session that holds the lock: it takes effect before any other runner can be the active one, or not at
-   * all. Rejects when it has none, or none in time.
+   * all. Rejects when it has none; without an answer in time the lead is lost, as after a missed proof.
    */
   query(sql: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
   /** Gives the lock back, or what is left of its session. Never rejects. */
@@ -127,7 +127,14 @@ function hold(client: pg.Client, { proofMs }: LeadTimings): Lead {
   prove().catch(lose);
   return {
     lost: lost.signal,
-    query: async (sql, values = []) => (await client.query<Record<string, unknown>>(sql, [...values])).rows,
+    query: async (sql, values = []) => {
+      try {
+        return (await client.query<Record<string, unknown>>(sql, [...values])).rows;
+      } catch (err) {
+        if (!(err instanceof pg.DatabaseError)) lose();
+        throw err;
+      }
+    },
     release: () => Promise.race([end(), pause(RELEASE_MS, new AbortController().signal)]),
   };
 }
