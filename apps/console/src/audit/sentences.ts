@@ -16,6 +16,7 @@ const VERBS: Readonly<Record<string, string>> = {
   'member.withdraw': 'Withdrew the invitation of',
   'member.join': 'Joined',
   'member.setRole': 'Changed the role of',
+  'member.setPassword': 'Set the password of',
   'member.remove': 'Removed member',
 };
 
