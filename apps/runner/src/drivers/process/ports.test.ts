@@ -50,6 +50,6 @@ describe('ports of processes', () => {
     const given = new Ports(stateDir, () => 0.99999);
     const all = [await given.take(), await given.take()];
     expect(all[1]).toBeLessThan(all[0] ?? 0);
-    for (const port of all) expect(port).toBeLessThan(32_000);
+    for (const port of all) expect(port).toBeLessThan(15_000);
   });
 });

@@ -1,9 +1,12 @@
 import { createServer } from 'node:net';
 import { recordedPorts } from './state-file.ts';
 
-/** Below the ports that systems give to outgoing connections, so that a port stays free until its process listens. */
-const FIRST = 20_000;
-const LAST = 31_999;
+/**
+ * Below the ports that systems give to outgoing connections and the local stack to its services, so that one stays free until
+ * its process listens.
+ */
+const FIRST = 10_000;
+const LAST = 14_999;
 const TRIES = 1_000;
 
 /**
