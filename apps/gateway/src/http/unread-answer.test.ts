@@ -35,6 +35,6 @@ it('answers that nobody reads are given up, and their memory with them', async (
   const sockets = await Promise.all(Array.from({ length: CLIENTS }, ask));
   await eventually(() => harness.limiterServer.of('settle').length >= CLIENTS);
   expect(harness.gateway.exchanges.size).toBeGreaterThan(0);
-  await eventually(() => harness.gateway.exchanges.size === 0);
+  await eventually(() => harness.gateway.exchanges.size === 0, { timeoutMs: 40_000 });
   for (const socket of sockets) socket.destroy();
 });
