@@ -296,6 +296,14 @@ describe('models', () => {
     );
   });
 
+  it('publishes a command with how it is probed and how long it may take to start', async () => {
+    const org = await fixture.org('Slow models');
+    const slow = { ...process_, healthPath: '/up', startTimeoutS: 3_600 };
+    const { id } = value(await fixture.control.publishModel(OPERATOR, { org, name: 'm', ...slow }));
+    const { settings } = await db.model.findUniqueOrThrow({ where: { id } });
+    expect(settings).toEqual({ command: process_.command, healthPath: '/up', startTimeoutS: 3_600 });
+  });
+
   it('keeps a name for one model at a time', async () => {
     const org = await fixture.org('Names');
     const publish = () => fixture.control.publishModel(OPERATOR, { org, name: 'm', ...process_ });
@@ -319,6 +327,9 @@ describe('models', () => {
     [{ ...external, name: 'm', command: 'serve' }, 'urls'],
     [{ ...process_, name: 'm', command: undefined }, 'urls'],
     [{ ...process_, name: 'm', sleepAfterS: 0 }, 'sleepAfterS'],
+    [{ ...process_, name: 'm', startTimeoutS: 86_401 }, 'startTimeoutS'],
+    [{ ...external, name: 'm', startTimeoutS: 60 }, 'startTimeoutS'],
+    [{ ...external, name: 'm', healthPath: '/up' }, 'healthPath'],
     [{ ...process_, name: 'm', upstreamKey: 'a\nb' }, 'upstreamKey'],
   ])('refuses %j by its field %s', async (input, field) => {
     const org = await fixture.org('Bad models');

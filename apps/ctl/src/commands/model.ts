@@ -36,6 +36,7 @@ interface PublishFlags {
   readonly url?: string[];
   readonly command?: string;
   readonly healthPath?: string;
+  readonly startTimeout?: number;
   readonly upstreamModel?: string;
   readonly upstreamKey?: string;
   readonly sleepAfter?: number;
@@ -50,6 +51,7 @@ const publishFlags = [
   { flags: '--url <urls>', help: 'where someone else runs it, comma-separated replicas', parse: list },
   { flags: '--command <command>', help: 'how the runner starts it; $PORT is filled in' },
   { flags: '--health-path <path>', help: 'probed until a command is ready (default /health)' },
+  { flags: '--start-timeout <seconds>', help: 'until a command must be ready (default 600)', parse: whole },
   { flags: '--upstream-model <name>', help: 'name the upstream knows it by' },
   { flags: '--upstream-key <key>', help: 'bearer token for the upstream; kept sealed' },
   { flags: '--sleep-after <seconds>', help: 'idle time before it sleeps (default 600)', parse: whole },
@@ -65,6 +67,7 @@ const publishInput = (org: string | undefined, flags: PublishFlags): PublishMode
     urls: flags.url,
     command: flags.command,
     healthPath: flags.healthPath,
+    startTimeoutS: flags.startTimeout,
     upstreamModel: flags.upstreamModel,
     upstreamKey: flags.upstreamKey,
     sleepAfterS: flags.sleepAfter,

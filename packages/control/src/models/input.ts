@@ -4,6 +4,7 @@ import { ok, type Result, refuse } from '../result.ts';
 
 const MAX_CONTEXT_TOKENS = 16_777_216;
 const MAX_SLEEP_AFTER_S = 30 * 86_400;
+const MAX_START_TIMEOUT_S = 86_400;
 const DEFAULT_SLEEP_AFTER_S = 600;
 const MAX_REPLICAS = 64;
 const NAME_RULE =
@@ -26,6 +27,7 @@ export const publishInput = z.object({
     .string()
     .regex(/^\/[!-~]{0,255}$/, { error: 'Health path must begin with / and have no spaces.' })
     .optional(),
+  startTimeoutS: whole('Start timeout', 1, MAX_START_TIMEOUT_S).optional(),
   upstreamModel: text('Upstream model', 256).optional(),
   upstreamKey: z
     .string()
@@ -53,11 +55,21 @@ export type Driver =
   | { readonly driver: 'external'; readonly settings: { readonly urls: readonly string[] } }
   | {
       readonly driver: 'process';
-      readonly settings: { readonly command: string; readonly healthPath?: string };
+      readonly settings: {
+        readonly command: string;
+        readonly healthPath?: string;
+        readonly startTimeoutS?: number;
+      };
     };
 
 /** Exactly one of urls and command; a model that someone else runs cannot be woken. */
-export function driverOf({ urls, command, healthPath, mode }: PublishSettings): Result<Driver> {
+export function driverOf({
+  urls,
+  command,
+  healthPath,
+  startTimeoutS,
+  mode,
+}: PublishSettings): Result<Driver> {
   if ((urls === undefined) === (command === undefined)) {
     return refuse(
       'invalid_input',
@@ -68,7 +80,11 @@ export function driverOf({ urls, command, healthPath, mode }: PublishSettings): 
   if (command !== undefined) {
     return ok({
       driver: 'process',
-      settings: { command, ...(healthPath === undefined ? {} : { healthPath }) },
+      settings: {
+        command,
+        ...(healthPath === undefined ? {} : { healthPath }),
+        ...(startTimeoutS === undefined ? {} : { startTimeoutS }),
+      },
     });
   }
   if (mode !== 'always_on') {
@@ -83,6 +99,13 @@ export function driverOf({ urls, command, healthPath, mode }: PublishSettings): 
       'invalid_input',
       'Health path is only for a command; URLs are probed at /models.',
       'healthPath',
+    );
+  }
+  if (startTimeoutS !== undefined) {
+    return refuse(
+      'invalid_input',
+      'Start timeout is only for a command: what is at URLs is started by someone else.',
+      'startTimeoutS',
     );
   }
   const bases = (urls ?? []).map(baseUrlOf);
