@@ -3,12 +3,16 @@ import { freePort } from '@tidegate/testing';
 import { WebSocket } from 'undici';
 import { pause } from './random.ts';
 
-const ATTEMPTS = 100;
+const OPEN_ATTEMPTS = 200;
+const ATTEMPTS = 40;
+const CLOSE_ATTEMPTS = 3;
 const EVERY_MS = 50;
 const TIMEOUT_MS = 30_000;
 
 /** The inspector closes from within, so that the next process can have its port. */
 const CLOSE = "setTimeout(() => process.getBuiltinModule('node:inspector').close(), 10)";
+
+type Ask = (method: string, params?: object) => Promise<Record<string, unknown>>;
 
 /** Has Node processes collect their garbage, one at a time, over an inspector that is open for that moment only. */
 export class GarbageCollector {
@@ -30,27 +34,35 @@ export class GarbageCollector {
   /** Resolves to the megabytes of the heap that are in use thereafter. */
   async collect(pid: number): Promise<number> {
     process.kill(pid, 'SIGUSR1');
+    const usedBytes = await this.#connected(async (ask) => {
+      await ask('HeapProfiler.collectGarbage');
+      return (await ask('Runtime.getHeapUsage')).usedSize as number;
+    });
+    for (let attempt = 0; attempt < CLOSE_ATTEMPTS; attempt++) {
+      await this.#connected((ask) => ask('Runtime.evaluate', { expression: CLOSE }));
+      if (await this.#closes()) return usedBytes / 2 ** 20;
+    }
+    throw new Error('an inspector stayed open');
+  }
+
+  async #connected<T>(work: (ask: Ask) => Promise<T>): Promise<T> {
     const socket = new WebSocket(await this.#address());
     const limit = { signal: AbortSignal.timeout(TIMEOUT_MS) };
     await once(socket, 'open', limit);
     let id = 0;
-    const ask = async (method: string, params: object = {}) => {
+    const result = await work(async (method, params = {}) => {
       const answer = once(socket, 'message', limit);
       socket.send(JSON.stringify({ id: ++id, method, params }));
       return JSON.parse((await answer)[0].data).result;
-    };
-    await ask('HeapProfiler.collectGarbage');
-    const { usedSize } = await ask('Runtime.getHeapUsage');
-    await ask('Runtime.evaluate', { expression: CLOSE });
+    });
     const closed = once(socket, 'close', limit);
     socket.close();
     await closed;
-    await this.#untilClosed();
-    return usedSize / 2 ** 20;
+    return result;
   }
 
   async #address(): Promise<string> {
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    for (let attempt = 0; attempt < OPEN_ATTEMPTS; attempt++) {
       const [target] = (await this.#targets()) ?? [];
       if (target) return target.webSocketDebuggerUrl;
       await pause(EVERY_MS);
@@ -58,12 +70,12 @@ export class GarbageCollector {
     throw new Error('no inspector was opened');
   }
 
-  async #untilClosed(): Promise<void> {
+  async #closes(): Promise<boolean> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      if (!(await this.#targets())) return;
+      if (!(await this.#targets())) return true;
       await pause(EVERY_MS);
     }
-    throw new Error('an inspector stayed open');
+    return false;
   }
 
   async #targets(): Promise<{ webSocketDebuggerUrl: string }[] | undefined> {
