@@ -7,7 +7,7 @@ import { type MessageSegment, readMessages } from './messages.ts';
 import { invalidRequest, showName } from './refusals.ts';
 
 /*
- * The body of POST /v1/chat/completions, by the spec's "Chat completion request body", "Message" and "Image rules".
+ * The body of POST /v1/chat/completions, by docs/conformance.md: "Chat completion request body", "Message" and "Image rules".
  * A member set to null counts as not sent, at every depth.
  */
 

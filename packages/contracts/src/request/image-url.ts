@@ -1,7 +1,7 @@
 import { LIMITS } from '@tidegate/limits';
 
 /*
- * The two forms of an image's URL, by the spec's "Image rules". What can be told from the URL alone is told here; what its
+ * The two forms of an image's URL, by docs/conformance.md, "Image rules". What can be told from the URL alone is told here; what its
  * bytes are is the gateway's to find out.
  */
 
