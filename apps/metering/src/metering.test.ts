@@ -28,6 +28,7 @@ import {
   type TestRedis,
   testPostgres,
   testRedis,
+  testRedisSentinel,
 } from '@tidegate/testing';
 import { Queue } from 'bullmq';
 import { failure, readUsage, settlement } from './fixture.ts';
@@ -65,12 +66,7 @@ beforeEach(async () => {
   postgres = await testPostgres();
   db = createDb(postgres.url);
   connection = createRedisClient(redis.url);
-  connection.on('error', () => undefined);
-  queue = new Queue(SETTLEMENT_QUEUE, {
-    prefix: settlementQueuePrefix('tg:'),
-    connection,
-  });
-  queue.on('error', () => undefined);
+  queue = queueOver(connection);
   confirmed.clear();
 });
 afterEach(async () => {
@@ -81,6 +77,13 @@ afterEach(async () => {
   await closeDb(db);
   await postgres.drop();
 });
+
+function queueOver(client: RedisClient): Queue {
+  client.on('error', () => undefined);
+  const opened = new Queue(SETTLEMENT_QUEUE, { prefix: settlementQueuePrefix('tg:'), connection: client });
+  opened.on('error', () => undefined);
+  return opened;
+}
 
 async function serveLimiter(server: Server): Promise<string> {
   const unused = () => undefined;
@@ -107,13 +110,13 @@ interface Running {
   readonly admin: string;
 }
 
-async function startWorker(databaseUrl = postgres.url): Promise<Running> {
+async function startWorker(databaseUrl = postgres.url, redisUrl = redis.url): Promise<Running> {
   const port = await freePort();
   const worker = spawn(process.execPath, [MAIN], {
     env: {
       PATH: process.env.PATH ?? '',
       DATABASE_URL: databaseUrl,
-      REDIS_URL: redis.url,
+      REDIS_URL: redisUrl,
       LIMITER_ADDRESSES: `127.0.0.1:1,${limiterAddress}`,
       ADMIN_PORT: String(port),
       LOG_LEVEL: 'silent',
@@ -134,8 +137,8 @@ async function kill(worker: ChildProcess, signal: NodeJS.Signals): Promise<numbe
   return worker.exitCode;
 }
 
-const publish = (settlements: readonly unknown[]) =>
-  queue.add(SETTLEMENT_JOB, { settlements }, SETTLEMENT_JOB_OPTIONS);
+const publish = (settlements: readonly unknown[], to = queue) =>
+  to.add(SETTLEMENT_JOB, { settlements }, SETTLEMENT_JOB_OPTIONS);
 
 let lastOutboxId = 0;
 const many = (count: number): Settlement[] =>
@@ -167,7 +170,7 @@ describe('exactly once', () => {
     const settlements = many(1_000);
     await Promise.all([startWorker(), startWorker()]);
     const batches = Array.from({ length: 10 }, (_, i) => settlements.slice(i * 100, i * 100 + 100));
-    await Promise.all([...batches, ...batches].map(publish));
+    await Promise.all([...batches, ...batches].map((batch) => publish(batch)));
     await eventually(idle);
     await expectOnce(settlements);
     await eventually(() => settlements.every(({ outboxId }) => confirmed.has(outboxId)));
@@ -260,6 +263,30 @@ describe('Redis away', () => {
     await expectOnce([...before, ...after]);
     await eventually(async () => (await fetch(`${worker.admin}/readyz`)).ok);
   }, 60_000);
+});
+
+describe('Redis replaced', () => {
+  it('goes on with the master that Sentinels name when the one before hangs', async () => {
+    const sentinel = await testRedisSentinel();
+    await startWorker(postgres.url, sentinel.url);
+    const [before, after] = [many(50), many(50)];
+    let client = createRedisClient(sentinel.url);
+    try {
+      await publish(before, queueOver(client));
+      await eventually(async () => (await readUsage(db)).rows === 50);
+      sentinel.master.kill('SIGSTOP');
+      client.disconnect();
+      client = createRedisClient(sentinel.replica.url);
+      client.on('error', () => undefined);
+      await eventually(async () => String(await client.call('role')).startsWith('master'), REDELIVERY);
+      await publish(after, queueOver(client));
+      await eventually(async () => (await readUsage(db)).rows === 100, { timeoutMs: 60_000 });
+      await expectOnce([...before, ...after]);
+    } finally {
+      client.disconnect();
+      await sentinel.stop();
+    }
+  });
 });
 
 describe('dead letters', () => {

@@ -9,4 +9,9 @@ export {
   startRedisCluster,
 } from './redis/cluster.ts';
 export { type FindRedisOptions, findRedis, type RedisServer } from './redis/find.ts';
+export {
+  type RedisSentinelOptions,
+  type RunningRedisSentinel,
+  startRedisSentinel,
+} from './redis/sentinel.ts';
 export { type RedisOptions, type RunningRedis, startRedis } from './redis/start.ts';

@@ -24,6 +24,8 @@ const MAP_REFRESH_MS = 5_000;
 /** After a node was lost, until its successor is looked for; and between two such looks. */
 const LOST_REFRESH_MS = 200;
 const RETRY_MS = 100;
+/** A Sentinel that is silent for this long is passed over. */
+const SENTINEL_ANSWER_TIMEOUT_MS = 1_000;
 
 /** A client for what a URL names (`parseRedisUrl`). The caller handles `error`, and disconnects. @throws RedisUrlError */
 export function createRedisClient(url: string, options: ClientOptions = {}): RedisClient {
@@ -59,7 +61,10 @@ function createServerClient(
     name,
     db,
     sentinelRetryStrategy: options.retryStrategy ?? (() => null),
-    failoverDetector: true,
+    sentinelCommandTimeout: SENTINEL_ANSWER_TIMEOUT_MS,
+    // ioredis' own detector ends for good a client that is asking Sentinels when it tells of a failover. A master that was replaced
+    // is noticed all the same: it ends its connections, refuses writes, or is silent.
+    failoverDetector: false,
     ...(tls ? { enableTLSForSentinelMode: true, sentinelTLS: {} } : {}),
     ...(sentinelLogin.username ? { sentinelUsername: sentinelLogin.username } : {}),
     ...(sentinelLogin.password ? { sentinelPassword: sentinelLogin.password } : {}),

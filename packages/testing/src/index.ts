@@ -4,5 +4,11 @@ export { type EventuallyOptions, eventually } from './eventually.ts';
 export { type IdentityProvider, startIdentityProvider } from './identity-provider.ts';
 export { freePort } from './ports.ts';
 export { createTemplate, dropDatabase, emptyPostgres, type TestPostgres, testPostgres } from './postgres.ts';
-export { type TestRedis, type TestRedisOptions, testRedis, testRedisCluster } from './redis.ts';
+export {
+  type TestRedis,
+  type TestRedisOptions,
+  testRedis,
+  testRedisCluster,
+  testRedisSentinel,
+} from './redis.ts';
 export * from './upstream.ts';

@@ -4,13 +4,17 @@ import {
   type RedisServer,
   type RunningRedis,
   type RunningRedisCluster,
+  type RunningRedisSentinel,
   startRedis,
   startRedisCluster,
+  startRedisSentinel,
 } from '@tidegate/embedded';
 import { TEST_ENV, testEnv } from './env.ts';
 import { freePort } from './ports.ts';
 
 const MASTERS = 3;
+/** Until a Sentinel replaces a silent master: short, but no pause of a busy machine. */
+const DOWN_AFTER_MS = 1_000;
 
 export interface TestRedisOptions {
   /** Keep an append-only file, so that `restart` finds the data again; default false. */
@@ -67,6 +71,15 @@ export async function testRedisCluster(
   const server = JSON.parse(testEnv('redis')) as RedisServer;
   const dir = await mkdtemp(join(testEnv('directory'), 'redis-cluster-'));
   return startRedisCluster({ appendonly: false, ...rest, server, dir, ports, masters: MASTERS });
+}
+
+/** A master with a replica, and a Sentinel that replaces it, of the test's own; whoever starts them stops them. */
+export async function testRedisSentinel(): Promise<RunningRedisSentinel> {
+  const server = JSON.parse(testEnv('redis')) as RedisServer;
+  const dir = await mkdtemp(join(testEnv('directory'), 'redis-sentinel-'));
+  const [master, replica, sentinel] = [await freePort(), await freePort(), await freePort()];
+  const ports = { master, replica, sentinel };
+  return startRedisSentinel({ server, dir, ports, downAfterMs: DOWN_AFTER_MS });
 }
 
 function wholeCluster({ url, nodes, whole, stop }: RunningRedisCluster): TestRedis {

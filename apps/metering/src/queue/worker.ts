@@ -8,6 +8,8 @@ import { type BatchJob, PoisonError } from './process.ts';
 /** A worker that dies holds its jobs this long; then another one gets them. */
 const LOCK_MS = 10_000;
 const STALLED_CHECK_MS = 5_000;
+/** Longer than the worker ever waits for jobs (10 s): a Redis that is silent for this long hangs, and is connected to anew. */
+const ANSWER_TIMEOUT_MS = 15_000;
 /** Dying workers are no fault of the job: redelivery is safe, so it is never given up for that. */
 const MAX_STALLED = 1_000_000;
 
@@ -31,6 +33,7 @@ export interface SettlementWorker {
 export function startWorker({ metrics, logger, ...options }: WorkerOptions): SettlementWorker {
   const connection = createRedisClient(options.redisUrl, {
     maxRetriesPerRequest: null,
+    socketTimeout: ANSWER_TIMEOUT_MS,
     retryStrategy: (tries: number) => Math.min(100 * tries, 1_000),
   });
   const worker = new Worker(SETTLEMENT_QUEUE, (job) => attempt(options.process, job), {

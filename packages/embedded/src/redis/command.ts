@@ -1,7 +1,15 @@
 import { connect, type Socket } from 'node:net';
 import { EmbeddedError } from '../errors.ts';
+import type { Command } from '../process.ts';
+import type { RedisServer } from './find.ts';
 
 const ANSWER_TIMEOUT_MS = 2_000;
+
+/** How to run a server that was found. */
+export function programOf({ command, libraryPath }: RedisServer, args: readonly string[]): Command {
+  const env = libraryPath === undefined ? process.env : { ...process.env, LD_LIBRARY_PATH: libraryPath };
+  return { command, args, options: { env } };
+}
 
 /**
  * Sends one command to a Redis on 127.0.0.1 and resolves to its answer: a status, a number or a text.

@@ -7,7 +7,7 @@ import {
   ServerProcess,
   untilReady,
 } from '../process.ts';
-import { command } from './command.ts';
+import { command, programOf } from './command.ts';
 import type { RedisServer } from './find.ts';
 
 const READY_TIMEOUT_MS = 30_000;
@@ -80,6 +80,7 @@ async function serverCommand(options: RedisOptions, dir: string): Promise<Comman
     // The append-only file is the one record; a snapshot beside it would only cost.
     save: '',
     'maxmemory-policy': 'noeviction',
+    'repl-diskless-sync-delay': '0',
     ...(options.cluster
       ? {
           'cluster-enabled': 'yes',
@@ -87,14 +88,11 @@ async function serverCommand(options: RedisOptions, dir: string): Promise<Comman
           'cluster-node-timeout': String(options.cluster.nodeTimeoutMs),
           // Slots without a server are refused; the others go on.
           'cluster-require-full-coverage': 'no',
-          'repl-diskless-sync-delay': '0',
         }
       : {}),
   };
-  const { command: program, libraryPath } = options.server;
-  const env = libraryPath === undefined ? process.env : { ...process.env, LD_LIBRARY_PATH: libraryPath };
   const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
-  return diesWithParent({ command: program, args, options: { env } });
+  return diesWithParent(programOf(options.server, args));
 }
 
 /** Whether it answers PING; while it loads its data it answers otherwise. */
