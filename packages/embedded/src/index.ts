@@ -14,4 +14,4 @@ export {
   type RunningRedisSentinel,
   startRedisSentinel,
 } from './redis/sentinel.ts';
-export { type RedisOptions, type RunningRedis, startRedis } from './redis/start.ts';
+export { type RedisNode, type RedisOptions, type RunningRedis, startRedis } from './redis/start.ts';

@@ -48,8 +48,8 @@ function createServerClient(
   target: Exclude<RedisTarget, { kind: 'cluster' }>,
   options: ClientOptions,
 ): Redis {
-  // A server that has become a replica refuses writes: its successor is looked for where this one was found.
-  const reconnectOnError = (error: Error) => error.message.startsWith('READONLY');
+  // A server that has become a replica, or has lost its own, refuses writes: its successor is looked for where this one was found.
+  const reconnectOnError = ({ message }: Error) => /^(READONLY|NOREPLICAS) /.test(message);
   if (target.kind === 'single') return new Redis(target.url, { ...options, reconnectOnError });
   const { addresses, name, db, tls, sentinelLogin } = target;
   return new Redis({

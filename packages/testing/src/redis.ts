@@ -77,9 +77,9 @@ export async function testRedisCluster(
 export async function testRedisSentinel(): Promise<RunningRedisSentinel> {
   const server = JSON.parse(testEnv('redis')) as RedisServer;
   const dir = await mkdtemp(join(testEnv('directory'), 'redis-sentinel-'));
-  const [master, replica, sentinel] = [await freePort(), await freePort(), await freePort()];
-  const ports = { master, replica, sentinel };
-  return startRedisSentinel({ server, dir, ports, downAfterMs: DOWN_AFTER_MS });
+  const redis = [await freePort(), await freePort()] as const;
+  const ports = { redis, sentinel: await freePort() };
+  return startRedisSentinel({ server, dir, ports, downAfterMs: DOWN_AFTER_MS, appendonly: false });
 }
 
 function wholeCluster({ url, nodes, whole, stop }: RunningRedisCluster): TestRedis {

@@ -2,23 +2,24 @@ import { audit } from '../audit/audit.ts';
 import { untilQuiet } from '../audit/quiet.ts';
 import { Load } from '../load/load.ts';
 import { pause } from '../world/random.ts';
-import { RedisPair } from '../world/redis-servers.ts';
+import { RedisPair, SentinelPair } from '../world/redis-servers.ts';
 import { fiveOrgs } from './kills.ts';
 import type { Scenario } from './scenario.ts';
 import { within } from './within.ts';
 
 const LONG_FAILOVERS = 10;
 
-/** Redis moves to its replica under load, behind an address that stays. */
-const failoverOf = (
-  how: Pick<Scenario, 'id' | 'name'>,
-  move: (pair: RedisPair) => Promise<void>,
+/** Redis moves to its replica under load. */
+const failoverOf = <P extends { readonly url: string; stop(): Promise<void> }>(
+  how: Pick<Scenario, 'id' | 'name'> & { readonly start: () => Promise<P> },
+  move: (pair: P) => Promise<void>,
 ): Scenario => ({
-  ...how,
+  id: how.id,
+  name: how.name,
   laws: '1, 2, 3',
   unit: 'failovers',
   async run(random, size) {
-    const pair = await RedisPair.start();
+    const pair = await how.start();
     try {
       return await within({ redisUrl: pair.url }, async (world) => {
         await fiveOrgs(world, 4);
@@ -48,12 +49,26 @@ const failoverOf = (
 });
 
 export const handOver = failoverOf(
-  { id: 'hand-over', name: 'Redis handed over to its replica (FAILOVER)' },
+  { id: 'hand-over', name: 'Redis handed over to its replica (FAILOVER)', start: RedisPair.start },
   (pair) => pair.handOver(),
 );
 
 /** What a replica had not got yet is lost with its master: on loopback next to nothing, see README.md. */
 export const failover = failoverOf(
-  { id: 'failover', name: 'Redis master killed, its replica promoted' },
+  { id: 'failover', name: 'Redis master killed, its replica promoted', start: RedisPair.start },
   (pair) => pair.failOver(),
+);
+
+export const sentinelFailover = failoverOf(
+  { id: 'sentinel', name: 'Redis master killed, Sentinel promotes its replica', start: SentinelPair.start },
+  (pair) => pair.failOver('SIGKILL'),
+);
+
+export const sentinelHung = failoverOf(
+  {
+    id: 'sentinel-hung',
+    name: 'Redis master hung (SIGSTOP), Sentinel promotes its replica',
+    start: SentinelPair.start,
+  },
+  (pair) => pair.failOver('SIGSTOP'),
 );

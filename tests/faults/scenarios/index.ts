@@ -2,7 +2,7 @@ import { EVERYTHING } from '../load/chaos.ts';
 import { clocks } from './clocks.ts';
 import { fullDisk } from './disk.ts';
 import { emptied } from './emptied.ts';
-import { failover, handOver } from './failover.ts';
+import { failover, handOver, sentinelFailover, sentinelHung } from './failover.ts';
 import { hangUps } from './hang-ups.ts';
 import { killsOf } from './kills.ts';
 import { meteringBetween } from './metering.ts';
@@ -19,6 +19,8 @@ export const SCENARIOS: readonly Scenario[] = [
   pausedGateway,
   handOver,
   failover,
+  sentinelFailover,
+  sentinelHung,
   fullDisk,
   meteringBetween,
   clocks,

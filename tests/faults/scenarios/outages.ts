@@ -91,7 +91,7 @@ export const outages: readonly Scenario[] = TARGETS.map((target) => ({
   id: `outage-${target.id}`,
   name: `outage: ${target.name}`,
   laws: target.needed ? '1, 2' : '2, 4',
-  unit: 'outages',
+  unit: '× 60 s',
   async run(random, size) {
     const stores = await startStores();
     const collector = await GarbageCollector.create();

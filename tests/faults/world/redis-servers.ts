@@ -1,10 +1,63 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findRedis, type RunningRedis, startRedis } from '@tidegate/embedded';
+import {
+  findRedis,
+  type RunningRedis,
+  type RunningRedisSentinel,
+  startRedis,
+  startRedisSentinel,
+} from '@tidegate/embedded';
 import { eventually, freePort } from '@tidegate/testing';
 import { Redis } from 'ioredis';
 import { TcpProxy } from './proxy.ts';
+
+/** Long enough that a busy machine is not taken for a dead server. */
+const DOWN_AFTER_MS = 2_000;
+
+/** A master and its replica whose address services ask a Sentinel for. */
+export class SentinelPair {
+  readonly url: string;
+  readonly #dir: string;
+  readonly #sentinel: RunningRedisSentinel;
+  #master = 0;
+
+  private constructor(dir: string, sentinel: RunningRedisSentinel) {
+    this.#dir = dir;
+    this.#sentinel = sentinel;
+    this.url = sentinel.url;
+  }
+
+  static async start(): Promise<SentinelPair> {
+    const dir = mkdtempSync(join(tmpdir(), 'tidegate-sentinel-'));
+    const server = await findRedis({ localDir: join(dir, 'tools') });
+    const redis = [await freePort(), await freePort()] as const;
+    const ports = { redis, sentinel: await freePort() };
+    const settings = { appendfsync: 'always', minReplicas: 1 } as const;
+    const options = { ...settings, server, dir, ports, downAfterMs: DOWN_AFTER_MS };
+    return new SentinelPair(dir, await startRedisSentinel(options));
+  }
+
+  /** The master is killed, or hangs, until its replica has taken over; then it comes back as the replica. */
+  async failOver(signal: 'SIGKILL' | 'SIGSTOP'): Promise<void> {
+    const { nodes, until } = this.#sentinel;
+    const [old, next] = this.#master === 0 ? nodes : [nodes[1], nodes[0]];
+    old.running.kill(signal);
+    await until(next, 'master');
+    if (signal === 'SIGSTOP') old.running.kill('SIGCONT');
+    else {
+      await old.running.exited;
+      await old.start();
+    }
+    await until(old, 'replica');
+    this.#master = 1 - this.#master;
+  }
+
+  async stop(): Promise<void> {
+    await this.#sentinel.stop();
+    rmSync(this.#dir, { recursive: true, force: true });
+  }
+}
 
 /** A master and its replica behind one address that leads to whichever is the master, as a floating address or a proxy does. */
 export class RedisPair {

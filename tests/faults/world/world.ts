@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { type Control, createControl, limiterOverGrpc, runnerOverGrpc } from '@tidegate/control';
 import { closeDb, createDb, type Db } from '@tidegate/db';
 import { type Stack, type StackOptions, startStack } from '@tidegate/local';
-import { Redis } from 'ioredis';
+import { createRedisConnection } from '@tidegate/redis';
+import type { Redis } from 'ioredis';
 import type { Org } from './org.ts';
 import { Witness } from './witness.ts';
 
@@ -59,7 +60,7 @@ export class World {
     this.#recovered = parts.recovered;
     this.#close = parts.close;
     const env = JSON.parse(readFileSync(join(this.stack.dataDir, 'env.json'), 'utf8'));
-    this.redis = new Redis(env.REDIS_URL, { maxRetriesPerRequest: 0, retryStrategy: () => 100 });
+    this.redis = createRedisConnection(env.REDIS_URL, { maxRetriesPerRequest: 0, retryStrategy: () => 100 });
     this.redis.on('error', () => {});
     this.db = createDb(env.DATABASE_URL, { maxConnections: 3 });
     const limiter = limiterOverGrpc(env.LIMITER_ADDRESSES.split(','));

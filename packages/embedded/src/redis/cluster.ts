@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { EmbeddedError } from '../errors.ts';
 import { command } from './command.ts';
-import { type RedisOptions, type RunningRedis, startRedis } from './start.ts';
+import { type RedisNode, type RedisOptions, startRedisNode } from './start.ts';
 
 const SLOTS = 16_384;
 const NODE_TIMEOUT_MS = 2_000;
@@ -17,11 +17,8 @@ export interface RedisClusterOptions
   readonly nodeTimeoutMs?: number;
 }
 
-/** One node: it may be killed and started again, with the data and the place in the cluster that it had. */
-export interface ClusterNode {
-  readonly port: number;
-  readonly running: RunningRedis;
-  start(): Promise<void>;
+/** One node; started again, it has the place in the cluster that it had. */
+export interface ClusterNode extends RedisNode {
   /** Whether it is a master that serves slots, as it sees itself. */
   isMaster(): Promise<boolean>;
 }
@@ -67,16 +64,13 @@ async function startNode(options: RedisClusterOptions, index: number): Promise<C
   const { ports, masters: _, nodeTimeoutMs = NODE_TIMEOUT_MS, dir, ...server } = options;
   const { port, busPort } = ports[index] ?? { port: 0, busPort: 0 };
   const cluster = { busPort, nodeTimeoutMs };
-  const start = () => startRedis({ ...server, port, dir: join(dir, `node-${index}`), cluster });
-  let running = await start();
+  const node = await startRedisNode({ ...server, port, dir: join(dir, `node-${index}`), cluster });
   return {
     port,
     get running() {
-      return running;
+      return node.running;
     },
-    async start() {
-      running = await start();
-    },
+    start: node.start,
     isMaster: async () =>
       /^\S+ \S+ myself,master .* \d+(-\d+)?/m.test(await command(port, 'CLUSTER', 'NODES')),
   };

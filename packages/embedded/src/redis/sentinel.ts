@@ -2,18 +2,14 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { assertPortFree, diesWithParent, ServerProcess, untilReady } from '../process.ts';
 import { command, programOf } from './command.ts';
-import type { RedisServer } from './find.ts';
-import { type RunningRedis, startRedis } from './start.ts';
+import { type RedisNode, type RedisOptions, type RunningRedis, startRedisNode } from './start.ts';
 
 const READY_TIMEOUT_MS = 30_000;
 
-export interface RedisSentinelOptions {
-  /** As found by `findRedis`. */
-  readonly server: RedisServer;
-  /** Where all three keep their data; created when absent. */
-  readonly dir: string;
-  /** Of 127.0.0.1. */
-  readonly ports: { readonly master: number; readonly replica: number; readonly sentinel: number };
+export interface RedisSentinelOptions
+  extends Pick<RedisOptions, 'server' | 'dir' | 'appendonly' | 'appendfsync' | 'minReplicas'> {
+  /** Of 127.0.0.1; those of the master and of its replica, as they begin. */
+  readonly ports: { readonly redis: readonly [number, number]; readonly sentinel: number };
   /** A master that is silent for this long is replaced. */
   readonly downAfterMs: number;
 }
@@ -21,9 +17,10 @@ export interface RedisSentinelOptions {
 export interface RunningRedisSentinel {
   /** Names the Sentinel, and the master by its name. */
   readonly url: string;
-  /** As they began. */
-  readonly master: RunningRedis;
-  readonly replica: RunningRedis;
+  /** The first one begins as the master. One that comes back becomes the replica of the other. */
+  readonly nodes: readonly [RedisNode, RedisNode];
+  /** Resolves when the node is the master, as it sees itself, or a replica in step with the other. */
+  until(node: RedisNode, role: 'master' | 'replica'): Promise<void>;
   /** Ends all three by force, since one may hang; resolves when they are gone. Idempotent. */
   stop(): Promise<void>;
 }
@@ -33,33 +30,43 @@ export interface RunningRedisSentinel {
  * @throws EmbeddedError when one of them does not come up
  */
 export async function startRedisSentinel(options: RedisSentinelOptions): Promise<RunningRedisSentinel> {
-  const { server, dir, ports } = options;
+  const { ports, downAfterMs: _, dir, ...server } = options;
   const running: { stop(): Promise<void> }[] = [];
-  const start = async (name: 'master' | 'replica') => {
-    const redis = await startRedis({ server, dir: join(dir, name), port: ports[name], appendonly: false });
-    running.push({ stop: () => end(redis) });
-    return redis;
+  const start = async (port: number) => {
+    const node = await startRedisNode({ ...server, port, dir: join(dir, `redis-${port}`) });
+    running.push({ stop: () => end(node.running) });
+    return node;
   };
   const stop = async () => void (await Promise.all(running.map((one) => one.stop())));
   try {
-    const [master, replica] = [await start('master'), await start('replica')];
+    const nodes: [RedisNode, RedisNode] = [await start(ports.redis[0]), await start(ports.redis[1])];
+    const [master, replica] = nodes;
     await command(replica.port, 'REPLICAOF', '127.0.0.1', master.port);
     const sentinel = await startSentinel(options);
     running.push({ stop: () => sentinel.stop('SIGKILL') });
-    const inStep = async () =>
-      (await command(replica.port, 'INFO', 'replication')).includes('master_link_status:up') &&
-      (await command(ports.sentinel, 'INFO', 'sentinel')).includes('slaves=1');
-    await untilReady('Redis Sentinel', sentinel, () => inStep().catch(() => false), READY_TIMEOUT_MS);
-    return { url: `redis+sentinel://127.0.0.1:${ports.sentinel}/main`, master, replica, stop };
+    const until = (probe: () => Promise<boolean>) =>
+      untilReady('Redis Sentinel', sentinel, () => probe().catch(() => false), READY_TIMEOUT_MS);
+    await until(async () => (await isInStep(replica)) && (await isKnown(ports.sentinel)));
+    return {
+      url: `redis+sentinel://127.0.0.1:${ports.sentinel}/main`,
+      nodes,
+      until: (node, role) => until(() => (role === 'master' ? isMaster(node) : isInStep(node))),
+      stop,
+    };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-async function end(redis: RunningRedis): Promise<void> {
-  redis.kill('SIGKILL');
-  await redis.exited;
+const replicationOf = ({ port }: RedisNode): Promise<string> => command(port, 'INFO', 'replication');
+const isMaster = async (node: RedisNode) => (await replicationOf(node)).includes('role:master');
+const isInStep = async (node: RedisNode) => (await replicationOf(node)).includes('master_link_status:up');
+const isKnown = async (port: number) => (await command(port, 'INFO', 'sentinel')).includes('slaves=1');
+
+async function end({ kill, exited }: RunningRedis): Promise<void> {
+  kill('SIGKILL');
+  await exited;
 }
 
 async function startSentinel({
@@ -74,7 +81,7 @@ async function startSentinel({
     `port ${ports.sentinel}`,
     'bind 127.0.0.1',
     `dir ${dir}`,
-    `sentinel monitor main 127.0.0.1 ${ports.master} 1`,
+    `sentinel monitor main 127.0.0.1 ${ports.redis[0]} 1`,
     `sentinel down-after-milliseconds main ${downAfterMs}`,
     `sentinel failover-timeout main ${4 * downAfterMs}`,
   ];

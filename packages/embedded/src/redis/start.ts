@@ -26,6 +26,8 @@ export interface RedisOptions {
    * process is killed: with the others Redis puts writes off while an earlier one is being forced.
    */
   readonly appendfsync?: 'always' | 'everysec' | 'no';
+  /** It refuses writes while fewer replicas than this follow it; default 0. */
+  readonly minReplicas?: number;
   /** Makes it a node of a cluster (`startRedisCluster` joins them); default: it is none. */
   readonly cluster?: {
     /** Where the nodes talk to each other. */
@@ -46,6 +48,27 @@ export interface RunningRedis {
   kill(signal: NodeJS.Signals): void;
   /** Ends it in order and resolves when it is gone. Idempotent. */
   stop(): Promise<void>;
+}
+
+/** A Redis with a place of its own: it may be killed and started again, with its data on its port. */
+export interface RedisNode {
+  readonly port: number;
+  readonly running: RunningRedis;
+  start(): Promise<void>;
+}
+
+/** Starts a Redis that may be started again. @throws EmbeddedError as `startRedis` */
+export async function startRedisNode(options: RedisOptions): Promise<RedisNode> {
+  let running = await startRedis(options);
+  return {
+    port: options.port,
+    get running() {
+      return running;
+    },
+    async start() {
+      running = await startRedis(options);
+    },
+  };
 }
 
 /**
@@ -81,6 +104,7 @@ async function serverCommand(options: RedisOptions, dir: string): Promise<Comman
     save: '',
     'maxmemory-policy': 'noeviction',
     'repl-diskless-sync-delay': '0',
+    'min-replicas-to-write': String(options.minReplicas ?? 0),
     ...(options.cluster
       ? {
           'cluster-enabled': 'yes',
