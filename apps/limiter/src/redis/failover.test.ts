@@ -27,6 +27,14 @@ beforeEach(async () => {
 });
 afterEach(() => redis.stop());
 
+/** What has been written so far is with the replica: replication is not waited for by anyone else. */
+async function replicated(url: string): Promise<void> {
+  const master = createRedis(url);
+  await master.connect();
+  await master.pipeline().set('last', '1').call('wait', '1', '10000').exec();
+  master.disconnect();
+}
+
 it.each(['SIGKILL', 'SIGSTOP'] as const)(
   'the limiter follows the master that Sentinels name, with all it held, after %s',
   async (signal) => {
@@ -39,6 +47,7 @@ it.each(['SIGKILL', 'SIGSTOP'] as const)(
     try {
       const first = anAdmission(key, instanceId);
       expect((await session.decide({ admit: first })).admitted).toBeTruthy();
+      await replicated(redis.nodes[0].running.url);
       redis.nodes[0].running.kill(signal);
       expect((await session.ask({ admit: anAdmission(key, instanceId) })).failed?.reason).toMatch(/^redis/);
 
