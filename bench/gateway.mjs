@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
+import { freePort } from '@tidegate/testing';
 import { startBench } from './stack.mjs';
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
@@ -30,15 +31,14 @@ async function start(script, ...args) {
   return { child, pid: child.pid ?? 0, line: String(line) };
 }
 
-const freePort = () => 20_000 + Math.floor(Math.random() * 10_000);
 const bench = await startBench({ gateway: { MAX_REQUESTS_IN_FLIGHT: '20000' } });
 const { stack } = bench;
-const standinPort = freePort();
+const standinPort = await freePort();
 const standin = await start(
   'packages/standin/dist/main.js',
   ...['--port', String(standinPort), '--name', 'tide', '--context', '100000'],
 );
-const peerPort = freePort();
+const peerPort = await freePort();
 const peer = await start('bench/peers/express.mjs', String(peerPort), `http://127.0.0.1:${standinPort}`);
 
 try {

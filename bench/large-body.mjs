@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
+import { freePort } from '@tidegate/testing';
 import { startBench } from './stack.mjs';
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
@@ -26,7 +27,7 @@ const { values } = parseArgs({
   },
 });
 const children = [];
-const probePort = 20_000 + Math.floor(Math.random() * 10_000);
+const probePort = await freePort();
 const bench = await startBench({
   gateway: {
     NODE_OPTIONS: `--max-semi-space-size=32 --import=${join(ROOT, 'bench/large-body/probe.mjs')}`,

@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { freePort } from '@tidegate/embedded';
 import { StackError } from './errors.ts';
 import type { Files } from './files.ts';
-import { choosePort, claimPort } from './ports.ts';
+import { claimPort } from './ports.ts';
 import { answersOk } from './process/supervised.ts';
 import type { Secrets } from './secrets.ts';
 
@@ -157,7 +158,7 @@ export async function planInstances(
       const port = await portOf(service, i, ports);
       const other = instances.find((instance) => instance.port === port);
       if (other) throw new StackError(`Port ${port} would be ${other.name}'s and ${name}'s.`);
-      instances.push({ service, name, port, adminPort: await choosePort() });
+      instances.push({ service, name, port, adminPort: await freePort() });
     }
   }
   return instances;
@@ -169,7 +170,7 @@ async function portOf(
   ports: { readonly gateway?: number; readonly console?: number },
 ): Promise<number> {
   const wished = service === 'gateway' || service === 'console' ? ports[service] : undefined;
-  if (wished === undefined) return choosePort();
+  if (wished === undefined) return freePort();
   return claimPort(wished + index, `the ${service}`, `--${service}-port`);
 }
 

@@ -5,9 +5,9 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { freePort } from '@tidegate/embedded';
 import { eventually } from '@tidegate/testing';
 import type { StackOptions } from './options.ts';
-import { choosePort } from './ports.ts';
 import { identify, isAlive, type ProcessIdentity } from './process/identity.ts';
 import { planInstances, servicesOf } from './services.ts';
 import { type Stack, startStack } from './stack.ts';
@@ -190,7 +190,7 @@ describe('the local stack', () => {
   });
 
   it('names the option that changes a taken port', async () => {
-    const port = await choosePort();
+    const port = await freePort();
     const holder = createServer().listen(port, '127.0.0.1');
     try {
       const refused = start({ ports: { gateway: port } });
@@ -237,7 +237,7 @@ describe('the local stack', () => {
     writeFileSync(join(root, 'apps/console/package.json'), '{}');
     const plan = (scale: number, gateway: number, other: number) =>
       planInstances(servicesOf(root), { gateway: scale }, { gateway, console: other });
-    const port = await choosePort();
+    const port = await freePort();
     await expect(plan(2, port, port + 1)).rejects.toThrow(`Port ${port + 1} would be`);
     await expect(plan(1, 65_536, port)).rejects.toThrow('the highest is 65535');
   });

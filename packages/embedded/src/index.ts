@@ -1,4 +1,5 @@
 export { EmbeddedError } from './errors.ts';
+export { freePort, isFree } from './ports.ts';
 export { type PostgresOptions, type RunningPostgres, startPostgres } from './postgres/start.ts';
 export { type Command, diesWithParent } from './process.ts';
 export { type FindProgramOptions, findChromium, findProgram, type Program } from './program/find.ts';

@@ -1,8 +1,8 @@
+export { freePort } from '@tidegate/embedded';
 export { type TestClock, testClock } from './clock.ts';
 export { TEST_ENV } from './env.ts';
 export { type EventuallyOptions, eventually } from './eventually.ts';
 export { type IdentityProvider, startIdentityProvider } from './identity-provider.ts';
-export { freePort } from './ports.ts';
 export { createTemplate, dropDatabase, emptyPostgres, type TestPostgres, testPostgres } from './postgres.ts';
 export {
   type TestRedis,

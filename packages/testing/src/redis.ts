@@ -1,6 +1,7 @@
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
+  freePort,
   type RedisServer,
   type RunningRedis,
   type RunningRedisCluster,
@@ -10,7 +11,6 @@ import {
   startRedisSentinel,
 } from '@tidegate/embedded';
 import { TEST_ENV, testEnv } from './env.ts';
-import { freePort } from './ports.ts';
 
 const MASTERS = 3;
 /** Until a Sentinel replaces a silent master: short, but no pause of a busy machine. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
+import { freePort } from '@tidegate/embedded';
 import type { Files } from '../files.ts';
-import { choosePort } from '../ports.ts';
 import type { ProcessSpec } from '../process/supervised.ts';
 import { answersOk } from '../process/supervised.ts';
 import { inherited } from '../services.ts';
@@ -30,7 +30,7 @@ export interface StandinPlan {
 export async function planStandins(): Promise<StandinPlan[]> {
   const plans: StandinPlan[] = [];
   for (const model of DEMO_MODELS) {
-    if (model.mode === 'always_on') plans.push({ model, port: await choosePort() });
+    if (model.mode === 'always_on') plans.push({ model, port: await freePort() });
   }
   return plans;
 }

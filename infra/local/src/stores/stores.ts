@@ -1,9 +1,8 @@
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { findRedis, startPostgres, startRedis } from '@tidegate/embedded';
+import { findRedis, freePort, startPostgres, startRedis } from '@tidegate/embedded';
 import { StackError } from '../errors.ts';
 import { type Files, keepOlder } from '../files.ts';
-import { choosePort } from '../ports.ts';
 import { type KeeperEvents, StoreKeeper } from './keeper.ts';
 
 /** One file a store, in the stack's log folder, from this start on; that of the start before is kept. */
@@ -14,7 +13,7 @@ function logTo(files: Files, name: string): (line: string) => void {
 }
 
 export async function openPostgres(files: Files, events: KeeperEvents): Promise<StoreKeeper> {
-  const port = await choosePort();
+  const port = await freePort();
   const onLog = logTo(files, 'postgres');
   return StoreKeeper.start('postgres', () => startPostgres({ dataDir: files.postgres, port, onLog }), events);
 }
@@ -24,7 +23,7 @@ export async function openRedis(
   events: KeeperEvents,
   appendfsync: 'always' | 'everysec' = 'everysec',
 ): Promise<StoreKeeper> {
-  const port = await choosePort();
+  const port = await freePort();
   const onLog = logTo(files, 'redis');
   const server = await findRedis({ localDir: files.tools, onLog }).catch((cause: Error) => {
     throw new StackError(cause.message, { cause, hint: `Its log: ${join(files.logs, 'redis.log')}` });
