@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { describe, expect, it } from '@jest/globals';
 import { newApiKey, parseApiKey } from '@tidegate/contracts';
-import { clientAddress } from '../http/client-address.ts';
 import { presentedKey } from './authorization.ts';
 import { BlockedAddresses } from './blocked-addresses.ts';
 import { Principals } from './principals.ts';
@@ -26,35 +25,6 @@ describe('the presented key', () => {
     ['a key of another form', ['Authorization', 'Bearer sk-123']],
   ])('is none: %s', (_name, headers) => {
     expect(presentedKey(request(...headers))).toBeNull();
-  });
-});
-
-describe("the client's address", () => {
-  const from = (remoteAddress: string, forwarded?: string) =>
-    ({ socket: { remoteAddress }, headers: { 'x-forwarded-for': forwarded } }) as unknown as IncomingMessage;
-
-  it('is that of the connection without trusted proxies, whatever is forwarded', () => {
-    expect(clientAddress(from('203.0.113.7', '1.1.1.1'), 0)).toBe('203.0.113.7');
-  });
-
-  it('is IPv4 in full and IPv6 by its /64, in one form each', () => {
-    expect(clientAddress(from('::ffff:203.0.113.7'), 0)).toBe('203.0.113.7');
-    expect(clientAddress(from('2001:db8:1:2:3:4:5:6'), 0)).toBe(clientAddress(from('2001:0DB8:1:2::9'), 0));
-    expect(clientAddress(from('2001:db8:1:2::1'), 0)).not.toBe(clientAddress(from('2001:db8:1:3::1'), 0));
-  });
-
-  it('is counted from the right behind proxies: what the client writes itself is not believed', () => {
-    expect(clientAddress(from('10.0.0.1', '6.6.6.6, 203.0.113.7'), 1)).toBe('203.0.113.7');
-    expect(clientAddress(from('10.0.0.1', '6.6.6.6, 203.0.113.7, 10.0.0.2'), 2)).toBe('203.0.113.7');
-    expect(clientAddress(from('10.0.0.1', '203.0.113.7:4711'), 1)).toBe('203.0.113.7');
-    expect(clientAddress(from('10.0.0.1', '[2001:db8::1]:80'), 1)).toBe('2001:db8:0:0::/64');
-  });
-
-  it('is that of the connection when the header is missing, short or nonsense', () => {
-    for (const forwarded of [undefined, '', 'unknown', '7', '203.0.113.7, x']) {
-      expect(clientAddress(from('10.0.0.1', forwarded), 1)).toBe('10.0.0.1');
-    }
-    expect(clientAddress(from('10.0.0.1', '203.0.113.7'), 2)).toBe('10.0.0.1');
   });
 });
 

@@ -1,7 +1,7 @@
 import type { ParsedApiKey, Refusal } from '@tidegate/contracts';
 import { retryAfterSeconds } from '@tidegate/limits';
+import { clientAddress } from '@tidegate/runtime';
 import { INTERNAL_ERROR } from '../completion/refusals.ts';
-import { clientAddress } from '../http/client-address.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { presentedKey } from './authorization.ts';
 import type { BlockedAddresses } from './blocked-addresses.ts';
