@@ -24,6 +24,10 @@ const MAP_REFRESH_MS = 5_000;
 /** After a node was lost, until its successor is looked for; and between two such looks. */
 const LOST_REFRESH_MS = 200;
 const RETRY_MS = 100;
+/** A node that does not tell in this time, its name's resolution included, is passed over for another one. */
+const MAP_ANSWER_TIMEOUT_MS = 2_000;
+/** A Redis that loads its data is asked this often whether it is done: its own guess of how long may be many times too high. */
+const LOADING_RETRY_MS = 200;
 /** A Sentinel that is silent for this long is passed over. */
 const SENTINEL_ANSWER_TIMEOUT_MS = 1_000;
 
@@ -41,7 +45,13 @@ export function createRedisConnection(
 ): Redis {
   const target = parseRedisUrl(url);
   if (target.kind !== 'cluster') return createServerClient(target, options);
-  return new Redis({ ...options, ...loginOf(target), ...tlsOf(target.tls), ...address(target.addresses) });
+  const login = { ...loginOf(target), ...tlsOf(target.tls) };
+  return new Redis({
+    ...options,
+    maxLoadingRetryTime: LOADING_RETRY_MS,
+    ...login,
+    ...address(target.addresses),
+  });
 }
 
 function createServerClient(
@@ -50,13 +60,13 @@ function createServerClient(
 ): Redis {
   // A server that has become a replica, or has lost its own, refuses writes: its successor is looked for where this one was found.
   const reconnectOnError = ({ message }: Error) => /^(READONLY|NOREPLICAS) /.test(message);
-  if (target.kind === 'single') return new Redis(target.url, { ...options, reconnectOnError });
+  const common = { ...options, maxLoadingRetryTime: LOADING_RETRY_MS, reconnectOnError };
+  if (target.kind === 'single') return new Redis(target.url, common);
   const { addresses, name, db, tls, sentinelLogin } = target;
   return new Redis({
-    ...options,
+    ...common,
     ...loginOf(target),
     ...tlsOf(tls),
-    reconnectOnError,
     sentinels: addresses.map(({ host, port }) => ({ host, port })),
     name,
     db,
@@ -82,9 +92,16 @@ function createCluster(target: Extract<RedisTarget, { kind: 'cluster' }>, option
     retryDelayOnFailover: retryMs,
     retryDelayOnClusterDown: retryMs,
     slotsRefreshInterval: 0,
-    // A certificate names hosts: they are not to be replaced by their addresses.
-    ...(target.tls ? { dnsLookup: (host, callback) => callback(null, host) } : {}),
-    redisOptions: { ...each, ...loginOf(target), ...tlsOf(target.tls) },
+    slotsRefreshTimeout: MAP_ANSWER_TIMEOUT_MS,
+    // Each connection looks its host up itself. ioredis would look all up before it connects: one name that is gone would keep it from
+    // every node, a connection that ends meanwhile would leave it closed for good, and certificates name hosts, not addresses.
+    dnsLookup: (host, callback) => callback(null, host),
+    redisOptions: {
+      ...each,
+      maxLoadingRetryTime: LOADING_RETRY_MS,
+      ...loginOf(target),
+      ...tlsOf(target.tls),
+    },
   });
   keepMap(cluster);
   connectEarly(cluster);

@@ -13,6 +13,7 @@ import type { Redis } from 'ioredis';
 import { anAdmission } from '../testing/admission.ts';
 import { connectDb, makeKey, makeOrg, openStore, type TestKey } from '../testing/fixture.ts';
 import { beatingInstance, keepBeating, monthOfOrg, Rig } from '../testing/rig.ts';
+import { createRedis } from './connection.ts';
 import { createRedisLink } from './link.ts';
 
 const MASTERS = 3;
@@ -52,6 +53,17 @@ async function keyOnEach(requestsAtOnce: number): Promise<TestKey[]> {
 }
 
 describe('on a Redis Cluster', () => {
+  it('a node whose name is gone keeps nobody from the others', async () => {
+    const client = createRedis(cluster.url.replace('//', '//gone.invalid:7000,'));
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      expect(await client.call('get', 'nothing')).toBeNull();
+    } finally {
+      client.disconnect();
+    }
+  });
+
   it('one message of a session asks all masters, and each decides exactly', async () => {
     const keys = await keyOnEach(5);
     const session = rig.session(await rig.limiter());
