@@ -27,6 +27,7 @@ export class NoticeHub {
     this.#subscription = new Subscription({
       connect,
       channel,
+      publish: (message) => this.#publish(message),
       onMessage: (message) => this.#onMessage(message),
       onSubscribed: () => {
         for (const listener of this.#onResubscribed) listener();
@@ -54,7 +55,12 @@ export class NoticeHub {
 
   /** Rejects with Undecided. */
   async tell(notice: Told): Promise<void> {
-    await this.#options.store.commandAt(null, 'publish', this.#options.channel, JSON.stringify(notice));
+    await this.#publish(JSON.stringify(notice));
+  }
+
+  #publish(message: string): Promise<unknown> {
+    const { store, channel } = this.#options;
+    return store.commandAt(null, 'publish', channel, message);
   }
 
   #onMessage(message: string): void {
