@@ -47,7 +47,7 @@ export const SETTLEMENT_BACKOFF = 'settlement';
 
 /**
  * Options of every job: about an hour of retries, then the failed set, where `ctl queue` finds it. A failed job is kept:
- * it is a dead letter, and its id keeps the outbox sweep from queueing the same batch again.
+ * it is a dead letter, and while it is there no other job gets its id.
  */
 export const SETTLEMENT_JOB_OPTIONS = {
   attempts: 66,
@@ -59,3 +59,9 @@ export const SETTLEMENT_JOB_OPTIONS = {
 /** Wait before the next attempt: 1 s doubling to 60 s. @param attemptsMade at least 1 */
 export const settlementRetryDelayMs = (attemptsMade: number): number =>
   Math.min(60_000, 1_000 * 2 ** Math.min(attemptsMade - 1, 6));
+
+/** All waits of a job between its attempts, until it is a dead letter: about an hour. */
+export const SETTLEMENT_RETRIES_MS: number = Array.from(
+  { length: SETTLEMENT_JOB_OPTIONS.attempts - 1 },
+  (_, i) => settlementRetryDelayMs(i + 1),
+).reduce((sum, delayMs) => sum + delayMs, 0);

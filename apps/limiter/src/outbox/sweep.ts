@@ -1,10 +1,12 @@
-import { orgTagOf, SETTLEMENT_BATCH_MAX, type Settlement } from '@tidegate/contracts';
+import { orgTagOf, SETTLEMENT_BATCH_MAX, SETTLEMENT_RETRIES_MS, type Settlement } from '@tidegate/contracts';
 import type { Context } from '../context.ts';
 import type { Lock } from '../redis/lock.ts';
 import { settlementOf } from './entry.ts';
 import type { SettlementQueue } from './queue.ts';
 
 const ORGS_PER_PAGE = 100;
+/** Longer than a job lives, its waits and the attempts themselves. */
+const GENERATION_MS = 2 * SETTLEMENT_RETRIES_MS;
 
 export interface SweepOptions extends Context {
   readonly lock: Lock;
@@ -20,7 +22,9 @@ export interface SweepOptions extends Context {
 
 /**
  * Brings settlements to metering that the queue has lost. A batch's job id derives from its first entry: while nothing
- * is confirmed, batches stay the same, and a job that waits, retries or is a dead letter is not queued again.
+ * is confirmed, batches stay the same, and a job that waits or retries is not queued again. The id changes as that entry
+ * grows old, every two hours: a job that died in the meantime holds up neither its own settlements nor the later ones
+ * that would come under the same id.
  */
 export class OutboxSweep {
   readonly #options: SweepOptions;
@@ -67,7 +71,7 @@ export class OutboxSweep {
       const last = batch.at(-1);
       if (!first || !last) return;
       budget.jobs--;
-      await this.#options.queue.add(batch, `sweep-${orgTagOf(orgId)}-${first.outboxId}`);
+      await this.#options.queue.add(batch, jobIdOf(first, before));
       this.#options.onRepublished(batch.length);
       if (batch.length < SETTLEMENT_BATCH_MAX) return;
       from = `(${last.outboxId}`;
@@ -88,4 +92,9 @@ export class OutboxSweep {
       .map(([id, fields]) => settlementOf(orgId, id, fields[1] ?? ''))
       .filter((settlement) => settlement !== null);
   }
+}
+
+function jobIdOf({ orgId, outboxId }: Settlement, before: string): string {
+  const generation = Math.floor((Number(before) - Number.parseInt(outboxId, 10)) / GENERATION_MS);
+  return `sweep-${orgTagOf(orgId)}-${outboxId}-${generation}`;
 }

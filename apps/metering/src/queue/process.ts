@@ -28,7 +28,7 @@ const POISON_ID = /^poison-/;
 /**
  * One job: writes what is valid and confirms it. What can never be written is set apart as a job of its own, which fails for
  * good: so it neither holds up its batch nor keeps the batch's id among the dead letters, where the outbox sweep would
- * take later settlements for queued.
+ * for a while take later settlements for queued.
  *
  * @throws PoisonError for a job that was set apart and is still not valid; any other error: to be tried again
  */

@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import {
+  newKeyId,
+  newModelId,
+  newOrgId,
+  newRequestId,
+  SETTLEMENT_QUEUE,
+  SETTLEMENT_RETRIES_MS,
+  type SettlementBatch,
+  settlementQueuePrefix,
+} from '@tidegate/contracts';
+import { createRedisClient, type RedisClient } from '@tidegate/redis';
+import { type TestRedis, testRedis } from '@tidegate/testing';
+import { Queue, UnrecoverableError, Worker } from 'bullmq';
+import { Lock } from '../redis/lock.ts';
+import { openStore, type TestStore } from '../testing/fixture.ts';
+import { entryOf } from './entry.ts';
+import { createSettlementQueue, type SettlementQueue } from './queue.ts';
+import { OutboxSweep } from './sweep.ts';
+
+const MINUTE_MS = 60_000;
+const AWAY_MS = 4 * SETTLEMENT_RETRIES_MS;
+const options = { prefix: settlementQueuePrefix('tg:') };
+
+let redis: TestRedis;
+let store: TestStore;
+let connection: RedisClient;
+let jobs: Queue<SettlementBatch>;
+let queue: SettlementQueue;
+
+beforeAll(async () => {
+  redis = await testRedis();
+  store = await openStore(redis.url);
+  connection = createRedisClient(redis.url, { maxRetriesPerRequest: null });
+  jobs = new Queue(SETTLEMENT_QUEUE, { ...options, connection });
+  queue = createSettlementQueue({ redisUrl: redis.url, redisPrefix: 'tg:', onError: () => {} });
+});
+afterAll(async () => {
+  await Promise.all([queue.close(), jobs.close()]);
+  connection.disconnect();
+  store.redis.disconnect();
+  await redis.stop();
+});
+
+/** An outbox entry written at `atMs`, that no job knows of. */
+async function entryAt(orgId: string, atMs: number): Promise<string> {
+  const reservationId = newRequestId();
+  const tokens = { reservedTokens: 9, promptTokens: 1, completionTokens: 2, chargedTokens: 3 };
+  const ids = { reservationId, keyId: newKeyId(), modelId: newModelId() };
+  const how = { answered: true, errorCode: null, streamed: false, durationMs: 5 };
+  const entry = entryOf({ ...ids, ...tokens, ...how, admittedAtMs: atMs });
+  await store.redis.xadd(store.names.outbox(orgId), `${atMs}-0`, 's', entry);
+  await store.redis.sadd(store.names.orgs, orgId);
+  return reservationId;
+}
+
+/** A turn of the sweep as it was so long ago. */
+const sweep = (agoMs: number) =>
+  new OutboxSweep({
+    ...store.contextAt(0),
+    queue,
+    lock: new Lock(store.store, store.names.sweepLock, 'here', MINUTE_MS),
+    minAgeMs: agoMs,
+    maxJobs: 10,
+    maxBacklog: 10,
+    onRepublished: () => {},
+  }).turn();
+
+const waiting = async () =>
+  (await jobs.getJobs(['waiting'])).flatMap(({ data }) => data.settlements.map((s) => s.reservationId));
+
+async function killOne(): Promise<void> {
+  const worker = new Worker(SETTLEMENT_QUEUE, null, { ...options, connection, autorun: false });
+  const job = await worker.getNextJob('here');
+  await job?.moveToFailed(new UnrecoverableError('Postgres was away for too long'), 'here');
+  await worker.close();
+}
+
+it('a job that died holds up neither its own settlements nor those that came later', async () => {
+  const orgId = newOrgId();
+  const firstMs = Date.now() - AWAY_MS;
+  const first = await entryAt(orgId, firstMs);
+  for (let turn = 1; turn <= 2; turn++) await sweep(AWAY_MS - turn * MINUTE_MS);
+  expect(await waiting()).toEqual([first]);
+  await killOne();
+  expect(await waiting()).toEqual([]);
+  expect(await jobs.getFailedCount()).toBe(1);
+
+  const later = await entryAt(orgId, firstMs + 30 * MINUTE_MS);
+  await sweep(0);
+  expect(await waiting()).toEqual([first, later]);
+});
