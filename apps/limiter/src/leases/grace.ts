@@ -1,12 +1,13 @@
 /**
- * Whether this limiter has watched Redis long enough to call a silent instance dead. After an outage, of Redis or of this
- * process, gateways first get the time to report.
+ * Which servers this limiter has watched long enough to call an instance dead that is silent there. After an outage, of a server or of
+ * this process, gateways first get the time to report; so they do when another server has taken over.
  */
-export class Grace {
+export class Grace<Server> {
   readonly #graceMs: number;
   readonly #maxGapMs: number;
   readonly #nowMs: () => number;
-  #sinceMs: number | null = null;
+  /** Since when each has been watched. */
+  readonly #sinceMs = new Map<Server, number>();
   #seenMs = 0;
 
   /** @param options.maxGapMs a longer pause between two looks means that this process stood still */
@@ -20,16 +21,24 @@ export class Grace {
     this.#nowMs = options.nowMs ?? (() => performance.now());
   }
 
-  /** Redis was lost. */
-  lost(): void {
-    this.#sinceMs = null;
+  /** A server was lost; null: all were. */
+  lost(server: Server | null): void {
+    if (server === null) this.#sinceMs.clear();
+    else this.#sinceMs.delete(server);
   }
 
-  /** To be called regularly while Redis answers. True: the grace is over. */
-  over(): boolean {
+  /** To be called regularly, with the servers that hold keys and are there. */
+  look(servers: readonly Server[]): void {
     const nowMs = this.#nowMs();
-    if (this.#sinceMs === null || nowMs - this.#seenMs > this.#maxGapMs) this.#sinceMs = nowMs;
+    if (nowMs - this.#seenMs > this.#maxGapMs) this.#sinceMs.clear();
     this.#seenMs = nowMs;
-    return nowMs - this.#sinceMs >= this.#graceMs;
+    for (const server of this.#sinceMs.keys()) if (!servers.includes(server)) this.#sinceMs.delete(server);
+    for (const server of servers) if (!this.#sinceMs.has(server)) this.#sinceMs.set(server, nowMs);
+  }
+
+  /** Whether its grace is over; never of one that is away (null). */
+  over(server: Server | null): boolean {
+    const sinceMs = server === null ? undefined : this.#sinceMs.get(server);
+    return sinceMs !== undefined && this.#nowMs() - sinceMs >= this.#graceMs;
   }
 }

@@ -18,6 +18,14 @@ export interface ReaperOptions extends LeftoversDeps {
   readonly nowMs?: () => number;
 }
 
+/** Which servers may be believed that say nothing of an instance. */
+export interface Watch {
+  /** Asked for again and again, so that a pause is noticed. */
+  look(): void;
+  /** Whether what holds this key has been there long enough. */
+  over(key: string): boolean;
+}
+
 /** Ends what dead gateway instances left. Any step may be repeated, by another limiter too: each record ends once. */
 export class Reaper {
   readonly #options: ReaperOptions;
@@ -32,37 +40,38 @@ export class Reaper {
 
   /**
    * One turn: a look at every instance, because no index tells by Redis' clock which of them are silent. Resolves to those that are gone
-   * with all they held. What cannot be ended keeps nothing else from being ended. Rejects when Redis is away.
-   *
-   * @param goOn asked again and again while Redis answers; false ends the turn
+   * with all they held. What cannot be ended, and whose lease is with a server that is away, keeps nothing else from being ended. Rejects
+   * when Redis is away, or what of it holds the index.
    */
-  async turn(goOn: () => boolean): Promise<string[]> {
+  async turn(watch: Watch): Promise<string[]> {
     const { store, names } = this.#options;
     for (const [instanceId, untilMs] of this.#spared)
       if (untilMs <= this.#nowMs()) this.#spared.delete(instanceId);
     const gone: string[] = [];
     let cursor = '0';
     do {
-      if (!(await this.#holds(goOn))) break;
+      if (!(await this.#holds(watch))) break;
       const reply = await store.command('zscan', names.instances, cursor, 'COUNT', INSTANCES_PER_PAGE);
       const [next, membersAndScores] = reply as [string, string[]];
       cursor = next;
       const instanceIds = membersAndScores.filter((_, i) => i % 2 === 0);
-      const dead = await Promise.all(instanceIds.map((instanceId) => this.#isDead(instanceId)));
+      const dead = await Promise.all(instanceIds.map((instanceId) => this.#isDead(instanceId, watch)));
       for (const instanceId of instanceIds.filter((_, i) => dead[i]))
-        if (await this.#reap(instanceId, goOn)) gone.push(instanceId);
+        if (await this.#reap(instanceId, watch)) gone.push(instanceId);
     } while (cursor !== '0');
     return gone;
   }
 
   /** False also when the lock went to another limiter, which goes on. */
-  async #holds(goOn: () => boolean): Promise<boolean> {
-    return goOn() && this.#options.lock.hold();
+  async #holds(watch: Watch): Promise<boolean> {
+    const { lock, names } = this.#options;
+    watch.look();
+    return watch.over(names.instances) && lock.hold();
   }
 
-  async #isDead(instanceId: string): Promise<boolean> {
-    const { leaseMs, graceMs, onFailed } = this.#options;
-    if (this.#spared.has(instanceId)) return false;
+  async #isDead(instanceId: string, watch: Watch): Promise<boolean> {
+    const { leaseMs, graceMs, names, onFailed } = this.#options;
+    if (this.#spared.has(instanceId) || !watch.over(names.lease(instanceId))) return false;
     try {
       return (await fenceInstance(this.#options, instanceId, leaseMs)) === 'dead';
     } catch (error) {
@@ -74,12 +83,12 @@ export class Reaper {
   }
 
   /** True: nothing is left of it. */
-  async #reap(instanceId: string, goOn: () => boolean): Promise<boolean> {
+  async #reap(instanceId: string, watch: Watch): Promise<boolean> {
     const { store, names, onFailed } = this.#options;
     try {
       // Complete: a dead instance joins no organization.
       const orgIds = (await store.command('smembers', names.orgsOf(instanceId))) as string[];
-      if (!(await this.#reapOrgs(instanceId, orgIds, goOn))) return false;
+      if (!(await this.#reapOrgs(instanceId, orgIds, watch))) return false;
       await store.command('zrem', names.instances, instanceId);
       return true;
     } catch (error) {
@@ -89,12 +98,12 @@ export class Reaper {
   }
 
   /** Rejects, once the other organizations are done, for one that could not be. */
-  async #reapOrgs(instanceId: string, orgIds: readonly string[], goOn: () => boolean): Promise<boolean> {
+  async #reapOrgs(instanceId: string, orgIds: readonly string[], watch: Watch): Promise<boolean> {
     const { store, names } = this.#options;
     const errors: unknown[] = [];
     let left = orgIds;
     for (let steps = 0; left.length > 0 && steps < MAX_STEPS; steps++) {
-      if (!(await this.#holds(goOn))) return false;
+      if (!(await this.#holds(watch))) return false;
       const some = left.slice(0, ORGS_AT_ONCE);
       const ends = await Promise.allSettled(some.map((orgId) => endSome(this.#options, instanceId, orgId)));
       const done: string[] = [];

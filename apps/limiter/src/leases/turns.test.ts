@@ -15,14 +15,14 @@ import { putOrg } from '../testing/org.ts';
 import { Truth } from '../truth/truth.ts';
 import { beat, joinOrg } from './lease.ts';
 import { Leases } from './leases.ts';
-import { Reaper, type ReaperOptions } from './reaper.ts';
+import { Reaper, type ReaperOptions, type Watch } from './reaper.ts';
 import { startReaper } from './watch.ts';
 
 const LEASE_MS = 8_000;
 const GRACE_MS = 8_000;
 const HOUR_MS = 3_600_000;
 const LONG_AFTER_MS = 60_000;
-const always = () => true;
+const always: Watch = { look: () => {}, over: () => true };
 /** What the reapers told. */
 const failed: string[] = [];
 
@@ -133,9 +133,9 @@ describe('what a dead instance left', () => {
     await test.redis.set(broken, 'not a sorted set');
     let pipelines = 0;
     const store = new Store({ shards: test.shards, onPipeline: () => pipelines++ });
-    const asked = jest.fn(always);
+    const look = jest.fn();
     const reaper = reaperOf({ ...contextOf(0, LONG_AFTER_MS), store });
-    expect(await reaper.turn(asked)).toEqual([another.instanceId]);
+    expect(await reaper.turn({ ...always, look })).toEqual([another.instanceId]);
     expect(failed).toEqual([instanceId]);
     expect(await test.redis.smembers(test.names.orgsOf(instanceId))).toEqual([orgIds[7]]);
     expect(await Promise.all([...orgIds, ...another.orgIds].map(largeIn))).toEqual(
@@ -143,7 +143,7 @@ describe('what a dead instance left', () => {
     );
     expect(pipelines).toBeLessThan(orgIds.length / 2);
     // Once for the page, then for each chunk: a long turn is no standstill.
-    expect(asked.mock.calls.length).toBeGreaterThan(3);
+    expect(look.mock.calls.length).toBeGreaterThan(3);
 
     await test.redis.del(broken);
     expect(await reaper.turn(always)).toEqual([instanceId]);
@@ -152,10 +152,22 @@ describe('what a dead instance left', () => {
 
   it('is left alone once the limiter may not go on', async () => {
     const { orgIds } = await holding(contextOf(0), 120);
-    let steps = 0;
-    expect(await reaperOf(contextOf(0, LONG_AFTER_MS)).turn(() => ++steps < 3)).toEqual([]);
+    let looks = 0;
+    const twice: Watch = { look: () => looks++, over: () => looks < 3 };
+    expect(await reaperOf(contextOf(0, LONG_AFTER_MS)).turn(twice)).toEqual([]);
     const left = await Promise.all(orgIds.map(largeIn));
     expect(new Set(left)).toEqual(new Set(['0', '1']));
+  });
+
+  it('is ended though the server of another lease is away, which then gets the time to report', async () => {
+    const [kept, dead] = [await holding(contextOf(0), 1), await holding(contextOf(0), 1)];
+    const lease = test.names.lease(kept.instanceId);
+    const reaper = reaperOf(contextOf(0, LONG_AFTER_MS));
+    expect(await reaper.turn({ ...always, over: (key) => key !== lease })).toEqual([dead.instanceId]);
+    expect(await largeIn(kept.orgIds[0] ?? '')).toBe('1');
+    expect(failed).toEqual([]);
+    expect(await reaper.turn({ ...always, over: (key) => key !== test.names.instances })).toEqual([]);
+    expect(await reaper.turn(always)).toEqual([kept.instanceId]);
   });
 
   it('is ended though another cannot be fenced, which then gets the time to report', async () => {

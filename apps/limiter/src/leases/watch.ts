@@ -1,4 +1,5 @@
 import type { Logger } from '@tidegate/runtime';
+import type { Redis } from 'ioredis';
 import { startChore } from '../chore.ts';
 import type { Context } from '../context.ts';
 import { observeTime } from '../redis/clock.ts';
@@ -9,7 +10,7 @@ import type { Reaper } from './reaper.ts';
 /** A longer pause between two turns means that this process stood still. */
 const MAX_PAUSE_MS = 3_000;
 
-/** Lets the reaper take its turns while Redis is there, after the grace; before each, the limiter's clock is set by Redis'. */
+/** Lets the reaper take its turns with what is there, after the grace of each server; before each turn, the limiter's clock is set by Redis'. */
 export function startReaper(options: {
   readonly context: Context;
   readonly reaper: Reaper;
@@ -19,19 +20,23 @@ export function startReaper(options: {
   readonly logger: Logger;
 }): { stop(): Promise<void> } {
   const { context, reaper, link, graceMs, everyMs, logger } = options;
-  const grace = new Grace({ graceMs, maxGapMs: everyMs + MAX_PAUSE_MS });
-  link.onBreak(() => grace.lost());
+  const { shards } = link;
+  const grace = new Grace<Redis>({ graceMs, maxGapMs: everyMs + MAX_PAUSE_MS });
+  link.onBreak((server) => grace.lost(server));
+  const watch = {
+    look: () => grace.look(shards.all()),
+    over: (key: string) => grace.over(shards.of(key)),
+  };
   return startChore({
     everyMs,
     onError(err) {
       // As on a Redis whose disk is full: it answers, but takes no heartbeats.
-      grace.lost();
+      grace.lost(null);
       logger.warn({ err }, 'the reaper failed');
     },
     async run() {
       if (link.ready()) await observeTime(context.store, context.clock);
-      const goOn = () => link.shards.whole() && grace.over();
-      for (const instanceId of await reaper.turn(goOn)) logger.info({ instanceId }, 'a lease ran out');
+      for (const instanceId of await reaper.turn(watch)) logger.info({ instanceId }, 'a lease ran out');
     },
   });
 }

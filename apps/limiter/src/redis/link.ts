@@ -11,8 +11,8 @@ export interface RedisLink {
   readonly connect: Connect;
   /** Whether it is there; of a cluster some of it, once it was all there. */
   ready(): boolean;
-  /** After every loss of a connection to what serves keys, and before the first command of a new one. */
-  onBreak(listener: () => void): void;
+  /** After every loss of a connection to what serves keys, and before the first command of a new one; null: of all. */
+  onBreak(listener: (server: Redis | null) => void): void;
   onReady(listener: () => void): void;
   open(): void;
   close(): void;
@@ -22,11 +22,11 @@ export interface RedisLink {
 export function createRedisLink(url: string, logger: Logger): RedisLink {
   const client = createRedis(url);
   const shards = shardsOf(client);
-  const breaks: (() => void)[] = [];
+  const breaks: ((server: Redis | null) => void)[] = [];
   const readies: (() => void)[] = [];
-  const tell = (listeners: readonly (() => void)[]) => {
+  const broken = (server: Redis | null) => {
     if (shards.all().length === 0) complete = false;
-    for (const listener of listeners) listener();
+    for (const listener of breaks) listener(server);
   };
   let reported = '';
   let complete = false;
@@ -36,14 +36,14 @@ export function createRedisLink(url: string, logger: Logger): RedisLink {
   };
   const onReady = (server: Redis) => {
     reported = '';
-    if (!isReplica(server)) tell(breaks);
+    if (!isReplica(server)) broken(server);
     logger.info({ server: `${server.options.host}:${server.options.port}` }, 'redis is there');
-    tell(readies);
+    for (const listener of readies) listener();
   };
   const watch = (server: Redis) => {
     server.on('ready', () => onReady(server));
     server.on('close', () => {
-      if (!isReplica(server)) tell(breaks);
+      if (!isReplica(server)) broken(server);
     });
   };
   client.on('error', onError);
@@ -51,7 +51,7 @@ export function createRedisLink(url: string, logger: Logger): RedisLink {
   else {
     client.on('node error', onError);
     client.on('+node', watch);
-    client.on('close', () => tell(breaks));
+    client.on('close', () => broken(null));
   }
   return {
     shards,
