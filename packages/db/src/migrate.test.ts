@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -102,6 +104,28 @@ describe('migrate', () => {
     await migrate(server.url);
     await client.query('UPDATE _prisma_migrations SET finished_at = NULL');
     await expect(migrate(server.url)).rejects.toThrow(`${INIT} failed before`);
+  });
+
+  it('says so when its connection breaks in the middle', async () => {
+    await addMigration('20270101000000_cut', 'SELECT pg_terminate_backend(pg_backend_pid())');
+    await expect(migrate(server.url, directory)).rejects.toThrow('20270101000000_cut failed: terminating');
+  });
+
+  it('refuses a server that accepts and says nothing, and one that is not there', async () => {
+    const sockets: Socket[] = [];
+    const silent = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const url = `postgresql://tidegate@127.0.0.1:${port}/tidegate`;
+    try {
+      await expect(migrate(url, SHIPPED, 50)).rejects.toThrow('not connected to Postgres: timeout expired');
+      expect(sockets).toHaveLength(1);
+    } finally {
+      for (const socket of sockets) socket.destroy();
+      silent.close();
+    }
+    await once(silent, 'close');
+    await expect(migrate(url)).rejects.toThrow('not connected to Postgres: connect ECONNREFUSED');
   });
 
   it('ships the plans Free, Starter and Pro, images with Pro only', async () => {

@@ -7,6 +7,7 @@ import pg from 'pg';
 /** The advisory lock Prisma's own `migrate deploy` takes: it and this runner never run at once. */
 const MIGRATION_LOCK = 72707369;
 const LOCK_TIMEOUT_MS = 60_000;
+const CONNECT_TIMEOUT_MS = 10_000;
 
 const MIGRATIONS = fileURLToPath(new URL('../prisma/migrations', import.meta.url));
 
@@ -43,13 +44,18 @@ export class MigrationError extends Error {
  * does, so that `prisma migrate deploy` may take over at any time. Concurrent callers wait for each other.
  *
  * @param directory of migrations in Prisma's layout; default this package's own
+ * @param connectTimeoutMs how long Postgres may take to let it in
  * @returns the names applied, oldest first; empty when the database was up to date
- * @throws MigrationError when an applied migration's file has changed, or one has failed before and was not resolved
+ * @throws MigrationError when Postgres does not let it in, an applied migration's file has changed, or one has failed, now or
+ * before without having been resolved
  */
-export async function migrate(url: string, directory: string = MIGRATIONS): Promise<string[]> {
+export async function migrate(
+  url: string,
+  directory: string = MIGRATIONS,
+  connectTimeoutMs: number = CONNECT_TIMEOUT_MS,
+): Promise<string[]> {
   const migrations = await readMigrations(directory);
-  const client = new pg.Client({ connectionString: url, application_name: 'tidegate-migrate' });
-  await client.connect();
+  const client = await connect(url, connectTimeoutMs);
   try {
     await client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`);
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
@@ -59,6 +65,24 @@ export async function migrate(url: string, directory: string = MIGRATIONS): Prom
     return pending.map(({ name }) => name);
   } finally {
     await client.end();
+  }
+}
+
+async function connect(url: string, connectionTimeoutMillis: number): Promise<pg.Client> {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: 'tidegate-migrate',
+    connectionTimeoutMillis,
+    keepAlive: true,
+  });
+  // A connection that breaks is told by the query that it breaks, too.
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return client;
+  } catch (cause) {
+    const { message, code } = cause as NodeJS.ErrnoException;
+    throw new MigrationError(`not connected to Postgres: ${message || code}`, { cause });
   }
 }
 
@@ -107,7 +131,8 @@ async function apply(client: pg.Client, migration: Migration): Promise<void> {
     );
     await client.query('COMMIT');
   } catch (cause) {
-    await client.query('ROLLBACK');
+    // Without a connection Postgres does so by itself.
+    await client.query('ROLLBACK').catch(() => {});
     throw new MigrationError(`migration ${migration.name} failed: ${(cause as Error).message}`, { cause });
   }
 }
