@@ -2,7 +2,7 @@ import { newUserId, randomBase62 } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
 import { betterAuth } from 'better-auth';
 import { prismaAdapter } from 'better-auth/adapters/prisma';
-import { genericOAuth } from 'better-auth/plugins/generic-oauth';
+import { type GenericOAuthConfig, genericOAuth } from 'better-auth/plugins/generic-oauth';
 import type { Oidc } from '../../config.ts';
 
 export const OIDC_PROVIDER_ID = 'oidc';
@@ -71,19 +71,29 @@ async function takeOver(db: Db, userId: string): Promise<void> {
 
 /** Only accounts that exist may come in; an e-mail is taken for the account's when the provider has verified it. */
 const identityProvider = ({ issuer, clientId, clientSecret, name }: Oidc) =>
-  genericOAuth({
-    config: [
-      {
-        providerId: OIDC_PROVIDER_ID,
-        name,
-        discoveryUrl: `${issuer}/.well-known/openid-configuration`,
-        clientId,
-        clientSecret,
-        scopes: ['openid', 'email', 'profile'],
-        pkce: true,
-        disableSignUp: true,
-      },
-    ],
+  askedWhenNeeded({
+    providerId: OIDC_PROVIDER_ID,
+    name,
+    discoveryUrl: `${issuer}/.well-known/openid-configuration`,
+    clientId,
+    clientSecret,
+    scopes: ['openid', 'email', 'profile'],
+    pkce: true,
+    disableSignUp: true,
   });
+
+/**
+ * A provider that is asked for its endpoints by the first sign-in through it. The plugin would ask when it starts, without a
+ * bound, and everything of better-auth waits for that: a provider that does not answer would keep out passwords and sessions.
+ * It therefore starts as after a failed question: providers in `genericOAuthPendingDiscovery` are asked, for 10 s at most, by
+ * whichever request names them (better-auth 1.7.25, plugins/generic-oauth).
+ */
+function askedWhenNeeded(config: GenericOAuthConfig) {
+  const plugin = genericOAuth({ config: [config] });
+  const init: typeof plugin.init = async ({ socialProviders }) => ({
+    context: { socialProviders, genericOAuthPendingDiscovery: new Map([[config.providerId, config]]) },
+  });
+  return { ...plugin, init };
+}
 
 export type Auth = ReturnType<typeof createAuth>;

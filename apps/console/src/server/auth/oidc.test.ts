@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newUserId, randomBase62 } from '@tidegate/contracts';
 import { closeDb, createDb, type Db } from '@tidegate/db';
@@ -17,13 +20,16 @@ let db: Db;
 let provider: IdentityProvider;
 let auth: Auth;
 
+const authWith = (issuer: string): Auth => {
+  const oidc = { issuer, clientId: 'id', clientSecret: 'secret', name: 'Example' };
+  return createAuth({ db, consoleUrl: SITE, secret: 'x'.repeat(32), oidc });
+};
+
 beforeAll(async () => {
   postgres = await testPostgres();
   db = createDb(postgres.url);
   provider = await startIdentityProvider();
-  const { issuer } = provider;
-  const oidc = { issuer, clientId: 'id', clientSecret: 'secret', name: 'Example' };
-  auth = createAuth({ db, consoleUrl: SITE, secret: 'x'.repeat(32), oidc });
+  auth = authWith(provider.issuer);
 });
 afterAll(async () => {
   provider.close();
@@ -37,15 +43,15 @@ const cookiesOf = (response: Response): string =>
     .map((cookie) => cookie.split(';')[0])
     .join('; ');
 
-/** Goes to the provider and comes back. */
-async function signInThere(): Promise<Response> {
+/** Goes to the provider and comes back, to another console if one is given. */
+async function signInThere(backTo = auth): Promise<Response> {
   const start = await auth.api.signInSocial({
     body: { provider: 'oidc', callbackURL: `${SITE}/`, errorCallbackURL: `${SITE}/sign-in` },
     asResponse: true,
   });
   const { url } = (await start.json()) as { url: string };
   const state = new URL(url).searchParams.get('state') ?? '';
-  return auth.handler(
+  return backTo.handler(
     new Request(`${SITE}/api/auth/callback/oidc?code=code&state=${encodeURIComponent(state)}`, {
       headers: { cookie: cookiesOf(start) },
     }),
@@ -84,5 +90,38 @@ describe('sign-in through an identity provider', () => {
     expect(back.headers.get('location')).toMatch(/\/sign-in\?error=(signup_disabled|account_not_linked)/);
     expect(cookiesOf(back)).not.toContain('session_token=');
     expect(await db.session.count({ where: { user: { email } } })).toBe(0);
+  });
+
+  it('ends at a console that has not asked the provider for anything yet like at the one it began at', async () => {
+    await account('grace@example.com');
+    provider.person = { sub: 'sub-2', email: 'grace@example.com', email_verified: true, name: 'Grace' };
+    const back = await signInThere(authWith(provider.issuer));
+    expect(back.headers.get('location')).toBe(`${SITE}/`);
+    expect(cookiesOf(back)).toContain('session_token=');
+  });
+
+  it('is refused while the provider answers nothing; passwords and sessions do not wait for it', async () => {
+    const silent = createServer(() => {});
+    silent.listen(0, '127.0.0.1');
+    silent.unref();
+    await once(silent, 'listening');
+    const asked = once(silent, 'request', { signal: AbortSignal.timeout(10_000) });
+    try {
+      const { port } = silent.address() as AddressInfo;
+      const consoleAuth = authWith(`http://127.0.0.1:${port}`);
+      const atProvider = consoleAuth.api.signInSocial({ body: { provider: 'oidc' }, asResponse: true });
+      await asked;
+      const email = 'katherine@example.com';
+      await account(email);
+      const body = { email, password: 'set-by-someone-else' };
+      const signedIn = await consoleAuth.api.signInEmail({ body, asResponse: true });
+      const headers = new Headers({ cookie: cookiesOf(signedIn) });
+      expect((await consoleAuth.api.getSession({ headers }))?.user.email).toBe(email);
+      silent.closeAllConnections();
+      expect((await atProvider).ok).toBe(false);
+    } finally {
+      silent.closeAllConnections();
+      silent.close();
+    }
   });
 });
