@@ -9,8 +9,12 @@ interface Allowance {
 }
 
 const PER_ADDRESS: Allowance = { attempts: 20, windowMs: 60_000 };
-/** Wide enough that a stranger who knows an e-mail cannot easily keep its owner out, narrow enough against guessing. */
-const PER_EMAIL: Allowance = { attempts: 30, windowMs: 15 * 60_000 };
+/** By e-mail and address together: whoever uses it up keeps the e-mail's owner out from nowhere else. */
+const PER_EMAIL_AND_ADDRESS: Allowance = { attempts: 30, windowMs: 15 * 60_000 };
+/** From everywhere: against guessing from many addresses. Using it up takes a stranger ten of them at least. */
+const PER_EMAIL: Allowance = { attempts: 300, windowMs: 15 * 60_000 };
+/** Expired sessions deleted by an attempt: more than the session that it may open. */
+const MAX_SESSIONS_DELETED = 100;
 
 export type SignInOutcome =
   | { readonly outcome: 'signed in'; readonly headers: Headers }
@@ -32,11 +36,14 @@ export interface SignIn {
 
 export function createSignIn({ db, auth, now }: { db: Db; auth: Auth; now: () => number }): SignIn {
   const guard = async (address: string, email: string): Promise<number | null> => {
-    await db.signInAttempt.deleteMany({ where: { resetsAt: { lte: new Date(now()) } } });
+    await clear(db, new Date(now()));
+    const hash = digest(email.trim().toLowerCase());
     const waits = await Promise.all([
       take(db, now(), `address:${address}`, PER_ADDRESS),
-      take(db, now(), `email:${digest(email.trim().toLowerCase())}`, PER_EMAIL),
+      take(db, now(), `email:${hash} address:${address}`, PER_EMAIL_AND_ADDRESS),
     ]);
+    // What was refused already is not counted here: one address alone could use this up.
+    if (Math.max(...waits) === 0) waits.push(await take(db, now(), `email:${hash}`, PER_EMAIL));
     const waitMs = Math.max(...waits);
     return waitMs > 0 ? Math.ceil(waitMs / 1_000) : null;
   };
@@ -53,6 +60,14 @@ export function createSignIn({ db, auth, now }: { db: Db; auth: Auth; now: () =>
       return response.ok ? { outcome: 'signed in', headers: response.headers } : { outcome: 'wrong' };
     },
   };
+}
+
+/** Deletes what has run out. Sessions that another attempt is deleting are left to it. */
+async function clear(db: Db, now: Date): Promise<void> {
+  await db.signInAttempt.deleteMany({ where: { resetsAt: { lte: now } } });
+  await db.$executeRaw`
+    DELETE FROM session WHERE id IN (
+      SELECT id FROM session WHERE expires_at <= ${now} LIMIT ${MAX_SESSIONS_DELETED} FOR UPDATE SKIP LOCKED)`;
 }
 
 /** One statement: concurrent attempts each count. @returns how long to wait, ms; 0: let through */
