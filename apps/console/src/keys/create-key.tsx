@@ -62,7 +62,7 @@ function SettingsDialog({
   const { requestsPerMinute: rpm, requestsAtOnce: atOnce } = rules;
   const known = ['name', 'models', 'requestsPerMinute', 'requestsAtOnce', 'expiresOn'];
   return (
-    <Dialog isOpen onClose={onClose} title="Create key">
+    <Dialog isOpen onClose={onClose} title="Create key" mustAnswer={pending}>
       <form onSubmit={submit} className="contents" noValidate>
         <Modal.Body className="space-y-5">
           {refusal && !known.includes(refusal.field ?? '') ? (
@@ -124,7 +124,7 @@ function SettingsDialog({
           </p>
         </Modal.Body>
         <Modal.Footer>
-          <Button variant="tertiary" onPress={onClose}>
+          <Button variant="tertiary" onPress={onClose} isDisabled={pending}>
             Cancel
           </Button>
           <Button type="submit" isPending={pending}>

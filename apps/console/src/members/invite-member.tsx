@@ -48,7 +48,7 @@ export function InviteMember({ org, onClose }: { org: string; onClose: () => voi
       </Dialog>
     );
   return (
-    <Dialog isOpen onClose={onClose} title="Invite someone">
+    <Dialog isOpen onClose={onClose} title="Invite someone" mustAnswer={pending}>
       <form onSubmit={submit} className="contents" noValidate>
         <Modal.Body className="space-y-5">
           {refusal && refusal.field !== 'email' ? <Note kind="danger">{refusal.message}</Note> : null}
@@ -63,7 +63,7 @@ export function InviteMember({ org, onClose }: { org: string; onClose: () => voi
           <Choice<Role> label="Role" options={ROLE_OPTIONS} value={role} onChange={setRole} />
         </Modal.Body>
         <Modal.Footer>
-          <Button variant="tertiary" onPress={onClose}>
+          <Button variant="tertiary" onPress={onClose} isDisabled={pending}>
             Cancel
           </Button>
           <Button type="submit" isPending={pending}>

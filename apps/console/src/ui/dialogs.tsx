@@ -12,7 +12,7 @@ interface DialogProps {
   readonly title: string;
   readonly children: ReactNode;
   readonly size?: 'md' | 'lg';
-  /** Only the dialog's own buttons close it. */
+  /** Only the dialog's own buttons close it: what it shows, or is about to show, is shown once. */
   readonly mustAnswer?: boolean;
 }
 
