@@ -4,6 +4,7 @@ import { readConfig } from './config.ts';
 import { createMetering } from './metering.ts';
 import { createMeteringMetrics } from './metrics.ts';
 import { openSettlementQueue } from './queue/apart.ts';
+import { openRedisClock } from './queue/clock.ts';
 import { startWorker } from './queue/worker.ts';
 import { connectLimiters } from './settlements/limiters.ts';
 
@@ -31,9 +32,12 @@ runService(async (service) => {
     onError: (err) => logger.debug({ err }, 'queue connection'),
   });
   service.onShutdown('queue', () => queue.close());
+  const clock = openRedisClock(config.REDIS_URL, (err) => logger.debug({ err }, 'clock connection'));
+  service.onShutdown('clock', () => clock.close());
 
   const metrics = createMeteringMetrics(queue.counts);
-  const metering = createMetering({ db, limiters, queue, metrics, logger, now: Date.now });
+  const { nowMs: redisNowMs } = clock;
+  const metering = createMetering({ db, limiters, queue, metrics, logger, now: Date.now, redisNowMs });
   service.onShutdown('confirmations', () => metering.drain());
   metering.partitions.start();
   service.onShutdown('partitions', () => metering.partitions.stop());

@@ -17,8 +17,10 @@ export interface MeteringDeps {
   readonly queue: Pick<SettlementQueue, 'setApart'>;
   readonly metrics: MeteringMetrics;
   readonly logger: Logger;
-  /** Unix milliseconds. */
+  /** This machine's clock, Unix milliseconds; it may be wrong. */
   readonly now: () => number;
+  /** Redis' clock, Unix milliseconds. */
+  readonly redisNowMs: () => Promise<number>;
 }
 
 export interface Metering {
@@ -30,8 +32,9 @@ export interface Metering {
 }
 
 /** What happens to settlements, without the queue they come from: written in groups, counted, confirmed. */
-export function createMetering({ db, limiters, queue, metrics, logger, now }: MeteringDeps): Metering {
-  const partitions = new DayPartitions(db, logger, now);
+export function createMetering(deps: MeteringDeps): Metering {
+  const { db, limiters, queue, metrics, logger, now, redisNowMs } = deps;
+  const partitions = new DayPartitions({ db, logger, now, redisNowMs });
   const confirmer = new Confirmer({
     confirm: limiters.confirm,
     onDropped: (count, err) => {
@@ -69,7 +72,7 @@ export function createMetering({ db, limiters, queue, metrics, logger, now }: Me
           write: (settlements) => writer.write(settlements),
           confirm: (settlements) => confirmer.add(settlements),
           setApart: queue.setApart,
-          now,
+          redisNowMs,
         },
         job,
       ),

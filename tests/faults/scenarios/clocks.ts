@@ -22,13 +22,15 @@ const LIMITERS = ['limiter', 'limiter-2'] as const;
 /** Each has a clock of its own. */
 const CLOCKS = [...GATEWAYS, ...LIMITERS, 'metering'] as const;
 const HOUR_S = 3_600;
+/** Longer than request rows are kept. */
+const FAR_S = 60 * 24 * HOUR_S;
 const BETWEEN_MS = 1_500;
 /** From a request's reservation to the model's note of it. */
 const APART_MS = 20_000;
 
 /**
- * The clocks of gateways, limiters and metering jump by up to ten days, each process's by itself, under load, and gateways are killed
- * meanwhile. Windows, months, expiry, leases and the times in rows are as ever: they come from Redis.
+ * The clocks of gateways, limiters and metering jump by up to ten days, each process's by itself, under load, metering's once by
+ * sixty, and gateways are killed meanwhile. Windows, months, expiry, leases and the times in rows are as ever: they come from Redis.
  */
 export const clocks: Scenario = {
   id: 'clocks',
@@ -72,8 +74,10 @@ async function jumping(
   const load = new Load(world, random, { clients: 16, hangUps: 0.1, restMs: 150 });
   const jump = (name: string) => set(name, random.whole(-240, 240) * HOUR_S);
   for (const name of LIMITERS) jump(name);
+  const far = random.whole(1, jumps - 1);
   for (let i = 0; i < jumps; i++) {
     jump(random.pick(CLOCKS));
+    if (i === far) await metersFarAhead(world, set);
     await pause(BETWEEN_MS);
     if (i % 2 === 1) await world.kill(random.pick(GATEWAYS));
     const some = await todaysKey(world, org, i);
@@ -88,6 +92,12 @@ async function jumping(
   const audited = await audit(world, seen);
   violations.push(...unquiet, ...audited.violations, ...(await timesOff(world, seen)));
   return { violations, trials: jumps, notes: JSON.stringify(audited.counts) };
+}
+
+/** Metering starts with a clock so far ahead that by it all rows are past their time, and does its chores. */
+async function metersFarAhead(world: World, set: (name: string, offsetS: number) => void): Promise<void> {
+  set('metering', FAR_S);
+  await world.kill('metering');
 }
 
 /** One request through each gateway with a key whose last day is today. */

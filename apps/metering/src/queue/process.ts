@@ -9,8 +9,8 @@ export interface ProcessOptions {
   readonly confirm: (settlements: readonly Settlement[]) => void;
   /** Queues data as a job of its own; one of the same id that is still there, dead ones included, stays as it is. */
   readonly setApart: (data: readonly unknown[], jobId: string) => Promise<void>;
-  /** Unix milliseconds. */
-  readonly now: () => number;
+  /** Redis' clock, Unix milliseconds: settlements are dated by it. */
+  readonly redisNowMs: () => Promise<number>;
 }
 
 export interface BatchJob {
@@ -33,7 +33,7 @@ const POISON_ID = /^poison-/;
  * @throws PoisonError for a job that was set apart and is still not valid; any other error: to be tried again
  */
 export async function processJob(options: ProcessOptions, job: BatchJob): Promise<void> {
-  const { settlements, poison } = parseBatch(job.data, options.now());
+  const { settlements, poison } = parseBatch(job.data, await options.redisNowMs());
   const rejected = settlements.length > 0 ? await options.write(settlements) : [];
   const refused = new Set<unknown>(rejected.map(({ data }) => data));
   options.confirm(settlements.filter((settlement) => !refused.has(settlement)));

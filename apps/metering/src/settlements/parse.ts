@@ -41,7 +41,10 @@ export interface ParsedBatch {
 /** The first day whose rows are kept, YYYY-MM-DD. */
 export const firstKeptDay = (nowMs: number): string => dayOf(nowMs - KEPT_DAYS * DAY_MS);
 
-/** A job's data, settlement by settlement: one that is not valid does not hold up the others. */
+/**
+ * A job's data, settlement by settlement: one that is not valid does not hold up the others.
+ * @param nowMs by the clock that settlements are dated by
+ */
 export function parseBatch(data: unknown, nowMs: number): ParsedBatch {
   const list = (data as { settlements?: unknown } | null)?.settlements;
   if (!Array.isArray(list))

@@ -1,0 +1,79 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Settlement } from '@tidegate/contracts';
+import { closeDb, createDb, type Db, ensureRequestPartitions, listRequestPartitions } from '@tidegate/db';
+import { dayOf } from '@tidegate/limits';
+import { createLogger } from '@tidegate/runtime';
+import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
+import { readUsage, settlement } from '../fixture.ts';
+import { createMetering, type Metering } from '../metering.ts';
+import { createMeteringMetrics } from '../metrics.ts';
+import { openSettlementQueue, type SettlementQueue } from '../queue/apart.ts';
+import { openRedisClock, type RedisClock } from '../queue/clock.ts';
+
+const DAY_MS = 86_400_000;
+const WRONG_DAYS = [60, -60];
+
+let postgres: TestPostgres;
+let redis: TestRedis;
+let db: Db;
+let queue: SettlementQueue;
+let clock: RedisClock;
+let tests = 0;
+
+beforeAll(async () => {
+  redis = await testRedis();
+  clock = openRedisClock(redis.url, () => {});
+});
+afterAll(async () => {
+  clock.close();
+  await redis.stop();
+});
+beforeEach(async () => {
+  postgres = await testPostgres();
+  db = createDb(postgres.url);
+  queue = openSettlementQueue({ redisUrl: redis.url, redisPrefix: `t${++tests}:`, onError: () => {} });
+  await eventually(() => queue.counts());
+});
+afterEach(async () => {
+  await queue.close();
+  await closeDb(db);
+  await postgres.drop();
+});
+
+/** Metering on a machine whose clock is wrong by so many days. */
+const meteringAt = (wrongDays: number): Metering =>
+  createMetering({
+    db,
+    queue,
+    limiters: { confirm: () => Promise.resolve(), close: () => undefined },
+    metrics: createMeteringMetrics(queue.counts),
+    logger: createLogger({ service: 'metering', level: 'silent' }),
+    now: () => Date.now() + wrongDays * DAY_MS,
+    redisNowMs: clock.nowMs,
+  });
+
+const daysAgo = (days: number): Settlement => settlement({ admittedAtMs: Date.now() - days * DAY_MS });
+
+describe.each(WRONG_DAYS)('metering with a clock that is wrong by %i days', (wrongDays) => {
+  it('drops no rows that are kept: what is published again counts once, and is no dead letter', async () => {
+    const data = { settlements: [daysAgo(0), daysAgo(30)] };
+    await meteringAt(0).process({ data });
+    const metering = meteringAt(wrongDays);
+    await metering.partitions.tidy();
+    await metering.process({ data });
+    const usage = await readUsage(db);
+    expect(usage.rows).toBe(2);
+    expect(usage.rollup).toEqual(usage.fromRows);
+    expect(usage.months).toEqual(usage.monthsFromRows);
+    expect(await queue.counts()).toMatchObject({ waiting: 0, failed: 0 });
+  });
+
+  it('takes none whose rows others have dropped already', async () => {
+    await ensureRequestPartitions(db, [dayOf(Date.now() - 36 * DAY_MS)]);
+    await meteringAt(0).partitions.tidy();
+    await meteringAt(wrongDays).process({ data: { settlements: [daysAgo(36)] } });
+    expect((await readUsage(db)).rows).toBe(0);
+    expect(await listRequestPartitions(db)).not.toContain(dayOf(Date.now() - 36 * DAY_MS));
+    expect(await queue.counts()).toMatchObject({ waiting: 1 });
+  });
+});
