@@ -1,4 +1,8 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+import { closeDb, createDb } from '@tidegate/db';
+import { eventually } from '@tidegate/testing';
 import type { Page } from 'playwright-core';
 import { expectAccessible, expectAccessibleInBoth, expectStill } from '../support/browser.ts';
 import { slowly } from '../support/slowly.ts';
@@ -97,5 +101,58 @@ export function describePages(site: Site): void {
       },
       TEST_TIMEOUT_MS,
     );
+
+    it.each([
+      ['keys', 'Create key', 'Name', 'Create key', 'API key'],
+      ['members', 'Invite', 'E-mail', 'Make the link', 'Invitation link'],
+    ] as const)(
+      'of %s keeps the dialog behind "%s" open while it waits for what it will show once',
+      async (screen, opener, label, make, shown) => {
+        const { page } = await site.signedIn();
+        await site.open(page, screen);
+        await page.getByRole('button', { name: opener, exact: true }).click();
+        const dialog = page.getByRole('dialog');
+        await dialog.getByLabel(label).fill('awaited@example.com');
+        let answer = () => {};
+        const held = new Promise<void>((resolve) => {
+          answer = resolve;
+        });
+        await page.route('**/*', async (route) => {
+          if (route.request().method() === 'POST') await held;
+          await route.continue();
+        });
+        const sent = page.waitForRequest((request) => request.method() === 'POST');
+        await dialog.getByRole('button', { name: make }).click();
+        await sent;
+        await page.keyboard.press('Escape');
+        await page.mouse.click(5, 5);
+        expect(await dialog.getByRole('button', { name: 'Cancel' }).isDisabled()).toBe(true);
+        expect(await dialog.getByRole('button', { name: 'Close' }).count()).toBe(0);
+        answer();
+        expect(await page.getByLabel(shown).inputValue()).toMatch(/^(ti_|http)/);
+        await page.unrouteAll({ behavior: 'wait' });
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it('that fails is one line of the log, without the address asked for', async () => {
+      const { dataDir, info } = site.stack();
+      const db = createDb(info.postgres, { maxConnections: 1 });
+      const token = 'token-that-no-log-may-hold';
+      const lines = () => readFileSync(join(dataDir, 'logs/console.log'), 'utf8').split('\n');
+      const failed = () => lines().filter((line) => line.includes('a screen failed'));
+      try {
+        await db.$executeRaw`ALTER TABLE invitation RENAME TO elsewhere`;
+        expect((await fetch(`${site.url()}/invite/${token}`)).status).toBe(500);
+        await eventually(async () => failed().length > 0);
+        expect((await fetch(`${site.url()}/sign-in`)).status).toBe(200);
+      } finally {
+        await db.$executeRaw`ALTER TABLE elsewhere RENAME TO invitation`;
+        await closeDb(db);
+      }
+      expect(failed()).toHaveLength(1);
+      expect(JSON.parse(failed()[0] ?? '')).toMatchObject({ level: 'error', routePath: '/invite/[token]' });
+      expect(lines().join()).not.toContain(token);
+    });
   });
 }
