@@ -23,6 +23,8 @@ export interface Parser {
 export interface ImageFetcher {
   fetchAll(
     links: CompletionRequest['linkedImages'],
+    /** Asked before bytes are kept; a refusal refuses the request. */
+    claim: (bytes: number) => Refusal | null,
     signal: AbortSignal,
   ): Promise<
     | { readonly ok: true; readonly dataUrls: readonly Buffer[] }

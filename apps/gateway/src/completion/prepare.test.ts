@@ -13,7 +13,7 @@ let fetchAll: ImageFetcher['fetchAll'];
 beforeAll(async () => {
   harness = await startHarness({
     env: { COLD_START_MS: '2000', MAX_BUFFERED_BODY_BYTES: String(MAX_BYTES) },
-    images: { fetchAll: (links, signal) => fetchAll(links, signal) },
+    images: { fetchAll: (...all) => fetchAll(...all) },
     upstream: (request, reply) => upstream(request, reply),
   });
   originalWake = harness.runner.wake;
@@ -204,7 +204,14 @@ describe('linked images', () => {
       }
     };
     const image = Buffer.alloc(MAX_BYTES / 4 - 1_000, 'x');
-    fetchAll = async () => ({ ok: true, dataUrls: [Buffer.from('"data:image/png;base64,AAAA"'), image] });
+    const bringing =
+      (...dataUrls: Buffer[]): ImageFetcher['fetchAll'] =>
+      async (_links, claim) => {
+        const refusals = dataUrls.map(({ length }) => claim(length));
+        const refusal = refusals.find((one) => one !== null);
+        return refusal ? { ok: false, refusal } : { ok: true, dataUrls };
+      };
+    fetchAll = bringing(Buffer.from('"data:image/png;base64,AAAA"'), image);
     const held: number[] = [];
     upstream = (_request, reply) => {
       held.push(...[...harness.gateway.exchanges].map(({ bodyBytesTaken }) => bodyBytesTaken));
@@ -215,7 +222,7 @@ describe('linked images', () => {
     await eventually(() => harness.gateway.exchanges.size === 0);
     free();
     harness.limiterServer.calls.length = 0;
-    fetchAll = async () => ({ ok: true, dataUrls: [image, Buffer.alloc(1_000)] });
+    fetchAll = bringing(image, Buffer.alloc(1_000));
     expect(await errorOf(await harness.complete(withImage))).toEqual([429, 'rate_limit_exceeded', '1']);
     expect(limiterCalls()).toEqual(['admit', 'withdraw']);
     await eventually(() => harness.gateway.exchanges.size === 0);

@@ -22,27 +22,24 @@ export async function prepare(
   model: CatalogModel,
   wake: boolean,
 ): Promise<Prepared | Refusal> {
-  const { images, waker, catalog } = gateway;
-  const { signal } = exchange;
-  const fetched = await fetchImages(images, linkedImages, signal);
+  const { waker, catalog } = gateway;
+  const fetched = await fetchImages(gateway, exchange, linkedImages);
   if (!fetched.ok) return fetched.refusal;
   const { dataUrls } = fetched;
-  const bytes = dataUrls.reduce((sum, dataUrl) => sum + dataUrl.length, 0);
-  const full = takeBytes(gateway, exchange, bytes);
-  if (full) return full;
   if (!wake) return { model, dataUrls };
-  const refusal = refusalOf(await waker.hold(model.modelId, signal));
+  const refusal = refusalOf(await waker.hold(model.modelId, exchange.signal));
   return refusal ?? { model: catalog.get(model.modelId) ?? model, dataUrls };
 }
 
 async function fetchImages(
-  images: ImageFetcher,
+  gateway: Gateway,
+  exchange: Exchange,
   links: CompletionRequest['linkedImages'],
-  signal: AbortSignal,
 ): ReturnType<ImageFetcher['fetchAll']> {
   if (links.length === 0) return { ok: true, dataUrls: [] };
+  const { signal } = exchange;
   try {
-    return await images.fetchAll(links, signal);
+    return await gateway.images.fetchAll(links, (bytes) => takeBytes(gateway, exchange, bytes), signal);
   } catch (error) {
     // Nobody waits for them any more.
     if (signal.aborted) return { ok: false, refusal: INTERNAL_ERROR };

@@ -4,11 +4,14 @@ import type { ImageType } from '@tidegate/contracts';
 /** A multiple of 3, so that pieces of base64 fit together; encoded in well under a millisecond. */
 const PIECE_BYTES = 3 * 128 * 1024;
 
+/** The size of what `toDataUrlJson` makes. */
+export const dataUrlJsonBytes = (imageBytes: number, type: ImageType): number =>
+  headOf(type).length + Math.ceil(imageBytes / 3) * 4 + 1;
+
 /** The image as a JSON string (quotes included) that holds its data URL. Lets the loop turn between pieces. */
 export async function toDataUrlJson(image: Buffer, type: ImageType): Promise<Buffer> {
-  const head = `"data:${type};base64,`;
-  const json = Buffer.allocUnsafeSlow(head.length + Math.ceil(image.length / 3) * 4 + 1);
-  let at = json.write(head, 'latin1');
+  const json = Buffer.allocUnsafeSlow(dataUrlJsonBytes(image.length, type));
+  let at = json.write(headOf(type), 'latin1');
   for (let from = 0; from < image.length; from += PIECE_BYTES) {
     if (from > 0) await setImmediate();
     at += json.write(
@@ -20,3 +23,5 @@ export async function toDataUrlJson(image: Buffer, type: ImageType): Promise<Buf
   json.write('"', at, 'latin1');
   return json;
 }
+
+const headOf = (type: ImageType): string => `"data:${type};base64,`;

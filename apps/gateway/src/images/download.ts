@@ -1,4 +1,5 @@
 import { isIP, type LookupFunction } from 'node:net';
+import type { Refusal } from '@tidegate/contracts';
 import { type buildConnector, Client } from 'undici';
 import { Pieces } from '../bytes/pieces.ts';
 import { isPublicAddress } from './public-address.ts';
@@ -9,8 +10,8 @@ export type Resolve = (hostname: string, signal: AbortSignal) => Promise<readonl
 export interface DownloadOptions {
   readonly resolve: Resolve;
   readonly maxBytes: number;
-  /** Claims room for bytes about to be kept; false: there is none. */
-  readonly claim: (bytes: number) => boolean;
+  /** Asked for each piece before it is kept; a refusal ends the download. The caller owns what it claims. */
+  readonly claim: (bytes: number) => Refusal | null;
   /** Trusted instead of the system's certificate authorities (PEM). */
   readonly ca?: string;
   /** Judges addresses; only tests have servers of their own to allow. */
@@ -21,7 +22,7 @@ export type Download =
   | { readonly ok: true; readonly body: Buffer }
   /** `problem` continues a sentence that begins with the image; it tells nothing about the network behind the gateway. */
   | { readonly ok: false; readonly problem: string }
-  | { readonly ok: false; readonly busy: true };
+  | { readonly ok: false; readonly refusal: Refusal };
 
 type Hop = Download | { readonly ok: false; readonly redirect: string };
 
@@ -140,7 +141,8 @@ async function readImage(
   const image = new Pieces();
   for await (const chunk of body) {
     if (image.bytes + chunk.length > maxBytes) return problem(tooLarge(maxBytes));
-    if (!claim(chunk.length)) return { ok: false, busy: true };
+    const refusal = claim(chunk.length);
+    if (refusal) return { ok: false, refusal };
     image.add(chunk);
   }
   return { ok: true, body: image.take() };

@@ -3,6 +3,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { newOrgId } from '@tidegate/contracts';
+import { eventually } from '@tidegate/testing';
+import { startHarness } from '../testing/harness.ts';
 import {
   createImageFetcher,
   type FetchedImages,
@@ -94,7 +97,7 @@ function fetchAll(
     index,
     path: `messages[0].content[${index}].image_url.url`,
   }));
-  return fetcherOf(options).fetchAll(links, signal);
+  return fetcherOf(options).fetchAll(links, () => null, signal);
 }
 
 function messageOf(fetched: FetchedImages): string {
@@ -192,6 +195,7 @@ describe('createImageFetcher', () => {
       const fetcher = createImageFetcher({ resolve: async () => Promise.reject(new Error('looked up')) });
       const fetched = await fetcher.fetchAll(
         [{ url, index: 0, path: 'messages[0].content[0].image_url.url' }],
+        () => null,
         AbortSignal.timeout(5_000),
       );
       expect(messageOf(fetched)).toContain(UNREACHABLE);
@@ -201,7 +205,9 @@ describe('createImageFetcher', () => {
       for (const host of [LOOPBACK, 'images.test']) {
         const fetcher = createImageFetcher({ ca: CERT, resolve: async () => [LOOPBACK] });
         const link = { url: at('/cat.png', host), index: 0, path: 'messages[0].content[0].image_url.url' };
-        expect(messageOf(await fetcher.fetchAll([link], AbortSignal.timeout(5_000)))).toContain(UNREACHABLE);
+        expect(messageOf(await fetcher.fetchAll([link], () => null, AbortSignal.timeout(5_000)))).toContain(
+          UNREACHABLE,
+        );
       }
       expect(requests).toHaveLength(0);
     });
@@ -292,7 +298,9 @@ describe('createImageFetcher', () => {
   it('refuses a certificate it does not trust, and one for another name', async () => {
     const fetcher = createImageFetcher({ isAllowed: () => true, resolve: async () => [LOOPBACK] });
     const link = { url: at('/cat.png'), index: 0, path: 'messages[0].content[0].image_url.url' };
-    expect(messageOf(await fetcher.fetchAll([link], AbortSignal.timeout(5_000)))).toContain('by https');
+    expect(messageOf(await fetcher.fetchAll([link], () => null, AbortSignal.timeout(5_000)))).toContain(
+      'by https',
+    );
     expect(messageOf(await fetchAll([at('/cat.png', 'else.test')]))).toContain('by https');
     expect(requests).toHaveLength(0);
   });
@@ -430,50 +438,77 @@ describe('createImageFetcher', () => {
     await expect(fetchAll([at('/cat.png')], {}, AbortSignal.abort())).rejects.toThrow('abort');
   });
 
-  it('refuses as busy what does not fit beside the downloads under way, and frees the room afterwards', async () => {
+  it('claims each piece as it comes, and then what the data URL takes beyond the image', async () => {
+    const claims: number[] = [];
+    const claimed = () => claims.reduce((sum, bytes) => sum + bytes, 0);
     let finish: () => void = () => {};
-    const half = new Promise<void>((resolve) => {
-      handlers['/half'] = (_, response) => {
-        response.write(PNG, () => resolve());
-        finish = () => response.end();
-      };
-    });
-    const fetcher = fetcherOf({ maxBufferedBytes: PNG.length + 10 });
-    const link = (path: string) => [
-      { url: at(path), index: 0, path: 'messages[0].content[0].image_url.url' },
-    ];
-    const signal = new AbortController().signal;
-    const first = fetcher.fetchAll(link('/half'), signal);
-    await half;
-    const busy = { ok: false, refusal: { code: 'rate_limit_exceeded', retryAfterS: 1 } };
-    let second = await fetcher.fetchAll(link('/cat.png'), signal);
-    while (second.ok) second = await fetcher.fetchAll(link('/cat.png'), signal);
-    expect(second).toMatchObject(busy);
+    handlers['/slow'] = (_, response) => {
+      response.write(PNG);
+      finish = () => response.end(Buffer.alloc(1_000));
+    };
+    const links = [{ url: at('/slow'), index: 0, path: 'messages[0].content[0].image_url.url' }];
+    const claim = (bytes: number) => {
+      claims.push(bytes);
+      return null;
+    };
+    const fetching = fetcherOf().fetchAll(links, claim, new AbortController().signal);
+    await eventually(() => claimed() === PNG.length);
     finish();
-    expect(await first).toMatchObject({ ok: true });
-    expect(await fetcher.fetchAll(link('/cat.png'), signal)).toMatchObject({ ok: true });
+    const fetched = await fetching;
+    expect(fetched.ok && claimed() === fetched.dataUrls[0]?.length).toBe(true);
   });
 
-  it('keeps the room of an image until all of its request are there', async () => {
-    let finish: () => void = () => {};
+  it.each([
+    ['a piece', PNG.length - 1],
+    ['a data URL', PNG.length],
+  ])('refuses the request, and ends its other downloads, when %s finds no room', async (_, room) => {
+    const busy = { code: 'rate_limit_exceeded', message: 'full', retryAfterS: 1 } as const;
+    let left = room;
+    const claim = (bytes: number) => {
+      left -= bytes;
+      return left < 0 ? busy : null;
+    };
     const asked = new Promise<void>((resolve) => {
-      handlers['/slow'] = (_, response) => {
-        finish = () => response.end(PNG);
-        resolve();
-      };
+      handlers['/silent'] = () => resolve();
     });
-    const fetcher = fetcherOf({ maxBufferedBytes: 2 * PNG.length });
-    const links = (...paths: string[]) =>
-      paths.map((path, index) => ({ url: at(path), index, path: `messages[0].content[${index}]` }));
-    const signal = new AbortController().signal;
-    const first = fetcher.fetchAll(links('/cat.png', '/slow'), signal);
-    const both = () => fetcher.fetchAll(links('/cat.png', '/cat.png'), signal);
-    let second = await both();
-    while (second.ok) second = await both();
-    for (let i = 0; i < 5; i++) expect(await both()).toMatchObject({ ok: false });
-    await asked;
-    finish();
-    expect(await first).toMatchObject({ ok: true });
-    expect(await both()).toMatchObject({ ok: true });
+    handlers['/cat.png'] = (_request, response) => void asked.then(() => response.end(PNG));
+    const links = ['/silent', '/cat.png'].map((path, index) => ({ url: at(path), index, path: 'p' }));
+    const fetching = fetcherOf({ timeoutMs: 600_000 }).fetchAll(links, claim, new AbortController().signal);
+    expect(await fetching).toEqual({ ok: false, refusal: busy });
+  });
+});
+
+describe('the memory that linked images may take together', () => {
+  it("is left to others while one organization's downloads stall", async () => {
+    const images = fetcherOf();
+    const harness = await startHarness({ images, env: { MAX_BUFFERED_BODY_BYTES: '4000000' } });
+    try {
+      const orgId = newOrgId();
+      await harness.publish({ name: 'vision', kind: 'vision' });
+      await harness.publish({ name: 'vision', kind: 'vision', modelId: 'mdl_other', orgId });
+      const authorization = `Bearer ${harness.addKey({ orgId })}`;
+      const ask = async (path: string, headers = {}): Promise<number> => {
+        const link = { type: 'image_url', image_url: { url: at(path) } };
+        const messages = [{ role: 'user', content: [link, link, link, link] }];
+        return (await harness.complete({ model: 'vision', messages }, { headers })).status;
+      };
+      let stalled = 0;
+      handlers['/stalls'] = (_, response) => response.write(Buffer.alloc(150_000), () => void stalled++);
+      const refused: number[] = [];
+      const asked: Promise<void>[] = [];
+      while (asked.length < 8) {
+        const before = { stalled, refused: refused.length };
+        asked.push(ask('/stalls').then((status) => void refused.push(status)));
+        await eventually(() => stalled === before.stalled + 4 || refused.length > before.refused);
+      }
+      handlers['/large'] = (_, response) => response.end(Buffer.concat([PNG, Buffer.alloc(180_000)]));
+      expect(await ask('/large', { authorization })).toBe(200);
+      expect(new Set(refused)).toEqual(new Set([429]));
+      expect(harness.gateway.exchanges.size).toBeGreaterThan(0);
+      server.closeAllConnections();
+      await Promise.all(asked);
+    } finally {
+      await harness.stop();
+    }
   });
 });

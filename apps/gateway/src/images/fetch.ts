@@ -1,7 +1,7 @@
 import type { LinkedImage, Refusal } from '@tidegate/contracts';
 import { LIMITS } from '@tidegate/limits';
-import { toDataUrlJson } from './data-url.ts';
-import { type Download, download, type Resolve } from './download.ts';
+import { dataUrlJsonBytes, toDataUrlJson } from './data-url.ts';
+import { type Download, type DownloadOptions, download, type Resolve } from './download.ts';
 import { createResolve } from './resolve.ts';
 import { imageTypeOf } from './type.ts';
 
@@ -9,8 +9,6 @@ export interface ImageFetcherOptions {
   /** For one image, from its name's look-up to its last byte. */
   readonly timeoutMs?: number;
   readonly maxBytes?: number;
-  /** Over all requests whose images are being downloaded; beyond it requests are refused as busy. */
-  readonly maxBufferedBytes?: number;
   readonly resolve?: Resolve;
   /** PEM; instead of the system's certificate authorities. */
   readonly ca?: string;
@@ -26,9 +24,15 @@ export type FetchedImages =
     }
   | { readonly ok: false; readonly refusal: Refusal };
 
+/** Asked before bytes are kept; a refusal refuses the request. The caller owns what it claims, whatever becomes of the images. */
+export type Claim = DownloadOptions['claim'];
+
 export interface ImageFetcher {
-  /** Downloads a request's linked images (at most 4) side by side; the first that fails ends the others. Rejects when aborted. */
-  fetchAll(links: readonly LinkedImage[], signal: AbortSignal): Promise<FetchedImages>;
+  /**
+   * Downloads a request's linked images (at most 4) side by side; the first that fails ends the others. What comes is claimed
+   * piece by piece, and then what its data URL takes beyond it. Rejects when aborted. Claims nothing once it is settled.
+   */
+  fetchAll(links: readonly LinkedImage[], claim: Claim, signal: AbortSignal): Promise<FetchedImages>;
   /** Aborts what is under way; its callers' promises reject. */
   close(): void;
 }
@@ -36,7 +40,6 @@ export interface ImageFetcher {
 const DEFAULTS = {
   timeoutMs: LIMITS.imageTimeoutMs,
   maxBytes: LIMITS.imageMaxBytes,
-  maxBufferedBytes: 400_000_000,
 };
 
 type Fetched =
@@ -44,16 +47,11 @@ type Fetched =
   | { readonly ok: false; readonly refusal: Refusal };
 
 export function createImageFetcher(options: ImageFetcherOptions = {}): ImageFetcher {
-  const { timeoutMs, maxBytes, maxBufferedBytes } = { ...DEFAULTS, ...options };
+  const { timeoutMs, maxBytes } = { ...DEFAULTS, ...options };
   const resolve = options.resolve ?? createResolve();
   const open = new Set<AbortController>();
-  let buffered = 0;
 
-  async function fetchOne(
-    link: LinkedImage,
-    claim: (bytes: number) => boolean,
-    signal: AbortSignal,
-  ): Promise<Fetched> {
+  async function fetchOne(link: LinkedImage, claim: Claim, signal: AbortSignal): Promise<Fetched> {
     const deadline = abortableBy(signal);
     let late = false;
     const timer = setTimeout(() => {
@@ -64,7 +62,7 @@ export function createImageFetcher(options: ImageFetcherOptions = {}): ImageFetc
       const all = { ...options, resolve, maxBytes, claim };
       const got = await download(link.url, all, deadline.controller.signal);
       clearTimeout(timer);
-      return await judged(link, got);
+      return await judged(link, got, claim);
     } catch (error) {
       if (!late || signal.aborted) throw error;
       return refused(link, `did not download within ${timeoutMs / 1_000} seconds`);
@@ -74,17 +72,14 @@ export function createImageFetcher(options: ImageFetcherOptions = {}): ImageFetc
     }
   }
 
-  async function fetchAll(links: readonly LinkedImage[], signal: AbortSignal): Promise<FetchedImages> {
+  async function fetchAll(
+    links: readonly LinkedImage[],
+    claim: Claim,
+    signal: AbortSignal,
+  ): Promise<FetchedImages> {
     const { controller, release } = abortableBy(signal);
     open.add(controller);
     const refusals: Refusal[] = [];
-    let claimed = 0;
-    const claim = (bytes: number): boolean => {
-      if (buffered + bytes > maxBufferedBytes) return false;
-      buffered += bytes;
-      claimed += bytes;
-      return true;
-    };
     const fetching = links.map(async (link) => {
       const one = await fetchOne(link, claim, controller.signal);
       if (one.ok) return one.dataUrl;
@@ -98,7 +93,6 @@ export function createImageFetcher(options: ImageFetcherOptions = {}): ImageFetc
       if (refusal !== undefined) return { ok: false, refusal };
       return { ok: true, dataUrls: await Promise.all(fetching) };
     } finally {
-      buffered -= claimed;
       open.delete(controller);
       release();
     }
@@ -123,10 +117,12 @@ function abortableBy(signal: AbortSignal): { controller: AbortController; releas
   return { controller, release: () => signal.removeEventListener('abort', follow) };
 }
 
-async function judged(link: LinkedImage, got: Download): Promise<Fetched> {
-  if (!got.ok) return 'busy' in got ? { ok: false, refusal: BUSY } : refused(link, got.problem);
+async function judged(link: LinkedImage, got: Download, claim: Claim): Promise<Fetched> {
+  if (!got.ok) return 'refusal' in got ? got : refused(link, got.problem);
   const type = await imageTypeOf(got.body);
   if (type === null) return refused(link, 'is not a PNG, JPEG, WebP or GIF image');
+  const refusal = claim(dataUrlJsonBytes(got.body.length, type) - got.body.length);
+  if (refusal) return { ok: false, refusal };
   return { ok: true, dataUrl: await toDataUrlJson(got.body, type) };
 }
 
@@ -134,9 +130,3 @@ const refused = ({ path }: LinkedImage, problem: string): Fetched => ({
   ok: false,
   refusal: { code: 'invalid_request', message: `${path}: the image ${problem}.` },
 });
-
-const BUSY: Refusal = {
-  code: 'rate_limit_exceeded',
-  message: 'The API is busy: too many images are being downloaded.',
-  retryAfterS: 1,
-};
