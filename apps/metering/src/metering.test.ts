@@ -140,6 +140,8 @@ async function kill(worker: ChildProcess, signal: NodeJS.Signals): Promise<numbe
 const publish = (settlements: readonly unknown[], to = queue) =>
   to.add(SETTLEMENT_JOB, { settlements }, SETTLEMENT_JOB_OPTIONS);
 
+/** A day whose rows are kept, whenever the tests run. */
+const TODAY = new Date().toISOString().slice(0, 10);
 let lastOutboxId = 0;
 const many = (count: number): Settlement[] =>
   Array.from({ length: count }, (_, i) => {
@@ -147,6 +149,7 @@ const many = (count: number): Settlement[] =>
       orgId: `org_${i % 3}`,
       keyId: `key_${i % 5}`,
       modelId: 'mdl_a',
+      admittedAtMs: Date.parse(TODAY),
       outboxId: `${++lastOutboxId}-0`,
     };
     return i % 4 === 0 ? failure(fields) : settlement(fields);
@@ -180,14 +183,14 @@ describe('exactly once', () => {
   it('survives kill -9 of a worker inside its transaction: the batch is redelivered and counted once', async () => {
     const settlements = many(100);
     const [held] = settlements;
-    await ensureRequestPartitions(db, ['2026-11-21']);
+    await ensureRequestPartitions(db, [TODAY]);
     const doomed = await startWorker();
     await db.$transaction(
       async (tx) => {
         // An uncommitted row of the same id keeps the worker's statement waiting.
         await tx.$executeRaw`
           INSERT INTO request (reservation_id, day, org_id, key_id, model_id, admitted_at, answered, streamed, reserved_tokens, charged_tokens)
-          VALUES (${held?.reservationId}, '2026-11-21', 'o', 'k', 'm', now(), true, false, 1, 1)`;
+          VALUES (${held?.reservationId}, ${TODAY}::date, 'o', 'k', 'm', now(), true, false, 1, 1)`;
         await publish(settlements);
         await eventually(async () => {
           const [row] = await db.$queryRaw<{ n: number }[]>`
