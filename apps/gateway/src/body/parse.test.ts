@@ -27,8 +27,8 @@ const bodyOf = (body: object): Buffer =>
 const withImage = (url: string): Buffer =>
   bodyOf({ messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] });
 
-const refusalOf = async (parser: Parser, body: Buffer) => {
-  const parsed = await parser.parse(body);
+const refusalOf = async (parser: Parser, body: Buffer, orgId = 'org') => {
+  const parsed = await parser.parse(body, orgId);
   return parsed.ok ? null : parsed.refusal;
 };
 
@@ -44,7 +44,7 @@ describe('createParser', () => {
       seed: 7,
       messages: [{ role: 'user', content: [link, { type: 'text', text: 'hé' }] }],
     });
-    const parsed = await parser.parse(body);
+    const parsed = await parser.parse(body, 'org');
     if (!parsed.ok) throw new Error(parsed.refusal.message);
     expect(parsed.request).toMatchObject({
       model: 'm',
@@ -98,10 +98,10 @@ describe('createParser', () => {
   it('leaves the loop free while 20 MiB with a large image are parsed, and moves the memory instead of copying it', async () => {
     const image = Buffer.concat([PNG, Buffer.alloc(14 * MIB)]);
     const body = withImage(`data:image/png;base64,${image.toString('base64')}`);
-    expect((await threaded.parse(bodyOf({}))).ok).toBe(true);
+    expect((await threaded.parse(bodyOf({}), 'org')).ok).toBe(true);
     let turns = 0;
     const count = setInterval(() => turns++, 1);
-    const parsed = await threaded.parse(body);
+    const parsed = await threaded.parse(body, 'org');
     clearInterval(count);
     expect(parsed).toMatchObject({ ok: true, request: { imageCount: 1 } });
     expect(turns).toBeGreaterThan(0);
@@ -110,7 +110,7 @@ describe('createParser', () => {
 
   it('leaves a body alone that shares its memory with others', async () => {
     const pool = Buffer.concat([Buffer.from('....'), bodyOf({})]);
-    expect(await threaded.parse(pool.subarray(4))).toMatchObject({ ok: true });
+    expect(await threaded.parse(pool.subarray(4), 'org')).toMatchObject({ ok: true });
     expect(pool.subarray(0, 4).toString()).toBe('....');
   });
 
@@ -120,14 +120,32 @@ describe('createParser', () => {
     expect(await refusalOf(threaded, bodyOf({}))).toBeNull();
   });
 
-  it('refuses as busy, with Retry-After 1, what its bounded queue does not hold', async () => {
-    const busy = parserOf({ workerBytes: 0, maxThreads: 1, maxQueue: 2 });
+  it("parses one organization's large body while another keeps all the places full that it may have", async () => {
+    const parser = parserOf({ workerBytes: 0, maxThreads: 1, maxWaiting: 8 });
+    const order: string[] = [];
+    const parse = async (orgId: string) => {
+      const refusal = await refusalOf(parser, bodyOf({}), orgId);
+      order.push(refusal ? 'busy' : orgId);
+    };
+    await Promise.all([...Array.from({ length: 40 }, () => parse('a')), parse('b')]);
+    const parsed = order.filter((one) => one !== 'busy');
+    expect(parsed).toEqual(['a', 'a', 'b', 'a']);
+  });
+
+  it('refuses as busy, with Retry-After 1, what its bounded waiting places do not hold', async () => {
+    const busy = parserOf({ workerBytes: 0, maxThreads: 1, maxWaiting: 2 });
     const results = await Promise.all(Array.from({ length: 40 }, () => refusalOf(busy, bodyOf({}))));
     const refused = results.filter((refusal) => refusal !== null);
-    expect(refused.length).toBeGreaterThanOrEqual(37);
-    expect(results.filter((refusal) => refusal === null).length).toBeGreaterThanOrEqual(2);
+    expect(refused.length).toBe(38);
     for (const refusal of refused)
       expect(refusal).toMatchObject({ code: 'rate_limit_exceeded', retryAfterS: 1 });
     expect(await refusalOf(busy, bodyOf({}))).toBeNull();
+  });
+
+  it('rejects what waits and what is being parsed when it is closed', async () => {
+    const parser = parserOf({ workerBytes: 0, maxThreads: 1, maxWaiting: 8 });
+    const parsing = Promise.allSettled(['a', 'a', 'b'].map((orgId) => parser.parse(bodyOf({}), orgId)));
+    await parser.close();
+    expect((await parsing).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
   });
 });

@@ -3,50 +3,59 @@ import { fileURLToPath } from 'node:url';
 import type { Refusal } from '@tidegate/contracts';
 import { Piscina } from 'piscina';
 import { type ParsedBody, parseBody } from './parse-body.ts';
+import { Turns } from './turns.ts';
 
 export interface ParserOptions {
   /** Bodies from this size on are parsed in a worker thread, where they delay nobody's stream. */
   readonly workerBytes?: number;
   readonly maxThreads?: number;
-  /** Large bodies waiting for a thread; beyond it requests are refused as busy. */
-  readonly maxQueue?: number;
+  /** Large bodies waiting for a thread; beyond it, or beyond its organization's part of it, a request is refused as busy. */
+  readonly maxWaiting?: number;
 }
 
 export interface Parser {
   /**
    * Steps 5 and 6. A large body's memory may move to the worker: the caller must not use it afterwards. Rejects only if a worker
-   * dies.
+   * dies. Organizations whose large bodies wait for a thread take turns.
    */
-  parse(body: Buffer): Promise<ParsedBody>;
-  /** Ends the threads; what is still being parsed rejects. */
+  parse(body: Buffer, orgId: string): Promise<ParsedBody>;
+  /** Ends the threads; what waits or is still being parsed rejects. */
   close(): Promise<void>;
 }
 
-const DEFAULTS = { workerBytes: 256 * 1024, maxThreads: 2, maxQueue: 32 };
+const DEFAULTS = { workerBytes: 256 * 1024, maxThreads: 2, maxWaiting: 32 };
 const IDLE_THREAD_MS = 60_000;
 /** A 20 MiB body at its most wasteful takes about a quarter of it. */
 const WORKER_HEAP_MB = 512;
 
 /** Threads are started when the first large body comes. */
 export function createParser(options: ParserOptions = {}): Parser {
-  const { workerBytes, maxThreads, maxQueue } = { ...DEFAULTS, ...options };
+  const { workerBytes, maxThreads, maxWaiting } = { ...DEFAULTS, ...options };
   const pool = new Piscina<Uint8Array, ParsedBody>({
     ...workerFile(),
     minThreads: 0,
     maxThreads,
     idleTimeout: IDLE_THREAD_MS,
-    maxQueue,
     resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB },
     recordTiming: false,
   });
+  // The pool's own queue knows no organizations: it never gets more than its threads can take up.
+  const turns = new Turns({ atOnce: maxThreads, maxWaiting });
   return {
-    parse: async (body) => {
+    parse: async (body, orgId) => {
       if (body.length < workerBytes) return parseBody(body);
-      if (pool.queueSize >= maxQueue) return { ok: false, refusal: BUSY };
-      const owned = ownMemory(body);
-      return pool.run(owned, { transferList: [owned.buffer as ArrayBuffer] });
+      if (!(await turns.take(orgId))) return { ok: false, refusal: BUSY };
+      try {
+        const owned = ownMemory(body);
+        return await pool.run(owned, { transferList: [owned.buffer as ArrayBuffer] });
+      } finally {
+        turns.end();
+      }
     },
-    close: () => pool.destroy(),
+    close: () => {
+      turns.close();
+      return pool.destroy();
+    },
   };
 }
 

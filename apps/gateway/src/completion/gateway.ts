@@ -14,6 +14,7 @@ import type { ByteBudget } from './byte-budget.ts';
 export interface Parser {
   parse(
     body: Buffer,
+    orgId: string,
   ): Promise<
     | { readonly ok: true; readonly request: CompletionRequest }
     | { readonly ok: false; readonly refusal: Refusal }

@@ -46,7 +46,7 @@ async function answer(gateway: Gateway, exchange: Exchange): Promise<Refusal | n
   if (isRefusal(body)) return body;
 
   const bodyBytes = body.length;
-  const parsed = await gateway.parser.parse(body); // 5, 6
+  const parsed = await gateway.parser.parse(body, caller.principal.orgId); // 5, 6
   if (!parsed.ok) return parsed.refusal;
   const { request } = parsed;
   exchange.streamed = request.stream;
