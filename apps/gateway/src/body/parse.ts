@@ -23,7 +23,8 @@ export interface Parser {
   close(): Promise<void>;
 }
 
-const DEFAULTS = { workerBytes: 256 * 1024, maxThreads: 2, maxWaiting: 32 };
+/** Of the places to wait an organization has 32: a burst of its bodies finds room. Their memory is bounded elsewhere. */
+const DEFAULTS = { workerBytes: 256 * 1024, maxThreads: 2, maxWaiting: 128 };
 const IDLE_THREAD_MS = 60_000;
 /** A 20 MiB body at its most wasteful takes about a quarter of it. */
 const WORKER_HEAP_MB = 512;
