@@ -27,12 +27,7 @@ export interface LoggerOptions {
  * marks its lines with its `x-request-id`.
  */
 export function createLogger({ service, level, destination }: LoggerOptions): Logger {
-  const sink =
-    destination ??
-    pino.destination({
-      ...{ dest: 1, sync: false, maxLength: MAX_WAITING_BYTES },
-      ...{ minLength: WRITE_BYTES, periodicFlush: WRITE_MS },
-    });
+  const sink = destination ?? openStdout();
   return pino(
     {
       level,
@@ -46,6 +41,29 @@ export function createLogger({ service, level, destination }: LoggerOptions): Lo
     },
     { write: (line) => void sink.write(redact(line)) },
   );
+}
+
+/**
+ * Stdout, which may be a file on a full disk: then lines wait, are dropped past their bound, and are written when there is room again.
+ * At exit they are not waited for, as pino's own flush would, for ever.
+ */
+function openStdout(): { write(line: string): unknown } {
+  const stdout = pino.destination({
+    ...{ dest: 1, sync: false, maxLength: MAX_WAITING_BYTES },
+    ...{ minLength: WRITE_BYTES, periodicFlush: WRITE_MS },
+  });
+  const flushSync = stdout.flushSync.bind(stdout);
+  let failing = false;
+  stdout.flushSync = () => {
+    if (!failing) flushSync();
+  };
+  stdout.on('error', () => {
+    failing = true;
+  });
+  stdout.on('write', () => {
+    failing = false;
+  });
+  return stdout;
 }
 
 interface ErrorRecord {

@@ -45,6 +45,18 @@ describe('the catalog', () => {
     expect(catalog.find('o1', '__proto__')).toBeUndefined();
   });
 
+  it('leaves a name to the model published last, whatever is told of the one that had it before', () => {
+    const catalog = new Catalog();
+    const old = model({ publishedAtMs: 1 });
+    catalog.apply(snapshot(old));
+    catalog.apply(change([model({ modelId: 'm2', publishedAtMs: 2 })]));
+    catalog.apply(change([{ ...old, condition: 'CONDITION_FAILED' }]));
+    expect(catalog.find('o1', 'text')?.modelId).toBe('m2');
+    catalog.apply(change([], ['m1']));
+    expect(catalog.find('o1', 'text')?.modelId).toBe('m2');
+    expect(catalog.published('o1')).toHaveLength(1);
+  });
+
   it('follows changes, removals, and a name published again', () => {
     const catalog = new Catalog();
     catalog.apply(snapshot(model()));

@@ -66,7 +66,9 @@ export class Catalog {
     this.#byId.set(model.modelId, model);
     const names = this.#byName.get(model.orgId) ?? new Map<string, CatalogModel>();
     this.#byName.set(model.orgId, names);
-    names.set(model.name, model);
+    const holder = names.get(model.name);
+    // A model that was deleted may be told of once more after its name was given to another one.
+    if (!holder || holder.publishedAtMs <= model.publishedAtMs) names.set(model.name, model);
   }
 
   #remove(modelId: string): void {

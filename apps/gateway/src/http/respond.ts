@@ -33,9 +33,14 @@ export function sendJson(exchange: Exchange, status: number, json: string): void
   headers.push('content-length', String(Buffer.byteLength(json)));
   if (drain) headers.push('connection', 'close');
   response.writeHead(status, headers);
-  if (drain) endDrained(exchange, json);
+  if (drain) {
+    endDrained(exchange, json);
+    return;
+  }
+  // Whoever gave its body up has paused it: left so, the connection would never come to its next request.
+  if (!request.complete) request.resume();
   // As a string it leaves in one piece with the head.
-  else response.end(json);
+  response.end(json);
 }
 
 /** A connection that is closed on unread bytes is reset, and the answer lost: read on for a moment first. */

@@ -86,6 +86,33 @@ describe('a response', () => {
   });
 });
 
+describe('a connection', () => {
+  it('goes on to its next request when a body was given up half-way', async () => {
+    const small = await startHarness({ env: { MAX_BUFFERED_BODY_BYTES: '80000' } });
+    const socket = connect(small.server.port, '127.0.0.1');
+    let received = '';
+    socket.on('data', (bytes) => {
+      received += bytes;
+    });
+    try {
+      const head = `Host: x\r\nAuthorization: Bearer ${small.apiKey}\r\n`;
+      socket.write(`POST /v1/chat/completions HTTP/1.1\r\n${head}Content-Length: 60000\r\n\r\n`);
+      // In pieces that are read one by one: what comes together is parsed together, paused or not.
+      for (let written = 0; written < 60_000; written += 1_000) {
+        socket.write('x'.repeat(1_000));
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+      await eventually(() => received.includes('429'));
+      socket.write(`GET /v1/models HTTP/1.1\r\n${head}\r\n`);
+      await eventually(() => received.includes('"object":"list"'));
+      expect(received).not.toMatch(/connection: close/i);
+    } finally {
+      socket.destroy();
+      await small.stop();
+    }
+  });
+});
+
 describe('what is not HTTP', () => {
   it('is answered in the form of the API', async () => {
     const answer = await raw('hello there\r\n\r\n');
@@ -94,6 +121,15 @@ describe('what is not HTTP', () => {
     expect(answer).toMatch(/x-request-id: req_/);
     expect(codeOf(await raw(`GET / HTTP/1.1\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`))).toBe('invalid_request');
     expect(codeOf(await raw('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n'))).toBe('not_found');
+  });
+
+  it('harms nobody when it asks for a tunnel and resets the connection', async () => {
+    const socket = connect(harness.server.port, '127.0.0.1');
+    socket.on('error', () => undefined);
+    socket.write('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');
+    await once(socket, 'data');
+    socket.resetAndDestroy();
+    for (let i = 0; i < 10; i++) expect((await fetch(`${harness.url}/models`)).status).toBe(401);
   });
 
   it('is one line of the log and one of the requests counted', async () => {

@@ -144,6 +144,8 @@ const MAX_CLOSE_MS = 2_000;
 
 /** Ends the connection with an answer, whether its client closes it or not. */
 function refuseRaw(observer: Observer, socket: Duplex, refusal: Refusal): void {
+  // Node has taken its own listener off one that sent CONNECT, and it may be reset at any time.
+  socket.on('error', () => {});
   const requestId = `req_${newRequestId()}`;
   const body = JSON.stringify(errorBody(refusal));
   const { status } = ERRORS[refusal.code];

@@ -12,10 +12,14 @@ export const logFileOf = (stateDir: string, modelId: string): string => join(sta
 export const openLog = (stateDir: string, modelId: string): number =>
   openSync(logFileOf(stateDir, modelId), 'a', 0o600);
 
-/** Keeps the log bounded while the process runs. */
+/** Keeps the log bounded while the process runs. Never rejects. */
 export async function boundLog(stateDir: string, modelId: string, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    rotateLog(stateDir, modelId, MAX_LOG_BYTES);
+    try {
+      rotateLog(stateDir, modelId, MAX_LOG_BYTES);
+    } catch {
+      // As on a full disk: tried again at the next look.
+    }
     await pause(LOOK_MS, signal);
   }
 }

@@ -119,7 +119,7 @@ export class ProcessDriver implements Driver {
     let up = resumed;
     void exited.then((how) => this.#lose(run, `The model's process ${how}${up ? '' : ' while starting'}.`));
     const { stateDir, modelId, keepOutput } = this.#options;
-    if (keepOutput) void boundLog(stateDir, modelId, run.signal).catch(() => {});
+    if (keepOutput) void boundLog(stateDir, modelId, run.signal);
     const watch = async () => {
       if (!resumed && !(await this.#becomeHealthy(record, run))) return;
       up = true;
