@@ -90,7 +90,9 @@ it('a Sentinel that hangs is passed over', async () => {
   const client = createRedis(redis.url.replace('//', `//127.0.0.1:${port},`));
   client.on('error', () => undefined);
   try {
-    await client.connect();
+    // Not waited for: one that asks the hung Sentinel would be waited for for ever.
+    void client.connect().catch(() => undefined);
+    await eventually(() => client.status === 'ready');
     expect(await client.call('role')).toContain('master');
     expect(held).not.toEqual([]);
   } finally {
