@@ -10,7 +10,7 @@ import {
   settlementQueuePrefix,
 } from '@tidegate/contracts';
 import { createRedisClient, type RedisClient } from '@tidegate/redis';
-import { type TestRedis, testRedis } from '@tidegate/testing';
+import { eventually, type TestRedis, testRedis } from '@tidegate/testing';
 import { Queue, UnrecoverableError, Worker } from 'bullmq';
 import { Lock } from '../redis/lock.ts';
 import { openStore, type TestStore } from '../testing/fixture.ts';
@@ -34,6 +34,8 @@ beforeAll(async () => {
   connection = createRedisClient(redis.url, { maxRetriesPerRequest: null });
   jobs = new Queue(SETTLEMENT_QUEUE, { ...options, connection });
   queue = createSettlementQueue({ redisUrl: redis.url, redisPrefix: 'tg:', onError: () => {} });
+  // It refuses until it is connected, to every master of a cluster.
+  await eventually(() => queue.backlog());
 });
 afterAll(async () => {
   await Promise.all([queue.close(), jobs.close()]);
