@@ -1,4 +1,5 @@
--- Admits one request, with its reservation or without, or refuses it. Checks everything, then writes all or nothing.
+-- Admits one request, with its reservation or without, or refuses it. Without, the month is only asked whether the reservation would
+-- fit: what it cannot take later is not worth preparing. Checks everything, then writes all or nothing.
 --
 -- KEYS  1 fenced  2 org  3 key  4 key's window  5 org's window  6 open records of the instance  7 month
 -- ARGV  1 offset (us)  2 instance id  3 admission id  4 key id  5 model id  6 context tokens  7 has images (1, 0)
@@ -38,14 +39,11 @@ refusal = refuse_recovering(org, now)
   or refuse_slots('org_at_once', org.in_flight, org.at_once)
 if refusal then return refusal end
 
-local month
-if reserve then
-  if now < ARGV[11] + 0 or now >= ARGV[12] + 0 then return { 'month_turned', now } end
-  month = redis.call('HMGET', KEYS[7], 'requests', 'charged', 'reserved')
-  if not month[2] then return { 'need_month' } end
-  refusal = refuse_month(org, month, context, now)
-  if refusal then return refusal end
-end
+if now < ARGV[11] + 0 or now >= ARGV[12] + 0 then return { 'month_turned', now } end
+local month = redis.call('HMGET', KEYS[7], 'requests', 'charged', 'reserved')
+if not month[2] then return { 'need_month' } end
+refusal = refuse_month(org, month, context, now)
+if refusal then return refusal end
 
 local record = write_record({
   key = ARGV[4], model = ARGV[5], context = ARGV[6], admitted = now, reserved = reserve and now or 0,

@@ -34,7 +34,7 @@ export const SCRIPTS = {
   reapOrg: load('reap_org', 4),
   releaseLargeBody: load('release_large_body', 4),
   reportInvalidKey: load('report_invalid_key', 2),
-  reserve: load('reserve', 4),
+  reserve: load('reserve', 5),
   restore: load('restore', 5),
   restoreSettled: load('restore_settled', 4),
   revokeKey: load('revoke_key', 2),

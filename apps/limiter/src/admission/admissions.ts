@@ -6,7 +6,7 @@ import { Undecided } from '../undecided.ts';
 import { type Admission, admit } from './admit.ts';
 import { countRequest } from './count-request.ts';
 import type { Decision, DecisionReply } from './decision.ts';
-import { atItsPlace, type Held, Places } from './held.ts';
+import { atItsPlace, type Elsewhere, type Held, Places } from './held.ts';
 import { releaseLargeBody, takeLargeBody } from './large-body.ts';
 import { reserve } from './reserve.ts';
 import { type LostAdmission, monthOfLost, restore, restoreSettled } from './restore.ts';
@@ -47,15 +47,15 @@ export class Admissions {
 
   async reserve(held: Held): Promise<Decision> {
     const { clock } = this.#deps;
-    let month = clock.month();
-    const decision = await this.#decide(held, () => {
-      month = clock.month();
-      return reserve(this.#deps, held, month);
-    });
-    if (decision.kind === 'admitted') {
-      const { keyId } = this.#places.get(held.admissionId);
-      this.#places.put(held.admissionId, { keyId, month: month.name });
-    }
+    let reserved = this.#places.get(held.admissionId);
+    const decision = await atItsPlace<Decision>(reserved, ({ keyId }) =>
+      this.#decide({ ...held, keyId }, () => {
+        const month = clock.month();
+        reserved = { keyId, month: month.name };
+        return reserve(this.#deps, held, keyId, month);
+      }),
+    );
+    if (decision.kind === 'admitted') this.#places.put(held.admissionId, reserved);
     return decision;
   }
 
@@ -124,13 +124,13 @@ export class Admissions {
   }
 
   /** Asks until nothing is missing. A key that Postgres does not know is invalid. */
-  async #decide(
+  async #decide<T extends DecisionReply | Elsewhere>(
     { orgId, keyId, instanceId }: { orgId: string; keyId?: string; instanceId?: string },
-    ask: () => Promise<DecisionReply>,
-  ): Promise<Decision> {
+    ask: () => Promise<T>,
+  ): Promise<Decision | Extract<T, Elsewhere>> {
     const { truth, clock, leases } = this.#deps;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const reply = await ask();
+      const reply: DecisionReply | Elsewhere = await ask();
       switch (reply.kind) {
         case 'need_org':
           await truth.seedOrg(orgId);
@@ -149,7 +149,7 @@ export class Admissions {
           clock.observe(reply.nowUs);
           break;
         default:
-          return reply;
+          return reply as Decision | Extract<T, Elsewhere>;
       }
     }
     throw seededInVain();

@@ -17,9 +17,10 @@ import { beat, joinOrg } from '../leases/lease.ts';
 import { anAdmission } from '../testing/admission.ts';
 import { openStore, type TestStore } from '../testing/fixture.ts';
 import { putOrg } from '../testing/org.ts';
-import { seedKey, seedMonth } from '../truth/seed.ts';
+import { revokeKey, seedKey, seedMonth } from '../truth/seed.ts';
 import { admit } from './admit.ts';
 import type { DecisionReply } from './decision.ts';
+import type { Elsewhere } from './held.ts';
 import { reserve } from './reserve.ts';
 import { settle } from './settle.ts';
 import { withdraw } from './withdraw.ts';
@@ -32,7 +33,8 @@ type Step =
   | { readonly do: 'reserve' | 'withdraw'; readonly which: number }
   | { readonly do: 'settle'; readonly which: number; readonly used: number; readonly answered: boolean }
   | { readonly do: 'wait'; readonly ms: number }
-  | { readonly do: 'plan'; readonly rpm: number; readonly atOnce: number };
+  | { readonly do: 'plan'; readonly rpm: number; readonly atOnce: number }
+  | { readonly do: 'revoke' };
 
 const which = fc.nat(30);
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -66,6 +68,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       atOnce: fc.integer({ min: 0, max: 5 }),
     }),
   },
+  { weight: 1, arbitrary: fc.constant({ do: 'revoke' as const }) },
 );
 
 interface Open {
@@ -83,10 +86,11 @@ class Run {
     id: newKeyId(),
     rpm: 4,
     atOnce: 3,
+    revoked: false,
     log: [] as number[],
   }));
   readonly org = { rpm: 6, atOnce: 4, log: [] as number[] };
-  readonly caps = { requests: 12, tokens: 900 };
+  readonly caps = { requests: 6, tokens: 500 };
   ledger: MonthLedger = EMPTY_MONTH;
   open: Open[] = [];
   offsetMs: number;
@@ -139,9 +143,10 @@ class Run {
   }
 
   /** The reply that the model expects at this instant. */
-  expected(key: number, reserving: boolean, nowUs: number): string {
+  expected(key: number, nowUs: number): string {
     const k = this.keys[key];
     if (!k) throw new Error('no such key');
+    if (k.revoked) return 'key_invalid';
     const full = (log: number[], rpm: number) =>
       rpm === 0 ||
       !mayAdmit(
@@ -153,7 +158,8 @@ class Run {
     if (full(this.org.log, this.org.rpm)) return 'rate_limited org_rpm';
     if (this.open.filter((o) => o.key === key).length >= k.atOnce) return 'rate_limited key_at_once';
     if (this.open.length >= this.org.atOnce) return 'rate_limited org_at_once';
-    const quota = reserving ? canReserve(this.ledger, this.caps, CONTEXT_TOKENS) : null;
+    // Also of one that is to reserve later: a month that is used up is not worth preparing for.
+    const quota = canReserve(this.ledger, this.caps, CONTEXT_TOKENS);
     return quota ? `quota_exceeded ${quota}` : 'admitted';
   }
 
@@ -169,6 +175,7 @@ class Run {
       await this.putOrg();
       return;
     }
+    if (s.do === 'revoke') return this.revoke();
     const open = this.open[s.which % Math.max(1, this.open.length)];
     if (!open) return;
     if (s.do === 'reserve') await this.reserve(open);
@@ -187,11 +194,9 @@ class Run {
     const reply = await admit(this.context, admission);
     const afterUs = await this.nowUs();
     // Entries only leave a window with time: the truth lies between the two instants.
-    expect([this.expected(key, reserving, beforeUs), this.expected(key, reserving, afterUs)]).toContain(
-      nameOf(reply),
-    );
+    expect([this.expected(key, beforeUs), this.expected(key, afterUs)]).toContain(nameOf(reply));
     if (reply.kind !== 'admitted') return;
-    expect(this.expected(key, reserving, reply.nowUs)).toBe('admitted');
+    expect(this.expected(key, reply.nowUs)).toBe('admitted');
     k.log.push(reply.nowUs);
     this.org.log.push(reply.nowUs);
     this.open.push({ id: admission.admissionId, key, atUs: reply.nowUs, reserved: reserving });
@@ -203,12 +208,31 @@ class Run {
   async reserve(open: Open): Promise<void> {
     const held = { orgId: this.orgId, instanceId: this.instanceId, admissionId: open.id };
     const { context } = this;
-    const reply = await reserve(context, held, context.clock.month());
-    const quota = open.reserved ? null : canReserve(this.ledger, this.caps, CONTEXT_TOKENS);
-    expect(nameOf(reply)).toBe(quota ? `quota_exceeded ${quota}` : 'admitted');
+    const { id = '', revoked } = this.keys[open.key] ?? {};
+    const another = this.keys.find((key) => key.id !== id)?.id ?? '';
+    const place = { kind: 'elsewhere', place: { keyId: id, month: '-' } };
+    const elsewhere = await reserve(context, held, another, context.clock.month());
+    if (!open.reserved) expect(elsewhere).toEqual(place);
+    const reply = await reserve(context, held, id, context.clock.month());
+    expect(nameOf(reply)).toBe(this.expectedOfReservation(open, revoked === true));
     if (reply.kind !== 'admitted' || open.reserved) return;
     open.reserved = true;
     this.ledger = reserveIn(this.ledger, CONTEXT_TOKENS);
+  }
+
+  expectedOfReservation({ reserved }: Open, revoked: boolean): string {
+    if (reserved) return 'admitted';
+    if (revoked) return 'key_invalid';
+    const quota = canReserve(this.ledger, this.caps, CONTEXT_TOKENS);
+    return quota ? `quota_exceeded ${quota}` : 'admitted';
+  }
+
+  /** The second key, once: the first one goes on. */
+  async revoke(): Promise<void> {
+    const key = this.keys[1];
+    if (!key) return;
+    await revokeKey(this.context, this.orgId, key.id, Buffer.alloc(32));
+    key.revoked = true;
   }
 
   async withdraw(open: Open): Promise<void> {
@@ -265,7 +289,7 @@ class Run {
   }
 }
 
-const nameOf = (reply: DecisionReply): string =>
+const nameOf = (reply: DecisionReply | Elsewhere): string =>
   'cause' in reply ? `${reply.kind} ${reply.cause}` : reply.kind;
 
 let redis: TestRedis;

@@ -229,6 +229,23 @@ describe('caps', () => {
     await callers;
   });
 
+  it('of a month that cannot take the reservation refuse an admission before it prepares, and leave no trace of it', async () => {
+    const orgId = await makeOrg(db, { tokensPerMonth: 1_500, requestsPerMinute: 1 });
+    const key = await makeKey(db, orgId);
+    const instanceId = await beatingInstance(one);
+    const spent = anAdmission(key, instanceId, { reserve: false, contextTokens: 1_501 });
+    for (let i = 0; i < 3; i++) {
+      expect((await two.decide({ admit: spent })).quotaExceeded?.cause).toBe('CAUSE_TOKENS');
+    }
+    const none = { requests: 0, chargedTokens: 0, reservedTokens: 0, inFlight: 0 };
+    expect(await monthOfOrg(one, orgId)).toMatchObject(none);
+    const fits = anAdmission(key, instanceId, { reserve: false, contextTokens: 1_500 });
+    expect((await two.decide({ admit: fits })).admitted?.window?.remaining).toBe(0);
+    expect(await monthOfOrg(one, orgId)).toMatchObject({ ...none, inFlight: 1 });
+    // The requests a minute are looked at first.
+    expect((await two.decide({ admit: spent })).rateLimited?.cause).toBe('CAUSE_ORG_REQUESTS_PER_MINUTE');
+  });
+
   it('let two large bodies of an organization at once, and an early release keeps a late take out', async () => {
     const { orgId } = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(one);
@@ -314,6 +331,29 @@ describe('keys', () => {
     await eventually(() => two.notices.some(({ keyRevoked }) => keyRevoked?.keyId === keyId));
   });
 
+  it('revoked between admission and reservation are refused the reservation, by every limiter', async () => {
+    const instanceId = await beatingInstance(two);
+    const orgId = await makeOrg(db);
+    const [revoked, other] = [await makeKey(db, orgId), await makeKey(db, orgId)];
+    const admissions = [revoked, revoked, other].map((key) =>
+      anAdmission(key, instanceId, { reserve: false }),
+    );
+    for (const admit of admissions) expect((await two.decide({ admit })).admitted).toBeTruthy();
+    await callUnary(
+      one.client,
+      'revokeKey',
+      { orgId, keyId: revoked.keyId, keyHash: revoked.hash },
+      DEADLINE,
+    );
+    const [first = null, second = null, third = null] = admissions;
+    // The second limiter knows whose they are, the first one does not.
+    expect((await one.decide({ reserve: first })).keyInvalid).toEqual({});
+    expect((await two.decide({ reserve: second })).keyInvalid).toEqual({});
+    expect((await one.decide({ reserve: third })).admitted).toBeTruthy();
+    for (const withdraw of admissions) await two.ask({ withdraw });
+    expect(await monthOfOrg(one, orgId)).toMatchObject({ requests: 0, reservedTokens: 0, inFlight: 0 });
+  });
+
   it('stay revoked when a read of Postgres that began before comes late', async () => {
     const key = await makeKey(db, await makeOrg(db));
     const { orgId, keyId, hash: keyHash } = key;
@@ -336,7 +376,12 @@ describe('keys', () => {
     expect((await before.ask({ authenticate })).authenticate?.principal?.expiresAtMs).toBe(endMs);
     expect((await after.ask({ authenticate })).authenticate?.keyInvalid).toEqual({});
     const instanceId = await beatingInstance(before);
-    expect((await before.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
+    const held = anAdmission(key, instanceId, { reserve: false });
+    const reserved = anAdmission(key, instanceId, { reserve: false });
+    for (const admit of [held, reserved]) expect((await before.decide({ admit })).admitted).toBeTruthy();
+    expect((await before.decide({ reserve: reserved })).admitted).toBeTruthy();
+    expect((await after.decide({ reserve: held })).keyInvalid).toEqual({});
+    expect((await after.decide({ reserve: reserved })).admitted).toBeTruthy();
     expect((await after.decide({ admit: anAdmission(key, instanceId) })).keyInvalid).toEqual({});
     const { orgId, keyId } = key;
     expect((await after.decide({ countRequest: { orgId, keyId } })).keyInvalid).toEqual({});
