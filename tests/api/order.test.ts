@@ -130,9 +130,9 @@ describe('of several faults the first in this order is told', () => {
       await running(free, 'eyes');
     }, SET_UP_MS);
 
-    it('the condition before the requests a minute, these before the link, the link before the quota', async () => {
+    it('the condition before the requests a minute, these before the quota, the quota before the link', async () => {
       expect(await ofPoor(free, picture('eyes'))).toMatchObject({ code: 'quota_exceeded' });
-      expect(await ofPoor(free, picture('eyes', UNREACHABLE))).toMatchObject({ code: 'invalid_request' });
+      expect(await ofPoor(free, picture('eyes', UNREACHABLE))).toMatchObject({ code: 'quota_exceeded' });
       const { key: spent } = await newKey(stack(), poor, { rpm: 1 });
       expect((await call(base(), { key: spent, method: 'GET', target: MODELS })).status).toBe(200);
       for (const body of [picture('eyes', UNREACHABLE), picture('eyes'), ask('tide', 'x')]) {
@@ -150,9 +150,9 @@ describe('of several faults the first in this order is told', () => {
         [ask('nothing', 'x'), 'model_not_found'],
         [picture('tide'), 'model_text_only'],
         [ask('stopped', 'x'), 'model_unavailable'],
-        [picture('eyes', UNREACHABLE), 'invalid_request'],
         [ask('tide', 'x'), 'quota_exceeded'],
         [picture('eyes'), 'quota_exceeded'],
+        [picture('eyes', UNREACHABLE), 'quota_exceeded'],
       ] as const) {
         expect(await ofPoor(once, body)).toMatchObject({ code });
       }

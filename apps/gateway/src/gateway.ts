@@ -76,7 +76,6 @@ export function createGateway(parts: GatewayParts): AssembledGateway {
     waker: new Waker({
       catalog,
       wake: (modelId, deadlineMs) => wakeOutcome(parts.wake(modelId, deadlineMs)),
-      holdMs: config.COLD_START_MS,
       retryMs: WAKE_RETRY_MS,
       nowMs: monotonicMs,
     }),

@@ -11,20 +11,26 @@ const request = (...rawHeaders: string[]) => ({ rawHeaders }) as unknown as Inco
 describe('the presented key', () => {
   it('is one bearer token, whatever the case of the scheme and of the header', () => {
     for (const scheme of ['Bearer', 'bearer', 'BEARER ']) {
-      expect(presentedKey(request('AUTHORIZATION', `${scheme} ${value}`))?.orgTag).toBe('abcdefghijkl');
+      expect(presentedKey(request('AUTHORIZATION', `${scheme} ${value}`))).toMatchObject({
+        orgTag: 'abcdefghijkl',
+      });
     }
   });
 
   it.each([
-    ['nothing', []],
     ['another scheme', ['Authorization', `Basic ${value}`]],
     ['no scheme', ['Authorization', value]],
     ['two tokens', ['Authorization', `Bearer ${value} ${value}`]],
     ['two headers', ['Authorization', `Bearer ${value}`, 'authorization', `Bearer ${value}`]],
     ['a mistyped key', ['Authorization', `Bearer ${value.slice(0, -1)}_`]],
     ['a key of another form', ['Authorization', 'Bearer sk-123']],
-  ])('is none: %s', (_name, headers) => {
-    expect(presentedKey(request(...headers))).toBeNull();
+    ['an empty header', ['Authorization', '']],
+  ])('is malformed: %s', (_name, headers) => {
+    expect(presentedKey(request(...headers))).toBe('malformed');
+  });
+
+  it('is none without the header', () => {
+    expect(presentedKey(request('X-Authorization', `Bearer ${value}`))).toBeNull();
   });
 });
 

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { ParsedApiKey, Refusal } from '@tidegate/contracts';
 import { retryAfterSeconds } from '@tidegate/limits';
 import { clientAddress } from '@tidegate/runtime';
@@ -22,17 +23,18 @@ export interface Caller {
 /** Whether the request's address sent too many invalid keys (docs/conformance.md, "Authentication"). */
 export function refuseBlockedAddress(
   { blocked, trustedProxies }: Doorkeeper,
-  exchange: Exchange,
+  request: IncomingMessage,
 ): Refusal | null {
   if (!blocked.any) return null;
-  const remainingMs = blocked.remainingMs(clientAddress(exchange.request, trustedProxies));
+  const remainingMs = blocked.remainingMs(clientAddress(request, trustedProxies));
   return remainingMs > 0 ? tooManyInvalidKeys(remainingMs) : null;
 }
 
-/** Who calls. An invalid or missing key is counted for the request's address. */
+/** Who calls. An invalid key is counted for the request's address; none at all guesses nothing, and is not. */
 export async function authenticate(door: Doorkeeper, exchange: Exchange): Promise<Caller | Refusal> {
   const key = presentedKey(exchange.request);
-  if (!key) return refuseInvalidKey(door, exchange);
+  if (key === null) return INVALID_API_KEY;
+  if (key === 'malformed') return refuseInvalidKey(door, exchange);
   let principal = door.principals.get(key);
   if (principal instanceof Promise) principal = await principal;
   if (principal === null) return INTERNAL_ERROR;

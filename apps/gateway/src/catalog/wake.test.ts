@@ -38,13 +38,12 @@ beforeEach(() => {
   waker = new Waker({
     catalog,
     wake: (_modelId, deadlineMs) => new Promise((end) => calls.push({ deadlineMs, end })),
-    holdMs: HOLD_MS,
     retryMs: 1,
     nowMs: () => nowMs,
   });
 });
 
-const hold = () => waker.hold('m1', new AbortController().signal);
+const hold = () => waker.hold('m1', HOLD_MS, new AbortController().signal);
 const run = () => {
   const replicas = [{ replicaId: 'a', baseUrl: 'http://a/v1' }];
   const models = [{ ...asleep, condition: 'CONDITION_RUNNING' as const, replicas }];

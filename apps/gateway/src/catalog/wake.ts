@@ -9,7 +9,6 @@ export interface WakerOptions {
    * over).
    */
   readonly wake: (modelId: string, deadlineMs: number) => Promise<CallOutcome>;
-  readonly holdMs: number;
   readonly retryMs: number;
   /** Monotonic. */
   readonly nowMs: () => number;
@@ -35,8 +34,8 @@ export class Waker {
   }
 
   /** Holds for at most `holdMs`; `starting`: not ready by then. An abort ends it as `starting`. */
-  hold(modelId: string, signal: AbortSignal): Promise<WakeOutcome> {
-    const { catalog, holdMs, nowMs } = this.#options;
+  hold(modelId: string, holdMs: number, signal: AbortSignal): Promise<WakeOutcome> {
+    const { catalog, nowMs } = this.#options;
     return new Promise((resolve) => {
       const waiter = { endMs: nowMs() + holdMs, over: false };
       const finish = (outcome: WakeOutcome) => {

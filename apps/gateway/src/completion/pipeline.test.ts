@@ -232,16 +232,38 @@ describe('the order of refusals', () => {
     harness.runner.remove(vision.modelId);
   });
 
-  it('has 404 and 405 before everything, the address block before the key', async () => {
+  it('has the address block before everything, 404 and 405 before the key', async () => {
+    const wrong = { authorization: 'Basic x' };
+    expect((await fetch(`${harness.url}/nowhere`, { headers: wrong })).status).toBe(404);
+    expect((await fetch(`${harness.url}/models`, { method: 'POST', headers: wrong })).status).toBe(405);
+    expect(harness.limiterServer.of('reportInvalidKey')).toEqual([]);
     limiterAnswers({ reportInvalidKey: () => ({ reportInvalidKey: { blockedRemainingMs: 41_200 } }) });
-    const blocked = await refusalOf(await harness.complete(hello, { headers: { authorization: 'Basic x' } }));
+    const blocked = await refusalOf(await harness.complete(hello, { headers: wrong }));
     expect(blocked).toMatchObject({ code: 'rate_limit_exceeded', retryAfter: '42' });
-    const now = await refusalOf(await harness.complete(hello));
-    expect(now.code).toBe('rate_limit_exceeded');
-    expect(Number(now.retryAfter)).toBeGreaterThan(30);
-    expect((await fetch(`${harness.url}/nowhere`)).status).toBe(404);
-    expect((await fetch(`${harness.url}/models`, { method: 'POST' })).status).toBe(405);
+    for (const [path, method] of [
+      ['/chat/completions', 'POST'],
+      ['/chat/completions', 'OPTIONS'],
+      ['/models', 'GET'],
+      ['/models', 'POST'],
+      ['/nowhere', 'DELETE'],
+    ] as const) {
+      const headers = { authorization: `Bearer ${harness.apiKey}` };
+      const now = await refusalOf(await fetch(`${harness.url}${path}`, { method, headers }));
+      expect([path, method, now.code]).toEqual([path, method, 'rate_limit_exceeded']);
+      expect(Number(now.retryAfter)).toBeGreaterThan(30);
+    }
     harness.gateway.blocked.block('127.0.0.1', 0);
+  });
+
+  it('has a 401 for a request without a key, which counts as no invalid one', async () => {
+    const response = await fetch(`${harness.url}/models`);
+    expect(response.status).toBe(401);
+    expect(response.headers.get('www-authenticate')).toBe('Bearer');
+    const completion = await fetch(`${harness.url}/chat/completions`, { method: 'POST', body: '{' });
+    expect((await refusalOf(completion)).code).toBe('invalid_api_key');
+    expect(harness.limiterServer.of('reportInvalidKey')).toEqual([]);
+    await harness.complete(hello, { headers: { authorization: '' } });
+    expect(harness.limiterServer.of('reportInvalidKey')).toHaveLength(1);
   });
 });
 

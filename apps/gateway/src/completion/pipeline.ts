@@ -1,5 +1,5 @@
 import type { CompletionRequest, Refusal } from '@tidegate/contracts';
-import { authenticate, type Caller, refuseBlockedAddress, refuseInvalidKey } from '../auth/authenticate.ts';
+import { authenticate, type Caller, refuseInvalidKey } from '../auth/authenticate.ts';
 import type { CatalogModel } from '../catalog/catalog.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { refuse } from '../http/respond.ts';
@@ -16,8 +16,8 @@ import { INTERNAL_ERROR, isRefusal } from './refusals.ts';
 import { settle } from './settle.ts';
 
 /*
- * A completion, from a request whose route and method are known to be right (step 1) to its last byte. Each step may
- * refuse. Until the reservation a refusal leaves no trace; from there on the request is counted and settled once.
+ * A completion, from a request whose address is not blocked (step 1), and whose route and method are right (step 2), to its
+ * last byte. Each step may refuse. Until the reservation a refusal leaves no trace; from there on the request is counted and settled once.
  */
 export async function complete(gateway: Gateway, exchange: Exchange): Promise<void> {
   let refusal: Refusal | null;
@@ -36,9 +36,6 @@ export async function complete(gateway: Gateway, exchange: Exchange): Promise<vo
 }
 
 async function answer(gateway: Gateway, exchange: Exchange): Promise<Refusal | null> {
-  const blocked = refuseBlockedAddress(gateway, exchange); // 2
-  if (blocked) return blocked;
-
   const caller = await authenticate(gateway, exchange); // 3
   if (isRefusal(caller)) return caller;
 

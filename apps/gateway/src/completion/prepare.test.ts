@@ -111,25 +111,72 @@ describe('a model that is asleep', () => {
     harness.runner.remove(modelId);
   });
 
-  it('is refused its reservation after the wait: the admission is withdrawn', async () => {
-    const { modelId } = await asleep({ name: 'spent' });
-    harness.runner.wake = async () => {
-      const replicas = [{ replicaId: 'w', baseUrl: `${harness.model.url}/v1` }];
-      harness.runner.update({ modelId, condition: 'CONDITION_RUNNING', replicas });
-      return { modelId, condition: 'CONDITION_RUNNING' };
-    };
-    const { reserve } = harness.limiterServer.answers;
-    harness.limiterServer.answers.reserve = () => ({
+  it.each([
+    [
+      'of a month that another request used up',
+      { quotaExceeded: { cause: 'CAUSE_TOKENS', retryAfterMs: 5_000 } },
+      [429, 'quota_exceeded', '5'],
+      [],
+    ],
+    ['of a key revoked meanwhile', { keyInvalid: {} }, [401, 'invalid_api_key', null], ['reportInvalidKey']],
+  ] as const)(
+    'is refused its reservation after the wait, %s: the admission is withdrawn',
+    async (_why, admission, expected, reported) => {
+      const { modelId } = await asleep({ name: 'spent' });
+      harness.runner.wake = async () => {
+        const replicas = [{ replicaId: 'w', baseUrl: `${harness.model.url}/v1` }];
+        harness.runner.update({ modelId, condition: 'CONDITION_RUNNING', replicas });
+        return { modelId, condition: 'CONDITION_RUNNING' };
+      };
+      const { reserve } = harness.limiterServer.answers;
+      harness.limiterServer.answers.reserve = () => ({ admission });
+      expect(await errorOf(await harness.complete({ ...hello, model: 'spent' }))).toEqual(expected);
+      expect(limiterCalls()).toEqual(['admit', 'reserve', ...reported, 'withdraw']);
+      harness.limiterServer.answers.reserve = reserve;
+      harness.runner.remove(modelId);
+    },
+  );
+
+  it('is not woken when the month has been used up', async () => {
+    const { modelId } = await asleep({ name: 'dear' });
+    const { admit } = harness.limiterServer.answers;
+    harness.limiterServer.answers.admit = () => ({
       admission: { quotaExceeded: { cause: 'CAUSE_TOKENS', retryAfterMs: 5_000 } },
     });
-    expect(await errorOf(await harness.complete({ ...hello, model: 'spent' }))).toEqual([
+    expect(await errorOf(await harness.complete({ ...hello, model: 'dear' }))).toEqual([
       429,
       'quota_exceeded',
       '5',
     ]);
-    expect(limiterCalls()).toEqual(['admit', 'reserve', 'withdraw']);
-    harness.limiterServer.answers.reserve = reserve;
+    expect(harness.runner.wakes).toEqual([]);
+    expect(limiterCalls()).toEqual(['admit']);
+    harness.limiterServer.answers.admit = admit;
     harness.runner.remove(modelId);
+  });
+
+  it('has for its images and its wake together the time of one cold start', async () => {
+    const holdMs = 100;
+    const short = await startHarness({
+      env: { COLD_START_MS: String(holdMs) },
+      images: {
+        fetchAll: async () => {
+          await new Promise((resolve) => setTimeout(resolve, holdMs + 1));
+          return { ok: true, dataUrls: [Buffer.from('"data:image/png;base64,AAAA"')] };
+        },
+      },
+    });
+    await short.publish({
+      name: 'eyes',
+      kind: 'vision',
+      mode: 'wake_on_request',
+      condition: 'CONDITION_ASLEEP',
+      replicas: [],
+    });
+    const part = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } };
+    const body = { model: 'eyes', messages: [{ role: 'user', content: [part] }] };
+    expect(await errorOf(await short.complete(body))).toEqual([503, 'model_starting', '15']);
+    expect(short.runner.wakes).toEqual([]);
+    await short.stop();
   });
 });
 

@@ -14,7 +14,7 @@ export interface Prepared {
   readonly dataUrls: readonly Buffer[];
 }
 
-/** What must be there before the model can be called: its linked images, and itself awake. */
+/** What must be there before the model can be called: its linked images, and itself awake. Both within one cold start's time. */
 export async function prepare(
   gateway: Gateway,
   exchange: Exchange,
@@ -22,12 +22,14 @@ export async function prepare(
   model: CatalogModel,
   wake: boolean,
 ): Promise<Prepared | Refusal> {
-  const { waker, catalog } = gateway;
+  const { waker, catalog, config } = gateway;
+  const startedAtMs = performance.now();
   const fetched = await fetchImages(gateway, exchange, linkedImages);
   if (!fetched.ok) return fetched.refusal;
   const { dataUrls } = fetched;
   if (!wake) return { model, dataUrls };
-  const refusal = refusalOf(await waker.hold(model.modelId, exchange.signal));
+  const leftMs = Math.max(0, config.COLD_START_MS - (performance.now() - startedAtMs));
+  const refusal = refusalOf(await waker.hold(model.modelId, leftMs, exchange.signal));
   return refusal ?? { model: catalog.get(model.modelId) ?? model, dataUrls };
 }
 

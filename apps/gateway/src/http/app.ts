@@ -1,5 +1,6 @@
 import type { Refusal } from '@tidegate/contracts';
 import express, { type Request, type Response } from 'express';
+import { refuseBlockedAddress } from '../auth/authenticate.ts';
 import type { Gateway } from '../completion/gateway.ts';
 import { complete } from '../completion/pipeline.ts';
 import { INTERNAL_ERROR } from '../completion/refusals.ts';
@@ -32,6 +33,9 @@ export function createApp(gateway: Gateway): (exchange: Exchange) => void {
   app.use((_request: Request, response: Response) => refuse(exchangeOf(response), NOT_FOUND));
   return (exchange) => {
     const { request, response } = exchange;
+    // Whatever it asks for: a path or method that does not exist tells a blocked address nothing else.
+    const blocked = refuseBlockedAddress(gateway, request);
+    if (blocked) return refuse(exchange, blocked);
     // Targets that Express cannot read, and its errors, are not routed but end here: its own answers would be pages.
     app(request as never, Object.assign(response, { locals: { exchange } }) as never, (error?: unknown) => {
       if (error) fail(gateway, exchange, error);

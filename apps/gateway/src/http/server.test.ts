@@ -123,6 +123,15 @@ describe('what is not HTTP', () => {
     expect(codeOf(await raw('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n'))).toBe('not_found');
   });
 
+  it('is refused with 429 when it asks for a tunnel from a blocked address', async () => {
+    harness.gateway.blocked.block('127.0.0.1', 30_000);
+    const answer = await raw('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');
+    harness.gateway.blocked.block('127.0.0.1', 0);
+    expect(answer).toMatch(/^HTTP\/1.1 429 Too Many Requests\r\n/);
+    expect(answer).toMatch(/\r\nretry-after: 30\r\n/);
+    expect(codeOf(answer)).toBe('rate_limit_exceeded');
+  });
+
   it('harms nobody when it asks for a tunnel and resets the connection', async () => {
     const socket = connect(harness.server.port, '127.0.0.1');
     socket.on('error', () => undefined);

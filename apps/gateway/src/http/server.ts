@@ -9,6 +9,7 @@ import {
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { ERRORS, errorBody, newRequestId, type Refusal } from '@tidegate/contracts';
+import { refuseBlockedAddress } from '../auth/authenticate.ts';
 import type { Gateway } from '../completion/gateway.ts';
 import type { Observer } from '../observe/observer.ts';
 import { createApp, NOT_FOUND } from './app.ts';
@@ -57,7 +58,9 @@ export async function startServer(gateway: Gateway): Promise<GatewayServer> {
   server.on('request', onRequest);
   server.on('checkExpectation', onRequest);
   const { observer } = gateway;
-  server.on('connect', (_request: IncomingMessage, socket: Duplex) => refuseRaw(observer, socket, NOT_FOUND));
+  server.on('connect', (request: IncomingMessage, socket: Duplex) =>
+    refuseRaw(observer, socket, refuseBlockedAddress(gateway, request) ?? NOT_FOUND),
+  );
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) =>
     onClientError(observer, error, socket),
   );
@@ -149,12 +152,14 @@ function refuseRaw(observer: Observer, socket: Duplex, refusal: Refusal): void {
   const requestId = `req_${newRequestId()}`;
   const body = JSON.stringify(errorBody(refusal));
   const { status } = ERRORS[refusal.code];
+  const { retryAfterS } = refusal;
   socket.end(
     [
       `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
       `x-request-id: ${requestId}`,
       'content-type: application/json',
       `content-length: ${Buffer.byteLength(body)}`,
+      ...(retryAfterS === undefined ? [] : [`retry-after: ${retryAfterS}`]),
       'connection: close',
       '',
       body,

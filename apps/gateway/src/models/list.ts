@@ -1,5 +1,5 @@
 import type { Refusal } from '@tidegate/contracts';
-import { authenticate, refuseBlockedAddress } from '../auth/authenticate.ts';
+import { authenticate } from '../auth/authenticate.ts';
 import type { Principal } from '../auth/principals.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { rateLimitHeaders, readAdmission } from '../completion/admission.ts';
@@ -18,8 +18,6 @@ export async function listModels(gateway: Gateway, exchange: Exchange): Promise<
 }
 
 async function answer(gateway: Gateway, exchange: Exchange): Promise<string | Refusal> {
-  const blocked = refuseBlockedAddress(gateway, exchange);
-  if (blocked) return blocked;
   const caller = await authenticate(gateway, exchange);
   if (isRefusal(caller)) return caller;
   if (!gateway.catalog.known) return INTERNAL_ERROR;
