@@ -48,6 +48,17 @@ describe('an inline image is taken', () => {
   });
 
   it.each([
+    ['in capitals', PNG.replace('data:image/png;base64', 'DATA:Image/PNG;BASE64')],
+    ['with base64 in lines', PNG.replace(/.{76}/g, '$&\r\n')],
+  ])('%s, and the model gets it as it should be', async (_name, url) => {
+    const seen = standin.stats().images;
+    const answer = await send(withParts(part(url)));
+    expect([answer.status, standin.stats().images]).toEqual([200, seen + 1]);
+    const { usage } = (await send(withParts(part(PNG)))).json as { usage: object };
+    expect(answer.json).toMatchObject({ usage });
+  });
+
+  it.each([
     ['with detail, which is ignored', part(PNG, { detail: 'high' })],
     ['with any detail', part(PNG, { detail: { so: 'what' } })],
     ['with detail null', part(PNG, { detail: null })],
@@ -77,7 +88,7 @@ describe('an image is refused with 400 invalid_request', () => {
     ['no base64', 'data:image/gif,GIF89a'],
     ['nothing after the comma', 'data:image/gif;base64,'],
     ['a padding too little', `data:image/gif;base64,${GIF}A`],
-    ['a line break', `data:image/gif;base64,${GIF.slice(0, 8)}\n${GIF.slice(8)}`],
+    ['another break than of lines', `data:image/gif;base64,${GIF.slice(0, 8)}\f${GIF.slice(8)}`],
     ['base64 for URLs', `data:image/gif;base64,${GIF.slice(0, -4)}-_==`],
     ['http', 'http://example.com/a.png'],
     ['upper case', 'HTTPS://example.com/a.png'],
@@ -107,6 +118,7 @@ describe('an image is refused with 400 invalid_request', () => {
     const answer = await send(withParts({ type: 'text', text: 'Look' }, part(url)));
     expect([answer.status, answer.code]).toEqual([400, 'invalid_request']);
     expect(answer.message).toContain('messages[0].content[1].image_url.url');
+    if (url.startsWith('data:image/gif')) expect(answer.message).not.toContain('R0lGOD');
     if (url.length > 60) expect(answer.message).not.toContain(url);
     expect(standin.stats().calls).toBe(calls);
   });

@@ -214,4 +214,14 @@ describe('the month', () => {
       expect((await send('tide', { key: poorKey })).status).toBe(200);
     },
   );
+
+  it('that cannot take the reservation wakes no model', async () => {
+    const poor = await newOrg(stack(), { tokensMonth: 999 });
+    await publishCommand('dear', `exec node ${STANDIN} --port $PORT --name dear`, poor);
+    const { key: poorKey } = await newKey(stack(), poor);
+    await eventually(async () => ((await list(poorKey)).json as { data: object[] }).data.length === 1);
+    expect(await send('dear', { key: poorKey })).toMatchObject({ status: 429, code: 'quota_exceeded' });
+    const models = await ctl<{ condition: string }[]>(stack(), 'model', 'list', '--org', poor);
+    expect(models.map(({ condition }) => condition)).toEqual(['asleep']);
+  });
 });

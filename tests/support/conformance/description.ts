@@ -80,9 +80,9 @@ export function ruleOf(method: string, path: string, status: number): AnswerRule
   };
 }
 
-/** Of paths that are none, and of what is no HTTP. */
+/** Of paths that are none, and of what is no HTTP; 429 is for everything from a blocked address. */
 function elsewhere(status: number): Operation | undefined {
-  return [400, 404, 408].includes(status) ? description.paths['/models']?.get : undefined;
+  return [400, 404, 408, 429].includes(status) ? description.paths['/models']?.get : undefined;
 }
 
 const nameIn = ({ $ref }: Reference) => $ref.slice($ref.lastIndexOf('/') + 1);

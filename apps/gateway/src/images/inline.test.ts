@@ -59,7 +59,9 @@ describe('checkInlineImages', () => {
     ['one byte', Buffer.alloc(1)],
   ])('refuses %s whatever it is declared as', async (_, bytes) => {
     for (const [type] of REAL) {
-      expect((await check(type, bytes))?.message).toBe(`${PATH} is not a PNG, JPEG, WebP or GIF image.`);
+      expect((await check(type, bytes))?.message).toBe(
+        `${PATH} is declared as ${type} but is not a PNG, JPEG, WebP or GIF image.`,
+      );
     }
   });
 

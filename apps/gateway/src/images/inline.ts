@@ -10,7 +10,7 @@ export async function checkInlineImages(images: readonly InlineImage[]): Promise
     if (type === declaredType) continue;
     const problem =
       type === null
-        ? 'is not a PNG, JPEG, WebP or GIF image'
+        ? `is declared as ${declaredType} but is not a PNG, JPEG, WebP or GIF image`
         : `is declared as ${declaredType} but is ${type}: the declared type must be the real one`;
     return { code: 'invalid_request', message: `${path} ${problem}.` };
   }

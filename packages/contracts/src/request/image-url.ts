@@ -20,7 +20,7 @@ export interface LinkedImage {
 export interface InlineImage {
   readonly path: string;
   readonly declaredType: ImageType;
-  /** Valid, padded, not empty. */
+  /** Valid, padded, not empty, without white space. */
   readonly base64: string;
 }
 
@@ -30,29 +30,39 @@ export type ImageUrl =
   /** `problem` continues a sentence that begins with the field's path. */
   | { readonly kind: 'invalid'; readonly problem: string };
 
-const INLINE_HEAD = /^data:(image\/(?:png|jpeg|webp|gif));base64,/;
+/** Scheme, type and `base64` are as good in capitals. */
+const DATA_HEAD = /^data:([^;,]*);base64,/i;
+/** What encoders break their lines with. */
+const WHITE_SPACE = /[\t\n\r ]+/g;
+/** A declared type that is short and plain enough to be shown. */
+const SHOWN_TYPE = /^[a-z0-9.+-]{1,32}\/[a-z0-9.+-]{1,32}$/;
 
 export function readImageUrl(url: string): ImageUrl {
   if (url.startsWith('https://')) {
     const problem = linkProblem(url);
-    return problem === null ? { kind: 'linked' } : { kind: 'invalid', problem };
+    return problem === null ? { kind: 'linked' } : invalid(problem);
   }
-  if (!/^data:/i.test(url)) {
-    return {
-      kind: 'invalid',
-      problem: 'must start with https:// or be a base64 data URL of a PNG, JPEG, WebP or GIF',
-    };
-  }
-  const head = INLINE_HEAD.exec(url);
-  if (head === null) {
-    const forms = IMAGE_TYPES.map((type) => `data:${type};base64,`).join(', ');
-    return { kind: 'invalid', problem: `must start with one of ${forms} if it is a data URL` };
-  }
-  const base64 = url.slice(head[0].length);
-  if (!isBase64(base64))
-    return { kind: 'invalid', problem: 'must hold valid base64, with padding, after the comma' };
-  return { kind: 'inline', declaredType: head[1] as ImageType, base64 };
+  if (/^data:/i.test(url)) return readDataUrl(url);
+  return invalid('must start with https:// or be a base64 data URL of a PNG, JPEG, WebP or GIF');
 }
+
+function readDataUrl(url: string): ImageUrl {
+  const [head, type] = DATA_HEAD.exec(url) ?? [];
+  if (head === undefined || type === undefined)
+    return invalid('must have the form data:<type>;base64,<data> if it is a data URL');
+  const declared = type.toLowerCase();
+  const declaredType = IMAGE_TYPES.find((known) => known === declared);
+  if (declaredType === undefined) {
+    const shown = SHOWN_TYPE.test(declared) ? `the type ${declared}` : 'another type';
+    return invalid(`declares ${shown}: a data URL must declare one of ${IMAGE_TYPES.join(', ')}`);
+  }
+  const base64 = url.slice(head.length).replace(WHITE_SPACE, '');
+  if (base64 === '') return invalid('holds no data after the comma');
+  if (!isBase64(base64)) return invalid('must hold valid base64, with padding, after the comma');
+  return { kind: 'inline', declaredType, base64 };
+}
+
+const invalid = (problem: string): ImageUrl => ({ kind: 'invalid', problem });
 
 function linkProblem(url: string): string | null {
   const maxCharacters = LIMITS.imageLinkMaxCharacters;

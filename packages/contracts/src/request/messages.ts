@@ -151,7 +151,7 @@ class MessagesWriter {
     this.#json += JSON.stringify(value.replace(/\p{Surrogate}/gu, '\ufffd'));
   }
 
-  /** An image's URL; returns what is wrong with it. */
+  /** An image's URL; returns what is wrong with it. Models get data URLs in their plainest form. */
   image(url: string, path: string): string | null {
     if (this.#linkedImages.length + this.#inlineImages.length === LIMITS.maxImages) {
       return `is one image too many: a request has at most ${LIMITS.maxImages} images, counted across all messages`;
@@ -159,8 +159,9 @@ class MessagesWriter {
     const read = readImageUrl(url);
     if (read.kind === 'invalid') return read.problem;
     if (read.kind === 'inline') {
-      this.#inlineImages.push({ path, declaredType: read.declaredType, base64: read.base64 });
-      this.#json += `"${url}"`;
+      const { declaredType, base64 } = read;
+      this.#inlineImages.push({ path, declaredType, base64 });
+      this.#json += `"data:${declaredType};base64,${base64}"`;
       return null;
     }
     const index = this.#linkedImages.length;
