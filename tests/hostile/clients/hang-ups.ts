@@ -78,8 +78,10 @@ const PHASES: Record<string, Phase> = {
 const WAYS: Record<string, (socket: Socket) => void> = {
   closes: (socket) => socket.destroy(),
   resets: (socket) => socket.resetAndDestroy(),
-  // As good as gone: who still reads does not say so.
-  'closes its half': (socket) => socket.end(),
+  'closes its half, then the other': (socket) => {
+    socket.end();
+    socket.destroySoon();
+  },
 };
 const RUNS = 40;
 

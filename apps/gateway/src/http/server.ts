@@ -14,6 +14,7 @@ import type { Gateway } from '../completion/gateway.ts';
 import type { Observer } from '../observe/observer.ts';
 import { createApp, NOT_FOUND } from './app.ts';
 import { Exchange } from './exchange.ts';
+import { askHalfClosed } from './half-closed.ts';
 import { giveUpUnread } from './unread-answer.ts';
 
 /** Beyond the deadlines of headers and body, which have answers of their own: what cuts bodies that nobody reads. */
@@ -46,6 +47,9 @@ export async function startServer(gateway: Gateway): Promise<GatewayServer> {
     connectionsCheckingInterval: CHECK_CONNECTIONS_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
   });
+  // Node's name for: a client that has closed its half gets its answer. Whether it is there to read it is asked.
+  Object.assign(server, { httpAllowHalfOpen: true });
+  server.on('connection', askHalfClosed);
   server.maxConnections = config.MAX_CONNECTIONS;
   // Their size bounds them. A number of its own would drop the rest unseen, a second key among them.
   server.maxHeadersCount = 0;
