@@ -48,6 +48,22 @@ export function describeConnections({ base, key, connection, asked }: World): vo
     });
   });
 
+  describe('a client that closes its half of the connection', () => {
+    it('gets its answer, whole and streamed', async () => {
+      for (const [stream, last] of [
+        [false, /"chat\.completion"/],
+        [true, /data: \[DONE\]/],
+      ] as const) {
+        const socket = await connection();
+        socket.end(request(key(), text(stream ? 'all' : 'Hi', { stream })));
+        let all = '';
+        for await (const piece of socket) all += piece;
+        expect(all).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+        expect(all).toMatch(last);
+      }
+    });
+  });
+
   describe('pipelined completions', () => {
     it('are answered in their order, a fast one after a slow one, and each once', async () => {
       const socket = await connection();
