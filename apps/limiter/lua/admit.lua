@@ -1,5 +1,6 @@
--- Admits one request, with its reservation or without, or refuses it. Without, the month is only asked whether the reservation would
--- fit: what it cannot take later is not worth preparing. Checks everything, then writes all or nothing.
+-- Admits one request, with its reservation or without, or refuses it. Without it, a month that
+-- could not take the reservation refuses all the same: there is nothing to prepare for. Checks
+-- everything, then writes all or nothing.
 --
 -- KEYS  1 fenced  2 org  3 key  4 key's window  5 org's window  6 open records of the instance  7 month
 -- ARGV  1 offset (us)  2 instance id  3 admission id  4 key id  5 model id  6 context tokens  7 has images (1, 0)

@@ -1,5 +1,5 @@
--- Reserves one request and the model's context window of this month for an admission already held. Its key may have been revoked, or
--- have expired, since. Idempotent.
+-- Reserves one request and the model's context window of this month for an admission already held.
+-- Its key may have been revoked, or have expired, since. Idempotent.
 --
 -- KEYS  1 fenced  2 org  3 key  4 open records of the instance  5 month
 -- ARGV  1 offset (us)  2 instance id  3 admission id  4 key id of KEYS 3  5 month (YYYY-MM)  6 its first us

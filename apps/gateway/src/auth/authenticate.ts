@@ -30,7 +30,7 @@ export function refuseBlockedAddress(
   return remainingMs > 0 ? tooManyInvalidKeys(remainingMs) : null;
 }
 
-/** Who calls. An invalid key is counted for the request's address; none at all guesses nothing, and is not. */
+/** Who calls. An invalid key is counted for the request's address; a missing one is not. */
 export async function authenticate(door: Doorkeeper, exchange: Exchange): Promise<Caller | Refusal> {
   const key = presentedKey(exchange.request);
   if (key === null) return INVALID_API_KEY;

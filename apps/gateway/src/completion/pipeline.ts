@@ -16,8 +16,9 @@ import { INTERNAL_ERROR, isRefusal } from './refusals.ts';
 import { settle } from './settle.ts';
 
 /*
- * A completion, from a request whose address is not blocked (step 1), and whose route and method are right (step 2), to its
- * last byte. Each step may refuse. Until the reservation a refusal leaves no trace; from there on the request is counted and settled once.
+ * A completion, from a request whose address is not blocked (step 1) and whose route and method
+ * are right (step 2) to its last byte. Each step may refuse. Until the reservation a refusal leaves
+ * no trace; from there on the request is counted and settled once.
  */
 export async function complete(gateway: Gateway, exchange: Exchange): Promise<void> {
   let refusal: Refusal | null;

@@ -14,7 +14,10 @@ export interface Prepared {
   readonly dataUrls: readonly Buffer[];
 }
 
-/** What must be there before the model can be called: its linked images, and itself awake. Both within one cold start's time. */
+/**
+ * What must be there before the model can be called: its linked images, and itself awake. Both
+ * together have the time of one cold start.
+ */
 export async function prepare(
   gateway: Gateway,
   exchange: Exchange,

@@ -33,7 +33,7 @@ export function createApp(gateway: Gateway): (exchange: Exchange) => void {
   app.use((_request: Request, response: Response) => refuse(exchangeOf(response), NOT_FOUND));
   return (exchange) => {
     const { request, response } = exchange;
-    // Whatever it asks for: a path or method that does not exist tells a blocked address nothing else.
+    // Before the route: a blocked address is refused whatever it asks for.
     const blocked = refuseBlockedAddress(gateway, request);
     if (blocked) return refuse(exchange, blocked);
     // Targets that Express cannot read, and its errors, are not routed but end here: its own answers would be pages.

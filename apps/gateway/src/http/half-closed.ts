@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 
 /** How every answer begins, whatever it is. */
 const BEGINNING = 'HTTP/1.1 ';
-/** Longer than most ways there and back; the last question comes when a whole answer's time is over. */
+/** As long as most ways there and back. The last byte is sent after the time of a whole answer. */
 const FIRST_PAUSE_MS = 50;
 const PAUSE_FACTOR = 3;
 
@@ -13,9 +13,10 @@ type HttpSocket = Socket & {
 };
 
 /**
- * Asks a client that closes its half of the connection whether it still reads. One that is gone has closed it in the same way: TCP tells
- * the two apart by what becomes of the next bytes only. So the client gets bytes that its answer has anyway, now and then one: of the
- * status line before the answer has begun, then leading zeros of the next chunk's size. See docs/adr/0010.
+ * Asks a client that closes its half of the connection whether it still reads. One that is gone
+ * has closed it in the same way: TCP tells the two apart only by what becomes of the next bytes. So
+ * the client is sent, one at a time, bytes that its answer has anyway: those of the status line
+ * before the answer has begun, then leading zeros of the next chunk's size. See docs/adr/0010.
  */
 export function askHalfClosed(socket: Socket): void {
   // After Node's own listener, which has closed a connection without a request under way.
@@ -45,7 +46,10 @@ class HalfClosed {
     socket.once('close', () => clearTimeout(this.#timer));
   }
 
-  /** The first question makes the kernel of a client that is gone reset the connection, the next one finds that out. */
+  /**
+   * The first byte makes the kernel of a client that is gone reset the connection; sending the
+   * second one finds that out.
+   */
   readonly ask = (): void => {
     const answer = this.#socket._httpMessage;
     if (!answer || !this.#socket.writable || this.#asked === BEGINNING.length) return;
@@ -56,13 +60,13 @@ class HalfClosed {
     this.#pauseMs *= PAUSE_FACTOR;
   };
 
-  /** Node writes the head of an answer as a string, alone or with what follows. */
+  /** The first that Node writes of an answer is its head, alone or with what follows. */
   #withoutSentAhead(bytes: string | Uint8Array): string | Uint8Array {
     const answer = this.#socket._httpMessage ?? null;
-    if (answer === this.#begun || typeof bytes !== 'string') return bytes;
-    const rest = bytes.slice(this.#sentAhead);
+    if (answer === this.#begun) return bytes;
+    const from = this.#sentAhead;
     this.#begun = answer;
     this.#sentAhead = 0;
-    return rest;
+    return typeof bytes === 'string' ? bytes.slice(from) : bytes.subarray(from);
   }
 }

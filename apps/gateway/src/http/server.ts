@@ -47,7 +47,7 @@ export async function startServer(gateway: Gateway): Promise<GatewayServer> {
     connectionsCheckingInterval: CHECK_CONNECTIONS_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
   });
-  // Node's name for: a client that has closed its half gets its answer. Whether it is there to read it is asked.
+  // A client that has closed its half gets its answer. Whether it is there to read it is asked.
   Object.assign(server, { httpAllowHalfOpen: true });
   server.on('connection', askHalfClosed);
   server.maxConnections = config.MAX_CONNECTIONS;
