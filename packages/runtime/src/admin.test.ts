@@ -9,7 +9,7 @@ const host = '127.0.0.1';
 let admin: Admin | undefined;
 
 async function start(
-  ready: () => boolean | Promise<boolean>,
+  ready: Parameters<typeof startAdmin>[0]['ready'],
   metrics = createMetrics('test'),
 ): Promise<string> {
   admin = await startAdmin({ port: 0, host, metrics, ready });
@@ -41,6 +41,12 @@ describe('the admin server', () => {
     expect((await fetch(`${url}/readyz`)).status).toBe(503);
     check = () => new Promise(() => {});
     expect((await fetch(`${url}/readyz`)).status).toBe(503);
+  });
+
+  it('says why it is not ready, if it knows', async () => {
+    const response = await fetch(`${await start(async () => 'Redis is away.')}/readyz`);
+    expect(response.status).toBe(503);
+    expect(await response.text()).toBe('not ready: Redis is away.\n');
   });
 
   it("serves the process's metrics and the service's own, labelled with the service", async () => {

@@ -6,13 +6,15 @@ import type { Registry } from './metrics.ts';
 /** A readiness check that takes longer counts as not ready; a metric that takes longer is left out. */
 const ANSWER_TIMEOUT_MS = 2_000;
 
+type Readiness = boolean | string;
+
 export interface AdminOptions {
   /** 0: any free port. */
   readonly port: number;
   readonly host: string;
   readonly metrics: Registry;
-  /** Whether this process should be sent work now. False, a throw and a late answer all mean no. */
-  readonly ready: () => boolean | Promise<boolean>;
+  /** Whether this process should be sent work now. False, a throw and a late answer all mean no, and so does a text: the reason. */
+  readonly ready: () => Readiness | Promise<Readiness>;
 }
 
 export interface Admin {
@@ -31,9 +33,10 @@ export async function startAdmin({ port, host, metrics, ready }: AdminOptions): 
       return answer(response, 405, 'method not allowed\n');
     if (path === '/healthz') return answer(response, 200, 'live\n');
     if (path === '/readyz')
-      return void within(ready, false).then((yes) =>
-        answer(response, yes ? 200 : 503, yes ? 'ready\n' : 'not ready\n'),
-      );
+      return void within<Readiness>(ready, false).then((said) => {
+        if (said === true) answer(response, 200, 'ready\n');
+        else answer(response, 503, said === false ? 'not ready\n' : `not ready: ${said}\n`);
+      });
     if (path === '/metrics') return void sendMetrics(metrics, response);
     answer(response, 404, 'not found\n');
   });
