@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { createControl, limiterOverGrpc, runnerOverGrpc } from '@tidegate/control';
-import { closeDb, createDb } from '@tidegate/db';
+import { closeDb, createDb, explainPostgres } from '@tidegate/db';
 import { createLogger, createMetrics, runService, startAdmin } from '@tidegate/runtime';
 import { oidcOf, readConfig } from './config.ts';
 import { createAccounts } from './server/auth/accounts.ts';
@@ -15,8 +15,12 @@ const SHUTDOWN_TIMEOUT_MS = 10_000;
 
 runService(async (service) => {
   const config = readConfig();
-  const logger = createLogger({ service: 'console', level: config.LOG_LEVEL });
-  service.configure({ logger, shutdownTimeoutMs: SHUTDOWN_TIMEOUT_MS });
+  const logger = createLogger({ service: 'console', level: config.LOG_LEVEL, explain: explainPostgres });
+  service.configure({
+    logger,
+    shutdownDelayMs: config.SHUTDOWN_DELAY_MS,
+    shutdownTimeoutMs: SHUTDOWN_TIMEOUT_MS,
+  });
   const metrics = createMetrics('console');
   const consoleUrl = config.CONSOLE_URL;
 
@@ -62,7 +66,13 @@ runService(async (service) => {
     host: config.ADMIN_HOST,
     port: config.ADMIN_PORT,
     metrics,
-    ready: async () => !service.stopping.aborted && (await db.$queryRaw`SELECT 1`.then(() => true)),
+    ready: async () => {
+      if (service.stopping.aborted) return false;
+      return await db.$queryRaw`SELECT 1`.then(
+        () => true,
+        (error) => explainPostgres(error) ?? false,
+      );
+    },
   });
   service.onShutdown('admin', () => admin.close());
   logger.info({ port: site.port, adminPort: admin.port }, 'console is up');

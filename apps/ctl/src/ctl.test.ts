@@ -343,7 +343,48 @@ describe('refusals', () => {
       { status: 1, out: '' },
       { status: 1, out: '' },
     ]);
-    for (const { err } of ended) expect(err).toMatch(/^Failed: .+\n$/);
+    expect(ended.map(({ err }) => err)).toEqual([
+      'Failed: Postgres does not answer at 127.0.0.1:1.\n',
+      'Failed: Redis does not answer at 127.0.0.1:1.\n',
+    ]);
+  });
+
+  it('says what is wrong with a login, without the password', async () => {
+    const DATABASE_URL = Object.assign(new URL(postgres.url), { password: 'not-to-be-shown' }).toString();
+    const { status, out, err } = await ctl(['org', 'list'], { ...env, DATABASE_URL });
+    expect({ status, out }).toEqual({ status: 1, out: '' });
+    expect(err).toMatch(/^Failed: Postgres refuses the user or the password in DATABASE_URL: .*\.\n$/);
+    expect(err).not.toContain('not-to-be-shown');
+  });
+});
+
+describe('fifteen commands at once', () => {
+  const ROLE = 'tidegate_ctl_crowd';
+  let crowded: Record<string, string>;
+  beforeAll(async () => {
+    await db.$executeRawUnsafe(`CREATE ROLE ${ROLE} LOGIN PASSWORD 'crowd'`);
+    await db.$executeRawUnsafe(`GRANT ALL ON ALL TABLES IN SCHEMA public TO ${ROLE}`);
+    const url = Object.assign(new URL(postgres.url), { username: ROLE, password: 'crowd' });
+    crowded = { ...env, DATABASE_URL: url.toString() };
+    await json('org', 'create', '--name', 'Crowd', '--plan', 'Pro');
+  });
+  afterAll(async () => {
+    await db.$executeRawUnsafe(`DROP OWNED BY ${ROLE}`);
+    await db.$executeRawUnsafe(`DROP ROLE ${ROLE}`);
+  });
+  const create = (i: number) => ctl(['key', 'create', '--org', 'crowd', '--name', `${i}`], crowded);
+
+  it('all succeed where Postgres has few connections to give', async () => {
+    await db.$executeRawUnsafe(`ALTER ROLE ${ROLE} CONNECTION LIMIT 4`);
+    const ended = await Promise.all(Array.from({ length: 15 }, (_, i) => create(i)));
+    expect(ended.map(({ status, err }) => ({ status, err }))).toEqual(Array(15).fill({ status: 0, err: '' }));
+  });
+
+  it('fail with one sentence, after a while, where it has none', async () => {
+    await db.$executeRawUnsafe(`ALTER ROLE ${ROLE} CONNECTION LIMIT 0`);
+    const { status, out, err } = await create(16);
+    expect({ status, out }).toEqual({ status: 1, out: '' });
+    expect(err).toMatch(/^Failed: Postgres takes no more connections: .* raise its max_connections\.\n$/);
   });
 });
 

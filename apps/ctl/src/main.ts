@@ -1,5 +1,6 @@
 import { ConfigError, readConfig } from './config.ts';
 import { CommandError, type Context } from './context.ts';
+import { failureOf } from './failure.ts';
 import { withControl } from './open.ts';
 import { createProgram } from './program.ts';
 
@@ -14,7 +15,5 @@ try {
 } catch (error) {
   process.exitCode = 1;
   const known = error instanceof CommandError || error instanceof ConfigError;
-  const message = error instanceof Error ? error.message.trim() : String(error);
-  // A client's error tells what it was doing first and what went wrong last.
-  context.io.err(`${known ? message : `Failed: ${message.split('\n').at(-1)}`}\n`);
+  context.io.err(`${known ? error.message.trim() : `Failed: ${await failureOf(error)}`}\n`);
 }

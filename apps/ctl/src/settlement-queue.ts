@@ -28,6 +28,8 @@ export interface SettlementQueue {
   dead(limit: number): Promise<DeadLetter[]>;
   /** Queues every dead letter of this moment, or one, with all its attempts before it. @returns how many */
   replay(id?: string): Promise<number>;
+  /** Why Redis was lost, when it was: a command's own error says only that it was. */
+  readonly lost: Error | null;
   close(): Promise<void>;
 }
 
@@ -38,6 +40,10 @@ export function openSettlementQueue(redisUrl: string, redisPrefix: string): Sett
     connectTimeout: 3_000,
     retryStrategy: () => null,
   });
+  let lost: Error | null = null;
+  connection.on('error', (error) => {
+    lost = error;
+  });
   const queue = new Queue<SettlementBatch>(SETTLEMENT_QUEUE, {
     prefix: settlementQueuePrefix(redisPrefix),
     connection,
@@ -45,6 +51,9 @@ export function openSettlementQueue(redisUrl: string, redisPrefix: string): Sett
   });
   queue.on('error', () => undefined);
   return {
+    get lost() {
+      return lost;
+    },
     async status() {
       const {
         waiting = 0,

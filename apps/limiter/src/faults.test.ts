@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { closeDb, type Db } from '@tidegate/db';
+import { closeDb, type Db, explainPostgres } from '@tidegate/db';
 import { monthEndMs, monthOf } from '@tidegate/limits';
 import { callUnary } from '@tidegate/rpc';
+import { createLogger } from '@tidegate/runtime';
 import {
   eventually,
   freePort,
@@ -144,6 +145,28 @@ describe('Postgres away', () => {
     expect((await cut.ask({ admit: anAdmission(unknown, instanceId) })).failed?.reason).toMatch(/^postgres/);
     expect((await warm.ask(ask(unknown))).authenticate?.principal?.keyId).toBe(unknown.keyId);
     await closeDb(nowhere);
+  });
+});
+
+describe('a Postgres that refuses', () => {
+  it('is named with its cause, at the start and to who asks, and without the password', async () => {
+    const url = new URL(postgres.url);
+    url.password = 'not-to-be-shown';
+    const refusing = connectDb(url.toString());
+    const lines: string[] = [];
+    const logger = createLogger({
+      ...{ service: 'limiter', level: 'info', explain: explainPostgres },
+      destination: { write: (line) => lines.push(line) },
+    });
+    const session = rig.session(await rig.limiter({ db: refusing, logger }));
+    const said = /refuses the user or the password in DATABASE_URL: .* user /;
+    const told = await eventually(() => lines.find((line) => line.includes('Postgres cannot be used')));
+    expect(JSON.parse(told).err.message).toMatch(said);
+    const { orgTag, hash: keyHash } = await makeKey(db, await makeOrg(db));
+    const { failed } = await session.ask({ authenticate: { orgTag, keyHash } });
+    expect(failed?.reason).toMatch(said);
+    expect([...lines, failed?.reason].join()).not.toContain('not-to-be-shown');
+    await closeDb(refusing);
   });
 });
 

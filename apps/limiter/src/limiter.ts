@@ -25,6 +25,8 @@ import { Undecided } from './undecided.ts';
 
 const REAPER_LOCK_MS = 5_000;
 const MAX_OPEN_CALLS = 20_000;
+/** Between two lines that say why Postgres cannot be used: every call that needs it fails. */
+const TELL_EVERY_MS = 10_000;
 
 export interface LimiterTiming {
   readonly leaseMs: number;
@@ -77,9 +79,16 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   const limiterId = options.id ?? `lim_${randomBase62(8)}`;
   const live = { sessions: () => sessions.count, openCalls: () => sessions.openCalls };
   const metrics = createLimiterMetrics(options.metrics, live);
+  let toldMs = Number.NEGATIVE_INFINITY;
+  const postgresFailed = (err: Undecided) => {
+    if (performance.now() - toldMs < TELL_EVERY_MS) return;
+    toldMs = performance.now();
+    logger.warn({ err }, 'Postgres cannot be used: only what Redis knows is served');
+  };
   const onFailed = (error: unknown) => {
     metrics.failed(error instanceof Undecided ? error.reason : 'internal');
     if (!(error instanceof Undecided)) logger.error({ err: error }, 'a call failed');
+    else if (error.reason === 'postgres') postgresFailed(error);
   };
 
   const link = createRedisLink(redisUrl, logger);
@@ -124,9 +133,9 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   link.open();
   notices.start();
   let warm = false;
-  void truth.warm().then((answered) => {
+  void truth.warm().then((failure) => {
     warm = true;
-    if (!answered) logger.warn('Postgres does not answer: only what Redis knows is served');
+    if (failure) postgresFailed(failure);
   });
   const handlers = {
     Session: sessions.accept,

@@ -1,4 +1,5 @@
-import { closeDb, createDb } from '@tidegate/db';
+import { closeDb, createDb, explainPostgres } from '@tidegate/db';
+import { explainRedis } from '@tidegate/redis';
 import { createLogger, createMetrics, runService, startAdmin } from '@tidegate/runtime';
 import { readConfig } from './config.ts';
 import { startLimiter } from './limiter.ts';
@@ -7,10 +8,12 @@ const MAX_DB_CONNECTIONS = 8;
 /** As long as anybody waits for a read. */
 const STATEMENT_TIMEOUT_MS = 4_000;
 
+const explain = (error: unknown) => explainPostgres(error) ?? explainRedis(error);
+
 runService(async (service) => {
   const config = readConfig();
-  const logger = createLogger({ service: 'limiter', level: config.LOG_LEVEL });
-  service.configure({ logger });
+  const logger = createLogger({ service: 'limiter', level: config.LOG_LEVEL, explain });
+  service.configure({ logger, shutdownDelayMs: config.SHUTDOWN_DELAY_MS });
   const metrics = createMetrics('limiter');
 
   const db = createDb(config.DATABASE_URL, {

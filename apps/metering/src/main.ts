@@ -1,4 +1,5 @@
-import { closeDb, createDb } from '@tidegate/db';
+import { closeDb, createDb, explainPostgres } from '@tidegate/db';
+import { explainRedis } from '@tidegate/redis';
 import { createLogger, runService, startAdmin } from '@tidegate/runtime';
 import { readConfig } from './config.ts';
 import { createMetering } from './metering.ts';
@@ -14,9 +15,11 @@ const MAX_CONNECTIONS = 4;
 /** A statement that takes this long will not end well: its jobs are tried again. */
 const STATEMENT_TIMEOUT_MS = 30_000;
 
+const explain = (error: unknown) => explainPostgres(error) ?? explainRedis(error);
+
 runService(async (service) => {
   const config = readConfig();
-  const logger = createLogger({ service: 'metering', level: config.LOG_LEVEL });
+  const logger = createLogger({ service: 'metering', level: config.LOG_LEVEL, explain });
   service.configure({ logger });
 
   const db = createDb(config.DATABASE_URL, {
@@ -57,8 +60,12 @@ runService(async (service) => {
     metrics: metrics.registry,
     ready: async () => {
       if (service.stopping.aborted || !worker.running()) return false;
-      await Promise.all([queue.counts(), db.$queryRaw`SELECT 1`]);
-      return true;
+      try {
+        await Promise.all([queue.counts(), db.$queryRaw`SELECT 1`]);
+        return true;
+      } catch (error) {
+        return explain(error) ?? false;
+      }
     },
   });
   service.onShutdown('admin', () => admin.close());

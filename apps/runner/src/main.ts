@@ -1,4 +1,4 @@
-import { closeDb, createDb } from '@tidegate/db';
+import { closeDb, createDb, explainPostgres } from '@tidegate/db';
 import { createLogger, createMetrics, runService, startAdmin } from '@tidegate/runtime';
 import { readConfig } from './config.ts';
 import { FLEET_TIMINGS } from './fleet/timings.ts';
@@ -8,7 +8,7 @@ const MAX_DB_CONNECTIONS = 4;
 
 runService(async (service) => {
   const config = readConfig();
-  const logger = createLogger({ service: 'runner', level: config.LOG_LEVEL });
+  const logger = createLogger({ service: 'runner', level: config.LOG_LEVEL, explain: explainPostgres });
   service.configure({ logger });
   const metrics = createMetrics('runner');
 

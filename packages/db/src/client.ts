@@ -8,8 +8,10 @@ export type Db = PrismaClient;
 export interface DbOptions {
   /** Connections of the pool; default 10. */
   readonly maxConnections?: number;
-  /** How long a query may wait for a connection before it fails; default 5,000. */
+  /** How long a query or a transaction may wait for a connection before it fails; default 5,000. */
   readonly connectTimeoutMs?: number;
+  /** How long a transaction may take, from its begin to its end; default 5,000. */
+  readonly transactionTimeoutMs?: number;
   /** How long a statement may take before Postgres ends it; default 30,000. It fails 1 s later if Postgres says nothing at all. */
   readonly statementTimeoutMs?: number;
 }
@@ -18,7 +20,8 @@ const SILENCE_MS = 1_000;
 
 /** A client on `url` (`postgresql://…`). Connects with the first query, not before. */
 export function createDb(url: string, options: DbOptions = {}): Db {
-  const { maxConnections = 10, connectTimeoutMs = 5_000, statementTimeoutMs = 30_000 } = options;
+  const { maxConnections = 10, connectTimeoutMs = 5_000, transactionTimeoutMs = 5_000 } = options;
+  const { statementTimeoutMs = 30_000 } = options;
   const pool = new pg.Pool({
     connectionString: url,
     max: maxConnections,
@@ -29,7 +32,8 @@ export function createDb(url: string, options: DbOptions = {}): Db {
   });
   pool.on('release', (_error, client) => endUnlessReady(client));
   const adapter = new PrismaPg(pool, { disposeExternalPool: true });
-  return new PrismaClient({ adapter });
+  const transactionOptions = { maxWait: connectTimeoutMs + SILENCE_MS, timeout: transactionTimeoutMs };
+  return new PrismaClient({ adapter, transactionOptions });
 }
 
 /** A connection that owes an answer may be within a transaction whose end it was never told: nobody else is to have it. */

@@ -5,5 +5,6 @@ export {
   createRedisConnection,
   type RedisClient,
 } from './client.ts';
+export { explainRedis } from './explain.ts';
 export { openQueue, type QueueLink } from './queue.ts';
 export { type Address, parseRedisUrl, type RedisTarget, RedisUrlError, redisUrl } from './url.ts';

@@ -32,10 +32,14 @@ export function openQueue(options: {
     socketTimeout: ANSWER_TIMEOUT_MS,
     retryStrategy: (attempt) => Math.min(50 * attempt, RECONNECT_MAX_MS),
   });
-  connection.on('error', onError);
+  let lost: Error | undefined;
+  connection.on('error', (error) => {
+    lost = error;
+    onError(error);
+  });
   let queue: Queue | null = null;
   const make = (): Queue => {
-    if (!isConnected(connection)) throw new Error('the Redis of the queue is away');
+    if (!isConnected(connection)) throw new Error('the Redis of the queue is away', { cause: lost });
     const made = new Queue(name, {
       prefix,
       connection,

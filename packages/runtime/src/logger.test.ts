@@ -25,6 +25,19 @@ describe('the logger', () => {
     expect(new Date(record.time).getTime()).not.toBeNaN();
   });
 
+  it('tells an error in the plain words there are for it, and any other as it is', () => {
+    const lines: string[] = [];
+    const logger = createLogger({
+      ...{ service: 'test', level: 'info', destination: { write: (line) => lines.push(line) } },
+      explain: (error) => (String(error).includes('ECONNREFUSED') ? 'The store is away.' : null),
+    });
+    logger.warn({ err: new Error('connect ECONNREFUSED') }, 'one');
+    logger.warn({ err: new Error('boom') }, 'other');
+    const [away, other] = lines.map((line) => JSON.parse(line).err);
+    expect(away).toEqual({ type: 'Error', message: 'The store is away.' });
+    expect(other).toMatchObject({ message: 'boom', stack: expect.stringContaining('boom') });
+  });
+
   it('carries the request id of a child', () => {
     const text = logged((logger) => logger.child({ requestId: 'req_1' }).warn('slow'));
     expect(JSON.parse(text)).toMatchObject({ requestId: 'req_1', level: 'warn' });

@@ -17,17 +17,23 @@ export interface LoggerOptions {
   /** The service's name: a member of every line. */
   readonly service: string;
   readonly level: LogLevel;
+  /** What an error means, in plain words, if it is known: written instead of its own message, stack and causes. */
+  readonly explain?: (error: unknown) => string | null;
   /** Where lines go; stdout when not given. */
   readonly destination?: { write(line: string): unknown };
 }
 
 /**
  * A logger of one JSON object a line. Every line passes through `redact`, whatever built it. Of errors only type, code,
- * message, stack and causes are written: other members may hold content. Of a request, `logger.child({ requestId })`
+ * message, stack and causes are written, or what `explain` says of them: other members may hold content. Of a request, `logger.child({ requestId })`
  * marks its lines with its `x-request-id`.
  */
-export function createLogger({ service, level, destination }: LoggerOptions): Logger {
+export function createLogger({ service, level, explain, destination }: LoggerOptions): Logger {
   const sink = destination ?? openStdout();
+  const record = (error: unknown): ErrorRecord => {
+    const message = explain?.(error) ?? null;
+    return message !== null && error instanceof Error ? { type: error.name, message } : errorRecord(error);
+  };
   return pino(
     {
       level,
@@ -35,8 +41,8 @@ export function createLogger({ service, level, destination }: LoggerOptions): Lo
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       serializers: {
-        err: (error: unknown) => errorRecord(error),
-        error: (error: unknown) => errorRecord(error),
+        err: record,
+        error: record,
       },
     },
     { write: (line) => void sink.write(redact(line)) },

@@ -19,6 +19,8 @@ async function withQueue<T>(
   const queue = await open(context);
   try {
     return await use(queue);
+  } catch (error) {
+    throw queue.lost ?? error;
   } finally {
     await queue.close();
   }

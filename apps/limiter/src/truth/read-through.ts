@@ -1,3 +1,4 @@
+import { explainPostgres } from '@tidegate/db';
 import { Undecided } from '../undecided.ts';
 
 export interface ReadThroughOptions {
@@ -78,7 +79,8 @@ async function within<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
   } catch (cause) {
     if (cause instanceof Undecided) throw cause;
     // Not the driver's message: it may show a statement's parameters.
-    throw new Undecided('postgres', cause instanceof Error ? cause.name : 'unknown error', { cause });
+    const reason = explainPostgres(cause) ?? (cause instanceof Error ? cause.name : 'unknown error');
+    throw new Undecided('postgres', reason, { cause });
   } finally {
     clearTimeout(timer);
   }

@@ -29,9 +29,9 @@ export class Truth {
 
   /**
    * Asks Postgres once for each thing, so that connections stand and the client has planned its queries before somebody waits for
-   * them. Resolves to whether Postgres answered; without it what Redis has is served all the same.
+   * them. Resolves to why Postgres did not answer, or null if it did; without it what Redis has is served all the same.
    */
-  async warm(): Promise<boolean> {
+  async warm(): Promise<Undecided | null> {
     const nobody = 'org_';
     const reads = () =>
       Promise.all([
@@ -40,8 +40,8 @@ export class Truth {
         readMonth(this.#db, nobody, '2000-01'),
       ]);
     return this.#reads.read('warm', reads).then(
-      () => true,
-      () => false,
+      () => null,
+      (error: Undecided) => error,
     );
   }
 

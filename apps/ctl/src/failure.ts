@@ -1,0 +1,15 @@
+/** Why a command failed, in plain words. What client libraries say is about calls of their own, and shown to nobody. */
+export async function failureOf(error: unknown): Promise<string> {
+  const [{ explainPostgres }, { explainRedis }] = await Promise.all([
+    import('@tidegate/db'),
+    import('@tidegate/redis'),
+  ]);
+  const explained = explainPostgres(error) ?? explainRedis(error);
+  if (explained !== null) return explained;
+  const { name, message, code } = error instanceof Error ? (error as Error & { code?: unknown }) : DUMB;
+  if (name.startsWith('PrismaClient'))
+    return `Postgres did not do what was asked${code ? ` (${code})` : ''}.`;
+  return message.trim().split('\n').at(-1) ?? 'unknown cause';
+}
+
+const DUMB = { name: '', message: 'unknown cause', code: undefined };

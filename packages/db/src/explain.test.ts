@@ -1,0 +1,183 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { type TestPostgres, testPostgres } from '@tidegate/testing';
+import pg from 'pg';
+import { closeDb, createDb } from './client.ts';
+import { explainPostgres, isRefusedForNow } from './explain.ts';
+
+const PASSWORD = 'not-to-be-shown';
+let postgres: TestPostgres;
+const servers: Server[] = [];
+const sockets: Socket[] = [];
+
+beforeAll(async () => {
+  postgres = await testPostgres();
+});
+afterEach(() => {
+  for (const server of servers.splice(0)) server.close();
+  for (const socket of sockets.splice(0)) socket.destroy();
+});
+afterAll(() => postgres.drop());
+
+const changed = (change: (url: URL) => void): string => {
+  const url = new URL(postgres.url);
+  change(url);
+  return url.toString();
+};
+
+/** A message of the protocol that ends a connection, as a pooler sends it. */
+const refusal = (code: string, message: string): Buffer[] => [
+  messageOf('E', Buffer.from(`SFATAL\0VFATAL\0C${code}\0M${message}\0\0`)),
+];
+/** Asks for a password by SCRAM, and goes on when the client has named the method. */
+const SCRAM = [
+  messageOf('R', Buffer.from([0, 0, 0, 10, ...Buffer.from('SCRAM-SHA-256\0\0')])),
+  messageOf('R', Buffer.from([0, 0, 0, 11, ...Buffer.from('r=nonce,s=c2FsdA==,i=4096')])),
+];
+
+function messageOf(type: string, body: Buffer): Buffer {
+  const head = Buffer.alloc(5);
+  head.write(type, 0);
+  head.writeInt32BE(body.length + 4, 1);
+  return Buffer.concat([head, body]);
+}
+
+/** The URL of a server that gives every connection these answers, one to each thing that is said. */
+async function answering(answers: readonly Buffer[], password = PASSWORD): Promise<string> {
+  const server = createServer((socket) => {
+    sockets.push(socket);
+    socket.on('error', () => {});
+    const left = [...answers];
+    socket.on('data', () => socket.write(left.shift() ?? ''));
+  }).listen(0, '127.0.0.1');
+  servers.push(server);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return `postgresql://someone:${password}@127.0.0.1:${port}/some`;
+}
+
+/** How Postgres at this address fails what is asked in each way of asking. */
+async function failuresAt(url: string): Promise<unknown[]> {
+  const db = createDb(url, { maxConnections: 1, connectTimeoutMs: 300 });
+  const failures: unknown[] = [];
+  const failing = (asked: Promise<unknown>) =>
+    asked.then(
+      () => {},
+      (error) => void failures.push(error),
+    );
+  await failing(db.$queryRaw`SELECT 1`);
+  await failing(db.plan.findMany());
+  await failing(db.$transaction((tx) => tx.plan.findMany()));
+  await closeDb(db);
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 300 });
+  client.on('error', () => {});
+  await failing(client.connect());
+  await client.end().catch(() => {});
+  expect(failures).toHaveLength(4);
+  return failures;
+}
+
+describe('that Postgres cannot be used is told in a sentence that names the cause', () => {
+  const wrongPassword = () =>
+    changed((url) => {
+      url.password = PASSWORD;
+    });
+  it.each<[string, () => string | Promise<string>, RegExp]>([
+    [
+      'a wrong password',
+      wrongPassword,
+      /refuses the user or the password in DATABASE_URL: .* user "tidegate"\.$/,
+    ],
+    ['no password', () => answering(SCRAM, ''), /asks for a password, and DATABASE_URL has none\.$/],
+    [
+      'a database that is not there',
+      () =>
+        changed((url) => {
+          url.pathname = '/nowhere';
+        }),
+      /does not have the database in DATABASE_URL: database "nowhere" does not exist\.$/,
+    ],
+    [
+      'TLS that it does not have',
+      () =>
+        changed((url) => {
+          url.searchParams.set('sslmode', 'verify-full');
+        }),
+      /over TLS: The server does not support SSL connections\.$/,
+    ],
+    [
+      'TLS that it insists on',
+      () => answering(refusal('28000', 'no pg_hba.conf entry for host "192.0.2.1", no encryption')),
+      /refuses the connection: no pg_hba\.conf entry .* Add sslmode=verify-full to DATABASE_URL\.$/,
+    ],
+    [
+      'a pooler that does not take a parameter',
+      () => answering(refusal('08P01', 'unsupported startup parameter: statement_timeout')),
+      /a pooler in front of it, refuses the connection: unsupported startup parameter: statement_timeout\. Add it to the pooler's ignore_startup_parameters\.$/,
+    ],
+    [
+      'too many connections',
+      () => answering(refusal('53300', 'sorry, too many clients already')),
+      /takes no more connections: sorry, too many clients already\. Try again soon/,
+    ],
+    [
+      'a start that is not over',
+      () => answering(refusal('57P03', 'the database system is starting up')),
+      /is not ready: the database system is starting up\.$/,
+    ],
+    ['silence', () => answering([]), /did not answer in time\.$/],
+  ])('%s', async (_what, url, expected) => {
+    for (const failure of await failuresAt(await url())) {
+      const sentence = explainPostgres(failure);
+      expect(sentence).toMatch(expected);
+      expect(sentence).not.toMatch(/prisma|invocation/i);
+      expect(sentence).not.toContain(PASSWORD);
+      expect(explainPostgres(new Error('could not read', { cause: failure }))).toBe(sentence);
+    }
+  });
+
+  it('nobody at the address', async () => {
+    const [raw, model, transaction] = await failuresAt(`postgresql://someone:${PASSWORD}@127.0.0.1:1/some`);
+    for (const failure of [raw, model, transaction])
+      expect(explainPostgres(failure)).toBe('Postgres does not answer at 127.0.0.1:1.');
+  });
+
+  it('all connections in use', async () => {
+    const db = createDb(postgres.url, { maxConnections: 1, connectTimeoutMs: 200 });
+    const long = db.$queryRaw`SELECT 1 FROM pg_sleep(1)`.then(() => {});
+    const waiting = db.$queryRaw`SELECT 1`.catch((error: unknown) => error);
+    expect(explainPostgres(await waiting)).toBe('No connection to Postgres became free in time.');
+    await long;
+    await closeDb(db);
+  });
+
+  it('a statement that takes too long, without its values', async () => {
+    const db = createDb(postgres.url, { maxConnections: 1, statementTimeoutMs: 200 });
+    const error = await db.$queryRaw`SELECT ${'a value'} FROM pg_sleep(30)`.catch((one: unknown) => one);
+    expect(explainPostgres(error)).toBe(
+      'Postgres took too long: canceling statement due to statement timeout.',
+    );
+    await closeDb(db);
+  });
+});
+
+it('an error about something else is not explained', async () => {
+  const db = createDb(postgres.url, { maxConnections: 1 });
+  const broken = await db.$queryRaw`SELECT 1 / 0`.catch((error: unknown) => error);
+  for (const error of [broken, new Error('boom'), 'boom', undefined])
+    expect(explainPostgres(error)).toBeNull();
+  await closeDb(db);
+});
+
+it('only a refusal of connections for now is worth asking again', async () => {
+  const nowhere = await failuresAt(
+    changed((url) => {
+      url.pathname = '/nowhere';
+    }),
+  );
+  expect(nowhere.some(isRefusedForNow)).toBe(false);
+  const full = await failuresAt(await answering(refusal('53300', 'sorry, too many clients already')));
+  expect(full.every(isRefusedForNow)).toBe(true);
+});

@@ -1,0 +1,114 @@
+import { types } from 'node:util';
+
+const { isNativeError } = types;
+
+/** What the driver says of an error; Prisma hands it on as `meta.driverAdapterError.cause`. */
+interface Reported {
+  readonly kind?: string;
+  /** The SQLSTATE. */
+  readonly originalCode?: string;
+  readonly originalMessage?: string;
+  readonly host?: string;
+  readonly port?: number;
+  readonly reason?: string;
+}
+
+const MAX_CAUSES = 4;
+
+/** By SQLSTATE, the longer prefix first: what it means, and what to do. The server's own words stand between. */
+const STATES: readonly [prefix: string, means: string, todo?: string][] = [
+  ['28P01', 'Postgres refuses the user or the password in DATABASE_URL'],
+  ['28', 'Postgres refuses the connection'],
+  ['3D000', 'Postgres does not have the database in DATABASE_URL'],
+  ['53300', 'Postgres takes no more connections', 'Try again soon, or raise its max_connections.'],
+  ['53', 'Postgres is out of resources'],
+  ['57P03', 'Postgres is not ready'],
+  ['57P', 'Postgres ended the connection'],
+  ['57014', 'Postgres took too long'],
+  ['40', 'Postgres met another change at the same time', 'Try again.'],
+  ['42501', 'Postgres does not allow it to the user in DATABASE_URL'],
+  ['42P01', 'The database is not that of this version', 'Apply the migrations.'],
+  ['42703', 'The database is not that of this version', 'Apply the migrations.'],
+  ['08', 'Postgres, or a pooler in front of it, refuses the connection'],
+];
+
+/** What is to be done about the server's words, whatever their SQLSTATE: poolers have few of those. */
+const REMEDIES: readonly [words: RegExp, todo: string][] = [
+  [/unsupported startup parameter/, "Add it to the pooler's ignore_startup_parameters."],
+  [/no encryption|SSL off|(SSL|TLS) (is )?required/, 'Add sslmode=verify-full to DATABASE_URL.'],
+  [/no more connections allowed/, 'Try again soon.'],
+];
+
+/** Errors of the driver itself, and of Prisma's transactions, by their messages. */
+const MESSAGES: readonly [words: RegExp, sentence: string][] = [
+  [/^timeout exceeded when trying to connect/, 'No connection to Postgres became free in time.'],
+  [/connection timeout|^timeout expired|Query read timeout/, 'Postgres did not answer in time.'],
+  [/^Connection terminated|connection error and is not queryable/, 'The connection to Postgres broke off.'],
+  [
+    /^The server does not support SSL connections/,
+    'Postgres cannot be reached over TLS: The server does not support SSL connections.',
+  ],
+  [/^SASL: .*client password must be/, 'Postgres asks for a password, and DATABASE_URL has none.'],
+  [
+    /Unable to start a transaction|Transaction API error|Transaction already closed/,
+    'Postgres is too busy: a transaction could not begin or end in time. Try again.',
+  ],
+];
+
+/**
+ * Why Postgres could not be used: a sentence or two for people, with what to do if that is known. It shows no password, and nothing
+ * of a statement or its values. Null: the error is about something else.
+ */
+export function explainPostgres(error: unknown): string | null {
+  let each = error;
+  for (let depth = 0; depth <= MAX_CAUSES && isNativeError(each); depth++) {
+    const sentence = sentenceOf(reportedBy(each)) ?? ofMessage(each.message);
+    if (sentence !== null) return sentence;
+    each = each.cause;
+  }
+  return null;
+}
+
+/** Whether Postgres took no connection for now, so that nothing was done and asking again is right. */
+export function isRefusedForNow(error: unknown): boolean {
+  const { originalCode, originalMessage = '' } = isNativeError(error) ? reportedBy(error) : {};
+  return (
+    originalCode === '53300' ||
+    originalCode === '57P03' ||
+    /no more connections allowed/.test(originalMessage)
+  );
+}
+
+function reportedBy(error: Error): Reported {
+  const { meta, code, severity } = error as {
+    meta?: { driverAdapterError?: { cause?: Reported } };
+    code?: unknown;
+    severity?: unknown;
+  };
+  if (meta?.driverAdapterError?.cause) return meta.driverAdapterError.cause;
+  // The driver's own, where it is asked without Prisma.
+  if (typeof code === 'string' && severity !== undefined)
+    return { originalCode: code, originalMessage: error.message };
+  return {};
+}
+
+function sentenceOf({
+  kind,
+  originalCode,
+  originalMessage = '',
+  host,
+  port,
+  reason,
+}: Reported): string | null {
+  if (kind === 'DatabaseNotReachable')
+    return `Postgres does not answer at ${port === undefined ? host : `${host}:${port}`}.`;
+  if (kind === 'ConnectionClosed' || kind === 'SocketTimeout') return 'The connection to Postgres broke off.';
+  if (kind === 'TlsConnectionError') return `Postgres cannot be reached over TLS: ${reason}.`;
+  const [, means, todo] = STATES.find(([prefix]) => originalCode?.startsWith(prefix)) ?? [];
+  if (means === undefined) return null;
+  const remedy = REMEDIES.find(([words]) => words.test(originalMessage))?.[1] ?? todo;
+  return `${means}: ${originalMessage}.${remedy === undefined ? '' : ` ${remedy}`}`;
+}
+
+const ofMessage = (message: string): string | null =>
+  MESSAGES.find(([words]) => words.test(message))?.[1] ?? null;

@@ -1,0 +1,77 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { eventually, type TestRedis, testRedis } from '@tidegate/testing';
+import { Cluster } from 'ioredis';
+import { createRedisClient, type RedisClient } from './client.ts';
+import { explainRedis } from './explain.ts';
+
+const PASSWORD = 'not-to-be-shown';
+let redis: TestRedis;
+let admin: RedisClient;
+
+beforeEach(async () => {
+  redis = await testRedis();
+  admin = createRedisClient(redis.url);
+  admin.on('error', () => {});
+  await eventually(() => admin.status === 'ready');
+});
+afterEach(async () => {
+  admin.disconnect();
+  await redis.stop();
+});
+
+const everywhere = (command: string, ...args: string[]): Promise<unknown> =>
+  Promise.all(
+    (admin instanceof Cluster ? admin.nodes() : [admin]).map((node) => node.call(command, ...args)),
+  );
+
+const as = (login: string, url = redis.url): string => url.replace('://', `://${login}@`);
+
+/** What becomes of a command, and what the client says meanwhile, by their sentences. */
+async function sentencesAt(url: string): Promise<string[]> {
+  const client = createRedisClient(url, {
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => null,
+    connectTimeout: 1_000,
+  });
+  const errors: unknown[] = [];
+  client.on('error', (error) => errors.push(error));
+  if (client instanceof Cluster) client.on('node error', (error) => errors.push(error));
+  await client.get('one').catch((error) => errors.push(error));
+  client.disconnect();
+  expect(errors.map(String).join()).not.toContain(PASSWORD);
+  return errors.map(explainRedis).filter((sentence) => sentence !== null);
+}
+
+describe('that Redis cannot be used is told in a sentence that names the cause', () => {
+  it('a wrong password, and none', async () => {
+    await everywhere('config', 'set', 'requirepass', 'right');
+    expect(await sentencesAt(as(`:${PASSWORD}`))).toContain(
+      'Redis refuses the user or the password in REDIS_URL.',
+    );
+    expect(await sentencesAt(redis.url)).toContain('Redis asks for a password, and REDIS_URL has none.');
+  });
+
+  it('a user that may not do it', async () => {
+    await everywhere('acl', 'setuser', 'someone', 'on', `>${PASSWORD}`, '+@connection', '+cluster', '+info');
+    expect(await sentencesAt(as(`someone:${PASSWORD}`))).toContain(
+      'Redis does not allow it to the user in REDIS_URL.',
+    );
+  });
+
+  it.each([
+    ['ERR max number of clients reached', undefined, /takes no more connections/],
+    ['self-signed certificate', 'DEPTH_ZERO_SELF_SIGNED_CERT', /over TLS/],
+    ['getaddrinfo ENOTFOUND redis', 'ENOTFOUND', /does not answer/],
+  ])('%s', (message, code, expected) => {
+    const error = Object.assign(new Error(message), { code });
+    expect(explainRedis(new Error('Connection is closed.', { cause: error }))).toMatch(expected);
+  });
+
+  it('nobody at the address', async () => {
+    expect(await sentencesAt('redis://127.0.0.1:1')).toContain('Redis does not answer at 127.0.0.1:1.');
+  });
+});
+
+it('an error about something else is not explained', () => {
+  for (const error of [new Error('boom'), 'boom', undefined]) expect(explainRedis(error)).toBeNull();
+});

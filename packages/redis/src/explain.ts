@@ -1,0 +1,62 @@
+import { types } from 'node:util';
+
+const { isNativeError } = types;
+
+const MAX_CAUSES = 4;
+
+/** By what the error's message begins with, or by its code: what it means, and what to do if that is known. */
+const REASONS: readonly [sign: RegExp, sentence: string][] = [
+  [/\bWRONGPASS\b/, 'Redis refuses the user or the password in REDIS_URL.'],
+  [/\bNOAUTH\b/, 'Redis asks for a password, and REDIS_URL has none.'],
+  [/no password is set|without any password configured/, 'Redis has no password, and REDIS_URL has one.'],
+  [/\bNOPERM\b/, 'Redis does not allow it to the user in REDIS_URL.'],
+  [/\bDENIED\b/, 'Redis runs in protected mode and takes no connections from other machines.'],
+  [/max number of clients/, 'Redis takes no more connections: raise its maxclients.'],
+  [/\bOOM\b/, 'Redis has no memory left.'],
+  [/\bMISCONF\b/, 'Redis cannot write its data to its disk, and refuses changes.'],
+  [/\bLOADING\b/, 'Redis is not ready: it loads its data.'],
+  [/\bCLUSTERDOWN\b/, 'The Redis Cluster is not whole.'],
+  [/wrong version number|EPROTO|CERT|certificate/i, 'Redis cannot be reached over TLS as REDIS_URL says.'],
+];
+
+const SILENT = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ETIMEDOUT',
+]);
+
+/**
+ * Why Redis could not be used: a sentence for people, which shows no password. Null: the error is about something else. Errors of
+ * sockets are taken for those of Redis: it is for where nothing else of that kind can have failed.
+ */
+export function explainRedis(error: unknown): string | null {
+  let each = error;
+  for (let depth = 0; depth <= MAX_CAUSES && isNativeError(each); depth++) {
+    const sentence = sentenceOf(each);
+    if (sentence !== null) return sentence;
+    each = each.cause ?? (each as { lastNodeError?: unknown }).lastNodeError;
+  }
+  return null;
+}
+
+function sentenceOf(error: Error): string | null {
+  const {
+    code = '',
+    address,
+    hostname,
+    port,
+  } = error as {
+    code?: unknown;
+    address?: string;
+    hostname?: string;
+    port?: number;
+  };
+  const host = address ?? hostname;
+  if (SILENT.has(String(code)))
+    return `Redis does not answer${host === undefined ? '' : ` at ${host}${port === undefined ? '' : `:${port}`}`}.`;
+  const text = `${code} ${error.message}`;
+  return REASONS.find(([sign]) => sign.test(text))?.[1] ?? null;
+}
