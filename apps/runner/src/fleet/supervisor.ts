@@ -49,7 +49,7 @@ export class Supervisor {
   readonly #logger: Logger;
   readonly #waiters = new Waiters(MAX_WAITERS);
   readonly #spec: ModelSpec;
-  #state: State = { phase: 'stopped', reason: '', failures: 0 };
+  #state: State = { phase: 'stopped', reason: '', failures: 0, crashed: false };
   #driver: Driver;
   #replicas: readonly Replica[] = [];
   #revision = 0;
