@@ -73,8 +73,11 @@ export class ExternalDriver implements Driver {
 
   async #settleAfterGrace(run: Run): Promise<void> {
     await pause(this.#options.timings.remoteGraceMs, run.signal);
+    if (run.signal.aborted) return;
     run.settled = true;
-    if (!run.signal.aborted && !run.all.some(({ healthy }) => healthy)) this.#report(run);
+    // Pauses grow from now on.
+    for (const watched of run.all) watched.failures = Math.min(watched.failures, 1);
+    if (!run.all.some(({ healthy }) => healthy)) this.#report(run);
   }
 
   async #watch(watched: Watched, run: Run): Promise<void> {
@@ -84,7 +87,8 @@ export class ExternalDriver implements Driver {
       if (run.signal.aborted) return;
       const changed = this.#note(watched, trouble);
       if (changed || !run.all.some(({ healthy }) => healthy)) this.#report(run);
-      await pause(probePauseMs(watched.failures, timings, random), run.signal);
+      const failures = run.settled ? watched.failures : Math.min(watched.failures, 1);
+      await pause(probePauseMs(failures, timings, random), run.signal);
     }
   }
 
@@ -124,6 +128,7 @@ export class ExternalDriver implements Driver {
     const reason = describeTroubles(run.all.map(({ trouble }) => trouble ?? NOT_YET));
     if (reason === run.reason) return;
     run.reason = reason;
+    run.settled = true;
     this.#options.report({ type: 'down', reason, watching: true });
   }
 }

@@ -137,7 +137,7 @@ describe('a model that runs elsewhere', () => {
     const one = await upstream();
     one.status = 503;
     await publish([one.url]);
-    const drivers = { ...FAST.drivers, retryProbeMs: 1, maxRetryProbeMs: 3_600_000 };
+    const drivers = { ...FAST.drivers, remoteGraceMs: 1, retryProbeMs: 1, maxRetryProbeMs: 3_600_000 };
     await harness.start({ timings: { drivers } });
     await eventually(() => one.requests.length > 3);
     await harness.elapse(300);
