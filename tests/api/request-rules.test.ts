@@ -39,7 +39,7 @@ beforeAll(async () => {
   listener = await startUpstream((request, reply) => {
     const choices = [{ index: 0, message: { role: 'assistant', content: 'Yes.' }, finish_reason: 'stop' }];
     const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
-    reply.json(request.path.endsWith('/models') ? { object: 'list', data: [] } : { choices, usage });
+    reply.json(request.path.endsWith('/models') ? {} : { choices, usage });
   });
   key = (await newKey(stack(), org)).key;
   await eventually(async () => (await send(withMembers(''))).status === 200);

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -6,7 +7,7 @@ import { eventually } from '@tidegate/testing';
 import { controlOf, must, OPERATOR } from '../support/control.ts';
 import { type Answer, call, dial, MODELS } from '../support/http.ts';
 import { ask, newKey, newOrg, publish } from '../support/org.ts';
-import { ctl, useStack } from '../support/stack.ts';
+import { ctl, usageOf, useStack } from '../support/stack.ts';
 
 /** The limiter lives at noon of a month's last day, at least two days ahead; everyone else today. */
 const DAY_MS = 86_400_000;
@@ -119,6 +120,55 @@ describe('a model', () => {
     await eventually(async () => (await listed()).includes('broken'));
     unavailable(await send('broken'), 'model_unavailable', undefined);
     unavailable(await send('broken'), 'model_unavailable', undefined);
+  });
+
+  it('that wakes on request and is killed: the next request starts it and is answered', async () => {
+    const pidFile = join(stack().dataDir, 'mortal.pid');
+    await publishCommand('mortal', `echo $$ > '${pidFile}'; exec node ${STANDIN} --port $PORT --name mortal`);
+    const pid = () => Number(readFileSync(pidFile, 'utf8'));
+    await eventually(async () => (await send('mortal')).status === 200, { timeoutMs: 20_000 });
+    const first = pid();
+    process.kill(first, 'SIGKILL');
+    const condition = async () =>
+      (await ctl<{ name: string; condition: string }[]>(stack(), 'model', 'list', '--org', org)).find(
+        ({ name }) => name === 'mortal',
+      )?.condition;
+    await eventually(async () => (await condition()) !== 'running');
+    // Held while it starts, for as long as this gateway holds at most; no backoff of ten seconds.
+    await eventually(async () => (await send('mortal')).status === 200, { timeoutMs: 8_000 });
+    expect(pid()).not.toBe(first);
+  });
+
+  it('that its server would refuse: 503 model_unavailable with nothing counted, and its owner is told why', async () => {
+    const own = await newOrg(stack());
+    const { key: ownKey } = await newKey(stack(), own);
+    const closed = await startStandin({ names: ['closed'], key: 'right' });
+    const wrong = { org: own, kind: 'text', mode: 'always_on', contextTokens: 1000 } as const;
+    for (const model of [
+      { name: 'misnamed', urls: [standin.url] },
+      { name: 'misplaced', urls: [`${standin.url}/api`] },
+      { name: 'closed', urls: [closed.url], upstreamKey: 'wrong' },
+    ])
+      must(await controlOf(stack()).publishModel(OPERATOR, { ...wrong, ...model }));
+    const reasons = async () => {
+      const models = await ctl<{ name: string; conditionReason: string }[]>(
+        ...([stack(), 'model', 'list', '--org', own] as const),
+      );
+      return Object.fromEntries(models.map(({ name, conditionReason }) => [name, conditionReason]));
+    };
+    await eventually(async () => Object.values(await reasons()).every(Boolean), { timeoutMs: 10_000 });
+    expect(await reasons()).toEqual({
+      misnamed: "The server does not serve 'misnamed'. It serves tide.",
+      misplaced: `No chat completions API at ${standin.url}/api/v1: /models answered 404.`,
+      closed: 'The server refused the upstream key (401).',
+    });
+    for (const model of ['misnamed', 'misplaced', 'closed'])
+      unavailable(await send(model, { key: ownKey }), 'model_unavailable', undefined);
+    await closed.close();
+    const { month, totals } = await usageOf(stack(), own);
+    expect([month.requests, month.tokens.charged, month.tokens.reserved, totals.requests]).toEqual([
+      0, 0, 0, 0,
+    ]);
   });
 
   it('whose server is gone: 503 model_unavailable, still listed', async () => {

@@ -238,6 +238,19 @@ describe('an installation from the beginning', () => {
     expect(away.out).toMatch(/^Name .* In flight +Id\nbusy .* unknown +mdl_\w+\n$/);
   });
 
+  it('says why a model failed, and below the list what its process printed', async () => {
+    const how = ['--kind', 'text', '--mode', 'wake_on_request', '--context', '1', '--command', 'exit 1'];
+    const { id } = await json<{ id: string }>('model', 'publish', '--name', 'broken', ...how);
+    const conditionReason = 'It exited with code 1.\nno such file\ngiving up';
+    await db.model.update({ where: { id }, data: { condition: 'failed', conditionReason } });
+    const { out } = await ctl(['model', 'list']);
+    expect(out).toMatch(/\nbroken .* failed \(It exited with code 1\.\) .*mdl_\w+\n/);
+    expect(out).toMatch(/\n\nbroken printed:\n {2}no such file\n {2}giving up\n$/);
+    const listed = await json<{ name: string }[]>('model', 'list');
+    expect(listed.find(({ name }) => name === 'broken')).toMatchObject({ conditionReason });
+    await json('model', 'delete', '--name', 'broken');
+  });
+
   it('reads well without --json', async () => {
     await json('key', 'create', '--name', 'reading');
     const [keys, usage, created] = await Promise.all([

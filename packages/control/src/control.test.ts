@@ -296,6 +296,14 @@ describe('models', () => {
     );
   });
 
+  it('publishes URLs with a health path, for servers whose list of models tells nothing', async () => {
+    const org = await fixture.org('Without a list');
+    const model = { org, name: 'm', ...external, healthPath: '/up' };
+    const { id } = value(await fixture.control.publishModel(OPERATOR, model));
+    const { settings } = await db.model.findUniqueOrThrow({ where: { id } });
+    expect(settings).toEqual({ urls: ['http://127.0.0.1:9/v1'], healthPath: '/up' });
+  });
+
   it('publishes a command with how it is probed and how long it may take to start', async () => {
     const org = await fixture.org('Slow models');
     const slow = { ...process_, healthPath: '/up', startTimeoutS: 3_600 };
@@ -329,7 +337,7 @@ describe('models', () => {
     [{ ...process_, name: 'm', sleepAfterS: 0 }, 'sleepAfterS'],
     [{ ...process_, name: 'm', startTimeoutS: 86_401 }, 'startTimeoutS'],
     [{ ...external, name: 'm', startTimeoutS: 60 }, 'startTimeoutS'],
-    [{ ...external, name: 'm', healthPath: '/up' }, 'healthPath'],
+    [{ ...external, name: 'm', healthPath: 'up' }, 'healthPath'],
     [{ ...process_, name: 'm', upstreamKey: 'a\nb' }, 'upstreamKey'],
   ])('refuses %j by its field %s', async (input, field) => {
     const org = await fixture.org('Bad models');

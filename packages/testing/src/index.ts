@@ -3,6 +3,7 @@ export { type TestClock, testClock } from './clock.ts';
 export { TEST_ENV } from './env.ts';
 export { type EventuallyOptions, eventually } from './eventually.ts';
 export { type IdentityProvider, startIdentityProvider } from './identity-provider.ts';
+export { findPgbouncer, type TestPgbouncer, testPgbouncer } from './pgbouncer.ts';
 export { createTemplate, dropDatabase, emptyPostgres, type TestPostgres, testPostgres } from './postgres.ts';
 export {
   type TestRedis,

@@ -123,7 +123,7 @@ export class Witness {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (request.method === 'GET') {
-      response.setHeader('content-type', 'application/json').end('{"object":"list","data":[]}');
+      response.setHeader('content-type', 'application/json').end('{}');
       return;
     }
     const pieces: Buffer[] = [];

@@ -59,7 +59,7 @@ export function startCanaryModel(canaries: Canaries): Promise<Upstream> {
     },
   };
   return startUpstream((request, reply) => {
-    if (request.method === 'GET') return reply.json({ object: 'list', data: [] });
+    if (request.method === 'GET') return reply.json({});
     const [, way = ''] = /do:(\w+)/.exec(request.body) ?? [];
     return (ways[way] ?? ways.whole)?.(reply);
   });

@@ -8,9 +8,13 @@ const LOOKS: Record<Condition, { name: string; dot: string }> = {
   failed: { name: 'Failed', dot: 'bg-danger' },
 };
 
-/** As tall and as wide whatever the condition, so that a change of it moves nothing. */
+/**
+ * As tall and as wide whatever the condition, so that a change of it moves nothing. A reason is a line, and below it what the
+ * model's process printed; it opens to show all of itself.
+ */
 export function ConditionMark({ condition, reason }: { condition: Condition; reason: string | null }) {
   const { name, dot } = LOOKS[condition];
+  const [why, ...printed] = (reason ?? '').split('\n');
   return (
     <div className="flex min-h-14 w-48 flex-col justify-center">
       <span className="inline-flex items-center gap-2 whitespace-nowrap">
@@ -18,9 +22,14 @@ export function ConditionMark({ condition, reason }: { condition: Condition; rea
         {name}
       </span>
       {reason ? (
-        <p className="mt-0.5 line-clamp-2 text-xs leading-4 text-muted" title={reason}>
-          {reason}
-        </p>
+        <details className="group mt-0.5 text-xs leading-4 text-muted">
+          <summary className="line-clamp-2 cursor-pointer break-words group-open:line-clamp-none">
+            {why}
+          </summary>
+          {printed.length > 0 ? (
+            <pre className="mt-1 whitespace-pre-wrap break-words font-mono">{printed.join('\n')}</pre>
+          ) : null}
+        </details>
       ) : null}
     </div>
   );

@@ -4,6 +4,10 @@ import { type Context, OPERATOR, show } from '../context.ts';
 import { type Column, table } from '../output/table.ts';
 import { given, list, verb, whole } from './verb.ts';
 
+/** A reason is a line, and below it what the model's process printed. */
+const why = (reason: string): string => reason.split('\n', 1)[0] ?? '';
+const printedBy = (reason: string | null): string[] => reason?.split('\n').slice(1) ?? [];
+
 const columns: Column<ModelView>[] = [
   { title: 'Name', cell: (model) => model.name },
   { title: 'Kind', cell: (model) => model.kind },
@@ -12,7 +16,8 @@ const columns: Column<ModelView>[] = [
   { title: 'Driver', cell: (model) => model.driver },
   {
     title: 'Condition',
-    cell: ({ condition, conditionReason }) => condition + (conditionReason ? ` (${conditionReason})` : ''),
+    cell: ({ condition, conditionReason }) =>
+      condition + (conditionReason ? ` (${why(conditionReason)})` : ''),
   },
   { title: 'Id', cell: (model) => model.id },
 ];
@@ -22,7 +27,17 @@ const listColumns: Column<ListedModelView>[] = [
   { title: 'In flight', cell: ({ inFlight }) => inFlight ?? 'unknown' },
   ...columns.slice(-1),
 ];
-const one = (model: ModelView): string => table([model], columns);
+/** The table, and below it what processes printed that could not be started. */
+const listing = <T extends ModelView>(models: readonly T[], shown: readonly Column<T>[]): string =>
+  [
+    table(models, shown),
+    ...models
+      .filter(({ conditionReason }) => printedBy(conditionReason).length > 0)
+      .map(({ name, conditionReason }) =>
+        [`${name} printed:`, ...printedBy(conditionReason).map((line) => `  ${line}`)].join('\n'),
+      ),
+  ].join('\n\n');
+const one = (model: ModelView): string => listing([model], columns);
 const warning = (model: ModelChange): string | undefined =>
   model.runnerTold
     ? undefined
@@ -50,7 +65,10 @@ const publishFlags = [
   { flags: '--context <tokens>', help: 'its serving context length', required: true, parse: whole },
   { flags: '--url <urls>', help: 'where someone else runs it, comma-separated replicas', parse: list },
   { flags: '--command <command>', help: 'how the runner starts it; $PORT is filled in' },
-  { flags: '--health-path <path>', help: 'probed until a command is ready (default /health)' },
+  {
+    flags: '--health-path <path>',
+    help: 'probed until a command is ready (default /health); of URLs: instead of the list of models',
+  },
   { flags: '--start-timeout <seconds>', help: 'until a command must be ready (default 600)', parse: whole },
   { flags: '--upstream-model <name>', help: 'name the upstream knows it by' },
   { flags: '--upstream-key <key>', help: 'bearer token for the upstream; kept sealed' },
@@ -82,7 +100,7 @@ export function addModel(program: Command, context: Context): void {
     ),
   );
   verb(noun, 'list', 'list the published models', [], ({ org, json = false }) =>
-    show(context, { json, human: (models: ListedModelView[]) => table(models, listColumns) }, (control) =>
+    show(context, { json, human: (models: ListedModelView[]) => listing(models, listColumns) }, (control) =>
       control.listModels(OPERATOR, given({ org })),
     ),
   );

@@ -13,7 +13,10 @@ export interface ModelSpec {
   readonly contextTokens: number;
   readonly publishedAtMs: number;
   readonly sleepAfterMs: number;
+  /** The name that gateways send. */
   readonly upstreamModel: string;
+  /** Nobody gave an upstream model: it is the published name. */
+  readonly upstreamModelAssumed: boolean;
   /** Bearer token; empty: none. */
   readonly upstreamKey: string;
   readonly driver: DriverSettings;
@@ -44,6 +47,7 @@ export function specOf(row: ModelRow, secretKey: Uint8Array): ModelSpec {
     publishedAtMs: row.publishedAt.getTime(),
     sleepAfterMs: row.sleepAfterS * 1_000,
     upstreamModel: row.upstreamModel ?? row.name,
+    upstreamModelAssumed: row.upstreamModel === null,
     upstreamKey: upstreamKey ?? '',
     driver,
   };

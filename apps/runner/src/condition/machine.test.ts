@@ -13,7 +13,9 @@ import {
   takeUp,
 } from './machine.ts';
 
-const at = (phase: State['phase'], failures = 0): State => ({ phase, reason: '', failures });
+const at = (phase: State['phase'], failures = 0, crashed = false): State => ({
+  ...{ phase, reason: '', failures, crashed },
+});
 const down = { type: 'down', reason: 'exited', watching: false } as const;
 const MODES: Mode[] = ['always_on', 'wake_on_request'];
 
@@ -136,6 +138,28 @@ describe('the conditions of a model, whatever happens in whatever order', () => 
     );
   });
 
+  it('spare a healthy model its first crash, and never two before it has been healthy again', () => {
+    const healthy = new Set<Event['type']>(['start', 'steady', 'drained']);
+    fc.assert(
+      fc.property(fc.constantFrom(...MODES), fc.array(anyEvent, { maxLength: 300 }), (mode, events) => {
+        const world = new World(mode);
+        let spared = false;
+        for (const event of events) {
+          if (!world.possible(event)) continue;
+          const before = world.state;
+          const { phase, failures } = before;
+          world.apply(event);
+          if (healthy.has(event.type) && world.state !== before) spared = false;
+          if (event.type !== 'down' || event.watching || phase !== 'running') continue;
+          const spares = conditionOf(world.state) !== 'failed';
+          expect(spares).toBe(failures === 0 && !spared);
+          spared = true;
+        }
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
   it('give a reason exactly when failed', () => {
     fc.assert(
       fc.property(fc.constantFrom(...MODES), fc.array(anyEvent, { maxLength: 60 }), (mode, events) => {
@@ -212,7 +236,32 @@ describe('a model', () => {
     ],
     ['starting can be stopped', 'always_on', at('launching'), { type: 'stop' }, 'stopping', ['halt']],
     ['stopping can be started', 'always_on', at('stopping'), { type: 'start' }, 'relaunching', []],
-    ['lost is cleared away', 'always_on', at('running'), down, 'failing', ['halt']],
+    [
+      'that crashes is started anew at once, always on',
+      'always_on',
+      at('running'),
+      down,
+      'relaunching',
+      ['halt'],
+    ],
+    [
+      'that crashes is asleep, waking on request',
+      'wake_on_request',
+      at('running'),
+      down,
+      'sleeping',
+      ['halt'],
+    ],
+    ['that crashes again is failed', 'always_on', at('running', 0, true), down, 'failing', ['halt']],
+    [
+      'that crashes after failed starts is failed',
+      'wake_on_request',
+      at('running', 1),
+      down,
+      'failing',
+      ['halt'],
+    ],
+    ['that cannot be started is cleared away', 'always_on', at('launching'), down, 'failing', ['halt']],
     [
       'lost elsewhere is still looked for',
       'always_on',
@@ -250,6 +299,21 @@ describe('a model', () => {
     expect(step({ ...state, phase: 'running' }, { type: 'steady' }, 'always_on').state.failures).toBe(0);
     expect(step(state, { type: 'start' }, 'always_on').state.failures).toBe(0);
     expect(step({ ...state, phase: 'wakeable' }, { type: 'wake' }, 'wake_on_request').state.failures).toBe(7);
+  });
+
+  it('that crashes backs off from the second crash on, until it has run steadily, slept, or is started by its owner', () => {
+    const mode = 'wake_on_request';
+    const crash = (state: State): State =>
+      step(step({ ...state, phase: 'running' }, down, mode).state, { type: 'halted' }, mode).state;
+    const first = crash(at('running'));
+    expect(first).toEqual(at('asleep', 0, true));
+    const second = crash(first);
+    expect([second.phase, backoffMs(second.failures)]).toEqual(['failed', 10_000]);
+    expect(backoffMs(crash(second).failures)).toBe(20_000);
+    const steady = step({ ...second, phase: 'running' }, { type: 'steady' }, mode).state;
+    const slept = step({ ...second, phase: 'drowsing' }, { type: 'drained' }, mode).state;
+    const started = step(second, { type: 'start' }, mode).state;
+    for (const state of [steady, slept, started]) expect(crash(state)).toEqual(first);
   });
 
   it('is wakeable only when asleep or failed with its backoff over', () => {

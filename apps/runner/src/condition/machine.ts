@@ -27,8 +27,10 @@ export interface State {
   readonly phase: Phase;
   /** Why it failed; empty otherwise. */
   readonly reason: string;
-  /** Failures in a row; the backoff grows with them. */
+  /** Failures in a row; the backoff grows with them. A crash that is spared is none. */
   readonly failures: number;
+  /** Its one crash that costs no backoff is used up, until it has been healthy again: the next crash is a loop. */
+  readonly crashed: boolean;
 }
 
 export type Event =
@@ -38,7 +40,7 @@ export type Event =
   | { readonly type: 'down'; readonly reason: string; readonly watching: boolean }
   | { readonly type: 'halted' }
   | { readonly type: 'idle' | 'drained' | 'called_off' }
-  | { readonly type: 'steady' } // has been running long enough to forgive former failures
+  | { readonly type: 'steady' } // has been running long enough to forgive former failures and a crash
   | { readonly type: 'backoff_over' };
 
 export type Effect =
@@ -118,7 +120,7 @@ export function step(state: State, event: Event, mode: Mode): Step {
 export function takeUp(persisted: Condition, reason: string, mode: Mode, held: Held): Step {
   const phase = phaseTakenUp(persisted, mode, held);
   const failed = CONDITIONS[phase] === 'failed';
-  const state: State = { phase, reason: failed ? reason : '', failures: failed ? 1 : 0 };
+  const state: State = { phase, reason: failed ? reason : '', failures: failed ? 1 : 0, crashed: false };
   return { state, effects: effectsOf('stopped', state) };
 }
 
@@ -151,33 +153,42 @@ function phaseTakenUp(persisted: Condition, mode: Mode, held: Held): Phase {
 }
 
 function nextState(state: State, event: Event, mode: Mode): State {
-  if (event.type === 'down') return afterLoss(state, event);
-  if (event.type === 'steady') {
-    return state.phase === 'running' && state.failures > 0 ? { ...state, failures: 0 } : state;
-  }
+  if (event.type === 'down') return afterLoss(state, event, mode);
+  if (event.type === 'steady') return state.phase === 'running' ? forgiven(state) : state;
   const next = MOVES[state.phase][event.type];
   const phase = typeof next === 'function' ? next(mode) : (next ?? state.phase);
   if (phase === state.phase) return state;
-  const failures = event.type === 'start' ? 0 : state.failures;
-  return { phase, reason: CONDITIONS[phase] === 'failed' ? state.reason : '', failures };
+  // Who has slept was in order until then.
+  const { failures, crashed } = event.type === 'start' || event.type === 'drained' ? forgiven(state) : state;
+  return { phase, reason: CONDITIONS[phase] === 'failed' ? state.reason : '', failures, crashed };
 }
 
-function afterLoss(state: State, event: Extract<Event, { type: 'down' }>): State {
-  switch (state.phase) {
+const forgiven = (state: State): State =>
+  state.failures > 0 || state.crashed ? { ...state, failures: 0, crashed: false } : state;
+
+function afterLoss(state: State, event: Extract<Event, { type: 'down' }>, mode: Mode): State {
+  const { phase, failures, crashed } = state;
+  switch (phase) {
     case 'launching':
     case 'running':
     case 'unreachable':
-      return {
-        phase: event.watching ? 'unreachable' : 'failing',
-        reason: event.reason,
-        failures: state.failures + (event.watching ? 0 : 1),
-      };
+      if (event.watching) return { ...state, phase: 'unreachable', reason: event.reason };
+      if (phase === 'running' && failures === 0 && !crashed) return afterFirstCrash(mode);
+      return { phase: 'failing', reason: event.reason, failures: failures + 1, crashed };
     case 'drowsing':
       return { ...state, phase: 'sleeping' };
     default:
       return state;
   }
 }
+
+/** A model that was healthy starts again without a pause: at once, or for the next request. */
+const afterFirstCrash = (mode: Mode): State => ({
+  phase: mode === 'always_on' ? 'relaunching' : 'sleeping',
+  reason: '',
+  failures: 0,
+  crashed: true,
+});
 
 /** What entering a phase, and leaving another for it, asks for. */
 function effectsOf(from: Phase, to: State): Effect[] {

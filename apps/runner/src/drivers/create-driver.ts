@@ -6,7 +6,9 @@ import { ExternalDriver } from './external-driver.ts';
 import { Ports } from './process/ports.ts';
 import { ProcessDriver } from './process/process-driver.ts';
 import { knownModels } from './process/state-file.ts';
+import type { ProcessSettings } from './settings.ts';
 import { UnusableDriver } from './unusable-driver.ts';
+import type { UpstreamAccess } from './upstream-access.ts';
 
 export interface DriversOptions {
   /** Made if it is missing. */
@@ -39,18 +41,20 @@ export function createDrivers(options: DriversOptions): Drivers {
   });
   const processDriver = (
     modelId: string,
-    settings: ConstructorParameters<typeof ProcessDriver>[0]['settings'],
+    settings: ProcessSettings,
+    access: UpstreamAccess,
     report: (report: DriverReport) => void,
   ) =>
     new ProcessDriver({
       ...common('process'),
-      ...{ modelId, settings, stateDir, ports, host, keepOutput, env, now, report },
+      ...{ modelId, settings, access, stateDir, ports, host, keepOutput, env, now, report },
     });
   return {
-    create: ({ modelId, driver, upstreamKey }, report) => {
-      if (driver.driver === 'process') return processDriver(modelId, driver.settings, report);
+    create: ({ modelId, driver, upstreamModel, upstreamModelAssumed, upstreamKey }, report) => {
+      const access = { name: upstreamModel, nameAssumed: upstreamModelAssumed, key: upstreamKey };
+      if (driver.driver === 'process') return processDriver(modelId, driver.settings, access, report);
       if (driver.driver === 'external')
-        return new ExternalDriver({ ...common('external'), settings: driver.settings, upstreamKey, report });
+        return new ExternalDriver({ ...common('external'), settings: driver.settings, access, report });
       return new UnusableDriver(driver.reason, report);
     },
     clearStrays: async (processModels) => {
@@ -58,7 +62,8 @@ export function createDrivers(options: DriversOptions): Drivers {
       await Promise.all(
         strays.map(async (modelId) => {
           const settings = { command: 'true', healthPath: '/', startTimeoutS: 1 };
-          const driver = processDriver(modelId, settings, () => {});
+          const access = { name: '', nameAssumed: true, key: '' };
+          const driver = processDriver(modelId, settings, access, () => {});
           await driver.halt();
           await driver.forget();
         }),

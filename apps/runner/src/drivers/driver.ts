@@ -10,10 +10,16 @@ export type DriverReport =
   /** The model answers at these replicas, at least one. Reported again whenever they change. */
   | { readonly type: 'up'; readonly replicas: readonly Replica[] }
   /**
-   * It does not answer any more, or never began to. `watching`: the driver goes on looking and may report `up` again;
-   * otherwise this was its last word until the next launch. The reason is for people; it holds no content, no secret.
+   * It cannot be called any more, or never could. `watching`: the driver goes on looking and may report again, `up` or another
+   * reason; otherwise this was its last word until the next launch. The reason is for people; it holds no content, no secret.
    */
-  | { readonly type: 'down'; readonly reason: string; readonly watching: boolean };
+  | {
+      readonly type: 'down';
+      readonly reason: string;
+      /** The last lines it printed before it was first ready: for whoever manages the model, and for no log. */
+      readonly printed?: string;
+      readonly watching: boolean;
+    };
 
 /**
  * What of a model is there before anything was launched by this runner: a process; what is left of one that has ended or was
@@ -44,8 +50,10 @@ export interface DriverTimings {
   readonly startProbeMs: number;
   /** Between two probes of a healthy replica. */
   readonly probeMs: number;
-  /** Between two probes of a replica that failed its last one. */
+  /** Between two probes of a replica that failed its last one; of a remote it doubles with each further failure. */
   readonly retryProbeMs: number;
+  /** Most there is between two probes of a remote replica, however long it has been failing. */
+  readonly maxRetryProbeMs: number;
   readonly probeTimeoutMs: number;
   /** Failed probes in a row after which a process counts as lost. */
   readonly probesToLose: number;
@@ -65,6 +73,7 @@ export const DRIVER_TIMINGS: DriverTimings = {
   startProbeMs: 50,
   probeMs: 5_000,
   retryProbeMs: 1_000,
+  maxRetryProbeMs: 30_000,
   probeTimeoutMs: 10_000,
   probesToLose: 3,
   probesToEject: 2,

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { Driver, DriverReport, DriverTimings, Held, Replica } from './driver.ts';
-import { jittered, pause } from './pause.ts';
-import { type ProbeFailure, probe } from './probe.ts';
+import { pause, probePauseMs } from './pause.ts';
+import { get } from './probe/get.ts';
+import { inspect, type Trouble } from './probe/inspect.ts';
 import type { ExternalSettings } from './settings.ts';
+import type { UpstreamAccess } from './upstream-access.ts';
 
 export interface ExternalDriverOptions {
   readonly settings: ExternalSettings;
-  /** Bearer token of the upstream; empty: none. */
-  readonly upstreamKey: string;
+  readonly access: UpstreamAccess;
   readonly timings: DriverTimings;
   readonly random: () => number;
   readonly report: (report: DriverReport) => void;
@@ -16,13 +17,23 @@ export interface ExternalDriverOptions {
 
 interface Watched {
   readonly replica: Replica;
-  readonly probeUrl: string;
   healthy: boolean;
   failures: number;
-  lastFailure: ProbeFailure;
+  /** Undefined: not probed yet. */
+  trouble: Trouble | null | undefined;
 }
 
-/** Servers that someone else runs. Each is probed on its own; those that answer are the replicas. */
+/** One launch. */
+interface Run {
+  readonly all: readonly Watched[];
+  readonly signal: AbortSignal;
+  /** No patience any more with servers that may just be starting. */
+  settled: boolean;
+  /** The reason that was reported last; empty: none since it was up. */
+  reason: string;
+}
+
+/** Servers that someone else runs. Each is probed on its own; those that can be called are the replicas. */
 export class ExternalDriver implements Driver {
   readonly #options: ExternalDriverOptions;
   #run = new AbortController();
@@ -38,17 +49,16 @@ export class ExternalDriver implements Driver {
 
   launch(resumed: boolean): void {
     this.#run.abort();
-    const run = new AbortController();
-    this.#run = run;
-    const { settings } = this.#options;
-    const all = settings.urls.map((url): Watched => {
-      const probeUrl = settings.healthPath ? new URL(settings.healthPath, url).href : `${url}/models`;
-      const id = createHash('sha256').update(url).digest('hex').slice(0, 12);
-      return { replica: { id, baseUrl: url }, probeUrl, healthy: resumed, failures: 0, lastFailure: null };
+    this.#run = new AbortController();
+    const { signal } = this.#run;
+    const all = this.#options.settings.urls.map((baseUrl): Watched => {
+      const id = createHash('sha256').update(baseUrl).digest('hex').slice(0, 12);
+      return { replica: { id, baseUrl }, healthy: resumed, failures: 0, trouble: undefined };
     });
-    if (resumed) this.#reportReplicas(all);
-    else void this.#judgeAfterGrace(all, run.signal);
-    for (const watched of all) void this.#watch(watched, all, run.signal);
+    const run: Run = { all, signal, settled: resumed, reason: '' };
+    if (resumed) this.#report(run);
+    else void this.#settleAfterGrace(run);
+    for (const watched of all) void this.#watch(watched, run);
   }
 
   async halt(): Promise<void> {
@@ -61,33 +71,39 @@ export class ExternalDriver implements Driver {
 
   async forget(): Promise<void> {}
 
-  async #judgeAfterGrace(all: readonly Watched[], signal: AbortSignal): Promise<void> {
-    await pause(this.#options.timings.remoteGraceMs, signal);
-    if (!signal.aborted && !all.some(({ healthy }) => healthy)) this.#reportReplicas(all);
+  async #settleAfterGrace(run: Run): Promise<void> {
+    await pause(this.#options.timings.remoteGraceMs, run.signal);
+    if (run.signal.aborted) return;
+    run.settled = true;
+    // Pauses grow from now on.
+    for (const watched of run.all) watched.failures = Math.min(watched.failures, 1);
+    if (!run.all.some(({ healthy }) => healthy)) this.#report(run);
   }
 
-  async #watch(watched: Watched, all: readonly Watched[], signal: AbortSignal): Promise<void> {
+  async #watch(watched: Watched, run: Run): Promise<void> {
     const { timings, random } = this.#options;
-    while (!signal.aborted) {
-      const failure = await probe(
-        {
-          url: watched.probeUrl,
-          key: this.#options.upstreamKey,
-          timeoutMs: timings.probeTimeoutMs,
-          isUp: (status) => status < 500,
-        },
-        signal,
-      );
-      if (signal.aborted) return;
-      if (this.#note(watched, failure)) this.#reportReplicas(all);
-      await pause(jittered(failure === null ? timings.probeMs : timings.retryProbeMs, random), signal);
+    while (!run.signal.aborted) {
+      const trouble = await this.#probe(watched.replica.baseUrl, run.signal);
+      if (run.signal.aborted) return;
+      const changed = this.#note(watched, trouble);
+      if (changed || !run.all.some(({ healthy }) => healthy)) this.#report(run);
+      const failures = run.settled ? watched.failures : Math.min(watched.failures, 1);
+      await pause(probePauseMs(failures, timings, random), run.signal);
     }
   }
 
+  #probe(baseUrl: string, signal: AbortSignal): Promise<Trouble | null> {
+    const { settings, access, timings } = this.#options;
+    const timeoutMs = timings.probeTimeoutMs;
+    if (settings.healthPath === undefined)
+      return inspect({ baseUrl, ...access, own: false, timeoutMs }, signal);
+    return probeHealth(new URL(settings.healthPath, baseUrl).href, access.key, timeoutMs, signal);
+  }
+
   /** True: it came or went. */
-  #note(watched: Watched, failure: ProbeFailure): boolean {
-    watched.lastFailure = failure;
-    if (failure === null) {
+  #note(watched: Watched, trouble: Trouble | null): boolean {
+    watched.trouble = trouble;
+    if (trouble === null) {
       watched.failures = 0;
       if (watched.healthy) return false;
       watched.healthy = true;
@@ -100,14 +116,49 @@ export class ExternalDriver implements Driver {
     return true;
   }
 
-  #reportReplicas(all: readonly Watched[]): void {
-    const replicas = all.filter(({ healthy }) => healthy).map(({ replica }) => replica);
+  #report(run: Run): void {
+    const replicas = run.all.filter(({ healthy }) => healthy).map(({ replica }) => replica);
     if (replicas.length > 0) {
+      run.settled = true;
+      run.reason = '';
       this.#options.report({ type: 'up', replicas });
       return;
     }
-    const failures = [...new Set(all.map(({ lastFailure }) => lastFailure ?? 'no answer yet'))].join(', ');
-    const who = all.length === 1 ? 'Its server does not answer' : `None of its ${all.length} servers answers`;
-    this.#options.report({ type: 'down', reason: `${who} (${failures}).`, watching: true });
+    if (!run.settled && !run.all.every(({ trouble }) => trouble?.kind === 'wrong')) return;
+    const reason = describeTroubles(run.all.map(({ trouble }) => trouble ?? NOT_YET));
+    if (reason === run.reason) return;
+    run.reason = reason;
+    run.settled = true;
+    this.#options.report({ type: 'down', reason, watching: true });
   }
+}
+
+const NOT_YET: Trouble = { kind: 'silent', words: 'no answer yet' };
+const MAX_SENTENCES = 3;
+
+/** Answers anything but an error of its own. */
+async function probeHealth(
+  url: string,
+  key: string,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<Trouble | null> {
+  const answer = await get({ url, key, timeoutMs }, signal);
+  if (typeof answer === 'string') return { kind: 'silent', words: answer };
+  return answer.status < 500 ? null : { kind: 'silent', words: `HTTP ${answer.status}` };
+}
+
+function describeTroubles(troubles: readonly Trouble[]): string {
+  const words = troubles.flatMap((trouble) => (trouble.kind === 'silent' ? trouble.words : []));
+  const silent = [...new Set(words)].join(', ');
+  const many = troubles.length > 1;
+  if (words.length === troubles.length) {
+    const who = many ? `None of its ${troubles.length} servers answers` : 'Its server does not answer';
+    return `${who} (${silent}).`;
+  }
+  const sentences = troubles.flatMap((trouble) => (trouble.kind === 'wrong' ? trouble.sentence : []));
+  const distinct = [...new Set(sentences)].slice(0, MAX_SENTENCES);
+  const others = silent ? [`Others do not answer (${silent}).`] : [];
+  const lead = many ? [`None of its ${troubles.length} servers can be called.`] : [];
+  return [...lead, ...distinct, ...others].join(' ');
 }

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { seal } from '@tidegate/contracts';
 import { eventually, testPostgres } from '@tidegate/testing';
-import { Harness } from '../testing/harness.ts';
+import { FAST, Harness } from '../testing/harness.ts';
 
 let harness: Harness;
 beforeEach(async () => {
@@ -14,11 +14,12 @@ afterEach(() => harness.close());
 /** A model server that someone else runs. */
 class Upstream {
   status = 200;
+  body = '{}';
   readonly requests: { readonly path: string | undefined; readonly authorization: string | undefined }[] = [];
   readonly #server: Server = createServer((request: IncomingMessage, response) => {
     this.requests.push({ path: request.url, authorization: request.headers.authorization });
     if (this.status === 0) response.destroy();
-    else response.writeHead(this.status).end('{}');
+    else response.writeHead(this.status).end(this.body);
   });
 
   async listen(): Promise<this> {
@@ -52,7 +53,7 @@ describe('a model that runs elsewhere', () => {
     await eventually(() => urls()?.length === 2);
   });
 
-  it('is failed when none answers, says why without naming addresses, and runs as soon as one answers', async () => {
+  it('is failed when none answers, says why, and runs as soon as one answers', async () => {
     const [one, two] = [await upstream(), await upstream()];
     one.status = 500;
     two.status = 0;
@@ -70,15 +71,77 @@ describe('a model that runs elsewhere', () => {
     await eventually(() => watcher.condition(modelId) === 'CONDITION_FAILED');
   });
 
-  it('is probed at /models with the upstream key; an answer below 500 is up', async () => {
+  it('is probed at /models with the upstream key', async () => {
     const one = await upstream();
-    one.status = 401;
     const upstreamKey = Uint8Array.from(seal(harness.secretKey, 'sk-up'));
     const modelId = await publish([one.url], { upstreamKey, upstreamModel: 'llama' });
     const watcher = (await harness.start()).watch('gw_1');
     await eventually(() => watcher.condition(modelId) === 'CONDITION_RUNNING');
     expect(one.requests[0]).toEqual({ path: '/v1/models', authorization: 'Bearer sk-up' });
     expect(watcher.models.get(modelId)).toMatchObject({ upstreamKey: 'sk-up', upstreamModel: 'llama' });
+  });
+
+  it('is failed at once, with the reason, when calls cannot work, and runs once they can', async () => {
+    const one = await upstream();
+    one.status = 401;
+    const modelId = await publish([one.url], { upstreamModel: 'llama' });
+    const timings = { drivers: { ...FAST.drivers, remoteGraceMs: 3_600_000 } };
+    const watcher = (await harness.start({ timings })).watch('gw_1');
+    const failedWith = (reason: string) => eventually(() => watcher.models.get(modelId)?.reason === reason);
+    await failedWith('The server asks for an upstream key (401), and the model has none.');
+    expect(watcher.models.get(modelId)).toMatchObject({ condition: 'CONDITION_FAILED', replicas: [] });
+    one.status = 404;
+    await failedWith(`No chat completions API at ${one.url}: /models answered 404.`);
+    one.status = 200;
+    one.body = '{"object":"list","data":[{"id":"moon"}]}';
+    await failedWith("The server does not serve 'llama'. It serves moon.");
+    const { condition, conditionReason } = await harness.db.model.findUniqueOrThrow({
+      where: { id: modelId },
+    });
+    expect([condition, conditionReason]).toEqual([
+      'failed',
+      "The server does not serve 'llama'. It serves moon.",
+    ]);
+    one.body = '{"object":"list","data":[{"id":"moon"},{"id":"llama"}]}';
+    await eventually(() => watcher.condition(modelId) === 'CONDITION_RUNNING');
+  });
+
+  it('that ran is failed when its server does not serve it any more, under the published name too', async () => {
+    const one = await upstream();
+    const modelId = await publish([one.url]);
+    one.body = JSON.stringify({ data: [{ id: modelId }] });
+    const watcher = (await harness.start()).watch('gw_1');
+    await eventually(() => watcher.condition(modelId) === 'CONDITION_RUNNING');
+    one.body = '{"data":[{"id":"moon"}]}';
+    await eventually(() => watcher.condition(modelId) === 'CONDITION_FAILED');
+    expect(watcher.models.get(modelId)?.reason).toBe(
+      `The server does not serve '${modelId}'. It serves moon.`,
+    );
+  });
+
+  it('of which no replica can be called says what is wrong with each', async () => {
+    const [one, two, three] = [await upstream(), await upstream(), await upstream()];
+    one.status = 403;
+    two.status = 0;
+    three.body = '{"data":[{"id":"moon"}]}';
+    const modelId = await publish([one.url, two.url, three.url], { upstreamModel: 'llama' });
+    const watcher = (await harness.start()).watch('gw_1');
+    await eventually(() => watcher.condition(modelId) === 'CONDITION_FAILED');
+    expect(watcher.models.get(modelId)?.reason).toBe(
+      'None of its 3 servers can be called. The server asks for an upstream key (403), and the model has none. ' +
+        "The server does not serve 'llama'. It serves moon. Others do not answer (connection closed).",
+    );
+  });
+
+  it('is probed ever more rarely while it fails', async () => {
+    const one = await upstream();
+    one.status = 503;
+    await publish([one.url]);
+    const drivers = { ...FAST.drivers, remoteGraceMs: 1, retryProbeMs: 1, maxRetryProbeMs: 3_600_000 };
+    await harness.start({ timings: { drivers } });
+    await eventually(() => one.requests.length > 3);
+    await harness.elapse(300);
+    expect(one.requests.length).toBeLessThan(15);
   });
 
   it('is probed at its health path instead, from the root of its server', async () => {

@@ -15,7 +15,7 @@ const externalSettings = z.object({
     .array(z.url({ protocol: /^https?$/ }).refine((url) => url.endsWith('/v1')))
     .min(1)
     .max(64),
-  /** Probed instead of `{url}/models`. */
+  /** Probed instead of `{url}/models`: any answer below 500 will do, and nothing is asked about key and names. */
   healthPath: healthPath.optional(),
 });
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { eventually, testPostgres } from '@tidegate/testing';
-import { Harness, isAlive } from '../testing/harness.ts';
+import { Harness, isAlive, type TestRunner } from '../testing/harness.ts';
 
 let harness: Harness;
 beforeEach(async () => {
@@ -85,6 +85,19 @@ describe('a wake-on-request model', () => {
     expect(model.starts()).toHaveLength(2);
   });
 
+  it('whose process is killed starts again for the next request, without a backoff', async () => {
+    const model = await harness.publishProcess();
+    const runner = await harness.start({ timings: { backoffFactor: 1_000 } });
+    const watcher = runner.watch('gw_1');
+    await runner.wake(model.modelId);
+    process.kill(model.starts()[0]?.pid ?? 0, 'SIGKILL');
+    await eventually(() => watcher.condition(model.modelId) === 'CONDITION_ASLEEP');
+    expect(watcher.models.get(model.modelId)).toMatchObject({ reason: '', replicas: [], wakeable: true });
+    expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING' });
+    expect(model.starts()).toHaveLength(2);
+    expect(conditionsOf(watcher)).not.toContain('CONDITION_FAILED');
+  });
+
   it('that is not ready in time fails, with nothing left of it', async () => {
     const model = await harness.publishProcess({ delayMs: 60_000, settings: { startTimeoutS: 1 } });
     const runner = await harness.start();
@@ -95,6 +108,13 @@ describe('a wake-on-request model', () => {
     await eventually(() => !isAlive(model.starts()[0]?.pid ?? 0));
   });
 });
+
+/** One after the other, as a gateway was told of its only model. */
+const conditionsOf = (watcher: ReturnType<TestRunner['watch']>): string[] =>
+  watcher.updates
+    .flatMap(({ models }) => models.map(({ condition }) => condition))
+    .filter((condition, i, all) => condition !== all[i - 1]);
+const STARTED = ['CONDITION_STARTING', 'CONDITION_RUNNING'];
 
 describe('an always-on model', () => {
   it('starts when the runner does, and when it is published', async () => {
@@ -117,12 +137,27 @@ describe('an always-on model', () => {
     expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING' });
   });
 
-  it('killed is failed with the reason, then comes back by itself', async () => {
+  it('killed once is started again at once, without having failed', async () => {
     const model = await harness.publishProcess({}, { mode: 'always_on' });
-    const runner = await harness.start();
+    const runner = await harness.start({ timings: { backoffFactor: 1_000 } });
     const watcher = runner.watch('gw_1');
     await eventually(() => watcher.condition(model.modelId) === 'CONDITION_RUNNING');
     process.kill(model.starts()[0]?.pid ?? 0, 'SIGKILL');
+    await eventually(() => model.starts().length === 2);
+    await eventually(() => watcher.condition(model.modelId) === 'CONDITION_RUNNING');
+    expect(conditionsOf(watcher)).toEqual([...STARTED, ...STARTED]);
+  });
+
+  it('killed again soon after is failed with the reason, then comes back by itself', async () => {
+    const model = await harness.publishProcess({}, { mode: 'always_on' });
+    const runner = await harness.start();
+    const watcher = runner.watch('gw_1');
+    for (const life of [0, 1]) {
+      const { pid } = await eventually(() => model.starts()[life]);
+      await eventually(() => watcher.condition(model.modelId) === 'CONDITION_RUNNING');
+      process.kill(pid, 'SIGKILL');
+      await eventually(() => watcher.condition(model.modelId) !== 'CONDITION_RUNNING');
+    }
     await eventually(() => watcher.condition(model.modelId) === 'CONDITION_FAILED');
     expect(watcher.models.get(model.modelId)).toMatchObject({
       reason: "The model's process was ended by SIGKILL.",
@@ -130,20 +165,17 @@ describe('an always-on model', () => {
       wakeable: false,
     });
     await eventually(() => watcher.condition(model.modelId) === 'CONDITION_RUNNING');
-    expect(model.starts()).toHaveLength(2);
+    expect(model.starts()).toHaveLength(3);
   });
 
-  it('that stops answering its probes is failed and started anew', async () => {
+  it('that stops answering its probes is started anew', async () => {
     const model = await harness.publishProcess({}, { mode: 'always_on' });
     const runner = await harness.start();
     const watcher = runner.watch('gw_1');
     await eventually(() => watcher.condition(model.modelId) === 'CONDITION_RUNNING');
     const [replica] = watcher.models.get(model.modelId)?.replicas ?? [];
     await fetch(new URL('/sick', replica?.baseUrl));
-    await eventually(() => watcher.condition(model.modelId) === 'CONDITION_FAILED');
-    expect(watcher.models.get(model.modelId)?.reason).toBe(
-      'The model stopped answering its health probes (HTTP 500).',
-    );
+    await eventually(() => model.starts().length === 2);
     await eventually(() => watcher.condition(model.modelId) === 'CONDITION_RUNNING');
     expect(isAlive(model.starts()[0]?.pid ?? 0)).toBe(false);
   });

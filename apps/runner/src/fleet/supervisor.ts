@@ -49,7 +49,7 @@ export class Supervisor {
   readonly #logger: Logger;
   readonly #waiters = new Waiters(MAX_WAITERS);
   readonly #spec: ModelSpec;
-  #state: State = { phase: 'stopped', reason: '', failures: 0 };
+  #state: State = { phase: 'stopped', reason: '', failures: 0, crashed: false };
   #driver: Driver;
   #replicas: readonly Replica[] = [];
   #revision = 0;
@@ -172,8 +172,9 @@ export class Supervisor {
 
   #take(report: DriverReport): void {
     if (report.type === 'down') {
-      this.#logger.warn({ reason: report.reason }, 'model is down');
-      this.dispatch(report);
+      const { type, reason, printed, watching } = report;
+      this.#logger.warn({ reason }, 'model is down');
+      this.dispatch({ type, reason: printed ? `${reason}\n${printed}` : reason, watching });
       return;
     }
     this.#replicas = report.replicas;

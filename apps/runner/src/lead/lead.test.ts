@@ -1,11 +1,12 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Prisma } from '@tidegate/db';
 import { createLogger } from '@tidegate/runtime';
-import { eventually, testPostgres } from '@tidegate/testing';
+import { eventually, findPgbouncer, testPgbouncer, testPostgres } from '@tidegate/testing';
 import pg from 'pg';
 import type { Runner } from '../runner.ts';
 import { Harness, isAlive } from '../testing/harness.ts';
-import { LEAD_TIMINGS, type Lead, LOCK, takeLead } from './lead.ts';
+import { LEAD_TIMINGS, type Lead, takeLead } from './lead.ts';
+import { LOCK, POOLED } from './own-session.ts';
 
 let harness: Harness;
 beforeEach(async () => {
@@ -152,5 +153,63 @@ describe('the session that holds the lead', () => {
     await expect(query('SELECT pg_sleep(3)')).rejects.toThrow();
     expect(lost.aborted).toBe(true);
     await expect(query('SELECT 1')).rejects.toThrow();
+  });
+});
+
+describe('behind a pooler', () => {
+  // Its first use may install it.
+  beforeAll(findPgbouncer, 180_000);
+
+  /** Two runners that try for the lead through it for a while: how many got it, and what they said. */
+  const contend = async (settings: Record<string, string | number>, forMs: number) => {
+    const pooler = await testPgbouncer(harness.url, settings);
+    harness.onClose(() => pooler.stop());
+    const said: string[] = [];
+    const logger = createLogger({
+      ...{ service: 'runner', level: 'info', destination: { write: (line) => said.push(line) } },
+    });
+    const ending = new AbortController();
+    const leads = [0, 1].map(() =>
+      takeLead({ url: pooler.url, timings: { ...LEAD_TIMINGS, tryMs: 50 }, logger }, ending.signal),
+    );
+    await harness.elapse(forMs);
+    ending.abort();
+    const taken = (await Promise.all(leads)).filter((lead) => lead !== null);
+    const held = taken.filter(({ lost }) => !lost.aborted).length;
+    await Promise.all(taken.map((lead) => lead.release()));
+    return { held, said: said.map((line) => JSON.parse(line)) };
+  };
+
+  it.each([
+    ['the last server first', {}],
+    ['each server in turn', { server_round_robin: 1 }],
+    ['one server for all', { default_pool_size: 1 }],
+    ['a server reset after each transaction', { server_reset_query_always: 1 }],
+  ])(
+    'that gives each transaction another session, no runner leads, and says why (%s)',
+    async (_name, settings) => {
+      const { held, said } = await contend({ pool_mode: 'transaction', ...settings }, 1_500);
+      expect(held).toBe(0);
+      expect(said).toContainEqual(expect.objectContaining({ level: 'error', msg: POOLED }));
+      expect(POOLED).toMatch(/pool_mode = transaction.*directly to Postgres.*pool_mode = session/);
+    },
+  );
+
+  it('that gives each connection a session of its own, one leads as without it', async () => {
+    const { held, said } = await contend({ pool_mode: 'session' }, 1_500);
+    expect(held).toBe(1);
+    expect(said.map(({ msg }) => msg)).toEqual(['another runner is active: standing by']);
+  });
+
+  it('that moves the lead to another session later, the lead is lost', async () => {
+    const pooler = await testPgbouncer(harness.url, { pool_mode: 'session' });
+    harness.onClose(() => pooler.stop());
+    const logger = createLogger({ service: 'runner', level: 'silent' });
+    const timings = { ...LEAD_TIMINGS, proofMs: 50 };
+    const lead = await takeLead({ url: pooler.url, timings, logger }, new AbortController().signal);
+    harness.onClose(() => lead?.release());
+    expect(lead?.lost.aborted).toBe(false);
+    await lead?.query(`SELECT pg_advisory_unlock(${LOCK})`);
+    await eventually(() => lead?.lost.aborted);
   });
 });

@@ -1,19 +1,24 @@
 import type { Logger } from '@tidegate/runtime';
 import pg from 'pg';
 import { pause } from '../drivers/pause.ts';
-
-/** "tidegate" in bytes: of one database, one session holds it. */
-export const LOCK = '8388346167643173989';
+import { hasOwnSession, LOCK, POOLED, sessionOf, tryTake } from './own-session.ts';
 
 export interface LeadTimings {
   /** Between two tries to become the active runner. */
   readonly tryMs: number;
-  /** Between two proofs that the lock's session lives, each of which may take `proofTimeoutMs`. */
+  /** Between two proofs that the session lives and has the lock, each of which may take `proofTimeoutMs`. */
   readonly proofMs: number;
   readonly proofTimeoutMs: number;
+  /** Between two tries by way of a pooler that shares sessions. */
+  readonly pooledMs: number;
 }
 
-export const LEAD_TIMINGS: LeadTimings = { tryMs: 500, proofMs: 2_000, proofTimeoutMs: 5_000 };
+export const LEAD_TIMINGS: LeadTimings = {
+  tryMs: 500,
+  proofMs: 2_000,
+  proofTimeoutMs: 5_000,
+  pooledMs: 10_000,
+};
 
 /** How long `release` waits for a server that says nothing. */
 const RELEASE_MS = 2_000;
@@ -49,18 +54,24 @@ export interface Lead {
   release(): Promise<void>;
 }
 
-/** Stands by until this runner is the active one of its database. Null: aborted before. */
+/**
+ * Stands by until this runner is the active one of its database. Null: aborted before. Never leads in a session that is not its
+ * own: there the lock would exclude nobody.
+ */
 export async function takeLead(options: LeadOptions, signal: AbortSignal): Promise<Lead | null> {
+  const { timings, logger } = options;
   let announced = false;
+  const onStandby = () => {
+    if (!announced) logger.info('another runner is active: standing by');
+    announced = true;
+  };
   while (!signal.aborted) {
     const client = newClient(options);
-    const taken = await tryLock(client, options, signal, () => {
-      if (!announced) options.logger.info('another runner is active: standing by');
-      announced = true;
-    });
-    if (taken) return hold(client, options.timings);
+    const outcome = await tryLock(client, options, signal, onStandby);
+    if (typeof outcome === 'number') return hold(client, outcome, options);
     await client.end().catch(() => {});
-    await pause(options.timings.tryMs, signal);
+    if (outcome === 'pooled') logger.error(POOLED);
+    await pause(outcome === 'pooled' ? timings.pooledMs : timings.tryMs, signal);
   }
   return null;
 }
@@ -77,31 +88,42 @@ function newClient({ url, timings }: LeadOptions): pg.Client {
   return client;
 }
 
-/** Tries on one connection for as long as that lives. */
+/** Tries on one connection for as long as that lives. The pid of the session that has the lock, or why there is none. */
 async function tryLock(
   client: pg.Client,
-  { timings, logger }: LeadOptions,
+  options: LeadOptions,
   signal: AbortSignal,
   onStandby: () => void,
-): Promise<boolean> {
+): Promise<number | 'pooled' | 'failed'> {
+  const { timings, logger } = options;
+  const witness = newClient(options);
   try {
     await client.connect();
     await client.query(SESSION);
+    await witness.connect();
+    if (!(await hasOwnSession(client, witness))) return 'pooled';
+    await witness.end();
     while (!signal.aborted) {
-      const { rows } = await client.query<{ locked: boolean }>(
-        `SELECT pg_try_advisory_lock(${LOCK}) AS locked`,
-      );
-      if (rows[0]?.locked) return true;
+      const lead = await tryTake(client);
+      if (lead === 'shared') return 'pooled';
+      if (lead === 'taken') {
+        const { pid, held } = await sessionOf(client);
+        if (held) return pid;
+        await client.query(`SELECT pg_advisory_unlock(${LOCK})`);
+        return 'pooled';
+      }
       onStandby();
       await pause(timings.tryMs, signal);
     }
   } catch (err) {
     logger.warn({ err }, 'Postgres cannot be asked for the lead, trying again');
+  } finally {
+    await witness.end().catch(() => {});
   }
-  return false;
+  return 'failed';
 }
 
-function hold(client: pg.Client, { proofMs }: LeadTimings): Lead {
+function hold(client: pg.Client, pid: number, { timings, logger }: LeadOptions): Lead {
   const lost = new AbortController();
   const over = new AbortController();
   let ended: Promise<void> | null = null;
@@ -119,9 +141,12 @@ function hold(client: pg.Client, { proofMs }: LeadTimings): Lead {
   client.on('end', lose);
   const prove = async () => {
     for (;;) {
-      await pause(proofMs, over.signal);
+      await pause(timings.proofMs, over.signal);
       if (over.signal.aborted) return;
-      await client.query('SELECT 1');
+      const now = await sessionOf(client);
+      if (now.held && now.pid === pid) continue;
+      logger.error(POOLED);
+      return lose();
     }
   };
   prove().catch(lose);

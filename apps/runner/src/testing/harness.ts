@@ -24,6 +24,7 @@ export const FAST: FleetTimings = {
     startProbeMs: 20,
     probeMs: 50,
     retryProbeMs: 50,
+    maxRetryProbeMs: 100,
     probeTimeoutMs: 2_000,
     remoteGraceMs: 300,
     stopGraceMs: 1_000,
@@ -36,7 +37,7 @@ export const FAST: FleetTimings = {
 
 /**
  * A model as small as they come: says when and as what it started in $STARTS, serves /health, and can be told to take its time,
- * to have a child of its own, to ignore SIGTERM, or to fail.
+ * to have a child of its own, to ignore SIGTERM, to fail, to print on and on, or to list the models that it serves.
  */
 const MODEL = `
 import { appendFileSync } from 'node:fs';
@@ -50,11 +51,18 @@ if (how.includes('parent')) {
   const child = spawn('sleep', ['1000'], { stdio: 'ignore' });
   appendFileSync(starts, child.pid + ' grandchild\\n');
 }
+const chat = () => process.stdout.write('words of a prompt\\n'.repeat(10_000), () => {
+  appendFileSync(starts, process.pid + ' printed\\n');
+  setTimeout(chat, 20);
+});
+if (how.includes('chatty')) chat();
+const serves = how.find((word) => word.startsWith('serves='))?.slice('serves='.length);
 let sick = false;
 setTimeout(() => createServer((request, response) => {
   if (request.url === '/sick') sick = true;
   response.statusCode = sick ? 500 : 200;
-  response.end('ok');
+  const models = serves && request.url === '/v1/models' && { data: [{ id: serves }] };
+  response.end(models ? JSON.stringify(models) : 'ok');
 }).listen(process.env.PORT, '127.0.0.1'), Number(delayMs));
 `;
 
@@ -129,7 +137,7 @@ export class Harness {
     return modelId;
   }
 
-  /** A process model. `how`: `parent`, `stubborn`, `fail`. */
+  /** A process model. `how`: `parent`, `stubborn`, `fail`, `chatty`, `serves=NAME`. */
   async publishProcess(
     { delayMs = 0, how = '', settings = {} }: { delayMs?: number; how?: string; settings?: object } = {},
     data: Partial<Prisma.ModelUncheckedCreateInput> = {},
@@ -156,6 +164,7 @@ export class Harness {
       modelHost?: string;
       keepModelLogs?: boolean;
       stopModelsOnExit?: boolean;
+      logTo?: (line: string) => void;
     } = {},
   ): Promise<TestRunner> {
     const runner = this.standBy(options);
@@ -168,6 +177,7 @@ export class Harness {
     modelHost = '127.0.0.1',
     keepModelLogs = false,
     stopModelsOnExit = true,
+    logTo,
   }: Parameters<Harness['start']>[0] = {}): Runner {
     const runner = startRunner({
       host: '127.0.0.1',
@@ -178,12 +188,15 @@ export class Harness {
       stateDir: this.stateDir,
       modelHost,
       keepModelLogs,
-      modelEnv: { PATH: '/usr/bin:/bin' },
+      modelEnv: { PATH: '/usr/bin:/bin', HF_TOKEN: 'hf-confidential' },
       stopModelsOnExit,
       timings: { ...FAST, ...timings },
       now: Date.now,
       random: Math.random,
-      logger: createLogger({ service: 'runner', level: 'silent' }),
+      logger: createLogger({
+        ...{ service: 'runner', level: logTo ? 'debug' : 'silent' },
+        ...(logTo ? { destination: { write: logTo } } : {}),
+      }),
       metrics,
     });
     this.#runners.add(runner);

@@ -52,7 +52,10 @@ export type ListModelsInput = z.input<typeof listInput>;
 
 /** Where a model runs, as its row holds it. */
 export type Driver =
-  | { readonly driver: 'external'; readonly settings: { readonly urls: readonly string[] } }
+  | {
+      readonly driver: 'external';
+      readonly settings: { readonly urls: readonly string[]; readonly healthPath?: string };
+    }
   | {
       readonly driver: 'process';
       readonly settings: {
@@ -94,13 +97,6 @@ export function driverOf({
       'mode',
     );
   }
-  if (healthPath !== undefined) {
-    return refuse(
-      'invalid_input',
-      'Health path is only for a command; URLs are probed at /models.',
-      'healthPath',
-    );
-  }
   if (startTimeoutS !== undefined) {
     return refuse(
       'invalid_input',
@@ -111,7 +107,8 @@ export function driverOf({
   const bases = (urls ?? []).map(baseUrlOf);
   if (bases.includes(null) || new Set(bases).size < bases.length)
     return refuse('invalid_input', URLS_RULE, 'urls');
-  return ok({ driver: 'external', settings: { urls: bases as string[] } });
+  const settings = { urls: bases as string[], ...(healthPath === undefined ? {} : { healthPath }) };
+  return ok({ driver: 'external', settings });
 }
 
 /** The API's base of an upstream, ending in `/v1` whether that was given or not. Null: no usable address. */

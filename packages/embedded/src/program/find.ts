@@ -1,5 +1,6 @@
 import { EmbeddedError } from '../errors.ts';
 import { findOnPath, run } from '../process.ts';
+import { withoutServices } from '../redis/apt.ts';
 
 /** Something that the system's packages bring. */
 export interface Program {
@@ -24,7 +25,7 @@ const CHROMIUM: Program = {
 };
 
 /**
- * A program on PATH; else, as root where there is apt, installed from the system's packages.
+ * A program on PATH; else, as root where there is apt, installed from the system's packages, of which no service is started.
  * @throws EmbeddedError with one line on how to install it here
  */
 export async function findProgram(program: Program, { onLog }: FindProgramOptions = {}): Promise<string> {
@@ -50,8 +51,10 @@ async function install(apt: string, name: string, onLog: FindProgramOptions['onL
     args: ['install', ...patient, '-y', '-qq', '--no-install-recommends', name],
     options,
   };
-  await run(command, onLog).catch(async () => {
-    await run({ command: apt, args: ['update', '-qq'], options }, onLog);
-    await run(command, onLog);
-  });
+  await withoutServices(() =>
+    run(command, onLog).catch(async () => {
+      await run({ command: apt, args: ['update', '-qq'], options }, onLog);
+      await run(command, onLog);
+    }),
+  );
 }

@@ -37,7 +37,7 @@ export async function installWithApt(apt: string, onLog: OnLog): Promise<void> {
 }
 
 /** Debian's own switch: while this file denies, installing a package starts nothing. One that is there already stays. */
-async function withoutServices(body: () => Promise<void>): Promise<void> {
+export async function withoutServices(body: () => Promise<void>): Promise<void> {
   const ours = await writeFile(POLICY, DENY_ALL, { flag: 'wx', mode: 0o755 }).then(
     () => true,
     (error: NodeJS.ErrnoException) => {

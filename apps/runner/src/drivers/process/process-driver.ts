@@ -1,17 +1,22 @@
 import type { Driver, DriverReport, DriverTimings, Held } from '../driver.ts';
 import { jittered, pause } from '../pause.ts';
-import { probe } from '../probe.ts';
+import { get, type NoAnswer } from '../probe/get.ts';
+import { inspect } from '../probe/inspect.ts';
 import type { ProcessSettings } from '../settings.ts';
+import type { UpstreamAccess } from '../upstream-access.ts';
 import { endGroup } from './end-group.ts';
+import { type Exit, howItEnded, howItsStartFailed } from './how-it-ended.ts';
 import { identityOf } from './identity.ts';
-import { boundLog, removeLog } from './log-file.ts';
+import { boundLog, logFileOf, removeLog } from './log-file.ts';
 import type { Ports } from './ports.ts';
+import { lastLines, NOTHING_PRINTED, type Printed, secretsOf } from './printed.ts';
 import { spawnModel } from './spawn.ts';
 import { type ProcessRecord, readRecord, removeRecord, writeRecord } from './state-file.ts';
 
 export interface ProcessDriverOptions {
   readonly modelId: string;
   readonly settings: ProcessSettings;
+  readonly access: UpstreamAccess;
   readonly stateDir: string;
   readonly ports: Ports;
   /** By which the process is reached, here and from gateways. */
@@ -49,7 +54,8 @@ export class ProcessDriver implements Driver {
     const run = new AbortController();
     this.#run = run;
     const recorded = this.#record();
-    if (recorded) this.#follow(recorded, this.#adoptedExit(recorded, run.signal), resumed, run);
+    if (recorded)
+      this.#follow(recorded, this.#adoptedExit(recorded, run.signal), NOTHING_PRINTED, resumed, run);
     else this.#spawning = this.#spawn(run);
   }
 
@@ -101,28 +107,38 @@ export class ProcessDriver implements Driver {
     try {
       const port = await ports.take();
       if (run.signal.aborted) return;
-      const { record, exited } = await spawnModel({
+      const { record, exited, printed } = await spawnModel({
         ...{ stateDir, modelId, env, port, keepOutput },
         command: settings.command,
         nowMs: now(),
       });
-      this.#follow(record, exited, false, run);
+      this.#follow(record, exited, printed, false, run);
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code;
       this.#lose(run, `The model's process could not be started${code ? ` (${code})` : ''}.`);
     }
   }
 
-  #follow(record: ProcessRecord, exited: Promise<string>, resumed: boolean, run: AbortController): void {
-    const { host } = this.#options;
+  #follow(
+    record: ProcessRecord,
+    exited: Promise<Exit>,
+    printed: Printed,
+    resumed: boolean,
+    run: AbortController,
+  ): void {
+    const { host, stateDir, modelId, keepOutput } = this.#options;
     const replica = { id: `${record.pid}-${record.port}`, baseUrl: `http://${host}:${record.port}/v1` };
     let up = resumed;
-    void exited.then((how) => this.#lose(run, `The model's process ${how}${up ? '' : ' while starting'}.`));
-    const { stateDir, modelId, keepOutput } = this.#options;
+    run.signal.addEventListener('abort', printed.forget, { once: true });
+    void exited.then(async (exit) => {
+      if (up) this.#lose(run, `The model's process ${howItEnded(exit)}.`);
+      else await this.#failStart(run, printed, (lines) => howItsStartFailed(exit, this.#command, lines));
+    });
     if (keepOutput) void boundLog(stateDir, modelId, run.signal);
     const watch = async () => {
-      if (!resumed && !(await this.#becomeHealthy(record, run))) return;
+      if (!resumed && !(await this.#becomeReady(record, printed, run))) return;
       up = true;
+      printed.forget();
       this.#options.report({ type: 'up', replicas: [replica] });
       await this.#watchHealth(record, run);
     };
@@ -130,19 +146,33 @@ export class ProcessDriver implements Driver {
     void (resumed ? this.#watchHealth(record, run) : watch());
   }
 
-  async #becomeHealthy(record: ProcessRecord, run: AbortController): Promise<boolean> {
+  get #command(): string {
+    return this.#options.settings.command;
+  }
+
+  async #becomeReady(record: ProcessRecord, printed: Printed, run: AbortController): Promise<boolean> {
     const { settings, timings, now, random } = this.#options;
     const deadlineMs = record.launchedAtMs + settings.startTimeoutS * 1_000;
     for (;;) {
       const failure = await this.#probe(record, run.signal);
       if (run.signal.aborted) return false;
-      if (failure === null) return true;
+      if (failure === null) return this.#canBeCalled(record, run);
       if (now() >= deadlineMs) {
-        this.#lose(run, `The model was not ready within ${settings.startTimeoutS} s (${failure}).`);
+        const reason = `The model was not ready within ${settings.startTimeoutS} s (${failure}).`;
+        await this.#failStart(run, printed, () => reason);
         return false;
       }
       await pause(jittered(timings.startProbeMs, random), run.signal);
     }
+  }
+
+  /** The health path says that it is ready. A list that is not there or not understood does not speak against it. */
+  async #canBeCalled(record: ProcessRecord, run: AbortController): Promise<boolean> {
+    const { host, access, timings } = this.#options;
+    const server = { baseUrl: `http://${host}:${record.port}/v1`, ...access, own: true };
+    const trouble = await inspect({ ...server, timeoutMs: timings.probeTimeoutMs }, run.signal);
+    if (trouble?.kind === 'wrong') this.#lose(run, trouble.sentence);
+    return !run.signal.aborted;
   }
 
   async #watchHealth(record: ProcessRecord, run: AbortController): Promise<void> {
@@ -160,23 +190,37 @@ export class ProcessDriver implements Driver {
     }
   }
 
-  #probe(record: ProcessRecord, signal: AbortSignal): Promise<string | null> {
+  async #probe(record: ProcessRecord, signal: AbortSignal): Promise<NoAnswer | null> {
     const { host, settings, timings } = this.#options;
     const url = `http://${host}:${record.port}${settings.healthPath}`;
-    const isUp = (status: number) => status >= 200 && status < 300;
-    return probe({ url, timeoutMs: timings.probeTimeoutMs, isUp }, signal);
+    const answer = await get({ url, timeoutMs: timings.probeTimeoutMs }, signal);
+    if (typeof answer === 'string') return answer;
+    return answer.status >= 200 && answer.status < 300 ? null : `HTTP ${answer.status}`;
   }
 
-  async #adoptedExit(record: ProcessRecord, signal: AbortSignal): Promise<string> {
+  async #adoptedExit(record: ProcessRecord, signal: AbortSignal): Promise<Exit> {
     while (!signal.aborted && identityOf(record.pid) === record.identity)
       await pause(this.#options.timings.exitPollMs, signal);
-    return 'exited';
+    return { code: null, signal: null };
+  }
+
+  /** With the last lines it printed. No request has reached it yet, so they hold none. */
+  async #failStart(
+    run: AbortController,
+    printed: Printed,
+    describe: (lines: string) => string,
+  ): Promise<void> {
+    const { env, access, keepOutput, stateDir, modelId } = this.#options;
+    const raw = await printed.tail();
+    const lines = lastLines(raw, secretsOf(env, this.#command, access.key));
+    const log = keepOutput ? ` Its log is ${logFileOf(stateDir, modelId)}.` : '';
+    this.#lose(run, describe(lines) + log, lines);
   }
 
   /** The last word of a run. */
-  #lose(run: AbortController, reason: string): void {
+  #lose(run: AbortController, reason: string, printed = ''): void {
     if (run.signal.aborted) return;
     run.abort();
-    this.#options.report({ type: 'down', reason, watching: false });
+    this.#options.report({ type: 'down', reason, ...(printed ? { printed } : {}), watching: false });
   }
 }

@@ -1,8 +1,11 @@
 import { spawn } from 'node:child_process';
-import { closeSync } from 'node:fs';
-import type { Writable } from 'node:stream';
+import { closeSync, fstatSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import { join } from 'node:path';
+import type { Exit } from './how-it-ended.ts';
 import { identityOf } from './identity.ts';
-import { openLog } from './log-file.ts';
+import { logFileOf, openLog } from './log-file.ts';
+import { type Printed, printedInto, printedTo } from './printed.ts';
 import { type ProcessRecord, writeRecord } from './state-file.ts';
 
 export interface Launch {
@@ -12,22 +15,38 @@ export interface Launch {
   readonly port: number;
   readonly env: Readonly<Record<string, string>>;
   readonly nowMs: number;
-  /** Keep what it prints in the model's log; otherwise it goes nowhere. */
+  /** Keep what it prints in the model's log; otherwise it goes nowhere once it is forgotten. */
   readonly keepOutput: boolean;
 }
 
 export interface Spawned {
   readonly record: ProcessRecord;
-  /** How it ended: `exited with code 1`, `was ended by SIGKILL`. Never rejects. */
-  readonly exited: Promise<string>;
+  /** Never rejects. */
+  readonly exited: Promise<Exit>;
+  readonly printed: Printed;
 }
 
 /** The command waits behind this for a line on descriptor 3, and ends if none comes. */
-const GATE = 'read -r _ <&3 || exit 1; exec 3<&-; exec /bin/sh -c "$0"';
+const GATE = 'read -r _ <&3 || exit 1; exec 3<&-;';
 
 /**
- * Starts a command as the leader of its own session and process group, with its output in the model's log if it is kept. It begins only once
- * its record is on disk: a runner that dies at any point leaves either a recorded process or none. Throws when nothing
+ * Output goes through a process that hands it on to descriptor 4, and nowhere once nobody reads that: the model can neither
+ * block nor break on it, with or without a runner. It is of the model's group, but ends only with the last who prints.
+ */
+const RELAY = `
+  rm -f "$1"
+  if mkfifo -m 600 "$1"; then
+    ( (trap '' TERM INT HUP; cat >&4; exec cat >/dev/null 4>&-) <"$1" 2>/dev/null & )
+    exec >"$1" 2>&1
+    rm -f "$1"
+  fi
+  exec 4>&-;`;
+
+const COMMAND = ' exec /bin/sh -c "$0"';
+
+/**
+ * Starts a command as the leader of its own session and process group, with its output in the model's log if it is kept. It
+ * begins only once its record is on disk: a runner that dies at any point leaves either a recorded process or none. Throws when nothing
  * could be started.
  */
 export async function spawnModel({
@@ -39,25 +58,26 @@ export async function spawnModel({
   nowMs,
   keepOutput,
 }: Launch): Promise<Spawned> {
-  const log = keepOutput ? openLog(stateDir, modelId) : 'ignore';
-  const child = spawn('/bin/sh', ['-c', GATE, withPort(command, port)], {
+  const log = keepOutput ? openLog(stateDir, modelId) : null;
+  const loggedBytes = log === null ? 0 : fstatSync(log).size;
+  const script = log === null ? GATE + RELAY + COMMAND : GATE + COMMAND;
+  const fifo = join(stateDir, `${modelId}.output`);
+  const child = spawn('/bin/sh', ['-c', script, withPort(command, port), fifo], {
     detached: true,
-    stdio: ['ignore', log, log, 'pipe'],
+    stdio: log === null ? ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] : ['ignore', log, log, 'pipe'],
     env: { ...env, PORT: String(port) },
   });
-  if (log !== 'ignore') closeSync(log);
-  const exited = new Promise<string>((resolve) => {
-    child.once('exit', (code, signal) =>
-      resolve(signal ? `was ended by ${signal}` : `exited with code ${code}`),
-    );
-    child.once('error', () => resolve('could not be started'));
+  if (log !== null) closeSync(log);
+  const exited = new Promise<Exit>((resolve) => {
+    child.once('exit', (code, signal) => resolve({ code, signal }));
+    child.once('error', () => resolve({ code: null, signal: null }));
   });
-  const gate = child.stdio[3] as Writable;
+  const gate = child.stdio[3] as Socket;
   gate.on('error', () => {});
   const identity = child.pid === undefined ? null : identityOf(child.pid);
   if (child.pid === undefined || identity === null) {
     gate.destroy();
-    throw new Error(`the process ${await exited}`);
+    throw new Error('the process could not be started');
   }
   const record: ProcessRecord = { pid: child.pid, identity, port, launchedAtMs: nowMs, ending: false };
   try {
@@ -68,7 +88,11 @@ export async function spawnModel({
   }
   gate.end('go\n');
   child.unref();
-  return { record, exited };
+  const printed =
+    log === null
+      ? printedTo(child.stdio[4] as Socket)
+      : printedInto(logFileOf(stateDir, modelId), loggedBytes);
+  return { record, exited, printed };
 }
 
 const withPort = (command: string, port: number): string =>

@@ -1,0 +1,175 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { startUpstream, type Upstream } from '@tidegate/testing';
+import { type Inspected, inspect } from './inspect.ts';
+
+let server: Upstream | undefined;
+afterEach(() => server?.close());
+
+interface Said {
+  readonly status?: number;
+  readonly type?: string;
+  readonly body?: string;
+}
+
+/** A server that says this at /v1/models and, to a GET, at /v1/chat/completions; 404 at what is not given. */
+async function serverThat(models?: Said, completions?: Said): Promise<Upstream> {
+  server = await startUpstream(async ({ path }, reply) => {
+    const said = path === '/v1/models' ? models : path === '/v1/chat/completions' ? completions : undefined;
+    const { status = 200, type = 'application/json', body = '' } = said ?? { status: 404 };
+    reply.start({ status, headers: { 'content-type': type } });
+    await reply.write(body);
+    reply.end();
+  });
+  return server;
+}
+
+const find = (upstream: Upstream, more: Partial<Inspected> = {}) =>
+  inspect(
+    {
+      ...{ baseUrl: `${upstream.url}/v1`, key: '', name: 'tide', nameAssumed: false, own: false },
+      ...{ timeoutMs: 5_000, ...more },
+    },
+    new AbortController().signal,
+  );
+
+const listing = (ids: string[], ownedBy = 'somebody'): Said => ({
+  body: JSON.stringify({ object: 'list', data: ids.map((id) => ({ id, owned_by: ownedBy })) }),
+});
+const wrong = (sentence: string) => ({ kind: 'wrong', sentence });
+
+describe('a server that lists its models', () => {
+  const cases: [string, Said, Partial<Inspected>, ReturnType<typeof wrong> | null][] = [
+    ['serves what it lists', listing(['moon', 'tide']), {}, null],
+    ['serves a name that is short for its latest', listing(['tide:latest']), {}, null],
+    [
+      'does not serve another tag of a name',
+      listing(['tide:7b']),
+      {},
+      wrong("The server does not serve 'tide'. It serves tide:7b."),
+    ],
+    [
+      'does not serve what it does not list',
+      listing(['a', 'b']),
+      {},
+      wrong("The server does not serve 'tide'. It serves a, b."),
+    ],
+    [
+      'is described in bounds, whatever it lists',
+      listing(['a\u0000\u001b[31m\n\u2028b', 'x'.repeat(500), 'c', 'd', 'e', 'f', 'g']),
+      {},
+      wrong(`The server does not serve 'tide'. It serves a[31mb, ${'x'.repeat(80)}…, c, d, e and 2 more.`),
+    ],
+    [
+      'may serve none',
+      { body: '{"object":"list","data":null}' },
+      {},
+      wrong("The server does not serve 'tide'. It serves no model."),
+    ],
+    ['answers any name when it is llama.cpp with one model', listing(['/m/q.gguf'], 'llamacpp'), {}, null],
+    [
+      'heeds names when it is llama.cpp with several',
+      listing(['a', 'b'], 'llamacpp'),
+      {},
+      wrong("The server does not serve 'tide'. It serves a, b."),
+    ],
+    ['answers any name when it is SGLang', listing(['Qwen/Qwen3-8B'], 'sglang'), {}, null],
+    [
+      'may list the one model it was started for under another name than was assumed',
+      listing(['a']),
+      { own: true, nameAssumed: true },
+      null,
+    ],
+    [
+      'was started for the model, and does not know the name that was given',
+      listing(['a']),
+      { own: true },
+      wrong("The server does not serve 'tide'. It serves a."),
+    ],
+    [
+      'was started for the model, and heeds names as vLLM does',
+      listing(['a'], 'vllm'),
+      { own: true, nameAssumed: true },
+      wrong("The server does not serve 'tide'. It serves a."),
+    ],
+    ['is not judged by a list that cannot be understood', { body: '{"data":[{"name":"x"}]}' }, {}, null],
+    ['is not judged by what is no list', { body: '{}' }, {}, null],
+    ['is not judged by what is no JSON', { body: '{"data":[', type: 'text/plain' }, {}, null],
+    [
+      'is not judged by a list that is too long to be read',
+      { body: `{"object":"list","data":[],"x":"${'y'.repeat(2 ** 20)}"}` },
+      {},
+      null,
+    ],
+    ['is alive when it has been asked too often', { status: 429 }, {}, null],
+  ];
+  it.each(cases)('%s', async (_name, models, more, trouble) => {
+    const upstream = await serverThat(models);
+    expect(await find(upstream, more)).toEqual(trouble);
+    expect(upstream.requests.map(({ method, body }) => method + body)).toEqual(
+      upstream.requests.map(() => 'GET'),
+    );
+  });
+});
+
+describe('a server that wants a key', () => {
+  it.each([401, 403])('refuses a wrong one with %d at its list', async (status) => {
+    const upstream = await serverThat({ status });
+    expect(await find(upstream, { key: 'k' })).toEqual(
+      wrong(`The server refused the upstream key (${status}).`),
+    );
+    expect(await find(upstream)).toEqual(
+      wrong(`The server asks for an upstream key (${status}), and the model has none.`),
+    );
+    expect(upstream.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer k', undefined]);
+  });
+
+  it('refuses a wrong one though its list is for everyone, as llama.cpp does', async () => {
+    const upstream = await serverThat(listing(['x'], 'llamacpp'), { status: 401 });
+    expect(await find(upstream, { key: 'k' })).toEqual(wrong('The server refused the upstream key (401).'));
+  });
+});
+
+describe('a server without a list', () => {
+  it.each<[string, Said | undefined, Said | undefined, string | null]>([
+    ['has a chat completions API when that path takes no GET', undefined, { status: 405 }, null],
+    ['has one when the path finds the request bad', undefined, { status: 400 }, null],
+    ['has one when the path is forbidden to all but POST', undefined, { status: 403 }, null],
+    ['has none when there is nothing at that path either', undefined, undefined, '404'],
+    ['has none when it leads elsewhere', { status: 302 }, { status: 302 }, '302'],
+    [
+      'has none when it shows a page whatever the path',
+      { type: 'text/html; charset=utf-8', body: '<html>' },
+      { type: 'text/html', body: '<html>' },
+      'with a web page',
+    ],
+    [
+      'has one when the page is that of a path which takes no GET',
+      { status: 404, type: 'text/html' },
+      { status: 405, type: 'text/html' },
+      null,
+    ],
+  ])('%s', async (_name, models, completions, answered) => {
+    const upstream = await serverThat(models, completions);
+    const sentence = `No chat completions API at ${upstream.url}/v1: /models answered ${answered}.`;
+    expect(await find(upstream)).toEqual(answered === null ? null : wrong(sentence));
+    expect(new Set(upstream.requests.map(({ method }) => method))).toEqual(new Set(['GET']));
+  });
+
+  it('may be one that was started for the model and answers no GET', async () => {
+    expect(await find(await serverThat(), { own: true })).toBeNull();
+  });
+});
+
+describe('a server that does not answer', () => {
+  it('with anything but an error of its own may just be starting', async () => {
+    expect(await find(await serverThat({ status: 503 }))).toEqual({ kind: 'silent', words: 'HTTP 503' });
+  });
+
+  it('in time is not waited for, even in the middle of an answer', async () => {
+    server = await startUpstream(async (_request, reply) => {
+      await reply.write('{"data":');
+      await reply.closed;
+    });
+    expect(await find(server, { timeoutMs: 50 })).toEqual({ kind: 'silent', words: 'no answer in time' });
+  });
+});

@@ -1,0 +1,91 @@
+import type { UpstreamAccess } from '../upstream-access.ts';
+import { type Answer, get, type NoAnswer } from './get.ts';
+import { describeServed, type ServedModel, servedModels, serves } from './served-models.ts';
+
+export interface Inspected extends UpstreamAccess {
+  /** Ends in `/v1`. */
+  readonly baseUrl: string;
+  /**
+   * The server was started for this model. It may list its one model under another name than one that is assumed, and need
+   * have neither a list nor another answer to a GET.
+   */
+  readonly own: boolean;
+  readonly timeoutMs: number;
+}
+
+/** Why a model cannot be called. */
+export type Trouble =
+  /** The server may just be starting or busy. Words, as part of a sentence. */
+  | { readonly kind: 'silent'; readonly words: string }
+  /** It answers, but calls would fail until somebody changes something. A sentence. */
+  | { readonly kind: 'wrong'; readonly sentence: string };
+
+const MAX_URL_LENGTH = 200;
+
+/**
+ * Finds out whether calls can work, by GETs alone: nothing is completed, and no server loads a model to list it. Null: nothing
+ * speaks against it.
+ */
+export async function inspect(server: Inspected, signal: AbortSignal): Promise<Trouble | null> {
+  const answer = await ask(server, '/models', signal);
+  const trouble = troubleOf(answer, server);
+  if (trouble || typeof answer === 'string') return trouble;
+  if (answer.status === 429) return null;
+  if (answer.status < 300 && !isPage(answer)) {
+    const served = answer.body === null ? null : servedModels(answer.body);
+    return served && inspectServed(served, server, signal);
+  }
+  return server.own ? null : inspectRoute(answer, server, signal);
+}
+
+async function inspectServed(
+  served: readonly ServedModel[],
+  server: Inspected,
+  signal: AbortSignal,
+): Promise<Trouble | null> {
+  if (!serves(served, server.name, server.own && server.nameAssumed))
+    return wrong(describeServed(served, server.name));
+  // llama.cpp lists its models to everyone, and asks for the key at its other paths only.
+  if (!served.some(({ ownedBy }) => ownedBy === 'llamacpp')) return null;
+  const answer = await ask(server, '/chat/completions', signal);
+  return typeof answer === 'object' && answer.status === 401 ? keyRefused(401, server) : null;
+}
+
+/** Of a server without a list: whether there is something at the path that gateways call. A GET completes nothing. */
+async function inspectRoute(list: Answer, server: Inspected, signal: AbortSignal): Promise<Trouble | null> {
+  const answer = await ask(server, '/chat/completions', signal);
+  // What is there for POST alone may answer a GET with 403.
+  if (typeof answer === 'object' && answer.status === 403) return null;
+  const trouble = troubleOf(answer, server);
+  if (trouble || typeof answer === 'string') return trouble;
+  const absent = answer.status === 404 || (answer.status >= 300 && answer.status < 400) || isPage(answer);
+  if (!absent) return null;
+  const url = server.baseUrl.slice(0, MAX_URL_LENGTH);
+  return wrong(
+    `No chat completions API at ${url}: /models answered ${isPage(list) ? 'with a web page' : list.status}.`,
+  );
+}
+
+const ask = ({ baseUrl, key, timeoutMs }: Inspected, path: string, signal: AbortSignal) =>
+  get({ url: baseUrl + path, key, timeoutMs }, signal);
+
+/** What is the same trouble wherever it is met. */
+function troubleOf(answer: Answer | NoAnswer, server: Inspected): Trouble | null {
+  if (typeof answer === 'string') return { kind: 'silent', words: answer };
+  const { status } = answer;
+  if (status >= 500) return { kind: 'silent', words: `HTTP ${status}` };
+  return status === 401 || status === 403 ? keyRefused(status, server) : null;
+}
+
+const keyRefused = (status: number, { key }: Inspected): Trouble =>
+  wrong(
+    key
+      ? `The server refused the upstream key (${status}).`
+      : `The server asks for an upstream key (${status}), and the model has none.`,
+  );
+
+const wrong = (sentence: string): Trouble => ({ kind: 'wrong', sentence });
+
+/** What a web server answers for any path. */
+const isPage = ({ status, contentType }: Answer): boolean =>
+  status < 300 && contentType.startsWith('text/html');

@@ -1,0 +1,65 @@
+import { z } from 'zod';
+
+export interface ServedModel {
+  readonly id: string;
+  readonly ownedBy: string;
+}
+
+const modelList = z.object({ data: z.array(z.unknown()) });
+/** As some servers list no model at all. */
+const emptyList = z.object({ object: z.literal('list'), data: z.null() });
+const entry = z.object({ id: z.string().min(1), owned_by: z.string().catch('') });
+
+/** What the body of a model list names. Null: it is none that can be understood. */
+export function servedModels(body: string): ServedModel[] | null {
+  const json = parse(body);
+  if (emptyList.safeParse(json).success) return [];
+  const list = modelList.safeParse(json);
+  if (!list.success) return null;
+  const served = list.data.data.flatMap((item) => {
+    const { success, data } = entry.safeParse(item);
+    return success ? [{ id: data.id, ownedBy: data.owned_by }] : [];
+  });
+  return served.length === 0 && list.data.data.length > 0 ? null : served;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Servers that answer whatever the name, by the owner they give the one model they have. */
+const IGNORE_NAMES: ReadonlySet<string> = new Set(['llamacpp', 'sglang', 'koboldcpp', 'tabbyAPI']);
+/** One that refuses every other name than those it lists. */
+const HEEDS_NAMES = 'vllm';
+
+/**
+ * Whether a server with this list answers for the name.
+ * @param assumed the name is only what the model is published as: nobody said that its server knows it by that
+ */
+export function serves(served: readonly ServedModel[], name: string, assumed: boolean): boolean {
+  // `x` is short for `x:latest` where models have tags, as Ollama's do.
+  if (served.some(({ id }) => id === name || id === `${name}:latest`)) return true;
+  const [only] = served;
+  if (!only || served.length > 1) return false;
+  return IGNORE_NAMES.has(only.ownedBy) || (assumed && only.ownedBy !== HEEDS_NAMES);
+}
+
+const MAX_NAMES = 5;
+const MAX_NAME_LENGTH = 80;
+
+/** For people, bounded, whatever the server put into its list. */
+export function describeServed(served: readonly ServedModel[], name: string): string {
+  const first = served.slice(0, MAX_NAMES).map(({ id }) => shown(id));
+  const more = served.length - first.length;
+  const all = first.length === 0 ? 'no model' : first.join(', ') + (more > 0 ? ` and ${more} more` : '');
+  return `The server does not serve '${shown(name)}'. It serves ${all}.`;
+}
+
+function shown(name: string): string {
+  const clean = name.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '');
+  return clean.length > MAX_NAME_LENGTH ? `${clean.slice(0, MAX_NAME_LENGTH)}…` : clean;
+}

@@ -1,0 +1,169 @@
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { seal } from '@tidegate/contracts';
+import { eventually, testPostgres } from '@tidegate/testing';
+import { Harness, isAlive, type Published } from '../../testing/harness.ts';
+import { lastLines, secretsOf } from './printed.ts';
+
+let harness: Harness;
+beforeEach(async () => {
+  harness = await Harness.create(await testPostgres());
+});
+afterEach(() => harness.close());
+
+/** Why a command failed to start; what the runner logged of it. */
+async function failureOf(
+  command: string,
+  { data = {}, settings = {} } = {},
+): Promise<{ reason: string; log: string }> {
+  const modelId = await harness.publish({ ...data, settings: { command, ...settings } });
+  const lines: string[] = [];
+  const runner = await harness.start({ logTo: (line) => lines.push(line) });
+  const { reason, condition } = await runner.wake(modelId);
+  expect(condition).toBe('CONDITION_FAILED');
+  const row = await eventually(async () => {
+    const { conditionReason } = await harness.db.model.findUniqueOrThrow({ where: { id: modelId } });
+    return conditionReason;
+  });
+  expect(row).toBe(reason);
+  return { reason, log: lines.join('') };
+}
+
+describe('a process that fails to start', () => {
+  it('says so with the last lines it printed, which no log has', async () => {
+    const { reason, log } = await failureOf(
+      'for i in 1 2 3 4 5 6; do echo "line $i"; done; echo "cannot open q.gguf" >&2; exit 1',
+    );
+    expect(reason).toBe(
+      "The model's process exited with code 1 while starting.\n" +
+        'line 3\nline 4\nline 5\nline 6\ncannot open q.gguf',
+    );
+    expect(log).toContain('exited with code 1 while starting');
+    expect(log).not.toContain('line 6');
+  });
+
+  it('names the log, if one is kept, and quotes only what this start wrote to it', async () => {
+    const modelId = await harness.publish({ settings: { command: 'echo out of memory; exit 3' } });
+    const log = join(harness.stateDir, `${modelId}.log`);
+    mkdirSync(harness.stateDir);
+    writeFileSync(log, 'a prompt of an earlier run\n');
+    const { reason } = await (await harness.start({ keepModelLogs: true })).wake(modelId);
+    expect(reason).toBe(
+      `The model's process exited with code 3 while starting. Its log is ${log}.\nout of memory`,
+    );
+  });
+
+  it.each([
+    ['llama-servre --port $PORT', "The model's command was not found: llama-servre (exit code 127)."],
+    ['exec llama-servre', "The model's command was not found: llama-servre (exit code 127)."],
+    ['cd / && X=1 no-such-thing', "The model's command was not found: no-such-thing (exit code 127)."],
+    ['X=1 no-such-thing 2>/dev/null', "The model's command was not found: no-such-thing (exit code 127)."],
+  ])('names a command that is not there: %s', async (command, expected) => {
+    expect((await failureOf(command)).reason.split('\n')[0]).toBe(expected);
+  });
+
+  it('names a command that cannot be executed', async () => {
+    const file = join(harness.dir, 'server.sh');
+    writeFileSync(file, '#!/bin/sh\n');
+    chmodSync(file, 0o644);
+    const { reason } = await failureOf(file);
+    expect(reason.split('\n')[0]).toBe(`The model's command cannot be executed: ${file} (exit code 126).`);
+  });
+
+  it('is not said to be missing when it is a library that is', async () => {
+    const { reason } = await failureOf(
+      'echo "error while loading shared libraries: libcuda.so.1" >&2; exit 127',
+    );
+    expect(reason).toBe(
+      "The model's process exited with code 127 while starting.\n" +
+        'error while loading shared libraries: libcuda.so.1',
+    );
+  });
+
+  it.each([
+    ['kill -9 $$', "The model's process was ended by SIGKILL while starting."],
+    ['sh -c "kill -9 \\$\\$"; exit $?', "The model's process exited with code 137 (SIGKILL) while starting."],
+  ])('tells the signal that ended it: %s', async (command, expected) => {
+    expect((await failureOf(command)).reason.split('\n')[0]).toBe(expected);
+  });
+
+  it('shows neither its secrets nor its upstream key', async () => {
+    const upstreamKey = Uint8Array.from(seal(harness.secretKey, 'sk-upstream'));
+    const { reason } = await failureOf(
+      'echo "using sk-upstream, $HF_TOKEN and sk-argued"; exit 1 --api-key sk-argued',
+      {
+        data: { upstreamKey },
+      },
+    );
+    expect(reason.split('\n')[1]).toBe('using [hidden], [hidden] and [hidden]');
+  });
+
+  it('that is not ready in time quotes what it printed', async () => {
+    const { reason } = await failureOf('echo loading; sleep 100', { settings: { startTimeoutS: 1 } });
+    expect(reason).toBe('The model was not ready within 1 s (connection refused).\nloading');
+  });
+
+  it('because it does not serve the name that was given says what it serves', async () => {
+    const { modelId } = await harness.publishProcess(
+      { how: 'serves=moon' },
+      { upstreamModel: 'tide', mode: 'always_on' },
+    );
+    const watcher = (await harness.start()).watch('gw_1');
+    await eventually(() => watcher.condition(modelId) === 'CONDITION_FAILED');
+    expect(watcher.models.get(modelId)?.reason).toBe("The server does not serve 'tide'. It serves moon.");
+  });
+});
+
+describe('a process that prints on and on', () => {
+  /** Counts what it could print: it would stop at a pipe that nobody reads, and end at one that is broken. */
+  const printedBy = (model: Published) => model.starts().filter(({ note }) => note === 'printed').length;
+  const goesOn = async (model: Published) => {
+    const before = printedBy(model);
+    await eventually(() => printedBy(model) > before + 3);
+    expect(isAlive(model.starts()[0]?.pid ?? 0)).toBe(true);
+  };
+
+  it('goes on once it is ready, and after that nothing it prints is quoted', async () => {
+    const model = await harness.publishProcess({ how: 'chatty' });
+    const runner = await harness.start();
+    const watcher = runner.watch('gw_1');
+    await runner.wake(model.modelId);
+    await goesOn(model);
+    for (const pid of new Set(model.starts().map((start) => start.pid))) process.kill(pid, 'SIGKILL');
+    await eventually(() => watcher.condition(model.modelId) === 'CONDITION_ASLEEP');
+    const reasons = watcher.updates.flatMap(({ models }) => models.map(({ reason }) => reason));
+    expect(new Set(reasons)).toEqual(new Set(['']));
+  });
+
+  it('goes on when its runner goes while it starts, and when another one has it', async () => {
+    const model = await harness.publishProcess({ how: 'chatty', delayMs: 2_000 });
+    const first = await harness.start({ stopModelsOnExit: false });
+    void first.wake(model.modelId).catch(() => {});
+    await eventually(() => printedBy(model) > 0);
+    await first.runner?.close();
+    await goesOn(model);
+    const second = await harness.start();
+    expect(await second.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING' });
+    await goesOn(model);
+    await second.stopModel(model.modelId);
+    await eventually(() => !isAlive(model.starts()[0]?.pid ?? 0));
+  });
+});
+
+describe('the last lines of what was printed', () => {
+  it('are few, short and plain', () => {
+    const noise = `\u001b[1;31mred\u001b[0m\u0000 \u202etxt\r\n10%\r50%\r100%\n\n\t\n\u001b]0;title\u0007done\n`;
+    expect(lastLines(noise, [])).toBe('red txt\n100%\ndone');
+    const long = lastLines(`${'x'.repeat(5_000)}\n`.repeat(10), []);
+    expect(long.split('\n').length).toBeLessThanOrEqual(5);
+    expect(Buffer.byteLength(long)).toBeLessThanOrEqual(1_024);
+    expect(Buffer.byteLength(lastLines('漢'.repeat(1_000), []))).toBeLessThanOrEqual(1_024);
+  });
+
+  it('hide what was given in confidence: by environment, command and upstream key', () => {
+    const env = { HF_TOKEN: 'hf_abcdef', PATH: '/usr/bin', MY_PASSWORD: 'x' };
+    const secrets = secretsOf(env, 'run --api-key "sk-12345" --tokenizer /m/t --max-tokens 4096', 'up-12345');
+    expect(secrets.sort()).toEqual(['hf_abcdef', 'sk-12345', 'up-12345']);
+  });
+});

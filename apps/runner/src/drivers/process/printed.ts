@@ -1,0 +1,125 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import type { Socket } from 'node:net';
+
+/** What a process printed since it was launched. To be forgotten once it is ready: what comes then may be prompts. */
+export interface Printed {
+  /** Its end, raw. Waits, in bounded time, for what the process printed just before it ended. */
+  tail(): Promise<string>;
+  forget(): void;
+}
+
+/** Most that is held of it. */
+const MAX_TAIL_BYTES = 8 * 1024;
+/** How long the end of the output of a process that has ended is awaited: children may hold it open. */
+const END_MS = 500;
+
+export const NOTHING_PRINTED: Printed = { tail: async () => '', forget: () => {} };
+
+/** What comes through a stream, which is read until forgotten. */
+export function printedTo(stream: Socket): Printed {
+  let tail = Buffer.alloc(0);
+  let ended: () => void = () => {};
+  const end = new Promise<void>((resolve) => {
+    ended = resolve;
+  });
+  stream.on('data', (chunk: Buffer) => {
+    tail = Buffer.concat([tail, chunk]);
+    if (tail.length > MAX_TAIL_BYTES) tail = Buffer.from(tail.subarray(-MAX_TAIL_BYTES));
+  });
+  stream.on('error', () => {});
+  stream.unref();
+  stream.once('close', ended);
+  return {
+    tail: async () => {
+      const timer = setTimeout(ended, END_MS);
+      await end;
+      clearTimeout(timer);
+      return wholeLines(tail);
+    },
+    forget: () => {
+      tail = Buffer.alloc(0);
+      stream.destroy();
+    },
+  };
+}
+
+/** What was appended to a log since it was `fromBytes` long; the log may have been begun anew since. */
+export function printedInto(file: string, fromBytes: number): Printed {
+  return {
+    tail: async () => {
+      let fd: number | null = null;
+      try {
+        fd = openSync(file, 'r');
+        const { size } = fstatSync(fd);
+        const start = size < fromBytes ? 0 : fromBytes;
+        const tail = Buffer.alloc(Math.min(size - start, MAX_TAIL_BYTES));
+        const length = readSync(fd, tail, 0, tail.length, size - tail.length);
+        return wholeLines(tail.subarray(0, length));
+      } catch {
+        return '';
+      } finally {
+        if (fd !== null) closeSync(fd);
+      }
+    },
+    forget: () => {},
+  };
+}
+
+/** Without the rest of a line whose start was dropped: half a secret cannot be told for one. */
+function wholeLines(tail: Buffer): string {
+  const text = tail.toString('utf8');
+  return tail.length < MAX_TAIL_BYTES ? text : text.slice(text.indexOf('\n') + 1);
+}
+
+const MAX_LINES = 5;
+const MAX_LINE_LENGTH = 300;
+const MAX_LENGTH = 1_024;
+
+/** The last lines of a text, as they may be shown: bounded, without control characters, each secret replaced. */
+export function lastLines(text: string, secrets: readonly string[]): string {
+  let hidden = text;
+  for (const secret of secrets) hidden = hidden.replaceAll(secret, '[hidden]');
+  const lines = hidden
+    .split('\n')
+    .map(shown)
+    .filter((line) => line !== '')
+    .slice(-MAX_LINES);
+  const kept: string[] = [];
+  let length = 0;
+  for (const line of lines.reverse()) {
+    length += Buffer.byteLength(line) + 1;
+    if (length > MAX_LENGTH) break;
+    kept.unshift(line);
+  }
+  return kept.join('\n');
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])/g;
+
+/** A line as a terminal would leave it: what a carriage return wrote over is gone. */
+function shown(line: string): string {
+  const last = line.replace(ESCAPES, '').trimEnd().split('\r').at(-1) ?? '';
+  const clean = last
+    .replace(/\t/g, ' ')
+    .replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '')
+    .trim();
+  return clean.length > MAX_LINE_LENGTH ? `${clean.slice(0, MAX_LINE_LENGTH)}…` : clean;
+}
+
+const SECRET_NAME = /key|token|secret|passw|credential/i;
+const SECRET_ARGUMENT = /(?:^|[\s_-])(?:api[_-]?key|key|token|secret|password)(?:=|\s+)["']?([^\s"']+)/gi;
+const MIN_SECRET_LENGTH = 6;
+
+/** Values that a process may have been given in confidence, the longest first. */
+export function secretsOf(
+  env: Readonly<Record<string, string>>,
+  command: string,
+  upstreamKey: string,
+): string[] {
+  const given = Object.entries(env).flatMap(([name, value]) => (SECRET_NAME.test(name) ? value : []));
+  const argued = [...command.matchAll(SECRET_ARGUMENT)].map(([, value]) => value ?? '');
+  return [upstreamKey, ...given, ...argued]
+    .filter(({ length }) => length >= MIN_SECRET_LENGTH)
+    .sort((a, b) => b.length - a.length);
+}
