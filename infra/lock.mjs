@@ -80,8 +80,8 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   lock.packages = Object.fromEntries(byName);
   const addresses = missingAddresses(lock.packages);
   for (const [at, resolved] of Object.entries(addresses)) {
-    const { version, ...rest } = lock.packages[at];
-    lock.packages[at] = { version, resolved, ...rest };
+    const { name, version, ...rest } = lock.packages[at];
+    lock.packages[at] = { ...(name ? { name } : {}), version, resolved, ...rest };
   }
   writeFileSync(path, `${JSON.stringify(lock, null, 2)}\n`);
   process.stdout.write(`${Object.keys(missing).length} entries and ${Object.keys(addresses).length} addresses added\n`);
