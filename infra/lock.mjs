@@ -7,6 +7,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { resolvePackage } from './setup/packages.mjs';
 
 /** @typedef {{ name?: string, version?: string, resolved?: string, link?: boolean, dev?: boolean, optional?: boolean, os?: string[], cpu?: string[], libc?: string[], optionalDependencies?: Record<string, string> }} Entry */
 
@@ -25,20 +26,12 @@ export function missingEntries(packages) {
   const missing = {};
   for (const [path, entry] of Object.entries(packages)) {
     for (const [name, version] of Object.entries(entry.optionalDependencies ?? {})) {
-      if (resolves(packages, path, name) || !/^\d/.test(version)) continue;
+      if (resolvePackage(packages, path, name) || !/^\d/.test(version)) continue;
       const dev = entry.dev ? { dev: true } : {};
       missing[`node_modules/${name}`] = { version, ...platformOf(name), ...dev, optional: true };
     }
   }
   return missing;
-}
-
-/** @param {Record<string, Entry>} packages @param {string} from @param {string} name */
-function resolves(packages, from, name) {
-  for (let at = from; ; at = at.slice(0, Math.max(0, at.lastIndexOf('/node_modules/')))) {
-    if (packages[at === '' ? `node_modules/${name}` : `${at}/node_modules/${name}`]) return true;
-    if (at === '') return false;
-  }
 }
 
 /** What such packages say in their names: …-linux-x64-musl, …-windows-64. @param {string} name */
