@@ -77,5 +77,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     lock.packages[at] = { ...(name ? { name } : {}), version, resolved, ...rest };
   }
   writeFileSync(path, `${JSON.stringify(lock, null, 2)}\n`);
-  process.stdout.write(`${Object.keys(missing).length} entries and ${Object.keys(addresses).length} addresses added\n`);
+  process.stdout.write(
+    `${Object.keys(missing).length} entries and ${Object.keys(addresses).length} addresses added\n`,
+  );
 }

@@ -121,7 +121,9 @@ export async function install(root, scope, terminal) {
       // npm tells its children where it is; without it (node infra/start.mjs) the one on PATH does.
       const npm = process.env.npm_execpath;
       const [command, first] = npm?.endsWith('.js') ? [process.execPath, [npm]] : ['npm', []];
-      const verb = existsSync(join(root, 'node_modules/.package-lock.json')) ? ['install', '--no-save'] : ['ci'];
+      const verb = existsSync(join(root, 'node_modules/.package-lock.json'))
+        ? ['install', '--no-save']
+        : ['ci'];
       const workspaces = scope === 'product' ? PRODUCT.map((folder) => `--workspace=${folder}`) : [];
       const options = ['--include=dev', '--no-audit', '--no-fund', '--loglevel=error'];
       const stop = watch(root, scope, progress);

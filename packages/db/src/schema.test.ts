@@ -65,9 +65,7 @@ afterAll(async () => {
 
 async function parseSchema(): Promise<Schema> {
   const datamodel = await readFile(join(ROOT, 'prisma', 'schema.prisma'), 'utf8');
-  const parsed = internals.getDMMF({ datamodel });
-  if (!('datamodel' in parsed)) throw parsed.error;
-  return parsed.datamodel as unknown as Schema;
+  return (await internals.getDMMF({ datamodel })).datamodel as unknown as Schema;
 }
 
 const modelOf = (name: string): SchemaModel => {
