@@ -1,11 +1,15 @@
 // @ts-check
-// Completes package-lock.json: npm leaves out the optional packages of other platforms when its registry does not offer
-// them, and then refuses its own lock file (npm ci: "Missing: … from lock file"). Run after npm install.
+// Completes package-lock.json. Run after npm install.
+// - npm leaves out the optional packages of other platforms when its registry does not offer them, and then refuses its own
+//   lock file (npm ci: "Missing: … from lock file").
+// - Without a package's address npm asks the registry for the list of its versions first, which doubles the time of npm ci. A
+//   registry other than the public one takes its place in these addresses by itself.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { resolvePackage } from './setup/packages.mjs';
 
-/** @typedef {{ version?: string, dev?: boolean, optional?: boolean, os?: string[], cpu?: string[], libc?: string[], optionalDependencies?: Record<string, string> }} Entry */
+/** @typedef {{ name?: string, version?: string, resolved?: string, link?: boolean, dev?: boolean, optional?: boolean, os?: string[], cpu?: string[], libc?: string[], optionalDependencies?: Record<string, string> }} Entry */
 
 const root = resolve(fileURLToPath(import.meta.url), '../..');
 const OS = ['android', 'darwin', 'linux', 'win32', 'freebsd', 'openharmony'];
@@ -22,20 +26,12 @@ export function missingEntries(packages) {
   const missing = {};
   for (const [path, entry] of Object.entries(packages)) {
     for (const [name, version] of Object.entries(entry.optionalDependencies ?? {})) {
-      if (resolves(packages, path, name) || !/^\d/.test(version)) continue;
+      if (resolvePackage(packages, path, name) || !/^\d/.test(version)) continue;
       const dev = entry.dev ? { dev: true } : {};
       missing[`node_modules/${name}`] = { version, ...platformOf(name), ...dev, optional: true };
     }
   }
   return missing;
-}
-
-/** @param {Record<string, Entry>} packages @param {string} from @param {string} name */
-function resolves(packages, from, name) {
-  for (let at = from; ; at = at.slice(0, Math.max(0, at.lastIndexOf('/node_modules/')))) {
-    if (packages[at === '' ? `node_modules/${name}` : `${at}/node_modules/${name}`]) return true;
-    if (at === '') return false;
-  }
 }
 
 /** What such packages say in their names: …-linux-x64-musl, …-windows-64. @param {string} name */
@@ -50,6 +46,23 @@ function platformOf(name) {
   return { cpu: [cpu], ...(os ? { os: [os] } : {}), ...(libc ? { libc: [libc] } : {}) };
 }
 
+/**
+ * Where the packages are that the lock gives no address for.
+ *
+ * @param {Record<string, Entry>} packages of the lock
+ * @returns {Record<string, string>} by path in the lock
+ */
+export function missingAddresses(packages) {
+  return Object.fromEntries(
+    Object.entries(packages)
+      .filter(([path, { resolved, link }]) => path.includes('node_modules/') && !resolved && !link)
+      .map(([path, { name = path.split('node_modules/').at(-1) ?? '', version }]) => [
+        path,
+        `https://registry.npmjs.org/${name}/-/${name.split('/').at(-1)}-${version}.tgz`,
+      ]),
+  );
+}
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const path = join(root, 'package-lock.json');
   const lock = JSON.parse(readFileSync(path, 'utf8'));
@@ -58,6 +71,13 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     a.localeCompare(b, 'en'),
   );
   lock.packages = Object.fromEntries(byName);
+  const addresses = missingAddresses(lock.packages);
+  for (const [at, resolved] of Object.entries(addresses)) {
+    const { name, version, ...rest } = lock.packages[at];
+    lock.packages[at] = { ...(name ? { name } : {}), version, resolved, ...rest };
+  }
   writeFileSync(path, `${JSON.stringify(lock, null, 2)}\n`);
-  process.stdout.write(`${Object.keys(missing).length} entries added\n`);
+  process.stdout.write(
+    `${Object.keys(missing).length} entries and ${Object.keys(addresses).length} addresses added\n`,
+  );
 }

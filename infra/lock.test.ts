@@ -1,12 +1,32 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { missingEntries } from './lock.mjs';
+import { missingAddresses, missingEntries } from './lock.mjs';
+
+const lock = JSON.parse(readFileSync(join(import.meta.dirname, '../package-lock.json'), 'utf8'));
 
 describe('package-lock.json', () => {
   it('holds the optional packages of every platform, so that npm ci takes it (node infra/lock.mjs completes it)', () => {
-    const lock = JSON.parse(readFileSync(join(import.meta.dirname, '../package-lock.json'), 'utf8'));
     expect(Object.keys(missingEntries(lock.packages))).toEqual([]);
+  });
+
+  it('holds the address of each package, so that npm ci asks for nothing else (node infra/lock.mjs completes it)', () => {
+    expect(Object.keys(missingAddresses(lock.packages))).toEqual([]);
+  });
+
+  it('gets the addresses of the public registry, also of a package that stands in for another', () => {
+    const packages = {
+      '': { version: '0.1.0' },
+      'apps/a': { version: '0.1.0' },
+      'node_modules/@house/a': { resolved: 'apps/a', link: true },
+      'node_modules/b/node_modules/@c/d': { version: '1.2.3' },
+      'node_modules/e': { name: '@f/g', version: '4.5.6' },
+      'node_modules/h': { version: '1.0.0', resolved: 'https://elsewhere/h.tgz' },
+    };
+    expect(missingAddresses(packages)).toEqual({
+      'node_modules/b/node_modules/@c/d': 'https://registry.npmjs.org/@c/d/-/d-1.2.3.tgz',
+      'node_modules/e': 'https://registry.npmjs.org/@f/g/-/g-4.5.6.tgz',
+    });
   });
 
   it('is completed from what a package asks for and its name says', () => {

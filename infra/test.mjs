@@ -124,7 +124,7 @@ try {
   mkdirSync(results, { recursive: true });
   rmSync(totalsFile, { force: true });
   rmSync(jestResults, { force: true });
-  await setUp(terminal);
+  await setUp(terminal, 'everything');
   const totals = [];
   for (const check of STATIC_CHECKS) totals.push(await runStaticCheck(check));
   const args = process.argv.slice(2);

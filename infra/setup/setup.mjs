@@ -3,9 +3,11 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { install, isInstalled } from './packages.mjs';
 import { run, tail } from './run.mjs';
 import { Failure } from './terminal.mjs';
 
+/** @typedef {import('./packages.mjs').Scope} Scope */
 /** @typedef {import('./terminal.mjs').Terminal} Terminal */
 
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
@@ -24,57 +26,6 @@ function checkNode(version = process.versions.node) {
   throw new Failure(`Tidegate needs Node ${MIN_NODE.join('.')} or newer; this is ${version}.`, {
     hint: 'Install a current Node from https://nodejs.org (or with nvm, fnm, volta) and run the command again.',
   });
-}
-
-/**
- * Whether node_modules holds what package-lock.json asks for: npm notes what it installed in a second lock file, written
- * last, so an installation that was cut short is noticed too.
- *
- * @param {string} dir
- */
-function isInstalled(dir = root) {
-  const wanted = packagesOf(join(dir, 'package-lock.json'));
-  const present = packagesOf(join(dir, 'node_modules/.package-lock.json'));
-  if (!wanted || !present) return false;
-  return Object.entries(wanted).every(([path, { version, integrity, optional }]) => {
-    if (path === '') return true;
-    const found = present[path];
-    return found ? found.version === version && found.integrity === integrity : optional === true;
-  });
-}
-
-/**
- * @param {string} lockFile
- * @returns {Record<string, { version?: string, integrity?: string, optional?: boolean }> | null}
- */
-function packagesOf(lockFile) {
-  try {
-    return JSON.parse(readFileSync(lockFile, 'utf8')).packages ?? null;
-  } catch {
-    return null;
-  }
-}
-
-/** @param {Terminal} terminal */
-async function install(terminal) {
-  await terminal.phase(
-    'packages',
-    async (note) => {
-      // npm tells its children where it is; without it (node infra/start.mjs) the one on PATH does.
-      const npm = process.env.npm_execpath;
-      const [command, first] = npm?.endsWith('.js') ? [process.execPath, [npm]] : ['npm', []];
-      const args = [...first, 'ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'];
-      const { code, output } = await run(command, args, { cwd: root });
-      if (code !== 0) {
-        throw new Failure('The packages could not be installed (npm ci).', {
-          output: tail(output, OUTPUT_LINES),
-          hint: 'Check the connection to the npm registry (npm ping), then run the command again.',
-        });
-      }
-      note('installed');
-    },
-    { slow: 'a minute or two the first time' },
-  );
 }
 
 /** Builds what changed. @param {Terminal} terminal */
@@ -157,9 +108,10 @@ function sourcesStamp() {
  * Brings the checkout to where everything can run: the right Node, the packages, the build. Prints only what takes time.
  *
  * @param {Terminal} terminal
+ * @param {Scope} [scope]
  */
-export async function setUp(terminal) {
+export async function setUp(terminal, scope = 'product') {
   checkNode();
-  if (!isInstalled()) await install(terminal);
+  if (!isInstalled(root, scope)) await install(root, scope, terminal);
   await build(terminal);
 }

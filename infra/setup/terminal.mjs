@@ -5,9 +5,10 @@ import { performance } from 'node:perf_hooks';
  * What a command may say to the person who runs it: phases that come and go, and a few lines of text.
  *
  * @typedef {object} Terminal
- * @property {<T>(title: string, work: (note: (detail: string) => void) => T | Promise<T>, options?: { slow?: string }) => Promise<T>} phase
- *   Runs `work` under a title and prints it with its duration once done. `note` adds a detail to that line; `slow` says
- *   beforehand, where nothing can move on the screen, that it takes a while.
+ * @property {<T>(title: string, work: (note: (detail: string) => void, progress: (detail: string) => void) => T | Promise<T>, options?: { slow?: string }) => Promise<T>} phase
+ *   Runs `work` under a title and prints it with its duration once done. `note` adds a detail to that line; `progress`
+ *   does too, and shows it at once: where nothing can move on the screen, as a line of its own now and then. `slow` says
+ *   beforehand that it takes a while.
  * @property {(text?: string) => void} print
  * @property {(text: string) => string} bold
  * @property {(text: string) => string} dim
@@ -19,6 +20,8 @@ import { performance } from 'node:perf_hooks';
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 const FRAME_MS = 90;
 const TITLE_WIDTH = 34;
+/** How often progress gets a line where nothing can move on the screen. */
+const PROGRESS_LINE_MS = 10_000;
 
 /**
  * @param {{ isTTY?: boolean, write(text: string): unknown }} out
@@ -64,10 +67,18 @@ export function createTerminal(
       const width = title.length + (detail ? detail.length + 1 : 0);
       print(`  ${mark} ${text}${' '.repeat(Math.max(2, TITLE_WIDTH - width))}${dim(time.padStart(7))}`);
     };
+    let lineAt = startedAt;
+    const note = (/** @type {string} */ text) => {
+      detail = text;
+    };
+    const progress = (/** @type {string} */ text) => {
+      note(text);
+      if (out.isTTY || performance.now() - lineAt < PROGRESS_LINE_MS) return;
+      lineAt = performance.now();
+      print(`    ${title} ${dim(text)}`);
+    };
     try {
-      const result = await work((text) => {
-        detail = text;
-      });
+      const result = await work(note, progress);
       end(green('✓'));
       return result;
     } catch (error) {

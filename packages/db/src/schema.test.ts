@@ -1,10 +1,8 @@
-import { spawnSync } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import internals from '@prisma/internals';
 import { type TestPostgres, testPostgres } from '@tidegate/testing';
 import pg from 'pg';
 
@@ -66,26 +64,8 @@ afterAll(async () => {
 });
 
 async function parseSchema(): Promise<Schema> {
-  const directory = await mkdtemp(join(tmpdir(), 'tidegate-schema-'));
-  try {
-    const source = await readFile(join(ROOT, 'prisma', 'schema.prisma'), 'utf8');
-    const provider = `node ${join(ROOT, 'scripts', 'dmmf-generator.mjs')}`;
-    const generator = `generator json {\n provider = "${provider}"\n output = "${directory}"\n}\n`;
-    const file = join(directory, 'schema.prisma');
-    await writeFile(file, source.replace(/^generator client \{[^}]*\}\n/m, generator));
-    const cli = join(
-      dirname(createRequire(import.meta.url).resolve('prisma/package.json')),
-      'build',
-      'index.js',
-    );
-    const env = { ...process.env, PRISMA_SCHEMA_ENGINE_BINARY: process.execPath, CHECKPOINT_DISABLE: '1' };
-    const args = [cli, 'generate', '--schema', file, '--no-hints'];
-    const run = spawnSync(process.execPath, args, { cwd: ROOT, env, encoding: 'utf8' });
-    if (run.status !== 0) throw new Error(run.stderr);
-    return JSON.parse(await readFile(join(directory, 'dmmf.json'), 'utf8')) as Schema;
-  } finally {
-    await rm(directory, { recursive: true, force: true });
-  }
+  const datamodel = await readFile(join(ROOT, 'prisma', 'schema.prisma'), 'utf8');
+  return (await internals.getDMMF({ datamodel })).datamodel as unknown as Schema;
 }
 
 const modelOf = (name: string): SchemaModel => {
