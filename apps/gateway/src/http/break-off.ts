@@ -30,7 +30,6 @@ function close(socket: Socket, chunked: boolean): void {
   const later = (end: () => void, ms: number) => () => {
     if (!socket.destroyed) timer = setTimeout(end, ms);
   };
-  if (chunked) { socket.destroy(); return; }
   if (chunked) socket.end(later(() => socket.destroy(), MAX_CLOSE_MS));
   else
     socket.write(

@@ -156,12 +156,12 @@ export class StreamRewriter {
       this.failure = upstreamError('The model ended its answer too early.');
       return;
     }
-    this.#emitContent(this.#lastPiece, FINISHED[this.#reason]);
-    this.#lastPiece = '';
     const usage = this.#options.includeUsage ? this.usage : null;
     const usageChunk = usage ? `${this.#head}],"usage":${usageJson(usage)}}\n\n` : '';
     this.tail = `${usageChunk}data: ${DONE}\n\n`;
-    if (this.#bytesOut + Buffer.byteLength(this.tail) > this.#options.maxBytes) this.#failTooLarge();
+    // First, so that no finish reason leaves of an answer whose tail does not fit.
+    this.#bytesOut += Buffer.byteLength(this.tail);
+    this.#emitContent(this.#lastPiece, FINISHED[this.#reason]);
     this.done = this.failure === null;
   }
 

@@ -1,4 +1,18 @@
-import { answer, DONE, delta, event, HEL, LO, streamed, USAGE, usageChunk, whole } from '../bytes.ts';
+import {
+  answer,
+  chunk,
+  chunkedHead,
+  DONE,
+  delta,
+  event,
+  HEL,
+  LO,
+  otherChoice,
+  streamed,
+  USAGE,
+  usageChunk,
+  whole,
+} from '../bytes.ts';
 import { answered, type Case, relayed, says } from './case.ts';
 
 /** What the answers say: complete ones, told in many ways, and those that only look complete. */
@@ -92,6 +106,47 @@ export const CHUNKS: readonly Case[] = [
   relayed(
     'more after the finish reason',
     events(delta('Hel'), stop, delta(' there'), delta('', 'length'), usage, '[DONE]'),
+    { pieces: ['Hel', 'lo', ' there'], finish: 'length' },
+  ),
+  relayed(
+    'two choices by turns, and together',
+    events(
+      { choices: [otherChoice('no')] },
+      delta('Hel'),
+      { choices: [otherChoice('no', 'length'), { delta: { content: 'l' } }] },
+      { choices: [otherChoice('no', null, '0'), otherChoice('o', 'stop', null)] },
+      { choices: [otherChoice('no', 'length')] },
+      usage,
+      '[DONE]',
+    ),
+    { pieces: ['Hel', 'l', 'o'] },
+  ),
+  relayed(
+    'chunks without choices',
+    events(
+      ...[
+        {},
+        { choices: null },
+        { id: 'x' },
+        delta('Hel'),
+        {},
+        { choices: null },
+        stop,
+        {},
+        { choices: null },
+      ],
+      ...[{ usage: ONE }, '[DONE]'],
+    ),
+  ),
+  relayed(
+    'a usage chunk whose choices are null',
+    events(delta('Hel'), stop, { choices: null, usage: ONE }, '[DONE]'),
+  ),
+  relayed(
+    '[DONE] with blanks around it',
+    says(chunkedHead(), chunk(HEL, LO, event(usage), 'data:  [DONE] \t\n\n', event(delta('no')))),
+    {},
+    { connection: 'closed' },
   ),
   ...['eos_token', 'tool_calls', 'content_filter', 7, true, { type: 'eos' }].map((reason) =>
     relayed(
@@ -198,8 +253,19 @@ export const WHOLES: readonly Case[] = [
     }),
   ),
   answered(
-    'two choices: the first counts',
+    'two choices of index 0: the first counts',
     json({ ...answer(), choices: [...answer().choices, ...answer('Bye').choices] }),
+  ),
+  answered(
+    'another choice first',
+    json({
+      ...answer(),
+      choices: [
+        null,
+        { index: 1, message: { content: 'Bye' }, finish_reason: 'length' },
+        ...answer().choices,
+      ],
+    }),
   ),
   answered(
     '__proto__ and keys twice',
