@@ -21,6 +21,8 @@ const json = (value: unknown) => says(whole(JSON.stringify(value)));
 const events = (...chunks: (object | string)[]) => says(streamed(...chunks.map((data) => event(data))));
 const [stop, usage] = [delta('lo', 'stop'), usageChunk()];
 const ONE = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
+/** All of the context. */
+const FULL = { prompt_tokens: 998, completion_tokens: 2, total_tokens: 1_000 };
 const said = (finish_reason: unknown) => ({
   choices: [{ message: { content: 'Hello' }, finish_reason }],
   usage: USAGE,
@@ -62,6 +64,18 @@ export const USAGES: readonly Case[] = [
   relayed(
     'usage null but at the end',
     events(delta('Hel', null, { usage: null }), { ...stop, usage: null }, usage, '[DONE]'),
+  ),
+  answered(
+    'cut where the context ends',
+    json({ ...said('length'), usage: FULL }),
+    { finish: 'length', usage: FULL },
+    { counts: { prompt: 998, completion: 2 } },
+  ),
+  relayed(
+    'cut where the context ends',
+    events(delta('Hel'), delta('lo', 'length'), usageChunk(FULL), '[DONE]'),
+    { finish: 'length', usage: FULL },
+    { counts: { prompt: 998, completion: 2 } },
   ),
   relayed(
     'all of the reservation',
