@@ -76,6 +76,8 @@ export const aiSdk: Client = {
     return answered(await result.text, await result.finishReason, await result.usage);
   },
 
+  brokenOff: /terminated/,
+
   failed(thrown) {
     const error = RetryError.isInstance(thrown) ? thrown.lastError : thrown;
     if (!APICallError.isInstance(error)) throw thrown;

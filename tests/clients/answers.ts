@@ -68,6 +68,15 @@ export function describeAnswers(
     });
   });
 
+  it('throws when a stream breaks off, after what was relayed', async () => {
+    const pieces: string[] = [];
+    const broken = client.stream(question('[[tokens=9]] [[token-ms=20]] [[die]] [[after=5]]'), (piece) =>
+      pieces.push(piece),
+    );
+    await expect(broken).rejects.toThrow(client.brokenOff);
+    expect(pieces.length).toBeGreaterThan(1);
+  });
+
   it('ends the work of the model and frees its slot when it gives up', async () => {
     const { narrowKey: key, standin } = world();
     const { aborted } = standin.stats();

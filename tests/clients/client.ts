@@ -27,6 +27,8 @@ export interface Client {
   whole(question: Question): Promise<Answered>;
   /** `onPiece` is told each piece of text as it arrives. */
   stream(question: Question, onPiece?: (piece: string) => void): Promise<Answered>;
+  /** What it says of a stream that broke off. */
+  readonly brokenOff: RegExp;
   /** What its user can read from what it threw. */
   failed(thrown: unknown): Failed;
   /** If it can list models. */

@@ -46,7 +46,8 @@ async function run(
     lines.push(line);
     onLine?.(line);
   }
-  await ended;
+  const [exitCode] = await ended;
+  if (exitCode !== 0) throw new Error(`curl ended with ${exitCode}`);
   const status = Number(lines.pop());
   if (status !== 200) throw new CurlError(status, lines.join('\n'));
   return lines;
@@ -93,6 +94,8 @@ export const curl: Client = {
       events.at(-1)?.usage,
     );
   },
+
+  brokenOff: /^curl ended with 18$/,
 
   failed(thrown) {
     if (!(thrown instanceof CurlError)) throw thrown;

@@ -39,6 +39,8 @@ export const langchain: Client = {
     return answered(all);
   },
 
+  brokenOff: /terminated/,
+
   failed(thrown) {
     const { status, code, message } = thrown as { status?: number; code?: unknown; message: string };
     if (status === undefined) throw thrown;

@@ -50,6 +50,8 @@ export const openai: Client = {
     return answered(pieces.join(''), finishReason, usage);
   },
 
+  brokenOff: /terminated/,
+
   failed(thrown) {
     if (!(thrown instanceof OpenAI.APIError)) throw thrown;
     const { status, code, message } = thrown;

@@ -58,7 +58,8 @@ describe('an exchange as described', () => {
     ['cut', whole({ body: '{"id":', over: false })],
     ['a stream', stream([ROLE, LAST, '[DONE]'])],
     ['a stream with usage', stream([ROLE, LAST, USAGE, '[DONE]'], { sent: asking(true) })],
-    ['an incomplete stream', stream([ROLE, chunk({ content: 'x' })])],
+    ['a stream whose model reported no usage', stream([ROLE, LAST, '[DONE]'], { sent: asking(true) })],
+    ['an incomplete stream', stream([ROLE, chunk({ content: 'x' })], { over: false })],
     ['a cut stream', stream([ROLE], { body: 'data: {"id', over: false })],
     ['refused for its shape', refused(400, ...SHAPE, sending({ n: 2 }))],
     ['refused as no JSON', refused(400, 'invalid_json', 'invalid_request_error', { sent: '{' })],
@@ -121,7 +122,12 @@ describe('an exchange that differs from the description is seen by', () => {
     ['text after the end', /follows the finish reason/, stream([ROLE, LAST, LAST, '[DONE]'])],
     ['something after [DONE]', /follows \[DONE\]/, stream([ROLE, LAST, '[DONE]', LAST])],
     ['usage nobody wanted', /nobody/, stream([ROLE, LAST, USAGE, '[DONE]'], { sent: asking(false) })],
-    ['usage that is missing', /is missing/, stream([ROLE, LAST, '[DONE]'], { sent: asking(true) })],
+    [
+      'usage null',
+      /event 2/,
+      stream([ROLE, LAST, { ...USAGE, usage: null }, '[DONE]'], { sent: asking(true) }),
+    ],
+    ['an incomplete stream that ends in order', /not complete/, stream([ROLE, chunk({ content: 'x' })])],
     ['usage too early', /extra chunk/, stream([ROLE, USAGE, LAST, '[DONE]'])],
   ])('%s', (_name, problem, exchange) => {
     expect(problemsOf(exchange).join('\n')).toMatch(problem);

@@ -17,6 +17,8 @@ export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
+  /** False: the connection was closed before the end of the body, as it is when a stream breaks off. */
+  readonly over: boolean;
   /** The body as JSON; undefined if it is none. */
   readonly json: unknown;
   /** `error.code`, if the body is an error. */
@@ -74,16 +76,22 @@ const bytesOf = (body: Call['body']): Uint8Array | undefined => {
   return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
 };
 
+/** A stream may break off; any other body that is cut rejects. */
 export async function readAnswer(message: IncomingMessage): Promise<Answer> {
+  const { statusCode: status = 0, headers } = message;
   const pieces: Buffer[] = [];
-  for await (const piece of message) pieces.push(piece as Buffer);
-  return answerOf(message.statusCode ?? 0, message.headers, Buffer.concat(pieces).toString());
+  try {
+    for await (const piece of message) pieces.push(piece as Buffer);
+  } catch (error) {
+    if (!headers['content-type']?.startsWith('text/event-stream')) throw error;
+  }
+  return answerOf(status, headers, Buffer.concat(pieces).toString(), message.complete);
 }
 
-function answerOf(status: number, headers: IncomingHttpHeaders, text: string): Answer {
+function answerOf(status: number, headers: IncomingHttpHeaders, text: string, over: boolean): Answer {
   const json = parse(text);
   const { error } = (json ?? {}) as { error?: { code?: string; message?: string } };
-  return { status, headers, text, json, code: error?.code, message: error?.message ?? '' };
+  return { status, headers, text, over, json, code: error?.code, message: error?.message ?? '' };
 }
 
 function parse(text: string): unknown {
@@ -139,7 +147,9 @@ export async function readWire(socket: Socket): Promise<Answer> {
       line.slice(line.indexOf(':') + 1).trim(),
     ]),
   );
-  const answer = answerOf(Number(statusLine.split(' ')[1]), headers, rest.join('\r\n\r\n'));
+  const body = rest.join('\r\n\r\n');
+  const [, over] = headers['transfer-encoding'] === 'chunked' ? dechunk(body) : [body, true];
+  const answer = answerOf(Number(statusLine.split(' ')[1]), headers, body, over);
   const begun = beginnings.get(socket);
   if (begun !== undefined) watchWire(begun, answer);
   return answer;

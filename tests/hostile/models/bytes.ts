@@ -43,6 +43,10 @@ export const delta = (content: unknown, finish_reason: unknown = null, more: obj
   choices: [{ index: 0, delta: { content }, finish_reason }],
   ...more,
 });
+/** A choice that nobody asked for. */
+export const otherChoice = (content: string, finish_reason: string | null = null, index: unknown = 1) => ({
+  ...{ index, delta: { content }, finish_reason },
+});
 export const usageChunk = (usage: unknown = USAGE) => ({ ...delta(''), choices: [], usage });
 const role = { ...delta(''), choices: [{ index: 0, delta: { role: 'assistant', content: '' } }] };
 

@@ -21,7 +21,8 @@ const DONE = '[DONE]';
 /**
  * What is wrong with the events of a stream: each by the schema, and all by their order.
  *
- * @param over the server has ended it. If not, the last event may be cut, and others may have been to follow.
+ * @param over the server has ended it in order, so that it is complete. If not, the last event may be cut, and others may have
+ * been to follow.
  */
 export function problemsOfStream(text: string, over: boolean, schema: string, asked: Asked): string[] {
   const events = text.split('\n\n');
@@ -34,15 +35,14 @@ export function problemsOfStream(text: string, over: boolean, schema: string, as
     if (event === `data: ${DONE}`) {
       if (index !== events.length - 1) problems.push('something follows [DONE]');
       if (!chunks.some(isLast)) problems.push('[DONE] comes before a finish reason');
-      if (asked.includeUsage && !chunks.at(-1)?.usage && chunks.at(-1)?.usage !== null)
-        problems.push('the usage that was asked for is missing');
-      break;
+      return [...problems, ...problemsOfOrder(chunks, asked)];
     }
     const chunk = chunkOf(event);
     const problem = chunk === undefined ? 'is no data line with JSON' : problemWith(schema, chunk);
     if (problem !== null) return [...problems, `event ${index} ${problem}: ${shown(event)}`];
     chunks.push(chunk as Chunk);
   }
+  if (over) problems.push('it is ended in order, but not complete');
   return [...problems, ...problemsOfOrder(chunks, asked)];
 }
 

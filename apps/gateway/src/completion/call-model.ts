@@ -2,7 +2,9 @@ import { buildUpstreamBody, type CompletionRequest } from '@tidegate/contracts';
 import { LIMITS } from '@tidegate/limits';
 import { type CatalogModel, isAlwaysOn } from '../catalog/catalog.ts';
 import type { Replica } from '../catalog/replicas.ts';
+import type { Config } from '../config.ts';
 import type { Exchange } from '../http/exchange.ts';
+import type { AnswerIdentity } from '../upstream/answer.ts';
 import type { CallOutcome } from '../upstream/outcome.ts';
 import { send, type UpstreamRequest } from '../upstream/send.ts';
 import { StreamCall } from '../upstream/stream-call.ts';
@@ -31,16 +33,23 @@ export async function callModel(
     key: model.upstreamKey,
     streamed: request.stream,
   };
+  const identity: AnswerIdentity = {
+    completionId: `chatcmpl-${exchange.id}`,
+    createdS: Math.floor(gateway.nowMs() / 1_000),
+    model: model.name,
+    reservedTokens: model.contextTokens,
+  };
+  const maxMs = maxAnswerMs(gateway.config, model, request.stream);
   const startedAtMs = performance.now();
   let first: Replica | null = null;
   let outcome: CallOutcome = { kind: 'unreached', connected: false };
   for (;;) {
     const replica = gateway.replicas.take(withReplicas(gateway, model), first?.replicaId);
     if (!replica) return outcome;
-    const spentMs = performance.now() - startedAtMs;
+    const leftMs = Math.max(1, maxMs - (performance.now() - startedAtMs));
     const call = request.stream
-      ? streamCall(gateway, exchange, model, spentMs)
-      : wholeCall(gateway, model, spentMs);
+      ? streamCall(gateway.config, exchange, rewriterOf(identity, request), leftMs)
+      : new WholeCall(identity, { timeoutMs: leftMs, maxBytes: LIMITS.wholeAnswerMaxBytes });
     let reached: boolean | null = null;
     try {
       outcome = await run(gateway, exchange, call, replica, upstreamRequest);
@@ -76,33 +85,26 @@ async function run(
   return outcome;
 }
 
-function wholeCall({ config }: Gateway, model: CatalogModel, spentMs: number): WholeCall {
-  return new WholeCall({
-    timeoutMs: Math.max(1, config.WHOLE_ANSWER_TIMEOUT_MS - spentMs),
-    maxBytes: LIMITS.wholeAnswerMaxBytes,
-    reservedTokens: model.contextTokens,
-  });
+function maxAnswerMs(config: Config, model: CatalogModel, streamed: boolean): number {
+  if (!streamed) return config.WHOLE_ANSWER_TIMEOUT_MS;
+  return isAlwaysOn(model) ? config.STREAM_MAX_ALWAYS_ON_MS : config.STREAM_MAX_WAKE_ON_REQUEST_MS;
 }
 
-function streamCall(
-  { config, nowMs }: Gateway,
-  exchange: Exchange,
-  model: CatalogModel,
-  spentMs: number,
-): StreamCall {
-  const maxMs = isAlwaysOn(model) ? config.STREAM_MAX_ALWAYS_ON_MS : config.STREAM_MAX_WAKE_ON_REQUEST_MS;
-  const rewriter = new StreamRewriter(
-    {
-      completionId: `chatcmpl-${exchange.id}`,
-      createdS: Math.floor(nowMs() / 1_000),
-      model: model.name,
-      reservedTokens: model.contextTokens,
-    },
-    { maxBytes: LIMITS.streamMaxBytes, maxEventBytes: LIMITS.eventMaxBytes },
-  );
-  return new StreamCall(rewriter, new ResponseSink(exchange), {
-    maxMs: Math.max(1, maxMs - spentMs),
-    firstEventMs: config.FIRST_EVENT_TIMEOUT_MS,
-    pauseMs: config.STREAM_PAUSE_MS,
+const rewriterOf = (identity: AnswerIdentity, { includeUsage }: CompletionRequest): StreamRewriter =>
+  new StreamRewriter(identity, {
+    maxBytes: LIMITS.streamMaxBytes,
+    maxEventBytes: LIMITS.eventMaxBytes,
+    includeUsage,
   });
-}
+
+const streamCall = (
+  { FIRST_EVENT_TIMEOUT_MS, STREAM_PAUSE_MS }: Config,
+  exchange: Exchange,
+  rewriter: StreamRewriter,
+  maxMs: number,
+): StreamCall =>
+  new StreamCall(rewriter, new ResponseSink(exchange), {
+    maxMs,
+    firstEventMs: FIRST_EVENT_TIMEOUT_MS,
+    pauseMs: STREAM_PAUSE_MS,
+  });

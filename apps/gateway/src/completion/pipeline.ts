@@ -32,7 +32,7 @@ export async function complete(gateway: Gateway, exchange: Exchange): Promise<vo
   }
   if (exchange.largeBody) await releaseLargeBody(gateway, exchange);
   if (exchange.aborted === 'client_closed') return;
-  if (exchange.aborted && !exchange.response.writableEnded) endIncomplete(exchange);
+  if (exchange.aborted) endIncomplete(exchange);
   else if (refusal) refuse(exchange, refusal);
 }
 
@@ -96,7 +96,7 @@ async function serve(
   const outcome = await callModel(gateway, exchange, request, prepared as Prepared); // 13
   gateway.observer.upstreamEnded(outcome);
   await settle(gateway, exchange, outcome); // 14
-  deliver(exchange, outcome, { request, model, nowMs: gateway.nowMs() });
+  deliver(exchange, outcome);
   return null;
 }
 

@@ -22,9 +22,8 @@ export async function settle(gateway: Gateway, exchange: Exchange, outcome: Call
 function settlementOf(outcome: CallOutcome, durationMs: number): Settlement {
   switch (outcome.kind) {
     case 'whole':
-      return answered(outcome.usage, durationMs);
     case 'streamed':
-      return answered(outcome.rewriter.usage, durationMs);
+      return answered(outcome.usage, durationMs);
     case 'refused':
       return failed(outcome.refusal.code, durationMs);
     case 'unreached':

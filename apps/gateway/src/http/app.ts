@@ -1,9 +1,9 @@
 import type { Refusal } from '@tidegate/contracts';
 import express, { type Request, type Response } from 'express';
 import { refuseBlockedAddress } from '../auth/authenticate.ts';
+import { endIncomplete } from '../completion/deliver.ts';
 import type { Gateway } from '../completion/gateway.ts';
 import { complete } from '../completion/pipeline.ts';
-import { INTERNAL_ERROR } from '../completion/refusals.ts';
 import { listModels } from '../models/list.ts';
 import type { Exchange, Route } from './exchange.ts';
 import { refuse } from './respond.ts';
@@ -56,8 +56,7 @@ const wrongMethod = (route: Route, allowed: string) => (_request: Request, respo
 /** A fault of ours: nothing more can be said about the request. */
 function fail({ observer }: Gateway, exchange: Exchange, error: unknown): void {
   observer.fault(exchange, error);
-  if (exchange.response.headersSent) exchange.response.destroy();
-  else refuse(exchange, INTERNAL_ERROR);
+  endIncomplete(exchange);
 }
 
 export const NOT_FOUND: Refusal = {

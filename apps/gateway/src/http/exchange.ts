@@ -33,6 +33,8 @@ export class Exchange {
   bodyBytesTaken = 0;
   /** Extra headers of whatever answer it gets: names and values in turn. */
   headers: readonly string[] = [];
+  /** Its answer had begun and could not be completed. */
+  brokenOff = false;
   /** Why it ends before its answer does. */
   aborted: AbortReason | null = null;
   /** Called once, when it is aborted. */

@@ -102,7 +102,7 @@ function openExchange(
   const exchange = new Exchange(request, response);
   exchanges.add(exchange);
   onceOver(request, response, () => {
-    if (!response.writableFinished) exchange.abort('client_closed');
+    if (!response.writableFinished && !exchange.brokenOff) exchange.abort('client_closed');
     void exchange.handled.then(() => {
       exchanges.delete(exchange);
       observer.ended(exchange);

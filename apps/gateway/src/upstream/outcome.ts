@@ -1,5 +1,4 @@
 import type { Refusal } from '@tidegate/contracts';
-import type { StreamRewriter } from './stream-rewriter.ts';
 import type { Usage } from './usage.ts';
 
 /** Why a request ends that nobody refuses: its client hung up, its lease was lost, or the gateway is being stopped. */
@@ -11,15 +10,10 @@ export type CallOutcome =
   | { readonly kind: 'unreached'; readonly connected: boolean }
   /** Nothing was relayed: the request is answered with this. */
   | { readonly kind: 'refused'; readonly refusal: Refusal }
-  /** A whole answer, complete. */
-  | {
-      readonly kind: 'whole';
-      readonly content: string;
-      readonly finishReason: 'stop' | 'length';
-      readonly usage: Usage | null;
-    }
+  /** A whole answer, complete: `json` is all of it. */
+  | { readonly kind: 'whole'; readonly json: string; readonly usage: Usage | null }
   /** A stream, complete but for its tail. */
-  | { readonly kind: 'streamed'; readonly rewriter: StreamRewriter }
+  | { readonly kind: 'streamed'; readonly tail: string; readonly usage: Usage | null }
   /** A stream that began and cannot be completed. */
   | { readonly kind: 'broken'; readonly errorCode: 'upstream_error' | 'stream_limit' }
   | { readonly kind: 'aborted'; readonly reason: AbortReason };

@@ -3,10 +3,12 @@ import { eventually } from '@tidegate/testing';
 import { StreamCall, type StreamSink } from './stream-call.ts';
 import { StreamRewriter } from './stream-rewriter.ts';
 
-const limits = { maxBytes: 1e6, maxEventBytes: 1e5 };
+const limits = { maxBytes: 1e6, maxEventBytes: 1e5, includeUsage: false };
 const identity = { completionId: 'c', createdS: 1, model: 'm', reservedTokens: 9 };
 const event = (content: string, finish: string | null = null) =>
   Buffer.from(`data: ${JSON.stringify({ choices: [{ delta: { content }, finish_reason: finish }] })}\n\n`);
+
+const ERROR = Buffer.from('data: {"error":"out of memory"}\n\n');
 
 class Controller {
   aborted = false;
@@ -59,7 +61,28 @@ describe('a relayed stream', () => {
     call.onResponseData(controller, Buffer.concat([event('c', 'stop'), Buffer.from('data: [DONE]\n\n')]));
     expect(sink.begun).toBe(true);
     expect(sink.writes).toHaveLength(2);
-    expect((await call.outcome).kind).toBe('streamed');
+    expect(await call.outcome).toEqual({ kind: 'streamed', tail: 'data: [DONE]\n\n', usage: null });
+  });
+
+  it.each<[string, (call: StreamCall, controller: Controller) => void]>([
+    ['breaks', (call, controller) => call.onResponseError(controller, new Error('reset'))],
+    ['sends an error', (call, controller) => call.onResponseData(controller, ERROR)],
+    ['pauses too long', () => {}],
+  ])('gives all text that came when its model %s after the finish reason', async (_name, then) => {
+    const { call, controller, sink } = start({ pauseMs: 30 });
+    call.onResponseData(controller, event('a'));
+    call.onResponseData(controller, event('b', 'stop'));
+    then(call, controller);
+    expect(await call.outcome).toMatchObject({ kind: 'broken' });
+    expect(sink.writes).toHaveLength(2);
+    expect(sink.writes[1]).toMatch(/"content":"b"\}.*"finish_reason":null/);
+  });
+
+  it('has not begun with a first event that cannot be relayed', async () => {
+    const { call, controller, sink } = start();
+    call.onResponseData(controller, event('x'.repeat(2e5)));
+    expect(await call.outcome).toMatchObject({ kind: 'refused', refusal: { code: 'upstream_error' } });
+    expect([sink.begun, sink.writes]).toEqual([false, []]);
   });
 
   it('is not read while its reader is slow', async () => {

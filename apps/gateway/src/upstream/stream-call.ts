@@ -1,3 +1,5 @@
+import type { Refusal } from '@tidegate/contracts';
+import type { CallOutcome } from './outcome.ts';
 import type { StreamRewriter } from './stream-rewriter.ts';
 import { FAILED, NO_ANSWER_IN_TIME, UpstreamCall } from './upstream-call.ts';
 
@@ -48,31 +50,33 @@ export class StreamCall extends UpstreamCall {
     const rewriter = this.#rewriter;
     const eventsBefore = rewriter.events;
     rewriter.push(bytes);
-    const out = rewriter.take();
-    if (rewriter.started && !this.#begun) this.#begin();
-    else if (rewriter.events > eventsBefore) this.#pause.refresh();
-    if (out !== '' && !this.#sink.write(out) && !rewriter.done) this.#hold();
-    if (rewriter.failure) this.#fail();
+    if (rewriter.events > eventsBefore) this.#pause.refresh();
+    if (!this.#relay() && !rewriter.done) this.#hold();
+    if (rewriter.failure) this.#fail(rewriter.failure);
     else if (rewriter.done) this.#complete();
   }
 
   protected onBodyEnd(): void {
     this.#rewriter.end();
-    const out = this.#rewriter.take();
-    if (this.#rewriter.started && !this.#begun) this.#begin();
-    if (out !== '') this.#sink.write(out);
-    if (this.#rewriter.failure) this.#fail();
-    else this.end({ kind: 'streamed', rewriter: this.#rewriter }, true);
+    this.#relay();
+    if (this.#rewriter.failure) this.#fail(this.#rewriter.failure);
+    else this.end(this.#streamed(), true);
   }
 
   protected onBroken(): void {
-    if (this.#begun) this.end({ kind: 'broken', errorCode: 'upstream_error' });
-    else this.end({ kind: 'refused', refusal: FAILED });
+    this.#breakOff('upstream_error', FAILED);
   }
 
   protected onTimeout(): void {
-    if (this.#begun) this.end({ kind: 'broken', errorCode: 'stream_limit' });
-    else this.end({ kind: 'refused', refusal: NO_ANSWER_IN_TIME });
+    this.#breakOff('stream_limit', NO_ANSWER_IN_TIME);
+  }
+
+  /** False: the reader is slow. */
+  #relay(): boolean {
+    const out = this.#rewriter.take();
+    if (!this.#rewriter.started) return true;
+    if (!this.#begun) this.#begin();
+    return out === '' || this.#sink.write(out);
   }
 
   #begin(): void {
@@ -84,14 +88,28 @@ export class StreamCall extends UpstreamCall {
 
   /** The rest of the answer is read, for the sake of the connection, but not for long. */
   #complete(): void {
-    this.end({ kind: 'streamed', rewriter: this.#rewriter }, true);
+    this.end(this.#streamed(), true);
     setTimeout(() => this.close(), LINGER_MS).unref();
   }
 
-  #fail(): void {
-    const { failure, tooLarge } = this.#rewriter;
-    if (this.#begun) this.end({ kind: 'broken', errorCode: tooLarge ? 'stream_limit' : 'upstream_error' });
-    else if (failure) this.end({ kind: 'refused', refusal: failure });
+  #streamed(): CallOutcome {
+    const { tail, usage } = this.#rewriter;
+    return { kind: 'streamed', tail, usage };
+  }
+
+  #fail(failure: Refusal): void {
+    this.#breakOff(this.#rewriter.tooLarge ? 'stream_limit' : 'upstream_error', failure);
+  }
+
+  /** @param refusal the answer, where none has begun */
+  #breakOff(errorCode: 'upstream_error' | 'stream_limit', refusal: Refusal): void {
+    if (!this.#begun) {
+      this.end({ kind: 'refused', refusal });
+      return;
+    }
+    this.#rewriter.breakOff();
+    this.#relay();
+    this.end({ kind: 'broken', errorCode });
   }
 
   readonly #onPause = (): void => {

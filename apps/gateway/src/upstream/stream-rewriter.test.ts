@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { StreamRewriter } from './stream-rewriter.ts';
 
 const identity = { completionId: 'chatcmpl-1', createdS: 7, model: 'my "model"', reservedTokens: 100 };
-const limits = { maxBytes: 8_000, maxEventBytes: 1_000 };
+const limits = { maxBytes: 8_000, maxEventBytes: 1_000, includeUsage: false };
 
 const event = (chunk: unknown): string =>
   `data: ${typeof chunk === 'string' ? chunk : JSON.stringify(chunk)}\n\n`;
@@ -21,7 +21,8 @@ function rewrite(text: string | readonly Buffer[], within = limits) {
     out += rewriter.take();
   }
   rewriter.end();
-  return { rewriter, out: out + rewriter.take(), chunks: chunksOf(out) };
+  out += rewriter.take();
+  return { rewriter, out, chunks: chunksOf(out) };
 }
 
 const chunksOf = (out: string) =>
@@ -38,6 +39,12 @@ const chunk = (delta: object, finish_reason: string | null = null) => ({
   choices: [{ index: 0, delta, logprobs: null, finish_reason }],
 });
 const role = chunk({ role: 'assistant', content: '' });
+/** A choice other than the answer's. */
+const other = (index: unknown, content: string, finish_reason: string | null = null) => ({
+  index,
+  delta: { content },
+  finish_reason,
+});
 
 describe('a rewritten stream', () => {
   it('has a role chunk, content chunks and a finish reason on the last of them', () => {
@@ -50,7 +57,7 @@ describe('a rewritten stream', () => {
       chunk({ content: 'lo' }),
       chunk({ content: '' }, 'stop'),
     ]);
-    expect(rewriter).toMatchObject({ started: true, finished: true, done: true, failure: null, usage: null });
+    expect(rewriter).toMatchObject({ started: true, done: true, failure: null, usage: null });
   });
 
   it('splits a first chunk that carries text, and keeps text and finish reason that come together', () => {
@@ -74,8 +81,68 @@ describe('a rewritten stream', () => {
     }
   });
 
-  it('says nothing after the finish reason', () => {
-    expect(rewrite(delta('a', 'stop') + delta('b') + delta('c', 'length')).chunks).toHaveLength(2);
+  it('relays text that follows the finish reason, and gives the last reason to the last piece', () => {
+    const { chunks, rewriter } = rewrite(
+      delta('a', 'stop') + delta('') + delta('b') + delta('c', 'length') + delta('') + event('[DONE]'),
+    );
+    expect(chunks).toEqual([
+      role,
+      chunk({ content: 'a' }),
+      chunk({ content: 'b' }),
+      chunk({ content: 'c' }, 'length'),
+    ]);
+    expect(rewriter).toMatchObject({ done: true, failure: null });
+  });
+
+  it('is the choice of index 0 or of none, wherever it stands; all others are ignored', () => {
+    const { chunks, rewriter } = rewrite(
+      event({ choices: [other(1, 'no')] }) +
+        event({ choices: [other(1, 'no', 'length'), other(0, 'Hel')] }) +
+        event({ choices: [null, other('0', 'no'), other(null, 'lo')] }) +
+        event({ choices: [other(1, 'no', 'length')] }) +
+        event({ choices: [{ delta: {}, finish_reason: 'stop' }] }),
+    );
+    expect(chunks).toEqual([
+      role,
+      chunk({ content: 'Hel' }),
+      chunk({ content: 'lo' }),
+      chunk({ content: '' }, 'stop'),
+    ]);
+    expect(rewriter).toMatchObject({ done: true, failure: null });
+  });
+
+  it('is not complete when only another choice has finished', () => {
+    const text = delta('a') + event({ choices: [other(1, 'b', 'stop')] });
+    expect(rewrite(text).rewriter.failure?.code).toBe('upstream_error');
+    expect(rewrite(event({ choices: [other(1, 'b', 'stop')] })).rewriter.started).toBe(false);
+  });
+
+  it('takes chunks without choices for what they are, before, between and after the text', () => {
+    const usage = { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 };
+    const empty = event({}) + event({ id: 'x' }) + event({ choices: null }) + event({ choices: [] });
+    const { chunks, rewriter } = rewrite(
+      `${empty}${delta('a')}${empty}${delta('b', 'stop')}${empty}${event({ choices: null, usage })}${event('[DONE]')}`,
+    );
+    expect(chunks).toEqual([role, chunk({ content: 'a' }), chunk({ content: 'b' }, 'stop')]);
+    expect(rewriter).toMatchObject({ done: true, usage: { promptTokens: 3, completionTokens: 4 } });
+  });
+
+  it.each(['data: [DONE] \n\n', 'data:\t[DONE]\t\n\n', 'data:   [DONE]\n\n'])(
+    'ends at [DONE] with blanks around it: %j',
+    (done) => {
+      const { rewriter, chunks } = rewrite(delta('a', 'stop') + done + delta('b'));
+      expect(rewriter).toMatchObject({ done: true, failure: null });
+      expect(chunks).toEqual([role, chunk({ content: 'a' }, 'stop')]);
+    },
+  );
+
+  it('keeps the last piece for the end of the answer, and gives it without its reason when there is none', () => {
+    const rewriter = new StreamRewriter(identity, limits);
+    rewriter.push(Buffer.from(delta('a') + delta('b', 'stop')));
+    expect(chunksOf(rewriter.take())).toEqual([role, chunk({ content: 'a' })]);
+    rewriter.breakOff();
+    rewriter.breakOff();
+    expect(chunksOf(rewriter.take())).toEqual([chunk({ content: 'b' })]);
   });
 
   it('is complete without [DONE] once the finish reason was there, and not before', () => {
@@ -94,7 +161,8 @@ describe('a rewritten stream', () => {
       '{"choices":',
       '7',
       'null',
-      '{}',
+      '[]',
+      '{"choices":{}}',
       '{"choices":[{"delta":{"content":[1]}}]}',
       '{"error":{"message":"x"}}',
     ]) {
@@ -121,8 +189,7 @@ describe('a rewritten stream', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: 'binary' }), { maxLength: 8 }), (texts) => {
         const { chunks } = rewrite(texts.map((text) => delta(text)).join('') + delta('', 'stop'), {
-          maxBytes: 1e6,
-          maxEventBytes: 1e5,
+          ...{ maxBytes: 1e6, maxEventBytes: 1e5, includeUsage: false },
         });
         expect(chunks.map(({ choices }) => choices[0].delta.content).join('')).toBe(texts.join(''));
       }),
@@ -154,32 +221,63 @@ describe('the usage of a stream', () => {
     }
   });
 
-  it('goes into one extra chunk before [DONE], only when asked for', () => {
-    const { rewriter } = rewrite(delta('a', 'stop') + usageEvent(usage));
-    expect(rewriter.tail(false)).toBe('data: [DONE]\n\n');
-    const [extra, done] = rewriter.tail(true).split('\n\n');
+  it('goes into one extra chunk before [DONE], only when asked for and reported', () => {
+    const tailOf = (text: string, includeUsage: boolean) =>
+      rewrite(text, { ...limits, includeUsage }).rewriter.tail;
+    const reported = delta('a', 'stop') + usageEvent(usage);
+    expect(tailOf(reported, false)).toBe('data: [DONE]\n\n');
+    const [extra, done] = tailOf(reported, true).split('\n\n');
     expect(JSON.parse(extra?.slice(6) ?? '')).toEqual({ ...chunk({}), choices: [], usage });
     expect(done).toBe('data: [DONE]');
+    for (const missing of ['', usageEvent({ ...usage, total_tokens: 8 })])
+      expect(tailOf(delta('a', 'stop') + missing, true)).toBe('data: [DONE]\n\n');
   });
 });
 
 describe('the limits of a stream', () => {
-  it('hold for one event, as it arrives and as it leaves', () => {
-    expect(rewrite(delta('x'.repeat(790), 'stop')).rewriter.failure).toBeNull();
-    expect(rewrite(delta('x'.repeat(990))).rewriter.failure?.message).toBe(
-      'The answer of the model is too large.',
-    );
-    const grows = `{"choices":[{"delta":{"content":"${'x'.repeat(880)}"},"finish_reason":"stop"}]}`;
-    expect(rewrite(event(grows)).rewriter.failure?.message).toBe('The answer of the model is too large.');
+  const TOO_LARGE = 'The answer of the model is too large.';
+  const small = 'data:{"choices":[{"delta":{"content":"é"}}]}\n\n'.repeat(20) + delta('é', 'length');
+  const usage = { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 };
+  const text = small + event({ choices: [], usage }) + event('[DONE]');
+  const sent = (within: typeof limits) => {
+    const { rewriter, out } = rewrite(text, within);
+    return { rewriter, out, bytes: Buffer.byteLength(out + rewriter.tail) };
+  };
+
+  it.each([true, false])(
+    'are those of all that is sent, to the byte, [DONE] included; with the usage chunk: %s',
+    (includeUsage) => {
+      const { bytes } = sent({ ...limits, includeUsage });
+      expect(sent({ ...limits, includeUsage, maxBytes: bytes }).rewriter.failure).toBeNull();
+      const { rewriter, out } = sent({ ...limits, includeUsage, maxBytes: bytes - 1 });
+      expect(rewriter).toMatchObject({ done: false, tooLarge: true, failure: { message: TOO_LARGE } });
+      expect(Buffer.byteLength(out)).toBeLessThan(bytes);
+    },
+  );
+
+  it('are those of one event as it is sent, to the byte', () => {
+    for (const content of ['x'.repeat(500), 'é"\n'.repeat(100)]) {
+      const [, one = ''] = rewrite(delta(content)).out.split(/(?<=\n\n)/);
+      const maxEventBytes = Buffer.byteLength(one);
+      expect(chunksOf(one)).toEqual([chunk({ content })]);
+      const open = rewrite(delta('a') + delta(content), { ...limits, maxEventBytes });
+      expect(open.rewriter.tooLarge).toBe(false);
+      const tight = rewrite(delta('a') + delta(content), { ...limits, maxEventBytes: maxEventBytes - 1 });
+      expect(tight.rewriter).toMatchObject({ tooLarge: true, failure: { message: TOO_LARGE } });
+      expect(tight.chunks).toEqual([role, chunk({ content: 'a' })]);
+    }
   });
 
-  it('hold for the whole stream, as it arrives and as it leaves', () => {
-    expect(rewrite(': x\n\n'.repeat(1_601)).rewriter.failure?.message).toBe(
-      'The answer of the model is too large.',
-    );
-    const small = 'data:{"choices":[{"delta":{"content":"a"}}]}\n\n';
-    const { rewriter, out } = rewrite(small.repeat(100));
-    expect(rewriter.failure?.message).toBe('The answer of the model is too large.');
-    expect(Buffer.byteLength(out)).toBeLessThanOrEqual(8_000);
+  it('are passed by a first event before the answer has started', () => {
+    const { rewriter } = rewrite(delta('x'.repeat(1_000)));
+    expect(rewriter).toMatchObject({ started: false, tooLarge: true, failure: { message: TOO_LARGE } });
+  });
+
+  it('leave room for what is not relayed, but not for any amount of it', () => {
+    const padded = (bytes: number) => event({ pad: 'x'.repeat(bytes) });
+    expect(rewrite(padded(3_900) + delta('a', 'stop')).rewriter.failure).toBeNull();
+    expect(rewrite(padded(4_000) + delta('a', 'stop')).rewriter.failure?.message).toBe(TOO_LARGE);
+    expect(rewrite(': x\n\n'.repeat(6_200) + delta('a', 'stop')).rewriter.failure).toBeNull();
+    expect(rewrite(': x\n\n'.repeat(6_401)).rewriter.failure?.message).toBe(TOO_LARGE);
   });
 });

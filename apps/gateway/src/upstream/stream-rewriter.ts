@@ -1,29 +1,26 @@
 import type { Refusal } from '@tidegate/contracts';
+import { type AnswerIdentity, answerIn, RECEIVED_PER_RELAYED } from './answer.ts';
 import { isErrorEvent, refusalOfErrorEvent, upstreamError } from './refused.ts';
 import { SseParser } from './sse-parser.ts';
-import { finishReason, readUsage, type Usage, usageJson } from './usage.ts';
+import { type FinishReason, finishReason, readUsage, type Usage, usageJson } from './usage.ts';
 
-/** What every chunk of one answer carries, and what its usage must fit. */
-export interface AnswerIdentity {
-  readonly completionId: string;
-  readonly createdS: number;
-  /** The published name. */
-  readonly model: string;
-  readonly reservedTokens: number;
-}
-
-export interface StreamLimits {
+export interface StreamOptions {
+  /** Of everything that is relayed, `[DONE]` included. */
   readonly maxBytes: number;
+  /** Of one event that is relayed, its blank line included. */
   readonly maxEventBytes: number;
+  /** Whether the client asked for the usage chunk. */
+  readonly includeUsage: boolean;
 }
 
 interface UpstreamChoice {
-  readonly delta?: { readonly content?: unknown };
+  readonly index?: unknown;
+  readonly delta?: { readonly content?: unknown } | null;
   readonly finish_reason?: unknown;
 }
 
 interface UpstreamChunk {
-  readonly choices?: readonly UpstreamChoice[];
+  readonly choices?: readonly UpstreamChoice[] | null;
   readonly usage?: unknown;
 }
 
@@ -33,46 +30,46 @@ const NOT_FINISHED = chunkEnd('null');
 const FINISHED = { stop: chunkEnd('"stop"'), length: chunkEnd('"length"') };
 
 /**
- * Turns the bytes of a model's stream into the contract's chunks (docs/conformance.md, "Stream chunk"): first a chunk with the role and
- * empty content, then one for each piece of text, the last one with the finish reason. The usage chunk and `[DONE]` are the
- * caller's to send (`tail`), once the answer is settled.
- *
- * Both what arrives and what leaves counts toward the limits.
+ * Turns the bytes of a model's stream into the contract's chunks (docs/conformance.md, "Stream chunk"): first a chunk with the
+ * role and empty content, then one for each piece of text, the last one with the finish reason. Some models send text after
+ * their finish reason, so the last piece waits with the reason until the model has ended its answer.
  */
 export class StreamRewriter {
-  /** The first event has been understood: from now on the answer is a stream. */
+  /** The first event has been understood: from now on the answer is a stream. Until then nothing may be sent. */
   started = false;
-  /** The finish reason has been relayed. */
-  finished = false;
-  /** The model sent its `[DONE]`. */
+  /** The answer is complete: all of it but `tail` has been made. */
   done = false;
   /** Why the stream cannot go on; what was taken before stays valid. */
   failure: Refusal | null = null;
   /** The failure is that a limit was passed. */
   tooLarge = false;
   usage: Usage | null = null;
+  /** What follows the last content chunk, once the answer is done and settled: the usage if asked for, and `[DONE]`. */
+  tail = '';
 
   readonly #identity: AnswerIdentity;
-  readonly #limits: StreamLimits;
+  readonly #options: StreamOptions;
   readonly #parser: SseParser;
   readonly #head: string;
   readonly #contentHead: string;
-  readonly #roleHead: string;
-  readonly #headBytes: number;
+  readonly #contentHeadBytes: number;
+  /** Null: the model has not finished. */
+  #reason: FinishReason | null = null;
+  /** The last piece of text of a model that has finished. */
+  #lastPiece = '';
   #out = '';
   #bytesIn = 0;
   #bytesOut = 0;
   #events = 0;
 
-  constructor(identity: AnswerIdentity, limits: StreamLimits) {
+  constructor(identity: AnswerIdentity, options: StreamOptions) {
     const { completionId, createdS, model } = identity;
     this.#identity = identity;
-    this.#limits = limits;
-    this.#parser = new SseParser(limits.maxEventBytes, this.#onData);
+    this.#options = options;
+    this.#parser = new SseParser(RECEIVED_PER_RELAYED * options.maxEventBytes, this.#onData);
     this.#head = `data: {"id":"${completionId}","object":"chat.completion.chunk","created":${createdS},"model":${JSON.stringify(model)},"choices":[`;
     this.#contentHead = `${this.#head}{"index":0,"delta":{"content":`;
-    this.#roleHead = `${this.#head}{"index":0,"delta":{"role":"assistant","content":`;
-    this.#headBytes = Buffer.byteLength(this.#roleHead);
+    this.#contentHeadBytes = Buffer.byteLength(this.#contentHead);
   }
 
   /** Events understood so far: a stream that sends bytes but no events is silent. */
@@ -84,7 +81,7 @@ export class StreamRewriter {
   push(bytes: Buffer): void {
     if (this.failure || this.done) return;
     this.#bytesIn += bytes.length;
-    if (this.#bytesIn > this.#limits.maxBytes) this.#failTooLarge();
+    if (this.#bytesIn > RECEIVED_PER_RELAYED * this.#options.maxBytes) this.#failTooLarge();
     else if (!this.#parser.push(bytes)) this.#failTooLarge();
   }
 
@@ -92,7 +89,13 @@ export class StreamRewriter {
   end(): void {
     if (this.failure || this.done) return;
     this.#parser.end();
-    if (!this.finished) this.failure ??= upstreamError('The model ended its answer too early.');
+    if (!this.failure && !this.done) this.#complete();
+  }
+
+  /** The stream cannot be completed: the piece of text that was held back is relayed as one of many. */
+  breakOff(): void {
+    this.#emitPiece(this.#lastPiece);
+    this.#lastPiece = '';
   }
 
   /** The chunks made since the last call, ready to be sent. */
@@ -102,39 +105,34 @@ export class StreamRewriter {
     return out;
   }
 
-  /** What follows the last content chunk once the answer is settled. */
-  tail(includeUsage: boolean): string {
-    if (!includeUsage) return `data: ${DONE}\n\n`;
-    return `${this.#head}],"usage":${usageJson(this.usage)}}\n\ndata: ${DONE}\n\n`;
-  }
-
   readonly #onData = (data: string): void => {
     if (this.failure || this.done) return;
-    if (data === DONE) {
-      this.done = true;
-      if (!this.finished) this.failure = upstreamError('The model ended its answer too early.');
+    if (data.trim() === DONE) {
+      this.#complete();
       return;
     }
     let event: unknown;
     try {
       event = JSON.parse(data);
     } catch {
-      this.failure = upstreamError('The model sent an answer that cannot be read.');
-      return;
-    }
-    if (isErrorEvent(event)) this.failure = refusalOfErrorEvent(event);
-    else this.#onChunk(event as UpstreamChunk | null);
-  };
-
-  #onChunk(chunk: UpstreamChunk | null): void {
-    if (!chunk || !Array.isArray(chunk.choices)) {
       this.#failUnreadable();
       return;
     }
+    if (isErrorEvent(event)) this.failure = refusalOfErrorEvent(event);
+    else if (typeof event !== 'object' || event === null || Array.isArray(event)) this.#failUnreadable();
+    else this.#onChunk(event);
+  };
+
+  #onChunk({ choices, usage }: UpstreamChunk): void {
     this.#events++;
-    if (chunk.usage) this.usage = readUsage(chunk.usage, this.#identity.reservedTokens);
-    const choice = chunk.choices[0];
-    if (choice && !this.finished) this.#onChoice(choice);
+    if (usage) this.usage = readUsage(usage, this.#identity.reservedTokens);
+    if (choices === undefined || choices === null) return;
+    if (!Array.isArray(choices)) {
+      this.#failUnreadable();
+      return;
+    }
+    const choice = answerIn(choices as readonly UpstreamChoice[]);
+    if (choice) this.#onChoice(choice);
   }
 
   #onChoice({ delta, finish_reason }: UpstreamChoice): void {
@@ -143,21 +141,55 @@ export class StreamRewriter {
       this.#failUnreadable();
       return;
     }
-    if (!this.started) {
-      this.started = true;
-      this.#emit(this.#roleHead, '""', NOT_FINISHED);
+    if (!this.started) this.#emitRole();
+    this.#reason = finishReason(finish_reason) ?? this.#reason;
+    if (this.#reason === null) this.#emitPiece(content);
+    else if (content !== '') {
+      this.#emitPiece(this.#lastPiece);
+      this.#lastPiece = content;
     }
-    const reason = finishReason(finish_reason);
-    this.finished = reason !== null;
-    if (content === '' && reason === null) return;
-    this.#emit(this.#contentHead, JSON.stringify(content), reason === null ? NOT_FINISHED : FINISHED[reason]);
+    if (this.failure === null) this.started = true;
   }
 
-  #emit(head: string, content: string, end: string): void {
-    const bytes = this.#headBytes + Buffer.byteLength(content) + end.length;
+  #complete(): void {
+    if (this.#reason === null) {
+      this.failure = upstreamError('The model ended its answer too early.');
+      return;
+    }
+    const usage = this.#options.includeUsage ? this.usage : null;
+    const usageChunk = usage ? `${this.#head}],"usage":${usageJson(usage)}}\n\n` : '';
+    this.tail = `${usageChunk}data: ${DONE}\n\n`;
+    // First, so that no finish reason leaves of an answer whose tail does not fit.
+    this.#bytesOut += Buffer.byteLength(this.tail);
+    this.#emitContent(this.#lastPiece, FINISHED[this.#reason]);
+    this.done = this.failure === null;
+  }
+
+  #emitRole(): void {
+    const event = `${this.#head}{"index":0,"delta":{"role":"assistant","content":""${NOT_FINISHED}`;
+    this.#emit(event, Buffer.byteLength(event));
+  }
+
+  #emitPiece(text: string): void {
+    if (text !== '') this.#emitContent(text, NOT_FINISHED);
+  }
+
+  #emitContent(text: string, end: string): void {
+    const content = JSON.stringify(text);
+    this.#emit(
+      this.#contentHead + content + end,
+      this.#contentHeadBytes + Buffer.byteLength(content) + end.length,
+    );
+  }
+
+  #emit(event: string, bytes: number): void {
+    const { maxBytes, maxEventBytes } = this.#options;
+    if (bytes > maxEventBytes || this.#bytesOut + bytes > maxBytes) {
+      this.#failTooLarge();
+      return;
+    }
     this.#bytesOut += bytes;
-    if (bytes > this.#limits.maxEventBytes || this.#bytesOut > this.#limits.maxBytes) this.#failTooLarge();
-    else this.#out += head + content + end;
+    this.#out += event;
   }
 
   #failUnreadable(): void {

@@ -25,8 +25,10 @@ export const usageJson = (usage: Usage | null): string =>
     ? 'null'
     : `{"prompt_tokens":${usage.promptTokens},"completion_tokens":${usage.completionTokens},"total_tokens":${usage.promptTokens + usage.completionTokens}}`;
 
+export type FinishReason = 'stop' | 'length';
+
 /** The contract knows two reasons; whatever else a model says, it stopped. Null: the model has not finished. */
-export const finishReason = (reported: unknown): 'stop' | 'length' | null => {
+export const finishReason = (reported: unknown): FinishReason | null => {
   if (reported === null || reported === undefined || reported === '') return null;
   return reported === 'length' ? 'length' : 'stop';
 };

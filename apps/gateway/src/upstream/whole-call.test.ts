@@ -1,29 +1,85 @@
 import { describe, expect, it } from '@jest/globals';
 import { understand, WholeCall } from './whole-call.ts';
 
-const answer = (message: unknown, finish_reason: unknown = 'stop', usage?: unknown) =>
-  understand(JSON.stringify({ choices: [{ message, finish_reason }], usage }), 100);
+const identity = { completionId: 'chatcmpl-1', createdS: 7, model: 'my "model"', reservedTokens: 100 };
+const bodyOf = (message: unknown, finish_reason: unknown = 'stop', usage?: unknown) =>
+  JSON.stringify({ choices: [{ message, finish_reason }], usage });
+/** What is relayed of a model's answer. */
+const relayed = (body: string) => {
+  const outcome = understand(body, identity);
+  if (outcome.kind !== 'whole') throw new Error(`it is ${outcome.kind}`);
+  return JSON.parse(outcome.json);
+};
+const choiceOf = (body: string) => relayed(body).choices[0];
+
+/** A call whose model says this. */
+function hear(body: string, maxBytes: number) {
+  let aborted = false;
+  const controller = {
+    ...{ aborted: false, paused: false, reason: null },
+    abort: () => {
+      aborted = true;
+    },
+    pause: () => {},
+    resume: () => {},
+  };
+  const call = new WholeCall(identity, { timeoutMs: 20, maxBytes });
+  call.onRequestStart(controller);
+  if (body !== '') {
+    call.onResponseStart(controller, 200, {});
+    call.onResponseData(controller, Buffer.from(body));
+    call.onResponseEnd();
+  }
+  return { call, aborted: () => aborted };
+}
 
 describe('a whole answer of a model', () => {
-  it('is its content, its finish reason and its usage', () => {
+  it('is its content, its finish reason and its usage, in the form of the API', () => {
     const usage = {
       prompt_tokens: 60,
       completion_tokens: 40,
       total_tokens: 100,
       prompt_tokens_details: null,
     };
-    expect(answer({ role: 'assistant', content: 'Hi', reasoning_content: 'hm' }, 'length', usage)).toEqual({
-      kind: 'whole',
-      content: 'Hi',
-      finishReason: 'length',
-      usage: { promptTokens: 60, completionTokens: 40 },
+    const body = bodyOf({ role: 'assistant', content: 'Hi', reasoning_content: 'hm' }, 'length', usage);
+    expect(relayed(body)).toEqual({
+      ...{ id: 'chatcmpl-1', object: 'chat.completion', created: 7, model: 'my "model"' },
+      choices: [
+        {
+          index: 0,
+          message: { role: 'assistant', content: 'Hi' },
+          logprobs: null,
+          finish_reason: 'length',
+        },
+      ],
+      usage: { prompt_tokens: 60, completion_tokens: 40, total_tokens: 100 },
     });
+    expect(understand(body, identity)).toMatchObject({ usage: { promptTokens: 60, completionTokens: 40 } });
   });
 
   it('has empty content for none, and stop for every reason that the contract does not know', () => {
     for (const reason of ['eos_token', 'tool_calls', null, '']) {
-      expect(answer({ content: null }, reason)).toMatchObject({ content: '', finishReason: 'stop' });
+      expect(choiceOf(bodyOf({ content: null }, reason))).toMatchObject({
+        message: { content: '' },
+        finish_reason: 'stop',
+      });
     }
+  });
+
+  it('is the choice of index 0 or of none, wherever it stands; all others are ignored', () => {
+    const choice = (index: unknown, content: string, finish_reason = 'length') => ({
+      ...{ index, message: { content }, finish_reason },
+    });
+    for (const index of [0, null, undefined]) {
+      const choices = [null, choice(1, 'no'), choice('0', 'no'), choice(index, 'yes', 'stop')];
+      expect(choiceOf(JSON.stringify({ choices }))).toMatchObject({
+        message: { content: 'yes' },
+        finish_reason: 'stop',
+      });
+    }
+    expect(understand(JSON.stringify({ choices: [choice(1, 'no')] }), identity)).toMatchObject({
+      ...{ kind: 'refused', refusal: { code: 'upstream_error' } },
+    });
   });
 
   it('has no usage when it is not valid', () => {
@@ -36,7 +92,9 @@ describe('a whole answer of a model', () => {
       [],
       'x',
     ]) {
-      expect(answer({ content: 'Hi' }, 'stop', usage)).toMatchObject({ kind: 'whole', usage: null });
+      const body = bodyOf({ content: 'Hi' }, 'stop', usage);
+      expect(understand(body, identity)).toMatchObject({ kind: 'whole', usage: null });
+      expect(relayed(body).usage).toBeNull();
     }
   });
 
@@ -49,32 +107,39 @@ describe('a whole answer of a model', () => {
       '{"choices":[]}',
       '{"choices":[{}]}',
       '{"choices":{"0":{"message":{}}}}',
+      bodyOf({ content: ['Hi'] }),
     ]) {
-      expect(understand(body, 100)).toMatchObject({ kind: 'refused', refusal: { code: 'upstream_error' } });
+      expect(understand(body, identity)).toMatchObject({
+        ...{ kind: 'refused', refusal: { code: 'upstream_error' } },
+      });
     }
-    expect(answer({ content: ['Hi'] })).toMatchObject({
-      kind: 'refused',
-      refusal: { code: 'upstream_error' },
-    });
   });
 
   it('that is not there in time is a failure, and its connection is closed', async () => {
-    const call = new WholeCall({ timeoutMs: 20, maxBytes: 100, reservedTokens: 100 });
-    let aborted = false;
-    call.onRequestStart({
-      aborted: false,
-      paused: false,
-      reason: null,
-      abort: () => {
-        aborted = true;
-      },
-      pause: () => {},
-      resume: () => {},
-    });
+    const { call, aborted } = hear('', 100);
     expect(await call.outcome).toEqual({
       kind: 'refused',
       refusal: { code: 'upstream_error', message: 'The model did not answer in time.' },
     });
-    expect(aborted).toBe(true);
+    expect(aborted()).toBe(true);
+  });
+});
+
+describe('the limit of a whole answer', () => {
+  const tooLarge = { kind: 'refused', refusal: { message: 'The answer of the model is too large.' } };
+
+  it('is that of what is relayed, to the byte', async () => {
+    const body = bodyOf({ content: 'é"'.repeat(100) });
+    const bytes = Buffer.byteLength(JSON.stringify(relayed(body)));
+    expect(await hear(body, bytes).call.outcome).toMatchObject({ kind: 'whole' });
+    expect(await hear(body, bytes - 1).call.outcome).toMatchObject(tooLarge);
+  });
+
+  it('leaves room for what is not relayed, but not for any amount of it', async () => {
+    const body = (bytes: number) => `${' '.repeat(bytes)}${bodyOf({ content: 'Hi' })}`;
+    expect(await hear(body(3_900), 1_000).call.outcome).toMatchObject({ kind: 'whole' });
+    const { call, aborted } = hear(body(4_000), 1_000);
+    expect(await call.outcome).toMatchObject(tooLarge);
+    expect(aborted()).toBe(true);
   });
 });

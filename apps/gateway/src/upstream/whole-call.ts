@@ -1,35 +1,41 @@
 import { Pieces } from '../bytes/pieces.ts';
+import { type AnswerIdentity, answerIn, RECEIVED_PER_RELAYED } from './answer.ts';
 import { parseJson } from './json.ts';
 import type { CallOutcome } from './outcome.ts';
 import { isErrorEvent, refusalOfErrorEvent, upstreamError } from './refused.ts';
 import { FAILED, NO_ANSWER_IN_TIME, UNREADABLE, UpstreamCall } from './upstream-call.ts';
-import { finishReason, readUsage } from './usage.ts';
+import { finishReason, readUsage, usageJson } from './usage.ts';
 
 export interface WholeLimits {
   readonly timeoutMs: number;
+  /** Of the answer as it is relayed. */
   readonly maxBytes: number;
-  readonly reservedTokens: number;
 }
 
 const TOO_LARGE = upstreamError('The answer of the model is too large.');
 
 /** A call that is answered whole: read up to the limit, then understood. */
 export class WholeCall extends UpstreamCall {
-  readonly #limits: WholeLimits;
+  readonly #identity: AnswerIdentity;
+  readonly #maxBytes: number;
   readonly #body = new Pieces();
 
-  constructor(limits: WholeLimits) {
-    super(limits.timeoutMs);
-    this.#limits = limits;
+  constructor(identity: AnswerIdentity, { timeoutMs, maxBytes }: WholeLimits) {
+    super(timeoutMs);
+    this.#identity = identity;
+    this.#maxBytes = maxBytes;
   }
 
   protected onBody(bytes: Buffer): void {
     this.#body.add(bytes);
-    if (this.#body.bytes > this.#limits.maxBytes) this.end({ kind: 'refused', refusal: TOO_LARGE });
+    if (this.#body.bytes > RECEIVED_PER_RELAYED * this.#maxBytes)
+      this.end({ kind: 'refused', refusal: TOO_LARGE });
   }
 
   protected onBodyEnd(): void {
-    this.end(understand(this.#body.take().toString(), this.#limits.reservedTokens), true);
+    const outcome = understand(this.#body.take().toString(), this.#identity);
+    const tooLarge = outcome.kind === 'whole' && Buffer.byteLength(outcome.json) > this.#maxBytes;
+    this.end(tooLarge ? { kind: 'refused', refusal: TOO_LARGE } : outcome, true);
   }
 
   protected onBroken(): void {
@@ -43,14 +49,15 @@ export class WholeCall extends UpstreamCall {
 
 interface UpstreamAnswer {
   readonly choices?: readonly {
+    readonly index?: unknown;
     readonly message?: { readonly content?: unknown };
     readonly finish_reason?: unknown;
   }[];
   readonly usage?: unknown;
 }
 
-/** The contract's part of a model's answer (docs/conformance.md, "Chat completion response"). */
-export function understand(body: string, reservedTokens: number): CallOutcome {
+/** A model's answer in the contract's form (docs/conformance.md, "Chat completion response"). */
+export function understand(body: string, identity: AnswerIdentity): CallOutcome {
   let answer: UpstreamAnswer | null;
   try {
     answer = parseJson(body) as UpstreamAnswer | null;
@@ -58,13 +65,14 @@ export function understand(body: string, reservedTokens: number): CallOutcome {
     return { kind: 'refused', refusal: UNREADABLE };
   }
   if (isErrorEvent(answer)) return { kind: 'refused', refusal: refusalOfErrorEvent(answer) };
-  const choice = Array.isArray(answer?.choices) ? answer.choices[0] : undefined;
+  const choice = Array.isArray(answer?.choices) ? answerIn(answer.choices) : undefined;
   const content = choice?.message?.content ?? '';
   if (!choice?.message || typeof content !== 'string') return { kind: 'refused', refusal: UNREADABLE };
-  return {
-    kind: 'whole',
-    content,
-    finishReason: finishReason(choice.finish_reason) ?? 'stop',
-    usage: readUsage(answer?.usage, reservedTokens),
-  };
+  const { completionId, createdS, model, reservedTokens } = identity;
+  const usage = readUsage(answer?.usage, reservedTokens);
+  const message = `{"role":"assistant","content":${JSON.stringify(content)}}`;
+  const reason = finishReason(choice.finish_reason) ?? 'stop';
+  const only = `{"index":0,"message":${message},"logprobs":null,"finish_reason":"${reason}"}`;
+  const json = `{"id":"${completionId}","object":"chat.completion","created":${createdS},"model":${JSON.stringify(model)},"choices":[${only}],"usage":${usageJson(usage)}}`;
+  return { kind: 'whole', json, usage };
 }

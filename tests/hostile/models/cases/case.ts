@@ -17,8 +17,8 @@ export type Sees =
       readonly finish: 'stop' | 'length';
       readonly usage: object | null;
     }
-  /** A stream that begins so and ends without `[DONE]`; its finish reason may have come before that. */
-  | { readonly kind: 'incomplete'; readonly pieces: readonly string[]; readonly finished: boolean };
+  /** A stream that begins so and breaks off, without a finish reason and `[DONE]`. */
+  | { readonly kind: 'incomplete'; readonly pieces: readonly string[] };
 
 /** What the usage holds of it: tokens as reported, or the whole reservation, of an answer or of an error. */
 export type Counts =
@@ -74,10 +74,10 @@ export const brokenOff = (
   error: string,
   more: More & Seen<'incomplete'> = {},
 ): Case => {
-  const { pieces = ['Hel'], finished = false, ...rest } = more;
+  const { pieces = ['Hel'], ...rest } = more;
   return {
     ...{ name, play, streamed: true, connection: 'closed' },
-    sees: { kind: 'incomplete', pieces, finished },
+    sees: { kind: 'incomplete', pieces },
     counts: { error },
     ...rest,
   };

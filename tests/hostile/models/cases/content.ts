@@ -1,4 +1,18 @@
-import { answer, DONE, delta, event, HEL, LO, streamed, USAGE, usageChunk, whole } from '../bytes.ts';
+import {
+  answer,
+  chunk,
+  chunkedHead,
+  DONE,
+  delta,
+  event,
+  HEL,
+  LO,
+  otherChoice,
+  streamed,
+  USAGE,
+  usageChunk,
+  whole,
+} from '../bytes.ts';
 import { answered, type Case, relayed, says } from './case.ts';
 
 /** What the answers say: complete ones, told in many ways, and those that only look complete. */
@@ -7,6 +21,8 @@ const json = (value: unknown) => says(whole(JSON.stringify(value)));
 const events = (...chunks: (object | string)[]) => says(streamed(...chunks.map((data) => event(data))));
 const [stop, usage] = [delta('lo', 'stop'), usageChunk()];
 const ONE = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
+/** All of the context. */
+const FULL = { prompt_tokens: 998, completion_tokens: 2, total_tokens: 1_000 };
 const said = (finish_reason: unknown) => ({
   choices: [{ message: { content: 'Hello' }, finish_reason }],
   usage: USAGE,
@@ -48,6 +64,18 @@ export const USAGES: readonly Case[] = [
   relayed(
     'usage null but at the end',
     events(delta('Hel', null, { usage: null }), { ...stop, usage: null }, usage, '[DONE]'),
+  ),
+  answered(
+    'cut where the context ends',
+    json({ ...said('length'), usage: FULL }),
+    { finish: 'length', usage: FULL },
+    { counts: { prompt: 998, completion: 2 } },
+  ),
+  relayed(
+    'cut where the context ends',
+    events(delta('Hel'), delta('lo', 'length'), usageChunk(FULL), '[DONE]'),
+    { finish: 'length', usage: FULL },
+    { counts: { prompt: 998, completion: 2 } },
   ),
   relayed(
     'all of the reservation',
@@ -92,6 +120,47 @@ export const CHUNKS: readonly Case[] = [
   relayed(
     'more after the finish reason',
     events(delta('Hel'), stop, delta(' there'), delta('', 'length'), usage, '[DONE]'),
+    { pieces: ['Hel', 'lo', ' there'], finish: 'length' },
+  ),
+  relayed(
+    'two choices by turns, and together',
+    events(
+      { choices: [otherChoice('no')] },
+      delta('Hel'),
+      { choices: [otherChoice('no', 'length'), { delta: { content: 'l' } }] },
+      { choices: [otherChoice('no', null, '0'), otherChoice('o', 'stop', null)] },
+      { choices: [otherChoice('no', 'length')] },
+      usage,
+      '[DONE]',
+    ),
+    { pieces: ['Hel', 'l', 'o'] },
+  ),
+  relayed(
+    'chunks without choices',
+    events(
+      ...[
+        {},
+        { choices: null },
+        { id: 'x' },
+        delta('Hel'),
+        {},
+        { choices: null },
+        stop,
+        {},
+        { choices: null },
+      ],
+      ...[{ usage: ONE }, '[DONE]'],
+    ),
+  ),
+  relayed(
+    'a usage chunk whose choices are null',
+    events(delta('Hel'), stop, { choices: null, usage: ONE }, '[DONE]'),
+  ),
+  relayed(
+    '[DONE] with blanks around it',
+    says(chunkedHead(), chunk(HEL, LO, event(usage), 'data:  [DONE] \t\n\n', event(delta('no')))),
+    {},
+    { connection: 'closed' },
   ),
   ...['eos_token', 'tool_calls', 'content_filter', 7, true, { type: 'eos' }].map((reason) =>
     relayed(
@@ -198,8 +267,19 @@ export const WHOLES: readonly Case[] = [
     }),
   ),
   answered(
-    'two choices: the first counts',
+    'two choices of index 0: the first counts',
     json({ ...answer(), choices: [...answer().choices, ...answer('Bye').choices] }),
+  ),
+  answered(
+    'another choice first',
+    json({
+      ...answer(),
+      choices: [
+        null,
+        { index: 1, message: { content: 'Bye' }, finish_reason: 'length' },
+        ...answer().choices,
+      ],
+    }),
   ),
   answered(
     '__proto__ and keys twice',

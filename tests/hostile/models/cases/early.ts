@@ -8,6 +8,7 @@ import {
   HEL,
   LAST_CHUNK,
   LO,
+  otherChoice,
   streamed,
   usageChunk,
   whole,
@@ -29,6 +30,7 @@ export const NO_ANSWERS: readonly Case[] = [
     ['null', 'null'],
     ['a list', '[]'],
     ['no choices', '{"choices":[]}'],
+    ['only another choice', '{"choices":[{"index":1,"message":{"content":"Hello"}}]}'],
     ['choices that are none', '{"choices":{"0":{"message":{"content":"x"}}}}'],
     ['no message', '{"choices":[{"text":"Hello"}]}'],
     ['content of another kind', JSON.stringify(answer([{ type: 'text', text: 'Hello' }]))],
@@ -43,6 +45,8 @@ export const NO_ANSWERS: readonly Case[] = [
       ['comments only', ': hi\n\n: there\n\n'],
       ['only a usage chunk', event(usageChunk())],
       ['only a chunk without choices', event({ choices: [], prompt_filter_results: [] })],
+      ['only chunks of another kind', event({}) + event({ id: 'x' }) + event({ choices: null })],
+      ['only another choice', event({ choices: [otherChoice('Hello', 'stop')] }) + event(usageChunk())],
     ] as const
   ).map(([name, body]) =>
     failed(name, says(streamed(body)), { streamed: true, message: tooEarly, connection: 'kept' }),
@@ -58,7 +62,7 @@ export const NO_ANSWERS: readonly Case[] = [
     [
       ['a first event that is no JSON', 'data: {"choices":\n\n'],
       ['a first event of another kind', event([1])],
-      ['a first event without choices', event({ id: 'x' })],
+      ['a first event with choices that are none', event({ choices: { 0: { delta: { content: 'x' } } } })],
       ['a first event with content of another kind', event(delta([{ text: 'x' }]))],
     ] as const
   ).map(([name, body]) =>
@@ -68,13 +72,18 @@ export const NO_ANSWERS: readonly Case[] = [
 
 export const ENDS_EARLY: readonly Case[] = [
   brokenOff('[DONE] without a finish reason', says(streamed(HEL, DONE)), 'upstream_error'),
+  brokenOff(
+    'only another choice has finished',
+    says(streamed(HEL, event({ choices: [otherChoice('', 'stop')] }), DONE)),
+    'upstream_error',
+  ),
   brokenOff('an end without a finish reason', says(streamed(HEL)), 'upstream_error', { connection: 'kept' }),
   brokenOff('an event that is no JSON', says(streamed(HEL, 'data: {"cho\n\n', LO, DONE)), 'upstream_error'),
   brokenOff(
     'an event that is no JSON after the finish reason',
     says(streamed(HEL, LO, 'data: {"cho\n\n', DONE)),
     'upstream_error',
-    { pieces: ['Hel', 'lo'], finished: true },
+    { pieces: ['Hel', 'lo'] },
   ),
   brokenOff(
     'content of another kind',

@@ -1,5 +1,6 @@
 import {
   ANSWER,
+  answer,
   chunk,
   chunkedHead,
   DONE,
@@ -28,7 +29,9 @@ const LATE = 'The model did not answer in time.';
 const FAILED = 'The model failed to answer.';
 const JSON_TYPE = 'content-type: application/json';
 
-/** An answer of exactly so many bytes, most of them in a field that is not passed on. */
+/** What a model may send of an answer, most of it in what is not relayed. */
+const [RECEIVED_WHOLE, RECEIVED_STREAM, RECEIVED_EVENT] = [8 * MIB, 32 * MIB, 4 * MIB];
+/** An answer of exactly so many bytes, most of them in a field that is not relayed. */
 const answerOf = (bytes: number) => padded(ANSWER, bytes, '{"pad":""');
 function padded(json: string, bytes: number, pad: string): string {
   const bare = json.replace('{', `${pad},`);
@@ -37,6 +40,41 @@ function padded(json: string, bytes: number, pad: string): string {
 /** An event of exactly so many bytes, its blank line included. */
 const eventOf = (bytes: number) =>
   event(padded(JSON.stringify(delta('Hel')), bytes - event('').length, '{"pad":""'));
+
+/** What is relayed has an id, a time and a name of this length. */
+const RELAYED = { id: `chatcmpl-${'x'.repeat(24)}`, created: 1_700_000_000, model: 'tide' };
+const relayedChunk = (delta: object, finish_reason: string | null = null) =>
+  event({
+    ...{ ...RELAYED, object: 'chat.completion.chunk' },
+    choices: [{ index: 0, delta, logprobs: null, finish_reason }],
+  }).length;
+/** Text that makes a relayed answer of exactly so many bytes. */
+const textOfWhole = (bytes: number) => {
+  const choice = {
+    index: 0,
+    message: { role: 'assistant', content: '' },
+    logprobs: null,
+    finish_reason: 'stop',
+  };
+  const bare = { ...RELAYED, object: 'chat.completion', choices: [choice], usage: USAGE };
+  return 'x'.repeat(bytes - JSON.stringify(bare).length);
+};
+/** Text that makes a relayed event of exactly so many bytes. */
+const textOfEvent = (bytes: number) => 'x'.repeat(bytes - relayedChunk({ content: '' }));
+/** Pieces of text that make a relayed stream of exactly so many bytes, each but the last of one character. */
+function piecesOf(bytes: number): string[] {
+  const usage = event({ ...RELAYED, object: 'chat.completion.chunk', choices: [], usage: USAGE });
+  const frame = relayedChunk({ role: 'assistant', content: '' }) + relayedChunk({ content: '' }, 'stop');
+  let left = bytes - frame - usage.length - DONE.length;
+  const pieces: string[] = [];
+  for (const one = relayedChunk({ content: 'x' }); left > 2 * one; left -= one) pieces.push('x');
+  return [...pieces, textOfEvent(left)];
+}
+const inPieces = (pieces: readonly string[]) =>
+  chunks(
+    ...pieces.map((text) => event({ choices: [{ delta: { content: text } }] })),
+    event(delta('', 'stop')) + TAIL,
+  );
 /** The rest of a stream of exactly so many bytes, filled up with comments. */
 function filled(begin: string, end: string, bytes: number): string[] {
   let left = bytes - Buffer.byteLength(begin + end);
@@ -50,12 +88,22 @@ const TAIL = event(usageChunk(USAGE)) + DONE;
 const chunks = (...pieces: string[]) =>
   says(chunkedHead(), ...pieces.map((piece) => chunk(piece)), LAST_CHUNK);
 
+const WHOLE = textOfWhole(2 * MIB);
+const EVENT = textOfEvent(MIB);
+const STREAM = piecesOf(8 * MIB);
+
 export const SIZES: readonly Case[] = [
-  answered('2 MiB', says(whole(answerOf(2 * MIB)))),
-  failed('2 MiB and a byte', says(whole(answerOf(2 * MIB + 1))), { message: TOO_LARGE }),
+  answered('2 MiB', says(whole(JSON.stringify(answer(WHOLE)))), { content: WHOLE }),
+  failed('2 MiB and a byte', says(whole(JSON.stringify(answer(`${WHOLE}x`)))), {
+    ...{ message: TOO_LARGE, connection: 'kept' },
+  }),
+  answered('8 MiB, most of it not relayed', says(whole(answerOf(RECEIVED_WHOLE)))),
+  failed('8 MiB and a byte, most of it not relayed', says(whole(answerOf(RECEIVED_WHOLE + 1))), {
+    message: TOO_LARGE,
+  }),
   failed(
-    '2 MiB and a byte, in chunks',
-    says(chunkedHead(JSON_TYPE), chunk(answerOf(2 * MIB + 1)), LAST_CHUNK),
+    '8 MiB and a byte, in chunks',
+    says(chunkedHead(JSON_TYPE), chunk(answerOf(RECEIVED_WHOLE + 1)), LAST_CHUNK),
     { message: TOO_LARGE },
   ),
   failed('an answer without end', endless(head('200 OK', JSON_TYPE)), { message: TOO_LARGE }),
@@ -65,12 +113,20 @@ export const SIZES: readonly Case[] = [
     { message: TOO_LARGE },
   ),
   ...failedBoth('bytes without end and without a head', endless(''), { message: FAILED }),
-  relayed('an event of 1 MiB', chunks(eventOf(MIB), LO, TAIL)),
-  failed('a first event of 1 MiB and a byte', chunks(eventOf(MIB + 1), LO, TAIL), {
-    streamed: true,
-    message: TOO_LARGE,
+  relayed('an event of 1 MiB', chunks(event(delta(EVENT)), LO, TAIL), { pieces: [EVENT, 'lo'] }),
+  failed('a first event of 1 MiB and a byte', chunks(event(delta(`${EVENT}x`)), LO, TAIL), {
+    ...{ streamed: true, message: TOO_LARGE },
   }),
-  brokenOff('an event of 1 MiB and a byte', chunks(HEL, eventOf(MIB + 1), LO, TAIL), 'stream_limit'),
+  brokenOff('an event of 1 MiB and a byte', chunks(HEL, event(delta(`${EVENT}x`)), LO, TAIL), 'stream_limit'),
+  relayed('an event of 4 MiB, most of it not relayed', chunks(eventOf(RECEIVED_EVENT), LO, TAIL)),
+  failed('a first event of 4 MiB and a byte', chunks(eventOf(RECEIVED_EVENT + 1), LO, TAIL), {
+    ...{ streamed: true, message: TOO_LARGE },
+  }),
+  brokenOff(
+    'an event of 4 MiB and a byte',
+    chunks(HEL, eventOf(RECEIVED_EVENT + 1), LO, TAIL),
+    'stream_limit',
+  ),
   failed(
     'a first line without end',
     endless(chunkedHead(), (bytes) => chunk(bytes)),
@@ -81,10 +137,13 @@ export const SIZES: readonly Case[] = [
     endless(`${chunkedHead()}${chunk(`${HEL}data: `)}`, (bytes) => chunk(bytes)),
     'stream_limit',
   ),
-  relayed('8 MiB', chunks(...filled(HEL + LO, TAIL, 8 * MIB))),
-  brokenOff('8 MiB and a byte', chunks(...filled(HEL + LO, TAIL, 8 * MIB + 1)), 'stream_limit', {
+  relayed('8 MiB', inPieces(STREAM), { pieces: [...STREAM, ''] }),
+  brokenOff('8 MiB and a byte', inPieces([...STREAM.slice(0, -1), `${STREAM.at(-1)}x`]), 'stream_limit', {
+    pieces: [...STREAM.slice(0, -1), `${STREAM.at(-1)}x`],
+  }),
+  relayed('32 MiB, most of it not relayed', chunks(...filled(HEL + LO, TAIL, RECEIVED_STREAM))),
+  brokenOff('32 MiB and a byte', chunks(...filled(HEL + LO, TAIL, RECEIVED_STREAM + 1)), 'stream_limit', {
     pieces: ['Hel', 'lo'],
-    finished: true,
   }),
   failed(
     'comments without end',
@@ -156,7 +215,6 @@ export const TIMES: readonly Case[] = [
   brokenOff('a pause after the finish reason', stays(chunkedHead(), chunk(HEL, LO)), 'stream_limit', {
     ...slow,
     pieces: ['Hel', 'lo'],
-    finished: true,
   }),
   brokenOff(
     'a stream without end',
@@ -212,7 +270,7 @@ export const BREAKS: readonly Case[] = (['end', 'reset'] as const).flatMap((how)
       name('after the finish reason'),
       breaks(how, chunkedHead(), chunk(HEL + LO)),
       'upstream_error',
-      { ...ended, pieces: ['Hel', 'lo'], finished: true },
+      { ...ended, pieces: ['Hel', 'lo'] },
     ),
   ];
 });

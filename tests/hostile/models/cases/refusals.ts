@@ -216,6 +216,5 @@ export const IN_BAND: readonly Case[] = [
   ),
   brokenOff('after the finish reason', says(streamed(HEL, LO, event(SECRET), DONE)), 'upstream_error', {
     pieces: ['Hel', 'lo'],
-    finished: true,
   }),
 ];
