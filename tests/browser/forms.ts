@@ -73,7 +73,7 @@ export function describeForms(site: Site): void {
         await form.getByRole('button', { name: 'Create key' }).click();
         await expectRefused(form, {
           Name: /1 to 80 characters/,
-          'May call': /names of published models/,
+          'May call': /Choose 1 to 50 published models/,
           'Requests per minute': /from 1 to 6,000/,
           'Requests at once': /from 1 to 256/,
           'Expires on': /today \(UTC\) or later/,
@@ -86,7 +86,7 @@ export function describeForms(site: Site): void {
         await form.getByLabel('Expires on').fill('');
         await form.getByRole('button', { name: 'Create key' }).click();
         await form.getByText(/1 to 80 characters, without/).waitFor({ state: 'detached' });
-        await expectRefused(form, { 'May call': /names of published models/ });
+        await expectRefused(form, { 'May call': /Choose 1 to 50 published models/ });
         expect(await focusIn(form)).toContain('Chosen models');
         await form.getByText('demo-text', { exact: true }).click();
         await form.getByRole('button', { name: 'Create key' }).click();

@@ -66,7 +66,7 @@ export function KeysTable({ org, rows, mayChange, sort, onSort }: KeysTableProps
                   </Chip>
                 </span>
               </td>
-              <td data-label="May call" className="wide">
+              <td data-label="May call" className="wide last">
                 <span className="line-clamp-3" title={key.mayCallText}>
                   {key.mayCallText}
                 </span>

@@ -58,7 +58,7 @@ export function ModelsTable({ org, models, mayChange }: ModelsTableProps) {
                   {model.kind === 'vision' ? 'Vision' : 'Text'} · context {whole(model.contextTokens)}
                 </span>
               </th>
-              <td data-label="Condition" className="wide">
+              <td data-label="Condition">
                 <ConditionMark condition={model.condition} reason={model.conditionReason} />
               </td>
               <td data-label="In flight" className="number">

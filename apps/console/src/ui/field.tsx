@@ -20,7 +20,7 @@ export function Field({ label, hint, input, area, ...props }: FieldProps) {
       <Label>{label}</Label>
       {area ? <TextArea {...area} /> : <Input {...input} />}
       {error === undefined && hint ? <Description>{hint}</Description> : null}
-      {error === undefined ? null : <FieldError>{error}</FieldError>}
+      {error === undefined ? null : <FieldError className="px-0">{error}</FieldError>}
     </TextField>
   );
 }
@@ -53,6 +53,7 @@ export function Choice<T extends string>({
       className={className}
       value={value}
       onChange={(next) => next !== null && onChange(next as T)}
+      placeholder="Choose"
       isInvalid={error !== undefined}
       isDisabled={isDisabled}
       {...(hideLabel ? { 'aria-label': label } : {})}
@@ -75,7 +76,7 @@ export function Choice<T extends string>({
           ))}
         </ListBox>
       </Select.Popover>
-      {error === undefined ? null : <FieldError>{error}</FieldError>}
+      {error === undefined ? null : <FieldError className="px-0">{error}</FieldError>}
     </Select>
   );
 }

@@ -9,13 +9,13 @@ import { Table } from '../ui/table.tsx';
 const PAGE = 50;
 
 const COLUMNS: readonly { name: string; width: string; cell: (row: UsageRowView) => string }[] = [
-  { name: 'Requests', width: 'w-24', cell: (row) => whole(row.requests) },
-  { name: 'Errors', width: 'w-20', cell: (row) => whole(row.errors) },
-  { name: 'Tokens in', width: 'w-30', cell: (row) => whole(row.promptTokens) },
-  { name: 'Tokens out', width: 'w-30', cell: (row) => whole(row.completionTokens) },
+  { name: 'Requests', width: 'w-22', cell: (row) => whole(row.requests) },
+  { name: 'Errors', width: 'w-18', cell: (row) => whole(row.errors) },
+  { name: 'Tokens in', width: 'w-27', cell: (row) => whole(row.promptTokens) },
+  { name: 'Tokens out', width: 'w-27', cell: (row) => whole(row.completionTokens) },
   {
     name: 'Reserved or unreported',
-    width: 'w-30 whitespace-normal',
+    width: 'w-28 whitespace-normal',
     cell: (row) => whole(row.reservedTokens),
   },
   { name: 'Average time', width: 'w-28', cell: (row) => duration(row.averageMs) },
@@ -42,7 +42,10 @@ export function RowsTable({ rows }: { rows: readonly UsageRowView[] }) {
           {rows.slice(0, shown).map((row) => (
             <tr key={`${row.keyId} ${row.modelId}`}>
               <th scope="row">
-                <span className={`block ${row.keyPrefix ? 'font-medium' : 'text-muted italic'}`}>
+                <span
+                  className={`line-clamp-3 ${row.keyPrefix ? 'font-medium' : 'text-muted italic'}`}
+                  title={row.key}
+                >
                   {row.key}
                 </span>
                 {row.keyPrefix ? (
@@ -50,8 +53,10 @@ export function RowsTable({ rows }: { rows: readonly UsageRowView[] }) {
                 ) : null}
               </th>
               <td data-label="Model" className="wide">
-                {row.model}
-                {row.modelDeleted ? <span className="text-muted"> (deleted)</span> : null}
+                <span className="line-clamp-3" title={row.model}>
+                  {row.model}
+                  {row.modelDeleted ? <span className="text-muted"> (deleted)</span> : null}
+                </span>
               </td>
               {COLUMNS.map(({ name, cell }) => (
                 <td key={name} data-label={name} className="number">

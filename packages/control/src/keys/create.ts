@@ -9,7 +9,7 @@ import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { KEY_RULES, type KeyView, keyInclude, keyView } from './view.ts';
 
 const { requestsPerMinute, requestsAtOnce } = KEY_RULES;
-const MODELS_RULE = `Models must be 1 to ${KEY_RULES.models} names of published models; leave them out for all models.`;
+const MODELS_RULE = `Choose 1 to ${KEY_RULES.models} published models, or all models.`;
 const DATE_RULE = 'Expires on must be a day as YYYY-MM-DD, today (UTC) or later.';
 
 const createInput = (today: string) =>
