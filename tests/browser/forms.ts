@@ -45,6 +45,7 @@ export function describeForms(site: Site): void {
         });
         expect(await focusIn(form)).toBe('Your name');
         await expectAccessible(page);
+        expect(await form.getByLabel('Password').inputValue()).toBe('short');
         await form.getByLabel('Your name').fill('Ada');
         await form.getByLabel('Password').fill('shorter');
         await form.getByRole('button', { name: 'Join' }).click();

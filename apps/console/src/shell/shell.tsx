@@ -77,7 +77,9 @@ function Navigation({ slug, role }: { slug: string; role: Role }) {
   return (
     <nav
       aria-label="Screens"
-      className="flex gap-0.5 px-2 py-1.5 md:gap-1 md:px-3 md:py-2 lg:mt-4 lg:flex-1 lg:flex-col lg:overflow-y-auto lg:py-0"
+      // On a narrow screen each link has its place before the others have arrived.
+      style={{ gridTemplateColumns: `repeat(${screens.length}, minmax(0, 1fr))` }}
+      className="grid gap-0.5 px-2 py-1.5 md:flex md:gap-1 md:px-3 md:py-2 lg:mt-4 lg:flex-1 lg:flex-col lg:overflow-y-auto lg:py-0"
     >
       {screens.map(({ path, name, icon: Icon }) => {
         const here = pathname === `/o/${slug}/${path}`;
@@ -86,7 +88,7 @@ function Navigation({ slug, role }: { slug: string; role: Role }) {
             key={path}
             href={`/o/${slug}/${path}`}
             aria-current={here ? 'page' : undefined}
-            className={`flex items-center rounded-lg py-1.5 transition-colors max-md:min-w-0 max-md:flex-1 max-md:flex-col max-md:gap-1 max-md:text-[0.6875rem] max-md:leading-3 md:gap-2.5 md:px-2.5 md:text-sm lg:py-2 ${
+            className={`flex items-center rounded-lg py-1.5 transition-colors max-md:flex-col max-md:gap-1 max-md:text-[0.6875rem] max-md:leading-3 max-[25rem]:text-[0.625rem] md:gap-2.5 md:px-2.5 md:text-sm lg:py-2 ${
               here
                 ? 'bg-surface font-medium text-foreground shadow-xs ring-1 ring-border'
                 : 'text-muted hover:bg-default hover:text-foreground'

@@ -36,14 +36,15 @@ export function Form({ refusal, fields, children, ...props }: FormProps) {
     if (refusal)
       form.current?.querySelector<HTMLElement>('[data-invalid] :is(input, textarea, button)')?.focus();
   }, [refusal]);
+  // After an action the framework would empty the form, of which its fields learn when the event has come down to it.
+  useEffect(() => {
+    const { current } = form;
+    const keep = (event: Event) => event.preventDefault();
+    current?.addEventListener('reset', keep, { capture: true });
+    return () => current?.removeEventListener('reset', keep, { capture: true });
+  }, []);
   return (
-    <FormRoot
-      ref={form}
-      validationBehavior="aria"
-      // After an action the framework would empty the form.
-      onReset={(event) => event.preventDefault()}
-      {...props}
-    >
+    <FormRoot ref={form} validationBehavior="aria" {...props}>
       {elsewhere.length > 0 ? (
         <Note kind="danger" className="mb-4">
           {elsewhere.join(' ')}
