@@ -3,6 +3,8 @@ import type { Actor } from '@tidegate/control';
 import { eventually } from '@tidegate/testing';
 import { expectAccessible, signIn } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
+import { describeFirstModel } from './first-model.ts';
+import { describeFit } from './fit.ts';
 import { confirm, createKey, rowOf, TEST_TIMEOUT_MS, textOf, useSite } from './site.ts';
 import { describeUsage } from './usage.ts';
 
@@ -260,3 +262,5 @@ describe('an owner', () => {
 });
 
 describeUsage(site);
+describeFirstModel(site);
+describeFit(site);

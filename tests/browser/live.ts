@@ -3,7 +3,7 @@ import { closeDb, createDb } from '@tidegate/db';
 import { eventually } from '@tidegate/testing';
 import { expectAccessible, expectStill } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
-import { lookAgain, rowOf, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
+import { confirm, lookAgain, rowOf, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
 
 /** Runs `work` while the console waits for what happened, which nobody can read meanwhile. */
 async function whileAuditWaits(postgres: string, work: () => Promise<void>): Promise<void> {
@@ -75,6 +75,39 @@ export function describeLive(site: Site): void {
           await Promise.allSettled(asking);
         }
         await shows('demo-text', 0);
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
+      'say that the limits of another plan are in force once they show them',
+      async () => {
+        const org = await site.organization('Growing', 'Free');
+        const { page } = await site.signedIn(await site.person('owner', org));
+        await site.open(page, 'plan', org);
+        const inForce = page.getByText('The new limits are in force.');
+        let show = () => {};
+        const held = new Promise<void>((resolve) => {
+          show = resolve;
+        });
+        await page.route(/_rsc=/, async (route) => {
+          await held;
+          await route.continue();
+        });
+        await page.getByRole('button', { name: 'Change to Pro' }).click();
+        const asked = page.waitForRequest(/_rsc=/);
+        await confirm(page, 'Change plan');
+        await asked;
+        // What is told at once has been told when the dialog is gone and the browser has drawn again.
+        await page.evaluate(
+          'new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))',
+        );
+        await page.getByRole('heading', { name: 'In use on Free' }).waitFor();
+        expect(await inForce.count()).toBe(0);
+        show();
+        await inForce.waitFor();
+        expect(await page.getByRole('heading', { name: 'In use on Pro' }).count()).toBe(1);
+        await page.unrouteAll({ behavior: 'wait' });
       },
       TEST_TIMEOUT_MS,
     );

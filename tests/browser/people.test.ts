@@ -3,6 +3,7 @@ import { eventually } from '@tidegate/testing';
 import type { Page } from 'playwright-core';
 import { expectAccessible } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
+import { describeForms } from './forms.ts';
 import { describeLive } from './live.ts';
 import { describePages } from './pages.ts';
 import { useProvider } from './provider.ts';
@@ -249,4 +250,5 @@ describe('a session', () => {
 });
 
 describePages(site);
+describeForms(site);
 describeLive(site);

@@ -190,6 +190,10 @@ export function describeUsage(site: Site): void {
         expect(await csvOn(site, page)).toEqual(inCsv);
         await choose(page, /All keys/, /Second/);
         await totalOf(page, 'Requests').getByText('5', { exact: true }).waitFor();
+        // The plan is the organization's: what one key used is not told there.
+        const month = page.locator('section').filter({ has: page.getByText('Starts anew on') });
+        expect(await textOf(month.getByRole('heading'))).toMatch(/^\w+ \d{4}, whole organization$/);
+        await month.getByText('12 used', { exact: true }).waitFor();
         expect(await csvOn(site, page)).toEqual(inCsv.slice(1, 3));
         await choose(page, /All models/, /lamp/);
         await totalOf(page, 'Requests').getByText('3', { exact: true }).waitFor();

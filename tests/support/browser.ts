@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, expect } from '@jest/globals';
 import { findChromium } from '@tidegate/embedded';
 import axe from 'axe-core';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { outOfReach } from './out-of-reach.mjs';
 
 const START_TIMEOUT_MS = 120_000;
 const ACTION_TIMEOUT_MS = 30_000;
@@ -103,7 +104,9 @@ export async function expectAccessible(page: Page, rules: readonly string[] = RU
   const found = await page.evaluate(
     async (runOnly) => {
       const run = (globalThis as unknown as { axe: typeof axe }).axe.run;
-      const { violations } = await run({ runOnly, resultTypes: ['violations'] });
+      // What the component library has screen readers say is beyond the page's control, and gone within seconds.
+      const area = { exclude: [['[data-live-announcer]']] };
+      const { violations } = await run(area, { runOnly, resultTypes: ['violations'] });
       return violations.map(({ id, help, nodes }) => ({
         id,
         help,
@@ -113,4 +116,15 @@ export async function expectAccessible(page: Page, rules: readonly string[] = RU
     [...rules],
   );
   expect({ url: page.url(), found }).toEqual({ url: page.url(), found: [] });
+}
+
+/**
+ * Every action within `area` can be seen whole and pressed without scrolling sideways: no edge cuts it off, nothing covers it, and
+ * the page is no wider than the screen.
+ */
+export async function expectInReach(page: Page, area = 'body'): Promise<void> {
+  await page.evaluate(SETTLED);
+  const found = await outOfReach(page, area);
+  const width = page.viewportSize()?.width;
+  expect({ url: page.url(), width, found }).toEqual({ url: page.url(), width, found: [] });
 }

@@ -28,14 +28,17 @@ export interface Answer<T> {
   readonly warning?: (value: T) => string | undefined;
 }
 
-/** Runs one operation and shows its result: one JSON document, or text; a refusal goes to stderr with status 1. */
+/** Runs one operation and shows its result: one JSON document, or text; what was wrong goes to stderr, a line each, with status 1. */
 export async function show<T>(
   context: Context,
   answer: Answer<T>,
   operation: (control: Control) => Promise<Result<T>>,
 ): Promise<void> {
   const result = await context.withControl(operation);
-  if (!result.ok) throw new CommandError(result.refusal.message);
+  if (!result.ok) {
+    const { others = [], ...first } = result.refusal;
+    throw new CommandError([first, ...others].map(({ message }) => message).join('\n'));
+  }
   print(context.io, answer, result.value);
 }
 

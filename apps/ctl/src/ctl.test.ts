@@ -326,6 +326,16 @@ describe('refusals', () => {
     expect(await refused(...args)).toContain(reason);
   });
 
+  it('tells all that is wrong with an input, a line each', async () => {
+    const said = await refused('key', 'create', '--name', ' ', '--rpm', '6001', '--at-once', '0');
+    expect(said.split('\n')).toEqual([
+      expect.stringMatching(/^Name must be .*1 to 80 characters/),
+      expect.stringMatching(/^Requests per minute must be .*1 to 6,000\.$/),
+      expect.stringMatching(/^Requests at once must be .*1 to 256\.$/),
+      '',
+    ]);
+  });
+
   it('says when a revocation is not in force because no limiter answers', async () => {
     const key = await json('key', 'create', '--name', 'unreachable');
     const away = { ...env, LIMITER_ADDRESSES: '127.0.0.1:1' };

@@ -13,13 +13,18 @@ export type RefusalCode =
   /** Written, but a service that must know could not be told. Running the operation again is safe. */
   | 'unavailable';
 
-/** An operation that was not done as asked. A value, never thrown. */
-export interface ControlRefusal {
-  readonly code: RefusalCode;
+export interface Fault {
   /** One sentence for people: what is wrong and what is allowed. Holds no secret. */
   readonly message: string;
-  /** Input field the refusal is about. */
+  /** Input field that it is about. */
   readonly field?: string;
+}
+
+/** An operation that was not done as asked. A value, never thrown. */
+export interface ControlRefusal extends Fault {
+  readonly code: RefusalCode;
+  /** What else is wrong with the input, at most one fault a field. */
+  readonly others?: readonly Fault[];
 }
 
 export type Result<T> =
@@ -37,10 +42,25 @@ export const refuse = (
   refusal: { code, message, ...(field === undefined ? {} : { field }) },
 });
 
-/** Input checked against its schema; the first issue is the refusal. */
+/** All that is wrong with an input. */
+export const refuseInput = (first: Fault, ...others: readonly Fault[]) => {
+  const refusal: ControlRefusal = {
+    code: 'invalid_input',
+    ...first,
+    ...(others.length > 0 ? { others } : {}),
+  };
+  return { ok: false as const, refusal };
+};
+
+/** Input checked against its schema. The refusal holds every field that is wrong, with the first thing wrong about it. */
 export function parseInput<S extends z.ZodType>(schema: S, input: unknown): Result<z.output<S>> {
   const parsed = schema.safeParse(input);
   if (parsed.success) return ok(parsed.data);
-  const issue = parsed.error.issues[0];
-  return refuse('invalid_input', issue?.message ?? 'The input is not valid.', issue?.path.join('.'));
+  const faults = new Map<string, Fault>();
+  for (const { path, message } of parsed.error.issues) {
+    const field = String(path[0] ?? '');
+    if (!faults.has(field)) faults.set(field, field === '' ? { message } : { message, field });
+  }
+  const [first = { message: 'The input is not valid.' }, ...others] = faults.values();
+  return refuseInput(first, ...others);
 }

@@ -6,7 +6,8 @@ import { type FormEvent, useState } from 'react';
 import { changePassword, signOut, signOutEverywhere } from '../session/actions.ts';
 import { useAct } from '../ui/act.ts';
 import { Field } from '../ui/field.tsx';
-import { Note, PageHeader, Panel } from '../ui/page.tsx';
+import { Form } from '../ui/form.tsx';
+import { PageHeader, Panel } from '../ui/page.tsx';
 
 interface AccountScreenProps {
   readonly email: string;
@@ -74,10 +75,11 @@ export function AccountScreen({ email, hasPassword, memberships }: AccountScreen
   );
 }
 
+const PASSWORD_FIELDS = ['current', 'next'];
+
 function PasswordForm({ email }: { email: string }) {
   const { act, pending, refusal } = useAct();
   const [round, setRound] = useState(0);
-  const errorOf = (field: string) => (refusal?.field === field ? refusal.message : undefined);
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
@@ -89,27 +91,25 @@ function PasswordForm({ email }: { email: string }) {
     toast.success('The password is changed.');
   };
   return (
-    <form key={round} onSubmit={submit} className="space-y-4 px-5 pb-5" noValidate>
-      {refusal && !refusal.field ? <Note kind="danger">{refusal.message}</Note> : null}
+    <Form
+      key={round}
+      onSubmit={submit}
+      className="space-y-4 px-5 pb-5"
+      refusal={refusal}
+      fields={PASSWORD_FIELDS}
+    >
       <input type="hidden" name="username" autoComplete="username" value={email} />
-      <Field
-        label="Current password"
-        name="current"
-        type="password"
-        autoComplete="current-password"
-        error={errorOf('current')}
-      />
+      <Field label="Current password" name="current" type="password" autoComplete="current-password" />
       <Field
         label="New password"
         name="next"
         type="password"
         autoComplete="new-password"
-        error={errorOf('next')}
         hint="8 to 128 characters."
       />
       <Button type="submit" isPending={pending}>
         Change password
       </Button>
-    </form>
+    </Form>
   );
 }

@@ -1,21 +1,26 @@
 'use client';
 
 import { Button, Checkbox, Input, Label, Modal } from '@heroui/react';
-import type { CreatedKey } from '@tidegate/control';
+import type { CreatedKey, ModelView } from '@tidegate/control';
 import { type FormEvent, useState } from 'react';
+import { firstUsable } from '../models/first-usable.ts';
+import { NoUsable } from '../models/no-usable.tsx';
 import { quickStarts } from '../models/quick-starts.ts';
 import { useAct } from '../ui/act.ts';
 import { CopyButton, Snippets } from '../ui/code.tsx';
 import { Dialog } from '../ui/dialogs.tsx';
 import { Choice, Field } from '../ui/field.tsx';
+import { Form } from '../ui/form.tsx';
 import { whole } from '../ui/numbers.ts';
 import { Note } from '../ui/page.tsx';
 import { createKey } from './actions.ts';
 import type { KeyRules } from './rules.ts';
 
+export type ChosenFrom = Pick<ModelView, 'name' | 'kind' | 'condition'>;
+
 interface CreateKeyProps {
   readonly org: string;
-  readonly models: readonly { readonly name: string; readonly kind: string }[];
+  readonly models: readonly ChosenFrom[];
   readonly rules: KeyRules;
   readonly today: string;
   readonly apiUrl: string;
@@ -30,6 +35,7 @@ export function CreateKey(props: CreateKeyProps) {
 }
 
 type MayCall = 'all' | 'chosen';
+const FIELDS = ['name', 'models', 'requestsPerMinute', 'requestsAtOnce', 'expiresOn'];
 
 function SettingsDialog({
   org,
@@ -42,7 +48,6 @@ function SettingsDialog({
   const { act, pending, refusal } = useAct();
   const [mayCall, setMayCall] = useState<MayCall>('all');
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
-  const errorOf = (field: string) => (refusal?.field === field ? refusal.message : undefined);
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
@@ -60,32 +65,27 @@ function SettingsDialog({
     if (created) onCreated(created);
   };
   const { requestsPerMinute: rpm, requestsAtOnce: atOnce } = rules;
-  const known = ['name', 'models', 'requestsPerMinute', 'requestsAtOnce', 'expiresOn'];
   return (
     <Dialog isOpen onClose={onClose} title="Create key" mustAnswer={pending}>
-      <form onSubmit={submit} className="contents" noValidate>
+      <Form onSubmit={submit} className="contents" refusal={refusal} fields={FIELDS}>
         <Modal.Body className="space-y-5">
-          {refusal && !known.includes(refusal.field ?? '') ? (
-            <Note kind="danger">{refusal.message}</Note>
-          ) : null}
           <Field
             label="Name"
             name="name"
             autoFocus
             maxLength={rules.name}
-            error={errorOf('name')}
             hint={`Labels the key in this list and in the usage. Up to ${rules.name} characters.`}
           />
           <div>
             <Choice<MayCall>
               label="May call"
+              name="models"
               value={mayCall}
               onChange={setMayCall}
               options={[
                 { id: 'all', text: 'All models', hint: 'Also those published later' },
                 { id: 'chosen', text: 'Chosen models', hint: `Up to ${rules.models}` },
               ]}
-              error={errorOf('models')}
             />
             {mayCall === 'chosen' ? (
               <ModelChoice models={models} chosen={chosen} onChange={setChosen} most={rules.models} />
@@ -98,7 +98,6 @@ function SettingsDialog({
               type="number"
               defaultValue={String(rpm.default)}
               input={{ min: rpm.min, max: rpm.max, inputMode: 'numeric' }}
-              error={errorOf('requestsPerMinute')}
               hint={`${rpm.min} to ${whole(rpm.max)} in any 60 seconds.`}
             />
             <Field
@@ -107,7 +106,6 @@ function SettingsDialog({
               type="number"
               defaultValue={String(atOnce.default)}
               input={{ min: atOnce.min, max: atOnce.max, inputMode: 'numeric' }}
-              error={errorOf('requestsAtOnce')}
               hint={`${atOnce.min} to ${atOnce.max} in progress.`}
             />
           </div>
@@ -116,7 +114,6 @@ function SettingsDialog({
             name="expiresOn"
             type="date"
             input={{ min: today }}
-            error={errorOf('expiresOn')}
             hint="Stops working at the end of that day (UTC). Leave empty for never."
           />
           <p className="text-[0.8125rem] leading-5 text-muted">
@@ -131,13 +128,13 @@ function SettingsDialog({
             Create key
           </Button>
         </Modal.Footer>
-      </form>
+      </Form>
     </Dialog>
   );
 }
 
 interface ModelChoiceProps {
-  readonly models: readonly { readonly name: string; readonly kind: string }[];
+  readonly models: readonly ChosenFrom[];
   readonly chosen: ReadonlySet<string>;
   readonly onChange: (chosen: ReadonlySet<string>) => void;
   readonly most: number;
@@ -166,7 +163,7 @@ function ModelChoice({ models, chosen, onChange, most }: ModelChoiceProps) {
             <Checkbox.Control>
               <Checkbox.Indicator />
             </Checkbox.Control>
-            <span className="text-sm">{name}</span>
+            <span className="min-w-0 text-sm wrap-anywhere">{name}</span>
             <span className="text-xs text-muted">{kind}</span>
           </Checkbox.Content>
         </Checkbox>
@@ -175,8 +172,16 @@ function ModelChoice({ models, chosen, onChange, most }: ModelChoiceProps) {
   );
 }
 
-function CreatedKeyDialog({ created, models, apiUrl, onClose }: CreateKeyProps & { created: CreatedKey }) {
-  const model = created.mayCall.models[0] ?? models[0]?.name ?? 'MODEL';
+function CreatedKeyDialog({
+  org,
+  created,
+  models,
+  apiUrl,
+  onClose,
+}: CreateKeyProps & { created: CreatedKey }) {
+  const { all, models: chosen } = created.mayCall;
+  const callable = all ? models : models.filter(({ name }) => chosen.includes(name));
+  const example = firstUsable(callable);
   return (
     <Dialog isOpen onClose={onClose} title={`“${created.name}” is ready`} size="lg" mustAnswer>
       <Modal.Body className="space-y-5">
@@ -197,7 +202,20 @@ function CreatedKeyDialog({ created, models, apiUrl, onClose }: CreateKeyProps &
             <CopyButton text={created.key} label="Copy the key" />
           </div>
         </div>
-        <Snippets label="First request" snippets={quickStarts({ apiUrl, key: created.key, model })} />
+        {example ? null : (
+          <NoUsable
+            count={callable.length}
+            which={all ? 'all' : 'all that this key may call'}
+            mayChange
+            href={`/o/${org}/api`}
+            where="on the API screen"
+            newTab
+          />
+        )}
+        <Snippets
+          label="First request"
+          snippets={quickStarts({ apiUrl, key: created.key, model: example?.name ?? 'MODEL' })}
+        />
       </Modal.Body>
       <Modal.Footer>
         <Button onPress={onClose}>I have copied the key</Button>

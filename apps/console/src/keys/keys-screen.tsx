@@ -5,7 +5,7 @@ import { KeyRound, Plus, Search } from 'lucide-react';
 import { useState } from 'react';
 import { Choice } from '../ui/field.tsx';
 import { Empty, Note, PageHeader } from '../ui/page.tsx';
-import { CreateKey } from './create-key.tsx';
+import { type ChosenFrom, CreateKey } from './create-key.tsx';
 import { fullness } from './fullness.ts';
 import { KeysTable } from './keys-table.tsx';
 import { arrange, type KeyRow, type Sort, type StateFilter } from './rows.ts';
@@ -16,7 +16,7 @@ interface KeysScreenProps {
   readonly plan: string;
   readonly mayChange: boolean;
   readonly keys: readonly KeyRow[];
-  readonly models: readonly { readonly name: string; readonly kind: string }[];
+  readonly models: readonly ChosenFrom[];
   readonly rules: KeyRules;
   readonly today: string;
   readonly apiUrl: string;

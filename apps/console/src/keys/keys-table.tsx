@@ -5,18 +5,18 @@ import type { KeyState } from '@tidegate/control';
 import { ArrowDown, ArrowUp, Ban, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import { Confirm } from '../ui/dialogs.tsx';
-import { Scroll } from '../ui/scroll.tsx';
+import { Table } from '../ui/table.tsx';
 import { Day, Time } from '../ui/time.tsx';
 import { deleteKey, revokeKey } from './actions.ts';
 import type { KeyRow, Sort, SortColumn } from './rows.ts';
 
-const COLUMNS: readonly { id: SortColumn; name: string }[] = [
+const COLUMNS: readonly { id: SortColumn; name: string; width?: string }[] = [
   { id: 'name', name: 'Name' },
-  { id: 'state', name: 'State' },
+  { id: 'state', name: 'State', width: 'w-26' },
   { id: 'mayCall', name: 'May call' },
-  { id: 'limits', name: 'Limits' },
-  { id: 'lastUsed', name: 'Last used' },
-  { id: 'expires', name: 'Expires' },
+  { id: 'limits', name: 'Limits', width: 'w-28 @min-[68rem]:w-44' },
+  { id: 'lastUsed', name: 'Last used', width: 'w-30 @min-[68rem]:w-48' },
+  { id: 'expires', name: 'Expires', width: 'w-29' },
 ];
 const STATE_COLORS: Record<KeyState, 'success' | 'warning' | 'default'> = {
   Active: 'success',
@@ -38,15 +38,15 @@ export function KeysTable({ org, rows, mayChange, sort, onSort }: KeysTableProps
   );
   const close = () => setAsked(null);
   return (
-    <Scroll label="List of keys">
-      <table className="grid-table min-w-[54rem]">
+    <>
+      <Table label="List of keys" cardsBelow="4xl">
         <thead>
           <tr>
             {COLUMNS.map((column) => (
               <SortableHeader key={column.id} {...column} sort={sort} onSort={onSort} />
             ))}
             {mayChange ? (
-              <th scope="col">
+              <th scope="col" className="w-34">
                 <span className="sr-only">Actions</span>
               </th>
             ) : null}
@@ -56,39 +56,35 @@ export function KeysTable({ org, rows, mayChange, sort, onSort }: KeysTableProps
           {rows.map((key) => (
             <tr key={key.id} className={key.state === 'Active' ? '' : 'text-muted'}>
               <th scope="row">
-                <span className="block max-w-56 truncate font-medium text-foreground" title={key.name}>
-                  {key.name}
-                </span>
+                <span className="block font-medium text-foreground">{key.name}</span>
                 <code className="font-mono text-xs text-muted">{key.prefix}…</code>
               </th>
-              <td>
+              <td data-label="State">
                 <span className="inline-block min-w-18">
                   <Chip size="sm" variant="soft" color={STATE_COLORS[key.state]}>
                     {key.state}
                   </Chip>
                 </span>
               </td>
-              <td>
-                <span className="block max-w-52 truncate" title={key.mayCallText}>
+              <td data-label="May call" className="wide last">
+                <span className="line-clamp-3" title={key.mayCallText}>
                   {key.mayCallText}
                 </span>
               </td>
-              <td className="whitespace-nowrap tabular-nums">{key.limitsText}</td>
-              <td>
-                <span className="inline-block min-w-40">
-                  {key.lastUsedAt ? <Time iso={key.lastUsedAt} /> : 'Never'}
-                </span>
+              <td data-label="Limits" className="tabular-nums">
+                <Limits text={key.limitsText} />
               </td>
-              <td>{key.expiresOn ? <Day day={key.expiresOn} /> : 'Never'}</td>
+              <td data-label="Last used">{key.lastUsedAt ? <Time iso={key.lastUsedAt} /> : 'Never'}</td>
+              <td data-label="Expires">{key.expiresOn ? <Day day={key.expiresOn} /> : 'Never'}</td>
               {mayChange ? (
-                <td className="text-right">
+                <td className="actions">
                   <RowAction keyRow={key} onAsk={(what) => setAsked({ what, key })} />
                 </td>
               ) : null}
             </tr>
           ))}
         </tbody>
-      </table>
+      </Table>
       <Confirm
         isOpen={asked?.what === 'revoke'}
         onClose={close}
@@ -112,18 +108,31 @@ export function KeysTable({ org, rows, mayChange, sort, onSort }: KeysTableProps
       >
         <p>The key leaves the list for good. Its usage stays, shown as “A deleted key”.</p>
       </Confirm>
-    </Scroll>
+    </>
+  );
+}
+
+/** `60/min · 4 at once`, on one line or two. */
+function Limits({ text }: { text: string }) {
+  const [aMinute, atOnce] = text.split(' · ');
+  return (
+    <>
+      <span className="whitespace-nowrap">{aMinute} ·</span>{' '}
+      <span className="whitespace-nowrap">{atOnce}</span>
+    </>
   );
 }
 
 function SortableHeader({
   id,
   name,
+  width,
   sort,
   onSort,
 }: {
   id: SortColumn;
   name: string;
+  width?: string;
   sort: Sort | null;
   onSort: (sort: Sort | null) => void;
 }) {
@@ -136,7 +145,11 @@ function SortableHeader({
         : { column: id, descending: true };
   const Arrow = here?.descending ? ArrowDown : ArrowUp;
   return (
-    <th scope="col" aria-sort={here ? (here.descending ? 'descending' : 'ascending') : 'none'}>
+    <th
+      scope="col"
+      className={width}
+      aria-sort={here ? (here.descending ? 'descending' : 'ascending') : 'none'}
+    >
       <button
         type="button"
         className="group inline-flex items-center gap-1 rounded font-medium hover:text-foreground"

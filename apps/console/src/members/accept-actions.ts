@@ -1,5 +1,6 @@
 'use server';
 
+import type { ControlRefusal } from '@tidegate/control';
 import { headers } from 'next/headers';
 import { redirect } from 'next/navigation';
 import { services } from '../server/services.ts';
@@ -8,8 +9,7 @@ import { callerAddress, currentUser } from '../session/current.ts';
 
 export interface AcceptState {
   readonly name: string;
-  readonly error: string | null;
-  readonly field: string | null;
+  readonly refusal: ControlRefusal | null;
 }
 
 /** Joins, with a new account when the form holds one, and signs in. */
@@ -20,7 +20,7 @@ export async function accept(token: string, _before: AcceptState, form: FormData
   const password = String(form.get('password') ?? '');
   const account = user ? {} : { name, password };
   const accepted = await control.acceptInvitation(user?.actor ?? null, { token, ...account });
-  if (!accepted.ok) return { name, error: accepted.refusal.message, field: accepted.refusal.field ?? null };
+  if (!accepted.ok) return { name, refusal: accepted.refusal };
   const { email, org } = accepted.value;
   if (!user) {
     const attempt = {

@@ -5,7 +5,7 @@ import Link from 'next/link';
 import { useActionState } from 'react';
 import { signOut } from '../session/actions.ts';
 import { Field } from '../ui/field.tsx';
-import { Note } from '../ui/page.tsx';
+import { Form } from '../ui/form.tsx';
 import { accept } from './accept-actions.ts';
 
 interface AcceptFormProps {
@@ -15,11 +15,12 @@ interface AcceptFormProps {
   readonly signedInAs: string | null;
 }
 
+const FIELDS = ['name', 'password'];
+
 export function AcceptForm({ token, email, hasAccount, signedInAs }: AcceptFormProps) {
-  const [state, action, pending] = useActionState(accept.bind(null, token), {
+  const [{ name, refusal }, action, pending] = useActionState(accept.bind(null, token), {
     name: '',
-    error: null,
-    field: null,
+    refusal: null,
   });
   if (signedInAs !== null && signedInAs !== email)
     return (
@@ -41,29 +42,17 @@ export function AcceptForm({ token, email, hasAccount, signedInAs }: AcceptFormP
         </Link>
       </div>
     );
-  const errorOf = (field: string) => (state.field === field ? (state.error ?? undefined) : undefined);
   return (
-    <form action={action} className="space-y-4">
-      {state.error && state.field !== 'name' && state.field !== 'password' ? (
-        <Note kind="danger">{state.error}</Note>
-      ) : null}
+    <Form action={action} className="space-y-4" refusal={refusal} fields={FIELDS}>
       {signedInAs === null ? (
         <>
-          <Field
-            key={state.name}
-            label="Your name"
-            name="name"
-            autoComplete="name"
-            defaultValue={state.name}
-            error={errorOf('name')}
-          />
+          <Field label="Your name" name="name" autoComplete="name" defaultValue={name} />
           <input type="hidden" name="username" autoComplete="username" value={email} />
           <Field
             label="Password"
             name="password"
             type="password"
             autoComplete="new-password"
-            error={errorOf('password')}
             hint="8 to 128 characters."
           />
         </>
@@ -71,6 +60,6 @@ export function AcceptForm({ token, email, hasAccount, signedInAs }: AcceptFormP
       <Button type="submit" fullWidth isPending={pending}>
         Join
       </Button>
-    </form>
+    </Form>
   );
 }

@@ -7,9 +7,12 @@ import { useAct } from '../ui/act.ts';
 import { CopyButton } from '../ui/code.tsx';
 import { Dialog } from '../ui/dialogs.tsx';
 import { Choice, Field } from '../ui/field.tsx';
+import { Form } from '../ui/form.tsx';
 import { Note } from '../ui/page.tsx';
 import { invite } from './actions.ts';
 import { ROLE_OPTIONS } from './roles.ts';
+
+const FIELDS = ['email', 'role'];
 
 export function InviteMember({ org, onClose }: { org: string; onClose: () => void }) {
   const { act, pending, refusal } = useAct();
@@ -49,18 +52,16 @@ export function InviteMember({ org, onClose }: { org: string; onClose: () => voi
     );
   return (
     <Dialog isOpen onClose={onClose} title="Invite someone" mustAnswer={pending}>
-      <form onSubmit={submit} className="contents" noValidate>
+      <Form onSubmit={submit} className="contents" refusal={refusal} fields={FIELDS}>
         <Modal.Body className="space-y-5">
-          {refusal && refusal.field !== 'email' ? <Note kind="danger">{refusal.message}</Note> : null}
           <Field
             label="E-mail"
             name="email"
             type="email"
             autoFocus
-            error={refusal?.field === 'email' ? refusal.message : undefined}
             hint="You get a link to send. Inviting someone again voids the earlier link."
           />
-          <Choice<Role> label="Role" options={ROLE_OPTIONS} value={role} onChange={setRole} />
+          <Choice<Role> label="Role" name="role" options={ROLE_OPTIONS} value={role} onChange={setRole} />
         </Modal.Body>
         <Modal.Footer>
           <Button variant="tertiary" onPress={onClose} isDisabled={pending}>
@@ -70,7 +71,7 @@ export function InviteMember({ org, onClose }: { org: string; onClose: () => voi
             Make the link
           </Button>
         </Modal.Footer>
-      </form>
+      </Form>
     </Dialog>
   );
 }

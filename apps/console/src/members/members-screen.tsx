@@ -8,7 +8,7 @@ import { useAct } from '../ui/act.ts';
 import { Confirm } from '../ui/dialogs.tsx';
 import { Choice } from '../ui/field.tsx';
 import { PageHeader, Panel } from '../ui/page.tsx';
-import { Scroll } from '../ui/scroll.tsx';
+import { Table } from '../ui/table.tsx';
 import { Time } from '../ui/time.tsx';
 import { removeMember, setRole, withdrawInvitation } from './actions.ts';
 import { InviteMember } from './invite-member.tsx';
@@ -65,15 +65,19 @@ function MembersTable({ org, me, mayChange, members }: Omit<MembersScreenProps, 
       return result;
     });
   return (
-    <Scroll label="List of members">
-      <table className="grid-table min-w-[38rem]">
+    <>
+      <Table label="List of members" cardsBelow="2xl">
         <thead>
           <tr>
             <th scope="col">Member</th>
-            <th scope="col">Role</th>
-            <th scope="col">Since</th>
+            <th scope="col" className="w-42">
+              Role
+            </th>
+            <th scope="col" className="w-30 @4xl:w-50">
+              Since
+            </th>
             {mayChange ? (
-              <th scope="col">
+              <th scope="col" className="w-34">
                 <span className="sr-only">Actions</span>
               </th>
             ) : null}
@@ -89,7 +93,7 @@ function MembersTable({ org, me, mayChange, members }: Omit<MembersScreenProps, 
                   {member.email === me ? <span className="text-muted"> (you)</span> : null}
                   <span className="block text-xs text-muted">{member.email}</span>
                 </th>
-                <td>
+                <td data-label="Role">
                   {mayChange && !onlyOwner ? (
                     <Choice
                       label={`Role of ${member.email}`}
@@ -106,11 +110,11 @@ function MembersTable({ org, me, mayChange, members }: Omit<MembersScreenProps, 
                     </Chip>
                   )}
                 </td>
-                <td>
+                <td data-label="Since">
                   <Time iso={member.since} />
                 </td>
                 {mayChange ? (
-                  <td className="text-right">
+                  <td className="actions">
                     {onlyOwner ? (
                       <span className="text-xs text-muted">The only owner</span>
                     ) : (
@@ -129,7 +133,7 @@ function MembersTable({ org, me, mayChange, members }: Omit<MembersScreenProps, 
             );
           })}
         </tbody>
-      </table>
+      </Table>
       <Confirm
         isOpen={removed !== null}
         onClose={() => setRemoved(null)}
@@ -143,21 +147,25 @@ function MembersTable({ org, me, mayChange, members }: Omit<MembersScreenProps, 
           working: they belong to the organization.
         </p>
       </Confirm>
-    </Scroll>
+    </>
   );
 }
 
 function InvitationsTable({ org, invitations }: { org: string; invitations: readonly InvitationView[] }) {
   const [withdrawn, setWithdrawn] = useState<InvitationView | null>(null);
   return (
-    <Scroll label="List of open invitations">
-      <table className="grid-table min-w-[38rem] border-t border-border">
+    <>
+      <Table label="List of open invitations" cardsBelow="2xl" className="border-t border-border">
         <thead>
           <tr>
             <th scope="col">E-mail</th>
-            <th scope="col">Role</th>
-            <th scope="col">Expires</th>
-            <th scope="col">
+            <th scope="col" className="w-42">
+              Role
+            </th>
+            <th scope="col" className="w-30 @4xl:w-50">
+              Expires
+            </th>
+            <th scope="col" className="w-34">
               <span className="sr-only">Actions</span>
             </th>
           </tr>
@@ -169,11 +177,13 @@ function InvitationsTable({ org, invitations }: { org: string; invitations: read
                 <span className="font-medium">{invitation.email}</span>
                 <span className="block text-xs text-muted">invited by {invitation.invitedBy}</span>
               </th>
-              <td className="capitalize">{invitation.role}</td>
-              <td>
+              <td data-label="Role" className="capitalize">
+                {invitation.role}
+              </td>
+              <td data-label="Expires">
                 <Time iso={invitation.expiresAt} />
               </td>
-              <td className="text-right">
+              <td className="actions">
                 <Button
                   size="sm"
                   variant="ghost"
@@ -186,7 +196,7 @@ function InvitationsTable({ org, invitations }: { org: string; invitations: read
             </tr>
           ))}
         </tbody>
-      </table>
+      </Table>
       <Confirm
         isOpen={withdrawn !== null}
         onClose={() => setWithdrawn(null)}
@@ -196,6 +206,6 @@ function InvitationsTable({ org, invitations }: { org: string; invitations: read
       >
         <p>Its link stops working at once.</p>
       </Confirm>
-    </Scroll>
+    </>
   );
 }

@@ -6,7 +6,9 @@ import { Boxes, Plus } from 'lucide-react';
 import { useState } from 'react';
 import { CopyButton, Snippets } from '../ui/code.tsx';
 import { Empty, PageHeader, Panel } from '../ui/page.tsx';
+import { firstUsable } from './first-usable.ts';
 import { ModelsTable } from './models-table.tsx';
+import { NoUsable } from './no-usable.tsx';
 import { PublishModel } from './publish-model.tsx';
 import { quickStarts } from './quick-starts.ts';
 
@@ -19,6 +21,7 @@ interface ApiScreenProps {
 
 export function ApiScreen({ org, mayChange, models, apiUrl }: ApiScreenProps) {
   const [publishing, setPublishing] = useState(false);
+  const example = firstUsable(models);
   return (
     <>
       <PageHeader
@@ -34,7 +37,7 @@ export function ApiScreen({ org, mayChange, models, apiUrl }: ApiScreenProps) {
         }
       />
       <div className="space-y-6">
-        <Panel title="Models" lead="Conditions and requests in flight are live.">
+        <Panel id="models" title="Models" lead="Conditions and requests in flight are live.">
           {models.length === 0 ? (
             <Empty icon={<Boxes className="size-5" aria-hidden />} title="No models yet">
               {mayChange
@@ -52,9 +55,17 @@ export function ApiScreen({ org, mayChange, models, apiUrl }: ApiScreenProps) {
               <code className="min-w-0 flex-1 font-mono text-[0.8125rem] break-all">{apiUrl}</code>
               <CopyButton text={apiUrl} label="Copy the base URL" />
             </div>
+            {example ? null : (
+              <NoUsable
+                count={models.length}
+                mayChange={mayChange}
+                href="#models"
+                where="in the list above"
+              />
+            )}
             <Snippets
               label="Quick start"
-              snippets={quickStarts({ apiUrl, key: 'YOUR_API_KEY', model: models[0]?.name ?? 'MODEL' })}
+              snippets={quickStarts({ apiUrl, key: 'YOUR_API_KEY', model: example?.name ?? 'MODEL' })}
             />
           </div>
         </Panel>

@@ -7,7 +7,7 @@ import { useState } from 'react';
 import { useAct } from '../ui/act.ts';
 import { Confirm } from '../ui/dialogs.tsx';
 import { seconds, whole } from '../ui/numbers.ts';
-import { Scroll } from '../ui/scroll.tsx';
+import { Table } from '../ui/table.tsx';
 import { Time } from '../ui/time.tsx';
 import { deleteModel, startModel, stopModel } from './actions.ts';
 import { ConditionMark } from './condition.tsx';
@@ -18,8 +18,6 @@ interface ModelsTableProps {
   readonly mayChange: boolean;
 }
 
-const FIT = '[&_:is(td,th)]:px-3 [&_:is(td,th):first-child]:pl-5';
-
 export function ModelsTable({ org, models, mayChange }: ModelsTableProps) {
   const [asked, setAsked] = useState<{ readonly what: 'stop' | 'delete'; readonly name: string } | null>(
     null,
@@ -27,19 +25,25 @@ export function ModelsTable({ org, models, mayChange }: ModelsTableProps) {
   const close = () => setAsked(null);
   const name = asked?.name ?? '';
   return (
-    <Scroll label="List of models">
-      <table className={`grid-table min-w-[54rem] border-t border-border ${FIT}`}>
+    <>
+      <Table label="List of models" cardsBelow="4xl" className="border-t border-border">
         <thead>
           <tr>
             <th scope="col">Name</th>
-            <th scope="col">Condition</th>
-            <th scope="col" className="number">
+            <th scope="col" className="w-54">
+              Condition
+            </th>
+            <th scope="col" className="number w-22">
               In flight
             </th>
-            <th scope="col">Mode</th>
-            <th scope="col">Published</th>
+            <th scope="col" className="w-38">
+              Mode
+            </th>
+            <th scope="col" className="w-30 @min-[68rem]:w-48">
+              Published
+            </th>
             {mayChange ? (
-              <th scope="col">
+              <th scope="col" className="w-40">
                 <span className="sr-only">Actions</span>
               </th>
             ) : null}
@@ -48,26 +52,26 @@ export function ModelsTable({ org, models, mayChange }: ModelsTableProps) {
         <tbody>
           {models.map((model) => (
             <tr key={model.id}>
-              <th scope="row" className="min-w-40">
-                <span className="block font-medium break-all">{model.name}</span>
-                <span className="text-xs whitespace-nowrap text-muted tabular-nums">
+              <th scope="row">
+                <span className="block font-medium">{model.name}</span>
+                <span className="text-xs text-muted tabular-nums">
                   {model.kind === 'vision' ? 'Vision' : 'Text'} · context {whole(model.contextTokens)}
                 </span>
               </th>
-              <td>
+              <td data-label="Condition">
                 <ConditionMark condition={model.condition} reason={model.conditionReason} />
               </td>
-              <td className="number">
+              <td data-label="In flight" className="number">
                 <InFlight count={model.inFlight} />
               </td>
-              <td className="whitespace-nowrap">
+              <td data-label="Mode">
                 <Mode {...model} />
               </td>
-              <td>
+              <td data-label="Published">
                 <Time iso={model.publishedAt} />
               </td>
               {mayChange ? (
-                <td className="text-right whitespace-nowrap">
+                <td className="actions">
                   <ModelActions
                     org={org}
                     model={model}
@@ -78,7 +82,7 @@ export function ModelsTable({ org, models, mayChange }: ModelsTableProps) {
             </tr>
           ))}
         </tbody>
-      </table>
+      </Table>
       <Confirm
         isOpen={asked?.what === 'stop'}
         onClose={close}
@@ -105,7 +109,7 @@ export function ModelsTable({ org, models, mayChange }: ModelsTableProps) {
           the same name. Its usage stays.
         </p>
       </Confirm>
-    </Scroll>
+    </>
   );
 }
 

@@ -1,11 +1,11 @@
 'use client';
 
-import { Button, Description, FieldError, Label, Modal, TextArea, TextField, toast } from '@heroui/react';
+import { Button, Modal, toast } from '@heroui/react';
 import { type FormEvent, useState } from 'react';
 import { useAct } from '../ui/act.ts';
 import { Dialog } from '../ui/dialogs.tsx';
 import { Choice, Field } from '../ui/field.tsx';
-import { Note } from '../ui/page.tsx';
+import { Form } from '../ui/form.tsx';
 import { publishModel } from './actions.ts';
 
 type Kind = 'text' | 'vision';
@@ -16,7 +16,6 @@ const DEFAULT_CONTEXT_TOKENS = '8192';
 export function PublishModel({ org, onClose }: { org: string; onClose: () => void }) {
   const { act, pending, refusal } = useAct();
   const [kind, setKind] = useState<Kind>('text');
-  const errorOf = (field: string) => (refusal?.field?.split('.')[0] === field ? refusal.message : undefined);
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
@@ -43,64 +42,47 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
     else toast.warning(`“${published.name}” is published; the runner is away and starts it when it is back.`);
     onClose();
   };
-  const urlsError = errorOf('urls');
   return (
     <Dialog isOpen onClose={onClose} title="Publish model">
-      <form onSubmit={submit} className="contents" noValidate>
+      <Form onSubmit={submit} className="contents" refusal={refusal} fields={FIELDS}>
         <Modal.Body className="space-y-5">
-          {refusal && !FIELDS.includes(refusal.field?.split('.')[0] ?? '') ? (
-            <Note kind="danger">{refusal.message}</Note>
-          ) : null}
           <Field
             label="Name"
             name="name"
             autoFocus
-            error={errorOf('name')}
             hint="What callers send as model. Letters, digits and . _ : / -"
           />
-          <TextField name="urls" fullWidth isInvalid={urlsError !== undefined}>
-            <Label>Servers</Label>
-            <TextArea rows={2} placeholder="http://10.0.0.5:8000/v1" className="font-mono text-xs" />
-            {urlsError ? (
-              <FieldError>{urlsError}</FieldError>
-            ) : (
-              <Description>
-                Base URLs of servers that speak chat completions and serve this model, one a line.
-              </Description>
-            )}
-          </TextField>
+          <Field
+            label="Servers"
+            name="urls"
+            area={{ rows: 2, placeholder: 'http://10.0.0.5:8000/v1', className: 'font-mono text-xs' }}
+            hint="Base URLs of servers that speak chat completions and serve this model, one a line."
+          />
           <div className="grid gap-4 sm:grid-cols-2">
             <Choice<Kind>
               label="Kind"
+              name="kind"
               value={kind}
               onChange={setKind}
               options={[
                 { id: 'text', text: 'Text' },
                 { id: 'vision', text: 'Vision', hint: 'Takes images too' },
               ]}
-              error={errorOf('kind')}
             />
             <Field
               label="Context length"
               name="contextTokens"
               type="number"
               defaultValue={DEFAULT_CONTEXT_TOKENS}
-              error={errorOf('contextTokens')}
               hint="Tokens it serves. Each request reserves as many."
             />
           </div>
-          <Field
-            label="Name at the servers"
-            name="upstreamModel"
-            error={errorOf('upstreamModel')}
-            hint="If they know it by another one."
-          />
+          <Field label="Name at the servers" name="upstreamModel" hint="If they know it by another one." />
           <Field
             label="Key for the servers"
             name="upstreamKey"
             type="password"
             autoComplete="off"
-            error={errorOf('upstreamKey')}
             hint="If they ask for one. Kept encrypted and never shown."
           />
           <p className="text-[0.8125rem] leading-5 text-muted">
@@ -116,7 +98,7 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
             Publish model
           </Button>
         </Modal.Footer>
-      </form>
+      </Form>
     </Dialog>
   );
 }

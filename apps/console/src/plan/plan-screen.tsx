@@ -2,7 +2,7 @@
 
 import { Button, Chip, toast } from '@heroui/react';
 import type { PlanView, UsageMonth } from '@tidegate/control';
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import { Confirm } from '../ui/dialogs.tsx';
 import { compact, whole } from '../ui/numbers.ts';
 import { PageHeader, Panel } from '../ui/page.tsx';
@@ -21,6 +21,13 @@ interface PlanScreenProps {
 
 export function PlanScreen({ org, mayChange, plans, month, keysInUse }: PlanScreenProps) {
   const [asked, setAsked] = useState<PlanView | null>(null);
+  // Confirmed by the limiter, and not shown yet.
+  const [awaited, setAwaited] = useState<string | null>(null);
+  useEffect(() => {
+    if (awaited !== org.plan) return;
+    setAwaited(null);
+    toast.success('The new limits are in force.');
+  }, [awaited, org.plan]);
   const current = plans.find(({ name }) => name === org.plan);
   return (
     <>
@@ -48,7 +55,7 @@ export function PlanScreen({ org, mayChange, plans, month, keysInUse }: PlanScre
         confirm="Change plan"
         danger={false}
         action={() => setPlan(org.slug, asked?.name ?? '')}
-        onDone={() => toast.success('The new limits are in force.')}
+        onDone={() => setAwaited(asked?.name ?? null)}
       >
         <p>The limits are in force from the next request on. What was used this month counts against them.</p>
         {asked && keysInUse > asked.keys ? (

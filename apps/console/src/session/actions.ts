@@ -1,6 +1,6 @@
 'use server';
 
-import type { Result } from '@tidegate/control';
+import { type ControlRefusal, type Fault, type Result, refuseInput } from '@tidegate/control';
 import { headers } from 'next/headers';
 import { redirect } from 'next/navigation';
 import { services } from '../server/services.ts';
@@ -11,19 +11,23 @@ import { PROVIDER_AWAY, tooManyAttempts } from './words.ts';
 
 export interface SignInState {
   readonly email: string;
-  readonly error: string | null;
+  readonly refusal: ControlRefusal | null;
 }
 
 /** From the sign-in form; works before any script has loaded. */
 export async function signIn(_before: SignInState, form: FormData): Promise<SignInState> {
   const email = String(form.get('email') ?? '').slice(0, 254);
   const password = String(form.get('password') ?? '').slice(0, 128);
+  const refused = (...faults: [Fault, ...Fault[]]) => ({ email, refusal: refuseInput(...faults).refusal });
+  const [missing, ...more] = [
+    ...(email.trim() === '' ? [{ field: 'email', message: 'Enter your e-mail.' }] : []),
+    ...(password === '' ? [{ field: 'password', message: 'Enter your password.' }] : []),
+  ];
+  if (missing) return refused(missing, ...more);
   const attempt = { email, password, address: await callerAddress(), headers: new Headers(await headers()) };
   const result = await services().signIn.withPassword(attempt);
-  if (result.outcome === 'wrong') return { email, error: 'The e-mail or the password is not right.' };
-  if (result.outcome === 'too many') {
-    return { email, error: tooManyAttempts(result.retryAfterS) };
-  }
+  if (result.outcome === 'wrong') return refused({ message: 'The e-mail or the password is not right.' });
+  if (result.outcome === 'too many') return refused({ message: tooManyAttempts(result.retryAfterS) });
   await passCookiesOn(result.headers);
   redirect(sameSitePath(form.get('next')));
 }
@@ -61,21 +65,28 @@ export async function signOutEverywhere(): Promise<void> {
   await signOut();
 }
 
+const WRONG_PASSWORD: Fault = {
+  field: 'current',
+  message: 'This is not your current password. Enter the one you sign in with.',
+};
+const PASSWORD_RULE: Fault = { field: 'next', message: 'Password must have 8 to 128 characters.' };
+
 /** Changes the password and ends all other sessions. */
 export async function changePassword(current: string, next: string): Promise<Result<null>> {
+  const { accounts, signIn: attempts } = services();
   const user = await currentUser();
-  const refused = (message: string, field?: string): Result<null> => ({
-    ok: false,
-    refusal: { code: 'invalid_input', message, ...(field ? { field } : {}) },
-  });
-  if (!user) return refused('You have been signed out. Sign in again.');
-  if (next.length < 8 || next.length > 128) return refused('Password must have 8 to 128 characters.', 'next');
-  const waitS = await services().signIn.guard(await callerAddress(), user.actor.email);
-  if (waitS !== null) return refused(tooManyAttempts(waitS));
-  const change = { current, next, headers: new Headers(await headers()) };
-  const result = await services().accounts.changePassword(change);
-  if (result.outcome === 'wrong') return refused('This is not your current password.', 'current');
-  if (result.outcome === 'failed') return refused('The password could not be changed now. Try again later.');
+  if (!user) return refuseInput({ message: 'You have been signed out. Sign in again.' });
+  const waitS = await attempts.guard(await callerAddress(), user.actor.email);
+  if (waitS !== null) return refuseInput({ message: tooManyAttempts(waitS) });
+  const own = new Headers(await headers());
+  if (next.length < 8 || next.length > 128) {
+    const isRight = await accounts.isPassword(current, own);
+    return isRight ? refuseInput(PASSWORD_RULE) : refuseInput(WRONG_PASSWORD, PASSWORD_RULE);
+  }
+  const result = await accounts.changePassword({ current, next, headers: own });
+  if (result.outcome === 'wrong') return refuseInput(WRONG_PASSWORD);
+  if (result.outcome === 'failed')
+    return refuseInput({ message: 'The password could not be changed now. Try again later.' });
   await passCookiesOn(result.headers);
   return { ok: true, value: null };
 }

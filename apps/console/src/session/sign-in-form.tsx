@@ -3,6 +3,7 @@
 import { Button } from '@heroui/react';
 import { useActionState } from 'react';
 import { Field } from '../ui/field.tsx';
+import { Form } from '../ui/form.tsx';
 import { Note } from '../ui/page.tsx';
 import { signIn, signInWithProvider } from './actions.ts';
 import { Entrance } from './entrance.tsx';
@@ -15,34 +16,25 @@ interface SignInFormProps {
   readonly trouble: string | null;
 }
 
+const FIELDS = ['email', 'password'];
+
 export function SignInForm({ next, provider, trouble }: SignInFormProps) {
-  const [state, action, pending] = useActionState(signIn, { email: '', error: null });
-  const problem = state.error ?? trouble;
+  const [{ email, refusal }, action, pending] = useActionState(signIn, { email: '', refusal: null });
   return (
     <Entrance title="Sign in to Tidegate" lead="Keys, models and usage of your organization.">
-      <form action={action} className="space-y-4">
-        {problem ? <Note kind="danger">{problem}</Note> : null}
+      {trouble && !refusal ? (
+        <Note kind="danger" className="mb-4">
+          {trouble}
+        </Note>
+      ) : null}
+      <Form action={action} className="space-y-4" refusal={refusal} fields={FIELDS}>
         <input type="hidden" name="next" value={next} />
-        <Field
-          label="E-mail"
-          name="email"
-          type="email"
-          autoComplete="username"
-          input={{ required: true }}
-          defaultValue={state.email}
-          key={`email-${state.email}`}
-        />
-        <Field
-          label="Password"
-          name="password"
-          type="password"
-          autoComplete="current-password"
-          input={{ required: true }}
-        />
+        <Field label="E-mail" name="email" type="email" autoComplete="username" defaultValue={email} />
+        <Field label="Password" name="password" type="password" autoComplete="current-password" />
         <Button type="submit" fullWidth isPending={pending}>
           Sign in
         </Button>
-      </form>
+      </Form>
       {provider ? (
         <form action={signInWithProvider} className="mt-3">
           <input type="hidden" name="next" value={next} />

@@ -4,7 +4,7 @@ import type { Role } from '@tidegate/control';
 import { BarChart3, Boxes, Gauge, KeyRound, MessageSquare, ScrollText, Users } from 'lucide-react';
 import Link from 'next/link';
 import { usePathname } from 'next/navigation';
-import { type ReactNode, useEffect, useRef } from 'react';
+import type { ReactNode } from 'react';
 import { Mark } from '../ui/mark.tsx';
 import { OrgMenu, type OrgOption, UserMenu } from './menus.tsx';
 
@@ -71,21 +71,15 @@ export function Shell({ org, orgs, user, children }: ShellProps) {
 
 function Navigation({ slug, role }: { slug: string; role: Role }) {
   const pathname = usePathname();
-  const nav = useRef<HTMLElement>(null);
-  // On a narrow screen where one is may be beyond the edge.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the path says where one is
-  useEffect(() => {
-    const here = nav.current?.querySelector<HTMLElement>('[aria-current]');
-    if (here) nav.current?.scrollTo({ left: here.offsetLeft - (innerWidth - here.offsetWidth) / 2 });
-  }, [pathname]);
   const screens = SCREENS.filter(
     (screen) => !('roles' in screen) || (screen.roles as readonly Role[]).includes(role),
   );
   return (
     <nav
-      ref={nav}
       aria-label="Screens"
-      className="flex gap-1 overflow-x-auto px-3 py-2 [scrollbar-width:none] lg:mt-4 lg:flex-1 lg:flex-col lg:overflow-y-auto lg:py-0"
+      // On a narrow screen each link has its place before the others have arrived.
+      style={{ gridTemplateColumns: `repeat(${screens.length}, minmax(0, 1fr))` }}
+      className="grid gap-0.5 px-2 py-1.5 md:flex md:gap-1 md:px-3 md:py-2 lg:mt-4 lg:flex-1 lg:flex-col lg:overflow-y-auto lg:py-0"
     >
       {screens.map(({ path, name, icon: Icon }) => {
         const here = pathname === `/o/${slug}/${path}`;
@@ -94,7 +88,7 @@ function Navigation({ slug, role }: { slug: string; role: Role }) {
             key={path}
             href={`/o/${slug}/${path}`}
             aria-current={here ? 'page' : undefined}
-            className={`flex shrink-0 items-center gap-2.5 rounded-lg px-2.5 py-1.5 text-sm transition-colors lg:py-2 ${
+            className={`flex items-center rounded-lg py-1.5 transition-colors max-md:flex-col max-md:gap-1 max-md:text-[0.6875rem] max-md:leading-3 max-[25rem]:text-[0.625rem] md:gap-2.5 md:px-2.5 md:text-sm lg:py-2 ${
               here
                 ? 'bg-surface font-medium text-foreground shadow-xs ring-1 ring-border'
                 : 'text-muted hover:bg-default hover:text-foreground'

@@ -21,7 +21,7 @@ export function Composer({ chat, apiKey, settings, takesImages, imagesOnPlan }: 
   const [text, setText] = useState('');
   const [images, setImages] = useState<readonly ImagePart[]>([]);
   const busy = chat.state !== 'idle';
-  const ready = !busy && apiKey.trim() !== '' && text.trim() !== '';
+  const ready = !busy && apiKey.trim() !== '' && settings.model !== '' && text.trim() !== '';
   const send = async () => {
     if (!ready) return;
     setText('');

@@ -1,8 +1,12 @@
 'use client';
 
 import { Button, Disclosure } from '@heroui/react';
+import type { ModelView } from '@tidegate/control';
 import { MessageSquare } from 'lucide-react';
+import Link from 'next/link';
 import { useState } from 'react';
+import { firstUsable } from '../models/first-usable.ts';
+import { NoUsable } from '../models/no-usable.tsx';
 import { Code } from '../ui/code.tsx';
 import { Choice, Field } from '../ui/field.tsx';
 import { Empty, PageHeader, Panel } from '../ui/page.tsx';
@@ -14,16 +18,17 @@ import { useChat } from './use-chat.ts';
 interface TryScreenProps {
   readonly org: string;
   readonly apiUrl: string;
-  readonly models: readonly { readonly name: string; readonly kind: 'text' | 'vision' }[];
+  readonly mayChange: boolean;
+  readonly models: readonly Pick<ModelView, 'name' | 'kind' | 'condition'>[];
   readonly imagesOnPlan: boolean;
 }
 
 const START: Omit<Settings, 'model'> = { system: '', maxTokens: 512, temperature: 0 };
 
-export function TryScreen({ org, apiUrl, models, imagesOnPlan }: TryScreenProps) {
+export function TryScreen({ org, apiUrl, mayChange, models, imagesOnPlan }: TryScreenProps) {
   const chat = useChat(org);
   const [key, setKey] = useState('');
-  const [settings, setSettings] = useState<Settings>({ ...START, model: models[0]?.name ?? '' });
+  const [settings, setSettings] = useState<Settings>({ ...START, model: firstUsable(models)?.name ?? '' });
   const change = (part: Partial<Settings>) => setSettings({ ...settings, ...part });
   const kind = models.find(({ name }) => name === settings.model)?.kind ?? 'text';
   const asked = chat.turns.filter((turn, i) => turn.role === 'user' || i < chat.turns.length - 1);
@@ -41,10 +46,25 @@ export function TryScreen({ org, apiUrl, models, imagesOnPlan }: TryScreenProps)
           ) : null
         }
       />
+      {models.length > 0 && !firstUsable(models) ? (
+        <NoUsable
+          count={models.length}
+          mayChange={mayChange}
+          href={`/o/${org}/api`}
+          where="on the API screen"
+          className="mb-5"
+        />
+      ) : null}
       {models.length === 0 ? (
         <section className="card-surface">
           <Empty icon={<MessageSquare className="size-5" aria-hidden />} title="No models yet">
-            When an owner has published one, you can try it here.
+            {mayChange ? (
+              <Link href={`/o/${org}/api`} className="font-medium text-accent underline underline-offset-4">
+                Publish one on the API screen
+              </Link>
+            ) : (
+              'When an owner has published one, you can try it here.'
+            )}
           </Empty>
         </section>
       ) : (

@@ -28,7 +28,7 @@ export function Dialog({ isOpen, onClose, title, children, size = 'md', mustAnsw
         <Modal.Dialog>
           {mustAnswer ? null : <Modal.CloseTrigger aria-label="Close" />}
           <Modal.Header className="mb-4">
-            <Modal.Heading>{title}</Modal.Heading>
+            <Modal.Heading className="wrap-anywhere">{title}</Modal.Heading>
           </Modal.Header>
           {children}
         </Modal.Dialog>
@@ -83,7 +83,7 @@ export function Confirm({
         <AlertDialog.Dialog>
           <AlertDialog.Header>
             <AlertDialog.Icon status={danger ? 'danger' : 'accent'} />
-            <AlertDialog.Heading>{asked.current.title}</AlertDialog.Heading>
+            <AlertDialog.Heading className="wrap-anywhere">{asked.current.title}</AlertDialog.Heading>
           </AlertDialog.Header>
           <AlertDialog.Body>
             <div className="space-y-3 text-sm leading-6 text-muted">{asked.current.children}</div>

@@ -1,60 +1,66 @@
 'use client';
 
-import { Description, FieldError, Input, Label, ListBox, Select, TextField } from '@heroui/react';
+import { Description, FieldError, Input, Label, ListBox, Select, TextArea, TextField } from '@heroui/react';
 import type { ComponentProps, ReactNode } from 'react';
+import { useFieldError } from './form.tsx';
 
 interface FieldProps extends Omit<ComponentProps<typeof TextField>, 'children'> {
   readonly label: string;
   readonly hint?: ReactNode;
-  readonly error?: string | undefined;
   readonly input?: ComponentProps<typeof Input>;
+  /** For text of several lines. */
+  readonly area?: ComponentProps<typeof TextArea>;
 }
 
-/** A labelled input with its rule below, or what is wrong with it. */
-export function Field({ label, hint, error, input, ...props }: FieldProps) {
+/** A labelled input with its rule below, or what was refused about it. */
+export function Field({ label, hint, input, area, ...props }: FieldProps) {
+  const error = useFieldError(props.name);
   return (
     <TextField fullWidth isInvalid={error !== undefined} {...props}>
       <Label>{label}</Label>
-      <Input {...input} />
+      {area ? <TextArea {...area} /> : <Input {...input} />}
       {error === undefined && hint ? <Description>{hint}</Description> : null}
-      {error === undefined ? null : <FieldError>{error}</FieldError>}
+      {error === undefined ? null : <FieldError className="px-0">{error}</FieldError>}
     </TextField>
   );
 }
 
 interface ChoiceProps<T extends string> {
   readonly label: string;
+  /** By which a refusal finds it. */
+  readonly name?: string;
   readonly options: readonly { readonly id: T; readonly text: string; readonly hint?: string }[];
   readonly value: T;
   readonly onChange: (value: T) => void;
   readonly hideLabel?: boolean;
-  readonly error?: string | undefined;
   readonly className?: string;
   readonly isDisabled?: boolean;
 }
 
 export function Choice<T extends string>({
   label,
+  name,
   options,
   value,
   onChange,
   hideLabel = false,
-  error,
   className = '',
   isDisabled = false,
 }: ChoiceProps<T>) {
+  const error = useFieldError(name);
   return (
     <Select
       className={className}
       value={value}
       onChange={(next) => next !== null && onChange(next as T)}
+      placeholder="Choose"
       isInvalid={error !== undefined}
       isDisabled={isDisabled}
       {...(hideLabel ? { 'aria-label': label } : {})}
     >
       {hideLabel ? null : <Label>{label}</Label>}
       <Select.Trigger>
-        <Select.Value />
+        <Select.Value className="min-w-0 [&_*]:truncate" />
         <Select.Indicator />
       </Select.Trigger>
       <Select.Popover>
@@ -70,7 +76,7 @@ export function Choice<T extends string>({
           ))}
         </ListBox>
       </Select.Popover>
-      {error === undefined ? null : <FieldError>{error}</FieldError>}
+      {error === undefined ? null : <FieldError className="px-0">{error}</FieldError>}
     </Select>
   );
 }

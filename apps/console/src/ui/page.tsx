@@ -21,18 +21,21 @@ export function PageHeader({
 }
 
 export function Panel({
+  id,
   title,
   lead,
   children,
   className = '',
 }: {
+  /** For links to it. */
+  id?: string;
   title: string;
   lead?: ReactNode;
   children: ReactNode;
   className?: string;
 }) {
   return (
-    <section className={`card-surface min-w-0 ${className}`}>
+    <section id={id} className={`card-surface min-w-0 scroll-mt-28 lg:scroll-mt-9 ${className}`}>
       <div className="px-5 pt-4 pb-3">
         <h2 className="text-[0.9375rem] font-semibold tracking-[-0.01em]">{title}</h2>
         {lead ? <p className="mt-0.5 text-[0.8125rem] text-muted">{lead}</p> : null}

@@ -18,7 +18,7 @@ const DAY = new Intl.DateTimeFormat('en-GB', {
   year: 'numeric',
 });
 
-/** A moment in UTC; in the reader's own time on hover. */
+/** A moment in UTC, on one line or two; in the reader's own time on hover. */
 export function Time({ iso }: { iso: string }) {
   const [local, setLocal] = useState<string>();
   useEffect(() => {
@@ -26,9 +26,10 @@ export function Time({ iso }: { iso: string }) {
       `${new Date(iso).toLocaleString(undefined, { dateStyle: 'long', timeStyle: 'long' })} (your time)`,
     );
   }, [iso]);
+  const [day, clock] = UTC.format(new Date(iso)).split(', ');
   return (
-    <time dateTime={iso} title={local} className="whitespace-nowrap tabular-nums">
-      {UTC.format(new Date(iso))} UTC
+    <time dateTime={iso} title={local} className="tabular-nums">
+      <span className="whitespace-nowrap">{day},</span> <span className="whitespace-nowrap">{clock} UTC</span>
     </time>
   );
 }

@@ -10,8 +10,12 @@ export function MonthPanel({ month }: { month: UsageMonth }) {
   const { tokens, requests, requestsCap } = month;
   return (
     <Panel
-      title={`${MONTH.format(new Date(`${month.month}-01T00:00:00Z`))}, against the plan`}
-      lead={<MonthNote what="Starts" month={month} />}
+      title={`${MONTH.format(new Date(`${month.month}-01T00:00:00Z`))}, whole organization`}
+      lead={
+        <>
+          All keys and models together, against the plan. <MonthNote what="Starts" month={month} />
+        </>
+      }
     >
       <div className="grid gap-x-10 gap-y-6 px-5 pt-1 pb-5 md:grid-cols-2">
         <Quota

@@ -4,63 +4,69 @@ import { Button } from '@heroui/react';
 import type { UsageRowView } from '@tidegate/control';
 import { useState } from 'react';
 import { duration, whole } from '../ui/numbers.ts';
-import { Scroll } from '../ui/scroll.tsx';
+import { Table } from '../ui/table.tsx';
 
 const PAGE = 50;
+
+const COLUMNS: readonly { name: string; width: string; cell: (row: UsageRowView) => string }[] = [
+  { name: 'Requests', width: 'w-22', cell: (row) => whole(row.requests) },
+  { name: 'Errors', width: 'w-18', cell: (row) => whole(row.errors) },
+  { name: 'Tokens in', width: 'w-27', cell: (row) => whole(row.promptTokens) },
+  { name: 'Tokens out', width: 'w-27', cell: (row) => whole(row.completionTokens) },
+  {
+    name: 'Reserved or unreported',
+    width: 'w-28 whitespace-normal',
+    cell: (row) => whole(row.reservedTokens),
+  },
+  { name: 'Average time', width: 'w-28', cell: (row) => duration(row.averageMs) },
+];
 
 export function RowsTable({ rows }: { rows: readonly UsageRowView[] }) {
   const [shown, setShown] = useState(PAGE);
   if (rows.length === 0) return <p className="px-5 pb-6 text-sm text-muted">Nothing in the last 30 days.</p>;
   return (
     <>
-      <Scroll label="Usage by key and model">
-        <table className="grid-table min-w-[48rem] border-t border-border">
-          <thead>
-            <tr>
-              <th scope="col">Key</th>
-              <th scope="col">Model</th>
-              {[
-                'Requests',
-                'Errors',
-                'Tokens in',
-                'Tokens out',
-                'Reserved or unreported',
-                'Average time',
-              ].map((name) => (
-                <th key={name} scope="col" className="number">
-                  {name}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.slice(0, shown).map((row) => (
-              <tr key={`${row.keyId} ${row.modelId}`}>
-                <th scope="row">
-                  <span
-                    className={`block max-w-48 truncate ${row.keyPrefix ? 'font-medium' : 'text-muted italic'}`}
-                  >
-                    {row.key}
-                  </span>
-                  {row.keyPrefix ? (
-                    <code className="font-mono text-xs text-muted">{row.keyPrefix}…</code>
-                  ) : null}
-                </th>
-                <td>
+      <Table label="Usage by key and model" cardsBelow="4xl" className="border-t border-border">
+        <thead>
+          <tr>
+            <th scope="col">Key</th>
+            <th scope="col">Model</th>
+            {COLUMNS.map(({ name, width }) => (
+              <th key={name} scope="col" className={`number ${width}`}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.slice(0, shown).map((row) => (
+            <tr key={`${row.keyId} ${row.modelId}`}>
+              <th scope="row">
+                <span
+                  className={`line-clamp-3 ${row.keyPrefix ? 'font-medium' : 'text-muted italic'}`}
+                  title={row.key}
+                >
+                  {row.key}
+                </span>
+                {row.keyPrefix ? (
+                  <code className="font-mono text-xs text-muted">{row.keyPrefix}…</code>
+                ) : null}
+              </th>
+              <td data-label="Model" className="wide">
+                <span className="line-clamp-3" title={row.model}>
                   {row.model}
                   {row.modelDeleted ? <span className="text-muted"> (deleted)</span> : null}
+                </span>
+              </td>
+              {COLUMNS.map(({ name, cell }) => (
+                <td key={name} data-label={name} className="number">
+                  {cell(row)}
                 </td>
-                <td className="number">{whole(row.requests)}</td>
-                <td className="number">{whole(row.errors)}</td>
-                <td className="number">{whole(row.promptTokens)}</td>
-                <td className="number">{whole(row.completionTokens)}</td>
-                <td className="number">{whole(row.reservedTokens)}</td>
-                <td className="number">{duration(row.averageMs)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </Table>
       {rows.length > shown ? (
         <div className="border-t border-separator p-3 text-center">
           <Button size="sm" variant="ghost" onPress={() => setShown(shown + PAGE)}>

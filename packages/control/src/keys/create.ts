@@ -9,27 +9,31 @@ import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { KEY_RULES, type KeyView, keyInclude, keyView } from './view.ts';
 
 const { requestsPerMinute, requestsAtOnce } = KEY_RULES;
-const MODELS_RULE = `Models must be 1 to ${KEY_RULES.models} names of published models; leave them out for all models.`;
+const MODELS_RULE = `Choose 1 to ${KEY_RULES.models} published models, or all models.`;
 const DATE_RULE = 'Expires on must be a day as YYYY-MM-DD, today (UTC) or later.';
 
-const createInput = z.object({
-  org: orgField,
-  name: text('Name', KEY_RULES.name),
-  models: z
-    .array(reference('Model'), { error: MODELS_RULE })
-    .transform((names) => [...new Set(names)])
-    .refine((names) => names.length >= 1 && names.length <= KEY_RULES.models, { error: MODELS_RULE })
-    .optional(),
-  requestsPerMinute: whole('Requests per minute', requestsPerMinute.min, requestsPerMinute.max).default(
-    requestsPerMinute.default,
-  ),
-  requestsAtOnce: whole('Requests at once', requestsAtOnce.min, requestsAtOnce.max).default(
-    requestsAtOnce.default,
-  ),
-  expiresOn: z.string({ error: DATE_RULE }).refine(isDay, { error: DATE_RULE }).optional(),
-});
-export type CreateKeyInput = z.input<typeof createInput>;
-type Settings = z.output<typeof createInput>;
+const createInput = (today: string) =>
+  z.object({
+    org: orgField,
+    name: text('Name', KEY_RULES.name),
+    models: z
+      .array(reference('Model'), { error: MODELS_RULE })
+      .transform((names) => [...new Set(names)])
+      .refine((names) => names.length >= 1 && names.length <= KEY_RULES.models, { error: MODELS_RULE })
+      .optional(),
+    requestsPerMinute: whole('Requests per minute', requestsPerMinute.min, requestsPerMinute.max).default(
+      requestsPerMinute.default,
+    ),
+    requestsAtOnce: whole('Requests at once', requestsAtOnce.min, requestsAtOnce.max).default(
+      requestsAtOnce.default,
+    ),
+    expiresOn: z
+      .string({ error: DATE_RULE })
+      .refine((day) => isDay(day) && day >= today, { error: DATE_RULE })
+      .optional(),
+  });
+export type CreateKeyInput = z.input<ReturnType<typeof createInput>>;
+type Settings = z.output<ReturnType<typeof createInput>>;
 
 export interface CreatedKey extends KeyView {
   /** The value: shown this once, stored nowhere. */
@@ -42,12 +46,9 @@ export async function createKey(
   actor: Actor,
   input: CreateKeyInput,
 ): Promise<Result<CreatedKey>> {
-  const parsed = parseInput(createInput, input);
+  const parsed = parseInput(createInput(dayOf(deps.now())), input);
   if (!parsed.ok) return parsed;
   const settings = parsed.value;
-  if (settings.expiresOn !== undefined && settings.expiresOn < dayOf(deps.now())) {
-    return refuse('invalid_input', DATE_RULE, 'expiresOn');
-  }
   const org = await access(deps, actor, settings.org, 'key.create');
   if (!org.ok) return org;
   return deps.db.$transaction((tx) => insertKey(deps, tx, actor, org.value.id, settings));

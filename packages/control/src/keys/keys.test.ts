@@ -53,6 +53,28 @@ describe('create', () => {
     expect(mayCallText(created.mayCall)).toBe('All models');
   });
 
+  it('says all that is wrong with a key at once, one fault a field', async () => {
+    const org = await fixture.org('All at once');
+    const input = {
+      name: '',
+      models: [''],
+      requestsPerMinute: 0,
+      requestsAtOnce: 257,
+      expiresOn: '2026-11-20',
+    };
+    const {
+      code,
+      others = [],
+      ...first
+    } = refusal(await fixture.control.createKey(OPERATOR, { org, ...input }));
+    expect(code).toBe('invalid_input');
+    expect([first, ...others].map(({ field }) => field)).toEqual(Object.keys(input));
+    for (const { message } of [first, ...others]) expect(message).toMatch(/must be|Choose/);
+    expect(refusal(await fixture.control.createKey(OPERATOR, { org, name: '' }))).not.toHaveProperty(
+      'others',
+    );
+  });
+
   it.each([
     [{ name: '' }, 'name', '1 to 80 characters'],
     [{ name: '   ' }, 'name', '1 to 80 characters'],

@@ -17,10 +17,14 @@ export const publishInput = z.object({
   kind: choice('Kind', ['text', 'vision']),
   mode: choice('Mode', ['always_on', 'wake_on_request']),
   contextTokens: whole('Context', 1, MAX_CONTEXT_TOKENS),
+  /** Becomes the API's base of each. */
   urls: z
     .array(z.string({ error: URLS_RULE }).max(2_048, { error: URLS_RULE }), { error: URLS_RULE })
     .min(1, { error: URLS_RULE })
     .max(MAX_REPLICAS, { error: URLS_RULE })
+    .transform((urls) => urls.map(baseUrlOf))
+    .refine((bases) => !bases.includes(null) && new Set(bases).size === bases.length, { error: URLS_RULE })
+    .transform((bases) => bases as string[])
     .optional(),
   command: text('Command', 8_192).optional(),
   healthPath: z
@@ -104,10 +108,7 @@ export function driverOf({
       'startTimeoutS',
     );
   }
-  const bases = (urls ?? []).map(baseUrlOf);
-  if (bases.includes(null) || new Set(bases).size < bases.length)
-    return refuse('invalid_input', URLS_RULE, 'urls');
-  const settings = { urls: bases as string[], ...(healthPath === undefined ? {} : { healthPath }) };
+  const settings = { urls: urls ?? [], ...(healthPath === undefined ? {} : { healthPath }) };
   return ok({ driver: 'external', settings });
 }
 

@@ -16,12 +16,18 @@ export type ChangeOutcome =
 
 export interface Accounts {
   hasPassword(userId: string): Promise<boolean>;
+  /** Whether it is the password of who asks, whose cookie `headers` hold. */
+  isPassword(password: string, headers: Headers): Promise<boolean>;
   changePassword(change: PasswordChange): Promise<ChangeOutcome>;
 }
 
 export const createAccounts = ({ db, auth }: { db: Db; auth: Auth }): Accounts => ({
   hasPassword: async (userId) =>
     (await db.account.count({ where: { userId, providerId: 'credential' } })) > 0,
+  async isPassword(password, headers) {
+    const { ok } = await auth.api.verifyPassword({ body: { password }, headers, asResponse: true });
+    return ok;
+  },
   async changePassword({ current, next, headers }) {
     const body = { currentPassword: current, newPassword: next, revokeOtherSessions: true };
     const response = await auth.api.changePassword({ body, headers, asResponse: true });

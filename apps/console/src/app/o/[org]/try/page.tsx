@@ -16,8 +16,9 @@ export default async function Try({ params }: { params: Promise<{ org: string }>
   return (
     <TryScreen
       org={org.slug}
+      mayChange={org.role === 'owner'}
       apiUrl={publicApiUrl}
-      models={read(models).map(({ name, kind }) => ({ name, kind }))}
+      models={read(models).map(({ name, kind, condition }) => ({ name, kind, condition }))}
       imagesOnPlan={read(plans).find(({ name }) => name === org.plan)?.images ?? false}
     />
   );

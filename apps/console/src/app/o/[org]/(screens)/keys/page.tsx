@@ -29,7 +29,7 @@ export default async function Keys({ params }: { params: Promise<{ org: string }
           mayCallText: mayCallText(key.mayCall),
           limitsText: limitsText(key),
         }))}
-        models={read(models).map(({ name, kind }) => ({ name, kind }))}
+        models={read(models).map(({ name, kind, condition }) => ({ name, kind, condition }))}
         rules={{
           ...KEY_RULES,
           mostKeys: Math.min(planKeys, KEY_RULES.perOrg.notRevoked),
