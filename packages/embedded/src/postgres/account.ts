@@ -10,6 +10,9 @@ export interface Account {
 }
 
 const S_IX = { owner: 0o100, group: 0o010, others: 0o001 };
+/** Bits of a Linux process's capabilities, by what they let it do. */
+const CAPABILITIES = { CAP_CHOWN: 0, CAP_DAC_OVERRIDE: 1, CAP_SETGID: 6, CAP_SETUID: 7, CAP_SETPCAP: 8 };
+type Capability = keyof typeof CAPABILITIES;
 /** Accounts that every Linux has one of, best first. */
 const CANDIDATES = ['postgres', 'nobody'];
 
@@ -17,6 +20,11 @@ const CANDIDATES = ['postgres', 'nobody'];
 export async function findAccount(): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   const passwd = (await readFile('/etc/passwd', 'utf8')).split('\n').map((line) => line.split(':'));
+  const missing = await missingCapabilities('CAP_CHOWN', 'CAP_SETGID', 'CAP_SETUID');
+  if (missing.length > 0)
+    throw new EmbeddedError(
+      `Postgres does not run as root, and this root cannot run it as another user without ${missing.join(', ')}: become another user, or set DATABASE_URL`,
+    );
   for (const name of CANDIDATES) {
     const entry = passwd.find((fields) => fields[0] === name);
     if (entry !== undefined && entry[2] !== '0') return { uid: Number(entry[2]), gid: Number(entry[3]) };
@@ -46,15 +54,20 @@ export async function runAs(
   if (closed === undefined)
     return { ...command, options: { ...options, uid: account.uid, gid: account.gid } };
   const setpriv = await findOnPath('setpriv');
-  if (setpriv === undefined)
+  const missing: string[] = await missingCapabilities('CAP_DAC_OVERRIDE', 'CAP_SETPCAP');
+  if (setpriv === undefined) missing.push('setpriv (of util-linux)');
+  if (setpriv === undefined || missing.length > 0)
     throw new EmbeddedError(
-      `Postgres cannot run as root, and ${closed} is closed to others: open it (chmod o+x) or move out`,
+      `Postgres does not run as root, and ${closed} is closed to the user it would run as. ` +
+        `Passing it takes ${missing.join(', ')}, which is missing here: open the directory (chmod o+x), move out of it, or set DATABASE_URL`,
     );
   const identity = [`--reuid=${account.uid}`, `--regid=${account.gid}`, '--clear-groups'];
   const right = [
     '--inh-caps=-all,+dac_override',
     '--ambient-caps=-all,+dac_override',
     '--bounding-set=-all,+dac_override',
+    // Postgres asks access(2) whether it may run its own programs; without this, that call leaves the right aside.
+    '--securebits=+no_setuid_fixup',
   ];
   return { command: setpriv, args: [...identity, ...right, command.command, ...command.args], options };
 }
@@ -70,4 +83,12 @@ async function findClosed(account: Account, paths: readonly string[]): Promise<s
     }
   }
   return undefined;
+}
+
+/** Those of `wanted` that this process lacks. Only Linux has any. */
+async function missingCapabilities(...wanted: Capability[]): Promise<Capability[]> {
+  const status = await readFile('/proc/self/status', 'utf8').catch(() => '');
+  const effective = /^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1];
+  if (effective === undefined) return [];
+  return wanted.filter((name) => ((BigInt(`0x${effective}`) >> BigInt(CAPABILITIES[name])) & 1n) === 0n);
 }

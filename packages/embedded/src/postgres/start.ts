@@ -19,6 +19,8 @@ export interface PostgresOptions {
   readonly user?: string;
   /** Each line of the server's log. */
   readonly onLog?: (line: string) => void;
+  /** Its programs; default those that come with this package. */
+  readonly binaries?: PostgresBinaries;
   /** Server settings, e.g. `{ fsync: 'off' }` where nothing needs to survive. */
   readonly settings?: Readonly<Record<string, string>>;
 }
@@ -41,7 +43,7 @@ export interface RunningPostgres {
 export async function startPostgres(options: PostgresOptions): Promise<RunningPostgres> {
   const dataDir = resolve(options.dataDir);
   const user = options.user ?? 'tidegate';
-  const binaries = await findPostgresBinaries();
+  const binaries = options.binaries ?? (await findPostgresBinaries());
   const account = await findAccount();
   const fast = options.settings?.fsync === 'off';
   const password = await initializeCluster({ binaries, account, dataDir, user, fast }, options.onLog);
