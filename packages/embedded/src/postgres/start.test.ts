@@ -163,6 +163,38 @@ describe('startPostgres', () => {
     expect(stdout).toBe('started');
   });
 
+  it('says first that a file of another kind is in the way, or may not be made', async () => {
+    await writeFile(join(directory, 'file'), '');
+    dataDir = join(directory, 'file', 'data');
+    await expect(start()).rejects.toThrow(/^Postgres could not be set up: not a directory \(.*\)$/);
+  });
+
+  asRoot('says first that there is no space left', async () => {
+    await promisify(execFile)('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', directory]);
+    try {
+      await expect(start()).rejects.toMatchObject({
+        message: 'Postgres could not be set up: no space left on the device',
+        output: expect.stringContaining('No space left on device'),
+      });
+    } finally {
+      await promisify(execFile)('umount', [directory]);
+    }
+  });
+
+  asRoot('says whose its data is when that is not who it would run as', async () => {
+    await (await start()).stop();
+    await promisify(execFile)('chown', ['-R', '0', dataDir]);
+    const refused =
+      /^Postgres could not be set up: its data in .* belongs to root, and it would run as \w+\. To put that right: (.*)$/;
+    const message = await start().then(
+      () => 'started',
+      (error: Error) => error.message,
+    );
+    expect(message).toMatch(refused);
+    await promisify(execFile)('sh', ['-c', refused.exec(message)?.[1] ?? '']);
+    await start();
+  });
+
   it('names the port that is taken', async () => {
     const taken = createServer();
     const port = await freePort();
