@@ -1,5 +1,8 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
+
+/** The checkout that this file is in. */
+export const ROOT = resolve(import.meta.dirname, '../../..');
 
 const MODE_PRIVATE_FILE = 0o600;
 const MODE_PRIVATE_FOLDER = 0o700;
@@ -38,6 +41,10 @@ export function filesOf(dataDir: string): Files {
   };
 }
 
+/** The folder that was asked for, else the one in TIDEGATE_DATA_DIR, which `ctl` knows too, else `.local` in the checkout. */
+export const dataDirOf = (wished: string | undefined, env: NodeJS.ProcessEnv = process.env): string =>
+  resolve(wished || env.TIDEGATE_DATA_DIR || join(ROOT, '.local'));
+
 export const makeFolder = (path: string): void =>
   void mkdirSync(path, { recursive: true, mode: MODE_PRIVATE_FOLDER });
 
@@ -56,12 +63,13 @@ export function writeJson(path: string, value: unknown): void {
   renameSync(staged, path);
 }
 
-/** Null: there is none, or it is not JSON. */
+/** Null: there is none, or it is not JSON. @throws what the system says when there is one that may not be read */
 export function readJson(path: string): unknown {
   try {
     return JSON.parse(readFileSync(path, 'utf8'));
-  } catch {
-    return null;
+  } catch (error) {
+    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
   }
 }
 

@@ -1,0 +1,36 @@
+import { MigrationError } from '@tidegate/db';
+import { EmbeddedError, systemCause } from '@tidegate/embedded';
+import { StackError } from './errors.ts';
+import { ownerHint } from './owner.ts';
+
+/** What keeps a stack from starting as a person can act on it: the step and the cause first. A surprise stays what it is. */
+export function explained(error: unknown, dataDir: string): unknown {
+  if (error instanceof StackError) return error;
+  const told = toldBy(error, dataDir);
+  if (told === undefined) return error;
+  const { message, output } = told;
+  const hint = hintFor(message, dataDir);
+  return new StackError(message, { cause: error, ...(output ? { output } : {}), ...(hint ? { hint } : {}) });
+}
+
+function toldBy(
+  error: unknown,
+  dataDir: string,
+): { message: string; output?: string | undefined } | undefined {
+  if (error instanceof EmbeddedError) return error;
+  if (error instanceof MigrationError)
+    return { message: `The database could not be brought up to date: ${error.message}` };
+  const { name = '', message = '' } = (error ?? {}) as Partial<Error>;
+  // Prisma tells what it was doing first and what went wrong last.
+  if (name.startsWith('PrismaClient'))
+    return { message: `The database could not be used: ${message.trim().split('\n').at(-1)}` };
+  const cause = systemCause(error);
+  return cause === undefined ? undefined : { message: `The data folder ${dataDir} cannot be used: ${cause}` };
+}
+
+function hintFor(message: string, dataDir: string): string | undefined {
+  if (/no space left|quota/i.test(message))
+    return `Make room on the disk of ${dataDir}, or keep the data on another one: npm start -- --data-dir PATH`;
+  if (/permission denied|not permitted|read-only/i.test(message)) return ownerHint(dataDir);
+  return undefined;
+}
