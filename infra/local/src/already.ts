@@ -24,7 +24,8 @@ export function refuseIfRunning(args: readonly string[]): void {
   } catch (error) {
     if (error instanceof StackError) throw error;
     const { code } = error as NodeJS.ErrnoException;
-    throw new StackError(`The data folder ${files.dataDir} cannot be read (${code}).`, {
+    const why = code === 'EACCES' ? 'permission denied' : code;
+    throw new StackError(`The data folder ${files.dataDir} cannot be used: ${why}`, {
       hint: ownerHint(files.dataDir),
       cause: error,
     });

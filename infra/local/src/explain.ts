@@ -1,5 +1,5 @@
 import { MigrationError } from '@tidegate/db';
-import { EmbeddedError, systemCause } from '@tidegate/embedded';
+import { causeIn, EmbeddedError, systemCause } from '@tidegate/embedded';
 import { StackError } from './errors.ts';
 import { ownerHint } from './owner.ts';
 
@@ -18,19 +18,25 @@ function toldBy(
   dataDir: string,
 ): { message: string; output?: string | undefined } | undefined {
   if (error instanceof EmbeddedError) return error;
-  if (error instanceof MigrationError)
-    return { message: `The database could not be brought up to date: ${error.message}` };
   const { name = '', message = '' } = (error ?? {}) as Partial<Error>;
-  // Prisma tells what it was doing first and what went wrong last.
+  if (error instanceof MigrationError)
+    return { message: `The database could not be brought up to date: ${causeIn([message])}` };
   if (name.startsWith('PrismaClient'))
-    return { message: `The database could not be used: ${message.trim().split('\n').at(-1)}` };
+    return { message: `The database could not be used: ${causeIn([serverMessageIn(message)])}` };
   const cause = systemCause(error);
   return cause === undefined ? undefined : { message: `The data folder ${dataDir} cannot be used: ${cause}` };
+}
+
+/** Prisma tells what it was doing first and what went wrong last, with what Postgres said in quotes. */
+function serverMessageIn(message: string): string {
+  const last = message.trim().split('\n').at(-1) ?? '';
+  return /Message: `(.+)`/.exec(last)?.[1] ?? last;
 }
 
 function hintFor(message: string, dataDir: string): string | undefined {
   if (/no space left|quota/i.test(message))
     return `Make room on the disk of ${dataDir}, or keep the data on another one: npm start -- --data-dir PATH`;
-  if (/permission denied|not permitted|read-only/i.test(message)) return ownerHint(dataDir);
-  return undefined;
+  if (!/permission denied|not permitted|read-only/i.test(message)) return undefined;
+  const concerned = /\((\/.+)\)$/.exec(message)?.[1];
+  return ownerHint(dataDir, concerned);
 }

@@ -6,6 +6,7 @@ export const ROOT = resolve(import.meta.dirname, '../../..');
 
 const MODE_PRIVATE_FILE = 0o600;
 const MODE_PRIVATE_FOLDER = 0o700;
+const MODE_PASSABLE_FOLDER = 0o711;
 
 /** Where the local stack keeps what it knows. All of it is readable by its owner only. */
 export interface Files {
@@ -45,8 +46,12 @@ export function filesOf(dataDir: string): Files {
 export const dataDirOf = (wished: string | undefined, env: NodeJS.ProcessEnv = process.env): string =>
   resolve(wished || env.TIDEGATE_DATA_DIR || join(ROOT, '.local'));
 
-export const makeFolder = (path: string): void =>
-  void mkdirSync(path, { recursive: true, mode: MODE_PRIVATE_FOLDER });
+export const makeFolder = (path: string, mode = MODE_PRIVATE_FOLDER): void =>
+  void mkdirSync(path, { recursive: true, mode });
+
+/** Root's Postgres runs as another user, who has to pass the folder; what is in it stays closed to him as to everybody. */
+export const makeDataFolder = ({ dataDir }: Files): void =>
+  makeFolder(dataDir, process.getuid?.() === 0 ? MODE_PASSABLE_FOLDER : MODE_PRIVATE_FOLDER);
 
 /** Forgets all data and secrets; keeps the lock and what was fetched. */
 export function wipe(files: Files): void {

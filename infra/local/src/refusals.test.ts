@@ -1,6 +1,16 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -124,17 +134,42 @@ describe('a data folder that cannot be used is told by the step and the cause', 
     );
   });
 
-  asRoot('when it is another user’s, with whose', async () => {
+  asRoot('when it, or something in it, is another user’s, with whose', async () => {
     chmodSync(dataDir, 0o755);
     const folder = join(dataDir, 'data');
     mkdirSync(folder, { mode: 0o700 });
-    const built = new URL('../dist/index.js', import.meta.url).href;
-    const options = JSON.stringify({ root: dataDir, dataDir: folder, ports: 'random', demo: false });
-    const script = `const { startStack } = await import(${JSON.stringify(built)});
-      await startStack(${options}).catch(({ name, message, hint }) => console.log(name, message, hint))`;
-    const args = ['--reuid=65534', '--regid=65534', '--clear-groups', process.execPath];
-    const { stdout } = await promisify(execFile)('setpriv', [...args, '--input-type=module', '-e', script]);
-    expect(stdout).toMatch(/^Failure The data folder .*data cannot be used: permission denied \(/);
-    expect(stdout).toContain('It belongs to user 0; this is user 65534.');
+    const nobody = ['--reuid=65534', '--regid=65534', '--clear-groups'];
+    const whole = await startedBy(nobody, folder);
+    expect(whole).toMatch(/^Failure The data folder .*data cannot be used: permission denied \(/);
+    expect(whole).toContain(`${folder} belongs to user 0; this is user 65534.`);
+    chownSync(folder, 65_534, 65_534);
+    mkdirSync(join(folder, 'redis'), { mode: 0o700 });
+    const part = await startedBy(nobody, folder);
+    expect(part).toContain(`Redis could not be set up: permission denied (${join(folder, 'redis')})`);
+    expect(part).toContain(`${join(folder, 'redis')} belongs to user 0; this is user 65534.`);
   });
+
+  asRoot(
+    'and one that root makes may be passed, so that root needs few rights, and holds nothing to read',
+    async () => {
+      chmodSync(dataDir, 0o755);
+      const folder = join(dataDir, 'data');
+      expect(await startedBy(['--bounding-set=-setpcap'], folder)).toBe('started\n');
+      expect(statSync(folder).mode & 0o777).toBe(0o711);
+      for (const name of readdirSync(folder)) expect(statSync(join(folder, name)).mode & 0o077).toBe(0);
+    },
+  );
 });
+
+/** What a start says that is made by a process with these settings of `setpriv`. */
+async function startedBy(settings: readonly string[], folder: string): Promise<string> {
+  const built = new URL('../dist/index.js', import.meta.url).href;
+  const options = JSON.stringify({ root: dataDir, dataDir: folder, ports: 'random', demo: false });
+  const script = `const { startStack } = await import(${JSON.stringify(built)});
+    await startStack(${options}).then(
+      async (stack) => { await stack.stop(); console.log('started'); },
+      ({ name, message, hint }) => console.log(name, message, hint),
+    )`;
+  const args = [...settings, process.execPath, '--input-type=module', '-e', script];
+  return (await promisify(execFile)('setpriv', args)).stdout;
+}

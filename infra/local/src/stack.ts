@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import { explained } from './explain.ts';
-import { type Files, filesOf, makeFolder, ROOT } from './files.ts';
+import { type Files, filesOf, makeDataFolder, ROOT } from './files.ts';
 import type { StackInfo } from './info.ts';
 import type { StackOptions } from './options.ts';
 import { takeLock } from './process/lock.ts';
@@ -39,7 +39,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
 }
 
 async function open(files: Files, options: StackOptions): Promise<Stack> {
-  makeFolder(files.dataDir);
+  makeDataFolder(files);
   const release = takeLock(files);
   const members = new Members(files, options.report ?? {});
   let stopped: Promise<void> | undefined;

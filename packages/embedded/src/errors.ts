@@ -12,7 +12,7 @@ export class EmbeddedError extends Error {
 
 /** What a program or the system calls it, and what people do. */
 const PLAIN: readonly (readonly [RegExp, string])[] = [
-  [/No space left on device|ENOSPC/i, 'no space left on the device'],
+  [/No space left on device|Check free disk space|ENOSPC/i, 'no space left on the device'],
   [/Disk quota exceeded|EDQUOT/i, 'the disk quota is used up'],
   [/Read-only file system|EROFS/i, 'the file system is read-only'],
 ];

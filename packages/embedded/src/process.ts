@@ -164,16 +164,20 @@ export async function run(step: string, command: Command, onLog?: (line: string)
     child.once('error', (error) => reject(failed(step, [error.message])));
     child.once('close', (code) => {
       if (code === 0) resolve();
-      else reject(failed(step, [`${basename(command.command)} exited with ${code}`, ...tail]));
+      else
+        reject(failed(step, tail.length > 0 ? tail : [`${basename(command.command)} exited with ${code}`]));
     });
   });
 }
 
 /** The step and its cause first; what the program printed is beside it. */
 const failed = (step: string, output: readonly string[]): EmbeddedError =>
-  new EmbeddedError(`${step}: ${causeIn(output) ?? 'it did not say why'}`, { output: output.join('\n') });
+  new EmbeddedError(`${step}: ${causeIn(output) ?? 'it did not say why'}`, {
+    output: output.join('\n').trim(),
+  });
 
-/** `mkdir -p`, private to its owner. */
+/** `mkdir -p`, private to its owner. @throws what the system says when it cannot be made, or is there and may not be used */
 export async function makeDirectory(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
+  await access(path, constants.W_OK | constants.X_OK);
 }
