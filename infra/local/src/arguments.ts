@@ -8,7 +8,7 @@ export const USAGE = `Usage: npm start -- [options]
   --scale SERVICE=N       run N of a service (gateway, limiter, metering, runner); may be repeated
   --gateway-port N        first port of the gateways (8080; consecutive ones for more)
   --console-port N        port of the console (3000)
-  --data-dir PATH         where data, logs and secrets are kept (.local)
+  --data-dir PATH         where data, logs and secrets are kept (TIDEGATE_DATA_DIR, else .local)
   --no-demo               start without the demo organization and its models
   --help                  this text
 

@@ -1,8 +1,12 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
+
+/** The checkout that this file is in. */
+export const ROOT = resolve(import.meta.dirname, '../../..');
 
 const MODE_PRIVATE_FILE = 0o600;
 const MODE_PRIVATE_FOLDER = 0o700;
+const MODE_PASSABLE_FOLDER = 0o711;
 
 /** Where the local stack keeps what it knows. All of it is readable by its owner only. */
 export interface Files {
@@ -38,8 +42,16 @@ export function filesOf(dataDir: string): Files {
   };
 }
 
-export const makeFolder = (path: string): void =>
-  void mkdirSync(path, { recursive: true, mode: MODE_PRIVATE_FOLDER });
+/** The folder that was asked for, else the one in TIDEGATE_DATA_DIR, which `ctl` knows too, else `.local` in the checkout. */
+export const dataDirOf = (wished: string | undefined, env: NodeJS.ProcessEnv = process.env): string =>
+  resolve(wished || env.TIDEGATE_DATA_DIR || join(ROOT, '.local'));
+
+export const makeFolder = (path: string, mode = MODE_PRIVATE_FOLDER): void =>
+  void mkdirSync(path, { recursive: true, mode });
+
+/** Root's Postgres runs as another user, who has to pass the folder; what is in it stays closed to him as to everybody. */
+export const makeDataFolder = ({ dataDir }: Files): void =>
+  makeFolder(dataDir, process.getuid?.() === 0 ? MODE_PASSABLE_FOLDER : MODE_PRIVATE_FOLDER);
 
 /** Forgets all data and secrets; keeps the lock and what was fetched. */
 export function wipe(files: Files): void {
@@ -56,12 +68,13 @@ export function writeJson(path: string, value: unknown): void {
   renameSync(staged, path);
 }
 
-/** Null: there is none, or it is not JSON. */
+/** Null: there is none, or it is not JSON. @throws what the system says when there is one that may not be read */
 export function readJson(path: string): unknown {
   try {
     return JSON.parse(readFileSync(path, 'utf8'));
-  } catch {
-    return null;
+  } catch (error) {
+    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
   }
 }
 

@@ -1,30 +1,100 @@
 import { execFileSync } from 'node:child_process';
 import { resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+import type { FoundModel, FoundServer } from '@tidegate/control';
+import { closeDb, createDb } from '@tidegate/db';
+import { testPostgres } from '@tidegate/testing';
+import { unpublished } from './discovery.ts';
 import { greet, type Terminal } from './launcher.ts';
 
 const same = (text: string) => text;
 
-/** The command that is named for managing a stack kept in a folder. */
-function named(dataDir: string): string {
+/** What is said of a stack kept in a folder, beside these model servers. */
+function said(dataDir: string, found: readonly FoundServer[] = []): string {
   const lines: string[] = [];
   const print = (text = '') => void lines.push(text);
   const terminal: Terminal = {
     ...{ phase: (_title, work) => work(() => {}), print },
     ...{ bold: same, dim: same, red: same, green: same, cyan: same },
   };
-  const nothing = { console: null, owner: null, org: null, apiKey: null, models: [], services: [] };
-  greet({ info: { gateway: '', gateways: [], redis: '', postgres: '', ...nothing }, dataDir }, terminal);
-  return /Manage it with (.+)\. Ctrl-C/.exec(lines.join('\n'))?.[1] ?? '';
+  const nothing = { console: null, owner: null, org: 'demo', apiKey: null, models: [], services: [] };
+  const info = { gateway: '', gateways: [], redis: '', postgres: '', ...nothing };
+  greet({ info, dataDir }, terminal, found);
+  return lines.join('\n');
 }
+
+/** The command that is named for managing a stack kept in a folder. */
+const named = (dataDir: string): string => /Manage it with (.+)\. Ctrl-C/.exec(said(dataDir))?.[1] ?? '';
+
+const LOCAL = resolve(import.meta.dirname, '../../../.local');
 
 describe('a start says how to manage the stack', () => {
   it('by the plain command when it is kept in the default folder', () => {
-    expect(named(resolve(import.meta.dirname, '../../../.local'))).toBe('npm run -s ctl -- --help');
+    expect(named(LOCAL)).toBe('npm run -s ctl -- --help');
   });
 
   it.each(['/srv/tide gate', "/srv/o'neil", '/srv/$HOME'])('by one that tells the folder %s', (dataDir) => {
-    const said = named(dataDir).replace('npm run -s ctl -- --help', 'printenv TIDEGATE_DATA_DIR');
-    expect(execFileSync('sh', ['-c', said], { encoding: 'utf8' })).toBe(`${dataDir}\n`);
+    const command = named(dataDir).replace('npm run -s ctl -- --help', 'printenv TIDEGATE_DATA_DIR');
+    expect(execFileSync('sh', ['-c', command], { encoding: 'utf8' })).toBe(`${dataDir}\n`);
+  });
+});
+
+const model = (upstreamModel: string): FoundModel => ({
+  ...{ name: upstreamModel.replace(/:latest$/, ''), upstreamModel },
+  ...{ kind: 'text', contextTokens: 4_096, contextAssumed: true },
+});
+const OLLAMA = 'http://127.0.0.1:11434/v1';
+const ollama = (...models: string[]): FoundServer => ({
+  server: 'Ollama',
+  url: OLLAMA,
+  models: models.map(model),
+});
+
+describe('a start says of model servers that run on this machine', () => {
+  it('which they are, and the line that publishes their models', () => {
+    const text = said(LOCAL, [ollama('gemma3:latest', 'b', 'c', 'd', 'e', 'f', 'g')]);
+    expect(text).toContain(`Ollama at ${OLLAMA}: gemma3, b, c, d, e and 2 more`);
+    expect(text).toContain('npm run -s ctl -- model discover --publish --org demo');
+  });
+
+  it('nothing when there are none', () => {
+    expect(said(LOCAL)).not.toMatch(/discover|Found/);
+  });
+
+  it('only what is not published yet', async () => {
+    const postgres = await testPostgres();
+    const db = createDb(postgres.url);
+    try {
+      const published = {
+        kind: 'text',
+        mode: 'always_on',
+        contextTokens: 1,
+        sleepAfterS: 1,
+        driver: 'external',
+      } as const;
+      const org = await db.org.create({
+        data: { id: 'org_abcdefghijkl', slug: 'o', name: 'O', planId: 'plan_pro' },
+      });
+      const urls = { settings: { urls: ['http://gpu1:8000/v1', OLLAMA] }, condition: 'running' } as const;
+      const common = {
+        ...published,
+        ...urls,
+        orgId: org.id,
+        publishedAt: new Date(),
+        conditionAt: new Date(),
+      };
+      await db.model.create({
+        data: { ...common, id: 'mdl_a', name: 'own', upstreamModel: 'gemma3:latest' },
+      });
+      await db.model.create({ data: { ...common, id: 'mdl_b', name: 'b' } });
+      await db.model.create({ data: { ...common, id: 'mdl_c', name: 'c', deletedAt: new Date() } });
+      const found = [ollama('gemma3:latest', 'b', 'c'), ollama('b')];
+      expect(await unpublished(postgres.url, found)).toEqual([ollama('c')]);
+    } finally {
+      await closeDb(db);
+      await postgres.drop();
+    }
+    // Without a database there is nothing to know.
+    expect(await unpublished(postgres.url, [ollama('b')])).toEqual([ollama('b')]);
   });
 });

@@ -1,8 +1,10 @@
 import { join } from 'node:path';
+import { discoverServers, type FoundServer } from '@tidegate/control';
 import { parseArguments, USAGE } from './arguments.ts';
+import { unpublished } from './discovery.ts';
+import { dataDirOf, ROOT } from './files.ts';
 import type { StackReport } from './options.ts';
 import { type Stack, startStack } from './stack.ts';
-import { ROOT } from './start.ts';
 
 /** What the launcher needs of a terminal; infra/setup/terminal.mjs is one. */
 export interface Terminal {
@@ -15,6 +17,8 @@ export interface Terminal {
   cyan(text: string): string;
 }
 
+/** Of one server, by name; the others are counted. */
+const SHOWN_MODELS = 5;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
@@ -33,15 +37,22 @@ export async function launch(args: readonly string[], terminal: Terminal): Promi
   // A terminal's Ctrl-C may reach us twice, from the terminal and from npm; one is enough, and stopping is bounded.
   for (const signal of SIGNALS) process.on(signal, () => calledOff.abort());
   const { signal } = calledOff;
+  // Before our own gateway listens where a model server might.
+  const found = discoverServers();
   let stack: Stack;
   try {
-    stack = await startStack({ ...wish, signal, report: reportTo(terminal) });
+    stack = await startStack({
+      ...wish,
+      dataDir: dataDirOf(wish.dataDir),
+      signal,
+      report: reportTo(terminal),
+    });
   } catch (error) {
     if (!signal.aborted) throw error;
     terminal.print('\n  Stopped.\n');
     return 0;
   }
-  greet(stack, terminal);
+  greet(stack, terminal, await unpublished(stack.info.postgres, await found));
   await new Promise<void>((resolve) => {
     if (signal.aborted) resolve();
     else signal.addEventListener('abort', () => resolve(), { once: true });
@@ -54,12 +65,17 @@ export async function launch(args: readonly string[], terminal: Terminal): Promi
 
 const reportTo = (terminal: Terminal): StackReport => ({
   phase: (title, work) => terminal.phase(title, work),
+  warned: (text) => terminal.print(`  ${terminal.red('!')} ${text}`),
   died: (name, how) => terminal.print(`  ${terminal.red('!')} ${name} died (${how}); starting it again`),
   recovered: (name) => terminal.print(`  ${terminal.green('✓')} ${name} is back`),
 });
 
-/** Says where everything is and how to use it. */
-export function greet({ info, dataDir }: Pick<Stack, 'info' | 'dataDir'>, terminal: Terminal): void {
+/** Says where everything is and how to use it, and which model servers of this machine could be published. */
+export function greet(
+  { info, dataDir }: Pick<Stack, 'info' | 'dataDir'>,
+  terminal: Terminal,
+  found: readonly FoundServer[] = [],
+): void {
   const { bold, dim, cyan, print } = terminal;
   const line = (label: string, value: string) => print(`  ${dim(label.padEnd(9))} ${value}`);
   print();
@@ -75,13 +91,25 @@ export function greet({ info, dataDir }: Pick<Stack, 'info' | 'dataDir'>, termin
     print(`\n  ${bold('Try it')}\n`);
     print(curl(info.gateway, info.apiKey, model));
   }
-  print(`\n  ${dim(`Manage it with ${ctlCommand(dataDir)}. Ctrl-C stops everything.`)}\n`);
+  if (found.length > 0) {
+    print(`\n  ${bold('Found on this machine')}\n`);
+    for (const { server, url, models } of found) print(`  ${server} at ${cyan(url)}: ${namesOf(models)}`);
+    const org = info.org ? ` --org ${info.org}` : '';
+    print(`\n  To publish: ${ctlCommand(dataDir, `model discover --publish${org}`)}`);
+  }
+  print(`\n  ${dim(`Manage it with ${ctlCommand(dataDir, '--help')}. Ctrl-C stops everything.`)}\n`);
 }
 
 /** As pasted into a shell: the command line looks into the default folder unless told otherwise. */
-const ctlCommand = (dataDir: string): string => {
+const ctlCommand = (dataDir: string, args: string): string => {
   const where = `TIDEGATE_DATA_DIR='${dataDir.replaceAll("'", "'\\''")}' `;
-  return `${dataDir === join(ROOT, '.local') ? '' : where}npm run -s ctl -- --help`;
+  return `${dataDir === join(ROOT, '.local') ? '' : where}npm run -s ctl -- ${args}`;
+};
+
+const namesOf = (models: FoundServer['models']): string => {
+  const more = models.length - SHOWN_MODELS;
+  const names = models.slice(0, SHOWN_MODELS).map(({ name }) => name);
+  return names.join(', ') + (more > 0 ? ` and ${more} more` : '');
 };
 
 const curl = (gateway: string, apiKey: string, model: string): string => {

@@ -33,6 +33,8 @@ export interface StackOptions {
 export interface StackReport {
   /** Wraps each phase of a start. */
   phase?<T>(title: string, work: (note: (detail: string) => void) => Promise<T>): Promise<T>;
+  /** Something to know that keeps nothing from starting. */
+  warned?(text: string): void;
   /** A process died and is being started again. */
   died?(name: string, how: string): void;
   /** It answers again. */

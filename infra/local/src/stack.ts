@@ -1,11 +1,12 @@
 import { join, resolve } from 'node:path';
-import { filesOf, makeFolder } from './files.ts';
+import { explained } from './explain.ts';
+import { type Files, filesOf, makeDataFolder, ROOT } from './files.ts';
 import type { StackInfo } from './info.ts';
 import type { StackOptions } from './options.ts';
 import { takeLock } from './process/lock.ts';
 import { endAbandonedModels } from './process/models.ts';
 import { Members } from './running.ts';
-import { describe, ROOT, start } from './start.ts';
+import { describe, start } from './start.ts';
 
 export interface Stack {
   /** As it is now; also in stack.json. */
@@ -30,7 +31,15 @@ export interface Stack {
  */
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const files = filesOf(resolve(options.dataDir ?? join(ROOT, '.local')));
-  makeFolder(files.dataDir);
+  try {
+    return await open(files, options);
+  } catch (error) {
+    throw explained(error, files.dataDir);
+  }
+}
+
+async function open(files: Files, options: StackOptions): Promise<Stack> {
+  makeDataFolder(files);
   const release = takeLock(files);
   const members = new Members(files, options.report ?? {});
   let stopped: Promise<void> | undefined;

@@ -1,9 +1,9 @@
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { closeDb, createDb, type Db, migrate } from '@tidegate/db';
 import { DEMO_MODELS, planStandins, type StandinPlan, standinProcess } from './demo/models.ts';
 import { demoModelsSettled, seedDemo } from './demo/seed.ts';
 import { StackError } from './errors.ts';
-import { type Files, makeFolder, wipe, writeJson } from './files.ts';
+import { type Files, makeFolder, ROOT, wipe, writeJson } from './files.ts';
 import type { CtlEnv, StackInfo } from './info.ts';
 import type { StackOptions, StackReport } from './options.ts';
 import { endLeftovers } from './process/lock.ts';
@@ -25,9 +25,10 @@ import {
   type ServiceKind,
   servicesOf,
 } from './services.ts';
+import { checkDatabaseUrl, checkRedisUrl } from './stores/given.ts';
+import type { KeeperEvents, StoreKeeper } from './stores/keeper.ts';
 import { openPostgres, openRedis } from './stores/stores.ts';
 
-export const ROOT = resolve(import.meta.dirname, '../../..');
 const DEFAULT_PORTS = { gateway: 8080, console: 3000 };
 
 /** What a start has settled on. */
@@ -84,29 +85,47 @@ function forget({ files, options }: Context): void {
 const databaseUrlOf = (options: StackOptions) => options.databaseUrl ?? process.env.DATABASE_URL;
 const redisUrlOf = (options: StackOptions) => options.redisUrl ?? process.env.REDIS_URL;
 
-async function openStores({
-  files,
-  members,
-  options,
-  phase,
-}: Context): Promise<{ databaseUrl: string; redisUrl: string }> {
-  const databaseUrl =
-    databaseUrlOf(options) ||
-    (await phase('Postgres', async (note) => {
-      const keeper = await openPostgres(files, members.events);
-      await members.addStage([keeper]);
-      note('embedded');
-      return keeper.url;
-    }));
+/** Those that someone else runs are asked first: nothing is started when one of them is away. */
+async function openStores(context: Context): Promise<{ databaseUrl: string; redisUrl: string }> {
+  const { options } = context;
+  const [database, redis] = [databaseUrlOf(options), redisUrlOf(options)];
+  if (database) await checkGivenDatabase(context, database);
+  if (redis) await checkGivenRedis(context, redis);
+  const databaseUrl = database || (await openOwn(context, 'Postgres', 'embedded', openPostgres));
   const redisUrl =
-    redisUrlOf(options) ||
-    (await phase('Redis', async (note) => {
-      const keeper = await openRedis(files, members.events, options.redisAppendfsync);
-      await members.addStage([keeper]);
-      note('append-only file');
-      return keeper.url;
-    }));
+    redis ||
+    (await openOwn(context, 'Redis', 'append-only file', (files, events) =>
+      openRedis(files, events, options.redisAppendfsync),
+    ));
   return { databaseUrl, redisUrl };
+}
+
+const checkGivenDatabase = ({ phase }: Context, url: string): Promise<void> =>
+  phase('Postgres', async (note) => {
+    note('of DATABASE_URL');
+    await checkDatabaseUrl(url);
+  });
+
+async function checkGivenRedis({ phase, options }: Context, url: string): Promise<void> {
+  const { warning } = await phase('Redis', (note) => {
+    note('of REDIS_URL');
+    return checkRedisUrl(url);
+  });
+  if (warning) options.report?.warned?.(warning);
+}
+
+function openOwn(
+  { files, members, phase }: Context,
+  title: string,
+  detail: string,
+  open: (files: Files, events: KeeperEvents) => Promise<StoreKeeper>,
+): Promise<string> {
+  return phase(title, async (note) => {
+    const keeper = await open(files, members.events);
+    await members.addStage([keeper]);
+    note(detail);
+    return keeper.url;
+  });
 }
 
 function prepareDatabase(

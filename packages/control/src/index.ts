@@ -3,6 +3,14 @@ export { type Action, POLICY, ROLES, type Role } from './access/policy.ts';
 export type { AuditPage, AuditView, ListAuditInput } from './audit/list.ts';
 export { type Control, createControl } from './control.ts';
 export type { Condition, ControlDeps, LimiterPort, LiveMonth, RunnerPort } from './deps.ts';
+export {
+  type DiscoverOptions,
+  discoverServers,
+  type FoundModel,
+  type FoundServer,
+  publicationOf,
+  USUAL_PORTS,
+} from './discovery/discover.ts';
 export { type Closable, limiterOverGrpc, runnerOverGrpc } from './grpc.ts';
 export type { AcceptInvitationInput, OpenInvitation, OpenInvitationInput } from './invitations/accept.ts';
 export type {

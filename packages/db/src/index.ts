@@ -1,4 +1,5 @@
 export { closeDb, createDb, type Db, type DbOptions } from './client.ts';
+export { ConnectError, checkPostgres } from './connect.ts';
 export { explainPostgres, isRefusedForNow } from './explain.ts';
 export * from './generated/client.ts';
 export { MigrationError, migrate } from './migrate.ts';

@@ -2,7 +2,8 @@ import { createHash, randomUUID } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import pg from 'pg';
+import type pg from 'pg';
+import { connect } from './connect.ts';
 
 /** The advisory lock Prisma's own `migrate deploy` takes: it and this runner never run at once. */
 const MIGRATION_LOCK = 72707369;
@@ -55,7 +56,9 @@ export async function migrate(
   connectTimeoutMs: number = CONNECT_TIMEOUT_MS,
 ): Promise<string[]> {
   const migrations = await readMigrations(directory);
-  const client = await connect(url, connectTimeoutMs);
+  const client = await connect(url, connectTimeoutMs).catch((cause: Error) => {
+    throw new MigrationError(`not connected to Postgres: ${cause.message}`, { cause });
+  });
   try {
     await client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`);
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
@@ -65,24 +68,6 @@ export async function migrate(
     return pending.map(({ name }) => name);
   } finally {
     await client.end();
-  }
-}
-
-async function connect(url: string, connectionTimeoutMillis: number): Promise<pg.Client> {
-  const client = new pg.Client({
-    connectionString: url,
-    application_name: 'tidegate-migrate',
-    connectionTimeoutMillis,
-    keepAlive: true,
-  });
-  // A connection that breaks is told by the query that it breaks, too.
-  client.on('error', () => {});
-  try {
-    await client.connect();
-    return client;
-  } catch (cause) {
-    const { message, code } = cause as NodeJS.ErrnoException;
-    throw new MigrationError(`not connected to Postgres: ${message || code}`, { cause });
   }
 }
 

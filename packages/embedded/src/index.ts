@@ -1,4 +1,4 @@
-export { EmbeddedError } from './errors.ts';
+export { causeIn, EmbeddedError, systemCause } from './errors.ts';
 export { freePort, isFree } from './ports.ts';
 export { type PostgresOptions, type RunningPostgres, startPostgres } from './postgres/start.ts';
 export { type Command, diesWithParent } from './process.ts';

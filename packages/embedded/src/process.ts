@@ -2,9 +2,9 @@ import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { constants } from 'node:fs';
 import { access, mkdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { delimiter, join } from 'node:path';
+import { basename, delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { EmbeddedError } from './errors.ts';
+import { causeIn, EmbeddedError } from './errors.ts';
 
 const TAIL_LINES = 15;
 /** A server that has not ended on its own by then is killed. */
@@ -84,8 +84,8 @@ export class ServerProcess {
   }
 
   /** Its last lines of output. */
-  get tail(): string {
-    return this.#tail.join('\n');
+  get tail(): readonly string[] {
+    return this.#tail;
   }
 
   kill(signal: NodeJS.Signals): void {
@@ -119,10 +119,10 @@ export async function untilReady(
 ): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   while (!(await probe())) {
-    if (server.ended) throw new EmbeddedError(`${what} ended while starting:\n${server.tail}`);
+    if (server.ended) throw failed(`${what} ended while starting`, server.tail);
     if (performance.now() > deadline) {
       await server.stop('SIGKILL');
-      throw new EmbeddedError(`${what} was not ready after ${timeoutMs / 1000} s:\n${server.tail}`);
+      throw failed(`${what} was not ready after ${timeoutMs / 1000} s`, server.tail);
     }
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
@@ -141,8 +141,12 @@ export async function assertPortFree(what: string, port: number): Promise<void> 
   });
 }
 
-/** Runs a command to its end. @throws EmbeddedError with its output when it fails */
-export async function run(command: Command, onLog?: (line: string) => void): Promise<void> {
+/**
+ * Runs a command to its end.
+ * @param step what fails with it, as in "Postgres could not be set up"
+ * @throws EmbeddedError that says so and why, with the command's output
+ */
+export async function run(step: string, command: Command, onLog?: (line: string) => void): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     const child = spawn(command.command, [...command.args], {
       ...command.options,
@@ -157,14 +161,23 @@ export async function run(command: Command, onLog?: (line: string) => void): Pro
         onLog?.(line);
       });
     }
-    const fail = (why: string) =>
-      reject(new EmbeddedError(`${command.command} ${command.args[0] ?? ''} ${why}:\n${tail.join('\n')}`));
-    child.once('error', (error) => fail(error.message));
-    child.once('close', (code) => (code === 0 ? resolve() : fail(`exited with ${code}`)));
+    child.once('error', (error) => reject(failed(step, [error.message])));
+    child.once('close', (code) => {
+      if (code === 0) resolve();
+      else
+        reject(failed(step, tail.length > 0 ? tail : [`${basename(command.command)} exited with ${code}`]));
+    });
   });
 }
 
-/** `mkdir -p`, private to its owner. */
+/** The step and its cause first; what the program printed is beside it. */
+const failed = (step: string, output: readonly string[]): EmbeddedError =>
+  new EmbeddedError(`${step}: ${causeIn(output) ?? 'it did not say why'}`, {
+    output: output.join('\n').trim(),
+  });
+
+/** `mkdir -p`, private to its owner. @throws what the system says when it cannot be made, or is there and may not be used */
 export async function makeDirectory(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
+  await access(path, constants.W_OK | constants.X_OK);
 }

@@ -1,4 +1,5 @@
 export { default as slotOf } from 'cluster-key-slot';
+export { checkRedis, RedisCheckError, type RedisPersistence } from './check.ts';
 export {
   type ClientOptions,
   createRedisClient,

@@ -2,6 +2,7 @@ import type { ListedModelView, ModelChange, ModelView, PublishModelInput } from 
 import type { Command } from 'commander';
 import { type Context, OPERATOR, show } from '../context.ts';
 import { type Column, table } from '../output/table.ts';
+import { addDiscover } from './discover.ts';
 import { given, list, verb, whole } from './verb.ts';
 
 /** A reason is a line, and below it what the model's process printed. */
@@ -99,6 +100,7 @@ export function addModel(program: Command, context: Context): void {
       control.publishModel(OPERATOR, publishInput(org, flags)),
     ),
   );
+  addDiscover(noun, context);
   verb(noun, 'list', 'list the published models', [], ({ org, json = false }) =>
     show(context, { json, human: (models: ListedModelView[]) => listing(models, listColumns) }, (control) =>
       control.listModels(OPERATOR, given({ org })),

@@ -1,28 +1,40 @@
 import { linkSync, writeFileSync } from 'node:fs';
 import { StackError } from '../errors.ts';
 import { type Files, readJson, removeFile } from '../files.ts';
+import type { StackInfo } from '../info.ts';
 import { identify, isAlive, type ProcessIdentity, signal } from './identity.ts';
 import { until } from './wait.ts';
 
 const LEFTOVER_TIMEOUT_MS = 15_000;
 
+/** @throws StackError when a launcher is at work on the data folder; it says where what it runs answers */
+export function assertNotRunning(files: Files): void {
+  const holder = readJson(files.lock) as ProcessIdentity | null;
+  if (!holder || !isAlive(holder)) return;
+  const info = readJson(files.stack) as StackInfo | null;
+  const answers = [info?.gateway && `API: ${info.gateway}`, info?.console && `Console: ${info.console}`];
+  throw new StackError(`Tidegate is already running here (process ${holder.pid}).`, {
+    hint: [
+      ...(info ? answers.filter((line) => line) : ['It is still starting.']),
+      `Stop it with Ctrl-C in its terminal, or: kill ${holder.pid}`,
+      `Its data is in ${files.dataDir}. Another one beside it takes a --data-dir, --gateway-port and --console-port of its own.`,
+    ].join('\n'),
+  });
+}
+
 /**
  * Makes this process the only launcher of the data folder, and returns the release.
  * @throws StackError when another one runs
  */
-export function takeLock({ lock, dataDir }: Files): () => void {
+export function takeLock(files: Files): () => void {
+  const { lock } = files;
   const own = identify(process.pid);
   const staged = `${lock}.${process.pid}`;
   writeFileSync(staged, JSON.stringify(own), { mode: 0o600 });
   try {
     for (;;) {
       if (tryLink(staged, lock)) return () => removeFile(lock);
-      const holder = readJson(lock) as ProcessIdentity | null;
-      if (holder && isAlive(holder)) {
-        throw new StackError(`Tidegate is already running here (process ${holder.pid}).`, {
-          hint: `Stop it with Ctrl-C in its terminal, or: kill ${holder.pid}\nIts data is in ${dataDir}.`,
-        });
-      }
+      assertNotRunning(files);
       removeFile(lock);
     }
   } finally {

@@ -4,6 +4,7 @@ import { type Command, diesWithParent } from '@tidegate/embedded';
 import { StackError } from '../errors.ts';
 import { keepOlder, tailOf } from '../files.ts';
 import { signal } from './identity.ts';
+import { plainLog } from './log.ts';
 import { until } from './wait.ts';
 
 const READY_TIMEOUT_MS = 60_000;
@@ -87,7 +88,7 @@ export class Supervised {
         ? `${this.name} is not ready after ${READY_TIMEOUT_MS / 1000} s.`
         : `${this.name} ended while starting.`,
       {
-        output: tailOf(this.#spec.logFile, LOG_LINES),
+        output: plainLog(tailOf(this.#spec.logFile, LOG_LINES)),
         hint: `All of its log: ${this.#spec.logFile}`,
       },
     );

@@ -1,4 +1,3 @@
-import { StackError } from '../errors.ts';
 import { signal } from '../process/identity.ts';
 
 const FIRST_BACKOFF_MS = 100;
@@ -36,13 +35,9 @@ export class StoreKeeper {
     this.#adopt(running);
   }
 
-  /** @throws StackError when it does not come up */
+  /** @throws EmbeddedError when it does not come up */
   static async start(name: string, open: () => Promise<Running>, events: KeeperEvents): Promise<StoreKeeper> {
-    try {
-      return new StoreKeeper(name, open, await open(), events);
-    } catch (cause) {
-      throw new StackError((cause as Error).message, { cause });
-    }
+    return new StoreKeeper(name, open, await open(), events);
   }
 
   get pid(): number | null {

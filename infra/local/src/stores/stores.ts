@@ -9,7 +9,13 @@ import { type KeeperEvents, StoreKeeper } from './keeper.ts';
 function logTo(files: Files, name: string): (line: string) => void {
   const file = join(files.logs, `${name}.log`);
   keepOlder(file);
-  return (line) => appendFileSync(file, `${line}\n`, { mode: 0o600 });
+  return (line) => {
+    try {
+      appendFileSync(file, `${line}\n`, { mode: 0o600 });
+    } catch {
+      // A full disk takes the line, not the stack.
+    }
+  };
 }
 
 export async function openPostgres(files: Files, events: KeeperEvents): Promise<StoreKeeper> {

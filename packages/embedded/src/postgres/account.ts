@@ -1,5 +1,5 @@
-import { chown, readFile, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { access, chown, readFile, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { EmbeddedError } from '../errors.ts';
 import { type Command, findOnPath } from '../process.ts';
 
@@ -10,20 +10,69 @@ export interface Account {
 }
 
 const S_IX = { owner: 0o100, group: 0o010, others: 0o001 };
+/** Bits of a Linux process's capabilities, by what they let it do. */
+const CAPABILITIES = { CAP_CHOWN: 0, CAP_DAC_OVERRIDE: 1, CAP_SETGID: 6, CAP_SETUID: 7, CAP_SETPCAP: 8 };
+type Capability = keyof typeof CAPABILITIES;
 /** Accounts that every Linux has one of, best first. */
 const CANDIDATES = ['postgres', 'nobody'];
 
-/** Undefined unless this process is root: then it is nobody else's business. */
-export async function findAccount(): Promise<Account | undefined> {
+/**
+ * Undefined unless this process is root: then it is whoever of the candidates owns the data already, else the best of them.
+ * @throws EmbeddedError when there is none, or this root cannot become another user
+ */
+export async function findAccount(dataDir: string): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined;
-  const passwd = (await readFile('/etc/passwd', 'utf8')).split('\n').map((line) => line.split(':'));
-  for (const name of CANDIDATES) {
-    const entry = passwd.find((fields) => fields[0] === name);
-    if (entry !== undefined && entry[2] !== '0') return { uid: Number(entry[2]), gid: Number(entry[3]) };
-  }
+  const missing = await missingCapabilities('CAP_CHOWN', 'CAP_SETGID', 'CAP_SETUID');
+  if (missing.length > 0)
+    throw new EmbeddedError(
+      `Postgres does not run as root, and this root cannot run it as another user without ${missing.join(', ')}: become another user, or set DATABASE_URL`,
+    );
+  const users = await readUsers();
+  const accounts = CANDIDATES.flatMap(
+    (name) => users.find((user) => user.name === name && user.uid !== 0) ?? [],
+  );
+  const owner = await ownerOf(dataDir);
+  const account = accounts.find(({ uid }) => uid === owner) ?? accounts[0];
+  if (account !== undefined) return { uid: account.uid, gid: account.gid };
   throw new EmbeddedError(
     'Postgres does not run as root, and this system has neither a user postgres nor nobody: add one',
   );
+}
+
+/** @throws EmbeddedError when `dataDir` holds a database of another user than the server would run as */
+export async function checkOwner(account: Account | undefined, dataDir: string): Promise<void> {
+  const own = account?.uid ?? process.getuid?.();
+  const owner = await ownerOf(dataDir);
+  if (own === undefined || owner === undefined || owner === own) return;
+  const isDatabase = await access(join(dataDir, 'PG_VERSION')).then(
+    () => true,
+    ({ code }: NodeJS.ErrnoException) => code !== 'ENOENT',
+  );
+  if (!isDatabase) return;
+  const users = await readUsers();
+  const nameOf = (uid: number) => users.find((user) => user.uid === uid)?.name ?? `user ${uid}`;
+  const chown = `chown -R ${own} '${dataDir}'`;
+  throw new EmbeddedError(
+    `Postgres could not be set up: its data in ${dataDir} belongs to ${nameOf(owner)}, and it would run as ${nameOf(own)}. ` +
+      (account
+        ? `To put that right: ${chown}`
+        : `Start it as whoever did before, or have root run: ${chown}`),
+  );
+}
+
+async function ownerOf(path: string): Promise<number | undefined> {
+  return stat(path).then(
+    ({ uid }) => uid,
+    () => undefined,
+  );
+}
+
+async function readUsers(): Promise<(Account & { readonly name: string })[]> {
+  const lines = (await readFile('/etc/passwd', 'utf8').catch(() => '')).split('\n');
+  return lines.map((line) => {
+    const [name = '', , uid, gid] = line.split(':');
+    return { name, uid: Number(uid), gid: Number(gid) };
+  });
 }
 
 /** Gives a directory or file to the account. */
@@ -46,15 +95,20 @@ export async function runAs(
   if (closed === undefined)
     return { ...command, options: { ...options, uid: account.uid, gid: account.gid } };
   const setpriv = await findOnPath('setpriv');
-  if (setpriv === undefined)
+  const missing: string[] = await missingCapabilities('CAP_DAC_OVERRIDE', 'CAP_SETPCAP');
+  if (setpriv === undefined) missing.push('setpriv (of util-linux)');
+  if (setpriv === undefined || missing.length > 0)
     throw new EmbeddedError(
-      `Postgres cannot run as root, and ${closed} is closed to others: open it (chmod o+x) or move out`,
+      `Postgres does not run as root, and ${closed} is closed to the user it would run as. ` +
+        `Passing it takes ${missing.join(', ')}, which is missing here: open the directory (chmod o+x), move out of it, or set DATABASE_URL`,
     );
   const identity = [`--reuid=${account.uid}`, `--regid=${account.gid}`, '--clear-groups'];
   const right = [
     '--inh-caps=-all,+dac_override',
     '--ambient-caps=-all,+dac_override',
     '--bounding-set=-all,+dac_override',
+    // Postgres asks access(2) whether it may run its own programs; without this, that call leaves the right aside.
+    '--securebits=+no_setuid_fixup',
   ];
   return { command: setpriv, args: [...identity, ...right, command.command, ...command.args], options };
 }
@@ -70,4 +124,12 @@ async function findClosed(account: Account, paths: readonly string[]): Promise<s
     }
   }
   return undefined;
+}
+
+/** Those of `wanted` that this process lacks. Only Linux has any. */
+async function missingCapabilities(...wanted: Capability[]): Promise<Capability[]> {
+  const status = await readFile('/proc/self/status', 'utf8').catch(() => '');
+  const effective = /^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1];
+  if (effective === undefined) return [];
+  return wanted.filter((name) => ((BigInt(`0x${effective}`) >> BigInt(CAPABILITIES[name])) & 1n) === 0n);
 }

@@ -27,7 +27,7 @@ export interface Cluster {
  */
 export async function initializeCluster(cluster: Cluster, onLog?: (line: string) => void): Promise<string> {
   const { dataDir } = cluster;
-  const known = await readFile(join(dataDir, PASSWORD_FILE), 'utf8').catch(() => undefined);
+  const known = await readPassword(dataDir);
   if (known !== undefined) return known.trim();
   const staging = `${dataDir}.new`;
   await rm(staging, { recursive: true, force: true });
@@ -36,7 +36,8 @@ export async function initializeCluster(cluster: Cluster, onLog?: (line: string)
   try {
     await giveTo(cluster.account, staging);
     const password = await make(cluster, staging, onLog);
-    await rename(join(staging, 'data'), dataDir).catch((cause) => {
+    await rename(join(staging, 'data'), dataDir).catch((cause: NodeJS.ErrnoException) => {
+      if (cause.code !== 'ENOTEMPTY' && cause.code !== 'EEXIST') throw cause;
       throw new EmbeddedError(
         `Postgres cannot start: ${dataDir} is not empty and not a database of Tidegate`,
         { cause },
@@ -63,9 +64,18 @@ async function make(
   args.push('--encoding=UTF8', '--no-locale', '--locale-provider=builtin', '--builtin-locale=C.UTF-8');
   args.push('--no-instructions', ...(fast ? ['--no-sync'] : []));
   const initdb = { command: binaries.initdb, args, options: {} };
-  await run(await runAs(account, [data, pwfile, binaries.initdb], initdb), onLog);
+  const command = await runAs(account, [data, pwfile, binaries.initdb], initdb);
+  await run('Postgres could not be set up', command, onLog);
   await writePassword(account, join(data, PASSWORD_FILE), password);
   return password;
+}
+
+/** Undefined: there is no database yet. */
+async function readPassword(dataDir: string): Promise<string | undefined> {
+  return readFile(join(dataDir, PASSWORD_FILE), 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
 }
 
 async function writePassword(account: Account | undefined, file: string, password: string): Promise<void> {

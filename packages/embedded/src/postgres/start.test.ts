@@ -1,12 +1,14 @@
-import { spawn } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { execFile, spawn } from 'node:child_process';
+import { chmod, cp, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { eventually, freePort } from '@tidegate/testing';
 import pg from 'pg';
+import { findPostgresBinaries, type PostgresBinaries } from './binaries.ts';
 import { clearStaleLock } from './lock.ts';
 import { type RunningPostgres, startPostgres } from './start.ts';
 
@@ -51,7 +53,18 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
+/** The server's programs and libraries in a place that only this user may enter. */
+async function closedBinaries(): Promise<PostgresBinaries> {
+  const native = dirname(dirname((await findPostgresBinaries()).postgres));
+  const closed = join(directory, 'closed');
+  await mkdir(closed, { mode: 0o700 });
+  await cp(native, join(closed, 'native'), { recursive: true, verbatimSymlinks: true });
+  const bin = join(closed, 'native', 'bin');
+  return { initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres') };
+}
+
 const onLinux = process.platform === 'linux' ? it : it.skip;
+const asRoot = process.platform === 'linux' && process.getuid?.() === 0 ? it : it.skip;
 
 describe('startPostgres', () => {
   it('keeps the data and the password through stop and start', async () => {
@@ -104,6 +117,81 @@ describe('startPostgres', () => {
     await chmod(directory, 0o700);
     await (await start()).stop();
     await chmod(directory, 0o755);
+    await start();
+  });
+
+  it('starts and starts again where its programs, too, are closed to every other user', async () => {
+    const options = { dataDir, settings, binaries: await closedBinaries() };
+    running = await startPostgres({ ...options, port: await freePort() });
+    await running.stop();
+    running = await startPostgres({ ...options, port: await freePort() });
+    expect(await query(running.url, 'SELECT 1 AS n')).toEqual([{ n: 1 }]);
+  });
+
+  asRoot.each([
+    [
+      'setpcap',
+      /closed to the user it would run as.* CAP_SETPCAP, which is missing here: open the directory/,
+    ],
+    ['setuid', /^Postgres does not run as root, .* without CAP_SETUID: become another user/],
+  ])('says in a sentence what to do when root is without %s', async (capability, message) => {
+    const options = JSON.stringify({ dataDir, port: await freePort(), settings });
+    const source = `import { startPostgres } from '@tidegate/embedded';
+      await startPostgres(${options}).catch(({ message }) => process.stdout.write(message))`;
+    const limited = [
+      '--bounding-set',
+      `-${capability}`,
+      process.execPath,
+      '--input-type=module',
+      '-e',
+      source,
+    ];
+    const { stdout } = await promisify(execFile)('setpriv', limited, { cwd: PACKAGE });
+    expect(stdout).toMatch(message);
+    expect(stdout).not.toContain('\n');
+  });
+
+  asRoot('needs nothing but to become another user where everybody may pass', async () => {
+    await chmod(directory, 0o755);
+    const options = JSON.stringify({ dataDir, port: await freePort(), settings });
+    const source = `import { startPostgres } from '@tidegate/embedded';
+      const running = await startPostgres(${options});
+      await running.stop();
+      process.stdout.write('started')`;
+    const limited = ['--bounding-set', '-setpcap', process.execPath, '--input-type=module', '-e', source];
+    const { stdout } = await promisify(execFile)('setpriv', limited, { cwd: PACKAGE });
+    expect(stdout).toBe('started');
+  });
+
+  it('says first that a file of another kind is in the way, or may not be made', async () => {
+    await writeFile(join(directory, 'file'), '');
+    dataDir = join(directory, 'file', 'data');
+    await expect(start()).rejects.toThrow(/^Postgres could not be set up: not a directory \(.*\)$/);
+  });
+
+  asRoot('says first that there is no space left', async () => {
+    await promisify(execFile)('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', directory]);
+    try {
+      await expect(start()).rejects.toMatchObject({
+        message: 'Postgres could not be set up: no space left on the device',
+        output: expect.stringContaining('No space left on device'),
+      });
+    } finally {
+      await promisify(execFile)('umount', [directory]);
+    }
+  });
+
+  asRoot('says whose its data is when that is not who it would run as', async () => {
+    await (await start()).stop();
+    await promisify(execFile)('chown', ['-R', '0', dataDir]);
+    const refused =
+      /^Postgres could not be set up: its data in .* belongs to root, and it would run as \w+\. To put that right: (.*)$/;
+    const message = await start().then(
+      () => 'started',
+      (error: Error) => error.message,
+    );
+    expect(message).toMatch(refused);
+    await promisify(execFile)('sh', ['-c', refused.exec(message)?.[1] ?? '']);
     await start();
   });
 

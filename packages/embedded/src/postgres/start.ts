@@ -1,7 +1,8 @@
 import { resolve } from 'node:path';
 import pg from 'pg';
+import { EmbeddedError, systemCause } from '../errors.ts';
 import { assertPortFree, type Command, diesWithParent, ServerProcess, untilReady } from '../process.ts';
-import { type Account, findAccount, runAs } from './account.ts';
+import { type Account, checkOwner, findAccount, runAs } from './account.ts';
 import { findPostgresBinaries, type PostgresBinaries } from './binaries.ts';
 import { initializeCluster } from './initialize.ts';
 import { clearStaleLock, recordOwner } from './lock.ts';
@@ -19,6 +20,8 @@ export interface PostgresOptions {
   readonly user?: string;
   /** Each line of the server's log. */
   readonly onLog?: (line: string) => void;
+  /** Its programs; default those that come with this package. */
+  readonly binaries?: PostgresBinaries;
   /** Server settings, e.g. `{ fsync: 'off' }` where nothing needs to survive. */
   readonly settings?: Readonly<Record<string, string>>;
 }
@@ -36,13 +39,24 @@ export interface RunningPostgres {
 
 /**
  * Starts a Postgres of this machine's own on 127.0.0.1, as `postgres` or `nobody` when this process is root.
- * @throws EmbeddedError when the port is taken, the directory is in use, or the server does not come up
+ * @throws EmbeddedError when the port is taken, the directory is in use or cannot be written to, or the server does not come up
  */
 export async function startPostgres(options: PostgresOptions): Promise<RunningPostgres> {
+  try {
+    return await open(options);
+  } catch (error) {
+    const cause = systemCause(error);
+    if (cause === undefined) throw error;
+    throw new EmbeddedError(`Postgres could not be set up: ${cause}`, { cause: error });
+  }
+}
+
+async function open(options: PostgresOptions): Promise<RunningPostgres> {
   const dataDir = resolve(options.dataDir);
   const user = options.user ?? 'tidegate';
-  const binaries = await findPostgresBinaries();
-  const account = await findAccount();
+  const binaries = options.binaries ?? (await findPostgresBinaries());
+  const account = await findAccount(dataDir);
+  await checkOwner(account, dataDir);
   const fast = options.settings?.fsync === 'off';
   const password = await initializeCluster({ binaries, account, dataDir, user, fast }, options.onLog);
   await clearStaleLock(dataDir);

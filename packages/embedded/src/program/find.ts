@@ -51,10 +51,11 @@ async function install(apt: string, name: string, onLog: FindProgramOptions['onL
     args: ['install', ...patient, '-y', '-qq', '--no-install-recommends', name],
     options,
   };
+  const step = `${name} could not be installed with apt`;
   await withoutServices(() =>
-    run(command, onLog).catch(async () => {
-      await run({ command: apt, args: ['update', '-qq'], options }, onLog);
-      await run(command, onLog);
+    run(step, command, onLog).catch(async () => {
+      await run(step, { command: apt, args: ['update', '-qq'], options }, onLog);
+      await run(step, command, onLog);
     }),
   );
 }

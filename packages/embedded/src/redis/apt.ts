@@ -12,6 +12,7 @@ type OnLog = ((line: string) => void) | undefined;
 
 const PACKAGE = 'redis-server';
 const SERVICE = 'redis-server.service';
+const STEP = 'Redis could not be fetched with apt';
 const POLICY = '/usr/sbin/policy-rc.d';
 const DENY_ALL =
   '#!/bin/sh\n# Installed by Tidegate while it fetches redis-server: packages start no services.\nexit 101\n';
@@ -22,18 +23,15 @@ export async function installWithApt(apt: string, onLog: OnLog): Promise<void> {
     const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
     const install = ['install', '-y', '-qq', '--no-install-recommends', PACKAGE];
     const command = { command: apt, args: install, options: { env: environment } };
-    await run(command, onLog).catch(async () => {
+    await run(STEP, command, onLog).catch(async () => {
       // No package lists yet, or lists so old that their files are gone.
-      await run({ command: apt, args: ['update', '-qq'], options: { env: environment } }, onLog);
-      await run(command, onLog);
+      await run(STEP, { command: apt, args: ['update', '-qq'], options: { env: environment } }, onLog);
+      await run(STEP, command, onLog);
     });
   });
   // The package enables its service for the next boot; the system did not ask for one.
-  await run({ command: 'systemctl', args: ['disable', SERVICE], options: {} }, onLog).catch(() =>
-    run({ command: 'deb-systemd-helper', args: ['disable', SERVICE], options: {} }, onLog).catch(
-      () => undefined,
-    ),
-  );
+  const disable = (command: string) => run(STEP, { command, args: ['disable', SERVICE], options: {} }, onLog);
+  await disable('systemctl').catch(() => disable('deb-systemd-helper').catch(() => undefined));
 }
 
 /** Debian's own switch: while this file denies, installing a package starts nothing. One that is there already stays. */
@@ -60,11 +58,12 @@ export async function unpackWithApt(apt: string, localDir: string, onLog: OnLog)
   const tree = `${localDir}.unpacking`;
   try {
     const packages = await findMissing();
-    await run({ command: apt, args: ['download', '-qq', ...packages], options: { cwd: work } }, onLog);
+    const download = ['download', '-qq', ...packages];
+    await run(STEP, { command: apt, args: download, options: { cwd: work } }, onLog);
     await rm(tree, { recursive: true, force: true });
     await makeDirectory(tree);
     for (const file of (await readdir(work)).filter((name) => name.endsWith('.deb')))
-      await run({ command: 'dpkg', args: ['-x', join(work, file), tree], options: {} }, onLog);
+      await run(STEP, { command: 'dpkg', args: ['-x', join(work, file), tree], options: {} }, onLog);
     await rm(localDir, { recursive: true, force: true });
     await rename(tree, localDir);
   } finally {

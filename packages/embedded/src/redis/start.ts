@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { EmbeddedError, systemCause } from '../errors.ts';
 import {
   assertPortFree,
   type Command,
@@ -78,7 +79,9 @@ export async function startRedisNode(options: RedisOptions): Promise<RedisNode> 
 export async function startRedis(options: RedisOptions): Promise<RunningRedis> {
   await assertPortFree('Redis', options.port);
   const dir = resolve(options.dir);
-  await makeDirectory(dir);
+  await makeDirectory(dir).catch((cause) => {
+    throw new EmbeddedError(`Redis could not be set up: ${systemCause(cause) ?? cause}`, { cause });
+  });
   const server = new ServerProcess(await serverCommand(options, dir), options.onLog);
   const { port } = options;
   await untilReady('Redis', server, () => answers(port), READY_TIMEOUT_MS);

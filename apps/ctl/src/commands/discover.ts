@@ -1,0 +1,116 @@
+import {
+  type Control,
+  type DiscoverOptions,
+  discoverServers,
+  type FoundModel,
+  type FoundServer,
+  publicationOf,
+  USUAL_PORTS,
+} from '@tidegate/control';
+import type { Command } from 'commander';
+import { CommandError, type Context, OPERATOR, print } from '../context.ts';
+import { type Column, count, table } from '../output/table.ts';
+import { given, list, verb, whole } from './verb.ts';
+
+/** A model that was found and, when it was to be published, what became of that. */
+interface Row extends FoundModel {
+  readonly published?: boolean;
+  /** Why it was not published. */
+  readonly reason?: string;
+}
+interface Discovered extends FoundServer {
+  readonly models: readonly Row[];
+}
+
+interface DiscoverFlags {
+  readonly publish?: boolean;
+  readonly ports?: readonly number[];
+}
+
+const MAX_PORT = 65_535;
+const flags = [
+  { flags: '--publish', help: 'publish what is found; names that exist are left alone' },
+  {
+    flags: '--ports <ports>',
+    help: `of 127.0.0.1, comma-separated (default ${USUAL_PORTS.join(',')})`,
+    parse: (text: string) => list(text).map(whole),
+  },
+];
+
+type Line = Row & { readonly server: string; readonly url: string };
+const columns: Column<Line>[] = [
+  { title: 'Server', cell: (line) => line.server },
+  { title: 'URL', cell: (line) => line.url },
+  { title: 'Model', cell: (line) => line.upstreamModel },
+  { title: 'Name', cell: (line) => line.name },
+  { title: 'Kind', cell: (line) => line.kind },
+  { title: 'Context', cell: (line) => count(line.contextTokens) + (line.contextAssumed ? ' (assumed)' : '') },
+];
+const outcome: Column<Line> = {
+  title: 'Published',
+  cell: ({ published, reason }) => (published ? 'yes' : `no: ${reason}`),
+};
+
+export function addDiscover(noun: Command, context: Context): void {
+  verb<DiscoverFlags>(
+    noun,
+    'discover',
+    'find model servers on this machine: Ollama, llama.cpp, vLLM, SGLang, LM Studio',
+    flags,
+    async ({ publish = false, ports, org, json = false }) => {
+      const options: DiscoverOptions = given({ ports: checked(ports) });
+      const found: Discovered[] = await discoverServers(options);
+      const human = (servers: Discovered[]) => told(servers, options.ports ?? USUAL_PORTS, publish);
+      const shown = publish ? await context.withControl((control) => publishAll(control, found, org)) : found;
+      print(context.io, { json, human }, shown);
+    },
+  );
+}
+
+function checked(ports: readonly number[] | undefined): readonly number[] | undefined {
+  if (ports?.every((port) => port >= 1 && port <= MAX_PORT) ?? true) return ports;
+  throw new CommandError(`--ports must be ports from 1 to ${MAX_PORT}, comma-separated.`);
+}
+
+/** One after the other: of two models that would have one name, the first gets it. */
+async function publishAll(
+  control: Control,
+  servers: readonly FoundServer[],
+  org: string | undefined,
+): Promise<Discovered[]> {
+  const discovered: Discovered[] = [];
+  for (const server of servers) {
+    const models: Row[] = [];
+    for (const model of server.models) {
+      const input = { ...publicationOf(server, model), ...given({ org }) };
+      const result = await control.publishModel(OPERATOR, input);
+      // Of the organization, not of this model: it would be refused for each of them.
+      if (!result.ok && result.refusal.field === 'org') throw new CommandError(result.refusal.message);
+      models.push(
+        result.ok
+          ? { ...model, published: true }
+          : { ...model, published: false, reason: result.refusal.message },
+      );
+    }
+    discovered.push({ ...server, models });
+  }
+  return discovered;
+}
+
+function told(servers: readonly Discovered[], ports: readonly number[], publish: boolean): string {
+  const lines = servers.flatMap(({ server, url, models }) =>
+    models.map((model) => ({ server, url, ...model })),
+  );
+  if (lines.length === 0) return `No model server answers on this machine at ${ports.join(', ')}.`;
+  const notes = [
+    ...(lines.some(({ contextAssumed }) => contextAssumed)
+      ? [
+          '(assumed): the server does not tell the context it serves with. Where it is another one, publish that model with model publish --context N.',
+        ]
+      : []),
+    ...(publish ? [] : ['Publish all of them: model discover --publish']),
+  ];
+  return [table(lines, publish ? [...columns, outcome] : columns), ...notes.map((note) => `\n${note}`)].join(
+    '\n',
+  );
+}

@@ -1,0 +1,136 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { closeDb, createDb } from '@tidegate/db';
+import { freePort, type TestPostgres, testPostgres } from '@tidegate/testing';
+
+const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+
+let postgres: TestPostgres;
+let env: Record<string, string>;
+let server: Server;
+let port: number;
+
+/** Beside a llama.cpp with two models, one of which does not tell its context. */
+beforeEach(async () => {
+  postgres = await testPostgres();
+  env = {
+    DATABASE_URL: postgres.url,
+    REDIS_URL: 'redis://127.0.0.1:1',
+    LIMITER_ADDRESSES: '127.0.0.1:1',
+    RUNNER_ADDRESS: '127.0.0.1:1',
+    SECRET_KEY: Buffer.alloc(32, 1).toString('base64'),
+  };
+  const entry = { object: 'model', owned_by: 'llamacpp' };
+  const data = [
+    { ...entry, id: 'small.gguf', meta: { n_ctx: 8_192 } },
+    { ...entry, id: 'large.gguf' },
+  ];
+  server = createServer((request, response) => {
+    response.statusCode = request.url === '/v1/models' ? 200 : 404;
+    response.end(JSON.stringify({ object: 'list', data }));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  port = (server.address() as AddressInfo).port;
+});
+afterEach(async () => {
+  server.closeAllConnections();
+  server.close();
+  await postgres.drop();
+});
+
+interface Ended {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+function ctl(args: readonly string[], variables: Record<string, string> = env): Promise<Ended> {
+  return new Promise((resolve) =>
+    execFile(process.execPath, [MAIN, ...args], { env: variables }, (error, out, err) =>
+      resolve({ code: error ? 1 : 0, out, err }),
+    ),
+  );
+}
+const discover = (...args: string[]) => ctl(['model', 'discover', '--ports', String(port), ...args]);
+
+async function published(): Promise<object[]> {
+  const db = createDb(postgres.url);
+  try {
+    const select = { name: true, contextTokens: true, settings: true, upstreamModel: true, mode: true };
+    return await db.model.findMany({ select, orderBy: { name: 'asc' } });
+  } finally {
+    await closeDb(db);
+  }
+}
+
+describe('model discover', () => {
+  it('shows servers and models without an installation, and publishes nothing by itself', async () => {
+    const listed = await ctl(['model', 'discover', '--ports', String(port)], {});
+    expect(listed).toMatchObject({ code: 0, err: '' });
+    expect(listed.out).toMatch(/^Server +URL +Model +Name +Kind +Context\n/);
+    expect(listed.out).toMatch(/\nllama\.cpp +http:\S+\/v1 +small\.gguf +small +text +8,192\n/);
+    expect(listed.out).toMatch(/ large\.gguf +large +text +4,096 \(assumed\)\n/);
+    expect(listed.out).toContain('(assumed): the server does not tell');
+    expect(listed.out).toMatch(/\nPublish all of them: model discover --publish\n$/);
+    expect(await published()).toEqual([]);
+  });
+
+  it('publishes what it finds, leaves names that exist alone, and says which', async () => {
+    await ctl(['org', 'create', '--name', 'Acme']);
+    const where = { settings: { urls: [`http://127.0.0.1:${port}/v1`] }, mode: 'always_on' };
+    const all = [
+      { ...where, name: 'large', contextTokens: 4_096, upstreamModel: 'large.gguf' },
+      { ...where, name: 'small', contextTokens: 8_192, upstreamModel: 'small.gguf' },
+    ];
+    const first = await discover('--publish', '--json');
+    expect(first).toMatchObject({ code: 0, err: '' });
+    const model = { kind: 'text', published: true };
+    expect(JSON.parse(first.out)).toEqual([
+      {
+        server: 'llama.cpp',
+        url: `http://127.0.0.1:${port}/v1`,
+        models: [
+          {
+            ...model,
+            name: 'small',
+            upstreamModel: 'small.gguf',
+            contextTokens: 8_192,
+            contextAssumed: false,
+          },
+          {
+            ...model,
+            name: 'large',
+            upstreamModel: 'large.gguf',
+            contextTokens: 4_096,
+            contextAssumed: true,
+          },
+        ],
+      },
+    ]);
+    expect(await published()).toEqual(all);
+    const again = await discover('--publish', '--org', 'acme');
+    expect(again.out).toMatch(/ 8,192 +no: There is a published model "small" already\.\n/);
+    expect(await published()).toEqual(all);
+  });
+
+  it('refuses once when the organization is not to be had, and ports that are none', async () => {
+    expect(await discover('--publish', '--org', 'nobody')).toEqual({
+      code: 1,
+      out: '',
+      err: 'There is no organization "nobody".\n',
+    });
+    const bad = await ctl(['model', 'discover', '--ports', '8080,x']);
+    expect(bad).toMatchObject({ code: 1, err: expect.stringContaining('--ports must be ports') });
+  });
+
+  it('says where it looked when it finds nothing', async () => {
+    const free = await freePort();
+    const { code, out } = await ctl(['model', 'discover', '--ports', String(free)]);
+    expect({ code, out }).toEqual({ code: 0, out: `No model server answers on this machine at ${free}.\n` });
+    expect((await ctl(['model', 'discover', '--ports', String(free), '--json'])).out).toBe('[]\n');
+  });
+});

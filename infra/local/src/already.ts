@@ -1,0 +1,33 @@
+import { parseArgs } from 'node:util';
+import { StackError } from './errors.ts';
+import { dataDirOf, filesOf } from './files.ts';
+import { ownerHint } from './owner.ts';
+import { assertNotRunning } from './process/lock.ts';
+
+/**
+ * For before the set-up, which would install and build under a stack that runs: loads nothing of node_modules, which may be missing,
+ * and is lenient about arguments, which may be those of a newer version.
+ *
+ * @param args as given to `npm start`
+ * @throws StackError when a stack runs on the data folder that they name
+ */
+export function refuseIfRunning(args: readonly string[]): void {
+  const { values } = parseArgs({
+    args: [...args],
+    options: { 'data-dir': { type: 'string' } },
+    strict: false,
+  });
+  const wished = values['data-dir'];
+  const files = filesOf(dataDirOf(typeof wished === 'string' ? wished : undefined));
+  try {
+    assertNotRunning(files);
+  } catch (error) {
+    if (error instanceof StackError) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    const why = code === 'EACCES' ? 'permission denied' : code;
+    throw new StackError(`The data folder ${files.dataDir} cannot be used: ${why}`, {
+      hint: ownerHint(files.dataDir),
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,53 @@
+import { checkPostgres } from '@tidegate/db';
+import { checkRedis, parseRedisUrl } from '@tidegate/redis';
+import { StackError } from '../errors.ts';
+
+const CHECK_TIMEOUT_MS = 5_000;
+
+/** Stores that someone else runs are asked before anything is started on them. @throws StackError that names the variable */
+export async function checkDatabaseUrl(url: string, timeoutMs = CHECK_TIMEOUT_MS): Promise<void> {
+  const hint = hintFor('DATABASE_URL', 'Postgres', 'postgresql://user:password@host:5432/database');
+  const parsed = URL.canParse(url) ? new URL(url) : null;
+  if (!parsed || !/^postgres(ql)?:$/.test(parsed.protocol))
+    throw new StackError('DATABASE_URL is not the address of a Postgres.', { hint });
+  await checkPostgres(url, timeoutMs).catch((cause: Error) => {
+    const why = cause.message === 'timeout expired' ? silence(timeoutMs) : cause.message;
+    throw unreachable('DATABASE_URL', 'Postgres', parsed.host || 'its socket', why, hint);
+  });
+}
+
+/** As `checkDatabaseUrl`. @returns what is to be known of this Redis before it is relied on */
+export async function checkRedisUrl(
+  url: string,
+  timeoutMs = CHECK_TIMEOUT_MS,
+): Promise<{ warning?: string }> {
+  const hint = hintFor('REDIS_URL', 'Redis', 'redis://user:password@host:6379');
+  const where = addressesIn(url, hint);
+  const { appendOnly } = await checkRedis(url, timeoutMs).catch((cause: Error) => {
+    const why = cause.message.startsWith('no answer') ? silence(timeoutMs) : cause.message;
+    throw unreachable('REDIS_URL', 'Redis', where, why, hint);
+  });
+  if (appendOnly !== false) return {};
+  return {
+    warning: `The Redis of REDIS_URL keeps no append-only file: when it ends, it forgets limits in force and usage not yet written. Set "appendonly yes".`,
+  };
+}
+
+function addressesIn(url: string, hint: string): string {
+  try {
+    const target = parseRedisUrl(url);
+    if (target.kind === 'single') return new URL(target.url).host;
+    return target.addresses.map(({ host, port }) => `${host}:${port}`).join(', ');
+  } catch (cause) {
+    throw new StackError(`REDIS_URL ${(cause as Error).message}.`, { hint, cause });
+  }
+}
+
+/** Neither error is kept as the cause: a client's may hold its settings, and with them the password. */
+const unreachable = (variable: string, store: string, where: string, why: string, hint: string): StackError =>
+  new StackError(`${variable}: no connection to ${store} at ${where}: ${why}`, { hint });
+
+const silence = (timeoutMs: number): string => `no answer within ${timeoutMs / 1000} s`;
+
+const hintFor = (variable: string, store: string, example: string): string =>
+  `Start that ${store}, or mend ${variable} (${example}).\nWithout ${variable}, npm start brings a ${store} of its own: unset ${variable}`;

@@ -1,0 +1,129 @@
+import { type Asking, ask, at, itemsOf, tokens } from './ask.ts';
+
+/** An entry of a server's model list that may be called by its id. */
+export interface Listed {
+  readonly id: string;
+  readonly entry: unknown;
+}
+
+/** What a server tells of a model. */
+export interface Told {
+  readonly contextTokens?: number | undefined;
+  readonly vision?: boolean;
+  /** False: it is there for something else, such as embeddings. */
+  readonly chats?: boolean;
+}
+
+/** How one kind of server is recognized, and how it tells what its models are. Nothing here loads a model. */
+export interface Dialect {
+  readonly server: string;
+  isSpoken(asking: Asking, models: readonly Listed[]): boolean | Promise<boolean>;
+  tell(asking: Asking, models: readonly Listed[]): Promise<readonly Told[]>;
+}
+
+const ownedBy = (owner: string) => (_: Asking, models: readonly Listed[]) =>
+  models.some(({ entry }) => at(entry, 'owned_by') === owner);
+
+const maxLengthOf = ({ entry }: Listed) => tokens(at(entry, 'max_model_len'));
+
+const llamaCpp: Dialect = {
+  server: 'llama.cpp',
+  isSpoken: ownedBy('llamacpp'),
+  async tell(asking, models) {
+    const props = await ask(asking, '/props');
+    // Of one slot, which is what a request gets; the length a model was trained with says nothing about that.
+    const served = tokens(at(props, 'default_generation_settings', 'n_ctx'));
+    const vision = at(props, 'modalities', 'vision') === true;
+    return models.map(({ entry }) => ({
+      contextTokens: served ?? tokens(at(entry, 'meta', 'n_ctx')),
+      vision,
+    }));
+  },
+};
+
+const vllm: Dialect = {
+  server: 'vLLM',
+  isSpoken: ownedBy('vllm'),
+  // An adapter has the context of the model it adapts, and does not tell it.
+  tell: async (_, models) =>
+    models.map((model) => ({
+      contextTokens: maxLengthOf(model) ?? models.map(maxLengthOf).find((length) => length !== undefined),
+    })),
+};
+
+const sglang: Dialect = {
+  server: 'SGLang',
+  isSpoken: ownedBy('sglang'),
+  async tell(asking, models) {
+    const info = await ask(asking, '/get_model_info');
+    const told = models.map(maxLengthOf);
+    const settings = told.includes(undefined) ? await ask(asking, '/get_server_info') : undefined;
+    return told.map((length) => ({
+      contextTokens: length ?? tokens(at(settings, 'context_length')),
+      vision: at(info, 'has_image_understanding') === true,
+      chats: at(info, 'is_generation') !== false,
+    }));
+  },
+};
+
+const ollama: Dialect = {
+  server: 'Ollama',
+  isSpoken: async (asking) => typeof at(await ask(asking, '/api/version'), 'version') === 'string',
+  async tell(asking, models) {
+    const loaded = itemsOf(at(await ask(asking, '/api/ps'), 'models'));
+    return inTurns(models, async ({ id }) => {
+      const shown = await ask(asking, '/api/show', { model: id });
+      const running = loaded.find((entry) => at(entry, 'model') === id || at(entry, 'name') === id);
+      const capabilities = itemsOf(at(shown, 'capabilities'));
+      return {
+        contextTokens: tokens(at(running, 'context_length')) ?? numCtxOf(at(shown, 'parameters')),
+        vision: capabilities.includes('vision'),
+        chats: capabilities.length === 0 || capabilities.includes('completion'),
+      };
+    });
+  },
+};
+
+/** A model's own setting, in text of a name and a value a line. */
+const numCtxOf = (parameters: unknown): number | undefined =>
+  tokens(Number(/^num_ctx\s+(\d+)\s*$/m.exec(typeof parameters === 'string' ? parameters : '')?.[1]));
+
+const lmStudio: Dialect = {
+  server: 'LM Studio',
+  isSpoken: async (asking) =>
+    (await lmStudioModels(asking)).some((entry) => at(entry, 'state') !== undefined),
+  async tell(asking, models) {
+    const entries = await lmStudioModels(asking);
+    return models.map(({ id }) => {
+      const entry = entries.find((one) => at(one, 'id') === id);
+      return {
+        contextTokens: tokens(at(entry, 'loaded_context_length')),
+        vision: at(entry, 'type') === 'vlm',
+        chats: at(entry, 'type') !== 'embeddings',
+      };
+    });
+  },
+};
+
+const lmStudioModels = async (asking: Asking) => itemsOf(at(await ask(asking, '/api/v0/models'), 'data'));
+
+const anyOther: Dialect = {
+  server: 'A model server',
+  isSpoken: () => true,
+  tell: async (_, models) =>
+    models.map(({ entry }) => ({
+      contextTokens: tokens(at(entry, 'max_model_len') ?? at(entry, 'context_length')),
+    })),
+};
+
+/** Those that the list itself tells come first: others have to be asked once more. The last one is every server's. */
+export const DIALECTS: readonly Dialect[] = [llamaCpp, vllm, sglang, ollama, lmStudio, anyOther];
+
+const AT_ONCE = 8;
+
+async function inTurns<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  for (let i = 0; i < items.length; i += AT_ONCE)
+    results.push(...(await Promise.all(items.slice(i, i + AT_ONCE).map(work))));
+  return results;
+}
