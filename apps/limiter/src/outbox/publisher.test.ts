@@ -88,7 +88,8 @@ describe('the publisher', () => {
         onDropped: () => {},
       });
       while (nowMs < 1_000) {
-        publisher.publish(settlement(nowMs++));
+        publisher.publish(settlement(nowMs));
+        nowMs++;
         jest.advanceTimersByTime(1);
       }
       expect(sentAtMs).toEqual([25, 275, 525, 775]);
