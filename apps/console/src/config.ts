@@ -1,5 +1,5 @@
 import { parseSecretKey } from '@tidegate/contracts';
-import { ConfigError, LOG_LEVELS, loadConfig } from '@tidegate/runtime';
+import { ConfigError, LOG_LEVELS, loadConfig, shutdownDelayMs } from '@tidegate/runtime';
 import { z } from 'zod';
 
 const MIN_AUTH_SECRET_CHARACTERS = 32;
@@ -15,6 +15,7 @@ const schema = z.object({
   CONSOLE_URL: httpUrl.transform((url) => new URL(url).origin),
   ADMIN_HOST: z.string().default('127.0.0.1'),
   ADMIN_PORT: port(9_300),
+  SHUTDOWN_DELAY_MS: shutdownDelayMs,
   LOG_LEVEL: z.enum(LOG_LEVELS).default('info'),
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }),
   LIMITER_ADDRESSES: z

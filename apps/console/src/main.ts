@@ -16,7 +16,11 @@ const SHUTDOWN_TIMEOUT_MS = 10_000;
 runService(async (service) => {
   const config = readConfig();
   const logger = createLogger({ service: 'console', level: config.LOG_LEVEL });
-  service.configure({ logger, shutdownTimeoutMs: SHUTDOWN_TIMEOUT_MS });
+  service.configure({
+    logger,
+    shutdownDelayMs: config.SHUTDOWN_DELAY_MS,
+    shutdownTimeoutMs: SHUTDOWN_TIMEOUT_MS,
+  });
   const metrics = createMetrics('console');
   const consoleUrl = config.CONSOLE_URL;
 

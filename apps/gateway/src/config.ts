@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { LIMITS } from '@tidegate/limits';
-import { LOG_LEVELS, loadConfig } from '@tidegate/runtime';
+import { LOG_LEVELS, loadConfig, shutdownDelayMs } from '@tidegate/runtime';
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 
@@ -46,6 +46,8 @@ const SCHEMA = z.object({
    */
   MAX_BUFFERED_BODY_BYTES: count.default(1024 * 1024 * 1024),
   MAX_CONNECTIONS: count.default(20_000),
+  /** After SIGTERM: not ready, but serving all the same, until proxies have noticed. */
+  SHUTDOWN_DELAY_MS: shutdownDelayMs,
   SHUTDOWN_TIMEOUT_MS: ms.default(LIMITS.streamMaxMs.alwaysOn + 30_000),
 
   HEADERS_TIMEOUT_MS: ms.default(15_000),

@@ -6,6 +6,7 @@ import { newApiKey } from '@tidegate/contracts';
 import { eventually, freePort, startUpstream, type Upstream, type UpstreamHandler } from '@tidegate/testing';
 import { FakeLimiter } from './testing/fake-limiter.ts';
 import { FakeRunner } from './testing/fake-runner.ts';
+import { wholeAnswer } from './testing/harness.ts';
 
 /* The gateway as a real process, from its TypeScript. */
 
@@ -74,12 +75,14 @@ async function start(change: Record<string, string> = {}) {
     ...change,
   });
   const admin = (path: string) => fetch(`http://127.0.0.1:${adminPort}${path}`);
-  const stream = () =>
+  const complete = (stream: boolean) =>
     fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key.value}` },
-      body: JSON.stringify({ model: 'text', messages: [{ role: 'user', content: 'Hi' }], stream: true }),
+      body: JSON.stringify({ model: 'text', messages: [{ role: 'user', content: 'Hi' }], stream }),
     });
+  const stream = () => complete(true);
+  const whole = () => complete(false);
   await eventually(() => admin('/healthz').then(({ ok }) => ok), { timeoutMs: 20_000 });
   /** Whether connections are refused. */
   const refuses = () =>
@@ -87,7 +90,7 @@ async function start(change: Record<string, string> = {}) {
       () => false,
       () => true,
     );
-  return { ...gateway, admin, stream, refuses };
+  return { ...gateway, admin, stream, whole, refuses };
 }
 
 const piece = (content: string, finish_reason: string | null = null) => ({
@@ -119,6 +122,41 @@ describe('the gateway process', () => {
     expect(code).toBe(0);
     expect(limiter.of('settle').map(({ settle }) => settle?.answered)).toEqual([true]);
     expect(output).not.toContain(key.value);
+  }, 40_000);
+
+  it('reports not ready first on SIGTERM, serves everyone for its delay, and drains on a second signal', async () => {
+    let finish = () => {};
+    const finished = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    let hold = false;
+    script = async (_request, reply) => {
+      if (hold) await finished;
+      reply.json(wholeAnswer());
+    };
+    const { child, exit, admin, whole, refuses } = await start({ SHUTDOWN_DELAY_MS: '3600000' });
+    await eventually(() => admin('/readyz').then(({ ok }) => ok));
+    child.kill('SIGTERM');
+    await eventually(() => admin('/readyz').then(({ status }) => status === 503));
+    for (let i = 0; i < 3; i++) {
+      const response = await whole();
+      expect(response.status).toBe(200);
+      expect(response.headers.get('connection')).toBe('keep-alive');
+      await response.text();
+    }
+    expect(await refuses()).toBe(false);
+    hold = true;
+    const last = whole();
+    await eventually(() => model.inFlight === 1);
+    await eventually(() => {
+      child.kill('SIGTERM');
+      return refuses();
+    });
+    finish();
+    const response = await last;
+    expect(response.headers.get('connection')).toBe('close');
+    expect(response.status).toBe(200);
+    expect((await exit).code).toBe(0);
   }, 40_000);
 
   it('ends what takes longer than the shutdown may, as an error', async () => {

@@ -21,7 +21,11 @@ runService(async (service: Service) => {
   const config = readConfig();
   const log = createLogger({ service: 'gateway', level: config.LOG_LEVEL });
   const metrics = createMetrics('gateway');
-  service.configure({ logger: log, shutdownTimeoutMs: config.SHUTDOWN_TIMEOUT_MS + SHUTDOWN_MARGIN_MS });
+  service.configure({
+    logger: log,
+    shutdownDelayMs: config.SHUTDOWN_DELAY_MS,
+    shutdownTimeoutMs: config.SHUTDOWN_TIMEOUT_MS + SHUTDOWN_MARGIN_MS,
+  });
 
   const upstream = new Agent({
     connections: null,

@@ -1,5 +1,5 @@
 import { redisUrl } from '@tidegate/redis';
-import { LOG_LEVELS, loadConfig } from '@tidegate/runtime';
+import { LOG_LEVELS, loadConfig, shutdownDelayMs } from '@tidegate/runtime';
 import { z } from 'zod';
 
 const port = (fallback: number) => z.coerce.number().int().min(0).max(65_535).default(fallback);
@@ -22,6 +22,7 @@ const schema = z.object({
     .optional(),
   /** Moves limiter time away from Redis' clock. For tests. */
   LIMITER_CLOCK_OFFSET_MS: z.coerce.number().int().default(0),
+  SHUTDOWN_DELAY_MS: shutdownDelayMs,
   LOG_LEVEL: z.enum(LOG_LEVELS).default('info'),
 });
 

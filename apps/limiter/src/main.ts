@@ -10,7 +10,7 @@ const STATEMENT_TIMEOUT_MS = 4_000;
 runService(async (service) => {
   const config = readConfig();
   const logger = createLogger({ service: 'limiter', level: config.LOG_LEVEL });
-  service.configure({ logger });
+  service.configure({ logger, shutdownDelayMs: config.SHUTDOWN_DELAY_MS });
   const metrics = createMetrics('limiter');
 
   const db = createDb(config.DATABASE_URL, {

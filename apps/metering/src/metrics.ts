@@ -11,7 +11,7 @@ export interface MeteringMetrics {
   readonly unconfirmed: Counter;
 }
 
-/** @param jobCounts jobs of the queue by state, asked for at each scrape */
+/** @param jobCounts jobs of the queue by state, asked for at each scrape; rejects while the queue is away */
 export function createMeteringMetrics(jobCounts: () => Promise<Record<string, number>>): MeteringMetrics {
   const registry = createMetrics('metering');
   const registers = [registry];
@@ -21,8 +21,9 @@ export function createMeteringMetrics(jobCounts: () => Promise<Record<string, nu
     labelNames: ['state'],
     registers,
     async collect() {
-      for (const [state, count] of Object.entries(await jobCounts().catch(() => ({}))))
-        this.set({ state }, count);
+      // While the queue is away there is no sample at all: an old one would look like a true one.
+      this.reset();
+      for (const [state, count] of Object.entries(await jobCounts())) this.set({ state }, count);
     },
   });
   return {

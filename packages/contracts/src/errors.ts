@@ -25,9 +25,38 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** A request that is not answered as asked. A value, never thrown. */
-export interface Refusal {
-  readonly code: ErrorCode;
+/** Which limit refused: for operators, in logs and metrics, beside the code that callers get. */
+export const REFUSAL_CAUSES = {
+  rate_limit_exceeded: [
+    'key_requests_per_minute',
+    'org_requests_per_minute',
+    'key_requests_at_once',
+    'org_requests_at_once',
+    'large_bodies',
+    'blocked_address',
+    /** The gateway is at capacity. */
+    'busy',
+    /** The organization's limits are being restored after a loss. */
+    'recovering',
+    /** A limiter newer than this gateway has another one. */
+    'unknown',
+  ],
+  quota_exceeded: ['month_requests', 'month_tokens'],
+} as const satisfies Partial<Record<ErrorCode, readonly string[]>>;
+
+type LimitCode = keyof typeof REFUSAL_CAUSES;
+export type RefusalCause = (typeof REFUSAL_CAUSES)[LimitCode][number];
+
+/** A request that is not answered as asked. A value, never thrown. What a limit refuses has a cause, and nothing else has. */
+export type Refusal = RefusalText &
+  (
+    | { readonly code: Exclude<ErrorCode, LimitCode>; readonly cause?: undefined }
+    | {
+        [C in LimitCode]: { readonly code: C; readonly cause: (typeof REFUSAL_CAUSES)[C][number] };
+      }[LimitCode]
+  );
+
+interface RefusalText {
   /** For the caller; explains the cause. Holds no key value and no content. */
   readonly message: string;
   /** Whole seconds, for `Retry-After`. */

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { type Admin, startAdmin } from './admin.ts';
-import { Counter, createMetrics } from './metrics.ts';
+import { Counter, createMetrics, Gauge } from './metrics.ts';
 
 const host = '127.0.0.1';
 let admin: Admin | undefined;
@@ -52,6 +52,27 @@ describe('the admin server', () => {
     expect(response.headers.get('content-type')).toMatch(/^text\/plain/);
     expect(text).toContain('decisions_total{service="limiter"} 3');
     expect(text).toMatch(/process_cpu_user_seconds_total\{service="limiter"\}/);
+  });
+
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new Error('away');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('away'))],
+    ['never ends', () => new Promise<void>(() => {})],
+  ])('leaves a metric out whose collection %s, and serves all others', async (_what, collect) => {
+    const metrics = createMetrics('test');
+    const registers = [metrics];
+    new Gauge({ name: 'lost', help: 'Of a store that is away', registers, collect }).set(1);
+    new Counter({ name: 'kept_total', help: 'Of this process', registers }).inc(3);
+    const response = await fetch(`${await start(() => true, metrics)}/metrics`);
+    expect(response.status).toBe(200);
+    const text = await response.text();
+    expect(text).toContain('kept_total{service="test"} 3');
+    expect(text).not.toContain('lost');
   });
 
   it('knows no other path and no other method', async () => {

@@ -3,8 +3,8 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from './metrics.ts';
 
-/** A readiness check that takes longer counts as not ready. */
-const READY_TIMEOUT_MS = 2_000;
+/** A readiness check that takes longer counts as not ready; a metric that takes longer is left out. */
+const ANSWER_TIMEOUT_MS = 2_000;
 
 export interface AdminOptions {
   /** 0: any free port. */
@@ -20,7 +20,10 @@ export interface Admin {
   close(): Promise<void>;
 }
 
-/** Serves `/healthz` (the process lives), `/readyz` (200 or 503) and `/metrics`. Rejects when the port is taken. */
+/**
+ * Serves `/healthz` (the process lives), `/readyz` (200 or 503) and `/metrics`, without those metrics whose `collect` fails or is
+ * late. Rejects when the port is taken.
+ */
 export async function startAdmin({ port, host, metrics, ready }: AdminOptions): Promise<Admin> {
   const server = createServer((request, response) => {
     const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
@@ -28,7 +31,7 @@ export async function startAdmin({ port, host, metrics, ready }: AdminOptions): 
       return answer(response, 405, 'method not allowed\n');
     if (path === '/healthz') return answer(response, 200, 'live\n');
     if (path === '/readyz')
-      return void isReady(ready).then((yes) =>
+      return void within(ready, false).then((yes) =>
         answer(response, yes ? 200 : 503, yes ? 'ready\n' : 'not ready\n'),
       );
     if (path === '/metrics') return void sendMetrics(metrics, response);
@@ -48,23 +51,23 @@ function answer(
   response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(text) }).end(text);
 }
 
-async function isReady(ready: AdminOptions['ready']): Promise<boolean> {
+/** What `ask` says, or `otherwise` when that fails or is late. */
+async function within<T>(ask: () => T | Promise<T>, otherwise: T): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(resolve, READY_TIMEOUT_MS, false);
+  const late = new Promise<T>((resolve) => {
+    timer = setTimeout(resolve, ANSWER_TIMEOUT_MS, otherwise);
   });
-  const checked = async () => ready();
-  const yes = await Promise.race([checked().catch(() => false), late]);
+  const asked = async () => ask();
+  const said = await Promise.race([asked().catch(() => otherwise), late]);
   clearTimeout(timer);
-  return yes;
+  return said;
 }
 
 async function sendMetrics(metrics: Registry, response: ServerResponse): Promise<void> {
-  try {
-    answer(response, 200, await metrics.metrics(), metrics.contentType);
-  } catch {
-    answer(response, 500, 'a metric could not be collected\n');
-  }
+  const texts = await Promise.all(
+    metrics.getMetricsAsArray().map(({ name }) => within(() => metrics.getSingleMetricAsString(name), '')),
+  );
+  answer(response, 200, `${texts.filter(Boolean).join('\n\n')}\n`, metrics.contentType);
 }
 
 async function close(server: Server): Promise<void> {

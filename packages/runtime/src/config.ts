@@ -1,4 +1,9 @@
-import type { z } from 'zod';
+import { z } from 'zod';
+
+const MAX_SHUTDOWN_DELAY_MS = 3_600_000;
+
+/** SHUTDOWN_DELAY_MS in a configuration, for `Service.configure`. */
+export const shutdownDelayMs = z.coerce.number().int().min(0).max(MAX_SHUTDOWN_DELAY_MS).default(0);
 
 /** The environment does not make a configuration. Its message names every bad variable and shows no value. */
 export class ConfigError extends Error {

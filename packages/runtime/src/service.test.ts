@@ -154,6 +154,42 @@ describe('a service', () => {
     expect((await ended()).code).toBe(0);
   });
 
+  it('reports not ready first and goes on with its work for as long as its delay', async () => {
+    const { child, printed, ended } = await run(`
+      service.configure({ shutdownDelayMs: 300, shutdownTimeoutMs: 200 });
+      service.stopping.addEventListener('abort', () => setTimeout(() => say('at work'), 200));
+      service.onShutdown('server', () => say('closed'));
+      say('up');`);
+    await printed(/up/);
+    child.kill('SIGTERM');
+    const { code, stdout } = await ended();
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/at work\n(.*\n)*closed/);
+  });
+
+  it('ends its delay, and nothing else, on a later second signal', async () => {
+    const { child, printed, ended } = await run(`
+      service.configure({ shutdownDelayMs: 3_600_000 });
+      service.stopping.addEventListener('abort', () => say('not ready'));
+      service.onShutdown('server', () => new Promise((resolve) => setTimeout(resolve, 300)));
+      say('up');`);
+    await printed(/up/);
+    child.kill('SIGTERM');
+    await printed(/not ready/);
+    const again = setInterval(() => child.kill('SIGTERM'), 100);
+    const { code, stdout } = await ended();
+    clearInterval(again);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/second signal: the delay is over/);
+  });
+
+  it('has no delay when its start fails', async () => {
+    const { ended } = await run(`
+      service.configure({ shutdownDelayMs: 3_600_000 });
+      throw new Error('port is taken');`);
+    expect((await ended()).code).toBe(1);
+  });
+
   it('goes on stopping after a step that fails, and exits 1', async () => {
     const { child, printed, ended } = await run(`
       service.onShutdown('store', () => say('store closed'));

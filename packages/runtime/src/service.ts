@@ -8,19 +8,25 @@ const SAME_WISH_MS = 1_000;
 const START_GRACE_MS = 5_000;
 
 export interface Service {
-  /** Gives what only the parsed config knows. Without it: a logger at `info`, and 30 s to shut down. */
-  configure(options: { readonly logger?: Logger; readonly shutdownTimeoutMs?: number }): void;
+  /** Gives what only the parsed config knows. Without it: a logger at `info`, no delay, and 30 s to shut down. */
+  configure(options: {
+    readonly logger?: Logger;
+    /** Between the end of readiness and the first shutdown step: whoever sends work here gets to know meanwhile. */
+    readonly shutdownDelayMs?: number;
+    /** For the shutdown steps, after the delay. */
+    readonly shutdownTimeoutMs?: number;
+  }): void;
   /** Steps run one after the other, last registered first: register each thing right after it has started. */
   onShutdown(name: string, stop: () => void | Promise<void>): void;
-  /** Aborted when the shutdown begins: readiness ends here. */
+  /** Aborted when the shutdown begins, before its delay: readiness ends here. */
   readonly stopping: AbortSignal;
 }
 
 /**
  * Runs a service's main in this process, from start to exit.
  *
- * SIGTERM, SIGINT or SIGHUP runs the shutdown steps, then exits 0; 1 when a step failed or the time was over. A second signal
- * exits 1 at once. A main that throws exits 1 after stopping what it had started; an uncaught error exits 1 at once.
+ * SIGTERM, SIGINT or SIGHUP ends readiness, waits for the delay, runs the shutdown steps, then exits 0; 1 when a step failed or the
+ * time was over. A second signal ends the delay; one during the steps exits 1 at once. A main that throws exits 1 after stopping what it had started; an uncaught error exits 1 at once.
  * A ConfigError is printed as it is, on stderr.
  */
 export function runService(main: (service: Service) => void | Promise<void>): void {
@@ -32,13 +38,16 @@ class RunningService implements Service {
   readonly #stopping = new AbortController();
   readonly stopping = this.#stopping.signal;
   #logger: Logger | undefined;
+  #shutdownDelayMs = 0;
   #shutdownTimeoutMs = DEFAULT_SHUTDOWN_TIMEOUT_MS;
   #started: Promise<void> = Promise.resolve();
   #current = 'start';
-  #firstSignalMs: number | undefined;
+  #lastWishMs: number | undefined;
+  #endDelay: (() => void) | undefined;
 
-  configure({ logger, shutdownTimeoutMs }: Parameters<Service['configure']>[0]): void {
+  configure({ logger, shutdownDelayMs, shutdownTimeoutMs }: Parameters<Service['configure']>[0]): void {
     if (logger) this.#logger = logger;
+    if (shutdownDelayMs !== undefined) this.#shutdownDelayMs = shutdownDelayMs;
     if (shutdownTimeoutMs !== undefined) this.#shutdownTimeoutMs = shutdownTimeoutMs;
   }
 
@@ -59,7 +68,7 @@ class RunningService implements Service {
     const start = async () => main(this);
     this.#started = start().catch((err: unknown) => {
       this.#reportFailedStart(err);
-      void this.#shutdown(1);
+      void this.#shutdown(1, 0);
     });
   }
 
@@ -76,18 +85,25 @@ class RunningService implements Service {
 
   #onSignal(signal: string): void {
     const nowMs = performance.now();
-    if (this.#firstSignalMs === undefined) {
-      this.#firstSignalMs = nowMs;
-      this.#log().info({ signal }, 'shutting down');
-      void this.#shutdown(0);
-    } else if (nowMs - this.#firstSignalMs >= SAME_WISH_MS) {
+    const first = this.#lastWishMs === undefined;
+    if (nowMs - (this.#lastWishMs ?? Number.NEGATIVE_INFINITY) < SAME_WISH_MS) return;
+    this.#lastWishMs = nowMs;
+    if (first) {
+      this.#log().info({ signal, delayMs: this.#shutdownDelayMs }, 'shutting down');
+      void this.#shutdown(0, this.#shutdownDelayMs);
+    } else if (this.#endDelay) {
+      this.#log().info({ signal }, 'second signal: the delay is over');
+      this.#endDelay();
+    } else {
       this.#log().error({ signal, step: this.#current }, 'second signal: exiting at once');
       process.exit(1);
     }
   }
 
-  async #shutdown(exitCode: number): Promise<void> {
+  async #shutdown(exitCode: number, delayMs: number): Promise<void> {
     if (this.stopping.aborted) return;
+    this.#stopping.abort();
+    if (delayMs > 0) await this.#delay(delayMs);
     setTimeout(() => {
       this.#log().error(
         { step: this.#current, timeoutMs: this.#shutdownTimeoutMs },
@@ -95,11 +111,22 @@ class RunningService implements Service {
       );
       process.exit(1);
     }, this.#shutdownTimeoutMs);
-    this.#stopping.abort();
     await Promise.race([this.#started, new Promise((resolve) => setTimeout(resolve, START_GRACE_MS))]);
     const stepsSucceeded = await this.#runSteps();
     this.#log().info('stopped');
     process.exit(stepsSucceeded ? exitCode : 1);
+  }
+
+  /** For this time, or until the next signal. */
+  async #delay(delayMs: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, delayMs);
+      this.#endDelay = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    this.#endDelay = undefined;
   }
 
   async #runSteps(): Promise<boolean> {

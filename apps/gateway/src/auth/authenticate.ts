@@ -59,6 +59,7 @@ const INVALID_API_KEY: Refusal = {
 
 const tooManyInvalidKeys = (remainingMs: number): Refusal => ({
   code: 'rate_limit_exceeded',
+  cause: 'blocked_address',
   message: 'Too many requests with an invalid API key came from this address.',
   retryAfterS: retryAfterSeconds(remainingMs),
 });

@@ -79,6 +79,7 @@ function ownMemory(body: Buffer): Uint8Array {
 
 const BUSY: Refusal = {
   code: 'rate_limit_exceeded',
+  cause: 'busy',
   message: 'The API is busy: too many large requests at once.',
   retryAfterS: 1,
 };

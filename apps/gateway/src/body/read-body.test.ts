@@ -6,7 +6,12 @@ import type { Refusal } from '@tidegate/contracts';
 import { eventually } from '@tidegate/testing';
 import { type BodyRead, type ReadBodyOptions, readBody } from './read-body.ts';
 
-const NO_SLOT: Refusal = { code: 'rate_limit_exceeded', message: 'Too many.', retryAfterS: 1 };
+const NO_SLOT: Refusal = {
+  code: 'rate_limit_exceeded',
+  cause: 'large_bodies',
+  message: 'Too many.',
+  retryAfterS: 1,
+};
 
 interface Harness {
   readonly server: Server;

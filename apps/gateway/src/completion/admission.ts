@@ -49,9 +49,10 @@ export function formatWait(waitMs: number): string {
 }
 
 function rateLimited({ cause, limit, retryAfterMs }: RateLimited__Output): Refusal {
+  const retryAfterS = retryAfterSeconds(retryAfterMs);
   const perMinute = (whose: string) => ({
     message: `${whose} reached its limit of ${limit} requests a minute.`,
-    retryAfterS: retryAfterSeconds(retryAfterMs),
+    retryAfterS,
   });
   const atOnce = (whose: string) => ({
     message: `${whose} reached its limit of ${limit} requests at once.`,
@@ -60,22 +61,23 @@ function rateLimited({ cause, limit, retryAfterMs }: RateLimited__Output): Refus
   const code = 'rate_limit_exceeded';
   switch (cause) {
     case 'CAUSE_KEY_REQUESTS_PER_MINUTE':
-      return { code, ...perMinute('The API key') };
+      return { code, cause: 'key_requests_per_minute', ...perMinute('The API key') };
     case 'CAUSE_ORG_REQUESTS_PER_MINUTE':
-      return { code, ...perMinute('The organization') };
+      return { code, cause: 'org_requests_per_minute', ...perMinute('The organization') };
     case 'CAUSE_KEY_REQUESTS_AT_ONCE':
-      return { code, ...atOnce('The API key') };
+      return { code, cause: 'key_requests_at_once', ...atOnce('The API key') };
     case 'CAUSE_ORG_REQUESTS_AT_ONCE':
-      return { code, ...atOnce('The organization') };
+      return { code, cause: 'org_requests_at_once', ...atOnce('The organization') };
     case 'CAUSE_RECOVERING':
-      return { code, message: 'Limits are being restored.', retryAfterS: retryAfterSeconds(retryAfterMs) };
+      return { code, cause: 'recovering', message: 'Limits are being restored.', retryAfterS };
     default:
-      return { code, message: 'A rate limit was reached.', retryAfterS: retryAfterSeconds(retryAfterMs) };
+      return { code, cause: 'unknown', message: 'A rate limit was reached.', retryAfterS };
   }
 }
 
 const quotaExceeded = ({ cause, retryAfterMs }: QuotaExceeded__Output): Refusal => ({
   code: 'quota_exceeded',
+  cause: cause === 'CAUSE_REQUESTS' ? 'month_requests' : 'month_tokens',
   message:
     cause === 'CAUSE_REQUESTS'
       ? "The organization's plan has no requests left this month."

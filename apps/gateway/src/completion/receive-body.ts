@@ -61,6 +61,7 @@ const CLIENT_CLOSED: Refusal = { code: 'invalid_request', message: 'The body did
 
 const TOO_MANY_LARGE_BODIES: Refusal = {
   code: 'rate_limit_exceeded',
+  cause: 'large_bodies',
   message: `The organization has ${LIMITS.largeBodiesAtOncePerOrg} requests over 2 MiB in progress, the most at once.`,
   retryAfterS: LIMITS.retryAfterSeconds.largeBodies,
 };

@@ -14,6 +14,7 @@ export const MODEL_UNAVAILABLE: Refusal = {
 
 export const BUSY: Refusal = {
   code: 'rate_limit_exceeded',
+  cause: 'busy',
   message: 'The API is at capacity.',
   retryAfterS: 1,
 };

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type ErrorCode, newRequestId } from '@tidegate/contracts';
+import { type ErrorCode, newRequestId, type RefusalCause } from '@tidegate/contracts';
 import type { Held } from '../limiter/limiter.ts';
 import type { AbortReason } from '../upstream/outcome.ts';
 
@@ -19,6 +19,8 @@ export class Exchange {
   modelId: string | null = null;
   streamed = false;
   code: ErrorCode | null = null;
+  /** Which limit refused it, if one did. */
+  cause: RefusalCause | null = null;
   firstChunkAtMs: number | null = null;
   /** Monotonic; from here on the request is counted. */
   reservedAtMs: number | null = null;

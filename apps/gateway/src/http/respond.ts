@@ -8,8 +8,9 @@ const MAX_KEPT_BYTES = 64 * 1024;
 
 /** The one place where a refusal becomes an HTTP answer. */
 export function refuse(exchange: Exchange, refusal: Refusal): void {
-  const { retryAfterS, shouldRetry, code } = refusal;
+  const { retryAfterS, shouldRetry, code, cause = null } = refusal;
   exchange.code = code;
+  exchange.cause = cause;
   const headers = [...exchange.headers];
   if (retryAfterS !== undefined) headers.push('retry-after', String(retryAfterS));
   if (shouldRetry === false) headers.push('x-should-retry', 'false');

@@ -161,7 +161,7 @@ function refuseRaw(observer: Observer, socket: Duplex, refusal: Refusal): void {
       body,
     ].join('\r\n'),
   );
-  observer.refusedRaw(requestId, refusal.code);
+  observer.refusedRaw(requestId, refusal);
   // Closed on unread bytes a connection is reset, and the answer lost. What is read is no longer taken for a request.
   socket.removeAllListeners('data').on('data', () => {});
   const timer = setTimeout(() => socket.destroy(), MAX_CLOSE_MS);

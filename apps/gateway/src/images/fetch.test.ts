@@ -462,7 +462,7 @@ describe('createImageFetcher', () => {
     ['a piece', PNG.length - 1],
     ['a data URL', PNG.length],
   ])('refuses the request, and ends its other downloads, when %s finds no room', async (_, room) => {
-    const busy = { code: 'rate_limit_exceeded', message: 'full', retryAfterS: 1 } as const;
+    const busy = { code: 'rate_limit_exceeded', cause: 'busy', message: 'full', retryAfterS: 1 } as const;
     let left = room;
     const claim = (bytes: number) => {
       left -= bytes;

@@ -1,4 +1,4 @@
-import { ERRORS, type ErrorCode } from '@tidegate/contracts';
+import { ERRORS, REFUSAL_CAUSES, type Refusal } from '@tidegate/contracts';
 import { Counter, Gauge, Histogram, type Logger, type Registry } from '@tidegate/runtime';
 import type { Exchange } from '../http/exchange.ts';
 import type { CallOutcome } from '../upstream/outcome.ts';
@@ -14,6 +14,7 @@ export interface ObservedParts {
 export class Observer {
   readonly #log: Logger;
   readonly #requests: Counter<'route' | 'status' | 'code'>;
+  readonly #refusals: Counter<'code' | 'cause'>;
   readonly #seconds: Histogram<'route'>;
   readonly #firstChunk: Histogram;
   readonly #upstreamFailures: Counter<'kind'>;
@@ -28,6 +29,14 @@ export class Observer {
       labelNames: ['route', 'status', 'code'],
       registers,
     });
+    this.#refusals = new Counter({
+      name: 'tidegate_gateway_refusals_total',
+      help: 'Requests that a limit refused (429), by the limit',
+      labelNames: ['code', 'cause'],
+      registers,
+    });
+    for (const [code, causes] of Object.entries(REFUSAL_CAUSES))
+      for (const cause of causes) this.#refusals.inc({ code, cause }, 0);
     this.#seconds = new Histogram({
       name: 'tidegate_gateway_request_seconds',
       help: 'From the head of the request to the end of its answer',
@@ -78,20 +87,22 @@ export class Observer {
 
   /** The exchange is over, its answer sent or given up. */
   ended(exchange: Exchange): void {
-    const { route, code, response, startedAtMs, firstChunkAtMs } = exchange;
+    const { route, code, cause, response, startedAtMs, firstChunkAtMs } = exchange;
     const ms = performance.now() - startedAtMs;
     const status = response.headersSent ? response.statusCode : 0;
     this.#requests.inc({ route, status, code: code ?? '' });
+    if (code && cause) this.#refusals.inc({ code, cause });
     this.#seconds.observe({ route }, ms / 1_000);
     if (firstChunkAtMs !== null) this.#firstChunk.observe((firstChunkAtMs - startedAtMs) / 1_000);
     if (this.#log.isLevelEnabled('info')) this.#log.info(lineOf(exchange, status, ms), 'request');
   }
 
   /** Answered without an exchange: it was no HTTP, or not in time to be a request. */
-  refusedRaw(requestId: string, code: ErrorCode): void {
+  refusedRaw(requestId: string, { code, cause }: Refusal): void {
     const { status } = ERRORS[code];
     this.#requests.inc({ route: 'none', status, code });
-    this.#log.info({ requestId, route: 'none', status, code }, 'request');
+    if (cause) this.#refusals.inc({ code, cause });
+    this.#log.info({ requestId, route: 'none', status, code, ...(cause && { cause }) }, 'request');
   }
 
   fault(exchange: Exchange, err: unknown): void {
@@ -121,6 +132,7 @@ const lineOf = (exchange: Exchange, status: number, ms: number): object => ({
   route: exchange.route,
   status,
   ...(exchange.code && { code: exchange.code }),
+  ...(exchange.cause && { cause: exchange.cause }),
   ...(exchange.aborted && { aborted: exchange.aborted }),
   ...(exchange.orgId && { orgId: exchange.orgId, keyId: exchange.keyId }),
   ...(exchange.modelId && { modelId: exchange.modelId, streamed: exchange.streamed }),

@@ -1,0 +1,81 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { REFUSAL_CAUSES } from '@tidegate/contracts';
+import type { AdmissionOutcome } from '@tidegate/rpc';
+import { eventually } from '@tidegate/testing';
+import { type Harness, hello, startHarness } from '../testing/harness.ts';
+
+let harness: Harness;
+
+beforeEach(async () => {
+  harness = await startHarness({ env: { MAX_BUFFERED_BODY_BYTES: '20000000' } });
+});
+afterEach(() => harness.stop());
+
+const bodyOf = (bytes: number) => ({ ...hello, messages: [{ role: 'user', content: 'x'.repeat(bytes) }] });
+const rateLimited = (cause: string) => ({ rateLimited: { cause, retryAfterMs: 1_000, limit: 5 } });
+const quotaExceeded = (cause: string) => ({ quotaExceeded: { cause, retryAfterMs: 86_400_000 } });
+const admission = (outcome: object) => {
+  harness.limiterServer.answers.admit = () => ({ admission: outcome as AdmissionOutcome });
+};
+
+const allSlotsTaken = () => {
+  harness.limiterServer.answers.takeLargeBody = () => ({ takeLargeBody: { result: 'RESULT_FULL' } });
+};
+
+type Case = [cause: string, code: string, arrange: () => void, body: unknown];
+const said = (code: string, cause: string, outcome: object): Case => [
+  cause,
+  code,
+  () => admission(outcome),
+  hello,
+];
+
+/** What brings each cause about, and the request that meets it. */
+const cases: Case[] = [
+  said('rate_limit_exceeded', 'key_requests_per_minute', rateLimited('CAUSE_KEY_REQUESTS_PER_MINUTE')),
+  said('rate_limit_exceeded', 'org_requests_per_minute', rateLimited('CAUSE_ORG_REQUESTS_PER_MINUTE')),
+  said('rate_limit_exceeded', 'key_requests_at_once', rateLimited('CAUSE_KEY_REQUESTS_AT_ONCE')),
+  said('rate_limit_exceeded', 'org_requests_at_once', rateLimited('CAUSE_ORG_REQUESTS_AT_ONCE')),
+  said('rate_limit_exceeded', 'recovering', rateLimited('CAUSE_RECOVERING')),
+  said('rate_limit_exceeded', 'unknown', rateLimited('CAUSE_UNSPECIFIED')),
+  said('quota_exceeded', 'month_requests', quotaExceeded('CAUSE_REQUESTS')),
+  said('quota_exceeded', 'month_tokens', quotaExceeded('CAUSE_TOKENS')),
+  ['busy', 'rate_limit_exceeded', () => {}, bodyOf(6_000_000)],
+  ['large_bodies', 'rate_limit_exceeded', () => allSlotsTaken(), bodyOf(2_200_000)],
+  ['blocked_address', 'rate_limit_exceeded', () => harness.gateway.blocked.block('127.0.0.1', 60_000), hello],
+];
+
+describe('a refusal by a limit', () => {
+  it.each(cases)(
+    'with the cause %s (%s) tells it in the log line and the metric, and not to the caller',
+    async (cause, code, arrange, body) => {
+      arrange();
+      const response = await harness.complete(body);
+      expect(response.status).toBe(429);
+      const { error } = (await response.json()) as { error: object };
+      expect(error).toEqual({ code, type: expect.any(String), message: expect.any(String) });
+      await eventually(() => harness.logged.some((line) => line.includes('"msg":"request"')));
+      const line = harness.logged.find((one) => one.includes('"msg":"request"')) ?? '';
+      expect(JSON.parse(line)).toMatchObject({ status: 429, code, cause });
+      const series = `tidegate_gateway_refusals_total{code="${code}",cause="${cause}"} 1`;
+      expect(await harness.metrics.metrics()).toContain(series);
+    },
+  );
+
+  it('has a series for each cause from the start, so that a first refusal is seen as a rise', async () => {
+    const series = Object.entries(REFUSAL_CAUSES).flatMap(([code, causes]) =>
+      causes.map((cause) => `tidegate_gateway_refusals_total{code="${code}",cause="${cause}"} 0`),
+    );
+    expect(series).toHaveLength(cases.length);
+    const metrics = await harness.metrics.metrics();
+    for (const one of series) expect(metrics).toContain(one);
+  });
+});
+
+describe('an answer that no limit refused', () => {
+  it('has no cause', async () => {
+    expect((await harness.complete({ ...hello, model: 'nope' })).status).toBe(404);
+    await eventually(() => harness.logged.some((line) => line.includes('"msg":"request"')));
+    expect(harness.logged.join('')).not.toContain('"cause"');
+  });
+});
