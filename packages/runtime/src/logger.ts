@@ -14,12 +14,17 @@ const MAX_WRITE_BYTES = 64 * 1024;
 const WRITE_MS = 100;
 const MAX_CAUSES = 4;
 
+/** Where lines go. */
+export interface Destination {
+  write(line: string): unknown;
+}
+
 export interface LoggerOptions {
   /** The service's name: a member of every line. */
   readonly service: string;
   readonly level: LogLevel;
   /** Where lines go; stdout when not given. */
-  readonly destination?: { write(line: string): unknown };
+  readonly destination?: Destination;
 }
 
 /**
@@ -48,7 +53,7 @@ export function createLogger({ service, level, destination }: LoggerOptions): Lo
  * Stdout, which may be a file on a full disk: then lines wait, are dropped past their bound, and are written when there is room again.
  * At exit they are not waited for, as pino's own flush would, for ever.
  */
-function openStdout(): { write(line: string): unknown } {
+export function openStdout(): Destination {
   const stdout = pino.destination({
     dest: 1,
     sync: false,
