@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import type { LimiterClient, ModelState__Output, Notice__Output, RunnerClient } from '@tidegate/rpc';
-import type { Logger, Registry } from '@tidegate/runtime';
+import type { LineLog, Logger, Registry } from '@tidegate/runtime';
 import type { Dispatcher } from 'undici';
 import { BlockedAddresses } from './auth/blocked-addresses.ts';
 import { Principals } from './auth/principals.ts';
@@ -25,6 +25,8 @@ const REPORT_MS = 1_000;
 export interface GatewayParts {
   readonly config: Config;
   readonly log: Logger;
+  /** One line a request. */
+  readonly requestLog: LineLog;
   readonly metrics: Registry;
   readonly upstream: Dispatcher;
   readonly parser: Parser;
@@ -82,7 +84,7 @@ export function createGateway(parts: GatewayParts): AssembledGateway {
     replicas: new Replicas(monotonicMs),
     bodyBudget: new ByteBudget(config.MAX_BUFFERED_BODY_BYTES),
     exchanges,
-    observer: new Observer(parts.log, parts.metrics),
+    observer: new Observer(parts.log, parts.requestLog, parts.metrics),
   };
   const watch = new CatalogWatch({
     client: parts.runner,

@@ -1,6 +1,14 @@
 import { newInstanceId } from '@tidegate/contracts';
 import { callUnary, createLimiterClient, createRunnerClient } from '@tidegate/rpc';
-import { createLogger, createMetrics, runService, type Service, startAdmin } from '@tidegate/runtime';
+import {
+  createLineLog,
+  createLogger,
+  createMetrics,
+  openStdout,
+  runService,
+  type Service,
+  startAdmin,
+} from '@tidegate/runtime';
 import { Agent } from 'undici';
 import { createParser } from './body/parse.ts';
 import { readConfig } from './config.ts';
@@ -19,7 +27,8 @@ const UPSTREAM_KEEP_ALIVE_MS = 4_000;
 
 runService(async (service: Service) => {
   const config = readConfig();
-  const log = createLogger({ service: 'gateway', level: config.LOG_LEVEL });
+  const logging = { service: 'gateway', level: config.LOG_LEVEL, destination: openStdout() };
+  const log = createLogger(logging);
   const metrics = createMetrics('gateway');
   service.configure({
     logger: log,
@@ -48,6 +57,7 @@ runService(async (service: Service) => {
   const { gateway, watch, limiter } = createGateway({
     config,
     log,
+    requestLog: createLineLog({ ...logging, nowMs: Date.now }),
     metrics,
     upstream,
     parser,

@@ -28,7 +28,7 @@ export const SETTLEMENT_QUEUE = 'settlements';
 
 /** One job of the queue. */
 export interface SettlementBatch {
-  /** 1 to 100. */
+  /** 1 to 1,000. */
   readonly settlements: readonly Settlement[];
 }
 
@@ -39,7 +39,7 @@ export interface SettlementBatch {
 export const settlementQueuePrefix = (redisPrefix: string): string => `{${redisPrefix}queue}`;
 
 /** Most settlements in one job. */
-export const SETTLEMENT_BATCH_MAX = 100;
+export const SETTLEMENT_BATCH_MAX = 1_000;
 
 /** Name of the jobs, and of their backoff: metering computes the delay (`settlementRetryDelayMs`). */
 export const SETTLEMENT_JOB = 'batch';

@@ -1,5 +1,6 @@
+import { IncomingMessage, type ServerOptions, ServerResponse } from 'node:http';
 import type { Refusal } from '@tidegate/contracts';
-import express, { type Request, type Response } from 'express';
+import express, { type Express, type Request, type Response } from 'express';
 import { refuseBlockedAddress } from '../auth/authenticate.ts';
 import { endIncomplete } from '../completion/deliver.ts';
 import type { Gateway } from '../completion/gateway.ts';
@@ -10,8 +11,14 @@ import { refuse } from './respond.ts';
 
 type Handler = (gateway: Gateway, exchange: Exchange) => Promise<void>;
 
+export interface App {
+  readonly handle: (exchange: Exchange) => void;
+  /** Classes for the server that feeds the app. */
+  readonly classes: Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'>;
+}
+
 /** The two routes, and what every other path and method gets. */
-export function createApp(gateway: Gateway): (exchange: Exchange) => void {
+export function createApp(gateway: Gateway): App {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -31,7 +38,7 @@ export function createApp(gateway: Gateway): (exchange: Exchange) => void {
   app.get('/v1/models', handle('models', listModels));
   app.all('/v1/models', wrongMethod('models', 'GET'));
   app.use((_request: Request, response: Response) => refuse(exchangeOf(response), NOT_FOUND));
-  return (exchange) => {
+  const handleExchange = (exchange: Exchange) => {
     const { request, response } = exchange;
     // Before the route: a blocked address is refused whatever it asks for.
     const blocked = refuseBlockedAddress(gateway, request);
@@ -42,6 +49,21 @@ export function createApp(gateway: Gateway): (exchange: Exchange) => void {
       else refuse(exchange, NOT_FOUND);
     });
   };
+  return { handle: handleExchange, classes: classesOf(app) };
+}
+
+/**
+ * Express gives each request and response the prototypes of its app. On Node 20 changing the prototype of a live object
+ * costs over 100 us a request; these objects are born with the right ones, so that nothing changes.
+ */
+function classesOf(app: Express): App['classes'] {
+  class AppRequest extends IncomingMessage {}
+  class AppResponse extends ServerResponse {}
+  Object.setPrototypeOf(AppRequest.prototype, app.request);
+  Object.setPrototypeOf(AppResponse.prototype, app.response);
+  app.request = AppRequest.prototype as unknown as Request;
+  app.response = AppResponse.prototype as unknown as Response;
+  return { IncomingMessage: AppRequest, ServerResponse: AppResponse as typeof ServerResponse };
 }
 
 const exchangeOf = (response: Response): Exchange => response.locals.exchange as Exchange;

@@ -40,6 +40,7 @@ export async function startServer(gateway: Gateway): Promise<GatewayServer> {
   const app = createApp(gateway);
   let draining = false;
   const server = createServer({
+    ...app.classes,
     maxHeaderSize: MAX_HEADER_BYTES,
     requireHostHeader: false,
     headersTimeout: config.HEADERS_TIMEOUT_MS,
@@ -56,7 +57,7 @@ export async function startServer(gateway: Gateway): Promise<GatewayServer> {
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
     const exchange = openExchange(gateway, request, response);
     if (draining) response.shouldKeepAlive = false;
-    app(exchange);
+    app.handle(exchange);
     void exchange.handled.then(() => giveUpUnread(response, config.UNREAD_ANSWER_TIMEOUT_MS));
   };
   server.on('request', onRequest);

@@ -1,5 +1,6 @@
 import type { Restore, Settle } from '@tidegate/rpc';
 import type { Asked, Held } from './held.ts';
+import { Ring } from './ring.ts';
 import type { LimiterCall } from './session.ts';
 
 /**
@@ -15,16 +16,13 @@ interface Grant {
   reservedAtMs: number;
   /** What has ended it: told once more after it was put back. */
   ended: LimiterCall | null;
+  /** Monotonic; 0: not settled. */
+  settledAtMs: number;
 }
 
 interface LargeBody {
   readonly held: Held;
   ended: LimiterCall | null;
-}
-
-interface Settled extends Grant {
-  readonly settle: Settle;
-  readonly atMs: number;
 }
 
 /** What puts one grant back. A request may end meanwhile: the rest is as of when it is asked for. */
@@ -50,11 +48,13 @@ export interface GrantsOptions {
 export class Grants {
   readonly #options: GrantsOptions;
   readonly #open = new Map<string, Grant>();
-  readonly #settled = new Map<string, Settled>();
+  /** The oldest first. */
+  readonly #settled: Ring<Grant>;
   readonly #largeBodies = new Map<string, LargeBody>();
 
   constructor(options: GrantsOptions) {
     this.#options = options;
+    this.#settled = new Ring(options.maxSettled);
   }
 
   get size(): number {
@@ -64,7 +64,7 @@ export class Grants {
   /** @param admittedAtMs the limiter's time */
   admitted(admit: Asked, admittedAtMs: number): void {
     const reservedAtMs = admit.reserve ? admittedAtMs : 0;
-    this.#open.set(admit.admissionId, { admit, admittedAtMs, reservedAtMs, ended: null });
+    this.#open.set(admit.admissionId, { admit, admittedAtMs, reservedAtMs, ended: null, settledAtMs: 0 });
   }
 
   /** @param atMs the limiter's time */
@@ -80,9 +80,8 @@ export class Grants {
   settled(held: Held, settle: Settle): void {
     const grant = this.#end(held, { settle });
     if (!grant) return;
-    const { maxSettled, nowMs } = this.#options;
-    this.#settled.set(held.admissionId, { ...grant, settle, atMs: nowMs() });
-    if (this.#settled.size > maxSettled) this.#forgetOldest();
+    grant.settledAtMs = this.#options.nowMs();
+    this.#settled.push(grant);
   }
 
   tookLargeBody(held: Held): void {
@@ -99,16 +98,13 @@ export class Grants {
   /** The limiter's live state is there: what was settled long enough before is kept. */
   confirmed(): void {
     const beforeMs = this.#options.nowMs() - REMEMBER_MS;
-    for (const { atMs } of this.#settled.values()) {
-      if (atMs > beforeMs) return;
-      this.#forgetOldest();
-    }
+    this.#settled.dropWhile(({ settledAtMs }) => settledAtMs <= beforeMs);
   }
 
   /** The limiter has ended all that this instance held. */
   forget(instanceId: string): void {
-    for (const grants of [this.#open, this.#settled])
-      for (const [id, { admit }] of grants) if (admit.instanceId === instanceId) grants.delete(id);
+    for (const [id, { admit }] of this.#open) if (admit.instanceId === instanceId) this.#open.delete(id);
+    this.#settled.keep(({ admit }) => admit.instanceId !== instanceId);
     for (const [id, { held }] of this.#largeBodies)
       if (held.instanceId === instanceId) this.#largeBodies.delete(id);
   }
@@ -125,11 +121,11 @@ export class Grants {
           isHeld: () => this.#open.has(id),
           ended: () => grant.ended,
         });
-    for (const grant of this.#settled.values())
+    for (const grant of this.#settled)
       if (wanted(grant.admit))
         all.push({
           instanceId: grant.admit.instanceId,
-          restore: { restore: { ...restoreOf(grant), settle: grant.settle } },
+          restore: { restore: { ...restoreOf(grant), settle: grant.ended?.settle ?? null } },
           isHeld: () => false,
           ended: () => null,
         });
@@ -150,11 +146,6 @@ export class Grants {
     grant.ended = ended;
     this.#open.delete(admissionId);
     return grant;
-  }
-
-  #forgetOldest(): void {
-    const oldest = this.#settled.keys().next();
-    if (!oldest.done) this.#settled.delete(oldest.value);
   }
 }
 

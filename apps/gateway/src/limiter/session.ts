@@ -80,13 +80,11 @@ export class LimiterSession {
   }
 
   start(): void {
-    this.#ticker = setInterval(this.#tick, TICK_MS);
     this.#connect();
   }
 
   stop(): void {
     this.#stopped = true;
-    clearInterval(this.#ticker);
     clearTimeout(this.#reconnect);
     this.#fall('stopped');
   }
@@ -107,6 +105,7 @@ export class LimiterSession {
     if (this.#batch.length === 0) setImmediate(this.#flush);
     this.#batch.push({ callId, ...call });
     const deadlineMs = this.#options.nowMs() + this.#options.callTimeoutMs;
+    this.#ticker ??= setInterval(this.#tick, TICK_MS);
     return new Promise((resolve) => {
       this.#open.set(callId, { resolve, deadlineMs });
     });
@@ -176,7 +175,7 @@ export class LimiterSession {
     client?.close();
     for (const call of this.#open.values()) call.resolve(null);
     this.#open.clear();
-    this.#silentTicks = 0;
+    this.#stopTicking();
     if (wasUp) {
       this.#options.log.warn({ reason }, 'limiter session down');
       this.#options.onDown();
@@ -189,13 +188,20 @@ export class LimiterSession {
   readonly #tick = (): void => {
     this.#expire();
     if (this.#open.size === 0) {
-      this.#silentTicks = 0;
+      this.#stopTicking();
       return;
     }
     this.#silentTicks++;
     if (this.#up && this.#silentTicks === QUIET_TICKS) this.#options.onQuiet();
     if (this.#silentTicks * TICK_MS >= this.#patienceMs()) this.reset('the limiter is silent');
   };
+
+  /** Nothing is waited for: a process at rest is not woken. */
+  #stopTicking(): void {
+    this.#silentTicks = 0;
+    clearInterval(this.#ticker);
+    this.#ticker = undefined;
+  }
 
   /**
    * Longer the more is asked at once, and with every attempt that fails, so that a limiter that is merely busy or slow is not given

@@ -1,5 +1,13 @@
 import { ERRORS, REFUSAL_CAUSES, type Refusal } from '@tidegate/contracts';
-import { Counter, Gauge, Histogram, type Logger, type Registry } from '@tidegate/runtime';
+import {
+  Counter,
+  Gauge,
+  Histogram,
+  type LineFields,
+  type LineLog,
+  type Logger,
+  type Registry,
+} from '@tidegate/runtime';
 import type { Exchange } from '../http/exchange.ts';
 import type { CallOutcome } from '../upstream/outcome.ts';
 
@@ -13,6 +21,7 @@ export interface ObservedParts {
 /** What operators see of requests: counts, times and one line each. Never content, never keys. */
 export class Observer {
   readonly #log: Logger;
+  readonly #line: LineLog;
   readonly #requests: Counter<'route' | 'status' | 'code'>;
   readonly #refusals: Counter<'code' | 'cause'>;
   readonly #seconds: Histogram<'route'>;
@@ -20,8 +29,9 @@ export class Observer {
   readonly #upstreamFailures: Counter<'kind'>;
   #requestsInFlight = 0;
 
-  constructor(log: Logger, registry: Registry) {
+  constructor(log: Logger, line: LineLog, registry: Registry) {
     this.#log = log;
+    this.#line = line;
     const registers = [registry];
     this.#requests = new Counter({
       name: 'tidegate_gateway_requests_total',
@@ -94,7 +104,7 @@ export class Observer {
     if (code && cause) this.#refusals.inc({ code, cause });
     this.#seconds.observe({ route }, ms / 1_000);
     if (firstChunkAtMs !== null) this.#firstChunk.observe((firstChunkAtMs - startedAtMs) / 1_000);
-    if (this.#log.isLevelEnabled('info')) this.#log.info(lineOf(exchange, status, ms), 'request');
+    this.#line(fieldsOf(exchange, status, ms), 'request');
   }
 
   /** Answered without an exchange: it was no HTTP, or not in time to be a request. */
@@ -102,7 +112,7 @@ export class Observer {
     const { status } = ERRORS[code];
     this.#requests.inc({ route: 'none', status, code });
     if (cause) this.#refusals.inc({ code, cause });
-    this.#log.info({ requestId, route: 'none', status, code, ...(cause && { cause }) }, 'request');
+    this.#line({ requestId, route: 'none', status, code, cause }, 'request');
   }
 
   fault(exchange: Exchange, err: unknown): void {
@@ -126,15 +136,17 @@ export function observeParts(registry: Registry, { limiter, watch }: ObservedPar
   gauge('catalog_live', '1 while the catalog follows the runner', () => Number(watch.live));
 }
 
-const lineOf = (exchange: Exchange, status: number, ms: number): object => ({
+const fieldsOf = (exchange: Exchange, status: number, ms: number): LineFields => ({
   requestId: exchange.requestId,
   method: exchange.request.method,
   route: exchange.route,
   status,
-  ...(exchange.code && { code: exchange.code }),
-  ...(exchange.cause && { cause: exchange.cause }),
-  ...(exchange.aborted && { aborted: exchange.aborted }),
-  ...(exchange.orgId && { orgId: exchange.orgId, keyId: exchange.keyId }),
-  ...(exchange.modelId && { modelId: exchange.modelId, streamed: exchange.streamed }),
+  code: exchange.code,
+  cause: exchange.cause,
+  aborted: exchange.aborted,
+  orgId: exchange.orgId,
+  keyId: exchange.keyId,
+  modelId: exchange.modelId,
+  streamed: exchange.modelId ? exchange.streamed : null,
   ms: Math.round(ms * 10) / 10,
 });

@@ -6,7 +6,7 @@ import {
   type Model,
   type Principal,
 } from '@tidegate/rpc';
-import { createLogger, Registry } from '@tidegate/runtime';
+import { createLineLog, createLogger, Registry } from '@tidegate/runtime';
 import { eventually, startUpstream, type Upstream, type UpstreamHandler } from '@tidegate/testing';
 import { Agent } from 'undici';
 import { createParser } from '../body/parse.ts';
@@ -77,17 +77,19 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     ...options.env,
   });
   const logged: string[] = [];
+  const logging = {
+    service: 'gateway',
+    level: 'info',
+    destination: { write: (line: string) => logged.push(line) },
+  } as const;
   const metrics = new Registry();
   const client = createRunnerClient(config.RUNNER_ADDRESS);
   const parser = createParser();
   const upstream = new Agent({ connect: { timeout: 1_000 } });
   const assembled = createGateway({
     config,
-    log: createLogger({
-      service: 'gateway',
-      level: 'info',
-      destination: { write: (line) => logged.push(line) },
-    }),
+    log: createLogger(logging),
+    requestLog: createLineLog({ ...logging, nowMs: Date.now }),
     metrics,
     upstream,
     parser,

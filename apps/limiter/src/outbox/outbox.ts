@@ -38,6 +38,7 @@ export function startOutbox(options: OutboxOptions): Outbox {
   });
   const publisher = new SettlementPublisher({
     ...PUBLISH,
+    nowMs: () => performance.now(),
     send: (batch) => queue.add(batch),
     onDropped(settlements, err) {
       metrics.unpublished(settlements);

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import type { Settlement } from '@tidegate/contracts';
 import { SettlementPublisher } from './publisher.ts';
 
@@ -20,18 +20,19 @@ const settlement = (i: number): Settlement => ({
 });
 
 describe('the publisher', () => {
-  it('sends everything once, in batches of at most 100, before it closes', async () => {
+  it('sends everything once, in batches of at most 1,000, before it closes', async () => {
     const batches: string[][] = [];
     const publisher = new SettlementPublisher({
       send: async (batch) => void batches.push(batch.map(({ reservationId }) => reservationId)),
-      maxWaiting: 1_000,
+      maxWaiting: 10_000,
       maxSending: 2,
+      nowMs: () => performance.now(),
       onDropped: () => {},
     });
-    for (let i = 0; i < 730; i++) publisher.publish(settlement(i));
+    for (let i = 0; i < 7_300; i++) publisher.publish(settlement(i));
     await publisher.close();
-    expect(batches.flat()).toEqual(Array.from({ length: 730 }, (_, i) => `r${i}`));
-    expect(Math.max(...batches.map((batch) => batch.length))).toBe(100);
+    expect(batches.flat()).toEqual(Array.from({ length: 7_300 }, (_, i) => `r${i}`));
+    expect(Math.max(...batches.map((batch) => batch.length))).toBe(1_000);
   });
 
   it('holds a bounded number while the queue does not take them, and drops the rest', async () => {
@@ -39,30 +40,32 @@ describe('the publisher', () => {
     const stuck: (() => void)[] = [];
     const publisher = new SettlementPublisher({
       send: () => new Promise((resolve) => stuck.push(resolve)),
-      maxWaiting: 250,
+      maxWaiting: 2_500,
       maxSending: 2,
+      nowMs: () => performance.now(),
       onDropped: (count) => {
         dropped += count;
       },
     });
-    for (let i = 0; i < 1_000; i++) publisher.publish(settlement(i));
+    for (let i = 0; i < 10_000; i++) publisher.publish(settlement(i));
     expect(stuck).toHaveLength(2);
-    expect(dropped).toBe(1_000 - 250 - 200);
+    expect(dropped).toBe(10_000 - 2_500 - 2_000);
     const closed = publisher.close();
     const drain = setInterval(() => {
       for (const resolve of stuck.splice(0)) resolve();
     }, 1);
     await closed;
     clearInterval(drain);
-    expect(dropped).toBe(550);
+    expect(dropped).toBe(5_500);
   });
 
   it('leaves to the sweep what the queue refuses', async () => {
     let dropped = 0;
     const publisher = new SettlementPublisher({
       send: () => Promise.reject(new Error('away')),
-      maxWaiting: 250,
+      maxWaiting: 2_500,
       maxSending: 2,
+      nowMs: () => performance.now(),
       onDropped: (count) => {
         dropped += count;
       },
@@ -70,5 +73,28 @@ describe('the publisher', () => {
     for (let i = 0; i < 50; i++) publisher.publish(settlement(i));
     await publisher.close();
     expect(dropped).toBe(50);
+  });
+
+  it('sends the first settlement after a pause soon, and under load one batch every 250 ms', async () => {
+    const sentAtMs: number[] = [];
+    let nowMs = 0;
+    jest.useFakeTimers();
+    try {
+      const publisher = new SettlementPublisher({
+        send: async () => void sentAtMs.push(nowMs),
+        maxWaiting: 1_000,
+        maxSending: 8,
+        nowMs: () => nowMs,
+        onDropped: () => {},
+      });
+      while (nowMs < 1_000) {
+        publisher.publish(settlement(nowMs));
+        nowMs++;
+        jest.advanceTimersByTime(1);
+      }
+      expect(sentAtMs).toEqual([25, 275, 525, 775]);
+    } finally {
+      jest.useRealTimers();
+    }
   });
 });

@@ -1,6 +1,9 @@
 import { SETTLEMENT_BATCH_MAX, type Settlement } from '@tidegate/contracts';
 
-const FLUSH_MS = 25;
+/** After a pause the first settlement waits this long, so that usage is visible soon. */
+const FIRST_WAIT_MS = 25;
+/** While more keep coming, a job leaves this often: its cost is shared by all that it carries. */
+const SEND_EVERY_MS = 250;
 const CLOSE_MS = 3_000;
 
 export interface PublisherOptions {
@@ -11,13 +14,19 @@ export interface PublisherOptions {
   /** Batches under way at most. */
   readonly maxSending: number;
   readonly onDropped: (count: number, error: unknown) => void;
+  /** Monotonic. */
+  readonly nowMs: () => number;
 }
 
-/** Publishes settlements in batches: 25 ms or 100, whichever comes first. The outbox is the truth, so nothing is retried here. */
+/**
+ * Publishes settlements in batches: a first one soon, then one every 250 ms or 1,000 settlements, whichever comes
+ * first. The outbox holds them all, so nothing is retried here.
+ */
 export class SettlementPublisher {
   readonly #options: PublisherOptions;
   #waiting: Settlement[] = [];
   #timer: NodeJS.Timeout | null = null;
+  #sentAtMs = Number.NEGATIVE_INFINITY;
   readonly #sending = new Set<Promise<void>>();
 
   constructor(options: PublisherOptions) {
@@ -31,7 +40,7 @@ export class SettlementPublisher {
     }
     this.#waiting.push(settlement);
     if (this.#waiting.length >= SETTLEMENT_BATCH_MAX) this.#sendFull();
-    this.#timer ??= setTimeout(() => this.#onTimer(), FLUSH_MS);
+    this.#timer ??= setTimeout(() => this.#onTimer(), this.#waitMs());
   }
 
   /** Sends what waits; resolves when it is in the queue or given up. */
@@ -51,7 +60,11 @@ export class SettlementPublisher {
   #onTimer(): void {
     this.#timer = null;
     while (this.#waiting.length > 0 && this.#sending.size < this.#options.maxSending) this.#sendNext();
-    if (this.#waiting.length > 0) this.#timer = setTimeout(() => this.#onTimer(), FLUSH_MS);
+    if (this.#waiting.length > 0) this.#timer = setTimeout(() => this.#onTimer(), SEND_EVERY_MS);
+  }
+
+  #waitMs(): number {
+    return Math.max(FIRST_WAIT_MS, this.#sentAtMs + SEND_EVERY_MS - this.#options.nowMs());
   }
 
   #sendFull(): void {
@@ -61,6 +74,7 @@ export class SettlementPublisher {
 
   #sendNext(): void {
     const batch = this.#waiting.splice(0, SETTLEMENT_BATCH_MAX);
+    this.#sentAtMs = this.#options.nowMs();
     const sending = this.#options
       .send(batch)
       .catch((error: unknown) => this.#options.onDropped(batch.length, error))

@@ -1,10 +1,12 @@
-import { orgTagOf, SETTLEMENT_BATCH_MAX, SETTLEMENT_RETRIES_MS, type Settlement } from '@tidegate/contracts';
+import { orgTagOf, SETTLEMENT_RETRIES_MS, type Settlement } from '@tidegate/contracts';
 import type { Context } from '../context.ts';
 import type { Lock } from '../redis/lock.ts';
 import { settlementOf } from './entry.ts';
 import type { SettlementQueue } from './queue.ts';
 
 const ORGS_PER_PAGE = 100;
+/** Settlements in a job: few, because one that Postgres never takes holds up those beside it. */
+const BATCH_MAX = 100;
 /** Longer than a job lives, its waits and the attempts themselves. */
 const GENERATION_MS = 2 * SETTLEMENT_RETRIES_MS;
 
@@ -73,7 +75,7 @@ export class OutboxSweep {
       budget.jobs--;
       await this.#options.queue.add(batch, jobIdOf(first, before));
       this.#options.onRepublished(batch.length);
-      if (batch.length < SETTLEMENT_BATCH_MAX) return;
+      if (batch.length < BATCH_MAX) return;
       from = `(${last.outboxId}`;
     } while (budget.jobs > 0);
   }
@@ -86,7 +88,7 @@ export class OutboxSweep {
       from,
       before,
       'COUNT',
-      SETTLEMENT_BATCH_MAX,
+      BATCH_MAX,
     )) as [id: string, fields: string[]][];
     return entries
       .map(([id, fields]) => settlementOf(orgId, id, fields[1] ?? ''))
