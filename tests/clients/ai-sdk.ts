@@ -76,7 +76,7 @@ export const aiSdk: Client = {
     return answered(await result.text, await result.finishReason, await result.usage);
   },
 
-  brokenOff: /terminated/,
+  brokenOff: /^Failed to process successful response$/,
 
   failed(thrown) {
     const error = RetryError.isInstance(thrown) ? thrown.lastError : thrown;

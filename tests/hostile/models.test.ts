@@ -4,11 +4,12 @@ import fc from 'fast-check';
 import { usageOf, useStack } from '../support/stack.ts';
 import { ANSWER, whole } from './models/bytes.ts';
 import { type Case, type Counts, says } from './models/cases/case.ts';
-import { CHUNKS, USAGES, WHOLES } from './models/cases/content.ts';
+import { CHUNKS, WHOLES } from './models/cases/content.ts';
 import { ENDS_EARLY, NO_ANSWERS } from './models/cases/early.ts';
 import { BROKEN_HTTP, EVENTS, HTTP } from './models/cases/framing.ts';
-import { BREAKS, SIZES, TIMES } from './models/cases/limits.ts';
+import { BREAKS, TIMES } from './models/cases/limits.ts';
 import { DIALECTS, IN_BAND, STATUSES } from './models/cases/refusals.ts';
+import { SIZES } from './models/cases/sizes.ts';
 import {
   anyAnswer,
   cutEverywhere,
@@ -17,6 +18,7 @@ import {
   WHOLE_BYTES,
   WHOLE_SEEN,
 } from './models/cases/splits.ts';
+import { USAGES } from './models/cases/usages.ts';
 import { countsOf, expectCounted, expectSeen, totalsOf } from './models/expectations.ts';
 import {
   ask,

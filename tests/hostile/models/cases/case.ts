@@ -1,4 +1,5 @@
 import type { ErrorCode } from '@tidegate/contracts';
+import { event, streamed, whole } from '../bytes.ts';
 import type { Play } from '../server.ts';
 
 /** What the client sees. */
@@ -103,3 +104,9 @@ export const failedBoth = (...args: Parameters<typeof failed>): Case[] => [
   failed(...args),
   { ...failed(...args), streamed: true },
 ];
+
+/** A play that answers with this as JSON. */
+export const json = (value: unknown): Play => says(whole(JSON.stringify(value)));
+/** A play that answers with these events, and ends in order. */
+export const events = (...chunks: (object | string)[]): Play =>
+  says(streamed(...chunks.map((data) => event(data))));
