@@ -20,17 +20,16 @@ import { performance } from 'node:perf_hooks';
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 const FRAME_MS = 90;
 const TITLE_WIDTH = 34;
-/** How often progress gets a line where nothing can move on the screen. */
-const PROGRESS_LINE_MS = 10_000;
 
 /**
  * @param {{ isTTY?: boolean, write(text: string): unknown }} out
- * @param {{ color?: boolean, quietUnderMs?: number }} [options] quietUnderMs: phases shorter than this print nothing
+ * @param {{ color?: boolean, quietUnderMs?: number, progressEveryMs?: number }} [options]
+ *   quietUnderMs: phases shorter than this print nothing; progressEveryMs: between lines of progress where nothing can move on the screen
  * @returns {Terminal}
  */
 export function createTerminal(
   out,
-  { color = Boolean(out.isTTY) && !process.env.NO_COLOR, quietUnderMs = 0 } = {},
+  { color = Boolean(out.isTTY) && !process.env.NO_COLOR, quietUnderMs = 0, progressEveryMs = 10_000 } = {},
 ) {
   /** @param {number} open @param {number} close */
   const style = (open, close) => (/** @type {string} */ text) =>
@@ -73,7 +72,7 @@ export function createTerminal(
     };
     const progress = (/** @type {string} */ text) => {
       note(text);
-      if (out.isTTY || performance.now() - lineAt < PROGRESS_LINE_MS) return;
+      if (out.isTTY || performance.now() - lineAt < progressEveryMs) return;
       lineAt = performance.now();
       print(`    ${title} ${dim(text)}`);
     };
