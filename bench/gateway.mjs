@@ -1,111 +1,89 @@
-// What the gateway costs, everything on, beside an Express relay that does nothing else and beside the stand-in itself.
-// Rounds are interleaved and medians reported, for machines are noisy. node bench/gateway.mjs [--rounds 3] [--seconds 5]
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+// What a request costs, with every feature on, beside relays that have none of them. Rounds are interleaved and medians
+// reported, for machines are noisy; CPU time by process is what other work on the machine disturbs least.
+//
+//   node bench/gateway.mjs [--quick] [--rounds 3] [--seconds 5] [--json FILE]      (after npm run build)
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
-import { freePort } from '@tidegate/testing';
+import { cpuUs } from './gateway/cpu.mjs';
+import { launch, startPeers } from './gateway/peers.mjs';
+import { summary, table } from './gateway/report.mjs';
 import { startBench } from './stack.mjs';
 
-const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
-const TICKS_PER_S = 100;
+const HERE = dirname(fileURLToPath(import.meta.url));
+/** Postgres and metering work a little later than the requests they work for. */
+const SETTLE_MS = 700;
+const WARM_UP_S = 2;
+const PROCESSES = ['gateway', 'limiter', 'redis', 'metering', 'postgres'];
+const LOADS = [
+  { name: 'whole answers, 32 connections', connections: 32, quick: true },
+  { name: 'whole answers, 1 connection', connections: 1, quick: true },
+  { name: 'open loop, 1,000 requests/s', connections: 128, ratePerS: 1_000 },
+  { name: 'streams of 1,000 chunks, 16 connections', connections: 16, stream: true, quick: true },
+];
 const run = promisify(execFile);
 const { values } = parseArgs({
-  options: { rounds: { type: 'string', default: '3' }, seconds: { type: 'string', default: '5' } },
+  options: {
+    quick: { type: 'boolean', default: false },
+    rounds: { type: 'string' },
+    seconds: { type: 'string' },
+    json: { type: 'string' },
+  },
 });
-const seconds = Number(values.seconds);
+const rounds = Number(values.rounds ?? (values.quick ? 1 : 3));
+const seconds = Number(values.seconds ?? (values.quick ? 3 : 5));
 
-/** CPU seconds a process has used. */
-function cpuSeconds(pid) {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_S;
+/** One load on one target, with what each of its processes has used for it. */
+async function measure({ connections, ratePerS, stream }, target, forSeconds) {
+  const before = target.processes.map(({ pid }) => cpuUs(pid()));
+  const options = { connections, ratePerS, stream, seconds: forSeconds, content: 'How deep is the sea?' };
+  const { url, headers } = target;
+  const { stdout } = await run(process.execPath, [
+    join(HERE, 'load.mjs'),
+    JSON.stringify({ ...options, url, headers }),
+  ]);
+  const result = JSON.parse(stdout);
+  await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+  const cpu = target.processes.map(({ name, pid }, i) => [
+    name,
+    (cpuUs(pid()) - before[i]) / result.requests,
+  ]);
+  return { ...result, cpuUs: Object.fromEntries(cpu) };
 }
 
-async function start(script, ...args) {
-  const child = spawn(process.execPath, [join(ROOT, script), ...args], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const [line] = await once(child.stdout, 'data');
-  return { child, pid: child.pid ?? 0, line: String(line) };
-}
-
+const model = await launch(process.execPath, [join(HERE, 'gateway/model.mjs')]);
+const upstream = `http://127.0.0.1:${model.line}`;
 const bench = await startBench({ gateway: { MAX_REQUESTS_IN_FLIGHT: '20000' } });
-const { stack } = bench;
-const standinPort = await freePort();
-const standin = await start(
-  'packages/standin/dist/main.js',
-  ...['--port', String(standinPort), '--name', 'tide', '--context', '100000'],
-);
-const peerPort = await freePort();
-const peer = await start('bench/peers/express.mjs', String(peerPort), `http://127.0.0.1:${standinPort}`);
-
+const peers = await startPeers(upstream, values.quick ? ['Express relay'] : undefined);
 try {
   const org = await bench.createOrg();
-  const made = await bench.createKey(org);
-  const { key } = made;
-  await bench.publish(org, `http://127.0.0.1:${standinPort}/v1`);
-  await bench.raise(made);
-
+  const key = await bench.createKey(org);
+  await bench.publish(org, `${upstream}/v1`);
+  await bench.raise(key);
+  await bench.running(key.key);
   const targets = [
-    { name: 'stand-in itself', url: `http://127.0.0.1:${standinPort}/v1`, pid: standin.pid },
-    { name: 'Express relay', url: `http://127.0.0.1:${peerPort}/v1`, pid: peer.pid },
-    { name: 'Tidegate', url: stack.info.gateway, pid: stack.pid('gateway') },
-  ];
-  const loads = [
-    { name: 'whole answers, 32 connections', connections: 32, content: 'How deep is the sea? [[tokens=30]]' },
-    { name: 'whole answers, 1 connection', connections: 1, content: 'How deep is the sea? [[tokens=30]]' },
+    ...peers.map(({ pid, ...peer }) => ({ ...peer, processes: [{ name: 'relay', pid: () => pid }] })),
     {
-      name: 'streams of 1,000 chunks, 16 connections',
-      connections: 16,
-      stream: true,
-      content: '[[tokens=1000]]',
-    },
-    {
-      name: 'open loop, 1,000 requests/s',
-      connections: 128,
-      ratePerS: 1000,
-      content: 'How deep is the sea? [[tokens=30]]',
+      ...{ name: 'Tidegate', url: bench.stack.info.gateway, headers: { authorization: `Bearer ${key.key}` } },
+      processes: PROCESSES.map((name) => ({ name, pid: () => bench.stack.pid(name) })),
     },
   ];
-  for (const load of loads) {
-    const results = new Map(targets.map(({ name }) => [name, /** @type {any[]} */ ([])]));
-    for (let round = 0; round <= Number(values.rounds); round++) {
-      for (const target of targets) {
-        const before = cpuSeconds(target.pid);
-        const { stdout } = await run(process.execPath, [
-          join(ROOT, 'bench/load.mjs'),
-          JSON.stringify({ ...load, url: target.url, key, seconds: round === 0 ? 2 : seconds }),
-        ]);
-        const result = JSON.parse(stdout);
-        const cpuS = cpuSeconds(target.pid) - before;
-        // The first round warms up.
-        if (round > 0)
-          results.get(target.name)?.push({
-            ...result,
-            perCore: (result.perS * seconds) / cpuS,
-            chunksPerCore: (result.chunksPerS * seconds) / cpuS,
-          });
+  const measured = [];
+  for (const load of LOADS.filter(({ quick }) => quick || !values.quick)) {
+    const results = targets.map(({ name }) => ({ name, rounds: [] }));
+    for (let round = 0; round <= rounds; round++)
+      for (const [i, target] of targets.entries()) {
+        const result = await measure(load, target, round === 0 ? WARM_UP_S : seconds);
+        if (round > 0) results[i].rounds.push(result);
       }
-    }
-    process.stdout.write(`\n${load.name}\n`);
-    for (const { name } of targets) report(name, results.get(name) ?? [], load);
+    measured.push({ load: load.name, streamed: load.stream === true, targets: results.map(summary) });
+    process.stdout.write(`\n${load.name}\n${table(measured.at(-1))}\n`);
   }
+  if (values.json) writeFileSync(values.json, JSON.stringify({ rounds, seconds, measured }, null, 2));
 } finally {
-  standin.child.kill();
-  peer.child.kill();
+  for (const peer of peers) peer.stop();
+  model.stop();
   await bench.stop();
-}
-
-function report(name, rounds, load) {
-  const median = (field) =>
-    rounds.map((round) => round[field]).sort((a, b) => a - b)[Math.floor(rounds.length / 2)];
-  const rate = load.stream
-    ? `${Math.round(median('chunksPerS'))} chunks/s, ${Math.round(median('chunksPerCore'))} a core`
-    : `${Math.round(median('perS'))} requests/s, ${Math.round(median('perCore'))} a core`;
-  const failures = rounds.reduce((sum, round) => sum + round.failures, 0);
-  process.stdout.write(
-    `  ${name.padEnd(16)} ${rate}, p50 ${median('p50Ms').toFixed(2)} ms, p99 ${median('p99Ms').toFixed(2)} ms, ${failures} failed\n`,
-  );
 }

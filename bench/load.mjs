@@ -1,8 +1,16 @@
 // Load from a process of its own: whole answers or streams over N connections, for some seconds. Prints one JSON document.
-// node bench/load.mjs '{"url": "...", "key": "...", "connections": 32, "seconds": 5, "stream": false, "content": "..."}'
+// node bench/load.mjs '{"url": "...", "headers": {}, "connections": 32, "seconds": 5, "stream": false, "content": "..."}'
 import { Pool } from 'undici';
 
-const { url, key, connections, seconds, stream, content, ratePerS } = JSON.parse(process.argv[2] ?? '{}');
+const {
+  url,
+  headers: own,
+  connections,
+  seconds,
+  stream,
+  content,
+  ratePerS,
+} = JSON.parse(process.argv[2] ?? '{}');
 const { origin, pathname } = new URL(`${url}/chat/completions`);
 const pool = new Pool(origin, { connections, pipelining: 1 });
 const body = JSON.stringify({
@@ -10,7 +18,7 @@ const body = JSON.stringify({
   messages: [{ role: 'user', content }],
   ...(stream ? { stream: true, max_tokens: 8192 } : {}),
 });
-const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+const headers = { 'content-type': 'application/json', ...own };
 const latenciesMs = [];
 let failures = 0;
 let chunks = 0;
@@ -60,6 +68,7 @@ const at = (share) =>
   latenciesMs[Math.min(latenciesMs.length - 1, Math.floor(latenciesMs.length * share))] ?? 0;
 process.stdout.write(
   `${JSON.stringify({
+    requests: latenciesMs.length,
     perS: latenciesMs.length / tookS,
     chunksPerS: chunks / tookS,
     p50Ms: at(0.5),

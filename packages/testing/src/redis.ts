@@ -19,6 +19,8 @@ const DOWN_AFTER_MS = 1_000;
 export interface TestRedisOptions {
   /** Keep an append-only file, so that `restart` finds the data again; default false. */
   readonly appendonly?: boolean;
+  /** One server even when the run is to use clusters. */
+  readonly cluster?: false;
 }
 
 export interface TestRedis {
@@ -37,7 +39,8 @@ export interface TestRedis {
  * lives and dies as one.
  */
 export async function testRedis(options: TestRedisOptions = {}): Promise<TestRedis> {
-  if (process.env[TEST_ENV.cluster]) return wholeCluster(await testRedisCluster(options));
+  if (process.env[TEST_ENV.cluster] && options.cluster !== false)
+    return wholeCluster(await testRedisCluster(options));
   const server = JSON.parse(testEnv('redis')) as RedisServer;
   const dir = await mkdtemp(join(testEnv('directory'), 'redis-'));
   const port = await freePort();

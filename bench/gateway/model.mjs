@@ -1,0 +1,55 @@
+// The cheapest model there is: the same whole answer, or the same 1,000 chunks, to whoever asks. Prints its port.
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+
+const CHUNKS = 1_000;
+const ANSWER = {
+  ...{ id: 'chatcmpl-bench', object: 'chat.completion', created: 1, model: 'tide' },
+  choices: [
+    {
+      index: 0,
+      message: { role: 'assistant', content: 'As deep as it needs to be, and no deeper than that.' },
+      logprobs: null,
+      finish_reason: 'stop',
+    },
+  ],
+  usage: { prompt_tokens: 12, completion_tokens: 30, total_tokens: 42 },
+};
+const whole = Buffer.from(JSON.stringify(ANSWER));
+
+const event = (choices, usage) =>
+  `data: ${JSON.stringify({ ...ANSWER, object: 'chat.completion.chunk', choices, usage })}\n\n`;
+const piece = (delta, finish = null) =>
+  event([{ index: 0, delta, logprobs: null, finish_reason: finish }], undefined);
+const first = piece({ role: 'assistant', content: '' });
+// As a server writes that decodes a batch of sequences: a few tokens at a time.
+const pieces = Buffer.from(piece({ content: ' wave' }).repeat(10));
+const last = `${piece({}, 'stop')}${event([], ANSWER.usage)}data: [DONE]\n\n`;
+
+async function stream(response) {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  response.write(first);
+  for (let i = 0; i < CHUNKS / 10; i++) if (!response.write(pieces)) await once(response, 'drain');
+  response.end(last);
+}
+
+const models = Buffer.from(JSON.stringify({ object: 'list', data: [{ id: 'tide', object: 'model' }] }));
+const server = createServer((request, response) => {
+  if (request.method === 'GET') {
+    response.writeHead(200, { 'content-type': 'application/json' }).end(models);
+    return;
+  }
+  let body = '';
+  request.setEncoding('utf8').on('data', (text) => {
+    body += text;
+  });
+  request.on('end', () => {
+    if (body.includes('"stream":true')) void stream(response);
+    else
+      response
+        .writeHead(200, { 'content-type': 'application/json', 'content-length': whole.length })
+        .end(whole);
+  });
+});
+server.keepAliveTimeout = 60_000;
+server.listen(0, '127.0.0.1', () => process.stdout.write(`${server.address().port}\n`));
