@@ -60,7 +60,7 @@ export function Choice<T extends string>({
     >
       {hideLabel ? null : <Label>{label}</Label>}
       <Select.Trigger>
-        <Select.Value className="min-w-0 [&_*]:truncate" />
+        <Select.Value className="min-w-0 truncate [&_*]:truncate" />
         <Select.Indicator />
       </Select.Trigger>
       <Select.Popover>
