@@ -104,6 +104,28 @@ describe('a process that fails to start', () => {
     expect(reason).toBe('The model was not ready within 1 s (connection refused).\nloading');
   });
 
+  it.each([
+    ['and is gone', 'exec', "process.kill(process.pid, 'SIGKILL');"],
+    [
+      'and leaves a child that goes on serving',
+      '',
+      "process.kill(process.ppid, 'SIGKILL'); setTimeout(() => response.end('{\"data\":0}'), 50);",
+    ],
+  ])('has not started if it dies once its health path has answered, %s', async (_what, prefix, dies) => {
+    const file = join(harness.dir, 'dies-when-listed.mjs');
+    writeFileSync(
+      file,
+      `import { createServer } from 'node:http';
+      createServer((request, response) => {
+        if (request.url !== '/v1/models') return response.end();
+        console.log('out of memory');
+        ${dies}
+      }).listen(process.env.PORT, '127.0.0.1');`,
+    );
+    const { reason } = await failureOf(`${prefix} "${process.execPath}" "${file}"; exit 1`);
+    expect(reason).toBe("The model's process was ended by SIGKILL while starting.\nout of memory");
+  });
+
   it('because it does not serve the name that was given says what it serves', async () => {
     const { modelId } = await harness.publishProcess(
       { how: 'serves=moon' },

@@ -129,14 +129,18 @@ export class ProcessDriver implements Driver {
     const { host, stateDir, modelId, keepOutput } = this.#options;
     const replica = { id: `${record.pid}-${record.port}`, baseUrl: `http://${host}:${record.port}/v1` };
     let up = resumed;
+    let gone = false;
     run.signal.addEventListener('abort', printed.forget, { once: true });
     void exited.then(async (exit) => {
+      gone = true;
       if (up) this.#lose(run, `The model's process ${howItEnded(exit)}.`);
       else await this.#failStart(run, printed, (lines) => howItsStartFailed(exit, this.#command, lines));
     });
     if (keepOutput) void boundLog(stateDir, modelId, run.signal);
     const watch = async () => {
       if (!resumed && !(await this.#becomeReady(record, printed, run))) return;
+      // Its start has failed, though the run goes on until its last lines are read.
+      if (gone) return;
       up = true;
       printed.forget();
       this.#options.report({ type: 'up', replicas: [replica] });
@@ -154,9 +158,9 @@ export class ProcessDriver implements Driver {
     const { settings, timings, now, random } = this.#options;
     const deadlineMs = record.launchedAtMs + settings.startTimeoutS * 1_000;
     for (;;) {
-      const failure = await this.#probe(record, run.signal);
+      const failure = (await this.#probe(record, run.signal)) ?? (await this.#inspectReady(record, run));
       if (run.signal.aborted) return false;
-      if (failure === null) return this.#canBeCalled(record, run);
+      if (failure === null) return true;
       if (now() >= deadlineMs) {
         const reason = `The model was not ready within ${settings.startTimeoutS} s (${failure}).`;
         await this.#failStart(run, printed, () => reason);
@@ -167,12 +171,13 @@ export class ProcessDriver implements Driver {
   }
 
   /** The health path says that it is ready. A list that is not there or not understood does not speak against it. */
-  async #canBeCalled(record: ProcessRecord, run: AbortController): Promise<boolean> {
+  async #inspectReady(record: ProcessRecord, run: AbortController): Promise<NoAnswer | null> {
     const { host, access, timings } = this.#options;
     const server = { baseUrl: `http://${host}:${record.port}/v1`, ...access, own: true };
     const trouble = await inspect({ ...server, timeoutMs: timings.probeTimeoutMs }, run.signal);
     if (trouble?.kind === 'wrong') this.#lose(run, trouble.sentence);
-    return !run.signal.aborted;
+    // No list may mean that it has died since.
+    return trouble?.kind === 'silent' ? this.#probe(record, run.signal) : null;
   }
 
   async #watchHealth(record: ProcessRecord, run: AbortController): Promise<void> {
