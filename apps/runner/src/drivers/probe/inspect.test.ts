@@ -35,6 +35,8 @@ const find = (upstream: Upstream, more: Partial<Inspected> = {}) =>
 const listing = (ids: string[], ownedBy = 'somebody'): Said => ({
   body: JSON.stringify({ object: 'list', data: ids.map((id) => ({ id, owned_by: ownedBy })) }),
 });
+/** TGI names its one model as its owner too. */
+const tgi = listing(['Qwen/Qwen3-8B'], 'Qwen/Qwen3-8B');
 const wrong = (sentence: string) => ({ kind: 'wrong', sentence });
 
 describe('a server that lists its models', () => {
@@ -73,6 +75,26 @@ describe('a server that lists its models', () => {
       wrong("The server does not serve 'tide'. It serves a, b."),
     ],
     ['answers any name when it is SGLang', listing(['Qwen/Qwen3-8B'], 'sglang'), {}, null],
+    ['answers to the name that TGI tells callers to send', tgi, { name: 'tgi' }, null],
+    ['answers to a name that was assumed when it is TGI', tgi, { nameAssumed: true }, null],
+    [
+      'does not answer to another name that was given when it is TGI',
+      tgi,
+      {},
+      wrong("The server does not serve 'tide'. It serves Qwen/Qwen3-8B."),
+    ],
+    [
+      'heeds names when it is vLLM, even if its model is called so',
+      listing(['vllm'], 'vllm'),
+      { nameAssumed: true, own: true },
+      wrong("The server does not serve 'tide'. It serves vllm."),
+    ],
+    [
+      'does not answer to an assumed name when it is one of unknown make',
+      listing(['a']),
+      { nameAssumed: true },
+      wrong("The server does not serve 'tide'. It serves a."),
+    ],
     [
       'may list the one model it was started for under another name than was assumed',
       listing(['a']),

@@ -43,8 +43,7 @@ async function inspectServed(
   server: Inspected,
   signal: AbortSignal,
 ): Promise<Trouble | null> {
-  if (!serves(served, server.name, server.own && server.nameAssumed))
-    return wrong(describeServed(served, server.name));
+  if (!serves(served, server)) return wrong(describeServed(served, server.name));
   // llama.cpp lists its models to everyone, and asks for the key at its other paths only.
   if (!served.some(({ ownedBy }) => ownedBy === 'llamacpp')) return null;
   const answer = await ask(server, '/chat/completions', signal);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { UpstreamAccess } from '../upstream-access.ts';
 
 export interface ServedModel {
   readonly id: string;
@@ -35,17 +36,24 @@ function parse(text: string): unknown {
 const IGNORE_NAMES: ReadonlySet<string> = new Set(['llamacpp', 'sglang', 'koboldcpp', 'tabbyAPI']);
 /** One that refuses every other name than those it lists. */
 const HEEDS_NAMES = 'vllm';
+/** The name that TGI tells callers to send; it takes others too. It lists its one model as owned by itself. */
+const NAME_FOR_TGI = 'tgi';
 
-/**
- * Whether a server with this list answers for the name.
- * @param assumed the name is only what the model is published as: nobody said that its server knows it by that
- */
-export function serves(served: readonly ServedModel[], name: string, assumed: boolean): boolean {
+interface Called extends Pick<UpstreamAccess, 'name' | 'nameAssumed'> {
+  /** The server was started for this model. */
+  readonly own: boolean;
+}
+
+/** Whether a server with this list answers for the name. */
+export function serves(served: readonly ServedModel[], { name, nameAssumed, own }: Called): boolean {
   // `x` is short for `x:latest` where models have tags, as Ollama's do.
   if (served.some(({ id }) => id === name || id === `${name}:latest`)) return true;
   const [only] = served;
   if (!only || served.length > 1) return false;
-  return IGNORE_NAMES.has(only.ownedBy) || (assumed && only.ownedBy !== HEEDS_NAMES);
+  if (IGNORE_NAMES.has(only.ownedBy)) return true;
+  if (only.ownedBy === HEEDS_NAMES) return false;
+  if (only.ownedBy === only.id) return nameAssumed || name === NAME_FOR_TGI;
+  return nameAssumed && own;
 }
 
 const MAX_NAMES = 5;
