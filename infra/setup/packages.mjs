@@ -150,6 +150,7 @@ export async function install(root, scope, terminal) {
  */
 function watch(root, scope, progress) {
   const packages = packagesOf(join(root, 'package-lock.json')) ?? {};
+  const isForHere = platformFilter();
   const files = [...needed(packages, scope)]
     .filter((path) => isForHere(packages[path] ?? {}))
     .map((path) => join(root, path, 'package.json'));
@@ -159,13 +160,12 @@ function watch(root, scope, progress) {
   return () => clearInterval(timer);
 }
 
-/** @param {Entry} entry */
-function isForHere({ os, cpu, libc }) {
+/** @returns {(entry: Entry) => boolean} whether a package is for this platform; the report takes long and is made once */
+function platformFilter() {
   const report = /** @type {{ header: { glibcVersionRuntime?: string } }} */ (process.report.getReport());
   const ours = report.header.glibcVersionRuntime ? 'glibc' : 'musl';
-  return (
+  return ({ os, cpu, libc }) =>
     (os?.includes(process.platform) ?? true) &&
     (cpu?.includes(process.arch) ?? true) &&
-    (libc?.includes(ours) ?? true)
-  );
+    (libc?.includes(ours) ?? true);
 }
