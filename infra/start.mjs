@@ -2,7 +2,8 @@
 // npm start: sets the checkout up, then starts everything on this machine and stays until Ctrl-C.
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { checkNode, setUp } from './setup/setup.mjs';
+import { enterLauncher } from './setup/launchers.mjs';
+import { checkNode, root, setUp } from './setup/setup.mjs';
 import { createTerminal, printFailure } from './setup/terminal.mjs';
 
 // Who read the output may be gone before us: that must not keep anything from being stopped in order.
@@ -31,7 +32,8 @@ async function start() {
   (await fromBuild('already.js'))?.refuseIfRunning(args);
   await setUp(terminal);
   const { launch } = await import(built('launcher.js').href);
-  return launch(args, terminal);
+  const leave = await enterLauncher(root);
+  return launch(args, terminal).finally(leave);
 }
 
 try {

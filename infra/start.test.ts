@@ -100,6 +100,21 @@ describe('npm start', () => {
     },
   );
 
+  it('installs nothing while a stack of the checkout runs on other data, until it is gone', async () => {
+    const launchers = join(root, 'node_modules/.cache/tidegate/launchers');
+    mkdirSync(launchers, { recursive: true });
+    const entry = join(launchers, String(process.pid));
+    writeFileSync(entry, JSON.stringify(identify(process.pid)));
+    const { out } = await start(['--data-dir', join(root, 'other')]);
+    expect(out).toContain(`Tidegate runs from this checkout (process ${process.pid})`);
+    expect(out).not.toContain('    at ');
+    expect(existsSync(installed)).toBe(false);
+    writeFileSync(join(launchers, '1'), '');
+    writeFileSync(entry, JSON.stringify({ pid: process.pid, began: 'another time' }));
+    await start(['--data-dir', join(root, 'other')]);
+    expect(existsSync(installed)).toBe(true);
+  });
+
   it('leaves a data folder that is none to the start itself', async () => {
     writeFileSync(join(root, 'file'), '');
     await start(['--data-dir', join(root, 'file/data')]);

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { storageCause, systemFailure } from './causes.mjs';
+import { assertNoLauncher } from './launchers.mjs';
 import { install, isInstalled } from './packages.mjs';
 import { run, tail } from './run.mjs';
 import { Failure } from './terminal.mjs';
@@ -34,6 +35,7 @@ export function checkNode(version = process.versions.node) {
 async function build(terminal) {
   const stamp = sourcesStamp();
   if (isBuilt(stamp)) return;
+  await assertNoLauncher(root);
   await terminal.phase(
     'build',
     async () => {
@@ -115,7 +117,10 @@ function sourcesStamp() {
  */
 export async function setUp(terminal, scope = 'product') {
   checkNode();
-  if (!isInstalled(root, scope)) await install(root, scope, terminal);
+  if (!isInstalled(root, scope)) {
+    await assertNoLauncher(root);
+    await install(root, scope, terminal);
+  }
   try {
     await build(terminal);
   } catch (error) {
