@@ -2,7 +2,8 @@
 // npm start: sets the checkout up, then starts everything on this machine and stays until Ctrl-C.
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { setUp } from './setup/setup.mjs';
+import { enterLauncher } from './setup/launchers.mjs';
+import { checkNode, root, setUp } from './setup/setup.mjs';
 import { createTerminal, printFailure } from './setup/terminal.mjs';
 
 // Who read the output may be gone before us: that must not keep anything from being stopped in order.
@@ -11,18 +12,33 @@ const terminal = createTerminal(process.stdout);
 const args = process.argv.slice(2);
 const built = (/** @type {string} */ name) => new URL(`./local/dist/${name}`, import.meta.url);
 
-/** What runs was built, so that what tells whether it runs is in the build; a build of an earlier version may not tell yet. */
-async function refuseIfRunning() {
-  const already = built('already.js');
-  if (existsSync(fileURLToPath(already))) (await import(already.href)).refuseIfRunning(args);
+/**
+ * What the checkout's build offers before the set-up, if it was built: whether a stack runs, and the help. A build of an
+ * earlier version may not have it yet.
+ */
+const fromBuild = (/** @type {string} */ name) =>
+  existsSync(fileURLToPath(built(name))) ? import(built(name).href) : undefined;
+
+/** @returns {Promise<number>} the exit code */
+async function start() {
+  checkNode();
+  const usage = args.some((arg) => arg === '--help' || arg === '-h')
+    ? (await fromBuild('arguments.js'))?.USAGE
+    : undefined;
+  if (usage) {
+    terminal.print(usage);
+    return 0;
+  }
+  (await fromBuild('already.js'))?.refuseIfRunning(args);
+  await setUp(terminal);
+  const { launch } = await import(built('launcher.js').href);
+  const leave = await enterLauncher(root);
+  return launch(args, terminal).finally(leave);
 }
 
 try {
   terminal.print(`\n  ${terminal.bold('Tidegate')}\n`);
-  await refuseIfRunning();
-  await setUp(terminal);
-  const { launch } = await import(built('launcher.js').href);
-  process.exitCode = await launch(args, terminal);
+  process.exitCode = await start();
 } catch (error) {
   printFailure(terminal, error);
   process.exitCode = 1;

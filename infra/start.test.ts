@@ -18,12 +18,26 @@ beforeEach(() => {
   for (const part of ['start.mjs', 'setup', 'local/dist', 'local/package.json'])
     cpSync(join(INFRA, part), join(root, 'infra', part), { recursive: true });
   writeFileSync(join(root, 'package-lock.json'), '{"packages":{"node_modules/x":{"version":"1.0.0"}}}');
-  writeFileSync(
-    join(root, 'npm.js'),
-    `require('node:fs').writeFileSync(${JSON.stringify(installed)}, ''); process.exit(1)`,
-  );
+  npmThatSays('');
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+/** An npm that prints this and fails. */
+const npmThatSays = (text: string): void =>
+  writeFileSync(
+    join(root, 'npm.js'),
+    `require('node:fs').writeFileSync(${JSON.stringify(installed)}, '');
+     process.stderr.write(${JSON.stringify(text)}); process.exitCode = 1`,
+  );
+
+/** The packages are there, and so is a build tool that does this. */
+function buildToolThat(script: string): void {
+  writeFileSync(join(root, 'package-lock.json'), '{"packages":{}}');
+  for (const folder of ['apps', 'packages', 'node_modules/turbo/bin'])
+    mkdirSync(join(root, folder), { recursive: true });
+  writeFileSync(join(root, 'node_modules/.package-lock.json'), '{"packages":{}}');
+  writeFileSync(join(root, 'node_modules/turbo/bin/turbo'), script);
+}
 
 interface Ended {
   readonly failed: boolean;
@@ -71,5 +85,95 @@ describe('npm start where the stack already runs', () => {
     rmSync(installed);
     await start(['--data-dir', join(root, 'new')]);
     expect(existsSync(installed)).toBe(true);
+  });
+});
+
+describe('npm start', () => {
+  it.each(['--help', '-h'])(
+    'prints the help for %s, and sets nothing up, though a stack runs',
+    async (flag) => {
+      dataFolder('.local', identify(process.pid));
+      const { failed, out } = await start([flag]);
+      expect(failed).toBe(false);
+      expect(out).toContain('Usage: npm start');
+      expect(existsSync(installed)).toBe(false);
+    },
+  );
+
+  it('installs nothing while a stack of the checkout runs on other data, until it is gone', async () => {
+    const launchers = join(root, 'node_modules/.cache/tidegate/launchers');
+    mkdirSync(launchers, { recursive: true });
+    const entry = join(launchers, String(process.pid));
+    writeFileSync(entry, JSON.stringify(identify(process.pid)));
+    const { out } = await start(['--data-dir', join(root, 'other')]);
+    expect(out).toContain(`Tidegate runs from this checkout (process ${process.pid})`);
+    expect(out).not.toContain('    at ');
+    expect(existsSync(installed)).toBe(false);
+    writeFileSync(join(launchers, '1'), '');
+    writeFileSync(entry, JSON.stringify({ pid: process.pid, began: 'another time' }));
+    await start(['--data-dir', join(root, 'other')]);
+    expect(existsSync(installed)).toBe(true);
+  });
+
+  it('leaves a data folder that is none to the start itself', async () => {
+    writeFileSync(join(root, 'file'), '');
+    await start(['--data-dir', join(root, 'file/data')]);
+    expect(existsSync(installed)).toBe(true);
+  });
+
+  it('says first that Node is too old, before it runs anything of the build', async () => {
+    writeFileSync(join(root, 'infra/local/dist/already.js'), 'throw new Error("of a newer Node")');
+    const old = join(root, 'old.mjs');
+    writeFileSync(old, `Object.defineProperty(process, 'versions', { value: { node: '18.20.8' } })`);
+    const { out } = await start([], { NODE_OPTIONS: `--import=${old}` });
+    expect(out).toContain('Tidegate needs Node 20.19 or newer; this is 18.20.8.');
+    expect(out).not.toContain('    at ');
+  });
+});
+
+describe('a set-up that fails says why', () => {
+  it.each([
+    [
+      'npm error code ENOSPC\nnpm error nospc ENOSPC: no space left on device, write',
+      'no space left on the device.',
+    ],
+    [
+      "npm error code EACCES\nnpm error path /x/y\nnpm error Error: EACCES: permission denied, mkdir '/x/y'",
+      'permission denied (/x/y).',
+    ],
+    ['npm error code EROFS\nnpm error path /x/y', 'the file system is read-only (/x/y).'],
+    ['tar: x: No space left on device', 'no space left on the device.'],
+  ])('when packages cannot be written, without sending anyone to the registry: %j', async (text, cause) => {
+    npmThatSays(text);
+    const { out } = await start([]);
+    expect(out).toContain(`The packages could not be installed: ${cause}`);
+    expect(out).not.toContain('registry');
+  });
+
+  it.each(['npm error code ENOTFOUND', 'npm error code EACCES\nnpm error connect EACCES 192.0.2.1:443'])(
+    'when the registry cannot be reached: %j',
+    async (text) => {
+      npmThatSays(text);
+      expect((await start([])).out).toContain('Check the connection to the npm registry');
+    },
+  );
+
+  it('when there is no npm', async () => {
+    const { out } = await start([], { npm_execpath: '', PATH: root });
+    expect(out).toContain('The packages could not be installed: npm is not on PATH.');
+    expect(out).not.toContain('    at ');
+  });
+
+  it('when the build finds no space', async () => {
+    buildToolThat('console.log("Error: ENOSPC: no space left on device, write"); process.exit(1)');
+    expect((await start([])).out).toContain('The build failed: no space left on the device.');
+  });
+
+  it('when what was built cannot be noted', async () => {
+    buildToolThat('');
+    writeFileSync(join(root, 'node_modules/.cache'), '');
+    const { out } = await start([]);
+    expect(out).toMatch(/The build failed: ENOTDIR: not a directory, \w+ '.*\.cache/);
+    expect(out).not.toContain('    at ');
   });
 });

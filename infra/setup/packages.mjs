@@ -1,6 +1,7 @@
 // @ts-check
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { storageCause, systemFailure } from './causes.mjs';
 import { run, tail } from './run.mjs';
 import { Failure } from './terminal.mjs';
 
@@ -31,6 +32,10 @@ import { Failure } from './terminal.mjs';
 const PRODUCT = ['apps', 'packages', 'infra'];
 const PROGRESS_MS = 500;
 const OUTPUT_LINES = 40;
+const NOT_INSTALLED = 'The packages could not be installed';
+/** What npm and Node call a registry that cannot be reached. */
+const NETWORK =
+  /\b(ENOTFOUND|EAI_AGAIN|ECONN[A-Z]+|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EIDLETIMEOUT|ERR_SOCKET_TIMEOUT|FETCH_ERROR|connect E[A-Z]+)\b/;
 
 /**
  * Whether node_modules holds what package-lock.json asks for: npm notes what it installed in a second lock file, written
@@ -129,17 +134,36 @@ export async function install(root, scope, terminal) {
       const stop = watch(root, scope, progress);
       const { code, output } = await run(command, [...first, ...verb, ...workspaces, ...options], {
         cwd: root,
-      }).finally(stop);
-      if (code !== 0) {
-        throw new Failure(`The packages could not be installed (npm ${verb[0]}).`, {
-          output: tail(output, OUTPUT_LINES),
-          hint: 'Check the connection to the npm registry (npm ping), then run the command again.',
-        });
-      }
+      })
+        .catch((error) => {
+          throw notRun(command, error);
+        })
+        .finally(stop);
+      if (code !== 0) throw notInstalled(verb[0] ?? '', output);
       note('installed');
     },
     { slow: 'a minute the first time' },
   );
+}
+
+/** @param {string} command @param {NodeJS.ErrnoException} error why it could not be run */
+function notRun(command, error) {
+  if (error.code !== 'ENOENT' || command !== 'npm') return systemFailure(NOT_INSTALLED, error);
+  return new Failure(`${NOT_INSTALLED}: npm is not on PATH.`, {
+    hint: 'npm comes with Node (https://nodejs.org). Add its folder to PATH, then run the command again.',
+  });
+}
+
+/** @param {string} verb @param {string} output of npm */
+function notInstalled(verb, output) {
+  const shown = { output: tail(output, OUTPUT_LINES) };
+  if (NETWORK.test(output)) {
+    const hint = 'Check the connection to the npm registry (npm ping), then run the command again.';
+    return new Failure(`${NOT_INSTALLED}: no connection to the npm registry.`, { ...shown, hint });
+  }
+  const cause = storageCause(output);
+  if (cause) return new Failure(`${NOT_INSTALLED}: ${cause.words}.`, { ...shown, hint: cause.hint });
+  return new Failure(`${NOT_INSTALLED} (npm ${verb}).`, shown);
 }
 
 /**
@@ -150,6 +174,7 @@ export async function install(root, scope, terminal) {
  */
 function watch(root, scope, progress) {
   const packages = packagesOf(join(root, 'package-lock.json')) ?? {};
+  const isForHere = platformFilter();
   const files = [...needed(packages, scope)]
     .filter((path) => isForHere(packages[path] ?? {}))
     .map((path) => join(root, path, 'package.json'));
@@ -159,13 +184,12 @@ function watch(root, scope, progress) {
   return () => clearInterval(timer);
 }
 
-/** @param {Entry} entry */
-function isForHere({ os, cpu, libc }) {
+/** @returns {(entry: Entry) => boolean} whether a package is for this platform; the report takes long and is made once */
+function platformFilter() {
   const report = /** @type {{ header: { glibcVersionRuntime?: string } }} */ (process.report.getReport());
   const ours = report.header.glibcVersionRuntime ? 'glibc' : 'musl';
-  return (
+  return ({ os, cpu, libc }) =>
     (os?.includes(process.platform) ?? true) &&
     (cpu?.includes(process.arch) ?? true) &&
-    (libc?.includes(ours) ?? true)
-  );
+    (libc?.includes(ours) ?? true);
 }

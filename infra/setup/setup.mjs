@@ -3,6 +3,8 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { storageCause, systemFailure } from './causes.mjs';
+import { assertNoLauncher } from './launchers.mjs';
 import { install, isInstalled } from './packages.mjs';
 import { run, tail } from './run.mjs';
 import { Failure } from './terminal.mjs';
@@ -19,7 +21,8 @@ const OUTPUT_LINES = 40;
 const BUILD_INPUTS = ['tsconfig.base.json', 'turbo.json', 'package-lock.json', 'proto'];
 const NOT_SOURCES = new Set(['node_modules', 'dist', 'generated', '.next', '.turbo', 'next-env.d.ts']);
 
-function checkNode(version = process.versions.node) {
+/** Comes before anything that an older Node cannot run. */
+export function checkNode(version = process.versions.node) {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const [wantedMajor = 0, wantedMinor = 0] = MIN_NODE;
   if (major > wantedMajor || (major === wantedMajor && minor >= wantedMinor)) return;
@@ -32,6 +35,7 @@ function checkNode(version = process.versions.node) {
 async function build(terminal) {
   const stamp = sourcesStamp();
   if (isBuilt(stamp)) return;
+  await assertNoLauncher(root);
   await terminal.phase(
     'build',
     async () => {
@@ -46,9 +50,10 @@ async function build(terminal) {
         },
       );
       if (code !== 0) {
-        throw new Failure('The build failed.', {
+        const cause = storageCause(output);
+        throw new Failure(cause ? `The build failed: ${cause.words}.` : 'The build failed.', {
           output: tail(output, OUTPUT_LINES),
-          hint: 'npm run build shows all of it.',
+          hint: cause?.hint ?? 'npm run build shows all of it.',
         });
       }
       mkdirSync(dirname(BUILD_STAMP), { recursive: true });
@@ -112,6 +117,13 @@ function sourcesStamp() {
  */
 export async function setUp(terminal, scope = 'product') {
   checkNode();
-  if (!isInstalled(root, scope)) await install(root, scope, terminal);
-  await build(terminal);
+  if (!isInstalled(root, scope)) {
+    await assertNoLauncher(root);
+    await install(root, scope, terminal);
+  }
+  try {
+    await build(terminal);
+  } catch (error) {
+    throw systemFailure('The build failed', error);
+  }
 }

@@ -24,8 +24,9 @@ export function refuseIfRunning(args: readonly string[]): void {
   } catch (error) {
     if (error instanceof StackError) throw error;
     const { code } = error as NodeJS.ErrnoException;
-    const why = code === 'EACCES' ? 'permission denied' : code;
-    throw new StackError(`The data folder ${files.dataDir} cannot be used: ${why}`, {
+    // Whatever else is wrong with the folder, the start itself tells.
+    if (code !== 'EACCES' && code !== 'EPERM') return;
+    throw new StackError(`The data folder ${files.dataDir} cannot be used: permission denied`, {
       hint: ownerHint(files.dataDir),
       cause: error,
     });

@@ -17,7 +17,7 @@ export function assertNotRunning(files: Files): void {
     hint: [
       ...(info ? answers.filter((line) => line) : ['It is still starting.']),
       `Stop it with Ctrl-C in its terminal, or: kill ${holder.pid}`,
-      `Its data is in ${files.dataDir}. Another one beside it takes a --data-dir, --gateway-port and --console-port of its own.`,
+      `Its data is in ${files.dataDir}. To run a second one, give it its own --data-dir, --gateway-port and --console-port.`,
     ].join('\n'),
   });
 }

@@ -50,4 +50,4 @@ const unreachable = (variable: string, store: string, where: string, why: string
 const silence = (timeoutMs: number): string => `no answer within ${timeoutMs / 1000} s`;
 
 const hintFor = (variable: string, store: string, example: string): string =>
-  `Start that ${store}, or mend ${variable} (${example}).\nWithout ${variable}, npm start brings a ${store} of its own: unset ${variable}`;
+  `Start that ${store} or correct ${variable} (${example}).\nTo use the built-in ${store} instead, unset ${variable}.`;

@@ -1,5 +1,5 @@
-import { access, chown, readFile, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { access, chown, readFile, realpath, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { EmbeddedError } from '../errors.ts';
 import { type Command, findOnPath } from '../process.ts';
 
@@ -11,8 +11,18 @@ export interface Account {
 
 const S_IX = { owner: 0o100, group: 0o010, others: 0o001 };
 /** Bits of a Linux process's capabilities, by what they let it do. */
-const CAPABILITIES = { CAP_CHOWN: 0, CAP_DAC_OVERRIDE: 1, CAP_SETGID: 6, CAP_SETUID: 7, CAP_SETPCAP: 8 };
+const CAPABILITIES = {
+  CAP_CHOWN: 0,
+  CAP_DAC_OVERRIDE: 1,
+  CAP_DAC_READ_SEARCH: 2,
+  CAP_KILL: 5,
+  CAP_SETGID: 6,
+  CAP_SETUID: 7,
+  CAP_SETPCAP: 8,
+};
 type Capability = keyof typeof CAPABILITIES;
+/** To run a server as another user, keep files among its data, and end it. */
+const NEEDED = ['CAP_CHOWN', 'CAP_DAC_OVERRIDE', 'CAP_KILL', 'CAP_SETGID', 'CAP_SETUID'] as const;
 /** Accounts that every Linux has one of, best first. */
 const CANDIDATES = ['postgres', 'nobody'];
 
@@ -22,7 +32,7 @@ const CANDIDATES = ['postgres', 'nobody'];
  */
 export async function findAccount(dataDir: string): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined;
-  const missing = await missingCapabilities('CAP_CHOWN', 'CAP_SETGID', 'CAP_SETUID');
+  const missing = await missingCapabilities(...NEEDED);
   if (missing.length > 0)
     throw new EmbeddedError(
       `Postgres does not run as root, and this root cannot run it as another user without ${missing.join(', ')}: become another user, or set DATABASE_URL`,
@@ -52,12 +62,17 @@ export async function checkOwner(account: Account | undefined, dataDir: string):
   const users = await readUsers();
   const nameOf = (uid: number) => users.find((user) => user.uid === uid)?.name ?? `user ${uid}`;
   const chown = `chown -R ${own} '${dataDir}'`;
+  const isPerson = owner !== 0 && !CANDIDATES.includes(nameOf(owner));
   throw new EmbeddedError(
     `Postgres could not be set up: its data in ${dataDir} belongs to ${nameOf(owner)}, and it would run as ${nameOf(own)}. ` +
-      (account
-        ? `To put that right: ${chown}`
-        : `Start it as whoever did before, or have root run: ${chown}`),
+      adviceFor(account, isPerson ? nameOf(owner) : undefined, chown),
   );
+}
+
+function adviceFor(account: Account | undefined, person: string | undefined, chown: string): string {
+  if (account === undefined) return `Start it as whoever did before, or have root run: ${chown}`;
+  if (person === undefined) return `To put that right: ${chown}`;
+  return `Start it as ${person}. To start it as root from now on: ${chown}`;
 }
 
 async function ownerOf(path: string): Promise<number | undefined> {
@@ -82,7 +97,8 @@ export async function giveTo(account: Account | undefined, path: string): Promis
 
 /**
  * The same command as `account`. When a directory above one of `paths` is closed to that account (a checkout under /root),
- * the command keeps root's right to pass it and no other right.
+ * the command keeps one right of root's: CAP_DAC_READ_SEARCH, to enter every directory and read every file. A root without
+ * it (a container's, usually) passes on CAP_DAC_OVERRIDE instead, which also lets the command write them.
  */
 export async function runAs(
   account: Account | undefined,
@@ -95,35 +111,51 @@ export async function runAs(
   if (closed === undefined)
     return { ...command, options: { ...options, uid: account.uid, gid: account.gid } };
   const setpriv = await findOnPath('setpriv');
-  const missing: string[] = await missingCapabilities('CAP_DAC_OVERRIDE', 'CAP_SETPCAP');
+  const missing: string[] = await missingCapabilities('CAP_SETPCAP');
   if (setpriv === undefined) missing.push('setpriv (of util-linux)');
   if (setpriv === undefined || missing.length > 0)
     throw new EmbeddedError(
       `Postgres does not run as root, and ${closed} is closed to the user it would run as. ` +
-        `Passing it takes ${missing.join(', ')}, which is missing here: open the directory (chmod o+x), move out of it, or set DATABASE_URL`,
+        `Entering it needs ${missing.join(' and ')}, which this ${setpriv === undefined ? 'system' : 'process'} lacks. ` +
+        'Make the directory searchable (chmod o+x), move the checkout, or set DATABASE_URL.',
     );
+  const noSearch = (await missingCapabilities('CAP_DAC_READ_SEARCH')).length > 0;
+  const kept = noSearch ? 'dac_override' : 'dac_read_search';
   const identity = [`--reuid=${account.uid}`, `--regid=${account.gid}`, '--clear-groups'];
   const right = [
-    '--inh-caps=-all,+dac_override',
-    '--ambient-caps=-all,+dac_override',
-    '--bounding-set=-all,+dac_override',
+    `--inh-caps=-all,+${kept}`,
+    `--ambient-caps=-all,+${kept}`,
+    `--bounding-set=-all,+${kept}`,
     // Postgres asks access(2) whether it may run its own programs; without this, that call leaves the right aside.
     '--securebits=+no_setuid_fixup',
   ];
   return { command: setpriv, args: [...identity, ...right, command.command, ...command.args], options };
 }
 
-/** The first directory on the way to one of `paths` that the account may not pass. */
+/** The first directory on the way to one of `paths` that the account may not pass: as it is written, or behind its links. */
 async function findClosed(account: Account, paths: readonly string[]): Promise<string | undefined> {
   for (const path of paths) {
-    for (let directory = dirname(path); ; directory = dirname(directory)) {
-      const { uid, gid, mode } = await stat(directory);
-      const bit = uid === account.uid ? S_IX.owner : gid === account.gid ? S_IX.group : S_IX.others;
-      if ((mode & bit) === 0) return directory;
-      if (directory === dirname(directory)) break;
-    }
+    const closed = (await closedAbove(account, path)) ?? (await closedAbove(account, await realPathOf(path)));
+    if (closed !== undefined) return closed;
   }
   return undefined;
+}
+
+async function closedAbove(account: Account, path: string): Promise<string | undefined> {
+  for (let directory = dirname(path); ; directory = dirname(directory)) {
+    const { uid, gid, mode } = await stat(directory);
+    const bit = uid === account.uid ? S_IX.owner : gid === account.gid ? S_IX.group : S_IX.others;
+    if ((mode & bit) === 0) return directory;
+    if (directory === dirname(directory)) return undefined;
+  }
+}
+
+/** Where the links of a path lead; what does not exist yet will be where it is named. */
+async function realPathOf(path: string): Promise<string> {
+  return realpath(path).catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT' || path === dirname(path)) throw error;
+    return join(await realPathOf(dirname(path)), basename(path));
+  });
 }
 
 /** Those of `wanted` that this process lacks. Only Linux has any. */

@@ -1,5 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
-import { chmod, cp, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -53,13 +53,13 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-/** The server's programs and libraries in a place that only this user may enter. */
-async function closedBinaries(): Promise<PostgresBinaries> {
+/** The server's programs and libraries in a folder of their own with this mode: 0700 lets only this user enter. */
+async function copiedBinaries(mode: number): Promise<PostgresBinaries> {
   const native = dirname(dirname((await findPostgresBinaries()).postgres));
-  const closed = join(directory, 'closed');
-  await mkdir(closed, { mode: 0o700 });
-  await cp(native, join(closed, 'native'), { recursive: true, verbatimSymlinks: true });
-  const bin = join(closed, 'native', 'bin');
+  const folder = join(directory, 'programs');
+  await mkdir(folder, { mode });
+  await cp(native, join(folder, 'native'), { recursive: true, verbatimSymlinks: true });
+  const bin = join(folder, 'native', 'bin');
   return { initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres') };
 }
 
@@ -121,19 +121,41 @@ describe('startPostgres', () => {
   });
 
   it('starts and starts again where its programs, too, are closed to every other user', async () => {
-    const options = { dataDir, settings, binaries: await closedBinaries() };
+    const options = { dataDir, settings, binaries: await copiedBinaries(0o700) };
     running = await startPostgres({ ...options, port: await freePort() });
     await running.stop();
     running = await startPostgres({ ...options, port: await freePort() });
     expect(await query(running.url, 'SELECT 1 AS n')).toEqual([{ n: 1 }]);
   });
 
+  it('starts where a link leads below a folder that only this user may enter', async () => {
+    await mkdir(join(directory, 'closed', 'open'), { recursive: true });
+    await chmod(join(directory, 'closed'), 0o700);
+    await chmod(directory, 0o755);
+    await symlink(join(directory, 'closed', 'open'), join(directory, 'link'));
+    dataDir = join(directory, 'link', 'data');
+    await start();
+  });
+
+  asRoot(
+    'lets it keep one right of root where a folder is closed: to read, unless root has only more',
+    async () => {
+      const rightsOf = async (pid: number | 'self') =>
+        Number(`0x${/^CapEff:\s*(\w+)$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]}`);
+      const [override, readSearch] = [1 << 1, 1 << 2];
+      const mayRead = (BigInt(await rightsOf('self')) & BigInt(readSearch)) !== 0n;
+      expect(await rightsOf((await start()).pid)).toBe(mayRead ? readSearch : override);
+    },
+  );
+
   asRoot.each([
     [
       'setpcap',
-      /closed to the user it would run as.* CAP_SETPCAP, which is missing here: open the directory/,
+      /closed to the user it would run as\. Entering it needs CAP_SETPCAP, which this process lacks\. Make the directory searchable/,
     ],
     ['setuid', /^Postgres does not run as root, .* without CAP_SETUID: become another user/],
+    ['dac_override', /^Postgres does not run as root, .* without CAP_DAC_OVERRIDE: become another user/],
+    ['kill', /^Postgres does not run as root, .* without CAP_KILL: become another user/],
   ])('says in a sentence what to do when root is without %s', async (capability, message) => {
     const options = JSON.stringify({ dataDir, port: await freePort(), settings });
     const source = `import { startPostgres } from '@tidegate/embedded';
@@ -153,7 +175,9 @@ describe('startPostgres', () => {
 
   asRoot('needs nothing but to become another user where everybody may pass', async () => {
     await chmod(directory, 0o755);
-    const options = JSON.stringify({ dataDir, port: await freePort(), settings });
+    // The checkout itself may be below a closed folder.
+    const binaries = await copiedBinaries(0o755);
+    const options = JSON.stringify({ dataDir, port: await freePort(), settings, binaries });
     const source = `import { startPostgres } from '@tidegate/embedded';
       const running = await startPostgres(${options});
       await running.stop();
@@ -169,16 +193,15 @@ describe('startPostgres', () => {
     await expect(start()).rejects.toThrow(/^Postgres could not be set up: not a directory \(.*\)$/);
   });
 
-  asRoot('says first that there is no space left', async () => {
-    await promisify(execFile)('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', directory]);
-    try {
-      await expect(start()).rejects.toMatchObject({
-        message: 'Postgres could not be set up: no space left on the device',
-        output: expect.stringContaining('No space left on device'),
-      });
-    } finally {
-      await promisify(execFile)('umount', [directory]);
-    }
+  onLinux('says first that there is no space left', async () => {
+    const initdb = join(directory, 'initdb');
+    await writeFile(initdb, '#!/bin/sh\nLC_ALL=C head -c 1 /dev/zero >/dev/full\n', { mode: 0o755 });
+    const binaries = { ...(await findPostgresBinaries()), initdb };
+    const full = startPostgres({ dataDir, port: await freePort(), settings, binaries });
+    await expect(full).rejects.toMatchObject({
+      message: 'Postgres could not be set up: no space left on the device',
+      output: expect.stringContaining('No space left on device'),
+    });
   });
 
   asRoot('says whose its data is when that is not who it would run as', async () => {
@@ -193,6 +216,14 @@ describe('startPostgres', () => {
     expect(message).toMatch(refused);
     await promisify(execFile)('sh', ['-c', refused.exec(message)?.[1] ?? '']);
     await start();
+  });
+
+  asRoot('says first to start as the person whose its data is', async () => {
+    await (await start()).stop();
+    await promisify(execFile)('chown', ['-R', '54321', dataDir]);
+    await expect(start()).rejects.toThrow(
+      /belongs to user 54321, .*\. Start it as user 54321\. To start it as root/,
+    );
   });
 
   it('names the port that is taken', async () => {
