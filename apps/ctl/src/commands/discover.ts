@@ -4,6 +4,7 @@ import {
   discoverServers,
   type FoundModel,
   type FoundServer,
+  lackOf,
   publicationOf,
   USUAL_PORTS,
 } from '@tidegate/control';
@@ -27,6 +28,8 @@ interface DiscoverFlags {
   readonly ports?: readonly number[];
 }
 
+const ASSUMED =
+  '(assumed): the server does not report its context length. If it is different, publish that model with `model publish --context N`.';
 const MAX_PORT = 65_535;
 const flags = [
   { flags: '--publish', help: 'publish what is found; names that exist are left alone' },
@@ -101,16 +104,13 @@ function told(servers: readonly Discovered[], ports: readonly number[], publish:
   const lines = servers.flatMap(({ server, url, models }) =>
     models.map((model) => ({ server, url, ...model })),
   );
-  if (lines.length === 0) return `No model server answers on this machine at ${ports.join(', ')}.`;
+  if (servers.length === 0) return `No model server answers on this machine at ${ports.join(', ')}.`;
+  const assumed = lines.some(({ contextAssumed }) => contextAssumed);
   const notes = [
-    ...(lines.some(({ contextAssumed }) => contextAssumed)
-      ? [
-          '(assumed): the server does not tell the context it serves with. Where it is another one, publish that model with model publish --context N.',
-        ]
-      : []),
-    ...(publish ? [] : ['Publish all of them: model discover --publish']),
+    ...(assumed ? [ASSUMED] : []),
+    ...servers.flatMap((server) => lackOf(server) ?? []),
+    ...(publish || lines.length === 0 ? [] : ['Publish all of them: model discover --publish']),
   ];
-  return [table(lines, publish ? [...columns, outcome] : columns), ...notes.map((note) => `\n${note}`)].join(
-    '\n',
-  );
+  const shown = lines.length === 0 ? [] : [table(lines, publish ? [...columns, outcome] : columns)];
+  return [...shown, ...notes].join('\n\n');
 }
