@@ -116,8 +116,22 @@ describe('model discover', () => {
     ]);
     expect(await published()).toEqual(all);
     const again = await discover('--publish', '--org', 'acme');
-    expect(again.out).toMatch(/ 8,192 +no: There is a published model "small" already\.\n/);
+    expect(again.out).toMatch(/ 8,192 +no: It is already published as "small"\.\n/);
     expect(await published()).toEqual(all);
+  });
+
+  it('publishes nothing twice, whatever it is published as, and says of a name that another has it', async () => {
+    await ctl(['org', 'create', '--name', 'Acme']);
+    const url = `http://127.0.0.1:${port}`;
+    const publish = (...args: string[]) =>
+      ctl(['model', 'publish', '--kind', 'text', '--mode', 'always_on', '--context', '1', ...args]);
+    await publish('--name', 'own', '--upstream-model', 'small.gguf', '--url', url);
+    await publish('--name', 'large', '--url', 'http://127.0.0.1:1');
+    const before = await published();
+    const { out } = await discover('--publish');
+    expect(out).toMatch(/ small .* no: It is already published as "own"\.\n/);
+    expect(out).toMatch(/ large .* no: There is a published model "large" already\.\n/);
+    expect(await published()).toEqual(before);
   });
 
   it('refuses once when the organization is not to be had, and ports that are none', async () => {

@@ -5,7 +5,6 @@ import {
   type FoundModel,
   type FoundServer,
   lackOf,
-  publicationOf,
   USUAL_PORTS,
 } from '@tidegate/control';
 import type { Command } from 'commander';
@@ -32,7 +31,10 @@ const ASSUMED =
   '(assumed): the server does not report its context length. If it is different, publish that model with `model publish --context N`.';
 const MAX_PORT = 65_535;
 const flags = [
-  { flags: '--publish', help: 'publish what is found; names that exist are left alone' },
+  {
+    flags: '--publish',
+    help: 'publish what is found and is not published yet; names that exist are left alone',
+  },
   {
     flags: '--ports <ports>',
     help: `of 127.0.0.1, comma-separated (default ${USUAL_PORTS.join(',')})`,
@@ -85,8 +87,7 @@ async function publishAll(
   for (const server of servers) {
     const models: Row[] = [];
     for (const model of server.models) {
-      const input = { ...publicationOf(server, model), ...given({ org }) };
-      const result = await control.publishModel(OPERATOR, input);
+      const result = await control.publishFound(OPERATOR, { server, model, ...given({ org }) });
       // Of the organization, not of this model: it would be refused for each of them.
       if (!result.ok && result.refusal.field === 'org') throw new CommandError(result.refusal.message);
       models.push(
