@@ -1,4 +1,7 @@
-/** Read by Prisma's command line only, which Tidegate does not install: `npx prisma@7 migrate deploy` for who prefers it to our runner. */
+/**
+ * Read by Prisma's command line only, which Tidegate does not install: `npx prisma@7 migrate deploy` for anyone who prefers it to
+ * our runner.
+ */
 export default {
   schema: 'prisma/schema.prisma',
   migrations: { path: 'prisma/migrations' },

@@ -114,6 +114,24 @@ export function describeFirstModel(site: Site): void {
     );
 
     it(
+      'are beside the reason of a failure, which opens where a process printed something',
+      async () => {
+        const org = await site.organization('Last words');
+        await publishFailed(org);
+        const { page } = await site.signedIn(await site.person('owner', org));
+        await site.open(page, 'api', org);
+        await page.getByText('Failed', { exact: true }).waitFor();
+        expect(await page.locator('details').count()).toBe(0);
+        await publish(org, 'noisy', 'wake_on_request', { command: 'echo last words; exit 1' });
+        must(await site.control().startModel(OPERATOR, { org, name: 'noisy' }));
+        await page.getByText('Show the last lines').click();
+        await page.getByText('last words', { exact: true }).waitFor();
+        await expectAccessible(page);
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
       'of a key for chosen models names one of these',
       async () => {
         const org = await site.organization('Chosen');

@@ -13,6 +13,7 @@ let postgres: TestPostgres;
 let env: Record<string, string>;
 let server: Server;
 let port: number;
+let answer: { readonly status: number; readonly body: object };
 
 /** Beside a llama.cpp with two models, one of which does not tell its context. */
 beforeEach(async () => {
@@ -29,9 +30,10 @@ beforeEach(async () => {
     { ...entry, id: 'small.gguf', meta: { n_ctx: 8_192 } },
     { ...entry, id: 'large.gguf' },
   ];
+  answer = { status: 200, body: { object: 'list', data } };
   server = createServer((request, response) => {
-    response.statusCode = request.url === '/v1/models' ? 200 : 404;
-    response.end(JSON.stringify({ object: 'list', data }));
+    response.statusCode = request.url === '/v1/models' ? answer.status : 404;
+    response.end(JSON.stringify(answer.body));
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   port = (server.address() as AddressInfo).port;
@@ -74,7 +76,7 @@ describe('model discover', () => {
     expect(listed.out).toMatch(/^Server +URL +Model +Name +Kind +Context\n/);
     expect(listed.out).toMatch(/\nllama\.cpp +http:\S+\/v1 +small\.gguf +small +text +8,192\n/);
     expect(listed.out).toMatch(/ large\.gguf +large +text +4,096 \(assumed\)\n/);
-    expect(listed.out).toContain('(assumed): the server does not tell');
+    expect(listed.out).toContain('(assumed): the server does not report its context length. If');
     expect(listed.out).toMatch(/\nPublish all of them: model discover --publish\n$/);
     expect(await published()).toEqual([]);
   });
@@ -93,6 +95,7 @@ describe('model discover', () => {
       {
         server: 'llama.cpp',
         url: `http://127.0.0.1:${port}/v1`,
+        needsKey: false,
         models: [
           {
             ...model,
@@ -113,8 +116,22 @@ describe('model discover', () => {
     ]);
     expect(await published()).toEqual(all);
     const again = await discover('--publish', '--org', 'acme');
-    expect(again.out).toMatch(/ 8,192 +no: There is a published model "small" already\.\n/);
+    expect(again.out).toMatch(/ 8,192 +no: It is already published as "small"\.\n/);
     expect(await published()).toEqual(all);
+  });
+
+  it('publishes nothing twice, whatever it is published as, and says of a name that another has it', async () => {
+    await ctl(['org', 'create', '--name', 'Acme']);
+    const url = `http://127.0.0.1:${port}`;
+    const publish = (...args: string[]) =>
+      ctl(['model', 'publish', '--kind', 'text', '--mode', 'always_on', '--context', '1', ...args]);
+    await publish('--name', 'own', '--upstream-model', 'small.gguf', '--url', url);
+    await publish('--name', 'large', '--url', 'http://127.0.0.1:1');
+    const before = await published();
+    const { out } = await discover('--publish');
+    expect(out).toMatch(/ small .* no: It is already published as "own"\.\n/);
+    expect(out).toMatch(/ large .* no: There is a published model "large" already\.\n/);
+    expect(await published()).toEqual(before);
   });
 
   it('refuses once when the organization is not to be had, and ports that are none', async () => {
@@ -125,6 +142,16 @@ describe('model discover', () => {
     });
     const bad = await ctl(['model', 'discover', '--ports', '8080,x']);
     expect(bad).toMatchObject({ code: 1, err: expect.stringContaining('--ports must be ports') });
+  });
+
+  it('says that a server has no models, or asks for a key and how to give it one', async () => {
+    const url = `http://127.0.0.1:${port}/v1`;
+    answer = { status: 200, body: { object: 'list', data: [] } };
+    expect((await discover()).out).toBe(`A model server at ${url} answers, but has no chat models yet.\n`);
+    answer = { status: 401, body: { error: 'Unauthorized' } };
+    const { out } = await discover();
+    expect(out).toContain(`A server at ${url} asks for a key. Publish its models with it: model publish `);
+    expect(out).toMatch(/ --url http:\S+\/v1 .*--upstream-key K\n$/);
   });
 
   it('says where it looked when it finds nothing', async () => {

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import type { FoundModel, FoundServer } from '@tidegate/control';
-import { closeDb, createDb } from '@tidegate/db';
+import { closeDb, createDb, type Db } from '@tidegate/db';
 import { testPostgres } from '@tidegate/testing';
 import { unpublished } from './discovery.ts';
 import { greet, type Terminal } from './launcher.ts';
@@ -10,16 +10,23 @@ import { greet, type Terminal } from './launcher.ts';
 const same = (text: string) => text;
 
 /** What is said of a stack kept in a folder, beside these model servers. */
-function said(dataDir: string, found: readonly FoundServer[] = []): string {
+function said(dataDir: string, servers: readonly FoundServer[] = [], needsOrg = false): string {
   const lines: string[] = [];
   const print = (text = '') => void lines.push(text);
   const terminal: Terminal = {
     ...{ phase: (_title, work) => work(() => {}), print },
     ...{ bold: same, dim: same, red: same, green: same, cyan: same },
   };
-  const nothing = { console: null, owner: null, org: 'demo', apiKey: null, models: [], services: [] };
+  const nothing = {
+    console: null,
+    owner: null,
+    org: needsOrg ? null : 'demo',
+    apiKey: null,
+    models: [],
+    services: [],
+  };
   const info = { gateway: '', gateways: [], redis: '', postgres: '', ...nothing };
-  greet({ info, dataDir }, terminal, found);
+  greet({ info, dataDir }, terminal, { servers, needsOrg });
   return lines.join('\n');
 }
 
@@ -47,6 +54,7 @@ const OLLAMA = 'http://127.0.0.1:11434/v1';
 const ollama = (...models: string[]): FoundServer => ({
   server: 'Ollama',
   url: OLLAMA,
+  needsKey: false,
   models: models.map(model),
 });
 
@@ -55,6 +63,20 @@ describe('a start says of model servers that run on this machine', () => {
     const text = said(LOCAL, [ollama('gemma3:latest', 'b', 'c', 'd', 'e', 'f', 'g')]);
     expect(text).toContain(`Ollama at ${OLLAMA}: gemma3, b, c, d, e and 2 more`);
     expect(text).toContain('npm run -s ctl -- model discover --publish --org demo');
+  });
+
+  it('why one has nothing to publish, and how its models are published when it asks for a key', () => {
+    expect(said(LOCAL, [ollama()])).toContain(`Ollama at ${OLLAMA} answers, but has no chat models yet.`);
+    expect(said(LOCAL, [ollama()])).not.toContain('discover --publish');
+    expect(said(LOCAL, [{ ...ollama(), needsKey: true }])).toMatch(
+      /asks for a key\. .*: npm run -s ctl -- model publish .* --upstream-key K/,
+    );
+  });
+
+  it('how to create an organization first when there is none', () => {
+    const text = said(LOCAL, [ollama('b')], true);
+    expect(text).toMatch(/ctl -- org create --name '.+'\n[\s\S]*ctl -- model discover --publish\n/);
+    expect(said(LOCAL, [ollama('b')])).not.toContain('org create');
   });
 
   it('nothing when there are none', () => {
@@ -72,6 +94,8 @@ describe('a start says of model servers that run on this machine', () => {
         sleepAfterS: 1,
         driver: 'external',
       } as const;
+      const unnamed = { servers: [ollama('b')], needsOrg: true };
+      expect(await unpublished(postgres.url, [ollama('b')])).toEqual(unnamed);
       const org = await db.org.create({
         data: { id: 'org_abcdefghijkl', slug: 'o', name: 'O', planId: 'plan_pro' },
       });
@@ -88,13 +112,32 @@ describe('a start says of model servers that run on this machine', () => {
       });
       await db.model.create({ data: { ...common, id: 'mdl_b', name: 'b' } });
       await db.model.create({ data: { ...common, id: 'mdl_c', name: 'c', deletedAt: new Date() } });
-      const found = [ollama('gemma3:latest', 'b', 'c'), ollama('b')];
-      expect(await unpublished(postgres.url, found)).toEqual([ollama('c')]);
+      const away = { ...ollama(), url: 'http://127.0.0.1:1234/v1' };
+      const found = [ollama('gemma3:latest', 'b', 'c'), ollama('b'), ollama(), away];
+      expect(await unpublished(postgres.url, found)).toEqual({
+        servers: [ollama('c'), away],
+        needsOrg: false,
+      });
     } finally {
       await closeDb(db);
       await postgres.drop();
     }
     // Without a database there is nothing to know.
-    expect(await unpublished(postgres.url, [ollama('b')])).toEqual([ollama('b')]);
+    const unknown = { servers: [ollama('b')], needsOrg: false };
+    expect(await unpublished(postgres.url, [ollama('b')])).toEqual(unknown);
+  });
+
+  it('what it knows, also when the connection for it cannot be closed', async () => {
+    const postgres = await testPostgres();
+    const close = async (db: Db) => {
+      await closeDb(db);
+      throw new Error('broke off');
+    };
+    try {
+      const told = await unpublished(postgres.url, [ollama('b')], { open: createDb, close });
+      expect(told).toEqual({ servers: [ollama('b')], needsOrg: true });
+    } finally {
+      await postgres.drop();
+    }
   });
 });

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { discoverServers, type FoundServer } from '@tidegate/control';
+import { discoverServers, type FoundServer, lackOf } from '@tidegate/control';
 import { parseArguments, USAGE } from './arguments.ts';
-import { unpublished } from './discovery.ts';
+import { type Discovery, unpublished } from './discovery.ts';
 import { dataDirOf, ROOT } from './files.ts';
 import type { StackReport } from './options.ts';
 import { type Stack, startStack } from './stack.ts';
@@ -74,7 +74,7 @@ const reportTo = (terminal: Terminal): StackReport => ({
 export function greet(
   { info, dataDir }: Pick<Stack, 'info' | 'dataDir'>,
   terminal: Terminal,
-  found: readonly FoundServer[] = [],
+  discovery: Discovery = { servers: [], needsOrg: false },
 ): void {
   const { bold, dim, cyan, print } = terminal;
   const line = (label: string, value: string) => print(`  ${dim(label.padEnd(9))} ${value}`);
@@ -91,11 +91,17 @@ export function greet(
     print(`\n  ${bold('Try it')}\n`);
     print(curl(info.gateway, info.apiKey, model));
   }
-  if (found.length > 0) {
+  if (discovery.servers.length > 0) {
     print(`\n  ${bold('Found on this machine')}\n`);
-    for (const { server, url, models } of found) print(`  ${server} at ${cyan(url)}: ${namesOf(models)}`);
+    const ctl = (args: string) => ctlCommand(dataDir, args);
+    for (const server of discovery.servers)
+      print(
+        `  ${lackOf(server, ctl) ?? `${server.server} at ${cyan(server.url)}: ${namesOf(server.models)}`}`,
+      );
+    if (discovery.needsOrg) print(`\n  First:      ${ctl("org create --name 'My organization'")}`);
     const org = info.org ? ` --org ${info.org}` : '';
-    print(`\n  To publish: ${ctlCommand(dataDir, `model discover --publish${org}`)}`);
+    if (discovery.servers.some(({ models }) => models.length > 0))
+      print(`\n  To publish: ${ctl(`model discover --publish${org}`)}`);
   }
   print(`\n  ${dim(`Manage it with ${ctlCommand(dataDir, '--help')}. Ctrl-C stops everything.`)}\n`);
 }

@@ -59,6 +59,7 @@ describe('roles', () => {
     tryModel: ['model.try', {}],
     tryKey: ['model.try', { key: 'ti_x' }],
     publishModel: ['model.publish', { name: 'm', ...external }],
+    publishFound: ['model.publish', { server: { url: 'http://127.0.0.1:1/v1' }, model: { name: 'found' } }],
     startModel: ['model.start', { name: 'm' }],
     stopModel: ['model.stop', { name: 'm' }],
     deleteModel: ['model.delete', { name: 'm' }],

@@ -1,6 +1,7 @@
 import type { Actor } from './access/access.ts';
 import { listAudit } from './audit/list.ts';
 import type { ControlDeps } from './deps.ts';
+import { publishFound } from './discovery/publish.ts';
 import { acceptInvitation, openInvitation } from './invitations/accept.ts';
 import { createInvitation, listInvitations, withdrawInvitation } from './invitations/invitations.ts';
 import { createKey } from './keys/create.ts';
@@ -31,6 +32,7 @@ const operations = {
   revokeKey,
   deleteKey,
   publishModel,
+  publishFound,
   listModels,
   startModel,
   stopModel,

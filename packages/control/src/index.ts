@@ -8,9 +8,11 @@ export {
   discoverServers,
   type FoundModel,
   type FoundServer,
-  publicationOf,
+  lackOf,
   USUAL_PORTS,
 } from './discovery/discover.ts';
+export type { PublishFoundInput } from './discovery/publish.ts';
+export { readPublished } from './discovery/published.ts';
 export { type Closable, limiterOverGrpc, runnerOverGrpc } from './grpc.ts';
 export type { AcceptInvitationInput, OpenInvitation, OpenInvitationInput } from './invitations/accept.ts';
 export type {

@@ -54,7 +54,7 @@ describe('that Redis cannot be used is told in a sentence that names the cause',
   it('a user that may not do it', async () => {
     await everywhere('acl', 'setuser', 'someone', 'on', `>${PASSWORD}`, '+@connection', '+cluster', '+info');
     expect(await sentencesAt(as(`someone:${PASSWORD}`))).toContain(
-      'Redis does not allow it to the user in REDIS_URL.',
+      'The user in REDIS_URL lacks the permission.',
     );
   });
 

@@ -9,7 +9,7 @@ const REASONS: readonly [sign: RegExp, sentence: string][] = [
   [/\bWRONGPASS\b/, 'Redis refuses the user or the password in REDIS_URL.'],
   [/\bNOAUTH\b/, 'Redis asks for a password, and REDIS_URL has none.'],
   [/no password is set|without any password configured/, 'Redis has no password, and REDIS_URL has one.'],
-  [/\bNOPERM\b/, 'Redis does not allow it to the user in REDIS_URL.'],
+  [/\bNOPERM\b/, 'The user in REDIS_URL lacks the permission.'],
   [/\bDENIED\b/, 'Redis runs in protected mode and takes no connections from other machines.'],
   [/max number of clients/, 'Redis takes no more connections: raise its maxclients.'],
   [/\bOOM\b/, 'Redis has no memory left.'],

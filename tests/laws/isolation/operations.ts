@@ -21,6 +21,11 @@ const PUBLICATION = {
   urls: ['http://127.0.0.1:1'],
 } as const;
 
+const FOUND = {
+  server: { server: 'Ollama', url: 'http://127.0.0.1:1/v1', needsKey: false, models: [] },
+  model: { name: 'new', upstreamModel: 'new:latest', kind: 'text', contextTokens: 10, contextAssumed: true },
+} as const;
+
 type Input<K extends keyof Control> = Parameters<Control[K]>[1];
 type Inputs<K extends keyof Control = keyof Control> = { readonly [P in K]: (target: Target) => Input<P> };
 
@@ -47,6 +52,7 @@ export const WITHIN_ORG: Inputs<Exclude<keyof Control, Unbound>> = {
   revokeKey: ({ org, keyId }) => ({ org, id: keyId }),
   deleteKey: ({ org, keyId }) => ({ org, id: keyId }),
   publishModel: ({ org }) => ({ org, ...PUBLICATION, urls: [...PUBLICATION.urls] }),
+  publishFound: ({ org }) => ({ org, ...FOUND }),
   listModels: ({ org }) => ({ org }),
   startModel: ({ org, model }) => ({ org, name: model }),
   stopModel: ({ org, model }) => ({ org, name: model }),

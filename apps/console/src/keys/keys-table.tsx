@@ -67,9 +67,7 @@ export function KeysTable({ org, rows, mayChange, sort, onSort }: KeysTableProps
                 </span>
               </td>
               <td data-label="May call" className="wide last">
-                <span className="line-clamp-3" title={key.mayCallText}>
-                  {key.mayCallText}
-                </span>
+                {key.mayCallText}
               </td>
               <td data-label="Limits" className="tabular-nums">
                 <Limits text={key.limitsText} />

@@ -9,27 +9,28 @@ const LOOKS: Record<Condition, { name: string; dot: string }> = {
 };
 
 /**
- * As tall and as wide whatever the condition, so that a change of it moves nothing. A reason is a line, and below it what the
- * model's process printed; it opens to show all of itself.
+ * As wide whatever the condition, and as tall too up to a reason of two lines, so that a change of it seldom moves anything. A
+ * reason is a line, and below it what the model's process printed, which opens.
  */
 export function ConditionMark({ condition, reason }: { condition: Condition; reason: string | null }) {
   const { name, dot } = LOOKS[condition];
-  const [why, ...printed] = (reason ?? '').split('\n');
+  const [why, ...printed] = (reason ?? '').trimEnd().split('\n');
   return (
     <div className="flex min-h-14 w-48 flex-col justify-center">
       <span className="inline-flex items-center gap-2 whitespace-nowrap">
         <span className={`size-2 rounded-full ${dot}`} aria-hidden />
         {name}
       </span>
-      {reason ? (
-        <details className="group mt-0.5 text-xs leading-4 text-muted">
-          <summary className="line-clamp-2 cursor-pointer break-words group-open:line-clamp-none">
-            {why}
-          </summary>
+      {why ? (
+        <div className="mt-0.5 text-xs leading-4 break-words text-muted">
+          {why}
           {printed.length > 0 ? (
-            <pre className="mt-1 whitespace-pre-wrap break-words font-mono">{printed.join('\n')}</pre>
+            <details className="mt-1">
+              <summary className="cursor-pointer font-medium text-accent">Show the last lines</summary>
+              <pre className="mt-1 whitespace-pre-wrap break-words font-mono">{printed.join('\n')}</pre>
+            </details>
           ) : null}
-        </details>
+        </div>
       ) : null}
     </div>
   );

@@ -28,8 +28,11 @@ const START: Omit<Settings, 'model'> = { system: '', maxTokens: 512, temperature
 export function TryScreen({ org, apiUrl, mayChange, models, imagesOnPlan }: TryScreenProps) {
   const chat = useChat(org);
   const [key, setKey] = useState('');
-  const [settings, setSettings] = useState<Settings>({ ...START, model: firstUsable(models)?.name ?? '' });
+  const [settings, setSettings] = useState<Settings>({ ...START, model: '' });
   const change = (part: Partial<Settings>) => setSettings({ ...settings, ...part });
+  const usable = firstUsable(models)?.name;
+  // Also when the first one comes up after the page was opened; what has been chosen stays.
+  if (settings.model === '' && usable !== undefined) change({ model: usable });
   const kind = models.find(({ name }) => name === settings.model)?.kind ?? 'text';
   const asked = chat.turns.filter((turn, i) => turn.role === 'user' || i < chat.turns.length - 1);
   const example = asked.length > 0 ? asked : [{ role: 'user' as const, text: 'Hello!', images: [] }];
@@ -46,7 +49,7 @@ export function TryScreen({ org, apiUrl, mayChange, models, imagesOnPlan }: TryS
           ) : null
         }
       />
-      {models.length > 0 && !firstUsable(models) ? (
+      {models.length > 0 && usable === undefined ? (
         <NoUsable
           count={models.length}
           mayChange={mayChange}

@@ -42,10 +42,7 @@ export function RowsTable({ rows }: { rows: readonly UsageRowView[] }) {
           {rows.slice(0, shown).map((row) => (
             <tr key={`${row.keyId} ${row.modelId}`}>
               <th scope="row">
-                <span
-                  className={`line-clamp-3 ${row.keyPrefix ? 'font-medium' : 'text-muted italic'}`}
-                  title={row.key}
-                >
+                <span className={`block ${row.keyPrefix ? 'font-medium' : 'text-muted italic'}`}>
                   {row.key}
                 </span>
                 {row.keyPrefix ? (
@@ -53,10 +50,8 @@ export function RowsTable({ rows }: { rows: readonly UsageRowView[] }) {
                 ) : null}
               </th>
               <td data-label="Model" className="wide">
-                <span className="line-clamp-3" title={row.model}>
-                  {row.model}
-                  {row.modelDeleted ? <span className="text-muted"> (deleted)</span> : null}
-                </span>
+                {row.model}
+                {row.modelDeleted ? <span className="text-muted"> (deleted)</span> : null}
               </td>
               {COLUMNS.map(({ name, cell }) => (
                 <td key={name} data-label={name} className="number">

@@ -4,7 +4,7 @@ import {
   discoverServers,
   type FoundModel,
   type FoundServer,
-  publicationOf,
+  lackOf,
   USUAL_PORTS,
 } from '@tidegate/control';
 import type { Command } from 'commander';
@@ -27,9 +27,14 @@ interface DiscoverFlags {
   readonly ports?: readonly number[];
 }
 
+const ASSUMED =
+  '(assumed): the server does not report its context length. If it is different, publish that model with `model publish --context N`.';
 const MAX_PORT = 65_535;
 const flags = [
-  { flags: '--publish', help: 'publish what is found; names that exist are left alone' },
+  {
+    flags: '--publish',
+    help: 'publish what is found and is not published yet; names that exist are left alone',
+  },
   {
     flags: '--ports <ports>',
     help: `of 127.0.0.1, comma-separated (default ${USUAL_PORTS.join(',')})`,
@@ -82,8 +87,7 @@ async function publishAll(
   for (const server of servers) {
     const models: Row[] = [];
     for (const model of server.models) {
-      const input = { ...publicationOf(server, model), ...given({ org }) };
-      const result = await control.publishModel(OPERATOR, input);
+      const result = await control.publishFound(OPERATOR, { server, model, ...given({ org }) });
       // Of the organization, not of this model: it would be refused for each of them.
       if (!result.ok && result.refusal.field === 'org') throw new CommandError(result.refusal.message);
       models.push(
@@ -101,16 +105,13 @@ function told(servers: readonly Discovered[], ports: readonly number[], publish:
   const lines = servers.flatMap(({ server, url, models }) =>
     models.map((model) => ({ server, url, ...model })),
   );
-  if (lines.length === 0) return `No model server answers on this machine at ${ports.join(', ')}.`;
+  if (servers.length === 0) return `No model server answers on this machine at ${ports.join(', ')}.`;
+  const assumed = lines.some(({ contextAssumed }) => contextAssumed);
   const notes = [
-    ...(lines.some(({ contextAssumed }) => contextAssumed)
-      ? [
-          '(assumed): the server does not tell the context it serves with. Where it is another one, publish that model with model publish --context N.',
-        ]
-      : []),
-    ...(publish ? [] : ['Publish all of them: model discover --publish']),
+    ...(assumed ? [ASSUMED] : []),
+    ...servers.flatMap((server) => lackOf(server) ?? []),
+    ...(publish || lines.length === 0 ? [] : ['Publish all of them: model discover --publish']),
   ];
-  return [table(lines, publish ? [...columns, outcome] : columns), ...notes.map((note) => `\n${note}`)].join(
-    '\n',
-  );
+  const shown = lines.length === 0 ? [] : [table(lines, publish ? [...columns, outcome] : columns)];
+  return [...shown, ...notes].join('\n\n');
 }

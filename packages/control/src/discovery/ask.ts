@@ -9,7 +9,27 @@ export interface Asking {
 const MAX_BYTES = 1024 * 1024;
 
 /** The JSON that a path answers with 200; undefined: anything else, too late or too large. `body` makes it a POST. */
-export async function ask({ origin, signal }: Asking, path: string, body?: object): Promise<unknown> {
+export async function ask(asking: Asking, path: string, body?: object): Promise<unknown> {
+  const answer = await answerOf(asking, path, body);
+  return answer?.status === 200 ? answer.json : undefined;
+}
+
+/** Whether a path is refused without a key as model servers do it; a Tidegate gateway, which does too, is none. */
+export async function asksForKey(asking: Asking, path: string): Promise<boolean> {
+  const { status, json } = (await answerOf(asking, path)) ?? {};
+  return status === 401 && at(json, 'error') !== undefined && at(json, 'error', 'code') !== 'invalid_api_key';
+}
+
+interface Answer {
+  readonly status: number;
+  readonly json: unknown;
+}
+
+async function answerOf(
+  { origin, signal }: Asking,
+  path: string,
+  body?: object,
+): Promise<Answer | undefined> {
   try {
     const response = await fetch(origin + path, {
       signal,
@@ -20,9 +40,8 @@ export async function ask({ origin, signal }: Asking, path: string, body?: objec
         body: JSON.stringify(body),
       }),
     });
-    const text = response.status === 200 ? await readText(response) : undefined;
-    if (text === undefined) await response.body?.cancel();
-    return text === undefined ? undefined : JSON.parse(text);
+    const text = await readText(response);
+    return text === undefined ? undefined : { status: response.status, json: JSON.parse(text) };
   } catch {
     return undefined;
   }

@@ -1,4 +1,4 @@
-import { type Asking, ask, at, itemsOf, tokens } from './ask.ts';
+import { type Asking, ask, asksForKey, at, itemsOf, tokens } from './ask.ts';
 
 /** An entry of a server's model list that may be called by its id. */
 export interface Listed {
@@ -19,6 +19,8 @@ export interface Dialect {
   readonly server: string;
   isSpoken(asking: Asking, models: readonly Listed[]): boolean | Promise<boolean>;
   tell(asking: Asking, models: readonly Listed[]): Promise<readonly Told[]>;
+  /** Whether it wants a key for chats although it lists its models without one; default no. */
+  needsKey?(asking: Asking): Promise<boolean>;
 }
 
 const ownedBy = (owner: string) => (_: Asking, models: readonly Listed[]) =>
@@ -29,6 +31,7 @@ const maxLengthOf = ({ entry }: Listed) => tokens(at(entry, 'max_model_len'));
 const llamaCpp: Dialect = {
   server: 'llama.cpp',
   isSpoken: ownedBy('llamacpp'),
+  needsKey: (asking) => asksForKey(asking, '/props'),
   async tell(asking, models) {
     const props = await ask(asking, '/props');
     // Of one slot, which is what a request gets; the length a model was trained with says nothing about that.

@@ -201,11 +201,49 @@ describe('a model server that runs here is found with its models:', () => {
   });
 });
 
+describe('a model server that has nothing to publish is found and says why:', () => {
+  it('Ollama, with nothing pulled or only with models for embeddings', async () => {
+    const version = { '/api/version': { version: '0.12.6' } };
+    const none = { server: 'Ollama', needsKey: false, models: [] };
+    expect(await discovered({ ...version, '/v1/models': { object: 'list', data: null } })).toMatchObject(
+      none,
+    );
+    expect(await discovered({ ...version, '/v1/models': list() })).toMatchObject(none);
+    const embeds = await discovered({
+      ...version,
+      '/v1/models': list({ id: 'nomic-embed-text', owned_by: 'library' }),
+      'POST /api/show {"model":"nomic-embed-text"}': { capabilities: ['embedding'] },
+    });
+    expect(embeds).toMatchObject(none);
+  });
+
+  it('vLLM and llama.cpp with a key, whether they list their models without it or not', async () => {
+    const error = { code: 401, message: 'Invalid API Key', type: 'authentication_error' };
+    const models = list({ id: 'qwen', owned_by: 'llamacpp' });
+    const refusing = (body: object, open: Answers = {}) =>
+      listen((request, response) => {
+        response.statusCode = request in open ? 200 : 401;
+        response.end(JSON.stringify(open[request] ?? body));
+      });
+    const ports = [
+      await refusing({ error: 'Unauthorized' }),
+      await refusing({ error }),
+      await refusing({ error }, { '/v1/models': models }),
+    ];
+    const found = await discoverServers({ ports, timeoutMs: 20_000 });
+    expect(found).toEqual(
+      ['A server', 'A server', 'llama.cpp'].map((server, i) => ({
+        ...{ server, url: `http://127.0.0.1:${ports[i]}/v1`, needsKey: true, models: [] },
+      })),
+    );
+  });
+});
+
 describe('nothing is found', () => {
   const none = async (...ports: number[]) =>
     expect(await discoverServers({ ports, timeoutMs: 200 })).toEqual([]);
 
-  it('where nothing listens, or something else does, such as a gateway that asks for a key', async () => {
+  it('where nothing listens, or something else does, such as a gateway of Tidegate', async () => {
     const page = await listen((_, response) => response.end('<html>hello</html>'));
     const error = { error: { message: 'no key', type: 'authentication_error', code: 'invalid_api_key' } };
     const gateway = await listen((_, response) => {

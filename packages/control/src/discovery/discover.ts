@@ -1,5 +1,5 @@
 import type { PublishModelInput } from '../models/input.ts';
-import { type Asking, ask, at, itemsOf } from './ask.ts';
+import { type Asking, ask, asksForKey, at, itemsOf } from './ask.ts';
 import { DIALECTS, type Listed, type Told } from './dialects.ts';
 import { publishedNameOf } from './name.ts';
 
@@ -27,10 +27,13 @@ export interface FoundModel {
 
 /** A model server that answers on this machine. */
 export interface FoundServer {
-  /** Its product's name, such as Ollama. */
+  /** Its product's name, such as Ollama; "A server" where it asks for a key before it says anything. */
   readonly server: string;
   /** Its API's base, as it is published. */
   readonly url: string;
+  /** True: it asks for a key, so that its models have to be published by hand. */
+  readonly needsKey: boolean;
+  /** Those for chats, of which there may be none; none where it asks for a key. */
   readonly models: readonly FoundModel[];
 }
 
@@ -41,7 +44,7 @@ export interface DiscoverOptions {
   readonly timeoutMs?: number;
 }
 
-/** The model servers that listen on this machine and can be called without a key, with their models. Never rejects. */
+/** The model servers that listen on this machine, with the models that can be called without a key. Never rejects. */
 export async function discoverServers(options: DiscoverOptions = {}): Promise<FoundServer[]> {
   const { ports = USUAL_PORTS, timeoutMs = TIMEOUT_MS } = options;
   const found = await Promise.all(ports.map((port) => discoverServer(port, AbortSignal.timeout(timeoutMs))));
@@ -50,29 +53,36 @@ export async function discoverServers(options: DiscoverOptions = {}): Promise<Fo
 
 async function discoverServer(port: number, signal: AbortSignal): Promise<FoundServer | undefined> {
   const asking: Asking = { origin: `http://${HOST}:${port}`, signal };
+  const url = `${asking.origin}/v1`;
   const models = listed(await ask(asking, '/v1/models'));
-  if (models.length === 0) return undefined;
+  if (models === undefined) {
+    const needsKey = await asksForKey(asking, '/v1/models');
+    return needsKey ? { server: 'A server', url, needsKey, models: [] } : undefined;
+  }
   for (const dialect of DIALECTS) {
     if (!(await dialect.isSpoken(asking, models))) continue;
+    const { server } = dialect;
+    if (await dialect.needsKey?.(asking)) return { server, url, needsKey: true, models: [] };
     const told = await dialect.tell(asking, models);
     const found = models.map(({ id }, i) => foundModel(id, told[i]));
-    return {
-      server: dialect.server,
-      url: `${asking.origin}/v1`,
-      models: found.filter((_, i) => told[i]?.chats !== false),
-    };
+    return { server, url, needsKey: false, models: found.filter((_, i) => told[i]?.chats !== false) };
   }
   return undefined;
 }
 
-function listed(answer: unknown): Listed[] {
-  return itemsOf(at(answer, 'data'))
+/** Undefined: it is no list of models. Some servers list none as null. */
+function listed(answer: unknown): Listed[] | undefined {
+  const data = at(answer, 'data');
+  if (at(answer, 'object') !== 'list' && itemsOf(data).length === 0) return undefined;
+  const usable = itemsOf(data)
     .slice(0, MAX_MODELS)
     .flatMap((entry) => {
       const id = at(entry, 'id');
-      const usable = typeof id === 'string' && PRINTABLE.test(id) && publishedNameOf(id) !== '';
-      return usable ? [{ id, entry }] : [];
+      return typeof id === 'string' && PRINTABLE.test(id) && publishedNameOf(id) !== ''
+        ? [{ id, entry }]
+        : [];
     });
+  return usable.length > 0 || itemsOf(data).length === 0 ? usable : undefined;
 }
 
 const foundModel = (id: string, told: Told = {}): FoundModel => ({
@@ -92,3 +102,14 @@ export const publicationOf = ({ url }: FoundServer, model: FoundModel): PublishM
   urls: [url],
   upstreamModel: model.upstreamModel,
 });
+
+/** Why a server has nothing to publish, and what to do; undefined where it has something. `ctl` is what runs a command line. */
+export function lackOf(
+  { server, url, needsKey, models }: FoundServer,
+  ctl = (args: string) => args,
+): string | undefined {
+  const where = `${server} at ${url}`;
+  if (!needsKey) return models.length === 0 ? `${where} answers, but has no chat models yet.` : undefined;
+  const args = `model publish --name N --kind text --mode always_on --context N --url ${url} --upstream-model M --upstream-key K`;
+  return `${where} asks for a key. Publish its models with it: ${ctl(args)}`;
+}
