@@ -12,7 +12,7 @@ export function describeFirstModel(site: Site): void {
   describe('quick start, try it and the snippet of a new key', () => {
     let standin: Standin;
     beforeAll(async () => {
-      standin = await startStandin({ names: ['zulu'], contextTokens: CONTEXT_TOKENS });
+      standin = await startStandin({ names: ['bravo', 'zulu'], contextTokens: CONTEXT_TOKENS });
     });
     afterAll(() => standin.close());
 

@@ -90,7 +90,10 @@ beforeAll(async () => {
   await world.publish(TWIN, [model.url, twin.url]);
   await world.publish(GONE, [gone.url]);
   await eventually(async () => (await ask(world, aKey(), WELL_BEHAVED, false)).status === 200);
-  performances = await perform(world, model, CASES);
+  const quick = CASES.filter((task) => !SIZES.includes(task));
+  performances = await perform(world, model, quick);
+  // Few at a time: model, client and their comparison of many megabytes share one process, and the times are short here.
+  for (const [task, played] of await perform(world, model, SIZES, 2)) performances.set(task, played);
   counted.push(COUNTED, ...countsOf(CASES), ...CASES.map(() => COUNTED));
   rows = await world.rows(counted.length);
 }, 120_000);

@@ -44,17 +44,18 @@ export const idOf = ({ headers }: Answer): string => String(headers['x-request-i
 
 export const titleOf = ({ name, streamed }: Case): string => `${streamed ? 'stream' : 'whole'}: ${name}`;
 
-/** Works tasks off with every slot of the organization at once, a task a slot at a time. */
+/** Works tasks off with every slot of the organization at once, or with so many of them, a task a slot at a time. */
 export async function withEverySlot<T>(
   world: World,
   tasks: readonly T[],
   work: (task: T, key: string) => Promise<void>,
+  slots = world.keys.length,
 ): Promise<void> {
   const left = [...tasks].reverse();
   const lane = async (key: string) => {
     for (let task = left.pop(); task !== undefined; task = left.pop()) await work(task, key);
   };
-  await Promise.all(world.keys.map(lane));
+  await Promise.all(world.keys.slice(0, slots).map(lane));
 }
 
 /** Plays every case once. */
@@ -62,10 +63,11 @@ export async function perform(
   world: World,
   model: HostileModel,
   cases: readonly Case[],
+  slots?: number,
 ): Promise<Map<Case, Performance>> {
   const performances = new Map<Case, Performance>();
   const slowFirst = [...cases].sort((a, b) => Number(b.slow ?? false) - Number(a.slow ?? false));
-  await withEverySlot(world, slowFirst, async (task, key) => {
+  const play = async (task: Case, key: string) => {
     const title = titleOf(task);
     model.stage(title, task.play);
     const answer = await ask(world, key, title, task.streamed);
@@ -75,6 +77,7 @@ export async function perform(
     const reservationId = idOf(answer);
     const calls = model.calls(title);
     performances.set(task, { answer, reservationId, calls, connection, kept, next: next.status });
-  });
+  };
+  await withEverySlot(world, slowFirst, play, slots);
   return performances;
 }

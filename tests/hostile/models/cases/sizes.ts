@@ -67,11 +67,15 @@ function piecesOf(bytes: number): string[] {
   for (const one = relayedChunk({ content: 'x' }); left > 2 * one; left -= one) pieces.push('x');
   return [...pieces, textOfEvent(left)];
 }
-const inPieces = (pieces: readonly string[]) =>
-  chunks(
-    ...pieces.map((text) => event({ choices: [{ delta: { content: text } }] })),
-    event(delta('', 'stop')) + TAIL,
-  );
+/** As a busy server sends them: many events in one write. */
+const EVENTS_A_WRITE = 1_000;
+function inPieces(pieces: readonly string[]): Play {
+  const events = pieces.map((text) => event({ choices: [{ delta: { content: text } }] }));
+  const writes: string[] = [];
+  for (let i = 0; i < events.length; i += EVENTS_A_WRITE)
+    writes.push(events.slice(i, i + EVENTS_A_WRITE).join(''));
+  return chunks(...writes, event(delta('', 'stop')) + TAIL);
+}
 /** The rest of a stream of exactly so many bytes, filled up with comments. */
 function filled(begin: string, end: string, bytes: number): string[] {
   let left = bytes - Buffer.byteLength(begin + end);
