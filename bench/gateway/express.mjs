@@ -1,5 +1,5 @@
 // The yardstick: Express and undici, JSON parsed and written on both sides, each stream chunk parsed and rewritten; no keys,
-// no limits, no metering. node bench/peers/express.mjs PORT UPSTREAM_ORIGIN
+// no limits, no metering. node bench/gateway/express.mjs PORT UPSTREAM_ORIGIN
 import express from 'express';
 import { Pool } from 'undici';
 

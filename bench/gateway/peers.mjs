@@ -16,26 +16,45 @@ const PORTKEY = { name: '@portkey-ai/gateway', version: '1.15.2' };
 const PORTKEY_DIR = join(HERE, '../../.local/bench/portkey');
 const STARTED_MS = 20_000;
 
-/** @returns {Promise<{ pid: number, line: string, stop: () => void }>} once it has printed something, or answers at `url` */
+/**
+ * Resolves once the program has printed something, or answers at `url`. Rejects, and leaves nothing running, when it ends
+ * before that or takes too long.
+ *
+ * @returns {Promise<{ pid: number, line: string, stop: () => void }>}
+ */
 export async function launch(command, args, { url, env } = {}) {
   const child = spawn(command, args, {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, ...env },
   });
-  const printed = once(child.stdout, 'data');
-  child.stdout.resume();
-  const line = url ? '' : String((await printed)[0]).trim();
-  if (url) await answering(url);
-  return { pid: child.pid ?? 0, line, stop: () => child.kill('SIGTERM') };
+  const ended = once(child, 'close').then(([code]) => {
+    throw new Error(`${command} ended with ${code}`);
+  });
+  ended.catch(() => {});
+  try {
+    const started = url ? answering(url) : once(child.stdout, 'data').then(([line]) => String(line).trim());
+    const line = await Promise.race([started, ended, late(`${command} does not start`)]);
+    child.stdout.resume();
+    return { pid: child.pid ?? 0, line, stop: () => child.kill('SIGTERM') };
+  } catch (error) {
+    child.kill('SIGKILL');
+    throw error;
+  }
 }
 
+const late = (message) =>
+  new Promise((_resolve, reject) => setTimeout(() => reject(new Error(message)), STARTED_MS).unref());
+
 async function answering(url) {
-  for (const endMs = performance.now() + STARTED_MS; ; ) {
+  for (const endMs = performance.now() + STARTED_MS; performance.now() < endMs; ) {
     const answer = await fetch(url).catch(() => null);
-    if (answer) return void (await answer.arrayBuffer());
-    if (performance.now() > endMs) throw new Error(`nothing answers at ${url}`);
+    if (answer) {
+      await answer.arrayBuffer();
+      return '';
+    }
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
+  throw new Error(`nothing answers at ${url}`);
 }
 
 const node = (script) => async (port, upstream) =>

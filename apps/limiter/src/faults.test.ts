@@ -161,7 +161,7 @@ describe('a Postgres that refuses', () => {
     const session = rig.session(await rig.limiter({ db: refusing, logger }));
     const said = /refuses the user or the password in DATABASE_URL: .* user /;
     const told = await eventually(() => lines.find((line) => line.includes('Postgres cannot be used')));
-    expect(JSON.parse(told).err.message).toMatch(said);
+    expect(JSON.parse(told).reason).toMatch(said);
     const { orgTag, hash: keyHash } = await makeKey(db, await makeOrg(db));
     const { failed } = await session.ask({ authenticate: { orgTag, keyHash } });
     expect(failed?.reason).toMatch(said);

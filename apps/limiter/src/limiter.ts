@@ -83,7 +83,8 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   const postgresFailed = (err: Undecided) => {
     if (performance.now() - toldMs < TELL_EVERY_MS) return;
     toldMs = performance.now();
-    logger.warn({ err }, 'Postgres cannot be used: only what Redis knows is served');
+    // Not its cause: the driver's message may show a statement's parameters.
+    logger.warn({ reason: err.message }, 'Postgres cannot be used: only what Redis knows is served');
   };
   const onFailed = (error: unknown) => {
     metrics.failed(error instanceof Undecided ? error.reason : 'internal');

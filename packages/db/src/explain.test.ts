@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { type TestPostgres, testPostgres } from '@tidegate/testing';
+import { eventually, type TestPostgres, testPostgres } from '@tidegate/testing';
 import pg from 'pg';
 import { closeDb, createDb } from './client.ts';
 import { explainPostgres, isRefusedForNow } from './explain.ts';
@@ -58,9 +58,12 @@ async function answering(answers: readonly Buffer[], password = PASSWORD): Promi
   return `postgresql://someone:${password}@127.0.0.1:${port}/some`;
 }
 
+/** Longer than any answer takes on a busy machine. */
+const PATIENCE_MS = 20_000;
+
 /** How Postgres at this address fails what is asked in each way of asking. */
-async function failuresAt(url: string): Promise<unknown[]> {
-  const db = createDb(url, { maxConnections: 1, connectTimeoutMs: 300 });
+async function failuresAt(url: string, connectTimeoutMs = PATIENCE_MS): Promise<unknown[]> {
+  const db = createDb(url, { maxConnections: 1, connectTimeoutMs });
   const failures: unknown[] = [];
   const failing = (asked: Promise<unknown>) =>
     asked.then(
@@ -71,7 +74,7 @@ async function failuresAt(url: string): Promise<unknown[]> {
   await failing(db.plan.findMany());
   await failing(db.$transaction((tx) => tx.plan.findMany()));
   await closeDb(db);
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 300 });
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connectTimeoutMs });
   client.on('error', () => {});
   await failing(client.connect());
   await client.end().catch(() => {});
@@ -84,7 +87,7 @@ describe('that Postgres cannot be used is told in a sentence that names the caus
     changed((url) => {
       url.password = PASSWORD;
     });
-  it.each<[string, () => string | Promise<string>, RegExp]>([
+  it.each<[string, () => string | Promise<string>, RegExp, number?]>([
     [
       'a wrong password',
       wrongPassword,
@@ -127,9 +130,9 @@ describe('that Postgres cannot be used is told in a sentence that names the caus
       () => answering(refusal('57P03', 'the database system is starting up')),
       /is not ready: the database system is starting up\.$/,
     ],
-    ['silence', () => answering([]), /did not answer in time\.$/],
-  ])('%s', async (_what, url, expected) => {
-    for (const failure of await failuresAt(await url())) {
+    ['silence', () => answering([]), /did not answer in time\.$/, 300],
+  ])('%s', async (_what, url, expected, timeoutMs) => {
+    for (const failure of await failuresAt(await url(), timeoutMs)) {
       const sentence = explainPostgres(failure);
       expect(sentence).toMatch(expected);
       expect(sentence).not.toMatch(/prisma|invocation/i);
@@ -145,8 +148,9 @@ describe('that Postgres cannot be used is told in a sentence that names the caus
   });
 
   it('all connections in use', async () => {
-    const db = createDb(postgres.url, { maxConnections: 1, connectTimeoutMs: 200 });
-    const long = db.$queryRaw`SELECT 1 FROM pg_sleep(1)`.then(() => {});
+    const db = createDb(postgres.url, { maxConnections: 1, connectTimeoutMs: 1_000 });
+    await eventually(() => db.$queryRaw`SELECT 1`);
+    const long = db.$queryRaw`SELECT 1 FROM pg_sleep(4)`.then(() => {});
     const waiting = db.$queryRaw`SELECT 1`.catch((error: unknown) => error);
     expect(explainPostgres(await waiting)).toBe('No connection to Postgres became free in time.');
     await long;
@@ -162,6 +166,16 @@ describe('that Postgres cannot be used is told in a sentence that names the caus
     await closeDb(db);
   });
 });
+
+it.each(['EAI_AGAIN', 'ENETUNREACH', 'ECONNREFUSED'])(
+  'a Postgres that the network keeps away is named, also where the driver says %s alone',
+  (code) => {
+    const error = Object.assign(new Error(''), { name: 'PrismaClientKnownRequestError', code });
+    expect(explainPostgres(error)).toBe(`Postgres cannot be reached (${code}).`);
+    // Of whatever else is asked over the network nothing is known.
+    expect(explainPostgres(Object.assign(new Error(''), { code }))).toBeNull();
+  },
+);
 
 it('an error about something else is not explained', async () => {
   const db = createDb(postgres.url, { maxConnections: 1 });

@@ -79,6 +79,10 @@ export function isRefusedForNow(error: unknown): boolean {
   );
 }
 
+/** Of the network: the driver adapter passes those that it does not know on as they are, without host and port. */
+const SOCKET_CODE =
+  /^(EAI_AGAIN|ENOTFOUND|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EPIPE|EACCES)$/;
+
 function reportedBy(error: Error): Reported {
   const { meta, code, severity } = error as {
     meta?: { driverAdapterError?: { cause?: Reported } };
@@ -86,6 +90,9 @@ function reportedBy(error: Error): Reported {
     severity?: unknown;
   };
   if (meta?.driverAdapterError?.cause) return meta.driverAdapterError.cause;
+  // Only what comes from Prisma is known to be about Postgres.
+  if (/^PrismaClient/.test(error.name) && typeof code === 'string' && SOCKET_CODE.test(code))
+    return { kind: 'DatabaseNotReachable', reason: code };
   // The driver's own, where it is asked without Prisma.
   if (typeof code === 'string' && severity !== undefined)
     return { originalCode: code, originalMessage: error.message };
@@ -100,8 +107,10 @@ function sentenceOf({
   port,
   reason,
 }: Reported): string | null {
-  if (kind === 'DatabaseNotReachable')
+  if (kind === 'DatabaseNotReachable') {
+    if (host === undefined) return `Postgres cannot be reached (${reason}).`;
     return `Postgres does not answer at ${port === undefined ? host : `${host}:${port}`}.`;
+  }
   if (kind === 'ConnectionClosed' || kind === 'SocketTimeout') return 'The connection to Postgres broke off.';
   if (kind === 'TlsConnectionError') return `Postgres cannot be reached over TLS: ${reason}.`;
   const [, means, todo] = STATES.find(([prefix]) => originalCode?.startsWith(prefix)) ?? [];

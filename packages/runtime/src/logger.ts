@@ -77,6 +77,7 @@ export function openStdout(): Destination {
     if (!scheduled) setTimeout(flush, WRITE_MS).unref();
     scheduled = true;
   };
+  let waitingBytes = 0;
   const flushSync = stdout.flushSync.bind(stdout);
   let failing = false;
   stdout.flushSync = () => {
@@ -86,11 +87,20 @@ export function openStdout(): Destination {
     failing = true;
     flushSoon();
   });
-  stdout.on('write', () => {
+  stdout.on('write', (bytes: number) => {
     failing = false;
+    waitingBytes -= bytes;
+  });
+  stdout.on('drop', (line: string) => {
+    waitingBytes -= Buffer.byteLength(line);
+  });
+  // A flush does nothing while a write is under way: what came meanwhile is flushed after it.
+  stdout.on('drain', () => {
+    if (waitingBytes > 0) flushSoon();
   });
   return {
     write(line) {
+      waitingBytes += Buffer.byteLength(line);
       stdout.write(line);
       flushSoon();
     },

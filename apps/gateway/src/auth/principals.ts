@@ -1,5 +1,6 @@
 import type { ParsedApiKey } from '@tidegate/contracts';
 import type { Principal__Output } from '@tidegate/rpc';
+import { LRUCache } from 'lru-cache';
 
 /** Who calls: one key of one organization, as of at most `ttlMs` ago. */
 export interface Principal {
@@ -34,13 +35,14 @@ type Answer = Principal | 'invalid' | null;
  */
 export class Principals {
   readonly #options: PrincipalsOptions;
-  readonly #cached = new Map<string, Cached>();
+  readonly #cached: LRUCache<string, Cached>;
   readonly #asked = new Map<string, Promise<Answer>>();
   /** Counts what was dropped: an answer that was under way meanwhile may be stale and is not kept. */
   #generation = 0;
 
   constructor(options: PrincipalsOptions) {
     this.#options = options;
+    this.#cached = new LRUCache({ max: options.maxEntries });
   }
 
   get size(): number {
@@ -52,8 +54,6 @@ export class Principals {
     const id = key.hash.toString('latin1');
     const cached = this.#cached.get(id);
     if (!cached || this.#isStale(cached)) return this.#ask(id, key);
-    this.#cached.delete(id);
-    this.#cached.set(id, cached);
     return cached.principal;
   }
 
@@ -80,7 +80,8 @@ export class Principals {
   #drop(matches: (principal: Principal) => boolean): void {
     this.#generation++;
     this.#asked.clear();
-    for (const [id, { principal }] of this.#cached) if (matches(principal)) this.#cached.delete(id);
+    for (const [id, { principal }] of [...this.#cached.entries()])
+      if (matches(principal)) this.#cached.delete(id);
   }
 
   #ask(id: string, key: ParsedApiKey): Promise<Answer> {
@@ -105,20 +106,12 @@ export class Principals {
       expiresAtMs: answer.expiresAtMs,
     };
     const untilMs = this.#options.monotonicMs() + this.#options.ttlMs;
-    if (generation === this.#generation) this.#keep(id, { principal, untilMs });
+    if (generation === this.#generation) this.#cached.set(id, { principal, untilMs });
     return principal;
   }
 
   #isStale({ principal: { expiresAtMs }, untilMs }: Cached): boolean {
     if (untilMs <= this.#options.monotonicMs()) return true;
     return expiresAtMs > 0 && this.#options.nowMs() >= expiresAtMs;
-  }
-
-  #keep(id: string, cached: Cached): void {
-    this.#cached.delete(id);
-    this.#cached.set(id, cached);
-    if (this.#cached.size <= this.#options.maxEntries) return;
-    const oldest = this.#cached.keys().next();
-    if (!oldest.done) this.#cached.delete(oldest.value);
   }
 }

@@ -35,7 +35,7 @@ export class Observer {
     const registers = [registry];
     this.#requests = new Counter({
       name: 'tidegate_gateway_requests_total',
-      help: 'Requests answered; code is empty for answers that are no errors',
+      help: 'Requests answered; code is empty for answers that have begun, broken off or not',
       labelNames: ['route', 'status', 'code'],
       registers,
     });
@@ -144,6 +144,7 @@ const fieldsOf = (exchange: Exchange, status: number, ms: number): LineFields =>
   code: exchange.code,
   cause: exchange.cause,
   aborted: exchange.aborted,
+  brokenOff: exchange.brokenOff || null,
   orgId: exchange.orgId,
   keyId: exchange.keyId,
   modelId: exchange.modelId,

@@ -78,6 +78,14 @@ describe('a relayed stream', () => {
     expect(sink.writes[1]).toMatch(/"content":"b"\}.*"finish_reason":null/);
   });
 
+  it('waits for its first event no longer because of events that are not relayed', async () => {
+    const { call, controller, sink } = start({ firstEventMs: 100 });
+    const nothing = setInterval(() => call.onResponseData(controller, Buffer.from('data: {}\n\n')), 10);
+    expect(await call.outcome).toMatchObject({ kind: 'refused', refusal: { code: 'upstream_error' } });
+    clearInterval(nothing);
+    expect(sink.begun).toBe(false);
+  });
+
   it('has not begun with a first event that cannot be relayed', async () => {
     const { call, controller, sink } = start();
     call.onResponseData(controller, event('x'.repeat(2e5)));

@@ -6,7 +6,7 @@ import { FAILED, NO_ANSWER_IN_TIME, UpstreamCall } from './upstream-call.ts';
 export interface StreamTimes {
   /** From the call to the end of the answer. */
   readonly maxMs: number;
-  /** From the call to the first event. */
+  /** From the call to the first event that is relayed. */
   readonly firstEventMs: number;
   /** Between two events. */
   readonly pauseMs: number;
@@ -50,7 +50,7 @@ export class StreamCall extends UpstreamCall {
     const rewriter = this.#rewriter;
     const eventsBefore = rewriter.events;
     rewriter.push(bytes);
-    if (rewriter.events > eventsBefore) this.#pause.refresh();
+    if (this.#begun && rewriter.events > eventsBefore) this.#pause.refresh();
     if (!this.#relay() && !rewriter.done) this.#hold();
     if (rewriter.failure) this.#fail(rewriter.failure);
     else if (rewriter.done) this.#complete();

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { Undecided } from '../undecided.ts';
 
 /** Names an admission, as every later call about it does. */
@@ -34,18 +35,14 @@ const isElsewhere = (reply: { readonly kind: string }): reply is Elsewhere => re
 
 /** Remembers where admissions are between their calls. Bounded; what is forgotten costs one more question. */
 export class Places {
-  readonly #places = new Map<string, Place>();
-  readonly #max: number;
+  readonly #places: LRUCache<string, Place>;
 
   constructor(max = 100_000) {
-    this.#max = max;
+    this.#places = new LRUCache({ max });
   }
 
   put(admissionId: string, place: Place): void {
     this.#places.set(admissionId, place);
-    if (this.#places.size <= this.#max) return;
-    const oldest = this.#places.keys().next().value;
-    if (oldest !== undefined) this.#places.delete(oldest);
   }
 
   get(admissionId: string): Place {

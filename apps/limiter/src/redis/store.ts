@@ -34,6 +34,7 @@ export class Store {
   readonly #shards: Shards;
   readonly #onPipeline: (seconds: number, commands: number) => void;
   #waiting = new Map<Redis, Waiting[]>();
+  readonly #loading = new WeakMap<Redis, Set<Script>>();
 
   constructor({ shards, onPipeline }: StoreOptions) {
     this.#shards = shards;
@@ -97,30 +98,37 @@ export class Store {
     const { stream } = shard;
     let last: Promise<unknown> = Promise.resolve();
     stream?.cork();
-    for (const waiting of batch) {
-      const command = new Command(waiting.command, [...waiting.args], { replyEncoding: 'utf8' });
-      last = command.promise.then(waiting.resolve, (error: Error) =>
-        this.#failed(shard, waiting, error, again),
-      );
-      shard.sendCommand(command);
+    try {
+      for (const waiting of batch) {
+        const command = new Command(waiting.command, [...waiting.args], { replyEncoding: 'utf8' });
+        last = command.promise.then(waiting.resolve, (error: Error) =>
+          this.#failed(shard, waiting, error, again),
+        );
+        shard.sendCommand(command);
+      }
+    } finally {
+      // A socket that stayed corked would send nothing more.
+      stream?.uncork();
     }
-    stream?.uncork();
     void last.then(() => this.#onPipeline((performance.now() - startedMs) / 1_000, batch.length));
   }
 
   #failed(shard: Redis, waiting: Waiting, error: Error, again: boolean): void {
     const { script } = waiting;
     if (script && !again && error.message.startsWith('NOSCRIPT')) {
-      const load = {
-        command: 'script',
-        args: ['LOAD', script.source],
-        script: null,
-        resolve() {},
-        reject() {},
-      };
-      this.#send(shard, [load, waiting], true);
+      this.#send(shard, [...this.#loadOnce(shard, script), waiting], true);
     } else if (hasMoved(error)) void this.#follow(waiting);
     else waiting.reject(undecided(waiting, error));
+  }
+
+  /** What loads a script; nothing while it is on its way already, for commands run in their order. */
+  #loadOnce(shard: Redis, script: Script): Waiting[] {
+    const loading = this.#loading.get(shard) ?? new Set();
+    this.#loading.set(shard, loading);
+    if (loading.has(script)) return [];
+    loading.add(script);
+    const over = () => void loading.delete(script);
+    return [{ command: 'script', args: ['LOAD', script.source], script: null, resolve: over, reject: over }];
   }
 
   /** With its source: where it has gone, the script may not be known. */
