@@ -97,7 +97,11 @@ describe('the official openai package', () => {
 
   it('finds each of its answers in the usage, tokens and all', async () => {
     const org = stack().info.org ?? '';
-    const before = (await usageOf(stack(), org)).totals;
+    // What was asked before is visible only once it is metered.
+    const before = await eventually(async () => {
+      const { totals, month } = await usageOf(stack(), org);
+      return totals.requests === month.requests && totals;
+    });
     const answer = await api().chat.completions.create(ask('demo-text', 'Once more.'));
     await eventually(async () => {
       const { totals } = await usageOf(stack(), org);
