@@ -1,9 +1,9 @@
 import type { Condition } from '@tidegate/control';
 
-/** Best first. A model that has been stopped, or has failed, answers nothing until someone does something about it. */
+/** Best first. A stopped or failed model answers nothing until someone starts it. */
 const USABLE: readonly Condition[] = ['running', 'asleep', 'starting'];
 
-/** The model to show when nobody has chosen one: one that answers now, else one that a request wakes, else one that starts. */
+/** The model to show first: one that runs, else one that a request wakes, else one that starts. */
 export const firstUsable = <M extends { readonly condition: Condition }>(
   models: readonly M[],
 ): M | undefined =>
