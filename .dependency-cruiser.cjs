@@ -2,8 +2,9 @@
 const swc = require('@swc/core');
 
 /*
- * dependency-cruiser reads TypeScript through swc here (TypeScript 7 has no JavaScript API), and asks swc for plain
- * TypeScript whatever the file's extension. JSX is turned on for the files that hold it.
+ * dependency-cruiser reads TypeScript through swc here, because TypeScript 7 has no JavaScript API.
+ * It asks swc for plain TypeScript whatever the file's extension. This turns JSX on for files that
+ * contain it.
  */
 const parseFileSync = swc.parseFileSync;
 /** @type {(file: string, options?: import('@swc/core').ParseOptions) => any} */

@@ -19,7 +19,9 @@ export default {
   },
   globalSetup: '<rootDir>/packages/testing/jest-setup.mjs',
   globalTeardown: '<rootDir>/packages/testing/jest-teardown.mjs',
+  // More would share two cores with all the processes that whole stacks start.
   maxWorkers: 2,
-  // How long a stuck test may hold the run up: generous, for machines that are busy with something else.
-  testTimeout: 120_000,
+  // How long a stuck test may hold up the run. Generous, for machines that are busy with other
+  // work.
+  testTimeout: 240_000,
 };

@@ -1,20 +1,20 @@
-// What a request costs, with every feature on, beside relays that have none of them. Rounds are interleaved and medians
-// reported, for machines are noisy; CPU time by process is what other work on the machine disturbs least.
+// Measures what a request costs with every feature on, next to relays that have none of them.
+// Interleaves rounds and reports medians, because machines are noisy. CPU time per process is what
+// other work on the machine disturbs least.
 //
-//   node bench/gateway.mjs [--quick] [--rounds 3] [--seconds 5] [--json FILE]      (after npm run build)
-import { execFile } from 'node:child_process';
+//   node bench/gateway.mjs [--quick] [--rounds 3] [--seconds 5] [--json FILE]
+//
+// Run npm run build first.
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs, promisify } from 'node:util';
-import { cpuUs } from './gateway/cpu.mjs';
+import { parseArgs } from 'node:util';
+import { measure } from './gateway/measure.mjs';
 import { launch, startPeers } from './gateway/peers.mjs';
 import { summary, table } from './gateway/report.mjs';
 import { startBench } from './stack.mjs';
 
 const HERE = dirname(fileURLToPath(import.meta.url));
-/** Postgres and metering work a little later than the requests they work for. */
-const SETTLE_MS = 700;
 const WARM_UP_S = 2;
 const PROCESSES = ['gateway', 'limiter', 'redis', 'metering', 'postgres'];
 const LOADS = [
@@ -23,7 +23,6 @@ const LOADS = [
   { name: 'open loop, 1,000 requests/s', connections: 128, ratePerS: 1_000 },
   { name: 'streams of 1,000 chunks, 16 connections', connections: 16, stream: true, quick: true },
 ];
-const run = promisify(execFile);
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
@@ -34,24 +33,6 @@ const { values } = parseArgs({
 });
 const rounds = Number(values.rounds ?? (values.quick ? 1 : 3));
 const seconds = Number(values.seconds ?? (values.quick ? 3 : 5));
-
-/** One load on one target, with what each of its processes has used for it. */
-async function measure({ connections, ratePerS, stream }, target, forSeconds) {
-  const before = target.processes.map(({ pid }) => cpuUs(pid()));
-  const options = { connections, ratePerS, stream, seconds: forSeconds, content: 'How deep is the sea?' };
-  const { url, headers } = target;
-  const { stdout } = await run(process.execPath, [
-    join(HERE, 'load.mjs'),
-    JSON.stringify({ ...options, url, headers }),
-  ]);
-  const result = JSON.parse(stdout);
-  await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
-  const cpu = target.processes.map(({ name, pid }, i) => [
-    name,
-    (cpuUs(pid()) - before[i]) / result.requests,
-  ]);
-  return { ...result, cpuUs: Object.fromEntries(cpu) };
-}
 
 const model = await launch(process.execPath, [join(HERE, 'gateway/model.mjs')]);
 const upstream = `http://127.0.0.1:${model.line}`;
@@ -75,7 +56,17 @@ try {
     const results = targets.map(({ name }) => ({ name, rounds: [] }));
     for (let round = 0; round <= rounds; round++)
       for (const [i, target] of targets.entries()) {
-        const result = await measure(load, target, round === 0 ? WARM_UP_S : seconds);
+        const { connections, ratePerS, stream } = load;
+        const { url, headers, processes } = target;
+        const forSeconds = round === 0 ? WARM_UP_S : seconds;
+        const options = {
+          connections,
+          ratePerS,
+          stream,
+          seconds: forSeconds,
+          content: 'How deep is the sea?',
+        };
+        const result = await measure({ ...options, urls: [url], headers }, processes);
         if (round > 0) results[i].rounds.push(result);
       }
     measured.push({ load: load.name, streamed: load.stream === true, targets: results.map(summary) });

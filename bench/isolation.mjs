@@ -1,17 +1,18 @@
-// Whether the time of a 404 tells a model of another organization, or one that the key may not call, from one that does not
-// exist: requests for all of them in turns of random order over one connection, compared by rank.
+// Measures whether the time of a 404 reveals a model of another organization, or one that the key
+// may not call. Sends requests for both and for a model that does not exist, in random order over
+// one connection, and compares their times by rank.
 //
-//   node bench/isolation.mjs [requests of each]      (after npm run build)
+//   node bench/isolation.mjs [requests of each]
 //
-// Prints one JSON document: medians, and for each pair Mann-Whitney's U as z, p (two-sided) and the share of pairs in which the
-// first one took longer (0.5: no difference).
+// Run npm run build first. Prints one JSON document: medians, and for each pair Mann-Whitney's U as
+// z, p (two-sided) and the share of pairs in which the first one took longer (0.5: no difference).
 import { startStandin } from '@tidegate/standin';
 import { Pool } from 'undici';
 import { startBench } from './stack.mjs';
 
 const rounds = Number(process.argv[2] ?? 5_000);
 const WARM_UP_ROUNDS = 500;
-/** Of equal length, so that the answers are. */
+/** Of equal length, so that their answers are, too. */
 const NAMES = { foreign: 'model-aaaa', notAllowed: 'model-bbbb', absent: 'model-cccc' };
 const allowed = 'tide';
 
@@ -25,7 +26,10 @@ try {
   await bench.stop();
 }
 
-/** Two organizations, each with a model that the other has not. Resolves to a key of one of them, when its model answers. */
+/**
+ * Creates two organizations, each with a model that the other does not have. Resolves to a key of
+ * one of them when its model answers.
+ */
 async function prepare() {
   const [one, other] = [await bench.createOrg('One'), await bench.createOrg('Other')];
   await bench.publish(one, standin.url, { name: NAMES.foreign });
@@ -53,7 +57,7 @@ async function compare(key) {
   }
 }
 
-/** Microseconds of each request, by kind of name. */
+/** The microseconds of each request, by kind of name. */
 async function sample(status) {
   const tookUs = Object.fromEntries(Object.keys(NAMES).map((kind) => [kind, []]));
   for (let round = -WARM_UP_ROUNDS; round < rounds; round++) {
@@ -91,7 +95,7 @@ function median(values) {
   return sorted[Math.floor(sorted.length / 2)];
 }
 
-/** By the normal approximation, which is good for samples of these sizes. */
+/** Uses the normal approximation, which is accurate for samples of this size. */
 function mannWhitney(a, b) {
   const all = [...a.map((us) => ({ us, first: true })), ...b.map((us) => ({ us, first: false }))];
   all.sort((x, y) => x.us - y.us);
@@ -99,7 +103,7 @@ function mannWhitney(a, b) {
   for (let i = 0; i < all.length; ) {
     let end = i;
     while (end < all.length && all[end].us === all[i].us) end++;
-    // Equals share the mean of their ranks.
+    // Ties share the mean of their ranks.
     for (let at = i; at < end; at++) if (all[at].first) rankSum += (i + 1 + end) / 2;
     i = end;
   }
@@ -116,7 +120,10 @@ function mannWhitney(a, b) {
   };
 }
 
-/** The share of the normal distribution below z >= 0 (Zelen and Severo's approximation, good to seven digits). */
+/**
+ * The normal distribution's probability below z >= 0, by Zelen and Severo's approximation. It is
+ * accurate to seven digits.
+ */
 function normal(z) {
   const t = 1 / (1 + 0.2316419 * z);
   const sum =

@@ -1,6 +1,8 @@
-// What bodies of 20 MiB do to other people's streams: how long chunks are under way from the model to the client, and how late the
-// gateway's event loop is, with such bodies coming two at a time and without. Rounds are interleaved, for machines are noisy.
-// node bench/large-body.mjs [--rounds 3] [--seconds 4] [--streams 32]
+// Measures what bodies of 20 MiB do to other callers' streams: how long chunks take from the model
+// to the client, and how late the gateway's event loop is, with two such bodies at a time and
+// without. Interleaves rounds, because machines are noisy.
+//
+//   node bench/large-body.mjs [--rounds 3] [--seconds 4] [--streams 32]
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { dirname, join } from 'node:path';
@@ -50,7 +52,10 @@ async function startUpstream() {
   return `http://127.0.0.1:${String(port).trim()}/v1`;
 }
 
-/** An organization with a text model to stream from and a vision model to send large bodies to; returns its key. */
+/**
+ * Creates an organization with a text model to stream from and a vision model to send large bodies
+ * to. Returns its key.
+ */
 async function setUp() {
   const org = await bench.createOrg();
   for (const [name, kind] of Object.entries({ tide: 'text', eyes: 'vision' }))
@@ -61,7 +66,7 @@ async function setUp() {
   return key;
 }
 
-/** The gateway's event loop since the last call. */
+/** The state of the gateway's event loop since the last call. */
 const probe = async () => (await fetch(`http://127.0.0.1:${probePort}`)).json();
 
 async function measure(kind, key) {
@@ -101,7 +106,7 @@ function report(kind, rounds) {
 try {
   const key = await setUp();
   const results = new Map(KINDS.map((kind) => [kind, []]));
-  // The first round warms up.
+  // The first round is the warm-up.
   for (let round = 0; round <= Number(values.rounds); round++) {
     for (const kind of KINDS) {
       const result = await measure(kind, key);

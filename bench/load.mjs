@@ -1,24 +1,37 @@
-// Load from a process of its own: whole answers or streams over N connections, for some seconds. Prints one JSON document.
-// node bench/load.mjs '{"url": "...", "headers": {}, "connections": 32, "seconds": 5, "stream": false, "content": "..."}'
+// Load from a separate process: whole answers or streams over N connections, for some seconds.
+// Prints one JSON document.
+//
+//   node bench/load.mjs '{"urls": ["..."], "headers": {}, "connections": 32, "seconds": 5,
+//     "stream": false, "content": "..."}'
+//
+// With `keysFile`, a JSON array of keys, requests use the keys in turn.
+import { readFileSync } from 'node:fs';
 import { Pool } from 'undici';
 
 const {
-  url,
+  urls,
   headers: own,
+  keysFile,
   connections,
   seconds,
   stream,
   content,
   ratePerS,
 } = JSON.parse(process.argv[2] ?? '{}');
-const { origin, pathname } = new URL(`${url}/chat/completions`);
-const pool = new Pool(origin, { connections, pipelining: 1 });
+const targets = urls.map((url) => {
+  const { origin, pathname } = new URL(`${url}/chat/completions`);
+  const options = { connections: Math.ceil(connections / urls.length), pipelining: 1 };
+  return { pool: new Pool(origin, options), path: pathname };
+});
+const keys = keysFile ? JSON.parse(readFileSync(keysFile, 'utf8')) : [];
 const body = JSON.stringify({
   model: 'tide',
   messages: [{ role: 'user', content }],
   ...(stream ? { stream: true, max_tokens: 8192 } : {}),
 });
-const headers = { 'content-type': 'application/json', ...own };
+const common = { 'content-type': 'application/json', ...own };
+const headersOf = keys.map((key) => ({ ...common, authorization: `Bearer ${key}` }));
+let asked = 0;
 const latenciesMs = [];
 let failures = 0;
 let chunks = 0;
@@ -32,7 +45,9 @@ function countEvents(bytes) {
 
 async function once(startedMs) {
   try {
-    const answer = await pool.request({ method: 'POST', path: pathname, headers, body });
+    const { pool, path } = targets[asked % targets.length];
+    const headers = headersOf[asked++ % headersOf.length] ?? common;
+    const answer = await pool.request({ method: 'POST', path, headers, body });
     if (stream) for await (const bytes of answer.body) chunks += countEvents(bytes);
     else await answer.body.arrayBuffer();
     if (answer.statusCode !== 200) failures++;
@@ -49,7 +64,10 @@ async function closedLoop(endMs) {
   await Promise.all(Array.from({ length: connections }, caller));
 }
 
-/** Requests begin on schedule, whether or not earlier ones have ended; latency counts from the schedule. */
+/**
+ * Requests begin on schedule, whether or not earlier ones have ended. Latency counts from the
+ * scheduled time.
+ */
 async function openLoop(endMs) {
   const open = [];
   for (let dueMs = performance.now(); dueMs < endMs; dueMs += 1000 / ratePerS) {
@@ -76,4 +94,4 @@ process.stdout.write(
     failures,
   })}\n`,
 );
-await pool.close();
+await Promise.all(targets.map(({ pool }) => pool.close()));

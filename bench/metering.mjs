@@ -1,8 +1,10 @@
-// How many settlements a second one metering worker writes into Postgres, its real process on real stores with fsync on.
+// Measures how many settlements a second one metering worker writes into Postgres. Uses the real
+// process on real stores with fsync on. Fills the queue, starts one worker, and waits until all
+// rows are there.
 //
-//   node bench/metering.mjs [settlements] [organizations]      (after npm run build)
+//   node bench/metering.mjs [settlements] [organizations]
 //
-// Fills the queue, starts one worker, and waits until all rows are there. Prints one JSON document.
+// Run npm run build first. Prints one JSON document.
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

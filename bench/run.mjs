@@ -1,7 +1,8 @@
-// All benches with one command, one after the other: npm run bench [-- --quick] [--write]
+// Runs all benches, one after the other: npm run bench [-- --quick] [--write]
 //
-// --quick runs the gateway's for a minute. --write puts what was measured into docs/performance.md and draws
-// docs/performance.svg. On a machine that does nothing else: benches share its cores with what they measure.
+// --quick shortens the gateway's bench to a minute. --write puts the results into
+// docs/performance.md and draws docs/performance.svg. Use an idle machine: benches share its cores
+// with what they measure.
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, release, tmpdir, totalmem } from 'node:os';
@@ -21,12 +22,13 @@ const OTHERS = [
   { title: 'The limiter: decisions a second', script: 'apps/limiter/dist/bench/decisions.js' },
   { title: 'Metering: settlements a second', script: 'bench/metering.mjs' },
   { title: 'The usage panel over 10 million requests', script: 'bench/usage.mjs' },
+  { title: 'More keys, more history, two gateways', script: 'bench/growth.mjs' },
 ];
 const { values } = parseArgs({
   options: { quick: { type: 'boolean', default: false }, write: { type: 'boolean', default: false } },
 });
 
-/** Runs one bench, shows what it prints, and resolves to that. */
+/** Runs one bench, shows its output, and resolves to that output. */
 function bench(script, ...args) {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [join(ROOT, script), ...args], {

@@ -1,5 +1,5 @@
-// What the benches of whole stacks share: a stack with data of its own, its management in this process, and organizations whose plan
-// is no limit.
+// Shared by the benches of whole stacks: a stack with its own data, its management in this process,
+// and organizations whose plan limits nothing.
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ const ENDLESS = {
   ...{ keys: 50, requestsPerMonth: 1e9, requestsPerMinute: 1e6, requestsAtOnce: 10_000 },
   ...{ tokensPerMonth: 9e12, images: true },
 };
-/** The most that the contract gives a key. */
+/** The highest limits that the contract allows a key. */
 const KEY = { name: 'Bench', requestsPerMinute: 6000, requestsAtOnce: 256 };
 const MODEL = { name: 'tide', kind: 'text', mode: 'always_on', contextTokens: 100_000 };
 
@@ -23,10 +23,13 @@ function must(result) {
   return result.value;
 }
 
-/** @param env of services, by name */
-export async function startBench(env = {}) {
+/**
+ * @param env environment of services, by name
+ * @param scale number of processes of a service, by name
+ */
+export async function startBench(env = {}, scale = {}) {
   const dataDir = await mkdtemp(join(tmpdir(), 'tidegate-bench-'));
-  const stack = await startStack({ dataDir, ports: 'random', demo: false, env });
+  const stack = await startStack({ dataDir, ports: 'random', demo: false, env, scale });
   const vars = JSON.parse(await readFile(join(dataDir, 'env.json'), 'utf8'));
   const limiter = limiterOverGrpc(vars.LIMITER_ADDRESSES.split(','));
   const runner = runnerOverGrpc(vars.RUNNER_ADDRESS);
@@ -37,6 +40,7 @@ export async function startBench(env = {}) {
 
   return {
     stack,
+    db,
     /** Resolves to its slug. */
     createOrg: async (name = 'Bench') =>
       must(await control.createOrg(OPERATOR, { name, plan: 'Bench' })).slug,
@@ -45,7 +49,9 @@ export async function startBench(env = {}) {
       must(await control.createKey(OPERATOR, { org, ...KEY, ...fields })),
     publish: async (org, url, fields = {}) =>
       must(await control.publishModel(OPERATOR, { org, ...MODEL, urls: [url], ...fields })),
-    /** Beyond what the contract gives a key; the limiter decides for real all the same. */
+    /**
+     * Raises a key's limits above what the contract allows. The limiter still makes real decisions.
+     */
     raise: (key) => raise(stack.info, key),
     /** Resolves when the model answers. */
     async running(key, model = MODEL.name) {
@@ -76,7 +82,7 @@ async function statusOf(gateway, key, model) {
 }
 
 async function raise({ gateway, redis: url }, { id, key }) {
-  // The key comes into Redis with its first use.
+  // The first use of a key puts it into Redis.
   await fetch(`${gateway}/models`, { headers: { authorization: `Bearer ${key}` } });
   const redis = new Redis(url);
   try {

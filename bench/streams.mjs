@@ -1,6 +1,10 @@
-// Many streams at once through one gateway, beside the model itself: what it adds to the first chunk and to later ones, whether all
-// streams are complete, and the gateway's memory. Rounds are interleaved, for machines are noisy.
-// node bench/streams.mjs [--rounds 3]      (after npm run build)
+// Runs many streams at once through one gateway and, for comparison, directly from the model.
+// Measures what the gateway adds to the first chunk and to later ones, whether all streams are
+// complete, and the gateway's memory. Interleaves rounds, because machines are noisy.
+//
+//   node bench/streams.mjs [--rounds 3]
+//
+// Run npm run build first.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -11,7 +15,7 @@ import { startBench } from './stack.mjs';
 
 const ROOT = dirname(fileURLToPath(import.meta.url));
 const LOOK_EVERY_MS = 200;
-/** A stream lasts `chunks` times `intervalMs`, longer than it takes to open all of them. */
+/** A stream lasts `chunks` times `intervalMs`. That is longer than it takes to open all of them. */
 const LOADS = [
   { streams: 600, chunks: 100, intervalMs: 100, openMs: 6_000 },
   { streams: 5_000, chunks: 25, intervalMs: 2_000, openMs: 25_000 },
@@ -67,7 +71,7 @@ try {
     await bench.raise(key);
     await bench.running(key.key);
     const [direct, through] = [[], []];
-    // The first round warms up.
+    // The first round is the warm-up.
     for (let round = 0; round <= Number(values.rounds); round++) {
       const rounds = [
         await measure(load, model, key.key),

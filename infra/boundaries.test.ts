@@ -16,7 +16,7 @@ const library = (name: string) => ({
   [`node_modules/${name}/index.js`]: 'module.exports = {};',
 });
 
-/** A small house that breaks each rule once; the comment names the rule. */
+/** A small repository that breaks each rule once. The comments name the rules. */
 const house: Record<string, string> = {
   'package.json': manifest('house', { dependencies: { zod: '1', ioredis: '1', '@prisma/client': '1' } }),
   ...library('zod'),
@@ -47,7 +47,8 @@ const house: Record<string, string> = {
     "import '../../embedded/src/index.ts';", // embedded-is-for-machines-without
     'export { PrismaClient };',
   ].join('\n'),
-  'infra/local/src/index.ts': "import '../../../apps/gateway/src/app.ts'; export {};", // tests-use-public-surfaces
+  // tests-use-public-surfaces
+  'infra/local/src/index.ts': "import '../../../apps/gateway/src/app.ts'; export {};",
   'apps/gateway/src/app.ts': [
     "import { b } from './b.ts';",
     "import '../../limiter/src/x.ts';", // app-not-to-app
@@ -56,7 +57,8 @@ const house: Record<string, string> = {
     "import './main.ts';", // main-is-the-root
     'export const a = b;',
   ].join('\n'),
-  'apps/gateway/src/b.ts': "import type { a } from './app.ts'; export const b = 1 as unknown as typeof a;", // no-cycles
+  // no-cycles
+  'apps/gateway/src/b.ts': "import type { a } from './app.ts'; export const b = 1 as unknown as typeof a;",
   'apps/gateway/src/main.ts': 'export {};',
   'apps/limiter/src/x.ts': 'export const x = 1;',
   'apps/console/src/page.tsx': 'export const Page = () => <p>{1 as number}</p>;',

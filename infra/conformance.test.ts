@@ -1,67 +1,75 @@
-import { existsSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
-import { faultsOf, judge, readCatalogue, render } from './conformance.mjs';
+import { faultsOf, judge, render, unprovenIn } from './conformance.mjs';
 
-const PROVEN = { id: 'a.b', says: 'It holds.', tests: ['tests/x › it holds *', 'tests/y › always'] };
-const catalogue = (...requirements: (typeof PROVEN)[]) => [{ section: 'All', requirements }];
-const report = (status = 'passed') =>
-  new Map([
-    [
-      'tests/x',
-      [
-        { fullName: 'it holds (by day)', status: 'passed' },
-        { fullName: 'it holds (by night)', status },
-      ],
-    ],
-    [
-      'tests/y',
-      [
-        { fullName: 'always', status: 'passed' },
-        { fullName: 'always not', status: 'failed' },
-      ],
-    ],
-  ]);
-const resultOf = (sections: ReturnType<typeof catalogue>, status?: string) =>
-  judge(sections, report(status)).sections[0]?.rows[0]?.result;
+const CATALOGUE = [{ section: 'All', requirements: [{ id: 'a.b', says: 'It holds.' }] }];
+
+const found = (title: string, { file = 'tests/x', status = 'passed', within = [] as string[] } = {}) => ({
+  ...{ file, title, status, ancestorTitles: within },
+  fullName: [...within, title].join(' '),
+});
+const TESTS = [
+  found('holds by day [a.b]', { within: ['it'] }),
+  found('always', { file: 'tests/y', within: ['at night [a.b]'] }),
+];
+const rowOf = (tests: readonly ReturnType<typeof found>[]) => judge(CATALOGUE, tests)[0]?.rows[0];
 
 describe('conformance', () => {
-  it('is a requirement all of whose tests, and none of them missing, have passed', () => {
-    expect(resultOf(catalogue(PROVEN))).toBe('passed');
-    expect(judge(catalogue(PROVEN), report()).missing).toEqual([]);
-    expect(resultOf(catalogue(PROVEN), 'failed')).toBe('failed');
-    expect(resultOf(catalogue(PROVEN), 'pending')).toBe('not run');
-  });
-
-  it('is not of a requirement that names a test which does not exist', () => {
-    for (const test of ['tests/x › it holds', 'tests/x › t holds *', 'tests/z › always', 'tests/y › .*s']) {
-      const sections = catalogue({ ...PROVEN, tests: [...PROVEN.tests, test] });
-      expect(resultOf(sections)).toBe('not run');
-      expect(judge(sections, report()).missing).toEqual([`a.b: there is no test "${test}"`]);
+  it('is a requirement whose id is in the titles of tests or of describes, all of which passed', () => {
+    expect(rowOf(TESTS)).toMatchObject({ tests: TESTS, result: 'passed' });
+    expect(unprovenIn(judge(CATALOGUE, TESTS))).toEqual([]);
+    for (const [status, result] of [
+      ['failed', 'failed'],
+      ['pending', 'not run'],
+    ]) {
+      const one = found('also [a.b]', { ...(status && { status }) });
+      expect(rowOf([...TESTS, one])?.result).toBe(result);
+      expect(unprovenIn(judge(CATALOGUE, [...TESTS, one]))).toEqual([`a.b: ${result}`]);
     }
   });
 
-  it('is not of a catalogue with requirements that nothing proves, or that are there twice', () => {
-    expect(faultsOf(catalogue(PROVEN))).toEqual([]);
-    expect(faultsOf(catalogue({ ...PROVEN, tests: [] }))).toEqual(['a.b has no test']);
-    expect(faultsOf(catalogue({ ...PROVEN, says: '' }))).toEqual(['a.b says nothing']);
-    expect(faultsOf(catalogue(PROVEN, PROVEN))).toEqual(['a.b is there twice']);
-    expect(faultsOf(catalogue({ ...PROVEN, tests: ['always'] }))).toHaveLength(1);
+  it('is of a test for each of several ids, wherever its title has them', () => {
+    const two = [{ section: 'Two', requirements: ['a.b', 'c.d-e.f_g'].map((id) => ({ id, says: 'Yes.' })) }];
+    const test = found('with a row [a.b] is refused [c.d-e.f_g]');
+    expect(judge(two, [test])[0]?.rows.map(({ tests }) => tests)).toEqual([[test], [test]]);
   });
 
-  it('is a page that says how many requirements hold, and how each of them went', () => {
-    const page = render(judge(catalogue(PROVEN), report()).sections);
+  it('is not of a requirement whose id no title has', () => {
+    for (const title of ['holds', 'holds a.b', 'holds[a.b]', 'holds [a.b.c]', 'holds [a]', 'holds [A.b]']) {
+      expect(unprovenIn(judge(CATALOGUE, [found(title)]))).toEqual(['a.b has no test']);
+    }
+  });
+
+  it('is not where a title has an id that no requirement has', () => {
+    expect(faultsOf(CATALOGUE, TESTS)).toEqual([]);
+    for (const title of ['ends with [DONE]', 'is {"stop":["a.b"]}', 'is [1.5]', 'is a[b.c]'])
+      expect(faultsOf(CATALOGUE, [found(title)])).toEqual([]);
+    expect(faultsOf(CATALOGUE, [...TESTS, found('holds [a.c]')])).toEqual([
+      'there is no requirement a.c: tests/x: holds [a.c]',
+    ]);
+    expect(faultsOf(CATALOGUE, [found('holds', { within: ['it [a.c]'] })])).toHaveLength(1);
+  });
+
+  it('is not of a catalogue with requirements that say nothing or are there twice', () => {
+    expect(faultsOf([{ section: 'All', requirements: [{ id: 'a.b', says: '' }] }], [])).toEqual([
+      'a.b says nothing',
+    ]);
+    expect(faultsOf([...CATALOGUE, ...CATALOGUE], [])).toEqual(['a.b is there twice']);
+  });
+
+  it('is a page that says how many requirements hold, by which tests, and how each of them went', () => {
+    const page = render(judge(CATALOGUE, TESTS));
     expect(page).toContain('Of 1 requirements');
     expect(page).toContain(
-      '| `a.b` | It holds. | [x](../tests/x.test.ts): it holds \\*<br>[y](../tests/y.test.ts): always | passed |',
+      '| `a.b` | It holds. | [x](../tests/x.test.ts): it holds by day<br>[y](../tests/y.test.ts): at night always | passed |',
     );
-    expect(render(judge(catalogue(PROVEN), report('failed')).sections)).not.toBe(page);
+    const failed = found('fails [a.b]', { status: 'failed' });
+    expect(render(judge(CATALOGUE, [failed]))).toContain('| [x](../tests/x.test.ts): fails | failed |');
   });
 
-  it('is of a catalogue whose requirements all name tests in files that exist', () => {
-    const sections = readCatalogue();
-    expect(faultsOf(sections)).toEqual([]);
-    const tests = sections.flatMap(({ requirements }) => requirements.flatMap((one) => one.tests));
-    const files = new Set(tests.map((test) => `${test.split(' › ')[0]}.test.ts`));
-    expect([...files].filter((file) => !existsSync(new URL(`../${file}`, import.meta.url)))).toEqual([]);
+  it('is a page with the number of the tests where a describe has many', () => {
+    const many = ['1', '2', '3', '4'].map((n) => found(`holds on day ${n} [a.b]`, { within: ['it'] }));
+    const lineOf = (tests: typeof many) => render(judge(CATALOGUE, tests)).split('\n').at(-2);
+    expect(lineOf(many)).toContain('| [x](../tests/x.test.ts): it (4 tests) |');
+    expect(lineOf(many.slice(1))).toContain('it holds on day 4 |');
   });
 });

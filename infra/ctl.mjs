@@ -1,5 +1,6 @@
 // @ts-check
-// npm run -s ctl: sets the checkout up if need be (saying so on stderr), then runs the command line.
+// npm run -s ctl: sets up the checkout if need be (with messages on stderr), then runs the command
+// line.
 import { setUp } from './setup/setup.mjs';
 import { createTerminal, printFailure } from './setup/terminal.mjs';
 

@@ -1,22 +1,27 @@
 // @ts-check
-// Completes package-lock.json. Run after npm install.
-// - npm leaves out the optional packages of other platforms when its registry does not offer them, and then refuses its own
-//   lock file (npm ci: "Missing: … from lock file").
-// - Without a package's address npm asks the registry for the list of its versions first, which doubles the time of npm ci. A
-//   registry other than the public one takes its place in these addresses by itself.
+// Completes package-lock.json. Run it after npm install.
+// - npm leaves out the optional packages of other platforms if its registry does not offer them.
+//   Then it refuses its own lock file (npm ci: "Missing: … from lock file").
+// - Without a package's address, npm first asks the registry for the list of its versions. That
+//   doubles the time of npm ci. With another registry, npm replaces the public one in these
+//   addresses.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { resolvePackage } from './setup/packages.mjs';
 
-/** @typedef {{ name?: string, version?: string, resolved?: string, link?: boolean, dev?: boolean, optional?: boolean, os?: string[], cpu?: string[], libc?: string[], optionalDependencies?: Record<string, string> }} Entry */
+/**
+ * @typedef {{ name?: string, version?: string, resolved?: string, link?: boolean, dev?: boolean,
+ * optional?: boolean, os?: string[], cpu?: string[], libc?: string[], optionalDependencies?:
+ * Record<string, string> }} Entry
+ */
 
 const root = resolve(fileURLToPath(import.meta.url), '../..');
 const OS = ['android', 'darwin', 'linux', 'win32', 'freebsd', 'openharmony'];
 const CPU = ['arm64', 'x64', 'arm', 'ia32', 'ppc64', 's390x', 'riscv64', 'loong64', 'wasm32'];
 
 /**
- * Entries for the optional packages that the lock asks for by exact version and does not hold.
+ * Entries for the optional packages that the lock names by exact version but does not contain.
  *
  * @param {Record<string, Entry>} packages of the lock
  * @returns {Record<string, Entry>}
@@ -34,7 +39,10 @@ export function missingEntries(packages) {
   return missing;
 }
 
-/** What such packages say in their names: …-linux-x64-musl, …-windows-64. @param {string} name */
+/**
+ * Reads the platform from a package's name: …-linux-x64-musl, …-windows-64.
+ * @param {string} name
+ */
 function platformOf(name) {
   const words = name.split(/[-/]/).map((word) => ({ windows: 'win32', 64: 'x64' })[word] ?? word);
   const os = words.find((word) => OS.includes(word));
@@ -47,7 +55,7 @@ function platformOf(name) {
 }
 
 /**
- * Where the packages are that the lock gives no address for.
+ * The addresses of packages that have none in the lock.
  *
  * @param {Record<string, Entry>} packages of the lock
  * @returns {Record<string, string>} by path in the lock

@@ -41,7 +41,7 @@ afterEach(() => rmSync(root, { recursive: true }));
 
 const write = (file: string, packages: object): void =>
   writeFileSync(join(root, file), JSON.stringify({ packages }));
-/** npm has installed these. */
+/** The packages that npm has installed. */
 const present = (paths: string[], changed: object = {}): void =>
   write('node_modules/.package-lock.json', {
     ...Object.fromEntries(Object.entries(LOCK).filter(([path]) => paths.includes(path))),

@@ -6,15 +6,15 @@ import { enterLauncher } from './setup/launchers.mjs';
 import { checkNode, root, setUp } from './setup/setup.mjs';
 import { createTerminal, printFailure } from './setup/terminal.mjs';
 
-// Who read the output may be gone before us: that must not keep anything from being stopped in order.
+// Whoever reads our output may end before us. That must not prevent an orderly stop.
 process.stdout.on('error', () => {});
 const terminal = createTerminal(process.stdout);
 const args = process.argv.slice(2);
 const built = (/** @type {string} */ name) => new URL(`./local/dist/${name}`, import.meta.url);
 
 /**
- * What the checkout's build offers before the set-up, if it was built: whether a stack runs, and the help. A build of an
- * earlier version may not have it yet.
+ * Loads a module of an existing build before the set-up: to see whether a stack runs, and for the
+ * help. A build of an earlier version may not have it.
  */
 const fromBuild = (/** @type {string} */ name) =>
   existsSync(fileURLToPath(built(name))) ? import(built(name).href) : undefined;

@@ -8,10 +8,10 @@ import { identify } from './local/src/process/identity.ts';
 const INFRA = import.meta.dirname;
 
 let root: string;
-/** Written when the set-up installs. */
+/** This file is written when the set-up installs packages. */
 let installed: string;
 
-/** A checkout that was built, and whose packages are not as its lock file says. */
+/** A checkout that was built, but whose packages differ from its lock file. */
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'tidegate-start-'));
   installed = join(root, 'installed');
@@ -30,7 +30,7 @@ const npmThatSays = (text: string): void =>
      process.stderr.write(${JSON.stringify(text)}); process.exitCode = 1`,
   );
 
-/** The packages are there, and so is a build tool that does this. */
+/** The packages are installed, and the build tool does this. */
 function buildToolThat(script: string): void {
   writeFileSync(join(root, 'package-lock.json'), '{"packages":{}}');
   for (const folder of ['apps', 'packages', 'node_modules/turbo/bin'])

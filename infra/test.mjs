@@ -1,5 +1,6 @@
 // @ts-check
-// npm test: sets the checkout up, then runs every check there is. Arguments go to jest (npm test -- packages/limits).
+// npm test: sets up the checkout, then runs all checks. Arguments go to jest (npm test --
+// packages/limits).
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { performance } from 'node:perf_hooks';
@@ -7,18 +8,31 @@ import { run } from './setup/run.mjs';
 import { root, setUp } from './setup/setup.mjs';
 import { createTerminal, printFailure } from './setup/terminal.mjs';
 
-/** @typedef {{ suite: string, passed: number, failed: number, skipped: number, seconds: number }} Total */
+/**
+ * @typedef {object} Total
+ * @property {string} suite
+ * @property {number} passed
+ * @property {number} failed
+ * @property {number} skipped
+ * @property {number} seconds
+ */
 
 const results = join(root, '.local/test');
 const jestResults = join(results, 'jest.json');
-/** What .ci/run reads; removed first, so that it never shows an older run. */
+/** Read by .ci/run. It is removed first, so that it never shows an older run. */
 const totalsFile = join(results, 'totals.json');
 
 const bin = (/** @type {string} */ path) => join(root, 'node_modules', path);
-/** The checks that only read: each counts as one test. */
+/** Checks that only read. Each counts as one test. */
 const STATIC_CHECKS = [
   { suite: 'lint', program: bin('@biomejs/biome/bin/biome'), args: ['check', '--colors=off', '.'] },
+  // The build compiles without checking types.
   { suite: 'types', program: bin('typescript/bin/tsc'), args: ['--noEmit', '-p', 'tsconfig.json'] },
+  {
+    suite: 'types of the console',
+    program: bin('typescript/bin/tsc'),
+    args: ['--noEmit', '-p', 'apps/console/tsconfig.json'],
+  },
   { suite: 'unused', program: bin('knip/bin/knip.js'), args: ['--no-progress'] },
   {
     suite: 'boundaries',
@@ -56,17 +70,23 @@ async function runJest(args) {
     },
   );
   const totals = jestTotals();
-  // A run that ended badly although every test passed (or that ended before it could report) is a failure of its own.
+  // A run that failed although every test passed, or that ended before it could report, counts as
+  // one failure.
   if (code !== 0 && !totals.some(({ failed }) => failed > 0)) {
     totals.push({ suite: 'jest itself', passed: 0, failed: 1, skipped: 0, seconds: 0 });
   }
   return totals;
 }
 
-/** What only a whole run can say: that every requirement is proven. It reads libraries that the set-up installs. @returns {Promise<Total>} */
-async function runConformance() {
+/**
+ * Checks the ids in the titles of the tests and, after a whole run, that every requirement is
+ * proven. Imported late, because it needs libraries that the set-up installs.
+ *
+ * @param {boolean} whole @returns {Promise<Total>}
+ */
+async function runConformance(whole) {
   const { checkConformance } = await import('./conformance.mjs');
-  const faults = checkConformance();
+  const faults = checkConformance({ whole });
   if (faults.length > 0) terminal.print(`\n  ${terminal.red('✗')} conformance\n    ${faults.join('\n    ')}`);
   const failed = faults.length > 0 ? 1 : 0;
   return { suite: 'conformance', passed: 1 - failed, failed, skipped: 0, seconds: 0 };
@@ -95,7 +115,7 @@ function jestTotals() {
     const failed = count('failed');
     total.passed += count('passed');
     total.skipped += count('pending') + count('todo') + count('skipped') + count('disabled');
-    // A file that could not run holds no tests, and still has failed.
+    // A file that could not run contains no tests, but has failed.
     total.failed += file.status === 'failed' && failed === 0 ? 1 : failed;
     total.seconds += Math.max(0, (file.endTime ?? 0) - (file.startTime ?? 0)) / 1000;
   }
@@ -129,7 +149,7 @@ try {
   for (const check of STATIC_CHECKS) totals.push(await runStaticCheck(check));
   const args = process.argv.slice(2);
   totals.push(...(await runJest(args)));
-  if (args.length === 0 && existsSync(jestResults)) totals.push(await runConformance());
+  if (existsSync(jestResults)) totals.push(await runConformance(args.length === 0));
   process.exitCode = report(totals) > 0 ? 1 : 0;
 } catch (error) {
   printFailure(terminal, error);

@@ -1,4 +1,5 @@
-// npm run screenshots: starts a stack of its own with a month of made-up usage and writes docs/screenshots/*.png.
+// npm run screenshots: starts a stack with a month of invented usage and writes
+// docs/screenshots/*.png.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -89,13 +90,19 @@ async function makeUsage(url) {
   }
 }
 
-/** Less on weekends, and never twice the same; no randomness, so that pictures only change with the console. */
+/**
+ * Lower on weekends, and different each day. Not random, so that pictures change only with the
+ * console.
+ */
 function wave(/** @type {Date} */ day, /** @type {number} */ d, /** @type {number} */ i) {
   const weekend = [0, 6].includes(day.getUTCDay()) ? 0.35 : 1;
   return weekend * (0.7 + 0.5 * Math.abs(Math.sin(d * 1.7 + i)));
 }
 
-/** @param {string} orgId @param {string} keyId @param {string} modelId @param {Date} day @param {number} count */
+/**
+ * @param {string} orgId @param {string} keyId @param {string} modelId
+ * @param {Date} day @param {number} count
+ */
 function usageOf(orgId, keyId, modelId, day, count) {
   const requests = Math.round(count);
   const errors = Math.round(requests * 0.015);

@@ -5,12 +5,12 @@ export default {
   reactStrictMode: true,
   poweredByHeader: false,
   compress: true,
-  // Types are checked by tsc before this build.
+  // Types are checked by npm test.
   typescript: { ignoreBuildErrors: true },
   outputFileTracingRoot: resolve(import.meta.dirname, '../..'),
   turbopack: { root: resolve(import.meta.dirname, '../..') },
-  // A screen that a role does not open is answered 403.
+  // Answers 403 for a screen that the user's role may not see.
   experimental: { authInterrupts: true },
-  // main.ts owns everything that holds a connection and hands it over; nothing of it is bundled.
+  // main.ts owns everything that holds a connection. So these packages are not bundled.
   serverExternalPackages: ['@tidegate/control', '@tidegate/db', '@tidegate/runtime', 'better-auth'],
 };

@@ -3,8 +3,9 @@ import { register } from 'node:module';
 import { isMainThread } from 'node:worker_threads';
 
 /*
- * For tests only, which run the gateway unbuilt: lets a worker thread import the workspace's TypeScript, as jest does
- * for the main thread. Preloaded with --import, it registers itself as module hooks.
+ * Only for tests, which run the gateway without compiling it. Lets a worker thread import the
+ * workspace's TypeScript, as jest does for the main thread. Preloaded with --import, this file
+ * registers itself as module hooks.
  */
 if (!isMainThread) register(import.meta.url);
 

@@ -1,4 +1,4 @@
-// Bars of requests a second, one a target, as an SVG that is read on light and dark pages alike.
+// Draws requests a second as an SVG, one bar per target, readable on light and dark pages.
 
 const WIDTH = 640;
 const LABEL_WIDTH = 150;

@@ -12,7 +12,10 @@ function fieldsOf(pid) {
   }
 }
 
-/** Microseconds of user and system time so far, of a process and its children (Postgres' backends, nginx' workers). */
+/**
+ * User and system time so far, in microseconds, of a process and its children (backends of
+ * Postgres, workers of nginx).
+ */
 export function cpuUs(pid) {
   let ticks = 0;
   for (const name of readdirSync('/proc')) {

@@ -1,5 +1,7 @@
-// The yardstick: Express and undici, JSON parsed and written on both sides, each stream chunk parsed and rewritten; no keys,
-// no limits, no metering. node bench/gateway/express.mjs PORT UPSTREAM_ORIGIN
+// The baseline: Express and undici. Parses and writes JSON on both sides, and parses and rewrites
+// each stream chunk. No keys, no limits, no metering.
+//
+//   node bench/gateway/express.mjs PORT UPSTREAM_ORIGIN
 import express from 'express';
 import { Pool } from 'undici';
 

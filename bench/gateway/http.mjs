@@ -1,4 +1,6 @@
-// The floor: node:http and undici, bytes passed on as they come. node bench/gateway/http.mjs PORT UPSTREAM_ORIGIN
+// The lower bound: node:http and undici, which relay bytes as they arrive.
+//
+//   node bench/gateway/http.mjs PORT UPSTREAM_ORIGIN
 import { createServer } from 'node:http';
 import { Pool } from 'undici';
 

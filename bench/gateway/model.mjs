@@ -1,4 +1,5 @@
-// The cheapest model there is: the same whole answer, or the same 1,000 chunks, to whoever asks. Prints its port.
+// The cheapest possible model. Every request gets the same whole answer or the same 1,000 chunks.
+// Prints its port.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 
@@ -22,7 +23,7 @@ const event = (choices, usage) =>
 const piece = (delta, finish = null) =>
   event([{ index: 0, delta, logprobs: null, finish_reason: finish }], undefined);
 const first = piece({ role: 'assistant', content: '' });
-// As a server writes that decodes a batch of sequences: a few tokens at a time.
+// A few tokens at a time, as a server writes that decodes a batch of sequences.
 const pieces = Buffer.from(piece({ content: ' wave' }).repeat(10));
 const last = `${piece({}, 'stop')}${event([], ANSWER.usage)}data: [DONE]\n\n`;
 

@@ -1,4 +1,5 @@
-// What Tidegate is measured beside. Each peer is a process of its own that passes requests on to the same model.
+// The peers that Tidegate is compared with. Each is a separate process that relays requests to the
+// same model.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -11,14 +12,14 @@ import { findProgram } from '@tidegate/embedded';
 import { freePort } from '@tidegate/testing';
 
 const HERE = dirname(fileURLToPath(import.meta.url));
-/** Fetched by the bench alone, into a folder that git ignores: nothing of the product needs it. */
+/** Only the bench downloads it, into a folder that git ignores. The product does not need it. */
 const PORTKEY = { name: '@portkey-ai/gateway', version: '1.15.2' };
 const PORTKEY_DIR = join(HERE, '../../.local/bench/portkey');
 const STARTED_MS = 20_000;
 
 /**
- * Resolves once the program has printed something, or answers at `url`. Rejects, and leaves nothing running, when it ends
- * before that or takes too long.
+ * Resolves when the program has printed something, or answers at `url`. Rejects, and leaves nothing
+ * running, when it ends before that or takes too long.
  *
  * @returns {Promise<{ pid: number, line: string, stop: () => void }>}
  */
@@ -105,7 +106,7 @@ const PEERS = {
   },
 };
 
-/** Starts every peer that can be had here; says of the others why not. */
+/** Starts every peer that is available here, and says why the others are not. */
 export async function startPeers(upstream, names = Object.keys(PEERS)) {
   const started = [];
   for (const name of names) {

@@ -1,9 +1,9 @@
-// Medians of rounds, as a table that reads as well in a terminal as in Markdown.
+// Medians of rounds, as a table that is readable in a terminal and in Markdown.
 
 const median = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0;
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 
-/** What the rounds of one target come to. */
+/** Summarizes the rounds of one target. */
 export function summary({ name, rounds }) {
   const of = (field) => median(rounds.map((round) => round[field]));
   const names = Object.keys(rounds[0]?.cpuUs ?? {});
@@ -12,7 +12,7 @@ export function summary({ name, rounds }) {
     name,
     perS: of('perS'),
     chunksPerS: of('chunksPerS'),
-    /** How far the rounds are apart: the largest over the smallest. */
+    /** The largest round over the smallest. */
     spread: Math.max(...rates) / Math.min(...rates),
     p50Ms: of('p50Ms'),
     p99Ms: of('p99Ms'),
@@ -27,7 +27,7 @@ const cpuOf = ({ cpuUs }) =>
     .map(([name, us]) => `${name} ${whole(us)}`)
     .join(', ');
 
-/** One row a target. */
+/** One row per target. */
 export function table({ streamed, targets }) {
   const head = [
     '',

@@ -1,5 +1,7 @@
-// Sends bodies of 20 MiB, two at a time, until it is killed; each answer's status is a line.
-// node bench/large-body/bodies.mjs '{"url": "...", "key": "...", "kind": "one string"}'
+// Sends bodies of 20 MiB, two at a time, until it is killed. Prints the status of each answer on a
+// line.
+//
+//   node bench/large-body/bodies.mjs '{"url": "...", "key": "...", "kind": "one string"}'
 import { Readable } from 'node:stream';
 import { Pool } from 'undici';
 

@@ -1,5 +1,6 @@
-// Loaded into the gateway (node --import): how late its event loop is, and of that what it spent computing itself, since on a busy machine
-// it may just have to wait for a core. Each GET on 127.0.0.1:$BENCH_PROBE_PORT tells the worst since the last.
+// Loaded into the gateway with node --import. Measures how late its event loop is, and how much of
+// that it spent computing: on a busy machine the rest may be waiting for a core. Each GET on
+// 127.0.0.1:$BENCH_PROBE_PORT answers with the worst values since the last one.
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { PerformanceObserver, performance } from 'node:perf_hooks';
@@ -27,7 +28,7 @@ function watch() {
   server.listen(Number(process.env.BENCH_PROBE_PORT), '127.0.0.1').unref();
 }
 
-/** Of the main thread alone. */
+/** CPU time of the main thread only. */
 function cpuMs() {
   return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
 }

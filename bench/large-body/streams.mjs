@@ -1,12 +1,15 @@
-// Holds streams open for some seconds and tells how long chunks were under way, from the model to here. Prints one JSON document.
-// node bench/large-body/streams.mjs '{"url": "...", "key": "...", "streams": 32, "seconds": 5}'
+// Holds streams open for some seconds and measures how long chunks take from the model to here.
+// Prints one JSON document.
+//
+//   node bench/large-body/streams.mjs \
+//     '{"url": "...", "key": "...", "streams": 32, "seconds": 5}'
 import { Pool } from 'undici';
 
 const { url, key, streams, seconds } = JSON.parse(process.argv[2] ?? '{}');
 const { origin, pathname } = new URL(`${url}/chat/completions`);
 const pool = new Pool(origin, { connections: streams, pipelining: 1 });
 const STAMP = /"content":"(\d+) "/g;
-/** The first chunks are not counted: connections and code are warm after them. */
+/** Chunks of this first time do not count: connections and code are still cold. */
 const WARM_UP_MS = 500;
 const delaysMs = [];
 const endMs = performance.now() + WARM_UP_MS + seconds * 1000;

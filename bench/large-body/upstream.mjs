@@ -1,5 +1,7 @@
-// A model server of its own process: streams chunks that hold the time they left, and swallows large bodies whole.
-// node bench/large-body/upstream.mjs <interval between chunks in ms>
+// A model server in its own process. Streams chunks that contain the time they were sent, and reads
+// and drops large bodies.
+//
+//   node bench/large-body/upstream.mjs <interval between chunks in ms>
 import { createServer } from 'node:http';
 
 const intervalMs = Number(process.argv[2]);
@@ -9,7 +11,7 @@ const whole = JSON.stringify({
   usage,
 });
 
-/** Nanoseconds of a clock that all processes of the machine share. */
+/** The time in nanoseconds, on a clock that all processes of the machine share. */
 const chunk = () =>
   `data: {"choices":[{"index":0,"delta":{"content":"${process.hrtime.bigint()} "},"finish_reason":null}]}\n\n`;
 

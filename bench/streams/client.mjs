@@ -1,6 +1,9 @@
-// Opens streams evenly over some seconds and reads each to its end. Prints one JSON document: how long first chunks took from the
-// request, how long later ones were under way from the model to here, and how many streams were not complete.
-// node bench/streams/client.mjs '{"url": "...", "key": "...", "streams": 600, "chunks": 100, "openMs": 3000}'
+// Opens streams evenly over some seconds and reads each to its end. Prints one JSON document: the
+// time from the request to the first chunk, the time of later chunks from the model to here, and
+// the number of incomplete streams.
+//
+//   node bench/streams/client.mjs \
+//     '{"url": "...", "key": "...", "streams": 600, "chunks": 100, "openMs": 3000}'
 import { Pool } from 'undici';
 
 const { url, key, streams, chunks, openMs } = JSON.parse(process.argv[2] ?? '{}');
@@ -13,7 +16,7 @@ const firstMs = [];
 const delaysMs = [];
 let truncated = 0;
 
-/** Chunks may be cut in two by the network: the beginning of one waits for its end. */
+/** The network may split a chunk in two. The first part is kept until the rest arrives. */
 async function follow() {
   const startedMs = performance.now();
   const answer = await pool.request({ method: 'POST', path: pathname, headers, body });

@@ -1,10 +1,12 @@
-// A model server of its own process: every stream has a first chunk at once, then one at each interval, and a proper end.
-// node bench/streams/upstream.mjs <chunks of a stream> <interval in ms>
+// A model server in its own process. Every stream has a first chunk at once, then one per interval,
+// and a proper end.
+//
+//   node bench/streams/upstream.mjs <chunks of a stream> <interval in ms>
 import { createServer } from 'node:http';
 
 const [chunks, intervalMs] = process.argv.slice(2).map(Number);
 const event = (data) => `data: ${JSON.stringify(data)}\n\n`;
-/** Nanoseconds of a clock that all processes of the machine share. */
+/** Contains the time in nanoseconds, on a clock that all processes of the machine share. */
 const piece = (finish) =>
   event({
     choices: [{ index: 0, delta: { content: `${process.hrtime.bigint()} ` }, finish_reason: finish }],

@@ -1,7 +1,7 @@
 // @ts-check
 import { Failure } from './terminal.mjs';
 
-/** Why files cannot be written: the system's code and number for it, what people call it, and what to do. */
+/** Why files cannot be written: the system's code and number, plain words, and what to do. */
 const CAUSES = [
   { code: 'ENOSPC', number: 28, words: 'no space left on the device', hint: 'Make room on that disk' },
   { code: 'EDQUOT', number: 122, words: 'the disk quota is used up', hint: 'Make room in that quota' },
@@ -12,10 +12,10 @@ const CAUSES = [
 const PLAIN_WORDS = /No space left on device/i;
 
 /**
- * Why a step failed, as far as it is the disk or its permissions.
+ * Why a step failed, if the disk or its permissions are the cause.
  *
- * @param {string} text what a program said, or the message of a system error
- * @returns {{ words: string, hint: string } | undefined} words: with the path concerned, if it is told
+ * @param {string} text a program's output, or a system error's message
+ * @returns {{ words: string, hint: string } | undefined} `words` include the path if it is known
  */
 export function storageCause(text) {
   const found = CAUSES.find(
@@ -34,9 +34,10 @@ export function storageCause(text) {
 }
 
 /**
- * An error of the system (a file that cannot be read or written, a program that cannot be run) as a sentence.
+ * Turns an error of the system (a file cannot be read or written, a program cannot be run) into a
+ * sentence.
  *
- * @param {string} step what failed with it, as in "The build failed"
+ * @param {string} step what failed, such as "The build failed"
  * @param {unknown} error
  * @returns {unknown} any other error as it is
  */

@@ -4,18 +4,30 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Failure } from './terminal.mjs';
 
+/** Stands for a process that has ended. */
 const GONE = { pid: 0, began: '' };
 
-/** Every launcher of the checkout that runs, whatever its data folder: a file each, called by its process. */
+/**
+ * The folder with one file for each running launcher of the checkout, whatever its data folder. The
+ * file's name is the process id.
+ */
 const folderOf = (/** @type {string} */ root) => join(root, 'node_modules/.cache/tidegate/launchers');
 
-/** What tells processes apart is in the build; without one, nothing runs. @param {string} root */
+/**
+ * The code that identifies processes is part of the build. Without a build, nothing runs.
+ * @param {string} root
+ */
 async function identities(root) {
   const path = join(root, 'infra/local/dist/process/identity.js');
   return existsSync(path) ? import(pathToFileURL(path).href) : undefined;
 }
 
-/** @param {string} root @returns {Promise<() => void>} ends the entry of this process */
+/**
+ * Records this process as a launcher.
+ *
+ * @param {string} root
+ * @returns {Promise<() => void>} removes the record
+ */
 export async function enterLauncher(root) {
   const own = (await identities(root))?.identify(process.pid);
   const file = join(folderOf(root), String(process.pid));
@@ -23,14 +35,15 @@ export async function enterLauncher(root) {
     mkdirSync(folderOf(root), { recursive: true });
     writeFileSync(file, JSON.stringify(own));
   } catch {
-    // Where this user may not write, this user installs and builds nothing either.
+    // A user who may not write here cannot install or build either.
     return () => {};
   }
   return () => rmSync(file, { force: true });
 }
 
 /**
- * For before something is installed or built, which would change the programs of a stack that runs.
+ * Refuses to go on while a stack runs from this checkout. Installing or building would change its
+ * programs.
  *
  * @param {string} root
  */
@@ -52,7 +65,12 @@ export async function assertNoLauncher(root) {
   }
 }
 
-/** @param {string} file of a launcher @returns {unknown} of no process when it was cut off while it was written */
+/**
+ * Reads a launcher's record.
+ *
+ * @param {string} file
+ * @returns {unknown} `GONE` if the file is incomplete
+ */
 function read(file) {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) ?? GONE;

@@ -26,8 +26,8 @@ import { Failure } from './terminal.mjs';
 /** @typedef {'product' | 'everything'} Scope what is needed: to run Tidegate, or to check it too */
 
 /**
- * Where the product's workspaces are. The root's own packages (lint, test runner) and those of `tests` (clients, a browser)
- * are for checking it.
+ * Where the product's workspaces are. Only checking it needs the root's own packages (lint, test
+ * runner) and those of `tests` (clients, a browser).
  */
 const PRODUCT = ['apps', 'packages', 'infra'];
 const PROGRESS_MS = 500;
@@ -38,8 +38,8 @@ const NETWORK =
   /\b(ENOTFOUND|EAI_AGAIN|ECONN[A-Z]+|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EIDLETIMEOUT|ERR_SOCKET_TIMEOUT|FETCH_ERROR|connect E[A-Z]+)\b/;
 
 /**
- * Whether node_modules holds what package-lock.json asks for: npm notes what it installed in a second lock file, written
- * last, so an installation that was cut short is noticed too.
+ * Whether node_modules holds what package-lock.json asks for. npm lists what it installed in a
+ * second lock file, which it writes last. So this also notices an interrupted installation.
  *
  * @param {string} root
  * @param {Scope} scope
@@ -184,7 +184,11 @@ function watch(root, scope, progress) {
   return () => clearInterval(timer);
 }
 
-/** @returns {(entry: Entry) => boolean} whether a package is for this platform; the report takes long and is made once */
+/**
+ * The report takes long, so it is made once.
+ *
+ * @returns {(entry: Entry) => boolean} whether a package is for this platform
+ */
 function platformFilter() {
   const report = /** @type {{ header: { glibcVersionRuntime?: string } }} */ (process.report.getReport());
   const ours = report.header.glibcVersionRuntime ? 'glibc' : 'musl';

@@ -4,13 +4,13 @@ import { spawn } from 'node:child_process';
 const KEPT_BYTES = 1 << 20;
 
 /**
- * Runs a program to its end.
+ * Runs a program and waits for its end.
  *
  * @param {string} command
  * @param {string[]} args
  * @param {{ cwd: string, env?: Record<string, string | undefined>, inherit?: boolean }} options
- *   inherit: its output goes straight to ours and is not kept
- * @returns {Promise<{ code: number, output: string }>} output: stdout and stderr, the last MiB
+ * `inherit`: pass on its output and do not keep it
+ * @returns {Promise<{ code: number, output: string }>} `output`: the last MiB of stdout and stderr
  */
 export function run(command, args, { cwd, env = {}, inherit = false }) {
   return new Promise((done, fail) => {

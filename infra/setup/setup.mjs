@@ -17,11 +17,14 @@ export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const MIN_NODE = [20, 19];
 const BUILD_STAMP = join(root, 'node_modules/.cache/tidegate/build.json');
 const OUTPUT_LINES = 40;
-/** Sources of a build, relative to the root; a folder stands for all files below it. */
-const BUILD_INPUTS = ['tsconfig.base.json', 'turbo.json', 'package-lock.json', 'proto'];
+/** The sources of a build, relative to the root. A folder includes all files below it. */
+const BUILD_INPUTS = [
+  ...['tsconfig.base.json', 'tsconfig.workspace.json', 'tsconfig.build.json', 'turbo.json'],
+  ...['package.json', 'package-lock.json', 'proto'],
+];
 const NOT_SOURCES = new Set(['node_modules', 'dist', 'generated', '.next', '.turbo', 'next-env.d.ts']);
 
-/** Comes before anything that an older Node cannot run. */
+/** Checks the Node version. Must run before anything that an older Node cannot run. */
 export function checkNode(version = process.versions.node) {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const [wantedMajor = 0, wantedMinor = 0] = MIN_NODE;
@@ -53,7 +56,7 @@ async function build(terminal) {
         const cause = storageCause(output);
         throw new Failure(cause ? `The build failed: ${cause.words}.` : 'The build failed.', {
           output: tail(output, OUTPUT_LINES),
-          hint: cause?.hint ?? 'npm run build shows all of it.',
+          hint: cause?.hint ?? 'npm run build shows the whole output.',
         });
       }
       mkdirSync(dirname(BUILD_STAMP), { recursive: true });
@@ -76,7 +79,7 @@ function isBuilt(stamp) {
   }
 }
 
-/** The folders that hold a workspace: apps/*, packages/*, infra/local. */
+/** The workspaces' folders: apps/*, packages/*, infra/local. */
 function workspaces() {
   const groups = ['apps', 'packages'].flatMap((group) =>
     readdirSync(join(root, group)).map((name) => join(group, name)),
@@ -84,13 +87,13 @@ function workspaces() {
   return [...groups, 'infra/local'].filter((path) => existsSync(join(root, path, 'package.json')));
 }
 
-/** Output folders that exist, relative to the root. */
+/** The output folders that exist, relative to the root. */
 const outputsOfBuild = () =>
   workspaces()
     .flatMap((path) => [join(path, 'dist'), join(path, '.next'), join(path, 'src/generated')])
     .filter((path) => existsSync(join(root, path)));
 
-/** Changes whenever a source file comes, goes or is written. */
+/** Changes whenever a source file is added, removed or written. */
 function sourcesStamp() {
   const hash = createHash('sha256').update(process.versions.node);
   /** @param {string} path */
@@ -110,7 +113,8 @@ function sourcesStamp() {
 }
 
 /**
- * Brings the checkout to where everything can run: the right Node, the packages, the build. Prints only what takes time.
+ * Makes the checkout ready to run: checks Node, installs packages, builds. Prints only steps that
+ * take time.
  *
  * @param {Terminal} terminal
  * @param {Scope} [scope]

@@ -2,13 +2,18 @@
 import { performance } from 'node:perf_hooks';
 
 /**
- * What a command may say to the person who runs it: phases that come and go, and a few lines of text.
+ * How a command talks to its user: phases, and lines of text.
  *
+ * @typedef {(detail: string) => void} Tell
  * @typedef {object} Terminal
- * @property {<T>(title: string, work: (note: (detail: string) => void, progress: (detail: string) => void) => T | Promise<T>, options?: { slow?: string }) => Promise<T>} phase
- *   Runs `work` under a title and prints it with its duration once done. `note` adds a detail to that line; `progress`
- *   does too, and shows it at once: where nothing can move on the screen, as a line of its own now and then. `slow` says
- *   beforehand that it takes a while.
+ * @property {<T>(
+ *   title: string,
+ *   work: (note: Tell, progress: Tell) => T | Promise<T>,
+ *   options?: { slow?: string },
+ * ) => Promise<T>} phase
+ *   Runs `work` under a title. Prints the title with its duration when done. `note` adds a detail
+ *   to that line. `progress` does too, and shows it at once; on an output that is no terminal it
+ *   prints a line now and then. `slow` says beforehand that the phase takes a while.
  * @property {(text?: string) => void} print
  * @property {(text: string) => string} bold
  * @property {(text: string) => string} dim
@@ -24,7 +29,8 @@ const TITLE_WIDTH = 34;
 /**
  * @param {{ isTTY?: boolean, write(text: string): unknown }} out
  * @param {{ color?: boolean, quietUnderMs?: number, progressEveryMs?: number }} [options]
- *   quietUnderMs: phases shorter than this print nothing; progressEveryMs: between lines of progress where nothing can move on the screen
+ *   `quietUnderMs`: shorter phases print nothing. `progressEveryMs`: the time between lines of
+ *   progress on an output that is no terminal.
  * @returns {Terminal}
  */
 export function createTerminal(
@@ -88,13 +94,12 @@ export function createTerminal(
   return { phase, print, bold, dim, green, red, cyan };
 }
 
-/**
- * Something a person can act on: printed as text, without a stack trace.
- */
+/** An error that the user can act on. It is printed as text, without a stack trace. */
 export class Failure extends Error {
   /**
    * @param {string} message what went wrong
-   * @param {{ hint?: string, output?: string }} [more] hint: what to do; output: the end of what a program said
+   * @param {{ hint?: string, output?: string }} [more] `hint`: what to do. `output`: the end of a
+   *   program's output.
    */
   constructor(message, { hint, output } = {}) {
     super(message);
@@ -106,7 +111,7 @@ export class Failure extends Error {
 
 /**
  * @param {Terminal} terminal
- * @param {unknown} error a Failure (of this module, or an object of its shape), or a surprise
+ * @param {unknown} error a Failure (of this module, or an object of its shape), or any other error
  */
 export function printFailure(terminal, error) {
   const { message, hint, output, stack, name } = /** @type {Failure} */ (

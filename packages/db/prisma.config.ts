@@ -1,6 +1,6 @@
 /**
- * Read by Prisma's command line only, which Tidegate does not install: `npx prisma@7 migrate deploy` for anyone who prefers it to
- * our runner.
+ * Only Prisma's command line reads this file, and Tidegate does not install it. It is for anyone
+ * who prefers `npx prisma@7 migrate deploy` to our migration runner.
  */
 export default {
   schema: 'prisma/schema.prisma',

@@ -1,5 +1,6 @@
 // @ts-check
-// Types of proto/*.proto for the options that src/definitions.ts loads them with, and one index of them all.
+// Generates the types of proto/*.proto, for the options that src/definitions.ts loads them with,
+// and one index of all types.
 import { execFileSync } from 'node:child_process';
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

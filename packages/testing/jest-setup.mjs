@@ -1,4 +1,7 @@
-/** Once a run: one Postgres with a migrated template, one Redis binary, one scratch directory. Runs on built packages. */
+/**
+ * Runs once before all tests: starts one Postgres with a migrated template, finds one Redis binary
+ * and makes one scratch directory. It needs built packages.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

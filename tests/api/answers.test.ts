@@ -6,7 +6,7 @@ import { type Answer, call, dial, open, readAnswer } from '../support/http.ts';
 import { ask, newKey, newOrg, publish } from '../support/org.ts';
 import { ctl, useStack } from '../support/stack.ts';
 
-/** The contract's times, made short. */
+/** The contract's time-outs, shortened. */
 const stack = useStack({
   demo: false,
   env: {
@@ -46,7 +46,7 @@ interface Chunk {
   readonly usage?: object;
 }
 
-/** The chunks of a stream, which holds nothing but `data:` lines, each an event of its own. */
+/** The chunks of a stream. Expects only `data:` lines, each an event. */
 function chunksOf({ text }: Answer): { chunks: Chunk[]; done: boolean } {
   const events = text.split('\n\n');
   expect(events.pop()).toBe('');
@@ -68,7 +68,10 @@ function isUpstreamError(answer: Answer): void {
   });
 }
 
-/** It began, it holds nothing but chunks, and its connection was closed before the end of its body. */
+/**
+ * Expects an answer that began, contains only chunks, and whose connection closed before the body's
+ * end.
+ */
 function isIncomplete(answer: Answer): void {
   expect([answer.status, answer.over]).toEqual([200, false]);
   const { chunks, done } = chunksOf(answer);
@@ -82,12 +85,18 @@ function isIncomplete(answer: Answer): void {
 }
 
 describe('a whole answer', () => {
+  const FORMAT = [
+    '[answer.id] [answer.object] [answer.created] [answer.model] [answer.choices.one]',
+    '[answer.choices.index] [answer.choices.message] [answer.choices.logprobs]',
+    '[answer.finish_reason.stop] [answer.usage] [request.stream.default]',
+  ].join(' ');
+
   it.each([
     ['plain', ''],
-    ['with reasoning', '[[reasoning]]'],
+    ['with reasoning [answer.no-more]', '[[reasoning]]'],
     ['with characters of many bytes', '[[unicode]]'],
     ['with an unknown finish reason', '[[finish=eos_token]]'],
-  ])('has exactly the fields of the format: %s', async (_name, directives) => {
+  ])(`has exactly the fields of the format: %s ${FORMAT}`, async (_name, directives) => {
     const before = Math.floor(Date.now() / 1000);
     const answer = await send(`Hi ${directives}`);
     expect(answer.status).toBe(200);
@@ -120,17 +129,17 @@ describe('a whole answer', () => {
     ['counts that do not add up', '[[usage=5,5,11]]'],
     ['counts below zero', '[[usage=-5,10,5]]'],
     ['more than the model can hold', `[[usage=${CONTEXT},1,${CONTEXT + 1}]]`],
-  ])('has usage null when the model reported %s', async (_name, directive) => {
+  ])('has usage null when the model reported %s [answer.usage.null]', async (_name, directive) => {
     expect((await send(directive)).json).toMatchObject({ usage: null });
   });
 
-  it('has text even if the model sent null', async () => {
+  it('has text even if the model sent null [answer.choices.message]', async () => {
     expect((await send('[[null-content]]')).json).toMatchObject({
       choices: [{ message: { content: expect.any(String) } }],
     });
   });
 
-  it('may have nearly 2 MiB', async () => {
+  it('may have nearly 2 MiB [completions.whole.size]', async () => {
     const { status, json } = await send(`[[bytes=${2 * MIB - 2000}]]`);
     expect(status).toBe(200);
     const { choices } = json as { choices: { message: { content: string } }[] };
@@ -138,7 +147,7 @@ describe('a whole answer', () => {
   });
 
   it.each([
-    ['is over 2 MiB', `[[bytes=${2 * MIB + 1}]]`],
+    ['is over 2 MiB [completions.whole.size] [limit.whole-answer]', `[[bytes=${2 * MIB + 1}]]`],
     ['is broken off', '[[die]]'],
     ['is half a body', '[[garbage]]'],
     ['is an error with status 200', '[[inband-error]]'],
@@ -147,24 +156,30 @@ describe('a whole answer', () => {
     ['is status 401', '[[status=401]]'],
     ['is status 429', '[[status=429]]'],
     ['is a redirect', '[[status=302]]'],
-  ])('that %s is 502 upstream_error', async (_name, directive) => {
+  ])('that %s is 502 upstream_error [errors.upstream_error]', async (_name, directive) => {
     isUpstreamError(await send(directive));
   });
 
-  it('that never comes, begins or ends too late, or stalls is 502 upstream_error', async () => {
+  it('that never comes, begins or ends too late, or stalls is 502 upstream_error [completions.whole.time] [errors.upstream_error]', async () => {
     const late = ['[[silence]]', '[[head-delay-ms=60000]]', '[[token-ms=500]] [[tokens=100]]', '[[stall]]'];
     for (const answer of await Promise.all(late.map((directive) => send(directive)))) isUpstreamError(answer);
   });
 
+  const DIALECTS = [
+    'context',
+    'context-flat',
+    'context-llamacpp',
+    'context-tgi',
+    'context-ollama',
+    'context-text',
+  ];
   it.each([
-    ...['context', 'context-flat', 'context-llamacpp', 'context-tgi', 'context-ollama', 'context-text'].map(
-      (kind) => `[[error=${kind}]]`,
-    ),
-    '[[status=400]]',
-    '[[status=422]]',
+    ...DIALECTS.map((kind) => [`[[error=${kind}]]`, '[errors.model_refused] [message.context]'] as const),
+    ['[[status=400]]', '[errors.model_refused]'],
+    ['[[status=422]]', '[errors.model_refused]'],
   ])(
-    'that the model refuses is 400 model_refused, in its own words, streamed or not: %s',
-    async (directive) => {
+    'that the model refuses is 400 model_refused, in its own words, streamed or not: %s %s',
+    async (directive, _proves) => {
       for (const answer of [await send(directive), await stream(directive)]) {
         expect(answer.status).toBe(400);
         expect(answer.json).toEqual({
@@ -180,6 +195,13 @@ describe('a whole answer', () => {
 });
 
 describe('a streamed answer', () => {
+  const FORMAT = [
+    '[chunk.same] [chunk.object] [chunk.first] [chunk.content] [chunk.logprobs]',
+    '[chunk.finish_reason] [chunk.usage] [completions.stream.events] [completions.stream.first]',
+    '[completions.stream.pieces] [completions.stream.usage] [completions.stream.done]',
+    '[events.stream-only] [request.stream.true] [request.stream_options.include_usage]',
+  ].join(' ');
+
   it.each([
     ['plain', ''],
     ['merged first chunk', '[[merged-first]]'],
@@ -191,7 +213,7 @@ describe('a streamed answer', () => {
     ['kept open after [DONE]', '[[linger]]'],
     ['reasoning', '[[reasoning]]'],
     ['unknown finish reason', '[[finish=eos]]'],
-  ])('is the same whatever the model sends: %s', async (_name, directives) => {
+  ])(`is the same whatever the model sends: %s ${FORMAT}`, async (_name, directives) => {
     const whole = (await send(`Hi ${directives}`)).json as {
       choices: { message: { content: string } }[];
       usage: object;
@@ -222,7 +244,7 @@ describe('a streamed answer', () => {
     }
   });
 
-  it('ends with length when its tokens were used up', async () => {
+  it('ends with length when its tokens were used up [chunk.finish_reason] [request.max_tokens.effect]', async () => {
     const { chunks, done } = chunksOf(await stream('[[tokens=50]]', { max_tokens: 3 }));
     expect([chunks.at(-1)?.choices[0]?.finish_reason, done]).toEqual(['length', true]);
   });
@@ -237,11 +259,11 @@ describe('a streamed answer', () => {
     expect(pieces).toBeGreaterThan(3);
   });
 
-  it('that fails before it begins is an error in JSON', async () => {
+  it('that fails before it begins is an error in JSON [completions.stream.errors-before]', async () => {
     isUpstreamError(await stream('[[status=500]]'));
   });
 
-  it('that does not begin in time is an error in JSON', async () => {
+  it('that does not begin in time is an error in JSON [completions.stream.errors-before]', async () => {
     const late = ['[[delay-ms=60000]]', '[[silence]]'];
     for (const answer of await Promise.all(late.map((directive) => stream(directive))))
       isUpstreamError(answer);
@@ -251,22 +273,22 @@ describe('a streamed answer', () => {
     ['a reset connection', '[[die]] [[after=3]]'],
     ['an error event', '[[inband-error]] [[after=3]]'],
     ['an event that is no JSON', '[[garbage]] [[after=3]]'],
-    ['more than 8 MiB', `[[bytes=${9 * MIB}]]`],
-    ['an event over 1 MiB', `[[event-bytes=${MIB + 1000}]]`],
+    ['more than 8 MiB [limit.stream.size]', `[[bytes=${9 * MIB}]]`],
+    ['an event over 1 MiB [limit.stream.event]', `[[event-bytes=${MIB + 1000}]]`],
   ])(
-    'that fails later ends without [DONE], and without an event that is no chunk: %s',
+    'that fails later ends without [DONE], and without an event that is no chunk: %s [completions.stream.incomplete]',
     async (_name, directive) => {
       isIncomplete(await stream(`Hi ${directive}`, { max_tokens: 8000 }));
     },
   );
 
-  it('that pauses or lasts too long ends without [DONE]', async () => {
+  it('that pauses or lasts too long ends without [DONE] [completions.stream.incomplete] [limit.stream.always-on] [limit.stream.pause]', async () => {
     const late = ['[[stall]] [[after=3]]', '[[tokens=1000]] [[token-ms=100]]'];
     const answers = await Promise.all(late.map((directive) => stream(directive, { max_tokens: 8000 })));
     for (const answer of answers) isIncomplete(answer);
   });
 
-  it('may have an event of nearly 1 MiB', async () => {
+  it('may have an event of nearly 1 MiB [limit.stream.event]', async () => {
     const { chunks, done } = chunksOf(await stream(`[[event-bytes=${MIB - 1000}]]`));
     expect(done).toBe(true);
     expect(textOf(chunks).length).toBeGreaterThan(MIB - 3000);
@@ -282,7 +304,7 @@ describe('the usage', () => {
     readonly reservedTokens: number;
   }
 
-  /** The usage of a key of its own, once so many requests of it are counted. */
+  /** Sends requests with a new key. Returns the key's usage once that many of them are counted. */
   async function counted(requests: number, send: (requestKey: string) => Promise<unknown>): Promise<Row> {
     const { id, key: requestKey } = await newKey(stack(), org);
     await send(requestKey);
@@ -298,12 +320,13 @@ describe('the usage', () => {
     });
   }
 
-  it('of answers is what they said, streamed or not', async () => {
+  it('of answers is what they said, streamed or not [metered.counted] [metered.streams]', async () => {
     const said = { prompt_tokens: 0, completion_tokens: 0 };
     const row = await counted(2, async (requestKey) => {
       const whole = await call(base(), { key: requestKey, body: ask('tide', 'Hi') });
       const { usage } = whole.json as { usage: typeof said };
-      // Asked or not, the usage is counted; the same request has the same.
+      // The usage is counted whether the stream asks for it or not. The same request has the same
+      // usage.
       await call(base(), { key: requestKey, body: ask('tide', 'Hi', { stream: true }) });
       said.prompt_tokens = 2 * usage.prompt_tokens;
       said.completion_tokens = 2 * usage.completion_tokens;
@@ -316,7 +339,7 @@ describe('the usage', () => {
     });
   });
 
-  it('of answers whose model reported none, or lied, is all that was reserved, without errors', async () => {
+  it('of answers whose model reported none, or lied, is all that was reserved, without errors [plan.settlement.missing]', async () => {
     const row = await counted(3, async (requestKey) => {
       for (const body of [
         ask('tide', '[[no-usage]]'),
@@ -334,7 +357,7 @@ describe('the usage', () => {
     });
   });
 
-  it('of requests that got no complete answer is an error and all that was reserved for each', async () => {
+  it('of requests that got no complete answer is an error and all that was reserved for each [completions.stream.incomplete-counted] [metered.errors] [plan.settlement.interrupted] [plan.settlement.shown]', async () => {
     const row = await counted(4, async (requestKey) => {
       for (const body of [
         ask('tide', '[[status=400]]'),
@@ -353,7 +376,7 @@ describe('the usage', () => {
     });
   });
 
-  it('of clients that hang up is an error, fully charged, and their models stop', async () => {
+  it('of clients that hang up is an error, fully charged, and their models stop [plan.settlement.interrupted]', async () => {
     const aborted = standin.stats().aborted;
     const row = await counted(2, async (requestKey) => {
       for (const stream of [false, true]) {
@@ -374,7 +397,7 @@ describe('the usage', () => {
 });
 
 describe('a slot is free', () => {
-  it('before the last byte of an answer has arrived, whole, streamed or refused by the model', async () => {
+  it('before the last byte of an answer has arrived, whole, streamed or refused by the model [plan.freed.settled] [retry.may-work]', async () => {
     const single = (await newKey(stack(), org, { atOnce: 1 })).key;
     for (const [content, more] of [
       ['Hi', {}],
@@ -391,7 +414,7 @@ describe('a slot is free', () => {
     }
   });
 
-  it('not while a stream runs, and the refused one may come again after a second', async () => {
+  it('not while a stream runs, and the refused one may come again after a second [cause.key-at-once] [limit.key-at-once]', async () => {
     const single = (await newKey(stack(), org, { atOnce: 1 })).key;
     const running = await open(base(), {
       key: single,

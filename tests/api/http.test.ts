@@ -6,13 +6,16 @@ import { type Call, COMPLETIONS, call, dial, MODELS, readWire, wire } from '../s
 import { ask, newKey, newOrg, publish } from '../support/org.ts';
 import { useStack } from '../support/stack.ts';
 
-/** Each address may send 20 requests with an invalid key a minute: here each test comes from an address of its own. */
 const SET_UP_MS = 90_000;
 const stack = useStack({ demo: false, env: { gateway: { TRUSTED_PROXIES: '1' } } });
 let standin: Standin;
 let key: string;
 let addresses = 0;
 const base = () => stack().info.gateway;
+/**
+ * Each address may send 20 requests a minute with an invalid key. So each test uses its own
+ * address.
+ */
 const from = () => ({ 'x-forwarded-for': `198.51.100.${++addresses}` });
 
 beforeAll(async () => {
@@ -26,7 +29,7 @@ afterAll(() => standin?.close());
 
 const errorOf = (code: string, type: string) => ({ error: { message: expect.any(String), type, code } });
 
-describe('an unknown path is 404 not_found, with any method and any key', () => {
+describe('an unknown path is 404 not_found, with any method and any key [errors.not_found] [path.unknown] [service.routes] [version.prefix]', () => {
   it.each([
     ...[
       '/',
@@ -70,7 +73,7 @@ describe('an unknown path is 404 not_found, with any method and any key', () => 
   });
 });
 
-describe('a wrong method is 405 method_not_allowed, and Allow names the right one', () => {
+describe('a wrong method is 405 method_not_allowed, and Allow names the right one [errors.method_not_allowed] [path.method] [service.routes]', () => {
   const METHODS = ['PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY'];
   it.each([
     ...[...METHODS, 'POST'].map((method) => [method, MODELS, 'GET']),
@@ -92,7 +95,7 @@ describe('a wrong method is 405 method_not_allowed, and Allow names the right on
     expect([answer.status, answer.headers.allow, answer.text]).toEqual([status, allow, '']);
   });
 
-  it('says nothing to browsers that ask for leave', async () => {
+  it('says nothing to browsers that ask for leave [auth.servers]', async () => {
     const answer = await call(base(), {
       method: 'OPTIONS',
       headers: { origin: 'https://a.example', 'access-control-request-method': 'POST' },
@@ -117,15 +120,15 @@ describe('the key', () => {
   const list = (options: Call) => call(base(), { method: 'GET', target: MODELS, ...options });
 
   it.each([
-    ['Bearer', (value: string) => `Bearer ${value}`],
+    ['Bearer [completions.authorization]', (value: string) => `Bearer ${value}`],
     ['any case of bearer', (value: string) => `bEARER ${value}`],
     ['spaces around it', (value: string) => ` Bearer   ${value}  `],
-  ])('is taken with %s', async (_name, written) => {
+  ])('is taken with %s [models.authorization]', async (_name, written) => {
     expect((await list({ headers: { authorization: written(key) } })).status).toBe(200);
   });
 
   it.each([
-    ['nothing', () => ({})],
+    ['nothing [auth.bearer] [auth.missing]', () => ({})],
     ['an empty value', () => ({ authorization: '' })],
     ['Bearer alone', () => ({ authorization: 'Bearer' })],
     ['Bearer and a space', () => ({ authorization: 'Bearer ' })],
@@ -137,25 +140,28 @@ describe('the key', () => {
     ['two keys with a comma', () => ({ authorization: `Bearer ${key}, Bearer ${key}` })],
     ['quotes', () => ({ authorization: `Bearer "${key}"` })],
     [
-      'another letter',
+      'another letter [auth.mistyped]',
       () => ({ authorization: `Bearer ${key.slice(0, 10)}${key[10] === 'a' ? 'b' : 'a'}${key.slice(11)}` }),
     ],
-    ['the last character missing', () => ({ authorization: `Bearer ${key.slice(0, -1)}` })],
+    ['the last character missing [auth.mistyped]', () => ({ authorization: `Bearer ${key.slice(0, -1)}` })],
     ['a character more', () => ({ authorization: `Bearer ${key}a` })],
     ['another case', () => ({ authorization: `Bearer ${key.toUpperCase()}` })],
     ['30 KB of it', () => ({ authorization: `Bearer ti_${'a'.repeat(30_000)}` })],
     ['other letters than ASCII', () => ({ authorization: `Bearer ti_\xe9\xff${key.slice(5)}` })],
-    ['another header', () => ({ 'x-api-key': key, 'api-key': key })],
-  ])('is refused with %s', async (_name, headers) => {
-    for (const answer of [
-      await list({ headers: { ...from(), ...headers() } }),
-      await call(base(), { headers: { ...from(), ...headers() }, body: ask('tide', 'Hi') }),
-    ]) {
-      expect([answer.status, answer.headers['www-authenticate']]).toEqual([401, 'Bearer']);
-      expect(answer.json).toEqual(errorOf('invalid_api_key', 'authentication_error'));
-      expect(answer.text).not.toContain(key.slice(3, 20));
-    }
-  });
+    ['another header [auth.bearer]', () => ({ 'x-api-key': key, 'api-key': key })],
+  ])(
+    'is refused with %s [completions.authorization] [errors.invalid_api_key] [models.authorization]',
+    async (_name, headers) => {
+      for (const answer of [
+        await list({ headers: { ...from(), ...headers() } }),
+        await call(base(), { headers: { ...from(), ...headers() }, body: ask('tide', 'Hi') }),
+      ]) {
+        expect([answer.status, answer.headers['www-authenticate']]).toEqual([401, 'Bearer']);
+        expect(answer.json).toEqual(errorOf('invalid_api_key', 'authentication_error'));
+        expect(answer.text).not.toContain(key.slice(3, 20));
+      }
+    },
+  );
 
   it('is refused when it is sent twice', async () => {
     const line = `authorization: Bearer ${key}\r\n`;
@@ -166,7 +172,7 @@ describe('the key', () => {
     expect([answer.status, answer.code]).toEqual([401, 'invalid_api_key']);
   });
 
-  it('is not taken from the query', async () => {
+  it('is not taken from the query [auth.bearer]', async () => {
     const answer = await list({
       target: `${MODELS}?api_key=${key}&authorization=Bearer%20${key}`,
       headers: from(),
@@ -282,7 +288,7 @@ describe('the body arrives', () => {
     expect((await readWire(socket)).status).toBe(200);
   });
 
-  it('without a content type, and with any', async () => {
+  it('without a content type, and with any [completions.content-type]', async () => {
     for (const headers of [
       {},
       { 'content-type': 'text/plain' },

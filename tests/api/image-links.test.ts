@@ -5,15 +5,17 @@ import { type Answer, call } from '../support/http.ts';
 import { AUTHORITY, type Handler, startImageServer } from '../support/image-server.ts';
 import { startNameServer } from '../support/name-server.ts';
 import { ask, newKey, newOrg, publish } from '../support/org.ts';
-import { usageOf, useStack } from '../support/stack.ts';
+import { ctl, usageOf, useStack } from '../support/stack.ts';
 
 /*
- * Links, end to end: names from a name server of the test, images from an https server of the test. For the gateway, 127.0.0.2 is
- * the only address it may reach besides the internet; the server listens everywhere, and tells where it was reached.
+ * Tests linked images end to end. Names come from the test's name server, and images from its https
+ * server. Besides the internet, 127.0.0.2 is the only address that the gateway may reach. The
+ * server listens on all addresses and reports at which of them it was reached.
  */
 const OUTSIDE = '127.0.0.2';
 const TIMEOUT_MS = 2_000;
 const MAX_BYTES = 20_000_000;
+const CONTEXT = 8_192;
 const SET_UP_MS = 90_000;
 jest.setTimeout(60_000);
 
@@ -46,7 +48,8 @@ let lookups: Record<string, number> = {};
 const names = await startNameServer((name) => {
   lookups[name] = (lookups[name] ?? 0) + 1;
   if (name === 'silent.test') return null;
-  // A look-up asks for both families: from the third question on it is the second look-up.
+  // One look-up asks two questions, for IPv4 and IPv6. So the third question belongs to the second
+  // look-up.
   if (name === 'rebinding.images.test') return lookups[name] > 2 ? ['127.0.0.1'] : [OUTSIDE];
   return name.endsWith('images.test') ? [OUTSIDE] : (PRIVATE[name] ?? []);
 });
@@ -65,7 +68,7 @@ const stack = useStack({
 let model: Upstream;
 let org: string;
 let key: string;
-/** Requests answered: what must be counted in the end. */
+/** How many requests were answered. In the end that many must be counted. */
 let answered = 0;
 
 const fixture = (name: string) => readFileSync(new URL(`../fixtures/${name}`, import.meta.url));
@@ -82,9 +85,9 @@ async function send(...messages: object[]): Promise<Answer> {
   return answer;
 }
 
-/** Not the runner's probes. */
+/** The requests that the model got, without the runner's probes. */
 const requests = () => model.requests.filter(({ method }) => method === 'POST');
-/** The images of the newest request, as the model got them. */
+/** The images of the newest request, as the model received them. */
 const seen = (): string[] =>
   requests()
     .at(-1)
@@ -92,7 +95,10 @@ const seen = (): string[] =>
     .messages.flatMap(({ content }: { content: unknown }) => (Array.isArray(content) ? content : []))
     .map((got: ReturnType<typeof part>) => got.image_url.url);
 
-/** The image is named, and why; nothing of the network behind the gateway is told; the model hears of nothing. */
+/**
+ * Expects a refusal that names the image and the reason, but reveals nothing of the network behind
+ * the gateway. The model must not be called.
+ */
 async function expectRefused(url: string, why: string | RegExp): Promise<void> {
   const calls = requests().length;
   const answer = await send({ role: 'user', content: [{ type: 'text', text: 'Look' }, part(url)] });
@@ -115,7 +121,7 @@ beforeAll(async () => {
     reply.json({ choices: [{ index: 0, message, finish_reason: 'stop' }], usage });
   });
   org = await newOrg(stack(), { images: true });
-  await publish(stack(), org, model.url, { name: 'eyes', kind: 'vision', context: 8192 });
+  await publish(stack(), org, model.url, { name: 'eyes', kind: 'vision', context: CONTEXT });
   key = (await newKey(stack(), org)).key;
   await eventually(async () => (await send(ask('eyes', 'Hi').messages[0] as object)).status === 200);
 }, SET_UP_MS);
@@ -133,7 +139,7 @@ afterAll(async () => {
 });
 
 describe('the model gets linked images inline, as what they are', () => {
-  it('four over several messages, links and inline ones, in their order; never five', async () => {
+  it('four over several messages, links and inline ones, in their order; never five [image.count] [image.link.taken]', async () => {
     const inline = dataUrl(fixture('harbour.gif'), 'gif');
     const turns = [
       user(link('/cat.webp'), inline),
@@ -158,7 +164,7 @@ describe('the model gets linked images inline, as what they are', () => {
     await expectRefused(link('/1'), 'redirected more than 3 times');
   });
 
-  it('of 20,000,000 bytes, of none more, declared or not', async () => {
+  it('of 20,000,000 bytes, of none more, declared or not [image.link.size] [limit.image-link]', async () => {
     const largest = Buffer.concat([PNG, Buffer.alloc(MAX_BYTES - PNG.length)]);
     serve('/large', (_request, response) => response.end(largest));
     serve('/larger', (_request, response) => response.end(Buffer.concat([largest, PNG])));
@@ -172,7 +178,7 @@ describe('the model gets linked images inline, as what they are', () => {
     await expectRefused(link('/undeclared'), 'larger than 20 MB');
   });
 
-  it('by a link of 2,048 characters, not of 2,049', async () => {
+  it('by a link of 2,048 characters, not of 2,049 [image.link.length] [limit.image-link]', async () => {
     const long = link('/').padEnd(2_048, 'a');
     serve(new URL(long).pathname, (_request, response) => response.end(PNG));
     expect((await send(user(long))).status).toBe(200);
@@ -183,7 +189,7 @@ describe('the model gets linked images inline, as what they are', () => {
 describe('a link is refused, and nothing but the allowed address is reached', () => {
   const UNREACHABLE = 'not reachable from the internet';
 
-  it.each(Object.keys(PRIVATE))('to a name in %s', async (name) => {
+  it.each(Object.keys(PRIVATE))('to a name in %s [image.link.reachable]', async (name) => {
     await expectRefused(link('/cat.png', name), UNREACHABLE);
     expect(lookups[name]).toBe(2);
   });
@@ -193,18 +199,22 @@ describe('a link is refused, and nothing but the allowed address is reached', ()
     ...['[::1]', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::127.0.0.1]', '[64:ff9b::7f00:1]'],
     ...['[2002:7f00:1::]', '127。0。0。1', '\u2460\u2461\u2466.0.0.1', '127.0.0.1.', '%31%32%37.0.0.1'],
     ...['169.254.169.254', '10.0.0.1', '[fe80::1]', 'localhost'],
-  ])('to %s', async (host) => {
+  ])('to %s [image.link.reachable]', async (host) => {
     await expectRefused(link('/cat.png', host), UNREACHABLE);
   });
 
   it.each([
-    ['a user name', (url: string) => url.replace('//', '//me@'), 'no user name or password'],
-    ['a host in the user name', (url: string) => url.replace('//', '//8.8.8.8@'), 'no user name or password'],
-    ['spaces', (url: string) => `${url} `, 'no spaces'],
-    ['a tab', (url: string) => url.replace('/cat', '/\tcat'), 'no spaces'],
+    ['a user name', (url: string) => url.replace('//', '//me@'), 'must not contain a user name or password'],
+    [
+      'a host in the user name',
+      (url: string) => url.replace('//', '//8.8.8.8@'),
+      'must not contain a user name or password',
+    ],
+    ['spaces [image.link.spaces]', (url: string) => `${url} `, 'must not contain spaces'],
+    ['a tab', (url: string) => url.replace('/cat', '/\tcat'), 'must not contain spaces'],
     ['a port where nothing listens', (url: string) => url.replace(/:\d+\//, ':1/'), UNREACHABLE],
     ['a port that is none', (url: string) => url.replace(/:\d+\//, ':65536/'), 'valid URL'],
-    ['http', (url: string) => url.replace('https', 'http'), 'start with https://'],
+    ['http [image.link.scheme]', (url: string) => url.replace('https', 'http'), 'start with https://'],
     [
       'a certificate for another name',
       (url: string) => url.replace('images.test', 'a.b.images.test'),
@@ -216,18 +226,18 @@ describe('a link is refused, and nothing but the allowed address is reached', ()
   });
 
   it.each([
-    ['http', () => link('/cat.png').replace('https', 'http'), 'not https'],
+    ['http [image.link.scheme]', () => link('/cat.png').replace('https', 'http'), 'not https'],
     ['a private address', () => link('/cat.png', '127.0.0.1'), UNREACHABLE],
     ['a private address spelt as a number', () => link('/cat.png', '2130706433'), UNREACHABLE],
     ['a name with a private address', () => link('/cat.png', 'loopback.test'), UNREACHABLE],
     ['a file', () => 'file:///etc/passwd', 'not https'],
     ['a URL with a password', () => link('/cat.png').replace('//', '//me:secret@'), 'user name or password'],
-  ])('that redirects to %s', async (_name, to, why) => {
+  ])('that redirects to %s [image.link.reachable]', async (_name, to, why) => {
     redirect('/away', to());
     await expectRefused(link('/away'), why);
   });
 
-  it('to a name that rebinds: the address that was judged is the one connected to, and a redirect is judged anew', async () => {
+  it('to a name that rebinds: the address that was judged is the one connected to, and a redirect is judged anew [image.link.reachable]', async () => {
     const rebinding = link('/cat.png', 'rebinding.images.test');
     expect((await send(user(rebinding))).status).toBe(200);
     await expectRefused(rebinding, UNREACHABLE);
@@ -241,14 +251,14 @@ describe('a link is refused, and nothing but the allowed address is reached', ()
     ['text', 'Hello', 'is not a PNG'],
     ['an SVG', '<svg xmlns="http://www.w3.org/2000/svg"/>', 'is not a PNG'],
     ['nothing', '', 'is not a PNG'],
-  ])('to %s, whatever its content type says', async (_name, body, why) => {
+  ])('to %s, whatever its content type says [image.link.reachable]', async (_name, body, why) => {
     serve('/x.png', (_request, response) =>
       response.writeHead(200, { 'content-type': 'image/png' }).end(body),
     );
     await expectRefused(link('/x.png'), why);
   });
 
-  it('to an image that is cut short', async () => {
+  it('to an image that is cut short [image.link.reachable]', async () => {
     serve('/cut', (_request, response) => {
       response.writeHead(200, { 'content-length': PNG.length + 1 });
       response.write(PNG, () => response.socket?.destroy());
@@ -256,7 +266,7 @@ describe('a link is refused, and nothing but the allowed address is reached', ()
     await expectRefused(link('/cut'), 'broke off');
   });
 
-  it('to what does not download in time: silent names, silent servers, images that trickle', async () => {
+  it('to what does not download in time: silent names, silent servers, images that trickle [image.link.reachable] [image.link.time]', async () => {
     serve('/silent', () => {});
     const closed = new Promise<void>((resolve) => {
       serve('/trickle', (_request, response) => {
@@ -289,5 +299,24 @@ describe('a link is refused, and nothing but the allowed address is reached', ()
       return totals.requests === answered && totals.errors === 0;
     });
     expect(new Set(server.reached)).toEqual(new Set([`::ffff:${OUTSIDE}`]));
+  });
+});
+
+describe('the month', () => {
+  it('that cannot take the reservation fetches no image: its name is not looked up, its server not reached [plan.reservation.first]', async () => {
+    const poor = await newOrg(stack(), { images: true, tokensMonth: CONTEXT - 1 });
+    await publish(stack(), poor, model.url, { name: 'eyes', kind: 'vision', context: CONTEXT });
+    const { key: poorKey } = await newKey(stack(), poor);
+    const poorly = (body: object) => call(stack().info.gateway, { key: poorKey, body });
+    // Waits until the gateway knows that the model is running.
+    await eventually(async () => (await poorly(ask('eyes', 'Hi'))).code === 'quota_exceeded');
+    const linked = { model: 'eyes', messages: [user(link('/cat.png'))] };
+    const reached = server.reached.length;
+    lookups = {};
+    expect(await poorly(linked)).toMatchObject({ status: 429, code: 'quota_exceeded' });
+    expect([server.reached.length, lookups]).toEqual([reached, {}]);
+    await ctl(stack(), 'org', 'set-plan', '--org', poor, '--plan', 'Pro');
+    expect((await poorly(linked)).status).toBe(200);
+    expect([server.reached.length, lookups]).toEqual([reached + 1, { 'images.test': 2 }]);
   });
 });

@@ -36,11 +36,11 @@ const withParts = (...content: object[]) => ({ model: 'eyes', messages: [{ role:
 
 describe('an inline image is taken', () => {
   it.each([
-    ['harbour.png', 'png'],
-    ['harbour.jpg', 'jpeg'],
-    ['harbour.webp', 'webp'],
-    ['harbour.gif', 'gif'],
-  ])('%s declared as image/%s, and the model sees it', async (name, type) => {
+    ['harbour.png', 'png', '[image.inline.png]'],
+    ['harbour.jpg', 'jpeg', '[image.inline.jpeg]'],
+    ['harbour.webp', 'webp', '[image.inline.webp]'],
+    ['harbour.gif', 'gif', '[image.inline.gif]'],
+  ])('%s declared as image/%s, and the model sees it %s [message.image-part]', async (name, type) => {
     const seen = standin.stats().images;
     const answer = await send(withParts(part(dataUrl(name, type)), { type: 'text', text: 'What is it?' }));
     expect([answer.status, standin.stats().images]).toEqual([200, seen + 1]);
@@ -50,7 +50,7 @@ describe('an inline image is taken', () => {
   it.each([
     ['in capitals', PNG.replace('data:image/png;base64', 'DATA:Image/PNG;BASE64')],
     ['with base64 in lines', PNG.replace(/.{76}/g, '$&\r\n')],
-  ])('%s, and the model gets it as it should be', async (_name, url) => {
+  ])('%s, and the model gets it as it should be [image.inline.base64]', async (_name, url) => {
     const seen = standin.stats().images;
     const answer = await send(withParts(part(url)));
     expect([answer.status, standin.stats().images]).toEqual([200, seen + 1]);
@@ -62,11 +62,11 @@ describe('an inline image is taken', () => {
     ['with detail, which is ignored', part(PNG, { detail: 'high' })],
     ['with any detail', part(PNG, { detail: { so: 'what' } })],
     ['with detail null', part(PNG, { detail: null })],
-  ])('%s', async (_name, image) => {
+  ])('%s [message.image-part.detail]', async (_name, image) => {
     expect((await send(withParts(image))).status).toBe(200);
   });
 
-  it('takes tokens of the context', async () => {
+  it('takes tokens of the context [image.tokens]', async () => {
     const { json } = await send(withParts(part(PNG)));
     const bare = await send(withParts({ type: 'text', text: 'x' }));
     const prompt = (answer: unknown) => (answer as { usage: { prompt_tokens: number } }).usage.prompt_tokens;
@@ -77,42 +77,45 @@ describe('an inline image is taken', () => {
 describe('an image is refused with 400 invalid_request', () => {
   const GIF = 'R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7';
   it.each([
-    ['a GIF declared as PNG', `data:image/png;base64,${GIF}`],
-    ['a PNG declared as JPEG', PNG.replace('image/png', 'image/jpeg')],
+    ['a GIF declared as PNG [image.inline.real-type]', `data:image/png;base64,${GIF}`],
+    ['a PNG declared as JPEG [image.inline.real-type]', PNG.replace('image/png', 'image/jpeg')],
     ['text declared as PNG', `data:image/png;base64,${Buffer.from('Hello').toString('base64')}`],
-    ['an SVG', `data:image/svg+xml;base64,${Buffer.from('<svg/>').toString('base64')}`],
-    ['a BMP', `data:image/bmp;base64,${Buffer.from('BM').toString('base64')}`],
+    ['an SVG [image.inline.others]', `data:image/svg+xml;base64,${Buffer.from('<svg/>').toString('base64')}`],
+    ['a BMP [image.inline.others]', `data:image/bmp;base64,${Buffer.from('BM').toString('base64')}`],
     ['image/jpg, which is no type', dataUrl('harbour.jpg', 'jpg')],
     ['no type', `data:;base64,${GIF}`],
     ['parameters', `data:image/gif;name=a;base64,${GIF}`],
-    ['no base64', 'data:image/gif,GIF89a'],
+    ['no base64 [image.inline.base64]', 'data:image/gif,GIF89a'],
     ['nothing after the comma', 'data:image/gif;base64,'],
-    ['a padding too little', `data:image/gif;base64,${GIF}A`],
+    ['a padding too little [image.inline.base64]', `data:image/gif;base64,${GIF}A`],
     ['another break than of lines', `data:image/gif;base64,${GIF.slice(0, 8)}\f${GIF.slice(8)}`],
     ['base64 for URLs', `data:image/gif;base64,${GIF.slice(0, -4)}-_==`],
-    ['http', 'http://example.com/a.png'],
-    ['upper case', 'HTTPS://example.com/a.png'],
-    ['ftp', 'ftp://example.com/a.png'],
+    ['http [image.link.scheme]', 'http://example.com/a.png'],
+    ['upper case [image.link.scheme]', 'HTTPS://example.com/a.png'],
+    ['ftp [image.link.scheme]', 'ftp://example.com/a.png'],
     ['file', 'file:///etc/passwd'],
     ['a path', '/a.png'],
     ['nothing', ''],
-    ['a space before', ' https://example.com/a.png'],
-    ['a space inside', 'https://example.com/a b.png'],
-    ['a space after', 'https://example.com/a.png '],
-    ['2,049 characters', `https://example.com/${'a'.repeat(2049 - 20)}`],
+    ['a space before [image.link.spaces]', ' https://example.com/a.png'],
+    ['a space inside [image.link.spaces]', 'https://example.com/a b.png'],
+    ['a space after [image.link.spaces]', 'https://example.com/a.png '],
+    [
+      '2,049 characters [image.link.length] [limit.image-link]',
+      `https://example.com/${'a'.repeat(2049 - 20)}`,
+    ],
     ['no host', 'https://'],
     ['a port that is none', 'https://example.com:99999/a.png'],
     ['a password', 'https://me:secret@example.com/a.png'],
-    ['this machine', 'https://127.0.0.1/a.png'],
+    ['this machine [image.link.reachable]', 'https://127.0.0.1/a.png'],
     ['this machine by name', 'https://localhost/a.png'],
     ['this machine in one number', 'https://2130706433/a.png'],
     ['this machine in hexadecimal', 'https://0x7f.1/a.png'],
     ['this machine in IPv6', 'https://[::1]/a.png'],
     ['this machine mapped to IPv6', 'https://[::ffff:127.0.0.1]/a.png'],
     ['any address', 'https://0.0.0.0/a.png'],
-    ['a private network', 'https://10.0.0.1/a.png'],
+    ['a private network [image.link.reachable]', 'https://10.0.0.1/a.png'],
     ['the metadata of a cloud', 'https://169.254.169.254/latest/meta-data/'],
-    ['a name without address', 'https://nowhere.invalid/a.png'],
+    ['a name without address [image.link.reachable]', 'https://nowhere.invalid/a.png'],
   ])('%s', async (_name, url) => {
     const calls = standin.stats().calls;
     const answer = await send(withParts({ type: 'text', text: 'Look' }, part(url)));
@@ -123,7 +126,7 @@ describe('an image is refused with 400 invalid_request', () => {
     expect(standin.stats().calls).toBe(calls);
   });
 
-  it('the fifth, counted across all messages', async () => {
+  it('the fifth, counted across all messages [image.count] [limit.images]', async () => {
     const turn = (count: number) => ({ role: 'user', content: Array(count).fill(part(PNG)) });
     const four = { model: 'eyes', messages: [turn(3), { role: 'assistant', content: 'Nice' }, turn(1)] };
     expect((await send(four)).status).toBe(200);
@@ -133,7 +136,7 @@ describe('an image is refused with 400 invalid_request', () => {
   });
 });
 
-it('an image that does not fit the context is refused by the model, in its words', async () => {
+it('an image that does not fit the context is refused by the model, in its words [message.context]', async () => {
   const words = { type: 'text', text: 'Look closely.' };
   const { json } = await send(withParts(words));
   const { prompt_tokens: prompt } = (json as { usage: { prompt_tokens: number } }).usage;
@@ -145,14 +148,14 @@ it('an image that does not fit the context is refused by the model, in its words
 });
 
 describe('the kind of the model and the plan', () => {
-  it('refuse images to a text model with 400 model_text_only', async () => {
+  it('refuse images to a text model with 400 model_text_only [errors.model_text_only] [message.image-part.vision-only]', async () => {
     const answer = await send({ ...withParts(part(PNG)), model: 'tide' });
     expect(answer).toMatchObject({ status: 400, code: 'model_text_only' });
     expect(answer.json).toMatchObject({ error: { type: 'invalid_request_error' } });
   });
 
   it.each(['Free', 'Starter'])(
-    '%s, as it ships, refuses images, not text to the same model; Pro takes them at once',
+    '%s, as it ships, refuses images, not text to the same model; Pro takes them at once [auth.images.plan] [auth.images.pro] [auth.images.text] [errors.plan_upgrade_required]',
     async (plan) => {
       const { slug } = await ctl<{ slug: string }>(
         stack(),

@@ -40,7 +40,7 @@ afterEach(() => {
 });
 afterAll(() => standin?.close());
 
-/** A request of exactly so many bytes. */
+/** A request of exactly `bytes` bytes. */
 function bodyOf(bytes: number, model: string, directives = ''): string {
   const empty = JSON.stringify(ask(model, directives));
   return JSON.stringify(ask(model, directives + 'x'.repeat(bytes - empty.length)));
@@ -49,7 +49,7 @@ function bodyOf(bytes: number, model: string, directives = ''): string {
 const head = (length: number, more = '') =>
   `POST ${COMPLETIONS} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${key}\r\ncontent-length: ${length}\r\n${more}\r\n`;
 
-/** A request whose body does not come to its end. */
+/** Sends a request whose body never ends. */
 async function halfSent(gateway: string, declared: number, sent: string | Uint8Array = ''): Promise<Socket> {
   const socket = await dial(gateway);
   sockets.push(socket.on('error', () => {}));
@@ -67,7 +67,7 @@ describe('invalid keys', () => {
       ...(sentKey && { key: sentKey }),
     });
 
-  it('20 in a minute, through any gateway, block their address and no other, also for valid keys', async () => {
+  it('20 in a minute, through any gateway, block their address and no other, also for valid keys [auth.invalid-keys] [auth.invalid-keys.block] [auth.invalid-keys.minute] [cause.invalid-keys]', async () => {
     const address = '203.0.113.20';
     for (let i = 0; i < 20; i++) {
       const answer = await list(gateways()[i % 2] as string, address, `ti_wrong${i}`);
@@ -99,13 +99,13 @@ describe('invalid keys', () => {
     }
   });
 
-  it('are not sent by requests without a key, however many come', async () => {
+  it('are not sent by requests without a key, however many come [auth.missing.uncounted]', async () => {
     const address = '203.0.113.25';
     for (let i = 0; i < 30; i++) expect((await list(gateways()[i % 2] as string, address)).status).toBe(401);
     expect((await list(gateways()[0], address, key)).status).toBe(200);
   });
 
-  it('valid keys between them neither count nor help', async () => {
+  it('valid keys between them neither count nor help [limit.invalid-keys]', async () => {
     const address = '203.0.113.30';
     for (let i = 0; i < 19; i++) {
       expect((await list(gateways()[0], address, 'ti_wrong')).status).toBe(401);
@@ -124,14 +124,14 @@ describe('invalid keys', () => {
   });
 });
 
-describe('the size of a body', () => {
+describe('the size of a body [limit.body]', () => {
   it.each([
-    ['2 MiB to a text model', 2 * MIB, 'tide', 200],
-    ['a byte more', 2 * MIB + 1, 'tide', 413],
+    ['2 MiB to a text model [completions.body.text]', 2 * MIB, 'tide', 200],
+    ['a byte more [completions.body.text] [errors.request_too_large]', 2 * MIB + 1, 'tide', 413],
     ['2 MiB and a byte to a vision model', 2 * MIB + 1, 'eyes', 200],
-    ['20 MiB to a vision model', 20 * MIB, 'eyes', 200],
-    ['a byte more to a vision model', 20 * MIB + 1, 'eyes', 413],
-    ['over 20 MiB to a text model', 20 * MIB + 1, 'tide', 413],
+    ['20 MiB to a vision model [completions.body.vision]', 20 * MIB, 'eyes', 200],
+    ['a byte more to a vision model [completions.body.vision]', 20 * MIB + 1, 'eyes', 413],
+    ['over 20 MiB to a text model [errors.request_too_large]', 20 * MIB + 1, 'tide', 413],
   ] as const)('%s', async (_name, bytes, model, status) => {
     const answer = await call(gateways()[0], { key, body: bodyOf(bytes, model) });
     expect([answer.status, answer.code]).toEqual([status, status === 413 ? 'request_too_large' : undefined]);
@@ -152,7 +152,7 @@ describe('the size of a body', () => {
     }
   });
 
-  it('that is declared too large is refused before it is sent', async () => {
+  it('that is declared too large is refused before it is sent [errors.request_too_large]', async () => {
     const answer = await readWire(await halfSent(gateways()[0], 20 * MIB + 1));
     expect([answer.status, answer.code, answer.headers.connection]).toEqual([
       413,
@@ -173,7 +173,7 @@ describe('of bodies over 2 MiB', () => {
       '1',
     ]);
 
-  it('an organization has 2 in flight, through all gateways, until they are answered', async () => {
+  it('an organization has 2 in flight, through all gateways, until they are answered [cause.large-bodies] [limit.large-bodies]', async () => {
     await fetch(`${standin.url}/stats/reset`, { method: 'POST' });
     const both = gateways().map((gateway) => send(gateway, large('[[delay-ms=3000]]')));
     await eventually(() => standin.stats().inFlight === 2);
@@ -186,7 +186,7 @@ describe('of bodies over 2 MiB', () => {
     expect((await send(gateways()[1], large(''))).status).toBe(200);
   });
 
-  it('those count that are still arriving, and of these the ones that were given up no longer', async () => {
+  it('those count that are still arriving, and of these the ones that were given up no longer [limit.large-bodies]', async () => {
     const arriving = [await halfSent(gateways()[0], 3 * MIB), await halfSent(gateways()[1], 3 * MIB)];
     await eventually(async () => {
       refused(await send(gateways()[0], large('')));
@@ -209,7 +209,7 @@ describe('of bodies over 2 MiB', () => {
   });
 });
 
-describe('a body that takes longer than its time', () => {
+describe('a body that takes longer than its time [completions.body-time]', () => {
   const tooLate = (answer: Answer) => {
     expect([answer.status, answer.headers.connection]).toEqual([408, 'close']);
     expect(answer.json).toEqual({
@@ -218,7 +218,7 @@ describe('a body that takes longer than its time', () => {
     expect(answer.headers['x-request-id']).toMatch(/^req_/);
   };
 
-  it('is refused when it never begins', async () => {
+  it('is refused when it never begins [errors.request_timeout]', async () => {
     tooLate(await readWire(await halfSent(gateways()[0], 100)));
   });
 
@@ -270,7 +270,7 @@ describe('a reader who does not read', () => {
       const socket = await dial(gateway);
       sockets.push(socket.on('error', () => {}));
       socket.write(head(body.length).replace(key, patientKey) + body);
-      // Its head only: from there on nothing is read.
+      // Waits for the head of the answer. Reads nothing from then on.
       await once(socket, 'readable');
     }
     await eventually(() => standin.stats().calls === READERS);
@@ -305,8 +305,6 @@ describe('a gateway that is told to stop', () => {
     const answer = await readWire(socket);
     expect([answer.status, answer.text.includes('data: [DONE]')]).toEqual([200, true]);
     expect((await call(gateways()[1], { key, body: ask('tide', 'Hi') })).status).toBe(200);
-    await eventually(async () => (await call(gateway, { key, body: ask('tide', 'Hi') })).status === 200, {
-      timeoutMs: 20_000,
-    });
+    await eventually(async () => (await call(gateway, { key, body: ask('tide', 'Hi') })).status === 200);
   });
 });

@@ -10,7 +10,7 @@ const picture = (name: string, type: string): string =>
   `data:${type};base64,${readFileSync(new URL(`../fixtures/${name}`, import.meta.url)).toString('base64')}`;
 
 describe('the official openai package', () => {
-  it('lists the published models', async () => {
+  it('lists the published models [service.format]', async () => {
     const models = [];
     for await (const model of api().models.list()) models.push(model);
     expect(models.map(({ id }) => id).sort()).toEqual(['demo-text', 'demo-vision', 'demo-wake']);
@@ -24,7 +24,7 @@ describe('the official openai package', () => {
     }
   });
 
-  it('gets a whole answer of exactly the standard fields', async () => {
+  it('gets a whole answer of exactly the standard fields [answer.usage] [service.format] [version.compatible]', async () => {
     const before = Math.floor(Date.now() / 1000);
     const answer = await api().chat.completions.create(ask('demo-text', 'How deep is the sea?'));
     expect(answer).toEqual({
@@ -49,7 +49,7 @@ describe('the official openai package', () => {
     expect(answer.created).toBeGreaterThanOrEqual(before);
   });
 
-  it('gets a streamed answer with usage, of one id, the text of the whole one', async () => {
+  it('gets a streamed answer with usage, of one id, the text of the whole one [service.format] [version.compatible]', async () => {
     const whole = await api().chat.completions.create(ask('demo-text', 'And how wide?'));
     const stream = await api().chat.completions.create({
       ...ask('demo-text', 'And how wide?'),
@@ -69,7 +69,7 @@ describe('the official openai package', () => {
     expect(chunks.at(-1)).toMatchObject({ choices: [], usage: whole.usage });
   });
 
-  it('says length when max_tokens was reached', async () => {
+  it('says length when max_tokens was reached [answer.finish_reason.length] [request.max_tokens.effect]', async () => {
     const answer = await api().chat.completions.create(ask('demo-text', '[[tokens=50]]', { max_tokens: 7 }));
     expect(answer.choices[0]?.finish_reason).toBe('length');
     expect(answer.usage?.completion_tokens).toBe(7);
@@ -78,7 +78,7 @@ describe('the official openai package', () => {
   it.each([
     ['harbour.png', 'image/png', /png.*320\s*x\s*200|320\s*x\s*200.*png/i],
     ['harbour.jpg', 'image/jpeg', /jpe?g.*240\s*x\s*150|240\s*x\s*150.*jpe?g/i],
-  ])('gets an answer about a real picture: %s', async (name, type, seen) => {
+  ])('gets an answer about a real picture: %s [service.kinds]', async (name, type, seen) => {
     const answer = await api().chat.completions.create({
       model: 'demo-vision',
       messages: [
@@ -97,7 +97,7 @@ describe('the official openai package', () => {
 
   it('finds each of its answers in the usage, tokens and all', async () => {
     const org = stack().info.org ?? '';
-    // What was asked before is visible only once it is metered.
+    // Waits until earlier requests are metered and so visible.
     const before = await eventually(async () => {
       const { totals, month } = await usageOf(stack(), org);
       return totals.requests === month.requests && totals;

@@ -12,7 +12,7 @@ const CONTEXT = 1000;
 const PIXEL = 'data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7';
 const UNREACHABLE = 'https://127.0.0.1/picture.png';
 let standin: Standin;
-/** On a plan without images. */
+/** Its plan does not allow images. */
 let org: string;
 let key: string;
 const base = () => stack().info.gateway;
@@ -34,7 +34,7 @@ async function send(body: Call['body'], more: Call = {}): Promise<Answer> {
   return call(base(), { key, body, ...more });
 }
 
-/** Models that run and models that are stopped. */
+/** Publishes two models that run and two that are stopped. */
 async function publishAll(slug: string): Promise<void> {
   const all = [
     ['tide', 'text'],
@@ -49,7 +49,10 @@ async function publishAll(slug: string): Promise<void> {
   await Promise.all(stopped.map((name) => ctl(stack(), 'model', 'stop', '--org', slug, '--name', name)));
 }
 
-/** The gateway knows what runs once a refused request gets past the model's condition. */
+/**
+ * Waits until the gateway knows that the model is running: a request gets past the check of its
+ * condition.
+ */
 const running = (callKey: string, model: string) =>
   eventually(async () => {
     const { status } = await call(base(), { key: callKey, body: ask(model, 'Hi') });
@@ -123,14 +126,14 @@ describe('of several faults the first in this order is told', () => {
       await publishAll(poor);
       free = (await newKey(stack(), poor)).key;
       await running(free, 'tide');
-      // Used up by an answer that reports no usage, if not by the one before.
+      // An answer without usage uses up the month, if the request before has not done so.
       await eventually(
         async () => (await ofPoor(free, ask('tide', '[[no-usage]]'))).code === 'quota_exceeded',
       );
       await running(free, 'eyes');
     }, SET_UP_MS);
 
-    it('the condition before the requests a minute, these before the quota, the quota before the link', async () => {
+    it('the condition before the requests a minute, these before the quota, the quota before the link [plan.reservation.first]', async () => {
       expect(await ofPoor(free, picture('eyes'))).toMatchObject({ code: 'quota_exceeded' });
       expect(await ofPoor(free, picture('eyes', UNREACHABLE))).toMatchObject({ code: 'quota_exceeded' });
       const { key: spent } = await newKey(stack(), poor, { rpm: 1 });
@@ -142,7 +145,7 @@ describe('of several faults the first in this order is told', () => {
       expect(await ofPoor(spent, ask('tide', 'x', { n: 2 }))).toMatchObject({ code: 'invalid_request' });
     });
 
-    it('no refusal before the reservation, whatever for, takes the one request a minute of a key', async () => {
+    it('no refusal before the reservation, whatever for, takes the one request a minute of a key [errors.refused-untouched]', async () => {
       const { key: once } = await newKey(stack(), poor, { rpm: 1 });
       for (const [body, code] of [
         ['{', 'invalid_json'],
@@ -169,7 +172,7 @@ describe('the model list', () => {
     return answer.json as { object: string; data: { id: string; created: number }[] };
   };
 
-  it('has exactly its fields, stopped models included', async () => {
+  it('has exactly its fields, stopped models included [list.created] [list.id] [list.object] [list.owned_by] [list.wrapper] [models.list] [state.model.stopped.listed]', async () => {
     const before = Math.floor(Date.now() / 1000);
     const { data, ...wrapper } = await list(key);
     expect(wrapper).toEqual({ object: 'list' });
@@ -187,7 +190,7 @@ describe('the model list', () => {
     }
   });
 
-  it('of a key for chosen models has just these, the others do not exist for it', async () => {
+  it('of a key for chosen models has just these, the others do not exist for it [auth.list] [auth.restricted] [errors.model_not_found] [models.list] [service.reach]', async () => {
     const chosen = await newKey(stack(), org, { models: ['eyes', 'stopped'] });
     expect((await list(chosen.key)).data.map(({ id }) => id).sort()).toEqual(['eyes', 'stopped']);
     const [hidden, none] = await Promise.all(
@@ -202,7 +205,7 @@ describe('the model list', () => {
     });
   });
 
-  it('grows for a key of all models when one is published; a chosen one that is deleted is gone for good', async () => {
+  it('grows for a key of all models when one is published; a chosen one that is deleted is gone for good [key.may-call.all] [key.tied-to-models]', async () => {
     await publish(stack(), org, standin.url, { name: 'later', context: CONTEXT });
     const chosen = await newKey(stack(), org, { models: ['later'] });
     await eventually(async () => (await list(key)).data.some(({ id }) => id === 'later'));
@@ -216,7 +219,7 @@ describe('the model list', () => {
     });
   });
 
-  it('counts toward the requests a minute of the key and of the organization, and toward no month', async () => {
+  it('counts toward the requests a minute of the key and of the organization, and toward no month [cause.org-rpm] [errors.rate_limit_exceeded] [limit.key-rpm] [models.counts] [plan.requests-minute]', async () => {
     const small = await newOrg(stack(), { requestsMinute: 3, requestsMonth: 1 });
     const [one, two] = [await newKey(stack(), small, { rpm: 2 }), await newKey(stack(), small)];
     const get = (listKey: string) => call(base(), { key: listKey, method: 'GET', target: MODELS });

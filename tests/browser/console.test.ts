@@ -14,7 +14,7 @@ const demoKey = () => site.stack().info.apiKey ?? '';
 
 describe('an owner', () => {
   it(
-    'creates a key with the keyboard alone, sees and copies its value once, and watches it being used, revoked and deleted',
+    'creates a key with the keyboard alone, sees and copies its value once, and watches it being used, revoked and deleted [key.list.expires] [key.list.last-used] [key.list.limits] [key.list.may-call] [key.list.name] [key.list.state] [key.name.shown] [key.value.once] [key.value.prefix] [management.console] [state.key.deleted] [state.key.revoked.listed] [state.key.revoked.owner] [usage.deleted-key]',
     async () => {
       const { page, errors } = await site.signedIn(site.owner(), { permissions: ['geolocation'] });
       await site.open(page, 'keys');
@@ -44,7 +44,7 @@ describe('an owner', () => {
       expect(await page.content()).not.toContain(key);
 
       expect((await site.ask(key)).status).toBe(200);
-      await eventually(async () => /UTC/.test(await textOf(row)), { timeoutMs: 60_000 });
+      await eventually(async () => /UTC/.test(await textOf(row)));
 
       await row.getByRole('button', { name: 'Revoke Journey' }).click();
       await page.getByRole('alertdialog').getByText('refused from the next one on').waitFor();
@@ -81,7 +81,7 @@ describe('an owner', () => {
   );
 
   it(
-    'stops and starts a model, and sees its condition change by itself',
+    'stops and starts a model, and sees its condition change by itself [state.model.stopped.start]',
     async () => {
       const { page } = await site.signedIn();
       const apiKey = demoKey();

@@ -31,14 +31,14 @@ export function describeFirstModel(site: Site): void {
       const model = { org, name, kind: 'text', mode, contextTokens: CONTEXT_TOKENS } as const;
       must(await site.control().publishModel(OPERATOR, { ...model, ...where }));
     };
-    /** By name the first of them all. */
+    /** Publishes a model that fails. Its name sorts first. */
     const publishFailed = async (org: string) => {
       await publish(org, 'alpha', 'wake_on_request', { command: 'exit 1' });
       must(await site.control().startModel(OPERATOR, { org, name: 'alpha' }));
       await reaches(org, 'alpha', 'failed');
     };
     const answering = () => ({ urls: [`${standin.url}/v1`] });
-    /** The models that the three places show, and what they say of having none. */
+    /** What the three screens show: a model's name, or that there is none. */
     const shown = async (page: Page, org: string, key: string) => {
       await site.open(page, 'api', org);
       const start = page
@@ -93,7 +93,7 @@ export function describeFirstModel(site: Site): void {
         const dialog = page.getByRole('dialog');
         await dialog.getByText('No model can answer now').waitFor();
         const link = dialog.getByRole('link', { name: 'Start one on the API screen' });
-        // The key is shown this once: the link must leave it there.
+        // The key is shown only once. The link must open elsewhere.
         expect(await link.getAttribute('target')).toBe('_blank');
         expect(await link.getAttribute('href')).toBe(`/o/${org}/api`);
         await expectAccessible(page);
@@ -109,6 +109,25 @@ export function describeFirstModel(site: Site): void {
         const member = await site.signedIn(await site.person('member', org));
         await site.open(member.page, 'try', org);
         await member.page.getByText('Ask an owner to start one').waitFor();
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
+      'wait for the first model that can answer: trying begins without a reload',
+      async () => {
+        const org = await site.organization('Comes up');
+        const { page } = await site.signedIn(await site.person('owner', org));
+        await site.open(page, 'try', org);
+        await page.getByText('No models yet').waitFor();
+        await publishFailed(org);
+        await page.getByText('No model can answer now').waitFor();
+        await publish(org, 'zulu', 'always_on', answering());
+        await page
+          .getByRole('button', { name: /Model$/ })
+          .filter({ hasText: 'zulu' })
+          .waitFor();
+        await page.getByText('No model can answer now').waitFor({ state: 'detached' });
       },
       TEST_TIMEOUT_MS,
     );

@@ -15,7 +15,7 @@ const MODELS = [1, 2, 3, 4, 5].map((n) =>
   `${n}-organization/${'long-model-name'.repeat(9)}`.slice(0, MODEL_CHARACTERS),
 );
 
-/** An organization in which everything is as long as it may be, and has been used. */
+/** Creates an organization in which everything has its maximum length and has been used. */
 async function longOrganization(site: Site, modelUrl: string): Promise<string> {
   const control = site.control();
   const org = await site.organization('o'.repeat(NAME_CHARACTERS));

@@ -4,7 +4,7 @@ import { expectAccessible } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
 import { PASSWORD, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
 
-/** Each refused field of a form with what is said of it, in the form's order, once all that is expected has come. */
+/** Waits for all expected errors. Then expects each at its field, and no others. */
 async function expectRefused(form: Locator, expected: Readonly<Record<string, RegExp>>): Promise<void> {
   for (const rule of Object.values(expected)) await form.getByText(rule).waitFor();
   const refused = form.locator('[data-slot=field-error]');
@@ -15,7 +15,7 @@ async function expectRefused(form: Locator, expected: Readonly<Record<string, Re
   }
 }
 
-/** Label of the field that has the focus. */
+/** The label of the focused field. */
 const focusIn = (form: Locator): Promise<string> =>
   form.locator(':focus').evaluate((field) => field.labels?.[0]?.textContent ?? field.textContent ?? '');
 

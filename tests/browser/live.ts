@@ -5,7 +5,7 @@ import { expectAccessible, expectStill } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
 import { confirm, lookAgain, rowOf, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
 
-/** Runs `work` while the console waits for what happened, which nobody can read meanwhile. */
+/** Locks the audit log while `work` runs, so that the console has to wait for it. */
 async function whileAuditWaits(postgres: string, work: () => Promise<void>): Promise<void> {
   const db = createDb(postgres, { maxConnections: 1 });
   try {
@@ -98,7 +98,8 @@ export function describeLive(site: Site): void {
         const asked = page.waitForRequest(/_rsc=/);
         await confirm(page, 'Change plan');
         await asked;
-        // What is told at once has been told when the dialog is gone and the browser has drawn again.
+        // A notice that came too early would be visible once the dialog is gone and the browser has
+        // painted.
         await page.evaluate(
           'new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))',
         );

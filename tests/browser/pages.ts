@@ -10,7 +10,7 @@ import { lookAgain, SCREENS, type Site, TEST_TIMEOUT_MS } from './site.ts';
 
 const LIVE = ['keys', 'api', 'usage', 'plan'];
 
-/** Two refreshes: when the second is answered the first has been shown. */
+/** Refreshes twice. When the second refresh is answered, the first one is visible. */
 async function refreshed(page: Page): Promise<void> {
   for (let i = 0; i < 2; i++) {
     const answered = page.waitForResponse(

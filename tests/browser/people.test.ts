@@ -14,7 +14,7 @@ const IMAGE =
 const provider = useProvider();
 const site = useSite({ env: { console: provider.env } });
 const demoKey = () => site.stack().info.apiKey ?? '';
-/** Requests that the models of the demo organization are at. */
+/** How many requests are in flight at the models of the demo organization. */
 const inFlight = async () =>
   must(await site.control().listModels(OPERATOR, { org: 'demo' })).reduce(
     (sum, model) => sum + (model.inFlight ?? Number.NaN),
@@ -56,7 +56,7 @@ describe('an invitation', () => {
 
 describe('a member', () => {
   it(
-    'looks, chats with models through the gateway with text and images, and changes nothing',
+    'looks, chats with models through the gateway with text and images, and changes nothing [service.owners-manage]',
     async () => {
       const { page } = await site.signedIn(await site.person('member'));
       for (const [screen, button] of [
@@ -75,7 +75,7 @@ describe('a member', () => {
       await page.getByRole('button', { name: 'Send' }).click();
       await page.getByRole('alert').getByText('invalid_api_key').first().waitFor();
       expect(await page.getByLabel('Message', { exact: true }).inputValue()).toBe('Say hello');
-      // More than the API takes from one address.
+      // More wrong keys than the API accepts from one address.
       const wrong = await page.evaluate(() => {
         const headers = { authorization: 'Bearer ti_wrong' };
         const ask = () => fetch('/o/demo/try/chat', { method: 'POST', headers, body: '{}' });
@@ -129,7 +129,7 @@ describe('a member', () => {
 
 describe('a viewer', () => {
   it(
-    'sees keys and usage, and has no way to try a model',
+    'sees keys and usage, and has no way to try a model [service.everyone-sees]',
     async () => {
       const { page } = await site.signedIn(await site.person('viewer'));
       await site.open(page, 'keys');

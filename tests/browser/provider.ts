@@ -2,13 +2,13 @@ import { afterAll, beforeAll } from '@jest/globals';
 import { type IdentityProvider, startIdentityProvider } from '@tidegate/testing';
 
 interface Provider {
-  /** The console's variables for it; there once tests run. */
+  /** The console's environment for this provider. Filled in before tests run. */
   readonly env: Record<string, string>;
-  /** Signs someone in there, with a proven e-mail. */
+  /** Lets this person sign in at the provider, with a verified e-mail. */
   signIn(email: string): void;
 }
 
-/** An identity provider beside the stack. Call it before the stack that uses it. */
+/** Starts an identity provider. Call this before the stack that uses it. */
 export function useProvider(): Provider {
   const env: Record<string, string> = {};
   let provider: IdentityProvider;

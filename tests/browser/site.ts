@@ -9,7 +9,7 @@ import { signInByForm } from '../support/console.ts';
 import { must, OPERATOR, type OpenControl, openControl } from '../support/control.ts';
 import { useStack } from '../support/stack.ts';
 
-export const TEST_TIMEOUT_MS = 120_000;
+export const TEST_TIMEOUT_MS = 240_000;
 export const SCREENS = ['keys', 'api', 'usage', 'try', 'plan', 'members', 'audit'];
 export const PASSWORD = 'a-long-enough-password';
 
@@ -18,11 +18,14 @@ export interface Account {
   readonly password: string;
 }
 
-/** The console of a stack of its own, and people who use it. Call what it holds once tests run. */
+/**
+ * Starts a stack with a console, for users in browsers. Call the returned functions only in tests
+ * and hooks.
+ */
 export function useSite(options: StackOptions = {}) {
   let postgres: TestPostgres | undefined;
   let opened: OpenControl | undefined;
-  // Hooks after all tests run in this order: who uses the database leaves before it goes.
+  // Hooks after all tests run in this order, so the database is closed before it is dropped.
   afterAll(() => opened?.close());
   const stack = useStack(async () => {
     postgres = await testPostgres();
@@ -44,7 +47,7 @@ export function useSite(options: StackOptions = {}) {
     return opened.control;
   };
   const cookiesOf = useSessions(() => url);
-  /** In a browser of his own; the owner of the demo organization unless said otherwise. */
+  /** Opens a new browser context, signed in. Default: the owner of the demo organization. */
   const signedIn = async (
     account: Account = owner,
     context: BrowserContextOptions = {},
@@ -53,13 +56,13 @@ export function useSite(options: StackOptions = {}) {
     await visitor.page.context().addCookies(await cookiesOf(account));
     return visitor;
   };
-  /** Someone new with a role. */
+  /** Creates an account with a role. */
   const person = async (role: Role, org = 'demo'): Promise<Account> => {
     const account = { email: `${role}-${randomUUID()}@example.com`, password: PASSWORD };
     must(await control().addMember(OPERATOR, { org, role, ...account }));
     return account;
   };
-  /** A new organization's slug. */
+  /** Creates an organization and returns its slug. */
   const organization = async (name: string, plan = 'Pro'): Promise<string> =>
     must(await control().createOrg(OPERATOR, { name, plan })).slug;
   return {
@@ -79,7 +82,7 @@ export function useSite(options: StackOptions = {}) {
 }
 export type Site = ReturnType<typeof useSite>;
 
-/** The cookies of a session of each account, kept from test to test. */
+/** Signs each account in once, and keeps its cookies for all tests. */
 function useSessions(url: () => string) {
   const sessions = new Map<string, { name: string; value: string; url: string }[]>();
   return async (account: Account) => {
@@ -105,11 +108,11 @@ export interface Asked {
 export interface Answer {
   readonly status: number;
   readonly code: string | undefined;
-  /** Tokens the API told, 0 when it told none. */
+  /** The tokens that the API reported. 0: none. */
   readonly tokens: { readonly in: number; readonly out: number };
 }
 
-/** A request to the gateway, read to its end. */
+/** Sends a request to the gateway and reads the answer to its end. */
 async function ask(
   gateway: string,
   key: string,
@@ -140,7 +143,7 @@ export async function createKey(page: Page, name: string): Promise<string> {
   return value;
 }
 
-/** Answers the dialog that asks before something is done, and waits for it to be done. */
+/** Answers the confirmation dialog and waits until the action is done. */
 export async function confirm(page: Page, answer: string): Promise<void> {
   await page.getByRole('button', { name: answer, exact: true }).click();
   await page.locator('section[role=alertdialog]').waitFor({ state: 'detached' });
@@ -148,6 +151,6 @@ export async function confirm(page: Page, answer: string): Promise<void> {
 
 export const textOf = async (at: Locator): Promise<string> => (await at.textContent()) ?? '';
 export const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text });
-/** Has a live page refresh now, as when one looks at it again. */
+/** Makes a live page refresh now, as when it becomes visible again. */
 export const lookAgain = (page: Page) =>
   page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");

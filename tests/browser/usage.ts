@@ -11,7 +11,10 @@ import { type Asked, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
 const CONTEXT_TOKENS = 1_000;
 const STREAMED = { stream: true, stream_options: { include_usage: true } };
 
-/** What the usage of one key and one model must come to: requests, errors, tokens in, out, and reserved or unreported. */
+/**
+ * The expected usage of one key and one model: requests, errors, tokens in, tokens out, and tokens
+ * reserved or unreported.
+ */
 type Counts = [number, number, number, number, number];
 const NOTHING: Counts = [0, 0, 0, 0, 0];
 const add = (a: Counts, b: Counts): Counts => a.map((value, i) => value + (b[i] ?? 0)) as Counts;
@@ -24,7 +27,10 @@ interface Row {
   readonly counts: Counts;
 }
 
-/** Asks, and tells what that must be counted as: an answer's tokens as the API told them, or else the whole reservation. */
+/**
+ * Sends a request. Returns how it must be counted: the tokens that the API reported, or else the
+ * whole reservation.
+ */
 async function counted(site: Site, key: string, request: Asked, error = false): Promise<Counts> {
   const { tokens } = await site.ask(key, request);
   const told = tokens.in > 0 && !error;
@@ -35,7 +41,10 @@ async function counted(site: Site, key: string, request: Asked, error = false): 
   ];
 }
 
-/** Requests of three keys to two models, some failing, some refused; one key is deleted afterwards. Busiest first. */
+/**
+ * Sends requests of three keys to two models. Some fail and some are refused. Then deletes one key.
+ * Rows come busiest first.
+ */
 async function askAround(
   site: Site,
   org: string,
@@ -80,7 +89,7 @@ async function askAround(
 const totalOf = (page: Page, name: string) =>
   page.locator('dl > div').filter({ has: page.getByText(name, { exact: true }) });
 
-/** The table by key and model, without the first characters of keys and the average times. */
+/** The table by key and model, without the keys' first characters and the average times. */
 async function rowsOn(page: Page): Promise<string[][]> {
   const rows = await page.getByLabel('Usage by key and model').locator('tbody tr').all();
   return Promise.all(
@@ -91,7 +100,7 @@ async function rowsOn(page: Page): Promise<string[][]> {
   );
 }
 
-/** The days of the chart that are not empty, as who cannot see it hears them. */
+/** The chart's days with requests, from its table for screen readers. */
 const daysOn = async (page: Page): Promise<string[][]> =>
   (
     await Promise.all(
@@ -101,7 +110,7 @@ const daysOn = async (page: Page): Promise<string[][]> =>
     )
   ).filter((cells) => cells.some((cell) => cell !== '0'));
 
-/** The lines of the CSV that the page offers, as rows; the deleted key's by its id. */
+/** The rows of the CSV that the page offers. Names the deleted key by its id. */
 async function csvOn(site: Site, page: Page): Promise<Row[]> {
   const href = await page.getByRole('link', { name: 'Download CSV' }).getAttribute('href');
   const text = await (await page.request.get(`${site.url()}${href}`)).text();
@@ -143,7 +152,7 @@ export function describeUsage(site: Site): void {
     };
 
     it(
-      'counts what the API answered, to the request and the token, as ctl and the CSV do; nothing moves as it arrives',
+      'counts what the API answered, to the request and the token, as ctl and the CSV do; nothing moves as it arrives [usage.screen]',
       async () => {
         const org = await site.organization('Counted');
         await publish(org);
@@ -166,6 +175,7 @@ export function describeUsage(site: Site): void {
         expect(await tokens.first().getAttribute('title')).toBe(`${tokensIn} in, ${tokensOut} out`);
         expect(await textOf(tokens.last())).toBe('and 3K reserved or unreported');
         expect(await textOf(totalOf(page, 'Average time').locator('dd').first())).toMatch(/^\d.* m?s$/);
+        await page.getByRole('rowheader', { name: 'A deleted key' }).waitFor();
         expect(await rowsOn(page)).toEqual(
           rows.map(({ key, model, counts }) => [key, model, ...written(counts)]),
         );
@@ -190,7 +200,7 @@ export function describeUsage(site: Site): void {
         expect(await csvOn(site, page)).toEqual(inCsv);
         await choose(page, /All keys/, /Second/);
         await totalOf(page, 'Requests').getByText('5', { exact: true }).waitFor();
-        // The plan is the organization's: what one key used is not told there.
+        // The plan belongs to the organization, so that panel does not show the usage of one key.
         const month = page.locator('section').filter({ has: page.getByText('Starts anew on') });
         expect(await textOf(month.getByRole('heading'))).toMatch(/^\w+ \d{4}, whole organization$/);
         await month.getByText('12 used', { exact: true }).waitFor();

@@ -10,7 +10,7 @@ import {
 } from 'ai';
 import type { Client, Question } from './client.ts';
 
-// It would tell on the console which options it leaves out for a provider.
+// Otherwise it logs which options it omits for a provider.
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false });
 
 export function modelOf(
@@ -97,7 +97,10 @@ function heed(error: unknown): never {
   throw error;
 }
 
-/** The AI SDK decides by the status alone whether to try again; with this it also heeds what the answer says. */
+/**
+ * The AI SDK decides by the status alone whether to retry. This middleware makes it follow the
+ * answer's `x-should-retry`, too.
+ */
 export const heedShouldRetry: LanguageModelMiddleware = {
   specificationVersion: 'v3',
   wrapGenerate: ({ doGenerate }) => Promise.resolve(doGenerate()).catch(heed),

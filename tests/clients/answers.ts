@@ -6,7 +6,7 @@ import type { World } from './world.ts';
 
 const TAKEN = ['messages', 'model', 'stream', 'stream_options'];
 
-/** What every client must get from the API. Called within a describe. */
+/** Tests the answers that every client must get. Call it inside a describe block. */
 export function describeAnswers(
   client: Client,
   world: () => World,
@@ -68,7 +68,7 @@ export function describeAnswers(
     });
   });
 
-  it('throws when a stream breaks off, after what was relayed', async () => {
+  it('throws when a stream breaks off, after what was relayed [completions.stream.incomplete]', async () => {
     const pieces: string[] = [];
     const broken = client.stream(question('[[tokens=9]] [[token-ms=20]] [[die]] [[after=5]]'), (piece) =>
       pieces.push(piece),
@@ -85,7 +85,7 @@ export function describeAnswers(
       question('[[tokens=900]] [[token-ms=30]]', { key, signal: abort.signal }),
       () => abort.abort(),
     );
-    // Some throw, others end their stream; both are an end.
+    // Some clients throw and others end their stream.
     await given.catch(() => {});
     await eventually(() => standin.stats().aborted === aborted + 1);
     await eventually(async () => (await client.whole(question('x', { key }))).finishReason === 'stop');

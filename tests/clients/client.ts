@@ -1,4 +1,4 @@
-/** What is asked of every client library alike. */
+/** A question that every client library is asked. */
 export interface Question {
   readonly base: string;
   readonly key: string;
@@ -21,21 +21,21 @@ export interface Failed {
   readonly message: string;
 }
 
-/** A client library as an application uses it: its own defaults, nothing set but address, key and model. */
+/** A client library as an application uses it: only address, key and model are set. */
 export interface Client {
   readonly name: string;
   whole(question: Question): Promise<Answered>;
-  /** `onPiece` is told each piece of text as it arrives. */
+  /** Calls `onPiece` for each piece of text as it arrives. */
   stream(question: Question, onPiece?: (piece: string) => void): Promise<Answered>;
-  /** What it says of a stream that broke off. */
+  /** Matches its error for a stream that broke off. */
   readonly brokenOff: RegExp;
-  /** What its user can read from what it threw. */
+  /** What an application can read from its error. */
   failed(thrown: unknown): Failed;
-  /** If it can list models. */
+  /** Only for libraries that can list models. */
   readonly models?: (base: string, key: string) => Promise<string[]>;
 }
 
-/** The question as chat completions want it. */
+/** The question as messages of the chat completions format. */
 export const messagesOf = ({ text, image }: Question) => [
   {
     role: 'user' as const,

@@ -23,7 +23,7 @@ class CurlError extends Error {
 const bodyOf = (question: Question, more: object = {}) =>
   JSON.stringify({ model: question.model, messages: messagesOf(question), ...more });
 
-/** Runs curl with a body from its standard input; resolves with what it printed, line by line. */
+/** Runs curl with the body on its standard input. Resolves with its output, line by line. */
 async function run(
   { base, key, signal }: Pick<Question, 'base' | 'key' | 'signal'>,
   path: string,
@@ -38,7 +38,7 @@ async function run(
     ...(signal && { signal }),
   });
   const ended = once(child, 'close');
-  // Awaited below; an abort may come before.
+  // It is awaited below, but may reject earlier if it is aborted.
   ended.catch(() => {});
   child.stdin.on('error', () => {}).end(body);
   const lines: string[] = [];

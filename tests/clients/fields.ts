@@ -25,7 +25,7 @@ const TOOL = {
 const openai = ({ base, key }: At, options: ConstructorParameters<typeof OpenAI>[0] = {}) =>
   new OpenAI({ baseURL: base, apiKey: key, ...options }).chat.completions;
 
-/** Uses of each library that add a field, and what of it is refused. */
+/** For each library, uses that add a field, and which field is refused. */
 const REFUSED: readonly (readonly [string, string, Use])[] = [
   ['openai: store', 'store', (at) => openai(at).create(ask(at.model, 'x', { store: false }))],
   [
@@ -88,7 +88,7 @@ const REFUSED: readonly (readonly [string, string, Use])[] = [
   ],
 ];
 
-/** The settings of docs/clients.md. */
+/** The settings that docs/clients.md recommends. */
 const SETTINGS: readonly (readonly [string, Use])[] = [
   [
     'openai: a fetch that leaves fields out',
@@ -124,9 +124,9 @@ const SETTINGS: readonly (readonly [string, Use])[] = [
   ],
 ];
 
-/** Called within a describe. */
+/** Call it inside a describe block. */
 export function describeFields(world: () => World): void {
-  /** What a use sent, and what it was told. */
+  /** What a use sent, and how it failed. */
   async function observe(use: Use): Promise<{ calls: readonly Recorded[]; failure: unknown }> {
     const recorder = await record(world().base);
     try {

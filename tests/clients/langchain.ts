@@ -48,7 +48,10 @@ export const langchain: Client = {
   },
 };
 
-/** For `onFailedAttempt`: what LangChain tries again, less what the answer says is useless. */
+/**
+ * For `onFailedAttempt`. Retries what LangChain retries, except when the answer says that it is
+ * useless.
+ */
 export function heedShouldRetry(error: { name: string; status?: number; headers?: Headers }): void {
   const { name, status = 0, headers } = error;
   const useless = name === 'AbortError' || (status >= 400 && status < 429);

@@ -1,14 +1,17 @@
-/** Waits between tries: shorter timers belong to streams and sockets, longer ones are time limits of whole calls. */
+/**
+ * Timers of this length are waits between retries. Shorter ones belong to streams and sockets, and
+ * longer ones are time limits of whole calls.
+ */
 const SHORTEST_NAP_MS = 200;
 const LONGEST_NAP_MS = 150_000;
 
 export interface Naps {
-  /** How long a client meant to wait, each time, in milliseconds. */
+  /** How long a client meant to wait each time, in milliseconds. */
   readonly lengths: readonly number[];
   wake(): void;
 }
 
-/** Lets clients in this process wait between tries on a clock of the test's own: each wait is noted, and over at once. */
+/** Records the waits of clients in this process between retries, and ends each of them at once. */
 export function noteNaps(): Naps {
   const lengths: number[] = [];
   const real = globalThis.setTimeout;

@@ -2,7 +2,7 @@ import { createServer, request as send } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface Recorded {
-  /** Names of the body's members, sorted. */
+  /** Names of the body's fields, sorted. */
   readonly members: readonly string[];
   readonly body: Readonly<Record<string, unknown>>;
   readonly status: number;
@@ -11,21 +11,21 @@ export interface Recorded {
 }
 
 export interface Recorder {
-  /** The API's address by way of the recorder. */
+  /** The API's address through the recorder. */
   readonly base: string;
-  /** Calls that have been answered, in order. */
+  /** The answered calls, in order. */
   readonly calls: readonly Recorded[];
   close(): Promise<void>;
 }
 
 const open = new Set<string>();
 
-/** The addresses of those that are open: what passes them is an exchange with a gateway. */
+/** The addresses of all open recorders. What passes them is an exchange with a gateway. */
 export const recorders = (): readonly string[] => [...open];
 
 /**
- * A proxy between a client and a real gateway that writes down each call. It forwards the nth call (from 1) once
- * `before(n)` has resolved.
+ * A proxy between a client and a real gateway that records each call. It forwards the nth call
+ * (from 1) when `before(n)` has resolved.
  */
 export async function record(target: string, before: (n: number) => unknown = () => {}): Promise<Recorder> {
   const { hostname, port } = new URL(target);

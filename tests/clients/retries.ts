@@ -33,7 +33,7 @@ interface Tried {
   readonly answered: boolean;
 }
 
-/** Asks through a recorder; `before(n)` comes before its nth call reaches the gateway. */
+/** Asks through a recorder. `before(n)` runs before the nth call reaches the gateway. */
 async function tries(
   world: World,
   asker: Asker,
@@ -53,7 +53,7 @@ async function tries(
   }
 }
 
-/** What comes of it, and how long it waited between its tries, in milliseconds. */
+/** Returns the result of `work`, and the waits between its retries in milliseconds. */
 async function withNaps<T>(work: () => Promise<T>): Promise<{ result: T; naps: readonly number[] }> {
   const naps = noteNaps();
   try {
@@ -63,52 +63,55 @@ async function withNaps<T>(work: () => Promise<T>): Promise<{ result: T; naps: r
   }
 }
 
-/** Called within a describe. */
+/** Call it inside a describe block. */
 export function describeRetries(world: () => World): void {
+  const CALLS = '%s calls %d times for quota_exceeded and %d times for model_unavailable';
+  const countCalls = async (asker: Asker, quota: number, unavailable: number) => {
+    const { standin, poorKey } = world();
+    const { calls } = standin.stats();
+    const { result } = await withNaps(async () => [
+      await tries(world(), asker, { key: poorKey }),
+      await tries(world(), asker, { model: 'stopped' }),
+    ]);
+    expect(result).toEqual([
+      { codes: Array(quota).fill('quota_exceeded'), answered: false },
+      { codes: Array(unavailable).fill('model_unavailable'), answered: false },
+    ]);
+    expect(standin.stats().calls).toBe(calls);
+  };
+  it.each<[Asker, number, number]>([['openai', 1, 1]])(`${CALLS} [retry.no]`, countCalls);
   it.each<[Asker, number, number]>([
-    ['openai', 1, 1],
     ['the AI SDK', 3, 3],
     ['the AI SDK with the middleware', 1, 1],
     ['curl', 1, 1],
     ['LangChain', 1, 7],
     ['LangChain with onFailedAttempt', 1, 1],
-  ])(
-    '%s calls %d times for quota_exceeded and %d times for model_unavailable',
-    async (asker, quota, unavailable) => {
-      const { standin, poorKey } = world();
-      const { calls } = standin.stats();
-      const { result } = await withNaps(async () => [
-        await tries(world(), asker, { key: poorKey }),
-        await tries(world(), asker, { model: 'stopped' }),
-      ]);
-      expect(result).toEqual([
-        { codes: Array(quota).fill('quota_exceeded'), answered: false },
-        { codes: Array(unavailable).fill('model_unavailable'), answered: false },
-      ]);
-      expect(standin.stats().calls).toBe(calls);
-    },
-  );
+  ])(CALLS, countCalls);
 
   it.each<[Asker, number, number]>([
     ['openai', 1000, 1000],
     ['the AI SDK', 1000, 1000],
     ['the AI SDK with the middleware', 1000, 1000],
-    // Adds a random part of its own.
+    // LangChain adds a random part.
     ['LangChain', 1000, 2000],
     ['LangChain with onFailedAttempt', 1000, 2000],
-  ])('%s calls again after the Retry-After of a 429, and is answered', async (asker, shortest, longest) => {
-    const { result, naps } = await withNaps(() => refusedOnce(asker));
-    expect(result).toEqual({ codes: ['rate_limit_exceeded', undefined], answered: true });
-    expect(naps).toHaveLength(1);
-    expect(naps[0]).toBeGreaterThanOrEqual(shortest);
-    expect(naps[0]).toBeLessThanOrEqual(longest);
-  });
+  ])(
+    '%s calls again after the Retry-After of a 429, and is answered [retry.after]',
+    async (asker, shortest, longest) => {
+      const { result, naps } = await withNaps(() => refusedOnce(asker));
+      expect(result).toEqual({ codes: ['rate_limit_exceeded', undefined], answered: true });
+      expect(naps).toHaveLength(1);
+      expect(naps[0]).toBeGreaterThanOrEqual(shortest);
+      expect(naps[0]).toBeLessThanOrEqual(longest);
+    },
+  );
 
-  it('everyone but curl calls again when a model is starting, and is answered', async () => {
+  it('everyone but curl calls again when a model is starting, and is answered [retry.after]', async () => {
     const askers = (Object.keys(ASKERS) as Asker[]).filter((asker) => asker !== 'curl');
     const start = await world().publishSlow();
     let refused = 0;
-    // The model starts when all have been refused, before the second call of any gets through.
+    // The model starts when every client has been refused, before any of them gets a second call
+    // through.
     const startForSecond = async (n: number) => {
       if (n !== 2) return;
       refused++;
@@ -119,14 +122,14 @@ export function describeRetries(world: () => World): void {
       Promise.all(askers.map((asker) => tries(world(), asker, { model: 'slow' }, startForSecond))),
     );
     expect(result).toEqual(askers.map(() => ({ codes: ['model_starting', undefined], answered: true })));
-    // LangChain waits for the Retry-After of a 429 only.
+    // LangChain follows Retry-After only for a 429.
     const langchains = naps.filter((ms) => ms !== 30_000);
     expect(naps).toHaveLength(askers.length);
     expect(langchains).toHaveLength(2);
     for (const ms of langchains) expect(ms).toBeLessThanOrEqual(2000);
   });
 
-  /** The first try comes while the key's one slot is taken, the second when it is free again. */
+  /** The key's one slot is taken at the first attempt and free at the second. */
   async function refusedOnce(asker: Asker): Promise<Tried> {
     const { base, narrowKey: key } = world();
     const free = new AbortController();

@@ -21,16 +21,16 @@ export interface World {
   /** The API's address. */
   readonly base: string;
   readonly key: string;
-  /** May have one request in flight. */
+  /** A key that allows one request at once. */
   readonly narrowKey: string;
   readonly standin: Standin;
-  /** Of an organization whose month has no room for a single request. */
+  /** A key of an organization whose month has no room for a single request. */
   readonly poorKey: string;
-  /** Publishes the model `slow`, which is starting until what this resolves to is called. */
+  /** Publishes the model `slow`. It is starting until the returned function is called. */
   publishSlow(): Promise<() => Promise<void>>;
 }
 
-/** A real stack with what clients are tried on: models tide (text), eyes (vision) and stopped. */
+/** Starts a real stack for the clients, with the models tide (text), eyes (vision) and stopped. */
 export function useWorld(): () => World {
   const stack = useStack({ demo: false });
   const ends: (() => Promise<void>)[] = [];
@@ -41,7 +41,7 @@ export function useWorld(): () => World {
   });
   afterAll(() => Promise.all(ends.map((end) => end())));
 
-  /** Nothing of it is left when tests note what waits in this process. */
+  /** Closes its connections, because tests record the timers of this process. */
   async function managed<T>(work: (control: Control) => Promise<T>): Promise<T> {
     const { control, close } = openControl(stack());
     return work(control).finally(close);

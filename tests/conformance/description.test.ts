@@ -18,7 +18,8 @@ describe("docs/openapi.yaml, the API's description", () => {
     const config = await createConfig({
       extends: ['recommended-strict'],
       rules: {
-        // Its own closing of schemas does not see members that stand beside an if.
+        // The linter's check for additional properties does not know those that a schema declares
+        // beside an `if`.
         'no-invalid-media-type-examples': { severity: 'error', allowAdditionalProperties: true },
       },
     });
@@ -34,7 +35,7 @@ describe("docs/openapi.yaml, the API's description", () => {
     );
   });
 
-  it('has each error under its status, with its type, where it can occur', () => {
+  it('has each error under its status, with its type, where it can occur [error.envelope]', () => {
     for (const [code, { status, type }] of Object.entries(ERRORS)) {
       const [schema = ''] = Object.values(ruleOf('POST', '/v1/chat/completions', status)?.content ?? {});
       const body = (of: string) => ({ error: { message: 'Why.', type: of, code } });

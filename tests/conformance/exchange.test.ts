@@ -95,7 +95,7 @@ describe('an exchange that differs from the description is seen by', () => {
     ['a missing header', /x-ratelimit-limit-requests is missing/, whole({ headers: HEADERS })],
     ['a header more', /header server/, whole({ headers: { ...ADMITTED, server: 'x' } })],
     ['a header value', /x-request-id/, whole({ headers: { ...ADMITTED, 'x-request-id': '5' } })],
-    ['no Retry-After', /retry-after is missing/, limited({})],
+    ['no Retry-After [completions.retry-after]', /retry-after is missing/, limited({})],
     ['a Retry-After that is no number', /retry-after/, limited({ 'retry-after': 'soon' })],
     ['x-should-retry', /shouldRetry/, limited({ 'retry-after': '1', 'x-should-retry': 'false' })],
     [

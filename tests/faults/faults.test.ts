@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { killsOf } from './scenarios/kills.ts';
 import { Random } from './world/random.ts';
 
-/** One seed of the long campaign's first scenario; run.mjs has the others. */
+/** Runs one seed of the campaign's first scenario. run.mjs runs the others. */
 const SEED = 1;
 const TIMEOUT_MS = 240_000;
 

@@ -2,21 +2,21 @@ import { execFileSync } from 'node:child_process';
 import { appendFileSync, readFileSync } from 'node:fs';
 import type { Outcome } from './scenarios/scenario.ts';
 
-/** One run of one scenario, as it is kept: one line of JSON. */
+/** One run of one scenario, stored as a line of JSON. */
 export interface RunRecord extends Outcome {
   readonly scenario: string;
   readonly seed: number;
   readonly size: 'short' | 'long';
-  /** When it began, ISO 8601. */
+  /** When the run began, ISO 8601. */
   readonly at: string;
   readonly seconds: number;
-  /** Of the code that ran; ends in `+` when there were changes that no commit has. */
+  /** The commit that ran. Ends in `+` if there were uncommitted changes. */
   readonly commit: string;
 }
 
 const PROGRAMS = ['apps', 'packages', 'proto', 'infra'];
 
-/** The commit of the checkout whose programs are run. */
+/** The commit of the checkout whose programs run. */
 export function commitOf(root: string): string {
   const git = (...args: string[]) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim();
   const changed = git('status', '--porcelain', '--', ...PROGRAMS) !== '';

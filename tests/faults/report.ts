@@ -5,7 +5,9 @@ import type { Scenario } from './scenarios/scenario.ts';
 const BEGIN = '<!-- results: written by npm run faults -- --report -->';
 const END = '<!-- end of results -->';
 
-/** Puts the tables of these records where the document says; the prose around them is written by hand. */
+/**
+ * Writes the tables of these records into the document. The text around them is written by hand.
+ */
 export function writeReport(
   path: string,
   scenarios: readonly Scenario[],
@@ -18,7 +20,10 @@ export function writeReport(
   writeFileSync(path, `${before}${BEGIN}\n\n${report(scenarios, records)}\n\n${END}${after}`);
 }
 
-/** Markdown: a row for each scenario that was run on each commit, what was measured beside, and every violation. */
+/**
+ * Renders Markdown: a row for each scenario and commit, the figures that were measured, and every
+ * violation.
+ */
 export function report(scenarios: readonly Scenario[], records: readonly RunRecord[]): string {
   return [table(scenarios, records), figures(scenarios, records), violations(scenarios, records)]
     .filter((part) => part !== '')
@@ -28,7 +33,7 @@ export function report(scenarios: readonly Scenario[], records: readonly RunReco
 const row = (cells: readonly (string | number)[]): string => `| ${cells.join(' | ')} |`;
 const head = (cells: readonly string[]): string[] => [row(cells), row(cells.map(() => '---'))];
 
-/** Runs of one scenario on one commit, in the order of the scenarios. */
+/** Groups the runs by scenario, in the scenarios' order, and by commit. */
 function* groups(scenarios: readonly Scenario[], records: readonly RunRecord[]) {
   for (const scenario of scenarios) {
     const runs = records.filter((record) => record.scenario === scenario.id);

@@ -1,5 +1,5 @@
 // @ts-check
-// Attacks the laws on real stacks, which are built: see README.md.
+// Attacks the laws on real stacks. Build first. See README.md.
 import { register } from 'node:module';
 
 register('./typescript.mjs', import.meta.url);

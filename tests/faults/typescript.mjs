@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { transformSync } from '@swc/core';
 
-/** A module hook: TypeScript is compiled as it is loaded. */
+/** A module hook that compiles TypeScript as it is loaded. */
 /** @type {import('node:module').LoadHook} */
 export async function load(url, context, next) {
   if (!url.endsWith('.ts')) return next(url, context);

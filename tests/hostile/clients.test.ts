@@ -5,7 +5,7 @@ import { describeHangUps } from './clients/hang-ups.ts';
 import { describeHeaders } from './clients/headers.ts';
 import { useWorld } from './clients/world.ts';
 
-/** Many tests run the command line, which a busy machine makes slow. */
+/** Many tests run the command line, which is slow on a busy machine. */
 jest.setTimeout(90_000);
 
 const world = useWorld();

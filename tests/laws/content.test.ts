@@ -17,11 +17,11 @@ import { filesBelow, metricsOf, type Place, postgresOf, redisOf } from './conten
 import { begin, breakOff, calls, requestOf, send } from './content/traffic.ts';
 
 const CONSOLE_CACHE = fileURLToPath(new URL('../../apps/console/.next', import.meta.url));
-/** Of a key's value the part that no list shows and that does not name its organization. */
+/** The part of a key's value that no list shows and that does not name the organization. */
 const SECRET = [9, 39] as const;
-const RECOVERY = { timeoutMs: 60_000, intervalMs: 100 };
+const RECOVERY = { intervalMs: 100 };
 
-/** Whatever services put into files for a moment is below here. */
+/** The services' temporary files are below this folder. */
 const temporary = mkdtempSync(join(tmpdir(), 'tidegate-content-'));
 const debugging = { LOG_LEVEL: 'trace', TMPDIR: temporary };
 
@@ -143,19 +143,19 @@ describe('content', () => {
     }
   });
 
-  it('is in no metric', async () => {
+  it('is in no metric [image.not-stored] [key.value.not-stored] [metered.counts-only] [service.counts-only]', async () => {
     expect(found(await metricsOf(stack()))).toEqual([]);
   });
 
-  it('is in nothing that Redis holds, jobs and dead letters included', async () => {
+  it('is in nothing that Redis holds, jobs and dead letters included [image.not-stored] [key.value.not-stored] [metered.counts-only] [service.counts-only]', async () => {
     expect(found(await redisOf(stack()))).toEqual([]);
   });
 
-  it('is in no row of any table', async () => {
+  it('is in no row of any table [image.not-stored] [key.value.not-stored] [metered.counts-only] [service.counts-only]', async () => {
     expect(found(await postgresOf(db))).toEqual([]);
   });
 
-  it('is in no file: no log at its most detailed, no file of Redis or Postgres, nothing temporary', async () => {
+  it('is in no file: no log at its most detailed, no file of Redis or Postgres, nothing temporary [image.not-stored] [key.value.not-stored] [metered.counts-only] [service.counts-only]', async () => {
     const { dataDir } = stack();
     await stack().stop();
     expect(found(filesBelow(dataDir))).toEqual([]);

@@ -16,7 +16,7 @@ describe('a gateway killed in mid-stream', () => {
   });
   afterAll(() => standin?.close());
 
-  it('has its slots free within 15 s and leaves one error with the full charge', async () => {
+  it('has its slots free within 15 s and leaves one error with the full charge [plan.settlement.failed]', async () => {
     const org = await newOrg(stack());
     await publish(stack(), org, standin.url, { context: CONTEXT });
     const { key } = await newKey(stack(), org, { atOnce: 1 });
@@ -39,7 +39,6 @@ describe('a gateway killed in mid-stream', () => {
     await expect(cut()).rejects.toThrow();
 
     await eventually(async () => (await post(second, key, ask('tide', 'x'))).status === 200, {
-      timeoutMs: 20_000,
       intervalMs: 100,
     });
     expect(Date.now() - killedAt).toBeLessThan(LEASE_MS);
@@ -53,5 +52,5 @@ describe('a gateway killed in mid-stream', () => {
       });
       return true;
     });
-  }, 60_000);
+  });
 });

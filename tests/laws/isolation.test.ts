@@ -39,8 +39,8 @@ describe('two organizations', () => {
       found: [],
     });
 
-  describe('through the API', () => {
-    it('lists to each key what it may call of its own organization, and no more', async () => {
+  describe('through the API [auth.reach] [service.reach]', () => {
+    it('lists to each key what it may call of its own organization, and no more [auth.list]', async () => {
       const listed = async ({ key }: { key: string }) => {
         const { json } = await call(base(), { key, method: 'GET', target: MODELS });
         return (json as { data: { id: string }[] }).data.map(({ id }) => id).sort();
@@ -63,12 +63,12 @@ describe('two organizations', () => {
       const before = await remaining(other);
       for (let i = 0; i < 5; i++) await remaining(one);
       expect(calls()).toEqual([callsOfOne + 5, callsOfOther + 1]);
-      // Its own request, and none of the other's.
+      // Only its own request counts, and none of the other organization's.
       expect(await remaining(other)).toBeGreaterThanOrEqual(before - 1);
       expect((await usageOf(stack(), other.slug)).totals.requests).toBeLessThanOrEqual(totals.requests + 2);
     });
 
-    it('says of a foreign model, of one the key may not call and of none the same, to the byte', async () => {
+    it('says of a foreign model, of one the key may not call and of none the same, to the byte [auth.restricted]', async () => {
       const image = [{ type: 'image_url', image_url: { url: 'data:image/gif;base64,R0lGODlhAQABAAAAACw=' } }];
       const bodies = [
         {},
@@ -96,7 +96,7 @@ describe('two organizations', () => {
       expect(known).toBe(unknown);
     });
 
-    /** An answer as it came over the wire, but for its id, its date and the name that was asked for. */
+    /** An answer as received, without its request id, its date and the requested name. */
     async function said(request: Call, name: string): Promise<string> {
       const message = await open(base(), request);
       const { text } = await readAnswer(message);
@@ -136,7 +136,7 @@ describe('two organizations', () => {
         ...{ invitationId: invitation.id, eventId: event.id },
       };
     }
-    /** The same of nothing that exists. */
+    /** The same kinds of names, but of nothing that exists. */
     const madeUp = (target: Target): Target =>
       Object.fromEntries(
         Object.entries(target).map(([name, value]: [string, string]) => [
@@ -158,7 +158,10 @@ describe('two organizations', () => {
       ]);
     };
 
-    /** Once what earlier requests change later is over: what is in flight, as gateways tell of it, and when keys were last used. */
+    /**
+     * Waits until earlier requests change nothing any more: gateways report nothing in flight, and
+     * the times of last use are written.
+     */
     const restingStateOf = async (tenant: Tenant) => {
       let last = '';
       return eventually(
@@ -245,7 +248,7 @@ describe('two organizations', () => {
         [one.slug, `tenant-${newMark()}`].map((slug) => visit(visitor, `/o/${slug}/${screen}`)),
       );
       expect([foreign?.status, absent?.status]).toEqual([404, 404]);
-      // The address that was asked for may be on the page.
+      // The page may contain the requested address.
       expectNoTrace((foreign?.text ?? '').replaceAll(one.slug, ''), one, screen);
     });
 

@@ -19,7 +19,7 @@ describe('a stack that is stopped and started again', () => {
   };
   const stop = async (): Promise<void> => {
     const stack = running;
-    // A stack that has stopped has no gateways to be watched.
+    // The gateways of a stopped stack must not be watched.
     running = undefined;
     if (!stack) return;
     await closeControl(stack);
@@ -28,7 +28,7 @@ describe('a stack that is stopped and started again', () => {
   afterAll(async () => {
     await stop();
     rmSync(dataDir, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   it('has its key, usage and quota as they were', async () => {
     const first = await start();
@@ -44,5 +44,5 @@ describe('a stack that is stopped and started again', () => {
     expect(await usageOf(second, org)).toEqual(before);
     const api = client(second.info.gateway, apiKey);
     expect((await api.chat.completions.create(ask('demo-text', 'Still here?'))).model).toBe('demo-text');
-  }, 120_000);
+  });
 });

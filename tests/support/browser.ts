@@ -18,11 +18,14 @@ const ARGS = [
 
 export interface Visitor {
   readonly page: Page;
-  /** Errors the page has reported, broken rules of its content security policy among them. */
+  /** The errors that the page reported, including violations of its content security policy. */
   readonly errors: readonly string[];
 }
 
-/** A headless Chromium for the tests of one file. Call the result for a visitor with cookies of his own, for one test. */
+/**
+ * Starts a headless Chromium for one file's tests. Call the result for a visitor with its own
+ * cookies, for one test.
+ */
 export function useBrowser(): (options?: BrowserContextOptions) => Promise<Visitor> {
   let browser: Browser | undefined;
   beforeAll(async () => {
@@ -31,7 +34,7 @@ export function useBrowser(): (options?: BrowserContextOptions) => Promise<Visit
   afterAll(async () => {
     await browser?.close();
   });
-  // Live pages would go on refreshing through the tests that follow.
+  // Otherwise live pages would keep refreshing during the following tests.
   afterEach(async () => {
     await Promise.all(browser?.contexts().map((context) => context.close()) ?? []);
   });
@@ -51,7 +54,9 @@ export function useBrowser(): (options?: BrowserContextOptions) => Promise<Visit
   };
 }
 
-/** Remembers what moves on a page, and whether within half a second of what its visitor did. */
+/**
+ * Records what moves on a page, and whether it moved within half a second of the visitor's input.
+ */
 const WATCH_SHIFTS = `globalThis.shifts = [];
 new PerformanceObserver((list) => {
   for (const { value, hadRecentInput: pressed, sources } of list.getEntries()) {
@@ -64,7 +69,10 @@ new PerformanceObserver((list) => {
   }
 }).observe({ type: 'layout-shift', buffered: true })`;
 
-/** Nothing has moved by itself since the page was loaded: its cumulative layout shift is 0. With `pressed`, nor when asked to. */
+/**
+ * Expects that nothing has moved by itself since the page was loaded: its cumulative layout shift
+ * is 0. With `pressed`, nothing has moved after input either.
+ */
 export async function expectStill(page: Page, { pressed = false } = {}): Promise<void> {
   await page.evaluate(
     'document.fonts.ready.then(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))))',
@@ -88,7 +96,9 @@ export async function signIn(
 const SETTLED = `new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next))).then(() =>
   Promise.allSettled(document.getAnimations().filter((a) => a instanceof CSSTransition).map((a) => a.finished)))`;
 
-/** The page accessible in light and in dark: between them, only contrasts differ. */
+/**
+ * Expects the page to be accessible in light and dark mode. Only contrasts differ between the two.
+ */
 export async function expectAccessibleInBoth(page: Page): Promise<void> {
   await expectAccessible(page);
   await page.emulateMedia({ colorScheme: 'dark' });
@@ -98,13 +108,16 @@ export async function expectAccessibleInBoth(page: Page): Promise<void> {
 
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 
-/** Nothing that axe calls a violation of WCAG 2.2 AA or of good practice, or of the rules named. */
+/**
+ * Expects that axe finds no violation of WCAG 2.2 AA or of best practice, or of the given rules.
+ */
 export async function expectAccessible(page: Page, rules: readonly string[] = RULES): Promise<void> {
   await page.evaluate(axe.source);
   const found = await page.evaluate(
     async (runOnly) => {
       const run = (globalThis as unknown as { axe: typeof axe }).axe.run;
-      // What the component library has screen readers say is beyond the page's control, and gone within seconds.
+      // The component library's announcements for screen readers are beyond the page's control, and
+      // disappear within seconds.
       const area = { exclude: [['[data-live-announcer]']] };
       const { violations } = await run(area, { runOnly, resultTypes: ['violations'] });
       return violations.map(({ id, help, nodes }) => ({
@@ -119,8 +132,8 @@ export async function expectAccessible(page: Page, rules: readonly string[] = RU
 }
 
 /**
- * Every action within `area` can be seen whole and pressed without scrolling sideways: no edge cuts it off, nothing covers it, and
- * the page is no wider than the screen.
+ * Expects that every action within `area` is fully visible and can be clicked without scrolling
+ * sideways. No edge cuts it off, nothing covers it, and the page is no wider than the screen.
  */
 export async function expectInReach(page: Page, area = 'body'): Promise<void> {
   await page.evaluate(SETTLED);

@@ -1,11 +1,14 @@
-/** Signs in to the console as a browser without scripts does, by its form. Resolves with the cookies; null: not let in. */
+/**
+ * Signs in to the console by its form, as a browser without scripts does. Resolves to the cookies.
+ * Null: refused.
+ */
 export async function signInByForm(
   site: string,
   { email, password }: { readonly email: string; readonly password: string },
 ): Promise<string | null> {
   const page = await (await fetch(`${site}/sign-in`)).text();
   const form = new FormData();
-  // Another form leads to the identity provider.
+  // Skips the form that leads to the identity provider.
   const own = page.split('</form>').find((html) => html.includes('name="password"')) ?? '';
   for (const [tag] of own.matchAll(/<input [^>]*type="hidden"[^>]*>/g)) {
     const [, name] = /name="([^"]*)"/.exec(tag) ?? [];

@@ -19,7 +19,10 @@ export interface OpenControl {
   close(): Promise<void>;
 }
 
-/** The management of a stack within this process: what `ctl` does, without a process each time. */
+/**
+ * Opens control over a stack within this process. It does what `ctl` does, without a process for
+ * each command.
+ */
 export function openControl(stack: Stack): OpenControl {
   const env = JSON.parse(readFileSync(join(stack.dataDir, 'env.json'), 'utf8')) as Record<string, string>;
   const limiter = limiterOverGrpc((env.LIMITER_ADDRESSES ?? '').split(','));
@@ -39,20 +42,20 @@ export function openControl(stack: Stack): OpenControl {
 
 const opened = new WeakMap<Stack, OpenControl>();
 
-/** One for all calls upon a stack; `closeControl` ends it. */
+/** Returns the one control that all tests of a stack share. `closeControl` closes it. */
 export function controlOf(stack: Stack): Control {
   const open = opened.get(stack) ?? openControl(stack);
   opened.set(stack, open);
   return open.control;
 }
 
-/** Ends what `controlOf` has opened for a stack, if anything. */
+/** Closes what `controlOf` has opened for a stack, if anything. */
 export async function closeControl(stack: Stack): Promise<void> {
   await opened.get(stack)?.close();
   opened.delete(stack);
 }
 
-/** What was done. @throws Error with the reason when it was refused */
+/** Returns the value. @throws Error with the reason of a refusal */
 export function must<T>(result: Result<T>): T {
   if (result.ok) return result.value;
   throw new Error(result.refusal.message);

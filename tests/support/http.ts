@@ -4,11 +4,11 @@ import { isWatched, record } from './conformance/watch.ts';
 
 export interface Call {
   readonly method?: string;
-  /** What stands in the request line; default the completions' path. */
+  /** The target in the request line. Default: the completions' path. */
   readonly target?: string;
   readonly key?: string;
   readonly headers?: Readonly<Record<string, string | string[]>>;
-  /** Objects are sent as JSON, text and bytes as they are. */
+  /** Objects are sent as JSON. Text and bytes are sent as they are. */
   readonly body?: string | Uint8Array | object | undefined;
   readonly agent?: Agent;
 }
@@ -17,11 +17,11 @@ export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  /** False: the connection was closed before the end of the body, as it is when a stream breaks off. */
+  /** False: the connection was closed before the end of the body, as when a stream breaks off. */
   readonly over: boolean;
-  /** The body as JSON; undefined if it is none. */
+  /** The body as JSON. Undefined: it is not JSON. */
   readonly json: unknown;
-  /** `error.code`, if the body is an error. */
+  /** The body's `error.code`, if it is an error. */
   readonly code: string | undefined;
   readonly message: string;
 }
@@ -29,12 +29,15 @@ export interface Answer {
 export const COMPLETIONS = '/v1/chat/completions';
 export const MODELS = '/v1/models';
 
-/** One request on a connection of its own (unless an agent says otherwise), with nothing added that a client library would add. */
+/**
+ * Sends one request, on its own connection unless an agent is given. Adds nothing that a client
+ * library would add.
+ */
 export async function call(base: string, options: Call = {}): Promise<Answer> {
   return readAnswer(await open(base, options));
 }
 
-/** Like `call`, but resolves with the head; the body is the caller's to read. */
+/** Like `call`, but resolves when the head has arrived. The caller reads the body. */
 export function open(base: string, options: Call = {}): Promise<IncomingMessage> {
   const { method = 'POST', target = COMPLETIONS, key, headers, body, agent } = options;
   const { hostname, port } = new URL(base);
@@ -59,7 +62,7 @@ export function open(base: string, options: Call = {}): Promise<IncomingMessage>
   });
 }
 
-/** Sees what arrives before whoever reads it, and does not read it itself. */
+/** Records what arrives before the reader gets it, without reading it. */
 function watch(message: IncomingMessage, method: string, target: string, sent: Uint8Array | undefined): void {
   const { statusCode: status = 0, headers } = message;
   const recording = record({ method, target, sent: sent ?? '', status, headers });
@@ -76,7 +79,7 @@ const bytesOf = (body: Call['body']): Uint8Array | undefined => {
   return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
 };
 
-/** A stream may break off; any other body that is cut rejects. */
+/** Reads an answer. A stream may break off; any other incomplete body rejects. */
 export async function readAnswer(message: IncomingMessage): Promise<Answer> {
   const { statusCode: status = 0, headers } = message;
   const pieces: Buffer[] = [];
@@ -102,11 +105,11 @@ function parse(text: string): unknown {
   }
 }
 
-/** What was first written on a connection to a gateway: as much as tells method and target. */
+/** The first bytes written on a connection to a gateway: enough to tell the method and target. */
 const beginnings = new WeakMap<Socket, string>();
 const MAX_REQUEST_LINE = 8_192;
 
-/** A connection to write anything on. */
+/** Opens a connection for raw bytes. */
 export function dial(base: string): Promise<Socket> {
   const { hostname, port } = new URL(base);
   return new Promise((resolve, reject) => {
@@ -128,14 +131,14 @@ function noteBeginning(socket: Socket): void {
   };
 }
 
-/** Writes bytes as they are, and resolves with what comes back until the server closes the connection. */
+/** Writes raw bytes. Resolves to the answer when the server closes the connection. */
 export async function wire(base: string, ...pieces: readonly (string | Uint8Array)[]): Promise<Answer> {
   const socket = await dial(base);
   for (const piece of pieces) socket.write(piece);
   return readWire(socket);
 }
 
-/** The one answer on a connection that the server closes after it. */
+/** Reads the single answer on a connection that the server closes after it. */
 export async function readWire(socket: Socket): Promise<Answer> {
   const received: Buffer[] = [];
   for await (const piece of socket) received.push(piece as Buffer);
@@ -155,7 +158,7 @@ export async function readWire(socket: Socket): Promise<Answer> {
   return answer;
 }
 
-/** What was sent may be cut or no HTTP at all: just the answer is judged. */
+/** Checks only the answer, because the request may be cut or not be HTTP at all. */
 function watchWire(begun: string, { status, headers, text }: Answer): void {
   const [, method = 'GET', target = '*'] = /^(\S+) (\S+) HTTP\//.exec(begun) ?? [];
   const recording = record({ method, target, sent: undefined, status, headers });
@@ -165,7 +168,7 @@ function watchWire(begun: string, { status, headers, text }: Answer): void {
   if (whole) recording.end();
 }
 
-/** The body of a chunked answer, and whether its end has come. */
+/** The body of a chunked answer, and whether it is complete. */
 function dechunk(text: string): [body: string, whole: boolean] {
   const bytes = Buffer.from(text);
   const pieces: Buffer[] = [];

@@ -7,21 +7,24 @@ import { fileURLToPath } from 'node:url';
 
 const fixture = (name: string) => fileURLToPath(new URL(`../fixtures/tls/${name}`, import.meta.url));
 
-/** The authority that vouches for the server (PEM). Made for these tests, good from 2020 to 2120. */
+/** The certificate authority (PEM) of the server. Made for these tests; valid from 2020 to 2120. */
 export const AUTHORITY = fixture('ca.pem');
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 export interface ImageServer {
   readonly port: number;
-  /** By path. */
+  /** Handlers by path. */
   readonly handlers: Map<string, Handler>;
-  /** Which of the machine's addresses each connection so far came to. */
+  /** The address of this machine that each connection so far came to. */
   readonly reached: string[];
   close(): void;
 }
 
-/** An https server for images.test, *.images.test and 127.0.0.2, on every address of this machine. */
+/**
+ * Starts an HTTPS server for images.test, *.images.test and 127.0.0.2, on every address of this
+ * machine.
+ */
 export async function startImageServer(): Promise<ImageServer> {
   const handlers = new Map<string, Handler>();
   const reached: string[] = [];

@@ -2,7 +2,9 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { type AddressInfo, isIPv6 } from 'node:net';
 
-/** Addresses of a name, of both families; null: this server does not answer. Called for every question. */
+/**
+ * The IPv4 and IPv6 addresses of a name. Null: the server does not answer. Called for every query.
+ */
 export type Records = (name: string) => readonly string[] | null;
 
 export interface NameServer {
@@ -17,7 +19,7 @@ const CLASS_IN = 1;
 const NAME_ERROR = 3;
 const HEAD_BYTES = 12;
 
-/** A name server on 127.0.0.1 that says what the test wants. */
+/** Starts a name server on 127.0.0.1 with the test's records. */
 export async function startNameServer(records: Records): Promise<NameServer> {
   const socket = createSocket('udp4');
   socket.on('message', (query, { port, address }) => {
@@ -29,7 +31,7 @@ export async function startNameServer(records: Records): Promise<NameServer> {
   return { address: `127.0.0.1:${(socket.address() as AddressInfo).port}`, close: () => socket.close() };
 }
 
-/** RFC 1035, section 4: one question, answered with all records of its type. */
+/** Answers one question with all records of its type (RFC 1035, section 4). */
 function answerTo(query: Buffer, records: Records): Buffer | null {
   const { name, end } = readName(query);
   const type = query.readUInt16BE(end);
@@ -37,14 +39,14 @@ function answerTo(query: Buffer, records: Records): Buffer | null {
   if (addresses === null) return null;
   const found = addresses.filter((address) => (isIPv6(address) ? AAAA : A) === type);
   const head = Buffer.from(query.subarray(0, HEAD_BYTES));
-  // A response, recursion desired and available.
+  // A response, with recursion desired and available.
   head.writeUInt16BE(0x8180 | (addresses.length === 0 ? NAME_ERROR : 0), 2);
   for (const [at, count] of [1, found.length, 0, 0].entries()) head.writeUInt16BE(count, 4 + 2 * at);
   const question = query.subarray(HEAD_BYTES, end + 4);
   return Buffer.concat([head, question, ...found.map((address) => record(type, bytesOf(address)))]);
 }
 
-/** IPv6 without an IPv4 part. */
+/** Takes no IPv6 address with an IPv4 part. */
 function bytesOf(address: string): number[] {
   if (!isIPv6(address)) return address.split('.').map(Number);
   const [left = [], right = []] = address.split('::').map((half) => half.split(':').filter(Boolean));
@@ -62,7 +64,7 @@ function readName(query: Buffer): { name: string; end: number } {
   return { name: labels.join('.').toLowerCase(), end: at + 1 };
 }
 
-/** Of the name in the question, good for no time at all. */
+/** A record of the name in the question, with a time to live of 0. */
 function record(type: number, address: readonly number[]): Buffer {
   const fixed = Buffer.alloc(12);
   fixed.writeUInt16BE(0xc000 | HEAD_BYTES, 0);

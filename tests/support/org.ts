@@ -11,7 +11,7 @@ export interface PlanLimits {
   readonly images?: boolean;
 }
 
-/** A new organization on a plan of its own; returns its slug. */
+/** Creates an organization on its own plan. Returns its slug. */
 export async function newOrg(stack: Stack, limits: PlanLimits = {}): Promise<string> {
   const name = `Org ${randomBase62(8)}`;
   const control = controlOf(stack);
@@ -67,11 +67,11 @@ export async function publish(
   return name;
 }
 
-/** The official client, without its own retries unless asked. */
+/** The official client, by default without retries. */
 export const client = (baseURL: string, apiKey: string, maxRetries = 0): OpenAI =>
   new OpenAI({ baseURL, apiKey, maxRetries });
 
-/** A plain call, for what no client shows: status and headers. */
+/** A plain call, for tests of the status and headers that no client shows. */
 export const post = (baseURL: string, apiKey: string, body: unknown): Promise<Response> =>
   fetch(`${baseURL}/chat/completions`, {
     method: 'POST',

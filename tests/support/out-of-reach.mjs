@@ -2,8 +2,8 @@ const SELECTOR = ':is(a[href], button, input, select, textarea)';
 const SLACK_PX = 1;
 
 /**
- * Runs in a page, on its own: what of the actions within `area` is cut off by an edge or covered, and what is wider than the
- * screen.
+ * Runs inside a page. Finds actions within `area` that are cut off or covered, and whether the page
+ * is wider than the screen.
  *
  * @param {{ area: string, selector: string, slackPx: number }} options
  * @returns {string[]}
@@ -13,7 +13,7 @@ function find({ area, selector, slackPx }) {
   const found = wide > innerWidth ? [`the page is ${wide} pixels wide`] : [];
   const isShown = (one) =>
     one.checkVisibility({ visibilityProperty: true, opacityProperty: true }) &&
-    // What is there for screen readers only, or is drawn by what surrounds it.
+    // Skips what is only for screen readers, or drawn by its surroundings.
     one.closest('[aria-hidden=true], .sr-only, [data-slot=checkbox]') === null;
   const nameOf = (one) => (one.getAttribute('aria-label') ?? one.textContent).slice(0, 40) || one.id;
   const shown = [...document.querySelectorAll(`${area} ${selector}`)].filter(isShown);
@@ -27,7 +27,7 @@ function find({ area, selector, slackPx }) {
       if (left < edge.left - slackPx || right > edge.right + slackPx) found.push(`${name}: cut off`);
     }
   }
-  // This scrolls, so it comes after all edges.
+  // This scrolls, so it comes after all checks of edges.
   for (const one of shown) {
     one.scrollIntoView({ block: 'center', inline: 'nearest' });
     const { x, y, width, height } = one.getBoundingClientRect();
@@ -38,7 +38,8 @@ function find({ area, selector, slackPx }) {
 }
 
 /**
- * Every action within `area` that cannot be seen whole and pressed without scrolling sideways, in words.
+ * Describes every action within `area` that is not fully visible or cannot be clicked without
+ * scrolling sideways.
  *
  * @param {import('playwright-core').Page} page
  * @param {string} area

@@ -3,10 +3,10 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as after } from 'node:timers/promises';
 
 const PIECES = 60;
-/** Long enough for a browser to paint what it has. */
+/** Long enough for a browser to paint what has arrived. */
 const PIECE_EVERY_MS = 30;
 
-/** The same site, whose pages arrive tag by tag, as over a bad connection. */
+/** Serves the same site, but its pages arrive tag by tag, as over a slow connection. */
 export async function slowly(site: string): Promise<{ url: string; close(): Promise<void> }> {
   const server = createServer((asked, answer) => {
     const { 'accept-encoding': _, ...headers } = asked.headers;

@@ -12,12 +12,13 @@ import { closeControl, controlOf, must, OPERATOR } from './control.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const START_TIMEOUT_MS = 120_000;
-/** A machine that runs tests may be slower than one that serves: that is no reason for a 500. */
+/** A machine that runs tests may be slower than a server. That must not cause a 500. */
 const PATIENT = { LIMITER_SILENCE_MS: '2000' };
 
 /**
- * A whole stack for the tests of one file: own data, own ports. Call the result for the stack, once tests run. What the tests exchange
- * with its gateways is held against the API's description.
+ * Starts a whole stack for one file's tests, with its own data and ports. Call the result for the
+ * stack, inside tests. Everything that the tests exchange with its gateways is checked against the
+ * API's description.
  */
 export function useStack(options: StackOptions | (() => Promise<StackOptions>) = {}): () => Stack {
   let dataDir: string | undefined;
@@ -27,7 +28,7 @@ export function useStack(options: StackOptions | (() => Promise<StackOptions>) =
   beforeAll(async () => {
     dataDir = mkdtempSync(join(tmpdir(), 'tidegate-tests-'));
     const wished = typeof options === 'function' ? await options() : options;
-    // A run on clusters brings them; otherwise the stack brings the Redis that it brings its users.
+    // A run on clusters starts them here. Otherwise the stack starts the Redis that users get.
     if (process.env[TEST_ENV.cluster] && wished.redisUrl === undefined)
       redis = await testRedis({ appendonly: true });
     const redisUrl = redis ? { redisUrl: redis.url } : {};
@@ -46,7 +47,10 @@ export function useStack(options: StackOptions | (() => Promise<StackOptions>) =
   };
 }
 
-/** Runs `ctl` against a stack. Resolves to the JSON document it printed; rejects with its reason when it refused. */
+/**
+ * Runs `ctl` on a stack. Resolves to the JSON document that it prints. Rejects with its reason if
+ * it refuses.
+ */
 export function ctl<T = unknown>(stack: Stack, ...args: string[]): Promise<T> {
   const env = { ...process.env, ...JSON.parse(readFileSync(join(stack.dataDir, 'env.json'), 'utf8')) };
   return new Promise((resolve, reject) => {
@@ -60,6 +64,6 @@ export function ctl<T = unknown>(stack: Stack, ...args: string[]): Promise<T> {
   });
 }
 
-/** What `ctl usage show` prints. */
+/** The output of `ctl usage show`. */
 export const usageOf = async (stack: Stack, org: string): Promise<UsageView> =>
   must(await controlOf(stack).showUsage(OPERATOR, { org }));

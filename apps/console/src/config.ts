@@ -11,7 +11,10 @@ const address = z.string().regex(/^\S+:\d+$/, 'must be host:port');
 const schema = z.object({
   CONSOLE_HOST: z.string().default('0.0.0.0'),
   CONSOLE_PORT: port(3_000, 1),
-  /** Where browsers find the console. With https, cookies are secure and browsers are told to stay with it. */
+  /**
+   * Where browsers find the console. With https, cookies are secure and browsers are told to use
+   * only https.
+   */
   CONSOLE_URL: httpUrl.transform((url) => new URL(url).origin),
   ADMIN_HOST: z.string().default('127.0.0.1'),
   ADMIN_PORT: port(9_300),
@@ -23,9 +26,9 @@ const schema = z.object({
     .transform((text) => text.split(',').map((each) => each.trim()))
     .pipe(z.array(address).min(1)),
   RUNNER_ADDRESS: address,
-  /** Base URL of the API as callers know it, ending in /v1: shown in quick starts. */
+  /** Base URL of the API for callers, ending in /v1. Quick starts show it. */
   GATEWAY_PUBLIC_URL: httpUrl.transform((url) => url.replace(/\/+$/, '')),
-  /** Base URL of the API as this server reaches it; the public one when not set. */
+  /** Base URL of the API for this server. Default: the public one. */
   GATEWAY_URL: httpUrl.transform((url) => url.replace(/\/+$/, '')).optional(),
   /** Signs cookies. */
   AUTH_SECRET: z.string().min(MIN_AUTH_SECRET_CHARACTERS, 'must have 32 characters or more'),
@@ -38,11 +41,11 @@ const schema = z.object({
   }),
   /** How many proxies in front of the console write X-Forwarded-For. */
   TRUSTED_PROXIES: z.coerce.number().int().min(0).default(0),
-  /** Sign-in with an identity provider: all three, or none. */
+  /** Sign-in with an identity provider. Set all three of issuer, client id and secret, or none. */
   OIDC_ISSUER: httpUrl.transform((url) => url.replace(/\/+$/, '')).optional(),
   OIDC_CLIENT_ID: z.string().optional(),
   OIDC_CLIENT_SECRET: z.string().optional(),
-  /** What the button says: "Sign in with …". */
+  /** The button says "Sign in with" and this name. */
   OIDC_NAME: z.string().max(40).default('single sign-on'),
 });
 
@@ -55,7 +58,7 @@ export interface Oidc {
   readonly name: string;
 }
 
-/** Throws ConfigError. */
+/** @throws ConfigError */
 export function readConfig(env: Readonly<Record<string, string | undefined>> = process.env): Config {
   const config = loadConfig(schema, env);
   const { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET } = config;
@@ -66,7 +69,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>> = p
   return config;
 }
 
-/** Null: not configured. */
+/** Null: no identity provider is configured. */
 export function oidcOf(config: Config): Oidc | null {
   const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret } = config;
   if (!issuer || !clientId || !clientSecret) return null;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { ConfigError, readConfig } from './config.ts';
 
-/** An installation's variables; those of two differ throughout. */
+/** An installation's variables. Two installations differ in all of them. */
 const variables = (n: number) => ({
   DATABASE_URL: `postgresql://secret@127.0.0.1:${n}/tidegate`,
   REDIS_URL: `redis://127.0.0.1:${n}`,
@@ -22,7 +22,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-/** The folder of a local stack that has run. */
+/** The folder of a local stack that has been started. */
 function stack(has: object = LOCAL): string {
   const dir = mkdtempSync(join(root, 'stack-'));
   writeFileSync(join(dir, 'env.json'), JSON.stringify(has));
@@ -43,7 +43,12 @@ function refused(env: Record<string, string>, dir: string): string {
 describe('the installation to manage is', () => {
   it('the local stack when the environment says nothing, with the prefix that its services were started with', () => {
     const { LIMITER_ADDRESSES, ...others } = LOCAL;
-    const config = { ...others, LIMITER_ADDRESSES: [LIMITER_ADDRESSES], REDIS_PREFIX: 'tg:' };
+    const config = {
+      ...others,
+      LIMITER_ADDRESSES: [LIMITER_ADDRESSES],
+      REDIS_PREFIX: 'tg:',
+      CTL_CONNECT_TIMEOUT_MS: 20_000,
+    };
     expect(readConfig({}, stack())).toEqual(config);
     expect(readConfig({ REDIS_PREFIX: 'other:', DATABASE_URL: '' }, stack())).toEqual({
       ...config,
@@ -84,10 +89,10 @@ describe('what to do is said', () => {
   it('rather than mix two installations', () => {
     const { DATABASE_URL, ...rest } = OTHER;
     const said = refused({ DATABASE_URL }, stack());
-    expect(said).toMatch(/another DATABASE_URL than the environment: unset/);
+    expect(said).toMatch(/different values of DATABASE_URL: unset/);
     expect(said).toContain(`Missing for that: ${Object.keys(rest).join(', ')}.`);
     expect(refused({ ...OTHER, TIDEGATE_DATA_DIR: stack() }, empty)).toContain(
-      `another ${Object.keys(OTHER).join(', ')} than`,
+      `different values of ${Object.keys(OTHER).join(', ')}:`,
     );
   });
 

@@ -8,15 +8,15 @@ export interface Io {
   err(text: string): void;
 }
 
-/** What every command works with; made when a command runs, so that help and mistakes cost nothing. */
+/** What commands need. It is created when a command runs, so that help and errors are fast. */
 export interface Context {
   readonly io: Io;
   readonly config: () => Config;
-  /** Control over the configured installation, closed when `use` has ended. */
+  /** Opens control over the configured installation. Closes it after `use`. */
   readonly withControl: <T>(use: (control: Control) => Promise<T>) => Promise<T>;
 }
 
-/** Something that ends the command with its message on stderr. */
+/** Ends the command, with the message on stderr. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
@@ -24,11 +24,14 @@ export class CommandError extends Error {
 export interface Answer<T> {
   readonly json: boolean;
   readonly human: (value: T) => string;
-  /** For stderr: something to know beside the answer. */
+  /** A warning for stderr, besides the answer. */
   readonly warning?: (value: T) => string | undefined;
 }
 
-/** Runs one operation and shows its result: one JSON document, or text; what was wrong goes to stderr, a line each, with status 1. */
+/**
+ * Runs one operation and shows its result, as one JSON document or as text. A refusal goes to
+ * stderr, one line for each fault, with exit status 1.
+ */
 export async function show<T>(
   context: Context,
   answer: Answer<T>,

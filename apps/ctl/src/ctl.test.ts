@@ -16,8 +16,8 @@ import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis 
 import { Queue, UnrecoverableError, Worker } from 'bullmq';
 
 /*
- * The built command line as operators run it: a process against real stores, beside a limiter and a runner that speak the
- * real protocol and record what they are asked.
+ * Runs the built command line as operators do: as a process on real stores, with a limiter and a
+ * runner that speak the real protocol and record the calls they get.
  */
 const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 
@@ -75,14 +75,14 @@ function serve(server: Server): Promise<string> {
     wake: answer('wake', state('CONDITION_RUNNING')),
     start: answer('start', state('CONDITION_STARTING')),
     stop: answer('stop', state('CONDITION_STOPPED')),
-    // Told of a model a second time, it no longer finds it published.
+    // When it is told of a model for the second time, it answers that the model is not published.
     refresh: (call: Parameters<ReturnType<typeof answer>>[0], callback: sendUnaryData<object>) => {
       const again = asked.some(
         (one) => one.method === 'refresh' && one.request.modelId === call.request.modelId,
       );
       answer('refresh', state(again ? 'CONDITION_UNSPECIFIED' : 'CONDITION_STARTING'))(call, callback);
     },
-    // Every model it was told of has two requests in flight, and so has one that nobody knows.
+    // Every model that it was told of has two requests in flight. So has a model that nobody knows.
     listActivity: (call: Parameters<ReturnType<typeof answer>>[0], callback: sendUnaryData<object>) => {
       const told = asked.flatMap(({ method, request }) => (method === 'refresh' ? [request.modelId] : []));
       const models = [...told, 'mdl_unknown'].map((modelId) => ({ modelId, inFlight: 2 }));
@@ -117,7 +117,7 @@ function ctl(args: readonly string[], variables: Record<string, string> = env): 
   return new Promise((resolve) => child.on('close', (status) => resolve({ status, out, err })));
 }
 
-/** Runs with `--json`; stdout must be one document and stderr empty. */
+/** Runs with `--json`. Expects one document on stdout and nothing on stderr. */
 async function json<T = Record<string, unknown>>(...args: string[]): Promise<T> {
   const ended = await ctl([...args, '--json']);
   expect({ status: ended.status, err: ended.err }).toEqual({ status: 0, err: '' });
@@ -275,7 +275,7 @@ describe('accounts', () => {
     const again = await ctl(['member', 'add', ...who, '--json']);
     expect(JSON.parse(again.out)).toMatchObject({ email: 'eve@example.com', existed: true, accountSince });
     const since = String(accountSince).slice(0, 16).replace('T', ' ');
-    expect(again.err).toContain(`eve@example.com had an account already, made ${since} UTC`);
+    expect(again.err).toContain(`eve@example.com already had an account, created ${since} UTC`);
     await json('member', 'remove', '--email', 'eve@example.com');
     expect(await ctl(['member', 'add', ...who])).toMatchObject({ status: 0, err: again.err });
   });
@@ -395,17 +395,21 @@ describe('fifteen commands at once', () => {
     await db.$executeRawUnsafe(`DROP OWNED BY ${ROLE}`);
     await db.$executeRawUnsafe(`DROP ROLE ${ROLE}`);
   });
-  const create = (i: number) => ctl(['key', 'create', '--org', 'crowd', '--name', `${i}`], crowded);
+  const create = (i: number, timeoutMs: number) =>
+    ctl(['key', 'create', '--org', 'crowd', '--name', `${i}`], {
+      ...crowded,
+      CTL_CONNECT_TIMEOUT_MS: String(timeoutMs),
+    });
 
   it('all succeed where Postgres has few connections to give', async () => {
     await db.$executeRawUnsafe(`ALTER ROLE ${ROLE} CONNECTION LIMIT 4`);
-    const ended = await Promise.all(Array.from({ length: 15 }, (_, i) => create(i)));
+    const ended = await Promise.all(Array.from({ length: 15 }, (_, i) => create(i, 180_000)));
     expect(ended.map(({ status, err }) => ({ status, err }))).toEqual(Array(15).fill({ status: 0, err: '' }));
   });
 
   it('fail with one sentence, after a while, where it has none', async () => {
     await db.$executeRawUnsafe(`ALTER ROLE ${ROLE} CONNECTION LIMIT 0`);
-    const { status, out, err } = await create(16);
+    const { status, out, err } = await create(16, 1_000);
     expect({ status, out }).toEqual({ status: 1, out: '' });
     expect(err).toMatch(/^Failed: Postgres takes no more connections: .* raise its max_connections\.\n$/);
   });

@@ -15,7 +15,7 @@ let server: Server;
 let port: number;
 let answer: { readonly status: number; readonly body: object };
 
-/** Beside a llama.cpp with two models, one of which does not tell its context. */
+/** Runs with a llama.cpp that has two models. One does not report its context length. */
 beforeEach(async () => {
   postgres = await testPostgres();
   env = {
@@ -130,7 +130,7 @@ describe('model discover', () => {
     const before = await published();
     const { out } = await discover('--publish');
     expect(out).toMatch(/ small .* no: It is already published as "own"\.\n/);
-    expect(out).toMatch(/ large .* no: There is a published model "large" already\.\n/);
+    expect(out).toMatch(/ large .* no: A model "large" is already published\.\n/);
     expect(await published()).toEqual(before);
   });
 

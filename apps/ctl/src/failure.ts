@@ -1,4 +1,7 @@
-/** Why a command failed, in plain words. What client libraries say is about calls of their own, and shown to nobody. */
+/**
+ * Says in plain words why a command failed. It hides the messages of client libraries, which are
+ * about their internals.
+ */
 export async function failureOf(error: unknown): Promise<string> {
   const [{ explainPostgres }, { explainRedis }] = await Promise.all([
     import('@tidegate/db'),
@@ -7,8 +10,7 @@ export async function failureOf(error: unknown): Promise<string> {
   const explained = explainPostgres(error) ?? explainRedis(error);
   if (explained !== null) return explained;
   const { name, message, code } = error instanceof Error ? (error as Error & { code?: unknown }) : DUMB;
-  if (name.startsWith('PrismaClient'))
-    return `Postgres did not do what was asked${code ? ` (${code})` : ''}.`;
+  if (name.startsWith('PrismaClient')) return `Postgres could not do this${code ? ` (${code})` : ''}.`;
   return message.trim().split('\n').at(-1) ?? 'unknown cause';
 }
 

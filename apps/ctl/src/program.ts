@@ -8,7 +8,7 @@ import { addQueue } from './commands/queue.ts';
 import { addUsage } from './commands/usage.ts';
 import type { Context } from './context.ts';
 
-/** The command line: nouns and their verbs. Parsing runs the one that was asked for. */
+/** The command line: nouns with verbs. Parsing runs the chosen verb. */
 export function createProgram(context: Context): Command {
   const program = new Command('ctl')
     .description('manages a Tidegate installation')

@@ -5,35 +5,38 @@ import { type Job, Queue } from 'bullmq';
 export interface QueueStatus {
   readonly waiting: number;
   readonly active: number;
-  /** Failed before, waiting for its next attempt. */
+  /** Jobs that have failed and wait for the next attempt. */
   readonly delayed: number;
   readonly dead: number;
 }
 
-/** A job that was given up. Shows counts and ids of requests; there is nothing else in it. */
+/** A job that failed for good. It contains only counts and ids. */
 export interface DeadLetter {
   readonly id: string;
   /** ISO 8601. */
   readonly failedAt: string | null;
   readonly attempts: number;
   readonly reason: string;
-  /** How many it holds. */
+  /** The number of settlements in it. */
   readonly settlements: number;
   readonly reservationIds: readonly string[];
 }
 
 export interface SettlementQueue {
   status(): Promise<QueueStatus>;
-  /** Newest first. */
+  /** Lists dead letters, newest first. */
   dead(limit: number): Promise<DeadLetter[]>;
-  /** Queues every dead letter of this moment, or one, with all its attempts before it. @returns how many */
+  /**
+   * Queues one dead letter, or all that exist now, with all their attempts again.
+   * @returns how many were queued
+   */
   replay(id?: string): Promise<number>;
-  /** Why Redis was lost, when it was: a command's own error says only that it was. */
+  /** Why the connection to Redis was lost, if it was. A command's own error does not say why. */
   readonly lost: Error | null;
   close(): Promise<void>;
 }
 
-/** Fails with the first command when Redis cannot be reached. */
+/** Opens the queue. If Redis cannot be reached, the first command fails. */
 export function openSettlementQueue(redisUrl: string, redisPrefix: string): SettlementQueue {
   const connection = createRedisClient(redisUrl, {
     maxRetriesPerRequest: 0,
@@ -77,14 +80,14 @@ export function openSettlementQueue(redisUrl: string, redisPrefix: string): Sett
   };
 }
 
-/** False: no dead letter any more, or never one. */
+/** False: the job is not, or no longer, a dead letter. */
 async function retry(job: Job | undefined): Promise<boolean> {
   if (!job || (await job.getState()) !== 'failed') return false;
   try {
     await job.retry('failed', { resetAttemptsMade: true });
     return true;
   } catch (error) {
-    // Somebody else may have replayed it in between.
+    // Somebody else may have replayed it meanwhile.
     if ((await job.getState()) === 'failed') throw error;
     return false;
   }

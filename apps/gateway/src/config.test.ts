@@ -5,7 +5,7 @@ import { createResolve } from './images/resolve.ts';
 const NEEDED = { LIMITER_ADDRESSES: 'limiter:7100', RUNNER_ADDRESS: 'runner:7200' };
 
 describe('readConfig', () => {
-  it('has the times of the contract by default', () => {
+  it('has the times of the contract by default [limit.body] [limit.cold-start] [limit.stream.always-on] [limit.stream.wake-on-request] [limit.whole-answer]', () => {
     expect(readConfig(NEEDED)).toMatchObject({
       BODY_TIMEOUT_MS: 30_000,
       COLD_START_MS: 60_000,

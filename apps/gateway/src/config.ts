@@ -22,7 +22,7 @@ const listOf = (is: (entry: string) => boolean, what: string) =>
     .transform((text) => text.split(',').map((entry) => entry.trim()))
     .pipe(z.array(z.string().refine(is, `must be ${what}, several separated by commas`)));
 
-/** An address, or one with a port: `192.0.2.1:53`, `[2001:db8::1]:53`. */
+/** An IP address with or without a port: `192.0.2.1:53`, `[2001:db8::1]:53`. */
 const isNameServer = (text: string): boolean => {
   const [, v6, v4, portText] = /^(?:\[(.+)\]|([\d.]+)):(\d+)$/.exec(text) ?? [];
   if (portText === undefined) return isIP(text) !== 0;
@@ -41,12 +41,12 @@ const SCHEMA = z.object({
 
   MAX_REQUESTS_IN_FLIGHT: count.default(10_000),
   /**
-   * Of request bodies and linked images, over all requests under way; past it, or past a quarter of it for one organization,
-   * requests are refused as busy.
+   * Memory for the bodies and linked images of all requests in flight. A request beyond it, or
+   * beyond a quarter of it for one organization, is refused as busy.
    */
   MAX_BUFFERED_BODY_BYTES: count.default(1024 * 1024 * 1024),
   MAX_CONNECTIONS: count.default(20_000),
-  /** After SIGTERM: not ready, but serving all the same, until proxies have noticed. */
+  /** How long to keep serving after SIGTERM while not ready, until proxies have noticed. */
   SHUTDOWN_DELAY_MS: shutdownDelayMs,
   SHUTDOWN_TIMEOUT_MS: ms.default(LIMITS.streamMaxMs.alwaysOn + 30_000),
 
@@ -60,11 +60,11 @@ const SCHEMA = z.object({
   STREAM_MAX_WAKE_ON_REQUEST_MS: ms.default(LIMITS.streamMaxMs.wakeOnRequest),
   UPSTREAM_CONNECT_TIMEOUT_MS: ms.default(5_000),
   IMAGE_TIMEOUT_MS: ms.default(LIMITS.imageTimeoutMs),
-  /** Where linked images may be besides the public internet. */
+  /** Networks that linked images may come from in addition to the public internet. */
   IMAGE_ALLOWED_NETWORKS: listOf(ipaddr.isValidCIDR, 'a network such as 10.20.0.0/16').default([]),
-  /** Instead of the system's name servers, for the names in links. */
+  /** Name servers for the host names in links, instead of the system's. */
   IMAGE_NAME_SERVERS: listOf(isNameServer, 'an IP address, with a port or without').default([]),
-  /** For a client that does not go on reading an answer that is over. */
+  /** How long a finished answer may wait for a client that has stopped reading. */
   UNREAD_ANSWER_TIMEOUT_MS: ms.default(60_000),
 
   LIMITER_CALL_TIMEOUT_MS: ms.default(2_000),
@@ -77,6 +77,6 @@ const SCHEMA = z.object({
 
 export type Config = z.output<typeof SCHEMA>;
 
-/** Throws ConfigError. */
+/** @throws ConfigError */
 export const readConfig = (env: Readonly<Record<string, string | undefined>> = process.env): Config =>
   loadConfig(SCHEMA, env);

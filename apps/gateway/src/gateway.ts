@@ -1,142 +1,32 @@
-import { status } from '@grpc/grpc-js';
-import type { LimiterClient, ModelState__Output, Notice__Output, RunnerClient } from '@tidegate/rpc';
-import type { LineLog, Logger, Registry } from '@tidegate/runtime';
 import type { Dispatcher } from 'undici';
-import { BlockedAddresses } from './auth/blocked-addresses.ts';
-import { Principals } from './auth/principals.ts';
-import { Activity } from './catalog/activity.ts';
-import { Catalog } from './catalog/catalog.ts';
-import { Replicas } from './catalog/replicas.ts';
-import { Waker } from './catalog/wake.ts';
-import { CatalogWatch } from './catalog/watch.ts';
-import { ByteBudget } from './completion/byte-budget.ts';
-import type { Gateway, ImageFetcher, Parser } from './completion/gateway.ts';
+import type { Doorkeeper } from './auth/authenticate.ts';
+import type { ByteBudget } from './body/byte-budget.ts';
+import type { Parser } from './body/parse.ts';
+import type { Activity } from './catalog/activity.ts';
+import type { Catalog } from './catalog/catalog.ts';
+import type { Replicas } from './catalog/replicas.ts';
+import type { Waker } from './catalog/wake.ts';
 import type { Config } from './config.ts';
-import { Exchanges } from './http/exchange.ts';
-import { Limiter } from './limiter/limiter.ts';
-import { Observer } from './observe/observer.ts';
+import type { Exchanges } from './http/exchange.ts';
+import type { ImageFetcher } from './images/fetch.ts';
+import type { Limiter } from './limiter/limiter.ts';
+import type { Observer } from './observe/observer.ts';
 
-const MAX_PRINCIPALS = 20_000;
-const MAX_BLOCKED_ADDRESSES = 100_000;
-const MAX_OPEN_CALLS = 50_000;
-const WAKE_RETRY_MS = 1_000;
-const REPORT_MS = 1_000;
-
-export interface GatewayParts {
+/** What request handlers work with. */
+export interface Gateway extends Doorkeeper {
   readonly config: Config;
-  readonly log: Logger;
-  /** One line a request. */
-  readonly requestLog: LineLog;
-  readonly metrics: Registry;
+  readonly limiter: Limiter;
+  readonly catalog: Catalog;
+  readonly activity: Activity;
+  readonly waker: Waker;
+  readonly replicas: Replicas;
   readonly upstream: Dispatcher;
-  readonly parser: Parser;
-  readonly images: ImageFetcher;
-  readonly runner: RunnerClient;
-  readonly wake: (modelId: string, deadlineMs: number) => Promise<ModelState__Output>;
-  readonly connectLimiter: (address: string) => LimiterClient;
-  /** Names this process to the runner. */
-  readonly watchId: string;
-  readonly random: () => number;
+  readonly parser: Pick<Parser, 'parse'>;
+  readonly images: Pick<ImageFetcher, 'fetchAll'>;
+  /** Bounds the memory that request bodies and linked images hold together. */
+  readonly bodyBudget: ByteBudget;
+  readonly exchanges: Exchanges;
+  readonly observer: Observer;
   /** Unix time. */
   readonly nowMs: () => number;
-  readonly monotonicMs: () => number;
-}
-
-export interface AssembledGateway {
-  readonly gateway: Gateway;
-  readonly limiter: Limiter;
-  readonly watch: CatalogWatch;
-}
-
-/** Puts the gateway together; starts nothing. */
-export function createGateway(parts: GatewayParts): AssembledGateway {
-  const { config, nowMs, monotonicMs } = parts;
-  const exchanges = new Exchanges();
-  const catalog = new Catalog();
-  const activity = new Activity();
-  const blocked = new BlockedAddresses(MAX_BLOCKED_ADDRESSES, monotonicMs);
-  const principals: Principals = new Principals({
-    authenticate: (orgTag, keyHash) => limiter.authenticate(orgTag, keyHash),
-    ttlMs: config.PRINCIPAL_TTL_MS,
-    maxEntries: MAX_PRINCIPALS,
-    nowMs,
-    monotonicMs,
-  });
-  const limiter: Limiter = createLimiter(parts, {
-    onDown: () => principals.dropAll(),
-    onLeaseLost: (instanceId) => exchanges.abortInstance(instanceId),
-    onNotice: (notice) => takeNotice(notice, principals, blocked),
-  });
-  const gateway: Gateway = {
-    ...parts,
-    principals,
-    blocked,
-    trustedProxies: config.TRUSTED_PROXIES,
-    limiter,
-    catalog,
-    activity,
-    waker: new Waker({
-      catalog,
-      wake: (modelId, deadlineMs) => wakeOutcome(parts.wake(modelId, deadlineMs)),
-      retryMs: WAKE_RETRY_MS,
-      nowMs: monotonicMs,
-    }),
-    replicas: new Replicas(monotonicMs),
-    bodyBudget: new ByteBudget(config.MAX_BUFFERED_BODY_BYTES),
-    exchanges,
-    observer: new Observer(parts.log, parts.requestLog, parts.metrics),
-  };
-  const watch = new CatalogWatch({
-    client: parts.runner,
-    catalog,
-    activity,
-    instanceId: parts.watchId,
-    reportMs: REPORT_MS,
-    reconnectMs: config.RECONNECT_MS,
-    log: parts.log,
-  });
-  return { gateway, limiter, watch };
-}
-
-type LimiterEvents = Pick<ConstructorParameters<typeof Limiter>[0], 'onDown' | 'onLeaseLost' | 'onNotice'>;
-
-function createLimiter(
-  { config, log, connectLimiter, random, monotonicMs }: GatewayParts,
-  events: LimiterEvents,
-): Limiter {
-  return new Limiter({
-    addresses: config.LIMITER_ADDRESSES,
-    connect: connectLimiter,
-    random,
-    nowMs: monotonicMs,
-    log,
-    callTimeoutMs: config.LIMITER_CALL_TIMEOUT_MS,
-    silenceMs: config.LIMITER_SILENCE_MS,
-    reconnectMs: config.RECONNECT_MS,
-    heartbeatMs: config.HEARTBEAT_MS,
-    settleWaitMs: config.SETTLE_WAIT_MS,
-    maxOpenCalls: MAX_OPEN_CALLS,
-    maxUnacknowledged: config.MAX_REQUESTS_IN_FLIGHT,
-    ...events,
-  });
-}
-
-function takeNotice(notice: Notice__Output, principals: Principals, blocked: BlockedAddresses): void {
-  const { keyRevoked, orgChanged, addressBlocked } = notice;
-  if (keyRevoked) principals.dropKey(keyRevoked.keyId);
-  if (orgChanged) principals.dropOrg(orgChanged.orgId);
-  if (addressBlocked) blocked.block(addressBlocked.address, addressBlocked.remainingMs);
-}
-
-/** Refused by the runner: the model is gone, stopped, or its start failed. */
-const CANNOT_START = new Set<number>([status.NOT_FOUND, status.FAILED_PRECONDITION, status.INVALID_ARGUMENT]);
-
-async function wakeOutcome(state: Promise<ModelState__Output>): Promise<'running' | 'failed' | 'away'> {
-  try {
-    const { condition } = await state;
-    if (condition === 'CONDITION_RUNNING') return 'running';
-    return condition === 'CONDITION_FAILED' || condition === 'CONDITION_STOPPED' ? 'failed' : 'away';
-  } catch (error) {
-    return CANNOT_START.has((error as { code: number }).code) ? 'failed' : 'away';
-  }
 }

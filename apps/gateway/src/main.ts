@@ -10,19 +10,22 @@ import {
   startAdmin,
 } from '@tidegate/runtime';
 import { Agent } from 'undici';
+import { createGateway } from './assemble.ts';
 import { createParser } from './body/parse.ts';
 import { readConfig } from './config.ts';
-import { createGateway } from './gateway.ts';
 import { startServer } from './http/server.ts';
 import { createImageFetcher } from './images/fetch.ts';
 import { createAddressJudge } from './images/public-address.ts';
 import { createResolve } from './images/resolve.ts';
 import { observeParts } from './observe/observer.ts';
 
-/** Beyond the drain: to end what is left, flush and close. */
+/** Added to the time for draining, to end remaining requests, flush and close. */
 const SHUTDOWN_MARGIN_MS = 20_000;
 const FLUSH_MS = 8_000;
-/** Shorter than the 5 s after which common model servers close an idle connection under the next request. */
+/**
+ * Less than 5 s, after which common model servers close idle connections, possibly as the next
+ * request arrives.
+ */
 const UPSTREAM_KEEP_ALIVE_MS = 4_000;
 
 runService(async (service: Service) => {

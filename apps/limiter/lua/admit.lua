@@ -1,18 +1,20 @@
--- Admits one request, with its reservation or without, or refuses it. Without it, a month that
--- could not take the reservation refuses all the same: there is nothing to prepare for. Checks
--- everything, then writes all or nothing.
+-- Admits one request, with or without its reservation, or refuses it. Without a reservation, it
+-- still refuses if the month could not take one, since preparing such a request would be pointless.
+-- Checks everything, then writes all or nothing.
 --
--- KEYS  1 fenced  2 org  3 key  4 key's window  5 org's window  6 open records of the instance  7 month
--- ARGV  1 offset (us)  2 instance id  3 admission id  4 key id  5 model id  6 context tokens  7 has images (1, 0)
---       8 streamed (1, 0)  9 reserve (1, 0)  10 month (YYYY-MM)  11 its first us  12 first us after it
+-- KEYS  1 org  2 key  3 key's window  4 org's window  5 open records of the instance  6 month
+-- ARGV  1 offset (us)  2 instance id  3 admission id  4 key id  5 model id  6 context tokens
+--       7 has images (1, 0)  8 streamed (1, 0)  9 reserve (1, 0)  10 month (YYYY-MM)
+--       11 its first us  12 first us after it
 -- Returns one of
 --   admitted, now (us), limit, remaining, reset (us)      of the tighter window
 --   rate_limited, cause (recovering, key_rpm, org_rpm, key_at_once, org_at_once), wait (us), limit
 --   quota_exceeded, cause (requests, tokens), now (us)
---   key_invalid | plan_upgrade_required | lease_lost      lease_lost also: the admission was withdrawn before
+--   key_invalid | plan_upgrade_required
+--   lease_lost                                            or the admission was withdrawn already
 --   need_key | need_org | need_month                      seed it and call again
 --   need_join                                             register the instance here and call again
---   month_turned, now (us)                                call again with the month of now
+--   month_turned, now (us)                                call again with the current month
 --!include time
 --!include window
 --!include record
@@ -23,37 +25,36 @@ local now = now_us(ARGV[1])
 local reserve = ARGV[9] == '1'
 local context = ARGV[6] + 0
 
-if redis.call('ZSCORE', KEYS[1], ARGV[2]) then return { 'lease_lost' } end
-local org = read_org(KEYS[2], ARGV[2])
+local org = read_org(KEYS[1], ARGV[2])
 if not org then return { 'need_org' } end
 if not org.joined then return { 'need_join' } end
-local key = read_key(KEYS[3])
+if org.joined == FENCED then return { 'lease_lost' } end
+local key = read_key(KEYS[2])
 if not key then return { 'need_key' } end
 
 local refusal = refuse_key(key, now)
 if refusal then return refusal end
 if ARGV[7] == '1' and org.images ~= '1' then return { 'plan_upgrade_required' } end
 refusal = refuse_recovering(org, now)
-  or refuse_window('key_rpm', KEYS[4], key.rpm, now)
-  or refuse_window('org_rpm', KEYS[5], org.rpm, now)
+  or refuse_window('key_rpm', KEYS[3], key.rpm, now)
+  or refuse_window('org_rpm', KEYS[4], org.rpm, now)
   or refuse_slots('key_at_once', key.in_flight, key.at_once)
   or refuse_slots('org_at_once', org.in_flight, org.at_once)
 if refusal then return refusal end
 
 if now < ARGV[11] + 0 or now >= ARGV[12] + 0 then return { 'month_turned', now } end
-local month = redis.call('HMGET', KEYS[7], 'requests', 'charged', 'reserved')
+local month = redis.call('HMGET', KEYS[6], 'requests', 'charged', 'reserved')
 if not month[2] then return { 'need_month' } end
 refusal = refuse_month(org, month, context, now)
 if refusal then return refusal end
 
-local record = write_record({
-  key = ARGV[4], model = ARGV[5], context = ARGV[6], admitted = now, reserved = reserve and now or 0,
-  month = reserve and ARGV[10] or '-', streamed = ARGV[8],
-})
-if redis.call('HSETNX', KEYS[6], ARGV[3], record) == 0 then return { 'lease_lost' } end
-redis.call('HINCRBY', KEYS[2], 'in_flight', 1)
-redis.call('HINCRBY', KEYS[3], 'in_flight', 1)
+local at = exact(now)
+local record = reserve and write_record(ARGV[4], ARGV[5], ARGV[6], at, at, ARGV[10], ARGV[8])
+  or write_record(ARGV[4], ARGV[5], ARGV[6], at, '0', '-', ARGV[8])
+if redis.call('HSETNX', KEYS[5], ARGV[3], record) == 0 then return { 'lease_lost' } end
+redis.call('HINCRBY', KEYS[1], 'in_flight', '1')
+redis.call('HINCRBY', KEYS[2], 'in_flight', '1')
 if reserve then
-  redis.call('HSET', KEYS[7], 'requests', exact(month[1] + 1), 'reserved', exact(month[3] + context))
+  redis.call('HSET', KEYS[6], 'requests', exact(month[1] + 1), 'reserved', exact(month[3] + context))
 end
-return admitted(key, KEYS[4], org, KEYS[5], now)
+return admitted(key, KEYS[3], org, KEYS[4], now, at)

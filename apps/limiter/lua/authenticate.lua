@@ -1,9 +1,10 @@
--- Who a key value belongs to and what it may call.
+-- Finds out who a key value belongs to and what it may call.
 --
 -- KEYS  1 org  2 key
 -- ARGV  1 offset (us)  2 SHA-256 of the key value (hex)
 -- Returns one of
---   principal, models ("*": all; else ids, space-separated), expires at (ms; 0: never), images (1, 0)
+--   principal, models ("*": all; else ids, space-separated), expires at (ms; 0: never),
+--     images (1, 0)
 --   key_invalid
 --   need_key | need_org                                   seed it and call again
 --!include time

@@ -1,4 +1,4 @@
--- Counts one request toward the requests a minute of key and organization, without a slot.
+-- Counts one request toward the requests a minute of the key and the organization, without a slot.
 --
 -- KEYS  1 org  2 key  3 key's window  4 org's window
 -- ARGV  1 offset (us)
@@ -22,4 +22,4 @@ local refusal = refuse_key(key, now)
   or refuse_window('key_rpm', KEYS[3], key.rpm, now)
   or refuse_window('org_rpm', KEYS[4], org.rpm, now)
 if refusal then return refusal end
-return admitted(key, KEYS[3], org, KEYS[4], now)
+return admitted(key, KEYS[3], org, KEYS[4], now, exact(now))

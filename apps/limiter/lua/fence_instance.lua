@@ -1,9 +1,11 @@
--- Ends the lease of an instance whose last beat is too old. From then on it joins no organization and learns of its loss. One that is
--- not known to have beaten, because it is new or its lease was lost, has the length of a lease from the first look on.
+-- Ends the lease of an instance whose last heartbeat is too old. From then on the instance cannot
+-- join an organization, and its next heartbeat tells it that the lease is lost. If no heartbeat is
+-- known, because the instance is new or its lease was lost with its data, it gets one lease length
+-- from the first look on.
 --
 -- KEYS  1 lease
 -- ARGV  1 offset (us)  2 length of a lease (ms)  3 seconds that a lost lease is kept
--- Returns dead | alive                                    dead also: it was dead before
+-- Returns dead | alive                                    dead: now or already before
 --!include time
 
 local lease = redis.call('HMGET', KEYS[1], 'beat_ms', 'dead', 'looked_ms')

@@ -1,12 +1,12 @@
--- The month ledger of now.
+-- Reads the current month's ledger.
 --
 -- KEYS  1 org  2 month
 -- ARGV  1 offset (us)  2 first us of the month  3 first us after it
 -- Returns one of
 --   month, requests, charged tokens, reserved tokens, requests in flight
---   recovering, requests in flight                        it is not read back yet
+--   recovering, requests in flight                        the ledger is not restored yet
 --   need_month | need_org                                 seed it and call again
---   month_turned, now (us)                                call again with the month of now
+--   month_turned, now (us)                                call again with the current month
 --!include time
 --!include state
 

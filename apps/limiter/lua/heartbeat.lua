@@ -1,10 +1,10 @@
--- Keeps the lease of a gateway instance; the first one registers it.
+-- Keeps the lease of a gateway instance. The first heartbeat registers the instance.
 --
 -- KEYS  1 lease
 -- ARGV  1 offset (us)  2 registered before (1, 0)  3 seconds that a silent lease is kept
 -- Returns one of
 --   alive | lease_lost
---   forgotten                                             registered before, but not here: the lease was lost with its data
+--   forgotten                                             registered before; Redis lost the lease
 --!include time
 
 local lease = redis.call('HMGET', KEYS[1], 'beat_ms', 'dead')

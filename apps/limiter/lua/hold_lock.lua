@@ -1,7 +1,7 @@
--- Takes a lock, or keeps it when it is held by the same holder.
+-- Takes a lock, or extends it if the same holder has it.
 --
 -- KEYS  1 lock
--- ARGV  1 holder  2 ms until it falls free by itself
+-- ARGV  1 holder  2 ms until the lock expires
 -- Returns held | taken_by_another
 
 local holder = redis.call('GET', KEYS[1])

@@ -1,4 +1,5 @@
--- Notes that an instance may hold something in an organization, before it does: where the reaper has to look.
+-- Records that an instance may hold something in an organization, so that the reaper knows where to
+-- look. Runs before the instance holds anything there.
 --
 -- KEYS  1 lease  2 organizations of the instance
 -- ARGV  1 organization id

@@ -1,4 +1,5 @@
--- Gives a large-body slot back. One that is not held yet is refused should it be taken later. Idempotent.
+-- Gives a large-body slot back. If the slot is not held yet, a later attempt to take it is refused.
+-- Idempotent.
 --
 -- KEYS  1 fenced  2 org  3 open records of the instance  4 void markers
 -- ARGV  1 offset (us)  2 instance id  3 field of the open records (large:<admission id>)

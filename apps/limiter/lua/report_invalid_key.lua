@@ -1,7 +1,8 @@
--- Counts a request with an invalid key. The 20th of one address in 60 s, itself still answered as one, blocks the address.
+-- Counts a request with an invalid key. The 20th from one address within 60 s blocks the address,
+-- but is itself still answered as an invalid key.
 --
 -- KEYS  1 bad-key times of the address  2 blocked addresses
--- ARGV  1 offset (us)  2 address  3 requests that block  4 length of a block (ms)
+-- ARGV  1 offset (us)  2 address  3 number of requests that blocks  4 length of a block (ms)
 -- Returns one of
 --   counted
 --   counted_and_blocked
@@ -15,7 +16,7 @@ if until_us and until_us + 0 > now then return { 'blocked', until_us - now } end
 
 local others = ARGV[3] - 1
 if window_wait(KEYS[1], others, now) == 0 then
-  window_count(KEYS[1], now)
+  window_count(KEYS[1], now, exact(now))
   return { 'counted' }
 end
 redis.call('DEL', KEYS[1])

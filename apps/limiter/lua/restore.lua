@@ -1,13 +1,14 @@
--- Puts an admission back that was lost with the live state of its organization: its slots, and its reservation if it has one. It was
--- admitted then, so no limit is asked. Only while the organization recovers: nothing new has been admitted in its place. Idempotent.
+-- Restores an admission that was lost with its organization's live state: its slots and, if it had
+-- one, its reservation. No limit is checked, because it was admitted before. Works only while the
+-- organization recovers, when nothing new has been admitted in its place. Idempotent.
 --
 -- KEYS  1 fenced  2 org  3 key  4 open records of the instance  5 month
--- ARGV  1 offset (us)  2 instance id  3 admission id  4 record  5 tokens reserved ("-": not reserved)
---       6 seconds that the month is kept
+-- ARGV  1 offset (us)  2 instance id  3 admission id  4 record
+--       5 tokens reserved ("-": not reserved)  6 seconds that the month is kept
 -- Returns one of
 --   restored | present
---   lease_lost                                            also: withdrawn before, or too late
---   need_org | need_join                                  seed or register and call again
+--   lease_lost                                            or withdrawn already, or too late
+--   need_org | need_join                                  seed or register, and call again
 --!include time
 --!include state
 

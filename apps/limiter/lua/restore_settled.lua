@@ -1,11 +1,13 @@
--- Keeps a settlement that was lost with the live state of its organization, as its gateway remembers it: nothing is held for it any more.
--- Only while the organization recovers, when the month is not read back yet. Idempotent.
+-- Restores a settlement that was lost with its organization's live state, as its gateway remembers
+-- it. The admission holds nothing any more. Works only while the organization recovers, when the
+-- month has not been read back yet. Idempotent.
 --
 -- KEYS  1 org  2 open records of the instance  3 month  4 outbox
--- ARGV  1 offset (us)  2 admission id  3 charged tokens  4 entry of the outbox  5 seconds that the month is kept
+-- ARGV  1 offset (us)  2 admission id  3 charged tokens  4 outbox entry
+--       5 seconds that the month is kept
 -- Returns one of
 --   settled, outbox id
---   present                                               also: restored as open, and its settlement is on its way
+--   present                                               or restored as open, to be settled soon
 --   too_late
 --   need_org                                              seed it and call again
 --!include time

@@ -1,7 +1,9 @@
--- Makes a key refused from now on, whether it is here or not: what is left keeps a late seed from bringing it back. Idempotent.
+-- Makes a key refused from now on, whether or not it is in Redis. The tombstone keeps a late seed
+-- from bringing the key back. Idempotent.
 --
--- KEYS  1 key  2 whose its value is
--- ARGV  1 key id  2 SHA-256 of its value (hex)  3 seconds that it is kept: longer than any read of Postgres under way
+-- KEYS  1 key  2 id of the key with this value
+-- ARGV  1 key id  2 SHA-256 of its value (hex)  3 seconds that the tombstone is kept (longer
+--       than any read of Postgres takes)
 -- Returns revoked
 
 redis.call('SET', KEYS[2], ARGV[1], 'EX', ARGV[3])

@@ -1,8 +1,9 @@
--- Puts a key as Postgres has it, only if it is not there: what a write-through wrote is newer.
+-- Writes a key as Postgres has it, but only if it is absent: what a write-through wrote is newer.
 --
--- KEYS  1 key  2 whose its value is
--- ARGV  1 key id  2 SHA-256 of its value (hex)  3 state (active, revoked)  4 requests a minute  5 requests at once
---       6 expires at (ms; 0: never)  7 models ("*": all; else ids, space-separated)  8 seconds that a revoked key is kept
+-- KEYS  1 key  2 id of the key with this value
+-- ARGV  1 key id  2 SHA-256 of its value (hex)  3 state (active, revoked)  4 requests a minute
+--       5 requests at once  6 expires at (ms; 0: never)
+--       7 models ("*": all; else ids, space-separated)  8 seconds that a revoked key is kept
 -- Returns seeded | present
 
 local present = redis.call('HGET', KEYS[1], 'state')

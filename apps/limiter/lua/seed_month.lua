@@ -1,10 +1,12 @@
--- Completes the month with the totals that Postgres has, only if that has not been done. Reservations restored before are in its
--- counts already; those of them that have been settled are noted beside (settle.lua), and the totals given contain them.
+-- Completes the month with the totals from Postgres, once. The month's counts already include
+-- restored reservations. If such a reservation has been settled, settle.lua has noted that in a
+-- field of the month, and the totals passed in include it.
 --
 -- KEYS  1 month
--- ARGV  1 requests  2 charged tokens  3 seconds that the month is kept  4 fields of the month when the totals were read
+-- ARGV  1 requests  2 charged tokens  3 seconds that the month is kept
+--       4 number of the month's fields when the totals were read
 -- Returns seeded | present
---   changed                                               something was settled since: read the totals again
+--   changed                                               settled since: read the totals again
 
 if redis.call('HEXISTS', KEYS[1], 'charged') == 1 then return { 'present' } end
 if redis.call('HLEN', KEYS[1]) ~= ARGV[4] + 0 then return { 'changed' } end

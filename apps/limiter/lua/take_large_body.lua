@@ -2,10 +2,11 @@
 --
 -- KEYS  1 fenced  2 org  3 open records of the instance
 -- ARGV  1 offset (us)  2 instance id  3 field of the open records (large:<admission id>)  4 slots
---       5 restore (1, 0): it was taken before the live state was lost
+--       5 restore (1, 0): the slot was taken before the live state was lost
 -- Returns one of
---   taken | full | lease_lost                             lease_lost also: released before
---   need_org | need_join                                  seed or register and call again
+--   taken | full
+--   lease_lost                                            or the slot was released already
+--   need_org | need_join                                  seed or register, and call again
 --!include time
 --!include state
 

@@ -1,11 +1,12 @@
--- Takes an admission, and its reservation, back as if it had never been. An unknown one is refused should it arrive later.
--- Idempotent.
+-- Takes an admission and its reservation back as if they had never been. If the admission is
+-- unknown, it is refused should it arrive later. Idempotent.
 --
--- KEYS  1 fenced  2 org  3 key  4 key's window  5 org's window  6 open records of the instance  7 void markers  8 month
+-- KEYS  1 fenced  2 org  3 key  4 key's window  5 org's window  6 open records of the instance
+--       7 void markers  8 month
 -- ARGV  1 offset (us)  2 instance id  3 admission id  4 key id of KEYS 3 and 4  5 month of KEYS 8
 -- Returns one of
 --   withdrawn | unknown
---   elsewhere, key id, month ("-": not reserved)          the admission is of this key and month: call again with their keys
+--   elsewhere, key id, month ("-": not reserved)          of these: call again with their keys
 --!include time
 --!include window
 --!include record
@@ -24,18 +25,16 @@ if not text then
 end
 if text == 'void' then return { 'unknown' } end
 
-local record = read_record(text)
-if record.key ~= ARGV[4] or (record.reserved > 0 and record.month ~= ARGV[5]) then
-  return { 'elsewhere', record.key, record.month }
-end
+local key, _, context, admitted, reserved, month = read_record(text)
+if key ~= ARGV[4] or (reserved ~= '0' and month ~= ARGV[5]) then return { 'elsewhere', key, month } end
 
 redis.call('HDEL', KEYS[6], ARGV[3])
-window_withdraw(KEYS[4], record.admitted, now)
-window_withdraw(KEYS[5], record.admitted, now)
+window_withdraw(KEYS[4], admitted, now)
+window_withdraw(KEYS[5], admitted, now)
 release_slot(KEYS[2], 'in_flight')
 release_slot(KEYS[3], 'in_flight')
-if record.reserved > 0 and redis.call('EXISTS', KEYS[8]) == 1 then
-  redis.call('HINCRBY', KEYS[8], 'requests', -1)
-  redis.call('HINCRBY', KEYS[8], 'reserved', -record.context)
+if reserved ~= '0' and redis.call('EXISTS', KEYS[8]) == 1 then
+  redis.call('HINCRBY', KEYS[8], 'requests', '-1')
+  redis.call('HINCRBY', KEYS[8], 'reserved', exact(-context))
 end
 return { 'withdrawn' }

@@ -1,12 +1,14 @@
--- Puts the limits in force of an organization, unless those here are as new. In a life of its state that is not the first, something was
--- lost: it opens only when all that was counted is over or restored.
+-- Writes an organization's current limits, unless those in Redis are as new. If this life of the
+-- state is not the first, the state was lost before. The organization then opens only after
+-- everything that was counted has run out or been restored.
 --
 -- KEYS  1 org
--- ARGV  1 offset (us)  2 life  3 it is the first (1, 0)  4 time to recover (us)
---       5 version  6 images (1, 0)  7 requests a minute  8 requests at once  9 requests a month  10 tokens a month
+-- ARGV  1 offset (us)  2 life  3 it is the first (1, 0)  4 time to recover (us)  5 version
+--       6 images (1, 0)  7 requests a minute  8 requests at once  9 requests a month
+--       10 tokens a month
 -- Returns written | kept
 --   recovering                                            written after a loss
---   another_life                                          lost since its life was read: begin again
+--   another_life                                          lost since its life was read: start over
 --!include time
 
 local org = redis.call('HMGET', KEYS[1], 'life', 'version')

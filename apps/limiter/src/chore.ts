@@ -1,4 +1,8 @@
-/** Repeats a chore; never two runs at once. A failure is reported, and the next run comes all the same. */
+/**
+ * Repeats a chore, never two runs at once. A failed run is reported and does not stop later ones.
+ * Runs begin at multiples of `everyMs`, so that all chores of an idle process run on the same
+ * wake-up. Waking the process costs more than the chores themselves.
+ */
 export function startChore(options: {
   readonly everyMs: number;
   readonly run: () => Promise<unknown>;
@@ -19,7 +23,7 @@ export function startChore(options: {
     if (stopped) return;
     timer = setTimeout(() => {
       running = turn();
-    }, options.everyMs);
+    }, untilNextMs(options.everyMs));
   };
   schedule();
   return {
@@ -29,4 +33,16 @@ export function startChore(options: {
       await running;
     },
   };
+}
+
+/** A timer may fire this early. */
+const MAX_EARLY_MS = 50;
+
+/**
+ * Time to the next multiple of `everyMs`. One that is hardly away is skipped, because a timer that
+ * fires slightly early must not run a chore twice.
+ */
+export function untilNextMs(everyMs: number): number {
+  const leftMs = everyMs - (performance.now() % everyMs);
+  return leftMs < Math.min(MAX_EARLY_MS, everyMs / 2) ? leftMs + everyMs : leftMs;
 }

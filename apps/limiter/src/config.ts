@@ -15,12 +15,12 @@ const schema = z.object({
     .regex(/^[A-Za-z0-9:_-]{1,32}$/, 'letters, digits, ":", "_" and "-" only')
     .default('tg:'),
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }),
-  /** Names this process in locks and logs; random when not given. */
+  /** Identifies this process in locks and logs. Random if not given. */
   LIMITER_ID: z
     .string()
     .regex(/^[A-Za-z0-9_-]{1,64}$/, 'letters, digits, "_" and "-" only')
     .optional(),
-  /** Moves limiter time away from Redis' clock. For tests. */
+  /** Shifts the limiter's time relative to Redis's clock. For tests. */
   LIMITER_CLOCK_OFFSET_MS: z.coerce.number().int().default(0),
   SHUTDOWN_DELAY_MS: shutdownDelayMs,
   LOG_LEVEL: z.enum(LOG_LEVELS).default('info'),
@@ -28,6 +28,6 @@ const schema = z.object({
 
 export type Config = z.output<typeof schema>;
 
-/** Throws ConfigError. */
+/** @throws ConfigError */
 export const readConfig = (env?: Readonly<Record<string, string | undefined>>): Config =>
   loadConfig(schema, env);

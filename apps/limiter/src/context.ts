@@ -2,7 +2,7 @@ import type { LimiterClock } from './redis/clock.ts';
 import type { KeyNames } from './redis/names.ts';
 import type { Store } from './redis/store.ts';
 
-/** What every script's wrapper needs. */
+/** What the wrapper of every script needs. */
 export interface Context {
   readonly store: Store;
   readonly names: KeyNames;

@@ -214,11 +214,11 @@ describe('state that is missing', () => {
 });
 
 describe('a new month', () => {
-  it('frees the quota, and charges what is still open to the month of its reservation', async () => {
+  it('frees the quota, and charges what is still open to the month of its reservation [plan.freed.month] [plan.settlement.month]', async () => {
     const orgId = await makeOrg(db, { tokensPerMonth: 1_500 });
     const key = await makeKey(db, orgId);
     const endMs = monthEndMs(monthOf(Date.now()));
-    // Ten minutes apart, and leases longer than that, so that the test may be slow.
+    // The clocks are ten minutes apart and leases last longer than that, so the test may be slow.
     const timing = { leaseMs: 3_600_000 };
     const at = async (ms: number) =>
       rig.session(await rig.limiter({ clockOffsetMs: ms - Date.now(), timing }));

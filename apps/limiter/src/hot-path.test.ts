@@ -6,15 +6,16 @@ import { Redis } from 'ioredis';
 import { anAdmission } from './testing/admission.ts';
 import { connectDb, makeKey, makeOrg } from './testing/fixture.ts';
 import { beatingInstance, Rig } from './testing/rig.ts';
+import { statistic } from './testing/statistic.ts';
 
 /*
- * What a request costs Redis, by counting: machines differ, counts do not. A change that raises a ceiling says why in
- * docs/performance.md.
+ * Counts what a request costs Redis: timings differ between machines, counts do not. A change that
+ * raises a ceiling must give its reason in docs/performance.md.
  */
 const REQUESTS = 200;
-/** TIME to HSET in admit.lua and settle.lua. */
-const COMMANDS_A_REQUEST = 24;
-/** Heartbeats, locks, echoes and the queue's own, while the test runs. */
+/** The commands that admit.lua and settle.lua call, from TIME to HSET. */
+const COMMANDS_A_REQUEST = 23;
+/** Heartbeats, locks, echoes and the queue's own commands during the test. */
 const BACKGROUND = 100;
 
 let postgres: TestPostgres;
@@ -45,34 +46,29 @@ afterAll(async () => {
   await postgres.drop();
 });
 
-async function statistic(section: string, pattern: RegExp): Promise<number> {
-  const info = await client.info(section);
-  return [...info.matchAll(pattern)].reduce((sum, [, count]) => sum + Number(count), 0);
-}
-
 describe('the hot path', () => {
   it('stays within its ceilings of commands, round trips and jobs', async () => {
     const session = rig.session(await rig.limiter());
     const key = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(session);
     const admissions = Array.from({ length: REQUESTS }, () => anAdmission(key, instanceId));
-    // What is read from Postgres once is not part of a request.
+    // Exclude what is read from Postgres only once.
     const first = anAdmission(key, instanceId);
     expect((await session.decide({ admit: first })).admitted).toBeTruthy();
     await client.config('RESETSTAT');
 
     const admitted = await Promise.all(admissions.map((admit) => session.decide({ admit })));
     for (const outcome of admitted) expect(outcome.admitted).toBeTruthy();
-    const readsOfAdmit = await statistic('stats', /total_reads_processed:(\d+)/g);
+    const readsOfAdmit = await statistic(client, 'stats', /total_reads_processed:(\d+)/g);
     await Promise.all(
       admissions.map((admission) => session.ask({ settle: { ...admission, answered: true } })),
     );
 
-    const scripts = await statistic('commandstats', /cmdstat_evalsha:calls=(\d+)/g);
-    const commands = await statistic('commandstats', /cmdstat_\S+:calls=(\d+)/g);
+    const scripts = await statistic(client, 'commandstats', /cmdstat_evalsha:calls=(\d+)/g);
+    const commands = await statistic(client, 'commandstats', /cmdstat_\S+:calls=(\d+)/g);
     expect(scripts).toBeGreaterThanOrEqual(2 * admissions.length);
     expect(commands - scripts).toBeLessThanOrEqual(COMMANDS_A_REQUEST * admissions.length + BACKGROUND);
-    // All of a turn's admissions share pipelines.
+    // All admissions of one turn share pipelines.
     expect(readsOfAdmit).toBeLessThan(admissions.length / 2);
 
     const queue = `${settlementQueuePrefix('tg:')}:${SETTLEMENT_QUEUE}`;

@@ -25,12 +25,12 @@ import { Undecided } from './undecided.ts';
 
 const REAPER_LOCK_MS = 5_000;
 const MAX_OPEN_CALLS = 20_000;
-/** Between two lines that say why Postgres cannot be used: every call that needs it fails. */
+/** Minimum time between two log lines about Postgres, since every call that needs it fails. */
 const TELL_EVERY_MS = 10_000;
 
 export interface LimiterTiming {
   readonly leaseMs: number;
-  /** With Redis, before this limiter calls any instance dead. */
+  /** How long a Redis server must be available before this limiter declares an instance dead. */
   readonly graceMs: number;
   readonly reapEveryMs: number;
   readonly recoverEveryMs: number;
@@ -40,8 +40,9 @@ export interface LimiterTiming {
 
 const TIMING: LimiterTiming = {
   leaseMs: 8_000,
-  graceMs: 8_000,
-  reapEveryMs: 1_000,
+  // Less than four turns, so that the fourth one finds it over.
+  graceMs: 7_500,
+  reapEveryMs: 2_000,
   recoverEveryMs: 10_000,
   sweepEveryMs: 10_000,
   sweepMinAgeMs: 30_000,
@@ -49,30 +50,36 @@ const TIMING: LimiterTiming = {
 
 export interface LimiterOptions {
   readonly host: string;
-  /** 0: any free port. */
+  /** 0 means any free port. */
   readonly port: number;
   readonly redisUrl: string;
   readonly redisPrefix: string;
   readonly clockOffsetMs: number;
-  /** Random when not given. */
+  /** Random if not given. */
   readonly id?: string | undefined;
   readonly db: Db;
   readonly logger: Logger;
   readonly metrics: Registry;
   readonly timing?: Partial<LimiterTiming>;
-  /** Calls of one session without a reply; past it they fail. Default 20,000. */
+  /** How many calls of one session may await replies. Beyond that, calls fail. Default 20,000. */
   readonly maxOpenCalls?: number;
 }
 
 export interface Limiter {
   readonly port: number;
-  /** Whether Redis answers, and Postgres has been given its time to. */
+  /** Whether Redis answers and Postgres has had its time to. */
   ready(): boolean;
-  /** Ends sessions after their open calls, publishes what waits, closes connections. Idempotent. */
+  /**
+   * Ends sessions after their open calls, publishes waiting settlements, and closes connections.
+   * Idempotent.
+   */
   close(): Promise<void>;
 }
 
-/** Starts one limiter. It serves at once; calls fail until Redis is there. Rejects when the port is taken. */
+/**
+ * Starts one limiter. It serves at once, but calls fail until Redis is available. Rejects if the
+ * port is taken.
+ */
 export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   const { logger, db, redisUrl, redisPrefix } = options;
   const timing = { ...TIMING, ...options.timing };
@@ -83,7 +90,7 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   const postgresFailed = (err: Undecided) => {
     if (performance.now() - toldMs < TELL_EVERY_MS) return;
     toldMs = performance.now();
-    // Not its cause: the driver's message may show a statement's parameters.
+    // Do not log the cause: the driver's message may contain a statement's parameters.
     logger.warn({ reason: err.message }, 'Postgres cannot be used: only what Redis knows is served');
   };
   const onFailed = (error: unknown) => {

@@ -5,7 +5,7 @@ import { readConfig } from './config.ts';
 import { startLimiter } from './limiter.ts';
 
 const MAX_DB_CONNECTIONS = 8;
-/** As long as anybody waits for a read. */
+/** No caller waits longer for a read. */
 const STATEMENT_TIMEOUT_MS = 4_000;
 
 const explain = (error: unknown) => explainPostgres(error) ?? explainRedis(error);

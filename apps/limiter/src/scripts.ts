@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
-/** One Lua script of `lua/`; its header there tells KEYS, ARGV and replies. */
+/** One Lua script in `lua/`. The header of its file documents KEYS, ARGV and replies. */
 export interface Script {
   readonly name: string;
   /** Number of KEYS. */
   readonly keys: number;
   readonly source: string;
-  /** What EVALSHA takes. */
+  /** The SHA-1 that EVALSHA takes. */
   readonly sha: string;
 }
 
@@ -15,14 +15,14 @@ const INCLUDE = /^--!include (\w+)$/gm;
 
 const read = (path: string): string => readFileSync(new URL(`../lua/${path}.lua`, import.meta.url), 'utf8');
 
-/** Lines `--!include name` are replaced by `lua/lib/name.lua`. */
+/** Replaces each line `--!include name` with `lua/lib/name.lua`. */
 function load(name: string, keys: number): Script {
   const source = read(name).replace(INCLUDE, (_line, library: string) => read(`lib/${library}`));
   return { name, keys, source, sha: createHash('sha1').update(source).digest('hex') };
 }
 
 export const SCRIPTS = {
-  admit: load('admit', 7),
+  admit: load('admit', 6),
   authenticate: load('authenticate', 2),
   countRequest: load('count_request', 4),
   fenceInstance: load('fence_instance', 1),

@@ -4,20 +4,23 @@ import { limiterService } from '@tidegate/rpc';
 
 const SHUTDOWN_MS = 1_000;
 
-/** Slower than the clients' keep-alive: here it only clears sessions of machines that are gone; leases do not depend on it. */
+/**
+ * Less frequent than the clients' keep-alive. It only clears the sessions of machines that are
+ * gone. Leases do not depend on it.
+ */
 const OPTIONS = {
-  'grpc.keepalive_time_ms': 10_000,
+  'grpc.keepalive_time_ms': 30_000,
   'grpc.keepalive_timeout_ms': 5_000,
   'grpc.max_receive_message_length': 64 * 1024 * 1024,
 } as const;
 
 export interface GrpcServer {
   readonly port: number;
-  /** Lets calls end for a moment, then breaks them. */
+  /** Gives calls a moment to end, then breaks them off. */
   close(): Promise<void>;
 }
 
-/** Listens on the private network, without TLS. Rejects when the port is taken. */
+/** Listens on the private network, without TLS. Rejects if the port is taken. */
 export async function startServer(options: {
   readonly host: string;
   readonly port: number;

@@ -20,7 +20,7 @@ export interface UnaryDeps {
   readonly onFailed: (error: unknown) => void;
 }
 
-/** Every unary call has done what it says when it answers. */
+/** Each call answers only after it has done its work. */
 export function unaryHandlers({
   context,
   truth,

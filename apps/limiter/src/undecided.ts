@@ -1,15 +1,18 @@
-/** Why no decision could be made. For logs and metrics; callers fail closed whatever it is. */
+/**
+ * Why no decision could be made. For logs and metrics only: callers fail closed whatever the
+ * reason.
+ */
 export type UndecidedReason = 'redis' | 'postgres' | 'overloaded' | 'state' | 'bad_call';
 
 export interface UndecidedOptions extends ErrorOptions {
   readonly notRun?: boolean;
 }
 
-/** The limiter could not decide. Its message holds no key value and no content. */
+/** The limiter could not decide. The message contains no key value and no content. */
 export class Undecided extends Error {
   override readonly name = 'Undecided';
   readonly reason: UndecidedReason;
-  /** It is certain that nothing was written. */
+  /** Whether it is certain that nothing was written. */
   readonly notRun: boolean;
 
   constructor(reason: UndecidedReason, message: string, options: UndecidedOptions = {}) {

@@ -21,12 +21,12 @@ const schema = z.object({
   ADMIN_HOST: z.string().default('127.0.0.1'),
   ADMIN_PORT: port(7_301),
   LOG_LEVEL: z.enum(LOG_LEVELS).default('info'),
-  /** Jobs worked on together; their settlements share transactions. */
+  /** How many jobs are worked on at once. Their settlements share transactions. */
   METERING_CONCURRENCY: z.coerce.number().int().min(1).max(256).default(40),
 });
 
 export type Config = z.output<typeof schema>;
 
-/** Throws ConfigError. */
+/** @throws ConfigError */
 export const readConfig = (env?: Readonly<Record<string, string | undefined>>): Config =>
   loadConfig(schema, env);

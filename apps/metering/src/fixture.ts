@@ -1,7 +1,10 @@
 import { newKeyId, newModelId, newOrgId, newRequestId, type Settlement } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
 
-/** For the tests of this app: a settlement of an answered request, admitted at noon of 2026-11-21, with fresh ids. */
+/**
+ * For this app's tests: a settlement of an answered request, admitted at noon on 2026-11-21, with
+ * new ids.
+ */
 export function settlement(fields: Partial<Settlement> = {}): Settlement {
   return {
     reservationId: newRequestId(),
@@ -22,7 +25,7 @@ export function settlement(fields: Partial<Settlement> = {}): Settlement {
   };
 }
 
-/** An error without usage: the full reservation stays charged. */
+/** An error without usage. The full reservation stays charged. */
 export const failure = (fields: Partial<Settlement> = {}): Settlement =>
   settlement({
     answered: false,
@@ -36,14 +39,14 @@ export const failure = (fields: Partial<Settlement> = {}): Settlement =>
 
 export interface Usage {
   readonly rows: number;
-  /** From the rows: by organization, day, key and model. */
+  /** Sums of the rows by organization, day, key and model. */
   readonly fromRows: unknown[];
   readonly rollup: unknown[];
   readonly monthsFromRows: unknown[];
   readonly months: unknown[];
 }
 
-/** What is written: the rows added up beside the rollups kept. */
+/** Reads what is written: the sums of the rows, and the stored rollups. */
 export async function readUsage(db: Db): Promise<Usage> {
   const [{ rows } = { rows: 0 }] = await db.$queryRaw<
     { rows: number }[]

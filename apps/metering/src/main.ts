@@ -9,10 +9,13 @@ import { openRedisClock } from './queue/clock.ts';
 import { startWorker } from './queue/worker.ts';
 import { connectLimiters } from './settlements/limiters.ts';
 
-/** One group of settlements is written at a time; the other connections are for partitions and readiness. */
+/**
+ * One group of settlements is written at a time. The other connections are for partitions and
+ * readiness.
+ */
 const MAX_CONNECTIONS = 4;
 
-/** A statement that takes this long will not end well: its jobs are tried again. */
+/** A statement that takes this long fails, and its jobs are tried again. */
 const STATEMENT_TIMEOUT_MS = 30_000;
 
 const explain = (error: unknown) => explainPostgres(error) ?? explainRedis(error);
@@ -32,10 +35,10 @@ runService(async (service) => {
   const redis = { redisUrl: config.REDIS_URL, redisPrefix: config.REDIS_PREFIX };
   const queue = openSettlementQueue({
     ...redis,
-    onError: (err) => logger.debug({ err }, 'queue connection'),
+    onError: (err) => logger.debug({ err }, 'queue connection failed'),
   });
   service.onShutdown('queue', () => queue.close());
-  const clock = openRedisClock(config.REDIS_URL, (err) => logger.debug({ err }, 'clock connection'));
+  const clock = openRedisClock(config.REDIS_URL, (err) => logger.debug({ err }, 'clock connection failed'));
   service.onShutdown('clock', () => clock.close());
 
   const metrics = createMeteringMetrics(queue.counts);

@@ -17,21 +17,24 @@ export interface MeteringDeps {
   readonly queue: Pick<SettlementQueue, 'setApart'>;
   readonly metrics: MeteringMetrics;
   readonly logger: Logger;
-  /** This machine's clock, Unix milliseconds; it may be wrong. */
+  /** This machine's clock in Unix milliseconds. It may be wrong. */
   readonly now: () => number;
-  /** Redis' clock, Unix milliseconds. */
+  /** Redis' clock in Unix milliseconds. */
   readonly redisNowMs: () => Promise<number>;
 }
 
 export interface Metering {
-  /** One job of the queue; see `processJob`. */
+  /** Processes one job of the queue. See `processJob`. */
   process(job: BatchJob): Promise<void>;
   readonly partitions: DayPartitions;
-  /** Resolves when every confirmation under way is told or dropped. */
+  /** Resolves when every pending confirmation is sent or dropped. */
   drain(): Promise<void>;
 }
 
-/** What happens to settlements, without the queue they come from: written in groups, counted, confirmed. */
+/**
+ * Everything that happens to settlements after the queue: they are written in groups, counted and
+ * confirmed.
+ */
 export function createMetering(deps: MeteringDeps): Metering {
   const { db, limiters, queue, metrics, logger, now, redisNowMs } = deps;
   const partitions = new DayPartitions({ db, logger, now, redisNowMs });
@@ -39,7 +42,7 @@ export function createMetering(deps: MeteringDeps): Metering {
     confirm: limiters.confirm,
     onDropped: (count, err) => {
       metrics.unconfirmed.inc(count);
-      logger.warn({ err, count }, 'commits not confirmed; the limiter will publish them again');
+      logger.warn({ err, count }, 'commits could not be confirmed: the limiter will publish them again');
     },
   });
   const writer = new SettlementWriter({

@@ -24,7 +24,7 @@ afterAll(async () => {
   await redis.stop();
 });
 
-/** Samples of the queue's gauge; null: there are none. Whatever there is of it, the scrape itself succeeds. */
+/** The samples of the queue's gauge. Null: there are none. The scrape succeeds in any case. */
 async function jobs(): Promise<Record<string, number> | null> {
   const response = await fetch(`http://127.0.0.1:${admin.port}/metrics`);
   const text = await response.text();

@@ -19,9 +19,9 @@ export interface ActingOptions {
   readonly db: Db;
   readonly secretKey: Uint8Array;
   readonly stateDir: string;
-  /** By which models' processes are reached. */
+  /** The host name or address of models' processes. */
   readonly modelHost: string;
-  /** Keep what models' processes print, in the state directory. */
+  /** Keep the output of models' processes in the state directory. */
   readonly keepModelLogs: boolean;
   readonly modelEnv: Readonly<Record<string, string>>;
   readonly timings: FleetTimings;
@@ -31,10 +31,10 @@ export interface ActingOptions {
   readonly metrics: Registry;
 }
 
-/** Most that is waited at the end for conditions on their way to Postgres. */
+/** How long `close` waits for conditions that are still to be written to Postgres. */
 const CLOSE_WRITE_MS = 3_000;
 
-/** What the active runner does, under one lead. */
+/** The work of the active runner, for as long as it leads. */
 export class Acting {
   readonly fleet: Fleet;
   readonly gateways: Gateways;
@@ -49,7 +49,7 @@ export class Acting {
     const { now, random, logger } = options;
     const store = postgresStore(db, secretKey, lead.query);
     const drivers = createDrivers({
-      ...{ stateDir, modelHost, metrics, now, random },
+      ...{ stateDir, modelHost, metrics, now, random, logger },
       keepOutput: keepModelLogs,
       env: modelEnv,
       timings: timings.drivers,
@@ -69,7 +69,7 @@ export class Acting {
     });
   }
 
-  /** Takes up the models, then answers calls, at the port that it resolves with. Rejects when it cannot. */
+  /** Takes over the models, then answers calls. Resolves to the port. Rejects when it cannot. */
   async begin(): Promise<number> {
     const { fleet, gateways } = this;
     const { host, port, logger } = this.#options;
@@ -81,7 +81,10 @@ export class Acting {
     return server.port;
   }
 
-  /** Lets go of everything within this call, models as they are; another runner may have them already. */
+  /**
+   * Stops acting before this call returns. It leaves models as they are, because another runner may
+   * have them already.
+   */
   abandon(): void {
     this.#over = true;
     this.#writer.abandon();
@@ -89,7 +92,7 @@ export class Acting {
     void this.fleet.close(false);
   }
 
-  /** The runner ends. See `Supervisor.release`. */
+  /** Ends the runner. See `Supervisor.release`. */
   async close(stopModels: boolean): Promise<void> {
     this.#over = true;
     this.#server?.close();

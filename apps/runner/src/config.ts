@@ -15,7 +15,7 @@ const schema = z.object({
   ADMIN_HOST: z.string().default('127.0.0.1'),
   ADMIN_PORT: port(7_201),
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }),
-  /** Where models' processes are recorded. Shared by the runners of one machine. */
+  /** The directory of the records of models' processes. The runners of one machine share it. */
   RUNNER_STATE_DIR: z.string(),
   /** Opens the upstream keys that the control plane sealed. */
   SECRET_KEY: z.string().transform((setting, context) => {
@@ -24,20 +24,28 @@ const schema = z.object({
     context.addIssue({ code: 'custom', message: 'must be 32 bytes in base64' });
     return z.NEVER;
   }),
-  /** By which gateways and the runner itself reach models' processes. */
+  /** The host name or address by which gateways and the runner reach models' processes. */
   RUNNER_MODEL_HOST: z
     .string()
     .regex(/^([\w.-]+|\[[\da-fA-F:]+\])$/, 'must be a host name or an address')
     .default('127.0.0.1'),
-  /** End models' processes when the runner is told to stop; otherwise the next runner adopts them. */
+  /** End models' processes when the runner stops. Otherwise the next runner adopts them. */
   RUNNER_STOP_MODELS_ON_EXIT: flag,
-  /** Keep what models' processes print, beside their records. Off by default: a model server may print prompts. */
+  /**
+   * Keep the output of models' processes beside their records. Off by default, because a model
+   * server may print prompts.
+   */
   RUNNER_MODEL_LOGS: flag,
+  /**
+   * How long a probe of a model waits for its answer. How many late answers end
+   * a model's use depends on its driver.
+   */
+  RUNNER_PROBE_TIMEOUT_MS: z.coerce.number().int().min(100).max(120_000).default(10_000),
   LOG_LEVEL: z.enum(LOG_LEVELS).default('info'),
 });
 
 export type Config = z.output<typeof schema> & {
-  /** What a model's process gets of the runner's environment: all but what is Tidegate's own. */
+  /** The environment for models' processes: the runner's own, without Tidegate's variables. */
   readonly modelEnv: Readonly<Record<string, string>>;
 };
 
@@ -53,7 +61,7 @@ const OWN = new Set([
 ]);
 const OWN_PREFIX = /^(ADMIN|RUNNER|LIMITER|GATEWAY|METERING|CONSOLE|TIDEGATE|BETTER_AUTH|REDIS)_/;
 
-/** Throws ConfigError. */
+/** @throws ConfigError */
 export function readConfig(env: Readonly<Record<string, string | undefined>> = process.env): Config {
   const modelEnv: Record<string, string> = {};
   for (const [name, value] of Object.entries(env))

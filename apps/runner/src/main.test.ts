@@ -11,7 +11,8 @@ import { eventually, freePort, testPostgres } from '@tidegate/testing';
 import { Harness, isAlive } from './testing/harness.ts';
 
 /*
- * The runner as its own process, from a fresh build of this package, killed and started again over models that go on.
+ * Runs the runner as a process, from a fresh build of this package. It is killed and started again
+ * while models keep running.
  */
 
 const packageDir = fileURLToPath(new URL('..', import.meta.url));
@@ -25,7 +26,7 @@ beforeAll(async () => {
   writeFileSync(join(build, 'package.json'), '{"type":"module"}');
   const tsc = join(modules, 'typescript/bin/tsc');
   await promisify(execFile)(process.execPath, [tsc, '-p', packageDir, '--outDir', join(build, 'dist')]);
-}, 60_000);
+});
 afterAll(() => rmSync(build, { recursive: true, force: true }));
 beforeEach(async () => {
   harness = await Harness.create(await testPostgres());
@@ -69,8 +70,7 @@ async function run(env: Record<string, string> = {}): Promise<Run> {
   return { child, port, admin, ended: async () => (await exit)[0] as number | null };
 }
 
-const ready = ({ admin }: Run) =>
-  eventually(async () => (await fetch(`${admin}/readyz`)).status === 200, { timeoutMs: 15_000 });
+const ready = ({ admin }: Run) => eventually(async () => (await fetch(`${admin}/readyz`)).status === 200);
 
 describe('a runner that is killed', () => {
   it('leaves its models serving, and the next one adopts them without a restart or a gap in the catalog', async () => {

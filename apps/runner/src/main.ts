@@ -15,6 +15,7 @@ runService(async (service) => {
   const db = createDb(config.DATABASE_URL, { maxConnections: MAX_DB_CONNECTIONS });
   service.onShutdown('postgres', () => closeDb(db));
 
+  const { drivers } = FLEET_TIMINGS;
   const runner = startRunner({
     host: config.RUNNER_HOST,
     port: config.RUNNER_PORT,
@@ -26,7 +27,10 @@ runService(async (service) => {
     keepModelLogs: config.RUNNER_MODEL_LOGS,
     modelEnv: config.modelEnv,
     stopModelsOnExit: config.RUNNER_STOP_MODELS_ON_EXIT,
-    timings: FLEET_TIMINGS,
+    timings: {
+      ...FLEET_TIMINGS,
+      drivers: { ...drivers, probeTimeoutMs: config.RUNNER_PROBE_TIMEOUT_MS },
+    },
     now: Date.now,
     random: Math.random,
     logger,
@@ -45,7 +49,7 @@ runService(async (service) => {
 
   runner.active.catch((err) => {
     if (service.stopping.aborted) return;
-    logger.fatal({ err }, 'cannot act');
+    logger.fatal({ err }, 'cannot become active');
     process.exit(1);
   });
 });

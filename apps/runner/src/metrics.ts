@@ -16,7 +16,7 @@ export function createRunnerMetrics(registry: Registry): RunnerMetrics {
   return {
     wakes: new Counter({
       name: 'tidegate_runner_wakes_total',
-      help: 'Wake calls answered, by what became of the model.',
+      help: 'Wake calls answered, by the outcome for the model.',
       labelNames: ['result'],
       registers,
     }),
@@ -28,7 +28,7 @@ export function createRunnerMetrics(registry: Registry): RunnerMetrics {
     }),
     startSeconds: new Histogram({
       name: 'tidegate_runner_start_seconds',
-      help: 'From the launch of a model to its first healthy probe.',
+      help: 'Time from the launch of a model to its first healthy probe.',
       buckets: [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 60, 120, 300, 600],
       registers,
     }),
@@ -48,13 +48,13 @@ export function createRunnerMetrics(registry: Registry): RunnerMetrics {
 }
 
 export interface Observed {
-  /** Conditions of all models now. */
+  /** The current conditions of all models. */
   conditions(): Iterable<Condition>;
   readonly gateways: number;
   readonly active: boolean;
 }
 
-/** Gauges that are read off the runner when they are collected. */
+/** Registers gauges that read the runner's state when they are collected. */
 export function observeRunner(registry: Registry, observed: () => Observed): void {
   const registers = [registry];
   new Gauge({

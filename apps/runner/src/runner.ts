@@ -4,26 +4,29 @@ import { LEAD_TIMINGS, type Lead, takeLead } from './lead/lead.ts';
 import { createRunnerMetrics, observeRunner } from './metrics.ts';
 
 export interface RunnerOptions extends ActingOptions {
-  /** For the connection of its own that holds the lead. */
+  /** For the lead's own connection. */
   readonly databaseUrl: string;
   readonly stopModelsOnExit: boolean;
 }
 
 export interface Runner {
-  /** Whether it is the active one and answers calls. */
+  /** Whether it is the active runner and answers calls. */
   ready(): boolean;
   /**
-   * Resolves with its port while it is the active one, else once it is (again). Rejects when it cannot act the first time that it
-   * may, and when it is closed before.
+   * Resolves to the port when this runner is active, now or later. Rejects when its first attempt
+   * to act fails, or when it is closed before.
    */
   readonly active: Promise<number>;
   close(): Promise<void>;
 }
 
-/** Between a lead that ended and the next try: longer than others that stand by take. */
+/** The pause after losing the lead: longer than other runners need to take it. */
 const AGAIN_MS = 1_000;
 
-/** Stands by, and acts once no other runner does. When it loses the lead it leaves its models as they are and stands by again. */
+/**
+ * Waits, and acts when no other runner does. If it loses the lead, it leaves its models as they are
+ * and waits again.
+ */
 export function startRunner(options: RunnerOptions): Runner {
   const { databaseUrl: url, logger, stopModelsOnExit } = options;
   const ending = new AbortController();
@@ -37,7 +40,7 @@ export function startRunner(options: RunnerOptions): Runner {
     active: acting !== null,
   }));
 
-  /** Acts until the lead is lost or the runner ends. Rejects when it cannot begin. */
+  /** Acts until the lead is lost or the runner ends. Rejects when it cannot start. */
   const act = async (lead: Lead): Promise<void> => {
     const over = aborted(AbortSignal.any([lead.lost, ending.signal]));
     const turn = new Acting(options, metrics, lead);
@@ -47,7 +50,7 @@ export function startRunner(options: RunnerOptions): Runner {
       acting = turn;
       wasActive = true;
       active.resolve(port);
-      logger.info({ port }, 'active');
+      logger.info({ port }, 'this runner is active');
       await over;
     } finally {
       if (acting) active = new Deferred();
@@ -65,7 +68,7 @@ export function startRunner(options: RunnerOptions): Runner {
         await act(lead);
       } catch (err) {
         if (!wasActive) throw err;
-        logger.error({ err }, 'cannot act, trying again');
+        logger.error({ err }, 'cannot become active: trying again');
       } finally {
         await lead.release();
       }

@@ -5,10 +5,11 @@ import { ownerHint } from './owner.ts';
 import { assertNotRunning } from './process/lock.ts';
 
 /**
- * For before the set-up, which would install and build under a stack that runs: loads nothing of node_modules, which may be missing,
- * and is lenient about arguments, which may be those of a newer version.
+ * Refuses a start while the stack runs. It runs before the set-up, which would install and build
+ * underneath it. So it loads nothing from node_modules, which may be missing, and ignores arguments
+ * it does not know, which may be those of a newer version.
  *
- * @param args as given to `npm start`
+ * @param args the arguments of `npm start`
  * @throws StackError when a stack runs on the data folder that they name
  */
 export function refuseIfRunning(args: readonly string[]): void {
@@ -24,7 +25,7 @@ export function refuseIfRunning(args: readonly string[]): void {
   } catch (error) {
     if (error instanceof StackError) throw error;
     const { code } = error as NodeJS.ErrnoException;
-    // Whatever else is wrong with the folder, the start itself tells.
+    // The start itself reports whatever else is wrong with the folder.
     if (code !== 'EACCES' && code !== 'EPERM') return;
     throw new StackError(`The data folder ${files.dataDir} cannot be used: permission denied`, {
       hint: ownerHint(files.dataDir),

@@ -22,7 +22,10 @@ export type Wish = Pick<StackOptions, 'fresh' | 'scale' | 'dataDir' | 'demo'> & 
   readonly ports: { readonly gateway?: number; readonly console?: number };
 };
 
-/** What `npm start -- …` asks for; null: help. @throws StackError naming the bad argument */
+/**
+ * Parses the arguments of `npm start`. Null: help.
+ * @throws StackError that names the bad argument
+ */
 export function parseArguments(args: readonly string[]): Wish | null {
   const values = read(args);
   if (values.help) return null;

@@ -1,16 +1,17 @@
 import { type FoundServer, readPublished } from '@tidegate/control';
 import { closeDb, createDb, type Db } from '@tidegate/db';
 
-/** What a start says of the model servers of this machine. */
+/** What a start says about the model servers of this machine. */
 export interface Discovery {
   readonly servers: readonly FoundServer[];
-  /** True: there is no organization yet to publish for. */
+  /** True: there is no organization to publish for yet. */
   readonly needsOrg: boolean;
 }
 
 /**
- * Of what was found on this machine, what is not published yet, in whichever organization. What cannot be told counts as not
- * published. Never rejects: nothing here may keep a stack from starting, or leave one behind that has.
+ * Keeps what no organization has published yet. If that cannot be found out, everything counts as
+ * not published. Never rejects: this must not keep a stack from starting, nor leave a started one
+ * behind.
  */
 export async function unpublished(
   databaseUrl: string,
@@ -34,7 +35,7 @@ export async function unpublished(
 async function read(db: Db, found: readonly FoundServer[]): Promise<Discovery> {
   const published = await readPublished(db);
   const servers = found.flatMap((server) => {
-    // One without models is told of too, with the reason, until something of it is published.
+    // A server without models is shown too, with the reason, until something of it is published.
     if (server.models.length === 0) return published.has(server) ? [] : [server];
     const models = server.models.filter((model) => published.nameOf(server, model) === undefined);
     return models.length > 0 ? [{ ...server, models }] : [];

@@ -3,7 +3,10 @@ import { causeIn, EmbeddedError, systemCause } from '@tidegate/embedded';
 import { StackError } from './errors.ts';
 import { ownerHint } from './owner.ts';
 
-/** What keeps a stack from starting as a person can act on it: the step and the cause first. A surprise stays what it is. */
+/**
+ * Turns the reason why a stack cannot start into an error that the user can act on: the step, then
+ * the cause. Other errors stay as they are.
+ */
 export function explained(error: unknown, dataDir: string): unknown {
   if (error instanceof StackError) return error;
   const told = toldBy(error, dataDir);
@@ -27,7 +30,9 @@ function toldBy(
   return cause === undefined ? undefined : { message: `The data folder ${dataDir} cannot be used: ${cause}` };
 }
 
-/** Prisma tells what it was doing first and what went wrong last, with what Postgres said in quotes. */
+/**
+ * Prisma's message begins with what it was doing and ends with what went wrong. It quotes Postgres.
+ */
 function serverMessageIn(message: string): string {
   const last = message.trim().split('\n').at(-1) ?? '';
   return /Message: `(.+)`/.exec(last)?.[1] ?? last;

@@ -1,24 +1,24 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 
-/** The checkout that this file is in. */
+/** The checkout that contains this file. */
 export const ROOT = resolve(import.meta.dirname, '../../..');
 
 const MODE_PRIVATE_FILE = 0o600;
 const MODE_PRIVATE_FOLDER = 0o700;
 const MODE_PASSABLE_FOLDER = 0o711;
 
-/** Where the local stack keeps what it knows. All of it is readable by its owner only. */
+/** The local stack's files. Only their owner can read them. */
 export interface Files {
   readonly dataDir: string;
   readonly postgres: string;
   readonly redis: string;
-  /** A Redis fetched for this machine; outlives --fresh. */
+  /** A Redis that was fetched for this machine. `--fresh` keeps it. */
   readonly tools: string;
   readonly runner: string;
   readonly logs: string;
   readonly lock: string;
-  /** What the launcher started, for the next one to clear up should this one be killed. */
+  /** The processes that the launcher started. If it is killed, the next launcher ends them. */
   readonly processes: string;
   readonly secrets: string;
   readonly stack: string;
@@ -42,18 +42,24 @@ export function filesOf(dataDir: string): Files {
   };
 }
 
-/** The folder that was asked for, else the one in TIDEGATE_DATA_DIR, which `ctl` knows too, else `.local` in the checkout. */
+/**
+ * The data folder: the given one, else TIDEGATE_DATA_DIR (which `ctl` uses too), else `.local` in
+ * the checkout.
+ */
 export const dataDirOf = (wished: string | undefined, env: NodeJS.ProcessEnv = process.env): string =>
   resolve(wished || env.TIDEGATE_DATA_DIR || join(ROOT, '.local'));
 
 export const makeFolder = (path: string, mode = MODE_PRIVATE_FOLDER): void =>
   void mkdirSync(path, { recursive: true, mode });
 
-/** Root's Postgres runs as another user, who has to pass the folder; what is in it stays closed to him as to everybody. */
+/**
+ * Creates the data folder. Root's Postgres runs as another user, who must be able to pass through
+ * it. What is in it stays closed to other users.
+ */
 export const makeDataFolder = ({ dataDir }: Files): void =>
   makeFolder(dataDir, process.getuid?.() === 0 ? MODE_PASSABLE_FOLDER : MODE_PRIVATE_FOLDER);
 
-/** Forgets all data and secrets; keeps the lock and what was fetched. */
+/** Removes all data and secrets. Keeps the lock and the tools. */
 export function wipe(files: Files): void {
   const { postgres, redis, runner, logs, secrets, stack, env } = files;
   for (const path of [postgres, redis, runner, logs, secrets, stack, env]) {
@@ -61,14 +67,17 @@ export function wipe(files: Files): void {
   }
 }
 
-/** Whoever reads the file sees it whole, as it was or as it is now. */
+/** Replaces a file at once. Readers see either the old or the new content, never a part. */
 export function writeJson(path: string, value: unknown): void {
   const staged = join(dirname(path), `.${basename(path)}.${process.pid}`);
   writeFileSync(staged, `${JSON.stringify(value, null, 2)}\n`, { mode: MODE_PRIVATE_FILE });
   renameSync(staged, path);
 }
 
-/** Null: there is none, or it is not JSON. @throws what the system says when there is one that may not be read */
+/**
+ * Null: there is no file, or it is not JSON.
+ * @throws the system's error if the file may not be read
+ */
 export function readJson(path: string): unknown {
   try {
     return JSON.parse(readFileSync(path, 'utf8'));
@@ -80,16 +89,16 @@ export function readJson(path: string): unknown {
 
 export const removeFile = (path: string): void => rmSync(path, { force: true });
 
-/** Makes room for a new log: one earlier one is kept beside it. */
+/** Makes room for a new log, and keeps one earlier log beside it. */
 export function keepOlder(logFile: string): void {
   try {
     renameSync(logFile, `${logFile}.old`);
   } catch {
-    // There was none.
+    // There was no earlier log.
   }
 }
 
-/** The last `lines` lines of a file, empty when there is none. */
+/** The last `lines` lines of a file. Empty if there is no file. */
 export function tailOf(path: string, lines: number): string {
   try {
     return readFileSync(path, 'utf8').trimEnd().split('\n').slice(-lines).join('\n');

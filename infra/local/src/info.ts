@@ -1,12 +1,15 @@
-/** What `.local/stack.json` holds, for people, tests and tools. */
+/** The content of `.local/stack.json`, for people, tests and tools. */
 export interface StackInfo {
-  /** Base URL of the API, of the first gateway. */
+  /** The base URL of the first gateway's API. */
   readonly gateway: string;
   readonly gateways: readonly string[];
-  /** Null: there is no console in this checkout. */
+  /** Null: this checkout has no console. */
   readonly console: string | null;
   readonly owner: { readonly email: string; readonly password: string } | null;
-  /** Slug of the demo organization; this, the owner, the key and the models are null or empty without a demo. */
+  /**
+   * The slug of the demo organization. Without a demo, this, the owner, the key and the models are
+   * null or empty.
+   */
   readonly org: string | null;
   readonly apiKey: string | null;
   readonly models: readonly string[];
@@ -22,7 +25,7 @@ export interface ServiceInfo {
   readonly metrics: string;
 }
 
-/** What `.local/env.json` holds: the variables `ctl` works with. */
+/** The content of `.local/env.json`: the variables for `ctl`. */
 export type CtlEnv = Readonly<
   Record<'DATABASE_URL' | 'REDIS_URL' | 'LIMITER_ADDRESSES' | 'RUNNER_ADDRESS' | 'SECRET_KEY', string>
 >;

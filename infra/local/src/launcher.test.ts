@@ -9,7 +9,7 @@ import { greet, type Terminal } from './launcher.ts';
 
 const same = (text: string) => text;
 
-/** What is said of a stack kept in a folder, beside these model servers. */
+/** The greeting of a stack in this folder, with these model servers found. */
 function said(dataDir: string, servers: readonly FoundServer[] = [], needsOrg = false): string {
   const lines: string[] = [];
   const print = (text = '') => void lines.push(text);
@@ -30,7 +30,7 @@ function said(dataDir: string, servers: readonly FoundServer[] = [], needsOrg = 
   return lines.join('\n');
 }
 
-/** The command that is named for managing a stack kept in a folder. */
+/** The command that the greeting names for managing a stack in this folder. */
 const named = (dataDir: string): string => /Manage it with (.+)\. Ctrl-C/.exec(said(dataDir))?.[1] ?? '';
 
 const LOCAL = resolve(import.meta.dirname, '../../../.local');
@@ -122,7 +122,7 @@ describe('a start says of model servers that run on this machine', () => {
       await closeDb(db);
       await postgres.drop();
     }
-    // Without a database there is nothing to know.
+    // Without a database, nothing can be known.
     const unknown = { servers: [ollama('b')], needsOrg: false };
     expect(await unpublished(postgres.url, [ollama('b')])).toEqual(unknown);
   });

@@ -6,7 +6,7 @@ import { dataDirOf, ROOT } from './files.ts';
 import type { StackReport } from './options.ts';
 import { type Stack, startStack } from './stack.ts';
 
-/** What the launcher needs of a terminal; infra/setup/terminal.mjs is one. */
+/** What the launcher needs from a terminal. infra/setup/terminal.mjs is one. */
 export interface Terminal {
   phase<T>(title: string, work: (note: (detail: string) => void) => Promise<T>): Promise<T>;
   print(text?: string): void;
@@ -17,15 +17,15 @@ export interface Terminal {
   cyan(text: string): string;
 }
 
-/** Of one server, by name; the others are counted. */
+/** How many models of a server are named. The others are counted. */
 const SHOWN_MODELS = 5;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
- * Starts the stack, says how to use it, and stays until a signal (Ctrl-C) has stopped it again.
+ * Starts the stack, says how to use it, and runs until a signal (Ctrl-C) stops it.
  *
  * @returns the exit code
- * @throws StackError when it does not start
+ * @throws StackError when the stack does not start
  */
 export async function launch(args: readonly string[], terminal: Terminal): Promise<number> {
   const wish = parseArguments(args);
@@ -34,10 +34,11 @@ export async function launch(args: readonly string[], terminal: Terminal): Promi
     return 0;
   }
   const calledOff = new AbortController();
-  // A terminal's Ctrl-C may reach us twice, from the terminal and from npm; one is enough, and stopping is bounded.
+  // A Ctrl-C may reach us twice, from the terminal and from npm. One is enough, because stopping is
+  // bounded.
   for (const signal of SIGNALS) process.on(signal, () => calledOff.abort());
   const { signal } = calledOff;
-  // Before our own gateway listens where a model server might.
+  // This comes first, because our own gateway may take a port that a model server usually has.
   const found = discoverServers();
   let stack: Stack;
   try {
@@ -70,7 +71,10 @@ const reportTo = (terminal: Terminal): StackReport => ({
   recovered: (name) => terminal.print(`  ${terminal.green('✓')} ${name} is back`),
 });
 
-/** Says where everything is and how to use it, and which model servers of this machine could be published. */
+/**
+ * Prints where everything is, how to use it, and which model servers of this machine could be
+ * published.
+ */
 export function greet(
   { info, dataDir }: Pick<Stack, 'info' | 'dataDir'>,
   terminal: Terminal,
@@ -106,7 +110,7 @@ export function greet(
   print(`\n  ${dim(`Manage it with ${ctlCommand(dataDir, '--help')}. Ctrl-C stops everything.`)}\n`);
 }
 
-/** As pasted into a shell: the command line looks into the default folder unless told otherwise. */
+/** A command for a shell. It names the data folder unless it is the default one. */
 const ctlCommand = (dataDir: string, args: string): string => {
   const where = `TIDEGATE_DATA_DIR='${dataDir.replaceAll("'", "'\\''")}' `;
   return `${dataDir === join(ROOT, '.local') ? '' : where}npm run -s ctl -- ${args}`;

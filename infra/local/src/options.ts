@@ -3,40 +3,46 @@ import type { InstanceName, ServiceName } from './services.ts';
 export type Scalable = Exclude<ServiceName, 'console'>;
 
 export interface StackOptions {
-  /** Where data, logs and secrets are kept; default `.local` in the checkout. */
+  /** The folder for data, logs and secrets. Default: `.local` in the checkout. */
   readonly dataDir?: string;
-  /** Forget all data first. */
+  /** Delete all data first. */
   readonly fresh?: boolean;
-  /** Processes of a service; default 1 each. */
+  /** How many processes of a service to run. Default: 1. */
   readonly scale?: Readonly<Partial<Record<Scalable, number>>>;
-  /** Ports of 127.0.0.1; the first of consecutive ones for the gateways. Default 8080 and 3000; `random`: free ones. */
+  /**
+   * Ports of 127.0.0.1. Several gateways use consecutive ports. Default: 8080 and 3000. `random`:
+   * any free ports.
+   */
   readonly ports?: { readonly gateway?: number; readonly console?: number } | 'random';
-  /** Make the demo organization, its key and its models; default true. */
+  /** Create the demo organization, its key and its models. Default: true. */
   readonly demo?: boolean;
-  /** More variables for a service's processes, or for one of them (`limiter-2`); they win over what the stack sets. */
+  /**
+   * More variables for all of a service's processes, or for one of them (`limiter-2`). They
+   * override those that the stack sets.
+   */
   readonly env?: Readonly<Partial<Record<InstanceName, Readonly<Record<string, string>>>>>;
-  /** Stores of your own; default DATABASE_URL and REDIS_URL of the environment, else the stack brings them. */
+  /** Your own stores. Default: DATABASE_URL and REDIS_URL, or else stores that the stack starts. */
   readonly databaseUrl?: string;
   readonly redisUrl?: string;
-  /** When the stack's own Redis forces its file to disk; default `everysec`. */
+  /** When the stack's own Redis forces its file to disk. Default: `everysec`. */
   readonly redisAppendfsync?: 'always' | 'everysec';
-  /** Checkout whose programs are run; default the one this file is in. */
+  /** The checkout whose programs to run. Default: the one that contains this file. */
   readonly root?: string;
-  /** How long a process may take to end before it is killed; default by service, 10 to 15 s. */
+  /** How long a process may take to end before it is killed. Default: 10 to 15 s, by service. */
   readonly stopTimeoutMs?: number;
-  /** Calls a start off that is under way. */
+  /** Aborts a start that is under way. */
   readonly signal?: AbortSignal;
-  /** Told what happens, for whoever watches. */
+  /** Is told what happens. */
   readonly report?: StackReport;
 }
 
 export interface StackReport {
   /** Wraps each phase of a start. */
   phase?<T>(title: string, work: (note: (detail: string) => void) => Promise<T>): Promise<T>;
-  /** Something to know that keeps nothing from starting. */
+  /** A warning. It does not prevent the start. */
   warned?(text: string): void;
   /** A process died and is being started again. */
   died?(name: string, how: string): void;
-  /** It answers again. */
+  /** The process answers again. */
   recovered?(name: string): void;
 }

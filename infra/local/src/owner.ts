@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs';
 
 /**
- * What to do about a data folder that may not be used, and whose it is when it is somebody else's.
- * @param concerned what in it may not be used; default the folder itself
+ * What to do about a data folder that cannot be used, and who owns it if that is another user.
+ * @param concerned the path in it that cannot be used; default: the folder itself
  */
 export function ownerHint(dataDir: string, concerned: string = dataDir): string {
   const elsewhere = 'keep the data elsewhere: npm start -- --data-dir PATH';

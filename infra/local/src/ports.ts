@@ -3,7 +3,10 @@ import { StackError } from './errors.ts';
 
 const HIGHEST = 65_535;
 
-/** @throws StackError naming the option that changes the port, when something listens on it */
+/**
+ * Checks that nothing listens on a port.
+ * @throws StackError that names the option to change the port
+ */
 export async function claimPort(port: number, what: string, option: string): Promise<number> {
   if (port > HIGHEST)
     throw new StackError(`${what} would listen on port ${port}: the highest is ${HIGHEST}.`);

@@ -29,11 +29,11 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dataDir, { recursive: true, force: true }));
 
-/** In an empty checkout: stores and the database, and no service. */
+/** Starts in an empty checkout: stores and the database, but no services. */
 const start = (options: StackOptions) =>
   startStack({ root: dataDir, dataDir, ports: 'random', demo: false, ...options });
 
-/** What a person reads when it does not start: of an error that is shown without its stack trace. */
+/** What users read when the start fails with an error that is shown without its stack trace. */
 async function refused(started: Promise<unknown>): Promise<{ message: string; hint: string }> {
   const error = await started.then(
     () => undefined,
@@ -159,8 +159,8 @@ describe('a data folder that cannot be used is told by the step and the cause', 
 });
 
 /**
- * What a start says to a root that has no right to write in other users' folders, which is then a user like any other:
- * one who may read the checkout wherever it is.
+ * The output of a start as a root without the right to write in other users' folders. Such a root
+ * is like any other user who can read the checkout, wherever it is.
  */
 async function startedWithoutOverride(folder: string): Promise<string> {
   const built = new URL('../dist/index.js', import.meta.url).href;

@@ -4,7 +4,7 @@ import type { StackInfo } from './info.ts';
 import type { StackReport } from './options.ts';
 import { identify } from './process/identity.ts';
 
-/** What the stack keeps running: a store, a stand-in or a service's process. */
+/** Something that the stack keeps running: a store, a stand-in or a service's process. */
 export interface Member {
   readonly name: string;
   readonly pid: number | null;
@@ -13,7 +13,9 @@ export interface Member {
   stop(): Promise<void>;
 }
 
-/** Everything that runs, in the order of its start; stopped from the last stage to the first. */
+/**
+ * Everything that runs, in the order of its start. It is stopped in reverse order, stage by stage.
+ */
 export class Members {
   readonly #stages: Member[][] = [];
   readonly #files: Files;
@@ -26,7 +28,7 @@ export class Members {
     this.#report = report;
   }
 
-  /** What the members tell. */
+  /** Callbacks for the members. */
   readonly events = {
     died: (name: string, how: string) => this.#stopping || this.#report.died?.(name, how),
     spawned: () => this.#noteProcesses(),
@@ -39,8 +41,8 @@ export class Members {
   };
 
   /**
-   * The members of a stage are stopped together, before those of the stages before it.
-   * @throws StackError when the stack is being stopped already; they are stopped too
+   * Adds a stage. Its members are stopped together, before those of earlier stages.
+   * @throws StackError when the stack is being stopped already; then the members are stopped, too
    */
   async addStage(members: readonly Member[]): Promise<void> {
     if (this.#stopping) await Promise.allSettled(members.map((member) => member.stop()));
@@ -62,7 +64,7 @@ export class Members {
 
   pidOf = (name: string): number => this.get(name).pid ?? 0;
 
-  /** From now on stack.json says what `describe` says, and follows restarts. */
+  /** From now on stack.json has what `describe` returns, and follows restarts. */
   publishAs(describe: () => StackInfo): void {
     this.#describe = describe;
     this.#publish();
@@ -86,7 +88,7 @@ export class Members {
     if (this.#describe) writeJson(this.#files.stack, this.#describe());
   }
 
-  /** For the next launcher, should this one be killed. */
+  /** Records the processes for the next launcher, in case this one is killed. */
   #noteProcesses(): void {
     const pids = this.#stages.flat().flatMap(({ pid }) => (pid === null ? [] : [pid]));
     writeJson(

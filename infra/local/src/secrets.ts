@@ -1,20 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import { type Files, readJson, writeJson } from './files.ts';
 
-/** What the local stack must remember itself, because the product keeps no such thing in the clear. */
+/**
+ * Secrets that the local stack must remember, because the product does not keep them in the clear.
+ */
 export interface Secrets {
   readonly owner: { readonly email: string; readonly password: string };
-  /** 32 bytes in base64; seals upstream keys. */
+  /** Seals upstream keys. 32 bytes in base64. */
   readonly secretKey: string;
   /** Signs the console's cookies. */
   readonly authSecret: string;
-  /** The demo organization and its key value, once made. */
+  /** The demo organization and its key value. Null until they are created. */
   readonly demo: { readonly org: string; readonly apiKey: string } | null;
 }
 
 export function loadSecrets({ secrets }: Files): Secrets {
   const known = readJson(secrets) as Partial<Secrets> | null;
-  // What an older checkout did not know yet is made now.
+  // Secrets that an older checkout did not have are created now.
   const made: Secrets = {
     owner: { email: 'owner@demo.local', password: randomBytes(12).toString('base64url') },
     secretKey: randomBytes(32).toString('base64'),

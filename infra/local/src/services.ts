@@ -9,10 +9,10 @@ import type { Secrets } from './secrets.ts';
 
 export type ServiceName = 'runner' | 'limiter' | 'metering' | 'gateway' | 'console';
 
-/** Unique in the stack: gateway, gateway-2, ... */
+/** A unique name in the stack: gateway, gateway-2, ... */
 export type InstanceName = ServiceName | `${ServiceName}-${number}`;
 
-/** One process of a service: what it listens on. */
+/** One process of a service, and its ports. */
 export interface Instance {
   readonly service: ServiceName;
   readonly name: InstanceName;
@@ -20,7 +20,7 @@ export interface Instance {
   readonly adminPort: number;
 }
 
-/** All that the services' variables are made of. */
+/** Everything that the services' variables are made from. */
 export interface Layout {
   readonly root: string;
   readonly files: Files;
@@ -32,22 +32,24 @@ export interface Layout {
 
 export interface ServiceKind {
   readonly name: ServiceName;
-  /** Command line after `node`, from the checkout's root. */
+  /** The arguments after `node`. Paths are relative to the checkout's root. */
   readonly args: (instance: Instance, layout: Layout) => string[];
   readonly env: (instance: Instance, layout: Layout) => Record<string, string>;
-  /** One of its processes acts, the others wait for it to end: they live, but are not ready. */
+  /** Only one of its processes acts. The others stand by: they are alive but not ready. */
   readonly oneActs?: boolean;
-  /** Started after the others, once the models are there. */
+  /** Started last, when the models are up. */
   readonly faces: boolean;
-  /** How long one may take to end in order. */
+  /** How long a process may take to stop. */
   readonly stopTimeoutMs: number;
 }
 
 const HOST = '127.0.0.1';
-/** A gateway finishes what it is answering for this long when the stack stops. */
+/** How long a gateway may finish its answers when the stack stops. */
 const DRAIN_MS = 5_000;
 const STOP_TIMEOUT_MS = 10_000;
-/** Requests are short-lived objects: a larger nursery spares the busy services a tenth of their time. */
+/**
+ * Requests are short-lived objects. A larger nursery saves busy services a tenth of their CPU time.
+ */
 const LARGE_NURSERY = '--max-semi-space-size=32';
 
 export const addressesOf = ({ instances }: Layout, service: ServiceName): string =>
@@ -56,7 +58,7 @@ export const addressesOf = ({ instances }: Layout, service: ServiceName): string
     .map(({ port }) => `${HOST}:${port}`)
     .join(',');
 
-/** gRPC takes several addresses of one service in this form, and goes on with the next when one is away. */
+/** The form in which gRPC takes several addresses. If one is away, it uses the next. */
 export const anyOf = (layout: Layout, service: ServiceName): string => {
   const addresses = addressesOf(layout, service);
   return addresses.includes(',') ? `ipv4:${addresses}` : addresses;
@@ -64,7 +66,7 @@ export const anyOf = (layout: Layout, service: ServiceName): string => {
 
 const app = (name: ServiceName) => () => [join('apps', name, 'dist/main.js')];
 
-/** In the order in which they are needed; they are stopped in the opposite one. */
+/** In the order of their start. They are stopped in reverse. */
 const SERVICES: readonly ServiceKind[] = [
   {
     name: 'runner',
@@ -75,7 +77,7 @@ const SERVICES: readonly ServiceKind[] = [
       RUNNER_PORT: String(port),
       DATABASE_URL: databaseUrl,
       RUNNER_STATE_DIR: files.runner,
-      // Nothing of the stack outlives it.
+      // Nothing may outlive the stack.
       RUNNER_STOP_MODELS_ON_EXIT: 'true',
       RUNNER_MODEL_LOGS: 'true',
       SECRET_KEY: secrets.secretKey,
@@ -141,11 +143,11 @@ const SERVICES: readonly ServiceKind[] = [
   },
 ];
 
-/** The kinds of service of this checkout whose program is there. */
+/** The services whose program is in this checkout. */
 export const servicesOf = (root: string): readonly ServiceKind[] =>
   SERVICES.filter(({ name }) => existsSync(join(root, 'apps', name, 'package.json')));
 
-/** Gives every instance its ports. @throws StackError when a wished port is taken */
+/** Assigns ports to every instance. @throws StackError when a wanted port is taken */
 export async function planInstances(
   kinds: readonly ServiceKind[],
   scale: Readonly<Partial<Record<ServiceName, number>>>,
@@ -157,7 +159,7 @@ export async function planInstances(
       const name: InstanceName = i === 0 ? service : `${service}-${i + 1}`;
       const port = await portOf(service, i, ports);
       const other = instances.find((instance) => instance.port === port);
-      if (other) throw new StackError(`Port ${port} would be ${other.name}'s and ${name}'s.`);
+      if (other) throw new StackError(`${other.name} and ${name} cannot both listen on port ${port}.`);
       instances.push({ service, name, port, adminPort: await freePort() });
     }
   }
@@ -179,7 +181,10 @@ const adminUrl = ({ adminPort }: Instance, path: string): string => `http://${HO
 export const healthUrl = (instance: Instance): string => adminUrl(instance, 'healthz');
 export const metricsUrl = (instance: Instance): string => adminUrl(instance, 'metrics');
 
-/** Whether a process does its part: it is ready, or lives while another one of its kind is. */
+/**
+ * Returns a check that a process does its part. It is ready, or it is alive while another process
+ * of its kind is ready.
+ */
 export function readiness(
   kind: ServiceKind,
   instance: Instance,
@@ -193,7 +198,7 @@ export function readiness(
   return async () => (await lives()) && (await Promise.all(all.map((probe) => probe()))).includes(true);
 }
 
-/** Variables every service has, and its own. */
+/** The variables of one process: the common ones and its own. */
 export function environmentOf(kind: ServiceKind, instance: Instance, layout: Layout): Record<string, string> {
   return {
     ...inherited(),
@@ -205,8 +210,8 @@ export function environmentOf(kind: ServiceKind, instance: Instance, layout: Lay
 }
 
 /**
- * The surroundings this process has, for models that need theirs (CUDA_VISIBLE_DEVICES, HF_HOME, ...), without what only
- * concerns the tool that started it.
+ * This process's environment, without the variables of the tools that started it. Models may need
+ * theirs (CUDA_VISIBLE_DEVICES, HF_HOME, ...).
  */
 export function inherited(env: NodeJS.ProcessEnv = process.env): Record<string, string> {
   const entries = Object.entries(env).filter(

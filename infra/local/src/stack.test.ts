@@ -12,7 +12,10 @@ import { identify, isAlive, type ProcessIdentity } from './process/identity.ts';
 import { planInstances, servicesOf } from './services.ts';
 import { type Stack, startStack } from './stack.ts';
 
-/** A checkout with services that only say they are ready; what else one does is in its MISBEHAVE variable. */
+/**
+ * A checkout with services that only report that they are ready. The variable MISBEHAVE can make
+ * one do more.
+ */
 const SERVICE = `
 import { createServer } from 'node:http';
 import { spawn } from 'node:child_process';
@@ -221,7 +224,7 @@ describe('the local stack', () => {
     const first = secrets();
     await (await start({ dataDir })).stop();
     expect(secrets()).toBe(first);
-    // What a runner and a launcher that were killed left running is not forgotten before it has ended.
+    // What a killed runner and a killed launcher left running is remembered until it has ended.
     const model = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { detached: true });
     const known = identify(model.pid ?? 0) as ProcessIdentity;
     const record = JSON.stringify({ pid: known.pid, identity: `boot:${known.began}` });
@@ -238,7 +241,7 @@ describe('the local stack', () => {
     const plan = (scale: number, gateway: number, other: number) =>
       planInstances(servicesOf(root), { gateway: scale }, { gateway, console: other });
     const port = await freePort();
-    await expect(plan(2, port, port + 1)).rejects.toThrow(`Port ${port + 1} would be`);
+    await expect(plan(2, port, port + 1)).rejects.toThrow(`cannot both listen on port ${port + 1}`);
     await expect(plan(1, 65_536, port)).rejects.toThrow('the highest is 65535');
   });
 

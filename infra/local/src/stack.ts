@@ -9,25 +9,29 @@ import { Members } from './running.ts';
 import { describe, start } from './start.ts';
 
 export interface Stack {
-  /** As it is now; also in stack.json. */
+  /** The current state. Also in stack.json. */
   readonly info: StackInfo;
-  /** Where data, logs and secrets are. */
+  /** The folder with data, logs and secrets. */
   readonly dataDir: string;
-  /** Of a member by name: gateway, gateway-2, limiter, metering, runner, demo-text, demo-vision, postgres, redis, ... */
+  /**
+   * The process id of a member: gateway, gateway-2, limiter, metering, runner, demo-text,
+   * demo-vision, postgres, redis, ...
+   */
   pid(name: string): number;
-  /** Ends a member in order and starts it again; resolves when it is ready. */
+  /** Stops a member normally and starts it again. Resolves when it is ready. */
   restart(name: string): Promise<void>;
-  /** Sends a signal to a member; what ends by it is started again. */
+  /** Sends a signal to a member. If the signal ends it, it is started again. */
   kill(name: string, signal: NodeJS.Signals): void;
-  /** Ends everything, in order; nothing is left running. Idempotent. */
+  /** Stops everything in order. Nothing is left running. Idempotent. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts everything Tidegate consists of on this machine: stores, migrations, the demo, stand-ins, services. Resolves when
- * all of it answers and stack.json says where. What was started is stopped again when something fails.
+ * Starts all of Tidegate on this machine: stores, migrations, the demo, stand-ins and services.
+ * Resolves when everything answers and stack.json is written. If something fails, it stops what it
+ * has started.
  *
- * @throws StackError with what to do about it
+ * @throws StackError that says what to do
  */
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const files = filesOf(resolve(options.dataDir ?? join(ROOT, '.local')));

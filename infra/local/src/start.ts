@@ -31,7 +31,7 @@ import { openPostgres, openRedis } from './stores/stores.ts';
 
 const DEFAULT_PORTS = { gateway: 8080, console: 3000 };
 
-/** What a start has settled on. */
+/** The outcome of a start. */
 export interface Started {
   readonly layout: Layout;
   readonly demo: boolean;
@@ -44,7 +44,7 @@ interface Context {
   readonly phase: NonNullable<StackReport['phase']>;
 }
 
-/** Starts stage by stage; each stage is the members' to stop from then on. */
+/** Starts everything, stage by stage. Once a stage is added, `members` stops it. */
 export async function start(files: Files, members: Members, options: StackOptions): Promise<Started> {
   const phase = options.report?.phase ?? ((_title, work) => work(() => {}));
   const context: Context = { files, members, options, phase };
@@ -73,11 +73,11 @@ export async function start(files: Files, members: Members, options: StackOption
 
 function forget({ files, options }: Context): void {
   if (databaseUrlOf(options) || redisUrlOf(options)) {
-    throw new StackError('--fresh wipes only what the local stack keeps itself.', {
+    throw new StackError('--fresh deletes only data in the stores that the local stack starts.', {
       hint: 'Empty your own database and Redis yourself, or unset DATABASE_URL and REDIS_URL.',
     });
   }
-  // Their records go, too: nobody would find them again.
+  // This deletes their records, too. Nobody would find them afterwards.
   endAbandonedModels(files);
   wipe(files);
 }
@@ -85,7 +85,10 @@ function forget({ files, options }: Context): void {
 const databaseUrlOf = (options: StackOptions) => options.databaseUrl ?? process.env.DATABASE_URL;
 const redisUrlOf = (options: StackOptions) => options.redisUrl ?? process.env.REDIS_URL;
 
-/** Those that someone else runs are asked first: nothing is started when one of them is away. */
+/**
+ * Opens both stores. Stores that someone else runs are checked first, and nothing is started if one
+ * of them is away.
+ */
 async function openStores(context: Context): Promise<{ databaseUrl: string; redisUrl: string }> {
   const { options } = context;
   const [database, redis] = [databaseUrlOf(options), redisUrlOf(options)];
@@ -143,7 +146,7 @@ function prepareDatabase(
   });
 }
 
-/** The gateways come last: their first catalog then holds the models as running. */
+/** Starts the gateways last, so that their first catalog shows the models as running. */
 async function startServices(
   { files, members, options, phase }: Context,
   kinds: readonly ServiceKind[],
@@ -198,7 +201,7 @@ const ctlEnv = (layout: Layout): CtlEnv => ({
   SECRET_KEY: layout.secrets.secretKey,
 });
 
-/** The stack as it is at this moment. */
+/** The current state of the stack. */
 export function describe({ layout, demo }: Started, members: Members): StackInfo {
   const { instances, secrets } = layout;
   const gateways = instances.filter(({ service }) => service === 'gateway').map(gatewayUrl);

@@ -3,11 +3,12 @@ import { crc32 } from 'node:zlib';
 import { BASE62, ORG_TAG_LENGTH, randomBase62 } from './ids.ts';
 
 /*
- * A key value: "ti_" + 36 characters of secret + 12 of the organization's tag + 6 of checksum, all base62.
+ * A key value: "ti_" + 36 characters of secret + 12 of the organization's tag + 6 of checksum, all
+ * base62.
  *
- * The secret comes first, so that the first characters shown in lists tell keys apart: six of them, which leaves 30
- * secret ones, 178 bits. The tag finds the organization's Redis slot before anything is known about the key. The checksum
- * refuses typos without a look-up; it protects nothing.
+ * The secret comes first, so that the six characters shown in lists tell keys apart. The other 30
+ * stay secret: 178 bits. The tag finds the organization's Redis slot before anything is known about
+ * the key. The checksum catches typos without a look-up. It adds no security.
  */
 const PREFIX = 'ti_';
 const SECRET_LENGTH = 36;
@@ -35,7 +36,7 @@ export function newApiKey(orgTag: string): NewApiKey {
   return { value, prefix: value.slice(0, SHOWN_LENGTH), hash: hashOf(value) };
 }
 
-/** Null: not of the form of a key, or mistyped. */
+/** Null: the value does not have the form of a key, or its checksum is wrong. */
 export function parseApiKey(value: string): ParsedApiKey | null {
   if (!FORM.test(value)) return null;
   const body = value.slice(0, -CHECKSUM_LENGTH);

@@ -1,8 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { ERRORS, errorBody } from './errors.ts';
+import { ERRORS, errorBody, isRefusal, newRefusal } from './errors.ts';
 
 describe('error catalogue', () => {
-  it('has the status and type of every code of the API', () => {
+  // A code without a requirement of its own fails the check of conformance.
+  const requirements = Object.keys(ERRORS).map((code) => `[errors.${code}]`);
+  it(`has the status and type of every code of the API ${requirements.join(' ')}`, () => {
     const table = Object.entries(ERRORS).map(([code, { status, type }]) => `${status} ${code} ${type}`);
     expect(table).toEqual([
       '400 invalid_json invalid_request_error',
@@ -26,9 +28,25 @@ describe('error catalogue', () => {
     ]);
   });
 
-  it('makes bodies of exactly the three members', () => {
-    expect(errorBody({ code: 'model_starting', message: 'It is starting.', retryAfterS: 15 })).toEqual({
+  it('makes bodies of exactly the three members [error.envelope]', () => {
+    expect(
+      errorBody(newRefusal({ code: 'model_starting', message: 'It is starting.', retryAfterS: 15 })),
+    ).toEqual({
       error: { message: 'It is starting.', type: 'service_unavailable', code: 'model_starting' },
     });
+  });
+
+  it('tells refusals from all other values, also those that came from another thread', () => {
+    const refusal = newRefusal({ code: 'model_starting', message: 'It is starting.' });
+    for (const one of [refusal, structuredClone(refusal)]) expect(isRefusal(one)).toBe(true);
+    const others = [
+      null,
+      undefined,
+      'refused',
+      Buffer.alloc(1),
+      { kind: 'text' },
+      { code: 'x', message: 'x' },
+    ];
+    for (const other of others) expect(isRefusal(other)).toBe(false);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * The error catalogue: every code of the API with its status, its type and whether clients should retry. The message says
- * what was wrong this time; clients act on the code.
+ * The error catalogue: every code of the API with its status and type. Clients act on the code. The
+ * message of a refusal says what was wrong this time.
  */
 export const ERRORS = {
   invalid_json: { status: 400, type: 'invalid_request_error' },
@@ -25,7 +25,7 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** Which limit refused: for operators, in logs and metrics, beside the code that callers get. */
+/** The limit that refused. Operators see it in logs and metrics; callers see only the code. */
 export const REFUSAL_CAUSES = {
   rate_limit_exceeded: [
     'key_requests_per_minute',
@@ -38,7 +38,7 @@ export const REFUSAL_CAUSES = {
     'busy',
     /** The organization's limits are being restored after a loss. */
     'recovering',
-    /** A limiter newer than this gateway has another one. */
+    /** A newer limiter sent a cause that this gateway does not know. */
     'unknown',
   ],
   quota_exceeded: ['month_requests', 'month_tokens'],
@@ -47,8 +47,16 @@ export const REFUSAL_CAUSES = {
 type LimitCode = keyof typeof REFUSAL_CAUSES;
 export type RefusalCause = (typeof REFUSAL_CAUSES)[LimitCode][number];
 
-/** A request that is not answered as asked. A value, never thrown. What a limit refuses has a cause, and nothing else has. */
-export type Refusal = RefusalText &
+/**
+ * Why a request is not answered as asked. It is a value that only `newRefusal` makes, and it is
+ * never thrown. Only refusals by a limit have a cause.
+ */
+export type Refusal = RefusalFields & {
+  /** Tells a refusal from other values, even when it comes from another thread. */
+  readonly kind: 'refused';
+};
+
+type RefusalFields = RefusalText &
   (
     | { readonly code: Exclude<ErrorCode, LimitCode>; readonly cause?: undefined }
     | {
@@ -57,19 +65,27 @@ export type Refusal = RefusalText &
   );
 
 interface RefusalText {
-  /** For the caller; explains the cause. Holds no key value and no content. */
+  /** Tells the caller why. It contains no key value and no content. */
   readonly message: string;
   /** Whole seconds, for `Retry-After`. */
   readonly retryAfterS?: number;
-  /** Official clients ignore a Retry-After beyond a minute and would retry at once: false tells them not to. */
+  /**
+   * Official clients ignore a Retry-After of more than a minute and would retry at once. `false`
+   * tells them not to.
+   */
   readonly shouldRetry?: false;
 }
+
+export const newRefusal = (fields: RefusalFields): Refusal => ({ kind: 'refused', ...fields });
+
+export const isRefusal = (value: unknown): value is Refusal =>
+  typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'refused';
 
 /** The body of every error answer. */
 export interface ErrorBody {
   readonly error: { readonly message: string; readonly type: string; readonly code: ErrorCode };
 }
 
-export const errorBody = (refusal: Refusal): ErrorBody => ({
-  error: { message: refusal.message, type: ERRORS[refusal.code].type, code: refusal.code },
+export const errorBody = ({ message, code }: Pick<Refusal, 'message' | 'code'>): ErrorBody => ({
+  error: { message, type: ERRORS[code].type, code },
 });

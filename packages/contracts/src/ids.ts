@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 
 export const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-/** Bytes from here up would favour the first characters. */
+/** Larger bytes are skipped: they would make the first characters more likely than the rest. */
 const UNBIASED = 256 - (256 % BASE62.length);
 const POOL_BYTES = 4096;
 
 let pool = Buffer.alloc(0);
 let next = 0;
 
-/** `length` characters of base62 from the system's random source; 5.95 bits each. */
+/** Random base62 from the operating system's random source: 5.95 bits a character. */
 export function randomBase62(length: number): string {
   let out = '';
   while (out.length < length) {
@@ -22,7 +22,9 @@ export function randomBase62(length: number): string {
   return out;
 }
 
-/** Length of an organization's tag: the part of its id that every key value of the organization carries. */
+/**
+ * Every key value contains its organization's tag: the part of the organization's id after `org_`.
+ */
 export const ORG_TAG_LENGTH = 12;
 
 export const newOrgId = (): string => `org_${randomBase62(ORG_TAG_LENGTH)}`;
@@ -31,9 +33,9 @@ export const newKeyId = (): string => `key_${randomBase62(16)}`;
 export const newModelId = (): string => `mdl_${randomBase62(16)}`;
 export const newUserId = (): string => `usr_${randomBase62(16)}`;
 export const newAuditId = (): string => `evt_${randomBase62(16)}`;
-/** A gateway instance: one life of one gateway's lease. */
+/** Names a gateway instance: one gateway process, from one lease to the next. */
 export const newInstanceId = (): string => `gw_${randomBase62(16)}`;
-/** A request through the gateway; the same characters name its admission, its completion and `x-request-id`. */
+/** Names a request. Its admission, its completion and its `x-request-id` share these characters. */
 export const newRequestId = (): string => randomBase62(24);
 
 export const orgTagOf = (orgId: string): string => orgId.slice('org_'.length);

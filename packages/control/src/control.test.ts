@@ -41,7 +41,7 @@ const process_ = {
 describe('roles', () => {
   type Operation = (actor: never, input: never) => Promise<{ ok: boolean; refusal?: { code: string } }>;
   const email = 'x@example.com';
-  /** Every operation on an organization: what it needs to be allowed, and an input for it. */
+  /** Every operation on an organization: the action it requires, and an input. */
   const GUARDED: { readonly [K in keyof Fixture['control']]?: readonly [Action, object] } = {
     setOrgPlan: ['org.setPlan', { plan: 'Pro' }],
     addMember: ['member.add', { email, role: 'viewer' }],
@@ -67,7 +67,10 @@ describe('roles', () => {
     showUsageOfDay: ['usage.show', { day: '2026-11-21' }],
     listAudit: ['audit.list', {}],
   };
-  /** For operators, for whoever holds an invitation, or about the asker himself or the installation: tested on their own. */
+  /**
+   * Operations for operators or for holders of an invitation, or about the actor or the
+   * installation. They have tests of their own.
+   */
   const OTHERS = [
     ...['createOrg', 'setPlan', 'setPassword', 'openInvitation', 'acceptInvitation'],
     ...['listOrgs', 'listPlans', 'listMemberships'],
@@ -77,28 +80,31 @@ describe('roles', () => {
     expect([...Object.keys(GUARDED), ...OTHERS].sort()).toEqual(Object.keys(fixture.control).sort());
   });
 
-  it.each([...ROLES, 'stranger'] as const)('let a %s do exactly what the policy says', async (role) => {
-    const org = await fixture.org(`Roles ${role}`);
-    await fixture.user(org, 'owner');
-    const own = role === 'stranger' ? await fixture.org('Of the stranger') : org;
-    const actor = await fixture.user(own, role === 'stranger' ? 'owner' : role);
-    for (const [name, [action, input]] of Object.entries(GUARDED)) {
-      const operation = fixture.control[name as keyof Fixture['control']] as unknown as Operation;
-      const result = await operation(actor as never, { org, ...input } as never);
-      if (role === 'stranger')
-        expect({ name, refusal: result.refusal }).toMatchObject({
-          name,
-          refusal: { field: 'org', code: 'not_found' },
-        });
-      else
-        expect({ name, forbidden: result.refusal?.code === 'forbidden' }).toEqual({
-          name,
-          forbidden: !(POLICY[action] as readonly string[]).includes(role),
-        });
-    }
-  });
+  it.each([...ROLES, 'stranger'] as const)(
+    'let a %s do exactly what the policy says [service.everyone-sees] [service.roles]',
+    async (role) => {
+      const org = await fixture.org(`Roles ${role}`);
+      await fixture.user(org, 'owner');
+      const own = role === 'stranger' ? await fixture.org('Of the stranger') : org;
+      const actor = await fixture.user(own, role === 'stranger' ? 'owner' : role);
+      for (const [name, [action, input]] of Object.entries(GUARDED)) {
+        const operation = fixture.control[name as keyof Fixture['control']] as unknown as Operation;
+        const result = await operation(actor as never, { org, ...input } as never);
+        if (role === 'stranger')
+          expect({ name, refusal: result.refusal }).toMatchObject({
+            name,
+            refusal: { field: 'org', code: 'not_found' },
+          });
+        else
+          expect({ name, forbidden: result.refusal?.code === 'forbidden' }).toEqual({
+            name,
+            forbidden: !(POLICY[action] as readonly string[]).includes(role),
+          });
+      }
+    },
+  );
 
-  it('lets viewers do nothing but look, and only owners change what is managed', () => {
+  it('lets viewers do nothing but look, and only owners change what is managed [auth.owners] [service.owners-manage] [state.key.revoked.owner] [state.model.stopped.owner]', () => {
     const allowed = (role: string) =>
       Object.entries(POLICY).filter(([, roles]) => (roles as readonly string[]).includes(role));
     for (const [action] of allowed('viewer')) expect(action).toMatch(/\.(read|list|show)$/);
@@ -207,7 +213,7 @@ describe('plans', () => {
     expect(value(await fixture.control.listPlans(OPERATOR)).at(-1)).toMatchObject({ name: 'Tiny', ...all });
   });
 
-  it('never allows more keys than the contract', async () => {
+  it('never allows more keys than the contract [limit.keys]', async () => {
     expect(refusal(await fixture.control.setPlan(OPERATOR, { name: 'Pro', keys: 51 })).message).toContain(
       '1 to 50',
     );
@@ -405,7 +411,7 @@ describe('models', () => {
 });
 
 describe('usage', () => {
-  it('adds up the last days of the organization alone, days without requests included, busiest row first', async () => {
+  it('adds up the last days of the organization alone, days without requests included, busiest row first [key.name.shown] [limit.usage-window] [usage.chart] [usage.deleted-key] [usage.table] [usage.totals] [usage.window]', async () => {
     const [org, other] = [await fixture.org('Usage'), await fixture.org('Other')];
     const ids = await db.org.findMany({ where: { slug: { in: [org, other] } } });
     const orgId = ids.find((row) => row.slug === org)?.id ?? '';

@@ -54,8 +54,8 @@ type Operations = typeof operations;
 type Bound<F> = F extends (deps: ControlDeps, ...args: infer A) => infer R ? (...args: A) => R : never;
 
 /**
- * The management domain. Every operation takes who asks, then its input; it checks roles and input itself and resolves to a
- * `Result`. It rejects only when Postgres fails.
+ * The management domain. Every operation takes an actor and its input. It checks roles and input
+ * itself, and resolves to a `Result`. It rejects only when Postgres fails.
  */
 export type Control = { readonly [K in keyof Operations]: Bound<Operations[K]> };
 

@@ -1,10 +1,13 @@
 import type { Db } from '@tidegate/db';
 
-/** What control needs of a limiter. Every call is idempotent and rejects when no limiter could be reached in time. */
+/**
+ * What control needs from a limiter. Each call is idempotent. It rejects when no limiter answers in
+ * time.
+ */
 export interface LimiterPort {
-  /** Writes the limits in force of these organizations through, before it resolves. */
+  /** Resolves when the current limits of these organizations are in force. */
   refreshOrgs(orgIds: readonly string[]): Promise<void>;
-  /** When it has resolved, no gateway admits the key any more. */
+  /** Resolves when no gateway admits the key any more. */
   revokeKey(key: { orgId: string; keyId: string; keyHash: Uint8Array }): Promise<void>;
   /** The live month ledger. */
   month(orgId: string): Promise<LiveMonth>;
@@ -16,7 +19,7 @@ export interface LiveMonth {
   /** Counted requests, open ones included. */
   readonly requests: number;
   readonly chargedTokens: number;
-  /** Of open reservations. */
+  /** Tokens of open reservations. */
   readonly reservedTokens: number;
   /** Unix milliseconds. */
   readonly resetsAtMs: number;
@@ -31,13 +34,16 @@ export interface ConditionNow {
   readonly reason: string;
 }
 
-/** What control needs of the runner. Rejects when it could not be reached in time, or refused. */
+/**
+ * What control needs from the runner. Each call rejects when the runner refuses or does not answer
+ * in time.
+ */
 export interface RunnerPort {
-  /** Null: it is no longer published. */
+  /** Null: the model is no longer published. */
   refresh(modelId: string): Promise<ConditionNow | null>;
   start(modelId: string): Promise<ConditionNow>;
   stop(modelId: string): Promise<ConditionNow>;
-  /** Requests in flight of the organization's models by model id; models without any are not in it. */
+  /** The organization's requests in flight by model id. Models without any are left out. */
   inFlight(orgId: string): Promise<ReadonlyMap<string, number>>;
 }
 
@@ -45,7 +51,7 @@ export interface ControlDeps {
   readonly db: Db;
   readonly limiter: LimiterPort;
   readonly runner: RunnerPort;
-  /** 32 bytes; seals upstream keys. */
+  /** Seals upstream keys. 32 bytes. */
   readonly secretKey: Uint8Array;
   /** Unix milliseconds. */
   readonly now: () => number;

@@ -2,14 +2,15 @@ import { expiryInstantMs } from '@tidegate/limits';
 import { z } from 'zod';
 
 /*
- * Kinds of input fields. Every message is a whole sentence that names the field as people know it and says what is allowed.
+ * Kinds of input fields. Every message is a sentence that names the field as users know it and says
+ * what is allowed.
  */
 
 const NUMBER = new Intl.NumberFormat('en-US');
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/u;
 
-/** A whole number within bounds, both allowed. */
+/** A whole number from `min` to `max`. */
 export function whole(label: string, min: number, max: number) {
   const error = `${label} must be a whole number from ${NUMBER.format(min)} to ${NUMBER.format(max)}.`;
   return z.number({ error }).refine((value) => Number.isSafeInteger(value) && value >= min && value <= max, {
@@ -30,7 +31,7 @@ export function choice<const T extends readonly [string, ...string[]]>(label: st
   return z.enum(values, { error: `${label} must be one of: ${values.join(', ')}.` });
 }
 
-/** Whether it is a day of the calendar as YYYY-MM-DD. */
+/** Whether the text is an existing day, as YYYY-MM-DD. */
 export function isDay(value: string): boolean {
   try {
     return expiryInstantMs(value) > 0;
@@ -39,7 +40,7 @@ export function isDay(value: string): boolean {
   }
 }
 
-/** An id, slug or e-mail that points at something: only ever compared, never stored. */
+/** An id, slug or e-mail that names something. It is only compared, never stored. */
 export const reference = (label: string) =>
   z
     .string({ error: `${label} must be given.` })
@@ -49,5 +50,5 @@ export const reference = (label: string) =>
       error: `${label} is too long.`,
     });
 
-/** The organization an operation is about: its id or slug. Left out: the only one there is for the actor. */
+/** The organization's id or slug. Without it, the operation takes the actor's only organization. */
 export const orgField = reference('Organization').optional();

@@ -7,8 +7,8 @@ import type { ConditionNow, LimiterPort, LiveMonth, RunnerPort } from './deps.ts
 import type { ControlRefusal, Result } from './result.ts';
 
 /*
- * For the tests of this package: control on a given database, beside a limiter and a runner that record what they are told
- * and can be away.
+ * For this package's tests: control on a given database, with a limiter and a runner that record
+ * their calls and can be made unreachable.
  */
 
 export const OPERATOR: Actor = { kind: 'operator' };
@@ -23,10 +23,10 @@ interface RecordedLimiter extends LimiterPort {
 
 interface RecordedRunner extends RunnerPort {
   away: boolean;
-  /** Requests in flight by model, of every organization. */
+  /** Requests in flight by model id, the same for every organization. */
   busy: ReadonlyMap<string, number>;
   readonly calls: string[];
-  /** Organizations whose requests in flight were asked for. */
+  /** The organizations whose requests in flight were asked for. */
   readonly looked: string[];
 }
 
@@ -34,9 +34,9 @@ export interface Fixture {
   readonly control: Control;
   readonly limiter: RecordedLimiter;
   readonly runner: RecordedRunner;
-  /** An organization on a plan; its slug. */
+  /** Creates an organization on a plan. Returns its slug. */
   org(name: string, plan?: string): Promise<string>;
-  /** A signed-in user with a role in the organization. */
+  /** Creates a signed-in user with a role in the organization. */
   user(org: string, role: Role): Promise<Actor & { kind: 'user' }>;
 }
 

@@ -2,19 +2,22 @@ import type { Condition, ConditionNow, LimiterPort, RunnerPort } from './deps.ts
 
 const LIMITER_DEADLINE_MS = 3_000;
 const RUNNER_DEADLINE_MS = 10_000;
-/** For what is only shown: a screen does not wait long for a limiter or a runner that does not answer. */
+/** For figures that are only shown: a screen does not wait long for a limiter or a runner. */
 const SHOWN_DEADLINE_MS = 1_000;
 
 export interface Closable {
   close(): void;
 }
 
-/** gRPC is loaded with the first call: most operations need none, and a command line starts without it. */
+/**
+ * Loads gRPC with the first call, because most operations do not need it. The command line starts
+ * faster this way.
+ */
 const rpc = () => import('@tidegate/rpc');
 
 /**
- * The limiters behind these addresses (`host:port`): a call goes to the one that answered last, then to each next while one cannot be
- * reached. Connects with the first call.
+ * A client of the limiters at these addresses (`host:port`). A call goes to the limiter that
+ * answered last. If it cannot be reached, the call tries the others. Connects with the first call.
  */
 export function limiterOverGrpc(addresses: readonly string[]): LimiterPort & Closable {
   type Rpc = Awaited<ReturnType<typeof rpc>>;
@@ -31,7 +34,7 @@ export function limiterOverGrpc(addresses: readonly string[]): LimiterPort & Clo
         return await call(callUnary, clients[at] as Client);
       } catch (error) {
         failure = error;
-        // Unless a call beside this one has gone on already.
+        // Unless a concurrent call has already moved on.
         if (current === at) current = (at + 1) % clients.length;
       }
     }
@@ -57,7 +60,7 @@ export function limiterOverGrpc(addresses: readonly string[]): LimiterPort & Clo
   };
 }
 
-/** The runner at `address` (`host:port`). Connects with the first call. */
+/** A client of the runner at `address` (`host:port`). Connects with the first call. */
 export function runnerOverGrpc(address: string): RunnerPort & Closable {
   type Rpc = Awaited<ReturnType<typeof rpc>>;
   type Client = ReturnType<Rpc['createRunnerClient']>;
@@ -80,7 +83,7 @@ export function runnerOverGrpc(address: string): RunnerPort & Closable {
   };
   const move = async (method: 'start' | 'stop', modelId: string): Promise<ConditionNow> => {
     const now = await ask(method, modelId);
-    if (!now) throw new Error('the runner named no condition');
+    if (!now) throw new Error('the runner sent no condition');
     return now;
   };
   return {

@@ -1,29 +1,35 @@
 import type { z } from 'zod';
 
 export type RefusalCode =
-  /** A field is missing or not allowed; `field` names it. */
+  /** A field is missing or has a value that is not allowed. `field` names it. */
   | 'invalid_input'
   /** The actor's role does not allow it. */
   | 'forbidden'
   | 'not_found'
-  /** It contradicts what is there: a name taken, a key not revoked yet, the last owner. */
+  /**
+   * The current state does not allow it: a name is taken, a key is not revoked, an owner is the
+   * last one.
+   */
   | 'conflict'
-  /** The plan, or a ceiling of the service, is reached. */
+  /** A limit of the plan or of the service is reached. */
   | 'limit_reached'
-  /** Written, but a service that must know could not be told. Running the operation again is safe. */
+  /**
+   * The change is written, but a service that must know could not be told. It is safe to repeat the
+   * operation.
+   */
   | 'unavailable';
 
 export interface Fault {
-  /** One sentence for people: what is wrong and what is allowed. Holds no secret. */
+  /** A sentence for users: what is wrong and what is allowed. It contains no secret. */
   readonly message: string;
-  /** Input field that it is about. */
+  /** The input field at fault. */
   readonly field?: string;
 }
 
-/** An operation that was not done as asked. A value, never thrown. */
+/** Why an operation was not done as asked. It is a value and is never thrown. */
 export interface ControlRefusal extends Fault {
   readonly code: RefusalCode;
-  /** What else is wrong with the input, at most one fault a field. */
+  /** What else is wrong with the input. At most one fault for each field. */
   readonly others?: readonly Fault[];
 }
 
@@ -42,7 +48,7 @@ export const refuse = (
   refusal: { code, message, ...(field === undefined ? {} : { field }) },
 });
 
-/** All that is wrong with an input. */
+/** Refuses an input for all its faults. */
 export const refuseInput = (first: Fault, ...others: readonly Fault[]) => {
   const refusal: ControlRefusal = {
     code: 'invalid_input',
@@ -52,7 +58,7 @@ export const refuseInput = (first: Fault, ...others: readonly Fault[]) => {
   return { ok: false as const, refusal };
 };
 
-/** Input checked against its schema. The refusal holds every field that is wrong, with the first thing wrong about it. */
+/** Parses input by its schema. The refusal lists every invalid field with its first fault. */
 export function parseInput<S extends z.ZodType>(schema: S, input: unknown): Result<z.output<S>> {
   const parsed = schema.safeParse(input);
   if (parsed.success) return ok(parsed.data);

@@ -1,6 +1,7 @@
 /**
- * Generates the Prisma client into src/generated, unless it is there already for this schema and this Prisma. It runs the
- * generator as `prisma generate` does, without the command line's 170 MB and without a network.
+ * Generates the Prisma client into src/generated, unless it is up to date with the schema and with
+ * Prisma. It runs the generator as `prisma generate` does, but needs neither the 170 MB command
+ * line nor a network.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -2,23 +2,31 @@ import { PrismaPg } from '@prisma/adapter-pg';
 import pg from 'pg';
 import { PrismaClient } from './generated/client.ts';
 
-/** The typed client. Each process makes one and closes it with `closeDb`. */
+/** The typed client. Each process creates one and closes it with `closeDb`. */
 export type Db = PrismaClient;
 
 export interface DbOptions {
-  /** Connections of the pool; default 10. */
+  /** The most connections in the pool. Default: 10. */
   readonly maxConnections?: number;
-  /** How long a query or a transaction may wait for a connection before it fails; default 5,000. */
+  /** How long a query or a transaction may wait for a connection. Default: 5,000. */
   readonly connectTimeoutMs?: number;
-  /** How long a transaction may take, from its begin to its end; default 5,000. */
+  /** How long a transaction may take. Default: 5,000. */
   readonly transactionTimeoutMs?: number;
-  /** How long a statement may take before Postgres ends it; default 30,000. It fails 1 s later if Postgres says nothing at all. */
+  /**
+   * How long a statement may take before Postgres ends it. Default: 30,000. It fails 1 s later if
+   * Postgres does not answer at all.
+   */
   readonly statementTimeoutMs?: number;
 }
 
 const SILENCE_MS = 1_000;
+/**
+ * How long an idle connection is kept. It is longer than idle services wait between two queries,
+ * because a new connection costs both sides many times more than the query.
+ */
+const IDLE_MS = 60_000;
 
-/** A client on `url` (`postgresql://…`). Connects with the first query, not before. */
+/** Creates a client for `url` (`postgresql://…`). It connects with the first query. */
 export function createDb(url: string, options: DbOptions = {}): Db {
   const { maxConnections = 10, connectTimeoutMs = 5_000, transactionTimeoutMs = 5_000 } = options;
   const { statementTimeoutMs = 30_000 } = options;
@@ -28,6 +36,7 @@ export function createDb(url: string, options: DbOptions = {}): Db {
     connectionTimeoutMillis: connectTimeoutMs,
     statement_timeout: statementTimeoutMs,
     query_timeout: statementTimeoutMs + SILENCE_MS,
+    idleTimeoutMillis: IDLE_MS,
     keepAlive: true,
   });
   pool.on('release', (_error, client) => endUnlessReady(client));
@@ -36,7 +45,10 @@ export function createDb(url: string, options: DbOptions = {}): Db {
   return new PrismaClient({ adapter, transactionOptions });
 }
 
-/** A connection that owes an answer may be within a transaction whose end it was never told: nobody else is to have it. */
+/**
+ * Ends a connection whose answer is missing. It may still be inside a transaction, so nobody else
+ * may get it.
+ */
 function endUnlessReady(client: pg.PoolClient & { readonly readyForQuery?: boolean }): void {
   if (!client.readyForQuery) (client as unknown as pg.Client).end().catch(() => {});
 }

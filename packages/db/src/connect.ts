@@ -1,11 +1,11 @@
 import pg from 'pg';
 
-/** Postgres did not let a client in; the message says why and shows no password. */
+/** Postgres refused a client or did not answer. The message says why and shows no password. */
 export class ConnectError extends Error {
   override readonly name = 'ConnectError';
 }
 
-/** A connection that the caller ends. @throws ConnectError after `timeoutMs` at the latest */
+/** Opens a connection. The caller ends it. @throws ConnectError after `timeoutMs` at the latest */
 export async function connect(url: string, timeoutMs: number): Promise<pg.Client> {
   try {
     const client = new pg.Client({
@@ -14,7 +14,7 @@ export async function connect(url: string, timeoutMs: number): Promise<pg.Client
       connectionTimeoutMillis: timeoutMs,
       keepAlive: true,
     });
-    // A connection that breaks is told by the query that it breaks, too.
+    // If the connection breaks, the query under way fails with the same error.
     client.on('error', () => {});
     await client.connect();
     return client;
@@ -24,7 +24,7 @@ export async function connect(url: string, timeoutMs: number): Promise<pg.Client
   }
 }
 
-/** Whether Postgres lets a client in. @throws ConnectError after `timeoutMs` at the latest */
+/** Checks that Postgres accepts a client. @throws ConnectError after `timeoutMs` at the latest */
 export async function checkPostgres(url: string, timeoutMs: number): Promise<void> {
   await (await connect(url, timeoutMs)).end();
 }

@@ -2,12 +2,14 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { type TestPostgres, testPostgres } from '@tidegate/testing';
+import { eventually, type TestPostgres, testPostgres } from '@tidegate/testing';
 import pg from 'pg';
 import { closeDb, createDb } from './client.ts';
 import { explainPostgres, isRefusedForNow } from './explain.ts';
 
 const PASSWORD = 'not-to-be-shown';
+/** Long enough for any answer, however busy the machine is. */
+const PLENTY_MS = 60_000;
 let postgres: TestPostgres;
 const servers: Server[] = [];
 const sockets: Socket[] = [];
@@ -27,11 +29,11 @@ const changed = (change: (url: URL) => void): string => {
   return url.toString();
 };
 
-/** A message of the protocol that ends a connection, as a pooler sends it. */
+/** A protocol message that ends a connection, as a pooler sends it. */
 const refusal = (code: string, message: string): Buffer[] => [
   messageOf('E', Buffer.from(`SFATAL\0VFATAL\0C${code}\0M${message}\0\0`)),
 ];
-/** Asks for a password by SCRAM, and goes on when the client has named the method. */
+/** Asks for a password by SCRAM, and continues when the client has named the method. */
 const SCRAM = [
   messageOf('R', Buffer.from([0, 0, 0, 10, ...Buffer.from('SCRAM-SHA-256\0\0')])),
   messageOf('R', Buffer.from([0, 0, 0, 11, ...Buffer.from('r=nonce,s=c2FsdA==,i=4096')])),
@@ -44,7 +46,7 @@ function messageOf(type: string, body: Buffer): Buffer {
   return Buffer.concat([head, body]);
 }
 
-/** The URL of a server that gives every connection these answers, one to each thing that is said. */
+/** The URL of a server that sends every connection these answers, one for each message it gets. */
 async function answering(answers: readonly Buffer[], password = PASSWORD): Promise<string> {
   const server = createServer((socket) => {
     sockets.push(socket);
@@ -58,9 +60,9 @@ async function answering(answers: readonly Buffer[], password = PASSWORD): Promi
   return `postgresql://someone:${password}@127.0.0.1:${port}/some`;
 }
 
-/** How Postgres at this address fails what is asked in each way of asking. */
-async function failuresAt(url: string): Promise<unknown[]> {
-  const db = createDb(url, { maxConnections: 1, connectTimeoutMs: 300 });
+/** How each kind of query fails with a Postgres at this address. */
+async function failuresAt(url: string, connectTimeoutMs = PLENTY_MS): Promise<unknown[]> {
+  const db = createDb(url, { maxConnections: 1, connectTimeoutMs });
   const failures: unknown[] = [];
   const failing = (asked: Promise<unknown>) =>
     asked.then(
@@ -71,12 +73,20 @@ async function failuresAt(url: string): Promise<unknown[]> {
   await failing(db.plan.findMany());
   await failing(db.$transaction((tx) => tx.plan.findMany()));
   await closeDb(db);
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 300 });
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connectTimeoutMs });
   client.on('error', () => {});
   await failing(client.connect());
   await client.end().catch(() => {});
   expect(failures).toHaveLength(4);
   return failures;
+}
+
+function expectTold(failure: unknown, expected: RegExp): void {
+  const sentence = explainPostgres(failure);
+  expect(sentence).toMatch(expected);
+  expect(sentence).not.toMatch(/prisma|invocation/i);
+  expect(sentence).not.toContain(PASSWORD);
+  expect(explainPostgres(new Error('could not read', { cause: failure }))).toBe(sentence);
 }
 
 describe('that Postgres cannot be used is told in a sentence that names the cause', () => {
@@ -127,15 +137,14 @@ describe('that Postgres cannot be used is told in a sentence that names the caus
       () => answering(refusal('57P03', 'the database system is starting up')),
       /is not ready: the database system is starting up\.$/,
     ],
-    ['silence', () => answering([]), /did not answer in time\.$/],
   ])('%s', async (_what, url, expected) => {
-    for (const failure of await failuresAt(await url())) {
-      const sentence = explainPostgres(failure);
-      expect(sentence).toMatch(expected);
-      expect(sentence).not.toMatch(/prisma|invocation/i);
-      expect(sentence).not.toContain(PASSWORD);
-      expect(explainPostgres(new Error('could not read', { cause: failure }))).toBe(sentence);
-    }
+    for (const failure of await failuresAt(await url())) expectTold(failure, expected);
+  });
+
+  it('silence', async () => {
+    // The server never answers, so any time-out is long enough.
+    for (const failure of await failuresAt(await answering([]), 300))
+      expectTold(failure, /did not answer in time\.$/);
   });
 
   it('nobody at the address', async () => {
@@ -145,17 +154,26 @@ describe('that Postgres cannot be used is told in a sentence that names the caus
   });
 
   it('all connections in use', async () => {
-    const db = createDb(postgres.url, { maxConnections: 1, connectTimeoutMs: 1_000 });
-    const long = db.$queryRaw`SELECT 1 FROM pg_sleep(3)`.then(() => {});
-    const waiting = db.$queryRaw`SELECT 1`.catch((error: unknown) => error);
-    expect(explainPostgres(await waiting)).toBe('No connection to Postgres became free in time.');
-    await long;
+    const db = createDb(postgres.url, {
+      maxConnections: 1,
+      connectTimeoutMs: 300,
+      transactionTimeoutMs: PLENTY_MS,
+    });
+    // On a busy machine it may take more than one attempt to connect in that time. The connection
+    // stays in the pool.
+    await eventually(() => db.$queryRaw`SELECT 1`.then(() => true));
+    const waiting = await db.$transaction(() => db.$queryRaw`SELECT 1`.catch((error: unknown) => error));
+    expect(explainPostgres(waiting)).toBe('No connection to Postgres became free in time.');
     await closeDb(db);
   });
 
   it('a statement that takes too long, without its values', async () => {
-    const db = createDb(postgres.url, { maxConnections: 1, statementTimeoutMs: 200 });
-    const error = await db.$queryRaw`SELECT ${'a value'} FROM pg_sleep(30)`.catch((one: unknown) => one);
+    const db = createDb(postgres.url, { maxConnections: 1, connectTimeoutMs: PLENTY_MS });
+    const slow = db.$transaction(async (tx) => {
+      await tx.$executeRaw`SET LOCAL statement_timeout = 200`;
+      await tx.$queryRaw`SELECT ${'a value'} FROM pg_sleep(30)`;
+    });
+    const error = await slow.catch((one: unknown) => one);
     expect(explainPostgres(error)).toBe(
       'Postgres took too long: canceling statement due to statement timeout.',
     );
@@ -168,7 +186,7 @@ it.each(['EAI_AGAIN', 'ENETUNREACH', 'ECONNREFUSED'])(
   (code) => {
     const error = Object.assign(new Error(''), { name: 'PrismaClientKnownRequestError', code });
     expect(explainPostgres(error)).toBe(`Postgres cannot be reached (${code}).`);
-    // Of whatever else is asked over the network nothing is known.
+    // Other network errors cannot be explained.
     expect(explainPostgres(Object.assign(new Error(''), { code }))).toBeNull();
   },
 );

@@ -2,7 +2,7 @@ import { types } from 'node:util';
 
 const { isNativeError } = types;
 
-/** What the driver says of an error; Prisma hands it on as `meta.driverAdapterError.cause`. */
+/** The driver's report of an error. Prisma passes it on as `meta.driverAdapterError.cause`. */
 interface Reported {
   readonly kind?: string;
   /** The SQLSTATE. */
@@ -15,7 +15,10 @@ interface Reported {
 
 const MAX_CAUSES = 4;
 
-/** By SQLSTATE, the longer prefix first: what it means, and what to do. The server's own words stand between. */
+/**
+ * What a SQLSTATE means and what to do. Longer prefixes come first. The sentence quotes the
+ * server's message between the two.
+ */
 const STATES: readonly [prefix: string, means: string, todo?: string][] = [
   ['28P01', 'Postgres refuses the user or the password in DATABASE_URL'],
   ['28', 'Postgres refuses the connection'],
@@ -25,21 +28,21 @@ const STATES: readonly [prefix: string, means: string, todo?: string][] = [
   ['57P03', 'Postgres is not ready'],
   ['57P', 'Postgres ended the connection'],
   ['57014', 'Postgres took too long'],
-  ['40', 'Another change happened at the same time', 'Try again.'],
+  ['40', 'Another change was made at the same time', 'Try again.'],
   ['42501', 'The user in DATABASE_URL lacks the permission'],
   ['42P01', 'The database is not that of this version', 'Apply the migrations.'],
   ['42703', 'The database is not that of this version', 'Apply the migrations.'],
   ['08', 'Postgres, or a pooler in front of it, refuses the connection'],
 ];
 
-/** What is to be done about the server's words, whatever their SQLSTATE: poolers have few of those. */
+/** What to do, by the server's message. Poolers use few SQLSTATEs. */
 const REMEDIES: readonly [words: RegExp, todo: string][] = [
   [/unsupported startup parameter/, "Add it to the pooler's ignore_startup_parameters."],
   [/no encryption|SSL off|(SSL|TLS) (is )?required/, 'Add sslmode=verify-full to DATABASE_URL.'],
   [/no more connections allowed/, 'Try again soon.'],
 ];
 
-/** Errors of the driver itself, and of Prisma's transactions, by their messages. */
+/** Errors of the driver and of Prisma's transactions, by their messages. */
 const MESSAGES: readonly [words: RegExp, sentence: string][] = [
   [/^timeout exceeded when trying to connect/, 'No connection to Postgres became free in time.'],
   [/connection timeout|^timeout expired|Query read timeout/, 'Postgres did not answer in time.'],
@@ -56,8 +59,9 @@ const MESSAGES: readonly [words: RegExp, sentence: string][] = [
 ];
 
 /**
- * Why Postgres could not be used: a sentence or two for people, with what to do if that is known. It shows no password, and nothing
- * of a statement or its values. Null: the error is about something else.
+ * Says in a sentence or two why Postgres could not be used, and what to do if that is known. It
+ * shows no password and nothing of a statement or its values. Null: the error is about something
+ * else.
  */
 export function explainPostgres(error: unknown): string | null {
   let each = error;
@@ -69,7 +73,10 @@ export function explainPostgres(error: unknown): string | null {
   return null;
 }
 
-/** Whether Postgres took no connection for now, so that nothing was done and asking again is right. */
+/**
+ * Whether Postgres refused the connection for now. Then nothing was done, and it is safe to try
+ * again.
+ */
 export function isRefusedForNow(error: unknown): boolean {
   const { originalCode, originalMessage = '' } = isNativeError(error) ? reportedBy(error) : {};
   return (
@@ -79,7 +86,7 @@ export function isRefusedForNow(error: unknown): boolean {
   );
 }
 
-/** Of the network: the driver adapter passes those that it does not know on as they are, without host and port. */
+/** Network errors. The driver adapter passes on those it does not know, without host and port. */
 const SOCKET_CODE =
   /^(EAI_AGAIN|ENOTFOUND|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EPIPE|EACCES)$/;
 
@@ -90,10 +97,10 @@ function reportedBy(error: Error): Reported {
     severity?: unknown;
   };
   if (meta?.driverAdapterError?.cause) return meta.driverAdapterError.cause;
-  // Only what comes from Prisma is known to be about Postgres.
+  // A socket error is surely about Postgres only if it comes from Prisma.
   if (/^PrismaClient/.test(error.name) && typeof code === 'string' && SOCKET_CODE.test(code))
     return { kind: 'DatabaseNotReachable', reason: code };
-  // The driver's own, where it is asked without Prisma.
+  // An error of the driver itself, when it is used without Prisma.
   if (typeof code === 'string' && severity !== undefined)
     return { originalCode: code, originalMessage: error.message };
   return {};

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** Applies pending migrations to DATABASE_URL: run once before the services of a release start. */
+/** Applies pending migrations to DATABASE_URL. Run it before a release's services start. */
 import { migrationUrl } from './config.ts';
 import { migrate } from './migrate.ts';
 

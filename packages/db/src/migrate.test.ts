@@ -103,7 +103,7 @@ describe('migrate', () => {
   it("refuses to go on after a failure that Prisma's own command recorded", async () => {
     await migrate(server.url);
     await client.query('UPDATE _prisma_migrations SET finished_at = NULL');
-    await expect(migrate(server.url)).rejects.toThrow(`${INIT} failed before`);
+    await expect(migrate(server.url)).rejects.toThrow(`${INIT} failed earlier`);
   });
 
   it('says so when its connection breaks in the middle', async () => {
@@ -118,17 +118,17 @@ describe('migrate', () => {
     const { port } = silent.address() as AddressInfo;
     const url = `postgresql://tidegate@127.0.0.1:${port}/tidegate`;
     try {
-      await expect(migrate(url, SHIPPED, 50)).rejects.toThrow('not connected to Postgres: timeout expired');
+      await expect(migrate(url, SHIPPED, 50)).rejects.toThrow('no connection to Postgres: timeout expired');
       expect(sockets).toHaveLength(1);
     } finally {
       for (const socket of sockets) socket.destroy();
       silent.close();
     }
     await once(silent, 'close');
-    await expect(migrate(url)).rejects.toThrow('not connected to Postgres: connect ECONNREFUSED');
+    await expect(migrate(url)).rejects.toThrow('no connection to Postgres: connect ECONNREFUSED');
   });
 
-  it('ships the plans Free, Starter and Pro, images with Pro only', async () => {
+  it('ships the plans Free, Starter and Pro, images with Pro only [auth.images.pro]', async () => {
     await migrate(server.url);
     expect(await query('SELECT id, name, images FROM plan ORDER BY position')).toEqual([
       { id: 'plan_free', name: 'Free', images: false },

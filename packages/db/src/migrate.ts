@@ -5,7 +5,10 @@ import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
 import { connect } from './connect.ts';
 
-/** The advisory lock Prisma's own `migrate deploy` takes: it and this runner never run at once. */
+/**
+ * The advisory lock that `prisma migrate deploy` takes, so that it and this runner exclude each
+ * other.
+ */
 const MIGRATION_LOCK = 72707369;
 const LOCK_TIMEOUT_MS = 60_000;
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -41,14 +44,15 @@ export class MigrationError extends Error {
 }
 
 /**
- * Applies the migrations that `url` does not have yet, in order, each in a transaction of its own, and records them as Prisma
- * does, so that `prisma migrate deploy` may take over at any time. Concurrent callers wait for each other.
+ * Applies the migrations that the database does not have yet, in order, each in its own
+ * transaction. Records them as Prisma does, so that `prisma migrate deploy` can take over at any
+ * time. Concurrent callers wait for each other.
  *
- * @param directory of migrations in Prisma's layout; default this package's own
- * @param connectTimeoutMs how long Postgres may take to let it in
- * @returns the names applied, oldest first; empty when the database was up to date
- * @throws MigrationError when Postgres does not let it in, an applied migration's file has changed, or one has failed, now or
- * before without having been resolved
+ * @param directory migrations in Prisma's layout; default: this package's
+ * @param connectTimeoutMs how long connecting may take
+ * @returns the names of the applied migrations, oldest first
+ * @throws MigrationError when Postgres cannot be reached, when the file of an applied migration has
+ * changed, or when a migration fails or has failed earlier and was not resolved
  */
 export async function migrate(
   url: string,
@@ -57,7 +61,7 @@ export async function migrate(
 ): Promise<string[]> {
   const migrations = await readMigrations(directory);
   const client = await connect(url, connectTimeoutMs).catch((cause: Error) => {
-    throw new MigrationError(`not connected to Postgres: ${cause.message}`, { cause });
+    throw new MigrationError(`no connection to Postgres: ${cause.message}`, { cause });
   });
   try {
     await client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`);
@@ -93,7 +97,7 @@ function findPending(migrations: readonly Migration[], records: readonly Migrati
   const failed = records.find(({ finished_at }) => finished_at === null);
   if (failed !== undefined)
     throw new MigrationError(
-      `migration ${failed.migration_name} failed before; resolve it, then migrate again`,
+      `migration ${failed.migration_name} failed earlier: resolve it, then migrate again`,
     );
   const applied = new Map(records.map((record) => [record.migration_name, record.checksum]));
   return migrations.filter(({ name, checksum }) => {
@@ -116,7 +120,7 @@ async function apply(client: pg.Client, migration: Migration): Promise<void> {
     );
     await client.query('COMMIT');
   } catch (cause) {
-    // Without a connection Postgres does so by itself.
+    // If the connection is lost, Postgres rolls back by itself.
     await client.query('ROLLBACK').catch(() => {});
     throw new MigrationError(`migration ${migration.name} failed: ${(cause as Error).message}`, { cause });
   }

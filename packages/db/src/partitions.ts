@@ -1,18 +1,22 @@
 import type { Db } from './client.ts';
 
-/** Any one number: partitions are made and dropped by one process at a time. */
+/** An arbitrary number. Only one process at a time creates or drops partitions. */
 const PARTITION_LOCK = 72707370;
-/** A partition is dropped now or at the next try; rows being written must not queue behind it for long. */
+/**
+ * How long dropping a partition waits for its lock. Writers queue behind it meanwhile. The next
+ * call tries again.
+ */
 const DROP_LOCK_TIMEOUT_MS = 2_000;
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 const PARTITION = /^request_(\d{4})(\d{2})(\d{2})$/;
 
 /**
- * Makes the partitions of `request` that rows of `days` need. A row for a day without one is refused by Postgres. Cheap when
- * all exist; safe with concurrent callers; blocks no writer.
+ * Creates the partitions of `request` that rows of `days` need. Postgres refuses a row for a day
+ * without a partition. It is cheap when all exist, safe with concurrent callers, and blocks no
+ * writer.
  *
  * @param days UTC, `YYYY-MM-DD`
- * @returns the days made here, oldest first
+ * @returns the days whose partitions were created here, oldest first
  */
 export async function ensureRequestPartitions(db: Db, days: Iterable<string>): Promise<string[]> {
   const wanted = [...new Set(days)].sort();
@@ -25,11 +29,11 @@ export async function ensureRequestPartitions(db: Db, days: Iterable<string>): P
 }
 
 /**
- * Drops the partitions of `request` for the days before `beforeDay` with all their rows.
+ * Drops the partitions of `request` for all days before `beforeDay`.
  *
- * @param beforeDay UTC, `YYYY-MM-DD`; the first day kept
- * @returns the days dropped, oldest first
- * @throws when a long-running reader of `request` holds it for more than 2 s; the next call continues
+ * @param beforeDay UTC, `YYYY-MM-DD`; the first day to keep
+ * @returns the dropped days, oldest first
+ * @throws when a reader of `request` holds it for more than 2 s; the next call continues
  */
 export async function dropOldRequestPartitions(db: Db, beforeDay: string): Promise<string[]> {
   assertDay(beforeDay);
@@ -44,7 +48,7 @@ export async function dropOldRequestPartitions(db: Db, beforeDay: string): Promi
   return old;
 }
 
-/** The days that `request` has partitions for, oldest first. */
+/** Lists the days that `request` has partitions for, oldest first. */
 export async function listRequestPartitions(db: Db): Promise<string[]> {
   const rows = await db.$queryRaw<{ name: string }[]>`
     SELECT c.relname::text AS name FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
@@ -54,8 +58,9 @@ export async function listRequestPartitions(db: Db): Promise<string[]> {
 }
 
 /**
- * Attached when complete: that locks `request` against no reader or writer, as creating it in place would.
- * @returns whether it was made here, rather than by another caller meanwhile
+ * Creates a table and then attaches it. Unlike creating the partition in place, this locks
+ * `request` against no reader or writer.
+ * @returns false if another caller has created it meanwhile
  */
 async function create(db: Db, day: string): Promise<boolean> {
   const table = tableOf(day);
@@ -81,7 +86,7 @@ function dayAfter(day: string): string {
   return next.toISOString().slice(0, 10);
 }
 
-/** Days become part of SQL: nothing but a real date passes. */
+/** Accepts only real dates, because days become part of SQL. */
 function assertDay(day: string): void {
   const real = DAY.test(day) && !Number.isNaN(Date.parse(day)) && new Date(day).toISOString().startsWith(day);
   if (!real) throw new RangeError(`not a day (YYYY-MM-DD): ${JSON.stringify(day)}`);

@@ -6,7 +6,7 @@ import internals from '@prisma/internals';
 import { type TestPostgres, testPostgres } from '@tidegate/testing';
 import pg from 'pg';
 
-/** What Prisma's parser says of the schema; the parts looked at here. */
+/** The parts of Prisma's parsed schema that this test looks at. */
 interface Field {
   name: string;
   dbName?: string;
@@ -31,7 +31,7 @@ interface Schema {
 }
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-/** In the database only: Prisma's language has no word for it. */
+/** Only in the database, because Prisma's language cannot express it. */
 const PARTIAL_INDEX = 'model: unique (org_id, name) where deleted_at IS NULL';
 const SQL_TYPES: Record<string, string> = {
   String: 'text',

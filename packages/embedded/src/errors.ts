@@ -1,7 +1,7 @@
-/** A store could not be found, started or kept running; the message says what to do, for whoever started it. */
+/** A store could not be found, started or kept running. The message says what to do. */
 export class EmbeddedError extends Error {
   override readonly name = 'EmbeddedError';
-  /** The last lines of the program concerned, for who wants to know more than the message says. */
+  /** The last lines that the program printed, for users who want more detail than the message. */
   readonly output: string | undefined;
 
   constructor(message: string, { output, ...options }: ErrorOptions & { readonly output?: string } = {}) {
@@ -10,14 +10,17 @@ export class EmbeddedError extends Error {
   }
 }
 
-/** What a program or the system calls it, and what people do. */
+/** The words of programs and systems, and plain words for them. */
 const PLAIN: readonly (readonly [RegExp, string])[] = [
   [/No space left on device|Check free disk space|ENOSPC/i, 'no space left on the device'],
   [/Disk quota exceeded|EDQUOT/i, 'the disk quota is used up'],
   [/Read-only file system|EROFS/i, 'the file system is read-only'],
 ];
 
-/** Why a program failed, in a line of its own: the well-known cause, else its last complaint, else its last line. */
+/**
+ * Finds in a program's output why it failed: a known cause, else its last error message, else its
+ * last line.
+ */
 export function causeIn(output: readonly string[]): string | undefined {
   const text = output.join('\n');
   const plain = PLAIN.find(([pattern]) => pattern.test(text));
@@ -26,7 +29,10 @@ export function causeIn(output: readonly string[]): string | undefined {
   return complaints.at(-1) ?? output.findLast((line) => line.trim() !== '')?.trim();
 }
 
-/** Why the system refused a file operation, with the file; undefined: the error is about something else. */
+/**
+ * Why the system refused a file operation, and on which file. Undefined: the error is about
+ * something else.
+ */
 export function systemCause(error: unknown): string | undefined {
   const { code, path, message, syscall } = (error ?? {}) as NodeJS.ErrnoException;
   if (code === undefined || syscall === undefined) return undefined;

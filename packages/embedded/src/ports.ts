@@ -4,16 +4,19 @@ import { EmbeddedError } from './errors.ts';
 
 const HOST = '127.0.0.1';
 /**
- * Below the ports that systems number outgoing connections from, so that a port stays free until its process listens, and between two of
- * its lives. Each has another one beside it that says it is given.
+ * Below the range for outgoing connections. So a port stays free until its process listens, and
+ * while the process restarts. For each port, another port is listened on to mark it as taken.
  */
 const FIRST = 20_000;
 const COUNT = 6_000;
 const TRIES = 200;
-/** Longer than whatever was given a port takes to listen on it. */
+/** Longer than any process takes to listen on its port. */
 const HOLD_MS = 120_000;
 
-/** Gives ports that nothing listens on, and none of them to two at once, whether they ask the same process or not. */
+/**
+ * Hands out ports that nothing listens on. No port goes to two callers at once, even in different
+ * processes.
+ */
 export class FreePorts {
   readonly #first: number;
   readonly #count: number;
@@ -23,7 +26,11 @@ export class FreePorts {
     this.#count = count;
   }
 
-  /** A port of 127.0.0.1, the taker's for two minutes, and for as long as something listens on it. @throws EmbeddedError when none is found */
+  /**
+   * Takes a port of 127.0.0.1. It is the caller's for two minutes, and for as long as something
+   * listens on it.
+   * @throws EmbeddedError when none is found
+   */
   async take(): Promise<number> {
     for (let i = 0; i < TRIES; i++) {
       const port = randomInt(this.#first, this.#first + this.#count);
@@ -42,7 +49,10 @@ export class FreePorts {
 
 const ports = new FreePorts(FIRST, COUNT);
 
-/** A port of 127.0.0.1 that is free, and given to nobody else on this machine who asks for one here. @throws EmbeddedError */
+/**
+ * Takes a free port of 127.0.0.1 that no other caller on this machine gets.
+ * @throws EmbeddedError
+ */
 export const freePort = (): Promise<number> => ports.take();
 
 /** Whether nothing listens on a port of 127.0.0.1. */

@@ -7,10 +7,10 @@ import { createInterface } from 'node:readline';
 import { causeIn, EmbeddedError } from './errors.ts';
 
 const TAIL_LINES = 15;
-/** A server that has not ended on its own by then is killed. */
+/** A server that has not ended by then is killed. */
 const STOP_TIMEOUT_MS = 15_000;
 
-/** First executable called one of `names` on PATH. */
+/** Finds the first executable on PATH with one of `names`. */
 export async function findOnPath(...names: string[]): Promise<string | undefined> {
   for (const name of names) {
     for (const directory of (process.env.PATH ?? '').split(delimiter)) {
@@ -35,8 +35,8 @@ export interface Command {
 }
 
 /**
- * The same command, ended by the system with SIGINT when this process dies without a chance to end it (kill -9).
- * Only Linux can; elsewhere the command stays as it is.
+ * Makes the system end a command with SIGINT when this process dies without ending it (kill -9).
+ * Only Linux can do that. Elsewhere the command stays as it is.
  */
 export async function diesWithParent(command: Command): Promise<Command> {
   const setpriv = process.platform === 'linux' ? await findOnPath('setpriv') : undefined;
@@ -44,14 +44,14 @@ export async function diesWithParent(command: Command): Promise<Command> {
   return { ...command, command: setpriv, args: ['--pdeathsig', 'INT', command.command, ...command.args] };
 }
 
-/** A child process with the last lines of its output kept for error messages. */
+/** A child process. It keeps the last lines of its output for error messages. */
 export class ServerProcess {
   readonly exited: Promise<void>;
   readonly #child: ChildProcess;
   readonly #tail: string[] = [];
   #ended = false;
 
-  /** Runs in a process group of its own, so that a terminal's Ctrl-C reaches it only through its owner. */
+  /** Starts it in its own process group, so that a terminal's Ctrl-C reaches only its owner. */
   constructor({ command, args, options }: Command, onLog: (line: string) => void = () => {}) {
     this.#child = spawn(command, [...args], {
       ...options,
@@ -83,7 +83,7 @@ export class ServerProcess {
     return this.#ended;
   }
 
-  /** Its last lines of output. */
+  /** The last lines of its output. */
   get tail(): readonly string[] {
     return this.#tail;
   }
@@ -92,7 +92,7 @@ export class ServerProcess {
     this.#child.kill(signal);
   }
 
-  /** Ends it with `signal`, or by force after 15 s; resolves when it is gone. Idempotent. */
+  /** Ends it with `signal`, and by force after 15 s. Resolves when it has ended. Idempotent. */
   async stop(signal: NodeJS.Signals): Promise<void> {
     if (this.#ended) return;
     this.kill(signal);
@@ -108,8 +108,9 @@ export class ServerProcess {
 }
 
 /**
- * Asks `probe` every 25 ms until it holds.
- * @throws EmbeddedError when the server ends first, or `timeoutMs` pass; with its last output
+ * Calls `probe` every 25 ms until it returns true.
+ * @throws EmbeddedError, with the server's last output, when the server ends first or `timeoutMs`
+ * pass
  */
 export async function untilReady(
   what: string,
@@ -128,7 +129,7 @@ export async function untilReady(
   }
 }
 
-/** @throws EmbeddedError naming the port when something listens on 127.0.0.1:`port` */
+/** Checks that nothing listens on a port of 127.0.0.1. @throws EmbeddedError that names the port */
 export async function assertPortFree(what: string, port: number): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     const server = createServer();
@@ -142,9 +143,9 @@ export async function assertPortFree(what: string, port: number): Promise<void> 
 }
 
 /**
- * Runs a command to its end.
- * @param step what fails with it, as in "Postgres could not be set up"
- * @throws EmbeddedError that says so and why, with the command's output
+ * Runs a command and waits for its end.
+ * @param step what fails if the command fails, such as "Postgres could not be set up"
+ * @throws EmbeddedError with the step, the cause and the command's output
  */
 export async function run(step: string, command: Command, onLog?: (line: string) => void): Promise<void> {
   await new Promise<void>((resolve, reject) => {
@@ -170,13 +171,16 @@ export async function run(step: string, command: Command, onLog?: (line: string)
   });
 }
 
-/** The step and its cause first; what the program printed is beside it. */
+/** The message has the step and its cause. The program's output is kept beside it. */
 const failed = (step: string, output: readonly string[]): EmbeddedError =>
   new EmbeddedError(`${step}: ${causeIn(output) ?? 'it did not say why'}`, {
     output: output.join('\n').trim(),
   });
 
-/** `mkdir -p`, private to its owner. @throws what the system says when it cannot be made, or is there and may not be used */
+/**
+ * Creates a directory and its parents, private to its owner.
+ * @throws the system's error if it cannot be created or is not usable
+ */
 export async function makeDirectory(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   await access(path, constants.W_OK | constants.X_OK);

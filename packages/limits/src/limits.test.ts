@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { LIMITS, WINDOW_MS } from './limits.ts';
 
-/** Written out once more, so that no limit changes by an oversight. */
+/** A second copy, so that no limit changes by mistake. */
 describe('the limits of the contract', () => {
-  it('of bodies', () => {
+  it('of bodies [completions.body-time] [limit.body]', () => {
     expect(LIMITS).toMatchObject({
       textBodyMaxBytes: 2_097_152,
       visionBodyMaxBytes: 20_971_520,
@@ -21,13 +21,13 @@ describe('the limits of the contract', () => {
     });
   });
 
-  it('of images', () => {
+  it('of images [image.link.size] [image.link.time] [limit.image-link] [limit.images]', () => {
     expect(LIMITS).toMatchObject({
       ...{ maxImages: 4, imageLinkMaxCharacters: 2048, imageMaxBytes: 20_000_000, imageTimeoutMs: 10_000 },
     });
   });
 
-  it('of answers', () => {
+  it('of answers [completions.whole.size] [completions.whole.time] [limit.stream.always-on] [limit.stream.pause] [limit.stream.wake-on-request] [limit.whole-answer]', () => {
     expect(LIMITS).toMatchObject({
       wholeAnswerTimeoutMs: 120_000,
       wholeAnswerMaxBytes: 2_097_152,
@@ -38,7 +38,7 @@ describe('the limits of the contract', () => {
     });
   });
 
-  it('of time', () => {
+  it('of time [state.model.asleep.late]', () => {
     expect(WINDOW_MS).toBe(60_000);
     expect(LIMITS).toMatchObject({
       coldStartMs: 60_000,
@@ -46,7 +46,7 @@ describe('the limits of the contract', () => {
     });
   });
 
-  it('of keys', () => {
+  it('of keys [auth.invalid-keys.minute] [limit.invalid-keys]', () => {
     expect(LIMITS).toMatchObject({
       ...{ keyNameMaxCharacters: 80, keyMaxModels: 50, keysPerOrg: { notRevoked: 50, total: 1000 } },
       keyRequestsPerMinute: { min: 1, max: 6000, default: 60 },

@@ -3,14 +3,16 @@ const MIB = 1024 * KIB;
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 
-/** Length of the exact sliding window of requests a minute. */
+/** The length of the sliding window for requests a minute. */
 export const WINDOW_MS = MINUTE_MS;
 
-/** The contract's limits (docs/conformance.md, "Limits" and what comes before): the same for every organization and plan. */
+/**
+ * The contract's limits that are the same for every organization and plan (docs/conformance.md).
+ */
 export const LIMITS = {
   textBodyMaxBytes: 2 * MIB,
   visionBodyMaxBytes: 20 * MIB,
-  /** A body beyond this size takes one of its organization's large-body slots. */
+  /** A larger body takes one of its organization's large-body slots. */
   largeBodyMinBytes: 2 * MIB,
   largeBodiesAtOncePerOrg: 2,
   bodyTimeoutMs: 30 * SECOND_MS,
@@ -33,7 +35,7 @@ export const LIMITS = {
 
   maxImages: 4,
   imageLinkMaxCharacters: 2_048,
-  /** "20 MB": decimal megabytes, unlike the bodies' MiB. */
+  /** 20 MB in decimal megabytes. Bodies are measured in MiB. */
   imageMaxBytes: 20_000_000,
   imageTimeoutMs: 10 * SECOND_MS,
 
@@ -53,7 +55,7 @@ export const LIMITS = {
   keyRequestsAtOnce: { min: 1, max: 256, default: 4 },
   keysPerOrg: { notRevoked: 50, total: 1_000 },
 
-  /** From one address; past it the address is blocked for `invalidKeyBlockMs`. */
+  /** From one address. Past this limit the address is blocked for `invalidKeyBlockMs`. */
   invalidKeyPerMinute: 20,
   invalidKeyBlockMs: MINUTE_MS,
 

@@ -15,7 +15,7 @@ const steps = fc.array(
 const caps = fc.record({ requests: fc.nat(30), tokens: fc.nat(40_000) });
 
 describe('the month ledger', () => {
-  it('never exceeds its caps, whatever is reserved, settled, failed and withdrawn in whatever order', () => {
+  it('never exceeds its caps, whatever is reserved, settled, failed and withdrawn in whatever order [plan.strict]', () => {
     fc.assert(
       fc.property(caps, steps, (cap, moves) => {
         let ledger: MonthLedger = EMPTY_MONTH;

@@ -5,7 +5,7 @@ import { dayOf, expiryInstantMs, monthEndMs, monthOf, retryAfterSeconds } from '
 const instants = fc.integer({ min: 0, max: Date.UTC(2100, 0) });
 
 describe('months', () => {
-  it('are UTC: the last millisecond of a month still belongs to it', () => {
+  it('are UTC: the last millisecond of a month still belongs to it [plan.months]', () => {
     expect(monthOf(Date.UTC(2026, 11, 1) - 1)).toBe('2026-11');
     expect(monthOf(Date.UTC(2026, 11, 1))).toBe('2026-12');
   });
@@ -46,7 +46,7 @@ describe('retryAfterSeconds', () => {
 });
 
 describe('expiry', () => {
-  it('is midnight UTC after the day: the day itself is still served to its last millisecond', () => {
+  it('is midnight UTC after the day: the day itself is still served to its last millisecond [key.expires.effect]', () => {
     expect(expiryInstantMs('2026-11-21')).toBe(Date.UTC(2026, 10, 22));
     expect(expiryInstantMs('2026-12-31')).toBe(Date.UTC(2027, 0, 1));
     expect(expiryInstantMs('2028-02-29')).toBe(Date.UTC(2028, 2, 1));

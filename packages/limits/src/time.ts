@@ -8,7 +8,7 @@ export const monthOf = (ms: number): string => new Date(ms).toISOString().slice(
 /** The UTC day of an instant, `YYYY-MM-DD`. */
 export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
-/** The first instant after a month `YYYY-MM`, Unix ms. Throws RangeError for anything but a month. */
+/** The first instant after a month `YYYY-MM`, in Unix ms. @throws RangeError for anything else */
 export function monthEndMs(month: string): number {
   const parts = MONTH.exec(month);
   const number = Number(parts?.[2]);
@@ -16,7 +16,10 @@ export function monthEndMs(month: string): number {
   return Date.UTC(Number(parts[1]), number);
 }
 
-/** The instant from which a key with this Expires on day is refused: 00:00 UTC of the day after. Throws RangeError for no real day. */
+/**
+ * When a key with this "Expires on" day stops working: 00:00 UTC of the next day.
+ * @throws RangeError for a day that does not exist
+ */
 export function expiryInstantMs(expiresOn: string): number {
   const parts = DAY.exec(expiresOn);
   const startMs = parts ? Date.UTC(Number(parts[1]), Number(parts[2]) - 1, Number(parts[3])) : Number.NaN;
@@ -24,5 +27,5 @@ export function expiryInstantMs(expiresOn: string): number {
   return startMs + DAY_MS;
 }
 
-/** Whole seconds for `Retry-After`: never earlier than the wait, at least 1. */
+/** Whole seconds for `Retry-After`, rounded up; at least 1. */
 export const retryAfterSeconds = (waitMs: number): number => Math.max(1, Math.ceil(waitMs / 1_000));

@@ -1,4 +1,4 @@
-/** The token counts that a model reported, and the reservation they must fit. */
+/** The token counts that a model reported, and the reservation that they must fit into. */
 export interface ReportedUsage {
   readonly prompt: number;
   readonly completion: number;
@@ -6,7 +6,9 @@ export interface ReportedUsage {
   readonly reservedTokens: number;
 }
 
-/** Valid usage: non-negative integers that add up and fit the reservation. Anything else counts as missing. */
+/**
+ * Valid usage is non-negative integers that add up and fit the reservation. All else is missing.
+ */
 export const usageIsValid = ({ prompt, completion, total, reservedTokens }: ReportedUsage): boolean =>
   isCount(prompt) &&
   isCount(completion) &&

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { inWindow, mayAdmit, mostInAnyWindow } from './window.ts';
 
-/** Non-decreasing instants, dense around the window's length so that its edges are hit. */
+/** Non-decreasing instants. They are dense near the window's length, so that its edges are hit. */
 const arrivals = fc
   .array(fc.oneof(fc.constantFrom(0, 1, 59_999, 60_000, 60_001, 30_000, 20_000), fc.nat(5_000)), {
     maxLength: 80,
@@ -20,7 +20,7 @@ function admit(times: readonly number[], limit: number): number[] {
 }
 
 describe('the exact sliding window', () => {
-  it('admits at most the limit in any 60 seconds', () => {
+  it('admits at most the limit in any 60 seconds [key.rpm.effect]', () => {
     fc.assert(
       fc.property(limits, arrivals, (limit, times) => {
         expect(mostInAnyWindow(admit(times, limit))).toBeLessThanOrEqual(limit);

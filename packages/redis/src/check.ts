@@ -1,19 +1,20 @@
 import { Cluster } from 'ioredis';
 import { createRedisClient, type RedisClient } from './client.ts';
 
-/** No Redis answered as one; the message says why and shows nothing of the URL but addresses. */
+/** Redis did not answer. The message says why and shows nothing of the URL but addresses. */
 export class RedisCheckError extends Error {
   override readonly name = 'RedisCheckError';
 }
 
 export interface RedisPersistence {
-  /** Whether every server keeps an append-only file; null: not told. */
+  /** Whether every server keeps an append-only file. Null: a server does not tell. */
   readonly appendOnly: boolean | null;
 }
 
 /**
- * Asks what REDIS_URL names, of a cluster every master, whether it keeps what it is told.
- * @throws RedisCheckError after `timeoutMs` at the latest; RedisUrlError
+ * Asks the Redis of a URL, or every master of a cluster, whether it persists its data.
+ * @throws RedisCheckError after `timeoutMs` at the latest
+ * @throws RedisUrlError
  */
 export async function checkRedis(url: string, timeoutMs: number): Promise<RedisPersistence> {
   const client = createRedisClient(url, {
@@ -50,11 +51,11 @@ async function askPersistence(client: RedisClient): Promise<RedisPersistence> {
   return { appendOnly: told.every((text) => /^aof_enabled:1\r?$/m.test(text)) };
 }
 
-/** Of several addresses the client does not tell which one failed how. */
+/** With several addresses, the client does not tell how each of them failed. */
 const plainly = (message: string): string =>
   /Connection is closed|sentinels are unreachable/.test(message) ? 'none answers' : message;
 
-/** A user who may not ask may still be one who may do all that is needed. */
+/** A user without permission for INFO may still have all permissions that the services need. */
 function refusedInfo(error: Error): string {
   if (error.message.startsWith('NOPERM')) return '';
   throw error;

@@ -8,7 +8,7 @@ afterEach(() => void server?.close());
 
 const bulk = (text: string): string => `$${text.length}\r\n${text}\r\n`;
 
-/** A Redis that says of itself, `times` times, that it loads for another 9 s. */
+/** A Redis that reports `times` times that it needs another 9 s to load. */
 async function startLoading(times: number): Promise<{ url: string; asked: () => number }> {
   let asked = 0;
   const answer = (command: string): string => {
@@ -38,5 +38,5 @@ it('a client is there soon after its Redis has loaded its data, whatever that gu
   } finally {
     client.disconnect();
   }
-  // Believed, the guesses come to 27 s.
-}, 15_000);
+  // If the client believed these estimates, it would wait 27 s.
+});

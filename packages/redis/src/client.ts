@@ -5,8 +5,9 @@ import { type Address, parseRedisUrl, type RedisTarget } from './url.ts';
 export type RedisClient = Redis | Cluster;
 
 /**
- * What both kinds are told. With `maxRetriesPerRequest` 0 nothing is sent twice, unless Redis has said that it did not run;
- * `retryStrategy` is about reconnecting, to a server as to a cluster.
+ * Options for both kinds of client. With `maxRetriesPerRequest` 0 a command is sent again only when
+ * Redis has said that it did not run it. `retryStrategy` is for reconnecting to a server or a
+ * cluster.
  */
 export type ClientOptions = Pick<
   RedisOptions,
@@ -19,25 +20,31 @@ export type ClientOptions = Pick<
   | 'socketTimeout'
 >;
 
-/** Which node serves what is asked this often, beside every time that a node says it has changed. */
+/**
+ * How often to ask which node serves which slots. A node that redirects a command causes this, too.
+ */
 const MAP_REFRESH_MS = 5_000;
-/** After a node was lost, until its successor is looked for; and between two such looks. */
+/** How long after the loss of a node to ask again. */
 const LOST_REFRESH_MS = 200;
 const RETRY_MS = 100;
-/** A node that does not tell in this time, its name's resolution included, is passed over for another one. */
+/** After this time, which includes the DNS look-up, another node is asked for the slots. */
 const MAP_ANSWER_TIMEOUT_MS = 2_000;
-/** A Redis that loads its data is asked this often whether it is done: its own guess of how long may be many times too high. */
+/** How often to ask a Redis that loads its data. Its own estimate may be many times too long. */
 const LOADING_RETRY_MS = 200;
-/** A Sentinel that is silent for this long is passed over. */
+/** After this time without an answer, the next Sentinel is asked. */
 const SENTINEL_ANSWER_TIMEOUT_MS = 1_000;
 
-/** A client for what a URL names (`parseRedisUrl`). The caller handles `error`, and disconnects. @throws RedisUrlError */
+/**
+ * Creates a client for a URL (see `parseRedisUrl`). The caller handles `error` events and
+ * disconnects.
+ * @throws RedisUrlError
+ */
 export function createRedisClient(url: string, options: ClientOptions = {}): RedisClient {
   const target = parseRedisUrl(url);
   return target.kind === 'cluster' ? createCluster(target, options) : createServerClient(target, options);
 }
 
-/** One connection to one server: of a cluster the one at `address`. @throws RedisUrlError */
+/** Connects to one server. In a cluster, `address` chooses it. @throws RedisUrlError */
 export function createRedisConnection(
   url: string,
   options: ClientOptions = {},
@@ -58,7 +65,8 @@ function createServerClient(
   target: Exclude<RedisTarget, { kind: 'cluster' }>,
   options: ClientOptions,
 ): Redis {
-  // A server that has become a replica, or has lost its own, refuses writes: its successor is looked for where this one was found.
+  // A server that has become a replica, or has lost its replicas, refuses writes. Reconnecting
+  // finds its successor.
   const reconnectOnError = ({ message }: Error) => /^(READONLY|NOREPLICAS) /.test(message);
   const common = { ...options, maxLoadingRetryTime: LOADING_RETRY_MS, reconnectOnError };
   if (target.kind === 'single') return new Redis(target.url, common);
@@ -72,8 +80,9 @@ function createServerClient(
     db,
     sentinelRetryStrategy: options.retryStrategy ?? (() => null),
     sentinelCommandTimeout: SENTINEL_ANSWER_TIMEOUT_MS,
-    // ioredis' own detector ends for good a client that is asking Sentinels when it tells of a failover. A master that was replaced
-    // is noticed all the same: it ends its connections, refuses writes, or is silent.
+    // If ioredis' own detector reports a failover while the client asks Sentinels, it ends the
+    // client for good. We notice a replaced master without it: it ends connections, refuses writes,
+    // or is silent.
     failoverDetector: false,
     ...(tls ? { enableTLSForSentinelMode: true, sentinelTLS: {} } : {}),
     ...(sentinelLogin.username ? { sentinelUsername: sentinelLogin.username } : {}),
@@ -93,8 +102,9 @@ function createCluster(target: Extract<RedisTarget, { kind: 'cluster' }>, option
     retryDelayOnClusterDown: retryMs,
     slotsRefreshInterval: 0,
     slotsRefreshTimeout: MAP_ANSWER_TIMEOUT_MS,
-    // Each connection looks its host up itself. ioredis would look all up before it connects: one name that is gone would keep it from
-    // every node, a connection that ends meanwhile would leave it closed for good, and certificates name hosts, not addresses.
+    // Each connection resolves its own host. ioredis would resolve all names before it connects.
+    // Then one missing name would keep it from every node, and a connection that ends meanwhile
+    // would leave the client closed for good. Also, certificates name hosts and not addresses.
     dnsLookup: (host, callback) => callback(null, host),
     redisOptions: {
       ...each,
@@ -109,8 +119,9 @@ function createCluster(target: Extract<RedisTarget, { kind: 'cluster' }>, option
 }
 
 /**
- * Connects to every node before it is needed, replicas too: one that takes over is there at once. But to none before the cluster's
- * own first question: asked of a node that is connecting, it fails where commands do not wait.
+ * Connects to every node before it is needed. Replicas too, so that one that takes over can be used
+ * at once. This waits until the client is ready: its first question fails on a node that is still
+ * connecting, if commands do not queue.
  */
 function connectEarly(cluster: Cluster): void {
   const connect = (node: Redis) => {
@@ -121,8 +132,8 @@ function connectEarly(cluster: Cluster): void {
 }
 
 /**
- * Asks which node serves what: regularly, and soon after a node was lost, for as long as some node is there. ioredis' own timer
- * is not used: of a cluster that is disconnected while the answer is awaited it goes on for ever.
+ * Asks which node serves which slots: regularly, and soon after a node is lost. ioredis' own timer
+ * is not used. It runs for ever if the client disconnects while it waits for the answer.
  */
 function keepMap(cluster: Cluster): void {
   let regular: NodeJS.Timeout | undefined;

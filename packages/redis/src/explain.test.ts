@@ -26,7 +26,7 @@ const everywhere = (command: string, ...args: string[]): Promise<unknown> =>
 
 const as = (login: string, url = redis.url): string => url.replace('://', `://${login}@`);
 
-/** What becomes of a command, and what the client says meanwhile, by their sentences. */
+/** The outcome of a command and the client's errors meanwhile, as sentences. */
 async function sentencesAt(url: string): Promise<string[]> {
   const client = createRedisClient(url, {
     maxRetriesPerRequest: 0,

@@ -4,7 +4,7 @@ const { isNativeError } = types;
 
 const MAX_CAUSES = 4;
 
-/** By what the error's message begins with, or by its code: what it means, and what to do if that is known. */
+/** What an error means, and what to do if that is known. Signs match its code and message. */
 const REASONS: readonly [sign: RegExp, sentence: string][] = [
   [/\bWRONGPASS\b/, 'Redis refuses the user or the password in REDIS_URL.'],
   [/\bNOAUTH\b/, 'Redis asks for a password, and REDIS_URL has none.'],
@@ -14,8 +14,8 @@ const REASONS: readonly [sign: RegExp, sentence: string][] = [
   [/max number of clients/, 'Redis takes no more connections: raise its maxclients.'],
   [/\bOOM\b/, 'Redis has no memory left.'],
   [/\bMISCONF\b/, 'Redis cannot write its data to its disk, and refuses changes.'],
-  [/\bLOADING\b/, 'Redis is not ready: it loads its data.'],
-  [/\bCLUSTERDOWN\b/, 'The Redis Cluster is not whole.'],
+  [/\bLOADING\b/, 'Redis is not ready: it is loading its data.'],
+  [/\bCLUSTERDOWN\b/, 'The Redis Cluster is not complete: some slots have no server.'],
   [/wrong version number|EPROTO|CERT|certificate/i, 'Redis cannot be reached over TLS as REDIS_URL says.'],
 ];
 
@@ -29,8 +29,9 @@ const SILENT = new Set([
 ]);
 
 /**
- * Why Redis could not be used: a sentence for people, which shows no password. Null: the error is about something else. Errors of
- * sockets are taken for those of Redis: it is for where nothing else of that kind can have failed.
+ * Says in one sentence why Redis could not be used. It shows no password. Null: the error is about
+ * something else. Any socket error is taken for one of Redis, so call this only where no other
+ * connection can have failed.
  */
 export function explainRedis(error: unknown): string | null {
   let each = error;

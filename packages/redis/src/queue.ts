@@ -2,25 +2,31 @@ import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { createRedisClient, type RedisClient } from './client.ts';
 
-/** No connection, or no answer, for this long: it is given up and made anew. Nothing that blocks is asked over it. */
+/**
+ * Without an answer for this long, the connection is replaced. It never sends blocking commands.
+ */
 const ANSWER_TIMEOUT_MS = 2_000;
 const RECONNECT_MAX_MS = 500;
 
-/** A BullMQ queue as something that comes and goes with its Redis. */
+/** A BullMQ queue whose Redis may come and go. */
 export interface QueueLink {
-  /** Rejects at once when Redis is away, and soon when it hangs. `work` asks nothing that blocks: workers have connections of their own. */
+  /**
+   * Rejects at once when Redis is not connected, and soon when it hangs. `work` must not block:
+   * workers have connections of their own.
+   */
   use<R>(work: (queue: Queue) => Promise<R>): Promise<R>;
   close(): Promise<void>;
 }
 
 /**
- * Connects to a queue; nothing waits for a Redis that is away. BullMQ asks Redis a question when it is made, once, and is of no more use if
- * that fails: so it is made when Redis is there, and anew when it was not after all.
+ * Connects to a queue, without waiting for Redis. A BullMQ queue asks Redis something when it is
+ * constructed, and is of no use if that fails. So it is constructed once Redis is connected, and
+ * again if that failed.
  */
 export function openQueue(options: {
   readonly redisUrl: string;
   readonly name: string;
-  /** With a hash tag, so that all of the queue is in one slot of a cluster. */
+  /** Has a hash tag, so that the whole queue is in one slot of a cluster. */
   readonly prefix: string;
   readonly onError: (error: Error) => void;
 }): QueueLink {
@@ -39,7 +45,7 @@ export function openQueue(options: {
   });
   let queue: Queue | null = null;
   const make = (): Queue => {
-    if (!isConnected(connection)) throw new Error('the Redis of the queue is away', { cause: lost });
+    if (!isConnected(connection)) throw new Error("the queue's Redis is not connected", { cause: lost });
     const made = new Queue(name, {
       prefix,
       connection,

@@ -48,11 +48,11 @@ describe('a Redis URL', () => {
   it('that cannot be read is refused with a reason that shows nothing of it', () => {
     const reasons = {
       'http://hunter2': /redis:\/\/, redis\+sentinel/,
-      'redis://hunter2:1,hunter2:2': /several addresses are for/,
+      'redis://hunter2:1,hunter2:2': /to name several addresses/,
       'redis://hunter2:99999': /is not a URL/,
-      'redis+cluster://hunter2:0': /addresses are host:port/,
-      'redis+cluster://hunter2:1,': /addresses are host:port/,
-      'redis+cluster://hunter2:1/4': /neither databases/,
+      'redis+cluster://hunter2:0': /addresses as host:port/,
+      'redis+cluster://hunter2:1,': /addresses as host:port/,
+      'redis+cluster://hunter2:1/4': /must not name a database/,
       'redis+cluster://%hunter2@a:1': /percent-encoding/,
       'redis+sentinel://hunter2:1': /the master's name/,
     };

@@ -19,12 +19,12 @@ export type RedisTarget =
       readonly name: string;
       readonly db: number;
       readonly tls: boolean;
-      /** How the Sentinels themselves are logged in to. */
+      /** The login for the Sentinels themselves. */
       readonly sentinelLogin: Login;
     } & Login)
   | ({ readonly kind: 'cluster'; readonly addresses: readonly Address[]; readonly tls: boolean } & Login);
 
-/** Its message says what is wrong with the URL and shows no part of it. */
+/** The message says what is wrong with the URL and shows no part of it. */
 export class RedisUrlError extends Error {
   override readonly name = 'RedisUrlError';
 }
@@ -36,33 +36,37 @@ const SENTINEL_PORT = 26_379;
 const MAX_PORT = 65_535;
 
 /**
- * Reads redis://, redis+sentinel:// and redis+cluster://, and the same with rediss for TLS. The latter two take several addresses,
- * comma-separated; a Sentinel URL's path is the master's name, and then its database.
+ * Reads redis://, redis+sentinel:// and redis+cluster:// URLs; rediss means TLS. The latter two
+ * kinds take several addresses, separated by commas. The path of a Sentinel URL is the master's
+ * name, and may go on with a database.
  * @throws RedisUrlError
  */
 export function parseRedisUrl(text: string): RedisTarget {
   const parts = SHAPE.exec(text)?.groups;
-  if (!parts) throw new RedisUrlError('must be redis://, redis+sentinel:// or redis+cluster://, or rediss…');
+  if (!parts)
+    throw new RedisUrlError(
+      'must start with redis://, redis+sentinel:// or redis+cluster://, or with rediss',
+    );
   const { kind, login, hosts = '', path = '', query = '' } = parts;
   const tls = parts.tls === 's';
   if (kind === 'sentinel') return sentinelOf(hosts, path, query, login, tls);
   if (kind === 'cluster') {
     if (path !== '' || query !== '')
-      throw new RedisUrlError('a cluster has neither databases nor parameters');
+      throw new RedisUrlError('must not name a database or parameters of a cluster');
     return { kind, addresses: addressesOf(hosts, REDIS_PORT), tls, ...loginOf(login) };
   }
   if (hosts.includes(','))
-    throw new RedisUrlError('several addresses are for redis+cluster:// and redis+sentinel://');
+    throw new RedisUrlError('must be redis+cluster:// or redis+sentinel:// to name several addresses');
   if (!URL.canParse(text)) throw new RedisUrlError('is not a URL');
   return { kind: 'single', url: text };
 }
 
-/** REDIS_URL in a configuration: the text, if it can be read. */
+/** The schema of REDIS_URL in a configuration. */
 export const redisUrl = z.string().superRefine((text, context) => {
   try {
     parseRedisUrl(text);
   } catch (error) {
-    context.addIssue({ code: 'custom', message: error instanceof Error ? error.message : 'is bad' });
+    context.addIssue({ code: 'custom', message: error instanceof Error ? error.message : 'is invalid' });
   }
 });
 
@@ -75,7 +79,7 @@ function sentinelOf(
 ): RedisTarget {
   const [, name, db = '0'] = /^([^/]+)(?:\/(\d{1,4}))?$/.exec(path) ?? [];
   if (name === undefined)
-    throw new RedisUrlError("needs the master's name as its path: redis+sentinel://host:26379/name");
+    throw new RedisUrlError("must have the master's name as its path: redis+sentinel://host:26379/name");
   const parameters = new URLSearchParams(query);
   const username = parameters.get('sentinelUsername');
   const password = parameters.get('sentinelPassword');
@@ -96,7 +100,7 @@ function addressesOf(hosts: string, defaultPort: number): Address[] {
       /^(?:\[([0-9A-Fa-f:.]+)\]|([^\s:[\]]+))(?::(\d{1,5}))?$/.exec(text.trim()) ?? [];
     const host = v6 ?? name;
     if (host === undefined || Number(port) === 0 || Number(port) > MAX_PORT)
-      throw new RedisUrlError('addresses are host:port, comma-separated');
+      throw new RedisUrlError('must name addresses as host:port, separated by commas');
     return { host, port: Number(port) };
   });
 }
@@ -114,6 +118,6 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw new RedisUrlError('has a broken percent-encoding');
+    throw new RedisUrlError('has an invalid percent-encoding');
   }
 }

@@ -19,8 +19,9 @@ import type {
 } from './generated/index.ts';
 
 /**
- * Services talk to each other on a private network, without TLS. A connection that died without a word is noticed within 15 s
- * (a gateway's heartbeat notices sooner); one that cannot be made is tried again at most every second.
+ * Services talk to each other on a private network, without TLS. Keepalive notices a silently dead
+ * connection within 15 s; a gateway's heartbeat notices sooner. Connecting is tried again within a
+ * second.
  */
 const channelOptions: ChannelOptions = {
   'grpc.keepalive_time_ms': 10_000,
@@ -60,7 +61,7 @@ type Unary<M extends keyof UnaryMethods> = (
 ) => { cancel(): void };
 
 export interface CallOptions {
-  /** The call fails with DEADLINE_EXCEEDED after this long, a peer that cannot be reached included. */
+  /** The call fails with DEADLINE_EXCEEDED after this time, even if it never reached the peer. */
   readonly deadlineMs: number;
   /** Cancels the call, which then fails with CANCELLED. */
   readonly signal?: AbortSignal;
@@ -79,7 +80,7 @@ export function callUnary<C extends Client, M extends keyof UnaryMethods & keyof
     const call = send(request, { deadline: Date.now() + deadlineMs }, (error, response) => {
       signal?.removeEventListener('abort', cancel);
       if (response !== undefined && error === null) resolve(response);
-      else reject(error ?? new Error('the peer answered nothing'));
+      else reject(error ?? new Error('the peer sent no answer'));
     });
     const cancel = () => call.cancel();
     if (signal?.aborted) cancel();

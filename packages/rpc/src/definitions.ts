@@ -3,7 +3,7 @@ import { loadPackageDefinition, type ServiceDefinition } from '@grpc/grpc-js';
 import { loadSync, type Options } from '@grpc/proto-loader';
 import type { LimiterDefinition, LimiterProto, RunnerDefinition, RunnerProto } from './generated/index.ts';
 
-/** generate.mjs generates the types for exactly these. */
+/** generate.mjs generates the types for exactly these options. */
 const options: Options = { keepCase: false, longs: Number, enums: String, defaults: true, oneofs: true };
 
 const load = (name: string): unknown =>

@@ -3,7 +3,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from './metrics.ts';
 
-/** A readiness check that takes longer counts as not ready; a metric that takes longer is left out. */
+/** A slower readiness check counts as not ready. A slower metric is left out. */
 const ANSWER_TIMEOUT_MS = 2_000;
 
 type Readiness = boolean | string;
@@ -13,7 +13,10 @@ export interface AdminOptions {
   readonly port: number;
   readonly host: string;
   readonly metrics: Registry;
-  /** Whether this process should be sent work now. False, a throw and a late answer all mean no, and so does a text: the reason. */
+  /**
+   * Whether this process can take work now. False, a text (the reason), an exception and a late
+   * answer all mean no.
+   */
   readonly ready: () => Readiness | Promise<Readiness>;
 }
 
@@ -23,8 +26,8 @@ export interface Admin {
 }
 
 /**
- * Serves `/healthz` (the process lives), `/readyz` (200 or 503) and `/metrics`, without those metrics whose `collect` fails or is
- * late. Rejects when the port is taken.
+ * Serves `/healthz` (the process is alive), `/readyz` (200 or 503) and `/metrics`. Metrics whose
+ * `collect` fails or is late are left out. Rejects when the port is taken.
  */
 export async function startAdmin({ port, host, metrics, ready }: AdminOptions): Promise<Admin> {
   const server = createServer((request, response) => {
@@ -54,7 +57,7 @@ function answer(
   response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(text) }).end(text);
 }
 
-/** What `ask` says, or `otherwise` when that fails or is late. */
+/** The result of `ask`, or `otherwise` when that fails or is late. */
 async function within<T>(ask: () => T | Promise<T>, otherwise: T): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<T>((resolve) => {

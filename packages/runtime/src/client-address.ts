@@ -4,11 +4,12 @@ import ipaddr from 'ipaddr.js';
 const IPV6_PREFIX_PARTS = 4;
 
 /**
- * Who asks, as attempts are counted: IPv4 in full, IPv6 by the first address of its /64, IPv4-mapped IPv6 as IPv4.
+ * The caller's address, in the form that attempts are counted by: IPv4 in full, IPv6 as the first
+ * address of its /64, IPv4-mapped IPv6 as IPv4.
  *
- * It is the peer, or, behind `trustedProxies` proxies, the address that the outermost of them saw. What is further left in
- * X-Forwarded-For anyone can write. A request with fewer entries, or one that is no address, did not come through them: then
- * it is the peer, too.
+ * Without proxies this is the peer. Behind `trustedProxies` proxies it is the address that the
+ * outermost of them saw. Anyone can write the entries further left in X-Forwarded-For. A request
+ * whose entry is missing or no address did not come through the proxies: then it is the peer again.
  */
 export function clientAddress(
   request: Pick<IncomingMessage, 'headers'> & { socket: { remoteAddress?: string | undefined } },
@@ -20,9 +21,9 @@ export function clientAddress(
   return counted(withoutPort(entry.trim())) ?? counted(peer) ?? peer;
 }
 
-/** Null: no address. */
+/** Null: the text is not an address. */
 function counted(text: string): string | null {
-  // What is no IPv6 must be four decimal numbers: IPv4 has other spellings that no proxy writes.
+  // IPv4 must be four decimal numbers. No proxy writes its other spellings.
   if (!ipaddr.isValid(text) || (!text.includes(':') && !ipaddr.IPv4.isValidFourPartDecimal(text)))
     return null;
   const address = ipaddr.process(text);

@@ -2,10 +2,10 @@ import { z } from 'zod';
 
 const MAX_SHUTDOWN_DELAY_MS = 3_600_000;
 
-/** SHUTDOWN_DELAY_MS in a configuration, for `Service.configure`. */
+/** The schema of SHUTDOWN_DELAY_MS in a configuration, for `Service.configure`. */
 export const shutdownDelayMs = z.coerce.number().int().min(0).max(MAX_SHUTDOWN_DELAY_MS).default(0);
 
-/** The environment does not make a configuration. Its message names every bad variable and shows no value. */
+/** The environment is invalid. The message names every bad variable and shows no value. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly variables: readonly string[];
@@ -19,8 +19,9 @@ export class ConfigError extends Error {
 }
 
 /**
- * Parses a service's variables, once, at its start. An empty variable counts as not set. Throws ConfigError.
+ * Parses a service's environment variables once, at its start. An empty variable counts as not set.
  * Variables that the schema does not name are ignored.
+ * @throws ConfigError
  */
 export function loadConfig<S extends z.ZodObject>(
   schema: S,

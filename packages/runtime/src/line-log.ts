@@ -1,7 +1,7 @@
 import type { Destination, LogLevel } from './logger.ts';
 import { redact } from './redact.ts';
 
-/** Numbers, booleans, ids and words of closed sets: never what a caller wrote. */
+/** Numbers, booleans, ids and words from closed sets. Never what a caller wrote. */
 export type LineFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
 export type LineLog = (fields: LineFields, message: string) => void;
@@ -9,20 +9,20 @@ export type LineLog = (fields: LineFields, message: string) => void;
 export interface LineLogOptions {
   readonly service: string;
   readonly level: LogLevel;
-  /** The logger's own, so that lines stay in order. */
+  /** The same as the logger's, so that lines stay in order. */
   readonly destination: Destination;
   /** Unix time. */
   readonly nowMs: () => number;
 }
 
 const WITHOUT_INFO: ReadonlySet<LogLevel> = new Set(['fatal', 'error', 'warn', 'silent']);
-/** What needs neither quoting nor redacting. */
+/** Text that needs no escaping. */
 const PLAIN = /^[\w.-]*$/;
 const KEY_PREFIX = 'ti_';
 
 /**
- * Writes lines of the form that `createLogger` gives them, at level `info`, for what is logged with every request: a
- * tenth of the cost of a logger that takes any object. Fields that are null, undefined or empty are left out.
+ * Creates a fast logger for the line of each request. Its lines look like those of `createLogger`
+ * at level `info`, at a tenth of the cost. Fields that are null, undefined or empty are left out.
  */
 export function createLineLog({ service, level, destination, nowMs }: LineLogOptions): LineLog {
   if (WITHOUT_INFO.has(level)) return () => {};

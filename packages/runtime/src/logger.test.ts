@@ -7,7 +7,7 @@ import { createLogger } from './logger.ts';
 
 const KEY = `ti_${'aB3'.repeat(18)}`;
 const SECRET = 'not-for-any-log';
-/** One that does not end by then never will. */
+/** A process that has not ended by then never will. */
 const STUCK_MS = 20_000;
 
 function logged(write: (logger: ReturnType<typeof createLogger>) => void): string {
@@ -129,7 +129,7 @@ describe.each(['SIGTERM', 'crash'])('a service whose log is on a full disk', (ho
   });
 });
 
-/** Logs more than is written at once, and again after that has failed. */
+/** Logs more than one write takes, and again after that has failed. */
 const PROGRAM = `
   import { createLogger, runService } from ${JSON.stringify(new URL('../dist/index.js', import.meta.url).href)};
   runService(async (service) => {

@@ -6,33 +6,36 @@ export type { Logger } from 'pino';
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** Lines waiting for a slow reader of the output; past it, lines are dropped rather than memory filled. */
+/** Lines may wait for a slow reader of stdout. Past this bound they are dropped. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
-/** Lines leave together: a write each costs a busy service a tenth of its time. What a SIGKILL can lose is this young. */
+/**
+ * Lines are written together, because a write for each costs a busy service a tenth of its time. A
+ * SIGKILL loses at most the lines of the last WRITE_MS.
+ */
 const WRITE_BYTES = 32 * 1024;
 const MAX_WRITE_BYTES = 64 * 1024;
 const WRITE_MS = 100;
 const MAX_CAUSES = 4;
 
-/** Where lines go. */
+/** Where log lines go. */
 export interface Destination {
   write(line: string): unknown;
 }
 
 export interface LoggerOptions {
-  /** The service's name: a member of every line. */
+  /** The service's name. Every line has it. */
   readonly service: string;
   readonly level: LogLevel;
-  /** What an error means, in plain words, if it is known: written instead of its own message, stack and causes. */
+  /** Says in plain words what an error means, or null. Replaces its message, stack and causes. */
   readonly explain?: (error: unknown) => string | null;
-  /** Where lines go; stdout when not given. */
+  /** Default: stdout. */
   readonly destination?: Destination;
 }
 
 /**
- * A logger of one JSON object a line. Every line passes through `redact`, whatever built it. Of errors only type, code,
- * message, stack and causes are written, or what `explain` says of them: other members may hold content. Of a request, `logger.child({ requestId })`
- * marks its lines with its `x-request-id`.
+ * Creates a logger that writes one JSON object a line. Every line passes through `redact`. Of an
+ * error it writes only type, code, message, stack and causes, or what `explain` says: other members
+ * may contain content. `logger.child({ requestId })` marks lines with a request's `x-request-id`.
  */
 export function createLogger({ service, level, explain, destination }: LoggerOptions): Logger {
   const sink = destination ?? openStdout();
@@ -56,8 +59,8 @@ export function createLogger({ service, level, explain, destination }: LoggerOpt
 }
 
 /**
- * Stdout, which may be a file on a full disk: then lines wait, are dropped past their bound, and are written when there is room again.
- * At exit they are not waited for, as pino's own flush would, for ever.
+ * Opens stdout, which may be a file on a full disk. Then lines wait until there is room again, and
+ * are dropped past their bound. At exit we do not wait for them; pino's own flush would, for ever.
  */
 export function openStdout(): Destination {
   const stdout = pino.destination({
@@ -67,7 +70,7 @@ export function openStdout(): Destination {
     minLength: WRITE_BYTES,
     maxWrite: MAX_WRITE_BYTES,
   });
-  // pino's own flush is an interval, which would wake a service that has nothing to write.
+  // pino's own flush is an interval. It would wake a service that has nothing to write.
   let scheduled = false;
   const flush = () => {
     scheduled = false;
@@ -94,7 +97,8 @@ export function openStdout(): Destination {
   stdout.on('drop', (line: string) => {
     waitingBytes -= Buffer.byteLength(line);
   });
-  // A flush does nothing while a write is under way: what came meanwhile is flushed after it.
+  // A flush does nothing while a write is under way. So lines that came meanwhile are flushed after
+  // it.
   stdout.on('drain', () => {
     if (waitingBytes > 0) flushSoon();
   });

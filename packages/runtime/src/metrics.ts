@@ -4,13 +4,13 @@ import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 export { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 /**
- * prom-client's lag monitor wakes a process at rest every 10 ms, and counts its own interval as lag when it is longer. So
- * it hardly runs here, and its series are left out.
+ * prom-client's lag monitor wakes an idle process every 10 ms. With a longer interval it counts the
+ * interval as lag. So it hardly ever runs here, and its series are removed.
  */
 const MONITOR_MS = 3_600_000;
 const MONITORED = ['min', 'max', 'mean', 'stddev', 'p50', 'p90', 'p99'];
 
-/** A registry with the process's own metrics; every series carries `service`. Labels hold no ids and no content. */
+/** Creates a registry with the process's own metrics. Every series has the label `service`. */
 export function createMetrics(service: string): Registry {
   const registry = new Registry();
   registry.setDefaultLabels({ service });

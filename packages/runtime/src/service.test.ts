@@ -9,7 +9,8 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 /*
- * The lifecycle in real processes. Each test's main is written beside a fresh build of this package.
+ * Tests the lifecycle in real processes. Each test's main is written next to a fresh build of this
+ * package.
  */
 
 const packageDir = fileURLToPath(new URL('..', import.meta.url));
@@ -34,7 +35,7 @@ afterAll(async () => {
 
 interface Run {
   readonly child: ChildProcess;
-  /** Resolves once the output so far matches. */
+  /** Resolves when the output so far matches. */
   printed(pattern: RegExp): Promise<void>;
   ended(): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }>;
 }

@@ -2,32 +2,40 @@ import { ConfigError } from './config.ts';
 import { createLogger, type Logger } from './logger.ts';
 
 const DEFAULT_SHUTDOWN_TIMEOUT_MS = 30_000;
-/** A terminal and the program that started us may both pass one Ctrl-C on: within this time it is the same wish. */
+/**
+ * A terminal and the program that started us may both pass on one Ctrl-C. This soon, they are one.
+ */
 const SAME_WISH_MS = 1_000;
 /** How long a shutdown waits for a start that is still under way. */
 const START_GRACE_MS = 5_000;
 
 export interface Service {
-  /** Gives what only the parsed config knows. Without it: a logger at `info`, no delay, and 30 s to shut down. */
+  /**
+   * Sets what the parsed config says. Defaults: a logger at `info`, no delay, 30 s to shut down.
+   */
   configure(options: {
     readonly logger?: Logger;
-    /** Between the end of readiness and the first shutdown step: whoever sends work here gets to know meanwhile. */
+    /**
+     * The time between the end of readiness and the first shutdown step. Load balancers use it to
+     * notice.
+     */
     readonly shutdownDelayMs?: number;
-    /** For the shutdown steps, after the delay. */
+    /** The time that the shutdown steps may take, after the delay. */
     readonly shutdownTimeoutMs?: number;
   }): void;
-  /** Steps run one after the other, last registered first: register each thing right after it has started. */
+  /** Steps run one by one, the last registered first. Register each thing right after it starts. */
   onShutdown(name: string, stop: () => void | Promise<void>): void;
-  /** Aborted when the shutdown begins, before its delay: readiness ends here. */
+  /** Aborted when the shutdown begins, before its delay. Readiness ends then. */
   readonly stopping: AbortSignal;
 }
 
 /**
  * Runs a service's main in this process, from start to exit.
  *
- * SIGTERM, SIGINT or SIGHUP ends readiness, waits for the delay, runs the shutdown steps, then exits 0; 1 when a step failed or the
- * time was over. A second signal ends the delay; one during the steps exits 1 at once. A main that throws exits 1 after stopping what it had started; an uncaught error exits 1 at once.
- * A ConfigError is printed as it is, on stderr.
+ * SIGTERM, SIGINT or SIGHUP ends readiness, waits for the delay, runs the shutdown steps and exits
+ * 0, or 1 when a step failed or took too long. A second signal ends the delay; during the steps it
+ * exits 1 at once. If `main` throws, the shutdown steps run and the process exits 1. An uncaught
+ * error exits 1 at once. A ConfigError is printed to stderr as it is.
  */
 export function runService(main: (service: Service) => void | Promise<void>): void {
   new RunningService().run(main);
@@ -117,7 +125,7 @@ class RunningService implements Service {
     process.exit(stepsSucceeded ? exitCode : 1);
   }
 
-  /** For this time, or until the next signal. */
+  /** Waits for this time, or until the next signal. */
   async #delay(delayMs: number): Promise<void> {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, delayMs);

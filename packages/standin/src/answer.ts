@@ -3,11 +3,11 @@ import type { CompletionRequest } from './request.ts';
 import { tokenize } from './tokens.ts';
 
 export interface Answer {
-  /** The answer's tokens; together its text. */
+  /** The answer's tokens. Together they are its text. */
   readonly pieces: Iterable<string>;
   readonly tokens: number;
   readonly finishReason: string;
-  /** The stop string that ended it. */
+  /** The stop string that ended the answer. */
   readonly stopReason: string | null;
 }
 
@@ -19,7 +19,10 @@ const FILLER = tokenize(
 const UNICODE = tokenize(' Grüße, 潮門, прилив, 🌊🚢 e\u0301té.');
 const BLOCK = 'x'.repeat(1_024);
 
-/** The answer to a request: the same for the same request and seed. It says that no model wrote it. */
+/**
+ * Composes the answer to a request. The same request and seed give the same answer. It says that no
+ * model wrote it.
+ */
 export function composeAnswer(request: CompletionRequest): Answer {
   const { behaviour, maxTokens, stops } = request;
   if (behaviour.bytes !== undefined) return blocks(behaviour.bytes);
@@ -67,7 +70,10 @@ function cutAtStop(
   return first ? { pieces: tokenize(text.slice(0, first.at)), stop: first.stop } : null;
 }
 
-/** An answer of this many bytes, made as it is sent. It heeds no `max_tokens`: that is its misbehaviour. */
+/**
+ * An answer of this many bytes, produced while it is sent. It ignores `max_tokens`: that is the
+ * point of this behaviour.
+ */
 function blocks(bytes: number): Answer {
   const count = Math.ceil(bytes / BLOCK.length);
   return {

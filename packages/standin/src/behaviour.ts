@@ -1,9 +1,13 @@
 /*
- * What the stand-in can be told to do. One table serves the directives in a request's last user message
- * (`[[tokens=50]]`), the flags of the command line (`--tokens 50`) and the defaults set over `POST /behaviour`.
+ * What the stand-in can be told to do. The same names are directives in a request's last user
+ * message (`[[tokens=50]]`), command-line flags (`--tokens 50`), and defaults set with `POST
+ * /behaviour`.
  */
 
-/** Kinds of value: `switch` takes none; `integer` is 0 or more; `counts` is three integers; `text` is anything without `]`. */
+/**
+ * Each behaviour has a kind of value. A `switch` takes none, an `integer` is 0 or more, `counts`
+ * are three integers, and `text` is anything without `]`.
+ */
 export const BEHAVIOURS = {
   tokens: 'integer',
   say: 'text',
@@ -60,13 +64,16 @@ export type Parsed<T> =
 const DIRECTIVE = /\[\[([a-z-]+)(?:=([^\]]*))?\]\]/g;
 const INTEGER = /^\d{1,9}$/;
 
-/** The directives in a text, the last of a name winning. An unknown one is a problem, so that no test silently tests nothing. */
+/**
+ * Reads the directives in a text. If a name appears twice, the last one wins. An unknown name is a
+ * problem, so that no test silently tests nothing.
+ */
 export function parseDirectives(text: string): Parsed<Behaviour> {
   if (!text.includes('[[')) return { ok: true, value: {} };
   return parseBehaviour([...text.matchAll(DIRECTIVE)].map(([, name = '', value]) => [name, value]));
 }
 
-/** Pairs of name and value, as written. */
+/** Reads pairs of a name and its value as text. */
 export function parseBehaviour(pairs: Iterable<readonly [string, string | undefined]>): Parsed<Behaviour> {
   const behaviour: Record<string, unknown> = {};
   for (const [name, text] of pairs) {

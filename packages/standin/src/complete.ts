@@ -57,7 +57,7 @@ async function answer(request: CompletionRequest, exchange: Exchange, stats: Sta
   return sendWhole(exchange, wholeBody(request, composed, id, createdS), behaviour, answered);
 }
 
-/** Undefined: not JSON, or too large. */
+/** Undefined: the body is not JSON, or too large. */
 async function readJson(incoming: IncomingMessage): Promise<unknown> {
   const chunks: Buffer[] = [];
   let bytes = 0;

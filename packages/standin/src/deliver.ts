@@ -7,15 +7,18 @@ import { type Fault, faultOf, INBAND_ERROR } from './fault.ts';
 import type { CallEnd } from './stats.ts';
 import type { Step } from './stream.ts';
 
-/** Events without a pause between them leave together, up to this size. */
+/** Events without a pause between them are written together, up to this size. */
 const WRITE_CHARACTERS = 16_384;
 
-/** One call's way out. */
+/** One call, as the code that answers it sees it. */
 export interface Exchange {
   readonly response: ServerResponse;
-  /** Aborted when the caller has gone, or all was sent. */
+  /** Aborted when the caller is gone, or when everything was sent. */
   readonly gone: AbortSignal;
-  /** Counted before the last byte leaves, so that a caller who has its answer is not in flight any more. */
+  /**
+   * Counts the end of the call. It runs before the last byte is sent, so that a caller who has the
+   * whole answer is no longer in flight.
+   */
   readonly end: (end: CallEnd) => void;
   /** Ends the process. */
   readonly exit: () => void;
@@ -24,7 +27,7 @@ export interface Exchange {
 export const pause = (ms: number, { gone }: Exchange): Promise<void> =>
   setTimeout(ms, undefined, { signal: gone }) as Promise<void>;
 
-/** Says nothing until the caller goes. */
+/** Sends nothing until the caller is gone. */
 export async function stall({ gone }: Exchange): Promise<void> {
   if (!gone.aborted) await once(gone, 'abort');
 }

@@ -1,4 +1,4 @@
-/** An error answer: a status and a body, as the server it imitates words it. */
+/** An error answer, in the words of the server that it imitates. */
 export interface UpstreamError {
   readonly status: number;
   readonly body: unknown;
@@ -12,7 +12,7 @@ const STATUS_TYPES: Readonly<Record<number, string>> = {
   503: 'ServiceUnavailableError',
 };
 
-/** vLLM's form. */
+/** An error in vLLM's form. */
 export const upstreamError = (status: number, message: string): UpstreamError => ({
   status,
   body: { error: { message, type: STATUS_TYPES[status] ?? 'APIError', param: null, code: status } },
@@ -27,7 +27,10 @@ export interface ContextNeed {
 const contextMessage = ({ contextTokens, promptTokens, maxTokens }: ContextNeed): string =>
   `maximum context length is ${contextTokens} tokens; the messages have ${promptTokens} and the completion asks for ${maxTokens}`;
 
-/** The context-length error in the dialect of each kind of server, by the value of the `error` behaviour. */
+/**
+ * The context-length error in the form of each kind of server, by the value of the `error`
+ * behaviour.
+ */
 export const CONTEXT_ERRORS: Readonly<Record<string, (need: ContextNeed) => UpstreamError>> = {
   context: (need) => upstreamError(400, contextMessage(need)),
   'context-flat': (need) => ({

@@ -1,12 +1,12 @@
 import type { Behaviour } from './behaviour.ts';
 
-/** How an answer breaks off in its middle. */
+/** The ways in which an answer can break off. */
 export const FAULTS = ['stall', 'die', 'exit', 'inband-error', 'garbage'] as const;
 export type Fault = (typeof FAULTS)[number];
 
 export const faultOf = (behaviour: Behaviour): Fault | undefined => FAULTS.find((fault) => behaviour[fault]);
 
-/** After how many tokens it breaks off: half of them, unless told. */
+/** After how many tokens the answer breaks off. Default: half of them. */
 export const faultAfter = (behaviour: Behaviour, tokens: number): number =>
   behaviour.after ?? Math.floor(tokens / 2);
 

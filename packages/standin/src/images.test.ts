@@ -3,7 +3,7 @@ import { seeImage } from './images.ts';
 import { startStandin } from './server.ts';
 import { imageTokens } from './tokens.ts';
 
-/** Heads of real files: all that tells type and size. */
+/** The first bytes of a real file. They contain its type and size. */
 function png(width: number, height: number): Buffer {
   const head = Buffer.alloc(33);
   Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex').copy(head);

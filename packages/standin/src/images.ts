@@ -1,6 +1,6 @@
 import { disableTypes, imageSize, types } from 'image-size';
 
-/** What the bytes of an image say, whatever was declared. */
+/** An image's real type and size, read from its bytes. */
 export interface SeenImage {
   readonly type: 'PNG' | 'JPEG' | 'WebP' | 'GIF';
   readonly widthPx: number;

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startStandin } from './server.ts';
 
-/* The command in real processes, from a fresh build. */
+/* Tests the command in real processes, from a fresh build. */
 
 let dir: string;
 const running: ChildProcess[] = [];

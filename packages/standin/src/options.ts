@@ -23,7 +23,7 @@ export const USAGE = `Usage: tidegate-standin [--port N] [--host H] [--name NAME
                         [--startup-ms N] [--key TOKEN] [--BEHAVIOUR[=VALUE]]...
 Behaviours: ${Object.keys(BEHAVIOURS).join(', ')}. See the package's README.`;
 
-/** Flags of the command line, in their documented form. */
+/** Parses the command line's flags. */
 export function parseFlags(args: readonly string[]): Parsed<StandinOptions> {
   try {
     const { values } = parseArgs({ args: [...args], options: { ...BEHAVIOUR_FLAGS, ...FLAGS } });

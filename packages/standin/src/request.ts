@@ -3,7 +3,7 @@ import { CONTEXT_ERRORS, type UpstreamError, upstreamError } from './errors.ts';
 import { type SeenImage, seeImage } from './images.ts';
 import { ANSWER_START_TOKENS, countTokens, imageTokens, MESSAGE_TOKENS } from './tokens.ts';
 
-/** The served model, as requests are checked against it. */
+/** What requests are checked against. */
 export interface ServedModel {
   readonly names: readonly string[];
   readonly kind: 'text' | 'vision';
@@ -15,7 +15,7 @@ export interface CompletionRequest {
   readonly messageCount: number;
   readonly images: readonly SeenImage[];
   readonly promptTokens: number;
-  /** What the context leaves when the caller named none. */
+  /** Default: what the context leaves. */
   readonly maxTokens: number;
   readonly stops: readonly string[];
   readonly seed: number;
@@ -34,7 +34,7 @@ const refused = (status: number, message: string): Read => ({
   error: upstreamError(status, message),
 });
 
-/** Reads a parsed body. It trusts more than a gateway may: what it does not use it does not check. */
+/** Reads a parsed body. It checks only what it uses, unlike a gateway. */
 export function readRequest(body: unknown, model: ServedModel, defaults: Behaviour): Read {
   if (!isMembers(body) || !Array.isArray(body.messages) || body.messages.length === 0)
     return refused(400, 'messages must be a list with at least one message');

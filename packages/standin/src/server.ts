@@ -11,25 +11,28 @@ import { type Stats, StatsKeeper } from './stats.ts';
 const KEEP_ALIVE_MS = 60_000;
 
 export interface StandinOptions {
-  /** 0, the default: any free port. */
+  /** Default: 0, which means any free port. */
   readonly port?: number;
   readonly host?: string;
-  /** Model names it answers to; the first is the one it lists first. */
+  /** The model names that it serves. It lists them in this order. */
   readonly names?: readonly string[];
   readonly kind?: 'text' | 'vision';
   readonly contextTokens?: number;
-  /** How long `/health` and all of `/v1` answer 503 first. */
+  /** How long `/health` and all of `/v1` first answer 503. */
   readonly startupMs?: number;
-  /** The bearer token it asks for; none when not given. */
+  /** The bearer token that it requires. Default: none. */
   readonly key?: string;
-  /** What every request gets that does not ask for something else. */
+  /** The default behaviour of requests. */
   readonly behaviour?: Behaviour;
-  /** What `exit` does. Without it, the server breaks all connections and stops listening, as a dead process would. */
+  /**
+   * Called for the behaviour `exit`. Default: break all connections and stop listening, as a dead
+   * process would.
+   */
   readonly exit?: () => void;
 }
 
 export interface Standin {
-  /** Without `/v1`. */
+  /** The URL without `/v1`. */
   readonly url: string;
   readonly port: number;
   stats(): Stats;

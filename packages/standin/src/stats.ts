@@ -4,25 +4,25 @@ export interface ModelStats {
   readonly completionTokens: number;
 }
 
-/** What `GET /stats` answers. Counts and names only: no prompt, no answer, no credential. */
+/** The answer of `GET /stats`. Only counts and names: no prompt, no answer, no credential. */
 export interface Stats {
-  /** Completion requests received, refused ones included. */
+  /** Completion requests received, including refused ones. */
   readonly calls: number;
   readonly inFlight: number;
   /** The most requests in flight at once, since the last reset. */
   readonly maxInFlight: number;
-  /** Ended with a whole answer. */
+  /** Calls that ended with a whole answer. */
   readonly answered: number;
-  /** Ended with an error status. */
+  /** Calls that ended with an error status. */
   readonly refused: number;
-  /** The caller went away first. */
+  /** Calls whose caller went away first. */
   readonly aborted: number;
-  /** Broken off by the stand-in, as told. */
+  /** Calls that the stand-in broke off, as told. */
   readonly brokenOff: number;
   readonly images: number;
   /** Answered tokens by model name. */
   readonly models: Readonly<Record<string, ModelStats>>;
-  /** Of the newest request: which members and headers came, and some plain values. */
+  /** The latest request: the names of its members and headers, and some plain values. */
   readonly lastRequest: LastRequest | null;
 }
 
@@ -42,7 +42,7 @@ export class StatsKeeper {
   #models: Record<string, { calls: number; promptTokens: number; completionTokens: number }> = {};
   #last: LastRequest | null = null;
 
-  /** Returns how to end the call; only the first end counts. */
+  /** Returns a function that ends the call. Only its first use counts. */
   begin(): (end: CallEnd) => void {
     this.#counts.calls++;
     this.#inFlight++;
@@ -78,7 +78,7 @@ export class StatsKeeper {
     };
   }
 
-  /** Counts begin again; requests in flight stay in flight. */
+  /** Resets the counts. Requests in flight stay in flight. */
   reset(): void {
     this.#counts = {
       calls: 0,

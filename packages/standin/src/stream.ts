@@ -3,12 +3,12 @@ import { type Fault, faultAfter, faultOf, INBAND_ERROR } from './fault.ts';
 import type { CompletionRequest } from './request.ts';
 import { usageOf } from './usage.ts';
 
-/** An event's data; milliseconds to wait; or the way the stream breaks off. */
+/** An event's data, milliseconds to wait, or how the stream breaks off. */
 export type Step = string | number | { readonly fault: Fault };
 
 const GARBAGE = '{"id": "chatcmpl-';
 
-/** A streamed answer, step by step, in vLLM's form. */
+/** Yields a streamed answer step by step, in vLLM's form. */
 export function* streamSteps(
   request: CompletionRequest,
   answer: Answer,
@@ -57,7 +57,10 @@ export function* streamSteps(
   if (!behaviour['no-done']) yield '[DONE]';
 }
 
-/** After an error event only `[DONE]` follows; after garbage the stream goes on; the other faults end it. */
+/**
+ * Breaks off. Only `[DONE]` follows an error event. After garbage the stream goes on. Every other
+ * fault ends it.
+ */
 function* breakOff(fault: Fault): Generator<Step> {
   if (fault === 'garbage') yield GARBAGE;
   if (fault === 'inband-error') yield JSON.stringify(INBAND_ERROR);
@@ -65,7 +68,7 @@ function* breakOff(fault: Fault): Generator<Step> {
   if (fault === 'inband-error') yield '[DONE]';
 }
 
-/** Writes the parts of chunks that repeat once, and only the rest for each token. */
+/** Serializes the repeated parts of chunks once, and only the rest for each token. */
 function chunkWriter(request: CompletionRequest, id: string, createdS: number) {
   const head = `{"id":"${id}","object":"chat.completion.chunk","created":${createdS},"model":${JSON.stringify(request.model)},"choices":[`;
   const deltaHead = `${head}{"index":0,"delta":`;

@@ -1,7 +1,7 @@
 import type { Answer } from './answer.ts';
 import type { CompletionRequest } from './request.ts';
 
-/** Usage in vLLM's form; null when it is to report none. */
+/** The usage in vLLM's form. Null: the stand-in is to report none. */
 export function usageOf({ behaviour, promptTokens }: CompletionRequest, answer: Answer): object | null {
   if (behaviour['no-usage']) return null;
   const [prompt, completion, total] = behaviour.usage ?? [

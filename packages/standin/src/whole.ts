@@ -4,7 +4,7 @@ import { usageOf } from './usage.ts';
 
 const TOOL_CALLS = [{ id: 'call_1', type: 'function', function: { name: 'look_up', arguments: '{}' } }];
 
-/** The body of a whole answer, with the members beyond the standard ones that vLLM sends. */
+/** The body of a whole answer, including the non-standard members that vLLM sends. */
 export function wholeBody(request: CompletionRequest, answer: Answer, id: string, createdS: number): object {
   const { behaviour } = request;
   return {

@@ -4,11 +4,11 @@ export const TEST_ENV = {
   postgres: 'TIDEGATE_TEST_POSTGRES',
   /** Name of the migrated database that each test's own is a copy of. */
   template: 'TIDEGATE_TEST_TEMPLATE',
-  /** JSON of the Redis server binary found. */
+  /** The Redis server binary that was found, as JSON. */
   redis: 'TIDEGATE_TEST_REDIS',
-  /** Set by whoever runs the tests, to anything: every Redis is a cluster of three masters. */
+  /** Set it to anything, and every Redis of the tests is a cluster of three masters. */
   cluster: 'TIDEGATE_TEST_CLUSTER',
-  /** Scratch directory of the run; removed at its end. */
+  /** The run's scratch directory, removed at its end. */
   directory: 'TIDEGATE_TEST_DIR',
 } as const;
 

@@ -22,6 +22,6 @@ describe('eventually', () => {
       throw new Error('still 3 of 5');
     };
     const failing = eventually(probe, { timeoutMs: 5, intervalMs: 1 });
-    await expect(failing).rejects.toThrow('not so within 5 ms; last: still 3 of 5');
+    await expect(failing).rejects.toThrow('condition not met within 5 ms; last: still 3 of 5');
   });
 });

@@ -1,19 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface EventuallyOptions {
-  /** Default 10,000. */
+  /** Default 60,000: enough on a busy machine. It costs time only when something is wrong. */
   readonly timeoutMs?: number;
-  /** Between two probes; default 20. */
+  /** The time between two probes; default 20. */
   readonly intervalMs?: number;
 }
 
 /**
- * Probes until `probe` neither throws nor gives false, null or undefined, and returns what it gave.
- * @throws Error after `timeoutMs`, with what the last probe gave or threw as its cause
+ * Calls `probe` until it neither throws nor returns false, null or undefined. Returns its result.
+ * @throws Error after `timeoutMs`, with what the last probe returned or threw as its cause
  */
 export async function eventually<T>(
   probe: () => T | Promise<T>,
-  { timeoutMs = 10_000, intervalMs = 20 }: EventuallyOptions = {},
+  { timeoutMs = 60_000, intervalMs = 20 }: EventuallyOptions = {},
 ): Promise<Exclude<T, false | null | undefined>> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {
@@ -28,7 +28,7 @@ export async function eventually<T>(
     }
     if (performance.now() >= deadline) {
       const why = last instanceof Error ? last.message : String(last);
-      throw new Error(`not so within ${timeoutMs} ms; last: ${why}`, { cause: last });
+      throw new Error(`condition not met within ${timeoutMs} ms; last: ${why}`, { cause: last });
     }
     await sleep(intervalMs);
   }

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What the provider's userinfo says. */
+/** The answer of the provider's userinfo endpoint. */
 export interface Person {
   readonly sub: string;
   readonly email: string;
@@ -12,12 +12,12 @@ export interface Person {
 
 export interface IdentityProvider {
   readonly issuer: string;
-  /** Who is signed in there. */
+  /** The person who is signed in at the provider. */
   person: Person;
   close(): void;
 }
 
-/** An OpenID provider that lets whoever comes straight back in, as `person`. */
+/** Starts an OpenID provider that signs everyone in as `person`, without asking. */
 export async function startIdentityProvider(): Promise<IdentityProvider> {
   const server = createServer((request, response) => {
     const { issuer, person } = provider;

@@ -7,17 +7,17 @@ import { join } from 'node:path';
 import { diesWithParent, findProgram, freePort } from '@tidegate/embedded';
 import { eventually } from './eventually.ts';
 
-/** The system's, installed if need be. */
+/** Finds the system's PgBouncer. Installs it if need be. */
 export const findPgbouncer = (): Promise<string> =>
   findProgram({ title: 'PgBouncer', names: ['pgbouncer'], package: 'pgbouncer' });
 
 export interface TestPgbouncer {
-  /** The same database, through the pooler. */
+  /** Reaches the same database through the pooler. */
   readonly url: string;
   stop(): Promise<void>;
 }
 
-/** A PgBouncer before a database. `settings` are of its section `pgbouncer`. */
+/** Starts a PgBouncer in front of a database. `settings` go into its section `[pgbouncer]`. */
 export async function testPgbouncer(
   databaseUrl: string,
   settings: Readonly<Record<string, string | number>>,

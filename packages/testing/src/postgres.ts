@@ -5,13 +5,13 @@ import { testEnv } from './env.ts';
 
 export interface TestPostgres {
   readonly url: string;
-  /** Ends its sessions and removes it; idempotent. */
+  /** Ends the database's sessions and removes it; idempotent. */
   drop(): Promise<void>;
 }
 
 const newName = (kind: string): string => `tidegate_${kind}_${randomBytes(6).toString('hex')}`;
 
-/** A fresh database of the run's server, migrated (the shipped plans are in it). */
+/** Creates a migrated database, with the shipped plans, on the run's server. */
 export async function testPostgres(): Promise<TestPostgres> {
   const serverUrl = testEnv('postgres');
   const name = newName('test');
@@ -19,7 +19,7 @@ export async function testPostgres(): Promise<TestPostgres> {
   return { url: urlOf(serverUrl, name), drop: () => dropDatabase(serverUrl, name) };
 }
 
-/** An empty database of the run's server, not migrated. */
+/** Creates an empty database on the run's server, without migrations. */
 export async function emptyPostgres(): Promise<TestPostgres> {
   const serverUrl = testEnv('postgres');
   const name = newName('empty');
@@ -27,7 +27,7 @@ export async function emptyPostgres(): Promise<TestPostgres> {
   return { url: urlOf(serverUrl, name), drop: () => dropDatabase(serverUrl, name) };
 }
 
-/** For global setup: makes the migrated database that tests copy, and returns its name. */
+/** Makes the migrated database that tests copy, for global setup. Returns its name. */
 export async function createTemplate(serverUrl: string): Promise<string> {
   const name = newName('template');
   await execute(serverUrl, `CREATE DATABASE ${name}`);

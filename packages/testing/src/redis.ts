@@ -13,30 +13,30 @@ import {
 import { TEST_ENV, testEnv } from './env.ts';
 
 const MASTERS = 3;
-/** Until a Sentinel replaces a silent master: short, but no pause of a busy machine. */
+/** When a Sentinel replaces a silent master: soon, but not after a mere pause of a busy machine. */
 const DOWN_AFTER_MS = 1_000;
 
 export interface TestRedisOptions {
   /** Keep an append-only file, so that `restart` finds the data again; default false. */
   readonly appendonly?: boolean;
-  /** One server even when the run is to use clusters. */
+  /** Use one server even when the run uses clusters. */
   readonly cluster?: false;
 }
 
 export interface TestRedis {
   readonly url: string;
-  /** Of the processes that run now. */
+  /** The ids of the processes that run now. */
   readonly pids: readonly number[];
   /** Signals the server (default SIGKILL) and waits until it is gone. */
   kill(signal?: NodeJS.Signals): Promise<void>;
-  /** Stops it if it runs, and starts it on the same port and directory. */
+  /** Stops the server if it runs, and starts it on the same port and directory. */
   restart(): Promise<void>;
   stop(): Promise<void>;
 }
 
 /**
- * A Redis server process of the test's own; whoever starts it stops it. When the run is to use clusters, it is a cluster that
- * lives and dies as one.
+ * Starts a Redis for one test, which must stop it. When the run uses clusters, this is a cluster
+ * whose nodes start and stop together.
  */
 export async function testRedis(options: TestRedisOptions = {}): Promise<TestRedis> {
   if (process.env[TEST_ENV.cluster] && options.cluster !== false)
@@ -63,7 +63,7 @@ export async function testRedis(options: TestRedisOptions = {}): Promise<TestRed
   };
 }
 
-/** A Redis Cluster of three masters of the test's own, with a replica of each on demand; whoever starts it stops it. */
+/** Starts a cluster of three masters, with a replica each if asked. The test must stop it. */
 export async function testRedisCluster(
   options: TestRedisOptions & { readonly replicas?: boolean; readonly nodeTimeoutMs?: number } = {},
 ): Promise<RunningRedisCluster> {
@@ -76,7 +76,7 @@ export async function testRedisCluster(
   return startRedisCluster({ appendonly: false, ...rest, server, dir, ports, masters: MASTERS });
 }
 
-/** A master with a replica, and a Sentinel that replaces it, of the test's own; whoever starts them stops them. */
+/** Starts a master, its replica, and a Sentinel that fails over. The test must stop them. */
 export async function testRedisSentinel(): Promise<RunningRedisSentinel> {
   const server = JSON.parse(testEnv('redis')) as RedisServer;
   const dir = await mkdtemp(join(testEnv('directory'), 'redis-sentinel-'));

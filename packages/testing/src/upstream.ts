@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A request as it arrived, body complete. */
+/** A request as it arrived, with its whole body. */
 export interface UpstreamRequest {
   readonly method: string;
   readonly path: string;
@@ -18,23 +18,27 @@ export interface ReplyHead {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** The way to answer one request, however wrongly. */
+/** Answers one request, rightly or wrongly. */
 export interface UpstreamReply {
-  /** A whole JSON answer. */
+  /** Sends a whole JSON answer. */
   json(value: unknown, head?: ReplyHead): void;
-  /** Sends the head of an answer, by default of an event stream. Without it the first write sends that. */
+  /**
+   * Sends the head of an answer, by default of an event stream. The first write does it if need be.
+   */
   start(head?: ReplyHead): void;
-  /** Raw bytes; resolves when they have left for the system or the client is gone. */
+  /** Sends raw bytes. Resolves when the system has taken them, or when the client is gone. */
   write(bytes: string | Uint8Array): Promise<void>;
-  /** One event: `data: ` and the value as JSON (a string as it is). */
+  /** Sends one event: `data: ` and the value as JSON, or a string as it is. */
   event(value: unknown): Promise<void>;
-  /** `[DONE]` and the end. */
+  /** Sends `[DONE]` and ends the answer. */
   done(): Promise<void>;
-  /** Ends the answer in order. */
+  /** Ends the answer normally. */
   end(): void;
-  /** Breaks the connection (RST), whatever was sent. */
+  /** Resets the connection (RST), whatever was sent. */
   reset(): void;
-  /** Resolves when the connection of this request is gone: await it to stall until the client gives up. */
+  /**
+   * Resolves when this request's connection is gone. Await it to stall until the client gives up.
+   */
   readonly closed: Promise<void>;
 }
 
@@ -45,15 +49,15 @@ export interface Upstream {
   readonly port: number;
   /** All requests so far, oldest first. */
   readonly requests: readonly UpstreamRequest[];
-  /** Answers not ended yet. */
+  /** Answers that have not ended yet. */
   readonly inFlight: number;
-  /** Most answers ever in flight at once. */
+  /** The most answers that were ever in flight at once. */
   readonly peakInFlight: number;
-  /** Ends it and every connection; idempotent. */
+  /** Ends the server and every connection; idempotent. */
   close(): Promise<void>;
 }
 
-/** An HTTP server on 127.0.0.1 that does what `handler` says; a handler that throws breaks its connection. */
+/** Starts an HTTP server on 127.0.0.1. A handler that throws resets its connection. */
 export async function startUpstream(handler: UpstreamHandler, port = 0): Promise<Upstream> {
   const requests: UpstreamRequest[] = [];
   let inFlight = 0;

@@ -5,11 +5,11 @@ import { judge } from './judge.ts';
 
 export interface Audit {
   readonly violations: string[];
-  /** For the reader of a run: what was compared. */
+  /** What was compared, for readers of a run. */
   readonly counts: Readonly<Record<string, number>>;
 }
 
-/** Everybody's counts, held against each other once all is quiet. */
+/** Compares everybody's counts with each other, once all is quiet. */
 export async function audit(
   world: World,
   seen: readonly Seen[],

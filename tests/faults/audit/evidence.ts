@@ -5,49 +5,58 @@ import type { World } from '../world/world.ts';
 import { monthOf, readLive } from './live.ts';
 import { type DayTotal, type MonthTotal, type Row, readDays, readMonths, readRows } from './rows.ts';
 
-/** An organization, as far as the judge has to know it. */
+/** What the judge must know of an organization. */
 export interface OrgFacts {
   readonly id: string;
   readonly slug: string;
   readonly most: Limits;
   readonly keys: readonly { readonly id: string; readonly rpm: number }[];
-  /** Ids by published name. */
+  /** The model ids by published name. */
   readonly models: ReadonlyMap<string, string>;
 }
 
-/** The limiter's own count of a month. */
+/** The limiter's own count for a month. */
 export interface Ledger extends MonthTotal {
   readonly reserved: number;
 }
 
-/** Everybody's counts, as they say them themselves when all is quiet. */
+/** Everybody's own counts, once all is quiet. */
 export interface Evidence {
   readonly orgs: readonly OrgFacts[];
-  /** The model's. */
+  /** The model's count. */
   readonly calls: readonly WitnessedCall[];
-  /** The limiter's. */
+  /** The limiter's counts. */
   readonly ledgers: readonly Ledger[];
-  /** Postgres'. */
+  /** What Postgres has. */
   readonly rows: readonly Row[];
   readonly days: readonly DayTotal[];
   readonly months: readonly MonthTotal[];
-  /** The clients'. */
+  /** What the clients saw. */
   readonly seen: readonly Seen[];
-  /** Whole answers whose settlement two faults within seconds may have kept from the limiter. */
+  /**
+   * Complete answers whose settlement may not have reached the limiter, because of two faults
+   * within seconds.
+   */
   readonly excused: ReadonlySet<Seen>;
-  /** What the model saw in flight above a cap. */
+  /** Times when the model had more in flight than a cap allows. */
   readonly aboveCaps: readonly string[];
 }
 
-/** Notes a sentence for what does not hold. */
+/** Records a sentence if something does not hold. */
 export type Must = (holds: boolean, text: () => string) => void;
 
 export interface GatherOptions {
-  /** Gateways stood still: what they had answered may be an error, for the limiter had not heard of it in time. */
+  /**
+   * Gateways were paused. Requests that they had answered may be errors, because the limiter did
+   * not hear of it in time.
+   */
   readonly gatewaysPaused?: boolean;
 }
 
-/** A gateway waits a second for a settlement's acknowledgement, and sends it again for as long as its lease lasts. */
+/**
+ * A gateway waits a second for a settlement's acknowledgement. It repeats the settlement for as
+ * long as its lease lasts.
+ */
 const SETTLING_MS = 10_000;
 
 export async function gather(
@@ -78,7 +87,10 @@ export async function gather(
   };
 }
 
-/** The answer left while no limiter could take its settlement, and its gateway was killed before one could. */
+/**
+ * Whether an answer was sent while no limiter could take its settlement, and the gateway was killed
+ * before one could.
+ */
 function settlementWasLost(world: World, { ask, endedMs }: Seen): boolean {
   const limiterAway = world.killsBehind.some(({ atMs }) => atMs <= endedMs && endedMs - atMs < SETTLING_MS);
   const gatewayKilled = world

@@ -3,10 +3,13 @@ import type { WitnessedCall } from '../world/witness.ts';
 import type { Evidence, Must } from './evidence.ts';
 import type { Row } from './rows.ts';
 
-/** Reservations that may never have reached the model: whoever was to call it died, lost its lease, or its client was gone. */
+/**
+ * Error codes of reservations that may never have reached the model: the gateway died or lost its
+ * lease, or the client was gone.
+ */
 const MAY_NOT_HAVE_CALLED = new Set(['gateway_lost', 'lease_lost', 'client_closed']);
 
-/** The model's own count of calls and tokens, by organization, key and model. */
+/** Checks the model's own count of calls and tokens, by organization, key and model. */
 export function judgeCalls(evidence: Evidence, must: Must): void {
   const { calls, rows } = evidence;
   const tags = new Set(calls.map(({ order }) => order.tag));
@@ -41,7 +44,8 @@ function judgeCounts(name: string, calls: readonly WitnessedCall[], rows: readon
   within('calls', calls.length, rows.length);
   const answered = calls.filter((call) => call.answered);
   const withUsage = rows.filter(({ prompt }) => prompt !== null);
-  // What the model has answered in whole is an answered row, or an error whose gateway or client was gone.
+  // A complete answer of the model has an answered row, or an error whose gateway or client was
+  // gone.
   within('rows answered with usage', withUsage.length, answered.filter(({ order }) => order.usage).length);
   within(
     'rows answered without usage',
@@ -61,7 +65,7 @@ function judgeCounts(name: string, calls: readonly WitnessedCall[], rows: readon
   must(tokensOfModel === tokensOfRows, () => `${name}: ${tokensOfRows} tokens, the model's ${tokensOfModel}`);
 }
 
-/** Request by request, for those whose id their client has learned. */
+/** Checks each request whose id its client knows. */
 export function judgeClients({ rows, seen, calls, excused }: Evidence, must: Must): void {
   const byId = new Map(rows.map((row) => [row.id, row]));
   const byTag = new Map(calls.map((call) => [call.order.tag, call]));
@@ -87,7 +91,7 @@ export function judgeClients({ rows, seen, calls, excused }: Evidence, must: Mus
   );
 }
 
-/** What the model said, what the client was told and what was written are one. */
+/** Checks that the model's answer, what the client received and the row agree. */
 function judgeAnswer(one: Seen, row: Row, call: WitnessedCall | undefined, must: Must): void {
   const { key, model } = one.ask;
   const said = call?.order.usage ? [call.number, call.order.tokens] : [null, null];

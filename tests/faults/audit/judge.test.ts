@@ -40,7 +40,10 @@ type Draft = {
 
 const at = <T>(list: readonly T[], i: number): T => list[i] as T;
 
-/** Four requests across the end of a month: three answered, one of them without usage, and one whose gateway died before its call. */
+/**
+ * Four requests around the end of a month. Three are answered, one of them without usage. The
+ * fourth lost its gateway before its call.
+ */
 function sound(): Draft {
   const calls: WitnessedCall[] = [];
   const rows: Row[] = [];
@@ -86,13 +89,13 @@ function sound(): Draft {
   };
 }
 
-/** Changes some fields of one of them. */
+/** Changes fields of one of them. */
 const set = <T extends object>(one: T, change: Partial<T>): void => void Object.assign(one, change);
 
 const verdict = (draft: Draft, orgs: Evidence['orgs'] = [org]): string[] => judge({ orgs, ...draft });
 const with429 = (draft: Draft): Row => ({ ...at(draft.rows, 0), id: 'refused' });
 
-/** Totals are made to agree with the rows again, so that only what was meant to be wrong is. */
+/** Makes the totals agree with the rows again, so that only the intended fault is left. */
 function added(draft: Draft, row: Row): void {
   const again = sound();
   draft.rows.push(row);

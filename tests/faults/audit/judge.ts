@@ -6,8 +6,8 @@ import { dayName, type Row, totalsOf } from './rows.ts';
 const WINDOW_MS = 60_000;
 
 /**
- * Holds the counts of everybody involved against each other. See README.md for which of these are equalities, which are
- * bounds, and why. Empty: all holds.
+ * Compares the counts of everybody involved. README.md says which are equalities, which are bounds,
+ * and why. Empty: everything holds.
  */
 export function judge(evidence: Evidence): string[] {
   const violations: string[] = [];
@@ -69,14 +69,17 @@ function judgeMonths({ orgs, rows, months, ledgers }: Evidence, must: Must): voi
   }
 }
 
-/** Requests a minute: in no 60 seconds more reservations than the key, and the organization, may make. */
+/**
+ * Checks requests a minute: no 60 seconds contain more reservations than the key, or the
+ * organization, may make.
+ */
 function judgeWindows({ orgs, rows }: Evidence, must: Must): void {
   const check = (name: string, limit: number, of: (row: Row) => boolean) => {
     const times = rows.filter(of).map(({ atMs }) => atMs);
     times.sort((a, b) => a - b);
     times.forEach((atMs, i) => {
       const later = times[i + limit];
-      // Rows have whole milliseconds, admissions microseconds.
+      // Rows have whole milliseconds, but admissions have microseconds.
       must(later === undefined || later - atMs >= WINDOW_MS - 1, () => `${name}: more than ${limit} in 60 s`);
     });
   };

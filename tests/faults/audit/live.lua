@@ -1,6 +1,5 @@
--- The live state of one organization, at one instant.
+-- Returns the live state of one organization at one instant, as JSON.
 -- KEYS  1 org hash   ARGV  1 prefix with the organization's hash tag   2 month
--- Returns JSON
 local open, reserved, large, keys, instances = 0, 0, 0, {}, {}
 for _, name in ipairs(redis.call('KEYS', ARGV[1] .. 'open:*')) do
   local all = redis.call('HGETALL', name)

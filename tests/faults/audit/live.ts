@@ -4,13 +4,13 @@ import type { World } from '../world/world.ts';
 
 const SCRIPT = readFileSync(new URL('./live.lua', import.meta.url), 'utf8');
 
-/** What Redis holds of one organization at one instant. */
+/** What Redis has of one organization at one instant. */
 export interface Live {
-  /** Open records, and what those of them that are reserved add up to. */
+  /** The number of open records, and the sum of tokens that they reserve. */
   readonly open: number;
   readonly openReserved: number;
   readonly openLarge: number;
-  /** Id, slots counted, open records. */
+  /** For each key: its id, its counted slots, and its open records. */
   readonly keys: readonly (readonly [string, number, number])[] | Record<string, never>;
   readonly inFlight: number;
   readonly large: number;
@@ -18,7 +18,9 @@ export interface Live {
   readonly charged: number;
   readonly reserved: number;
   readonly outbox: number;
-  /** Limiter time from which it admits again after its state was lost; 0: none was. */
+  /**
+   * The limiter time from which it admits again after a loss of its state. 0: there was no loss.
+   */
   readonly opensMs: number;
   /** Open records by gateway instance. */
   readonly instances: Readonly<Record<string, number>>;

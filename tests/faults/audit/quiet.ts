@@ -24,9 +24,10 @@ async function look(world: World): Promise<Stillness> {
 }
 
 /**
- * Waits until nothing is in flight, nothing is queued and every outbox is empty. Resolves to what does not end.
- * The slow paths decide how long it takes: a dead gateway's lease (8 s), a dead worker's jobs (15 s), and the outbox sweep
- * (entries older than 30 s, every 10 s, its lock left by a dead limiter for 20 s).
+ * Waits until nothing is in flight, nothing is queued and every outbox is empty. Resolves to what
+ * remains. The slowest paths set the time this takes: a dead gateway's lease (8 s), a dead worker's
+ * jobs (15 s), and the outbox sweep (every 10 s, for entries older than 30 s; a dead limiter's lock
+ * lasts 20 s).
  */
 export async function untilQuiet(world: World, timeoutMs = 120_000): Promise<string[]> {
   const endMs = Date.now() + timeoutMs;

@@ -3,7 +3,7 @@ import type { World } from '../world/world.ts';
 /** A request as metering wrote it. */
 export interface Row {
   readonly id: string;
-  /** YYYY-MM-DD; which partition it is in. */
+  /** The day of its partition, YYYY-MM-DD. */
   readonly day: string;
   readonly org: string;
   readonly key: string;
@@ -54,7 +54,7 @@ export const readMonths = ({ db }: World): Promise<MonthTotal[]> => db.$queryRaw
   SELECT org_id AS org, month::text AS month, requests::float8 AS requests, charged_tokens::float8 AS charged
   FROM month_total`;
 
-/** The rows added up as the day rollup does, by the instant of their admission (UTC). */
+/** Adds up the rows as the day rollup does, by the time of their admission (UTC). */
 export function totalsOf(rows: readonly Row[]): Map<string, DayTotal> {
   const totals = new Map<string, DayTotal>();
   for (const row of rows) {

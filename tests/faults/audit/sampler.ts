@@ -3,17 +3,17 @@ import type { World } from '../world/world.ts';
 import { type Live, readLive } from './live.ts';
 
 const SAMPLE_EVERY_MS = 200;
-/** A dead gateway holds nothing any more so long after its last heartbeat. */
+/** A dead gateway must hold nothing this long after its last heartbeat. */
 const FREE_WITHIN_MS = 15_000;
 
-/** An organization's limits, as far as its live state is held against them. */
+/** The limits of an organization that its live state is compared with. */
 export interface LiveLimits {
   readonly slug: string;
   readonly most: { readonly atOnce: number; readonly requestsMonth: number; readonly tokensMonth: number };
   readonly keys: readonly { readonly id: string; readonly atOnce: number }[];
 }
 
-/** What must hold at every instant, whatever is going on. */
+/** Checks what must hold at every instant. */
 export function liveViolations(org: LiveLimits, live: Live): string[] {
   const found: string[] = [];
   const must = (holds: boolean, text: string) => void (holds || found.push(`${org.slug}: ${text}`));
@@ -44,13 +44,13 @@ export function liveViolations(org: LiveLimits, live: Live): string[] {
 export interface Holder {
   readonly instance: string;
   readonly held: number;
-  /** Unix ms of its last heartbeat; 0: none. */
+  /** Unix ms of its last heartbeat. 0: none. */
   readonly beatMs: number;
 }
 
 /**
- * Instances that hold something though they have been silent for too long.
- * @param behindSinceMs since when Redis and a limiter have been there: only from then on can anything be freed
+ * Finds instances that hold something although they have been silent for too long.
+ * @param behindSinceMs since when Redis and a limiter have been up: nothing can be freed before
  */
 export function heldTooLong(holders: readonly Holder[], nowMs: number, behindSinceMs: number): string[] {
   return holders
@@ -58,13 +58,13 @@ export function heldTooLong(holders: readonly Holder[], nowMs: number, behindSin
     .map(({ instance, held }) => `${instance}: silent for more than ${FREE_WITHIN_MS} ms, holds ${held}`);
 }
 
-/** Looks again and again, while Redis is there. */
+/** Checks the live state regularly while Redis is up. */
 export class Sampler {
   readonly violations = new Set<string>();
   samples = 0;
   readonly #world: World;
   #running = true;
-  /** Since when Redis has answered without a break. */
+  /** Since when Redis has answered without interruption. */
   #redisSinceMs = Number.POSITIVE_INFINITY;
   readonly #done: Promise<void>;
 
@@ -108,7 +108,7 @@ export class Sampler {
     return Promise.all(
       Object.entries(instances).map(async ([instance, held]) => {
         const beat = Number(await redis.hget(`tg:{${instance}}:lease`, 'beat_ms'));
-        // Leases are kept in limiter time.
+        // Leases use limiter time.
         return { instance, held, beatMs: beat === 0 ? 0 : beat - this.#world.nowMs() + Date.now() };
       }),
     );

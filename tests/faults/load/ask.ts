@@ -2,7 +2,10 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import type { Key } from '../world/org.ts';
 import type { Order } from '../world/witness.ts';
 
-/** Where a client hangs up: in its body, right after it, while it waits, in the stream, or at its last chunk. */
+/**
+ * When a client hangs up: within its body, right after it, while it waits, during the stream, or at
+ * the last chunk.
+ */
 export type HangUp = 'body' | 'sent' | 'waiting' | 'streaming' | 'last';
 
 export interface Ask {
@@ -12,32 +15,32 @@ export interface Ask {
   readonly stream: boolean;
   readonly order: Order;
   readonly hangUp: HangUp | null;
-  /** For `sent` and `waiting`. */
+  /** Used for `sent` and `waiting`. */
   readonly hangUpAfterMs: number;
-  /** The caller's address, as a proxy tells it. */
+  /** The caller's address, as a proxy would report it. */
   readonly from?: string;
 }
 
-/** What a client saw of its request. */
+/** What a client saw of its own request. */
 export interface Seen {
   readonly ask: Ask;
-  /** The request's id, once an answer has begun: also the reservation's. */
+  /** The request's id, which is also the reservation's. Null: no answer has begun. */
   id: string | null;
   /** 0: no answer. */
   status: number;
-  /** The whole answer arrived, `[DONE]` included. */
+  /** Whether the whole answer arrived, with `[DONE]` if streamed. */
   complete: boolean;
   usage: { prompt_tokens: number; completion_tokens: number } | null;
   code: string | null;
   readonly startedMs: number;
   endedMs: number;
-  /** It took longer than any answer may. */
+  /** Whether it took longer than any answer may. */
   hung: boolean;
 }
 
 const HUNG_MS = 45_000;
 
-/** Sends one request, as told, and tells what came of it. Never rejects. */
+/** Sends one request as told. Resolves to its outcome. Never rejects. */
 export function send(ask: Ask): Promise<Seen> {
   const seen: Seen = {
     ask,
@@ -133,7 +136,7 @@ function readWhole(text: string, seen: Seen): void {
     seen.usage = JSON.parse(text).usage;
     seen.complete = true;
   } catch {
-    // Cut off.
+    // The answer was cut off.
   }
 }
 
@@ -144,7 +147,7 @@ function readStream(text: string, seen: Seen): void {
   if (seen.complete && last) seen.usage = JSON.parse(last.slice('data: '.length)).usage ?? null;
 }
 
-/** A request of the plainest kind. */
+/** The simplest possible request. */
 export const plainAsk = (key: Key, gateway: string, order: Partial<Order> & { tag: string }): Ask => ({
   key,
   gateway,

@@ -16,14 +16,17 @@ export type Victim = (typeof EVERYTHING)[number];
 
 export interface KillOptions {
   readonly kills: number;
-  /** No more kills once these have passed. */
+  /** No kills after this time. */
   readonly withinMs?: number;
   readonly victims: readonly Victim[];
-  /** Least and most, from one's return to the next kill. */
+  /** The shortest and longest pause between a victim's return and the next kill. */
   readonly betweenMs?: readonly [number, number];
 }
 
-/** Kills one after the other at moments of the seed's choosing, each once the one before is back; all in turn, shuffled. */
+/**
+ * Kills victims at moments that the seed determines, each when the previous one is back. All
+ * victims get their turn, in shuffled order.
+ */
 export async function killAtRandom(world: World, random: Random, options: KillOptions): Promise<Victim[]> {
   const [least, most] = options.betweenMs ?? [100, 1_500];
   const killed: Victim[] = [];

@@ -4,21 +4,24 @@ import type { World } from '../world/world.ts';
 import { type Ask, type HangUp, type Seen, send } from './ask.ts';
 
 const HANG_UPS: readonly HangUp[] = ['body', 'sent', 'waiting', 'streaming', 'last'];
-/** After a refusal or a lost connection. */
+/** The pause after a refusal or a lost connection. */
 const BREATH_MS = 40;
 
 export interface LoadOptions {
   readonly clients: number;
-  /** Share of requests whose client hangs up. */
+  /** The share of requests whose client hangs up. */
   readonly hangUps: number;
   readonly orgs?: readonly Org[];
-  /** Longest that an answer takes. */
+  /** The longest time an answer takes. */
   readonly longestMs?: number;
-  /** Longest pause of a client after an answer; default none. A loaded machine is what is attacked, not one that stands still. */
+  /**
+   * A client's longest pause after an answer. Default: none. A pause keeps the machine loaded but
+   * not overloaded.
+   */
   readonly restMs?: number;
 }
 
-/** Clients that send one request after another until told to stop. */
+/** Clients that send one request after another until `stop`. */
 export class Load {
   readonly seen: Seen[] = [];
   readonly #world: World;
@@ -37,7 +40,7 @@ export class Load {
     this.#clients = Array.from({ length: options.clients }, () => this.#client());
   }
 
-  /** Resolves when every request under way has ended. */
+  /** Stops the clients. Resolves when all requests have ended. */
   async stop(): Promise<readonly Seen[]> {
     this.#running = false;
     await Promise.all(this.#clients);

@@ -19,18 +19,19 @@ const LIBRARIES = ['x86_64', 'aarch64'].map(
 );
 const GATEWAYS = ['gateway', 'gateway-2'] as const;
 const LIMITERS = ['limiter', 'limiter-2'] as const;
-/** Each has a clock of its own. */
+/** Each of these has its own clock. */
 const CLOCKS = [...GATEWAYS, ...LIMITERS, 'metering'] as const;
 const HOUR_S = 3_600;
 /** Longer than request rows are kept. */
 const FAR_S = 60 * 24 * HOUR_S;
 const BETWEEN_MS = 1_500;
-/** From a request's reservation to the model's note of it. */
+/** The longest time from a request's reservation to the model's record of it. */
 const APART_MS = 20_000;
 
 /**
- * The clocks of gateways, limiters and metering jump by up to ten days, each process's by itself, under load, metering's once by
- * sixty, and gateways are killed meanwhile. Windows, months, expiry, leases and the times in rows are as ever: they come from Redis.
+ * The clocks of gateways, limiters and metering jump by up to ten days under load, each on its own.
+ * Metering's jumps once by sixty days. Gateways are killed meanwhile. Windows, months, expiry,
+ * leases and the times in rows stay right, because they come from Redis' clock.
  */
 export const clocks: Scenario = {
   id: 'clocks',
@@ -86,7 +87,8 @@ async function jumping(
       if (status !== 200) violations.push(`a key that expires today: ${status} ${code}`);
   }
   seen.push(...(await load.stop()));
-  // Those of gateways and limiters stay wrong: what the dead left is freed all the same. Metering retries by its own clock.
+  // The clocks of gateways and limiters stay wrong. What the dead left is freed all the same.
+  // Metering's is corrected, because it times its retries by its own clock.
   set('metering', 0);
   const unquiet = await untilQuiet(world);
   const audited = await audit(world, seen);
@@ -94,13 +96,16 @@ async function jumping(
   return { violations, trials: jumps, notes: JSON.stringify(audited.counts) };
 }
 
-/** Metering starts with a clock so far ahead that by it all rows are past their time, and does its chores. */
+/**
+ * Restarts metering with a clock so far ahead that all rows look expired, and lets it do its
+ * chores.
+ */
 async function metersFarAhead(world: World, set: (name: string, offsetS: number) => void): Promise<void> {
   set('metering', FAR_S);
   await world.kill('metering');
 }
 
-/** One request through each gateway with a key whose last day is today. */
+/** Sends one request through each gateway, with a key whose last day is today. */
 async function todaysKey(world: World, org: Org, round: number): Promise<Seen[]> {
   const today = new Date().toISOString().slice(0, 10);
   const key = org.keys[1] ?? (await makeKey(world, org, { expiresOn: today }));
@@ -109,7 +114,7 @@ async function todaysKey(world: World, org: Org, round: number): Promise<Seen[]>
   );
 }
 
-/** Rows whose time is not that at which the model, whose clock is right, was called. */
+/** Finds rows whose time is not when the model was called. The model's clock is right. */
 async function timesOff(world: World, seen: readonly Seen[]): Promise<string[]> {
   const rows = new Map((await readRows(world)).map((row) => [row.id, row]));
   const calls = new Map(world.witness.calls.map((call) => [call.order.tag, call]));

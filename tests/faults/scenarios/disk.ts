@@ -20,7 +20,7 @@ const LONG_MS = 12_000;
 const BACK_WITHIN_MS = 2_000;
 const PIECE = Buffer.alloc(64 * 1024);
 
-/** A small disk of memory; needs root. */
+/** A small disk in memory. Needs root. */
 class Disk {
   readonly path = mkdtempSync(join(tmpdir(), 'tidegate-disk-'));
   readonly #filler = join(this.path, 'filler');
@@ -54,7 +54,10 @@ class Disk {
   }
 }
 
-/** Redis' disk is full for a while: with `everysec` it takes no writes, with `always` it ends; nothing written is lost. */
+/**
+ * Redis' disk is full for a while. With `everysec` Redis refuses writes; with `always` it exits.
+ * Nothing that was written is lost.
+ */
 export const fullDisk: Scenario = {
   id: 'disk',
   name: "Redis' disk full (everysec: refuses writes; always: ends)",
@@ -116,7 +119,7 @@ class FullDisk {
     this.#name = name;
   }
 
-  /** Streams that are under way all the while, and end after it: their settlements must find their way. */
+  /** Starts streams that end after the disk has room again. Their settlements must not get lost. */
   streams(lastsMs: number): Promise<Seen>[] {
     const gapMs = Math.ceil((lastsMs + 4_000) / 20);
     return Array.from({ length: 10 }, () => this.#send({ tokens: 20, gapMs }, true));
@@ -127,14 +130,14 @@ class FullDisk {
     for (let i = 0; i < 20; i++) await this.#send({});
   }
 
-  /** What is sent meanwhile gets an error, and never reaches the model. */
+  /** Sends requests while the disk is full. Each gets an error and never reaches the model. */
   async refused(lastsMs: number): Promise<void> {
     const endMs = Date.now() + lastsMs;
     let errors = 0;
     while (Date.now() < endMs) {
       const { status, code } = await this.#send({});
       if (status === 500 && code === 'internal_error') errors++;
-      // What Redis' last page still held, and what it had not noticed yet.
+      // At first, Redis may still have room in its last page, or may not have noticed yet.
       else if (status !== 200 || errors > 0) this.#violations.push(`disk full: ${status} ${code}`);
       await pause(20);
     }

@@ -12,15 +12,18 @@ import type { Scenario } from './scenario.ts';
 import { within } from './within.ts';
 
 const WINDOW_MS = 60_000;
-/** Between an admission and the model's note of its call. */
+/** The longest time between an admission and the model's record of its call. */
 const APART_MS = 1_000;
 const LONG_TIMES = 4;
-/** By then every organization is open again: found lost within seconds, it recovers for a minute. */
+/**
+ * By then every organization must admit again: the loss is noticed within seconds, and recovery
+ * takes a minute.
+ */
 const RECOVERED_MS = 90_000;
 
 /**
- * Redis loses everything under load, and a gateway dies soon after: no cap is exceeded by the model's own count, what is in Postgres is
- * back before anything is admitted, and nothing stays stuck.
+ * Redis loses everything under load, and a gateway dies soon after. By the model's own count no cap
+ * is exceeded. Nothing is admitted before the data in Postgres is back. Nothing stays stuck.
  */
 export const emptied: Scenario = {
   id: 'emptied',
@@ -44,9 +47,10 @@ export const emptied: Scenario = {
         await world.redis.flushall();
         violations.push(...(await stillRevoked(world, random, revoked, i)));
         await pause(random.whole(100, 15_000));
-        // What it admits between the loss and its next heartbeat must be found when it dies.
+        // What the gateway admits between the loss and its next heartbeat must be found when it
+        // dies.
         await world.kill(random.pick(['gateway', 'gateway-2']));
-        // Every other loss befalls organizations that still recover from the last.
+        // Every other loss hits organizations that are still recovering from the previous one.
         if (i % 2 === 0 || i === times - 1) await allOpen(world);
       }
       await pause(random.whole(3_000, 10_000));
@@ -82,7 +86,10 @@ async function stillRevoked(world: World, random: Random, key: Key, round: numbe
   return found;
 }
 
-/** By the model's own count, since rows may be missing: requests a minute, requests and tokens of the month. */
+/**
+ * Checks requests a minute, and the month's requests and tokens, by the model's own count, because
+ * rows may be missing.
+ */
 function aboveLimits(world: World): string[] {
   const found: string[] = [];
   const { calls } = world.witness;
@@ -117,7 +124,7 @@ function aboveLimits(world: World): string[] {
   return found;
 }
 
-/** On the side of the caps: the ledger never has less than Postgres. */
+/** Checks that the ledger never has less than Postgres, so that caps hold. */
 async function undercounts(world: World): Promise<string[]> {
   const rows = await readRows(world);
   const found: string[] = [];
@@ -133,7 +140,10 @@ async function undercounts(world: World): Promise<string[]> {
   return found;
 }
 
-/** An organization that has not been asked for since the loss has no ledger yet: one is made by asking. */
+/**
+ * Reads the ledger of an organization. If nobody has asked for it since the loss, it has none yet,
+ * and a request creates it.
+ */
 async function liveOf(world: World, org: Org) {
   const [key] = org.keys;
   const [gateway] = world.gateways;

@@ -53,7 +53,10 @@ export const handOver = failoverOf(
   (pair) => pair.handOver(),
 );
 
-/** What a replica had not got yet is lost with its master: on loopback next to nothing, see README.md. */
+/**
+ * Writes that the replica had not received are lost with its master. On loopback these are almost
+ * none; see README.md.
+ */
 export const failover = failoverOf(
   { id: 'failover', name: 'Redis master killed, its replica promoted', start: RedisPair.start },
   (pair) => pair.failOver(),

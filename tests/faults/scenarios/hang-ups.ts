@@ -7,11 +7,11 @@ import type { Scenario } from './scenario.ts';
 import { within } from './within.ts';
 
 const LONG_HANG_UPS = 10_000;
-/** On a slow machine there are fewer. */
+/** A slow machine makes fewer. */
 const LONG_MS = 300_000;
 const SHORT_MS = 5_000;
 
-/** Clients that go away in every phase: each counted request settled once, each slot free. */
+/** Clients hang up in every phase. Each counted request settles once, and each slot is freed. */
 export const hangUps: Scenario = {
   id: 'hang-ups',
   name: 'clients hang up in every phase',

@@ -11,10 +11,13 @@ import { within } from './within.ts';
 const SHORT_KEYS = 4;
 const LONG_KEYS = 10;
 const LONG_KILLS = 40;
-/** On a slow machine fewer kills are made. */
+/** A slow machine makes fewer kills. */
 const LONG_MS = 280_000;
 
-/** Five organizations, each with another limit to exceed: slots, those of keys, a minute's requests, a month's requests and tokens. */
+/**
+ * Creates five organizations. Each has a different limit to exceed: slots, keys' slots, requests a
+ * minute, and the month's requests and tokens.
+ */
 export async function fiveOrgs(world: World, keysEach: number): Promise<void> {
   const keys = (of: (i: number) => OrgWish['keys'][number]) =>
     Array.from({ length: keysEach }, (_, i) => of(i));

@@ -12,13 +12,14 @@ import { within } from './within.ts';
 
 const LONG_KILLS = 20;
 const WRITES = 'INSERT INTO request';
-/** Postgres' "ready for the next statement, no transaction open": what was asked for is committed. */
+/** Postgres' message "ready for query, no transaction open": the statement is committed. */
 const COMMITTED = Buffer.from([0x5a, 0, 0, 0, 5, 0x49]);
 const WAIT_MS = 20_000;
 
 /**
- * Metering dies when Postgres has committed a batch and before that is told: in half of the trials Postgres' answer never reaches
- * metering, in the others it does but nothing that metering then says reaches the queue. The batch comes again, and counts once.
+ * Metering dies after Postgres has committed a batch and before anybody knows. In half of the
+ * trials Postgres' answer never reaches metering. In the others it does, but nothing that metering
+ * then says reaches the queue. The batch is delivered again, and counts once.
  */
 export const meteringBetween: Scenario = {
   id: 'metering',
@@ -63,7 +64,7 @@ export const meteringBetween: Scenario = {
 
 class Between {
   readonly violations: string[] = [];
-  /** Of each trial: settlements that were rows and still in an outbox or in the queue. */
+  /** For each trial: settlements that were rows, but still in an outbox or the queue. */
   readonly unconfirmed: number[] = [];
   readonly #world: World;
   readonly #random: Random;

@@ -11,16 +11,20 @@ import type { World } from '../world/world.ts';
 import type { Scenario } from './scenario.ts';
 import { within } from './within.ts';
 
-/** From the start of the stack until midnight: time to make organizations and to get under way. */
+/**
+ * The time from the stack's start to midnight: enough to create organizations and to start the
+ * load.
+ */
 const AHEAD_MS = 70_000;
 const AFTER_MS = 8_000;
 const REQUESTS_A_MONTH = 20;
-/** What a client's clock and the limiter's may disagree, on one machine. */
+/** The largest difference between a client's clock and the limiter's, on one machine. */
 const SKEW_MS = 20;
 
 /**
- * The last midnight (UTC) of a month passes under load, by a clock that the test sets: a key of that day is refused from then on and not
- * before, a month's quota is there again, and streams that are under way are charged to the month in which they were admitted.
+ * The last midnight (UTC) of a month passes under load, by a clock that the test sets. A key that
+ * expires that day is refused from then on and not before. The month's quota is available again.
+ * Streams that are under way are charged to the month in which they were admitted.
  */
 export const midnight: Scenario = {
   id: 'midnight',
@@ -74,7 +78,7 @@ class Midnight {
     };
   }
 
-  /** Streams that begin before midnight and end after it. */
+  /** Starts streams that begin before midnight and end after it. */
   #streamsAcross(org: Org): Promise<void>[] {
     return Array.from({ length: 20 }, async () => {
       const startMs = this.#midnightMs - this.#random.whole(500, 3_000);
@@ -83,7 +87,7 @@ class Midnight {
     });
   }
 
-  /** One request after the other, through either gateway, each from an address of its own. */
+  /** Sends one request after the other, through either gateway, each from its own address. */
   async #expires(key: Key): Promise<void> {
     while (this.#world.nowMs() < this.#midnightMs + AFTER_MS) {
       const seen = await this.#send(key, {});
@@ -103,7 +107,10 @@ class Midnight {
     }
   }
 
-  /** Used up in one month; in the next as many fit as the plan says, from its first instant. */
+  /**
+   * Uses up a month's quota. In the next month, exactly as many requests fit as the plan says, from
+   * its first instant.
+   */
   async #quotaReturns({ keys: [key] }: Org): Promise<void> {
     const answered = { before: 0, after: 0 };
     while (this.#world.nowMs() < this.#midnightMs + AFTER_MS) {
@@ -116,13 +123,13 @@ class Midnight {
         this.#violations.push(`quota around midnight: ${seen.status} ${seen.code}`);
       await pause(20);
     }
-    // At most one began before midnight and was decided after it.
+    // At most one request began before midnight and was decided after it.
     const after = answered.after === REQUESTS_A_MONTH || answered.after === REQUESTS_A_MONTH - 1;
     if (answered.before !== REQUESTS_A_MONTH || !after)
       this.#violations.push(`of ${REQUESTS_A_MONTH} a month ${JSON.stringify(answered)} were answered`);
   }
 
-  /** The streams were charged to the month that ended, though they ended in the next. */
+  /** Checks that streams were charged to the month that ended, although they ended in the next. */
   async #monthsOfAdmission(org: Org): Promise<void> {
     const month = monthOf(this.#midnightMs - 1);
     const streams = this.#seen.filter(({ ask }) => ask.stream && ask.key.org === org);
@@ -148,7 +155,7 @@ class Midnight {
     return seen;
   }
 
-  /** Limiter time at an instant of this process' clock. */
+  /** Converts an instant of this process' clock to limiter time. */
   #limiterMs(ms: number): number {
     return ms + this.#world.nowMs() - Date.now();
   }

@@ -6,7 +6,7 @@ import type { World } from '../world/world.ts';
 
 const ERROR_WITHIN_MS = 250;
 const BACK_WITHIN_MS = 2_000;
-/** A request that began so shortly after the beginning of an outage may still have been decided. */
+/** A request that began this soon after an outage began may still have been decided. */
 const EDGE_MS = 500;
 const GIVEN_UP_MS = 60_000;
 
@@ -15,11 +15,11 @@ export interface OutageOptions {
   readonly world: World;
   readonly random: Random;
   readonly lastsMs: number;
-  /** A valid key that nobody has used yet. */
+  /** A valid key that has not been used yet. */
   readonly unseen: Key | undefined;
 }
 
-/** One outage, as clients meet it. */
+/** One outage, as clients see it. */
 export class Outage {
   readonly seen: Seen[] = [];
   readonly violations: string[] = [];
@@ -31,7 +31,10 @@ export class Outage {
     this.#options = options;
   }
 
-  /** Everything that is under way goes on; every known key is served; a valid key is never called invalid. */
+  /**
+   * An outage of something that requests do not need. Requests go on, every known key is served,
+   * and no valid key is called invalid.
+   */
   async ofWhatIsNotNeeded(down: () => Promise<void>, up: () => Promise<void>): Promise<void> {
     const { world, random, lastsMs, unseen } = this.#options;
     const load = new Load(world, random, { clients: 12, hangUps: 0, restMs: 100, longestMs: 500 });
@@ -52,7 +55,10 @@ export class Outage {
     this.figures.answered = seen.length;
   }
 
-  /** Nothing is admitted, errors come at once, and service is back soon after. */
+  /**
+   * An outage of something that decides requests. Nothing is admitted, errors come at once, and
+   * service is back soon after.
+   */
   async ofWhatDecides(down: () => Promise<void>, up: () => Promise<void>): Promise<void> {
     const { world, lastsMs } = this.#options;
     await down();
@@ -75,7 +81,7 @@ export class Outage {
     this.#judge(meanwhile);
   }
 
-  /** @param errors nothing but errors, as it should be */
+  /** @param errors the answers during the outage, which should all be errors */
   #judge(errors: readonly Seen[]): void {
     const took = errors.map(({ startedMs, endedMs }) => endedMs - startedMs).sort((a, b) => a - b);
     const p95 = took[Math.floor(took.length * 0.95)] ?? 0;

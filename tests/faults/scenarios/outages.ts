@@ -15,7 +15,7 @@ import { within } from './within.ts';
 interface Target {
   readonly id: string;
   readonly name: string;
-  /** Whether requests are decided without it. */
+  /** Whether deciding requests needs it. */
   readonly needed: boolean;
   down(world: World, stores: Stores): Promise<void>;
   up(world: World, stores: Stores): Promise<void>;
@@ -86,7 +86,7 @@ const TARGETS: readonly Target[] = [
   },
 ];
 
-/** Each store and service away for a minute, under load. */
+/** Each store and service is away for a minute, under load. */
 export const outages: readonly Scenario[] = TARGETS.map((target) => ({
   id: `outage-${target.id}`,
   name: `outage: ${target.name}`,
@@ -151,7 +151,10 @@ async function outageOf(target: Target, { world, stores, collector, random, last
   };
 }
 
-/** So much work that a runtime has taken what it will take, so that memory is compared like with like. */
+/**
+ * Does so much work that the runtimes have taken all the memory they will take. So before and after
+ * can be compared.
+ */
 async function warmUp(world: World, random: Random): Promise<readonly Seen[]> {
   const load = new Load(world, random, { clients: 24, hangUps: 0, longestMs: 100 });
   await pause(12_000);

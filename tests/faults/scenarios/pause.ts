@@ -6,12 +6,17 @@ import { fiveOrgs } from './kills.ts';
 import type { Scenario } from './scenario.ts';
 import { within } from './within.ts';
 
-/** Longer than a lease: whoever stands still so long finds its lease reaped. */
+/** Longer than a lease, so that the gateway's lease is reaped. */
 const PAUSE_MS = 20_000;
-/** So short that the model is done with whatever the gateway had begun before its lease runs out. */
+/**
+ * So short that the model has finished everything the gateway had begun before the lease runs out.
+ */
 const LONGEST_MS = 1_500;
 
-/** A gateway that stands still past its lease and comes back: nothing settles twice, no cap is exceeded by its return. */
+/**
+ * A gateway is paused until after its lease and resumes. Nothing settles twice, and no cap is
+ * exceeded when it returns.
+ */
 export const pausedGateway: Scenario = {
   id: 'pause',
   name: 'gateway stopped for 20 s (SIGSTOP)',

@@ -11,15 +11,18 @@ import type { Scenario } from './scenario.ts';
 import { within } from './within.ts';
 
 const LONG_ROUNDS = 15;
-/** On a slow machine fewer rounds are made. */
+/** A slow machine makes fewer rounds. */
 const LONG_MS = 300_000;
-/** So long that all of a flood are decided meanwhile, also on a machine that is busy with other things. */
+/** Long enough for a whole flood to be decided meanwhile, even on a busy machine. */
 const HELD_MS = 8_000;
-/** Sent at once after each change. */
+/** How many requests are sent at once after each change. */
 const REQUESTS = 60;
 const ROOMY: Limits = { requestsMonth: 1_000_000, tokensMonth: 1e12, requestsMinute: 100_000, atOnce: 1_000 };
 
-/** A plan that is lowered or raised is in force for the next request, through either gateway: exactly as many are answered as now fit. */
+/**
+ * A lowered or raised plan is in force for the next request, through either gateway. Exactly as
+ * many requests are answered as now fit.
+ */
 export const plans: Scenario = {
   id: 'plans',
   name: 'plan lowered and raised under load, two gateways',
@@ -61,7 +64,10 @@ class Changes {
     this.#random = random;
   }
 
-  /** What is used up stays used: limits that count, set to what was used so far and some more, or less. */
+  /**
+   * Changes limits that count what was used, to a little more or less than that. What was used
+   * stays used.
+   */
   async ofMonth(org: Org, limit: 'requestsMonth' | 'requestsMinute', code: string): Promise<void> {
     let used = this.seen.filter(({ ask, status }) => ask.key.org === org && status === 200).length;
     if (limit === 'requestsMinute') used += org.listings;
@@ -74,7 +80,7 @@ class Changes {
     }
   }
 
-  /** Long answers hold the slots while the plan changes. */
+  /** Long answers occupy the slots while the plan changes. */
   async ofSlots(org: Org): Promise<void> {
     await this.#change(org, ROOMY);
     const held = this.#random.whole(3, 8);
@@ -99,7 +105,7 @@ class Changes {
     return Array.from({ length: count }, () => this.#send(org, HELD_MS));
   }
 
-  /** How many are answered; the others must be refused with `code`. */
+  /** Returns how many are answered. The others must be refused with `code`. */
   async #flood(org: Org, code: string): Promise<number> {
     const seen = await Promise.all(Array.from({ length: REQUESTS }, () => this.#send(org, 0)));
     const answered = seen.filter(({ status }) => status === 200).length;

@@ -9,7 +9,7 @@ import type { Scenario } from './scenario.ts';
 import { within } from './within.ts';
 
 const LONG_RACES = 50;
-/** On a slow machine fewer races are run. */
+/** A slow machine runs fewer races. */
 const LONG_MS = 300_000;
 const LONG_REQUESTS = 500;
 const HELD_MS = 2_000;
@@ -20,7 +20,7 @@ interface Race {
   readonly requests: number;
 }
 
-/** Races of one run, each from a seed of its own: 100 times the run's and a running number. */
+/** Runs races, each with its own seed: 100 times the run's seed plus a running number. */
 const racing = (
   scenario: Pick<Scenario, 'id' | 'name' | 'laws'>,
   race: (world: World, race: Race) => Promise<{ readonly seen: Seen[]; readonly wrong: string | null }>,
@@ -57,7 +57,10 @@ const codesOf = (seen: readonly Seen[]): string =>
 
 const FOUR_KEYS: OrgWish['keys'] = [{}, {}, {}, {}];
 
-/** Requests at once on a plan that fits exactly K: K are answered, whichever gateway and limiter they take. */
+/**
+ * Many requests at once on a plan that fits exactly K of them. K are answered, whichever gateway
+ * and limiter they take.
+ */
 export const exactQuota = racing(
   { id: 'quota', name: 'quota that fits exactly K, all at once, two gateways', laws: '1, 7' },
   async (world, { random, name, requests }) => {
@@ -67,7 +70,7 @@ export const exactQuota = racing(
       : { tokensMonth: (fits + 1) * CONTEXT_TOKENS - 1 };
     const org = await makeOrg(world, { ...wish, keys: FOUR_KEYS, models: ['tide'] });
     const asks = Array.from({ length: requests }, (_, i) =>
-      // Without usage the whole reservation stays charged, so that tokens fit exactly K as well.
+      // Without usage the full reservation stays charged. So tokens also fit exactly K requests.
       plainAsk(random.pick(org.keys), random.pick(world.gateways), { tag: `${name}-${i}`, usage: false }),
     );
     const seen = await Promise.all(asks.map(send));
@@ -81,7 +84,10 @@ export const exactQuota = racing(
   },
 );
 
-/** No client hangs up here, so that the model's own count needs no tolerance: it never is above a cap, and reaches it. */
+/**
+ * No client hangs up here, so the model's own count needs no tolerance. It never exceeds a cap, and
+ * reaches it.
+ */
 export const slots = racing(
   { id: 'slots', name: 'in flight at the model, all at once, two gateways', laws: '1' },
   async (world, { random, name, requests }) => {
@@ -91,7 +97,7 @@ export const slots = racing(
     const asks = Array.from({ length: requests }, (_, i) =>
       plainAsk(random.pick(org.keys), random.pick(world.gateways), {
         tag: `${name}-${i}`,
-        // All are there before the first has ended, so that every slot is taken at once.
+        // All requests arrive before the first has ended, so that every slot is taken at once.
         headMs: random.whole(HELD_MS, 1.5 * HELD_MS),
       }),
     );

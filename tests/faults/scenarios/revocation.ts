@@ -11,14 +11,14 @@ import type { Scenario } from './scenario.ts';
 import { within } from './within.ts';
 
 const CLIENTS = 6;
-/** After the revocation, for each key. */
+/** Requests after the revocation, for each key. */
 const TRIES = 250;
-/** Not revoked keys of an organization are at most 50; revoked ones do not count. */
+/** An organization can have 50 keys that are not revoked. Revoked ones do not count. */
 const LONG_KEYS = 40;
-/** On a slow machine fewer keys are revoked. */
+/** A slow machine revokes fewer keys. */
 const LONG_MS = 300_000;
 
-/** After a revocation has returned, not one request of the key is admitted, through either gateway. */
+/** After a revocation has returned, no request of the key is admitted, through either gateway. */
 export const revocation: Scenario = {
   id: 'revocation',
   name: 'revocation under load, two gateways',
@@ -41,7 +41,8 @@ export const revocation: Scenario = {
         revokedMs.set(key.id, atMs);
         all.push(...before, ...after);
         trials += after.length;
-        // On a machine that is out of breath a gateway may give up on its limiter: an error admits nothing.
+        // On an overloaded machine a gateway may give up on its limiter. Such an error admits
+        // nothing.
         errors += after.filter(({ status }) => status === 500).length;
         for (const { status, code } of after)
           if (status !== 500 && code !== 'invalid_api_key')
@@ -66,7 +67,8 @@ async function revokeUnderLoad(world: World, random: Random, key: Key, round: nu
   const after: Seen[] = [];
   let atMs = Number.POSITIVE_INFINITY;
   let sent = 0;
-  // Each from an address of its own: else the limit on invalid keys would refuse them, not the revocation.
+  // Each request has its own address. Otherwise the limit on invalid keys would refuse it, and not
+  // the revocation.
   const ask = () => ({
     ...plainAsk(key, random.pick(world.gateways), { tag: `${round}-${sent++}`, headMs: random.whole(0, 20) }),
     from: `10.${random.whole(0, 255)}.${random.whole(0, 255)}.${random.whole(0, 255)}`,

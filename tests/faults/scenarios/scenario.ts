@@ -2,17 +2,20 @@ import type { Random } from '../world/random.ts';
 
 export interface Outcome {
   readonly violations: readonly string[];
-  /** What was tried, in the scenario's own unit. */
+  /** How much was tried, in the scenario's unit. */
   readonly trials: number;
-  /** Measured beside, for the reader. */
+  /** More measurements, for the reader. */
   readonly notes?: string;
-  /** Measured too, for the second table of the report: by column. */
+  /** Measurements for the report's second table, by column. */
   readonly figures?: Readonly<Record<string, string | number>>;
 }
 
-/** A way to attack a law. Each run has a stack of its own and is determined by its seed, as far as a machine is. */
+/**
+ * A way to attack a law. Each run has its own stack. Its seed determines it, as far as a machine
+ * allows.
+ */
 export interface Scenario {
-  /** For the command line and the records. */
+  /** Names the scenario on the command line and in records. */
   readonly id: string;
   readonly name: string;
   readonly laws: string;

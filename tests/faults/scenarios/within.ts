@@ -2,7 +2,10 @@ import { Sampler } from '../audit/sampler.ts';
 import { World, type WorldOptions } from '../world/world.ts';
 import type { Outcome } from './scenario.ts';
 
-/** Runs an attack on a stack of its own, its live state watched, and stops the stack whatever happens. */
+/**
+ * Runs an attack on its own stack, while the sampler watches the live state. Always stops the
+ * stack.
+ */
 export async function within(
   options: WorldOptions,
   attack: (world: World) => Promise<Outcome>,

@@ -9,12 +9,15 @@ const CLOSE_ATTEMPTS = 3;
 const EVERY_MS = 50;
 const TIMEOUT_MS = 30_000;
 
-/** The inspector closes from within, so that the next process can have its port. */
+/** Closes the inspector from within, so that the next process can use its port. */
 const CLOSE = "setTimeout(() => process.getBuiltinModule('node:inspector').close(), 10)";
 
 type Ask = (method: string, params?: object) => Promise<Record<string, unknown>>;
 
-/** Has Node processes collect their garbage, one at a time, over an inspector that is open for that moment only. */
+/**
+ * Makes Node processes collect garbage, one at a time, through an inspector that is open only
+ * meanwhile.
+ */
 export class GarbageCollector {
   readonly #port: number;
 
@@ -26,12 +29,12 @@ export class GarbageCollector {
     return new GarbageCollector(await freePort());
   }
 
-  /** Of the processes that are to be asked later. */
+  /** The environment that the processes need for this. */
   get env(): Record<string, string> {
     return { NODE_OPTIONS: `--inspect-port=127.0.0.1:${this.#port}` };
   }
 
-  /** Resolves to the megabytes of the heap that are in use thereafter. */
+  /** Collects garbage. Resolves to the megabytes of heap in use afterwards. */
   async collect(pid: number): Promise<number> {
     process.kill(pid, 'SIGUSR1');
     const usedBytes = await this.#connected(async (ask) => {

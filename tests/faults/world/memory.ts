@@ -4,7 +4,10 @@ import type { GarbageCollector } from './garbage.ts';
 import { pause } from './random.ts';
 
 const EVERY_MS = 500;
-/** What "it comes back" forgives: some of the memory that a runtime once had stays with it, as pages that are partly in use. */
+/**
+ * How much more memory is accepted after an outage. A runtime keeps some of the memory that it once
+ * had, in partly used pages.
+ */
 const KEPT_FACTOR = 1.15;
 const KEPT_MB = 20;
 const KINDS = ['gateway', 'limiter', 'metering'] as const;
@@ -14,8 +17,8 @@ type Moment = 'before' | 'during' | 'after';
 type Megabytes = Record<Kind, number>;
 
 /**
- * Memory of the services through an outage, in MB, by kind of service: processes of one kind added up. Before and after it, garbage has
- * been collected, so that what is there is what is kept.
+ * The memory of the services through an outage, in MB by kind of service (its processes together).
+ * Garbage is collected before and after, so that only memory in use counts.
  */
 export class Memory {
   readonly #stack: Stack;
@@ -60,7 +63,10 @@ export class Memory {
     return [...of('memory', this.#resident), ...of('heap', this.#heap)];
   }
 
-  /** Resident `before > highest during > after`, and of the heap in use `before > after`. */
+  /**
+   * The resident memory as `before > highest during > after`, and the used heap as `before >
+   * after`.
+   */
   figures(): Record<string, string> {
     const of = (values: ReadonlyMap<Moment, Megabytes>, kind: Kind) =>
       (['before', 'during', 'after'] as const)

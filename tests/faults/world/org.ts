@@ -8,7 +8,7 @@ export interface Limits {
 export interface KeyWish {
   readonly rpm?: number;
   readonly atOnce?: number;
-  /** Last day (UTC) on which it works. */
+  /** The last day (UTC) on which the key works. */
   readonly expiresOn?: string;
 }
 
@@ -28,13 +28,13 @@ export interface Key {
 export interface Org {
   readonly id: string;
   readonly slug: string;
-  /** Inside the braces of its Redis keys. */
+  /** The text inside the braces of its Redis keys. */
   readonly tag: string;
-  /** The highest that were ever in force: a lowered plan does not undo what was used before. */
+  /** The highest limits that were ever in force. Lowering a plan does not undo earlier use. */
   most: Limits;
-  /** Requests a minute it was counted before anybody loaded it. */
+  /** Requests that counted towards requests a minute before any load. */
   listings: number;
   readonly keys: Key[];
-  /** Ids by published name. */
+  /** The model ids by published name. */
   readonly models: Map<string, string>;
 }

@@ -6,7 +6,10 @@ import type { World } from './world.ts';
 
 const OPERATOR = { kind: 'operator' } as const;
 const MANY = 1_000_000_000_000;
-/** Of every model: room for prompts whose length names their call (see witness.ts). */
+/**
+ * The context of every model. It has room for prompts whose length names their call (see
+ * witness.ts).
+ */
 export const CONTEXT_TOKENS = 1_000_000;
 
 const WITHOUT_LIMITS: Limits = {
@@ -16,7 +19,10 @@ const WITHOUT_LIMITS: Limits = {
   atOnce: 10_000,
 };
 
-/** An organization on a plan of its own, with keys and running models that every gateway knows. */
+/**
+ * Creates an organization on its own plan, with keys, and with running models that every gateway
+ * knows.
+ */
 export async function makeOrg(world: World, { keys, models, ...wish }: OrgWish): Promise<Org> {
   const name = `Org ${randomBase62(8)}`;
   const limits = { ...WITHOUT_LIMITS, ...wish };
@@ -56,7 +62,7 @@ export async function revoke(world: World, key: Key): Promise<void> {
   must(await world.control.revokeKey(OPERATOR, { org: key.org.slug, id: key.id }));
 }
 
-/** Changes the plan of an organization; resolves when it is in force. */
+/** Changes the plan of an organization. Resolves when the limits are in force. */
 export async function setLimits(world: World, org: Org, limits: Limits): Promise<void> {
   const { most } = org;
   org.most = {
@@ -95,7 +101,7 @@ async function publish(world: World, org: string, name: string): Promise<string>
   return model.id;
 }
 
-/** A gateway hears of a new model a moment later. */
+/** Waits until every gateway knows the models. They hear of a new model a moment later. */
 async function everyGatewayKnows(world: World, org: Org): Promise<void> {
   const { value } = org.keys[0] ?? (await makeKey(world, org, {}));
   const headers = { authorization: `Bearer ${value}` };

@@ -1,23 +1,26 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** Of what a connection's client sent, for whoever looks at the replies. */
+/** How much to remember of what a connection's client sent. */
 const MAX_REMEMBERED = 16 * 1024;
 
 /** One connection through the proxy. */
 export interface Passing {
-  /** What the client has sent since the last reply, latin1, its beginning. */
+  /** The beginning of what the client has sent since the last reply, as latin1. */
   readonly asked: string;
 }
 
 /**
- * Stands between services and a store. Where it leads can be changed (as a floating address does in a failover), its connections
- * can be cut, and what passes can be held back.
+ * A proxy between services and a store. Its target can change (like a floating address in a
+ * failover), its connections can be cut, and data can be held back.
  */
 export class TcpProxy {
-  /** Looks at each reply before it is passed on; false: it, and all that would follow on this connection, is held back. */
+  /**
+   * Called with each reply before it is passed on. False: hold back this reply and all later ones
+   * on this connection.
+   */
   onReply: (passing: Passing, reply: Buffer) => boolean = () => true;
-  /** Nothing that clients send is passed on. */
+  /** Hold back everything that clients send. */
   mute = false;
   readonly port: number;
   readonly #server: Server;
@@ -31,7 +34,7 @@ export class TcpProxy {
     server.on('connection', (client) => this.#pass(client));
   }
 
-  /** @param target port of 127.0.0.1 */
+  /** @param target a port of 127.0.0.1 */
   static async start(target: number): Promise<TcpProxy> {
     const server = createServer();
     server.listen(0, '127.0.0.1');
@@ -39,14 +42,14 @@ export class TcpProxy {
     return new TcpProxy(server, target);
   }
 
-  /** `url` with this proxy in its place. */
+  /** Returns `url` with this proxy's address. */
   urlFor(url: string): string {
     const through = new URL(url);
     through.host = `127.0.0.1:${this.port}`;
     return through.href;
   }
 
-  /** Leads elsewhere from now on; connections that stand are cut. */
+  /** Changes the target and cuts all connections. */
   leadTo(target: number): void {
     this.#target = target;
     this.cut();

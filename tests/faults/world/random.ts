@@ -1,4 +1,4 @@
-/** A source of numbers that its seed fully determines (mulberry32). */
+/** A random number generator that its seed fully determines (mulberry32). */
 export class Random {
   readonly seed: number;
   #state: number;
@@ -8,7 +8,7 @@ export class Random {
     this.#state = seed >>> 0;
   }
 
-  /** 0 to below 1. */
+  /** A number from 0 to below 1. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let t = this.#state;
@@ -17,7 +17,7 @@ export class Random {
     return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** A whole number, both ends included. */
+  /** A whole number from `from` to `to`, both included. */
   whole(from: number, to: number): number {
     return from + Math.floor(this.next() * (to - from + 1));
   }

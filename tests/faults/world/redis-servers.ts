@@ -12,10 +12,10 @@ import { eventually, freePort } from '@tidegate/testing';
 import { Redis } from 'ioredis';
 import { TcpProxy } from './proxy.ts';
 
-/** Long enough that a busy machine is not taken for a dead server. */
+/** Long enough that a busy machine is not mistaken for a dead server. */
 const DOWN_AFTER_MS = 2_000;
 
-/** A master and its replica whose address services ask a Sentinel for. */
+/** A master and its replica. Services ask a Sentinel for the master's address. */
 export class SentinelPair {
   readonly url: string;
   readonly #dir: string;
@@ -38,7 +38,9 @@ export class SentinelPair {
     return new SentinelPair(dir, await startRedisSentinel(options));
   }
 
-  /** The master is killed, or hangs, until its replica has taken over; then it comes back as the replica. */
+  /**
+   * Kills or stops the master until its replica has taken over. Then it comes back as the replica.
+   */
   async failOver(signal: 'SIGKILL' | 'SIGSTOP'): Promise<void> {
     const { nodes, until } = this.#sentinel;
     const [old, next] = this.#master === 0 ? nodes : [nodes[1], nodes[0]];
@@ -59,7 +61,10 @@ export class SentinelPair {
   }
 }
 
-/** A master and its replica behind one address that leads to whichever is the master, as a floating address or a proxy does. */
+/**
+ * A master and its replica behind one address that always leads to the master, like a floating
+ * address or a proxy.
+ */
 export class RedisPair {
   readonly url: string;
   readonly #dir: string;
@@ -67,7 +72,7 @@ export class RedisPair {
   readonly #open: (name: string) => Promise<RunningRedis>;
   #master: RunningRedis;
   #replica: RunningRedis;
-  /** Of the master and the replica. */
+  /** The names of the master and the replica. */
   #names: [string, string] = ['a', 'b'];
 
   private constructor(parts: {
@@ -98,7 +103,7 @@ export class RedisPair {
     return pair;
   }
 
-  /** Hands over in order: the master takes no writes until the replica has all of them. */
+  /** Hands over normally: the master takes no writes until the replica has all of them. */
   async handOver(): Promise<void> {
     const { port } = this.#replica;
     await command(this.#master, (redis) =>
@@ -109,7 +114,7 @@ export class RedisPair {
     await this.#linked();
   }
 
-  /** Kills the master and promotes the replica; the one that died comes back as a replica. */
+  /** Kills the master and promotes the replica. The old master comes back as a replica. */
   async failOver(): Promise<void> {
     this.#master.kill('SIGKILL');
     await this.#master.exited;

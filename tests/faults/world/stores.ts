@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { findRedis, startPostgres, startRedis } from '@tidegate/embedded';
 import { freePort } from '@tidegate/testing';
 
-/** A store that stays away until it is asked back. */
+/** A store that stays down until it is started again. */
 export interface Store {
   readonly url: string;
   down(): Promise<void>;
@@ -12,7 +12,7 @@ export interface Store {
 }
 
 export interface SignalledStore extends Store {
-  /** To all of its processes. */
+  /** Sends a signal to all of its processes. */
   signal(name: NodeJS.Signals): void;
 }
 
@@ -22,7 +22,7 @@ export interface Stores {
   stop(): Promise<void>;
 }
 
-/** A Postgres and a Redis that nobody restarts, for outages that last. */
+/** Starts a Postgres and a Redis that nobody restarts, for long outages. */
 export async function startStores(): Promise<Stores> {
   const dir = mkdtempSync(join(tmpdir(), 'tidegate-stores-'));
   const [postgresPort, redisPort] = [await freePort(), await freePort()];
@@ -62,6 +62,6 @@ export async function startStores(): Promise<Stores> {
   };
 }
 
-/** Postgres has a process for each connection, in a group of its own. */
+/** Postgres has a process for each connection, each in its own group. */
 const childrenOf = (pid: number): number[] =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);

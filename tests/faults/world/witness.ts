@@ -3,14 +3,14 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { pause } from './random.ts';
 
-/** What a request tells the witness to do, as JSON in its last message. */
+/** What a request tells the witness to do, as JSON in the last message. */
 export interface Order {
-  /** Names the request; sent once by its client. */
+  /** Names the request. Its client sends it once. */
   readonly tag: string;
-  /** Key id, since the gateway tells a model nothing of who calls. */
+  /** The key's id, because the gateway does not tell a model who calls. */
   readonly key: string;
   readonly org: string;
-  /** Wait before the answer begins. */
+  /** The wait before the answer begins. */
   readonly headMs: number;
   readonly tokens: number;
   readonly gapMs: number;
@@ -18,12 +18,12 @@ export interface Order {
 }
 
 /**
- * Above the cap for less than this is the order of events, not a violation: that a call has ended and that another begins reach the
- * witness over two connections.
+ * An excess that lasts less than this is no violation. The end of one call and the start of another
+ * reach the witness over two connections, in any order.
  */
 const TOLERANCE_MS = 250;
 
-/** Requests in flight of one key or organization, watched against their cap. */
+/** The requests in flight of one key or organization. Compares them with their cap. */
 class Flight {
   count = 0;
   /** The highest count at any instant. */
@@ -58,22 +58,22 @@ class Flight {
 
 export interface WitnessedCall {
   /**
-   * From 1, in the order of arrival. The answer's usage says so many prompt tokens: so the row of an answered request names its
-   * call, whatever its client got to see.
+   * Counts from 1, in order of arrival. The answer's usage has this many prompt tokens. So the row
+   * of an answered request identifies its call, whatever its client saw.
    */
   readonly number: number;
   readonly order: Order;
   readonly model: string;
   readonly atMs: number;
-  /** The whole answer was written to the gateway. */
+  /** Whether the whole answer was written to the gateway. */
   answered: boolean;
 }
 
-/** A model server that remembers each call, so that its own count can be held against the ledgers. */
+/** A model server that remembers each call, so that its count can be compared with the ledgers. */
 export class Witness {
   readonly url: string;
   readonly calls: WitnessedCall[] = [];
-  /** In flight above a cap. */
+  /** Times when more was in flight than a cap allows. */
   readonly violations: string[] = [];
   readonly #server: Server;
   readonly #flights = new Map<string, Flight>();
@@ -88,7 +88,7 @@ export class Witness {
     });
   }
 
-  /** @param caps requests at once of a key or organization */
+  /** @param caps the requests at once of a key or organization */
   static async start(caps: (name: string) => number): Promise<Witness> {
     const server = createServer({ keepAliveTimeout: 60_000 });
     server.listen(0, '127.0.0.1');
@@ -96,12 +96,12 @@ export class Witness {
     return new Witness(server, caps);
   }
 
-  /** The most in flight at any one instant, of a key or organization. */
+  /** The most requests of a key or organization that were ever in flight at once. */
   mostOf(name: string): number {
     return this.#flights.get(name)?.most ?? 0;
   }
 
-  /** In flight now, of a key or organization. */
+  /** The requests of a key or organization that are in flight now. */
   inFlightOf(name: string): number {
     return this.#flights.get(name)?.count ?? 0;
   }

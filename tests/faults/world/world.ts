@@ -10,7 +10,7 @@ import type { Org } from './org.ts';
 import { Witness } from './witness.ts';
 
 export interface WorldOptions extends StackOptions {
-  /** Moves limiter time away from Redis' clock. */
+  /** Shifts limiter time from Redis' clock. */
   readonly clockOffsetMs?: number;
 }
 
@@ -20,7 +20,7 @@ const KILL_AGAIN_MS = 20;
 export interface Kill {
   readonly victim: string;
   readonly atMs: number;
-  /** When it was there again; 0: not yet. */
+  /** When it was back. 0: not yet. */
   backMs: number;
 }
 
@@ -33,7 +33,7 @@ interface Parts {
   readonly clockOffsetMs: number;
 }
 
-/** A real stack of its own, with organizations to load it and a model that counts. */
+/** A real stack, with organizations to load it and a model that counts. */
 export class World {
   readonly stack: Stack;
   readonly witness: Witness;
@@ -41,11 +41,11 @@ export class World {
   readonly db: Db;
   readonly control: Control;
   readonly orgs: Org[] = [];
-  /** Requests at once of each key and organization, by id: as the model watches them. */
+  /** The cap on requests at once of each key and organization, by id. The model checks them. */
   readonly caps: Map<string, number>;
   /** Every SIGKILL so far. */
   readonly kills: Kill[] = [];
-  /** Gateways that stand still: nobody sends to them. */
+  /** Paused gateways. Nobody sends requests to them. */
   readonly paused = new Set<string>();
   readonly #clockOffsetMs: number;
   readonly #close: (() => Promise<unknown>)[];
@@ -102,7 +102,7 @@ export class World {
     }
   }
 
-  /** Limiter time: that of this machine, which is Redis' too, moved by the tests. */
+  /** Limiter time: this machine's clock, which is Redis' too, shifted by the tests. */
   nowMs(): number {
     return Date.now() + this.#clockOffsetMs;
   }
@@ -111,18 +111,21 @@ export class World {
     return this.stack.info.gateways.filter((_, i) => !this.paused.has(gatewayName(i)));
   }
 
-  /** When the gateway of this address was killed. */
+  /** When the gateway with this address was killed. */
   killsOfGateway(address: string): number[] {
     const name = gatewayName(this.stack.info.gateways.indexOf(address));
     return this.kills.filter(({ victim }) => victim === name).map(({ atMs }) => atMs);
   }
 
-  /** Kills of a limiter or of Redis. */
+  /** The kills of a limiter or of Redis. */
   get killsBehind(): readonly Kill[] {
     return this.kills.filter(({ victim }) => victim === 'redis' || victim.startsWith('limiter'));
   }
 
-  /** SIGKILLs a member of the stack; resolves when it is there again. Rejects when it is not within `timeoutMs`. */
+  /**
+   * Kills a member of the stack. Resolves when it is back. Rejects when it is not back within
+   * `timeoutMs`.
+   */
   async kill(name: string, timeoutMs = 60_000): Promise<void> {
     const pid = this.stack.pid(name);
     const kill: Kill = { victim: name, atMs: Date.now(), backMs: 0 };
@@ -133,7 +136,7 @@ export class World {
     kill.backMs = Date.now();
   }
 
-  /** Resolves once the member is ready as another process than `pid`. */
+  /** Resolves when the member is ready as a process other than `pid`. */
   async untilBack(name: string, pid: number, timeoutMs = 60_000): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     await new Promise<void>((resolve, reject) => {
@@ -142,7 +145,7 @@ export class World {
     }).finally(() => clearTimeout(timer));
   }
 
-  /** Kills members, and whatever the stack starts in their place, until `letUp`. */
+  /** Kills members, and their successors, until `letUp`. */
   keepDown(names: readonly string[]): void {
     const killed = new Map<string, number>();
     const again = () => {
@@ -157,7 +160,7 @@ export class World {
     this.#keptDown = { names, timer: setInterval(again, KILL_AGAIN_MS) };
   }
 
-  /** Resolves when they are ready again. */
+  /** Lets the members start again. Resolves when they are ready. */
   async letUp(): Promise<void> {
     const { names, timer } = this.#keptDown ?? { names: [] };
     clearInterval(timer);

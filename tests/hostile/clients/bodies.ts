@@ -6,7 +6,7 @@ import { MIB, request, type World } from './world.ts';
 
 export function describeBodies({ base, key, connection, from, newOrgWithModels }: World): void {
   describe('a body that is not what its head says', () => {
-    /** Statuses of all answers on a connection that the server closes. */
+    /** The statuses and codes of all answers on a connection. The server must close it. */
     async function statuses(bytes: string): Promise<string[]> {
       const socket = await connection();
       socket.write(bytes);
@@ -19,7 +19,7 @@ export function describeBodies({ base, key, connection, from, newOrgWithModels }
       `POST ${COMPLETIONS} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${key()}\r\n${more}\r\n\r\n`;
 
     it('is longer: what is over is another request, without a key unless it brings one', async () => {
-      // Found before the first is answered, or after.
+      // The gateway may find the garbage before or after it answers the first request.
       const both = await statuses(`${head('content-length: 5')}{"a":}garbage\r\n\r\n`);
       expect(both.slice(-2)).toEqual(['400', invalid]);
       expect(both).not.toContain('200');
@@ -94,7 +94,7 @@ export function describeBodies({ base, key, connection, from, newOrgWithModels }
   });
 
   describe('of large bodies', () => {
-    it('the third of an organization is refused, no other organization waits, and a hang-up makes room', async () => {
+    it('the third of an organization is refused, no other organization waits, and a hang-up makes room [limit.large-bodies]', async () => {
       const { key: other } = await newOrgWithModels();
       const large = (ofKey: string) =>
         call(base(), { key: ofKey, body: ask('eyes', 'x'.repeat(2 * MIB + 1)) });

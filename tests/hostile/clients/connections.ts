@@ -49,7 +49,7 @@ export function describeConnections({ base, key, connection, asked }: World): vo
   });
 
   describe('a client that closes its half of the connection', () => {
-    it('gets its answer, whole and streamed', async () => {
+    it('gets its answer, whole and streamed [completions.half-closed]', async () => {
       for (const [stream, last] of [
         [false, /"chat\.completion"/],
         [true, /data: \[DONE\]/],

@@ -19,9 +19,9 @@ interface Around {
 interface Phase {
   readonly counts: 'nothing' | 'an error' | 'an answer' | 'an error or nothing';
   readonly body: (around: Around) => string;
-  /** In which part of the request it breaks off; all of it is sent if not given. */
+  /** The part of the request that is cut off. Default: the whole request is sent. */
   readonly sent?: 'head' | 'body';
-  /** Resolves when the request is where it is to be left. */
+  /** Resolves when the request has reached the phase in which the client hangs up. */
   readonly reached?: (socket: Socket, around: Around) => Promise<unknown>;
 }
 
@@ -85,7 +85,7 @@ const WAYS: Record<string, (socket: Socket) => void> = {
 };
 const RUNS = 40;
 
-/** What is sent of a request that breaks off at `cut`, from 0 to 1, of one of its parts. */
+/** Cuts one part of a request at `cut`, a fraction from 0 to 1. Returns what is sent. */
 function cutOff(bytes: string, sent: Phase['sent'], cut: number): string {
   if (!sent) return bytes;
   const headEnd = bytes.indexOf('\r\n\r\n') + 4;
@@ -95,10 +95,10 @@ function cutOff(bytes: string, sent: Phase['sent'], cut: number): string {
 
 export function describeHangUps(world: World): void {
   const { stack, base, silent, connection, asked, modelInFlight } = world;
-  /** Two answers came while the organization's models were waited for. */
+  /** Starts with the two answers that came while newOrgWithModels waited for its models. */
   const counted = { answers: 2, errors: 0, either: 0 };
   let org: string;
-  /** Of one request at once. */
+  /** A key that allows one request at once. */
   let single: string;
 
   async function slotIsTaken(): Promise<boolean> {
@@ -143,7 +143,7 @@ export function describeHangUps(world: World): void {
       );
     });
 
-    it('is an error at the full price from the reservation on, nothing before, answered after [DONE]', async () => {
+    it('is an error at the full price from the reservation on, nothing before, answered after [DONE] [metered.counted] [plan.settlement.interrupted]', async () => {
       const { totals, month } = await eventually(async () => {
         const usage = await usageOf(stack(), org);
         return usage.totals.requests - usage.totals.errors === counted.answers ? usage : null;

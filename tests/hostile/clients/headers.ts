@@ -4,7 +4,7 @@ import { MODELS, wire } from '../../support/http.ts';
 import type { World } from './world.ts';
 
 export function describeHeaders({ base, key, from }: World): void {
-  describe('absurd headers', () => {
+  describe('absurd headers [auth.bearer]', () => {
     const get = (lines: string) =>
       wire(base(), `GET ${MODELS} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n${from()}${lines}\r\n`);
     const bearer = () => `authorization: Bearer ${key()}\r\n`;

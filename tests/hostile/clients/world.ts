@@ -11,7 +11,7 @@ export const SET_UP_MS = 90_000;
 const HEADERS_TIMEOUT_MS = 3_000;
 export const USAGE = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
 
-/** What the model does is told by what it is asked. */
+/** What the model does, by the content of the message. */
 export const script: Record<string, UpstreamHandler> = {
   wait: (_request, reply) => reply.closed,
   begin: async (_request, reply) => {
@@ -34,7 +34,7 @@ export const request = (key: string, body: string, more = '') =>
 export const text = (content: string, more: object = {}) => JSON.stringify(ask('tide', content, more));
 export type World = ReturnType<typeof useWorld>;
 
-/** A stack, a model that does as `script` says, and connections that are closed after each test. */
+/** Starts a stack and a model that follows `script`. Closes connections after each test. */
 export function useWorld() {
   const stack = useStack({
     demo: false,
@@ -48,7 +48,7 @@ export function useWorld() {
   });
   const base = () => stack().info.gateway;
   const sockets: Socket[] = [];
-  /** Takes connections and says nothing. */
+  /** A server that accepts connections and sends nothing. */
   const silent = createServer((socket) => socket.on('error', () => {}));
   let model: Upstream | undefined;
   let key = '';
@@ -58,7 +58,10 @@ export function useWorld() {
       .filter(({ method }) => method === 'POST')
       .map((asked) => asked.json().messages[0].content as unknown);
 
-  /** An organization with a text model, `tide`, and a vision model, `eyes`; both run. Gives it back with a key. */
+  /**
+   * Creates an organization with a text model, `tide`, and a vision model, `eyes`. Resolves to it
+   * and a key when both run.
+   */
   async function newOrgWithModels(): Promise<{ org: string; key: string }> {
     const org = await newOrg(stack(), { images: true });
     const models = [
@@ -106,7 +109,10 @@ export function useWorld() {
     /** How often the model was asked this. */
     asked: (content: string) => contents().filter((one) => one === content).length,
     modelInFlight: () => model?.inFlight ?? 0,
-    /** A header that makes an address of its own, since each may send few invalid keys a minute. */
+    /**
+     * A header with a new client address. The gateway accepts few invalid keys a minute from each
+     * address.
+     */
     from: () => `x-forwarded-for: 198.18.${Math.floor(++addresses / 250)}.${addresses % 250}\r\n`,
   };
 }

@@ -1,4 +1,4 @@
-/** What a well-behaved model would say, and the frames to say it in. */
+/** The content of a well-behaved model's answer, and the frames for it. */
 
 export const USAGE = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
 
@@ -8,7 +8,7 @@ export const head = (status: string, ...headers: string[]) => crlf([`HTTP/1.1 ${
 const JSON_TYPE = 'content-type: application/json';
 const SSE_TYPE = 'content-type: text/event-stream';
 
-/** With its length. */
+/** A whole answer with its content-length. */
 export function whole(body: string | Uint8Array, { status = '200 OK', type = JSON_TYPE } = {}): Buffer {
   const bytes = Buffer.from(body as string);
   return Buffer.concat([Buffer.from(head(status, type, `content-length: ${bytes.length}`)), bytes]);
@@ -17,7 +17,7 @@ export function whole(body: string | Uint8Array, { status = '200 OK', type = JSO
 export const chunkedHead = (type = SSE_TYPE, ...more: string[]) =>
   head('200 OK', type, 'transfer-encoding: chunked', ...more);
 
-/** One chunk of chunked encoding for each piece. */
+/** Puts each piece into one chunk of the chunked encoding. */
 export const chunk = (...pieces: (string | Uint8Array)[]): Buffer =>
   Buffer.concat(
     pieces.flatMap((piece) => {
@@ -27,7 +27,7 @@ export const chunk = (...pieces: (string | Uint8Array)[]): Buffer =>
   );
 export const LAST_CHUNK = '0\r\n\r\n';
 
-/** A streamed answer in order: its head, its body in chunks, its end. */
+/** A complete streamed answer: the head, the body in chunks, and the end. */
 export const streamed = (...pieces: (string | Uint8Array)[]): Buffer =>
   Buffer.concat([Buffer.from(chunkedHead()), chunk(...pieces), Buffer.from(LAST_CHUNK)]);
 
@@ -43,7 +43,7 @@ export const delta = (content: unknown, finish_reason: unknown = null, more: obj
   choices: [{ index: 0, delta: { content }, finish_reason }],
   ...more,
 });
-/** A choice that nobody asked for. */
+/** A second choice, which nobody asked for. */
 export const otherChoice = (content: string, finish_reason: string | null = null, index: unknown = 1) => ({
   ...{ index, delta: { content }, finish_reason },
 });
@@ -52,7 +52,7 @@ const role = { ...delta(''), choices: [{ index: 0, delta: { role: 'assistant', c
 
 export const HEL = event(role) + event(delta('Hel'));
 export const LO = event(delta('lo', 'stop'));
-/** `Hel`, `lo`, its usage and its `[DONE]`. */
+/** A stream of `Hel` and `lo`, with usage and `[DONE]`. */
 export const HELLO = HEL + LO + event(usageChunk()) + DONE;
 
 export const answer = (content: unknown = 'Hello', more: object = {}) => ({

@@ -6,7 +6,7 @@ import { CONTEXT_TOKENS, type Row } from './world.ts';
 
 const ID = expect.stringMatching(/^chatcmpl-\w+$/);
 
-/** The answer is this, to the last member, and nothing else. */
+/** Expects exactly this answer, down to the last field. */
 export function expectSeen(answer: Answer, sees: Sees): void {
   expect(answer.headers['x-request-id']).toMatch(/^req_\w+$/);
   if (sees.kind === 'error') expectError(answer, sees);
@@ -67,7 +67,7 @@ function expectedChunks(sees: Kind<'stream'> | Kind<'incomplete'>): object[] {
   ];
 }
 
-/** Counted once, and charged what was reported or all that was reserved. */
+/** Expects the request to be charged the reported tokens, or else the whole reservation. */
 export function expectCounted(row: Row | undefined, counts: Counts): void {
   const charged = typeof counts === 'object' && 'prompt' in counts ? counts : null;
   const errorCode = typeof counts === 'object' && 'error' in counts ? counts.error : null;
@@ -81,7 +81,7 @@ export function expectCounted(row: Row | undefined, counts: Counts): void {
   });
 }
 
-/** What the usage must add up to. */
+/** The totals that the usage must show. */
 export function totalsOf(all: readonly Counts[]) {
   const totals = { requests: 0, errors: 0, promptTokens: 0, completionTokens: 0, reservedTokens: 0 };
   for (const counts of all) {

@@ -3,21 +3,23 @@ import type { Case } from './cases/case.ts';
 import { type Connection, type HostileModel, playing } from './server.ts';
 import type { World } from './world.ts';
 
-/** What one performance of a case has left behind. */
+/** The outcome of playing a case. */
 export interface Performance {
   readonly answer: Answer;
-  /** Which reservation it was. */
   readonly reservationId: string;
   readonly calls: number;
-  /** The connection it was played on, and its place there. */
+  /** The connection on which it was played. */
   readonly connection: Connection;
-  /** When the client had its answer, the gateway still had the connection, or had given it the next request already. */
+  /**
+   * Whether the gateway still had the connection when the client had its answer, or had already
+   * sent the next request on it.
+   */
   readonly kept: boolean;
-  /** Of a request with the same slot, sent the moment the answer was over. */
+  /** Status of a request with the same slot, sent as soon as the answer ended. */
   readonly next: number;
 }
 
-/** Of a request that never reached the model. */
+/** For a request that never reached the model. */
 const NONE: Connection = { plays: [], closed: true };
 
 export const WELL_BEHAVED = 'well behaved';
@@ -44,7 +46,10 @@ export const idOf = ({ headers }: Answer): string => String(headers['x-request-i
 
 export const titleOf = ({ name, streamed }: Case): string => `${streamed ? 'stream' : 'whole'}: ${name}`;
 
-/** Works tasks off with every slot of the organization at once, or with so many of them, a task a slot at a time. */
+/**
+ * Works through the tasks with all slots of the organization in parallel, or with the given number
+ * of them.
+ */
 export async function withEverySlot<T>(
   world: World,
   tasks: readonly T[],

@@ -2,43 +2,46 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** The model's side of one request: exactly these bytes, exactly then. */
+/** The model's side of one request, with full control over bytes and timing. */
 export interface Wire {
-  /** Resolves when the bytes have left; false: the caller is gone. */
+  /** Resolves when the bytes have been written. False: the caller is gone. */
   write(bytes: string | Uint8Array): Promise<boolean>;
-  /** False: the caller was gone before the time was over. */
+  /** False: the caller hung up during the pause. */
   pause(ms: number): Promise<boolean>;
-  /** Ends the connection in order. */
+  /** Closes the connection properly. */
   end(): void;
-  /** Ends it with a RST. */
+  /** Closes it with a RST. */
   reset(): void;
-  /** Resolves when the connection is closed, by whomever. */
+  /** Resolves when either side has closed the connection. */
   readonly closed: Promise<void>;
-  /** The request's body as it came. */
+  /** The request's body as received. */
   readonly body: string;
 }
 
-/** How the model answers one request. When it returns, the connection is ready for the next one, as far as the model cares. */
+/**
+ * How the model answers one request. When it returns, the model takes the next request on the
+ * connection.
+ */
 export type Play = (wire: Wire) => undefined | Promise<unknown>;
 
 export interface Connection {
-  /** Plays asked for on it, oldest first. */
+  /** The plays requested on it, oldest first. */
   readonly plays: string[];
   closed: boolean;
 }
 
-/** Larger than any request of these tests. */
+/** More than any request of these tests. */
 const MAX_REQUEST_BYTES = 64 * 1024;
-/** Says nothing about the names it answers to: it answers to all. */
+/** Lists no names, which means that the server answers to every name. */
 const MODELS = '{}';
 const ALIVE = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ${MODELS.length}\r\n\r\n${MODELS}`;
 
-/** What a request asks for: `play <name>` as its first message. */
+/** The content of the first message, which names the play. */
 export const playing = (name: string) => `play ${name}`;
 
 /**
- * A model server on bare sockets, which no HTTP library keeps from misbehaving. Which play it gives is said by the request;
- * it remembers who asked for what on which connection.
+ * A model server on bare sockets, because an HTTP library would prevent misbehaviour. Each request
+ * names the play it gets. The server remembers which plays were requested on which connection.
  */
 export class HostileModel {
   readonly connections: Connection[] = [];
@@ -65,12 +68,12 @@ export class HostileModel {
     this.#plays.set(name, play);
   }
 
-  /** Connections on which the play was asked for. */
+  /** The connections on which the play was requested. */
   visits(name: string): Connection[] {
     return this.connections.filter(({ plays }) => plays.includes(name));
   }
 
-  /** How often the play was asked for. */
+  /** How often the play was requested. */
   calls(name: string): number {
     return this.connections.reduce(
       (sum, { plays }) => sum + plays.filter((played) => played === name).length,
@@ -78,7 +81,7 @@ export class HostileModel {
     );
   }
 
-  /** Ends all connections; idempotent. */
+  /** Ends all connections. Idempotent. */
   async close(): Promise<void> {
     if (!this.#server.listening) return;
     for (const socket of this.#sockets) socket.destroy();
@@ -145,7 +148,10 @@ interface RawRequest {
   readonly body: string;
 }
 
-/** Requests of a connection one after the other; the gateway sends them whole and with their length. */
+/**
+ * Reads the requests of a connection one after the other. The gateway sends each whole, with its
+ * content-length.
+ */
 class RequestReader {
   #received = '';
   #wake: () => void = () => {};
@@ -159,7 +165,7 @@ class RequestReader {
     });
   }
 
-  /** Null: there will be none. */
+  /** Null: there will be no more. */
   async next(closed: Promise<void>): Promise<RawRequest | null> {
     let open = true;
     void closed.then(() => {

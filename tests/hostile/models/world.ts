@@ -7,10 +7,12 @@ import { eventually } from '@tidegate/testing';
 
 const OPERATOR = { kind: 'operator' } as const;
 export const CONTEXT_TOKENS = 1_000;
-/** Requests at once of the organization: each slot has a key of its own, with one request at once. */
+/**
+ * The organization's requests at once. Each slot has its own key, which allows one request at once.
+ */
 export const SLOTS = 12;
 
-/** A request as it was metered. */
+/** A request as metering wrote it. */
 export interface Row {
   readonly answered: boolean;
   readonly errorCode: string | null;
@@ -20,7 +22,7 @@ export interface Row {
   readonly chargedTokens: number;
 }
 
-/** An organization of a stack with as many keys as it has slots, and with what its operator can see. */
+/** An organization with one key per slot, and what its operator can see. */
 export class World {
   readonly gateway: string;
   readonly #control: Control;
@@ -58,7 +60,7 @@ export class World {
     }
   }
 
-  /** Resolves when the gateway knows the model as running. */
+  /** Resolves when the model is running. */
   async publish(name: string, urls: string[]): Promise<void> {
     const model = must(
       await this.#control.publishModel(OPERATOR, {
@@ -72,7 +74,10 @@ export class World {
     );
   }
 
-  /** Rows by reservation, once there are so many; after a while those there are. */
+  /**
+   * The rows by reservation, once there are `count` of them. After a time-out, those that there
+   * are.
+   */
   async rows(count: number): Promise<Map<string, Row>> {
     const { id: orgId } = await this.#db.org.findUniqueOrThrow({ where: { slug: this.org } });
     const read = () => this.#db.request.findMany({ where: { orgId } });

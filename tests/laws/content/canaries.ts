@@ -1,7 +1,7 @@
 import { randomBase62 } from '@tidegate/contracts';
 
 const MARK_LENGTH = 18;
-/** Of what was found, so that it tells what it is. */
+/** How much of a finding to show, so that it can be identified. */
 const SHOWN_CHARACTERS = 60;
 
 /** A form in which a text may have been kept. */
@@ -11,24 +11,25 @@ interface Needle {
 }
 
 /**
- * Content that must be found nowhere. Each piece carries one mark of letters and digits only, which stands as it is in JSON,
- * URLs, HTML and header values; the other forms are searched for beside it.
+ * Content that must not be found anywhere. Each piece contains the same mark. The mark consists of
+ * letters and digits, so JSON, URLs, HTML and header values leave it unchanged. Other encodings of
+ * it are searched for, too.
  */
 export class Canaries {
   readonly #mark = `canary${randomBase62(MARK_LENGTH).toLowerCase()}`;
   readonly #needles: Needle[] = formsOf('a canary', this.#mark);
 
-  /** Content to send, named after where it is put. */
+  /** Content to send, named after the place where it is put. */
   at(place: string): string {
     return `${this.#mark}${place}`;
   }
 
-  /** A value of the product's own making that must not be kept either. */
+  /** Adds a value made by the product that must not be kept either. */
   add(what: string, value: string): void {
     this.#needles.push(...formsOf(what, value));
   }
 
-  /** What of it is in these bytes, and around where. */
+  /** The findings in these bytes, each with the text that follows. */
   findIn(bytes: Buffer): string[] {
     return this.#needles.flatMap(({ what, bytes: needle }) => {
       const at = bytes.indexOf(needle);
@@ -66,7 +67,10 @@ function formsOf(what: string, text: string): Needle[] {
   ];
 }
 
-/** What stands in the base64 of any bytes that hold these ones at an index of remainder `offset` by 3. */
+/**
+ * The part of the base64 of any data that contains `bytes` at an index with remainder `offset`
+ * modulo 3. It does not depend on the bytes around them.
+ */
 function base64Core(bytes: Buffer, offset: number): Buffer {
   const skipped = (3 - offset) % 3;
   const whole = bytes.length - skipped - ((bytes.length - skipped) % 3);

@@ -3,7 +3,10 @@ import type { Canaries } from './canaries.ts';
 
 const USAGE = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 };
 
-/** A model that puts a canary into whatever it answers, well or badly: as the prompt's `do:…` says. */
+/**
+ * Starts a model that puts a canary into every answer, valid or not. The prompt's `do:…` selects
+ * the kind of answer.
+ */
 export function startCanaryModel(canaries: Canaries): Promise<Upstream> {
   const error = (place: string) => ({
     error: { message: canaries.at(place), type: canaries.at(`${place}type`) },
@@ -65,5 +68,5 @@ export function startCanaryModel(canaries: Canaries): Promise<Upstream> {
   });
 }
 
-/** What it can be told to do. */
+/** The kinds of answer that a prompt can select. */
 export const WAYS = ['whole', 'stream', 'refuse', 'fail', 'page', 'garbage', 'inband', 'reset'] as const;

@@ -5,7 +5,7 @@ import type { Stack } from '@tidegate/local';
 import { createRedisClient } from '@tidegate/redis';
 import { Redis } from 'ioredis';
 
-/** Some bytes that a running or stopped stack keeps or shows. */
+/** Bytes that a running or stopped stack keeps or shows. */
 export interface Place {
   readonly where: string;
   readonly bytes: Buffer;
@@ -20,7 +20,7 @@ export function metricsOf(stack: Stack): Promise<Place[]> {
   );
 }
 
-/** Every key of Redis with all it holds, the queue's jobs among them, uncompressed. */
+/** Every key of Redis with its content, including the queue's jobs, uncompressed. */
 export async function redisOf(stack: Stack): Promise<Place[]> {
   const client = createRedisClient(stack.info.redis, { lazyConnect: true });
   try {
@@ -44,7 +44,10 @@ async function keysOf(redis: Redis): Promise<Place[]> {
   return places;
 }
 
-/** Every row of every table as text, and what the server shows of its sessions. Writes all of it to its files. */
+/**
+ * Every row of every table as text, and the server's view of its sessions. Also makes the server
+ * write everything to its files.
+ */
 export async function postgresOf(db: Db): Promise<Place[]> {
   await db.$executeRawUnsafe('CHECKPOINT');
   const tables = await db.$queryRawUnsafe<{ name: string }[]>(
@@ -60,7 +63,7 @@ export async function postgresOf(db: Db): Promise<Place[]> {
   return places;
 }
 
-/** Every file below a folder that has been written since. */
+/** Every file below a folder that was modified since. */
 export function* filesBelow(folder: string, sinceMs = 0): Generator<Place> {
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);

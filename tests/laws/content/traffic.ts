@@ -43,7 +43,7 @@ const withImage = (canaries: Canaries, url: string) =>
 const pictureOf = (canaries: Canaries): string =>
   `data:image/png;base64,${Buffer.concat([PICTURE, Buffer.from(canaries.at('Picture'))]).toString('base64')}`;
 
-/** Requests that end by themselves: answered, failed by the model, and refused for every reason. */
+/** Requests that end by themselves: answered, failed by the model, or refused for each reason. */
 export function calls(canaries: Canaries, key: string): Call[] {
   const bodies: (object | string)[] = [
     ...WAYS.map((way) => requestOf(canaries, way)),
@@ -87,7 +87,7 @@ export function calls(canaries: Canaries, key: string): Call[] {
 export const send = (base: string, requests: readonly Call[]): Promise<unknown> =>
   Promise.all(requests.map((request) => call(base, request)));
 
-/** Starts an answer that does not end, and resolves once it has begun. The caller ends it with what is returned. */
+/** Starts an answer that does not end. Resolves when it has begun, and lets the caller hang up. */
 export async function begin({ base, key }: Caller, canaries: Canaries): Promise<{ hangUp(): void }> {
   const body = requestOf(canaries, 'hang', { stream: true });
   const answer = await open(base, { key, body });
@@ -95,7 +95,7 @@ export async function begin({ base, key }: Caller, canaries: Canaries): Promise<
   return { hangUp: () => void answer.destroy() };
 }
 
-/** Sends the head and a part of the body, and goes away. */
+/** Sends the head and a part of the body, then hangs up. */
 export async function breakOff({ base, key }: Caller, canaries: Canaries): Promise<void> {
   const body = JSON.stringify(requestOf(canaries, 'whole'));
   const socket = await dial(base);

@@ -1,6 +1,6 @@
 import type { Actor, Control } from '@tidegate/control';
 
-/** What of an organization an operation can name. Of one that exists, or made up alike. */
+/** What an operation can name in an organization. It exists, or is made up in the same form. */
 export interface Target {
   readonly org: string;
   readonly keyId: string;
@@ -40,7 +40,10 @@ export type Unbound =
   | 'acceptInvitation'
   | 'listMemberships';
 
-/** How to ask each operation for something of an organization. A new operation does not compile without. */
+/**
+ * The input that makes each operation act on the target. A new operation does not compile until it
+ * has one.
+ */
 export const WITHIN_ORG: Inputs<Exclude<keyof Control, Unbound>> = {
   setOrgPlan: ({ org }) => ({ org, plan: 'Free' }),
   addMember: ({ org }) => ({ org, email: 'new@example.com', role: 'viewer' }),
@@ -68,7 +71,7 @@ export const WITHIN_ORG: Inputs<Exclude<keyof Control, Unbound>> = {
 };
 export type WithinOrg = keyof typeof WITHIN_ORG;
 
-/** Those that name something in it, and change nothing when it is not there. */
+/** Operations that name something in the organization, and change nothing if it does not exist. */
 export const NAMING: readonly WithinOrg[] = [
   'setMemberRole',
   'removeMember',
@@ -84,7 +87,7 @@ export const NAMING: readonly WithinOrg[] = [
   'tryKey',
 ];
 
-/** What the asker gets to see, as text in which the names of the target's things are replaced. */
+/** What the actor sees, as text, with the target's names replaced. */
 export async function outcome(
   control: Control,
   actor: Actor,

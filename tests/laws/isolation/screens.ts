@@ -1,4 +1,4 @@
-/** Pages of an organization in the console. */
+/** An organization's pages in the console. */
 export const SCREENS = ['keys', 'api', 'usage', 'try', 'plan', 'members', 'audit', 'usage/csv'];
 
 export interface Visitor {

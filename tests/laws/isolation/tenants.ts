@@ -8,7 +8,10 @@ import { ask, type NewKey, post } from '../../support/org.ts';
 const MARK_LENGTH = 10;
 export const SHARED_MODEL = 'tide';
 
-/** An organization like any other: what is its own carries its mark, the rest is named as the other one's. */
+/**
+ * An organization in which everything of its own contains its mark. All other names are the same as
+ * in the other organization.
+ */
 export interface Tenant {
   readonly mark: string;
   readonly id: string;
@@ -16,7 +19,7 @@ export interface Tenant {
   readonly owner: { readonly email: string; readonly password: string };
   /** May call every model. */
   readonly key: NewKey;
-  /** May call the shared one only. */
+  /** May call only the shared model. */
   readonly narrowKey: NewKey;
   readonly standin: Standin;
   readonly ownModel: string;
@@ -25,7 +28,7 @@ export interface Tenant {
 export const newMark = (): string => randomBase62(MARK_LENGTH).toLowerCase();
 export const ownModelOf = (mark: string): string => `own-${mark}`;
 
-/** A tenant with an owner, two models, two keys and answered requests. */
+/** Creates a tenant with an owner, two models, two keys and answered requests. */
 export async function newTenant(control: Control, base: string): Promise<Tenant> {
   const mark = newMark();
   const { id, slug: org } = must(await control.createOrg(OPERATOR, { name: `Tenant ${mark}`, plan: 'Pro' }));
@@ -49,7 +52,7 @@ export async function newTenant(control: Control, base: string): Promise<Tenant>
   return { mark, id, slug: org, owner, key, narrowKey, standin, ownModel };
 }
 
-/** What must not be seen of a tenant by another. */
+/** What another organization must not see of a tenant. */
 export const tracesOf = ({ mark, id, key, narrowKey }: Tenant): string[] => [
   mark,
   id,

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { parse } from 'yaml';
 
-/** docs/openapi.yaml as tests use it: how a request and an answer must look. */
+/** docs/openapi.yaml, in the form that tests use: how requests and answers must look. */
 
 export const DESCRIPTION_URL = new URL('../../../docs/openapi.yaml', import.meta.url);
-/** The description's paths are below it. */
+/** The prefix of the description's paths. */
 export const PREFIX = '/v1';
 
 interface Reference {
@@ -50,7 +50,7 @@ ajv.addVocabulary(['components']);
 const { schemas } = description.components;
 ajv.addSchema({ components: { schemas } }, 'api');
 
-/** What is wrong with a value by a schema of the description; null: nothing. */
+/** What is wrong with a value, by a schema of the description. Null: nothing. */
 export function problemWith(schema: string, value: unknown): string | null {
   const validate = ajv.getSchema(`api${schema}`) as ValidateFunction | undefined;
   if (!validate) throw new Error(`the description has no schema ${schema}`);
@@ -61,14 +61,18 @@ export const REQUEST = '#/components/schemas/ChatCompletionRequest';
 
 export interface AnswerRule {
   readonly headers: Readonly<Record<string, Header>>;
-  /** Media type, without parameters, to the reference of its schema. */
+  /** The reference of the schema, by media type without parameters. */
   readonly content: Readonly<Record<string, string>>;
 }
 
-/** What the description says of an answer with this status; null: nothing, so there must be none. */
+/**
+ * What the description says of answers with this status. Null: nothing, so there must be no such
+ * answer.
+ */
 export function ruleOf(method: string, path: string, status: number): AnswerRule | null {
   const operations = description.paths[path.startsWith(PREFIX) ? path.slice(PREFIX.length) : ''];
-  // A wrong method is answered by the operation's neighbours, and what is no request has no path either.
+  // For a wrong method, the path's other operation describes the answer. For an unknown path or no
+  // valid HTTP, `elsewhere` does.
   const operation =
     operations?.[method.toLowerCase()] ?? Object.values(operations ?? {})[0] ?? elsewhere(status);
   const found = operation?.responses[String(status)];
@@ -80,7 +84,10 @@ export function ruleOf(method: string, path: string, status: number): AnswerRule
   };
 }
 
-/** Of paths that are none, and of what is no HTTP; 429 is for everything from a blocked address. */
+/**
+ * Describes answers to unknown paths and to what is no valid HTTP. 429 is for everything from a
+ * blocked address.
+ */
 function elsewhere(status: number): Operation | undefined {
   return [400, 404, 408, 429].includes(status) ? description.paths['/models']?.get : undefined;
 }
@@ -89,7 +96,7 @@ const nameIn = ({ $ref }: Reference) => $ref.slice($ref.lastIndexOf('/') + 1);
 const responseAt = (ref: Reference) => description.components.responses[nameIn(ref)] as ResponseObject;
 const headerAt = (ref: Reference) => description.components.headers[nameIn(ref)] as Header;
 
-/** What is wrong with a header's value; null: nothing. */
+/** What is wrong with a header's value. Null: nothing. */
 export function problemWithHeader({ schema }: Header, value: string): string | null {
   return ajv.validate(schema, value) ? null : ajv.errorsText(ajv.errors, { dataVar: value });
 }

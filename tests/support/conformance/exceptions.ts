@@ -1,6 +1,6 @@
 /**
- * Requests that fit the schema and are refused all the same, for a reason that JSON Schema has no words for. Each is known by the
- * refusal's message, and by the text of the request where that can be told.
+ * Requests that fit the schema but are refused, for a reason that JSON Schema cannot express. Each
+ * is recognized by the refusal's message and, where possible, by the request's text.
  */
 interface Exception {
   readonly reason: string;

@@ -10,33 +10,33 @@ import {
 import { isException } from './exceptions.ts';
 import { problemsOfStream } from './stream.ts';
 
-/** A request to a gateway and what came back. */
+/** A request to a gateway, and its answer. */
 export interface Exchange {
   readonly method: string;
-  /** As in the request line. */
+  /** The target in the request line. */
   readonly target: string;
-  /** Undefined: not known. */
+  /** Undefined: unknown. */
   readonly sent: string | Uint8Array | undefined;
   readonly status: number;
-  /** By lower-case name. */
+  /** The headers by lower-case name. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly body: string;
-  /** The server has ended the answer. If not, it was cut short by either side. */
+  /** Whether the server has ended the answer. Otherwise either side cut it short. */
   readonly over: boolean;
 }
 
-/** Of HTTP and of the way to the client, not of the API. */
+/** Headers of HTTP and of the transport, which are not part of the API. */
 const TRANSPORT_HEADERS = [
   ...['connection', 'keep-alive', 'transfer-encoding', 'content-length', 'content-type', 'date'],
   ...['cache-control', 'x-accel-buffering'],
 ];
-/** A request that comes to one of these had a body by the schema. */
+/** A request that gets one of these codes had a body that fits the schema. */
 const PAST_VALIDATION = [
   ...['model_not_found', 'model_text_only', 'plan_upgrade_required', 'model_refused', 'quota_exceeded'],
   ...['model_starting', 'model_unavailable', 'upstream_error'],
 ];
 
-/** How an exchange differs from docs/openapi.yaml; empty: in nothing. */
+/** How an exchange differs from docs/openapi.yaml. Empty: not at all. */
 export function problemsOf(exchange: Exchange): string[] {
   const { method, status } = exchange;
   const path = exchange.target.replace(/\?.*$/s, '');
@@ -107,7 +107,7 @@ function problemsOfUsage(answer: unknown): string[] {
 
 interface SentRequest {
   readonly text: string;
-  /** Undefined: it is none. */
+  /** Undefined: the body is not JSON. */
   readonly json: unknown;
 }
 
@@ -117,7 +117,10 @@ function readRequest({ sent }: Exchange): SentRequest | null {
   return { text: text ?? '', json: text === null ? undefined : parseJson(text.replace(/^\ufeff/, '')) };
 }
 
-/** What is accepted fits the schema; what is refused for its shape does not, or is an exception. */
+/**
+ * Accepted requests must fit the schema. Requests refused for their shape must not, or must be
+ * exceptions.
+ */
 function problemsOfRequest({ text, json }: SentRequest, refusal: Refusal | null): string[] {
   const problem = json === undefined ? 'is not JSON' : problemWith(REQUEST, json);
   if (refusal === null || PAST_VALIDATION.includes(refusal.code)) {

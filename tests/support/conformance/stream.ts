@@ -11,7 +11,7 @@ interface Chunk {
   readonly usage?: unknown;
 }
 
-/** What is known of the request that the stream answers; undefined: nothing is. */
+/** What is known of the stream's request. Undefined: unknown. */
 export interface Asked {
   readonly includeUsage: boolean | undefined;
 }
@@ -19,10 +19,11 @@ export interface Asked {
 const DONE = '[DONE]';
 
 /**
- * What is wrong with the events of a stream: each by the schema, and all by their order.
+ * What is wrong with the events of a stream. Each must fit the schema, and their order must be
+ * right.
  *
- * @param over the server has ended it in order, so that it is complete. If not, the last event may be cut, and others may have
- * been to follow.
+ * @param over whether the server ended the stream normally, so that it is complete; if not, the
+ * last event may be cut, and more events may have been due
  */
 export function problemsOfStream(text: string, over: boolean, schema: string, asked: Asked): string[] {
   const events = text.split('\n\n');

@@ -2,8 +2,9 @@ import { afterAll, afterEach } from '@jest/globals';
 import { type Exchange, problemsOf } from './exchange.ts';
 
 /*
- * Everything that the tests of a file exchange with its gateways is held against docs/openapi.yaml: what goes through `fetch`, and
- * so through client libraries, and what goes through `call`, `open` and `wire`. A test in which anything differs fails.
+ * Checks everything that a file's tests exchange with its gateways against docs/openapi.yaml: what
+ * goes through `fetch`, and so through client libraries, and what goes through `call`, `open` and
+ * `wire`. A test with any difference fails.
  */
 
 type Beginning = Omit<Exchange, 'body' | 'over'>;
@@ -11,7 +12,7 @@ type Beginning = Omit<Exchange, 'body' | 'over'>;
 /** An answer that is being received. */
 export interface Recording {
   add(piece: Uint8Array): void;
-  /** The server has ended it. */
+  /** The server has ended the answer. */
   end(): void;
 }
 
@@ -20,7 +21,7 @@ const unfinished = new Set<{ judge(): void }>();
 let problems: string[] = [];
 let plainFetch: typeof fetch | null = null;
 
-/** Watches the gateways that `gateways` names, whenever it is asked, in all tests of this file. */
+/** Watches gateways in all tests of this file. `gateways` is called each time. */
 export function watchGateways(gateways: () => readonly string[]): void {
   gatewaysOf.push(gateways);
   if (plainFetch) return;
@@ -33,7 +34,9 @@ export function watchGateways(gateways: () => readonly string[]): void {
   });
 }
 
-/** Throws what differed since the last time; unfinished answers are judged as far as they came. */
+/**
+ * Throws the differences since the last call. Unfinished answers are checked as far as they came.
+ */
 function failOnProblems(): void {
   for (const recording of unfinished) recording.judge();
   const found = problems;

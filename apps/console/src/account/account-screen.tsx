@@ -11,7 +11,7 @@ import { PageHeader, Panel } from '../ui/page.tsx';
 
 interface AccountScreenProps {
   readonly email: string;
-  /** Otherwise he signs in with the identity provider only. */
+  /** False: the user can sign in only with the identity provider. */
   readonly hasPassword: boolean;
   readonly memberships: readonly {
     readonly slug: string;

@@ -1,8 +1,8 @@
 import local from 'next/font/local';
 
 /**
- * Loaded ahead of the first paint. Should it come too late nevertheless, the page keeps the system's font, since changing it
- * would move everything.
+ * Loaded before the first paint. If it arrives too late, the page keeps the system's font, because
+ * changing it would move everything.
  */
 const latin = local({
   src: '../../../../node_modules/@fontsource-variable/inter/files/inter-latin-wght-normal.woff2',
@@ -12,7 +12,7 @@ const latin = local({
   fallback: [],
 });
 
-/** Letters that few names have: not loaded ahead. */
+/** Letters that few names have. This font is not preloaded. */
 const latinExt = local({
   src: '../../../../node_modules/@fontsource-variable/inter/files/inter-latin-ext-wght-normal.woff2',
   weight: '100 900',
@@ -28,5 +28,5 @@ const latinExt = local({
   ],
 });
 
-/** Of the root element: names the fonts for the style sheet. */
+/** Class of the root element. It defines the style sheet's font variables. */
 export const FONT_VARIABLES = `${latin.variable} ${latinExt.variable}`;

@@ -1,7 +1,7 @@
 import { redirect } from 'next/navigation';
 import { membershipsOf, requireUser } from '../session/current.ts';
 
-/** To the first organization, or to the account page, which says that there is none. */
+/** Redirects to the first organization, or to the account page, which says that there is none. */
 export default async function Home() {
   const [first] = await membershipsOf(await requireUser());
   redirect(first ? `/o/${first.slug}/keys` : '/account');

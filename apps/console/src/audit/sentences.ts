@@ -23,15 +23,14 @@ const VERBS: Readonly<Record<string, string>> = {
 const SUBJECTS = ['name', 'email', 'plan'] as const;
 
 export interface Sentence {
-  /** What was done. */
   readonly verb: string;
-  /** To what: a name, an e-mail, a plan; empty when there is none. */
+  /** What it was done to: a name, an e-mail or a plan. Empty: nothing. */
   readonly subject: string;
-  /** The settings that went with it. */
+  /** The settings recorded with the event. */
   readonly settings: readonly { readonly name: string; readonly value: string }[];
 }
 
-/** An event as people say it. Actions unknown here are shown by their own name. */
+/** Describes an event in words. An unknown action keeps its own name. */
 export function sentenceOf({ action, details }: AuditView): Sentence {
   const subjectKey = SUBJECTS.find((key) => typeof details[key] === 'string');
   return {
@@ -43,7 +42,7 @@ export function sentenceOf({ action, details }: AuditView): Sentence {
   };
 }
 
-/** requestsPerMinute: requests per minute */
+/** `requestsPerMinute` becomes `requests per minute`. */
 const wordsOf = (name: string): string => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
 const textOf = (value: unknown): string => (Array.isArray(value) ? value.join(', ') : String(value));

@@ -27,7 +27,7 @@ interface CreateKeyProps {
   readonly onClose: () => void;
 }
 
-/** Asks for the settings, then shows the value, once. */
+/** Asks for the settings, then shows the key's value once. */
 export function CreateKey(props: CreateKeyProps) {
   const [created, setCreated] = useState<CreatedKey | null>(null);
   if (created) return <CreatedKeyDialog {...props} created={created} />;

@@ -6,13 +6,16 @@ const NEAR_CEILING = 0.95;
 export interface KeyCount {
   /** Keys that are not revoked. */
   readonly valid: number;
-  /** Revoked ones included. */
+  /** All keys, including revoked ones. */
   readonly total: number;
   /** Name of the plan. */
   readonly plan: string;
 }
 
-/** The limits, told before they bite. `blocked`: no key can be created. */
+/**
+ * Warns about the limits on the number of keys before they are reached. `blocked`: no key can be
+ * created.
+ */
 export function fullness(
   { valid, total, plan }: KeyCount,
   { mostKeys, perOrg }: Pick<KeyRules, 'mostKeys' | 'perOrg'>,

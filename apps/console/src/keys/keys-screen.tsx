@@ -1,7 +1,6 @@
 'use client';
 
 import { Button, Input } from '@heroui/react';
-import { KeyRound, Plus, Search } from 'lucide-react';
 import { useState } from 'react';
 import { Choice } from '../ui/field.tsx';
 import { Empty, Note, PageHeader } from '../ui/page.tsx';
@@ -45,7 +44,7 @@ export function KeysScreen({ org, plan, mayChange, keys, models, rules, today, a
         actions={
           mayChange ? (
             <Button onPress={() => setCreating(true)} isDisabled={full.blocked}>
-              <Plus className="size-4" aria-hidden />
+              <span className="icon-plus size-4" aria-hidden />
               Create key
             </Button>
           ) : null
@@ -59,8 +58,8 @@ export function KeysScreen({ org, plan, mayChange, keys, models, rules, today, a
       <section className="card-surface" aria-label="Keys">
         <div className="flex flex-wrap items-center gap-3 border-b border-border px-4 py-3">
           <div className="relative min-w-44 flex-1 sm:max-w-64">
-            <Search
-              className="pointer-events-none absolute top-1/2 left-3 z-10 size-4 -translate-y-1/2 text-muted"
+            <span
+              className="icon-search pointer-events-none absolute top-1/2 left-3 z-10 size-4 -translate-y-1/2 text-muted"
               aria-hidden
             />
             <Input
@@ -85,7 +84,7 @@ export function KeysScreen({ org, plan, mayChange, keys, models, rules, today, a
           </p>
         </div>
         {keys.length === 0 ? (
-          <Empty icon={<KeyRound className="size-5" aria-hidden />} title="No keys yet">
+          <Empty icon={<span className="icon-key-round size-5" aria-hidden />} title="No keys yet">
             {mayChange
               ? 'Create the first one to send requests to your models.'
               : 'An owner creates keys; they are listed here.'}

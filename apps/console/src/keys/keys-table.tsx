@@ -2,7 +2,6 @@
 
 import { Button, Chip, toast } from '@heroui/react';
 import type { KeyState } from '@tidegate/control';
-import { ArrowDown, ArrowUp, Ban, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import { Confirm } from '../ui/dialogs.tsx';
 import { Table } from '../ui/table.tsx';
@@ -110,7 +109,7 @@ export function KeysTable({ org, rows, mayChange, sort, onSort }: KeysTableProps
   );
 }
 
-/** `60/min · 4 at once`, on one line or two. */
+/** Shows `60/min · 4 at once`, on one line or two. */
 function Limits({ text }: { text: string }) {
   const [aMinute, atOnce] = text.split(' · ');
   return (
@@ -141,7 +140,7 @@ function SortableHeader({
       : here.descending
         ? null
         : { column: id, descending: true };
-  const Arrow = here?.descending ? ArrowDown : ArrowUp;
+  const arrow = here?.descending ? 'icon-arrow-down' : 'icon-arrow-up';
   return (
     <th
       scope="col"
@@ -154,7 +153,7 @@ function SortableHeader({
         onClick={() => onSort(next)}
       >
         {name}
-        <Arrow className={`size-3 ${here ? '' : 'opacity-0 group-hover:opacity-50'}`} aria-hidden />
+        <span className={`${arrow} size-3 ${here ? '' : 'opacity-0 group-hover:opacity-50'}`} aria-hidden />
       </button>
     </th>
   );
@@ -162,7 +161,7 @@ function SortableHeader({
 
 function RowAction({ keyRow, onAsk }: { keyRow: KeyRow; onAsk: (what: 'revoke' | 'delete') => void }) {
   const revoked = keyRow.state === 'Revoked';
-  const Icon = revoked ? Trash2 : Ban;
+  const icon = revoked ? 'icon-trash' : 'icon-ban';
   return (
     <Button
       size="sm"
@@ -171,7 +170,7 @@ function RowAction({ keyRow, onAsk }: { keyRow: KeyRow; onAsk: (what: 'revoke' |
       onPress={() => onAsk(revoked ? 'delete' : 'revoke')}
       aria-label={`${revoked ? 'Delete' : 'Revoke'} ${keyRow.name}`}
     >
-      <Icon className="size-3.5" aria-hidden />
+      <span className={`${icon} size-3.5`} aria-hidden />
       {revoked ? 'Delete' : 'Revoke'}
     </Button>
   );

@@ -14,7 +14,7 @@ export interface Sort {
 
 const STATES: readonly KeyView['state'][] = ['Active', 'Expired', 'Revoked'];
 
-/** Of the keys, those that a text and a state ask for, in order. Equal ones stay newest first. */
+/** The keys that match a text and a state, sorted. Equal ones stay newest first. */
 export function arrange(
   keys: readonly KeyRow[],
   { text, state, sort }: { text: string; state: StateFilter; sort: Sort | null },
@@ -43,7 +43,7 @@ function compare(a: KeyRow, b: KeyRow, column: SortColumn): number {
     case 'lastUsed':
       return compareText(a.lastUsedAt ?? '', b.lastUsedAt ?? '');
     case 'expires':
-      // Never is later than any day.
+      // A key that never expires sorts after every date.
       return compareText(a.expiresOn ?? '9999', b.expiresOn ?? '9999');
   }
 }

@@ -12,7 +12,7 @@ export interface AcceptState {
   readonly refusal: ControlRefusal | null;
 }
 
-/** Joins, with a new account when the form holds one, and signs in. */
+/** Joins the organization and signs in. Creates an account if the form has its fields. */
 export async function accept(token: string, _before: AcceptState, form: FormData): Promise<AcceptState> {
   const { control, signIn } = services();
   const user = await currentUser();

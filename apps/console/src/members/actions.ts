@@ -4,7 +4,7 @@ import type { InvitationView, MemberView, Result, Role } from '@tidegate/control
 import { services } from '../server/services.ts';
 import { asUser } from '../session/current.ts';
 
-/** The invitation and its link, which is shown this once. */
+/** Returns the invitation and its link. The link is shown only once. */
 export const invite = async (
   org: string,
   email: string,

@@ -2,7 +2,6 @@
 
 import { Button, Chip, toast } from '@heroui/react';
 import type { InvitationView, MemberView, Role } from '@tidegate/control';
-import { UserPlus } from 'lucide-react';
 import { useState } from 'react';
 import { useAct } from '../ui/act.ts';
 import { Confirm } from '../ui/dialogs.tsx';
@@ -16,7 +15,7 @@ import { ROLE_OPTIONS } from './roles.ts';
 
 interface MembersScreenProps {
   readonly org: string;
-  /** E-mail of who is signed in. */
+  /** E-mail of the signed-in user. */
   readonly me: string;
   readonly mayChange: boolean;
   readonly members: readonly MemberView[];
@@ -33,7 +32,7 @@ export function MembersScreen({ org, me, mayChange, members, invitations }: Memb
         actions={
           mayChange ? (
             <Button onPress={() => setInviting(true)}>
-              <UserPlus className="size-4" aria-hidden />
+              <span className="icon-user-plus size-4" aria-hidden />
               Invite
             </Button>
           ) : null

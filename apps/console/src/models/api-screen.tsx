@@ -2,7 +2,6 @@
 
 import { Button } from '@heroui/react';
 import type { ListedModelView } from '@tidegate/control';
-import { Boxes, Plus } from 'lucide-react';
 import { useState } from 'react';
 import { CopyButton, Snippets } from '../ui/code.tsx';
 import { Empty, PageHeader, Panel } from '../ui/page.tsx';
@@ -30,7 +29,7 @@ export function ApiScreen({ org, mayChange, models, apiUrl }: ApiScreenProps) {
         actions={
           mayChange ? (
             <Button onPress={() => setPublishing(true)}>
-              <Plus className="size-4" aria-hidden />
+              <span className="icon-plus size-4" aria-hidden />
               Publish model
             </Button>
           ) : null
@@ -39,7 +38,7 @@ export function ApiScreen({ org, mayChange, models, apiUrl }: ApiScreenProps) {
       <div className="space-y-6">
         <Panel id="models" title="Models" lead="Conditions and requests in flight are live.">
           {models.length === 0 ? (
-            <Empty icon={<Boxes className="size-5" aria-hidden />} title="No models yet">
+            <Empty icon={<span className="icon-boxes size-5" aria-hidden />} title="No models yet">
               {mayChange
                 ? 'Publish the first one: any server that speaks chat completions.'
                 : 'An owner publishes models; they are listed here.'}

@@ -9,8 +9,9 @@ const LOOKS: Record<Condition, { name: string; dot: string }> = {
 };
 
 /**
- * As wide whatever the condition, and as tall too up to a reason of two lines, so that a change of it seldom moves anything. A
- * reason is a line, and below it what the model's process printed, which opens.
+ * Has the same width for every condition, and the same height for every reason of up to two lines.
+ * So a change of condition seldom moves the page. The first line of a reason is always visible. The
+ * other lines are what the model's process printed, and open on a click.
  */
 export function ConditionMark({ condition, reason }: { condition: Condition; reason: string | null }) {
   const { name, dot } = LOOKS[condition];

@@ -1,9 +1,11 @@
 import type { Condition } from '@tidegate/control';
 
-/** Best first. A stopped or failed model answers nothing until someone starts it. */
+/**
+ * Best first. Stopped and failed models are missing: they answer nothing until someone starts them.
+ */
 const USABLE: readonly Condition[] = ['running', 'asleep', 'starting'];
 
-/** The model to show first: one that runs, else one that a request wakes, else one that starts. */
+/** The model to show first: a running one, else an asleep one, else one that is starting. */
 export const firstUsable = <M extends { readonly condition: Condition }>(
   models: readonly M[],
 ): M | undefined =>

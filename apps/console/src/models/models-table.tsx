@@ -2,7 +2,6 @@
 
 import { Button, toast } from '@heroui/react';
 import type { ListedModelView, ModelView } from '@tidegate/control';
-import { Play, Square, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import { useAct } from '../ui/act.ts';
 import { Confirm } from '../ui/dialogs.tsx';
@@ -125,7 +124,7 @@ function Mode({ mode, sleepAfterS }: ModelView) {
   );
 }
 
-/** A dash while the runner is away: no number is better than a wrong one. */
+/** Shows a dash while the runner is away, because no number is better than a wrong one. */
 function InFlight({ count }: { count: number | null }) {
   if (count !== null) return whole(count);
   return (
@@ -164,7 +163,7 @@ function ModelActions({
           isPending={pending}
           aria-label={`Start ${model.name}`}
         >
-          <Play className="size-3.5" aria-hidden />
+          <span className="icon-play size-3.5" aria-hidden />
           Start
         </Button>
       ) : (
@@ -175,7 +174,7 @@ function ModelActions({
           onPress={() => onAsk('stop')}
           aria-label={`Stop ${model.name}`}
         >
-          <Square className="size-3.5" aria-hidden />
+          <span className="icon-square size-3.5" aria-hidden />
           Stop
         </Button>
       )}
@@ -186,7 +185,7 @@ function ModelActions({
         onPress={() => onAsk('delete')}
         aria-label={`Delete ${model.name}`}
       >
-        <Trash2 className="size-3.5" aria-hidden />
+        <span className="icon-trash size-3.5" aria-hidden />
       </Button>
     </>
   );

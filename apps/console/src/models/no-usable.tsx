@@ -1,20 +1,22 @@
 import { Note } from '../ui/page.tsx';
 
 interface NoUsableProps {
-  /** How many there are, of which none can answer. */
+  /** The number of models. None of them can answer. */
   readonly count: number;
-  /** Which these are. */
+  /** How the message names them. */
   readonly which?: string;
   readonly mayChange: boolean;
-  /** Where models are published and started. */
+  /** The screen where models are published and started. */
   readonly href: string;
   readonly where: string;
-  /** What is on the page is shown this once. */
+  /**
+   * Set on a page that shows something only once. Following the link must not replace that page.
+   */
   readonly newTab?: boolean;
   readonly className?: string;
 }
 
-/** In place of a model to show: that there is none, and what to do about it. */
+/** Shown in place of a model. Says that none can answer and what to do about it. */
 export function NoUsable({
   count,
   which = 'all',

@@ -12,7 +12,7 @@ type Kind = 'text' | 'vision';
 const FIELDS = ['name', 'kind', 'contextTokens', 'urls', 'upstreamModel', 'upstreamKey'];
 const DEFAULT_CONTEXT_TOKENS = '8192';
 
-/** Publishes a model that runs somewhere already: its servers are probed and shared between. */
+/** Publishes a model that already runs somewhere. Its servers are probed and share the requests. */
 export function PublishModel({ org, onClose }: { org: string; onClose: () => void }) {
   const { act, pending, refusal } = useAct();
   const [kind, setKind] = useState<Kind>('text');

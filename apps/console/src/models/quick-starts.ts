@@ -1,6 +1,6 @@
 import type { Snippet } from '../ui/code.tsx';
 
-/** The first request in three languages. `key` is a value, or what stands for one. */
+/** A first request in three languages. `key` is a key's value or a placeholder for one. */
 export function quickStarts({
   apiUrl,
   key,

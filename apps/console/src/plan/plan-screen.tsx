@@ -21,7 +21,7 @@ interface PlanScreenProps {
 
 export function PlanScreen({ org, mayChange, plans, month, keysInUse }: PlanScreenProps) {
   const [asked, setAsked] = useState<PlanView | null>(null);
-  // Confirmed by the limiter, and not shown yet.
+  // The plan that the limiter has confirmed and the page does not show yet.
   const [awaited, setAwaited] = useState<string | null>(null);
   useEffect(() => {
     if (awaited !== org.plan) return;

@@ -1,7 +1,7 @@
 import type { PlanView, UsageMonth } from '@tidegate/control';
 import type { QuotaProps } from '../usage/month-panel.tsx';
 
-/** What of a plan is in use. Requests at once are left out while nobody knows how many are in progress. */
+/** How much of a plan is in use. Leaves out requests at once while their number is unknown. */
 export function quotasOf(plan: PlanView, month: UsageMonth, keysInUse: number): readonly QuotaProps[] {
   const { requests, tokens, inFlight } = month;
   const color = 'bg-accent';

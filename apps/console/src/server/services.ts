@@ -4,26 +4,26 @@ import type { Accounts } from './auth/accounts.ts';
 import type { Auth } from './auth/auth.ts';
 import type { SignIn } from './auth/sign-in.ts';
 
-/** What the screens work with. main.ts makes it once and owns all of it. */
+/** What the screens work with. main.ts creates it and owns everything in it. */
 export interface Services {
   readonly control: Control;
   readonly auth: Auth;
   readonly signIn: SignIn;
   readonly accounts: Accounts;
   readonly logger: Logger;
-  /** Base URL of the API, for people. */
+  /** Base URL of the API, as shown to users. */
   readonly publicApiUrl: string;
-  /** Base URL of the API, for this server. */
+  /** Base URL of the API, as this server calls it. */
   readonly apiUrl: string;
   /** Where browsers find the console. */
   readonly consoleUrl: string;
-  /** Name of the identity provider; null: there is none. */
+  /** Name of the identity provider. Null: there is none. */
   readonly oidcName: string | null;
   /** Unix milliseconds. */
   readonly now: () => number;
 }
 
-/** Screens are bundled apart from main.ts, so the two meet at a symbol of the process. */
+/** Screens are bundled separately from main.ts. Both find the services under this symbol. */
 const MEETING_POINT = Symbol.for('tidegate.console.services');
 
 export function provideServices(services: Services): void {

@@ -14,7 +14,7 @@ export interface SignInState {
   readonly refusal: ControlRefusal | null;
 }
 
-/** From the sign-in form; works before any script has loaded. */
+/** The sign-in form's action. It also works before any script has loaded. */
 export async function signIn(_before: SignInState, form: FormData): Promise<SignInState> {
   const email = String(form.get('email') ?? '').slice(0, 254);
   const password = String(form.get('password') ?? '').slice(0, 128);
@@ -59,7 +59,7 @@ export async function signOut(): Promise<void> {
   redirect('/sign-in');
 }
 
-/** Ends every session of the account, this one too. */
+/** Ends every session of the account, including this one. */
 export async function signOutEverywhere(): Promise<void> {
   await services().auth.api.revokeSessions({ headers: new Headers(await headers()) });
   await signOut();

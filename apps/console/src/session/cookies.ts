@@ -1,7 +1,7 @@
 import { parseSetCookieHeader } from 'better-auth/cookies';
 import { cookies } from 'next/headers';
 
-/** Passes the cookies of an answer of the auth library on to the browser. */
+/** Passes the cookies of an auth library response on to the browser. */
 export async function passCookiesOn(from: Headers): Promise<void> {
   const jar = await cookies();
   for (const header of from.getSetCookie()) {

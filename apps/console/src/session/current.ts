@@ -13,7 +13,7 @@ export interface CurrentUser {
   readonly name: string;
 }
 
-/** Who is signed in; asked once a request. */
+/** The signed-in user. Read once per request. */
 export const currentUser = cache(async (): Promise<CurrentUser | null> => {
   const session = await services().auth.api.getSession({ headers: await headers() });
   if (!session) return null;
@@ -21,7 +21,7 @@ export const currentUser = cache(async (): Promise<CurrentUser | null> => {
   return { actor: { kind: 'user', userId, email }, name };
 });
 
-/** Sends who is not signed in to the sign-in page, which leads back. */
+/** Redirects to the sign-in page, which leads back, if nobody is signed in. */
 export async function requireUser(): Promise<CurrentUser> {
   return (await currentUser()) ?? redirect(signInPath((await headers()).get(PATH_HEADER) ?? '/'));
 }
@@ -38,7 +38,7 @@ export interface InOrg extends CurrentUser {
   readonly memberships: readonly MembershipView[];
 }
 
-/** For a screen of an organization. One he does not belong to is a page that does not exist. */
+/** Finds the organization of a screen. Answers 404 if the user does not belong to it. */
 export async function requireOrg(slug: string): Promise<InOrg> {
   const user = await requireUser();
   const all = await membershipsOf(user);
@@ -46,14 +46,17 @@ export async function requireOrg(slug: string): Promise<InOrg> {
   return org ? { ...user, org, memberships: all } : notFound();
 }
 
-/** What a screen reads. A role that may not read it meets a page that does not exist; the rest is an error page. */
+/**
+ * Unwraps what a screen reads. Answers 404 if it does not exist or the role may not read it. Any
+ * other refusal leads to the error page.
+ */
 export function read<T>(result: Result<T>): T {
   if (result.ok) return result.value;
   if (result.refusal.code === 'not_found' || result.refusal.code === 'forbidden') notFound();
   throw new Error(result.refusal.message);
 }
 
-/** Runs an action as who is signed in. */
+/** Runs an action as the signed-in user. */
 export async function asUser<T>(action: (actor: UserActor) => Promise<Result<T>>): Promise<Result<T>> {
   const user = await currentUser();
   if (user) return action(user.actor);

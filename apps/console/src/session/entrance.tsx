@@ -1,7 +1,10 @@
 import type { ReactNode } from 'react';
 import { Mark } from '../ui/mark.tsx';
 
-/** The page around what is done before being signed in. Hung from its top: what is centred moves while it arrives. */
+/**
+ * The page around forms for users who are not signed in. Its content is aligned to the top, because
+ * centred content moves while the page loads.
+ */
 export function Entrance({ title, lead, children }: { title: string; lead: ReactNode; children: ReactNode }) {
   return (
     <main className="tide grid min-h-dvh content-start justify-items-center px-4 pt-[18dvh] pb-10">

@@ -1,21 +1,24 @@
 const SIGN_IN = '/sign-in';
-/** Of no site: whatever leaves it has another origin. */
+/** An origin that no site has. A URL that leaves the site gets another origin. */
 const NOWHERE = 'http://console.invalid';
-/** How the framework marks its own requests for a page. */
+/** The parameter by which the framework marks its own requests for a page. */
 const OWN_PARAMETER = '_rsc';
 
-/** A path of this console, with its query; anything else is its first page. A link must not lead elsewhere after signing in. */
+/**
+ * Returns a path of this console with its query, or `/` for anything else. So no link can lead to
+ * another site after sign-in.
+ */
 export function sameSitePath(wished: unknown): string {
   if (typeof wished !== 'string' || !wished.startsWith('/') || !URL.canParse(wished, NOWHERE)) return '/';
   const { origin, pathname, searchParams, search } = new URL(wished, NOWHERE);
-  // Two slashes at the beginning would name another site.
+  // A path that starts with two slashes would name another site.
   if (origin !== NOWHERE || pathname.startsWith('//')) return '/';
   if (!searchParams.has(OWN_PARAMETER)) return pathname + search;
   searchParams.delete(OWN_PARAMETER);
   return searchParams.size === 0 ? pathname : `${pathname}?${searchParams}`;
 }
 
-/** The sign-in page, which leads back to the path that was asked for. */
+/** The path of the sign-in page, which leads back to the requested path. */
 export function signInPath(asked: string, error?: string): string {
   const next = sameSitePath(asked);
   const query = new URLSearchParams({ ...(next === '/' ? {} : { next }), ...(error ? { error } : {}) });

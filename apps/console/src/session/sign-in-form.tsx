@@ -10,9 +10,9 @@ import { Entrance } from './entrance.tsx';
 
 interface SignInFormProps {
   readonly next: string;
-  /** Name of the identity provider; null: none. */
+  /** Name of the identity provider. Null: there is none. */
   readonly provider: string | null;
-  /** Why it signed nobody in; null: nothing went wrong. */
+  /** Why signing in with the provider failed. Null: it did not fail. */
   readonly trouble: string | null;
 }
 

@@ -5,12 +5,15 @@ export function tooManyAttempts(retryAfterS: number): string {
   return `Too many attempts. Try again in ${minutes} minute${minutes === 1 ? '' : 's'}.`;
 }
 
-/** Of this console: the provider gave no page to send the browser to. */
+/** This console's own error: the provider gave no page to redirect to. */
 export const PROVIDER_AWAY = 'provider';
-/** Of the auth library: the provider knows someone whom this console does not, or whose e-mail it has not verified. */
+/**
+ * Errors of the auth library. The console has no account for the user, or the provider has not
+ * verified the e-mail.
+ */
 const NO_ACCOUNT = new Set(['signup_disabled', 'account_not_linked']);
 
-/** Why the identity provider signed nobody in, by the `error` in the sign-in page's address. Null: nothing went wrong. */
+/** Explains the `error` parameter of the sign-in page. Null: nothing went wrong. */
 export function providerTrouble(error: string | undefined): string | null {
   if (error === undefined) return null;
   if (error === PROVIDER_AWAY) return 'The identity provider could not be reached. Try again in a moment.';

@@ -1,7 +1,6 @@
 'use client';
 
 import { Dropdown, Header, Label } from '@heroui/react';
-import { Check, ChevronsUpDown, LogOut, Monitor, Moon, Sun, UserRound } from 'lucide-react';
 import { useRouter } from 'next/navigation';
 import { useEffect, useState } from 'react';
 import { signOut } from '../session/actions.ts';
@@ -29,7 +28,7 @@ export function OrgMenu({
           {current ? <span className="sr-only">Organization: </span> : null}
           {current?.name ?? 'Organizations'}
         </span>
-        <ChevronsUpDown className="size-3.5 shrink-0 text-muted" aria-hidden />
+        <span className="icon-chevrons-up-down size-3.5 shrink-0 text-muted" aria-hidden />
       </Dropdown.Trigger>
       <Dropdown.Popover placement="bottom start">
         <Dropdown.Menu aria-label="Organizations" onAction={(slug) => router.push(`/o/${slug}/keys`)}>
@@ -37,7 +36,9 @@ export function OrgMenu({
             <Dropdown.Item key={slug} id={slug} textValue={name}>
               <Label className="max-w-56 truncate">{name}</Label>
               <span className="ml-auto pl-6 text-xs text-muted">{plan}</span>
-              {slug === current?.slug ? <Check className="size-4 text-accent" aria-label="current" /> : null}
+              {slug === current?.slug ? (
+                <span className="icon-check size-4 text-accent" role="img" aria-label="current" />
+              ) : null}
             </Dropdown.Item>
           ))}
         </Dropdown.Menu>
@@ -47,9 +48,9 @@ export function OrgMenu({
 }
 
 const THEMES = [
-  { id: 'system', name: 'As the system', icon: Monitor },
-  { id: 'light', name: 'Light', icon: Sun },
-  { id: 'dark', name: 'Dark', icon: Moon },
+  { id: 'system', name: 'As the system', icon: 'icon-monitor' },
+  { id: 'light', name: 'Light', icon: 'icon-sun' },
+  { id: 'dark', name: 'Dark', icon: 'icon-moon' },
 ] as const;
 
 export function UserMenu({
@@ -93,22 +94,24 @@ export function UserMenu({
       <Dropdown.Popover placement={compact ? 'bottom end' : 'top start'}>
         <Dropdown.Menu aria-label="Account" onAction={act}>
           <Dropdown.Item id="account" textValue="Account">
-            <UserRound className="size-4 text-muted" aria-hidden />
+            <span className="icon-user-round size-4 text-muted" aria-hidden />
             <Label>Account</Label>
           </Dropdown.Item>
           <Dropdown.Section>
             <Header>Appearance</Header>
-            {THEMES.map(({ id, name, icon: Icon }) => (
+            {THEMES.map(({ id, name, icon }) => (
               <Dropdown.Item key={id} id={id} textValue={name}>
-                <Icon className="size-4 text-muted" aria-hidden />
+                <span className={`${icon} size-4 text-muted`} aria-hidden />
                 <Label>{name}</Label>
-                {id === theme ? <Check className="ml-auto size-4 text-accent" aria-label="chosen" /> : null}
+                {id === theme ? (
+                  <span className="icon-check ml-auto size-4 text-accent" role="img" aria-label="chosen" />
+                ) : null}
               </Dropdown.Item>
             ))}
           </Dropdown.Section>
           <Dropdown.Section aria-label="Session">
             <Dropdown.Item id="sign-out" textValue="Sign out">
-              <LogOut className="size-4 text-muted" aria-hidden />
+              <span className="icon-log-out size-4 text-muted" aria-hidden />
               <Label>Sign out</Label>
             </Dropdown.Item>
           </Dropdown.Section>

@@ -1,7 +1,6 @@
 'use client';
 
 import type { Role } from '@tidegate/control';
-import { BarChart3, Boxes, Gauge, KeyRound, MessageSquare, ScrollText, Users } from 'lucide-react';
 import Link from 'next/link';
 import { usePathname } from 'next/navigation';
 import type { ReactNode } from 'react';
@@ -9,17 +8,17 @@ import { Mark } from '../ui/mark.tsx';
 import { OrgMenu, type OrgOption, UserMenu } from './menus.tsx';
 
 const SCREENS = [
-  { path: 'keys', name: 'Keys', icon: KeyRound },
-  { path: 'api', name: 'API', icon: Boxes },
-  { path: 'usage', name: 'Usage', icon: BarChart3 },
-  { path: 'try', name: 'Try it', icon: MessageSquare, roles: ['owner', 'member'] },
-  { path: 'plan', name: 'Plan', icon: Gauge },
-  { path: 'members', name: 'Members', icon: Users },
-  { path: 'audit', name: 'Audit', icon: ScrollText },
+  { path: 'keys', name: 'Keys', icon: 'icon-key-round' },
+  { path: 'api', name: 'API', icon: 'icon-boxes' },
+  { path: 'usage', name: 'Usage', icon: 'icon-chart-column' },
+  { path: 'try', name: 'Try it', icon: 'icon-message-square', roles: ['owner', 'member'] },
+  { path: 'plan', name: 'Plan', icon: 'icon-gauge' },
+  { path: 'members', name: 'Members', icon: 'icon-users' },
+  { path: 'audit', name: 'Audit', icon: 'icon-scroll-text' },
 ] as const satisfies readonly {
   path: string;
   name: string;
-  icon: typeof KeyRound;
+  icon: string;
   roles?: readonly Role[];
 }[];
 
@@ -30,7 +29,10 @@ interface ShellProps {
   readonly children: ReactNode;
 }
 
-/** What surrounds every screen. Its sizes hold from the first byte on: a page that arrives slowly does not move. */
+/**
+ * The frame around every screen. Its sizes are fixed from the first byte, so that a page that
+ * arrives slowly does not move.
+ */
 export function Shell({ org, orgs, user, children }: ShellProps) {
   return (
     <div className="min-h-dvh lg:grid lg:grid-cols-[15.5rem_minmax(0,1fr)]">
@@ -77,11 +79,11 @@ function Navigation({ slug, role }: { slug: string; role: Role }) {
   return (
     <nav
       aria-label="Screens"
-      // On a narrow screen each link has its place before the others have arrived.
+      // On a narrow screen each link has its final place before the others arrive.
       style={{ gridTemplateColumns: `repeat(${screens.length}, minmax(0, 1fr))` }}
       className="grid gap-0.5 px-2 py-1.5 md:flex md:gap-1 md:px-3 md:py-2 lg:mt-4 lg:flex-1 lg:flex-col lg:overflow-y-auto lg:py-0"
     >
-      {screens.map(({ path, name, icon: Icon }) => {
+      {screens.map(({ path, name, icon }) => {
         const here = pathname === `/o/${slug}/${path}`;
         return (
           <Link
@@ -94,7 +96,7 @@ function Navigation({ slug, role }: { slug: string; role: Role }) {
                 : 'text-muted hover:bg-default hover:text-foreground'
             }`}
           >
-            <Icon className={`size-4 ${here ? 'text-accent' : ''}`} strokeWidth={1.9} aria-hidden />
+            <span className={`${icon} size-4 ${here ? 'text-accent' : ''}`} aria-hidden />
             {name}
           </Link>
         );

@@ -1,7 +1,6 @@
 'use client';
 
 import { Button, TextArea, toast } from '@heroui/react';
-import { ImagePlus, SendHorizontal, Square, X } from 'lucide-react';
 import { type ChangeEvent, type KeyboardEvent, useRef, useState } from 'react';
 import { MAX_IMAGES, type ReadImages, readImages, withImages } from './images.ts';
 import type { ImagePart, Settings } from './request.ts';
@@ -42,7 +41,7 @@ export function Composer({ chat, apiKey, settings, takesImages, imagesOnPlan }: 
         <ul className="mb-2 flex flex-wrap gap-2" aria-label="Images to send">
           {images.map(({ id, name, url }) => (
             <li key={id} className="relative">
-              {/* biome-ignore lint/performance/noImgElement: the person's own image */}
+              {/* biome-ignore lint/performance/noImgElement: the user's own image as a data URL */}
               <img src={url} alt={name} className="size-16 rounded-lg object-cover" />
               <button
                 type="button"
@@ -50,7 +49,7 @@ export function Composer({ chat, apiKey, settings, takesImages, imagesOnPlan }: 
                 className="absolute -top-1.5 -right-1.5 grid size-5 place-items-center rounded-full bg-foreground text-background"
                 onClick={() => setImages(images.filter((image) => image.id !== id))}
               >
-                <X className="size-3" aria-hidden />
+                <span className="icon-x size-3" aria-hidden />
               </button>
             </li>
           ))}
@@ -74,7 +73,7 @@ export function Composer({ chat, apiKey, settings, takesImages, imagesOnPlan }: 
         />
         {busy ? (
           <Button isIconOnly className="shrink-0" variant="secondary" aria-label="Stop" onPress={chat.stop}>
-            <Square className="size-4" aria-hidden />
+            <span className="icon-square size-4" aria-hidden />
           </Button>
         ) : (
           <Button
@@ -84,7 +83,7 @@ export function Composer({ chat, apiKey, settings, takesImages, imagesOnPlan }: 
             isDisabled={!ready}
             onPress={() => void send()}
           >
-            <SendHorizontal className="size-4" aria-hidden />
+            <span className="icon-send-horizontal size-4" aria-hidden />
           </Button>
         )}
       </div>
@@ -128,7 +127,7 @@ function ImageButton({
         isDisabled={isDisabled}
         onPress={() => input.current?.click()}
       >
-        <ImagePlus className="size-4" aria-hidden />
+        <span className="icon-image-plus size-4" aria-hidden />
       </Button>
     </>
   );

@@ -11,7 +11,7 @@ import type { Chat } from './use-chat.ts';
 export function Conversation({ chat }: { chat: Chat }) {
   const log = useRef<HTMLDivElement>(null);
   const last = chat.turns.at(-1)?.text.length ?? 0;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: whatever makes it longer
+  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls when the content grows
   useEffect(() => {
     log.current?.scrollTo({ top: log.current.scrollHeight });
   }, [chat.turns.length, last, chat.refusal]);
@@ -31,7 +31,7 @@ export function Conversation({ chat }: { chat: Chat }) {
         </p>
       ) : null}
       {chat.turns.map((turn, i) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: turns are only ever added
+        // biome-ignore lint/suspicious/noArrayIndexKey: turns are only ever appended
         <Message key={i} turn={turn} />
       ))}
       {chat.state === 'waiting' ? (
@@ -64,7 +64,7 @@ function Message({ turn: { role, text, images } }: { turn: Turn }) {
         {images.length > 0 ? (
           <span className="mb-2 flex flex-wrap gap-2">
             {images.map(({ id, name, url }) => (
-              // biome-ignore lint/performance/noImgElement: the person's own image, which leaves this page only as the request
+              // biome-ignore lint/performance/noImgElement: the user's own image as a data URL
               <img key={id} src={url} alt={name} className="size-24 rounded-lg object-cover" />
             ))}
           </span>

@@ -14,8 +14,11 @@ export interface Asking {
 }
 
 /**
- * Sends a completion request on to the API, if the actor may and its key is one of the organization. To the API all wrong keys
- * come from this server's address, which it blocks after a few of them, for everyone: they are refused here, as the API would.
+ * Sends a completion request on to the API, if the actor may and the key belongs to the
+ * organization.
+ *
+ * Refuses wrong keys here, as the API would. The API sees all keys come from this server's address,
+ * and a few wrong ones would block that address for everyone.
  */
 export async function answerTry(
   request: Request,
@@ -36,7 +39,7 @@ const UNKNOWN_KEY = errorBody({
   message: 'The API key is missing, wrong, revoked, expired, or of another organization.',
 });
 
-/** The key is passed through and neither kept nor logged. A caller that goes away ends the request. */
+/** Passes the key on without keeping or logging it. A caller that hangs up ends the request. */
 async function forward(request: Request, key: string, apiUrl: string): Promise<Response> {
   const headers = new Headers({ 'content-type': 'application/json', authorization: `Bearer ${key}` });
   const address = request.headers.get(CLIENT_ADDRESS_HEADER);

@@ -8,7 +8,7 @@ export interface ReadImages {
   readonly unreadable: readonly string[];
 }
 
-/** Files as they were chosen, by `read` as base64 data URLs. */
+/** Reads the chosen files. `read` returns a base64 data URL. */
 export async function readImages<F extends { readonly name: string }>(
   files: readonly F[],
   read: (file: F) => Promise<string>,
@@ -21,7 +21,7 @@ export async function readImages<F extends { readonly name: string }>(
   };
 }
 
-/** With more of them, as many as there may be. The same image may be there twice. */
+/** Adds images, up to the most that a request may have. The same image may occur twice. */
 export function withImages(kept: readonly ImagePart[], more: ReadImages['images']): readonly ImagePart[] {
   const firstId = Math.max(0, ...kept.map(({ id }) => id)) + 1;
   return [...kept, ...more.map((image, i) => ({ ...image, id: firstId + i }))].slice(0, MAX_IMAGES);

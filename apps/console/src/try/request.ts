@@ -1,8 +1,8 @@
 export interface ImagePart {
-  /** Tells it from the others of its message, which may be of the same image. */
+  /** Unique in its message, which may contain the same image twice. */
   readonly id: number;
   readonly name: string;
-  /** base64 data URL */
+  /** A base64 data URL. */
   readonly url: string;
 }
 
@@ -14,7 +14,7 @@ export interface Turn {
 
 export interface Settings {
   readonly model: string;
-  /** Empty: none. */
+  /** Empty: no system message. */
   readonly system: string;
   readonly maxTokens: number;
   readonly temperature: number;
@@ -41,7 +41,10 @@ export function bodyOf(turns: readonly Turn[], { model, system, maxTokens, tempe
 
 const SHOWN_IMAGE_CHARACTERS = 48;
 
-/** The same request as a command; images shortened, the key left to a variable so that it is on no screen. */
+/**
+ * The same request as a curl command. Shortens images, and names a variable in place of the key so
+ * that the key is on no screen.
+ */
 export function curlOf(apiUrl: string, body: object): string {
   const shown = JSON.stringify(
     body,

@@ -3,12 +3,12 @@ export interface TokenCounts {
   readonly completion_tokens: number;
 }
 
-/** What the API said instead of an answer. */
+/** An answer of the API that is not 200. */
 export interface ApiRefusal {
   readonly status: number;
   readonly code: string;
   readonly message: string;
-  /** The body as it came. */
+  /** The body as received. */
   readonly body: string;
   readonly retryAfterS: number | null;
 }
@@ -17,7 +17,7 @@ export type TryEvent =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'usage'; readonly usage: TokenCounts }
   | { readonly kind: 'finish'; readonly reason: string }
-  /** Without it an answer is incomplete. */
+  /** An answer that ends without it is incomplete. */
   | { readonly kind: 'done' };
 
 interface Chunk {
@@ -28,7 +28,7 @@ interface Chunk {
   readonly usage?: TokenCounts | null;
 }
 
-/** The events of a streamed answer, as they come. */
+/** The events of a streamed answer, as they arrive. */
 export async function* eventsOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<TryEvent> {
   const reader = stream
     .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
@@ -57,7 +57,7 @@ function* eventsIn(data: string): Generator<TryEvent> {
   if (chunk.usage) yield { kind: 'usage', usage: chunk.usage };
 }
 
-/** An answer that is not 200. */
+/** Reads an answer that is not 200. */
 export async function refusalOf(response: Response): Promise<ApiRefusal> {
   const body = await response.text();
   const retryAfter = response.headers.get('retry-after');

@@ -2,13 +2,13 @@
 
 import { Button, Disclosure } from '@heroui/react';
 import type { ModelView } from '@tidegate/control';
-import { MessageSquare } from 'lucide-react';
 import Link from 'next/link';
 import { useState } from 'react';
 import { firstUsable } from '../models/first-usable.ts';
 import { NoUsable } from '../models/no-usable.tsx';
 import { Code } from '../ui/code.tsx';
 import { Choice, Field } from '../ui/field.tsx';
+import { Live } from '../ui/live.tsx';
 import { Empty, PageHeader, Panel } from '../ui/page.tsx';
 import { Composer } from './composer.tsx';
 import { Conversation } from './conversation.tsx';
@@ -31,7 +31,8 @@ export function TryScreen({ org, apiUrl, mayChange, models, imagesOnPlan }: TryS
   const [settings, setSettings] = useState<Settings>({ ...START, model: '' });
   const change = (part: Partial<Settings>) => setSettings({ ...settings, ...part });
   const usable = firstUsable(models)?.name;
-  // Also when the first one comes up after the page was opened; what has been chosen stays.
+  // Chooses a model as soon as one is usable, also after the page was opened. Never changes the
+  // user's choice.
   if (settings.model === '' && usable !== undefined) change({ model: usable });
   const kind = models.find(({ name }) => name === settings.model)?.kind ?? 'text';
   const asked = chat.turns.filter((turn, i) => turn.role === 'user' || i < chat.turns.length - 1);
@@ -49,6 +50,7 @@ export function TryScreen({ org, apiUrl, mayChange, models, imagesOnPlan }: TryS
           ) : null
         }
       />
+      {usable === undefined ? <Live /> : null}
       {models.length > 0 && usable === undefined ? (
         <NoUsable
           count={models.length}
@@ -60,7 +62,7 @@ export function TryScreen({ org, apiUrl, mayChange, models, imagesOnPlan }: TryS
       ) : null}
       {models.length === 0 ? (
         <section className="card-surface">
-          <Empty icon={<MessageSquare className="size-5" aria-hidden />} title="No models yet">
+          <Empty icon={<span className="icon-message-square size-5" aria-hidden />} title="No models yet">
             {mayChange ? (
               <Link href={`/o/${org}/api`} className="font-medium text-accent underline underline-offset-4">
                 Publish one on the API screen

@@ -12,7 +12,7 @@ export interface Chat {
   /** How the last answer ended. */
   readonly ending: string | null;
   readonly usage: TokenCounts | null;
-  /** False: refused, and the conversation is as it was before. */
+  /** False: the request was refused and the conversation is unchanged. */
   send(text: string, images: readonly ImagePart[], key: string, settings: Settings): Promise<boolean>;
   stop(): void;
   clear(): void;
@@ -22,7 +22,7 @@ const NOTHING = { turns: [], state: 'idle', refusal: null, ending: null, usage: 
 type View = Pick<Chat, 'turns' | 'state' | 'refusal' | 'ending' | 'usage'>;
 type Show = (update: (now: View) => View) => void;
 
-/** A conversation through the gateway. The key is used and forgotten. Whoever leaves the page ends its request. */
+/** A conversation through the gateway. The key is not kept. Leaving the page ends the request. */
 export function useChat(org: string): Chat {
   const [view, setView] = useState<View>(NOTHING);
   const abort = useRef<AbortController | null>(null);
@@ -31,7 +31,7 @@ export function useChat(org: string): Chat {
   const send: Chat['send'] = async (text, images, key, settings) => {
     const controller = new AbortController();
     abort.current = controller;
-    // A conversation that has been cleared is not the one that asked.
+    // Drops updates for a conversation that has been cleared.
     const show: Show = (update) => {
       if (abort.current === controller) setView(update);
     };

@@ -10,8 +10,8 @@ const UNREACHABLE: ControlRefusal = {
 };
 
 /**
- * Runs a server action: `pending` while it runs, its refusal kept, a failed connection told like a refusal. Afterwards the
- * page's data is asked for again.
+ * Runs a server action. `pending` is true while it runs. `refusal` says why it was refused, or that
+ * the connection failed. Refreshes the page's data afterwards.
  */
 export function useAct() {
   const router = useRouter();

@@ -1,7 +1,6 @@
 'use client';
 
 import { Button, Tabs } from '@heroui/react';
-import { Check, Copy } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { Scroll } from './scroll.tsx';
 
@@ -23,7 +22,7 @@ export function CopyButton({
     const timer = setTimeout(() => setState('idle'), SHOWN_MS);
     return () => clearTimeout(timer);
   }, [state]);
-  // A browser gives its clipboard to pages over https or of this machine, and to nobody when its owner forbids it.
+  // Browsers allow this only over https and on localhost, and users can forbid it.
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(text);
@@ -41,16 +40,16 @@ export function CopyButton({
       {...(state === 'idle' ? { 'aria-label': label } : {})}
     >
       {state === 'copied' ? (
-        <Check className="size-3.5" aria-hidden />
+        <span className="icon-check size-3.5" aria-hidden />
       ) : (
-        <Copy className="size-3.5" aria-hidden />
+        <span className="icon-copy size-3.5" aria-hidden />
       )}
       <span aria-live="polite">{TOLD[state]}</span>
     </Button>
   );
 }
 
-/** Code as it is to be pasted. */
+/** Code to copy. */
 export function Code({ text, label }: { text: string; label: string }) {
   return (
     <div className="overflow-hidden rounded-xl bg-(--code) text-(--code-foreground)">
@@ -75,7 +74,7 @@ export interface Snippet {
   readonly text: string;
 }
 
-/** The same thing in several languages. */
+/** The same code in several languages. */
 export function Snippets({ snippets, label }: { snippets: readonly Snippet[]; label: string }) {
   return (
     <Tabs>

@@ -12,7 +12,7 @@ interface DialogProps {
   readonly title: string;
   readonly children: ReactNode;
   readonly size?: 'md' | 'lg';
-  /** Only the dialog's own buttons close it: what it shows, or is about to show, is shown once. */
+  /** Only the dialog's own buttons close it. For dialogs that show something only once. */
   readonly mustAnswer?: boolean;
 }
 
@@ -41,7 +41,7 @@ interface ConfirmProps {
   readonly isOpen: boolean;
   readonly onClose: () => void;
   readonly title: string;
-  /** What will happen. */
+  /** What will happen if the user confirms. */
   readonly children: ReactNode;
   readonly confirm: string;
   readonly danger?: boolean;
@@ -49,7 +49,7 @@ interface ConfirmProps {
   readonly onDone?: () => void;
 }
 
-/** Asks before something is done; stays, with the reason, when it was refused. */
+/** Asks before an action runs. If the action is refused, it stays open and shows why. */
 export function Confirm({
   isOpen,
   onClose,
@@ -61,7 +61,7 @@ export function Confirm({
   onDone,
 }: ConfirmProps) {
   const { act, pending, refusal, clear } = useAct();
-  // What was asked stays readable while the dialog leaves.
+  // Keeps the question readable while the dialog fades out.
   const asked = useRef({ title, children });
   if (isOpen) asked.current = { title, children };
   const close = () => {

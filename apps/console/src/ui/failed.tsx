@@ -5,7 +5,7 @@ import { usePulse } from './pulse.ts';
 
 const RETRY_MS = 3_000;
 
-/** In place of what could not be read. Goes on by itself once it can be. */
+/** Shown in place of what could not be read. Retries by itself. */
 export function Failed({ retry }: { retry: () => void }) {
   usePulse(RETRY_MS, retry);
   return (

@@ -8,11 +8,11 @@ interface FieldProps extends Omit<ComponentProps<typeof TextField>, 'children'> 
   readonly label: string;
   readonly hint?: ReactNode;
   readonly input?: ComponentProps<typeof Input>;
-  /** For text of several lines. */
+  /** Makes the input a text area. */
   readonly area?: ComponentProps<typeof TextArea>;
 }
 
-/** A labelled input with its rule below, or what was refused about it. */
+/** A labelled input with a hint below it, or with the error after a refusal. */
 export function Field({ label, hint, input, area, ...props }: FieldProps) {
   const error = useFieldError(props.name);
   return (
@@ -27,7 +27,7 @@ export function Field({ label, hint, input, area, ...props }: FieldProps) {
 
 interface ChoiceProps<T extends string> {
   readonly label: string;
-  /** By which a refusal finds it. */
+  /** The name by which a refusal finds the field. */
   readonly name?: string;
   readonly options: readonly { readonly id: T; readonly text: string; readonly hint?: string }[];
   readonly value: T;

@@ -9,19 +9,20 @@ type Errors = Readonly<Record<string, string>>;
 
 const ErrorsContext = createContext<Errors>({});
 
-/** What was refused about the field of this name in the form around it. */
+/** The error of the field with this name in the surrounding form. */
 export const useFieldError = (name = ''): string | undefined => useContext(ErrorsContext)[name];
 
 interface FormProps extends ComponentProps<typeof FormRoot> {
-  /** Of the last try. */
+  /** The refusal of the last attempt. */
   readonly refusal: ControlRefusal | null;
-  /** Names of its fields. What is refused about anything else is said above them. */
+  /** Names of the form's fields. Errors about anything else appear above them. */
   readonly fields: readonly string[];
 }
 
 /**
- * Says everything that was refused at once, each thing at its field, and goes to the first of these fields. What was typed
- * stays. The browser checks nothing itself: it would go on refusing a field that was invalid once.
+ * Shows all errors at once, each at its field, and focuses the first of these fields. Keeps what
+ * the user typed. The browser validates nothing, because it would keep refusing a field that was
+ * invalid once.
  */
 export function Form({ refusal, fields, children, ...props }: FormProps) {
   const form = useRef<HTMLFormElement>(null);
@@ -36,7 +37,8 @@ export function Form({ refusal, fields, children, ...props }: FormProps) {
     if (refusal)
       form.current?.querySelector<HTMLElement>('[data-invalid] :is(input, textarea, button)')?.focus();
   }, [refusal]);
-  // After an action the framework would empty the form, of which its fields learn when the event has come down to it.
+  // After an action the framework resets the form. The capturing listener prevents that before the
+  // form's fields learn of it.
   useEffect(() => {
     const { current } = form;
     const keep = (event: Event) => event.preventDefault();

@@ -1,4 +1,4 @@
-/** The sign: a gate that the tide runs through. */
+/** The logo: a gate with the tide running through it. */
 export function Mark({ className = 'size-8' }: { className?: string }) {
   return (
     <svg viewBox="0 0 32 32" className={className} aria-hidden="true" fill="none">

@@ -11,7 +11,7 @@ export const whole = (value: number): string => WHOLE.format(value);
 /** 12.3K */
 export const compact = (value: number): string => COMPACT.format(value);
 
-/** 840 ms, 1.24 s, 12.4 s; a dash when there is none. */
+/** 840 ms, 1.24 s, 12.4 s. A dash for null. */
 export function duration(ms: number | null): string {
   if (ms === null) return '–';
   if (ms < MS_A_SECOND) return `${Math.round(ms)} ms`;
@@ -25,6 +25,6 @@ export function seconds(s: number): string {
   return `${s / S_AN_HOUR} h`;
 }
 
-/** 0 to 100, of a cap that may be 0. */
+/** A percentage from 0 to 100. A cap of 0 counts as full. */
 export const percentOf = (value: number, cap: number): number =>
   cap <= 0 ? 100 : Math.min(100, (value / cap) * 100);

@@ -27,7 +27,7 @@ export function Panel({
   children,
   className = '',
 }: {
-  /** For links to it. */
+  /** Lets links lead to this panel. */
   id?: string;
   title: string;
   lead?: ReactNode;
@@ -45,7 +45,7 @@ export function Panel({
   );
 }
 
-/** Nothing is here yet: what would be, and how it comes. */
+/** Shown where nothing exists yet. Says what will appear here and how to create it. */
 export function Empty({
   icon,
   title,
@@ -54,7 +54,7 @@ export function Empty({
 }: {
   icon: ReactNode;
   title: string;
-  /** Of its heading: h1 when it is all that the page says. */
+  /** Level of its heading: h1 when it is the page's only content. */
   level?: 'h1' | 'h2';
   children: ReactNode;
 }) {

@@ -5,8 +5,8 @@ import { useEffect, useRef, useState } from 'react';
 const TIMEOUT_MS = 10_000;
 
 /**
- * Every few seconds, while the page is looked at, asks whether the console and its database answer, and calls `onAnswer`
- * when they do. Asked first because a refresh that fails takes the page away.
+ * While the page is visible, asks every few seconds whether the console and its database answer.
+ * Calls `onAnswer` if they do. It asks first because a failed refresh would replace the page.
  *
  * @returns whether they are away
  */
@@ -41,7 +41,7 @@ export function usePulse(everyMs: number, onAnswer: () => void): boolean {
   return away;
 }
 
-/** A session that has ended answers too: the refresh then leads to the sign-in page. */
+/** An ended session counts as an answer: the refresh then leads to the sign-in page. */
 async function answersNow(signal: AbortSignal): Promise<boolean> {
   try {
     const { status } = await fetch('/pulse', {

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 
-/** What is wider than the screen scrolls inside it, by keyboard too. */
+/** Scrolls content that is wider than the screen. Works with the keyboard, too. */
 export function Scroll({ label, children }: { label: string; children: ReactNode }) {
   return (
     <section

@@ -2,7 +2,10 @@ import type { ReactNode } from 'react';
 
 interface TableProps {
   readonly label: string;
-  /** Width of its place below which its rows become cards. Columns without a width of their own share what the others leave. */
+  /**
+   * Below this width of the container, rows become cards. Columns without a width share what the
+   * others leave.
+   */
   readonly cardsBelow: '2xl' | '4xl';
   readonly className?: string;
   readonly children: ReactNode;
@@ -11,8 +14,9 @@ interface TableProps {
 const CARDS = { '2xl': '@max-2xl:cards', '4xl': '@max-4xl:cards' } as const;
 
 /**
- * As wide as its place and never wider, whatever its cells hold: nothing in it is ever cut off. On a card the cells of a row
- * stand under `data-label`, and those of the class `actions` beside the row's header.
+ * A table that fits its container, whatever its cells contain. It never cuts anything off. On a
+ * card, each cell has its `data-label` above it, and cells of the class `actions` are beside the
+ * row's header.
  */
 export function Table({ label, cardsBelow, className = '', children }: TableProps) {
   return (

@@ -3,8 +3,8 @@ export type Theme = 'system' | 'light' | 'dark';
 const STORED = 'tidegate-theme';
 
 /**
- * Runs before the first paint, so that no page is shown in the wrong colours: the chosen theme, or the system's, and follows
- * the system while none is chosen.
+ * Runs before the first paint, so that no page appears in the wrong colours. Applies the chosen
+ * theme. While none is chosen, it applies the system's theme and follows its changes.
  */
 export const THEME_SCRIPT = `(()=>{const m=matchMedia('(prefers-color-scheme: dark)');const a=()=>{let t='system';try{t=localStorage.getItem('${STORED}')||t}catch{}const d=t==='dark'||(t!=='light'&&m.matches);const e=document.documentElement;e.classList.toggle('dark',d);e.classList.toggle('light',!d);e.dataset.theme=d?'dark':'light'};a();m.addEventListener('change',a);addEventListener('tidegate-theme',a)})()`;
 
@@ -22,7 +22,7 @@ export function setTheme(theme: Theme): void {
     if (theme === 'system') localStorage.removeItem(STORED);
     else localStorage.setItem(STORED, theme);
   } catch {
-    // Storage is off: nothing to keep the choice in.
+    // Storage is disabled, so the choice cannot be kept.
   }
   dispatchEvent(new Event('tidegate-theme'));
 }

@@ -18,7 +18,7 @@ const DAY = new Intl.DateTimeFormat('en-GB', {
   year: 'numeric',
 });
 
-/** A moment in UTC, on one line or two; in the reader's own time on hover. */
+/** A time in UTC, on one line or two. Shows the user's local time on hover. */
 export function Time({ iso }: { iso: string }) {
   const [local, setLocal] = useState<string>();
   useEffect(() => {
@@ -34,7 +34,7 @@ export function Time({ iso }: { iso: string }) {
   );
 }
 
-/** A day of UTC, `YYYY-MM-DD`. */
+/** A UTC day, `YYYY-MM-DD`. */
 export function Day({ day }: { day: string }) {
   return (
     <time dateTime={day} title={`${day}, UTC`} className="whitespace-nowrap tabular-nums">

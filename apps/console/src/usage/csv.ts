@@ -15,7 +15,7 @@ const HEADER = [
   'average_ms',
 ];
 
-/** RFC 4180, oldest day first. */
+/** The usage as CSV (RFC 4180), oldest day first. */
 export async function* csvOfUsage(
   days: readonly string[],
   rowsOf: (day: string) => Promise<readonly UsageRowView[]>,
@@ -43,7 +43,7 @@ export async function* csvOfUsage(
 
 const lineOf = (values: readonly (string | number)[]): string => `${values.map(cell).join(',')}\r\n`;
 
-/** Text that a spreadsheet would take for a formula is marked as text. */
+/** Marks as text what a spreadsheet would read as a formula. */
 function cell(value: string | number): string {
   if (typeof value === 'number') return String(value);
   const inert = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;

@@ -9,7 +9,7 @@ const shortDay = (day: string): string => SHORT.format(new Date(`${day}T00:00:00
 const TICK = { fontSize: 11, fill: 'var(--muted)' };
 const BAR_MAX_PX = 26;
 
-/** Requests a day, answered and errors; the same as a table for who cannot see it. */
+/** Requests a day, answered and errors. Screen readers get the same as a table. */
 export function DaysChart({ days }: { days: readonly UsageDayView[] }) {
   return (
     <div className="h-70 px-3 pb-4 sm:px-4">

@@ -1,4 +1,4 @@
-/** Which usage is wanted, by ids; empty: of every key, of every model. */
+/** Which usage to show, by ids. Empty: of every key, of every model. */
 export interface UsageChoice {
   readonly keyId: string;
   readonly modelId: string;
@@ -6,13 +6,13 @@ export interface UsageChoice {
 
 type Query = Readonly<Record<string, string | string[] | undefined>>;
 
-/** From the query of a URL, as `queryOf` writes it. */
+/** Reads the query that `queryOf` writes. */
 export const choiceOf = ({ key, model }: Query): UsageChoice => ({
   keyId: typeof key === 'string' ? key : '',
   modelId: typeof model === 'string' ? model : '',
 });
 
-/** `?key=…&model=…`, or nothing. */
+/** `?key=…&model=…`, or an empty string. */
 export function queryOf({ keyId, modelId }: UsageChoice): string {
   const query = new URLSearchParams({
     ...(keyId ? { key: keyId } : {}),

@@ -5,7 +5,7 @@ import { Time } from '../ui/time.tsx';
 
 const MONTH = new Intl.DateTimeFormat('en-GB', { timeZone: 'UTC', month: 'long', year: 'numeric' });
 
-/** What is left of the plan's month. */
+/** How much of the plan's month is left. */
 export function MonthPanel({ month }: { month: UsageMonth }) {
   const { tokens, requests, requestsCap } = month;
   return (
@@ -36,7 +36,7 @@ export function MonthPanel({ month }: { month: UsageMonth }) {
   );
 }
 
-/** When the month's counts start anew, and what they lack while the limiter is away. */
+/** When the month's counts start again, and what they leave out while the limiter is away. */
 export function MonthNote({ what, month }: { what: string; month: UsageMonth }) {
   return (
     <>

@@ -1,7 +1,6 @@
 'use client';
 
 import type { UsageRowView, UsageView } from '@tidegate/control';
-import { BarChart3, Download } from 'lucide-react';
 import { usePathname, useRouter } from 'next/navigation';
 import { Choice } from '../ui/field.tsx';
 import { compact, duration, whole } from '../ui/numbers.ts';
@@ -14,7 +13,7 @@ import { RowsTable } from './rows-table.tsx';
 interface UsageScreenProps {
   readonly org: string;
   readonly usage: UsageView;
-  /** Empty: of every key. */
+  /** Empty: all keys. */
   readonly keyId: string;
   readonly modelId: string;
 }
@@ -33,7 +32,7 @@ export function UsageScreen({ org, usage, keyId, modelId }: UsageScreenProps) {
             download
             className="button button--secondary gap-2"
           >
-            <Download className="size-4" aria-hidden />
+            <span className="icon-download size-4" aria-hidden />
             Download CSV
           </a>
         }
@@ -61,7 +60,7 @@ export function UsageScreen({ org, usage, keyId, modelId }: UsageScreenProps) {
         <Panel title="Requests per day">
           {usage.totals.requests === 0 ? (
             <div className="grid h-70 place-items-center">
-              <Empty icon={<BarChart3 className="size-5" aria-hidden />} title="No requests yet">
+              <Empty icon={<span className="icon-chart-column size-5" aria-hidden />} title="No requests yet">
                 Requests appear here within seconds of being answered.
               </Empty>
             </div>

@@ -12,7 +12,7 @@ import { CommandError, type Context, OPERATOR, print } from '../context.ts';
 import { type Column, count, table } from '../output/table.ts';
 import { given, list, verb, whole } from './verb.ts';
 
-/** A model that was found and, when it was to be published, what became of that. */
+/** A model that was found. With `--publish`, also whether it was published. */
 interface Row extends FoundModel {
   readonly published?: boolean;
   /** Why it was not published. */
@@ -77,7 +77,9 @@ function checked(ports: readonly number[] | undefined): readonly number[] | unde
   throw new CommandError(`--ports must be ports from 1 to ${MAX_PORT}, comma-separated.`);
 }
 
-/** One after the other: of two models that would have one name, the first gets it. */
+/**
+ * Publishes one model after the other. If two models would have the same name, the first gets it.
+ */
 async function publishAll(
   control: Control,
   servers: readonly FoundServer[],
@@ -88,7 +90,7 @@ async function publishAll(
     const models: Row[] = [];
     for (const model of server.models) {
       const result = await control.publishFound(OPERATOR, { server, model, ...given({ org }) });
-      // Of the organization, not of this model: it would be refused for each of them.
+      // This is about the organization, not the model, so every model would be refused.
       if (!result.ok && result.refusal.field === 'org') throw new CommandError(result.refusal.message);
       models.push(
         result.ok

@@ -9,7 +9,7 @@ interface Texts {
   readonly limitsText: (key: KeyView) => string;
 }
 
-/** Loaded already when there is a key to show. */
+/** Already loaded when there is a key to show. */
 const texts = (): Promise<Texts> => import('@tidegate/control');
 
 const keyTable = (keys: readonly KeyView[], { mayCallText, limitsText }: Texts): string =>

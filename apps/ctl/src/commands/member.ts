@@ -13,10 +13,10 @@ const one = (member: MemberView): string => table([member], columns);
 const withPassword = (text: string, password: string | undefined): string =>
   password === undefined ? text : `${text}\n\nPassword: ${password}\nIt is shown this once.`;
 const added = (member: AddedMember): string => withPassword(one(member), member.password);
-/** Whoever made the account may be someone else than the operator means to let in. */
+/** Warns that the account is older: someone else may have created it. */
 const hadAccount = ({ email, existed, accountSince }: AddedMember): string | undefined =>
   existed
-    ? `${email} had an account already, made ${time(accountSince, '')}. It keeps its password: whoever knows that is in now.\n` +
+    ? `${email} already had an account, created ${time(accountSince, '')}. It keeps its password, so whoever knows that can sign in.\n` +
       `If that may be someone else, replace it: ctl member set-password --email ${email}`
     : undefined;
 const passwordSet = ({ email, password }: AccountView): string =>
@@ -40,7 +40,7 @@ export function addMember(program: Command, context: Context): void {
     [
       email,
       role,
-      { flags: '--password <password>', help: 'of the new account (default: made up and shown once)' },
+      { flags: '--password <password>', help: 'of the new account (default: generated and shown once)' },
     ],
     ({ org, json = false, password, ...who }) =>
       show(context, { json, human: added, warning: hadAccount }, (control) =>
@@ -80,7 +80,7 @@ export function addMember(program: Command, context: Context): void {
     'replace a lost password and end all sessions, in every organization',
     [
       { flags: '--email <address>', help: 'whose account', required: true },
-      { flags: '--password <password>', help: 'the new one (default: made up and shown once)' },
+      { flags: '--password <password>', help: 'the new one (default: generated and shown once)' },
     ],
     ({ json = false, password, ...who }) =>
       show(context, { json, human: passwordSet }, (control) =>

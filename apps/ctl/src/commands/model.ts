@@ -5,7 +5,7 @@ import { type Column, table } from '../output/table.ts';
 import { addDiscover } from './discover.ts';
 import { given, list, verb, whole } from './verb.ts';
 
-/** A reason is a line, and below it what the model's process printed. */
+/** The first line of a reason says why. The lines below are what the model's process printed. */
 const why = (reason: string): string => reason.split('\n', 1)[0] ?? '';
 const printedBy = (reason: string | null): string[] => reason?.split('\n').slice(1) ?? [];
 
@@ -22,13 +22,13 @@ const columns: Column<ModelView>[] = [
   },
   { title: 'Id', cell: (model) => model.id },
 ];
-/** The count stands before the id, which is last everywhere. */
+/** The count comes before the id, which is last in every table. */
 const listColumns: Column<ListedModelView>[] = [
   ...columns.slice(0, -1),
   { title: 'In flight', cell: ({ inFlight }) => inFlight ?? 'unknown' },
   ...columns.slice(-1),
 ];
-/** The table, and below it what processes printed that could not be started. */
+/** The table. Below it are the last lines of processes that could not be started. */
 const listing = <T extends ModelView>(models: readonly T[], shown: readonly Column<T>[]): string =>
   [
     table(models, shown),
@@ -42,7 +42,7 @@ const one = (model: ModelView): string => listing([model], columns);
 const warning = (model: ModelChange): string | undefined =>
   model.runnerTold
     ? undefined
-    : 'Saved, but the runner could not be reached: it takes the change over when it is back.';
+    : 'Saved, but the runner could not be reached. It reads the change when it is back.';
 
 interface PublishFlags {
   readonly name: string;
@@ -63,16 +63,20 @@ const publishFlags = [
   name,
   { flags: '--kind <kind>', help: 'text or vision', required: true },
   { flags: '--mode <mode>', help: 'always_on or wake_on_request', required: true },
-  { flags: '--context <tokens>', help: 'its serving context length', required: true, parse: whole },
-  { flags: '--url <urls>', help: 'where someone else runs it, comma-separated replicas', parse: list },
-  { flags: '--command <command>', help: 'how the runner starts it; $PORT is filled in' },
+  { flags: '--context <tokens>', help: 'the context length that it serves', required: true, parse: whole },
+  { flags: '--url <urls>', help: 'servers that someone else runs, comma-separated', parse: list },
+  { flags: '--command <command>', help: 'the command that starts it; $PORT is replaced' },
   {
     flags: '--health-path <path>',
-    help: 'probed until a command is ready (default /health); of URLs: instead of the list of models',
+    help: 'probed until a command is ready (default /health); for URLs: probed instead of the list of models',
   },
-  { flags: '--start-timeout <seconds>', help: 'until a command must be ready (default 600)', parse: whole },
-  { flags: '--upstream-model <name>', help: 'name the upstream knows it by' },
-  { flags: '--upstream-key <key>', help: 'bearer token for the upstream; kept sealed' },
+  {
+    flags: '--start-timeout <seconds>',
+    help: 'time for a command to become ready (default 600)',
+    parse: whole,
+  },
+  { flags: '--upstream-model <name>', help: 'its name on the server' },
+  { flags: '--upstream-key <key>', help: 'bearer token for the server; stored encrypted' },
   { flags: '--sleep-after <seconds>', help: 'idle time before it sleeps (default 600)', parse: whole },
 ];
 

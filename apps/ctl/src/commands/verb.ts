@@ -7,14 +7,14 @@ export interface Common {
 }
 
 export interface Flag {
-  /** As commander reads it: `--name <name>`. */
+  /** In commander's form: `--name <name>`. */
   readonly flags: string;
   readonly help: string;
   readonly required?: boolean;
   readonly parse?: (text: string) => unknown;
 }
 
-/** Adds `NOUN VERB` with its flags; `--org` and `--json` may be given to any. */
+/** Adds `NOUN VERB` with its flags. Every verb also takes `--org` and `--json`. */
 export function verb<O extends object>(
   noun: Command,
   name: string,
@@ -34,7 +34,7 @@ export function verb<O extends object>(
   command.action((options: O & Common) => run(options));
 }
 
-/** Not a number: left to control, which says what is allowed. */
+/** NaN for other text. Control refuses it and says what is allowed. */
 export const whole = (text: string): number => (/^-?\d+$/.test(text) ? Number(text) : Number.NaN);
 
 export const list = (text: string): string[] =>
@@ -43,11 +43,11 @@ export const list = (text: string): string[] =>
     .map((item) => item.trim())
     .filter((item) => item !== '');
 
-/** Anything but true and false is left to control, which refuses it. */
+/** Passes other text on. Control refuses it. */
 export const yesNo = (text: string): boolean | string =>
   text === 'true' ? true : text === 'false' ? false : text;
 
-/** Without the members that were not given. */
+/** Drops the members that are undefined. */
 export function given<T extends object>(options: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as never;
 }

@@ -5,7 +5,7 @@ export interface Column<T> {
 
 const GAP = '  ';
 
-/** Aligned columns under their titles, numbers to the right. "None." when there is no row. */
+/** Aligned columns with titles. Numbers are right-aligned. "None." if there are no rows. */
 export function table<T>(rows: readonly T[], columns: readonly Column<T>[]): string {
   if (rows.length === 0) return 'None.';
   const cells = rows.map((row) => columns.map(({ cell }) => cell(row)));
@@ -27,11 +27,11 @@ const shown = (cell: string | number): string => (typeof cell === 'number' ? cou
 const NUMBER = new Intl.NumberFormat('en-US');
 export const count = (value: number): string => NUMBER.format(value);
 
-/** `2026-11-21 12:05 UTC`, or what stands for none. */
+/** Such as `2026-11-21 12:05 UTC`, or `none`. */
 export const time = (iso: string | null, none: string): string =>
   iso === null ? none : `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`;
 
-/** Name and value a line, values aligned. */
+/** One line for each pair. Values are aligned. */
 export function facts(pairs: readonly (readonly [name: string, value: string | number])[]): string {
   const width = Math.max(...pairs.map(([name]) => name.length));
   return pairs.map(([name, value]) => `${name.padEnd(width)}${GAP}${shown(value)}`).join('\n');

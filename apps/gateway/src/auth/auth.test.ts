@@ -122,14 +122,17 @@ describe('principals', () => {
     expect(await principals.get(key)).toMatchObject({ keyId: 'k1' });
     expect(state.asked).toBe(2);
     state.answer = 'invalid';
-    expect(await principals.get(key)).toBe('invalid');
+    expect(await principals.get(key)).toMatchObject({ code: 'invalid_api_key' });
   });
 
   it('are not kept when invalid or unknown', async () => {
     const { principals, state } = start();
-    for (const answer of ['invalid', null] as const) {
+    for (const [answer, code] of [
+      ['invalid', 'invalid_api_key'],
+      [null, 'internal_error'],
+    ] as const) {
       state.answer = answer;
-      expect(await principals.get(key)).toBe(answer);
+      expect(await principals.get(key)).toMatchObject({ code });
     }
     expect(principals.size).toBe(0);
   });

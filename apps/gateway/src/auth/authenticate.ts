@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
-import type { ParsedApiKey, Refusal } from '@tidegate/contracts';
+import { isRefusal, newRefusal, type ParsedApiKey, type Refusal } from '@tidegate/contracts';
 import { retryAfterSeconds } from '@tidegate/limits';
 import { clientAddress } from '@tidegate/runtime';
-import { INTERNAL_ERROR } from '../completion/refusals.ts';
 import type { Exchange } from '../http/exchange.ts';
+import { INTERNAL_ERROR, INVALID_API_KEY } from '../refusals.ts';
 import { presentedKey } from './authorization.ts';
 import type { BlockedAddresses } from './blocked-addresses.ts';
 import type { Principal, Principals } from './principals.ts';
@@ -20,7 +20,10 @@ export interface Caller {
   readonly key: ParsedApiKey;
 }
 
-/** Whether the request's address sent too many invalid keys (docs/conformance.md, "Authentication"). */
+/**
+ * Refuses a request whose address sent too many invalid keys (docs/conformance.md,
+ * "Authentication").
+ */
 export function refuseBlockedAddress(
   { blocked, trustedProxies }: Doorkeeper,
   request: IncomingMessage,
@@ -30,23 +33,50 @@ export function refuseBlockedAddress(
   return remainingMs > 0 ? tooManyInvalidKeys(remainingMs) : null;
 }
 
-/** Who calls. An invalid key is counted for the request's address; a missing one is not. */
-export async function authenticate(door: Doorkeeper, exchange: Exchange): Promise<Caller | Refusal> {
-  const key = presentedKey(exchange.request);
+/**
+ * Finds out who is calling. An invalid key counts against the request's address. A missing key does
+ * not.
+ */
+export async function authenticate(
+  door: Doorkeeper,
+  { request, facts }: Exchange,
+): Promise<Caller | Refusal> {
+  const key = presentedKey(request);
   if (key === null) return INVALID_API_KEY;
-  if (key === 'malformed') return refuseInvalidKey(door, exchange);
+  if (key === 'malformed') return countInvalidKey(door, request);
   let principal = door.principals.get(key);
   if (principal instanceof Promise) principal = await principal;
-  if (principal === null) return INTERNAL_ERROR;
-  if (principal === 'invalid') return refuseInvalidKey(door, exchange);
-  exchange.orgId = principal.orgId;
-  exchange.keyId = principal.keyId;
+  if (isRefusal(principal)) return refuseKey(door, request, principal);
+  facts.orgId = principal.orgId;
+  facts.keyId = principal.keyId;
   return { principal, key };
 }
 
-/** Also for a key that turns out to be invalid later, when it is to be admitted. */
-export async function refuseInvalidKey(door: Doorkeeper, exchange: Exchange): Promise<Refusal> {
-  const address = clientAddress(exchange.request, door.trustedProxies);
+/**
+ * Drops cached principals that a refused admission proves stale: the limiter's answer is newer than
+ * the cache.
+ */
+export function refuseAdmission(
+  door: Doorkeeper,
+  request: IncomingMessage,
+  { keyId, orgId }: Principal,
+  refusal: Refusal,
+): Refusal | Promise<Refusal> {
+  if (refusal.code === 'invalid_api_key') door.principals.dropKey(keyId);
+  if (refusal.code === 'plan_upgrade_required') door.principals.dropOrg(orgId);
+  return refuseKey(door, request, refusal);
+}
+
+/** Counts a refusal for an invalid key against the request's address. */
+export const refuseKey = (
+  door: Doorkeeper,
+  request: IncomingMessage,
+  refusal: Refusal,
+): Refusal | Promise<Refusal> =>
+  refusal.code === 'invalid_api_key' ? countInvalidKey(door, request) : refusal;
+
+async function countInvalidKey(door: Doorkeeper, request: IncomingMessage): Promise<Refusal> {
+  const address = clientAddress(request, door.trustedProxies);
   const blockedMs = await door.limiter.reportInvalidKey(address);
   if (blockedMs === null) return INTERNAL_ERROR;
   if (blockedMs === 0) return INVALID_API_KEY;
@@ -54,14 +84,10 @@ export async function refuseInvalidKey(door: Doorkeeper, exchange: Exchange): Pr
   return tooManyInvalidKeys(blockedMs);
 }
 
-const INVALID_API_KEY: Refusal = {
-  code: 'invalid_api_key',
-  message: 'The API key is missing, wrong, revoked or expired. Send it as "Authorization: Bearer <API_KEY>".',
-};
-
-const tooManyInvalidKeys = (remainingMs: number): Refusal => ({
-  code: 'rate_limit_exceeded',
-  cause: 'blocked_address',
-  message: 'Too many requests with an invalid API key came from this address.',
-  retryAfterS: retryAfterSeconds(remainingMs),
-});
+const tooManyInvalidKeys = (remainingMs: number): Refusal =>
+  newRefusal({
+    code: 'rate_limit_exceeded',
+    cause: 'blocked_address',
+    message: 'Too many requests with an invalid API key came from this address.',
+    retryAfterS: retryAfterSeconds(remainingMs),
+  });

@@ -4,7 +4,10 @@ import { type ParsedApiKey, parseApiKey } from '@tidegate/contracts';
 const BEARER = /^bearer +(\S+)$/i;
 const NAME = 'authorization';
 
-/** The key that a request carries: exactly one `Authorization: Bearer <key>`. Null: it has no such header at all. */
+/**
+ * Reads the key from the request's single `Authorization: Bearer <key>` header. Returns null if the
+ * request has no such header, and `malformed` if it has several or an unreadable one.
+ */
 export function presentedKey({ rawHeaders }: IncomingMessage): ParsedApiKey | 'malformed' | null {
   let value: string | null = null;
   for (let i = 0; i < rawHeaders.length; i += 2) {

@@ -1,19 +1,23 @@
 /**
- * Addresses that sent too many invalid keys, as the limiters told. At most `maxEntries`, the oldest forgotten first: then
- * the limiter, asked about the next invalid key, tells again.
+ * Addresses that sent too many invalid keys, as reported by the limiters. Holds at most
+ * `maxEntries` and forgets the oldest first. If a forgotten address sends another invalid key, the
+ * limiter reports it again.
  */
 export class BlockedAddresses {
   readonly #until = new Map<string, number>();
   readonly #maxEntries: number;
   readonly #nowMs: () => number;
 
-  /** @param nowMs monotonic */
+  /** @param nowMs monotonic clock */
   constructor(maxEntries: number, nowMs: () => number) {
     this.#maxEntries = maxEntries;
     this.#nowMs = nowMs;
   }
 
-  /** Whether any address may be blocked: finding a request's address has its price. */
+  /**
+   * Whether any address may be blocked. Callers check this first because finding a request's
+   * address is not free.
+   */
   get any(): boolean {
     return this.#until.size > 0;
   }
@@ -25,7 +29,7 @@ export class BlockedAddresses {
     this.#trim();
   }
 
-  /** 0: not blocked. */
+  /** Returns 0 if the address is not blocked. */
   remainingMs(address: string): number {
     const untilMs = this.#until.get(address);
     if (untilMs === undefined) return 0;

@@ -1,23 +1,31 @@
-import type { ParsedApiKey } from '@tidegate/contracts';
+import type { ParsedApiKey, Refusal } from '@tidegate/contracts';
 import type { Principal__Output } from '@tidegate/rpc';
 import { LRUCache } from 'lru-cache';
+import { INTERNAL_ERROR, INVALID_API_KEY } from '../refusals.ts';
 
-/** Who calls: one key of one organization, as of at most `ttlMs` ago. */
+/** Who is calling: one key of one organization, at most `ttlMs` out of date. */
 export interface Principal {
   readonly orgId: string;
   readonly keyId: string;
   readonly imagesAllowed: boolean;
-  /** Null: every model of the organization. */
+  /** Null means every model of the organization. */
   readonly modelIds: ReadonlySet<string> | null;
-  /** Unix time from which the key is refused; 0: never. */
+  /** Unix time from which the key is refused. 0 means never. */
   readonly expiresAtMs: number;
 }
 
+export const mayCall = ({ modelIds }: Principal, modelId: string): boolean =>
+  modelIds === null || modelIds.has(modelId);
+
 export interface PrincipalsOptions {
+  /** Resolves to null if the limiter could not be asked. */
   readonly authenticate: (orgTag: string, keyHash: Buffer) => Promise<Principal__Output | 'invalid' | null>;
   readonly ttlMs: number;
   readonly maxEntries: number;
-  /** Unix time of this machine, which may be wrong: it is only reason to ask, never to refuse. */
+  /**
+   * Unix time of this machine. It may be wrong, so it can only cause another question to the
+   * limiter, never a refusal.
+   */
   readonly nowMs: () => number;
   readonly monotonicMs: () => number;
 }
@@ -27,17 +35,21 @@ interface Cached {
   readonly untilMs: number;
 }
 
-type Answer = Principal | 'invalid' | null;
+type Answer = Principal | Refusal;
 
 /**
- * The keys seen lately, by their hash. It spares a question, never a check: whatever is admitted is checked again by the
- * limiter. Invalid keys are not kept, so that nobody fills it with guesses.
+ * Caches recently seen keys by hash. The cache saves a question to the limiter but never replaces a
+ * check: the limiter checks the key of every admission again. Invalid keys are not cached, so
+ * guesses cannot fill the cache.
  */
 export class Principals {
   readonly #options: PrincipalsOptions;
   readonly #cached: LRUCache<string, Cached>;
   readonly #asked = new Map<string, Promise<Answer>>();
-  /** Counts what was dropped: an answer that was under way meanwhile may be stale and is not kept. */
+  /**
+   * Incremented with each drop. An answer that was requested before a drop may be stale, so it is
+   * not cached.
+   */
   #generation = 0;
 
   constructor(options: PrincipalsOptions) {
@@ -49,7 +61,7 @@ export class Principals {
     return this.#cached.size;
   }
 
-  /** A value when it is known already. Null: the limiter could not be asked. */
+  /** Returns a plain value if the key is cached, otherwise a promise. */
   get(key: ParsedApiKey): Answer | Promise<Answer> {
     const id = key.hash.toString('latin1');
     const cached = this.#cached.get(id);
@@ -57,7 +69,7 @@ export class Principals {
     return cached.principal;
   }
 
-  /** The principal as of now, whatever is cached. */
+  /** Asks for the current principal, bypassing the cache. */
   refresh(key: ParsedApiKey): Promise<Answer> {
     const id = key.hash.toString('latin1');
     this.#cached.delete(id);
@@ -97,7 +109,8 @@ export class Principals {
   async #fetch(id: string, { orgTag, hash }: ParsedApiKey): Promise<Answer> {
     const generation = this.#generation;
     const answer = await this.#options.authenticate(orgTag, hash);
-    if (answer === null || answer === 'invalid') return answer;
+    if (answer === null) return INTERNAL_ERROR;
+    if (answer === 'invalid') return INVALID_API_KEY;
     const principal: Principal = {
       orgId: answer.orgId,
       keyId: answer.keyId,

@@ -1,28 +1,32 @@
 import { setPriority } from 'node:os';
+import { type CompletionRequest, isRefusal, type Refusal } from '@tidegate/contracts';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
-import { type ParsedBody, parseBody } from './parse-body.ts';
+import { parseBody } from './parse-body.ts';
 
 const NICENESS = 10;
 
-/** Streams come first: a large body may wait for the core they need. On Linux a thread has a niceness of its own. */
+/**
+ * Lowers this thread's priority so that streams get the cores first. On Linux each thread has its
+ * own niceness.
+ */
 function giveWay(): void {
   if (process.platform !== 'linux') return;
   try {
     setPriority(NICENESS);
   } catch {
-    // A sandbox may forbid it; then large bodies and streams share the cores evenly.
+    // A sandbox may forbid this. Large bodies then compete evenly with streams.
   }
 }
 
 giveWay();
 
-/** Runs in a worker thread: the messages' bytes move to the caller's thread, they are not copied. */
+/** Runs in a worker thread. The messages' bytes are moved to the caller's thread, not copied. */
 export default async function parseInWorker(body: Uint8Array): Promise<unknown> {
   const parsed = await parseBody(body);
   return move({ [transferableSymbol]: buffersOf(parsed), [valueSymbol]: parsed } as never);
 }
 
-function buffersOf(parsed: ParsedBody): ArrayBufferLike[] {
-  if (!parsed.ok) return [];
-  return parsed.request.messages.flatMap((segment) => ('image' in segment ? [] : [segment.buffer]));
+function buffersOf(parsed: CompletionRequest | Refusal): ArrayBufferLike[] {
+  if (isRefusal(parsed)) return [];
+  return parsed.messages.flatMap((segment) => ('image' in segment ? [] : [segment.buffer]));
 }

@@ -1,38 +1,47 @@
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Refusal } from '@tidegate/contracts';
+import { type CompletionRequest, newRefusal, type Refusal } from '@tidegate/contracts';
 import { Piscina } from 'piscina';
-import { type ParsedBody, parseBody } from './parse-body.ts';
+import { parseBody } from './parse-body.ts';
 import { Turns } from './turns.ts';
 
 export interface ParserOptions {
-  /** Bodies from this size on are parsed in a worker thread, where they delay nobody's stream. */
+  /**
+   * Bodies of at least this size are parsed in a worker thread, so that they do not delay streams.
+   */
   readonly workerBytes?: number;
   readonly maxThreads?: number;
-  /** Large bodies waiting for a thread; beyond it, or beyond its organization's part of it, a request is refused as busy. */
+  /**
+   * How many large bodies may wait for a thread. A request beyond this, or beyond its
+   * organization's share of it, is refused as busy.
+   */
   readonly maxWaiting?: number;
 }
 
 export interface Parser {
   /**
-   * Steps 5 and 6. A large body's memory may move to the worker: the caller must not use it afterwards. Rejects only if a worker
-   * dies. Organizations whose large bodies wait for a thread take turns.
+   * Steps 5 and 6. The memory of a large body may move to the worker, so the caller must not use
+   * the body afterwards. Organizations take turns at the worker threads. Rejects only if a worker
+   * dies or the parser is closed.
    */
-  parse(body: Buffer, orgId: string): Promise<ParsedBody>;
-  /** Ends the threads; what waits or is still being parsed rejects. */
+  parse(body: Buffer, orgId: string): Promise<CompletionRequest | Refusal>;
+  /** Ends the threads. Bodies that are waiting or being parsed reject. */
   close(): Promise<void>;
 }
 
-/** Of the places to wait an organization has 32: a burst of its bodies finds room. Their memory is bounded elsewhere. */
+/**
+ * 128 places give each organization 32, enough for a burst of large bodies. `ByteBudget` bounds
+ * their memory.
+ */
 const DEFAULTS = { workerBytes: 256 * 1024, maxThreads: 2, maxWaiting: 128 };
 const IDLE_THREAD_MS = 60_000;
-/** A 20 MiB body at its most wasteful takes about a quarter of it. */
+/** The most wasteful 20 MiB body needs about a quarter of this. */
 const WORKER_HEAP_MB = 512;
 
-/** Threads are started when the first large body comes. */
+/** Starts no thread until the first large body arrives. */
 export function createParser(options: ParserOptions = {}): Parser {
   const { workerBytes, maxThreads, maxWaiting } = { ...DEFAULTS, ...options };
-  const pool = new Piscina<Uint8Array, ParsedBody>({
+  const pool = new Piscina<Uint8Array, CompletionRequest | Refusal>({
     ...workerFile(),
     minThreads: 0,
     maxThreads,
@@ -40,12 +49,13 @@ export function createParser(options: ParserOptions = {}): Parser {
     resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB },
     recordTiming: false,
   });
-  // The pool's own queue knows no organizations: it never gets more than its threads can take up.
+  // The pool's own queue does not know organizations. `turns` therefore never gives it more bodies
+  // than it has threads.
   const turns = new Turns({ atOnce: maxThreads, maxWaiting });
   return {
     parse: async (body, orgId) => {
       if (body.length < workerBytes) return parseBody(body);
-      if (!(await turns.take(orgId))) return { ok: false, refusal: BUSY };
+      if (!(await turns.take(orgId))) return PARSERS_BUSY;
       try {
         const owned = ownMemory(body);
         return await pool.run(owned, { transferList: [owned.buffer as ArrayBuffer] });
@@ -61,8 +71,8 @@ export function createParser(options: ParserOptions = {}): Parser {
 }
 
 /**
- * The worker is the sibling of this file, built or not. Unbuilt (in tests), Node cannot read it by itself, and gets the
- * workspace's TypeScript loader.
+ * The worker is the sibling of this file, compiled or not. Node cannot run the TypeScript source by
+ * itself, so tests add the workspace's TypeScript loader.
  */
 function workerFile(): { filename: string; execArgv?: string[] } {
   const extension = extname(import.meta.url);
@@ -71,15 +81,17 @@ function workerFile(): { filename: string; execArgv?: string[] } {
   return { filename, execArgv: ['--import', new URL('../../typescript-worker.mjs', import.meta.url).href] };
 }
 
-/** Only a whole ArrayBuffer can be moved to another thread. */
+/**
+ * Copies the body if necessary, because only a whole ArrayBuffer can be moved to another thread.
+ */
 function ownMemory(body: Buffer): Uint8Array {
   const whole = body.byteOffset === 0 && body.byteLength === body.buffer.byteLength;
   return whole ? new Uint8Array(body.buffer) : new Uint8Array(body);
 }
 
-const BUSY: Refusal = {
+const PARSERS_BUSY = newRefusal({
   code: 'rate_limit_exceeded',
   cause: 'busy',
   message: 'The API is busy: too many large requests at once.',
   retryAfterS: 1,
-};
+});

@@ -2,35 +2,37 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import type { Refusal } from '@tidegate/contracts';
+import { newRefusal, type Refusal } from '@tidegate/contracts';
 import { eventually } from '@tidegate/testing';
-import { type BodyRead, type ReadBodyOptions, readBody } from './read-body.ts';
+import { isStop, type Stop } from '../ending.ts';
+import { type ReadBodyOptions, readBody } from './read-body.ts';
 
-const NO_SLOT: Refusal = {
+const NO_SLOT = newRefusal({
   code: 'rate_limit_exceeded',
   cause: 'large_bodies',
   message: 'Too many.',
   retryAfterS: 1,
-};
+});
 
 interface Harness {
   readonly server: Server;
-  readonly read: Promise<BodyRead>;
+  readonly read: Promise<Buffer | Stop>;
   readonly socket: Socket;
 }
 
 const open: Harness[] = [];
 
 /**
- * A server that reads each body and answers its length, or 400; `read` is the first, `socket` the client's bare connection to it.
- * `late`: it reads once what came with the head is there.
+ * A server that reads each body and answers with its length, or with 400. `read` is the first body,
+ * `socket` the client's raw connection. With `late`, the server starts to read only after the bytes
+ * that came with the head have been buffered.
  */
 async function start({
   late,
   ...options
 }: Partial<ReadBodyOptions> & { late?: boolean } = {}): Promise<Harness> {
-  let settle: (read: Promise<BodyRead>) => void = () => {};
-  const read = new Promise<BodyRead>((resolve) => {
+  let settle: (read: Promise<Buffer | Stop>) => void = () => {};
+  const read = new Promise<Buffer | Stop>((resolve) => {
     settle = resolve;
   });
   const server = createServer(async (request, response) => {
@@ -47,7 +49,9 @@ async function start({
     settle(reading);
     reading.then(
       (result) =>
-        response.writeHead(result.ok ? 200 : 400).end(result.ok ? `${result.body.length}` : 'refused'),
+        isStop(result)
+          ? response.writeHead(400).end('refused')
+          : response.writeHead(200).end(`${result.length}`),
       () => response.writeHead(500).end(),
     );
   });
@@ -73,14 +77,15 @@ const declared = (bytes: number, ...lines: string[]): string => head(`Content-Le
 const CHUNKED = head('Transfer-Encoding: chunked');
 const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`;
 
-const codeOf = async (read: Promise<BodyRead>): Promise<string> => {
+const codeOf = async (read: Promise<Buffer | Stop>): Promise<string> => {
   const result = await read;
-  return result.ok ? 'ok' : result.aborted ? 'aborted' : result.refusal.code;
+  if (!isStop(result)) return 'ok';
+  return result.kind === 'aborted' ? 'aborted' : result.code;
 };
 
-const textOf = async (read: Promise<BodyRead>): Promise<string> => {
+const textOf = async (read: Promise<Buffer | Stop>): Promise<string> => {
   const result = await read;
-  return result.ok ? result.body.toString() : JSON.stringify(result);
+  return isStop(result) ? JSON.stringify(result) : result.toString();
 };
 
 describe('readBody', () => {
@@ -136,7 +141,7 @@ describe('readBody', () => {
   it('refuses what it may not claim of a body that came with its head', async () => {
     const { socket, read } = await start({ late: true, claim: () => NO_SLOT });
     socket.write(`${declared(5)}hello`);
-    expect(await read).toEqual({ ok: false, aborted: false, refusal: NO_SLOT });
+    expect(await read).toEqual(NO_SLOT);
   });
 
   it('gives an empty body where none was sent', async () => {
@@ -161,7 +166,7 @@ describe('readBody', () => {
     });
     socket.write(declared(1_001));
     const result = await read;
-    expect(result).toMatchObject({ ok: false, aborted: false, refusal: { code: 'request_too_large' } });
+    expect(result).toMatchObject({ code: 'request_too_large' });
     expect(asked).toBe(0);
   });
 
@@ -179,7 +184,7 @@ describe('readBody', () => {
     };
     const { socket, read } = await start({ claim });
     socket.write(CHUNKED + chunk('abc') + chunk('defg'));
-    expect(await read).toEqual({ ok: false, aborted: false, refusal: NO_SLOT });
+    expect(await read).toEqual(NO_SLOT);
     expect(claimed).toEqual([3, 4]);
   });
 
@@ -211,7 +216,8 @@ describe('readBody', () => {
       socket.write(declared(5, `Content-Encoding: ${encoding}`));
       const result = await read;
       expect(result).toMatchObject({
-        refusal: { code: 'invalid_request', message: expect.stringContaining('Content-Encoding') },
+        code: 'invalid_request',
+        message: expect.stringContaining('Content-Encoding'),
       });
     },
   );
@@ -244,7 +250,7 @@ describe('readBody', () => {
   });
 
   describe('a large body', () => {
-    /** `takeLarge` that tells how often it was asked and waits for its answer to be given. */
+    /** A `takeLarge` that counts its calls and waits for the test to supply the answer. */
     function slots() {
       let answer: (refusal: Refusal | null) => void = () => {};
       let asked: () => void = () => {};
@@ -298,10 +304,10 @@ describe('readBody', () => {
     it('is refused as takeLarge says', async () => {
       const declaredOne = await start({ takeLarge: async () => NO_SLOT });
       declaredOne.socket.write(declared(500));
-      expect(await declaredOne.read).toEqual({ ok: false, aborted: false, refusal: NO_SLOT });
+      expect(await declaredOne.read).toEqual(NO_SLOT);
       const chunked = await start({ takeLarge: async () => NO_SLOT });
       chunked.socket.write(CHUNKED + chunk('x'.repeat(101)));
-      expect(await chunked.read).toEqual({ ok: false, aborted: false, refusal: NO_SLOT });
+      expect(await chunked.read).toEqual(NO_SLOT);
     });
 
     it('does not resolve before takeLarge has, so that no slot is taken behind its back', async () => {

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import type { Refusal } from '@tidegate/contracts';
+import { newRefusal, type Refusal } from '@tidegate/contracts';
 import { Pieces } from '../bytes/pieces.ts';
+import type { Aborted, Stop } from '../ending.ts';
 
 export interface ReadBodyOptions {
   /** For the whole body, from the call on. */
@@ -8,33 +9,35 @@ export interface ReadBodyOptions {
   readonly maxBytes: number;
   readonly largeBytes: number;
   /**
-   * Called once, when the body is known to be over `largeBytes`; nothing more is read until it answers. The caller owns what
-   * it takes, and it is always awaited before `readBody` resolves.
+   * Called once, when the body is known to exceed `largeBytes`. Reading pauses until it resolves.
+   * `readBody` never resolves before it does. The caller owns what it takes.
    */
   readonly takeLarge: () => Promise<Refusal | null>;
-  /** Asked for each piece before it is kept; a refusal ends the reading. The caller owns what it claims. */
+  /**
+   * Called before each piece is kept. A refusal ends the reading. The caller owns what it claims.
+   */
   readonly claim: (bytes: number) => Refusal | null;
-  /** The client is gone, or nobody waits any more. Asked for only if there is something to wait for. */
+  /**
+   * Aborts when the client is gone or nobody waits for the answer any more. Called only if the body
+   * has not fully arrived yet.
+   */
   readonly signal: () => AbortSignal;
 }
 
-export type BodyRead =
-  | { readonly ok: true; readonly body: Buffer }
-  | { readonly ok: false; readonly aborted: false; readonly refusal: Refusal }
-  /** The client hung up before its body was complete: there is nobody to answer. */
-  | { readonly ok: false; readonly aborted: true };
-
 /**
- * Reads a request's body, within its limits of time and size, never holding more than `maxBytes` of it. The body has an
- * ArrayBuffer of its own from 4 KiB up, unless it came in one piece. After a refusal the
- * request is left paused; whoever answers it reads the rest off. Rejects only if `takeLarge` does.
+ * Reads a request's body within its time and size limits, never holding more than `maxBytes`. A
+ * body of 4 KiB or more that arrived in several pieces has its own ArrayBuffer.
+ *
+ * After a refusal the request is left paused, and whoever answers it drains the rest. Resolves to
+ * an abort if the signal aborts or the client hangs up in mid-body. Rejects only if `takeLarge`
+ * does.
  */
-export function readBody(request: IncomingMessage, options: ReadBodyOptions): Promise<BodyRead> {
+export function readBody(request: IncomingMessage, options: ReadBodyOptions): Promise<Buffer | Stop> {
   return new BodyReader(request, options).read();
 }
 
-/** What ends the reading: the body's end, or one of the reasons to stop. */
-type End = 'complete' | 'too_large' | 'too_late' | 'aborted' | Refusal;
+/** Why the reading ends: the body is complete, or there is a reason to stop. */
+type End = 'complete' | Stop;
 
 class BodyReader {
   readonly #request: IncomingMessage;
@@ -43,7 +46,7 @@ class BodyReader {
   #large = false;
   #end: (end: End) => void = () => {};
   #fail: (error: unknown) => void = () => {};
-  /** Set while `takeLarge` is asked; what ends the reading meanwhile waits for it. */
+  /** Set while `takeLarge` is running. If the reading ends meanwhile, `read` waits for it. */
   #taking: Promise<Refusal | null> | null = null;
 
   constructor(request: IncomingMessage, options: ReadBodyOptions) {
@@ -51,43 +54,40 @@ class BodyReader {
     this.#options = options;
   }
 
-  async read(): Promise<BodyRead> {
+  async read(): Promise<Buffer | Stop> {
     const { maxBytes, largeBytes } = this.#options;
     const encoding = this.#request.headers['content-encoding']?.trim().toLowerCase() ?? '';
-    if (encoding !== '' && encoding !== 'identity') return refused(ENCODED);
+    if (encoding !== '' && encoding !== 'identity') return ENCODED;
     const declared = Number(this.#request.headers['content-length'] ?? 0);
-    if (declared > maxBytes) return refused(tooLarge(maxBytes));
-    if (this.#request.destroyed) return ABORTED;
+    if (declared > maxBytes) return tooLarge(maxBytes);
+    if (this.#request.destroyed) return HUNG_UP;
     if (declared > 0 && declared === this.#request.readableLength && declared <= largeBytes)
       return this.#takeBuffered(declared);
     const end = await this.#untilEnd(declared > largeBytes);
     await this.#taking;
-    if (end === 'complete') return { ok: true, body: this.#body.take() };
-    if (end === 'aborted') return ABORTED;
-    if (end === 'too_large') return refused(tooLarge(maxBytes));
-    if (end === 'too_late') return refused(tooLate(this.#options.timeoutMs));
-    return refused(end);
+    return end === 'complete' ? this.#body.take() : end;
   }
 
-  /** Most bodies are there with their head: nothing is to be listened for. */
-  #takeBuffered(bytes: number): BodyRead {
+  /** Most bodies arrive together with their head, so no listeners are needed. */
+  #takeBuffered(bytes: number): Buffer | Refusal {
     const refusal = this.#options.claim(bytes);
-    if (refusal) return refused(refusal);
-    const body = this.#request.read() as Buffer;
+    if (refusal) return refusal;
+    const body: Buffer = this.#request.read();
     this.#request.resume();
-    return { ok: true, body };
+    return body;
   }
 
   async #untilEnd(declaredLarge: boolean): Promise<End> {
     const request = this.#request;
     const { timeoutMs } = this.#options;
     const signal = this.#options.signal();
-    if (signal.aborted) return 'aborted';
-    const abort = (): void => this.#end('aborted');
+    if (signal.aborted) return HUNG_UP;
+    const abort = (): void => this.#end(HUNG_UP);
     const complete = (): void => this.#end('complete');
     const data = (chunk: Buffer): void => this.#take(chunk);
-    // An 'error' precedes the 'close' of a connection that broke; a listener must be there for it.
-    const timer = setTimeout(() => this.#end('too_late'), timeoutMs);
+    // A broken connection emits 'error' before 'close', and an 'error' without a listener would
+    // throw.
+    const timer = setTimeout(() => this.#end(tooLate(timeoutMs)), timeoutMs);
     try {
       return await new Promise<End>((resolve, reject) => {
         this.#end = resolve;
@@ -106,9 +106,10 @@ class BodyReader {
 
   #take(chunk: Buffer): void {
     const { maxBytes, largeBytes, claim } = this.#options;
-    const tooMuch = this.#body.bytes + chunk.length > maxBytes ? 'too_large' : claim(chunk.length);
-    if (tooMuch !== null) {
-      this.#end(tooMuch);
+    const fits = this.#body.bytes + chunk.length <= maxBytes;
+    const refusal = fits ? claim(chunk.length) : tooLarge(maxBytes);
+    if (refusal) {
+      this.#end(refusal);
       return;
     }
     this.#body.add(chunk);
@@ -130,21 +131,22 @@ class BodyReader {
   }
 }
 
-const ABORTED: BodyRead = { ok: false, aborted: true };
+/** The result for an unfinished body. Whoever aborted the signal may know a better reason. */
+const HUNG_UP: Aborted = { kind: 'aborted', reason: 'client_closed' };
 
-const refused = (refusal: Refusal): BodyRead => ({ ok: false, aborted: false, refusal });
-
-const ENCODED: Refusal = {
+const ENCODED = newRefusal({
   code: 'invalid_request',
   message: 'Content-Encoding must be absent or identity: the body is taken uncompressed.',
-};
-
-const tooLarge = (maxBytes: number): Refusal => ({
-  code: 'request_too_large',
-  message: `The body must have at most ${maxBytes} bytes (${maxBytes / 2 ** 20} MiB).`,
 });
 
-const tooLate = (timeoutMs: number): Refusal => ({
-  code: 'request_timeout',
-  message: `The whole body must arrive within ${timeoutMs / 1_000} seconds.`,
-});
+const tooLarge = (maxBytes: number): Refusal =>
+  newRefusal({
+    code: 'request_too_large',
+    message: `The body must have at most ${maxBytes} bytes (${maxBytes / 2 ** 20} MiB).`,
+  });
+
+const tooLate = (timeoutMs: number): Refusal =>
+  newRefusal({
+    code: 'request_timeout',
+    message: `The whole body must arrive within ${timeoutMs / 1_000} seconds.`,
+  });

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Turns } from './turns.ts';
 
-/** Takes turns, and notes whose began. */
+/** Takes turns and records whose turns began. */
 function started(options: { atOnce: number; maxWaiting: number }) {
   const turns = new Turns(options);
   const began: string[] = [];

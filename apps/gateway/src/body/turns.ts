@@ -1,10 +1,13 @@
-/** No organization may have more than this part of the places to wait: one alone must not keep the others out. */
+/**
+ * The largest share of the waiting places one organization may have, so that it cannot lock out the
+ * others.
+ */
 const ORG_SHARE = 1 / 4;
 
 export interface TurnsOptions {
-  /** Turns under way together. */
+  /** How many turns may be in progress at once. */
   readonly atOnce: number;
-  /** Places to wait for a turn, over all organizations. */
+  /** How many callers of all organizations may wait for a turn. */
   readonly maxWaiting: number;
 }
 
@@ -13,11 +16,14 @@ interface Waiting {
   readonly fail: (error: Error) => void;
 }
 
-/** A few turns for many organizations: who waits gets the next one round robin, whatever the others have waiting. */
+/**
+ * Shares a few turns among many organizations. Waiting organizations are served round robin,
+ * however many callers each has waiting.
+ */
 export class Turns {
   readonly #options: TurnsOptions;
   readonly #maxWaitingOfOrg: number;
-  /** Organizations that have something waiting, the next one first. */
+  /** Callers waiting, by organization. The organization to be served next comes first. */
   readonly #waiting = new Map<string, Waiting[]>();
   #waitingCount = 0;
   #underWay = 0;
@@ -29,8 +35,9 @@ export class Turns {
   }
 
   /**
-   * True: it is your turn, until you call `end`. False, at once: there is no place to wait. Before an organization's next turn
-   * each of the others that wait has at most one. Rejects when closed.
+   * Resolves to true when it is the caller's turn, which lasts until the caller calls `end`.
+   * Resolves to false at once if there is no place to wait. Between two turns of a waiting
+   * organization, every other organization gets at most one. Rejects once closed.
    */
   async take(orgId: string): Promise<boolean> {
     const { atOnce, maxWaiting } = this.#options;
@@ -46,7 +53,7 @@ export class Turns {
     return new Promise((begin, fail) => ofOrg.push({ begin, fail }));
   }
 
-  /** Passes the turn on. */
+  /** Passes the turn on to the next waiting caller. */
   end(): void {
     const [next] = this.#waiting;
     if (next === undefined) {
@@ -61,7 +68,7 @@ export class Turns {
     first?.begin(true);
   }
 
-  /** Who waits is rejected. */
+  /** Rejects everyone who is waiting. */
   close(): void {
     this.#closed = true;
     for (const { fail } of [...this.#waiting.values()].flat()) fail(new Error(CLOSED));

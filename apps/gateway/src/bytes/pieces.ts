@@ -1,9 +1,15 @@
-/** So many pieces are made one: each costs a kilobyte of its own, and whoever sends may send a byte at a time. */
+/**
+ * This many pieces are merged into one. Each piece costs about a kilobyte of overhead, and a sender
+ * may send one byte at a time.
+ */
 const MAX_PIECES = 64;
 
-/** Bytes gathered piece by piece; how many is the caller's to bound. */
+/** Collects bytes piece by piece. The caller bounds their total. */
 export class Pieces {
-  /** What is made one moves a level up: few pieces are held, and a byte is copied only as often as there are levels. */
+  /**
+   * A merged piece moves up one level. So few pieces are held, and each byte is copied only once
+   * per level.
+   */
   #levels: Buffer[][] = [];
   #bytes = 0;
 
@@ -16,7 +22,7 @@ export class Pieces {
     this.#gather(piece, 0);
   }
 
-  /** All of them as one; a single piece is not copied. They are forgotten. */
+  /** Returns all bytes as one buffer and forgets them. A single piece is not copied. */
   take(): Buffer {
     const pieces = this.#levels.reverse().flat();
     const all = pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces, this.#bytes);

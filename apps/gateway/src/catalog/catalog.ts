@@ -1,15 +1,17 @@
 import type { CatalogUpdate__Output, Model__Output } from '@tidegate/rpc';
 
-/** A published model as the runner last told it. Never changed in place: an update brings another object. */
+/** A published model as last reported by the runner. Immutable: an update brings a new object. */
 export type CatalogModel = Readonly<Model__Output>;
 
 export const isVision = (model: CatalogModel): boolean => model.kind === 'vision';
 export const isAlwaysOn = (model: CatalogModel): boolean => model.mode === 'always_on';
 
-/** Called with the model's new state; null: it was deleted. */
+/** Called with the model's new state, or null when it was deleted. */
 type Listener = (model: CatalogModel | null) => void;
 
-/** What the runner last said is published. It stays as it is while the runner is away. */
+/**
+ * The published models as last reported by the runner. Stays unchanged while the runner is away.
+ */
 export class Catalog {
   readonly #byId = new Map<string, CatalogModel>();
   readonly #byName = new Map<string, Map<string, CatalogModel>>();
@@ -29,7 +31,7 @@ export class Catalog {
     return this.#byName.get(orgId)?.get(name);
   }
 
-  /** The models of an organization, in the order of their publication. */
+  /** The models of an organization in order of publication. */
   published(orgId: string): CatalogModel[] {
     return [...(this.#byName.get(orgId)?.values() ?? [])].sort(
       (a, b) => a.publishedAtMs - b.publishedAtMs || (a.modelId < b.modelId ? -1 : 1),
@@ -45,7 +47,7 @@ export class Catalog {
     for (const model of models) this.#tell(model.modelId, model);
   }
 
-  /** Returns what ends the subscription. */
+  /** Returns a function that ends the subscription. */
   onChange(modelId: string, listener: Listener): () => void {
     const listeners = this.#listeners.get(modelId) ?? new Set();
     this.#listeners.set(modelId, listeners);
@@ -67,7 +69,7 @@ export class Catalog {
     const names = this.#byName.get(model.orgId) ?? new Map<string, CatalogModel>();
     this.#byName.set(model.orgId, names);
     const holder = names.get(model.name);
-    // A model that was deleted may be told of once more after its name was given to another one.
+    // The runner may report a deleted model once more after another one has taken its name.
     if (!holder || holder.publishedAtMs <= model.publishedAtMs) names.set(model.name, model);
   }
 
@@ -76,7 +78,7 @@ export class Catalog {
     if (!model) return;
     this.#byId.delete(modelId);
     const names = this.#byName.get(model.orgId);
-    // Its name may belong to a model published since.
+    // A model published later may hold the name by now.
     if (names?.get(model.name) === model) names.delete(model.name);
     if (names?.size === 0) this.#byName.delete(model.orgId);
   }

@@ -16,20 +16,24 @@ const MAX_EJECTION_MS = 30_000;
 const MAX_STATES = 1_000;
 
 /**
- * Chooses among a model's replicas: the least requests in flight from here, in turn when equal. A replica that fails to
- * answer is passed over for a second, doubling to 30, unless all others are too.
+ * Chooses among a model's replicas: the one with the fewest requests in flight from this gateway,
+ * in rotation among equals. A replica that fails to answer is passed over for a second, doubling up
+ * to half a minute, unless all the others are passed over too.
  */
 export class Replicas {
   readonly #states = new Map<string, ReplicaState>();
   readonly #nowMs: () => number;
   #turn = 0;
 
-  /** @param nowMs monotonic */
+  /** @param nowMs monotonic clock */
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs;
   }
 
-  /** Counts a request to the replica until `release`. Null: there is none, or only the excluded one. */
+  /**
+   * Counts a request to the chosen replica until `release`. Returns null if there is no replica
+   * other than the excluded one.
+   */
   take(model: CatalogModel, excludedId?: string): Replica | null {
     const { replicas } = model;
     const nowMs = this.#nowMs();
@@ -46,7 +50,10 @@ export class Replicas {
     return best;
   }
 
-  /** @param answered whether the replica answered at all; null: the request ended for other reasons */
+  /**
+   * @param answered whether the replica answered at all; null if the request ended for another
+   *   reason
+   */
   release({ replicaId }: Replica, answered: boolean | null): void {
     const state = this.#state(replicaId);
     state.inFlight--;
@@ -59,7 +66,7 @@ export class Replicas {
     if (this.#states.size > MAX_STATES) this.#forgetFailed();
   }
 
-  /** Failed replicas that never came back: the catalog may have dropped them long ago. */
+  /** Forgets replicas whose ejection is over. The catalog may have dropped them long ago. */
   #forgetFailed(): void {
     const nowMs = this.#nowMs();
     for (const [replicaId, { inFlight, ejectedUntilMs }] of this.#states) {

@@ -3,7 +3,7 @@ import { eventually } from '@tidegate/testing';
 import { Catalog, type CatalogModel } from './catalog.ts';
 import { Waker } from './wake.ts';
 
-const HOLD_MS = 60_000;
+const WAIT_MS = 60_000;
 const asleep: CatalogModel = {
   modelId: 'm1',
   orgId: 'o1',
@@ -43,7 +43,7 @@ beforeEach(() => {
   });
 });
 
-const hold = () => waker.hold('m1', HOLD_MS, new AbortController().signal);
+const wait = () => waker.wait('m1', WAIT_MS, new AbortController().signal);
 const run = () => {
   const replicas = [{ replicaId: 'a', baseUrl: 'http://a/v1' }];
   const models = [{ ...asleep, condition: 'CONDITION_RUNNING' as const, replicas }];
@@ -52,23 +52,23 @@ const run = () => {
 
 describe('waking a model', () => {
   it('is one call for all who wait, until the runner has an answer', async () => {
-    const waiting = [hold(), hold(), hold()];
+    const waiting = [wait(), wait(), wait()];
     calls[0]?.end('away');
     await eventually(() => calls.length === 2);
-    waiting.push(hold());
+    waiting.push(wait());
     expect(calls.length).toBe(2);
     calls[1]?.end('failed');
     expect(await Promise.all(waiting)).toEqual(Array(4).fill('failed'));
   });
 
   it('is asked for again by whoever has time left when the call it shared is over, for just that time', async () => {
-    const first = hold();
+    const first = wait();
     nowMs = 50_000;
-    const late = hold();
-    nowMs = HOLD_MS;
+    const late = wait();
+    nowMs = WAIT_MS;
     calls[0]?.end('away');
     await eventually(() => calls.length === 2);
-    expect(calls.map(({ deadlineMs }) => deadlineMs)).toEqual([HOLD_MS, 50_000]);
+    expect(calls.map(({ deadlineMs }) => deadlineMs)).toEqual([WAIT_MS, 50_000]);
     calls[1]?.end('running');
     run();
     expect(await Promise.all([first, late])).toEqual(['running', 'running']);

@@ -5,16 +5,17 @@ export type WakeOutcome = 'running' | 'failed' | 'starting';
 export interface WakerOptions {
   readonly catalog: Catalog;
   /**
-   * One Wake call. `running`, `failed` (it could not be started) or `away` (the runner could not be asked, or the time was
-   * over).
+   * Makes one Wake call. Resolves to `running`, to `failed` if the model could not be started, or
+   * to `away` if the runner could not be asked or the deadline passed.
    */
-  readonly wake: (modelId: string, deadlineMs: number) => Promise<CallOutcome>;
+  readonly wake: (modelId: string, deadlineMs: number) => Promise<WakeAnswer>;
   readonly retryMs: number;
-  /** Monotonic. */
+  /** Monotonic clock. */
   readonly nowMs: () => number;
 }
 
-type CallOutcome = 'running' | 'failed' | 'away';
+/** The runner's answer to one call. */
+type WakeAnswer = 'running' | 'failed' | 'away';
 
 interface Waiter {
   readonly endMs: number;
@@ -22,22 +23,25 @@ interface Waiter {
 }
 
 /**
- * Wakes models, one call to the runner for all requests that wait for the same one. A waiter goes on as soon as the
- * catalog has the model running with a replica.
+ * Wakes models. All requests that wait for the same model share one call to the runner. A waiter
+ * continues as soon as the catalog shows the model running with a replica.
  */
 export class Waker {
   readonly #options: WakerOptions;
-  readonly #calls = new Map<string, Promise<CallOutcome>>();
+  readonly #calls = new Map<string, Promise<WakeAnswer>>();
 
   constructor(options: WakerOptions) {
     this.#options = options;
   }
 
-  /** Holds for at most `holdMs`; `starting`: not ready by then. An abort ends it as `starting`. */
-  hold(modelId: string, holdMs: number, signal: AbortSignal): Promise<WakeOutcome> {
+  /**
+   * Waits for at most `waitMs`. Resolves to `starting` if the model is not ready by then, or if the
+   * signal aborts.
+   */
+  wait(modelId: string, waitMs: number, signal: AbortSignal): Promise<WakeOutcome> {
     const { catalog, nowMs } = this.#options;
     return new Promise((resolve) => {
-      const waiter = { endMs: nowMs() + holdMs, over: false };
+      const waiter = { endMs: nowMs() + waitMs, over: false };
       const finish = (outcome: WakeOutcome) => {
         waiter.over = true;
         clearTimeout(timer);
@@ -51,7 +55,7 @@ export class Waker {
         else if (isReady(model)) finish('running');
         else if (model.condition === 'CONDITION_FAILED' && !model.wakeable) finish('failed');
       };
-      const timer = setTimeout(finish, holdMs, 'starting');
+      const timer = setTimeout(finish, waitMs, 'starting');
       const unsubscribe = catalog.onChange(modelId, onChange);
       signal.addEventListener('abort', onAbort, { once: true });
       const model = catalog.get(modelId);
@@ -61,7 +65,10 @@ export class Waker {
     });
   }
 
-  /** Asks the runner until it has an answer or the waiter's time is over. False: it says that the model cannot be started. */
+  /**
+   * Asks the runner until it answers or the waiter's time is up. Resolves to false if the runner
+   * says that the model cannot be started.
+   */
   async #wake(modelId: string, waiter: Waiter): Promise<boolean> {
     for (;;) {
       const leftMs = waiter.endMs - this.#options.nowMs();
@@ -71,8 +78,8 @@ export class Waker {
     }
   }
 
-  /** One call for all waiters, the pause after one that failed included. */
-  #call(modelId: string, deadlineMs: number): Promise<CallOutcome> {
+  /** All waiters share one call, including the pause after a failed one. */
+  #call(modelId: string, deadlineMs: number): Promise<WakeAnswer> {
     let call = this.#calls.get(modelId);
     if (!call) {
       call = this.#callOnce(modelId, deadlineMs).finally(() => this.#calls.delete(modelId));
@@ -81,7 +88,7 @@ export class Waker {
     return call;
   }
 
-  async #callOnce(modelId: string, deadlineMs: number): Promise<CallOutcome> {
+  async #callOnce(modelId: string, deadlineMs: number): Promise<WakeAnswer> {
     const { wake, retryMs } = this.#options;
     const outcome = await wake(modelId, deadlineMs);
     if (outcome === 'away') await new Promise((resolve) => setTimeout(resolve, retryMs));

@@ -6,7 +6,7 @@ export interface WatchOptions {
   readonly client: RunnerClient;
   readonly catalog: Catalog;
   readonly activity: Activity;
-  /** Names this process to the runner. */
+  /** Identifies this process to the runner. */
   readonly instanceId: string;
   readonly reportMs: number;
   readonly reconnectMs: number;
@@ -15,7 +15,11 @@ export interface WatchOptions {
 
 type Stream = ReturnType<RunnerClient['watch']>;
 
-/** Keeps the catalog as the runner has it, acknowledges what was applied, and reports activity every second. */
+/**
+ * Keeps the catalog in step with the runner and acknowledges each applied update. Reports activity
+ * every second while there is any, and once more when it ends. The last report of an idle gateway
+ * stays valid.
+ */
 export class CatalogWatch {
   readonly #options: WatchOptions;
   #stream: Stream | null = null;
@@ -35,13 +39,13 @@ export class CatalogWatch {
   }
 
   start(): void {
-    this.#reporter = setInterval(() => this.#report(), this.#options.reportMs);
+    this.#options.activity.onUse(() => this.#reportSoon());
     this.#connect();
   }
 
   stop(): void {
     this.#stopped = true;
-    clearInterval(this.#reporter);
+    clearTimeout(this.#reporter);
     clearTimeout(this.#reconnect);
     const stream = this.#stream;
     this.#stream = null;
@@ -73,8 +77,18 @@ export class CatalogWatch {
   }
 
   #report(): void {
-    const { instanceId, activity } = this.#options;
-    this.#stream?.write({ instanceId, acknowledgedRevision: this.#revision, activity: activity.report() });
+    const { instanceId } = this.#options;
+    const activity = this.#options.activity.report();
+    this.#stream?.write({ instanceId, acknowledgedRevision: this.#revision, activity });
+    if (activity.length > 0) this.#reportSoon();
+  }
+
+  #reportSoon(): void {
+    if (this.#stopped) return;
+    this.#reporter ??= setTimeout(() => {
+      this.#reporter = undefined;
+      this.#report();
+    }, this.#options.reportMs);
   }
 
   #fell(stream: Stream, reason: string): void {

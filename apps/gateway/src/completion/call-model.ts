@@ -3,22 +3,35 @@ import { LIMITS } from '@tidegate/limits';
 import { type CatalogModel, isAlwaysOn } from '../catalog/catalog.ts';
 import type { Replica } from '../catalog/replicas.ts';
 import type { Config } from '../config.ts';
+import type { Ending } from '../ending.ts';
+import type { Gateway } from '../gateway.ts';
 import type { Exchange } from '../http/exchange.ts';
+import { MODEL_UNAVAILABLE } from '../refusals.ts';
 import type { AnswerIdentity } from '../upstream/answer.ts';
-import type { CallOutcome } from '../upstream/outcome.ts';
+import type { CallOutcome } from '../upstream/call-outcome.ts';
+import { MODEL_FAILED } from '../upstream/refused.ts';
 import { send, type UpstreamRequest } from '../upstream/send.ts';
 import { StreamCall } from '../upstream/stream-call.ts';
 import { StreamRewriter } from '../upstream/stream-rewriter.ts';
 import type { UpstreamCall } from '../upstream/upstream-call.ts';
 import { WholeCall } from '../upstream/whole-call.ts';
-import type { Gateway } from './gateway.ts';
 import type { Prepared } from './prepare.ts';
 import { ResponseSink } from './stream-sink.ts';
 
-/**
- * Calls the model and relays its answer. A second replica is tried when the first answered nothing at all.
- */
 export async function callModel(
+  gateway: Gateway,
+  exchange: Exchange,
+  request: CompletionRequest,
+  prepared: Prepared,
+): Promise<Ending> {
+  const outcome = await callReplicas(gateway, exchange, request, prepared);
+  gateway.observer.upstreamEnded(outcome);
+  if (outcome.kind !== 'unreached') return outcome;
+  return outcome.connected ? MODEL_FAILED : MODEL_UNAVAILABLE;
+}
+
+/** Tries a second replica if the first answered nothing at all. */
+async function callReplicas(
   gateway: Gateway,
   exchange: Exchange,
   request: CompletionRequest,
@@ -62,7 +75,10 @@ export async function callModel(
   }
 }
 
-/** Where the model runs now. One that is about to sleep waits for this request where it was. */
+/**
+ * The model with its current replicas. A model about to sleep may have none in the catalog, but its
+ * previous ones still serve this request.
+ */
 function withReplicas({ catalog }: Gateway, model: CatalogModel): CatalogModel {
   const current = catalog.get(model.modelId);
   return current && current.replicas.length > 0 ? current : model;
@@ -77,7 +93,7 @@ async function run(
 ): Promise<CallOutcome> {
   if (exchange.aborted) call.abort(exchange.aborted);
   else {
-    exchange.onAbort = (reason) => call.abort(reason);
+    exchange.onAbort = (aborted) => call.abort(aborted);
     send(gateway.upstream, replica, request, call);
   }
   const outcome = await call.outcome;

@@ -1,9 +1,12 @@
-import type { Refusal } from '@tidegate/contracts';
+import { newRefusal, type Refusal } from '@tidegate/contracts';
 import { LIMITS } from '@tidegate/limits';
 import { type CatalogModel, isAlwaysOn } from '../catalog/catalog.ts';
-import { MODEL_UNAVAILABLE } from './refusals.ts';
+import { MODEL_UNAVAILABLE } from '../refusals.ts';
 
-/** Whether the model can be called now, once woken, or not at all (docs/conformance.md, "States and transitions"). */
+/**
+ * Whether the model can be called now, can be called after a wake, or cannot be called
+ * (docs/conformance.md, "States and transitions").
+ */
 export function checkCondition(model: CatalogModel): 'ready' | 'wake' | Refusal {
   switch (model.condition) {
     case 'CONDITION_RUNNING':
@@ -21,26 +24,26 @@ export function checkCondition(model: CatalogModel): 'ready' | 'wake' | Refusal 
   }
 }
 
-const STOPPED: Refusal = {
+const STOPPED = newRefusal({
   code: 'model_unavailable',
   message: 'The model is stopped. An owner can start it.',
   shouldRetry: false,
-};
+});
 
-export const COULD_NOT_START: Refusal = {
+export const COULD_NOT_START = newRefusal({
   code: 'model_unavailable',
   message: 'The model could not be started.',
   shouldRetry: false,
-};
+});
 
-const ALWAYS_ON_STARTING: Refusal = {
+const ALWAYS_ON_STARTING = newRefusal({
   code: 'model_starting',
   message: 'The model is starting.',
   retryAfterS: LIMITS.retryAfterSeconds.alwaysOnStarting,
-};
+});
 
-export const STILL_STARTING: Refusal = {
+export const STILL_STARTING = newRefusal({
   code: 'model_starting',
   message: 'The model is starting and was not ready within a minute.',
   retryAfterS: LIMITS.retryAfterSeconds.wakeOnRequestStarting,
-};
+});

@@ -1,41 +1,58 @@
-import type { CompletionRequest, Refusal } from '@tidegate/contracts';
+import { type CompletionRequest, isRefusal, newRefusal, type Refusal } from '@tidegate/contracts';
 import { LIMITS } from '@tidegate/limits';
+import { type Doorkeeper, refuseKey } from '../auth/authenticate.ts';
 import { type CatalogModel, isVision } from '../catalog/catalog.ts';
+import { PLAN_UPGRADE_REQUIRED } from '../refusals.ts';
+import type { Completion } from './completion.ts';
 
 export interface ToFit {
   readonly bodyBytes: number;
-  readonly request: Pick<CompletionRequest, 'imageCount' | 'maxTokens' | 'maxTokensFrom'>;
+  readonly request: CompletionRequest;
   readonly model: CatalogModel;
-  /** By the organization's plan, asked only when it matters. Null: cannot be told now. */
-  readonly imagesAllowed: () => Promise<boolean | Refusal>;
 }
 
-/** Whether the request suits the model and the plan: size by kind, images by kind, images by plan, tokens by context. */
-export async function checkFit({ bodyBytes, request, model, imagesAllowed }: ToFit): Promise<Refusal | null> {
+/**
+ * Checks that the request suits the model and the plan: size by kind, images by kind, images by
+ * plan, tokens by context length.
+ */
+export async function checkFit(
+  door: Doorkeeper,
+  completion: Completion,
+  { bodyBytes, request, model }: ToFit,
+): Promise<Refusal | null> {
   const vision = isVision(model);
-  if (!vision && bodyBytes > LIMITS.textBodyMaxBytes) {
-    return { code: 'request_too_large', message: 'The body for a text model must be at most 2 MiB.' };
-  }
+  if (!vision && bodyBytes > LIMITS.textBodyMaxBytes) return TOO_LARGE_FOR_TEXT;
   if (request.imageCount > 0) {
-    if (!vision) {
-      return { code: 'model_text_only', message: `The model '${model.name}' takes text only, no images.` };
-    }
-    const allowed = await imagesAllowed();
-    if (allowed === false) return PLAN_UPGRADE_REQUIRED;
-    if (allowed !== true) return allowed;
+    if (!vision) return textOnly(model);
+    const refusal = await checkPlan(door, completion);
+    if (refusal) return refusal;
   }
-  const { maxTokens, maxTokensFrom } = request;
-  if (maxTokens > model.contextTokens) {
-    const asked = `${maxTokensFrom ?? 'max_tokens'} is ${maxTokens}${maxTokensFrom ? '' : ' when not sent'}`;
-    return {
-      code: 'model_refused',
-      message: `${asked}, but the context length of the model is ${model.contextTokens} tokens.`,
-    };
-  }
-  return null;
+  return request.maxTokens > model.contextTokens ? beyondContext(request, model) : null;
 }
 
-export const PLAN_UPGRADE_REQUIRED: Refusal = {
-  code: 'plan_upgrade_required',
-  message: "The organization's plan does not include images. Upgrade it, or send text only.",
-};
+/** Never refuses on a cached plan: asks for the current one first. */
+async function checkPlan(door: Doorkeeper, { exchange, caller }: Completion): Promise<Refusal | null> {
+  if (caller.principal.imagesAllowed) return null;
+  const principal = await door.principals.refresh(caller.key);
+  if (isRefusal(principal)) return refuseKey(door, exchange.request, principal);
+  return principal.imagesAllowed ? null : PLAN_UPGRADE_REQUIRED;
+}
+
+const TOO_LARGE_FOR_TEXT = newRefusal({
+  code: 'request_too_large',
+  message: 'The body for a text model must be at most 2 MiB.',
+});
+
+const textOnly = ({ name }: CatalogModel): Refusal =>
+  newRefusal({ code: 'model_text_only', message: `The model '${name}' takes text only, no images.` });
+
+function beyondContext(
+  { maxTokens, maxTokensFrom }: CompletionRequest,
+  { contextTokens }: CatalogModel,
+): Refusal {
+  const asked = `${maxTokensFrom ?? 'max_tokens'} is ${maxTokens}${maxTokensFrom ? '' : ' when not sent'}`;
+  return newRefusal({
+    code: 'model_refused',
+    message: `${asked}, but the context length of the model is ${contextTokens} tokens.`,
+  });
+}

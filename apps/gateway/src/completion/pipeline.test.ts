@@ -115,7 +115,7 @@ describe('a whole answer', () => {
         return { settle: {} };
       },
     });
-    await eventually(() => acknowledged && harness.limiter.unacknowledged === 0, { timeoutMs: 10_000 });
+    await eventually(() => acknowledged && harness.limiter.unacknowledged === 0);
   });
 });
 
@@ -232,7 +232,7 @@ describe('the order of refusals', () => {
     harness.runner.remove(vision.modelId);
   });
 
-  it('has the address block before everything, 404 and 405 before the key', async () => {
+  it('has the address block before everything, 404 and 405 before the key [auth.invalid-keys.block]', async () => {
     const wrong = { authorization: 'Basic x' };
     expect((await fetch(`${harness.url}/nowhere`, { headers: wrong })).status).toBe(404);
     expect((await fetch(`${harness.url}/models`, { method: 'POST', headers: wrong })).status).toBe(405);
@@ -255,7 +255,7 @@ describe('the order of refusals', () => {
     harness.gateway.blocked.block('127.0.0.1', 0);
   });
 
-  it('has a 401 for a request without a key, which counts as no invalid one', async () => {
+  it('has a 401 for a request without a key, which counts as no invalid one [auth.missing.uncounted]', async () => {
     const response = await fetch(`${harness.url}/models`);
     expect(response.status).toBe(401);
     expect(response.headers.get('www-authenticate')).toBe('Bearer');
@@ -268,6 +268,12 @@ describe('the order of refusals', () => {
 });
 
 describe('a refusal of the limiter', () => {
+  const asksForItsKeyAgain = async () => {
+    harness.limiterServer.calls.length = 0;
+    await harness.complete(hello);
+    expect(harness.limiterServer.of('authenticate')).toHaveLength(1);
+  };
+
   it.each([
     ['CAUSE_KEY_REQUESTS_PER_MINUTE', 12_001, '13'],
     ['CAUSE_ORG_REQUESTS_PER_MINUTE', 300, '1'],
@@ -296,6 +302,13 @@ describe('a refusal of the limiter', () => {
     limiterAnswers({ admit: () => ({ admission: { keyInvalid: {} } }) });
     expect((await refusalOf(await harness.complete(hello))).code).toBe('invalid_api_key');
     expect(harness.limiterServer.of('reportInvalidKey')).toHaveLength(1);
+    await asksForItsKeyAgain();
+  });
+
+  it('of images by a plan that has changed since it was cached is a 403, and what was cached is dropped', async () => {
+    limiterAnswers({ admit: () => ({ admission: { planUpgradeRequired: {} } }) });
+    expect((await refusalOf(await harness.complete(hello))).code).toBe('plan_upgrade_required');
+    await asksForItsKeyAgain();
   });
 
   it('that does not come fails closed, and takes the admission back', async () => {
@@ -358,7 +371,7 @@ describe('more tokens than the model has context for', () => {
 });
 
 describe('an API at capacity', () => {
-  it('says so instead of filling its memory or taking more requests than it can hold', async () => {
+  it('says so instead of filling its memory or taking more requests than it can hold [cause.busy]', async () => {
     const own = await startHarness({
       upstream: (_request, reply) => reply.closed,
       env: { MAX_REQUESTS_IN_FLIGHT: '1', MAX_BUFFERED_BODY_BYTES: '10000' },
@@ -415,7 +428,7 @@ describe('a client that hangs up with several requests on its connection', () =>
 });
 
 describe('the log', () => {
-  it('has one line for each request, without its content or its key', async () => {
+  it('has one line for each request, without its content or its key [image.not-stored] [metered.counts-only] [service.counts-only]', async () => {
     script = answers;
     harness.logged.length = 0;
     const response = await harness.complete({

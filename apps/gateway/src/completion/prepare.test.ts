@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { newRefusal } from '@tidegate/contracts';
 import type { ModelState } from '@tidegate/rpc';
 import { eventually, type UpstreamHandler } from '@tidegate/testing';
+import type { ImageFetcher } from '../images/fetch.ts';
 import { type Harness, hello, startHarness, wholeAnswer } from '../testing/harness.ts';
-import type { ImageFetcher } from './gateway.ts';
 
 const MAX_BYTES = 1024 * 1024;
 const answers: UpstreamHandler = (_request, reply) => reply.json(wholeAnswer());
@@ -45,7 +46,7 @@ const asleep = (change: object = {}) =>
   });
 
 describe('a model that is asleep', () => {
-  it('is woken once for all who ask, and answers them all once it runs', async () => {
+  it('is woken once for all who ask, and answers them all once it runs [state.model.asleep]', async () => {
     const { modelId } = await asleep({ name: 'sleeper' });
     let run = () => {};
     harness.runner.wake = () =>
@@ -118,7 +119,12 @@ describe('a model that is asleep', () => {
       [429, 'quota_exceeded', '5'],
       [],
     ],
-    ['of a key revoked meanwhile', { keyInvalid: {} }, [401, 'invalid_api_key', null], ['reportInvalidKey']],
+    [
+      'of a key revoked meanwhile [auth.revoked]',
+      { keyInvalid: {} },
+      [401, 'invalid_api_key', null],
+      ['reportInvalidKey'],
+    ],
   ] as const)(
     'is refused its reservation after the wait, %s: the admission is withdrawn',
     async (_why, admission, expected, reported) => {
@@ -154,14 +160,14 @@ describe('a model that is asleep', () => {
     harness.runner.remove(modelId);
   });
 
-  it('has for its images and its wake together the time of one cold start', async () => {
+  it('has for its images and its wake together the time of one cold start [state.model.asleep.late]', async () => {
     const holdMs = 100;
     const short = await startHarness({
       env: { COLD_START_MS: String(holdMs) },
       images: {
         fetchAll: async () => {
           await new Promise((resolve) => setTimeout(resolve, holdMs + 1));
-          return { ok: true, dataUrls: [Buffer.from('"data:image/png;base64,AAAA"')] };
+          return [Buffer.from('"data:image/png;base64,AAAA"')];
         },
       },
     });
@@ -220,9 +226,9 @@ describe('linked images', () => {
     messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url, detail: 'low' } }] }],
   };
 
-  it('are fetched after the admission and reach the model inline', async () => {
+  it('are fetched after the admission and reach the model inline [image.link.taken]', async () => {
     const { modelId } = await harness.publish({ name: 'vision', kind: 'vision' });
-    fetchAll = async () => ({ ok: true, dataUrls: [Buffer.from('"data:image/png;base64,AAAA"')] });
+    fetchAll = async () => [Buffer.from('"data:image/png;base64,AAAA"')];
     expect((await harness.complete(withImage)).status).toBe(200);
     expect(harness.model.requests.at(-1)?.json().messages[0].content).toEqual([
       { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } },
@@ -234,7 +240,7 @@ describe('linked images', () => {
 
   it('that cannot be had refuse the request and leave no trace', async () => {
     const { modelId } = await harness.publish({ name: 'vision', kind: 'vision' });
-    fetchAll = async () => ({ ok: false, refusal: { code: 'invalid_request', message: 'no such image' } });
+    fetchAll = async () => newRefusal({ code: 'invalid_request', message: 'no such image' });
     expect(await errorOf(await harness.complete(withImage))).toEqual([400, 'invalid_request', null]);
     expect(limiterCalls()).toEqual(['admit', 'withdraw']);
     harness.runner.remove(modelId);
@@ -255,13 +261,12 @@ describe('linked images', () => {
       (...dataUrls: Buffer[]): ImageFetcher['fetchAll'] =>
       async (_links, claim) => {
         const refusals = dataUrls.map(({ length }) => claim(length));
-        const refusal = refusals.find((one) => one !== null);
-        return refusal ? { ok: false, refusal } : { ok: true, dataUrls };
+        return refusals.find((one) => one !== null) ?? dataUrls;
       };
     fetchAll = bringing(Buffer.from('"data:image/png;base64,AAAA"'), image);
     const held: number[] = [];
     upstream = (_request, reply) => {
-      held.push(...[...harness.gateway.exchanges].map(({ bodyBytesTaken }) => bodyBytesTaken));
+      held.push(...[...harness.gateway.exchanges].map(({ held }) => held?.bytes ?? 0));
       reply.json(wholeAnswer());
     };
     expect((await harness.complete(withImage)).status).toBe(200);
@@ -279,7 +284,7 @@ describe('linked images', () => {
 
   it('are allowed at once by a plan that has just been upgraded, whatever was cached', async () => {
     const { modelId } = await harness.publish({ name: 'vision', kind: 'vision' });
-    fetchAll = async () => ({ ok: true, dataUrls: [Buffer.from('"data:image/png;base64,AAAA"')] });
+    fetchAll = async () => [Buffer.from('"data:image/png;base64,AAAA"')];
     const apiKey = harness.addKey({ imagesAllowed: false });
     const headers = { authorization: `Bearer ${apiKey}` };
     expect(await errorOf(await harness.complete(withImage, { headers }))).toEqual([

@@ -1,58 +1,65 @@
-import type { CompletionRequest, Refusal } from '@tidegate/contracts';
+import type { CompletionRequest } from '@tidegate/contracts';
 import type { CatalogModel } from '../catalog/catalog.ts';
-import type { WakeOutcome } from '../catalog/wake.ts';
-import type { Exchange } from '../http/exchange.ts';
+import { isStop, type Stop } from '../ending.ts';
+import type { Gateway } from '../gateway.ts';
+import type { DataUrls } from '../images/fetch.ts';
+import type { Completion } from './completion.ts';
 import { COULD_NOT_START, STILL_STARTING } from './condition.ts';
-import type { Gateway, ImageFetcher } from './gateway.ts';
-import { takeBytes } from './receive-body.ts';
-import { INTERNAL_ERROR } from './refusals.ts';
+
+export interface ToPrepare {
+  readonly model: CatalogModel;
+  readonly linkedImages: CompletionRequest['linkedImages'];
+  readonly wake: boolean;
+}
 
 export interface Prepared {
   /** The model as it is now. */
   readonly model: CatalogModel;
-  /** Of the linked images, by their index. */
-  readonly dataUrls: readonly Buffer[];
+  /** The linked images, by their index. */
+  readonly dataUrls: DataUrls;
 }
 
 /**
- * What must be there before the model can be called: its linked images, and itself awake. Both
- * together have the time of one cold start.
+ * Prepares what the call needs: downloads linked images and wakes the model. Together they may take
+ * the time of one cold start.
  */
 export async function prepare(
   gateway: Gateway,
-  exchange: Exchange,
-  { linkedImages }: CompletionRequest,
-  model: CatalogModel,
-  wake: boolean,
-): Promise<Prepared | Refusal> {
-  const { waker, catalog, config } = gateway;
+  completion: Completion,
+  { model, linkedImages, wake }: ToPrepare,
+): Promise<Prepared | Stop> {
   const startedAtMs = performance.now();
-  const fetched = await fetchImages(gateway, exchange, linkedImages);
-  if (!fetched.ok) return fetched.refusal;
-  const { dataUrls } = fetched;
+  const dataUrls = await fetchImages(gateway, completion, linkedImages);
+  if (isStop(dataUrls)) return dataUrls;
   if (!wake) return { model, dataUrls };
-  const leftMs = Math.max(0, config.COLD_START_MS - (performance.now() - startedAtMs));
-  const refusal = refusalOf(await waker.hold(model.modelId, leftMs, exchange.signal));
-  return refusal ?? { model: catalog.get(model.modelId) ?? model, dataUrls };
+  const leftMs = Math.max(0, gateway.config.COLD_START_MS - (performance.now() - startedAtMs));
+  const awake = await wakeUp(gateway, completion, model, leftMs);
+  return isStop(awake) ? awake : { model: awake, dataUrls };
 }
 
 async function fetchImages(
-  gateway: Gateway,
-  exchange: Exchange,
+  { images }: Gateway,
+  { exchange, held }: Completion,
   links: CompletionRequest['linkedImages'],
-): ReturnType<ImageFetcher['fetchAll']> {
-  if (links.length === 0) return { ok: true, dataUrls: [] };
-  const { signal } = exchange;
+): Promise<DataUrls | Stop> {
+  if (links.length === 0) return [];
   try {
-    return await gateway.images.fetchAll(links, (bytes) => takeBytes(gateway, exchange, bytes), signal);
+    return await images.fetchAll(links, (bytes) => held.takeBytes(bytes), exchange.signal);
   } catch (error) {
-    // Nobody waits for them any more.
-    if (signal.aborted) return { ok: false, refusal: INTERNAL_ERROR };
+    if (exchange.aborted) return exchange.aborted;
     throw error;
   }
 }
 
-function refusalOf(outcome: WakeOutcome): Refusal | null {
-  if (outcome === 'running') return null;
-  return outcome === 'failed' ? COULD_NOT_START : STILL_STARTING;
+async function wakeUp(
+  { waker, catalog }: Gateway,
+  { exchange }: Completion,
+  model: CatalogModel,
+  waitMs: number,
+): Promise<CatalogModel | Stop> {
+  const outcome = await waker.wait(model.modelId, waitMs, exchange.signal);
+  if (exchange.aborted) return exchange.aborted;
+  if (outcome === 'failed') return COULD_NOT_START;
+  if (outcome === 'starting') return STILL_STARTING;
+  return catalog.get(model.modelId) ?? model;
 }

@@ -12,7 +12,7 @@ export class ResponseSink implements StreamSink {
 
   begin(): void {
     const { response, requestId, headers } = this.#exchange;
-    this.#exchange.firstChunkAtMs = performance.now();
+    this.#exchange.facts.firstChunkAtMs = performance.now();
     response.on('drain', () => this.onDrain?.());
     response.writeHead(200, [
       'x-request-id',

@@ -38,7 +38,7 @@ const eventsOf = (text: string) => {
       return event === 'data: [DONE]' ? '[DONE]' : JSON.parse(event.slice(6));
     });
 };
-/** The events of a stream that broke off, whose client is told so by an error. */
+/** The events of a stream that broke off. Its client must see an error. */
 async function brokenOff(response: Response) {
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();
   let text = '';
@@ -77,7 +77,7 @@ describe('a streamed answer', () => {
     });
   });
 
-  it('asks the model for usage and meters it even when the client does not ask', async () => {
+  it('asks the model for usage and meters it even when the client does not ask [metered.streams]', async () => {
     script = async (_request, reply) => {
       for (const chunk of [piece('Hi', 'length'), usage]) await reply.event(chunk);
       await reply.done();
@@ -110,10 +110,10 @@ describe('a streamed answer', () => {
       text += Buffer.from(value ?? []).toString();
     }
     expect(text).toContain('[DONE]');
-    await eventually(() => harness.limiter.unacknowledged === 0, { timeoutMs: 10_000 });
-  }, 15_000);
+    await eventually(() => harness.limiter.unacknowledged === 0);
+  });
 
-  it('gets no usage chunk when the model reports none', async () => {
+  it('gets no usage chunk when the model reports none [completions.stream.usage]', async () => {
     script = async (_request, reply) => {
       await reply.event(piece('Hi', 'stop'));
       await reply.done();
@@ -126,7 +126,7 @@ describe('a streamed answer', () => {
   });
 });
 
-describe('an error before the answer starts', () => {
+describe('an error before the answer starts [completions.stream.errors-before]', () => {
   it.each<[string, UpstreamHandler, number, string]>([
     [
       'an error event',
@@ -186,7 +186,7 @@ describe('a stream that cannot be completed', () => {
     ['the model breaks the connection', (_, reply) => reply.reset(), 'upstream_error'],
     ['the model stops without a finish reason', (_, reply) => reply.done(), 'upstream_error'],
     ['the model sends an error', (_, reply) => reply.event({ error: 'x' }), 'upstream_error'],
-    ['the model pauses too long', (_, reply) => reply.closed, 'stream_limit'],
+    ['the model pauses too long [limit.stream.pause]', (_, reply) => reply.closed, 'stream_limit'],
     ['the model sends keep-alives only', keepAlive, 'stream_limit'],
     ['an event is over 1 MiB', (_, reply) => reply.event(piece('x'.repeat(1024 * 1024))), 'stream_limit'],
     ['the stream takes too long', endless, 'stream_limit'],
@@ -197,19 +197,22 @@ describe('a stream that cannot be completed', () => {
       },
       'stream_limit',
     ],
-  ])('breaks off without [DONE], as an error: %s', async (_name, then, errorCode) => {
-    script = async (request, reply) => {
-      await begin(request, reply);
-      await then(request, reply);
-    };
-    const response = await harness.complete(streamed);
-    expect(response.status).toBe(200);
-    const events = await brokenOff(response);
-    expect(events.at(-1)).not.toBe('[DONE]');
-    expect(contentOf(events)).toMatch(/^Hi/);
-    expect(settled()).toEqual([expect.objectContaining({ answered: false, usageValid: false, errorCode })]);
-    await eventually(() => harness.model.inFlight === 0);
-  });
+  ])(
+    'breaks off without [DONE], as an error: %s [completions.stream.incomplete-counted]',
+    async (_name, then, errorCode) => {
+      script = async (request, reply) => {
+        await begin(request, reply);
+        await then(request, reply);
+      };
+      const response = await harness.complete(streamed);
+      expect(response.status).toBe(200);
+      const events = await brokenOff(response);
+      expect(events.at(-1)).not.toBe('[DONE]');
+      expect(contentOf(events)).toMatch(/^Hi/);
+      expect(settled()).toEqual([expect.objectContaining({ answered: false, usageValid: false, errorCode })]);
+      await eventually(() => harness.model.inFlight === 0);
+    },
+  );
 
   it('is ended by a lost lease, and its settlement is not ours to send', async () => {
     script = async (request, reply) => {
@@ -219,14 +222,14 @@ describe('a stream that cannot be completed', () => {
     const broken = brokenOff(response);
     const { answers } = harness.limiterServer;
     const { heartbeat } = answers;
-    const lost = harness.limiter.hold('org', 'x').instanceId;
+    const lost = harness.limiter.admissionRef('org', 'x').instanceId;
     answers.heartbeat = (call) => ({ heartbeat: { leaseLost: call.heartbeat?.instanceId === lost } });
     const events = await broken;
     expect(contentOf(events)).toMatch(/^Hi/);
     expect(events.at(-1)).not.toBe('[DONE]');
     expect(settled()).toEqual([]);
-    expect(harness.limiter.hold('org', 'x').instanceId).not.toBe(lost);
+    expect(harness.limiter.admissionRef('org', 'x').instanceId).not.toBe(lost);
     answers.heartbeat = heartbeat;
     await eventually(() => harness.limiter.ready);
-  }, 10_000);
+  });
 });

@@ -1,12 +1,13 @@
 import { IncomingMessage, type ServerOptions, ServerResponse } from 'node:http';
-import type { Refusal } from '@tidegate/contracts';
+import { newRefusal } from '@tidegate/contracts';
 import express, { type Express, type Request, type Response } from 'express';
 import { refuseBlockedAddress } from '../auth/authenticate.ts';
-import { endIncomplete } from '../completion/deliver.ts';
-import type { Gateway } from '../completion/gateway.ts';
 import { complete } from '../completion/pipeline.ts';
+import type { Gateway } from '../gateway.ts';
 import { listModels } from '../models/list.ts';
-import type { Exchange, Route } from './exchange.ts';
+import type { Route } from '../observe/facts.ts';
+import { endIncomplete } from './deliver.ts';
+import type { Exchange } from './exchange.ts';
 import { refuse } from './respond.ts';
 
 type Handler = (gateway: Gateway, exchange: Exchange) => Promise<void>;
@@ -17,7 +18,7 @@ export interface App {
   readonly classes: Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'>;
 }
 
-/** The two routes, and what every other path and method gets. */
+/** The two routes, and the answers to every other path and method. */
 export function createApp(gateway: Gateway): App {
   const app = express();
   app.disable('x-powered-by');
@@ -28,7 +29,7 @@ export function createApp(gateway: Gateway): App {
 
   const handle = (route: Route, handler: Handler) => (_request: Request, response: Response) => {
     const exchange = exchangeOf(response);
-    exchange.route = route;
+    exchange.facts.route = route;
     exchange.handled = handler(gateway, exchange).catch((error: unknown) => fail(gateway, exchange, error));
   };
   app.post('/v1/chat/completions', handle('chat_completions', complete));
@@ -40,10 +41,10 @@ export function createApp(gateway: Gateway): App {
   app.use((_request: Request, response: Response) => refuse(exchangeOf(response), NOT_FOUND));
   const handleExchange = (exchange: Exchange) => {
     const { request, response } = exchange;
-    // Before the route: a blocked address is refused whatever it asks for.
+    // This precedes routing: a blocked address is refused whatever it asks for.
     const blocked = refuseBlockedAddress(gateway, request);
     if (blocked) return refuse(exchange, blocked);
-    // Targets that Express cannot read, and its errors, are not routed but end here: its own answers would be pages.
+    // Express would answer unreadable targets and its own errors with HTML pages, so both end here.
     app(request as never, Object.assign(response, { locals: { exchange } }) as never, (error?: unknown) => {
       if (error) fail(gateway, exchange, error);
       else refuse(exchange, NOT_FOUND);
@@ -53,8 +54,9 @@ export function createApp(gateway: Gateway): App {
 }
 
 /**
- * Express gives each request and response the prototypes of its app. On Node 20 changing the prototype of a live object
- * costs over 100 us a request; these objects are born with the right ones, so that nothing changes.
+ * Express sets the prototype of each request and response to those of its app. On Node 20, changing
+ * the prototype of a live object costs over 100 us per request. Objects of these classes have the
+ * right prototypes from the start, so nothing changes.
  */
 function classesOf(app: Express): App['classes'] {
   class AppRequest extends IncomingMessage {}
@@ -70,18 +72,18 @@ const exchangeOf = (response: Response): Exchange => response.locals.exchange as
 
 const wrongMethod = (route: Route, allowed: string) => (_request: Request, response: Response) => {
   const exchange = exchangeOf(response);
-  exchange.route = route;
+  exchange.facts.route = route;
   exchange.headers = ['allow', allowed];
-  refuse(exchange, { code: 'method_not_allowed', message: `This path takes ${allowed} only.` });
+  refuse(exchange, newRefusal({ code: 'method_not_allowed', message: `This path takes ${allowed} only.` }));
 };
 
-/** A fault of ours: nothing more can be said about the request. */
+/** Ends a request after a fault of ours. The client learns no details. */
 function fail({ observer }: Gateway, exchange: Exchange, error: unknown): void {
   observer.fault(exchange, error);
   endIncomplete(exchange);
 }
 
-export const NOT_FOUND: Refusal = {
+export const NOT_FOUND = newRefusal({
   code: 'not_found',
   message: 'Unknown path. This API has POST /v1/chat/completions and GET /v1/models.',
-};
+});

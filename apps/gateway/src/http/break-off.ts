@@ -1,28 +1,31 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** What a client has time for to take the last bytes and close. */
+/** How long a client may take to receive the last bytes and close. */
 const MAX_CLOSE_MS = 2_000;
-/** What the last bytes have time for to arrive, where a reset follows them: it overtakes what is still under way. */
+/** A reset overtakes bytes in transit, so the last bytes get this long to arrive first. */
 const RESET_AFTER_MS = 1_000;
 
 /**
- * Ends an answer that has begun and cannot be completed, so that its client notices. What was written is sent; then the
- * connection is closed without the end of the chunked body. A body without chunks, as a client of HTTP/1.0 gets it, is ended
- * by any closing: there the connection is reset.
+ * Ends an answer that has begun and cannot be completed, in a way that its client notices. What was
+ * written is sent. Then the connection is closed without the end of the chunked body. An HTTP/1.0
+ * client gets a body without chunks, which any normal close would complete, so its connection is
+ * reset.
  *
- * A client that does not read is given up like that of any other answer (`giveUpUnread`).
+ * `giveUpUnread` bounds the wait for a client that does not read, as for any other answer.
  */
 export function breakOff(response: ServerResponse): void {
   const { socket } = response;
   if (socket) close(socket, response.chunkedEncoding);
-  // Pipelined behind another one: what was written leaves right after the socket has come.
+  // This answer is pipelined behind another one. Once it is given the socket, Node sends what was
+  // written right away.
   else response.once('socket', () => queueMicrotask(() => breakOff(response)));
 }
 
 function close(socket: Socket, chunked: boolean): void {
   if (socket.destroyed || socket.writableEnded) return;
-  // What still comes is no longer taken for a request, and read: closed on unread bytes a connection is reset.
+  // Bytes that still arrive are read but no longer parsed as requests. Closing a socket with unread
+  // bytes would reset the connection.
   socket.removeAllListeners('data').on('data', () => {});
   socket.resume();
   let timer: NodeJS.Timeout | undefined;

@@ -1,44 +1,28 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type ErrorCode, newRequestId, type RefusalCause } from '@tidegate/contracts';
-import type { Held } from '../limiter/limiter.ts';
-import type { AbortReason } from '../upstream/outcome.ts';
+import { newRequestId } from '@tidegate/contracts';
+import type { Holdings } from '../completion/holdings.ts';
+import type { Aborted, AbortReason } from '../ending.ts';
+import { RequestFacts } from '../observe/facts.ts';
 
-export type Route = 'chat_completions' | 'models' | 'none';
-
-/** One request and its answer, with what is to be told about them in the end. */
+/** One request and its answer. */
 export class Exchange {
-  /** Names the request, its admission and its completion. */
+  /** Identifies the request, its admission and its completion. */
   readonly id = newRequestId();
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Monotonic. */
-  readonly startedAtMs = performance.now();
-  route: Route = 'none';
-  orgId: string | null = null;
-  keyId: string | null = null;
-  modelId: string | null = null;
-  streamed = false;
-  code: ErrorCode | null = null;
-  /** Which limit refused it, if one did. */
-  cause: RefusalCause | null = null;
-  firstChunkAtMs: number | null = null;
-  /** Monotonic; from here on the request is counted. */
-  reservedAtMs: number | null = null;
-  /** Settled when its handler has nothing more to do. */
+  readonly facts = new RequestFacts();
+  /** What the request holds of the shared resources. Null if nothing yet. */
+  held: Holdings | null = null;
+  /** Settles when the handler is done. */
   handled: Promise<void> = Promise.resolve();
-  /** What the limiter holds for this request, under the instance of that time. */
-  held: Held | null = null;
-  largeBody: Held | null = null;
-  /** Of what bodies may hold together. */
-  bodyBytesTaken = 0;
-  /** Extra headers of whatever answer it gets: names and values in turn. */
+  /** Extra headers for whatever answer is sent: names and values alternate. */
   headers: readonly string[] = [];
-  /** Its answer had begun and could not be completed. */
+  /** Whether an answer was broken off after it had begun. */
   brokenOff = false;
-  /** Why it ends before its answer does. */
-  aborted: AbortReason | null = null;
-  /** Called once, when it is aborted. */
-  onAbort: ((reason: AbortReason) => void) | null = null;
+  /** Why the exchange ends before its answer does. */
+  aborted: Aborted | null = null;
+  /** Called once, on abort. */
+  onAbort: ((aborted: Aborted) => void) | null = null;
   #controller: AbortController | null = null;
 
   constructor(request: IncomingMessage, response: ServerResponse) {
@@ -50,7 +34,7 @@ export class Exchange {
     return `req_${this.id}`;
   }
 
-  /** Aborted with the exchange. */
+  /** Aborts with the exchange. */
   get signal(): AbortSignal {
     if (!this.#controller) {
       this.#controller = new AbortController();
@@ -59,15 +43,18 @@ export class Exchange {
     return this.#controller.signal;
   }
 
-  abort(reason: AbortReason): void {
-    if (this.aborted) return;
-    this.aborted = reason;
+  /** Only the first reason counts. */
+  abort(reason: AbortReason): Aborted {
+    if (this.aborted) return this.aborted;
+    const aborted = { kind: 'aborted', reason } as const;
+    this.aborted = aborted;
     this.#controller?.abort();
-    this.onAbort?.(reason);
+    this.onAbort?.(aborted);
+    return aborted;
   }
 }
 
-/** The exchanges under way, so that they can be ended together and waited for. */
+/** The exchanges in progress, so that they can be awaited and ended together. */
 export class Exchanges {
   readonly #open = new Set<Exchange>();
   #onEmpty: (() => void) | null = null;
@@ -89,20 +76,16 @@ export class Exchanges {
     if (this.#open.size === 0) this.#onEmpty?.();
   }
 
-  /** Ends those that hold something under a lost instance. */
+  /** Aborts the exchanges that hold something under a lost instance. */
   abortInstance(instanceId: string): void {
-    for (const exchange of this.#open) {
-      const { held, largeBody } = exchange;
-      if (held?.instanceId === instanceId || largeBody?.instanceId === instanceId)
-        exchange.abort('lease_lost');
-    }
+    for (const exchange of this.#open) if (exchange.held?.lose(instanceId)) exchange.abort('lease_lost');
   }
 
   abortAll(reason: AbortReason): void {
     for (const exchange of this.#open) exchange.abort(reason);
   }
 
-  /** Resolves when none is left, or after `timeoutMs` with false. */
+  /** Resolves to true when no exchange is left, or to false after `timeoutMs`. */
   empty(timeoutMs: number): Promise<boolean> {
     if (this.#open.size === 0) return Promise.resolve(true);
     return new Promise((resolve) => {

@@ -17,7 +17,7 @@ afterEach(() => {
   harness.limiterServer.calls.length = 0;
 });
 
-/** A connection that stays open for reading when its own half is closed. */
+/** A connection that stays open for reading after its own half is closed. */
 function dial(): { socket: Socket; received: () => string } {
   const socket = connect({ port: harness.server.port, host: '127.0.0.1', allowHalfOpen: true });
   let received = '';
@@ -37,7 +37,7 @@ const piece = (content: string, finish_reason: string | null = null) => ({
   choices: [{ index: 0, delta: { content }, finish_reason }],
 });
 const errors = () => harness.limiterServer.of('settle').map(({ settle }) => settle?.errorCode);
-/** Chunk sizes may have leading zeros. */
+/** Decodes a chunked body. Chunk sizes may have leading zeros. */
 function dechunked(answer: string): string {
   let rest = answer.slice(answer.indexOf('\r\n\r\n') + 4);
   let body = '';
@@ -49,7 +49,9 @@ function dechunked(answer: string): string {
     rest = after.slice(length + 2);
   }
 }
-/** What a model does that answers once a question has reached the client. */
+/**
+ * A model that completes its answer only once `asked` returns true: a probe has reached the client.
+ */
 const patient =
   (asked: () => boolean): UpstreamHandler =>
   async (incoming, reply) => {
@@ -62,7 +64,7 @@ const patient =
   };
 const contents = (body: string) => [...body.matchAll(/"content":"(\w*)"/g)].map(([, text]) => text).join('');
 
-describe('a client that closes its half of the connection and waits', () => {
+describe('a client that closes its half of the connection and waits [completions.half-closed]', () => {
   it.each(['1.1', '1.0'])('gets its whole answer, with nothing before it, over HTTP/%s', async (version) => {
     const { socket, received } = dial();
     script = patient(() => received().length > 2);

@@ -1,25 +1,29 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** How every answer begins, whatever it is. */
+/** The first bytes of every answer. */
 const BEGINNING = 'HTTP/1.1 ';
-/** As long as most ways there and back. The last byte is sent after the time of a whole answer. */
+/**
+ * Longer than most round trips. With the growing pauses, the last byte is sent after the time limit
+ * of a whole answer.
+ */
 const FIRST_PAUSE_MS = 50;
 const PAUSE_FACTOR = 3;
 
 type HttpSocket = Socket & {
-  /** Node's name for the answer that has the connection now; others wait behind it. */
+  /** Node's property for the answer that has the connection now. Other answers wait behind it. */
   _httpMessage?: ServerResponse | null;
 };
 
 /**
- * Asks a client that closes its half of the connection whether it still reads. One that is gone
- * has closed it in the same way: TCP tells the two apart only by what becomes of the next bytes. So
- * the client is sent, one at a time, bytes that its answer has anyway: those of the status line
- * before the answer has begun, then leading zeros of the next chunk's size. See docs/adr/0010.
+ * Probes whether a client that closed its half of the connection still reads. A client that is gone
+ * has closed its half in the same way: TCP tells the two apart only by what happens to the next
+ * bytes. So the client is sent, one at a time, bytes that its answer contains anyway: those of the
+ * status line before the answer has begun, then leading zeros of the next chunk's size. See
+ * docs/adr/0010.
  */
 export function askHalfClosed(socket: Socket): void {
-  // After Node's own listener, which has closed a connection without a request under way.
+  // Node's own listener runs first. It has already closed a connection with no request in progress.
   socket.once('end', () => {
     if (socket.writable) new HalfClosed(socket).ask();
   });
@@ -28,9 +32,9 @@ export function askHalfClosed(socket: Socket): void {
 class HalfClosed {
   readonly #socket: HttpSocket;
   readonly #write: Socket['write'];
-  /** The last answer of which something was sent by Node. */
+  /** The last answer of which Node has sent anything. */
   #begun: ServerResponse | null;
-  /** How much of the next answer's beginning has been sent here. */
+  /** How many bytes of the next answer's beginning have been sent here. */
   #sentAhead = 0;
   #asked = 0;
   #pauseMs = FIRST_PAUSE_MS;
@@ -47,8 +51,8 @@ class HalfClosed {
   }
 
   /**
-   * The first byte makes the kernel of a client that is gone reset the connection; sending the
-   * second one finds that out.
+   * If the client is gone, the first byte makes its kernel reset the connection. Sending the second
+   * byte reveals the reset.
    */
   readonly ask = (): void => {
     const answer = this.#socket._httpMessage;
@@ -60,7 +64,10 @@ class HalfClosed {
     this.#pauseMs *= PAUSE_FACTOR;
   };
 
-  /** The first that Node writes of an answer is its head, alone or with what follows. */
+  /**
+   * Cuts off what was sent ahead. The first bytes that Node writes of an answer are its head, alone
+   * or with what follows.
+   */
   #withoutSentAhead(bytes: string | Uint8Array): string | Uint8Array {
     const answer = this.#socket._httpMessage ?? null;
     if (answer === this.#begun) return bytes;

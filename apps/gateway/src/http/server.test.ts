@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '@tidegate/testing';
-import { type Harness, hello, startHarness } from '../testing/harness.ts';
+import { type Harness, hello, startHarness, wholeAnswer } from '../testing/harness.ts';
 
 let harness: Harness;
 beforeAll(async () => {
@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => harness.stop());
 
-/** Sends bytes as they are, reads until the server closes. */
+/** Sends bytes unchanged and reads until the server closes. */
 function raw(text: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(harness.server.port, '127.0.0.1', () => socket.write(text));
@@ -18,7 +18,8 @@ function raw(text: string): Promise<string> {
     socket.on('data', (bytes) => {
       received += bytes;
     });
-    // Whoever still writes when the connection is closed is told so, which takes nothing from the answer.
+    // A client that still writes when the connection is closed gets an error, but loses nothing of
+    // the answer.
     socket.on('error', () => {});
     socket.on('close', () => resolve(received));
   });
@@ -77,7 +78,7 @@ describe('a wrong method', () => {
 });
 
 describe('a response', () => {
-  it('has no CORS, no ETag and no X-Powered-By', async () => {
+  it('has no CORS, no ETag and no X-Powered-By [auth.servers]', async () => {
     const response = await fetch(`${harness.url}/models`, {
       headers: { authorization: `Bearer ${harness.apiKey}`, origin: 'https://example.com' },
     });
@@ -97,7 +98,8 @@ describe('a connection', () => {
     try {
       const head = `Host: x\r\nAuthorization: Bearer ${small.apiKey}\r\n`;
       socket.write(`POST /v1/chat/completions HTTP/1.1\r\n${head}Content-Length: 60000\r\n\r\n`);
-      // In pieces that are read one by one: what comes together is parsed together, paused or not.
+      // Send pieces that are read one by one. Bytes that arrive together are parsed together, even
+      // when paused.
       for (let written = 0; written < 60_000; written += 1_000) {
         socket.write('x'.repeat(1_000));
         await new Promise((resolve) => setTimeout(resolve, 5));
@@ -113,62 +115,11 @@ describe('a connection', () => {
   });
 });
 
-describe('what is not HTTP', () => {
-  it('is answered in the form of the API', async () => {
-    const answer = await raw('hello there\r\n\r\n');
-    expect(answer).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/);
-    expect(codeOf(answer)).toBe('invalid_request');
-    expect(answer).toMatch(/x-request-id: req_/);
-    expect(codeOf(await raw(`GET / HTTP/1.1\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`))).toBe('invalid_request');
-    expect(codeOf(await raw('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n'))).toBe('not_found');
-  });
-
-  it('is refused with 429 when it asks for a tunnel from a blocked address', async () => {
-    harness.gateway.blocked.block('127.0.0.1', 30_000);
-    const answer = await raw('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');
-    harness.gateway.blocked.block('127.0.0.1', 0);
-    expect(answer).toMatch(/^HTTP\/1.1 429 Too Many Requests\r\n/);
-    expect(answer).toMatch(/\r\nretry-after: 30\r\n/);
-    expect(codeOf(answer)).toBe('rate_limit_exceeded');
-  });
-
-  it('harms nobody when it asks for a tunnel and resets the connection', async () => {
-    const socket = connect(harness.server.port, '127.0.0.1');
-    socket.on('error', () => undefined);
-    socket.write('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');
-    await once(socket, 'data');
-    socket.resetAndDestroy();
-    for (let i = 0; i < 10; i++) expect((await fetch(`${harness.url}/models`)).status).toBe(401);
-  });
-
-  it('is one line of the log and one of the requests counted', async () => {
-    const series = 'tidegate_gateway_requests_total{route="none",status="400",code="invalid_request"}';
-    const counted = async () => {
-      const lines = (await harness.metrics.metrics()).split('\n');
-      return Number(
-        lines
-          .find((line) => line.startsWith(series))
-          ?.split(' ')
-          .at(-1) ?? 0,
-      );
-    };
-    const before = await counted();
-    const answer = await raw('my secret words\r\n\r\n');
-    const id = /x-request-id: (req_\w+)/.exec(answer)?.[1] ?? '';
-    const lines = harness.logged.filter((line) => line.includes(id));
-    expect(lines.map((line) => JSON.parse(line))).toEqual([
-      expect.objectContaining({ requestId: id, route: 'none', status: 400, code: 'invalid_request' }),
-    ]);
-    expect(lines.join()).not.toContain('secret');
-    expect(await counted()).toBe(before + 1);
-  });
-});
-
 describe('headers', () => {
-  /** Never closes its side by itself. */
+  /** A client that never closes its side by itself. */
   const stubborn = (): Socket =>
     connect({ port: harness.server.port, host: '127.0.0.1', allowHalfOpen: true });
-  /** Resolves when the server no longer takes what is sent. */
+  /** Resolves when the server no longer accepts data. */
   async function dripUntilReset(socket: Socket): Promise<void> {
     const drip = setInterval(() => socket.write('a'), 20);
     socket.on('error', () => clearInterval(drip));
@@ -245,6 +196,21 @@ describe('draining', () => {
     expect(await response.text()).toContain('[DONE]');
     await drained;
     await eventually(() => own.limiterServer.of('settle').length === 1);
+    await own.stop().catch(() => {});
+  });
+
+  it('also ends connections that asked for a tunnel after a request and read nothing', async () => {
+    const own = await startHarness({
+      upstream: (_request, reply) => reply.json(wholeAnswer('x'.repeat(2 * 1024 * 1024 - 4096))),
+    });
+    const body = JSON.stringify(hello);
+    const request = `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${own.apiKey}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    const socket = connect(own.server.port, '127.0.0.1').on('error', () => {});
+    socket.pause();
+    socket.write(`${request.repeat(8)}CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n`);
+    await eventually(() => own.limiterServer.of('settle').length === 8);
+    await own.server.drain(100);
+    socket.destroy();
     await own.stop().catch(() => {});
   });
 });

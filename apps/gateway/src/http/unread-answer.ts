@@ -1,18 +1,20 @@
 import type { ServerResponse } from 'node:http';
 
 /**
- * Bounds how long an answer that is over, and settled, may wait for a client that does not read it: without any progress for
- * `timeoutMs`, its connection is closed. One that leaves at once is left alone.
+ * Bounds how long a finished, settled answer may wait for a client that does not read it. The
+ * connection is closed after `timeoutMs` without progress. An answer that leaves at once is
+ * unaffected.
  */
 export function giveUpUnread(response: ServerResponse, timeoutMs: number): void {
   if (response.writableLength === 0 || response.destroyed) return;
   const { socket } = response;
   if (!socket) {
-    // Pipelined behind another one: its turn comes with the socket.
+    // This answer is pipelined behind another one and gets the socket later.
     response.once('socket', () => giveUpUnread(response, timeoutMs));
     return;
   }
   socket.setTimeout(timeoutMs);
-  // Before Node sets the time of an idle connection: what is pipelined behind has its own.
+  // Runs before Node sets the timeout of an idle connection. An answer pipelined behind sets its
+  // own.
   response.prependOnceListener('finish', () => socket.setTimeout(0));
 }

@@ -1,14 +1,20 @@
 import { setImmediate } from 'node:timers/promises';
 import type { ImageType } from '@tidegate/contracts';
 
-/** A multiple of 3, so that pieces of base64 fit together; encoded in well under a millisecond. */
+/**
+ * A multiple of 3, so that pieces of base64 fit together. Encoding one takes well under a
+ * millisecond.
+ */
 const PIECE_BYTES = 3 * 128 * 1024;
 
-/** The size of what `toDataUrlJson` makes. */
+/** The size of what `toDataUrlJson` returns. */
 export const dataUrlJsonBytes = (imageBytes: number, type: ImageType): number =>
   headOf(type).length + Math.ceil(imageBytes / 3) * 4 + 1;
 
-/** The image as a JSON string (quotes included) that holds its data URL. Lets the loop turn between pieces. */
+/**
+ * Returns the image's data URL as a JSON string, quotes included. Yields to the event loop between
+ * pieces.
+ */
 export async function toDataUrlJson(image: Buffer, type: ImageType): Promise<Buffer> {
   const json = Buffer.allocUnsafeSlow(dataUrlJsonBytes(image.length, type));
   let at = json.write(headOf(type), 'latin1');

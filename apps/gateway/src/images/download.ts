@@ -4,27 +4,35 @@ import { type buildConnector, Client } from 'undici';
 import { Pieces } from '../bytes/pieces.ts';
 import { isPublicAddress } from './public-address.ts';
 
-/** All addresses of a host name. Rejects if it has none; stops on the signal. */
+/**
+ * Resolves to all addresses of a host name. Rejects if there are none, or when the signal aborts.
+ */
 export type Resolve = (hostname: string, signal: AbortSignal) => Promise<readonly string[]>;
 
 export interface DownloadOptions {
   readonly resolve: Resolve;
   readonly maxBytes: number;
-  /** Asked for each piece before it is kept; a refusal ends the download. The caller owns what it claims. */
+  /**
+   * Called before each piece is kept. A refusal ends the download. The caller owns what it claims.
+   */
   readonly claim: (bytes: number) => Refusal | null;
-  /** Trusted instead of the system's certificate authorities (PEM). */
+  /** Certificate authorities (PEM) to trust instead of the system's. */
   readonly ca?: string;
-  /** Judges addresses; only tests have servers of their own to allow. */
+  /** Whether to connect to an address. Public addresses only by default. */
   readonly isAllowed?: (address: string) => boolean;
 }
 
-export type Download =
-  | { readonly ok: true; readonly body: Buffer }
-  /** `problem` continues a sentence that begins with the image; it tells nothing about the network behind the gateway. */
-  | { readonly ok: false; readonly problem: string }
-  | { readonly ok: false; readonly refusal: Refusal };
+export type Download = Buffer | Refusal | Problem;
 
-type Hop = Download | { readonly ok: false; readonly redirect: string };
+interface Problem {
+  /**
+   * Completes a sentence that begins with the image. Reveals nothing about the network behind the
+   * gateway.
+   */
+  readonly problem: string;
+}
+
+type Hop = Download | { readonly redirect: string };
 
 const MAX_REDIRECTS = 3;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
@@ -36,8 +44,9 @@ const HEADERS = {
 };
 
 /**
- * Gets what an https URL holds. Every hop's host must have public addresses only, and the connection goes to one of the addresses that
- * were judged: nothing is resolved twice. Rejects when the signal is aborted, and for nothing else.
+ * Downloads an image over HTTPS. Every host on the way, redirects included, must have only public
+ * addresses. The connection goes to one of the addresses that were checked: no name is resolved
+ * twice. Rejects only when the signal aborts.
  */
 export async function download(
   link: string,
@@ -63,7 +72,8 @@ async function visit(url: URL, options: DownloadOptions, signal: AbortSignal): P
   const client = new Client(url.origin, {
     connect: {
       lookup: pinnedTo(addresses),
-      // A request that waits for its connection does not hear of its own signal.
+      // The client does not pass a request's signal on to the connection that the request waits
+      // for.
       signal,
       ...(options.ca !== undefined && { ca: options.ca }),
     } as buildConnector.BuildOptions,
@@ -80,7 +90,10 @@ async function visit(url: URL, options: DownloadOptions, signal: AbortSignal): P
   }
 }
 
-/** Null: none, or one that is not public. Told apart nowhere, so that nobody maps a private network by asking. */
+/**
+ * Returns null if the host has no address, or one that is not public. Both cases look the same, so
+ * that callers cannot probe a private network.
+ */
 async function addressesOf(
   url: URL,
   options: DownloadOptions,
@@ -114,12 +127,10 @@ async function get(client: Client, url: URL, options: DownloadOptions, signal: A
     signal,
   });
   const { statusCode, headers, body } = response;
-  // Left unread or broken off, a body reports its end as an error nobody waits for.
+  // A body that is left unread or broken off emits an error that nobody needs.
   body.on('error', () => {});
   if (REDIRECTS.has(statusCode)) {
-    return typeof headers.location === 'string'
-      ? { ok: false, redirect: headers.location }
-      : problem(UNREACHABLE);
+    return typeof headers.location === 'string' ? { redirect: headers.location } : problem(UNREACHABLE);
   }
   if (statusCode !== 200)
     return problem(`could not be downloaded: its server answered with status ${statusCode}`);
@@ -142,13 +153,13 @@ async function readImage(
   for await (const chunk of body) {
     if (image.bytes + chunk.length > maxBytes) return problem(tooLarge(maxBytes));
     const refusal = claim(chunk.length);
-    if (refusal) return { ok: false, refusal };
+    if (refusal) return refusal;
     image.add(chunk);
   }
-  return { ok: true, body: image.take() };
+  return image.take();
 }
 
-const problem = (text: string): { ok: false; problem: string } => ({ ok: false, problem: text });
+const problem = (text: string): Problem => ({ problem: text });
 
 const UNREACHABLE = 'could not be downloaded: its server is not reachable from the internet by https';
 

@@ -1,4 +1,4 @@
-import type { LinkedImage, Refusal } from '@tidegate/contracts';
+import { isRefusal, type LinkedImage, newRefusal, type Refusal } from '@tidegate/contracts';
 import { LIMITS } from '@tidegate/limits';
 import { dataUrlJsonBytes, toDataUrlJson } from './data-url.ts';
 import { type Download, type DownloadOptions, download, type Resolve } from './download.ts';
@@ -6,34 +6,36 @@ import { createResolve } from './resolve.ts';
 import { imageTypeOf } from './type.ts';
 
 export interface ImageFetcherOptions {
-  /** For one image, from its name's look-up to its last byte. */
+  /** For one image, from the look-up of its host name to its last byte. */
   readonly timeoutMs?: number;
   readonly maxBytes?: number;
   readonly resolve?: Resolve;
-  /** PEM; instead of the system's certificate authorities. */
+  /** Certificate authorities (PEM) to trust instead of the system's. */
   readonly ca?: string;
-  /** Judges the addresses to connect to; public unicast only unless given. */
+  /** Whether to connect to an address. Public unicast addresses only by default. */
   readonly isAllowed?: (address: string) => boolean;
 }
 
-export type FetchedImages =
-  | {
-      readonly ok: true;
-      /** By the links' index: each a JSON string, quotes included, that holds a data URL of the image's real type. */
-      readonly dataUrls: Buffer[];
-    }
-  | { readonly ok: false; readonly refusal: Refusal };
+/**
+ * By the links' index. Each entry is a JSON string, quotes included: a data URL with the image's
+ * real type.
+ */
+export type DataUrls = readonly Buffer[];
 
-/** Asked before bytes are kept; a refusal refuses the request. The caller owns what it claims, whatever becomes of the images. */
+/**
+ * Called before bytes are kept. A refusal refuses the request. The caller owns what it claims,
+ * whatever becomes of the images.
+ */
 export type Claim = DownloadOptions['claim'];
 
 export interface ImageFetcher {
   /**
-   * Downloads a request's linked images (at most 4) side by side; the first that fails ends the others. What comes is claimed
-   * piece by piece, and then what its data URL takes beyond it. Rejects when aborted. Claims nothing once it is settled.
+   * Downloads a request's linked images (at most 4) in parallel. The first failure ends the others.
+   * Claims memory for each piece as it arrives, then for what the data URL needs in addition. Once
+   * settled, it claims nothing more. Rejects when aborted.
    */
-  fetchAll(links: readonly LinkedImage[], claim: Claim, signal: AbortSignal): Promise<FetchedImages>;
-  /** Aborts what is under way; its callers' promises reject. */
+  fetchAll(links: readonly LinkedImage[], claim: Claim, signal: AbortSignal): Promise<DataUrls | Refusal>;
+  /** Aborts all downloads. Pending `fetchAll` calls reject. */
   close(): void;
 }
 
@@ -42,16 +44,12 @@ const DEFAULTS = {
   maxBytes: LIMITS.imageMaxBytes,
 };
 
-type Fetched =
-  | { readonly ok: true; readonly dataUrl: Buffer }
-  | { readonly ok: false; readonly refusal: Refusal };
-
 export function createImageFetcher(options: ImageFetcherOptions = {}): ImageFetcher {
   const { timeoutMs, maxBytes } = { ...DEFAULTS, ...options };
   const resolve = options.resolve ?? createResolve();
   const open = new Set<AbortController>();
 
-  async function fetchOne(link: LinkedImage, claim: Claim, signal: AbortSignal): Promise<Fetched> {
+  async function fetchOne(link: LinkedImage, claim: Claim, signal: AbortSignal): Promise<Buffer | Refusal> {
     const deadline = abortableBy(signal);
     let late = false;
     const timer = setTimeout(() => {
@@ -76,22 +74,21 @@ export function createImageFetcher(options: ImageFetcherOptions = {}): ImageFetc
     links: readonly LinkedImage[],
     claim: Claim,
     signal: AbortSignal,
-  ): Promise<FetchedImages> {
+  ): Promise<DataUrls | Refusal> {
     const { controller, release } = abortableBy(signal);
     open.add(controller);
     const refusals: Refusal[] = [];
     const fetching = links.map(async (link) => {
       const one = await fetchOne(link, claim, controller.signal);
-      if (one.ok) return one.dataUrl;
-      refusals.push(one.refusal);
+      if (!isRefusal(one)) return one;
+      refusals.push(one);
       controller.abort();
       return NONE;
     });
     try {
       await Promise.allSettled(fetching);
       const [refusal] = refusals;
-      if (refusal !== undefined) return { ok: false, refusal };
-      return { ok: true, dataUrls: await Promise.all(fetching) };
+      return refusal ?? (await Promise.all(fetching));
     } finally {
       open.delete(controller);
       release();
@@ -117,16 +114,13 @@ function abortableBy(signal: AbortSignal): { controller: AbortController; releas
   return { controller, release: () => signal.removeEventListener('abort', follow) };
 }
 
-async function judged(link: LinkedImage, got: Download, claim: Claim): Promise<Fetched> {
-  if (!got.ok) return 'refusal' in got ? got : refused(link, got.problem);
-  const type = await imageTypeOf(got.body);
+async function judged(link: LinkedImage, got: Download, claim: Claim): Promise<Buffer | Refusal> {
+  if (isRefusal(got)) return got;
+  if ('problem' in got) return refused(link, got.problem);
+  const type = await imageTypeOf(got);
   if (type === null) return refused(link, 'is not a PNG, JPEG, WebP or GIF image');
-  const refusal = claim(dataUrlJsonBytes(got.body.length, type) - got.body.length);
-  if (refusal) return { ok: false, refusal };
-  return { ok: true, dataUrl: await toDataUrlJson(got.body, type) };
+  return claim(dataUrlJsonBytes(got.length, type) - got.length) ?? (await toDataUrlJson(got, type));
 }
 
-const refused = ({ path }: LinkedImage, problem: string): Fetched => ({
-  ok: false,
-  refusal: { code: 'invalid_request', message: `${path}: the image ${problem}.` },
-});
+const refused = ({ path }: LinkedImage, problem: string): Refusal =>
+  newRefusal({ code: 'invalid_request', message: `${path}: the image ${problem}.` });

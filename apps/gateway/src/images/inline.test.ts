@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { ImageType } from '@tidegate/contracts';
 import { checkInlineImages } from './inline.ts';
 
-/** The smallest whole images of each type, one pixel each. */
+/** Decodes the smallest complete images of each type, one pixel each. */
 const bytes = (base64: string): Buffer => Buffer.from(base64, 'base64');
 
 const PNG = bytes(
@@ -36,16 +36,19 @@ const REAL: [ImageType, Buffer][] = [
 ];
 
 describe('checkInlineImages', () => {
-  it.each(REAL)('takes %s as what it is and as nothing else', async (type, bytes) => {
-    expect(await check(type, bytes)).toBeNull();
-    for (const [other] of REAL.filter(([name]) => name !== type)) {
-      const refusal = await check(other, bytes);
-      expect(refusal).toMatchObject({ code: 'invalid_request' });
-      expect(refusal?.message).toBe(
-        `${PATH} is declared as ${other} but is ${type}: the declared type must be the real one.`,
-      );
-    }
-  });
+  it.each(REAL)(
+    'takes %s as what it is and as nothing else [image.inline.real-type]',
+    async (type, bytes) => {
+      expect(await check(type, bytes)).toBeNull();
+      for (const [other] of REAL.filter(([name]) => name !== type)) {
+        const refusal = await check(other, bytes);
+        expect(refusal).toMatchObject({ code: 'invalid_request' });
+        expect(refusal?.message).toBe(
+          `${PATH} is declared as ${other} but is ${type}: the declared type must be the real one.`,
+        );
+      }
+    },
+  );
 
   it.each<[string, Buffer]>([
     ['an SVG', Buffer.from('<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"/>')],
@@ -57,7 +60,7 @@ describe('checkInlineImages', () => {
     ['text', Buffer.from('PNG')],
     ['zeros', Buffer.alloc(1_000)],
     ['one byte', Buffer.alloc(1)],
-  ])('refuses %s whatever it is declared as', async (_, bytes) => {
+  ])('refuses %s whatever it is declared as [image.inline.others]', async (_, bytes) => {
     for (const [type] of REAL) {
       expect((await check(type, bytes))?.message).toBe(
         `${PATH} is declared as ${type} but is not a PNG, JPEG, WebP or GIF image.`,

@@ -3,8 +3,9 @@ import ipaddr from 'ipaddr.js';
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 /**
- * True only for an address of a single host on the public internet. An IPv4 address carried in an IPv6 one (mapped, or by
- * NAT64) is judged as such. 6to4 and Teredo, which lead to an IPv4 address through a tunnel, are never public.
+ * True only for the address of a single host on the public internet. An IPv4 address embedded in an
+ * IPv6 one (mapped, or by NAT64) is judged as IPv4. 6to4 and Teredo addresses are never public,
+ * because they tunnel to an IPv4 address.
  */
 export function isPublicAddress(text: string): boolean {
   if (!ipaddr.isValid(text)) return false;
@@ -13,7 +14,7 @@ export function isPublicAddress(text: string): boolean {
   return !isIpv6(address) || address.match(GLOBAL_UNICAST);
 }
 
-/** Judges addresses: public ones pass, and those within one of the networks (CIDR). */
+/** Judges addresses: allows public ones and those within the given networks (CIDR). */
 export function createAddressJudge(networks: readonly string[]): (text: string) => boolean {
   const allowed = networks.map((network) => ipaddr.parseCIDR(network));
   return (text) => {
@@ -24,10 +25,12 @@ export function createAddressJudge(networks: readonly string[]): (text: string) 
   };
 }
 
-/** Publicly numbered, yet answered by the host below every Azure machine. */
+/** In a public range, but answered by the host of every Azure virtual machine. */
 const AZURE_PLATFORM = '168.63.129.16';
 
-/** All of IPv6 that is given out to networks; `range()` calls the unassigned rest unicast, too. */
+/**
+ * All IPv6 space that is assigned to networks. `range()` calls the unassigned rest unicast, too.
+ */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
 
 const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');

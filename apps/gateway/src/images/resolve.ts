@@ -5,9 +5,9 @@ const QUERY_TIMEOUT_MS = 2_000;
 const QUERY_TRIES = 2;
 
 /**
- * Finds all IPv4 and IPv6 addresses of a host name, by the given name servers or, if there are none, by the system's. Not by
- * dns.lookup: that holds one of the process's four worker threads for as long as a caller's name server likes, and tries the
- * search domains of the local network.
+ * Resolves a host name to all its IPv4 and IPv6 addresses, using the given name servers, or the
+ * system's if none are given. dns.lookup is unsuitable: it blocks one of the process's four worker
+ * threads for as long as a slow name server takes, and it tries the local network's search domains.
  */
 export const createResolve =
   (nameServers: readonly string[] = []): Resolve =>

@@ -1,54 +1,58 @@
 import type { Restore, Settle } from '@tidegate/rpc';
-import type { Asked, Held } from './held.ts';
+import type { AdmissionRef, Asked } from './calls.ts';
 import { Ring } from './ring.ts';
 import type { LimiterCall } from './session.ts';
 
 /**
- * How long a settlement is remembered after it was acknowledged: metering has written it by then, unless it is behind, and whatever
- * Redis has lost is noticed within 20 s.
+ * How long an acknowledged settlement is remembered. Metering has written it by then, unless it is
+ * behind, and a loss of Redis state is noticed within 20 s.
  */
 const REMEMBER_MS = 30_000;
 
 interface Grant {
   readonly admit: Asked;
   readonly admittedAtMs: number;
-  /** 0: not reserved. */
+  /** 0 if not reserved. */
   reservedAtMs: number;
-  /** What has ended it: told once more after it was put back. */
+  /** The call that ended the grant. It is sent again after the grant is restored. */
   ended: LimiterCall | null;
-  /** Monotonic; 0: not settled. */
+  /** Monotonic time. 0 if not settled. */
   settledAtMs: number;
 }
 
 interface LargeBody {
-  readonly held: Held;
+  readonly ref: AdmissionRef;
   ended: LimiterCall | null;
 }
 
-/** What puts one grant back. A request may end meanwhile: the rest is as of when it is asked for. */
+/**
+ * Restores one grant. Its request may end in the meantime, so `isHeld` and `ended` report the state
+ * at the time of the call.
+ */
 export interface Lost {
   readonly instanceId: string;
   readonly restore: LimiterCall;
   readonly isHeld: () => boolean;
-  /** What has ended it, if it has ended meanwhile: to be told again once it is back. */
+  /** The call that ended the grant meanwhile, if any. It must be sent again after the restore. */
   readonly ended: () => LimiterCall | null;
 }
 
 export interface GrantsOptions {
-  /** Settled ones remembered at most; the oldest go first. */
+  /** How many settlements to remember at most. The oldest are forgotten first. */
   readonly maxSettled: number;
-  /** Monotonic. */
+  /** Monotonic clock. */
   readonly nowMs: () => number;
 }
 
 /**
- * What the limiter has granted to this process, and the settlements it may not have kept yet: so that they can be told again when the
- * limiter's live state was lost. Each request has at most one grant and one large body.
+ * Remembers what the limiter granted to this process, and the settlements it may not have stored
+ * yet. If the limiter loses its live state, they can be sent again. Each request has at most one
+ * grant and one large body.
  */
 export class Grants {
   readonly #options: GrantsOptions;
   readonly #open = new Map<string, Grant>();
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #settled: Ring<Grant>;
   readonly #largeBodies = new Map<string, LargeBody>();
 
@@ -61,55 +65,57 @@ export class Grants {
     return this.#open.size + this.#settled.size + this.#largeBodies.size;
   }
 
-  /** @param admittedAtMs the limiter's time */
+  /** @param admittedAtMs by the limiter's clock */
   admitted(admit: Asked, admittedAtMs: number): void {
     const reservedAtMs = admit.reserve ? admittedAtMs : 0;
     this.#open.set(admit.admissionId, { admit, admittedAtMs, reservedAtMs, ended: null, settledAtMs: 0 });
   }
 
-  /** @param atMs the limiter's time */
-  reserved({ admissionId }: Held, atMs: number): void {
+  /** @param atMs by the limiter's clock */
+  reserved({ admissionId }: AdmissionRef, atMs: number): void {
     const grant = this.#open.get(admissionId);
     if (grant) grant.reservedAtMs = atMs;
   }
 
-  withdrawn(held: Held): void {
-    this.#end(held, { withdraw: held });
+  withdrawn(ref: AdmissionRef): void {
+    this.#end(ref, { withdraw: ref });
   }
 
-  settled(held: Held, settle: Settle): void {
-    const grant = this.#end(held, { settle });
+  settled(ref: AdmissionRef, settle: Settle): void {
+    const grant = this.#end(ref, { settle });
     if (!grant) return;
     grant.settledAtMs = this.#options.nowMs();
     this.#settled.push(grant);
   }
 
-  tookLargeBody(held: Held): void {
-    this.#largeBodies.set(held.admissionId, { held, ended: null });
+  tookLargeBody(ref: AdmissionRef): void {
+    this.#largeBodies.set(ref.admissionId, { ref, ended: null });
   }
 
-  releasedLargeBody(held: Held): void {
-    const body = this.#largeBodies.get(held.admissionId);
+  releasedLargeBody(ref: AdmissionRef): void {
+    const body = this.#largeBodies.get(ref.admissionId);
     if (!body) return;
-    body.ended = { releaseLargeBody: held };
-    this.#largeBodies.delete(held.admissionId);
+    body.ended = { releaseLargeBody: ref };
+    this.#largeBodies.delete(ref.admissionId);
   }
 
-  /** The limiter's live state is there: what was settled long enough before is kept. */
+  /**
+   * The limiter's live state is intact, so settlements that are old enough need not be remembered.
+   */
   confirmed(): void {
     const beforeMs = this.#options.nowMs() - REMEMBER_MS;
     this.#settled.dropWhile(({ settledAtMs }) => settledAtMs <= beforeMs);
   }
 
-  /** The limiter has ended all that this instance held. */
+  /** The limiter has ended everything that this instance held. */
   forget(instanceId: string): void {
     for (const [id, { admit }] of this.#open) if (admit.instanceId === instanceId) this.#open.delete(id);
     this.#settled.keep(({ admit }) => admit.instanceId !== instanceId);
-    for (const [id, { held }] of this.#largeBodies)
-      if (held.instanceId === instanceId) this.#largeBodies.delete(id);
+    for (const [id, { ref }] of this.#largeBodies)
+      if (ref.instanceId === instanceId) this.#largeBodies.delete(id);
   }
 
-  /** Of one organization, or of all. */
+  /** What to restore for one organization, or for all. */
   lost(orgId?: string): Lost[] {
     const all: Lost[] = [];
     const wanted = (of: { readonly orgId: string }) => orgId === undefined || of.orgId === orgId;
@@ -130,17 +136,17 @@ export class Grants {
           ended: () => null,
         });
     for (const body of this.#largeBodies.values())
-      if (wanted(body.held))
+      if (wanted(body.ref))
         all.push({
-          instanceId: body.held.instanceId,
-          restore: { takeLargeBody: { ...body.held, restore: true } },
-          isHeld: () => this.#largeBodies.has(body.held.admissionId),
+          instanceId: body.ref.instanceId,
+          restore: { takeLargeBody: { ...body.ref, restore: true } },
+          isHeld: () => this.#largeBodies.has(body.ref.admissionId),
           ended: () => body.ended,
         });
     return all;
   }
 
-  #end({ admissionId }: Held, ended: LimiterCall): Grant | undefined {
+  #end({ admissionId }: AdmissionRef, ended: LimiterCall): Grant | undefined {
     const grant = this.#open.get(admissionId);
     if (!grant) return undefined;
     grant.ended = ended;

@@ -28,7 +28,7 @@ afterEach(() => {
   for (const part of running.splice(0)) part.stop();
 });
 
-/** Nothing but silence ends a call. */
+/** Only silence ends a call. */
 const PATIENT = { callTimeoutMs: 60_000, heartbeatMs: 60_000 };
 
 async function start(change: Partial<LimiterOptions> = {}, server?: FakeLimiter) {
@@ -66,16 +66,27 @@ describe('the session', () => {
     expect(new Set(fake.of('heartbeat').map(({ heartbeat }) => heartbeat?.instanceId)).size).toBe(1);
   });
 
+  it('begins what a gateway at rest asks with a heartbeat, in the same message', async () => {
+    const { limiter, fake } = await start(PATIENT);
+    fake.messages.length = 0;
+    await limiter.admit(limiter.admissionRef('org_1', 'a1'), admission);
+    expect(fake.calls.map(({ call }) => call)).toEqual(['heartbeat', 'heartbeat', 'admit']);
+    expect(fake.messages[0]).toBe(2);
+  });
+
   it('sends all calls of one event-loop turn as one message, and matches the replies', async () => {
     const { limiter, fake } = await start(PATIENT);
+    // At rest, the first call would also send a heartbeat.
+    limiter.admissionRef('org_1', 'first');
+    await eventually(() => fake.of('heartbeat').length === 2);
     fake.messages.length = 0;
     fake.answers.admit = ({ admit }) => ({
       admission: admit?.admissionId === 'a7' ? { planUpgradeRequired: {} } : admitted,
     });
     const outcomes = await Promise.all(
-      Array.from({ length: 100 }, (_, i) => limiter.admit(limiter.hold('org_1', `a${i}`), admission)),
+      Array.from({ length: 100 }, (_, i) => limiter.admit(limiter.admissionRef('org_1', `a${i}`), admission)),
     );
-    // On a slow machine a question whether it is there may follow.
+    // On a slow machine, a heartbeat that probes the limiter may follow.
     expect(fake.messages[0]).toBe(100);
     expect(outcomes.map((outcome) => outcome?.outcome)).toEqual(
       outcomes.map((_, i) => (i === 7 ? 'planUpgradeRequired' : 'admitted')),
@@ -85,13 +96,13 @@ describe('the session', () => {
   it('fails what is open at once when it breaks, then recovers and takes back what is unknown', async () => {
     const { limiter, fake, told } = await start({ callTimeoutMs: 60_000, heartbeatMs: 60_000 });
     fake.answers.admit = () => undefined;
-    const open = limiter.admit(limiter.hold('org_1', 'a1'), admission);
+    const open = limiter.admit(limiter.admissionRef('org_1', 'a1'), admission);
     await eventually(() => fake.of('admit').length === 1);
     fake.stop();
     expect(await open).toBeNull();
     expect(told.down).toBe(1);
     expect(limiter.ready).toBe(false);
-    expect(await limiter.admit(limiter.hold('org_1', 'a2'), admission)).toBeNull();
+    expect(await limiter.admit(limiter.admissionRef('org_1', 'a2'), admission)).toBeNull();
     await fake.start();
     await eventually(() => limiter.ready && limiter.unacknowledged === 0);
     expect(fake.of('withdraw').map(({ withdraw }) => withdraw?.admissionId)).toEqual(['a1']);
@@ -105,7 +116,7 @@ describe('the session', () => {
       stoodStillMs = 20_000;
       return { admission: admitted };
     };
-    expect(await limiter.admit(limiter.hold('org_1', 'a1'), admission)).toBeNull();
+    expect(await limiter.admit(limiter.admissionRef('org_1', 'a1'), admission)).toBeNull();
     await eventually(() => fake.of('withdraw').length === 1);
   });
 
@@ -133,22 +144,22 @@ describe('the session', () => {
     const { limiter, told } = await start({ ...PATIENT, addresses, silenceMs: 100 }, first);
     running.push(second);
     for (const kind of ['heartbeat', 'admit'] as const) first.answers[kind] = () => undefined;
-    expect(await limiter.admit(limiter.hold('org_1', 'a1'), admission)).toBeNull();
+    expect(await limiter.admit(limiter.admissionRef('org_1', 'a1'), admission)).toBeNull();
     expect(told.down).toBe(1);
     await eventually(() => limiter.ready && second.sessions === 1);
-    // What the first may have admitted is taken back through the second.
+    // Anything the first limiter may have admitted is taken back through the second.
     await eventually(() => second.of('withdraw').some(({ withdraw }) => withdraw?.admissionId === 'a1'));
   });
 
   it('is kept while its limiter answers, however long a single call takes', async () => {
     const { limiter, fake, told } = await start({ ...PATIENT, silenceMs: 200 });
     fake.answers.admit = () => undefined;
-    const slow = limiter.admit(limiter.hold('org_1', 'a1'), admission);
+    const slow = limiter.admit(limiter.admissionRef('org_1', 'a1'), admission);
     const asked = fake.of('heartbeat').length;
     await eventually(() => fake.of('heartbeat').length > asked + 10);
     expect(told.down).toBe(0);
     fake.answers.admit = () => ({ admission: admitted });
-    expect((await limiter.admit(limiter.hold('org_1', 'a2'), admission))?.outcome).toBe('admitted');
+    expect((await limiter.admit(limiter.admissionRef('org_1', 'a2'), admission))?.outcome).toBe('admitted');
     limiter.stop();
     expect(await slow).toBeNull();
   });
@@ -157,7 +168,7 @@ describe('the session', () => {
     const { limiter, fake, told } = await start({ ...PATIENT, silenceMs: 100, maxOpenCalls: 1_000 });
     fake.delayMs = 300;
     const admissions = Array.from({ length: 400 }, (_, i) =>
-      limiter.admit(limiter.hold('org_1', `a${i}`), admission),
+      limiter.admit(limiter.admissionRef('org_1', `a${i}`), admission),
     );
     for (const outcome of await Promise.all(admissions)) expect(outcome?.outcome).toBe('admitted');
     expect(told.down).toBe(0);
@@ -168,7 +179,7 @@ describe('the session', () => {
     const { heartbeat } = fake.answers;
     fake.answers.admit = () => undefined;
     fake.answers.heartbeat = () => ({ failed: { reason: 'Redis is away' } });
-    expect(await limiter.admit(limiter.hold('org_1', 'a1'), admission)).toBeNull();
+    expect(await limiter.admit(limiter.admissionRef('org_1', 'a1'), admission)).toBeNull();
     expect(told.down).toBe(1);
     fake.answers.heartbeat = heartbeat;
     await eventually(() => limiter.ready);
@@ -210,7 +221,7 @@ describe('what the limiter has lost', () => {
   it('is told again: what is held, what was settled of late, and nothing else', async () => {
     const { limiter, fake, told } = await start({ heartbeatMs: 60_000 });
     const [open, prepared, settled, withdrawn, large] = ['a', 'b', 'c', 'd', 'e'].map((id) =>
-      limiter.hold('org_1', id),
+      limiter.admissionRef('org_1', id),
     );
     if (!open || !prepared || !settled || !withdrawn || !large) throw new Error('five were held');
     await limiter.admit(open, admission);
@@ -250,24 +261,24 @@ describe('what the limiter has lost', () => {
 
   it('and was settled while it was told again is settled once more, after it is back', async () => {
     const { limiter, fake } = await start({ heartbeatMs: 60_000 });
-    const held = limiter.hold('org_1', 'a');
-    await limiter.admit(held, admission);
+    const ref = limiter.admissionRef('org_1', 'a');
+    await limiter.admit(ref, admission);
     let away = true;
     fake.answers.restore = () => (away ? { failed: { reason: 'Redis is away' } } : { restore: {} });
     fake.notify({ orgForgotten: { orgId: 'org_1' } });
     await eventually(() => restored(fake).length > 0);
-    await limiter.settle(held, settlement);
+    await limiter.settle(ref, settlement);
     expect(fake.of('settle')).toHaveLength(1);
     away = false;
     await eventually(() => fake.of('settle').length === 2 && limiter.unacknowledged === 0);
-    expect(fake.calls.at(-1)?.settle).toMatchObject({ ...held, ...settlement });
+    expect(fake.calls.at(-1)?.settle).toMatchObject({ ...ref, ...settlement });
   });
 
   it('and ended while it could not be told again is ended once more, however late it is back', async () => {
     let aheadMs = 0;
     const nowMs = () => performance.now() + aheadMs;
     const { limiter, fake } = await start({ callTimeoutMs: 60_000, nowMs });
-    const [settled, withdrawn, large] = ['a', 'b', 'c'].map((id) => limiter.hold('org_1', id));
+    const [settled, withdrawn, large] = ['a', 'b', 'c'].map((id) => limiter.admissionRef('org_1', id));
     if (!settled || !withdrawn || !large) throw new Error('three were held');
     await limiter.admit(settled, admission);
     await limiter.admit(withdrawn, admission);
@@ -296,8 +307,8 @@ describe('what the limiter has lost', () => {
 
   it('with its lease is told again under the same instance, until the limiter has heard it', async () => {
     const { limiter, fake, told } = await start();
-    const held = limiter.hold('org_1', 'a');
-    await limiter.admit(held, admission);
+    const ref = limiter.admissionRef('org_1', 'a');
+    await limiter.admit(ref, admission);
     let deaf = true;
     fake.answers.restore = () =>
       deaf ? { failed: { reason: 'an instance has no lease' } } : { restore: {} };
@@ -306,18 +317,18 @@ describe('what the limiter has lost', () => {
     fake.answers.heartbeat = () => ({ heartbeat: {} });
     deaf = false;
     await eventually(() => limiter.unacknowledged === 0);
-    expect(limiter.hold('org_1', 'b').instanceId).toBe(held.instanceId);
+    expect(limiter.admissionRef('org_1', 'b').instanceId).toBe(ref.instanceId);
     expect(told.lost).toEqual([]);
   });
 
   it('and has gone on without is given up with the instance', async () => {
     const { limiter, fake, told } = await start();
-    const held = limiter.hold('org_1', 'a');
-    await limiter.admit(held, admission);
+    const ref = limiter.admissionRef('org_1', 'a');
+    await limiter.admit(ref, admission);
     fake.answers.restore = () => ({ restore: { leaseLost: true } });
     fake.notify({ orgForgotten: { orgId: 'org_1' } });
     await eventually(() => told.lost.length === 1);
-    expect(told.lost).toEqual([held.instanceId]);
+    expect(told.lost).toEqual([ref.instanceId]);
     await eventually(() => limiter.ready && limiter.unacknowledged === 0);
   });
 
@@ -325,9 +336,9 @@ describe('what the limiter has lost', () => {
     let aheadMs = 0;
     const nowMs = () => performance.now() + aheadMs;
     const { limiter, fake, told } = await start({ nowMs, callTimeoutMs: 60_000 });
-    const held = limiter.hold('org_1', 'a');
-    await limiter.admit(held, admission);
-    await limiter.settle(held, settlement);
+    const ref = limiter.admissionRef('org_1', 'a');
+    await limiter.admit(ref, admission);
+    await limiter.settle(ref, settlement);
     aheadMs = 30_000;
     const beats = fake.of('heartbeat').length;
     await eventually(() => fake.of('heartbeat').length > beats + 1);
@@ -340,7 +351,7 @@ describe('what the limiter has lost', () => {
 describe('a lost lease', () => {
   it('ends the instance, drops what was its to settle, and registers a new one', async () => {
     const { limiter, fake, told } = await start();
-    const old = limiter.hold('org_1', 'a1');
+    const old = limiter.admissionRef('org_1', 'a1');
     fake.answers.settle = () => undefined;
     const settled = limiter.settle(old, settlement);
     fake.answers.heartbeat = ({ heartbeat }) => ({
@@ -350,7 +361,7 @@ describe('a lost lease', () => {
     await settled;
     expect(told.lost).toEqual([old.instanceId]);
     expect(limiter.unacknowledged).toBe(0);
-    const { instanceId } = limiter.hold('org_1', 'a2');
+    const { instanceId } = limiter.admissionRef('org_1', 'a2');
     expect(instanceId).not.toBe(old.instanceId);
     await eventually(() =>
       fake.of('heartbeat').some(({ heartbeat }) => heartbeat?.instanceId === instanceId),
@@ -369,7 +380,7 @@ describe('a lost lease', () => {
       new Promise((resolve) => {
         reply.takeLargeBody = () => resolve({ takeLargeBody: { result: 'RESULT_TAKEN' } });
       });
-    const old = limiter.hold('org_1', 'a1');
+    const old = limiter.admissionRef('org_1', 'a1');
     const granted = Promise.all([limiter.admit(old, admission), limiter.takeLargeBody(old)]);
     await eventually(() => fake.of('admit').length + fake.of('takeLargeBody').length === 2);
     fake.answers.heartbeat = ({ heartbeat }) => ({
@@ -381,7 +392,7 @@ describe('a lost lease', () => {
     expect(await granted).toEqual([null, null]);
 
     fake.answers.takeLargeBody = () => ({ takeLargeBody: { result: 'RESULT_TAKEN' } });
-    await limiter.takeLargeBody(limiter.hold('org_1', 'a2'));
+    await limiter.takeLargeBody(limiter.admissionRef('org_1', 'a2'));
     fake.calls.length = 0;
     fake.notify({ orgForgotten: { orgId: 'org_1' } });
     await eventually(() => fake.of('takeLargeBody').length === 1);
@@ -391,12 +402,14 @@ describe('a lost lease', () => {
 
   it('is noticed by the first admission it is refused for', async () => {
     const { limiter, fake, told } = await start({ heartbeatMs: 60_000 });
-    const held = limiter.hold('org_1', 'a1');
+    const ref = limiter.admissionRef('org_1', 'a1');
+    // The instance was at rest, so a heartbeat precedes the first thing it holds.
+    await eventually(() => fake.of('heartbeat').length === 2);
     fake.answers.admit = () => ({ admission: { leaseLost: {} } });
     fake.answers.heartbeat = ({ heartbeat }) => ({
-      heartbeat: { leaseLost: heartbeat?.instanceId === held.instanceId },
+      heartbeat: { leaseLost: heartbeat?.instanceId === ref.instanceId },
     });
-    expect((await limiter.admit(held, admission))?.outcome).toBe('leaseLost');
+    expect((await limiter.admit(ref, admission))?.outcome).toBe('leaseLost');
     await eventually(() => told.lost.length === 1);
   });
 });
@@ -407,9 +420,9 @@ describe('a call that has certainly not run', () => {
     const failed = { failed: { reason: 'its server is away', notRun: true } };
     fake.answers.admit = () => failed;
     fake.answers.takeLargeBody = () => failed;
-    const held = limiter.hold('org_1', 'a1');
-    expect(await limiter.admit(held, admission)).toBeNull();
-    expect(await limiter.takeLargeBody(held)).toBeNull();
+    const ref = limiter.admissionRef('org_1', 'a1');
+    expect(await limiter.admit(ref, admission)).toBeNull();
+    expect(await limiter.takeLargeBody(ref)).toBeNull();
     expect(limiter.unacknowledged).toBe(0);
   });
 });
@@ -421,8 +434,9 @@ describe('a settlement', () => {
     let away = true;
     const of = (orgId: string) => (away || orgId === 'org_away' ? failed : { settle: {} });
     fake.answers.settle = ({ settle }) => of(settle?.orgId ?? '');
-    for (let i = 0; i < 1_100; i++) void limiter.settle(limiter.hold('org_away', `x${i}`), settlement);
-    void limiter.settle(limiter.hold('org_1', 'a1'), settlement);
+    for (let i = 0; i < 1_100; i++)
+      void limiter.settle(limiter.admissionRef('org_away', `x${i}`), settlement);
+    void limiter.settle(limiter.admissionRef('org_1', 'a1'), settlement);
     await eventually(() => fake.of('settle').length >= 1_101);
     away = false;
     await eventually(() => limiter.unacknowledged === 1_100);
@@ -432,7 +446,7 @@ describe('a settlement', () => {
   it('that is not acknowledged is sent again until it is, also over the next session', async () => {
     const { limiter, fake } = await start();
     fake.answers.settle = () => ({ failed: { reason: 'Redis is away' } });
-    await limiter.settle(limiter.hold('org_1', 'a1'), settlement);
+    await limiter.settle(limiter.admissionRef('org_1', 'a1'), settlement);
     expect(limiter.unacknowledged).toBe(1);
     fake.stop();
     fake.answers.settle = () => ({ settle: {} });
@@ -446,9 +460,11 @@ describe('a settlement', () => {
   it('past the bound of unacknowledged ones refuses new requests instead of piling up', async () => {
     const { limiter, fake } = await start({ maxUnacknowledged: 2 });
     fake.answers.settle = () => undefined;
-    await Promise.all(['a', 'b', 'c'].map((id) => limiter.settle(limiter.hold('org_1', id), settlement)));
+    await Promise.all(
+      ['a', 'b', 'c'].map((id) => limiter.settle(limiter.admissionRef('org_1', id), settlement)),
+    );
     expect(limiter.ready).toBe(false);
-    expect(await limiter.admit(limiter.hold('org_1', 'd'), admission)).toBeNull();
+    expect(await limiter.admit(limiter.admissionRef('org_1', 'd'), admission)).toBeNull();
     fake.answers.settle = () => ({ settle: {} });
     expect(await limiter.flush(5_000)).toBe(true);
     expect(limiter.ready).toBe(true);

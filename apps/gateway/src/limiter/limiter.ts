@@ -4,14 +4,14 @@ import type {
   Notice__Output,
   Principal__Output,
 } from '@tidegate/rpc';
+import type { AdmissionRef, Asked, Settlement } from './calls.ts';
 import { Grants, type Lost } from './grants.ts';
-import type { Asked, Held, Settlement } from './held.ts';
 import { InstanceLease } from './lease.ts';
-import { Outbox } from './outbox.ts';
 import { type LimiterReply, LimiterSession, type SessionOptions } from './session.ts';
+import { Unacknowledged } from './unacknowledged.ts';
 
-export type { Held, Settlement };
-export type AdmitRequest = Omit<Asked, keyof Held>;
+export type { AdmissionRef, Settlement };
+export type AdmitRequest = Omit<Asked, keyof AdmissionRef>;
 export type AdmissionOutcome = AdmissionOutcome__Output;
 
 export interface LimiterOptions {
@@ -26,25 +26,25 @@ export interface LimiterOptions {
   readonly heartbeatMs: number;
   readonly settleWaitMs: number;
   readonly maxOpenCalls: number;
-  /** Requests are refused while more final calls than this wait for their acknowledgement. */
+  /** Requests are refused while more final calls than this await acknowledgement. */
   readonly maxUnacknowledged: number;
   readonly onDown: () => void;
   readonly onLeaseLost: (instanceId: string) => void;
   readonly onNotice: (notice: Notice__Output) => void;
 }
 
-const OUTBOX_RETRY_MS = 500;
+const RETRY_MS = 500;
 const MAX_SETTLED_REMEMBERED = 30_000;
 
 /**
- * The limiter as the gateway uses it. Null always means that the limiter could not decide, and that what it may have done
- * all the same has been or will be taken back; the caller fails closed.
+ * The gateway's view of the limiter. Null always means that the limiter could not decide. Anything
+ * it may have done nevertheless has been or will be taken back. The caller fails closed.
  */
 export class Limiter {
   readonly #options: LimiterOptions;
   readonly #lease: InstanceLease;
   readonly #session: LimiterSession;
-  readonly #outbox: Outbox;
+  readonly #unacknowledged: Unacknowledged;
   readonly #grants: Grants;
 
   constructor(options: LimiterOptions) {
@@ -53,8 +53,9 @@ export class Limiter {
     this.#grants = new Grants({ maxSettled: MAX_SETTLED_REMEMBERED, nowMs });
     this.#lease = new InstanceLease({
       heartbeatMs: options.heartbeatMs,
+      atRest: () => this.#grants.size === 0 && this.#unacknowledged.size === 0,
       onLost: (instanceId) => {
-        this.#outbox.forget(instanceId);
+        this.#unacknowledged.forget(instanceId);
         this.#grants.forget(instanceId);
         options.onLeaseLost(instanceId);
       },
@@ -66,16 +67,16 @@ export class Limiter {
       firstAddress: Math.floor(random() * addresses.length),
       hello: this.#lease.heartbeat,
       accept: this.#lease.accept,
-      onUp: () => this.#outbox.retry(),
+      onUp: () => this.#unacknowledged.retry(),
       onQuiet: () => void this.#lease.beat(this.#session),
       onNotice: (notice) => {
         if (notice.orgForgotten) this.#restore(notice.orgForgotten.orgId);
         options.onNotice(notice);
       },
     });
-    this.#outbox = new Outbox({
+    this.#unacknowledged = new Unacknowledged({
       call: (call) => this.#session.call(call),
-      retryMs: OUTBOX_RETRY_MS,
+      retryMs: RETRY_MS,
       waitMs: options.settleWaitMs,
     });
   }
@@ -83,26 +84,26 @@ export class Limiter {
   start(): void {
     this.#session.start();
     this.#lease.start(this.#session);
-    this.#outbox.start();
   }
 
-  /** Ends the session; what is still unacknowledged is the reaper's. */
+  /** Ends the session. The reaper takes over what is still unacknowledged. */
   stop(): void {
-    this.#outbox.stop();
+    this.#unacknowledged.stop();
     this.#lease.stop();
     this.#session.stop();
   }
 
   get ready(): boolean {
-    return this.#session.up && this.#outbox.size <= this.#options.maxUnacknowledged;
+    return this.#session.up && this.#unacknowledged.size <= this.#options.maxUnacknowledged;
   }
 
   get unacknowledged(): number {
-    return this.#outbox.size;
+    return this.#unacknowledged.size;
   }
 
-  /** The name under which a request may hold something from now on. */
-  hold(orgId: string, admissionId: string): Held {
+  /** Identifies what a request is about to hold, under the current instance. */
+  admissionRef(orgId: string, admissionId: string): AdmissionRef {
+    this.#lease.use();
     return { orgId, instanceId: this.#lease.instanceId, admissionId };
   }
 
@@ -113,94 +114,104 @@ export class Limiter {
     return outcome?.keyInvalid ? 'invalid' : null;
   }
 
-  /** Milliseconds for which the address had been blocked already; 0: it had not. */
+  /**
+   * Resolves to how long the address remains blocked, in milliseconds. 0 means that it was not
+   * blocked before this report.
+   */
   async reportInvalidKey(address: string): Promise<number | null> {
     const reply = await this.#session.call({ reportInvalidKey: { address } });
     return reply?.reportInvalidKey?.blockedRemainingMs ?? null;
   }
 
-  async takeLargeBody(held: Held): Promise<'taken' | 'full' | null> {
+  async takeLargeBody(ref: AdmissionRef): Promise<'taken' | 'full' | null> {
     if (!this.ready) return null;
-    const reply = await this.#session.call({ takeLargeBody: held });
-    if (this.#isOver(held) || reply?.failed?.notRun) return null;
+    const reply = await this.#session.call({ takeLargeBody: ref });
+    if (this.#isOver(ref) || reply?.failed?.notRun) return null;
     const result = reply?.takeLargeBody?.result;
     if (result === 'RESULT_TAKEN') {
-      this.#grants.tookLargeBody(held);
+      this.#grants.tookLargeBody(ref);
       return 'taken';
     }
     if (result === 'RESULT_FULL') return 'full';
     if (result === 'RESULT_LEASE_LOST') void this.#lease.beat(this.#session);
-    else void this.releaseLargeBody(held);
+    else void this.releaseLargeBody(ref);
     return null;
   }
 
-  /** Waits as `settle` does. */
-  releaseLargeBody(held: Held): Promise<void> {
-    this.#grants.releasedLargeBody(held);
-    return this.#outbox.send(held.instanceId, { releaseLargeBody: held });
+  /** Waits like `settle`. */
+  releaseLargeBody(ref: AdmissionRef): Promise<void> {
+    this.#grants.releasedLargeBody(ref);
+    return this.#unacknowledged.send(ref.instanceId, { releaseLargeBody: ref });
   }
 
   async countRequest(orgId: string, keyId: string): Promise<AdmissionOutcome | null> {
     return this.#decided((await this.#session.call({ countRequest: { orgId, keyId } }))?.admission);
   }
 
-  async admit(held: Held, request: AdmitRequest): Promise<AdmissionOutcome | null> {
+  async admit(ref: AdmissionRef, request: AdmitRequest): Promise<AdmissionOutcome | null> {
     if (!this.ready) return null;
-    const call = { ...held, ...request };
+    const call = { ...ref, ...request };
     const reply = await this.#session.call({ admit: call });
-    if (this.#isOver(held) || reply?.failed?.notRun) return null;
+    if (this.#isOver(ref) || reply?.failed?.notRun) return null;
     const outcome = this.#decided(reply?.admission);
     if (outcome?.admitted) this.#grants.admitted(call, outcome.admitted.admittedAtMs);
-    if (!outcome) void this.withdraw(held);
+    if (!outcome) void this.withdraw(ref);
     return outcome;
   }
 
-  /** A reservation that is refused or unknown leaves the admission to be withdrawn by the caller. */
-  async reserve(held: Held): Promise<AdmissionOutcome | null> {
-    const outcome = this.#decided((await this.#session.call({ reserve: held }))?.admission);
-    if (outcome?.admitted) this.#grants.reserved(held, outcome.admitted.admittedAtMs);
+  /**
+   * If the reservation is refused or its outcome is unknown, the caller must withdraw the
+   * admission.
+   */
+  async reserve(ref: AdmissionRef): Promise<AdmissionOutcome | null> {
+    const outcome = this.#decided((await this.#session.call({ reserve: ref }))?.admission);
+    if (outcome?.admitted) this.#grants.reserved(ref, outcome.admitted.admittedAtMs);
     return outcome;
   }
 
-  /** Takes an admission back; waits as `settle` does. */
-  withdraw(held: Held): Promise<void> {
-    this.#grants.withdrawn(held);
-    return this.#outbox.send(held.instanceId, { withdraw: held });
+  /** Takes an admission back. Waits like `settle`. */
+  withdraw(ref: AdmissionRef): Promise<void> {
+    this.#grants.withdrawn(ref);
+    return this.#unacknowledged.send(ref.instanceId, { withdraw: ref });
   }
 
-  /** Settles and waits for the acknowledgement, but not long: what is late is retried in the background. */
-  settle(held: Held, settlement: Settlement): Promise<void> {
-    const settle = { ...held, ...settlement };
-    this.#grants.settled(held, settle);
-    return this.#outbox.send(held.instanceId, { settle });
+  /**
+   * Settles, and waits briefly for the acknowledgement. A late one is retried in the background.
+   */
+  settle(ref: AdmissionRef, settlement: Settlement): Promise<void> {
+    const settle = { ...ref, ...settlement };
+    this.#grants.settled(ref, settle);
+    return this.#unacknowledged.send(ref.instanceId, { settle });
   }
 
-  /** Waits for all acknowledgements; false when the time was over first. */
+  /** Waits for all acknowledgements. Resolves to false if the time runs out first. */
   async flush(timeoutMs: number): Promise<boolean> {
     const endMs = this.#options.nowMs() + timeoutMs;
-    while (this.#outbox.size > 0 && this.#options.nowMs() < endMs) {
-      this.#outbox.retry();
+    while (this.#unacknowledged.size > 0 && this.#options.nowMs() < endMs) {
+      this.#unacknowledged.retry();
       await new Promise((resolve) => setTimeout(resolve, this.#options.reconnectMs));
     }
-    return this.#outbox.size === 0;
+    return this.#unacknowledged.size === 0;
   }
 
-  /** Tells the limiter again what it granted: to one organization, or to all. */
+  /** Sends the limiter again what it granted, for one organization or for all. */
   #restore(orgId?: string): void {
     for (const lost of this.#grants.lost(orgId))
-      void this.#outbox.send(lost.instanceId, lost.restore, (reply) => this.#restored(lost, reply));
+      void this.#unacknowledged.send(lost.instanceId, lost.restore, (reply) => this.#restored(lost, reply));
   }
 
   #restored(lost: Lost, { restore, takeLargeBody }: LimiterReply): void {
     const refused = restore?.leaseLost || takeLargeBody?.result === 'RESULT_LEASE_LOST';
-    // What it was granted is another's by now.
+    // By now its slots may belong to others.
     if (refused && lost.isHeld()) this.#lease.abandon(lost.instanceId);
     const ended = lost.ended();
-    if (ended) void this.#outbox.send(lost.instanceId, ended);
+    if (ended) void this.#unacknowledged.send(lost.instanceId, ended);
   }
 
-  /** The instance was given up while the limiter decided: what it was granted has been ended with it. */
-  #isOver({ instanceId }: Held): boolean {
+  /**
+   * Whether the instance was given up while the limiter decided. If so, its grants ended with it.
+   */
+  #isOver({ instanceId }: AdmissionRef): boolean {
     return instanceId !== this.#lease.instanceId;
   }
 

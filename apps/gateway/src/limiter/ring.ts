@@ -1,11 +1,12 @@
 /**
- * A queue of at most `capacity` values: one more drops the oldest. Each call takes the same time however many it holds,
- * which a Map or a Set deleted from at its front does not promise.
+ * A queue of at most `capacity` values. Pushing to a full queue drops the oldest value. `push`
+ * takes constant time however many values there are. Deleting from the front of a Map or Set does
+ * not guarantee that.
  */
 export class Ring<T> {
   readonly #values: T[] = [];
   readonly #capacity: number;
-  /** Where the oldest value is. */
+  /** The index of the oldest value. */
   #first = 0;
   #size = 0;
 
@@ -24,17 +25,17 @@ export class Ring<T> {
     else this.#first = (this.#first + 1) % this.#capacity;
   }
 
-  /** Drops the oldest values for as long as they match. */
+  /** Drops values from the oldest on, as long as they match. */
   dropWhile(matches: (value: T) => boolean): void {
     while (this.#size > 0 && matches(this.#values[this.#first] as T)) {
-      // So that nothing keeps what was dropped from being collected.
+      // Clear the slot so that the dropped value can be garbage collected.
       this.#values[this.#first] = undefined as T;
       this.#first = (this.#first + 1) % this.#capacity;
       this.#size--;
     }
   }
 
-  /** Drops what does not match, wherever it is. */
+  /** Drops all values that do not match, wherever they are. */
   keep(matches: (value: T) => boolean): void {
     const kept = [...this].filter(matches);
     this.#values.length = 0;
@@ -43,7 +44,7 @@ export class Ring<T> {
     this.#size = kept.length;
   }
 
-  /** The oldest first. */
+  /** Oldest first. */
   *[Symbol.iterator](): Iterator<T> {
     for (let i = 0; i < this.#size; i++) yield this.#values[(this.#first + i) % this.#capacity] as T;
   }

@@ -6,30 +6,38 @@ import type {
   SessionResponse__Output,
 } from '@tidegate/rpc';
 
-/** One call as `limiter.proto` has it; the session numbers it. */
+/** One call as defined in `limiter.proto`. The session numbers it. */
 export type LimiterCall = Omit<Call, 'callId' | 'call'>;
 export type LimiterReply = Reply__Output;
 
 export interface SessionOptions {
-  /** Tried in turn, beginning with `firstAddress`; a fallen session goes on to the next. */
+  /**
+   * Tried in turn, beginning with `firstAddress`. When a session breaks, the next address is tried.
+   */
   readonly addresses: readonly string[];
   readonly firstAddress: number;
   readonly connect: (address: string) => LimiterClient;
-  /** The first call of every session; the session is up once `accept` likes its reply. */
+  /** The first call of every session. The session is up once `accept` approves the reply. */
   readonly hello: () => LimiterCall;
   readonly accept: (reply: LimiterReply) => 'up' | 'again' | 'failed';
   readonly onUp: () => void;
   readonly onDown: () => void;
   readonly onNotice: (notice: Notice__Output) => void;
   readonly log: { warn(fields: object, message: string): void; info(fields: object, message: string): void };
-  /** There are open calls and no replies: to be answered with a call that needs nothing but the limiter and its state. */
+  /**
+   * Called when calls are open but no replies arrive. It must make a call that needs only the
+   * limiter and its state.
+   */
   readonly onQuiet: () => void;
   readonly callTimeoutMs: number;
-  /** A session that is silent for so long while calls are open is given up; many open calls prolong it. */
+  /**
+   * A session is given up if it is silent for this long while calls are open. Many open calls
+   * extend the time.
+   */
   readonly silenceMs: number;
   readonly reconnectMs: number;
   readonly maxOpenCalls: number;
-  /** Monotonic. */
+  /** Monotonic clock. */
   readonly nowMs: () => number;
 }
 
@@ -41,19 +49,27 @@ interface OpenCall {
 type Stream = ReturnType<LimiterClient['session']>;
 
 const TICK_MS = 25;
-/** Quiet for so long, the limiter is asked whether it is there: a single call may wait for Postgres. */
+/**
+ * After this many silent ticks the limiter is probed, because an ordinary call may just be waiting
+ * for Postgres.
+ */
 const QUIET_TICKS = 2;
-/** What a call may take of a limiter on a machine that is busy with other things, too. */
+/**
+ * How much longer the limiter may be silent per open call, since its machine may be busy with other
+ * work.
+ */
 const PATIENCE_PER_CALL_MS = 2;
 
 /**
- * The one bidirectional stream between this process and a limiter. All calls of an event-loop turn travel as one message.
+ * The one bidirectional stream between this process and a limiter. All calls of one event-loop turn
+ * travel as one message. A call on its own does not wait for the end of the turn.
  *
- * A call ends in its reply or in null: the limiter could not be asked, did not answer in time, or the session broke. After
- * null it is unknown whether the call had its effect. While no session is up, calls end in null at once.
+ * A call resolves to its reply or to null. Null means that the limiter could not be asked, did not
+ * answer in time, or that the session broke. The call may or may not have had its effect. While no
+ * session is up, calls resolve to null at once.
  *
- * Silence is counted in ticks of this process's own timer: the time in which it stands still itself, or runs slowly because the whole
- * machine does, is not held against the limiter.
+ * Silence is measured in ticks of this process's own timer. So the limiter is not blamed for time
+ * in which this process stands still, or runs slowly because the whole machine does.
  */
 export class LimiterSession {
   readonly #options: SessionOptions;
@@ -63,9 +79,11 @@ export class LimiterSession {
   #up = false;
   #stopped = false;
   #batch: Call[] = [];
+  /** The last message contained one call. */
+  #single = true;
   #lastCallId = 0;
   #attempts = 0;
-  /** Attempts since a session was up. */
+  /** Attempts since a session was last up. */
   #failures = 0;
   #silentTicks = 0;
   #ticker: NodeJS.Timeout | undefined;
@@ -94,7 +112,7 @@ export class LimiterSession {
     return this.#send(call);
   }
 
-  /** Gives this session up and connects to the next limiter. */
+  /** Gives up this session and connects to the next limiter. */
   reset(reason: string): void {
     if (this.#stream) this.#fall(reason);
   }
@@ -102,7 +120,7 @@ export class LimiterSession {
   #send(call: LimiterCall): Promise<LimiterReply | null> {
     this.#lastCallId = (this.#lastCallId + 1) >>> 0;
     const callId = this.#lastCallId;
-    if (this.#batch.length === 0) setImmediate(this.#flush);
+    if (this.#batch.length === 0) this.#schedule();
     this.#batch.push({ callId, ...call });
     const deadlineMs = this.#options.nowMs() + this.#options.callTimeoutMs;
     this.#ticker ??= setInterval(this.#tick, TICK_MS);
@@ -111,10 +129,21 @@ export class LimiterSession {
     });
   }
 
+  /**
+   * With only one call at a time there is nothing to batch, and waiting for the turn's end would
+   * only add delay.
+   */
+  #schedule(): void {
+    if (this.#single && this.#open.size === 0) process.nextTick(this.#flush);
+    else setImmediate(this.#flush);
+  }
+
   readonly #flush = (): void => {
     const calls = this.#batch;
     this.#batch = [];
-    if (this.#stream && calls.length > 0) this.#stream.write({ calls });
+    if (!this.#stream || calls.length === 0) return;
+    this.#single = calls.length === 1;
+    this.#stream.write({ calls });
   };
 
   #connect(): void {
@@ -150,7 +179,7 @@ export class LimiterSession {
   }
 
   #receive({ replies, notices }: SessionResponse__Output): void {
-    // Notices first: a reply must not be acted on with what a notice beside it has made stale.
+    // Process notices first: they may invalidate cached state that handling the replies relies on.
     for (const notice of notices) this.#options.onNotice(notice);
     const nowMs = this.#options.nowMs();
     for (const reply of replies) {
@@ -158,7 +187,8 @@ export class LimiterSession {
       const call = this.#open.get(reply.callId);
       if (!call) continue;
       this.#open.delete(reply.callId);
-      // Late, as after a standstill of this process: what it grants may have been taken back since, with the lease.
+      // Discard a late reply, for example after this process stood still. What it grants may have
+      // been taken back with the lease since.
       call.resolve(call.deadlineMs > nowMs ? reply : null);
     }
   }
@@ -180,7 +210,7 @@ export class LimiterSession {
       this.#options.log.warn({ reason }, 'limiter session down');
       this.#options.onDown();
     }
-    // At once after a session that worked: the next limiter may be well.
+    // Reconnect at once after a session that worked: the next limiter may be healthy.
     const pauseMs = this.#failures++ === 0 ? 0 : this.#options.reconnectMs;
     if (!this.#stopped) this.#reconnect = setTimeout(() => this.#connect(), pauseMs);
   }
@@ -196,7 +226,7 @@ export class LimiterSession {
     if (this.#silentTicks * TICK_MS >= this.#patienceMs()) this.reset('the limiter is silent');
   };
 
-  /** Nothing is waited for: a process at rest is not woken. */
+  /** Stops the timer while no call is open, so that an idle process is not woken. */
   #stopTicking(): void {
     this.#silentTicks = 0;
     clearInterval(this.#ticker);
@@ -204,8 +234,8 @@ export class LimiterSession {
   }
 
   /**
-   * Longer the more is asked at once, and with every attempt that fails, so that a limiter that is merely busy or slow is not given
-   * up, or is reached in the end.
+   * Grows with the number of open calls, so that a limiter that is only busy is not given up.
+   * Doubles with each failed attempt, so that a slow limiter is reached in the end.
    */
   #patienceMs(): number {
     const { silenceMs, callTimeoutMs } = this.#options;
@@ -214,7 +244,7 @@ export class LimiterSession {
     return Math.min(patienceMs, Math.max(silenceMs, callTimeoutMs));
   }
 
-  /** Calls are kept in the order of their deadlines. */
+  /** Fails overdue calls. `#open` is ordered by deadline. */
   #expire(): void {
     const nowMs = this.#options.nowMs();
     for (const [callId, call] of this.#open) {

@@ -1,20 +1,18 @@
-import type { Refusal } from '@tidegate/contracts';
-import { authenticate } from '../auth/authenticate.ts';
-import type { Principal } from '../auth/principals.ts';
+import { isRefusal, type Refusal } from '@tidegate/contracts';
+import { authenticate, refuseAdmission } from '../auth/authenticate.ts';
+import { mayCall, type Principal } from '../auth/principals.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import { rateLimitHeaders, readAdmission } from '../completion/admission.ts';
-import { refuseAdmission } from '../completion/admit.ts';
-import { mayCall } from '../completion/find-model.ts';
-import type { Gateway } from '../completion/gateway.ts';
-import { INTERNAL_ERROR, isRefusal } from '../completion/refusals.ts';
+import type { Gateway } from '../gateway.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { refuse, sendJson } from '../http/respond.ts';
+import { rateLimitHeaders, readAdmission } from '../limiter/admission.ts';
+import { INTERNAL_ERROR } from '../refusals.ts';
 
-/** Answers `GET /models`. It counts toward the requests a minute, and toward nothing else. */
+/** Answers `GET /models`. The request counts toward the requests a minute and nothing else. */
 export async function listModels(gateway: Gateway, exchange: Exchange): Promise<void> {
   const list = await answer(gateway, exchange);
-  if (typeof list === 'string') sendJson(exchange, 200, list);
-  else refuse(exchange, list);
+  if (isRefusal(list)) refuse(exchange, list);
+  else sendJson(exchange, 200, list);
 }
 
 async function answer(gateway: Gateway, exchange: Exchange): Promise<string | Refusal> {
@@ -22,18 +20,17 @@ async function answer(gateway: Gateway, exchange: Exchange): Promise<string | Re
   if (isRefusal(caller)) return caller;
   if (!gateway.catalog.known) return INTERNAL_ERROR;
   const { principal } = caller;
-  const outcome = await gateway.limiter.countRequest(principal.orgId, principal.keyId);
-  const admission = readAdmission(outcome);
-  if (admission !== 'admitted') return refuseAdmission(gateway, exchange, admission);
-  exchange.headers = rateLimitHeaders(outcome);
+  const admission = readAdmission(await gateway.limiter.countRequest(principal.orgId, principal.keyId));
+  if (isRefusal(admission)) return refuseAdmission(gateway, exchange.request, principal, admission);
+  exchange.headers = rateLimitHeaders(admission);
   return modelList(gateway.catalog, principal);
 }
 
-/** The list wrapper and its entries (docs/conformance.md, "Model list entry"). */
+/** The list and its entries (docs/conformance.md, "Model list entry"). */
 function modelList(catalog: Catalog, principal: Principal): string {
   const data = catalog
     .published(principal.orgId)
-    .filter((model) => mayCall(principal, model))
+    .filter((model) => mayCall(principal, model.modelId))
     .map(({ name, publishedAtMs }) => ({
       id: name,
       object: 'model',

@@ -30,7 +30,7 @@ const said = (code: string, cause: string, outcome: object): Case => [
   hello,
 ];
 
-/** What brings each cause about, and the request that meets it. */
+/** How to produce each cause, and the request that meets it. */
 const cases: Case[] = [
   said('rate_limit_exceeded', 'key_requests_per_minute', rateLimited('CAUSE_KEY_REQUESTS_PER_MINUTE')),
   said('rate_limit_exceeded', 'org_requests_per_minute', rateLimited('CAUSE_ORG_REQUESTS_PER_MINUTE')),

@@ -9,7 +9,7 @@ import {
   type Registry,
 } from '@tidegate/runtime';
 import type { Exchange } from '../http/exchange.ts';
-import type { CallOutcome } from '../upstream/outcome.ts';
+import type { CallOutcome } from '../upstream/call-outcome.ts';
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 
@@ -18,7 +18,7 @@ export interface ObservedParts {
   readonly watch: { readonly live: boolean };
 }
 
-/** What operators see of requests: counts, times and one line each. Never content, never keys. */
+/** What operators see of requests: counts, times, and one log line each. Never content or keys. */
 export class Observer {
   readonly #log: Logger;
   readonly #line: LineLog;
@@ -27,9 +27,9 @@ export class Observer {
   readonly #seconds: Histogram<'route'>;
   readonly #firstChunk: Histogram;
   readonly #upstreamFailures: Counter<'kind'>;
-  #requestsInFlight = 0;
 
-  constructor(log: Logger, line: LineLog, registry: Registry) {
+  /** @param requestsInFlight completions that passed validation and have not ended */
+  constructor(log: Logger, line: LineLog, registry: Registry, requestsInFlight: () => number) {
     this.#log = log;
     this.#line = line;
     const registers = [registry];
@@ -66,38 +66,25 @@ export class Observer {
       labelNames: ['kind'],
       registers,
     });
-    const inFlight = () => this.#requestsInFlight;
     new Gauge({
       name: 'tidegate_gateway_requests_in_flight',
       help: 'Completions past validation and not ended',
       registers,
       collect() {
-        this.set(inFlight());
+        this.set(requestsInFlight());
       },
     });
   }
 
-  /** Completions past validation and not ended. */
-  get requestsInFlight(): number {
-    return this.#requestsInFlight;
-  }
-
-  enter(): void {
-    this.#requestsInFlight++;
-  }
-
-  leave(): void {
-    this.#requestsInFlight--;
-  }
-
   upstreamEnded(outcome: CallOutcome): void {
     if (outcome.kind === 'whole' || outcome.kind === 'streamed') return;
-    this.#upstreamFailures.inc({ kind: outcome.kind === 'refused' ? outcome.refusal.code : outcome.kind });
+    this.#upstreamFailures.inc({ kind: outcome.kind === 'refused' ? outcome.code : outcome.kind });
   }
 
-  /** The exchange is over, its answer sent or given up. */
+  /** Records an exchange that is over. Its answer was sent or given up. */
   ended(exchange: Exchange): void {
-    const { route, code, cause, response, startedAtMs, firstChunkAtMs } = exchange;
+    const { response, facts } = exchange;
+    const { route, code, cause, startedAtMs, firstChunkAtMs } = facts;
     const ms = performance.now() - startedAtMs;
     const status = response.headersSent ? response.statusCode : 0;
     this.#requests.inc({ route, status, code: code ?? '' });
@@ -107,7 +94,7 @@ export class Observer {
     this.#line(fieldsOf(exchange, status, ms), 'request');
   }
 
-  /** Answered without an exchange: it was no HTTP, or not in time to be a request. */
+  /** Records an answer without an exchange: the input was not HTTP, or did not arrive in time. */
   refusedRaw(requestId: string, { code, cause }: Refusal): void {
     const { status } = ERRORS[code];
     this.#requests.inc({ route: 'none', status, code });
@@ -120,7 +107,7 @@ export class Observer {
   }
 }
 
-/** Gauges of what a gateway depends on. */
+/** Gauges for the services that a gateway depends on. */
 export function observeParts(registry: Registry, { limiter, watch }: ObservedParts): void {
   const gauge = (name: string, help: string, value: () => number) =>
     new Gauge({
@@ -139,15 +126,15 @@ export function observeParts(registry: Registry, { limiter, watch }: ObservedPar
 const fieldsOf = (exchange: Exchange, status: number, ms: number): LineFields => ({
   requestId: exchange.requestId,
   method: exchange.request.method,
-  route: exchange.route,
+  route: exchange.facts.route,
   status,
-  code: exchange.code,
-  cause: exchange.cause,
-  aborted: exchange.aborted,
+  code: exchange.facts.code,
+  cause: exchange.facts.cause,
+  aborted: exchange.aborted?.reason,
   brokenOff: exchange.brokenOff || null,
-  orgId: exchange.orgId,
-  keyId: exchange.keyId,
-  modelId: exchange.modelId,
-  streamed: exchange.modelId ? exchange.streamed : null,
+  orgId: exchange.facts.orgId,
+  keyId: exchange.facts.keyId,
+  modelId: exchange.facts.modelId,
+  streamed: exchange.facts.modelId ? exchange.facts.streamed : null,
   ms: Math.round(ms * 10) / 10,
 });

@@ -14,7 +14,7 @@ import {
 type Session = ServerDuplexStream<SessionRequest__Output, SessionResponse>;
 type Kind = NonNullable<Call__Output['call']>;
 type Said = Omit<Reply, 'callId' | 'outcome'>;
-/** Undefined: no reply at all. A promise: a reply of its own, once it is there. */
+/** Undefined sends no reply at all. A promise sends its reply once it resolves. */
 type Answer = (call: Call__Output) => Said | Promise<Said> | undefined;
 
 export const admitted: AdmissionOutcome = {
@@ -22,12 +22,12 @@ export const admitted: AdmissionOutcome = {
 };
 
 /**
- * A limiter that speaks the real protocol and says what the test wants. By default it knows one key, admits everything, and
- * acknowledges everything.
+ * A limiter that speaks the real protocol and answers as the test decides. By default it knows one
+ * key, admits everything, and acknowledges everything.
  */
 export class FakeLimiter {
   readonly calls: Call__Output[] = [];
-  /** Calls of each message, in the order of arrival. */
+  /** The number of calls in each message, in order of arrival. */
   readonly messages: number[] = [];
   readonly principals = new Map<string, Principal>();
   readonly answers: Record<Kind, Answer> = {
@@ -46,7 +46,7 @@ export class FakeLimiter {
     settle: () => ({ settle: {} }),
     restore: () => ({ restore: {} }),
   };
-  /** Of every answer. */
+  /** Delay of every answer. */
   delayMs = 0;
   readonly #sessions = new Set<Session>();
   #server: Server | null = null;
@@ -60,7 +60,7 @@ export class FakeLimiter {
     return this.#sessions.size;
   }
 
-  /** On the port it had before, when it was started before. */
+  /** Starts the server, on its previous port if it has been started before. */
   async start(): Promise<this> {
     const server = new Server();
     server.addService(limiterService, { session: (stream: Session) => this.#accept(stream) } as never);

@@ -16,7 +16,7 @@ import {
 
 type Watch = ServerDuplexStream<WatchRequest__Output, CatalogUpdate>;
 
-/** A runner that speaks the real protocol: a catalog that the test changes, and a wake that it scripts. */
+/** A runner that speaks the real protocol. The test changes its catalog and scripts its wakes. */
 export class FakeRunner {
   readonly models = new Map<string, Model>();
   readonly reports: WatchRequest__Output[] = [];
@@ -67,7 +67,7 @@ export class FakeRunner {
     this.#watches.clear();
   }
 
-  /** Changes a model, or publishes it, and tells every gateway. */
+  /** Publishes or changes a model, and tells every gateway. */
   update(change: Model & { modelId: string }): void {
     const model = { ...this.models.get(change.modelId), ...change };
     this.models.set(change.modelId, model);

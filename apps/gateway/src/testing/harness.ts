@@ -1,4 +1,4 @@
-import { newApiKey, newInstanceId, newModelId, newOrgId, orgTagOf } from '@tidegate/contracts';
+import { newApiKey, newInstanceId, newModelId, newOrgId, newRefusal, orgTagOf } from '@tidegate/contracts';
 import {
   callUnary,
   createLimiterClient,
@@ -9,19 +9,19 @@ import {
 import { createLineLog, createLogger, Registry } from '@tidegate/runtime';
 import { eventually, startUpstream, type Upstream, type UpstreamHandler } from '@tidegate/testing';
 import { Agent } from 'undici';
+import { type AssembledGateway, createGateway } from '../assemble.ts';
 import { createParser } from '../body/parse.ts';
-import type { ImageFetcher } from '../completion/gateway.ts';
 import { readConfig } from '../config.ts';
-import { type AssembledGateway, createGateway } from '../gateway.ts';
+import type { Gateway } from '../gateway.ts';
 import { type GatewayServer, startServer } from '../http/server.ts';
 import { FakeLimiter } from './fake-limiter.ts';
 import { FakeRunner } from './fake-runner.ts';
 
 export interface HarnessOptions {
   readonly upstream?: UpstreamHandler;
-  /** Of the gateway's environment. */
+  /** Additions to the gateway's environment. */
   readonly env?: Readonly<Record<string, string>>;
-  readonly images?: ImageFetcher;
+  readonly images?: Gateway['images'];
   readonly nowMs?: () => number;
 }
 
@@ -37,17 +37,17 @@ export interface Harness extends AssembledGateway {
   /** Lines of the gateway's log. */
   readonly logged: string[];
   readonly metrics: Registry;
-  /** A further key of the same organization. */
+  /** Adds another key to the same organization. */
   addKey(change?: Partial<Principal>): string;
   /** Resolves when the gateway knows the model. */
   publish(change?: Partial<Model>): Promise<Model & { modelId: string }>;
-  /** POST chat/completions with the harness's key. */
+  /** Sends POST chat/completions with the harness's key. */
   complete(body: unknown, init?: RequestInit): Promise<Response>;
   stop(): Promise<void>;
 }
 
-const noImages: ImageFetcher = {
-  fetchAll: async () => ({ ok: false, refusal: { code: 'invalid_request', message: 'no images here' } }),
+const noImages: Gateway['images'] = {
+  fetchAll: async () => newRefusal({ code: 'invalid_request', message: 'no images here' }),
 };
 
 export const wholeAnswer = (
@@ -63,7 +63,10 @@ export const wholeAnswer = (
 
 export const hello = { model: 'text', messages: [{ role: 'user', content: 'Hi' }] };
 
-/** A gateway with everything real but the limiter's and the runner's decisions. It publishes one text model, `text`. */
+/**
+ * A gateway in which only the decisions of the limiter and the runner are fake. It publishes one
+ * text model, `text`.
+ */
 export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
   const limiterServer = await new FakeLimiter().start();
   const runner = await new FakeRunner().start();

@@ -1,4 +1,4 @@
-/** What every part of one answer carries, and what its usage must fit. */
+/** What every part of one answer carries, and the bound for its usage. */
 export interface AnswerIdentity {
   readonly completionId: string;
   readonly createdS: number;
@@ -8,13 +8,13 @@ export interface AnswerIdentity {
 }
 
 /**
- * The limits of an answer are those of what is relayed. A model may send so many times as much before it is cut off, so
- * that one which never ends is not read for ever: JSON may spell a character of two bytes in six, which is three times as
- * much, and what is left has room for the fields that are dropped.
+ * The limits of an answer apply to what is relayed. A model may send this many times as much before
+ * it is cut off, so that an endless answer is not read forever. JSON may spell a two-byte character
+ * in six bytes, which is a factor of 3. The rest leaves room for fields that are dropped.
  */
 export const RECEIVED_PER_RELAYED = 4;
 
-/** The choice that is the answer: the one of index 0, or without an index. All others are ignored. */
+/** The choice that is relayed: the one with index 0 or without an index. All others are ignored. */
 export function answerIn<Choice extends { readonly index?: unknown }>(
   choices: readonly (Choice | null | undefined)[],
 ): Choice | undefined {

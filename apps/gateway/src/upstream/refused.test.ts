@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
+import { newRefusal } from '@tidegate/contracts';
 import { isErrorEvent, refusalOfErrorEvent, refusalOfStatus } from './refused.ts';
 
 const reason = "This model's maximum context length is 4096 tokens.";
+const refusedWith = (message: string) => newRefusal({ code: 'model_refused', message });
 
 describe('a model that refuses with a 4xx', () => {
   it.each([
@@ -18,7 +20,7 @@ describe('a model that refuses with a 4xx', () => {
     ['FastAPI, one reason', 413, { detail: reason }],
     ['vLLM, of a model it does not serve', 404, { error: { message: reason, code: 404 } }],
   ])('is quoted: %s', (_server, status, body) => {
-    expect(refusalOfStatus(status, JSON.stringify(body))).toEqual({ code: 'model_refused', message: reason });
+    expect(refusalOfStatus(status, JSON.stringify(body))).toEqual(refusedWith(reason));
   });
 
   it('is quoted in plain text, on one line and not at any length', () => {
@@ -37,10 +39,9 @@ describe('a status that is not about what the caller sent', () => {
   it.each([301, 401, 403, 407, 408, 424, 425, 429, 500, 503, 599])(
     'is an upstream error without details: %i',
     (status) => {
-      expect(refusalOfStatus(status, JSON.stringify({ error: { message: 'internal host db-7' } }))).toEqual({
-        code: 'upstream_error',
-        message: 'The model failed to answer.',
-      });
+      expect(refusalOfStatus(status, JSON.stringify({ error: { message: 'internal host db-7' } }))).toEqual(
+        newRefusal({ code: 'upstream_error', message: 'The model failed to answer.' }),
+      );
     },
   );
 });
@@ -55,10 +56,7 @@ describe('an error event', () => {
   });
 
   it('is a refusal when its code is a 4xx of the caller, else a failure', () => {
-    expect(refusalOfErrorEvent({ error: { message: reason, code: 400 } })).toEqual({
-      code: 'model_refused',
-      message: reason,
-    });
+    expect(refusalOfErrorEvent({ error: { message: reason, code: 400 } })).toEqual(refusedWith(reason));
     expect(refusalOfErrorEvent({ object: 'error', message: reason, code: 400 }).code).toBe('model_refused');
     expect(refusalOfErrorEvent({ error: { message: 'x', code: 500 } }).code).toBe('upstream_error');
     expect(refusalOfErrorEvent({ error: { message: 'x', code: 429 } }).code).toBe('upstream_error');
@@ -73,7 +71,7 @@ describe('an error event', () => {
       { error: { message: reason, type: 'invalid_request_error', code: null } },
       { error: { message: reason, code: 'context_length_exceeded' } },
     ]) {
-      expect(refusalOfErrorEvent(error)).toEqual({ code: 'model_refused', message: reason });
+      expect(refusalOfErrorEvent(error)).toEqual(refusedWith(reason));
     }
     expect(refusalOfErrorEvent({ error: { message: 'x', type: 'BadRequestError', code: 500 } }).code).toBe(
       'upstream_error',

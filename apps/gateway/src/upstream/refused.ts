@@ -1,14 +1,15 @@
-import type { Refusal } from '@tidegate/contracts';
+import { newRefusal, type Refusal } from '@tidegate/contracts';
 import { parseJson } from './json.ts';
 
 const MAX_MESSAGE_CHARACTERS = 1_000;
-/** How deep in an error its message may be: nothing that a model sends may exhaust the stack. */
+/** How deep to look for the message in an error. Bounded so that no model can exhaust the stack. */
 const MAX_MESSAGE_DEPTH = 6;
 const NO_REASON = 'The model refused the request and gave no reason.';
 
 /**
- * Not refusals of what the caller sent: our own credentials (whose echo is nobody's business), and what may work next time
- * (408, 425, 429; TGI reports a failed generation as 424). docs/adr/0007.
+ * Statuses that do not mean the caller sent something wrong. 401, 403 and 407 concern our own
+ * credentials, and callers must not see what those answers say. The others may work next time (408,
+ * 425, 429; TGI reports a failed generation as 424). See docs/adr/0007.
  */
 const NOT_THE_CALLERS_FAULT = new Set([401, 403, 407, 408, 424, 425, 429]);
 
@@ -20,14 +21,17 @@ const CALLERS_ERRORS = new Set<unknown>([
   'validation',
 ]);
 
-export const upstreamError = (message: string): Refusal => ({ code: 'upstream_error', message });
+export const upstreamError = (message: string): Refusal => newRefusal({ code: 'upstream_error', message });
 
-const FAILED = upstreamError('The model failed to answer.');
+export const MODEL_FAILED = upstreamError('The model failed to answer.');
 
-/** The refusal for a status other than 200 of a model, told in the model's own words where the caller can act on them. */
+/**
+ * The refusal for a model's status other than 200. It quotes the model's own words if the caller
+ * can act on them.
+ */
 export function refusalOfStatus(status: number, body: string): Refusal {
-  if (!isCallersFault(status)) return FAILED;
-  return { code: 'model_refused', message: messageOf(parse(body)) ?? NO_REASON };
+  if (!isCallersFault(status)) return MODEL_FAILED;
+  return modelRefused(messageOf(parse(body)));
 }
 
 /** The refusal for an error inside an answer with status 200, before anything was relayed. */
@@ -35,13 +39,18 @@ export function refusalOfErrorEvent(event: unknown): Refusal {
   const error = memberOf(event, 'error') ?? event;
   const status = statusIn(error) ?? statusIn(event);
   const callers = status === null ? blamesCaller(error) || blamesCaller(event) : isCallersFault(status);
-  return callers ? { code: 'model_refused', message: messageOf(event) ?? NO_REASON } : FAILED;
+  return callers ? modelRefused(messageOf(event)) : MODEL_FAILED;
 }
+
+const modelRefused = (reason: string | null): Refusal =>
+  newRefusal({ code: 'model_refused', message: reason ?? NO_REASON });
 
 const isCallersFault = (status: number): boolean =>
   status >= 400 && status <= 499 && !NOT_THE_CALLERS_FAULT.has(status);
 
-/** The status that an error names, wherever its server puts that; `http_status_code` is TGI's. */
+/**
+ * The status that an error names. Servers put it in different fields; `http_status_code` is TGI's.
+ */
 function statusIn(error: unknown): number | null {
   for (const name of ['code', 'status_code', 'http_status_code']) {
     const named = memberOf(error, name);
@@ -51,19 +60,23 @@ function statusIn(error: unknown): number | null {
   return null;
 }
 
-/** Servers that name no status say by kind of error whose fault it was. */
+/** Servers that name no status tell by the kind of error whose fault it was. */
 const blamesCaller = (error: unknown): boolean =>
   ['code', 'type', 'error_type'].some((name) => CALLERS_ERRORS.has(memberOf(error, name)));
 
-/** Whether a chunk or a whole answer is an error in disguise: `{"error": …}`, or `{"object": "error", …}` of SGLang and older vLLM. */
+/**
+ * Whether a chunk or a whole answer is really an error: `{"error": …}`, or
+ * `{"object": "error", …}` from SGLang and older vLLM.
+ */
 export const isErrorEvent = (event: unknown): boolean => {
   const error = memberOf(event, 'error');
   return (error !== undefined && error !== null && error !== false) || memberOf(event, 'object') === 'error';
 };
 
 /**
- * Where each server puts its reason: `error.message` (vLLM, llama.cpp, Ollama), `message` (SGLang, older vLLM), `error` as a
- * string (TGI, Ollama), `detail` as a string or a list of `msg` (FastAPI), or plain text.
+ * Finds the reason where servers put it: `error.message` (vLLM, llama.cpp, Ollama), `message`
+ * (SGLang, older vLLM), `error` as a string (TGI, Ollama), `detail` as a string or a list of `msg`
+ * (FastAPI), or plain text.
  */
 function messageOf(answer: unknown, depth = MAX_MESSAGE_DEPTH): string | null {
   if (typeof answer === 'string') return tidy(answer);
@@ -86,7 +99,7 @@ function memberOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
 }
 
-/** Plain text stands for itself. */
+/** Parses JSON. A body that is not JSON is returned as text. */
 function parse(body: string): unknown {
   try {
     return parseJson(body);

@@ -4,9 +4,9 @@ import type { Replica } from '../catalog/replicas.ts';
 import type { UpstreamCall } from './upstream-call.ts';
 
 export interface UpstreamRequest {
-  /** To be sent one after the other. */
+  /** Pieces to send one after another. */
   readonly body: readonly Uint8Array[];
-  /** Bearer token; empty: none. */
+  /** Bearer token. Empty for none. */
   readonly key: string;
   readonly streamed: boolean;
 }
@@ -16,12 +16,14 @@ interface Target {
   readonly path: string;
 }
 
-/** A body up to this size is copied into one piece; a larger one is not held twice. */
+/**
+ * A body up to this size is copied into one buffer. A larger one is not, to avoid holding it twice.
+ */
 const MAX_JOINED_BYTES = 1024 * 1024;
 
 const targets = new WeakMap<Replica, Target>();
 
-/** Sends a request to a replica; the call hears how it goes. */
+/** Sends a request to a replica and reports its progress to the call. */
 export function send(
   upstream: Dispatcher,
   replica: Replica,
@@ -31,7 +33,7 @@ export function send(
   try {
     upstream.dispatch(optionsOf(replica, request), call);
   } catch (error) {
-    // A replica's URL that is none: as bad as one that does not answer.
+    // The replica's URL is invalid. Treat the replica as one that does not answer.
     call.onResponseError(null, error as Error);
   }
 }
@@ -46,7 +48,7 @@ function optionsOf(replica: Replica, { body, key, streamed }: UpstreamRequest): 
     method: 'POST',
     headers,
     body: bytes <= MAX_JOINED_BYTES ? Buffer.concat(body, bytes) : Readable.from(body),
-    // The calls keep the contract's times; none of undici's may cut them short.
+    // The calls enforce the contract's timeouts, and undici's own must not fire earlier.
     headersTimeout: 0,
     bodyTimeout: 0,
   };

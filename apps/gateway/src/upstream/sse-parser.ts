@@ -5,16 +5,17 @@ const CR = 0x0d;
 const COLON = 0x3a;
 const SPACE = 0x20;
 const DATA = Buffer.from('data');
-/** Older servers of llama.cpp tell their error in a field of this name, where all others send data. */
+/** Older llama.cpp servers report errors in a field of this name instead of `data`. */
 const ERROR = Buffer.from('error');
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /**
  * Splits a byte stream into the data of its server-sent events, wherever the bytes are cut.
  *
- * Lines end with LF, CRLF or CR. Several data lines of an event are joined with LF; comments and all other fields are
- * skipped. The value of an `error` field is given as the data `{"error": …}`. An event's bytes are all those from the end of the
- * event before it to the end of its blank line, so comments count toward the next one.
+ * Lines end with LF, CRLF or CR. Several data lines of one event are joined with LF. Comments and
+ * all other fields are skipped. The value of an `error` field is delivered as the `error` member of
+ * an object. The size of an event includes every byte from the end of the previous event to the end
+ * of its own blank line, so comments count toward the event that follows them.
  */
 export class SseParser {
   readonly #maxEventBytes: number;
@@ -30,7 +31,10 @@ export class SseParser {
     this.#onData = onData;
   }
 
-  /** Keeps no more than one event. False: an event is larger than allowed, and the parser must not be used again. */
+  /**
+   * Holds at most one event. Returns false if an event is larger than allowed. The parser must not
+   * be used after that.
+   */
   push(bytes: Buffer): boolean {
     let start = 0;
     if (this.#afterCr && bytes.length > 0) {
@@ -51,7 +55,7 @@ export class SseParser {
     return true;
   }
 
-  /** The stream is over: an event that lacks only its blank line is still delivered. */
+  /** Ends the stream. An event that lacks only its blank line is still delivered. */
   end(): void {
     if (this.#partial.bytes > 0) this.#line(Buffer.alloc(0), 0, 0);
     this.#dispatch();
@@ -108,7 +112,7 @@ function isField(name: Buffer, bytes: Buffer, start: number, end: number): boole
   return after === end || (after < end && bytes[after] === COLON);
 }
 
-/** What follows the colon, less one space. */
+/** The text after the colon, without one leading space. */
 function valueIn(bytes: Buffer, colon: number, end: number): string {
   let start = Math.min(colon + 1, end);
   if (bytes[start] === SPACE && start < end) start++;

@@ -8,6 +8,7 @@ const identity = { completionId: 'c', createdS: 1, model: 'm', reservedTokens: 9
 const event = (content: string, finish: string | null = null) =>
   Buffer.from(`data: ${JSON.stringify({ choices: [{ delta: { content }, finish_reason: finish }] })}\n\n`);
 
+const HUNG_UP = { kind: 'aborted', reason: 'client_closed' } as const;
 const ERROR = Buffer.from('data: {"error":"out of memory"}\n\n');
 
 class Controller {
@@ -81,7 +82,7 @@ describe('a relayed stream', () => {
   it('waits for its first event no longer because of events that are not relayed', async () => {
     const { call, controller, sink } = start({ firstEventMs: 100 });
     const nothing = setInterval(() => call.onResponseData(controller, Buffer.from('data: {}\n\n')), 10);
-    expect(await call.outcome).toMatchObject({ kind: 'refused', refusal: { code: 'upstream_error' } });
+    expect(await call.outcome).toMatchObject({ kind: 'refused', code: 'upstream_error' });
     clearInterval(nothing);
     expect(sink.begun).toBe(false);
   });
@@ -89,7 +90,7 @@ describe('a relayed stream', () => {
   it('has not begun with a first event that cannot be relayed', async () => {
     const { call, controller, sink } = start();
     call.onResponseData(controller, event('x'.repeat(2e5)));
-    expect(await call.outcome).toMatchObject({ kind: 'refused', refusal: { code: 'upstream_error' } });
+    expect(await call.outcome).toMatchObject({ kind: 'refused', code: 'upstream_error' });
     expect([sink.begun, sink.writes]).toEqual([false, []]);
   });
 
@@ -101,7 +102,7 @@ describe('a relayed stream', () => {
     sink.slow = false;
     sink.onDrain?.();
     expect(controller.paused).toBe(false);
-    call.abort('client_closed');
+    call.abort(HUNG_UP);
     await call.outcome;
   });
 
@@ -123,16 +124,16 @@ describe('a relayed stream', () => {
 
   it('closes the connection when it is aborted, also before there is one', async () => {
     const { call, controller } = start();
-    call.abort('client_closed');
+    call.abort(HUNG_UP);
     expect(controller.aborted).toBe(true);
-    expect(await call.outcome).toEqual({ kind: 'aborted', reason: 'client_closed' });
+    expect(await call.outcome).toEqual(HUNG_UP);
     const early = new Controller();
     const other = new StreamCall(new StreamRewriter(identity, limits), new Sink(), {
       maxMs: 1_000,
       firstEventMs: 1_000,
       pauseMs: 1_000,
     });
-    other.abort('lease_lost');
+    other.abort({ kind: 'aborted', reason: 'lease_lost' });
     other.onRequestStart(early);
     expect(early.aborted).toBe(true);
   });

@@ -1,7 +1,8 @@
 import type { Refusal } from '@tidegate/contracts';
-import type { CallOutcome } from './outcome.ts';
+import type { CallOutcome } from './call-outcome.ts';
+import { MODEL_FAILED } from './refused.ts';
 import type { StreamRewriter } from './stream-rewriter.ts';
-import { FAILED, NO_ANSWER_IN_TIME, UpstreamCall } from './upstream-call.ts';
+import { NO_ANSWER_IN_TIME, UpstreamCall } from './upstream-call.ts';
 
 export interface StreamTimes {
   /** From the call to the end of the answer. */
@@ -14,9 +15,9 @@ export interface StreamTimes {
 
 /** Where the rewritten stream goes. */
 export interface StreamSink {
-  /** Before the first write: the answer is a stream. */
+  /** Called before the first write: the answer is a stream. */
   begin(): void;
-  /** False: the reader is slow, `onDrain` will be called. */
+  /** Returns false if the reader is slow. `onDrain` is called when it has caught up. */
   write(text: string): boolean;
   onDrain: (() => void) | null;
 }
@@ -25,8 +26,8 @@ export interface StreamSink {
 const LINGER_MS = 1_000;
 
 /**
- * A call that is answered as a stream and relayed as it arrives. What the model sends in one piece leaves in one piece. While
- * the reader is slow the model is not read, and its pauses do not count.
+ * A call whose answer is streamed and relayed as it arrives. What the model sends in one piece
+ * leaves in one piece. While the reader is slow, the model is not read and its pauses do not count.
  */
 export class StreamCall extends UpstreamCall {
   readonly #rewriter: StreamRewriter;
@@ -34,7 +35,7 @@ export class StreamCall extends UpstreamCall {
   readonly #times: StreamTimes;
   #pause: NodeJS.Timeout;
   #begun = false;
-  #held = false;
+  #modelPaused = false;
 
   constructor(rewriter: StreamRewriter, sink: StreamSink, times: StreamTimes) {
     super(times.maxMs);
@@ -51,7 +52,7 @@ export class StreamCall extends UpstreamCall {
     const eventsBefore = rewriter.events;
     rewriter.push(bytes);
     if (this.#begun && rewriter.events > eventsBefore) this.#pause.refresh();
-    if (!this.#relay() && !rewriter.done) this.#hold();
+    if (!this.#relay() && !rewriter.done) this.#pauseModel();
     if (rewriter.failure) this.#fail(rewriter.failure);
     else if (rewriter.done) this.#complete();
   }
@@ -64,14 +65,14 @@ export class StreamCall extends UpstreamCall {
   }
 
   protected onBroken(): void {
-    this.#breakOff('upstream_error', FAILED);
+    this.#breakOff('upstream_error', MODEL_FAILED);
   }
 
   protected onTimeout(): void {
     this.#breakOff('stream_limit', NO_ANSWER_IN_TIME);
   }
 
-  /** False: the reader is slow. */
+  /** Returns false if the reader is slow. */
   #relay(): boolean {
     const out = this.#rewriter.take();
     if (!this.#rewriter.started) return true;
@@ -86,7 +87,7 @@ export class StreamCall extends UpstreamCall {
     this.#sink.begin();
   }
 
-  /** The rest of the answer is read, for the sake of the connection, but not for long. */
+  /** Reads the rest of the answer briefly, so that the connection can be kept. */
   #complete(): void {
     this.end(this.#streamed(), true);
     setTimeout(() => this.close(), LINGER_MS).unref();
@@ -101,10 +102,10 @@ export class StreamCall extends UpstreamCall {
     this.#breakOff(this.#rewriter.tooLarge ? 'stream_limit' : 'upstream_error', failure);
   }
 
-  /** @param refusal the answer, where none has begun */
+  /** @param refusal the answer if none has begun */
   #breakOff(errorCode: 'upstream_error' | 'stream_limit', refusal: Refusal): void {
     if (!this.#begun) {
-      this.end({ kind: 'refused', refusal });
+      this.end(refusal);
       return;
     }
     this.#rewriter.breakOff();
@@ -113,17 +114,17 @@ export class StreamCall extends UpstreamCall {
   }
 
   readonly #onPause = (): void => {
-    if (this.#held) this.#pause.refresh();
+    if (this.#modelPaused) this.#pause.refresh();
     else this.expire();
   };
 
-  #hold(): void {
+  #pauseModel(): void {
     const controller = this.controller;
     if (!controller || this.ended) return;
-    this.#held = true;
+    this.#modelPaused = true;
     controller.pause();
     this.#sink.onDrain = () => {
-      this.#held = false;
+      this.#modelPaused = false;
       this.#sink.onDrain = null;
       this.#pause.refresh();
       if (!this.ended) controller.resume();

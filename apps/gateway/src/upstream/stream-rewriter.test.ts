@@ -39,7 +39,7 @@ const chunk = (delta: object, finish_reason: string | null = null) => ({
   choices: [{ index: 0, delta, logprobs: null, finish_reason }],
 });
 const role = chunk({ role: 'assistant', content: '' });
-/** A choice other than the answer's. */
+/** A choice other than the one that is relayed. */
 const other = (index: unknown, content: string, finish_reason: string | null = null) => ({
   index,
   delta: { content },
@@ -81,7 +81,7 @@ describe('a rewritten stream', () => {
     }
   });
 
-  it('relays text that follows the finish reason, and gives the last reason to the last piece', () => {
+  it('relays text that follows the finish reason, and gives the last reason to the last piece [chunk.finish_reason]', () => {
     const { chunks, rewriter } = rewrite(
       delta('a', 'stop') + delta('') + delta('b') + delta('c', 'length') + delta('') + event('[DONE]'),
     );
@@ -245,7 +245,7 @@ describe('the limits of a stream', () => {
   };
 
   it.each([true, false])(
-    'are those of all that is sent, to the byte, [DONE] included; with the usage chunk: %s',
+    'are those of all that is sent, to the byte, [DONE] included; with the usage chunk: %s [limit.stream.size]',
     (includeUsage) => {
       const { bytes } = sent({ ...limits, includeUsage });
       expect(sent({ ...limits, includeUsage, maxBytes: bytes }).rewriter.failure).toBeNull();
@@ -255,7 +255,7 @@ describe('the limits of a stream', () => {
     },
   );
 
-  it('are those of one event as it is sent, to the byte', () => {
+  it('are those of one event as it is sent, to the byte [limit.stream.event]', () => {
     for (const content of ['x'.repeat(500), 'é"\n'.repeat(100)]) {
       const [, one = ''] = rewrite(delta(content)).out.split(/(?<=\n\n)/);
       const maxEventBytes = Buffer.byteLength(one);

@@ -5,9 +5,9 @@ import { SseParser } from './sse-parser.ts';
 import { type FinishReason, finishReason, readUsage, type Usage, usageJson } from './usage.ts';
 
 export interface StreamOptions {
-  /** Of everything that is relayed, `[DONE]` included. */
+  /** Limit for everything that is relayed, including `[DONE]`. */
   readonly maxBytes: number;
-  /** Of one event that is relayed, its blank line included. */
+  /** Limit for one relayed event, including its blank line. */
   readonly maxEventBytes: number;
   /** Whether the client asked for the usage chunk. */
   readonly includeUsage: boolean;
@@ -30,21 +30,28 @@ const NOT_FINISHED = chunkEnd('null');
 const FINISHED = { stop: chunkEnd('"stop"'), length: chunkEnd('"length"') };
 
 /**
- * Turns the bytes of a model's stream into the contract's chunks (docs/conformance.md, "Stream chunk"): first a chunk with the
- * role and empty content, then one for each piece of text, the last one with the finish reason. Some models send text after
- * their finish reason, so the last piece waits with the reason until the model has ended its answer.
+ * Turns the bytes of a model's stream into the contract's chunks (docs/conformance.md, "Stream
+ * chunk"): first a chunk with the role and empty content, then one for each piece of text. The last
+ * one has the finish reason. Some models send text after their finish reason. So from then on the
+ * last piece is held back until the model has ended its answer.
  */
 export class StreamRewriter {
-  /** The first event has been understood: from now on the answer is a stream. Until then nothing may be sent. */
+  /**
+   * True once the first event has been understood. From then on the answer is a stream. Before
+   * that, nothing may be sent.
+   */
   started = false;
-  /** The answer is complete: all of it but `tail` has been made. */
+  /** True once the answer is complete. All of it except `tail` is then available from `take`. */
   done = false;
-  /** Why the stream cannot go on; what was taken before stays valid. */
+  /** Why the stream cannot continue. What was taken before remains valid. */
   failure: Refusal | null = null;
-  /** The failure is that a limit was passed. */
+  /** Whether the failure is an exceeded limit. */
   tooLarge = false;
   usage: Usage | null = null;
-  /** What follows the last content chunk, once the answer is done and settled: the usage if asked for, and `[DONE]`. */
+  /**
+   * What follows the last content chunk once the answer is done and settled: the usage, if asked
+   * for, and `[DONE]`.
+   */
   tail = '';
 
   readonly #identity: AnswerIdentity;
@@ -53,9 +60,9 @@ export class StreamRewriter {
   readonly #head: string;
   readonly #contentHead: string;
   readonly #contentHeadBytes: number;
-  /** Null: the model has not finished. */
+  /** Null until the model has finished. */
   #reason: FinishReason | null = null;
-  /** The last piece of text of a model that has finished. */
+  /** The latest piece of text since the finish reason, held back. */
   #lastPiece = '';
   #out = '';
   #bytesIn = 0;
@@ -72,12 +79,12 @@ export class StreamRewriter {
     this.#contentHeadBytes = Buffer.byteLength(this.#contentHead);
   }
 
-  /** Events understood so far: a stream that sends bytes but no events is silent. */
+  /** Events understood so far. A stream that sends bytes but no events counts as silent. */
   get events(): number {
     return this.#events;
   }
 
-  /** Reads on. What it made is in `take`, how it stands in the other members. */
+  /** Processes more bytes. `take` has the resulting chunks, the other members the state. */
   push(bytes: Buffer): void {
     if (this.failure || this.done) return;
     this.#bytesIn += bytes.length;
@@ -85,20 +92,23 @@ export class StreamRewriter {
     else if (!this.#parser.push(bytes)) this.#failTooLarge();
   }
 
-  /** The model ended its stream. A missing `[DONE]` after a finish reason is forgiven. */
+  /** The model ended its stream. A missing `[DONE]` after a finish reason is tolerated. */
   end(): void {
     if (this.failure || this.done) return;
     this.#parser.end();
     if (!this.failure && !this.done) this.#complete();
   }
 
-  /** The stream cannot be completed: the piece of text that was held back is relayed as one of many. */
+  /**
+   * Called when the stream cannot be completed. Relays the held-back piece of text as an ordinary
+   * one.
+   */
   breakOff(): void {
     this.#emitPiece(this.#lastPiece);
     this.#lastPiece = '';
   }
 
-  /** The chunks made since the last call, ready to be sent. */
+  /** Returns the chunks made since the last call, ready to send. */
   take(): string {
     const out = this.#out;
     this.#out = '';
@@ -159,7 +169,7 @@ export class StreamRewriter {
     const usage = this.#options.includeUsage ? this.usage : null;
     const usageChunk = usage ? `${this.#head}],"usage":${usageJson(usage)}}\n\n` : '';
     this.tail = `${usageChunk}data: ${DONE}\n\n`;
-    // First, so that no finish reason leaves of an answer whose tail does not fit.
+    // Count the tail first. If it does not fit, no finish reason may be relayed either.
     this.#bytesOut += Buffer.byteLength(this.tail);
     this.#emitContent(this.#lastPiece, FINISHED[this.#reason]);
     this.done = this.failure === null;

@@ -30,7 +30,7 @@ describe('a fault of ours while an answer is read', () => {
     call.onResponseData(controller, bytes);
     if (bytes.length === 0) call.onResponseEnd();
     await expect(call.outcome).rejects.toThrow('a fault of ours');
-    // What was read to its end needs no closing.
+    // A connection whose answer was read to its end need not be closed.
     expect(aborts).toHaveLength(bytes.length);
   });
 });

@@ -1,9 +1,10 @@
 import type { Dispatcher } from 'undici';
 import { Pieces } from '../bytes/pieces.ts';
-import type { AbortReason, CallOutcome } from './outcome.ts';
+import type { Aborted } from '../ending.ts';
+import type { CallOutcome } from './call-outcome.ts';
 import { refusalOfStatus, upstreamError } from './refused.ts';
 
-/** What is read of the body of an error answer. */
+/** How much of an error answer's body is read. */
 const MAX_ERROR_BYTES = 64 * 1024;
 
 const NOT_CONNECTED = new Set([
@@ -19,19 +20,18 @@ const NOT_CONNECTED = new Set([
 ]);
 
 export const NO_ANSWER_IN_TIME = upstreamError('The model did not answer in time.');
-export const FAILED = upstreamError('The model failed to answer.');
 export const UNREADABLE = upstreamError('The model sent an answer that cannot be read.');
 
-/** Nothing else was asked for. */
+/** The answer must not be compressed, since the request asks for that. */
 const isPlain = (encoding: unknown): boolean =>
   encoding === undefined || encoding === '' || encoding === 'identity';
 
 /**
- * One call to a replica, as undici tells of it. Ends exactly once, in `outcome`, and then leaves nothing running: the
- * connection is closed unless the answer was read to its end.
+ * One call to a replica, driven by undici's callbacks. It ends exactly once, with `outcome`, and
+ * leaves nothing running. The connection is closed unless the answer was read to its end.
  */
 export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
-  /** Rejects with what is a fault of ours. */
+  /** Rejects only if the fault is ours. */
   readonly outcome: Promise<CallOutcome>;
   protected controller: Dispatcher.DispatchController | null = null;
   #resolve!: (outcome: CallOutcome) => void;
@@ -42,7 +42,7 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
   readonly #errorBody = new Pieces();
   readonly #timer: NodeJS.Timeout;
 
-  /** @param timeoutMs for all of the answer */
+  /** @param timeoutMs for the whole answer */
   constructor(timeoutMs: number) {
     this.outcome = new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -51,17 +51,17 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
     this.#timer = setTimeout(() => this.expire(), timeoutMs);
   }
 
-  /** The answer with status 200, piece by piece. */
+  /** Receives a piece of an answer with status 200. */
   protected abstract onBody(bytes: Buffer): void;
-  /** It is over. */
+  /** That answer is complete. */
   protected abstract onBodyEnd(): void;
-  /** It broke off. */
+  /** That answer broke off. */
   protected abstract onBroken(): void;
-  /** It took longer than allowed. */
+  /** The answer took longer than allowed. */
   protected abstract onTimeout(): void;
 
-  abort(reason: AbortReason): void {
-    this.end({ kind: 'aborted', reason });
+  abort(aborted: Aborted): void {
+    this.end(aborted);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -78,7 +78,7 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
     this.#answered = true;
     if (status !== 200) this.#errorStatus = status;
     if (isPlain(headers['content-encoding'])) return;
-    if (status === 200) this.end({ kind: 'refused', refusal: UNREADABLE });
+    if (status === 200) this.end(UNREADABLE);
     else this.#endWithStatus();
   }
 
@@ -117,7 +117,10 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
     else this.#endWithStatus();
   }
 
-  /** A time is over. Where the status has said already what is wrong, the rest of its explanation is not waited for. */
+  /**
+   * A timeout has expired. If an error status has already arrived, the rest of its explanation is
+   * not awaited.
+   */
   protected expire(): void {
     if (this.#errorStatus === 0) this.onTimeout();
     else this.#endWithStatus();
@@ -132,12 +135,15 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
     if (this.#stop(keep)) this.#resolve(outcome);
   }
 
-  /** Undici would swallow it, and the request wait for its time to be over. */
+  /**
+   * Rejects the outcome. Undici would swallow the error, and the request would wait for its
+   * timeout.
+   */
   #fault(error: unknown): void {
     if (this.#stop(false)) this.#reject(error);
   }
 
-  /** False: it had ended before. */
+  /** Returns false if the call had ended before. */
   #stop(keep: boolean): boolean {
     if (this.#ended) return false;
     this.#ended = true;
@@ -153,6 +159,6 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
 
   #endWithStatus(): void {
     const body = this.#errorBody.take().toString('utf8', 0, MAX_ERROR_BYTES);
-    this.end({ kind: 'refused', refusal: refusalOfStatus(this.#errorStatus, body) });
+    this.end(refusalOfStatus(this.#errorStatus, body));
   }
 }

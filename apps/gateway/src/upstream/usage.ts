@@ -1,12 +1,15 @@
 import { usageIsValid } from '@tidegate/limits';
 
-/** Tokens of one answer as the model reported them, checked. */
+/** The token counts of one answer, as reported by the model and checked. */
 export interface Usage {
   readonly promptTokens: number;
   readonly completionTokens: number;
 }
 
-/** The usage of an upstream answer; null when it is missing, does not add up or does not fit the reservation. */
+/**
+ * The usage of an upstream answer. Null if it is missing, does not add up or does not fit the
+ * reservation.
+ */
 export function readUsage(reported: unknown, reservedTokens: number): Usage | null {
   if (typeof reported !== 'object' || reported === null) return null;
   const { prompt_tokens, completion_tokens, total_tokens } = reported as Record<string, unknown>;
@@ -27,7 +30,10 @@ export const usageJson = (usage: Usage | null): string =>
 
 export type FinishReason = 'stop' | 'length';
 
-/** The contract knows two reasons; whatever else a model says, it stopped. Null: the model has not finished. */
+/**
+ * The contract has two finish reasons. Anything else that a model reports becomes `stop`. Null if
+ * the model has not finished.
+ */
 export const finishReason = (reported: unknown): FinishReason | null => {
   if (reported === null || reported === undefined || reported === '') return null;
   return reported === 'length' ? 'length' : 'stop';

@@ -12,7 +12,7 @@ const relayed = (body: string) => {
 };
 const choiceOf = (body: string) => relayed(body).choices[0];
 
-/** A call whose model says this. */
+/** A call that receives this body from its model. */
 function hear(body: string, maxBytes: number) {
   let aborted = false;
   const controller = {
@@ -78,7 +78,7 @@ describe('a whole answer of a model', () => {
       });
     }
     expect(understand(JSON.stringify({ choices: [choice(1, 'no')] }), identity)).toMatchObject({
-      ...{ kind: 'refused', refusal: { code: 'upstream_error' } },
+      ...{ kind: 'refused', code: 'upstream_error' },
     });
   });
 
@@ -110,7 +110,7 @@ describe('a whole answer of a model', () => {
       bodyOf({ content: ['Hi'] }),
     ]) {
       expect(understand(body, identity)).toMatchObject({
-        ...{ kind: 'refused', refusal: { code: 'upstream_error' } },
+        ...{ kind: 'refused', code: 'upstream_error' },
       });
     }
   });
@@ -119,16 +119,17 @@ describe('a whole answer of a model', () => {
     const { call, aborted } = hear('', 100);
     expect(await call.outcome).toEqual({
       kind: 'refused',
-      refusal: { code: 'upstream_error', message: 'The model did not answer in time.' },
+      code: 'upstream_error',
+      message: 'The model did not answer in time.',
     });
     expect(aborted()).toBe(true);
   });
 });
 
 describe('the limit of a whole answer', () => {
-  const tooLarge = { kind: 'refused', refusal: { message: 'The answer of the model is too large.' } };
+  const tooLarge = { kind: 'refused', message: 'The answer of the model is too large.' };
 
-  it('is that of what is relayed, to the byte', async () => {
+  it('is that of what is relayed, to the byte [limit.whole-answer]', async () => {
     const body = bodyOf({ content: 'é"'.repeat(100) });
     const bytes = Buffer.byteLength(JSON.stringify(relayed(body)));
     expect(await hear(body, bytes).call.outcome).toMatchObject({ kind: 'whole' });

@@ -1,20 +1,20 @@
 import { Pieces } from '../bytes/pieces.ts';
 import { type AnswerIdentity, answerIn, RECEIVED_PER_RELAYED } from './answer.ts';
+import type { CallOutcome } from './call-outcome.ts';
 import { parseJson } from './json.ts';
-import type { CallOutcome } from './outcome.ts';
-import { isErrorEvent, refusalOfErrorEvent, upstreamError } from './refused.ts';
-import { FAILED, NO_ANSWER_IN_TIME, UNREADABLE, UpstreamCall } from './upstream-call.ts';
+import { isErrorEvent, MODEL_FAILED, refusalOfErrorEvent, upstreamError } from './refused.ts';
+import { NO_ANSWER_IN_TIME, UNREADABLE, UpstreamCall } from './upstream-call.ts';
 import { finishReason, readUsage, usageJson } from './usage.ts';
 
 export interface WholeLimits {
   readonly timeoutMs: number;
-  /** Of the answer as it is relayed. */
+  /** Limit for the answer as it is relayed. */
   readonly maxBytes: number;
 }
 
 const TOO_LARGE = upstreamError('The answer of the model is too large.');
 
-/** A call that is answered whole: read up to the limit, then understood. */
+/** A call that is answered as a whole: read up to the limit, then parsed. */
 export class WholeCall extends UpstreamCall {
   readonly #identity: AnswerIdentity;
   readonly #maxBytes: number;
@@ -28,22 +28,21 @@ export class WholeCall extends UpstreamCall {
 
   protected onBody(bytes: Buffer): void {
     this.#body.add(bytes);
-    if (this.#body.bytes > RECEIVED_PER_RELAYED * this.#maxBytes)
-      this.end({ kind: 'refused', refusal: TOO_LARGE });
+    if (this.#body.bytes > RECEIVED_PER_RELAYED * this.#maxBytes) this.end(TOO_LARGE);
   }
 
   protected onBodyEnd(): void {
     const outcome = understand(this.#body.take().toString(), this.#identity);
     const tooLarge = outcome.kind === 'whole' && Buffer.byteLength(outcome.json) > this.#maxBytes;
-    this.end(tooLarge ? { kind: 'refused', refusal: TOO_LARGE } : outcome, true);
+    this.end(tooLarge ? TOO_LARGE : outcome, true);
   }
 
   protected onBroken(): void {
-    this.end({ kind: 'refused', refusal: FAILED });
+    this.end(MODEL_FAILED);
   }
 
   protected onTimeout(): void {
-    this.end({ kind: 'refused', refusal: NO_ANSWER_IN_TIME });
+    this.end(NO_ANSWER_IN_TIME);
   }
 }
 
@@ -56,18 +55,21 @@ interface UpstreamAnswer {
   readonly usage?: unknown;
 }
 
-/** A model's answer in the contract's form (docs/conformance.md, "Chat completion response"). */
+/**
+ * Converts a model's answer to the contract's form (docs/conformance.md, "Chat completion
+ * response").
+ */
 export function understand(body: string, identity: AnswerIdentity): CallOutcome {
   let answer: UpstreamAnswer | null;
   try {
     answer = parseJson(body) as UpstreamAnswer | null;
   } catch {
-    return { kind: 'refused', refusal: UNREADABLE };
+    return UNREADABLE;
   }
-  if (isErrorEvent(answer)) return { kind: 'refused', refusal: refusalOfErrorEvent(answer) };
+  if (isErrorEvent(answer)) return refusalOfErrorEvent(answer);
   const choice = Array.isArray(answer?.choices) ? answerIn(answer.choices) : undefined;
   const content = choice?.message?.content ?? '';
-  if (!choice?.message || typeof content !== 'string') return { kind: 'refused', refusal: UNREADABLE };
+  if (!choice?.message || typeof content !== 'string') return UNREADABLE;
   const { completionId, createdS, model, reservedTokens } = identity;
   const usage = readUsage(answer?.usage, reservedTokens);
   const message = `{"role":"assistant","content":${JSON.stringify(content)}}`;

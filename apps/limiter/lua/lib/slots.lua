@@ -1,4 +1,5 @@
--- Gives one slot back. A count never goes below zero, and a hash that had gone is not left with a count alone.
+-- Gives one slot back. The count never goes below zero, and a hash that was lost is not recreated
+-- with only a count.
 local function release_slot(hash, field)
-  if redis.call('HINCRBY', hash, field, -1) < 0 then redis.call('HDEL', hash, field) end
+  if redis.call('HINCRBY', hash, field, '-1') < 0 then redis.call('HDEL', hash, field) end
 end

@@ -1,14 +1,16 @@
--- Nil when the state has not been seeded.
+-- The readers below return nil if the state has not been seeded.
 --
--- An organization whose state was lost opens again only at `opens_us`. Until then nothing is admitted: the windows that were lost run
--- out, and gateways restore what they hold.
+-- An organization whose state was lost admits again only from `opens_us` on. Until then the lost
+-- windows run out, and gateways restore what they hold.
 
--- Where an organization notes that an instance is registered as one that may hold something in it.
+-- The field in which an organization records that an instance is registered there.
 local function joined_field(instance)
   return 'in:' .. instance
 end
+-- The value of that field once the instance's lease is lost.
+local FENCED = '0'
 
--- `joined` is of the instance given, if one is.
+-- `joined` is that field's value for the given instance, if one is given.
 local function read_org(hash, instance)
   local org = redis.call('HMGET', hash, 'version', 'images', 'rpm', 'at_once', 'requests_month', 'tokens_month', 'in_flight',
     joined_field(instance or ''), 'opens_us')
@@ -22,7 +24,7 @@ end
 local function read_key(hash)
   local key = redis.call('HMGET', hash, 'state', 'rpm', 'at_once', 'expires_at_ms', 'in_flight')
   if not key[1] then return nil end
-  -- A tombstone has a state alone.
+  -- A tombstone has only a state.
   return {
     state = key[1], rpm = (key[2] or 0) + 0, at_once = (key[3] or 0) + 0, expires_at_ms = (key[4] or 0) + 0,
     in_flight = (key[5] or 0) + 0,

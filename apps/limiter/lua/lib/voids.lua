@@ -1,9 +1,11 @@
 local VOID_KEEP_US = 600000000
--- Longer than any marker is kept, since those go together.
+-- Longer than any single marker is kept, because the whole key expires at once.
 local UNJOINED_TTL_S = 1200
 
--- Refuses what an overtaken call is yet to bring: marks it in the open records. Markers older than 10 minutes go, a few a call. An
--- instance that has not joined may never do so, and then no reaper comes: until it joins (mark_joined.lua), its keys go by themselves.
+-- Leaves a marker in the open records that refuses a call which was overtaken and has yet to
+-- arrive. Each call also drops a few markers older than 10 minutes. An instance that has not joined
+-- may never join, and then no reaper cleans up after it. So until it joins (mark_joined.lua), its
+-- keys expire by themselves.
 local function leave_void(org, instance, open, voids, field, now)
   redis.call('HSET', open, field, 'void')
   redis.call('ZADD', voids, exact(now), field)

@@ -19,11 +19,14 @@ const MAX_ATTEMPTS = 6;
 export interface AdmissionsDeps extends Context {
   readonly truth: Truth;
   readonly leases: Leases;
-  /** A reservation has been settled; its outbox entry is written. */
+  /** Called when a reservation has been settled and its outbox entry written. */
   readonly onSettled: (settlement: Settlement) => void;
 }
 
-/** The life of an admission: admitted, reserved, settled or withdrawn. All decisions are Redis'; all rejections are Undecided. */
+/**
+ * The life of an admission: admitted, reserved, settled or withdrawn. Redis makes all decisions.
+ * All rejections are Undecided.
+ */
 export class Admissions {
   readonly #deps: AdmissionsDeps;
   readonly #places = new Places();
@@ -68,7 +71,7 @@ export class Admissions {
     this.#places.drop(held.admissionId);
   }
 
-  /** True: this call settled it. */
+  /** Resolves to true if this call settled it. */
   async settle(held: Held, ending: Ending): Promise<boolean> {
     const reply = await atItsPlace(this.#places.get(held.admissionId), (place) =>
       settle(this.#deps, held, place, ending),
@@ -80,12 +83,12 @@ export class Admissions {
     return reply.kind === 'settled';
   }
 
-  /** @param restore it was taken before the organization's state was lost */
+  /** @param restore whether the slot was taken before the organization's state was lost */
   takeLargeBody(held: Held, restore: boolean): Promise<'taken' | 'full' | 'lease_lost'> {
     return this.#inOrg(held, () => takeLargeBody(this.#deps, held, restore));
   }
 
-  /** Puts an admission back that was lost with its organization's state. */
+  /** Restores an admission that was lost with its organization's state. */
   async restore(lost: LostAdmission): Promise<'restored' | 'present' | 'lease_lost'> {
     const restored = await this.#inOrg(lost, () => restore(this.#deps, lost));
     this.#places.put(lost.admissionId, { keyId: lost.keyId, month: monthOfLost(lost) ?? '-' });
@@ -96,7 +99,10 @@ export class Admissions {
     return releaseLargeBody(this.#deps, held);
   }
 
-  /** Keeps the settlement of an admission that was lost with its organization's state; too late, it is lost. */
+  /**
+   * Restores the settlement of an admission that was lost with its organization's state. If it
+   * arrives too late, it stays lost.
+   */
   async restoreSettled(lost: LostAdmission, ending: Ending): Promise<void> {
     const { truth, onSettled } = this.#deps;
     let kept = await restoreSettled(this.#deps, lost, ending);
@@ -108,7 +114,7 @@ export class Admissions {
     if (kept.kind === 'settled') onSettled(kept.settlement);
   }
 
-  /** Asks until the organization is there and the instance registered in it. */
+  /** Asks until the organization is seeded and the instance is registered in it. */
   async #inOrg<T extends string>(
     { orgId, instanceId }: Held,
     ask: () => Promise<T | 'need_org' | 'need_join'>,

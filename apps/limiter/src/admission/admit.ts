@@ -11,7 +11,7 @@ export interface Admission {
   readonly contextTokens: number;
   readonly hasImages: boolean;
   readonly streamed: boolean;
-  /** Reserve in the same step. */
+  /** Whether to reserve in the same step. */
   readonly reserve: boolean;
 }
 
@@ -21,7 +21,6 @@ export async function admit({ store, names, clock }: Context, a: Admission): Pro
   const reply = await store.run(
     SCRIPTS.admit,
     [
-      names.fenced(a.orgId),
       names.org(a.orgId),
       names.key(a.orgId, a.keyId),
       names.keyWindow(a.orgId, a.keyId),

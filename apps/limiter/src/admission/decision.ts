@@ -1,7 +1,7 @@
 import type { ScriptReply } from '../redis/store.ts';
 import { Undecided } from '../undecided.ts';
 
-/** What is to be read from Postgres before the script can decide. */
+/** What must be read from Postgres before the script can decide. */
 export type Missing = 'need_key' | 'need_org' | 'need_month';
 
 export type RateCause = 'recovering' | 'key_rpm' | 'org_rpm' | 'key_at_once' | 'org_at_once';
@@ -29,7 +29,7 @@ export type DecisionReply =
   | { readonly kind: Missing | 'need_join' }
   | { readonly kind: 'month_turned'; readonly nowUs: number };
 
-/** The replies of admit.lua, reserve.lua and count_request.lua. */
+/** Parses the replies of admit.lua, reserve.lua and count_request.lua. */
 export function decisionOf(reply: ScriptReply): DecisionReply {
   const [kind, a, b, c, d] = reply;
   switch (kind) {

@@ -1,31 +1,39 @@
 import { LRUCache } from 'lru-cache';
 import { Undecided } from '../undecided.ts';
 
-/** Names an admission, as every later call about it does. */
+/** Identifies an admission in every later call about it. */
 export interface Held {
   readonly orgId: string;
   readonly instanceId: string;
   readonly admissionId: string;
 }
 
-/** Which key's and month's Redis keys an admission's record points to. Month `-`: not reserved. */
+/**
+ * The key and the month whose Redis keys an admission's record refers to. Month `-` means not
+ * reserved.
+ */
 export interface Place {
   readonly keyId: string;
   readonly month: string;
 }
 
-/** A guess for an admission that this process knows nothing of: the script answers where it is. */
+/**
+ * The guess for an admission that this process knows nothing about. The script replies with the
+ * real place.
+ */
 export const UNKNOWN_PLACE: Place = { keyId: '-', month: '-' };
 
 export type Elsewhere = { readonly kind: 'elsewhere'; readonly place: Place };
 
-/** Runs `ask` where the admission is thought to be, and once more where it really is. */
+/**
+ * Runs `ask` with the assumed place of the admission, and again with the real one if that differs.
+ */
 export async function atItsPlace<T extends { readonly kind: string }>(
   place: Place,
   ask: (place: Place) => Promise<T | Elsewhere>,
 ): Promise<Exclude<T, Elsewhere>> {
   let reply = await ask(place);
-  // A reservation may come between the two, and moves the record to a month: hence a third time.
+  // A reservation in between may move the record to a month, so a third attempt can be necessary.
   for (let again = 0; isElsewhere(reply) && again < 2; again++) reply = await ask(reply.place);
   if (isElsewhere(reply)) throw new Undecided('state', 'an admission moved while it was ended');
   return reply as Exclude<T, Elsewhere>;
@@ -33,7 +41,10 @@ export async function atItsPlace<T extends { readonly kind: string }>(
 
 const isElsewhere = (reply: { readonly kind: string }): reply is Elsewhere => reply.kind === 'elsewhere';
 
-/** Remembers where admissions are between their calls. Bounded; what is forgotten costs one more question. */
+/**
+ * Remembers the places of admissions between their calls. Bounded: a forgotten place only costs one
+ * more script call.
+ */
 export class Places {
   readonly #places: LRUCache<string, Place>;
 

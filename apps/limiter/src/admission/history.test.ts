@@ -78,7 +78,10 @@ interface Open {
   reserved: boolean;
 }
 
-/** The limiter as the arithmetic of packages/limits says it is, beside the one in Redis. */
+/**
+ * Models the limiter by the arithmetic of packages/limits, to compare it with the real one in
+ * Redis.
+ */
 class Run {
   readonly orgId = newOrgId();
   readonly instanceId = newInstanceId();
@@ -99,7 +102,7 @@ class Run {
 
   constructor(test: TestStore) {
     this.test = test;
-    // In the middle of a month, so that no step turns it.
+    // The middle of a month, so that no step reaches its end.
     this.offsetMs = Date.UTC(2026, 5, 10) - Date.now();
   }
 
@@ -158,7 +161,8 @@ class Run {
     if (full(this.org.log, this.org.rpm)) return 'rate_limited org_rpm';
     if (this.open.filter((o) => o.key === key).length >= k.atOnce) return 'rate_limited key_at_once';
     if (this.open.length >= this.org.atOnce) return 'rate_limited org_at_once';
-    // Also of one that is to reserve later: a month that is used up is not worth preparing for.
+    // This applies even if the request is to reserve later: preparing it for a month that is used
+    // up would be pointless.
     const quota = canReserve(this.ledger, this.caps, CONTEXT_TOKENS);
     return quota ? `quota_exceeded ${quota}` : 'admitted';
   }
@@ -193,7 +197,8 @@ class Run {
     const beforeUs = await this.nowUs();
     const reply = await admit(this.context, admission);
     const afterUs = await this.nowUs();
-    // Entries only leave a window with time: the truth lies between the two instants.
+    // Entries only leave a window as time passes, so the right reply is that of one of the two
+    // instants.
     expect([this.expected(key, beforeUs), this.expected(key, afterUs)]).toContain(nameOf(reply));
     if (reply.kind !== 'admitted') return;
     expect(this.expected(key, reply.nowUs)).toBe('admitted');
@@ -227,7 +232,7 @@ class Run {
     return quota ? `quota_exceeded ${quota}` : 'admitted';
   }
 
-  /** The second key, once: the first one goes on. */
+  /** Revokes the second key, once. The first one stays usable. */
   async revoke(): Promise<void> {
     const key = this.keys[1];
     if (!key) return;
@@ -264,7 +269,7 @@ class Run {
     this.ledger = settleIn(this.ledger, CONTEXT_TOKENS, charged);
   }
 
-  /** What is in Redis is what the model has. */
+  /** Checks that Redis holds what the model predicts. */
   async check(): Promise<void> {
     const { names, redis } = this.test;
     const { orgId } = this;
@@ -306,7 +311,7 @@ afterAll(async () => {
 });
 
 describe('the scripts', () => {
-  it('decide and keep every history of admissions as the arithmetic does', async () => {
+  it('decide and keep every history of admissions as the arithmetic does [key.rpm.effect]', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
         const run = new Run(test);
@@ -320,7 +325,7 @@ describe('the scripts', () => {
       }),
       { numRuns: 60 },
     );
-  }, 60_000);
+  });
 
   it('drop from a window exactly what has left it, however long it is', async () => {
     await fc.assert(
@@ -347,7 +352,7 @@ describe('the scripts', () => {
       ),
       { numRuns: 15 },
     );
-  }, 60_000);
+  });
 
   it('keep a window alive under steady traffic, and let an idle one go', async () => {
     const run = new Run(test);

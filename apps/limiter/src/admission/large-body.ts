@@ -8,7 +8,9 @@ const PREFIX = 'large:';
 
 export const largeBodyField = (admissionId: string): string => PREFIX + admissionId;
 
-/** The admission id of an open-records field that holds a large-body slot; null for any other field. */
+/**
+ * The admission id in an open-records field that holds a large-body slot. Null for any other field.
+ */
 export const largeBodyOf = (field: string): string | null =>
   field.startsWith(PREFIX) ? field.slice(PREFIX.length) : null;
 

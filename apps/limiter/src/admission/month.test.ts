@@ -36,7 +36,7 @@ describe('the month of a reservation', () => {
       [-3_600_000, 'gw_slow'],
       [40 * 86_400_000, 'gw_fast'],
     ] as const) {
-      // Limiter time is just past a month's end; this process believes otherwise.
+      // Limiter time is just past the end of a month, but this process believes otherwise.
       const clock = new LimiterClock(endMs - Date.now() + 1_000, () => Date.now() + wrongByMs);
       const context = { store: store.store, names: store.names, clock };
       const truth = new Truth(context, db);

@@ -9,7 +9,10 @@ import { unexpected } from './decision.ts';
 
 const MAX_ATTEMPTS = 3;
 
-/** Runs get_month.lua, seeding the month first when it is not there. While it recovers: Postgres' totals. Rejects with Undecided. */
+/**
+ * Runs get_month.lua, after seeding the month if it is missing. While the month recovers, returns
+ * the totals from Postgres. Rejects with Undecided.
+ */
 export async function readMonthLedger(
   { store, names, clock }: Context,
   truth: Truth,
@@ -42,7 +45,7 @@ export async function readMonthLedger(
   throw new Undecided('state', 'what was seeded is missing again');
 }
 
-/** What is certain of a month whose ledger is not back yet. */
+/** What is certain about a month whose ledger has not been restored yet. */
 const recoveringMonth = (
   { requests, chargedTokens }: MonthRow,
   month: Month,

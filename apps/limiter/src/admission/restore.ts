@@ -8,18 +8,18 @@ import { unexpected } from './decision.ts';
 import type { Held } from './held.ts';
 import type { Ending } from './settle.ts';
 
-/** An admission as its gateway remembers it. Times are the limiter's. */
+/** An admission as its gateway remembers it. Times are by the limiter's clock. */
 export interface LostAdmission extends Held {
   readonly keyId: string;
   readonly modelId: string;
   readonly contextTokens: number;
   readonly streamed: boolean;
   readonly admittedAtMs: number;
-  /** 0: not reserved. */
+  /** 0 if not reserved. */
   readonly reservedAtMs: number;
 }
 
-/** Null: not reserved. */
+/** Null if not reserved. */
 export const monthOfLost = ({ reservedAtMs }: LostAdmission): string | null =>
   reservedAtMs > 0 ? monthOf(reservedAtMs) : null;
 
@@ -54,7 +54,7 @@ export async function restore(
   throw unexpected(reply);
 }
 
-/** As lib/record.lua writes it. */
+/** The open record, in the format of lib/record.lua. */
 const recordOf = (lost: LostAdmission, month: string | null): string =>
   [
     lost.keyId,
@@ -66,7 +66,7 @@ const recordOf = (lost: LostAdmission, month: string | null): string =>
     lost.streamed ? 1 : 0,
   ].join(' ');
 
-/** What is kept of a lost admission that was settled. */
+/** The settlement to store for a lost admission that had been settled. */
 function settlementOfLost(lost: LostAdmission, ending: Ending): Omit<Settlement, 'orgId' | 'outboxId'> {
   const { answered, usage, durationMs } = ending;
   const { contextTokens } = lost;

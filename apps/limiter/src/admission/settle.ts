@@ -8,11 +8,11 @@ import type { Elsewhere, Held, Place } from './held.ts';
 /** How a reserved request ended. */
 export interface Ending {
   readonly answered: boolean;
-  /** Null: none that is valid. */
+  /** Null if there is no valid usage. */
   readonly usage: { readonly promptTokens: number; readonly completionTokens: number } | null;
-  /** Null: unknown. */
+  /** Null if unknown. */
   readonly durationMs: number | null;
-  /** Why it is an error; null when answered. */
+  /** Why the request counts as an error. Null if it was answered. */
   readonly errorCode: string | null;
 }
 

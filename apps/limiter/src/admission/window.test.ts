@@ -13,7 +13,10 @@ const PER_RUN = 50;
 const read = (name: string): string =>
   readFileSync(new URL(`../../lua/lib/${name}.lua`, import.meta.url), 'utf8');
 
-/** Asks the scripts' window at given times. KEYS 1 window; ARGV of each request: time (us), limit, take it back (1, 0). */
+/**
+ * Runs the scripts' window functions at given times. KEYS 1 is the window. ARGV has three values
+ * per request: time (us), limit, take it back (1, 0).
+ */
 const DRIVER = `${read('time')}
 ${read('window')}
 local replies = {}
@@ -22,8 +25,8 @@ for i = 1, #ARGV, 3 do
   local wait = window_wait(KEYS[1], ARGV[i + 1] + 0, now)
   local counted, reset = -1, -1
   if wait == 0 then
-    counted, reset = window_count(KEYS[1], now)
-    if ARGV[i + 2] == '1' then window_withdraw(KEYS[1], now, now) end
+    counted, reset = window_count(KEYS[1], now, exact(now))
+    if ARGV[i + 2] == '1' then window_withdraw(KEYS[1], exact(now), now) end
   end
   replies[#replies + 1] = { wait, counted, reset }
 end
@@ -36,13 +39,13 @@ interface Request {
   readonly takenBack: boolean;
 }
 
-/** Dense around the window's edges. */
+/** Dense around the edges of the window. */
 const gapUs = fc.oneof(
   fc.constantFrom(0, 1, WINDOW_US - 1, WINDOW_US, WINDOW_US + 1, WINDOW_US / 2, WINDOW_US / 3),
   fc.nat(5_000_000),
 );
 
-/** Under one limit; or with the limit changing between requests. */
+/** A history under one limit, or under a limit that changes halfway. */
 const history: fc.Arbitrary<Request[]> = fc
   .tuple(
     fc.array(fc.tuple(gapUs, fc.nat(9)), { minLength: 1, maxLength: 24 }),
@@ -56,7 +59,10 @@ const history: fc.Arbitrary<Request[]> = fc
     })),
   );
 
-/** What the definition of the window says to a history: of each request the wait, how many are counted then, and when the oldest leaves. */
+/**
+ * The replies that the definition of the window demands for a history: each request's wait, how
+ * many are counted then, and when the oldest leaves.
+ */
 function expectedReplies(requests: readonly Request[]): number[][] {
   const admitted: number[] = [];
   let nowUs = START_US;
@@ -64,7 +70,7 @@ function expectedReplies(requests: readonly Request[]): number[][] {
     nowUs += gapUs;
     const others = inWindow(admitted, nowUs, WINDOW_US);
     if (others.length >= limit) {
-      // Admitted times are in order: all but limit - 1 of them must have left.
+      // Admission times are in order. A place is free once all but limit - 1 of them have left.
       const last = others[others.length - limit] ?? nowUs;
       return [last + WINDOW_US - nowUs, -1, -1];
     }

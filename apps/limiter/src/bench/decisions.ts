@@ -1,7 +1,8 @@
 /*
- * Decisions a second through one session: callers that admit with a reservation, then settle, with every limit on. One
- * limiter, one Redis (append-only file, everysec), and this client, all on this machine. Beside the rate: what a decision
- * costs each process in CPU time (Linux), which other work on the machine disturbs less.
+ * Measures decisions per second through one session. Callers admit with a reservation, then settle,
+ * with every limit on. One limiter, one Redis (append-only file, everysec) and this client run on
+ * this machine. Also reports the CPU time that a decision costs each process (Linux), which other
+ * work on the machine distorts less than the rate.
  *
  *   node apps/limiter/dist/bench/decisions.js [callers=64] [seconds=5] [rounds=3]
  */
@@ -46,14 +47,14 @@ async function until(what: string, probe: () => Promise<unknown>): Promise<void>
   throw new Error(`${what} does not come up`);
 }
 
-/** User and system time of a process so far, microseconds. */
+/** User and system time of a process so far, in microseconds. */
 async function cpuUs(pid: number | undefined): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) * 10_000;
 }
 
-/** One organization whose limits are all looked at and never reached. */
+/** Makes one organization whose limits are all checked but never reached. */
 async function seed(redisUrl: string): Promise<{ orgId: string; keyIds: string[] }> {
   const redis = createRedis(redisUrl);
   redis.on('error', () => redis.disconnect());

@@ -10,9 +10,9 @@ const MAX_ATTEMPTS = 4;
 export interface Principal {
   readonly orgId: string;
   readonly keyId: string;
-  /** Null: all models of the organization. */
+  /** Null means all models of the organization. */
   readonly modelIds: readonly string[] | null;
-  /** 0: never. */
+  /** 0 means never. */
   readonly expiresAtMs: number;
   readonly imagesAllowed: boolean;
 }
@@ -49,7 +49,10 @@ async function authenticateKey(
   };
 }
 
-/** Who a key value belongs to; null: unknown, revoked or expired. Rejects with Undecided. */
+/**
+ * Finds out who a key value belongs to. Resolves to null if it is unknown, revoked or expired.
+ * Rejects with Undecided.
+ */
 export async function authenticate(
   context: Context,
   truth: Truth,

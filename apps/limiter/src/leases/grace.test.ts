@@ -8,7 +8,7 @@ describe('the grace of a limiter', () => {
     return {
       clock,
       grace,
-      /** Looks every second up to `ms`. */
+      /** Looks every second until `ms`. */
       watch(ms: number, servers: readonly string[] = ['a', 'b']) {
         for (; clock.ms < ms; clock.ms += 1_000) grace.look(servers);
         clock.ms = ms;

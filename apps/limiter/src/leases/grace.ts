@@ -1,16 +1,19 @@
 /**
- * Which servers this limiter has watched long enough to call an instance dead that is silent there. After an outage, of a server or of
- * this process, gateways first get the time to report; so they do when another server has taken over.
+ * Knows which Redis servers this limiter has watched long enough to declare an instance dead that
+ * is silent there. After an outage of a server or a standstill of this process, and after a
+ * failover, gateways first get time to send a heartbeat.
  */
 export class Grace<Server> {
   readonly #graceMs: number;
   readonly #maxGapMs: number;
   readonly #nowMs: () => number;
-  /** Since when each has been watched. */
+  /** When the watch of each server began. */
   readonly #sinceMs = new Map<Server, number>();
   #seenMs = 0;
 
-  /** @param options.maxGapMs a longer pause between two looks means that this process stood still */
+  /**
+   * @param options.maxGapMs a longer pause between two looks means that this process stood still
+   */
   constructor(options: {
     readonly graceMs: number;
     readonly maxGapMs: number;
@@ -21,13 +24,13 @@ export class Grace<Server> {
     this.#nowMs = options.nowMs ?? (() => performance.now());
   }
 
-  /** A server was lost; null: all were. */
+  /** A server was lost. Null means all of them. */
   lost(server: Server | null): void {
     if (server === null) this.#sinceMs.clear();
     else this.#sinceMs.delete(server);
   }
 
-  /** To be called regularly, with the servers that hold keys and are there. */
+  /** Must be called regularly, with the servers that hold keys and are available. */
   look(servers: readonly Server[]): void {
     const nowMs = this.#nowMs();
     if (nowMs - this.#seenMs > this.#maxGapMs) this.#sinceMs.clear();
@@ -36,7 +39,7 @@ export class Grace<Server> {
     for (const server of servers) if (!this.#sinceMs.has(server)) this.#sinceMs.set(server, nowMs);
   }
 
-  /** Whether its grace is over; never of one that is away (null). */
+  /** Whether the server's grace is over. Always false for a server that is away (null). */
   over(server: Server | null): boolean {
     const sinceMs = server === null ? undefined : this.#sinceMs.get(server);
     return sinceMs !== undefined && this.#nowMs() - sinceMs >= this.#graceMs;

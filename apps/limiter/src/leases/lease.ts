@@ -4,7 +4,10 @@ import { SCRIPTS } from '../scripts.ts';
 import { Undecided } from '../undecided.ts';
 
 const DAY_S = 86_400;
-/** How long a lease that is lost or silent, and its fences, are remembered: far longer than a gateway can be held up. */
+/**
+ * How long lost or silent leases and their fences are kept: far longer than a gateway can be held
+ * up.
+ */
 export const FENCE_KEEP_S = DAY_S;
 
 export type Beat = 'alive' | 'lease_lost' | 'forgotten';
@@ -15,7 +18,8 @@ export async function beat(
   instanceId: string,
   registered: boolean,
 ): Promise<Beat> {
-  // Not waited for: it may be with another master, that is away, and what holds something was in the index before (joinOrg).
+  // Not awaited: the index may be on another master that is away. An instance that holds something
+  // is in the index already (joinOrg).
   store.command('zadd', names.instances, Math.floor(clock.nowMs()), instanceId).catch(() => {});
   const reply = await store.run(
     SCRIPTS.heartbeat,
@@ -27,13 +31,16 @@ export async function beat(
   throw unexpected(reply);
 }
 
-/** Runs join_org.lua, then mark_joined.lua. False: the lease is lost. Rejects for an instance that has yet to beat. */
+/**
+ * Runs join_org.lua, then mark_joined.lua. Resolves to false if the lease is lost. Rejects if the
+ * instance has not sent a heartbeat yet.
+ */
 export async function joinOrg(
   { store, names, clock }: Context,
   instanceId: string,
   orgId: string,
 ): Promise<boolean> {
-  // The indexes first: what is in Redis can always be found again.
+  // The indexes come first, so that everything in Redis can always be found again.
   await Promise.all([
     store.command('zadd', names.instances, 'NX', Math.floor(clock.nowMs()), instanceId),
     store.command('sadd', names.orgs, orgId),
@@ -43,7 +50,7 @@ export async function joinOrg(
     [names.lease(instanceId), names.orgsOf(instanceId)],
     [orgId],
   );
-  // Refused, it would be ended though it lives: its next heartbeat registers it.
+  // Do not refuse: that would end an instance that is alive. Its next heartbeat registers it.
   if (code === 'unregistered') throw new Undecided('state', 'an instance has no lease');
   if (code !== 'joined') return false;
   const [marked] = await store.run(
@@ -68,7 +75,10 @@ export async function fenceInstance(
   return code === 'dead' ? 'dead' : 'alive';
 }
 
-/** Runs reap_org.lua: what the instance still holds there, by field of its open records. Null: nothing any more. */
+/**
+ * Runs reap_org.lua. Resolves to what the instance still holds there, by field of its open records,
+ * or to null if nothing is left.
+ */
 export async function leftIn(
   { store, names, clock }: Context,
   instanceId: string,

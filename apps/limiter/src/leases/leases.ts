@@ -1,7 +1,10 @@
 import type { Context } from '../context.ts';
 import { type Beat, beat, joinOrg } from './lease.ts';
 
-/** Leases as one limiter sees them. Whether an instance has joined an organization is Redis' to know, with what it holds there. */
+/**
+ * Leases from one limiter's point of view. Redis knows whether an instance has joined an
+ * organization, and keeps that beside what the instance holds there.
+ */
 export class Leases {
   readonly #context: Context;
   readonly #joining = new Map<string, Promise<boolean>>();
@@ -10,12 +13,15 @@ export class Leases {
     this.#context = context;
   }
 
-  /** @param registered an earlier heartbeat of the instance was answered */
+  /** @param registered whether an earlier heartbeat of the instance was answered */
   heartbeat(instanceId: string, registered: boolean): Promise<Beat> {
     return beat(this.#context, instanceId, registered);
   }
 
-  /** Notes where the instance may hold something; before its first admission there. False: the lease is lost. */
+  /**
+   * Records where the instance may hold something, before its first admission there. Resolves to
+   * false if the lease is lost.
+   */
   join(instanceId: string, orgId: string): Promise<boolean> {
     const name = `${instanceId} ${orgId}`;
     const joining = this.#joining.get(name);

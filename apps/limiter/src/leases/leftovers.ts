@@ -10,7 +10,10 @@ export interface LeftoversDeps extends Context {
   readonly onReaped: (counts: { readonly settled: number; readonly withdrawn: number }) => void;
 }
 
-/** Fences a dead instance in an organization and ends a bounded part of what it left there. True: nothing is left. */
+/**
+ * Fences a dead instance in an organization and ends a bounded part of what it left there. Resolves
+ * to true if nothing is left.
+ */
 export async function endSome(deps: LeftoversDeps, instanceId: string, orgId: string): Promise<boolean> {
   const left = await leftIn(deps, instanceId, orgId, RECORDS_PER_STEP);
   if (!left) return true;
@@ -37,7 +40,7 @@ async function end(
     return 'nothing';
   }
   const held = { orgId, instanceId, admissionId: field };
-  // An admission that was not reserved is withdrawn by this too.
+  // This also withdraws an admission that was not reserved.
   const settled = await admissions.settle(held, {
     answered: false,
     usage: null,

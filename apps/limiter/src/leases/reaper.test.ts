@@ -16,7 +16,7 @@ let redis: TestRedis;
 let db: Db;
 let rig: Rig;
 let store: TestStore;
-/** Two limiters that both reap. */
+/** Sessions with two limiters that both reap. */
 let one: SessionClient;
 let two: SessionClient;
 
@@ -42,7 +42,7 @@ const outboxOf = async (orgId: string): Promise<(Settlement | null)[]> =>
   );
 
 describe('a dead gateway instance', () => {
-  it('leaves one fully charged error for each reservation, and holds nothing any more', async () => {
+  it('leaves one fully charged error for each reservation, and holds nothing any more [plan.settlement.failed]', async () => {
     const keys = await Promise.all([0, 1].map(async () => makeKey(db, await makeOrg(db))));
     const instanceId = await beatingInstance(one);
     const beating = keepBeating(one, instanceId);
@@ -99,7 +99,8 @@ describe('a dead gateway instance', () => {
       leaseLost: true,
       forgotten: false,
     });
-    // The first organization is fenced; the second would have to be joined.
+    // The first organization is fenced. The instance has not joined the second one and no longer
+    // can.
     for (const k of [key, elsewhere])
       for (const session of [one, two])
         expect((await session.decide({ admit: anAdmission(k, instanceId) })).leaseLost).toEqual({});

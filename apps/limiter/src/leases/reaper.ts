@@ -3,35 +3,43 @@ import { fenceInstance } from './lease.ts';
 import { endSome, type LeftoversDeps } from './leftovers.ts';
 
 const INSTANCES_PER_PAGE = 100;
-/** Enough to share pipelines, few enough that the calls of gateways are not kept waiting. */
+/** Enough to share pipelines, few enough not to delay the calls of gateways. */
 const ORGS_AT_ONCE = 50;
-/** Of one instance in one turn; the next turn goes on. */
+/** Bounds the work for one instance in one turn. The next turn continues. */
 const MAX_STEPS = 200;
 
 export interface ReaperOptions extends LeftoversDeps {
   readonly lock: Lock;
   readonly leaseMs: number;
-  /** How long an instance that could not be fenced is left alone. */
+  /** How long to skip an instance that could not be fenced. */
   readonly graceMs: number;
-  /** Of an instance: this much is tried again in the next turn. */
+  /** Called for an instance whose end failed. The next turn tries again. */
   readonly onFailed: (instanceId: string, error: unknown) => void;
   readonly nowMs?: () => number;
 }
 
-/** Which servers may be believed that say nothing of an instance. */
+/** Tells which servers can be trusted when they know nothing of an instance. */
 export interface Watch {
-  /** Asked for again and again, so that a pause is noticed. */
+  /** Called regularly, so that a standstill of this process is noticed. */
   look(): void;
-  /** Whether what holds this key has been there long enough. */
+  /** Whether the server of this key has been available long enough. */
   over(key: string): boolean;
 }
 
-/** Ends what dead gateway instances left. Any step may be repeated, by another limiter too: each record ends once. */
+/**
+ * Ends what dead gateway instances left. Any limiter may repeat any step: each record ends only
+ * once.
+ */
 export class Reaper {
   readonly #options: ReaperOptions;
   readonly #nowMs: () => number;
-  /** Instances that are left alone, and until when. */
+  /** Instances to skip, and until when. */
   readonly #spared = new Map<string, number>();
+  /**
+   * The first page of the last turn, if that turn had the lock. Their leases are requested along
+   * with the next page, so that the process wakes only once.
+   */
+  #known: readonly string[] = [];
 
   constructor(options: ReaperOptions) {
     this.#options = options;
@@ -39,30 +47,48 @@ export class Reaper {
   }
 
   /**
-   * One turn: a look at every instance, because no index tells by Redis' clock which of them are silent. Resolves to those that are gone
-   * with all they held. What cannot be ended, and whose lease is with a server that is away, keeps nothing else from being ended. Rejects
-   * when Redis is away, or what of it holds the index.
+   * Runs one turn. It checks every instance, because no index by Redis's clock shows which ones are
+   * silent. Resolves to the instances that are gone with everything they held. An instance that
+   * cannot be ended, or whose lease is on an unavailable server, does not keep others from being
+   * ended. Rejects if Redis is away, or the server that holds the index.
    */
   async turn(watch: Watch): Promise<string[]> {
-    const { store, names } = this.#options;
     for (const [instanceId, untilMs] of this.#spared)
       if (untilMs <= this.#nowMs()) this.#spared.delete(instanceId);
     const gone: string[] = [];
     let cursor = '0';
     do {
-      if (!(await this.#holds(watch))) break;
-      const reply = await store.command('zscan', names.instances, cursor, 'COUNT', INSTANCES_PER_PAGE);
-      const [next, membersAndScores] = reply as [string, string[]];
+      const { holds, next, instanceIds, asked } = await this.#page(cursor, watch);
+      if (!holds) break;
       cursor = next;
-      const instanceIds = membersAndScores.filter((_, i) => i % 2 === 0);
-      const dead = await Promise.all(instanceIds.map((instanceId) => this.#isDead(instanceId, watch)));
+      const dead = await Promise.all(
+        instanceIds.map((instanceId) => asked.get(instanceId) ?? this.#isDead(instanceId, watch)),
+      );
       for (const instanceId of instanceIds.filter((_, i) => dead[i]))
         if (await this.#reap(instanceId, watch)) gone.push(instanceId);
     } while (cursor !== '0');
     return gone;
   }
 
-  /** False also when the lock went to another limiter, which goes on. */
+  /**
+   * Reads a page of the index. Everything is asked at once. If this limiter turns out not to hold
+   * the lock, the answers go unused.
+   */
+  async #page(cursor: string, watch: Watch) {
+    const { store, names } = this.#options;
+    const holding = this.#holds(watch);
+    const first = cursor === '0';
+    const known = first && watch.over(names.instances) ? this.#known : [];
+    const asked = new Map(known.map((instanceId) => [instanceId, this.#isDead(instanceId, watch)]));
+    const scan = store.command('zscan', names.instances, cursor, 'COUNT', INSTANCES_PER_PAGE);
+    const [holds, reply] = await Promise.all([holding, scan]);
+    const [next, membersAndScores] = reply as [string, string[]];
+    const instanceIds = membersAndScores.filter((_, i) => i % 2 === 0);
+    if (first) this.#known = holds ? instanceIds : [];
+    return { holds, next, instanceIds, asked };
+  }
+
+  /** Also false if another limiter has taken the lock. That limiter continues. */
   async #holds(watch: Watch): Promise<boolean> {
     const { lock, names } = this.#options;
     watch.look();
@@ -75,18 +101,19 @@ export class Reaper {
     try {
       return (await fenceInstance(this.#options, instanceId, leaseMs)) === 'dead';
     } catch (error) {
-      // What could not write a fence may have taken no heartbeats either, as one master of a cluster whose disk is full.
+      // A server that could not store the fence may not have stored heartbeats either, for example
+      // a cluster master whose disk is full.
       this.#spared.set(instanceId, this.#nowMs() + graceMs);
       onFailed(instanceId, error);
       return false;
     }
   }
 
-  /** True: nothing is left of it. */
+  /** Resolves to true if nothing of the instance is left. */
   async #reap(instanceId: string, watch: Watch): Promise<boolean> {
     const { store, names, onFailed } = this.#options;
     try {
-      // Complete: a dead instance joins no organization.
+      // The list is complete, because a dead instance cannot join another organization.
       const orgIds = (await store.command('smembers', names.orgsOf(instanceId))) as string[];
       if (!(await this.#reapOrgs(instanceId, orgIds, watch))) return false;
       await store.command('zrem', names.instances, instanceId);
@@ -97,7 +124,7 @@ export class Reaper {
     }
   }
 
-  /** Rejects, once the other organizations are done, for one that could not be. */
+  /** Rejects if an organization could not be reaped, but only after the others are done. */
   async #reapOrgs(instanceId: string, orgIds: readonly string[], watch: Watch): Promise<boolean> {
     const { store, names } = this.#options;
     const errors: unknown[] = [];

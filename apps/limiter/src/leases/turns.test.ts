@@ -23,12 +23,12 @@ const GRACE_MS = 8_000;
 const HOUR_MS = 3_600_000;
 const LONG_AFTER_MS = 60_000;
 const always: Watch = { look: () => {}, over: () => true };
-/** What the reapers told. */
+/** The instances that the reapers reported as failed. */
 const failed: string[] = [];
 
 let redis: TestRedis;
 let test: TestStore;
-/** Never asked: what is held is with Redis. */
+/** Never queried, because Redis has everything the tests need. */
 let nowhere: Db;
 
 beforeAll(async () => {
@@ -48,7 +48,9 @@ afterAll(async () => {
   await redis.stop();
 });
 
-/** Of a limiter whose process' clock is wrong, in a limiter time that is so much later. */
+/**
+ * The context of a limiter whose process clock is wrong, with limiter time shifted by `laterMs`.
+ */
 const contextOf = (wrongByMs: number, laterMs = 0): Context => ({
   ...test.contextAt(laterMs),
   clock: new LimiterClock(laterMs, () => Date.now() + wrongByMs),
@@ -68,7 +70,10 @@ function reaperOf(context: Context, more: Partial<ReaperOptions> = {}): Reaper {
   });
 }
 
-/** An instance that has beaten once and holds a large body in each of some organizations. */
+/**
+ * Makes an instance that has sent one heartbeat and holds a large body in each of some
+ * organizations.
+ */
 async function holding(context: Context, orgs: number): Promise<{ instanceId: string; orgIds: string[] }> {
   const instanceId = newInstanceId();
   const orgIds = Array.from({ length: orgs }, () => newOrgId());
@@ -142,7 +147,8 @@ describe('what a dead instance left', () => {
       [...orgIds, ...another.orgIds].map((_, i) => (i === 7 ? '1' : '0')),
     );
     expect(pipelines).toBeLessThan(orgIds.length / 2);
-    // Once for the page, then for each chunk: a long turn is no standstill.
+    // Called for the page and then for each chunk, so that a long turn does not count as a
+    // standstill.
     expect(look.mock.calls.length).toBeGreaterThan(3);
 
     await test.redis.del(broken);

@@ -7,10 +7,16 @@ import type { RedisLink } from '../redis/link.ts';
 import { Grace } from './grace.ts';
 import type { Reaper } from './reaper.ts';
 
-/** A longer pause between two turns means that this process stood still. */
-const MAX_PAUSE_MS = 3_000;
+/**
+ * If a turn is later than this, this process must have stood still. A turn may take almost two
+ * intervals of 2 s, as when Redis forks. Together with a heartbeat's 2.5 s it stays below a lease.
+ */
+const MAX_LATE_MS = 2_500;
 
-/** Lets the reaper take its turns with what is there, after the grace of each server; before each turn, the limiter's clock is set by Redis'. */
+/**
+ * Runs the reaper's turns against the available servers, after the grace of each one. Each turn
+ * also synchronizes the limiter's clock with Redis's.
+ */
 export function startReaper(options: {
   readonly context: Context;
   readonly reaper: Reaper;
@@ -21,7 +27,7 @@ export function startReaper(options: {
 }): { stop(): Promise<void> } {
   const { context, reaper, link, graceMs, everyMs, logger } = options;
   const { shards } = link;
-  const grace = new Grace<Redis>({ graceMs, maxGapMs: everyMs + MAX_PAUSE_MS });
+  const grace = new Grace<Redis>({ graceMs, maxGapMs: everyMs + MAX_LATE_MS });
   link.onBreak((server) => grace.lost(server));
   const watch = {
     look: () => grace.look(shards.all()),
@@ -30,13 +36,17 @@ export function startReaper(options: {
   return startChore({
     everyMs,
     onError(err) {
-      // As on a Redis whose disk is full: it answers, but takes no heartbeats.
+      // For example, a Redis whose disk is full answers but stores no heartbeats.
       grace.lost(null);
       logger.warn({ err }, 'the reaper failed');
     },
     async run() {
-      if (link.ready()) await observeTime(context.store, context.clock);
-      for (const instanceId of await reaper.turn(watch)) logger.info({ instanceId }, 'a lease ran out');
+      // Started together, so that both travel in one pipeline.
+      const observed = link.ready() ? observeTime(context.store, context.clock) : null;
+      const [told, turn] = await Promise.allSettled([observed, reaper.turn(watch)]);
+      if (turn.status === 'rejected') throw turn.reason;
+      for (const instanceId of turn.value) logger.info({ instanceId }, 'a lease ran out');
+      if (told.status === 'rejected') throw told.reason;
     },
   });
 }

@@ -1,7 +1,10 @@
 import type { Store } from '../redis/store.ts';
 import { type Connect, Subscription } from '../redis/subscription.ts';
 
-/** What limiters tell each other and their sessions; a Notice of limiter.proto, as JSON on a pub/sub channel. */
+/**
+ * What limiters tell each other and their sessions: a Notice of limiter.proto, as JSON on a pub/sub
+ * channel.
+ */
 export type Told =
   | { readonly keyRevoked: { readonly keyId: string } }
   | { readonly orgChanged: { readonly orgId: string } }
@@ -14,7 +17,10 @@ export interface HubOptions {
   readonly channel: string;
 }
 
-/** Every notice reaches every session of every limiter, this one's included. Whoever makes it starts and stops it. */
+/**
+ * Delivers every notice to every session of every limiter, including this one. Its creator starts
+ * and stops it.
+ */
 export class NoticeHub {
   readonly #options: HubOptions;
   readonly #subscription: Subscription;
@@ -43,7 +49,7 @@ export class NoticeHub {
     this.#subscription.stop();
   }
 
-  /** Notices may have been missed before this: called after every (re)connection. */
+  /** Called after every (re)connection. Notices may have been missed before. */
   onSubscribed(listener: () => void): void {
     this.#onResubscribed.add(listener);
   }

@@ -3,7 +3,7 @@ import type { Settlement } from '@tidegate/contracts';
 const FIELDS = 12;
 const NONE = '-';
 
-/** A settlement from its outbox entry, as settle.lua writes it; null when it is none. */
+/** Parses an outbox entry as written by settle.lua. Null if it is malformed. */
 export function settlementOf(orgId: string, outboxId: string, entry: string): Settlement | null {
   const fields = entry.split(' ');
   if (fields.length !== FIELDS) return null;
@@ -43,7 +43,7 @@ const text = (field: string | undefined): string => field ?? '';
 const count = (field: string | undefined): number | null =>
   field === undefined || field === NONE ? null : Number(field);
 
-/** As settle.lua writes it. */
+/** Formats an outbox entry as settle.lua does. */
 export const entryOf = (settlement: Omit<Settlement, 'orgId' | 'outboxId'>): string =>
   [
     settlement.reservationId,

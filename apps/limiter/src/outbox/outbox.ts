@@ -24,11 +24,14 @@ export interface OutboxOptions {
 
 export interface Outbox {
   publish(settlement: Settlement): void;
-  /** Publishes what waits. */
+  /** Publishes what is still waiting. */
   close(): Promise<void>;
 }
 
-/** Brings settlements from the outbox to metering: at once through the queue, and by the sweep what got lost on the way. */
+/**
+ * Brings settlements from the outbox to metering. The queue takes them at once, and the sweep
+ * brings those that got lost on the way.
+ */
 export function startOutbox(options: OutboxOptions): Outbox {
   const { context, limiterId, redisUrl, redisPrefix, sweepEveryMs, metrics, logger } = options;
   const queue = createSettlementQueue({

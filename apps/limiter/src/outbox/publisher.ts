@@ -1,26 +1,31 @@
 import { SETTLEMENT_BATCH_MAX, type Settlement } from '@tidegate/contracts';
 
-/** After a pause the first settlement waits this long, so that usage is visible soon. */
+/** After a pause, the first settlement waits this long, so that usage becomes visible soon. */
 const FIRST_WAIT_MS = 25;
-/** While more keep coming, a job leaves this often: its cost is shared by all that it carries. */
+/**
+ * While settlements keep coming, jobs are sent at this interval, so that they share a job's cost.
+ */
 const SEND_EVERY_MS = 250;
 const CLOSE_MS = 3_000;
 
 export interface PublisherOptions {
   /** Puts one batch into the queue. */
   readonly send: (batch: readonly Settlement[]) => Promise<void>;
-  /** Settlements that wait at most; past it they are dropped here, and the outbox sweep brings them. */
+  /**
+   * How many settlements may wait. Beyond that they are dropped here, and the outbox sweep brings
+   * them.
+   */
   readonly maxWaiting: number;
-  /** Batches under way at most. */
+  /** How many batches may be in transit. */
   readonly maxSending: number;
   readonly onDropped: (count: number, error: unknown) => void;
-  /** Monotonic. */
+  /** Monotonic clock. */
   readonly nowMs: () => number;
 }
 
 /**
- * Publishes settlements in batches: a first one soon, then one every 250 ms or 1,000 settlements, whichever comes
- * first. The outbox holds them all, so nothing is retried here.
+ * Publishes settlements in batches: the first one soon, then one every 250 ms or 1,000 settlements,
+ * whichever comes first. The outbox holds all of them, so nothing is retried here.
  */
 export class SettlementPublisher {
   readonly #options: PublisherOptions;
@@ -43,7 +48,7 @@ export class SettlementPublisher {
     this.#timer ??= setTimeout(() => this.#onTimer(), this.#waitMs());
   }
 
-  /** Sends what waits; resolves when it is in the queue or given up. */
+  /** Sends what is waiting. Resolves when it is in the queue or has been given up. */
   async close(): Promise<void> {
     if (this.#timer) clearTimeout(this.#timer);
     let timer: NodeJS.Timeout | undefined;

@@ -8,11 +8,11 @@ import {
 } from '@tidegate/contracts';
 import { openQueue } from '@tidegate/redis';
 
-/** The queue of settlements, as the limiter uses it. Rejects when Redis does not take a job. */
+/** The limiter's side of the settlement queue. Rejects if Redis does not accept a job. */
 export interface SettlementQueue {
-  /** @param jobId a job of this id that is still there, dead ones included, is not queued twice */
+  /** @param jobId skips the job if one with this id still exists, dead or not */
   add(settlements: readonly Settlement[], jobId?: string): Promise<void>;
-  /** Jobs not done yet, dead ones left out. */
+  /** Unfinished jobs, without dead ones. */
   backlog(): Promise<number>;
   close(): Promise<void>;
 }

@@ -34,7 +34,7 @@ beforeAll(async () => {
   connection = createRedisClient(redis.url, { maxRetriesPerRequest: null });
   jobs = new Queue(SETTLEMENT_QUEUE, { ...options, connection });
   queue = createSettlementQueue({ redisUrl: redis.url, redisPrefix: 'tg:', onError: () => {} });
-  // It refuses until it is connected, to every master of a cluster.
+  // The queue rejects until it is connected, in a cluster to every master.
   await eventually(() => queue.backlog());
 });
 afterAll(async () => {
@@ -44,7 +44,7 @@ afterAll(async () => {
   await redis.stop();
 });
 
-/** An outbox entry written at `atMs`, that no job knows of. */
+/** Adds an outbox entry written at `atMs` that is in no job. */
 async function entryAt(orgId: string, atMs: number): Promise<string> {
   const reservationId = newRequestId();
   const tokens = { reservedTokens: 9, promptTokens: 1, completionTokens: 2, chargedTokens: 3 };
@@ -56,7 +56,7 @@ async function entryAt(orgId: string, atMs: number): Promise<string> {
   return reservationId;
 }
 
-/** A turn of the sweep as it was so long ago. */
+/** Runs a turn of the sweep as of `agoMs` ago. */
 const sweep = (agoMs: number) =>
   new OutboxSweep({
     ...store.contextAt(0),

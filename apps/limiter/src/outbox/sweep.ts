@@ -5,9 +5,12 @@ import { settlementOf } from './entry.ts';
 import type { SettlementQueue } from './queue.ts';
 
 const ORGS_PER_PAGE = 100;
-/** Settlements in a job: few, because one that Postgres never takes holds up those beside it. */
+/**
+ * Settlements per job. Kept small, because a settlement that Postgres rejects holds up the others
+ * in its job.
+ */
 const BATCH_MAX = 100;
-/** Longer than a job lives, its waits and the attempts themselves. */
+/** Longer than a job lives, including its attempts and the waits between them. */
 const GENERATION_MS = 2 * SETTLEMENT_RETRIES_MS;
 
 export interface SweepOptions extends Context {
@@ -15,18 +18,30 @@ export interface SweepOptions extends Context {
   readonly queue: SettlementQueue;
   /** Younger entries are left to the queue's fast path. */
   readonly minAgeMs: number;
-  /** Jobs a turn; the next turn goes on from there. */
+  /** Jobs per turn. The next turn continues where this one ended. */
   readonly maxJobs: number;
-  /** With so many jobs waiting, metering is behind, and the queue knows already what it misses. */
+  /**
+   * With more jobs than this in the queue, metering is behind. The sweep then waits, because what
+   * it would add is probably queued already.
+   */
   readonly maxBacklog: number;
   readonly onRepublished: (settlements: number) => void;
 }
 
+/** The budget of one turn. */
+interface Budget {
+  /** How many jobs are left. */
+  jobs: number;
+  /** Whether metering is behind. Null if not asked yet. */
+  behind: Promise<boolean> | null;
+}
+
 /**
- * Brings settlements to metering that the queue has lost. A batch's job id derives from its first entry: while nothing
- * is confirmed, batches stay the same, and a job that waits or retries is not queued again. The id changes as that entry
- * grows old, every two hours: a job that died in the meantime holds up neither its own settlements nor the later ones
- * that would come under the same id.
+ * Brings settlements to metering that the queue has lost. A batch's job id derives from its first
+ * entry. While nothing is confirmed, batches stay the same, so a job that is waiting or being
+ * retried is not queued twice. The id changes with the age of that entry, every two hours. So a job
+ * that died meanwhile holds up neither its own settlements nor later ones that would get the same
+ * id.
  */
 export class OutboxSweep {
   readonly #options: SweepOptions;
@@ -36,14 +51,16 @@ export class OutboxSweep {
     this.#options = options;
   }
 
-  /** One turn; resolves to the jobs offered to the queue. Rejects when Redis is away. */
+  /**
+   * Runs one turn. Resolves to the number of jobs offered to the queue. Rejects if Redis is away.
+   */
   async turn(): Promise<number> {
-    const { lock, queue, maxBacklog, maxJobs, store, names } = this.#options;
-    if (!(await lock.hold())) return 0;
-    if ((await queue.backlog()) > maxBacklog) return 0;
-    const before = await this.#before();
-    const budget = { jobs: maxJobs };
+    const { lock, maxJobs, store, names } = this.#options;
+    const [holds, before] = await Promise.all([lock.hold(), this.#before()]);
+    if (!holds) return 0;
+    const budget: Budget = { jobs: maxJobs, behind: null };
     do {
+      const at = this.#cursor;
       const [cursor, orgIds] = (await store.command(
         'sscan',
         names.orgs,
@@ -53,31 +70,48 @@ export class OutboxSweep {
       )) as [string, string[]];
       this.#cursor = cursor;
       await Promise.all(orgIds.map((orgId) => this.#sweepOrg(orgId, before, budget)));
+      if (await budget.behind) {
+        this.#cursor = at;
+        return 0;
+      }
     } while (this.#cursor !== '0' && budget.jobs > 0);
     return maxJobs - budget.jobs;
   }
 
-  /** The newest outbox id that is old enough. Entries carry Redis' own clock, whatever the tests' offset. */
+  /**
+   * The newest outbox id that is old enough. Entry ids come from Redis's own clock, without the
+   * tests' offset.
+   */
   async #before(): Promise<string> {
     const [seconds, micros] = (await this.#options.store.commandAt(null, 'time')) as [string, string];
     const nowMs = Math.floor(Number(seconds) * 1_000 + Number(micros) / 1_000);
     return String(nowMs - this.#options.minAgeMs);
   }
 
-  /** At least one batch of every organization of a page, so that none starves behind another. */
-  async #sweepOrg(orgId: string, before: string, budget: { jobs: number }): Promise<void> {
+  /**
+   * Sends at least one batch for every organization of a page, so that none starves behind another.
+   */
+  async #sweepOrg(orgId: string, before: string, budget: Budget): Promise<void> {
     let from = '-';
     do {
       const batch = await this.#read(orgId, from, before);
       const [first] = batch;
       const last = batch.at(-1);
       if (!first || !last) return;
+      // Do not ask the queue while there is nothing to add.
+      budget.behind ??= this.#isBehind();
+      if (await budget.behind) return;
       budget.jobs--;
       await this.#options.queue.add(batch, jobIdOf(first, before));
       this.#options.onRepublished(batch.length);
       if (batch.length < BATCH_MAX) return;
       from = `(${last.outboxId}`;
     } while (budget.jobs > 0);
+  }
+
+  async #isBehind(): Promise<boolean> {
+    const { queue, maxBacklog } = this.#options;
+    return (await queue.backlog()) > maxBacklog;
   }
 
   async #read(orgId: string, from: string, before: string): Promise<Settlement[]> {

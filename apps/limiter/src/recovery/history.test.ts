@@ -17,10 +17,10 @@ import { Truth } from '../truth/truth.ts';
 const CAPS = { requestsPerMinute: 6, requestsAtOnce: 4, requestsPerMonth: 14, tokensPerMonth: 1_000 };
 const CONTEXT_TOKENS = 100;
 const GATEWAYS = 2;
-/** The middle of a month, so that no history turns it. */
+/** The middle of a month, so that no history reaches its end. */
 const BASE_MS = Date.UTC(2026, 5, 10, 12);
 const MONTH = '2026-06';
-/** By then every gateway that lives has noticed a loss. */
+/** By then every live gateway has noticed a loss. */
 const NOTICED_MS = 8_000;
 
 type Step =
@@ -52,14 +52,17 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 interface Grant {
   readonly held: Held;
-  /** With its fraction. */
+  /** With its fraction, as the window has it. */
   readonly inWindowMs: number;
   readonly admittedAtMs: number;
   reservedAtMs: number;
   used: number | null;
 }
 
-/** As much of a gateway as a loss concerns: it remembers what it was granted, and what it settled. */
+/**
+ * The part of a gateway that matters in a loss: it remembers what it was granted and what it
+ * settled.
+ */
 class TestGateway {
   readonly instanceId = newInstanceId();
   grants: Grant[] = [];
@@ -81,7 +84,7 @@ class Run {
   readonly key: TestKey;
   readonly gateways = Array.from({ length: GATEWAYS }, () => new TestGateway());
   readonly admittedMs: number[] = [];
-  /** Of what has been settled, by reservation. */
+  /** Charged tokens of settled reservations, by reservation. */
   readonly charges = new Map<string, number>();
   offsetMs = BASE_MS - Date.now();
 
@@ -89,7 +92,7 @@ class Run {
     this.key = key;
   }
 
-  /** Another limiter each time, at the time of the test. */
+  /** A new limiter on each access, at the test's current time. */
   get limiter() {
     const context = store.contextAt(this.offsetMs);
     const truth = new Truth(context, db);
@@ -149,7 +152,7 @@ class Run {
     if (!gateway.registered) await this.beat(gateway);
     const wanted = { contextTokens: CONTEXT_TOKENS, reserve };
     const admission = anAdmission(this.key, gateway.instanceId, wanted);
-    // Undecided: its lease is unknown, and it has not noticed yet.
+    // Undecided means that the instance's lease is unknown, which its gateway has not noticed yet.
     const decision = await this.limiter.admissions.admit(admission).catch(() => null);
     if (decision?.kind !== 'admitted') return;
     const { orgId, instanceId, admissionId } = admission;
@@ -174,7 +177,7 @@ class Run {
     this.charges.set(grant.held.admissionId, used);
   }
 
-  /** As metering does: what is new into Postgres, in one transaction, then confirmed. */
+  /** Works like metering: writes what is new to Postgres in one transaction, then confirms. */
   async meter(): Promise<void> {
     const { orgId } = this.key;
     const entries = await store.redis.xrange(store.names.outbox(orgId), '-', '+');
@@ -197,7 +200,9 @@ class Run {
     );
   }
 
-  /** What this test has seen with its own eyes is within the caps, and so is what the limiter counts. */
+  /**
+   * Checks that what this test observed is within the caps, and what the limiter counts as well.
+   */
   async check(): Promise<void> {
     const { orgId } = this.key;
     const ledger = await store.redis.hgetall(store.names.month(orgId, MONTH));
@@ -216,11 +221,14 @@ class Run {
     expect(this.charges.size + reserved).toBeLessThanOrEqual(CAPS.requestsPerMonth);
   }
 
-  /** Nothing is lost: ledger and Postgres are what this test has seen, once the loss is over. */
+  /**
+   * Checks, once the loss is over, that nothing was lost: the ledger and Postgres have what this
+   * test observed.
+   */
   async checkEnd(): Promise<void> {
     await this.wait(NOTICED_MS);
     await this.wait(61_000);
-    // An organization is seeded when it is asked for, and opens a minute after.
+    // An organization is seeded when a request asks for it, and opens a minute later.
     const { admissions } = this.limiter;
     await admissions.countRequest(this.key.orgId, this.key.keyId);
     this.offsetMs += 61_000;

@@ -23,7 +23,7 @@ import { Truth } from '../truth/truth.ts';
 import { Undecided } from '../undecided.ts';
 import { Recovery } from './recovery.ts';
 
-/** So that the test may be slow; and only the limiter that is to look does. */
+/** Lets the test be slow, and leaves the search for lost state to the limiter under test. */
 const PATIENT = { leaseMs: 3_600_000, recoverEveryMs: 3_600_000 };
 const A_MINUTE_MS = 60_000;
 
@@ -34,7 +34,7 @@ let rig: Rig;
 let store: TestStore;
 let one: SessionClient;
 let two: SessionClient;
-/** Through limiters whose time is later: what is lost now has recovered there. */
+/** Sessions with limiters whose time is ahead, where anything lost now has already recovered. */
 let early: SessionClient;
 let late: SessionClient;
 
@@ -98,7 +98,7 @@ describe('an organization', () => {
     await eventually(async () => store.redis.hget(store.names.org(orgId), 'opens_us'));
     const told = ({ notices }: SessionClient) =>
       notices.filter((n) => n.orgForgotten?.orgId === orgId).length;
-    // Again and again, for whoever missed it.
+    // The notice is repeated for gateways that missed it.
     await eventually(() => told(one) > 1 && told(looking) > 1);
   });
 });
@@ -188,7 +188,7 @@ describe('what a gateway restores', () => {
     const beat = async (registered: boolean) =>
       (await one.ask({ heartbeat: { instanceId, registered } })).heartbeat;
     expect(await beat(true)).toEqual({ leaseLost: false, forgotten: true });
-    // The answer may have been lost.
+    // The first answer may have been lost.
     expect(await beat(true)).toEqual({ leaseLost: false, forgotten: true });
     expect(await beat(false)).toEqual({ leaseLost: false, forgotten: false });
   }
@@ -226,7 +226,7 @@ describe('what a gateway restores', () => {
     for (const admission of [written, unwritten]) {
       await one.ask({ restore: restoreOf(admission, Date.now()) });
       await one.ask({ settle: { ...admission, answered: true, usageValid: true, promptTokens: 5 } });
-      // Told again as settled, as after a notice that comes again.
+      // Restored once more, now as settled, as happens after a repeated notice.
       const settle = { ...admission, answered: true, usageValid: true, promptTokens: 5 };
       const again = await one.ask({ restore: { ...restoreOf(admission, Date.now()), settle } });
       expect(again.restore).toEqual({ leaseLost: false });

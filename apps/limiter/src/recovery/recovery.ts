@@ -20,16 +20,18 @@ export interface RecoveryOptions extends Context {
 }
 
 /**
- * Finds organizations whose state Redis has lost, also those that nobody asks for: they recover from the loss on, not from their next
- * request on. And tells of those that recover again and again, so that a gateway that missed it hears of it in time. Of the others it
- * renews the indexes.
+ * Finds organizations whose state Redis has lost, even if no request arrives for them. So they
+ * start to recover soon after the loss, not with their next request. It repeatedly announces
+ * organizations that are recovering, so that a gateway that missed the first notice learns of it in
+ * time. For the others it renews the indexes.
  *
- * It also makes up for what was written to Postgres and never told to a limiter, as when a console died in between, or was told to a
- * master whose replica has not heard of it: limits in force and revocations.
+ * It also catches up on limits and revocations that are in Postgres but not in Redis. Either no
+ * limiter was told, for example because a console died in between, or the master that was told
+ * failed before its replica had the change.
  */
 export class Recovery {
   readonly #options: RecoveryOptions;
-  /** What failed first in this turn. */
+  /** The first failure of this turn. */
   #failure: unknown;
 
   constructor(options: RecoveryOptions) {
@@ -37,8 +39,9 @@ export class Recovery {
   }
 
   /**
-   * One look at every organization; resolves to how many were found lost. Rejects when Redis or Postgres is away; when it is one master
-   * of a cluster, after all others have been looked at.
+   * Looks at every organization once. Resolves to how many had lost their state. Rejects if Redis
+   * or Postgres is away. If only one master of a cluster is away, it rejects after looking at the
+   * rest.
    */
   async turn(): Promise<number> {
     const { db, lock, notices } = this.#options;
@@ -92,7 +95,7 @@ export class Recovery {
       if (state === undefined) continue;
       if (state.version === undefined) lost.push(orgId);
       else if (Number(state.version) < version) behind.push(orgId);
-      // By this process's idea of the time: once more or less does not matter.
+      // This process's idea of the time is good enough: one notice more or less does not matter.
       if (Number(state.opens_us ?? 0) > clock.nowMs() * 1_000)
         await this.#settled([notices.tell({ orgForgotten: { orgId } })]);
       for (const instanceId of joinedIn(state))
@@ -106,8 +109,8 @@ export class Recovery {
   }
 
   /**
-   * What finds instances and organizations may be lost without them, in a cluster: it is written again. An instance that is not known to
-   * beat is then the reaper's to look at.
+   * In a cluster, the indexes of instances and organizations may be lost on their own, so they are
+   * written again. The reaper then checks any listed instance that has no known heartbeat.
    */
   async #index(orgIds: readonly string[], orgsOf: ReadonlyMap<string, readonly string[]>): Promise<void> {
     const { store, names, clock } = this.#options;
@@ -122,13 +125,13 @@ export class Recovery {
   }
 }
 
-/** As lib/state.lua names them. */
+/** The prefix of the fields named in lib/state.lua. */
 const JOINED = 'in:';
 
 const joinedIn = (state: Readonly<Record<string, string>>): string[] =>
   Object.keys(state).flatMap((field) => (field.startsWith(JOINED) ? [field.slice(JOINED.length)] : []));
 
-/** Looks while Redis is there. */
+/** Starts the chore, which skips its turns while Redis is away. */
 export function startRecovery(options: {
   readonly recovery: Recovery;
   readonly link: RedisLink;

@@ -11,11 +11,11 @@ export interface Month {
 }
 
 /**
- * What this process knows of limiter time: Redis' clock plus the offset of the tests. Scripts read the time themselves;
- * this is only good for guesses that a script checks.
+ * This process's estimate of limiter time: Redis's clock plus the tests' offset. Scripts read the
+ * time themselves, so the estimate only serves for guesses that a script checks.
  */
 export class LimiterClock {
-  /** Added to Redis' clock, microseconds. */
+  /** Added to Redis's clock, in microseconds. */
   readonly offsetUs: number;
   readonly #localMs: () => number;
   #aheadMs: number;
@@ -32,7 +32,7 @@ export class LimiterClock {
     return this.#localMs() + this.#aheadMs;
   }
 
-  /** Redis has told the time. */
+  /** Adjusts the estimate to a time reported by Redis. */
   observe(nowUs: number): void {
     this.#aheadMs = nowUs / 1_000 - this.#localMs();
     this.#month = monthAt(this.nowMs());
@@ -45,7 +45,7 @@ export class LimiterClock {
   }
 }
 
-/** Asks Redis for the time. */
+/** Asks Redis for the time and adjusts the clock. */
 export async function observeTime(store: Store, clock: LimiterClock): Promise<void> {
   const [seconds, micros] = (await store.commandAt(null, 'time')) as [string, string];
   clock.observe(Number(seconds) * 1e6 + Number(micros) + clock.offsetUs);

@@ -42,7 +42,7 @@ afterAll(async () => {
 const slotOfOrg = (orgId: string): number => slotOf(`{${orgTagOf(orgId)}}`);
 const masterOf = (orgId: string): number => Math.floor((slotOfOrg(orgId) * MASTERS) / SLOTS);
 
-/** A key of an organization on each master, in their order. */
+/** A key of one organization on each master, in the order of the masters. */
 async function keyOnEach(requestsAtOnce: number): Promise<TestKey[]> {
   const keys: TestKey[] = [];
   while (Object.keys(keys).length < MASTERS) {
@@ -104,7 +104,7 @@ describe('on a Redis Cluster', () => {
   });
 
   it('a client that is disconnected while it asks who serves what leaves nothing that keeps its process alive', async () => {
-    // It asks once when it has seen that some nodes are replicas, and then regularly.
+    // The client asks once when it learns that some nodes are replicas, then regularly.
     const source = `import { createRedisClient } from '@tidegate/redis';
       const client = createRedisClient('${cluster.url}');
       const ask = client.refreshSlotsCache.bind(client);
@@ -134,7 +134,7 @@ describe('on a Redis Cluster', () => {
     let breaks = 0;
     link.onBreak(() => breaks++);
     try {
-      for (const master of masters) await eventually(() => listed(master), { timeoutMs: 30_000 });
+      for (const master of masters) await eventually(() => listed(master));
       for (const replica of replicas) await replica.config('SET', 'requirepass', 'not-told');
       link.open();
       await eventually(() => link.shards.whole());
@@ -184,7 +184,10 @@ describe('on a Redis Cluster', () => {
   });
 });
 
-/** As redis-cli does it: both ends know of the move, then the keys go one by one, then everybody is told. */
+/**
+ * Moves a slot the way redis-cli does: tells both nodes, migrates the keys one by one, then tells
+ * all nodes.
+ */
 async function moveSlot(slot: number, from: ClusterNode, to: ClusterNode): Promise<void> {
   const { redis, everywhere } = await openStore(cluster.url);
   const [source, target] = [from, to].map(({ port }) =>

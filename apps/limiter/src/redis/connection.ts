@@ -1,12 +1,15 @@
 import { type ClientOptions, createRedisClient, type RedisClient } from '@tidegate/redis';
 
-/** No answer for this long: the connection is given up and made anew. */
+/** Without an answer for this long, the connection is given up and opened again. */
 export const ANSWER_TIMEOUT_MS = 2_000;
 const RECONNECT_MAX_MS = 500;
 
 export const reconnectDelayMs = (attempt: number): number => Math.min(50 * attempt, RECONNECT_MAX_MS);
 
-/** Nothing waits for a Redis that is away, and nothing is sent twice, because a command whose answer is missing may have run. */
+/**
+ * Nothing waits for a Redis that is away. Nothing is sent twice, because a command without an
+ * answer may have run.
+ */
 export const FAIL_FAST = {
   lazyConnect: true,
   enableOfflineQueue: false,
@@ -17,5 +20,8 @@ export const FAIL_FAST = {
   retryStrategy: reconnectDelayMs,
 } as const satisfies ClientOptions;
 
-/** A client that fails fast and recovers by itself. The caller handles `error`, connects and disconnects. */
+/**
+ * Creates a client that fails fast and reconnects by itself. The caller handles `error`, connects
+ * and disconnects.
+ */
 export const createRedis = (url: string): RedisClient => createRedisClient(url, FAIL_FAST);

@@ -8,8 +8,6 @@ import { connectDb, makeKey, makeOrg } from '../testing/fixture.ts';
 import { beatingInstance, keepBeating, monthOfOrg, Rig } from '../testing/rig.ts';
 import { createRedis } from './connection.ts';
 
-const FAILOVER = { timeoutMs: 60_000 };
-
 let postgres: TestPostgres;
 let db: Db;
 let redis: RunningRedisSentinel;
@@ -27,7 +25,7 @@ beforeEach(async () => {
 });
 afterEach(() => redis.stop());
 
-/** What has been written so far is with the replica: replication is not waited for by anyone else. */
+/** Ensures that the replica has everything written so far. Nothing else waits for replication. */
 async function replicated(url: string): Promise<void> {
   const master = createRedis(url);
   await master.connect();
@@ -52,7 +50,7 @@ it.each(['SIGKILL', 'SIGSTOP'] as const)(
       expect((await session.ask({ admit: anAdmission(key, instanceId) })).failed?.reason).toMatch(/^redis/);
 
       const settled = () => session.ask({ settle: { ...first, answered: true } });
-      await eventually(async () => (await settled()).settle, FAILOVER);
+      await eventually(async () => (await settled()).settle);
       await redis.until(redis.nodes[1], 'master');
       expect(await monthOfOrg(session, key.orgId)).toMatchObject({
         requests: 1,
@@ -73,10 +71,7 @@ it('every client finds the new master, whatever it was doing when Sentinels told
     await Promise.all(clients.map((client) => client.connect()));
     redis.nodes[0].running.kill('SIGKILL');
     const roles = () => Promise.all(clients.map((client) => client.call('role')));
-    await eventually(
-      async () => (await roles()).every((role) => String(role).startsWith('master')),
-      FAILOVER,
-    );
+    await eventually(async () => (await roles()).every((role) => String(role).startsWith('master')));
   } finally {
     for (const client of clients) client.disconnect();
   }
@@ -90,7 +85,7 @@ it('a Sentinel that hangs is passed over', async () => {
   const client = createRedis(redis.url.replace('//', `//127.0.0.1:${port},`));
   client.on('error', () => undefined);
   try {
-    // Not waited for: one that asks the hung Sentinel would be waited for for ever.
+    // Not awaited: if the hung Sentinel were asked, this would never settle.
     void client.connect().catch(() => undefined);
     await eventually(() => client.status === 'ready');
     expect(await client.call('role')).toContain('master');

@@ -7,18 +7,27 @@ import type { Connect } from './subscription.ts';
 
 export interface RedisLink {
   readonly shards: Shards;
-  /** For subscriptions. */
+  /** Opens connections for subscriptions. */
   readonly connect: Connect;
-  /** Whether it is there; of a cluster some of it, once it was all there. */
+  /**
+   * Whether Redis is available. A cluster must have been available in full once. From then on, part
+   * of it is enough.
+   */
   ready(): boolean;
-  /** After every loss of a connection to what serves keys, and before the first command of a new one; null: of all. */
+  /**
+   * Calls back after each loss of a connection to a server of keys, and before the first command on
+   * a new one. Null means all servers.
+   */
   onBreak(listener: (server: Redis | null) => void): void;
   onReady(listener: () => void): void;
   open(): void;
   close(): void;
 }
 
-/** The connections of a limiter. They may find no Redis at first, or lose it, or a node of it: they keep trying until closed. */
+/**
+ * The limiter's connections to Redis. If Redis or one of its nodes is missing or gets lost, they
+ * keep trying until closed.
+ */
 export function createRedisLink(url: string, logger: Logger): RedisLink {
   const client = createRedis(url);
   const shards = shardsOf(client);
@@ -62,19 +71,19 @@ export function createRedisLink(url: string, logger: Logger): RedisLink {
     },
     onBreak: (listener) => void breaks.push(listener),
     onReady: (listener) => void readies.push(listener),
-    // A first attempt that fails is retried like any other.
+    // A failed first attempt is retried like any other.
     open: () => void client.connect().catch(() => {}),
     close: () => client.disconnect(),
   };
 }
 
 /**
- * As the cluster's map had it last. Nothing is asked of a replica, and one that nobody can connect to is tried again at every look
- * at the map.
+ * Whether the server is a replica by the cluster's last map. Replicas are never queried. One that
+ * cannot be reached is retried at each refresh of the map.
  */
 const isReplica = ({ options }: Redis): boolean => options.readOnly === true;
 
-/** Each connection goes to another server than the one before, if there are several. */
+/** Each connection goes to a different server than the one before, if there are several. */
 function connector(url: string, servers: () => readonly Redis[]): Connect {
   let turn = 0;
   return () =>

@@ -1,7 +1,10 @@
 import { SCRIPTS } from '../scripts.ts';
 import type { Store } from './store.ts';
 
-/** Keeps two limiters from doing the same chore at once. An economy: no law depends on it. Nobody gives it back: it runs out. */
+/**
+ * Keeps two limiters from doing the same chore at once. It only saves work: no law depends on it.
+ * It is never released but expires.
+ */
 export class Lock {
   readonly #store: Store;
   readonly #name: string;
@@ -15,7 +18,7 @@ export class Lock {
     this.#ttlMs = ttlMs;
   }
 
-  /** Takes or prolongs it. */
+  /** Takes or extends the lock. */
   async hold(): Promise<boolean> {
     const [code] = await this.#store.run(SCRIPTS.holdLock, [this.#name], [this.#holder, this.#ttlMs]);
     return code === 'held';

@@ -1,8 +1,8 @@
 import { orgTagOf } from '@tidegate/contracts';
 
 /**
- * Names of all Redis keys. The part in braces is what Redis Cluster hashes: everything of one organization, and everything
- * that one script touches, shares it.
+ * The names of all Redis keys. Redis Cluster hashes only the part in braces. All keys of one
+ * organization share it, and so do all keys that one script touches.
  */
 export class KeyNames {
   readonly #prefix: string;

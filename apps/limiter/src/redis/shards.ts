@@ -1,22 +1,34 @@
 import { type RedisClient, slotOf } from '@tidegate/redis';
 import { type Cluster, Redis } from 'ioredis';
 
-/** The servers that hold the keys: one Redis, or the masters of a cluster. Each script's keys are all with one of them. */
+/**
+ * The servers that hold the keys: a single Redis, or the masters of a cluster. All keys of one
+ * script are on the same server.
+ */
 export interface Shards {
-  /** What serves a key, as far as is known; of null any. Null: it is away. */
+  /**
+   * The server of a key as far as known, or any server for a null key. Returns null if that server
+   * is away.
+   */
   of(key: string | null): Redis | null;
-  /** Those that are there. */
+  /** The servers that are available. */
   all(): readonly Redis[];
-  /** Whether no key's server is away. */
+  /** Whether the servers of all keys are available. */
   whole(): boolean;
-  /** Sends a command again, that was not run where it was sent (`hasMoved`), to where it belongs. */
+  /**
+   * Sends a command to the right server if the first one refused to run it because its keys have
+   * moved (`hasMoved`).
+   */
   follow(command: string, args: readonly (string | number)[]): Promise<unknown>;
 }
 
 export const shardsOf = (client: RedisClient): Shards =>
   client instanceof Redis ? new OneServer(client) : new ClusterMasters(client);
 
-/** Whether a node of a cluster refused a command because its keys are, or partly are, with another one. Nothing was run. */
+/**
+ * Whether a cluster node refused a command because some or all of its keys are on another node.
+ * Nothing was run.
+ */
 export const hasMoved = ({ message }: Error): boolean => /^(MOVED|ASK|TRYAGAIN) /.test(message);
 
 class OneServer implements Shards {
@@ -71,7 +83,7 @@ class ClusterMasters implements Shards {
 
   #names(): Set<string> {
     const names = new Set<string>();
-    // Ranges of slots share the array that names their nodes.
+    // Slots of one range share the array that names their nodes.
     let last: readonly string[] | undefined;
     for (const nodes of this.#cluster.slots) {
       if (nodes === last) continue;

@@ -3,10 +3,13 @@ import { SCRIPTS, type Script } from '../scripts.ts';
 import { Undecided } from '../undecided.ts';
 import { hasMoved, type Shards } from './shards.ts';
 
-/** A script's reply: its code, then what comes with it. */
+/** A script's reply: its code, then the values that belong to it. */
 export type ScriptReply = readonly [code: string, ...rest: (string | number)[]];
 
-/** Commands in one pipeline: enough to share its cost, few enough that Redis begins while the next are being made. */
+/**
+ * Commands per pipeline. Enough to share its cost, few enough that Redis can begin while the next
+ * ones are being built.
+ */
 const MAX_PIPELINE = 32;
 
 type Argument = string | number;
@@ -21,14 +24,15 @@ interface Waiting {
 
 export interface StoreOptions {
   readonly shards: Shards;
-  /** Seconds from a pipeline's sending to its last reply. */
+  /** Reports the seconds from sending a pipeline to its last reply. */
   readonly onPipeline?: (seconds: number, commands: number) => void;
 }
 
 /**
- * Runs scripts and commands. All that is asked of one server in one turn travels as one pipeline. Rejects with Undecided; what ran
- * then is not known. Sent again is only what Redis says it has not run: scripts that it has lost (a restart), and in a cluster
- * what belongs to another node.
+ * Runs scripts and commands. Everything asked of one server in one turn travels as one pipeline.
+ * Rejects with Undecided; in that case the command may or may not have run. A command is sent again
+ * only if Redis says that it did not run: a script that Redis lost in a restart or, in a cluster, a
+ * command whose keys belong to another node.
  */
 export class Store {
   readonly #shards: Shards;
@@ -50,12 +54,15 @@ export class Store {
     return this.#ask(this.#shards.of(key), command, [key, ...args], null);
   }
 
-  /** A command that names no key, where that key is; for null anywhere. */
+  /**
+   * Runs a command that names no key on the server of the given key, or on any server if that is
+   * null.
+   */
   commandAt(key: string | null, command: string, ...args: Argument[]): Promise<unknown> {
     return this.#ask(this.#shards.of(key), command, args, null);
   }
 
-  /** Loads every script, so that the hot path meets none that is missing. */
+  /** Loads every script, so that none is missing on the hot path. */
   async loadScripts(): Promise<void> {
     const sources = Object.values(SCRIPTS).map(({ source }) => source);
     const load = (shard: Redis) =>
@@ -92,7 +99,7 @@ export class Store {
     for (const [shard, batch] of waiting) if (batch.length > 0) this.#send(shard, batch);
   }
 
-  /** The commands of a batch leave in one write: ioredis' own pipelines cost twice as much. */
+  /** Sends the commands of a batch in one write. Pipelines of ioredis cost twice as much. */
   #send(shard: Redis, batch: readonly Waiting[], again = false): void {
     const startedMs = performance.now();
     const { stream } = shard;
@@ -121,7 +128,10 @@ export class Store {
     else waiting.reject(undecided(waiting, error));
   }
 
-  /** What loads a script; nothing while it is on its way already, for commands run in their order. */
+  /**
+   * The command that loads a script. Empty if the script is being loaded already, because commands
+   * run in order.
+   */
   #loadOnce(shard: Redis, script: Script): Waiting[] {
     const loading = this.#loading.get(shard) ?? new Set();
     this.#loading.set(shard, loading);
@@ -131,7 +141,7 @@ export class Store {
     return [{ command: 'script', args: ['LOAD', script.source], script: null, resolve: over, reject: over }];
   }
 
-  /** With its source: where it has gone, the script may not be known. */
+  /** Sends a script with its source, because the other node may not have loaded it. */
   async #follow(waiting: Waiting): Promise<void> {
     const { command, args, script } = waiting;
     try {
@@ -143,6 +153,6 @@ export class Store {
   }
 }
 
-/** Redis' own words name commands and scripts, never arguments. */
+/** Redis's own messages name commands and scripts, never arguments. */
 const undecided = ({ command, script }: Waiting, cause: Error, notRun = false): Undecided =>
   new Undecided('redis', `${script?.name ?? command} failed: ${cause.message}`, { cause, notRun });

@@ -1,18 +1,23 @@
 import { randomBase62 } from '@tidegate/contracts';
 import type { Redis } from 'ioredis';
+import { untilNextMs } from '../chore.ts';
 import { reconnectDelayMs } from './connection.ts';
 
-const ECHO_MS = 1_000;
-/** So many echoes that were published and not heard: the next server is asked. */
-const MAX_UNHEARD = 3;
+const ECHO_MS = 2_000;
+/** After this many echoes that were published but not heard, another server is tried. */
+const MAX_UNHEARD = 2;
 
-/** Connections that do not reconnect by themselves, to a server that knows of the channel's messages; another one each time. */
+/**
+ * Opens a connection to a server that receives the channel's messages, a different one each time.
+ * The connection does not reconnect by itself.
+ */
 export type Connect = () => Redis;
 
 /**
- * A subscription that is made anew, wherever there is a server for it, whenever its connection is lost or nothing comes through: a
- * server that hangs, that was replaced, or that its cluster has lost may hold the connection for ever. It publishes echoes as
- * notices are published, and expects to hear them.
+ * A subscription that moves to another server when its connection is lost or when no messages
+ * arrive. A server that hangs, was replaced, or was dropped from its cluster may keep the
+ * connection open forever. So the subscription publishes echoes the way notices are published, and
+ * expects to hear them.
  */
 export class Subscription {
   readonly #channel: string;
@@ -21,7 +26,7 @@ export class Subscription {
   readonly #onMessage: (message: string) => void;
   readonly #onSubscribed: () => void;
   readonly #echo = JSON.stringify({ echo: randomBase62(12) });
-  /** Echoes published since one was heard. */
+  /** Echoes published since one was last heard. */
   #unheard = 0;
   #redis: Redis | null = null;
   #timer: NodeJS.Timeout | undefined;
@@ -31,10 +36,10 @@ export class Subscription {
   constructor(options: {
     readonly channel: string;
     readonly connect: Connect;
-    /** To the channel, wherever that is published to now. */
+    /** Publishes to the channel, wherever that currently goes. */
     readonly publish: (message: string) => Promise<unknown>;
     readonly onMessage: (message: string) => void;
-    /** Messages may have been missed before this. */
+    /** Called after each subscription. Messages may have been missed before. */
     readonly onSubscribed: () => void;
   }) {
     this.#channel = options.channel;
@@ -85,13 +90,13 @@ export class Subscription {
         redis.disconnect();
         return;
       }
-      // One that cannot be published is not missed.
+      // An echo that could not be published does not count as unheard.
       this.#publish(this.#echo).then(
         () => this.#unheard++,
         () => {},
       );
       this.#listen(redis);
-    }, ECHO_MS);
+    }, untilNextMs(ECHO_MS));
   }
 
   #onEnd(): void {

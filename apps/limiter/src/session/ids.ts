@@ -4,17 +4,21 @@ const ID = /^[A-Za-z0-9_-]{1,64}$/;
 const ERROR_CODE = /^[a-z0-9_]{1,64}$/;
 const MAX_ADDRESS_CHARACTERS = 64;
 
-/** Ids become parts of Redis keys and of records: nothing else may be in them. Throws Undecided. */
+/**
+ * Ids become parts of Redis keys and records, so only these characters are allowed.
+ *
+ * @throws Undecided
+ */
 export function checkIds(...ids: readonly string[]): void {
   for (const id of ids) if (!ID.test(id)) throw new Undecided('bad_call', 'an id has another form');
 }
 
-/** Throws Undecided. */
+/** @throws Undecided */
 export function checkErrorCode(code: string): void {
   if (!ERROR_CODE.test(code)) throw new Undecided('bad_call', 'an error code has another form');
 }
 
-/** Throws Undecided. */
+/** @throws Undecided */
 export function checkAddress(address: string): void {
   if (address.length === 0 || address.length > MAX_ADDRESS_CHARACTERS)
     throw new Undecided('bad_call', 'an address has another form');

@@ -16,7 +16,7 @@ let postgres: TestPostgres;
 let redis: TestRedis;
 let db: Db;
 let rig: Rig;
-/** Through two limiters on one Redis. */
+/** Sessions with two limiters on one Redis. */
 let one: SessionClient;
 let two: SessionClient;
 
@@ -61,7 +61,7 @@ describe('a session', () => {
     });
 
     const settle = { ...admission, answered: true, usageValid: true, promptTokens: 7, completionTokens: 3 };
-    // Once through each limiter: the second does nothing.
+    // Settle once through each limiter. The second call has no effect.
     expect((await one.ask({ settle })).settle).toEqual({});
     expect((await two.ask({ settle })).settle).toEqual({});
     expect(await monthOfOrg(two, orgId)).toMatchObject({
@@ -129,7 +129,7 @@ describe('a session', () => {
 });
 
 describe('caps', () => {
-  it('admit exactly as many of 200 parallel requests through two limiters as each limit allows', async () => {
+  it('admit exactly as many of 200 parallel requests through two limiters as each limit allows [plan.requests-minute] [plan.strict] [service.shared-limits]', async () => {
     const cases = [
       { plan: { tokensPerMonth: 23_500 }, key: {}, admitted: 23, refusal: 'quotaExceeded' },
       { plan: { requestsPerMonth: 17 }, key: {}, admitted: 17, refusal: 'quotaExceeded' },
@@ -164,7 +164,7 @@ describe('caps', () => {
     expect(await monthOfOrg(one, key.orgId)).toMatchObject({ requests: 1, inFlight: 1 });
   });
 
-  it('follow the plan as soon as it is refreshed, down and up, through every limiter', async () => {
+  it('follow the plan as soon as it is refreshed, down and up, through every limiter [plan.freed.increase]', async () => {
     const orgId = await makeOrg(db, { requestsAtOnce: 3 });
     const key = await makeKey(db, orgId);
     const instanceId = await beatingInstance(one);
@@ -210,7 +210,7 @@ describe('caps', () => {
     const putInForce = async (requestsAtOnce: number, by: SessionClient) => {
       await changePlan(db, orgId, { requestsAtOnce });
       await callUnary(by.client, 'refreshOrgs', { orgIds: [orgId] }, DEADLINE);
-      // What was admitted before may be held until its round is over.
+      // Anything admitted before may be held until its round ends.
       await nextRound();
       most = 0;
       await nextRound();
@@ -229,7 +229,7 @@ describe('caps', () => {
     await callers;
   });
 
-  it('of a month that cannot take the reservation refuse an admission before it prepares, and leave no trace of it', async () => {
+  it('of a month that cannot take the reservation refuse an admission before it prepares, and leave no trace of it [plan.reservation.first]', async () => {
     const orgId = await makeOrg(db, { tokensPerMonth: 1_500, requestsPerMinute: 1 });
     const key = await makeKey(db, orgId);
     const instanceId = await beatingInstance(one);
@@ -242,11 +242,11 @@ describe('caps', () => {
     const fits = anAdmission(key, instanceId, { reserve: false, contextTokens: 1_500 });
     expect((await two.decide({ admit: fits })).admitted?.window?.remaining).toBe(0);
     expect(await monthOfOrg(one, orgId)).toMatchObject({ ...none, inFlight: 1 });
-    // The requests a minute are looked at first.
+    // The requests a minute are checked first.
     expect((await two.decide({ admit: spent })).rateLimited?.cause).toBe('CAUSE_ORG_REQUESTS_PER_MINUTE');
   });
 
-  it('let two large bodies of an organization at once, and an early release keeps a late take out', async () => {
+  it('let two large bodies of an organization at once, and an early release keeps a late take out [limit.large-bodies]', async () => {
     const { orgId } = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(one);
     const large = (admissionId: string) => ({ orgId, instanceId, admissionId });
@@ -311,13 +311,13 @@ describe('keys', () => {
     const ask = async (orgTag: string, keyHash: Buffer) =>
       (await one.ask({ authenticate: { orgTag, keyHash } })).authenticate;
     expect((await ask(orgTagOf(orgId), Buffer.alloc(32, 7)))?.keyInvalid).toEqual({});
-    // Of another organization than its value says.
+    // The key belongs to a different organization than its value says.
     expect((await ask(orgTagOf(orgId), stranger.hash))?.keyInvalid).toEqual({});
     const key = await makeKey(db, orgId);
     expect((await ask(key.orgTag, key.hash))?.principal?.keyId).toBe(key.keyId);
   });
 
-  it('are refused by every limiter once their revocation is answered, and gateways are told', async () => {
+  it('are refused by every limiter once their revocation is answered, and gateways are told [state.key.revoked.next]', async () => {
     const key = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(two);
     expect((await two.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
@@ -331,7 +331,7 @@ describe('keys', () => {
     await eventually(() => two.notices.some(({ keyRevoked }) => keyRevoked?.keyId === keyId));
   });
 
-  it('revoked between admission and reservation are refused the reservation, by every limiter', async () => {
+  it('revoked between admission and reservation are refused the reservation, by every limiter [auth.revoked]', async () => {
     const instanceId = await beatingInstance(two);
     const orgId = await makeOrg(db);
     const [revoked, other] = [await makeKey(db, orgId), await makeKey(db, orgId)];
@@ -346,7 +346,7 @@ describe('keys', () => {
       DEADLINE,
     );
     const [first = null, second = null, third = null] = admissions;
-    // The second limiter knows whose they are, the first one does not.
+    // The second limiter knows whose keys these are, the first does not.
     expect((await one.decide({ reserve: first })).keyInvalid).toEqual({});
     expect((await two.decide({ reserve: second })).keyInvalid).toEqual({});
     expect((await one.decide({ reserve: third })).admitted).toBeTruthy();
@@ -354,10 +354,10 @@ describe('keys', () => {
     expect(await monthOfOrg(one, orgId)).toMatchObject({ requests: 0, reservedTokens: 0, inFlight: 0 });
   });
 
-  it('stay revoked when a read of Postgres that began before comes late', async () => {
+  it('stay revoked when a read of Postgres that began before comes late [state.key.revoked.final]', async () => {
     const key = await makeKey(db, await makeOrg(db));
     const { orgId, keyId, hash: keyHash } = key;
-    // The row still says active: what a slow read-through would have seen.
+    // The row still says active, as a slow read-through would have seen it.
     await callUnary(one.client, 'revokeKey', { orgId, keyId, keyHash }, DEADLINE);
     const { authenticate } = await two.ask({ authenticate: { orgTag: key.orgTag, keyHash } });
     expect(authenticate?.keyInvalid).toEqual({});
@@ -365,7 +365,7 @@ describe('keys', () => {
     expect((await two.decide({ admit: anAdmission(key, instanceId) })).keyInvalid).toEqual({});
   });
 
-  it('work to the end of their last day in UTC, and not in the instant after it', async () => {
+  it('work to the end of their last day in UTC, and not in the instant after it [key.expires.effect]', async () => {
     const today = new Date().toISOString().slice(0, 10);
     const key = await makeKey(db, await makeOrg(db), { expiresOn: today });
     const endMs = Date.parse(`${today}T00:00:00Z`) + DAY_MS;
@@ -389,7 +389,7 @@ describe('keys', () => {
 });
 
 describe('invalid keys', () => {
-  it('of one address are answered exactly 20 times of 100 in parallel, and the block is told to every session', async () => {
+  it('of one address are answered exactly 20 times of 100 in parallel, and the block is told to every session [auth.invalid-keys]', async () => {
     const address = '203.0.113.7';
     const replies = await Promise.all(
       Array.from({ length: 100 }, (_, i) => (i % 2 ? one : two).ask({ reportInvalidKey: { address } })),
@@ -406,7 +406,7 @@ describe('invalid keys', () => {
     await eventually(() => told(late));
   });
 
-  it('are counted anew when the block is over', async () => {
+  it('are counted anew when the block is over [auth.invalid-keys.minute]', async () => {
     const address = '2001:db8::/64';
     const report = async (session: SessionClient) =>
       (await session.ask({ reportInvalidKey: { address } })).reportInvalidKey?.blockedRemainingMs;

@@ -8,21 +8,25 @@ export type SessionStream = ServerDuplexStream<SessionRequest__Output, SessionRe
 export interface SessionOptions {
   readonly stream: SessionStream;
   readonly dispatch: (call: Call__Output) => Promise<Outcome>;
-  /** Calls without a reply at most; those past it fail at once. */
+  /** How many calls may await replies. Calls beyond that fail at once. */
   readonly maxOpenCalls: number;
   readonly onFailed: (error: unknown) => void;
   readonly onClosed: () => void;
 }
 
 /**
- * One gateway's session. The calls of a message start together, so that they share a pipeline; the replies of an event-loop turn travel
- * as one message. A gateway that does not read its replies is not read from either.
+ * One gateway's session. The calls of a message start together, so that they share a pipeline. All
+ * replies of one event-loop turn travel as one message. The reply to a call on its own does not
+ * wait for the end of the turn. If a gateway does not read its replies, the session stops reading
+ * its calls.
  */
 export class Session {
   readonly #options: SessionOptions;
   #replies: Reply[] = [];
   #notices: Notice[] = [];
   #open = 0;
+  /** The last message had at most one reply. */
+  #single = true;
   #scheduled = false;
   #ending = false;
   #closed = false;
@@ -47,7 +51,7 @@ export class Session {
     this.#schedule();
   }
 
-  /** Answers what is open, then ends the stream. */
+  /** Answers open calls, then ends the stream. */
   end(): void {
     this.#ending = true;
     this.#schedule();
@@ -90,18 +94,21 @@ export class Session {
     this.#schedule();
   }
 
+  /** With only one call at a time, there are no other replies to wait for. */
   #schedule(): void {
     if (this.#scheduled || this.#closed) return;
     this.#scheduled = true;
-    setImmediate(() => this.#flush());
+    if (this.#single && this.#open === 0) process.nextTick(this.#flush);
+    else setImmediate(this.#flush);
   }
 
-  #flush(): void {
+  readonly #flush = (): void => {
     this.#scheduled = false;
     if (this.#closed) return;
     const { stream } = this.#options;
     if (this.#replies.length > 0 || this.#notices.length > 0) {
       const message = { replies: this.#replies, notices: this.#notices };
+      this.#single = message.replies.length <= 1;
       this.#replies = [];
       this.#notices = [];
       if (!stream.write(message)) stream.pause();
@@ -110,7 +117,7 @@ export class Session {
       stream.end();
       this.#close();
     }
-  }
+  };
 
   #close(): void {
     if (this.#closed) return;

@@ -15,7 +15,7 @@ export interface SessionsOptions {
   readonly onFailed: (error: unknown) => void;
 }
 
-/** All sessions of this limiter. Every notice goes to each of them. */
+/** All sessions of this limiter. Each of them gets every notice. */
 export class Sessions {
   readonly #options: SessionsOptions;
   readonly #sessions = new Set<Session>();
@@ -51,13 +51,13 @@ export class Sessions {
         if (this.#sessions.size === 0) this.#onEmpty();
       },
     });
-    // First listed, then told: no block falls between the two.
+    // List the session before telling it the blocks, so that it misses no block in between.
     this.#sessions.add(session);
     if (this.#closing) session.end();
     else void this.#tellBlocks([session]);
   };
 
-  /** Ends every session after its open calls; those that take too long break with the server. */
+  /** Ends every session after its open calls. The server breaks off those that take too long. */
   async close(): Promise<void> {
     this.#closing = true;
     this.#unlisten();
@@ -80,7 +80,8 @@ export class Sessions {
       for (const block of await blockedAddresses(this.#options.context))
         for (const session of sessions) session.notify({ addressBlocked: block });
     } catch (error) {
-      // The throttle itself is in Redis: an address whose block is not told is refused by its next report.
+      // The throttle itself is in Redis. An address whose block was not announced is refused with
+      // its next report.
       this.#options.onFailed(error);
     }
   }

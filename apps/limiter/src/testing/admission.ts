@@ -1,7 +1,6 @@
 import { newRequestId } from '@tidegate/contracts';
 import type { Admission } from '../admission/admit.ts';
 
-/** An admission with nothing special about it. */
 export const anAdmission = (
   key: Pick<Admission, 'orgId' | 'keyId'>,
   instanceId: string,

@@ -56,7 +56,7 @@ export interface TestKey extends ParsedApiKey {
 
 export const connectDb = (url: string): Db => createDb(url, { maxConnections: 4 });
 
-/** An organization on a plan of its own. */
+/** Makes an organization on a plan of its own. */
 export async function makeOrg(db: Db, limits: Partial<PlanLimits> = {}): Promise<string> {
   const planId = newPlanId();
   const orgId = newOrgId();
@@ -68,7 +68,7 @@ export async function makeOrg(db: Db, limits: Partial<PlanLimits> = {}): Promise
   return orgId;
 }
 
-/** Changes the plan's values in force, as the control plane does. */
+/** Changes the current values of the plan, as the control plane does. */
 export async function changePlan(db: Db, orgId: string, limits: Partial<PlanLimits>): Promise<void> {
   const { planId } = await db.org.findUniqueOrThrow({ where: { id: orgId } });
   await db.$transaction([
@@ -117,7 +117,7 @@ export async function makeModel(db: Db, orgId: string): Promise<string> {
   return id;
 }
 
-/** A quiet limiter on a free port. */
+/** Starts a limiter without logs on a free port. */
 export const startTestLimiter = (
   options: Pick<LimiterOptions, 'redisUrl' | 'db'> & Partial<LimiterOptions>,
 ): Promise<Limiter> =>
@@ -136,13 +136,13 @@ export interface TestStore {
   readonly redis: RedisClient;
   readonly store: Store;
   readonly names: KeyNames;
-  /** Runs a command on every server of a cluster, or on the one there is. */
+  /** Runs a command on every server of a cluster, or on the only server. */
   everywhere(command: string, ...args: string[]): Promise<unknown[]>;
-  /** What scripts need to run at a limiter time away from Redis'. */
+  /** The context for scripts at a limiter time shifted from Redis's clock. */
   contextAt(offsetMs: number): Context;
 }
 
-/** Redis as scripts see it, without a limiter. */
+/** Gives access to Redis as scripts see it, without a limiter. */
 export async function openStore(redisUrl: string): Promise<TestStore> {
   const redis = createRedis(redisUrl);
   const shards = shardsOf(redis);

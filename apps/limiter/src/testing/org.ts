@@ -2,7 +2,10 @@ import type { Context } from '../context.ts';
 import type { OrgRow } from '../truth/rows.ts';
 import { livesOf, type OrgWritten, writeOrg } from '../truth/seed.ts';
 
-/** Writes an organization that Postgres need not have, in the life it has; one that is not the first begins with a loss. */
+/**
+ * Writes an organization that need not exist in Postgres, in the current life of its state. If that
+ * is not the first life, the organization starts as after a loss.
+ */
 export async function putOrg(
   context: Context,
   org: Omit<OrgRow, 'life' | 'firstLife'>,

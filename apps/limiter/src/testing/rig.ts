@@ -5,7 +5,9 @@ import type { Limiter, LimiterOptions } from '../limiter.ts';
 import { startTestLimiter } from './fixture.ts';
 import { SessionClient } from './session-client.ts';
 
-/** Limiters and sessions of one test, on stores that it brings; whoever makes it closes it. */
+/**
+ * The limiters and sessions of one test, on stores that the test supplies. Its creator closes it.
+ */
 export class Rig {
   readonly #redisUrl: string;
   readonly #db: Db;
@@ -39,14 +41,14 @@ export class Rig {
   }
 }
 
-/** A gateway instance that has beaten once. */
+/** Makes a gateway instance that has sent one heartbeat. */
 export async function beatingInstance(session: SessionClient): Promise<string> {
   const instanceId = newInstanceId();
   await session.ask({ heartbeat: { instanceId } });
   return instanceId;
 }
 
-/** Keeps the lease of an instance, however slow the machine is, until stopped. */
+/** Keeps an instance's lease until stopped, however slow the machine is. */
 export function keepBeating(session: SessionClient, instanceId: string): { stop(): void } {
   const timer = setInterval(() => void session.ask({ heartbeat: { instanceId } }).catch(() => {}), 100);
   return { stop: () => clearInterval(timer) };

@@ -11,11 +11,13 @@ import { createLimiterClient } from '@tidegate/rpc';
 
 type Ask = Omit<Call, 'callId'>;
 
-/** A gateway's end of a session, for tests and benches: each turn's calls travel as one message. */
+/**
+ * A gateway's end of a session, for tests and benches. The calls of one turn travel as one message.
+ */
 export class SessionClient {
   readonly notices: Notice__Output[] = [];
   readonly client: LimiterClient;
-  /** Resolves when the session has ended, however. */
+  /** Resolves when the session has ended for any reason. */
   readonly ended: Promise<void>;
   readonly #stream;
   readonly #open = new Map<number, { resolve(reply: Reply__Output): void; reject(error: Error): void }>();
@@ -37,7 +39,7 @@ export class SessionClient {
     });
   }
 
-  /** The reply, a Failed one included. Rejects when the session ends first. */
+  /** Resolves to the reply, including a Failed one. Rejects if the session ends first. */
   ask(ask: Ask): Promise<Reply__Output> {
     return new Promise((resolve, reject) => {
       const callId = this.#nextId++;
@@ -48,7 +50,7 @@ export class SessionClient {
     });
   }
 
-  /** The admission outcome; rejects when the limiter could not decide. */
+  /** Resolves to the admission outcome. Rejects if the limiter could not decide. */
   async decide(ask: Ask): Promise<AdmissionOutcome__Output> {
     const reply = await this.ask(ask);
     if (!reply.admission) throw new Error(reply.failed?.reason ?? 'no admission outcome');

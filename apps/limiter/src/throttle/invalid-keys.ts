@@ -3,7 +3,7 @@ import { unexpected } from '../admission/decision.ts';
 import type { Context } from '../context.ts';
 import { SCRIPTS } from '../scripts.ts';
 
-/** Most blocks that a new session is told of. */
+/** How many blocks a new session is told at most. */
 const MAX_LISTED = 10_000;
 
 export interface Blocked {
@@ -31,7 +31,7 @@ export async function reportInvalidKey(
   throw unexpected(reply);
 }
 
-/** The blocks in force, those that last longest first. */
+/** The current blocks, longest remaining first. */
 export async function blockedAddresses({ store, names, clock }: Context): Promise<Blocked[]> {
   const [time, flat] = (await Promise.all([
     store.commandAt(names.blocked, 'time'),
@@ -46,7 +46,7 @@ export async function blockedAddresses({ store, names, clock }: Context): Promis
   return blocks;
 }
 
-/** Members with scores come in pairs, or flat from an older protocol. */
+/** Scores come in pairs with their members, or flat in an older protocol. */
 function pairs(reply: readonly (string | number | readonly [string, number])[]): [string, number][] {
   const flat = reply.flat();
   return Array.from({ length: flat.length / 2 }, (_, i) => [String(flat[2 * i]), Number(flat[2 * i + 1])]);

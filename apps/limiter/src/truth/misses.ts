@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache';
 
 /**
- * What Postgres was found not to know, for a few seconds: guessed key values do not become queries. A key just made is
- * never in here, for nobody can have asked for its value before; and a write-through forgets the organization's all the same.
+ * Remembers for a few seconds what Postgres does not have, so that guessed key values do not become
+ * queries. A new key is never in here, because nobody can have asked for its value before. Every
+ * write-through clears all misses anyway.
  */
 export class Misses {
   readonly #names: LRUCache<string, true>;

@@ -2,21 +2,22 @@ import { explainPostgres } from '@tidegate/db';
 import { Undecided } from '../undecided.ts';
 
 export interface ReadThroughOptions {
-  /** Reads that run at once. */
+  /** How many reads may run at once. */
   readonly maxRunning: number;
-  /** Reads that wait for one of those; past it they fail. */
+  /** How many reads may wait for a turn. Beyond that they fail. */
   readonly maxWaiting: number;
   readonly timeoutMs: number;
 }
 
 /**
- * Reads of Postgres on behalf of many callers: those that ask for the same thing share one read, few run at once, and all end within a
- * time, waiting included. A read that hangs keeps its turn until the client gives it up. Rejects with Undecided.
+ * Reads Postgres on behalf of many callers. Callers that ask for the same thing share one read. Few
+ * reads run at once, and each ends within a time limit that includes its wait. A read that hangs
+ * keeps its turn until the database client gives it up. Rejects with Undecided.
  */
 export class ReadThrough {
   readonly #options: ReadThroughOptions;
   readonly #shared = new Map<string, Promise<unknown>>();
-  /** In their order. */
+  /** Reads waiting for a turn, in order. */
   readonly #waiting = new Set<() => void>();
   #running = 0;
 
@@ -24,7 +25,7 @@ export class ReadThrough {
     this.#options = options;
   }
 
-  /** @param name of what is read: callers with the same name share */
+  /** @param name what is read; callers with the same name share the read */
   read<T>(name: string, load: () => Promise<T>): Promise<T> {
     const shared = this.#shared.get(name);
     if (shared) return shared as Promise<T>;
@@ -43,7 +44,7 @@ export class ReadThrough {
     }
   }
 
-  /** Rejects when nobody waits for the turn any more. */
+  /** Resolves when it is this read's turn. Rejects if nobody waits for the read any more. */
   async #turn(gaveUp: AbortSignal): Promise<void> {
     if (this.#running < this.#options.maxRunning) {
       this.#running++;
@@ -59,7 +60,7 @@ export class ReadThrough {
     });
   }
 
-  /** Hands its turn over, or gives it back. */
+  /** Passes the turn to the next read, or gives it back. */
   #next(): void {
     const [waiting] = this.#waiting;
     if (waiting) {
@@ -78,7 +79,7 @@ async function within<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
     return await Promise.race([work, late]);
   } catch (cause) {
     if (cause instanceof Undecided) throw cause;
-    // Not the driver's message: it may show a statement's parameters.
+    // Do not include the driver's message: it may contain a statement's parameters.
     const reason = explainPostgres(cause) ?? (cause instanceof Error ? cause.name : 'unknown error');
     throw new Undecided('postgres', reason, { cause });
   } finally {

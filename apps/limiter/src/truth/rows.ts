@@ -10,13 +10,13 @@ export interface KeyRow {
   readonly revoked: boolean;
   readonly requestsPerMinute: number;
   readonly requestsAtOnce: number;
-  /** Unix time from which it is refused; 0: never. */
+  /** Unix time from which the key is refused. 0 means never. */
   readonly expiresAtMs: number;
-  /** Null: all models. */
+  /** Null means all models. */
   readonly modelIds: readonly string[] | null;
 }
 
-/** The limits in force of an organization. */
+/** The current limits of an organization. */
 export interface OrgRow {
   readonly orgId: string;
   readonly version: number;
@@ -25,9 +25,9 @@ export interface OrgRow {
   readonly requestsAtOnce: number;
   readonly requestsPerMonth: number;
   readonly tokensPerMonth: number;
-  /** The life of its state in Redis for which this was read. */
+  /** The life of its state in Redis at the time of the read. */
   readonly life: string;
-  /** It is the first: there was none before that could have been lost. */
+  /** Whether this is the first life, so that no earlier state can have been lost. */
   readonly firstLife: boolean;
 }
 
@@ -66,8 +66,9 @@ interface RawOrg {
 }
 
 /**
- * Also notes the lives of those that have had none. That comes first: whoever asks afterwards, with whatever life, is told the same.
- * Unknown organizations are left out.
+ * Reads the limits of organizations. Also stores the life of each organization that had none. That
+ * happens first, so that every later caller gets the same answer, whatever life it passes. Unknown
+ * organizations are left out.
  */
 export async function readOrgs(db: Db, lives: ReadonlyMap<string, string>): Promise<OrgRow[]> {
   const ids = [...lives.keys()];
@@ -97,24 +98,24 @@ export async function readOrgs(db: Db, lives: ReadonlyMap<string, string>): Prom
   });
 }
 
-/** An organization that has had state in Redis, and the version of its limits in force. */
+/** An organization that has had state in Redis, with the version of its current limits. */
 export interface LiveOrg {
   readonly orgId: string;
   readonly version: number;
 }
 
-/** In pages: those after `after`. */
+/**
+ * Reads one page, starting after the id `after`. Written in SQL because it runs often, and
+ * preparing the typed query costs many times more.
+ */
 export async function readLiveOrgs(db: Db, after: string, most: number): Promise<LiveOrg[]> {
-  const rows = await db.org.findMany({
-    where: { id: { gt: after }, limiterLife: { not: null } },
-    select: { id: true, limitsVersion: true },
-    orderBy: { id: 'asc' },
-    take: most,
-  });
-  return rows.map(({ id, limitsVersion }) => ({ orgId: id, version: Number(limitsVersion) }));
+  const rows = await db.$queryRaw<{ id: string; limits_version: bigint }[]>`
+    SELECT id, limits_version FROM org
+    WHERE id > ${after} AND limiter_life IS NOT NULL ORDER BY id LIMIT ${most}`;
+  return rows.map(({ id, limits_version }) => ({ orgId: id, version: Number(limits_version) }));
 }
 
-/** The keys revoked last, of a week at most. */
+/** The keys revoked most recently, within the last week. */
 export async function readRevokedKeys(
   db: Db,
   most: number,
@@ -126,7 +127,8 @@ export async function readRevokedKeys(
 }
 
 /**
- * A month without settlements has no row: zeros. With which of the settlements given are in it, as of the same instant.
+ * Reads a month's totals, which are zeros if it has no settlements. As of the same instant, also
+ * tells which of the given settlements they include.
  *
  * @param settled reservation ids of this month
  */

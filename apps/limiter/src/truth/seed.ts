@@ -7,14 +7,20 @@ import { Undecided } from '../undecided.ts';
 import type { KeyRow, MonthRow, OrgRow } from './rows.ts';
 
 const DAY_S = 86_400;
-/** A revoked key stays refused here far longer than a read of Postgres that began before it was revoked. */
+/**
+ * Keeps a revoked key refused in Redis long after any read of Postgres that began before the
+ * revocation has ended.
+ */
 export const REVOKED_KEEP_S = 7 * DAY_S;
-/** From its seeding, which is in the month or just after it. */
+/** Counted from the seeding, which happens in the month or just after it. */
 export const MONTH_KEEP_S = 70 * DAY_S;
-/** As settle.lua names them. */
+/** The prefix of the fields that settle.lua writes. */
 const SETTLED = 'settled:';
 const LIFE_LENGTH = 12;
-/** Until every admission before the loss has left its window. Much longer than a lease: whoever held something has restored it or is dead. */
+/**
+ * Lasts until every admission before the loss has left its window. That is much longer than a
+ * lease, so by then whoever held something has restored it or is dead.
+ */
 const RECOVER_US = WINDOW_MS * 1_000;
 
 export type OrgWritten = 'written' | 'kept' | 'recovering' | 'another_life';
@@ -38,7 +44,7 @@ export async function seedKey({ store, names }: Context, key: KeyRow): Promise<v
   );
 }
 
-/** What a life of an organization's state is called in Redis; the first to ask names it. */
+/** The name of each organization's current life in Redis. The first caller names it. */
 export async function livesOf(
   { store, names }: Context,
   orgIds: readonly string[],
@@ -47,7 +53,7 @@ export async function livesOf(
     orgIds.map(async (orgId) => {
       const named = store.command('hsetnx', names.org(orgId), 'life', randomBase62(LIFE_LENGTH));
       const [, life] = await Promise.all([named, store.command('hget', names.org(orgId), 'life')]);
-      // Redis was emptied in between.
+      // Redis lost its data in between.
       if (typeof life !== 'string')
         throw new Undecided('state', 'an organization was lost while it was named');
       return [orgId, life] as const;
@@ -79,7 +85,10 @@ export async function writeOrg({ store, names, clock }: Context, org: OrgRow): P
   throw unexpected(reply);
 }
 
-/** What a month that is not seeded holds already: restored reservations, and those of them that were settled since. */
+/**
+ * What an unseeded month already holds: restored reservations, and those among them that have been
+ * settled since.
+ */
 export interface UnseededMonth {
   readonly fields: number;
   /** Charged tokens by reservation id. */
@@ -101,7 +110,7 @@ export async function readUnseeded(
   };
 }
 
-/** Runs seed_month.lua. False: something was settled since `unseeded` was read. */
+/** Runs seed_month.lua. Resolves to false if something was settled since `unseeded` was read. */
 export async function seedMonth(
   { store, names }: Context,
   orgId: string,

@@ -12,7 +12,7 @@ const MISSES = { max: 10_000, keepMs: 5_000 } as const;
 const ORGS_PER_QUERY = 500;
 const MAX_ATTEMPTS = 5;
 
-/** Reads Postgres and seeds Redis with what it says, where Redis has nothing yet. All rejections are Undecided. */
+/** Reads Postgres and seeds Redis where it has nothing yet. All rejections are Undecided. */
 export class Truth {
   readonly #context: Context;
   readonly #db: Db;
@@ -20,7 +20,10 @@ export class Truth {
   readonly #reads = new ReadThrough(READS);
   readonly #misses = new Misses(MISSES);
 
-  /** @param onForgotten the state of an organization was lost; it is written now, and recovers */
+  /**
+   * @param onForgotten called when an organization's state was lost; it has been written again and
+   *   is recovering
+   */
   constructor(context: Context, db: Db, onForgotten: (orgId: string) => void = () => {}) {
     this.#context = context;
     this.#db = db;
@@ -28,8 +31,9 @@ export class Truth {
   }
 
   /**
-   * Asks Postgres once for each thing, so that connections stand and the client has planned its queries before somebody waits for
-   * them. Resolves to why Postgres did not answer, or null if it did; without it what Redis has is served all the same.
+   * Runs each query once, so that connections are open and queries planned before a caller needs
+   * them. Resolves to the reason if Postgres did not answer, otherwise to null. Without Postgres,
+   * what Redis has is served all the same.
    */
   async warm(): Promise<Undecided | null> {
     const nobody = 'org_';
@@ -45,7 +49,10 @@ export class Truth {
     );
   }
 
-  /** Seeds the key with this hash; its id, or null when the organization has none such. */
+  /**
+   * Seeds the key with this hash. Resolves to its id, or to null if the organization has no such
+   * key.
+   */
   findKey(orgTag: string, hash: Buffer): Promise<string | null> {
     const hex = hash.toString('hex');
     const name = `hash ${orgTag} ${hex}`;
@@ -61,7 +68,7 @@ export class Truth {
     });
   }
 
-  /** False: the organization has no such key. */
+  /** Resolves to false if the organization has no such key. */
   seedKey(orgId: string, keyId: string): Promise<boolean> {
     const name = `key ${orgId} ${keyId}`;
     if (this.#misses.has(name)) return Promise.resolve(false);
@@ -82,7 +89,10 @@ export class Truth {
     });
   }
 
-  /** With what was settled in it before it could be seeded, each once: in Postgres' totals or beside them. */
+  /**
+   * Seeds a month, including what was settled in it before. Each settlement is counted once,
+   * whether Postgres's totals contain it or not.
+   */
   seedMonth(orgId: string, month: string): Promise<void> {
     return this.#reads.read(`month ${orgId} ${month}`, async () => {
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
@@ -98,19 +108,19 @@ export class Truth {
     });
   }
 
-  /** As Postgres has it. */
+  /** The totals that Postgres has. */
   monthTotals(orgId: string, month: string): Promise<MonthRow> {
     return this.#reads.read(`totals ${orgId} ${month}`, () => readMonth(this.#db, orgId, month));
   }
 
-  /** Writes the limits in force through. A read of its own, never shared with one that began earlier. */
+  /** Writes the current limits through. Uses its own read, never one that began earlier. */
   async refreshOrgs(orgIds: readonly string[]): Promise<void> {
     this.#misses.clear();
     for (let i = 0; i < orgIds.length; i += ORGS_PER_QUERY)
       await this.#writeOrgs(orgIds.slice(i, i + ORGS_PER_QUERY));
   }
 
-  /** How many of them there are. */
+  /** Returns how many of the organizations exist. */
   async #writeOrgs(orgIds: readonly string[]): Promise<number> {
     const rows = await readOrgs(this.#db, await livesOf(this.#context, orgIds));
     const written = await Promise.all(
@@ -122,7 +132,7 @@ export class Truth {
     return rows.length;
   }
 
-  /** Something was written through elsewhere. */
+  /** Called when another limiter has written something through. */
   forgetMisses(): void {
     this.#misses.clear();
   }

@@ -40,7 +40,7 @@ afterEach(async () => {
   await postgres.drop();
 });
 
-/** Metering on a machine whose clock is wrong by so many days. */
+/** Metering on a machine whose clock is off by this many days. */
 const meteringAt = (wrongDays: number): Metering =>
   createMetering({
     db,

@@ -11,13 +11,16 @@ const RETRY_MS = 10_000;
 export interface DayPartitionsOptions {
   readonly db: Db;
   readonly logger: Logger;
-  /** This machine's clock, Unix milliseconds; it may be wrong. */
+  /** This machine's clock in Unix milliseconds. It may be wrong. */
   readonly now: () => number;
-  /** Redis' clock, Unix milliseconds: requests are dated by it. */
+  /** Redis' clock in Unix milliseconds. Requests are dated by it. */
   readonly redisNowMs: () => Promise<number>;
 }
 
-/** The day partitions of request rows: made before they are needed, dropped once their time is over. */
+/**
+ * The day partitions of request rows. They are created before they are needed, and dropped when
+ * their time is over.
+ */
 export class DayPartitions {
   readonly #options: DayPartitionsOptions;
   #known = new Set<string>();
@@ -28,7 +31,10 @@ export class DayPartitions {
     this.#options = options;
   }
 
-  /** Makes the partitions that these rows need. Asks Postgres only about days not seen before. */
+  /**
+   * Creates the partitions that these rows need. Asks Postgres only about days that it has not seen
+   * before.
+   */
   async ensureFor(settlements: readonly Settlement[]): Promise<void> {
     const days = new Set(settlements.map(({ admittedAtMs }) => dayOf(admittedAtMs)));
     const unknown = [...days].filter((day) => !this.#known.has(day));
@@ -37,12 +43,15 @@ export class DayPartitions {
     for (const day of unknown) this.#known.add(day);
   }
 
-  /** Forgets what it knew: the next rows look again. */
+  /** Forgets the known days, so that the next rows check again. */
   forget(): void {
     this.#known = new Set();
   }
 
-  /** Every hour, from now on: today's and tomorrow's partitions, and the drop of those past their time. */
+  /**
+   * Starts the hourly work: creating the partitions of today and tomorrow, and dropping expired
+   * ones.
+   */
   start(): void {
     this.#tidyIn(0);
   }
@@ -52,7 +61,7 @@ export class DayPartitions {
     clearTimeout(this.#timer);
   }
 
-  /** Drops nothing that is not past its time by both clocks: a drop cannot be taken back. */
+  /** Drops a partition only if it has expired by both clocks, because a drop cannot be undone. */
   async tidy(): Promise<void> {
     const { db, logger, now, redisNowMs } = this.#options;
     const atMs = await redisNowMs();
@@ -60,7 +69,7 @@ export class DayPartitions {
     const dropped = await dropOldRequestPartitions(db, firstKeptDay(Math.min(atMs, now())));
     if (dropped.length === 0) return;
     this.forget();
-    logger.info({ days: dropped }, 'request rows past their time dropped');
+    logger.info({ days: dropped }, 'expired request rows dropped');
   }
 
   #tidyIn(delayMs: number): void {
@@ -69,7 +78,7 @@ export class DayPartitions {
       this.tidy().then(
         () => this.#tidyIn(HOUR_MS),
         (err) => {
-          this.#options.logger.warn({ err }, 'day partitions not tidied');
+          this.#options.logger.warn({ err }, 'day partitions could not be created or dropped');
           this.#tidyIn(RETRY_MS);
         },
       );

@@ -8,12 +8,12 @@ import { openQueue } from '@tidegate/redis';
 
 export interface SettlementQueue {
   setApart(settlements: readonly unknown[], jobId: string): Promise<void>;
-  /** Jobs by state. */
+  /** The number of jobs by state. */
   counts(): Promise<Record<string, number>>;
   close(): Promise<void>;
 }
 
-/** The queue as metering itself adds to it and counts it. */
+/** Opens the queue for adding and counting jobs. */
 export function openSettlementQueue(options: {
   readonly redisUrl: string;
   readonly redisPrefix: string;

@@ -1,16 +1,19 @@
 import { createRedisClient } from '@tidegate/redis';
 
-/** No connection, or no answer, for this long: it is made anew. */
+/** Without an answer for this long, the connection is replaced. */
 const ANSWER_TIMEOUT_MS = 2_000;
 const RETRIES = 5;
 
 export interface RedisClock {
-  /** Unix milliseconds, whole seconds. Waits a few seconds for a Redis that is away, then rejects. */
+  /** Unix milliseconds, in whole seconds. Waits a few seconds if Redis is away, then rejects. */
   nowMs(): Promise<number>;
   close(): void;
 }
 
-/** Redis' clock: settlements are dated by it, so their age is told by it too, whatever the clock of this machine says. */
+/**
+ * Opens Redis' clock. Settlements are dated by it, so their age is too, whatever this machine's
+ * clock says.
+ */
 export function openRedisClock(redisUrl: string, onError: (error: Error) => void): RedisClock {
   const connection = createRedisClient(redisUrl, {
     maxRetriesPerRequest: RETRIES,

@@ -5,11 +5,14 @@ import type { Rejected } from '../settlements/writer.ts';
 
 export interface ProcessOptions {
   readonly write: (settlements: readonly Settlement[]) => Promise<Rejected[]>;
-  /** Hands committed settlements on; does not wait. */
+  /** Passes on committed settlements. Does not wait. */
   readonly confirm: (settlements: readonly Settlement[]) => void;
-  /** Queues data as a job of its own; one of the same id that is still there, dead ones included, stays as it is. */
+  /**
+   * Queues data as a separate job. If a job with this id exists, even a dead one, it stays as it
+   * is.
+   */
   readonly setApart: (data: readonly unknown[], jobId: string) => Promise<void>;
-  /** Redis' clock, Unix milliseconds: settlements are dated by it. */
+  /** Redis' clock in Unix milliseconds. Settlements are dated by it. */
   readonly redisNowMs: () => Promise<number>;
 }
 
@@ -18,7 +21,7 @@ export interface BatchJob {
   readonly data: unknown;
 }
 
-/** A job that no retry can do: it goes to the dead letters at once. */
+/** No retry can help this job. It becomes a dead letter at once. */
 export class PoisonError extends Error {
   override readonly name = 'PoisonError';
 }
@@ -26,11 +29,13 @@ export class PoisonError extends Error {
 const POISON_ID = /^poison-/;
 
 /**
- * One job: writes what is valid and confirms it. What can never be written is set apart as a job of its own, which fails for
- * good: so it neither holds up its batch nor keeps the batch's id among the dead letters, where the outbox sweep would
- * for a while take later settlements for queued.
+ * Processes one job: writes and confirms the valid settlements. Each settlement that can never be
+ * written becomes a separate job, which fails for good. So it does not hold up its batch. It also
+ * does not keep the batch's id among the dead letters, where the outbox sweep would take later
+ * settlements of that id for queued.
  *
- * @throws PoisonError for a job that was set apart and is still not valid; any other error: to be tried again
+ * @throws PoisonError for a separate job that is still invalid; any other error means that the job
+ * must be tried again
  */
 export async function processJob(options: ProcessOptions, job: BatchJob): Promise<void> {
   const { settlements, poison } = parseBatch(job.data, await options.redisNowMs());
@@ -44,7 +49,7 @@ export async function processJob(options: ProcessOptions, job: BatchJob): Promis
   for (const { data } of bad) await options.setApart([data], poisonId(data));
 }
 
-/** The same data, however often it comes, is one dead letter. */
+/** The same data always gets the same id, so it is at most one dead letter. */
 function poisonId(data: unknown): string {
   const hash = createHash('sha256').update(JSON.stringify(data) ?? '');
   return `poison-${hash.digest('hex').slice(0, 32)}`;

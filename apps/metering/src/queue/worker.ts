@@ -5,12 +5,18 @@ import { UnrecoverableError, Worker } from 'bullmq';
 import type { MeteringMetrics } from '../metrics.ts';
 import { type BatchJob, PoisonError } from './process.ts';
 
-/** A worker that dies holds its jobs this long; then another one gets them. */
+/** A worker that dies keeps its jobs this long. Then another worker gets them. */
 const LOCK_MS = 10_000;
 const STALLED_CHECK_MS = 5_000;
-/** Longer than the worker ever waits for jobs (10 s): a Redis that is silent for this long hangs, and is connected to anew. */
+/**
+ * Longer than the worker ever waits for jobs (10 s). So a Redis that is silent for this long hangs,
+ * and the connection is replaced.
+ */
 const ANSWER_TIMEOUT_MS = 15_000;
-/** Dying workers are no fault of the job: redelivery is safe, so it is never given up for that. */
+/**
+ * A job is not to blame for dying workers. It is safe to deliver it again, so it is never given up
+ * for that.
+ */
 const MAX_STALLED = 1_000_000;
 
 export interface WorkerOptions {
@@ -23,13 +29,13 @@ export interface WorkerOptions {
 }
 
 export interface SettlementWorker {
-  /** Whether it takes jobs, as far as Redis lets it. */
+  /** Whether the worker takes jobs, as far as Redis lets it. */
   running(): boolean;
-  /** Takes no more jobs; resolves when those it has are done. */
+  /** Stops taking jobs. Resolves when current jobs are done. */
   close(): Promise<void>;
 }
 
-/** Starts to work on the settlement queue. A queue that is away is waited for. */
+/** Starts working on the settlement queue. Waits for a Redis that is away. */
 export function startWorker({ metrics, logger, ...options }: WorkerOptions): SettlementWorker {
   const connection = createRedisClient(options.redisUrl, {
     maxRetriesPerRequest: null,
@@ -45,15 +51,15 @@ export function startWorker({ metrics, logger, ...options }: WorkerOptions): Set
     maxStalledCount: MAX_STALLED,
     settings: { backoffStrategy: (attempts) => settlementRetryDelayMs(attempts) },
   });
-  worker.on('error', (err) => logger.warn({ err }, 'queue connection'));
-  worker.on('stalled', (jobId) => logger.warn({ jobId }, 'job taken over from a worker that died'));
+  worker.on('error', (err) => logger.warn({ err }, 'queue connection failed'));
+  worker.on('stalled', (jobId) => logger.warn({ jobId }, 'job was taken over from a dead worker'));
   worker.on('failed', (job, err) => {
     const dead = job !== undefined && job.finishedOn !== undefined;
     if (dead) metrics.deadLetters.inc();
     else metrics.failedAttempts.inc();
     const record = { err, jobId: job?.id, attempts: job?.attemptsMade };
-    if (dead) logger.error(record, 'settlements went to the dead letters');
-    else logger.warn(record, 'settlements not written yet');
+    if (dead) logger.error(record, 'settlements could not be written and are now a dead letter');
+    else logger.warn(record, 'settlements could not be written yet');
   });
   return {
     running: () => worker.isRunning(),

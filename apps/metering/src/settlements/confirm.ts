@@ -12,14 +12,15 @@ export interface SettlementRef {
 }
 
 export interface ConfirmerOptions {
-  /** Tells one limiter; rejects when it could not be told. */
+  /** Confirms to one limiter. Rejects when it could not be reached. */
   readonly confirm: (refs: readonly SettlementRef[]) => Promise<void>;
   readonly onDropped: (count: number, error: unknown) => void;
 }
 
 /**
- * Tells the limiter what is committed, beside the work and in order. A confirmation that fails a few times is dropped: the
- * limiter publishes the settlement again, metering finds it written, and confirms again.
+ * Confirms commits to the limiter, in order, without holding up the work. After a few failures a
+ * confirmation is dropped. Then the limiter publishes the settlement again, metering finds it
+ * written, and confirms again.
  */
 export class Confirmer {
   readonly #options: ConfirmerOptions;
@@ -34,18 +35,18 @@ export class Confirmer {
   add(settlements: readonly Settlement[]): void {
     const room = MAX_WAITING - this.#waiting.length;
     if (settlements.length > room)
-      this.#options.onDropped(settlements.length - room, new Error('too many wait'));
+      this.#options.onDropped(settlements.length - room, new Error('too many confirmations are waiting'));
     for (const { orgId, outboxId } of settlements.slice(0, room)) this.#waiting.push({ orgId, outboxId });
     if (this.#waiting.length > 0) this.#running ??= this.#run();
   }
 
-  /** Resolves when nothing waits any more; from now on nothing is tried twice. */
+  /** Resolves when nothing is waiting. From now on a failed confirmation is not tried again. */
   async drain(): Promise<void> {
     this.#draining = true;
     await this.#running;
   }
 
-  /** Only while something waits: otherwise it would end before it is known to run. */
+  /** Called only while something is waiting. Otherwise it would end before `#running` is set. */
   async #run(): Promise<void> {
     while (this.#waiting.length > 0) {
       const refs = this.#waiting.splice(0, MAX_A_CALL);

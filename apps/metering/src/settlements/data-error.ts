@@ -1,10 +1,16 @@
-/** SQLSTATE classes 22 (data exception) and 23 (constraint violation): the data itself cannot be written. */
+/**
+ * SQLSTATE classes 22 (data exception) and 23 (constraint violation): this data can never be
+ * written.
+ */
 const DATA_ERROR = /^2[23][0-9A-Z]{3}$/;
-/** A day's partition may be missing for a moment; that is no fault of the row. */
+/** A day's partition may be missing for a moment. The row is not to blame. */
 const CHECK_VIOLATION = '23514';
 const MAX_DEPTH = 6;
 
-/** Whether Postgres refused the data itself, so that trying the same again cannot help. Looks through the client's wrapping. */
+/**
+ * Whether Postgres refused the data itself, so that trying again cannot help. Looks through the
+ * client's wrapper errors.
+ */
 export function isDataError(error: unknown): boolean {
   const state = sqlStateOf(error, 0);
   return state !== null && DATA_ERROR.test(state) && !(state === CHECK_VIOLATION && saysNoPartition(error));

@@ -4,7 +4,10 @@ import type { SettlementRef } from './confirm.ts';
 const DEADLINE_MS = 2_000;
 
 export interface Limiters {
-  /** Tells the limiter that answered last; the next one when it does not. Rejects with the failure. */
+  /**
+   * Confirms to the limiter that answered last. After a failure the next call goes to another
+   * limiter. Rejects with the failure.
+   */
   confirm(refs: readonly SettlementRef[]): Promise<void>;
   close(): void;
 }

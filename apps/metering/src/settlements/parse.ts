@@ -2,7 +2,7 @@ import type { Settlement } from '@tidegate/contracts';
 import { dayOf } from '@tidegate/limits';
 import { z } from 'zod';
 
-/** Days for which request rows are kept, and so for which a settlement can be told from its duplicate. */
+/** How many days request rows are kept. Only within this time can a duplicate be recognized. */
 const KEPT_DAYS = 35;
 
 const DAY_MS = 86_400_000;
@@ -29,12 +29,15 @@ const settlementSchema = z
     chargedTokens: count,
     durationMs: count.nullable(),
   })
-  .refine((s) => (s.promptTokens === null) === (s.completionTokens === null), 'half of a usage')
-  .refine((s) => s.chargedTokens <= s.reservedTokens, 'charged more than reserved');
+  .refine(
+    (s) => (s.promptTokens === null) === (s.completionTokens === null),
+    'promptTokens and completionTokens must both be null or both be set',
+  )
+  .refine((s) => s.chargedTokens <= s.reservedTokens, 'chargedTokens exceeds reservedTokens');
 
 export interface ParsedBatch {
   readonly settlements: Settlement[];
-  /** What no retry can write. */
+  /** Settlements that no retry can write. */
   readonly poison: { readonly data: unknown; readonly reason: string }[];
 }
 
@@ -42,8 +45,8 @@ export interface ParsedBatch {
 export const firstKeptDay = (nowMs: number): string => dayOf(nowMs - KEPT_DAYS * DAY_MS);
 
 /**
- * A job's data, settlement by settlement: one that is not valid does not hold up the others.
- * @param nowMs by the clock that settlements are dated by
+ * Parses a job's data settlement by settlement, so that an invalid one does not hold up the others.
+ * @param nowMs by the clock that dates settlements
  */
 export function parseBatch(data: unknown, nowMs: number): ParsedBatch {
   const list = (data as { settlements?: unknown } | null)?.settlements;

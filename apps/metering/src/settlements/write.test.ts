@@ -52,7 +52,7 @@ describe('writing', () => {
     expect(usage.months).toMatchObject([{ month: '2026-11', requests: '2', charged: '4111' }]);
   });
 
-  it('books to the day and month of admission in UTC, whatever the time zone of the session', async () => {
+  it('books to the day and month of admission in UTC, whatever the time zone of the session [plan.months] [plan.settlement.month]', async () => {
     const last = settlement({ admittedAtMs: Date.UTC(2026, 10, 30, 23, 59, 59, 999), durationMs: 600_000 });
     const first = settlement({ orgId: last.orgId, admittedAtMs: Date.UTC(2026, 11, 1) });
     await ensureRequestPartitions(db, ['2026-11-30', '2026-12-01']);
@@ -74,7 +74,7 @@ describe('writing', () => {
     expect(row.admittedAt.getTime()).toBe(last.admittedAtMs);
   });
 
-  it('moves the last use of a key forward only', async () => {
+  it('moves the last use of a key forward only [key.list.last-used]', async () => {
     const org = await db.org.create({
       data: { id: 'org_0000000used0', slug: 'use', name: 'Use', planId: 'plan_free' },
     });

@@ -3,14 +3,14 @@ import type { Db } from '@tidegate/db';
 import { dayOf } from '@tidegate/limits';
 
 /**
- * Writes settlements, each once however often it comes: one statement inserts the rows that are new and adds just those to the
- * day rollup, the month totals and the keys' last use. Day and month are those of admission, UTC. The partitions of the days
- * must exist.
+ * Writes settlements, each exactly once however often it comes. One statement inserts the new rows
+ * and adds only those to the day rollup, the month totals and the keys' last use. Day and month are
+ * those of admission, in UTC. The partitions of the days must exist.
  *
- * Rows are touched in the order of their keys, table after table, so that concurrent writers wait for each other but never
- * in a circle.
+ * Rows are touched table by table, in the order of their keys. So concurrent writers wait for each
+ * other but cannot deadlock.
  *
- * @returns how many were new
+ * @returns how many settlements were new
  */
 export async function writeSettlements(db: Db, settlements: readonly Settlement[]): Promise<number> {
   if (settlements.length === 0) return 0;
@@ -72,7 +72,7 @@ export async function writeSettlements(db: Db, settlements: readonly Settlement[
   return result?.fresh ?? 0;
 }
 
-/** One letter a column: the statement's text of a batch is a third as long. */
+/** Each column is one letter, which makes the text of a batch a third as long. */
 const rowOf = (s: Settlement) => ({
   r: s.reservationId,
   d: dayOf(s.admittedAtMs),

@@ -2,9 +2,9 @@ import type { Settlement } from '@tidegate/contracts';
 import { isDataError } from './data-error.ts';
 
 export interface WriterOptions {
-  /** Commits settlements, each once, and gives the number of new ones. */
+  /** Commits settlements, each exactly once. Returns how many were new. */
   readonly commit: (settlements: readonly Settlement[]) => Promise<number>;
-  /** Most settlements of one transaction. */
+  /** The most settlements in one transaction. */
   readonly maxRows: number;
   readonly onCommit: (settlements: readonly Settlement[], fresh: number, durationMs: number) => void;
   /** Monotonic milliseconds. */
@@ -23,8 +23,9 @@ interface Waiting {
 }
 
 /**
- * Group commit: what comes while a transaction runs is written together by the next one. So a transaction is as large as the
- * load makes it, and an idle system waits for nothing. What waits is bounded by the callers, who each wait for their own.
+ * Group commit: settlements that come while a transaction runs are written together by the next
+ * one. So transactions grow with the load, and an idle system does not wait. The callers bound what
+ * is waiting, because each waits for its own settlements.
  */
 export class SettlementWriter {
   readonly #options: WriterOptions;
@@ -36,8 +37,8 @@ export class SettlementWriter {
   }
 
   /**
-   * Resolves when the settlements are committed, with those that Postgres can never take. Rejects when nothing of them is
-   * known to be written; writing them again is safe.
+   * Resolves when the settlements are committed, to those that Postgres can never take. Rejects
+   * when it is not known that any was written. It is safe to write them again.
    */
   write(settlements: readonly Settlement[]): Promise<Rejected[]> {
     return new Promise((resolve, reject) => {
@@ -48,7 +49,8 @@ export class SettlementWriter {
 
   async #run(): Promise<void> {
     this.#running = true;
-    // One turn of the event loop: jobs fetched together are written together.
+    // Waits one turn of the event loop, so that jobs that were fetched together are written
+    // together.
     await new Promise(setImmediate);
     for (let group = this.#take(); group.length > 0; group = this.#take()) await this.#writeGroup(group);
     this.#running = false;
@@ -77,7 +79,10 @@ export class SettlementWriter {
     }
   }
 
-  /** Halves what Postgres refuses until only the refused ones are left: the others are committed. */
+  /**
+   * Splits what Postgres refuses in halves, until only the refused settlements are left. Commits
+   * the others.
+   */
   async #commit(settlements: readonly Settlement[]): Promise<Rejected[]> {
     const { commit, onCommit, clock } = this.#options;
     const startedMs = clock();
@@ -88,8 +93,7 @@ export class SettlementWriter {
     } catch (error) {
       if (!isDataError(error)) throw error;
       const [first] = settlements;
-      if (settlements.length === 1 && first)
-        return [{ data: first, reason: 'refused by the database as data' }];
+      if (settlements.length === 1 && first) return [{ data: first, reason: 'Postgres refuses this data' }];
       const half = settlements.length >> 1;
       return [
         ...(await this.#commit(settlements.slice(0, half))),

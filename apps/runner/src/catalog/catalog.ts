@@ -1,18 +1,21 @@
 import type { Model } from '@tidegate/rpc';
 
-/** A catalog entry as gateways get it. */
+/** A catalog entry in the form that gateways get. */
 export type CatalogModel = Model & { readonly modelId: string };
 
 /**
- * What gateways know: every published model as it is now, under a revision that only grows, over restarts too. Each change
- * takes the next revision and is told to the listeners.
+ * All published models in their current state. Each change takes the next revision and is told to
+ * the listeners. Revisions only grow, even across restarts.
  */
 export class Catalog {
   readonly #models = new Map<string, CatalogModel>();
   readonly #listeners = new Set<(modelId: string) => void>();
   #revision: number;
 
-  /** Revisions begin with the time, in microseconds: past any that an earlier runner can have reached. */
+  /**
+   * Revisions start at the time in microseconds. So they are above all that an earlier runner can
+   * have reached.
+   */
   constructor(nowMs: number) {
     this.#revision = nowMs * 1_000;
   }
@@ -33,7 +36,7 @@ export class Catalog {
     return [...this.#models.values()];
   }
 
-  /** Returns the revision that holds it. */
+  /** Returns the new revision. */
   put(model: CatalogModel): number {
     this.#models.set(model.modelId, model);
     return this.#changed(model.modelId);
@@ -44,7 +47,7 @@ export class Catalog {
     return this.#changed(modelId);
   }
 
-  /** Returns what ends it. */
+  /** Returns a function that removes the listener. */
   onChange(listener: (modelId: string) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

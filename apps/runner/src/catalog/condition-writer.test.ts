@@ -10,7 +10,7 @@ const record = (condition: ConditionRecord['condition']): ConditionRecord => ({
   atMs: 0,
 });
 
-/** A Postgres that answers when it is told to. */
+/** A Postgres that answers when the test tells it to. */
 class Store {
   readonly written: string[] = [];
   fail = false;

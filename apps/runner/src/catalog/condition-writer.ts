@@ -4,8 +4,9 @@ import type { ConditionRecord, ModelStore } from './store.ts';
 const RETRY_MS = 500;
 
 /**
- * Brings conditions into Postgres in the order they came, the newest of each model only, so that no more than one a model
- * ever waits. A write that fails is tried again until it succeeds or the writer is closed.
+ * Writes conditions to Postgres in the order they came. Only the newest of each model is kept, so
+ * at most one for each model waits. A failed write is retried until it succeeds or the writer is
+ * closed.
  */
 export class ConditionWriter {
   readonly #store: Pick<ModelStore, 'writeCondition'>;
@@ -26,7 +27,9 @@ export class ConditionWriter {
     this.#working ??= this.#work();
   }
 
-  /** Resolves once all that was handed over is written, or after `timeoutMs`. True: it is written. */
+  /**
+   * Resolves once everything handed over is written, or after `timeoutMs`. True: it is all written.
+   */
   async flush(timeoutMs: number): Promise<boolean> {
     if (!this.#working) return true;
     let timer: NodeJS.Timeout | undefined;
@@ -38,13 +41,13 @@ export class ConditionWriter {
     return written;
   }
 
-  /** Writes what waits, for at most `timeoutMs`, and then nothing more. */
+  /** Writes what is waiting, for at most `timeoutMs`. Then it writes nothing more. */
   async close(timeoutMs: number): Promise<void> {
     await this.flush(timeoutMs);
     this.abandon();
   }
 
-  /** Tries nothing more from here on, whatever waits. */
+  /** Gives up all that is waiting, and writes nothing more. */
   abandon(): void {
     this.#closed = true;
   }

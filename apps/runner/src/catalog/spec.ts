@@ -3,7 +3,9 @@ import type { Model as ModelRow } from '@tidegate/db';
 import type { Condition, Mode } from '../condition/machine.ts';
 import { type DriverSettings, parseSettings } from '../drivers/settings.ts';
 
-/** A published model as its row has it, ready to run. It never changes: another is published instead. */
+/**
+ * A published model, read from its row and ready to run. It never changes while it is published.
+ */
 export interface ModelSpec {
   readonly modelId: string;
   readonly orgId: string;
@@ -15,14 +17,14 @@ export interface ModelSpec {
   readonly sleepAfterMs: number;
   /** The name that gateways send. */
   readonly upstreamModel: string;
-  /** Nobody gave an upstream model: it is the published name. */
+  /** No upstream model was given, so it is assumed to be the published name. */
   readonly upstreamModelAssumed: boolean;
-  /** Bearer token; empty: none. */
+  /** The bearer token. Empty: none. */
   readonly upstreamKey: string;
   readonly driver: DriverSettings;
 }
 
-/** What the row says of the condition: written by the runner, read when it starts. */
+/** The condition in the model's row. The runner writes it, and reads it when it starts. */
 export interface PersistedCondition {
   readonly condition: Condition;
   readonly reason: string;

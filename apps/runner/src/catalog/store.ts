@@ -16,8 +16,11 @@ export interface ConditionRecord {
 
 /** Published models in Postgres. */
 export interface ModelStore {
-  all(): Promise<StoredModel[]>;
-  /** Null: unknown or deleted. */
+  /** The ids of all published models. */
+  ids(): Promise<string[]>;
+  /** Reads some models. Deleted ones are left out. */
+  some(modelIds: readonly string[]): Promise<StoredModel[]>;
+  /** Null: the model is unknown or deleted. */
   one(modelId: string): Promise<StoredModel | null>;
   writeCondition(modelId: string, record: ConditionRecord): Promise<void>;
 }
@@ -25,7 +28,7 @@ export interface ModelStore {
 const WRITE_CONDITION =
   'UPDATE model SET condition = $2::model_condition, condition_reason = $3, condition_at = $4 WHERE id = $1';
 
-/** Writes with the lead's `query`: whoever is not the active runner any more writes nothing. */
+/** Writes through the lead's `query`, so that a runner that is no longer active writes nothing. */
 export function postgresStore(db: Db, secretKey: Uint8Array, query: Lead['query']): ModelStore {
   type Row = NonNullable<Awaited<ReturnType<Db['model']['findFirst']>>>;
   const stored = (row: Row): StoredModel => ({
@@ -33,7 +36,13 @@ export function postgresStore(db: Db, secretKey: Uint8Array, query: Lead['query'
     persisted: { condition: row.condition, reason: row.conditionReason ?? '' },
   });
   return {
-    all: async () => (await db.model.findMany({ where: { deletedAt: null } })).map(stored),
+    // This is SQL because it runs often: preparing the typed query costs many times more.
+    ids: async () => {
+      const rows = await db.$queryRaw<{ id: string }[]>`SELECT id FROM model WHERE deleted_at IS NULL`;
+      return rows.map(({ id }) => id);
+    },
+    some: async (modelIds) =>
+      (await db.model.findMany({ where: { id: { in: [...modelIds] }, deletedAt: null } })).map(stored),
     one: async (modelId) => {
       const row = await db.model.findFirst({ where: { id: modelId, deletedAt: null } });
       return row && stored(row);

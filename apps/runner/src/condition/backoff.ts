@@ -6,8 +6,8 @@ const LONGEST_HALT_MS = 60_000;
 const doubled = (firstMs: number, longestMs: number, failures: number): number =>
   Math.min(longestMs, firstMs * 2 ** Math.min(Math.max(failures - 1, 0), 30));
 
-/** How long a failed model is left alone: 10 s after the first failure in a row, doubling to 5 min. */
+/** The backoff of a failed model: 10 s after the first failure in a row, doubling to 5 min. */
 export const backoffMs = (failures: number): number => doubled(FIRST_MS, LONGEST_MS, failures);
 
-/** How long a model that could not be ended is left alone before the next try: 1 s at first, doubling to 1 min. */
+/** The pause before trying again to end a model: 1 s at first, doubling to 1 min. */
 export const haltBackoffMs = (failures: number): number => doubled(FIRST_HALT_MS, LONGEST_HALT_MS, failures);

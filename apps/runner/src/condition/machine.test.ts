@@ -19,7 +19,10 @@ const at = (phase: State['phase'], failures = 0, crashed = false): State => ({
 const down = { type: 'down', reason: 'exited', watching: false } as const;
 const MODES: Mode[] = ['always_on', 'wake_on_request'];
 
-/** A driver, timers and a drain as the machine drives them: what can happen next depends on what was asked for. */
+/**
+ * A driver, timers and a drain as the machine uses them. What can happen next depends on the
+ * effects so far.
+ */
 class World {
   state: State;
   up = false; // something of the model runs, or is being launched

@@ -1,46 +1,49 @@
 import type { Held } from '../drivers/driver.ts';
 import { backoffMs } from './backoff.ts';
 
-/** What everyone sees of a model. */
+/** A model's state as users see it. */
 export type Condition = 'stopped' | 'starting' | 'running' | 'asleep' | 'failed';
 export type Mode = 'always_on' | 'wake_on_request';
 
 /**
- * What the runner itself must tell apart. A model that is being ended keeps its phase until its driver has halted, so that
- * no start ever meets the remains of the run before.
+ * A model's state as the runner needs it. A model that is being ended keeps its phase until its
+ * driver has halted. So no start ever meets remains of the previous run.
  */
 type Phase =
   | 'stopped'
   | 'stopping'
   | 'launching'
-  | 'relaunching' // to be launched, once the run before has halted
+  | 'relaunching' // launches when the previous run has halted
   | 'running'
-  | 'drowsing' // announced as asleep; still up until every gateway has let go
+  | 'drowsing' // shown as asleep, but up until every gateway has let go
   | 'sleeping' // let go; halting
   | 'asleep'
   | 'failing' // halting
   | 'failed' // backing off
   | 'wakeable' // failed, backoff over
-  | 'unreachable'; // failed; the driver goes on looking for it
+  | 'unreachable'; // failed; the driver keeps probing
 
 export interface State {
   readonly phase: Phase;
-  /** Why it failed; empty otherwise. */
+  /** Why the model failed. Empty otherwise. */
   readonly reason: string;
-  /** Failures in a row; the backoff grows with them. A crash that is spared is none. */
+  /** Failures in a row. The backoff grows with them. A crash without backoff does not count. */
   readonly failures: number;
-  /** Its one crash that costs no backoff is used up, until it has been healthy again: the next crash is a loop. */
+  /**
+   * Whether the model has used up its one crash without backoff. Being steady restores it. Another
+   * crash before that counts as a crash loop.
+   */
   readonly crashed: boolean;
 }
 
 export type Event =
-  | { readonly type: 'start' | 'stop' } // an owner's
-  | { readonly type: 'wake' } // a request's
+  | { readonly type: 'start' | 'stop' } // from an owner
+  | { readonly type: 'wake' } // from a request
   | { readonly type: 'up' }
   | { readonly type: 'down'; readonly reason: string; readonly watching: boolean }
   | { readonly type: 'halted' }
   | { readonly type: 'idle' | 'drained' | 'called_off' }
-  | { readonly type: 'steady' } // has been running long enough to forgive former failures and a crash
+  | { readonly type: 'steady' } // has run long enough to forget its failures and crash
   | { readonly type: 'backoff_over' };
 
 export type Effect =
@@ -71,7 +74,7 @@ const WAKEABLE: ReadonlySet<Phase> = new Set(['drowsing', 'sleeping', 'asleep', 
 
 type Next = Phase | ((mode: Mode) => Phase);
 
-/** Every move there is, but `down`'s. What is not listed changes nothing. */
+/** All transitions except those of `down`. An event that is not listed changes nothing. */
 const MOVES: Record<Phase, Partial<Record<Event['type'], Next>>> = {
   stopped: { start: 'launching' },
   stopping: { start: 'relaunching', halted: 'stopped' },
@@ -102,20 +105,21 @@ const MOVES: Record<Phase, Partial<Record<Event['type'], Next>>> = {
 
 export const conditionOf = (state: State): Condition => CONDITIONS[state.phase];
 
-/** Whether a request may wake it. */
+/** Whether a request may wake the model. */
 export const isWakeable = (state: State, mode: Mode): boolean =>
   mode === 'wake_on_request' && WAKEABLE.has(state.phase);
 
-/** What follows when an event meets a state. Pure; the same state comes back, itself, when nothing changes. */
+/** Applies an event to a state. Pure. Returns the same state object if nothing changes. */
 export function step(state: State, event: Event, mode: Mode): Step {
   const next = nextState(state, event, mode);
   return { state: next, effects: next.phase === state.phase ? [] : effectsOf(state.phase, next) };
 }
 
 /**
- * The state in which a runner that has just become active takes a model up.
+ * The state in which a newly active runner takes over a model.
  *
- * @param persisted the condition the runner before it left; it may have done more than it could still write
+ * @param persisted the last condition that the previous runner wrote; it may have done more after
+ * that
  */
 export function takeUp(persisted: Condition, reason: string, mode: Mode, held: Held): Step {
   const phase = phaseTakenUp(persisted, mode, held);
@@ -124,7 +128,7 @@ export function takeUp(persisted: Condition, reason: string, mode: Mode, held: H
   return { state, effects: effectsOf('stopped', state) };
 }
 
-/** Of a phase in which nothing of the model is there: the one that halts what is, and leads to it. */
+/** For a phase without a process: the phase that halts what remains and then leads to it. */
 const HALTING_FOR: Partial<Record<Phase, Phase>> = {
   stopped: 'stopping',
   launching: 'relaunching',
@@ -158,7 +162,7 @@ function nextState(state: State, event: Event, mode: Mode): State {
   const next = MOVES[state.phase][event.type];
   const phase = typeof next === 'function' ? next(mode) : (next ?? state.phase);
   if (phase === state.phase) return state;
-  // Who has slept was in order until then.
+  // A model that fell asleep was in order until then.
   const { failures, crashed } = event.type === 'start' || event.type === 'drained' ? forgiven(state) : state;
   return { phase, reason: CONDITIONS[phase] === 'failed' ? state.reason : '', failures, crashed };
 }
@@ -182,7 +186,10 @@ function afterLoss(state: State, event: Extract<Event, { type: 'down' }>, mode: 
   }
 }
 
-/** A model that was healthy starts again without a pause: at once, or for the next request. */
+/**
+ * After its first crash, a healthy model starts again without backoff: at once, or with the next
+ * request.
+ */
 const afterFirstCrash = (mode: Mode): State => ({
   phase: mode === 'always_on' ? 'relaunching' : 'sleeping',
   reason: '',
@@ -190,7 +197,7 @@ const afterFirstCrash = (mode: Mode): State => ({
   crashed: true,
 });
 
-/** What entering a phase, and leaving another for it, asks for. */
+/** The effects of moving from one phase to another. */
 function effectsOf(from: Phase, to: State): Effect[] {
   const effects: Effect[] = [];
   if (from === 'drowsing') effects.push({ type: 'end_drain' });

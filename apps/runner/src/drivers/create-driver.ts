@@ -1,4 +1,5 @@
 import { mkdirSync } from 'node:fs';
+import type { Logger } from '@tidegate/runtime';
 import type { ModelSpec } from '../catalog/spec.ts';
 import type { RunnerMetrics } from '../metrics.ts';
 import type { Driver, DriverReport, DriverTimings } from './driver.ts';
@@ -11,28 +12,32 @@ import { UnusableDriver } from './unusable-driver.ts';
 import type { UpstreamAccess } from './upstream-access.ts';
 
 export interface DriversOptions {
-  /** Made if it is missing. */
+  /** Created if missing. */
   readonly stateDir: string;
-  /** By which models' processes are reached. */
+  /** The host name or address of models' processes. */
   readonly modelHost: string;
-  /** Keep what models' processes print. */
+  /** Keep the output of models' processes. */
   readonly keepOutput: boolean;
-  /** Environment of models' processes. */
+  /** The environment of models' processes. */
   readonly env: Readonly<Record<string, string>>;
   readonly timings: DriverTimings;
   readonly metrics: RunnerMetrics;
   readonly now: () => number;
   readonly random: () => number;
+  readonly logger: Logger;
 }
 
 export interface Drivers {
   create(spec: ModelSpec, report: (report: DriverReport) => void): Driver;
-  /** Ends what is left here of other models than these: deleted while no runner was there, or run elsewhere since. */
+  /**
+   * Ends processes of models other than these. Their models were deleted while no runner was
+   * active, or run elsewhere now.
+   */
   clearStrays(processModels: ReadonlySet<string>): Promise<void>;
 }
 
 export function createDrivers(options: DriversOptions): Drivers {
-  const { stateDir, modelHost: host, keepOutput, env, timings, metrics, now, random } = options;
+  const { stateDir, modelHost: host, keepOutput, env, timings, metrics, now, random, logger } = options;
   mkdirSync(stateDir, { recursive: true, mode: 0o700 });
   const ports = new Ports(stateDir, random);
   const common = (driver: string) => ({
@@ -54,7 +59,11 @@ export function createDrivers(options: DriversOptions): Drivers {
       const access = { name: upstreamModel, nameAssumed: upstreamModelAssumed, key: upstreamKey };
       if (driver.driver === 'process') return processDriver(modelId, driver.settings, access, report);
       if (driver.driver === 'external')
-        return new ExternalDriver({ ...common('external'), settings: driver.settings, access, report });
+        return new ExternalDriver({
+          ...common('external'),
+          ...{ settings: driver.settings, access, report },
+          logger: logger.child({ modelId }),
+        });
       return new UnusableDriver(driver.reason, report);
     },
     clearStrays: async (processModels) => {

@@ -1,71 +1,88 @@
-/** One place that answers for a model. */
+/** One server that answers for a model. */
 export interface Replica {
-  /** Stable as long as the address is. */
+  /** Stays the same for the same address. */
   readonly id: string;
   /** Ends in `/v1`. */
   readonly baseUrl: string;
 }
 
 export type DriverReport =
-  /** The model answers at these replicas, at least one. Reported again whenever they change. */
+  /**
+   * The model can be called at these replicas, at least one. Reported again whenever they change.
+   */
   | { readonly type: 'up'; readonly replicas: readonly Replica[] }
   /**
-   * It cannot be called any more, or never could. `watching`: the driver goes on looking and may report again, `up` or another
-   * reason; otherwise this was its last word until the next launch. The reason is for people; it holds no content, no secret.
+   * The model cannot be called. `watching`: the driver keeps probing and may report again, `up` or
+   * another reason. Otherwise this is its last report until the next launch. The reason is for
+   * users. It contains no content and no secret.
    */
   | {
       readonly type: 'down';
       readonly reason: string;
-      /** The last lines it printed before it was first ready: for whoever manages the model, and for no log. */
+      /**
+       * The last lines that the process printed before it was first ready. For those who manage the
+       * model. Never logged.
+       */
       readonly printed?: string;
       readonly watching: boolean;
     };
 
 /**
- * What of a model is there before anything was launched by this runner: a process; what is left of one that has ended or was
- * told to, to be halted before any launch; a remote that nobody here has to keep alive; nothing.
+ * What exists of a model before this runner launches anything. `process`: a running process.
+ * `remains`: what is left of one that has ended or was told to end; it must be halted before a
+ * launch. `remote`: a server that someone else runs. `nothing`: none of these.
  */
 export type Held = 'process' | 'remains' | 'remote' | 'nothing';
 
-/** Where one model runs, and how it is started and ended there. */
+/** Starts, watches and ends one model. */
 export interface Driver {
-  /** What an earlier runner left. */
+  /** What an earlier runner left behind. */
   held(): Promise<Held>;
   /**
-   * Begins to start the model, or to look for it, and reports how that goes on. `resumed`: it was running under an earlier
-   * runner and is taken to be up, reported so within this call, until a probe says otherwise.
+   * Starts the model, or starts looking for it, and reports on it. `resumed`: the model was running
+   * under an earlier runner. Then `launch` reports it as up before it returns, and keeps it up
+   * until a probe says otherwise.
    */
   launch(resumed: boolean): void;
-  /** Ends the model and all it left, in bounded time. Nothing is reported from here on. Rejects when something is left. */
+  /**
+   * Ends the model and everything it started, in bounded time. Nothing is reported after this is
+   * called. Rejects when something is left.
+   */
   halt(): Promise<void>;
-  /** Stops watching and leaves the model as it is. */
+  /** Stops watching. The model stays as it is. */
   release(): void;
-  /** Removes what is kept about a model that is deleted. Only after `halt`. */
+  /** Removes the files kept for a deleted model. Call it only after `halt`. */
   forget(): Promise<void>;
 }
 
-/** How long things take. Milliseconds; waits between probes are jittered by a fifth. */
+/** Durations in milliseconds. Pauses between probes vary by a fifth. */
 export interface DriverTimings {
-  /** Between two probes of a model that is starting: a waiting request is forwarded this soon after it is ready. */
+  /**
+   * Between two probes of a starting model. Waiting requests are forwarded this soon after it is
+   * ready.
+   */
   readonly startProbeMs: number;
   /** Between two probes of a healthy replica. */
   readonly probeMs: number;
-  /** Between two probes of a replica that failed its last one; of a remote it doubles with each further failure. */
+  /**
+   * Between two probes of a replica that failed its last probe. For a remote it doubles with each
+   * further failure.
+   */
   readonly retryProbeMs: number;
-  /** Most there is between two probes of a remote replica, however long it has been failing. */
+  /** The longest pause between two probes of a remote, however long it has been failing. */
   readonly maxRetryProbeMs: number;
   readonly probeTimeoutMs: number;
   /** Failed probes in a row after which a process counts as lost. */
   readonly probesToLose: number;
   /** Failed probes in a row after which a remote replica is left out. */
   readonly probesToEject: number;
-  /** A remote without any answer this long after its launch has failed. */
+  /** A remote that has not answered this long after its launch has failed. */
   readonly remoteGraceMs: number;
   /** Between SIGTERM and SIGKILL. */
   readonly stopGraceMs: number;
-  /** How long the end is awaited after SIGKILL. */
+  /** How long to wait for the end of a process after SIGKILL. */
   readonly killGraceMs: number;
-  /** Between two looks at an adopted process. */
+  /** Between two checks of an adopted process. */
   readonly exitPollMs: number;
 }
 

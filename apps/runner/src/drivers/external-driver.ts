@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Logger } from '@tidegate/runtime';
 import type { Driver, DriverReport, DriverTimings, Held, Replica } from './driver.ts';
 import { pause, probePauseMs } from './pause.ts';
 import { get } from './probe/get.ts';
@@ -13,27 +14,33 @@ export interface ExternalDriverOptions {
   readonly random: () => number;
   readonly report: (report: DriverReport) => void;
   readonly onProbeFailure: () => void;
+  readonly logger: Logger;
 }
 
 interface Watched {
   readonly replica: Replica;
   healthy: boolean;
   failures: number;
-  /** Undefined: not probed yet. */
+  /** Null: none. Undefined: not probed yet. */
   trouble: Trouble | null | undefined;
+  /** Why it is left out, as the log has it; empty: it is not. */
+  logged: string;
 }
 
 /** One launch. */
 interface Run {
   readonly all: readonly Watched[];
   readonly signal: AbortSignal;
-  /** No patience any more with servers that may just be starting. */
+  /** Whether servers have had their time to start. From then on failures are reported. */
   settled: boolean;
-  /** The reason that was reported last; empty: none since it was up. */
+  /** The last reported reason. Empty: none since the model was up. */
   reason: string;
 }
 
-/** Servers that someone else runs. Each is probed on its own; those that can be called are the replicas. */
+/**
+ * Watches servers that someone else runs. Each is probed on its own. Those that can be called are
+ * the replicas.
+ */
 export class ExternalDriver implements Driver {
   readonly #options: ExternalDriverOptions;
   #run = new AbortController();
@@ -53,7 +60,7 @@ export class ExternalDriver implements Driver {
     const { signal } = this.#run;
     const all = this.#options.settings.urls.map((baseUrl): Watched => {
       const id = createHash('sha256').update(baseUrl).digest('hex').slice(0, 12);
-      return { replica: { id, baseUrl }, healthy: resumed, failures: 0, trouble: undefined };
+      return { replica: { id, baseUrl }, healthy: resumed, failures: 0, trouble: undefined, logged: '' };
     });
     const run: Run = { all, signal, settled: resumed, reason: '' };
     if (resumed) this.#report(run);
@@ -75,7 +82,7 @@ export class ExternalDriver implements Driver {
     await pause(this.#options.timings.remoteGraceMs, run.signal);
     if (run.signal.aborted) return;
     run.settled = true;
-    // Pauses grow from now on.
+    // From now on the pauses grow.
     for (const watched of run.all) watched.failures = Math.min(watched.failures, 1);
     if (!run.all.some(({ healthy }) => healthy)) this.#report(run);
   }
@@ -86,6 +93,7 @@ export class ExternalDriver implements Driver {
       const trouble = await this.#probe(watched.replica.baseUrl, run.signal);
       if (run.signal.aborted) return;
       const changed = this.#note(watched, trouble);
+      this.#log(watched, run);
       if (changed || !run.all.some(({ healthy }) => healthy)) this.#report(run);
       const failures = run.settled ? watched.failures : Math.min(watched.failures, 1);
       await pause(probePauseMs(failures, timings, random), run.signal);
@@ -100,7 +108,7 @@ export class ExternalDriver implements Driver {
     return probeHealth(new URL(settings.healthPath, baseUrl).href, access.key, timeoutMs, signal);
   }
 
-  /** True: it came or went. */
+  /** Returns whether the replica came or went. */
   #note(watched: Watched, trouble: Trouble | null): boolean {
     watched.trouble = trouble;
     if (trouble === null) {
@@ -114,6 +122,21 @@ export class ExternalDriver implements Driver {
     if (!watched.healthy || watched.failures < this.#options.timings.probesToEject) return false;
     watched.healthy = false;
     return true;
+  }
+
+  /**
+   * Logs why a replica cannot be called. The model's condition shows only whether any replica can.
+   */
+  #log(watched: Watched, { settled }: Run): void {
+    const { healthy, trouble, replica } = watched;
+    // It may just be starting.
+    if (!healthy && !settled && trouble?.kind === 'silent') return;
+    const reason = healthy || !trouble ? '' : describeTroubles([trouble]);
+    if (reason === watched.logged) return;
+    watched.logged = reason;
+    const { logger } = this.#options;
+    if (reason) logger.warn({ replica: replica.baseUrl, reason }, 'a replica cannot be called');
+    else logger.info({ replica: replica.baseUrl }, 'a replica can be called again');
   }
 
   #report(run: Run): void {
@@ -136,7 +159,7 @@ export class ExternalDriver implements Driver {
 const NOT_YET: Trouble = { kind: 'silent', words: 'no answer yet' };
 const MAX_SENTENCES = 3;
 
-/** Answers anything but an error of its own. */
+/** Any answer below 500 is healthy. */
 async function probeHealth(
   url: string,
   key: string,

@@ -133,6 +133,33 @@ describe('a model that runs elsewhere', () => {
     );
   });
 
+  it('of which one replica is wrong runs on the other, and the log names the wrong one and why, once until that changes', async () => {
+    const [one, two] = [await upstream(), await upstream()];
+    one.status = 401;
+    const modelId = await publish([one.url, two.url]);
+    const lines: { msg: string; modelId?: string; replica?: string; reason?: string }[] = [];
+    const runner = await harness.start({ logTo: (line) => lines.push(JSON.parse(line)) });
+    const watcher = runner.watch('gw_1');
+    const told = () =>
+      lines
+        .filter(({ msg }) => msg.startsWith('a replica can'))
+        .map(({ msg, modelId: model, replica, reason }) => [model, replica, reason ?? msg]);
+    const asked = 'The server asks for an upstream key (401), and the model has none.';
+    const expected = [[modelId, one.url, asked]];
+    await eventually(() => told().length > 0 && watcher.condition(modelId) === 'CONDITION_RUNNING');
+    const probes = one.requests.length;
+    await eventually(() => one.requests.length > probes + 3);
+    expect(told()).toEqual(expected);
+    one.status = 404;
+    await eventually(() => told().length > 1);
+    expected.push([modelId, one.url, `No chat completions API at ${one.url}: /models answered 404.`]);
+    one.status = 200;
+    await eventually(() => told().length > 2);
+    expected.push([modelId, one.url, 'a replica can be called again']);
+    expect(told()).toEqual(expected);
+    expect(watcher.condition(modelId)).toBe('CONDITION_RUNNING');
+  });
+
   it('is probed ever more rarely while it fails', async () => {
     const one = await upstream();
     one.status = 503;

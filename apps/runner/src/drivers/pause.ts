@@ -1,19 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DriverTimings } from './driver.ts';
 
-/** Waits, or returns early once aborted. Never rejects. */
+/** Waits, or returns early when aborted. Never rejects. */
 export const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   delay(ms, undefined, { signal, ref: false }).catch(() => {});
 
 const LONGEST_JITTER = 1.2;
 
-/** `ms` give or take a fifth, so that probes of many models do not fall into step. */
+/** Varies `ms` by up to a fifth, so that the probes of many models do not coincide. */
 export const jittered = (ms: number, random: () => number): number => ms * (LONGEST_JITTER - 0.4 * random());
 
 /**
- * Between two probes of a remote: the longer it has been failing, the rarer they are, up to the bound within which its
- * recovery is seen.
- * @param failures in a row
+ * The pause before the next probe of a remote. It grows while the remote fails, up to a bound, so
+ * that a recovery is noticed in time.
+ * @param failures the number of failures in a row
  */
 export function probePauseMs(
   failures: number,

@@ -3,7 +3,7 @@ import { z } from 'zod';
 const healthPath = z.string().startsWith('/').max(1_024);
 
 const processSettings = z.object({
-  /** For /bin/sh; `$PORT` and `${PORT}` stand for the port to listen on. */
+  /** Runs in /bin/sh. `$PORT` and `${PORT}` are replaced by the port to listen on. */
   command: z.string().min(1).max(16_384),
   /** Answers 2xx once the model is ready. */
   healthPath: healthPath.default('/health'),
@@ -15,7 +15,10 @@ const externalSettings = z.object({
     .array(z.url({ protocol: /^https?$/ }).refine((url) => url.endsWith('/v1')))
     .min(1)
     .max(64),
-  /** Probed instead of `{url}/models`: any answer below 500 will do, and nothing is asked about key and names. */
+  /**
+   * Probed instead of `{url}/models`. Any answer below 500 is healthy; key and names are not
+   * checked.
+   */
   healthPath: healthPath.optional(),
 });
 
@@ -27,7 +30,7 @@ export type DriverSettings =
   | { readonly driver: 'external'; readonly settings: ExternalSettings }
   | { readonly driver: 'unusable'; readonly reason: string };
 
-/** What a model's row says of its driver. The reason names fields, never their values. */
+/** Reads a model's driver from its row. The reason names fields, never their values. */
 export function parseSettings(driver: string, settings: unknown): DriverSettings {
   if (driver === 'process') {
     const parsed = processSettings.safeParse(settings);

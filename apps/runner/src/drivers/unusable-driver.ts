@@ -1,6 +1,6 @@
 import type { Driver, DriverReport, Held } from './driver.ts';
 
-/** For a model that no driver can run as it is: every launch fails with the reason. */
+/** For a model that no driver can run. Every launch fails with the reason. */
 export class UnusableDriver implements Driver {
   readonly #reason: string;
   readonly #report: (report: DriverReport) => void;

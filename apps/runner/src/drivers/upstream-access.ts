@@ -1,9 +1,9 @@
-/** What gateways need, beside its address, to call the server of a model. */
+/** What gateways need, besides the address, to call a model's server. */
 export interface UpstreamAccess {
-  /** The name that they send. */
+  /** The name to send. */
   readonly name: string;
-  /** Nobody said that the server knows the model by this name: it is the one under which the model is published. */
+  /** Nobody gave the model's name on the server, so it is assumed to be the published name. */
   readonly nameAssumed: boolean;
-  /** Bearer token; empty: none. */
+  /** The bearer token. Empty: none. */
   readonly key: string;
 }

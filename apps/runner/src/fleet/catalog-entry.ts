@@ -11,7 +11,7 @@ export const WIRE_CONDITIONS = {
   failed: 'CONDITION_FAILED',
 } as const satisfies Record<Condition, string>;
 
-/** A model as gateways see it. Only a running one has replicas. */
+/** A model as gateways see it. Only running models have replicas. */
 export function catalogEntry(spec: ModelSpec, state: State, replicas: readonly Replica[]): CatalogModel {
   const { modelId, orgId, name, kind, mode, contextTokens, publishedAtMs, upstreamModel, upstreamKey } = spec;
   const condition = conditionOf(state);

@@ -5,24 +5,30 @@ import { type ModelStatus, Supervisor, type SupervisorDeps } from './supervisor.
 
 export interface FleetDeps extends SupervisorDeps {
   readonly store: ModelStore;
-  /** Ends processes of other models than these. */
+  /** Ends processes of models other than these. */
   readonly clearStrays: (processModels: ReadonlySet<string>) => Promise<void>;
 }
 
-/** What refreshing a model came to. */
+/** The outcome of refreshing a model. */
 export type Refreshed =
   | { readonly published: true; readonly status: ModelStatus }
   | { readonly published: false; readonly revision: number };
 
-/** All published models, one supervisor each, kept in step with what is published and deleted in Postgres. */
+/**
+ * All published models, with one supervisor each. Follows what is published and deleted in
+ * Postgres.
+ */
 export class Fleet {
   readonly #deps: FleetDeps;
   readonly #logger: Logger;
   readonly #supervisors = new Map<string, Supervisor>();
-  /** Those that are still taking their model up. */
+  /** Supervisors that are still taking over their model. */
   readonly #beginning = new Set<Supervisor>();
   readonly #timers: NodeJS.Timeout[] = [];
-  /** Readings of Postgres are applied one at a time, in the order they were read: an older one never undoes a newer. */
+  /**
+   * Reads of Postgres are applied one at a time, in order. So an older one never undoes a newer
+   * one.
+   */
   #reading: Promise<unknown> = Promise.resolve();
   /** Deleted models that are being ended. */
   readonly #removals = new Set<Promise<void>>();
@@ -33,20 +39,20 @@ export class Fleet {
     this.#logger = deps.logger;
   }
 
-  /** Takes up all published models. Rejects when they cannot be read. */
+  /** Takes over all published models. Rejects when they cannot be read. */
   async start(): Promise<void> {
     await this.#reread();
     if (this.#closed) return;
     const processes = [...this.#supervisors].filter(([, { isProcess }]) => isProcess);
     await this.#deps
       .clearStrays(new Set(processes.map(([modelId]) => modelId)))
-      .catch((err) => this.#logger.error({ err }, 'what is left of other models could not be cleared away'));
+      .catch((err) => this.#logger.error({ err }, 'processes of other models could not be ended'));
     if (this.#closed) return;
     const { idleLookMs, rereadMs } = this.#deps.timings;
     this.#timers.push(
       setInterval(() => this.#lookForIdle(), idleLookMs),
       setInterval(() => {
-        this.#reread().catch((err) => this.#logger.warn({ err }, 'the catalog could not be read again'));
+        this.#reread().catch((err) => this.#logger.warn({ err }, 'the models could not be read again'));
       }, rereadMs),
     );
   }
@@ -59,7 +65,7 @@ export class Fleet {
     this.#supervisors.get(modelId)?.touch();
   }
 
-  /** Undefined: no such model. Otherwise as `Supervisor.wake`. */
+  /** Wakes a model. Undefined: there is no such model. Otherwise as `Supervisor.wake`. */
   async wake(modelId: string, signal: AbortSignal): Promise<ModelStatus | 'busy' | null | undefined> {
     const supervisor = this.#supervisors.get(modelId);
     const woken = await supervisor?.wake(signal);
@@ -67,7 +73,10 @@ export class Fleet {
     return woken;
   }
 
-  /** An owner's wish. Answers once it is under way and in Postgres. Undefined: no such model. */
+  /**
+   * Starts or stops a model for an owner. Resolves when that has begun and is written to Postgres.
+   * Undefined: there is no such model.
+   */
   async command(modelId: string, wish: 'start' | 'stop'): Promise<ModelStatus | undefined> {
     const supervisor = this.#supervisors.get(modelId);
     if (!supervisor) return undefined;
@@ -77,7 +86,10 @@ export class Fleet {
     return supervisor.status();
   }
 
-  /** Reads one model's row again, tells every gateway, then answers. Rejects when the row cannot be read. */
+  /**
+   * Reads a model's row again. Resolves when all gateways know the change, or after a while.
+   * Rejects when the row cannot be read.
+   */
   async refresh(modelId: string): Promise<Refreshed> {
     const revision = await this.#inTurn(async () => {
       const stored = await this.#deps.store.one(modelId);
@@ -90,7 +102,10 @@ export class Fleet {
     return status ? { published: true, status } : { published: false, revision };
   }
 
-  /** Stops acting, within this call; then waits for models that are being ended. See `Supervisor.release`. */
+  /**
+   * Stops acting before this call returns. Then waits for models that are being ended. See
+   * `Supervisor.release`.
+   */
   async close(stopProcesses: boolean): Promise<void> {
     this.#closed = true;
     for (const timer of this.#timers) clearInterval(timer);
@@ -100,11 +115,14 @@ export class Fleet {
     await Promise.all([...releases, ...this.#removals]);
   }
 
+  /** Reads only new models whole, because a published model never changes. */
   #reread(): Promise<void> {
     return this.#inTurn(async () => {
-      const stored = await this.#deps.store.all();
+      const { store } = this.#deps;
+      const published = new Set(await store.ids());
+      const unknown = [...published].filter((modelId) => !this.#supervisors.has(modelId));
+      const stored = unknown.length > 0 ? await store.some(unknown) : [];
       await Promise.all(stored.map((model) => this.#apply(model)));
-      const published = new Set(stored.map(({ spec }) => spec.modelId));
       for (const modelId of [...this.#supervisors.keys()]) if (!published.has(modelId)) this.#remove(modelId);
     });
   }

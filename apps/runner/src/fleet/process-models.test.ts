@@ -109,7 +109,7 @@ describe('a wake-on-request model', () => {
   });
 });
 
-/** One after the other, as a gateway was told of its only model. */
+/** The conditions in the order in which a gateway was told of them, for its only model. */
 const conditionsOf = (watcher: ReturnType<TestRunner['watch']>): string[] =>
   watcher.updates
     .flatMap(({ models }) => models.map(({ condition }) => condition))

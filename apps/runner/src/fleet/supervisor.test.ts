@@ -10,7 +10,7 @@ import { Gateways } from '../watch/gateways.ts';
 import { Supervisor } from './supervisor.ts';
 import { FLEET_TIMINGS } from './timings.ts';
 
-/** A model that comes up at once, and cannot be ended as often as it is told. */
+/** A model that is up at once, and whose end fails a given number of times. */
 class Stuck implements Driver {
   readonly did: string[] = [];
   failures: number;

@@ -20,12 +20,12 @@ import { catalogEntry } from './catalog-entry.ts';
 import type { FleetTimings } from './timings.ts';
 import { Waiters } from './waiters.ts';
 
-/** A model's state as callers are told. */
+/** A model's state in the form that callers get. */
 export interface ModelStatus {
   readonly modelId: string;
   readonly condition: Condition;
   readonly reason: string;
-  /** The catalog shows it from this revision on. */
+  /** The first revision of the catalog that shows it. */
   readonly revision: number;
 }
 
@@ -40,10 +40,13 @@ export interface SupervisorDeps {
   readonly createDriver: (spec: ModelSpec, report: (report: DriverReport) => void) => Driver;
 }
 
-/** Callers waiting for one model's start, at most. */
+/** The most callers that may wait for one model's start. */
 const MAX_WAITERS = 20_000;
 
-/** Owns one model: feeds its condition machine, does what that asks for, and tells catalog and Postgres. */
+/**
+ * Owns one model. Feeds events to its state machine, carries out the effects, and updates the
+ * catalog and Postgres.
+ */
 export class Supervisor {
   readonly #deps: SupervisorDeps;
   readonly #logger: Logger;
@@ -72,7 +75,7 @@ export class Supervisor {
     return conditionOf(this.#state);
   }
 
-  /** Whether this machine may hold a process of it. */
+  /** Whether the model may have a process on this machine. */
   get isProcess(): boolean {
     return this.#spec.driver.driver === 'process';
   }
@@ -82,7 +85,7 @@ export class Supervisor {
     return { modelId: this.#spec.modelId, condition: this.condition, reason, revision: this.#revision };
   }
 
-  /** Takes the model up as the row and what still runs have it. Once, first. */
+  /** Takes over the model, by its row and by what still runs. Call it once, first. */
   async begin(persisted: PersistedCondition): Promise<void> {
     this.#persisted = persisted;
     const held = await this.#driver.held();
@@ -102,7 +105,7 @@ export class Supervisor {
     this.#state = state;
     if (state.phase !== before.phase) {
       clearTimeout(this.#phaseTimer);
-      this.#logger.info({ from: before.phase, to: state.phase, on: event.type }, 'model moves');
+      this.#logger.info({ from: before.phase, to: state.phase, on: event.type }, 'model changes phase');
       this.#countStart(before, state);
     }
     this.#announce();
@@ -111,8 +114,8 @@ export class Supervisor {
   }
 
   /**
-   * Wakes the model if it can be woken, and waits until it runs or will not. Null: aborted before that, or `busy` with more
-   * waiters than are taken.
+   * Wakes the model if possible, and waits until it runs or will not run. Null: aborted before
+   * that. `busy`: too many callers are waiting.
    */
   async wake(signal: AbortSignal): Promise<ModelStatus | 'busy' | null> {
     this.#lastUsedMs = this.#deps.now();
@@ -124,19 +127,21 @@ export class Supervisor {
     return this.#isSettled() ? this.status() : null;
   }
 
-  /** The model is being used. */
+  /** Notes that the model is in use. */
   touch(): void {
     this.#lastUsedMs = this.#deps.now();
   }
 
-  /** Begins to put the model to sleep when it has not been used for long enough. */
+  /** Starts putting the model to sleep if it has been idle long enough. */
   lookIfIdle(): void {
     if (this.#state.phase !== 'running' || this.#spec.mode !== 'wake_on_request') return;
     if (this.#deps.now() - this.#lastUsedMs < this.#spec.sleepAfterMs) return;
     if (this.#deps.gateways.isUnused(this.#spec.modelId)) this.dispatch({ type: 'idle' });
   }
 
-  /** The model is deleted: out of the catalog within this call, then ended. Never rejects. */
+  /**
+   * Removes a deleted model from the catalog before this call returns, then ends it. Never rejects.
+   */
   async remove(): Promise<void> {
     this.#deps.catalog.remove(this.#spec.modelId);
     this.#end();
@@ -144,11 +149,14 @@ export class Supervisor {
       await this.#driver.halt();
       await this.#driver.forget();
     } catch (err) {
-      this.#logger.error({ err }, 'a deleted model could not be cleared away');
+      this.#logger.error({ err }, 'a deleted model could not be ended and removed');
     }
   }
 
-  /** The runner ends. What runs is left for the next one, unless `stopProcess`. Never rejects. */
+  /**
+   * Lets go of the model because the runner ends. Its process is left for the next runner, unless
+   * `stopProcess`. Never rejects.
+   */
   async release(stopProcess: boolean): Promise<void> {
     this.#end();
     this.#driver.release();
@@ -212,7 +220,7 @@ export class Supervisor {
     this.#driver.launch(false);
   }
 
-  /** Again and again until nothing is left: no start may meet the remains. */
+  /** Halts the driver, and tries again until nothing is left: no start may meet remains. */
   async #halt(): Promise<void> {
     for (let failures = 1; !this.#ending.signal.aborted; failures++) {
       try {
@@ -221,10 +229,7 @@ export class Supervisor {
         return;
       } catch (err) {
         const retryMs = haltBackoffMs(failures) * this.#deps.timings.backoffFactor;
-        this.#logger.error(
-          { err, retryMs },
-          'a model could not be ended: what is left of it may run, trying again',
-        );
+        this.#logger.error({ err, retryMs }, 'a model could not be ended and may still run: trying again');
         await pause(retryMs, this.#ending.signal);
       }
     }

@@ -1,23 +1,23 @@
 import { DRIVER_TIMINGS, type DriverTimings } from '../drivers/driver.ts';
 
-/** How long the fleet takes over things. Milliseconds. */
+/** Durations in milliseconds. */
 export interface FleetTimings {
   readonly drivers: DriverTimings;
-  /** Failures are forgiven once a model has been running this long. */
+  /** A model that has run this long has its failures forgotten. */
   readonly steadyMs: number;
-  /** Of every backoff. 1 but in tests. */
+  /** Multiplies every backoff. 1 except in tests. */
   readonly backoffFactor: number;
-  /** Between two looks for idle models. */
+  /** Between two checks for idle models. */
   readonly idleLookMs: number;
-  /** Within it every gateway must have let go of a model that falls asleep. */
+  /** How long gateways have to let go of a model that falls asleep. */
   readonly drainMs: number;
   /** See `Gateways`. */
   readonly absentGraceMs: number;
-  /** How long an answered refresh waits for the gateways. */
+  /** How long a refresh waits for the gateways. */
   readonly acknowledgeMs: number;
-  /** How long an answered start or stop waits for Postgres. */
+  /** How long a start or stop waits for Postgres. */
   readonly persistMs: number;
-  /** Between two full readings of the catalog. */
+  /** Between two reads of all models. */
   readonly rereadMs: number;
 }
 

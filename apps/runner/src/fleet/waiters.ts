@@ -1,4 +1,4 @@
-/** Callers that wait for one model to come to rest. */
+/** Callers that wait until one model runs or will not run. */
 export class Waiters {
   readonly #max: number;
   readonly #waiting = new Set<() => void>();
@@ -7,7 +7,7 @@ export class Waiters {
     this.#max = max;
   }
 
-  /** Resolves at the next release, or once aborted. Null: as many as may already wait. */
+  /** Resolves at the next release, or when aborted. Null: too many are waiting. */
   wait(signal: AbortSignal): Promise<void> | null {
     if (this.#waiting.size >= this.#max) return null;
     return new Promise((resolve) => {

@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 afterEach(() => harness.close());
 
-/** Sessions of this test's database that hold the lead. */
+/** The sessions of this test's database that hold the lock. */
 const HOLDERS = Prisma.sql`FROM pg_locks WHERE locktype = 'advisory' AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
 const leadSessions = async (): Promise<number> =>
   (await harness.db.$queryRaw<unknown[]>`SELECT pid ${HOLDERS}`).length;
@@ -54,7 +54,10 @@ describe('of several runners', () => {
   });
 });
 
-/** Another runner, as far as the others can see. Has the lead once it returns; ends with its session. */
+/**
+ * Looks like another active runner to the others. It has the lock when this returns, until its
+ * session ends.
+ */
 async function anotherTakesTheLead(): Promise<pg.Client> {
   const other = new pg.Client({ connectionString: harness.url });
   await other.connect();
@@ -157,10 +160,13 @@ describe('the session that holds the lead', () => {
 });
 
 describe('behind a pooler', () => {
-  // Its first use may install it.
+  // The first use may install it.
   beforeAll(findPgbouncer, 180_000);
 
-  /** Two runners that try for the lead through it for a while: how many got it, and what they said. */
+  /**
+   * Lets two runners compete for the lead through the pooler for a while. Returns how many got it,
+   * and their log lines.
+   */
   const contend = async (settings: Record<string, string | number>, forMs: number) => {
     const pooler = await testPgbouncer(harness.url, settings);
     harness.onClose(() => pooler.stop());

@@ -4,12 +4,15 @@ import { pause } from '../drivers/pause.ts';
 import { hasOwnSession, LOCK, POOLED, sessionOf, tryTake } from './own-session.ts';
 
 export interface LeadTimings {
-  /** Between two tries to become the active runner. */
+  /** Between two attempts to become the active runner. */
   readonly tryMs: number;
-  /** Between two proofs that the session lives and has the lock, each of which may take `proofTimeoutMs`. */
+  /**
+   * Between two checks that the session lives and has the lock. Each check may take
+   * `proofTimeoutMs`.
+   */
   readonly proofMs: number;
   readonly proofTimeoutMs: number;
-  /** Between two tries by way of a pooler that shares sessions. */
+  /** Between two attempts through a pooler that shares sessions. */
   readonly pooledMs: number;
 }
 
@@ -20,13 +23,14 @@ export const LEAD_TIMINGS: LeadTimings = {
   pooledMs: 10_000,
 };
 
-/** How long `release` waits for a server that says nothing. */
+/** How long `release` waits for a silent server. */
 const RELEASE_MS = 2_000;
 
 /**
- * Without a word, the server ends the session of a machine that is gone after 11 s, or 15 s if it had something to say, and not
- * after hours: the lock is free then. By that time a runner that lives but is cut off has missed a proof. Proofs wait behind the
- * session's other statements, so none of them may wait long for what others have locked.
+ * If a machine vanishes, the server ends its session after 11 s, or after 15 s if it had data to
+ * send, and not after hours. Then the lock is free. By that time a runner that is alive but cut off
+ * has failed a check. Checks wait for the session's other statements, so none of those may wait
+ * long for other sessions' locks.
  */
 const SESSION = `
   SET tcp_keepalives_idle = 5;
@@ -41,22 +45,23 @@ export interface LeadOptions {
   readonly logger: Logger;
 }
 
-/** Being the one active runner. */
+/** Leadership: being the one active runner. */
 export interface Lead {
-  /** Aborted when the lock is lost: another runner may act already. */
+  /** Aborted when the lock is lost. Another runner may be active already. */
   readonly lost: AbortSignal;
   /**
-   * A statement in the session that holds the lock: it takes effect before any other runner can be the active one, or not at
-   * all. Rejects when it has none; without an answer in time the lead is lost, as after a missed proof.
+   * Runs a statement in the session that holds the lock. So it takes effect before any other runner
+   * becomes active, or not at all. Rejects if the statement fails. Without an answer in time the
+   * lead is lost, as after a failed check.
    */
   query(sql: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
-  /** Gives the lock back, or what is left of its session. Never rejects. */
+  /** Ends the session and so releases the lock. Never rejects. */
   release(): Promise<void>;
 }
 
 /**
- * Stands by until this runner is the active one of its database. Null: aborted before. Never leads in a session that is not its
- * own: there the lock would exclude nobody.
+ * Waits until this runner is the active one of its database. Null: aborted before that. It never
+ * leads in a session that it shares, because there the lock would exclude nobody.
  */
 export async function takeLead(options: LeadOptions, signal: AbortSignal): Promise<Lead | null> {
   const { timings, logger } = options;
@@ -88,7 +93,10 @@ function newClient({ url, timings }: LeadOptions): pg.Client {
   return client;
 }
 
-/** Tries on one connection for as long as that lives. The pid of the session that has the lock, or why there is none. */
+/**
+ * Tries to take the lock on one connection for as long as it lives. Returns the pid of the session
+ * that has the lock, or why there is none.
+ */
 async function tryLock(
   client: pg.Client,
   options: LeadOptions,
@@ -116,7 +124,7 @@ async function tryLock(
       await pause(timings.tryMs, signal);
     }
   } catch (err) {
-    logger.warn({ err }, 'Postgres cannot be asked for the lead, trying again');
+    logger.warn({ err }, 'Postgres could not be asked for the lock: trying again');
   } finally {
     await witness.end().catch(() => {});
   }

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 
-/** "tidegate" in bytes: of one database, one session holds it. */
+/** "tidegate" as a number. In each database, one session can hold this lock. */
 export const LOCK = '8388346167643173989';
 
 /** Why a runner does not lead, and what to do. */
@@ -16,7 +16,10 @@ const HELD = `EXISTS (
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
     AND (classid::bigint << 32 | objid::bigint) = ${LOCK})`;
 
-/** One statement, so one session. `shared`: somebody else has locked in this session, where a lock excludes nobody. */
+/**
+ * One statement, so that it runs in one session. `shared`: somebody else has taken the lock in this
+ * session, where it excludes nobody.
+ */
 const TAKE = `SELECT CASE
   WHEN ${HELD} THEN 'shared' WHEN pg_try_advisory_lock(${LOCK}) THEN 'taken' ELSE 'held' END AS lead`;
 
@@ -30,7 +33,7 @@ export interface SessionNow {
   readonly held: boolean;
 }
 
-/** In which session a statement of this connection runs now, and whether that one has the lock. */
+/** The session that this connection's statements run in now, and whether it has the lock. */
 export async function sessionOf(client: pg.Client): Promise<SessionNow> {
   const { rows } = await client.query<SessionNow>(`SELECT pg_backend_pid() AS pid, ${HELD} AS held`);
   return rows[0] ?? { pid: 0, held: false };
@@ -39,14 +42,16 @@ export async function sessionOf(client: pg.Client): Promise<SessionNow> {
 const ROUNDS = 3;
 
 /**
- * Whether the connection has a session to itself. While another connection is in a transaction, a pooler that shares sessions
- * gives it that of this connection, or this one another than before.
+ * Whether the connection has a session of its own. While another connection is in a transaction, a
+ * pooler that shares sessions gives it this connection's session, or gives this connection a new
+ * one.
  */
 export async function hasOwnSession(client: pg.Client, witness: pg.Client): Promise<boolean> {
   const { pid } = await sessionOf(client);
   for (let round = 0; round < ROUNDS; round++) {
     await witness.query('BEGIN');
-    // Compared first: of a single session the other connection would wait for the end of this transaction.
+    // This is compared first. With a single session, the other connection would wait for the end of
+    // this transaction.
     if ((await sessionOf(witness)).pid === pid) return false;
     if ((await sessionOf(client)).pid !== pid) return false;
     await witness.query('COMMIT');

@@ -25,7 +25,10 @@ class Status extends Error {
 
 const UNKNOWN_MODEL = () => new Status(status.NOT_FOUND, 'no such model');
 
-/** The runner's calls. Unknown models are NOT_FOUND; what the runner cannot do right now is UNAVAILABLE. */
+/**
+ * The runner's calls. An unknown model is NOT_FOUND. What the runner cannot do right now is
+ * UNAVAILABLE.
+ */
 export function createHandlers({ fleet, catalog, gateways, logger }: HandlersOptions): RunnerHandlers {
   type Call = ServerUnaryCall<ModelRequest__Output, ModelState>;
   const unary =
@@ -43,7 +46,7 @@ export function createHandlers({ fleet, catalog, gateways, logger }: HandlersOpt
       const woken = await fleet.wake(modelId, signal);
       if (woken === undefined) throw UNKNOWN_MODEL();
       if (woken === 'busy')
-        throw new Status(status.RESOURCE_EXHAUSTED, 'too many callers wait for this model');
+        throw new Status(status.RESOURCE_EXHAUSTED, 'too many callers are waiting for this model');
       if (woken === null) throw new Status(status.CANCELLED, 'the wait was ended');
       return toState(woken);
     }),

@@ -3,11 +3,11 @@ import { type RunnerHandlers, runnerService } from '@tidegate/rpc';
 
 export interface RpcServer {
   readonly port: number;
-  /** Ends watches and waits at once; gateways go on with what they know. */
+  /** Ends watches and waiting calls at once. Gateways keep serving from what they know. */
   close(): void;
 }
 
-/** A watcher that vanished without a word is noticed within 4 s. */
+/** A watcher that vanishes silently is noticed within 4 s. */
 const OPTIONS = { 'grpc.keepalive_time_ms': 2_000, 'grpc.keepalive_timeout_ms': 2_000 };
 
 /** Rejects when the port is taken. */

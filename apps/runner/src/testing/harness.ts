@@ -16,7 +16,7 @@ import { DRIVER_TIMINGS } from '../drivers/driver.ts';
 import { FLEET_TIMINGS, type FleetTimings } from '../fleet/timings.ts';
 import { type Runner, startRunner } from '../runner.ts';
 
-/** As in production, only sooner. */
+/** The timings of production, but shorter. */
 export const FAST: FleetTimings = {
   ...FLEET_TIMINGS,
   drivers: {
@@ -36,8 +36,9 @@ export const FAST: FleetTimings = {
 };
 
 /**
- * A model as small as they come: says when and as what it started in $STARTS, serves /health, and can be told to take its time,
- * to have a child of its own, to ignore SIGTERM, to fail, to print on and on, or to list the models that it serves.
+ * A minimal model. It writes each start and its environment to $STARTS, and serves /health. It can
+ * be told to take its time, to have a child, to ignore SIGTERM, to fail, to print without end, or
+ * to list the models that it serves.
  */
 const MODEL = `
 import { appendFileSync } from 'node:fs';
@@ -68,7 +69,7 @@ setTimeout(() => createServer((request, response) => {
 
 export interface Published {
   readonly modelId: string;
-  /** Starts so far: pid, and the names of the environment it got. */
+  /** The starts so far: the pid, and the names of its environment variables. */
   starts(): { readonly pid: number; readonly note: string }[];
 }
 
@@ -94,7 +95,7 @@ export class Harness {
     writeFileSync(join(this.dir, 'model.mjs'), MODEL);
   }
 
-  /** On a migrated database of its own, dropped at the end. */
+  /** Uses a migrated database of its own, which is dropped at the end. */
   static async create({ url, drop }: { url: string; drop: () => Promise<void> }): Promise<Harness> {
     const harness = new Harness(url, drop);
     const plan = await harness.db.plan.findFirstOrThrow();
@@ -103,7 +104,7 @@ export class Harness {
     return harness;
   }
 
-  /** Ends every runner of this process, and models that any runner left. */
+  /** Ends all runners of this process, and all models that any runner left. */
   async close(): Promise<void> {
     for (const runner of this.#runners) await runner.close();
     for (const pid of this.#published.flatMap(({ starts }) => starts().map((start) => start.pid)))
@@ -111,7 +112,7 @@ export class Harness {
     for (const close of this.#closing.reverse()) await close();
   }
 
-  /** Lets time pass in which something must not happen. */
+  /** Waits while something must not happen. */
   elapse(ms: number): Promise<void> {
     return new Promise((resolve) => setTimeout(resolve, ms));
   }
@@ -137,7 +138,7 @@ export class Harness {
     return modelId;
   }
 
-  /** A process model. `how`: `parent`, `stubborn`, `fail`, `chatty`, `serves=NAME`. */
+  /** Publishes a process model. `how`: `parent`, `stubborn`, `fail`, `chatty`, `serves=NAME`. */
   async publishProcess(
     { delayMs = 0, how = '', settings = {} }: { delayMs?: number; how?: string; settings?: object } = {},
     data: Partial<Prisma.ModelUncheckedCreateInput> = {},
@@ -156,7 +157,7 @@ export class Harness {
     return published;
   }
 
-  /** A runner in this process. */
+  /** Starts a runner in this process. */
   async start(
     options: {
       timings?: Partial<FleetTimings>;
@@ -231,7 +232,7 @@ export type TestRunner = ReturnType<typeof calls> & {
   watch(instanceId: string): Watcher;
 };
 
-/** A gateway, as far as the runner can see. Acknowledges everything unless told to keep quiet. */
+/** A gateway, as far as the runner can see. It acknowledges everything unless told not to. */
 class Watcher {
   readonly updates: CatalogUpdate__Output[] = [];
   readonly models = new Map<string, Model__Output>();

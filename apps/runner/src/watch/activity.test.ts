@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 afterEach(() => harness.close());
 
-/** A gateway that has these requests in flight. */
+/** A gateway with these requests in flight. */
 async function gateway(instanceId: string, inFlight: Readonly<Record<string, number>>) {
   const watcher = runner.watch(instanceId);
   await eventually(() => watcher.updates.length > 0);

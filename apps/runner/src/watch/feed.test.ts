@@ -26,7 +26,7 @@ class Sink implements UpdateSink {
     this.#drain();
   }
 
-  /** What a gateway knows that applied everything. */
+  /** What a gateway knows after applying all updates. */
   applied(): Map<string, string> {
     const known = new Map<string, string>();
     for (const { snapshot, models, removedModelIds } of this.updates) {

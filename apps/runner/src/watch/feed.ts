@@ -1,19 +1,20 @@
 import type { CatalogUpdate } from '@tidegate/rpc';
 import type { Catalog } from '../catalog/catalog.ts';
 
-/** Where a watcher's updates go: a stream that says when it is full. */
+/** A stream for a watcher's updates. It says when it is full. */
 export interface UpdateSink {
-  /** False: full, until `drain`. */
+  /** False: it is full until `drain`. */
   write(update: CatalogUpdate): boolean;
   on(event: 'drain', listener: () => void): unknown;
 }
 
-/** With more changes than this waiting, a watcher gets everything anew. */
+/** If more changes than this are waiting, the watcher gets a new snapshot. */
 const MAX_WAITING_CHANGES = 256;
 
 /**
- * Sends a watcher a snapshot and then the changes, those of one event-loop turn together. What a full stream cannot take
- * waits as the mere names of changed models: they are sent as they are when there is room again, whatever came between.
+ * Sends a watcher a snapshot and then the changes. Changes of one event-loop turn go together.
+ * While the stream is full, only the ids of changed models are kept. When there is room, their
+ * current state is sent, and the states between are skipped.
  */
 export class Feed {
   readonly #catalog: Catalog;

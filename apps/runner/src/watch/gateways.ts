@@ -1,4 +1,7 @@
-/** One report of a gateway: what it has applied, and the models it uses or has used since the last one. */
+/**
+ * A gateway's report: the revision that it has applied, and the models that it uses or has used
+ * since its last report.
+ */
 export interface Report {
   readonly instanceId: string;
   readonly acknowledgedRevision: number;
@@ -14,25 +17,26 @@ export interface GatewayLink {
 interface Known {
   instanceId: string;
   acknowledged: number;
-  /** Models of the last report. */
+  /** The models of its last report. */
   activity: ReadonlyMap<string, number>;
 }
 
 export interface GatewaysOptions {
   readonly now: () => number;
   /**
-   * How long a gateway that is no longer connected is taken to go on as it last reported: it serves from its last catalog. The
-   * same holds, from its start, for gateways that a new runner has not met yet.
+   * How long a disconnected gateway is assumed to go on as it last reported: it serves from its
+   * last catalog. For as long after its start, a runner assumes that there may be gateways it has
+   * not met yet.
    */
   readonly absentGraceMs: number;
   readonly onUse: (modelId: string) => void;
 }
 
-/** What all gateways are doing and have been told. */
+/** What all gateways are doing, and what they have been told. */
 export class Gateways {
   readonly #options: GatewaysOptions;
   readonly #links = new Set<Known>();
-  /** Gateways that went, by instance, with the time until which they count. */
+  /** Disconnected gateways by instance, with the time until which they count. */
   readonly #absent = new Map<string, number>();
   readonly #listeners = new Set<() => void>();
   readonly #blindUntilMs: number;
@@ -53,21 +57,22 @@ export class Gateways {
       report: (report) => this.#take(known, report),
       close: () => {
         if (!this.#links.delete(known)) return;
-        if (known.instanceId)
+        if (known.instanceId && !this.#isBack(known))
           this.#absent.set(known.instanceId, this.#options.now() + this.#options.absentGraceMs);
         this.#notify();
       },
     };
   }
 
-  /** Whether nobody is using the model, and nobody can be without our knowing. */
+  /** Whether no gateway uses the model, including those that we may not hear. */
   isUnused(modelId: string): boolean {
     return !this.#someAbsent() && ![...this.#links].some(({ activity }) => (activity.get(modelId) ?? 0) > 0);
   }
 
   /**
-   * Requests in flight by model, as the connected gateways last reported them; models without any are not in it. Of a gateway
-   * that has come back before its old connection was known to be dead, only the new one counts.
+   * Requests in flight by model, as the connected gateways last reported them. Models without any
+   * are left out. If a gateway has reconnected before its old connection was known to be dead, only
+   * the new one counts.
    */
   inFlight(): ReadonlyMap<string, number> {
     const newest = new Map([...this.#links].map((link) => [link.instanceId, link]));
@@ -78,15 +83,19 @@ export class Gateways {
     return total;
   }
 
-  /** Resolves once every connected gateway has applied the revision, or after `timeoutMs`. True: they have. */
+  /**
+   * Resolves when every connected gateway has applied the revision, or after `timeoutMs`. True:
+   * they all have.
+   */
   acknowledged(revision: number, timeoutMs: number): Promise<boolean> {
     const all = () => [...this.#links].every((link) => link.acknowledged >= revision);
     return this.#until(() => (all() ? true : null), timeoutMs, false, null);
   }
 
   /**
-   * Waits until every gateway has applied the revision, in which the model is asleep, with nothing of the model in flight. False:
-   * it is in use, or not all could be heard in time, or `signal` was aborted.
+   * Waits until every gateway has applied the revision that shows the model asleep, and has none of
+   * its requests in flight. False: the model is in use, some gateway was not heard in time, or
+   * `signal` was aborted.
    */
   drained(modelId: string, revision: number, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
     const judge = (): boolean | null => {
@@ -107,6 +116,11 @@ export class Gateways {
     this.#notify();
   }
 
+  /** Whether the gateway already has another connection. */
+  #isBack({ instanceId }: Known): boolean {
+    return [...this.#links].some((link) => link.instanceId === instanceId);
+  }
+
   #someAbsent(): boolean {
     const nowMs = this.#options.now();
     for (const [instanceId, untilMs] of this.#absent) if (untilMs <= nowMs) this.#absent.delete(instanceId);
@@ -117,7 +131,7 @@ export class Gateways {
     for (const listener of this.#listeners) listener();
   }
 
-  /** The first verdict that is not null. */
+  /** Resolves to the first verdict that is not null. */
   #until<T>(judge: () => T | null, timeoutMs: number, otherwise: T, signal: AbortSignal | null): Promise<T> {
     return new Promise((resolve) => {
       const end = (verdict: T) => {

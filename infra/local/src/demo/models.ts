@@ -8,7 +8,7 @@ import { inherited } from '../services.ts';
 const STANDIN = 'packages/standin/dist/main.js';
 const HOST = '127.0.0.1';
 const CONTEXT_TOKENS = 8_192;
-/** Short, so that falling asleep can be watched. */
+/** Short, so that users can watch it fall asleep. */
 const SLEEP_AFTER_S = 30;
 const STOP_TIMEOUT_MS = 5_000;
 
@@ -61,7 +61,10 @@ export type Publication = DemoModel & { readonly contextTokens: number } & (
     | { readonly command: string; readonly healthPath: string; readonly sleepAfterS: number }
   );
 
-/** What is published for a demo model: where its stand-in listens, or the command with which the runner starts it. */
+/**
+ * The settings to publish a demo model with: the URL of its stand-in, or the command with which the
+ * runner starts it.
+ */
 export function publication(model: DemoModel, plans: readonly StandinPlan[], root: string): Publication {
   const plan = plans.find((candidate) => candidate.model === model);
   const common = { ...model, contextTokens: CONTEXT_TOKENS };

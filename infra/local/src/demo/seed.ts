@@ -12,12 +12,15 @@ const KEY = { name: 'Local stack', requestsPerMinute: 600, requestsAtOnce: 32 };
 const SETTLE_TIMEOUT_MS = 30_000;
 const OPERATOR: Actor = { kind: 'operator' };
 
-/** Nothing listens yet while the demo is made: the runner and the limiter read it from the database when they start. */
+/**
+ * No service listens while the demo is created. The runner and the limiter read it from the
+ * database when they start.
+ */
 const notYet = () => Promise.reject(new Error('the services have not started yet'));
 
 /**
- * Makes the demo organization with its owner, key and models, or brings it up to date: whatever is there stays as it is,
- * but for where the stand-ins listen this time.
+ * Creates the demo organization with its owner, key and models, or completes it. What exists stays
+ * as it is, except for the addresses of the stand-ins.
  */
 export async function seedDemo(
   db: Db,
@@ -47,7 +50,7 @@ export async function seedDemo(
   return seeded;
 }
 
-/** Where a model runs differs from start to start; no runner is there to be told. */
+/** Updates where a model runs, which changes with each start. There is no runner to tell yet. */
 async function moveModel(db: Db, id: string, where: Publication): Promise<void> {
   if (where.command !== undefined) {
     const settings = { command: where.command, healthPath: where.healthPath };
@@ -61,7 +64,10 @@ async function moveModel(db: Db, id: string, where: Publication): Promise<void> 
   });
 }
 
-/** Waits until no always-on demo model is starting any more. @throws StackError when one goes on */
+/**
+ * Waits until no always-on demo model is starting.
+ * @throws StackError when one does not start in time
+ */
 export async function demoModelsSettled(db: Db, org: string): Promise<void> {
   const starting = () =>
     db.model.findMany({
@@ -71,7 +77,7 @@ export async function demoModelsSettled(db: Db, org: string): Promise<void> {
   if (settled) return;
   const names = (await starting()).map(({ name }) => name).join(', ');
   throw new StackError(`These models do not start: ${names}`, {
-    hint: 'The logs of the models and of the runner tell why.',
+    hint: 'The logs of the models and of the runner say why.',
   });
 }
 
@@ -79,7 +85,7 @@ async function createDemo(control: Control, secrets: Secrets): Promise<NonNullab
   const { slug: org } = must(await control.createOrg(OPERATOR, { name: ORG_NAME, plan: PLAN }));
   const { email, password } = secrets.owner;
   const owner = await control.addMember(OPERATOR, { org, role: 'owner', email, password });
-  // A start that was cut short may have made the account already, with this very password.
+  // An interrupted start may have created the account already, with this same password.
   const taken = !owner.ok && owner.refusal.field === 'password';
   must(taken ? await control.addMember(OPERATOR, { org, role: 'owner', email }) : owner);
   const { key } = must(await control.createKey(OPERATOR, { org, ...KEY }));

@@ -1,14 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** A process that cannot be mistaken for a later one of the same number. */
+/** Identifies a process even after the system reuses its pid. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** When it began, in the system's own words. */
+  /** When it began, as the system reports it. */
   readonly began: string;
 }
 
-/** Null: there is no such process (a zombie counts as gone). */
+/** Null: there is no such process. A zombie counts as gone. */
 export function identify(pid: number): ProcessIdentity | null {
   const began = process.platform === 'linux' ? beganOnLinux(pid) : beganByPs(pid);
   return began ? { pid, began } : null;
@@ -16,7 +16,10 @@ export function identify(pid: number): ProcessIdentity | null {
 
 export const isAlive = ({ pid, began }: ProcessIdentity): boolean => identify(pid)?.began === began;
 
-/** The 22nd field of /proc/<pid>/stat, in clock ticks since the system's start; the 2nd, a name, may hold anything. */
+/**
+ * Field 22 of /proc/<pid>/stat: clock ticks since the system started. Field 2, the name, may
+ * contain any character.
+ */
 function beganOnLinux(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
@@ -36,7 +39,7 @@ function beganByPs(pid: number): string | null {
   }
 }
 
-/** Sends a signal to a process, or to its whole group; false: it is gone. */
+/** Sends a signal to a process or to its whole group. False: it is gone. */
 export function signal(pid: number, name: NodeJS.Signals, { group = false } = {}): boolean {
   try {
     process.kill(group ? -pid : pid, name);

@@ -7,7 +7,10 @@ import { until } from './wait.ts';
 
 const LEFTOVER_TIMEOUT_MS = 15_000;
 
-/** @throws StackError when a launcher is at work on the data folder; it says where what it runs answers */
+/**
+ * @throws StackError when a launcher already uses the data folder; the hint says where its services
+ * answer
+ */
 export function assertNotRunning(files: Files): void {
   const holder = readJson(files.lock) as ProcessIdentity | null;
   if (!holder || !isAlive(holder)) return;
@@ -23,8 +26,10 @@ export function assertNotRunning(files: Files): void {
 }
 
 /**
- * Makes this process the only launcher of the data folder, and returns the release.
- * @throws StackError when another one runs
+ * Makes this process the only launcher of the data folder.
+ *
+ * @returns the function that releases the lock
+ * @throws StackError when another launcher is running
  */
 export function takeLock(files: Files): () => void {
   const { lock } = files;
@@ -52,7 +57,7 @@ function tryLink(from: string, to: string): boolean {
   }
 }
 
-/** Ends what a launcher that was killed left running, so that nothing writes to the data beside us. */
+/** Ends what a killed launcher left running, so that no other process writes to the data. */
 export async function endLeftovers({ processes }: Files): Promise<void> {
   const known = (readJson(processes) ?? []) as ProcessIdentity[];
   const left = known.filter(isAlive);

@@ -1,4 +1,7 @@
-/** A log as people read it: of a service's JSON line the level, the message and the error's own; other lines as they are. */
+/**
+ * Makes a log readable. Reduces a service's JSON line to the level, the message and the error's
+ * message. Keeps other lines as they are.
+ */
 export const plainLog = (text: string): string => text.split('\n').map(plainLine).join('\n');
 
 function plainLine(line: string): string {

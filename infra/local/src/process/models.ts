@@ -4,9 +4,10 @@ import { type Files, readJson } from '../files.ts';
 import { identify, signal } from './identity.ts';
 
 /**
- * Ends the models whose runner could not end them itself, because it had died or had to be killed. The runner describes each
- * in a file of its state folder: the pid, which is the process group's too, and an identity that ends in the process' start
- * as the system counts it.
+ * Ends the models whose runner could not end them, because it died or was killed.
+ *
+ * The runner describes each of them in a file of its state folder. It holds the pid, which is also
+ * the process group's id, and an identity that ends with the start time of the process.
  */
 export function endAbandonedModels({ runner }: Files): void {
   for (const name of namesIn(runner)) {

@@ -9,11 +9,14 @@ import { until } from './wait.ts';
 
 const READY_TIMEOUT_MS = 60_000;
 const READY_POLL_MS = 25;
-/** Ends before it was ever ready that a start forgives: a service may be faster than what it needs. */
+/**
+ * How often a start is tried while the process ends before it is ready. A service may start faster
+ * than what it depends on.
+ */
 const START_ATTEMPTS = 3;
 const FIRST_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 5_000;
-/** A process that lived this long is restarted at once the next time. */
+/** A process that ran this long is restarted at once when it ends. */
 const STEADY_MS = 10_000;
 const LOG_LINES = 20;
 
@@ -26,22 +29,23 @@ export interface ProcessSpec {
   readonly env: Readonly<Record<string, string>>;
   readonly logFile: string;
   readonly ready: () => Promise<boolean>;
-  /** How long it may take to end on SIGTERM before it is killed. */
+  /** How long it may take to end after SIGTERM. Then it is killed. */
   readonly stopTimeoutMs: number;
 }
 
 export interface SupervisedEvents {
-  /** Ended without being asked to; it is being restarted. */
+  /** The process ended unexpectedly. It is being restarted. */
   died(name: string, how: string): void;
-  /** Ready, for the first time or again. */
+  /** The process is ready, for the first time or again. */
   ready(name: string): void;
-  /** Has a new process. */
+  /** A new process has been started. */
   spawned(name: string): void;
 }
 
 /**
- * A process that is there until it is stopped: in a process group of its own (a terminal's Ctrl-C reaches only us), its
- * output in a log file, started again whenever it dies, and ended by the system should we die ourselves (on Linux).
+ * Keeps a process running until it is stopped. It restarts the process whenever it dies and writes
+ * its output to a log file. The process has its own group, so a terminal's Ctrl-C reaches only the
+ * launcher. On Linux the system ends it when the launcher dies.
  */
 export class Supervised {
   readonly name: string;
@@ -63,12 +67,16 @@ export class Supervised {
     keepOlder(spec.logFile);
   }
 
-  /** Of the process that runs now; null between two. */
+  /** The pid of the current process. Null between two processes. */
   get pid(): number | null {
     return this.#child?.pid ?? null;
   }
 
-  /** Resolves when it answers ready. @throws StackError with the end of its log when it does not come up */
+  /**
+   * Resolves when the process is ready.
+   *
+   * @throws StackError with the end of its log when it does not become ready
+   */
   async start(): Promise<void> {
     this.#wanted = true;
     const { command, args, cwd, env } = this.#spec;
@@ -94,7 +102,7 @@ export class Supervised {
     );
   }
 
-  /** Sends a signal to the process alone; should that end it, it is started again. */
+  /** Sends a signal to the process alone. If that ends it, it is restarted. */
   kill(name: NodeJS.Signals): void {
     if (this.pid !== null) signal(this.pid, name);
   }
@@ -104,7 +112,7 @@ export class Supervised {
     await this.start();
   }
 
-  /** Ends it with SIGTERM, or by force when its time is over, with all of its group. Idempotent. */
+  /** Ends the process and its group with SIGTERM, or by force after the time-out. Idempotent. */
   async stop(): Promise<void> {
     this.#wanted = false;
     clearTimeout(this.#retry);
@@ -149,7 +157,7 @@ export class Supervised {
     this.#backoffMs = Math.min(this.#backoffMs * 2, MAX_BACKOFF_MS);
   }
 
-  /** False: it ended first, or the time was over. */
+  /** False: it ended first, or the time is up. */
   async #untilReady(): Promise<boolean> {
     const child = this.#child;
     const gone = () => this.#child !== child || child === null;

@@ -1,4 +1,7 @@
-/** Asks `probe` every `intervalMs` until it holds (true), `signal` aborts or `timeoutMs` pass (false). */
+/**
+ * Calls `probe` every `intervalMs`. Returns true when it holds, and false when `signal` aborts or
+ * `timeoutMs` have passed.
+ */
 export async function until(
   probe: () => boolean | Promise<boolean>,
   { timeoutMs, intervalMs = 25, signal }: { timeoutMs: number; intervalMs?: number; signal?: AbortSignal },

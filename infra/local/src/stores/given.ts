@@ -4,7 +4,10 @@ import { StackError } from '../errors.ts';
 
 const CHECK_TIMEOUT_MS = 5_000;
 
-/** Stores that someone else runs are asked before anything is started on them. @throws StackError that names the variable */
+/**
+ * Checks a database that someone else runs, before anything is started on it.
+ * @throws StackError that names the variable
+ */
 export async function checkDatabaseUrl(url: string, timeoutMs = CHECK_TIMEOUT_MS): Promise<void> {
   const hint = hintFor('DATABASE_URL', 'Postgres', 'postgresql://user:password@host:5432/database');
   const parsed = URL.canParse(url) ? new URL(url) : null;
@@ -16,7 +19,7 @@ export async function checkDatabaseUrl(url: string, timeoutMs = CHECK_TIMEOUT_MS
   });
 }
 
-/** As `checkDatabaseUrl`. @returns what is to be known of this Redis before it is relied on */
+/** Checks a Redis, as `checkDatabaseUrl` checks a database. @returns a warning, if there is one */
 export async function checkRedisUrl(
   url: string,
   timeoutMs = CHECK_TIMEOUT_MS,
@@ -29,7 +32,7 @@ export async function checkRedisUrl(
   });
   if (appendOnly !== false) return {};
   return {
-    warning: `The Redis of REDIS_URL keeps no append-only file: when it ends, it forgets limits in force and usage not yet written. Set "appendonly yes".`,
+    warning: `The Redis of REDIS_URL keeps no append-only file: when it ends, it loses live limits and unwritten usage. Set "appendonly yes".`,
   };
 }
 
@@ -43,7 +46,9 @@ function addressesIn(url: string, hint: string): string {
   }
 }
 
-/** Neither error is kept as the cause: a client's may hold its settings, and with them the password. */
+/**
+ * The client's error is not kept as the cause: it may contain settings, and the password with them.
+ */
 const unreachable = (variable: string, store: string, where: string, why: string, hint: string): StackError =>
   new StackError(`${variable}: no connection to ${store} at ${where}: ${why}`, { hint });
 

@@ -3,7 +3,7 @@ import { signal } from '../process/identity.ts';
 const FIRST_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 5_000;
 
-/** A server as packages/embedded runs it. */
+/** A server that packages/embedded runs. */
 interface Running {
   readonly url: string;
   readonly pid: number;
@@ -17,7 +17,10 @@ export interface KeeperEvents {
   spawned(name: string): void;
 }
 
-/** Keeps a store running until it is stopped: started again, on the same port and data, whenever it dies. */
+/**
+ * Keeps a store running until it is stopped. Whenever it dies, it is started again with the same
+ * port and data.
+ */
 export class StoreKeeper {
   readonly name: string;
   readonly url: string;
@@ -35,7 +38,7 @@ export class StoreKeeper {
     this.#adopt(running);
   }
 
-  /** @throws EmbeddedError when it does not come up */
+  /** @throws EmbeddedError when the store does not start */
   static async start(name: string, open: () => Promise<Running>, events: KeeperEvents): Promise<StoreKeeper> {
     return new StoreKeeper(name, open, await open(), events);
   }

@@ -5,7 +5,7 @@ import { StackError } from '../errors.ts';
 import { type Files, keepOlder } from '../files.ts';
 import { type KeeperEvents, StoreKeeper } from './keeper.ts';
 
-/** One file a store, in the stack's log folder, from this start on; that of the start before is kept. */
+/** Logs a store to a new file in the stack's log folder. Keeps the log of the previous start. */
 function logTo(files: Files, name: string): (line: string) => void {
   const file = join(files.logs, `${name}.log`);
   keepOlder(file);
@@ -13,7 +13,7 @@ function logTo(files: Files, name: string): (line: string) => void {
     try {
       appendFileSync(file, `${line}\n`, { mode: 0o600 });
     } catch {
-      // A full disk takes the line, not the stack.
+      // A full disk loses the line, but must not stop the stack.
     }
   };
 }

@@ -3,7 +3,7 @@ import { validateCompletionRequest } from './completion-request.ts';
 
 const MESSAGES = '[{"role":"user","content":"hi"}]';
 
-/** A minimal body with the given members, as JSON text, added or put in place of its own. */
+/** A minimal body as JSON text. The given members are added, or replace its own. */
 function bodyWith(members: Record<string, string> = {}): string {
   const all = { model: '"m"', messages: MESSAGES, ...members };
   return `{${Object.entries(all)
@@ -64,7 +64,7 @@ describe('validateCompletionRequest', () => {
     });
   });
 
-  it('treats null as not sent, for fields of the contract and any other', () => {
+  it('treats null as not sent, for fields of the contract and any other [request.null]', () => {
     const optional = [
       'max_tokens',
       'max_completion_tokens',
@@ -326,7 +326,7 @@ describe('validateCompletionRequest', () => {
     const deep = refusalOf(bodyWith({ messages: '['.repeat(half) + ']'.repeat(half) }));
     expect(deep).toEqual({
       code: 'invalid_request',
-      message: 'The body must hold at most 500000 JSON values.',
+      message: 'The body must contain at most 500000 JSON values.',
     });
     const wide = `[{"role":"user","content":[${'{},'.repeat(5_000_000)}{}]}]`;
     expect(refusalOf(bodyWith({ messages: wide })).code).toBe('invalid_request');

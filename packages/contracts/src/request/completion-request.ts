@@ -1,5 +1,5 @@
 import { LIMITS } from '@tidegate/limits';
-import type { Refusal } from '../errors.ts';
+import { newRefusal, type Refusal } from '../errors.ts';
 import { FieldReader } from './fields.ts';
 import type { InlineImage, LinkedImage } from './image-url.ts';
 import { outlineJson } from './json-text.ts';
@@ -7,29 +7,35 @@ import { type MessageSegment, readMessages } from './messages.ts';
 import { invalidRequest, showName } from './refusals.ts';
 
 /*
- * The body of POST /v1/chat/completions, by docs/conformance.md: "Chat completion request body", "Message" and "Image rules".
- * A member set to null counts as not sent, at every depth.
+ * The body of POST /v1/chat/completions. docs/conformance.md has the rules: "Chat completion
+ * request body", "Message" and "Image rules". A member set to null counts as not sent, at every
+ * depth.
  */
 
-/** A valid request, in the form the gateway works with: nothing of it needs to be parsed or escaped again. */
+/**
+ * A valid request, in the form the gateway works with. Nothing in it is parsed or escaped again.
+ */
 export interface CompletionRequest {
-  /** As the caller sent it; whether it is published is not known here. */
+  /** As the caller sent it. Nothing has checked yet whether such a model is published. */
   readonly model: string;
   readonly stream: boolean;
   /** The caller asked for a usage chunk. */
   readonly includeUsage: boolean;
-  /** `max_completion_tokens` if sent, else `max_tokens`, else the default. */
+  /** The value of `max_completion_tokens`, else of `max_tokens`, else the default. */
   readonly maxTokens: number;
-  /** Which of them said so; null: neither, it is the default. */
+  /** The field that set `maxTokens`. Null: neither was sent. */
   readonly maxTokensFrom: 'max_completion_tokens' | 'max_tokens' | null;
-  /** Ready for the upstream: `temperature` always; `top_p` and `stop` (as an array) when sent. */
+  /** Fields for the upstream: always `temperature`, and `top_p` and `stop` (an array) when sent. */
   readonly sampling: Readonly<Record<string, number | string[]>>;
   /** Null: not sent. */
   readonly seed: bigint | null;
-  /** Linked and inline ones together. */
+  /** Linked and inline images together. */
   readonly imageCount: number;
   readonly linkedImages: readonly LinkedImage[];
-  /** The messages array as normalised JSON (UTF-8), cut where the data URL of a linked image goes in as a JSON string. */
+  /**
+   * The messages array as normalized JSON in UTF-8. It is cut wherever the data URL of a linked
+   * image must be inserted, as a JSON string.
+   */
   readonly messages: readonly MessageSegment[];
 }
 
@@ -37,7 +43,7 @@ export type ValidatedRequest =
   | {
       readonly ok: true;
       readonly request: CompletionRequest;
-      /** What is left to check: that each one's bytes are what it declares. */
+      /** Still to be checked: whether each image's bytes are of the declared type. */
       readonly inlineImages: readonly InlineImage[];
     }
   | { readonly ok: false; readonly refusal: Refusal };
@@ -58,22 +64,25 @@ const FIELDS = [
 ];
 
 /**
- * Most values built from one body. Any 2 MiB of text parts has fewer; 20 MiB of empty objects would have seven million and
- * take half a gigabyte.
+ * Most JSON values in one body. 2 MiB of text parts always have fewer. 20 MiB of empty objects
+ * would be seven million values and take half a gigabyte of memory.
  */
 const MAX_VALUES = 500_000;
 
-/** The first rule a body breaks, unsupported fields before all others; else the request. */
+/**
+ * Validates a body, or refuses it by the first rule that it breaks. Unsupported fields come first.
+ */
 export function validateCompletionRequest(text: string): ValidatedRequest {
   const outline = outlineJson(text, MAX_VALUES);
-  if (outline === null) return refuse({ code: 'invalid_json', message: 'The body is not valid JSON.' });
+  if (outline === null)
+    return refuse(newRefusal({ code: 'invalid_json', message: 'The body is not valid JSON.' }));
   const { members } = outline;
   if (members === null) return refuse(invalidRequest('The body must be a JSON object.'));
   for (const [name, span] of members) {
     if (!FIELDS.includes(name) && text[span.start] !== 'n') return refuse(unsupported(name));
   }
   if (outline.values > MAX_VALUES) {
-    return refuse(invalidRequest(`The body must hold at most ${MAX_VALUES} JSON values.`));
+    return refuse(invalidRequest(`The body must contain at most ${MAX_VALUES} JSON values.`));
   }
   const body = JSON.parse(text) as Record<string, unknown>;
   return validateFields(
@@ -140,7 +149,7 @@ function readSampling(fields: FieldReader): Record<string, number | string[]> {
   };
 }
 
-/** An empty array is within "up to 4" and stops nothing. */
+/** An empty array is valid ("up to 4 strings") and means no stop strings. */
 function readStop(fields: FieldReader): string[] {
   const sent = fields.sent('stop');
   if (sent === undefined) return [];
@@ -151,7 +160,7 @@ function readStop(fields: FieldReader): string[] {
   return stops.map((stop) => stop.replace(/\p{Surrogate}/gu, '\ufffd'));
 }
 
-/** Characters are Unicode code points: at most two units of a JavaScript string each. */
+/** Characters are Unicode code points. Each takes at most two units of a JavaScript string. */
 const isStop = (value: unknown): value is string =>
   typeof value === 'string' &&
   value.length >= LIMITS.minStopCharacters &&
@@ -182,7 +191,8 @@ function unsupported(name: string, within?: string): Refusal {
   const taken = within === undefined ? FIELDS.join(', ') : 'include_usage';
   const field = within === undefined ? showName(name) : `${within}.${showName(name)}`;
   const where = within === undefined ? 'This API takes' : `${within} takes`;
-  return { code: 'unsupported_parameter', message: `Unsupported parameter: ${field}. ${where}: ${taken}.` };
+  const message = `Unsupported parameter: ${field}. ${where}: ${taken}.`;
+  return newRefusal({ code: 'unsupported_parameter', message });
 }
 
 const refuse = (refusal: Refusal): ValidatedRequest => ({ ok: false, refusal });

@@ -4,14 +4,14 @@ import { type Checked, invalidRequest } from './refusals.ts';
 const INTEGER = /^-?(?:0|[1-9][0-9]*)$/;
 const MAX_INT64_CHARACTERS = 20;
 
-/** Reads the fields of a body, in the order they are asked for, and keeps the first refusal. */
+/** Reads and checks the fields of a body, and keeps the first refusal. */
 export class FieldReader {
   refusal: Refusal | null = null;
 
   readonly #body: Readonly<Record<string, unknown>>;
   readonly #sourceOf: (name: string) => string;
 
-  /** @param sourceOf the text a top-level member's value was written as */
+  /** @param sourceOf returns the JSON text of a top-level member's value */
   constructor(body: Readonly<Record<string, unknown>>, sourceOf: (name: string) => string) {
     this.#body = body;
     this.#sourceOf = sourceOf;
@@ -22,7 +22,7 @@ export class FieldReader {
     return this.#body[name] ?? undefined;
   }
 
-  /** Required, not empty. */
+  /** A required string that is not empty. */
   name(name: string): string {
     const value = this.sent(name);
     if (value === undefined) return this.fail(`${name} is required: the name of a published model.`, '');
@@ -48,7 +48,7 @@ export class FieldReader {
     return this.fail(`${name} must be a number ${allowed}.`, undefined);
   }
 
-  /** Written as an integer: 100.0 and 1e2 are not, though they parse to one. `min` and `max` are safe integers. */
+  /** Refuses 100.0 and 1e2, although they parse to integers. `min` and `max` are safe integers. */
   integer(name: string, min: number, max: number): number | undefined {
     const value = this.sent(name);
     if (value === undefined) return undefined;
@@ -59,12 +59,12 @@ export class FieldReader {
     return this.fail(`${name} must be ${allowed}, written without fraction or exponent.`, undefined);
   }
 
-  /** Written as an integer, and of 64 bits: more than a number holds exactly. */
+  /** A 64-bit integer. A JavaScript number could not hold all of them exactly. */
   int64(name: string): bigint | null {
     const value = this.sent(name);
     if (value === undefined) return null;
     const source = this.#sourceOf(name);
-    // Counted first: a million digits would take long to convert.
+    // The length is checked first, because converting a million digits would take long.
     if (typeof value === 'number' && source.length <= MAX_INT64_CHARACTERS && INTEGER.test(source)) {
       const integer = BigInt(source);
       if (integer === BigInt.asIntN(64, integer)) return integer;
@@ -73,7 +73,7 @@ export class FieldReader {
     return this.fail(`${name} must be ${allowed}, written without fraction or exponent.`, null);
   }
 
-  /** The value of a check made elsewhere; null: refused. */
+  /** Takes the result of another check. Null: that check refused. */
   take<T>(checked: Checked<T>): T | null {
     return checked.ok ? checked.value : this.reject(checked.refusal, null);
   }

@@ -1,8 +1,8 @@
 import { LIMITS } from '@tidegate/limits';
 
 /*
- * The two forms of an image's URL, by docs/conformance.md, "Image rules". What can be told from the URL alone is told here; what its
- * bytes are is the gateway's to find out.
+ * The two forms of an image's URL, by docs/conformance.md, "Image rules". This file checks the URL
+ * alone. The gateway checks the image's bytes.
  */
 
 export const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/webp', 'image/gif'] as const;
@@ -11,16 +11,16 @@ export type ImageType = (typeof IMAGE_TYPES)[number];
 export interface LinkedImage {
   /** An https URL without credentials. */
   readonly url: string;
-  /** Place among the request's linked images; a cut in the messages refers to it. */
+  /** Index among the request's linked images. A cut in the messages refers to it. */
   readonly index: number;
-  /** The field that held it, for messages: `messages[1].content[0].image_url.url`. */
+  /** The field that contains it, for error messages: `messages[1].content[0].image_url.url`. */
   readonly path: string;
 }
 
 export interface InlineImage {
   readonly path: string;
   readonly declaredType: ImageType;
-  /** Valid, padded, not empty, without white space. */
+  /** Valid and padded; not empty; without white space. */
   readonly base64: string;
 }
 
@@ -30,11 +30,11 @@ export type ImageUrl =
   /** `problem` continues a sentence that begins with the field's path. */
   | { readonly kind: 'invalid'; readonly problem: string };
 
-/** Scheme, type and `base64` are as good in capitals. */
+/** Scheme, type and `base64` may be in upper case. */
 const DATA_HEAD = /^data:([^;,]*);base64,/i;
-/** What encoders break their lines with. */
+/** Some encoders break the base64 into lines. */
 const WHITE_SPACE = /[\t\n\r ]+/g;
-/** A declared type that is short and plain enough to be shown. */
+/** A declared type that is short and plain enough to appear in an error message. */
 const SHOWN_TYPE = /^[a-z0-9.+-]{1,32}\/[a-z0-9.+-]{1,32}$/;
 
 export function readImageUrl(url: string): ImageUrl {
@@ -57,8 +57,8 @@ function readDataUrl(url: string): ImageUrl {
     return invalid(`declares ${shown}: a data URL must declare one of ${IMAGE_TYPES.join(', ')}`);
   }
   const base64 = url.slice(head.length).replace(WHITE_SPACE, '');
-  if (base64 === '') return invalid('holds no data after the comma');
-  if (!isBase64(base64)) return invalid('must hold valid base64, with padding, after the comma');
+  if (base64 === '') return invalid('has no data after the comma');
+  if (!isBase64(base64)) return invalid('must have valid base64, with padding, after the comma');
   return { kind: 'inline', declaredType, base64 };
 }
 
@@ -69,14 +69,17 @@ function linkProblem(url: string): string | null {
   if (url.length > 2 * maxCharacters || [...url].length > maxCharacters) {
     return `must have at most ${maxCharacters} characters if it is a link`;
   }
-  if (/[\s\p{Cc}\p{Surrogate}]/u.test(url)) return 'must hold no spaces or control characters';
+  if (/[\s\p{Cc}\p{Surrogate}]/u.test(url)) return 'must not contain spaces or control characters';
   const parsed = URL.canParse(url) ? new URL(url) : null;
   if (parsed === null) return 'must be a valid URL';
-  if (parsed.username !== '' || parsed.password !== '') return 'must hold no user name or password';
+  if (parsed.username !== '' || parsed.password !== '') return 'must not contain a user name or password';
   return null;
 }
 
-/** The last group of four apart, the pattern is one character class: fast on 20 MiB, and no recursion in the matcher. */
+/**
+ * Checks the last four characters apart. The rest then needs only one character class, which is
+ * fast on 20 MiB and makes the matcher recurse nowhere.
+ */
 function isBase64(text: string): boolean {
   if (text.length === 0 || text.length % 4 !== 0) return false;
   const last = text.slice(-4);

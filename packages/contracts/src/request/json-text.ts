@@ -1,15 +1,17 @@
 /*
- * A walk over JSON text that keeps what JSON.parse loses: how a number was written, in which order members came, and
- * how much there is before anything is built from it. It accepts exactly what JSON.parse accepts, without recursion and
- * without creating a value, so hostile text costs time in proportion to its length and almost no memory.
+ * Scans JSON text for what JSON.parse does not tell: how numbers were written, in which order
+ * members came, and how many values there are. It accepts exactly what JSON.parse accepts. It
+ * neither recurses nor creates values, so hostile text costs time in proportion to its length and
+ * almost no memory.
  */
 
 export interface JsonOutline {
   /** Values of every kind at every depth. */
   readonly values: number;
   /**
-   * Members of the top-level object in the order of their first appearance, each with where its last value stands in the
-   * text. Null: the top level is not an object. Members that begin after `maxValues` values are left out.
+   * The members of the top-level object, in the order of their first appearance, each with the span
+   * of its last value. Null: the top level is not an object. Members that begin after `maxValues`
+   * values are left out.
    */
   readonly members: ReadonlyMap<string, JsonSpan> | null;
 }
@@ -48,7 +50,7 @@ class Walk {
   #inObject = new Uint8Array(64);
   #name: string | null = null;
   #valueStart = 0;
-  /** The last value began a container that is not empty. */
+  /** Whether the last value opened a container that is not empty. */
   #entered = false;
 
   constructor(text: string, maxValues: number) {
@@ -97,7 +99,7 @@ class Walk {
     return true;
   }
 
-  /** A member's name and colon; nothing where values have no names. */
+  /** Reads a member's name and colon. Does nothing inside an array or at the top level. */
   #key(): boolean {
     if (this.#inObject[this.#depth] !== 1) return true;
     if (this.#peek() !== QUOTE) return false;
@@ -110,7 +112,7 @@ class Walk {
     return true;
   }
 
-  /** Closes the containers that end here; stops after a comma, or when nothing is open any more. */
+  /** Closes the containers that end here. Stops after a comma, or when no container is open. */
   #afterValue(): boolean {
     for (;;) {
       if (this.#depth === 1 && this.#inObject[1] === 1 && this.#name !== null) {
@@ -187,7 +189,7 @@ const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
 
 const isHex = (code: number): boolean => isDigit(code) || ((code | 0x20) >= 0x61 && (code | 0x20) <= 0x66);
 
-/** The characters that may follow a backslash, `u` apart. */
+/** The characters that may follow a backslash, except `u`. */
 const isEscapable = (code: number): boolean =>
   code === QUOTE ||
   code === BACKSLASH ||

@@ -24,7 +24,7 @@ function refusal(messages: unknown): string {
   return result.refusal.message;
 }
 
-/** The messages as an upstream reads them, each linked image's URL replaced by `[index]`. */
+/** The messages as an upstream reads them. `[index]` stands for each linked image's URL. */
 function written(request: CompletionRequest): unknown {
   const pieces = request.messages.map((segment) =>
     'image' in segment ? JSON.stringify(`[${segment.image}]`) : Buffer.from(segment).toString('utf8'),
@@ -33,7 +33,7 @@ function written(request: CompletionRequest): unknown {
 }
 
 describe('messages', () => {
-  it('takes 1 to 101 messages', () => {
+  it('takes 1 to 101 messages [limit.messages] [request.messages.most]', () => {
     const message = { role: 'user', content: 'x' };
     expect(written(accepted([message]).request)).toEqual([message]);
     expect(written(accepted(Array(101).fill(message)).request)).toHaveLength(101);
@@ -57,7 +57,7 @@ describe('messages', () => {
       ['messages[0].tool_calls is not allowed'],
     ],
     [
-      'a strange member',
+      'a strange member [message.fields]',
       [{ role: 'user', content: 'x', 'a "b"': 1 }],
       ['messages[0]."a \\"b\\"" is not allowed'],
     ],
@@ -113,7 +113,7 @@ describe('messages', () => {
       ['messages[0].content[0].image_url is required'],
     ],
     [
-      'an image_url that is a string',
+      'an image_url that is a string [message.image-part]',
       [user({ type: 'image_url', image_url: LINK })],
       ['messages[0].content[0].image_url must be an object'],
     ],
@@ -123,14 +123,14 @@ describe('messages', () => {
       ['messages[0].content[0].image_url.format is not allowed'],
     ],
     ['an image without url', [user({ type: 'image_url', image_url: {} })], [`${U} is required`]],
-    ['a url that is no string', [user(image(7))], [`${U} must be a string`]],
+    ['a url that is no string [message.image-part]', [user(image(7))], [`${U} must be a string`]],
     [
-      'an image in a system message',
+      'an image in a system message [message.image-part.user-only]',
       [{ role: 'system', content: [image(LINK)] }],
       ['messages[0].content[0]', 'user messages only'],
     ],
     [
-      'an image in an assistant message',
+      'an image in an assistant message [message.image-part.user-only]',
       [{ role: 'assistant', content: [image(PNG)] }],
       ['messages[0].content[0]', 'user messages only'],
     ],
@@ -158,7 +158,7 @@ describe('messages', () => {
     expect(written(accepted(all).request)).toEqual(all);
   });
 
-  it.each(['auto', 'low', null, 7, { a: 1 }])('ignores detail %j', (detail) => {
+  it.each(['auto', 'low', null, 7, { a: 1 }])('ignores detail %j [message.image-part.detail]', (detail) => {
     expect(written(accepted([user(image(PNG, { detail }))]).request)).toEqual([user(image(PNG))]);
   });
 
@@ -200,16 +200,16 @@ describe('messages', () => {
     ['https://', 'must be a valid URL'],
     ['https://a.example:99999/', 'must be a valid URL'],
     ['https://[::1/', 'must be a valid URL'],
-    ['https://exa mple.com/', 'no spaces or control characters'],
-    ['https://images.example/a b.png', 'no spaces or control characters'],
-    ['https://images.example/a.png ', 'no spaces or control characters'],
-    ['https://images.example/a\u00a0b.png', 'no spaces or control characters'],
-    ['https://images.example/a\n.png', 'no spaces or control characters'],
-    ['https://images.example/a\u0000.png', 'no spaces or control characters'],
-    ['https://images.example/a\u007f.png', 'no spaces or control characters'],
-    ['https://bob:secret@images.example/', 'no user name or password'],
-    ['https://bob@images.example/', 'no user name or password'],
-    ['https://:secret@images.example/', 'no user name or password'],
+    ['https://exa mple.com/', 'must not contain spaces or control characters'],
+    ['https://images.example/a b.png', 'must not contain spaces or control characters'],
+    ['https://images.example/a.png ', 'must not contain spaces or control characters'],
+    ['https://images.example/a\u00a0b.png', 'must not contain spaces or control characters'],
+    ['https://images.example/a\n.png', 'must not contain spaces or control characters'],
+    ['https://images.example/a\u0000.png', 'must not contain spaces or control characters'],
+    ['https://images.example/a\u007f.png', 'must not contain spaces or control characters'],
+    ['https://bob:secret@images.example/', 'must not contain a user name or password'],
+    ['https://bob@images.example/', 'must not contain a user name or password'],
+    ['https://:secret@images.example/', 'must not contain a user name or password'],
     [`https://images.example/${'a'.repeat(2_026)}`, 'at most 2048 characters'],
     ['data:image/svg+xml;base64,PHN2Zy8+', 'declares the type image/svg+xml: a data URL must declare one of'],
     [
@@ -223,8 +223,8 @@ describe('messages', () => {
     ['data:image/png,AAAA', 'the form data:<type>;base64,<data>'],
     ['data:image/png;charset=utf-8;base64,AAAA', 'the form data:<type>;base64,<data>'],
     ['data:image/png;base64;AAAA', 'the form data:<type>;base64,<data>'],
-    ['data:image/png;base64,', 'holds no data after the comma'],
-    ['data:image/png;base64,\r\n ', 'holds no data after the comma'],
+    ['data:image/png;base64,', 'has no data after the comma'],
+    ['data:image/png;base64,\r\n ', 'has no data after the comma'],
     ['data:image/png;base64,AAA', 'valid base64'],
     ['data:image/png;base64,AAAAA', 'valid base64'],
     ['data:image/png;base64,AA=A', 'valid base64'],
@@ -248,11 +248,15 @@ describe('messages', () => {
 
   it.each([
     LINK,
-    `https://images.example/${'a'.repeat(2_025)}`,
     'https://images.example:8443/cat.png?a=b#c',
     'https://пример.example/кот.png',
     'https://0x7f.1/',
   ])('takes the link %s for the fetcher to check further', (url) => {
+    expect(accepted([user(image(url))]).request.linkedImages).toEqual([{ url, index: 0, path: U }]);
+  });
+
+  it('takes a link of 2,048 characters [image.link.length]', () => {
+    const url = `https://images.example/${'a'.repeat(2_025)}`;
     expect(accepted([user(image(url))]).request.linkedImages).toEqual([{ url, index: 0, path: U }]);
   });
 
@@ -277,7 +281,7 @@ describe('messages', () => {
     expect(written(request)).toEqual([user(image('data:image/png;base64,QUJDREVG'))]);
   });
 
-  it('agrees with the decoder on base64 of any bytes', () => {
+  it('agrees with the decoder on base64 of any bytes [image.inline.base64]', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 1, maxLength: 64 }), (bytes) => {
         const base64 = Buffer.from(bytes).toString('base64');

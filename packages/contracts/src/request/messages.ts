@@ -6,7 +6,7 @@ const encoder = new TextEncoder();
 const ROLES = ['system', 'user', 'assistant'];
 const MESSAGES = `an array of ${LIMITS.minMessages} to ${LIMITS.maxMessages} messages`;
 
-/** A piece of the messages' JSON, or the place of the linked image of that index. */
+/** A piece of the messages' JSON, or the place where the linked image with this index goes. */
 export type MessageSegment = Uint8Array | { readonly image: number };
 
 export interface Messages {
@@ -16,7 +16,7 @@ export interface Messages {
   readonly inlineImages: readonly InlineImage[];
 }
 
-/** Validates the messages and writes them again as JSON with the contract's members only. */
+/** Validates the messages and writes them as JSON that has only the contract's members. */
 export function readMessages(sent: unknown): Checked<Messages> {
   if (sent === undefined) return refuse('messages', `is required: ${MESSAGES}`);
   if (!Array.isArray(sent) || sent.length < LIMITS.minMessages || sent.length > LIMITS.maxMessages) {
@@ -123,7 +123,7 @@ const isObject = (value: unknown): value is JsonObject =>
 
 const isMissing = (value: unknown): boolean => value === undefined || value === null;
 
-/** The name, as messages show it, of a member that is not one of `allowed`; null ones were not sent. */
+/** A member that is not `allowed`, as error messages show it. Members set to null do not count. */
 function otherMember(object: JsonObject, allowed: readonly string[]): string | undefined {
   const other = Object.keys(object).find((name) => !allowed.includes(name) && object[name] !== null);
   return other === undefined ? undefined : showName(other);
@@ -134,24 +134,30 @@ const refuse = (path: string, problem: string): Broken => ({
   refusal: invalidRequest(`${path} ${problem}.`),
 });
 
-/** Collects the JSON of the messages, and their images on the way. */
+/** Collects the messages' JSON and their images. */
 class MessagesWriter {
   #json = '';
   readonly #segments: MessageSegment[] = [];
   readonly #linkedImages: LinkedImage[] = [];
   readonly #inlineImages: InlineImage[] = [];
 
-  /** JSON as it is. */
+  /** Adds text that is JSON already. */
   text(json: string): void {
     this.#json += json;
   }
 
-  /** A JSON string. Half surrogate pairs have no UTF-8 form, and upstreams fail on their escapes: they become U+FFFD. */
+  /**
+   * Adds a JSON string. Lone surrogates become U+FFFD: they have no UTF-8 form, and upstreams fail
+   * on their escapes.
+   */
   string(value: string): void {
     this.#json += JSON.stringify(value.replace(/\p{Surrogate}/gu, '\ufffd'));
   }
 
-  /** An image's URL; returns what is wrong with it. Models get data URLs in their plainest form. */
+  /**
+   * Adds an image's URL, a data URL in its plainest form. Returns what is wrong with the URL, or
+   * null.
+   */
   image(url: string, path: string): string | null {
     if (this.#linkedImages.length + this.#inlineImages.length === LIMITS.maxImages) {
       return `is one image too many: a request has at most ${LIMITS.maxImages} images, counted across all messages`;

@@ -15,7 +15,7 @@ function requestOf(body: object) {
 const joined = (pieces: Uint8Array[]): unknown => JSON.parse(Buffer.concat(pieces).toString('utf8'));
 
 describe('buildUpstreamBody', () => {
-  it('renames the model and sends the defaults explicitly', () => {
+  it('renames the model and sends the defaults explicitly [request.temperature.default]', () => {
     expect(joined(buildUpstreamBody(requestOf({}), { model: 'in"ner', includeUsage: true }, []))).toEqual({
       model: 'in"ner',
       messages: [{ role: 'user', content: 'é"' }],

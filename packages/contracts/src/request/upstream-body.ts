@@ -3,15 +3,16 @@ import type { CompletionRequest } from './completion-request.ts';
 export interface UpstreamBodyOptions {
   /** The model's name at the upstream. */
   readonly model: string;
-  /** Ask a streaming upstream for a usage chunk; without effect on a whole answer. */
+  /** Asks a streaming upstream for a usage chunk. It has no effect on whole answers. */
   readonly includeUsage: boolean;
 }
 
 const encoder = new TextEncoder();
 
 /**
- * The request as the upstream gets it, in pieces to be sent one after the other. The messages are passed on as they are.
- * @param dataUrls of the linked images by index: each a JSON string, quotes included, as UTF-8
+ * Builds the upstream's request body, in pieces to be sent one after the other. The messages are
+ * not copied.
+ * @param dataUrls one for each linked image, by index: a JSON string with its quotes, in UTF-8
  */
 export function buildUpstreamBody(
   request: CompletionRequest,
@@ -30,7 +31,7 @@ export function buildUpstreamBody(
     stream: request.stream,
     ...(request.stream && options.includeUsage && { stream_options: { include_usage: true } }),
   });
-  // JSON.stringify has no integers of 64 bits.
+  // JSON.stringify cannot write 64-bit integers.
   const seed = request.seed === null ? '' : `"seed":${request.seed},`;
   return [
     encoder.encode(`{"model":${JSON.stringify(options.model)},"messages":`),

@@ -2,12 +2,14 @@ import type { ControlDeps } from '../deps.ts';
 import { ok, type Result, refuse } from '../result.ts';
 import { type Action, POLICY, type Role } from './policy.ts';
 
-/** Who asks. An operator has the command line of the installation; a user is signed in to the console. */
+/**
+ * Who acts. An operator uses the installation's command line. A user is signed in to the console.
+ */
 export type Actor =
   | { readonly kind: 'operator' }
   | { readonly kind: 'user'; readonly userId: string; readonly email: string };
 
-/** How an actor is called in the audit trail. */
+/** The actor's name in the audit trail. */
 export const actorName = (actor: Actor): string => (actor.kind === 'operator' ? 'ctl' : actor.email);
 
 export interface OrgRef {
@@ -17,8 +19,9 @@ export interface OrgRef {
 }
 
 /**
- * The organization that `ref` (id or slug) names, if the actor may do `action` there. For a user, an organization that he
- * does not belong to is one that does not exist. Without a `ref`, the actor's only organization.
+ * Finds the organization that `ref` (an id or slug) names, if the actor may do `action` there.
+ * Without a `ref`, it is the actor's only organization. To a user, an organization of others looks
+ * as if it did not exist.
  */
 export async function access(
   { db }: Pick<ControlDeps, 'db'>,
@@ -47,7 +50,7 @@ export async function access(
       'org',
     );
   if (another)
-    return refuse('invalid_input', 'There are several organizations: say which, by id or slug.', 'org');
+    return refuse('invalid_input', 'There are several organizations: name one by its id or slug.', 'org');
   const { members, ...org } = found;
   if (actor.kind === 'user' && !mayDo(members[0]?.role, action)) {
     return refuse('forbidden', `Only the role ${POLICY[action].join(' or ')} may do this.`);

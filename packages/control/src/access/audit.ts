@@ -6,13 +6,16 @@ export interface AuditEntry {
   readonly orgId: string;
   /** noun.verb */
   readonly action: string;
-  /** Id of what was acted on. */
+  /** The id of what was changed. */
   readonly target: string;
-  /** Names and settings; no secrets. */
+  /** Names and settings. Never secrets. */
   readonly details: Record<string, string | number | boolean | null | readonly string[]>;
 }
 
-/** Written in the transaction of the change itself: no change without its event, no event without its change. */
+/**
+ * Writes events in the transaction of the change itself. So there is never a change without its
+ * event, nor an event without its change.
+ */
 export async function audit(
   tx: Tx,
   actor: Actor,

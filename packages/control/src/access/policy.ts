@@ -5,7 +5,7 @@ const EVERYONE: readonly Role[] = ROLES;
 const MEMBERS: readonly Role[] = ['owner', 'member'];
 const OWNERS: readonly Role[] = ['owner'];
 
-/** Who of an organization may do what. Operators may do everything. */
+/** What each role of an organization may do. Operators may do everything. */
 export const POLICY = {
   'org.read': EVERYONE,
   'org.setPlan': OWNERS,

@@ -15,27 +15,27 @@ export interface AuditView {
   readonly actor: string;
   /** noun.verb */
   readonly action: string;
-  /** Id of what was acted on. */
+  /** The id of what was changed. */
   readonly target: string;
-  /** Names and settings as they were at the time. */
+  /** Names and settings at that time. */
   readonly details: Readonly<Record<string, unknown>>;
 }
 
 export interface AuditPage {
   readonly events: readonly AuditView[];
-  /** Pass as `before` for the events before these; null: there are none. */
+  /** Pass this as `before` to get the next page, with older events. Null: there are none. */
   readonly next: string | null;
 }
 
 const auditInput = z.object({
   org: orgField,
-  /** Id of an event: those before it. */
+  /** The id of an event. Only older events are listed. */
   before: reference('Before').optional(),
   limit: whole('Limit', 1, MAX_PAGE).default(DEFAULT_PAGE),
 });
 export type ListAuditInput = z.input<typeof auditInput>;
 
-/** What was done in the organization, newest first, a page at a time. */
+/** Lists the organization's audit events, newest first, in pages. */
 export async function listAudit(
   deps: ControlDeps,
   actor: Actor,

@@ -1,20 +1,26 @@
-/** How a server is asked: never longer, never for more than this, and nowhere else than it says it is. */
+/** A server to ask. Answers are bounded in time and size, and redirects are refused. */
 export interface Asking {
   /** `http://127.0.0.1:11434`, without a path. */
   readonly origin: string;
-  /** Ends every question that is still open. */
+  /** Aborts all requests that are still open. */
   readonly signal: AbortSignal;
 }
 
 const MAX_BYTES = 1024 * 1024;
 
-/** The JSON that a path answers with 200; undefined: anything else, too late or too large. `body` makes it a POST. */
+/**
+ * Returns the JSON of an answer with status 200. Undefined: another status, too late, too large or
+ * not JSON. `body` makes it a POST.
+ */
 export async function ask(asking: Asking, path: string, body?: object): Promise<unknown> {
   const answer = await answerOf(asking, path, body);
   return answer?.status === 200 ? answer.json : undefined;
 }
 
-/** Whether a path is refused without a key as model servers do it; a Tidegate gateway, which does too, is none. */
+/**
+ * Whether a model server refuses a path without a key. False for a Tidegate gateway, which is no
+ * model server.
+ */
 export async function asksForKey(asking: Asking, path: string): Promise<boolean> {
   const { status, json } = (await answerOf(asking, path)) ?? {};
   return status === 401 && at(json, 'error') !== undefined && at(json, 'error', 'code') !== 'invalid_api_key';
@@ -47,7 +53,7 @@ async function answerOf(
   }
 }
 
-/** Undefined: it is too large. */
+/** Undefined: the answer is too large. */
 async function readText(response: Response): Promise<string | undefined> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -64,7 +70,7 @@ async function readText(response: Response): Promise<string | undefined> {
   }
 }
 
-/** A member of what was answered, however deep; undefined where there is none. */
+/** Reads a member at any depth. Undefined: there is none. */
 export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
   return path.reduce<unknown>(
     (inner, name) =>
@@ -77,7 +83,7 @@ export const itemsOf = (value: unknown): readonly unknown[] => (Array.isArray(va
 
 const MAX_CONTEXT_TOKENS = 16_777_216;
 
-/** A context length as it may be published. */
+/** Reads a context length. Undefined: it is none, or too large to publish. */
 export function tokens(value: unknown): number | undefined {
   return Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= MAX_CONTEXT_TOKENS
     ? (value as number)

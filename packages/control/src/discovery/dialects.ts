@@ -1,25 +1,30 @@
 import { type Asking, ask, asksForKey, at, itemsOf, tokens } from './ask.ts';
 
-/** An entry of a server's model list that may be called by its id. */
+/** An entry of a server's model list. Its id can be used to call the model. */
 export interface Listed {
   readonly id: string;
   readonly entry: unknown;
 }
 
-/** What a server tells of a model. */
+/** What a server says about a model. */
 export interface Told {
   readonly contextTokens?: number | undefined;
   readonly vision?: boolean;
-  /** False: it is there for something else, such as embeddings. */
+  /** False: the model is for something else, such as embeddings. */
   readonly chats?: boolean;
 }
 
-/** How one kind of server is recognized, and how it tells what its models are. Nothing here loads a model. */
+/**
+ * How to recognize one kind of server, and how to ask it about its models. Nothing here loads a
+ * model.
+ */
 export interface Dialect {
   readonly server: string;
   isSpoken(asking: Asking, models: readonly Listed[]): boolean | Promise<boolean>;
   tell(asking: Asking, models: readonly Listed[]): Promise<readonly Told[]>;
-  /** Whether it wants a key for chats although it lists its models without one; default no. */
+  /**
+   * Whether the server wants a key for chats although it lists its models without one. Default: no.
+   */
   needsKey?(asking: Asking): Promise<boolean>;
 }
 
@@ -34,7 +39,8 @@ const llamaCpp: Dialect = {
   needsKey: (asking) => asksForKey(asking, '/props'),
   async tell(asking, models) {
     const props = await ask(asking, '/props');
-    // Of one slot, which is what a request gets; the length a model was trained with says nothing about that.
+    // The context of one slot, which is what a request gets. The length that the model was trained
+    // with may be larger.
     const served = tokens(at(props, 'default_generation_settings', 'n_ctx'));
     const vision = at(props, 'modalities', 'vision') === true;
     return models.map(({ entry }) => ({
@@ -47,7 +53,7 @@ const llamaCpp: Dialect = {
 const vllm: Dialect = {
   server: 'vLLM',
   isSpoken: ownedBy('vllm'),
-  // An adapter has the context of the model it adapts, and does not tell it.
+  // An adapter has the context length of its base model but does not report it.
   tell: async (_, models) =>
     models.map((model) => ({
       contextTokens: maxLengthOf(model) ?? models.map(maxLengthOf).find((length) => length !== undefined),
@@ -87,7 +93,7 @@ const ollama: Dialect = {
   },
 };
 
-/** A model's own setting, in text of a name and a value a line. */
+/** Reads `num_ctx` from a model's parameters: text with a name and a value on each line. */
 const numCtxOf = (parameters: unknown): number | undefined =>
   tokens(Number(/^num_ctx\s+(\d+)\s*$/m.exec(typeof parameters === 'string' ? parameters : '')?.[1]));
 
@@ -119,7 +125,10 @@ const anyOther: Dialect = {
     })),
 };
 
-/** Those that the list itself tells come first: others have to be asked once more. The last one is every server's. */
+/**
+ * Dialects that the model list alone identifies come first. The others need another request. The
+ * last one matches every server.
+ */
 export const DIALECTS: readonly Dialect[] = [llamaCpp, vllm, sglang, ollama, lmStudio, anyOther];
 
 const AT_ONCE = 8;

@@ -6,7 +6,7 @@ import { freePort } from '@tidegate/testing';
 import { discoverServers, publicationOf } from './discover.ts';
 import { publishedNameOf } from './name.ts';
 
-/** What a server answers: JSON by path, or by method and path and what was sent. Anything else is 404. */
+/** A server's answers: JSON by path, or by method, path and body. Anything else is 404. */
 type Answers = Readonly<Record<string, unknown>>;
 
 let servers: Server[] = [];
@@ -33,7 +33,7 @@ async function listen(respond: (request: string, response: ServerResponse) => vo
   return (server.address() as AddressInfo).port;
 }
 
-/** A server with these answers, and the requests it got. */
+/** Starts a server with these answers. Returns the requests it got. */
 async function serving(answers: Answers): Promise<{ port: number; asked: string[] }> {
   const asked: string[] = [];
   const port = await listen((request, response) => {
@@ -154,7 +154,7 @@ describe('a model server that runs here is found with its models:', () => {
       ],
     });
     expect(found?.models).toHaveLength(3);
-    // Any of these would load a model.
+    // Each of these would load a model.
     expect(asked.filter((request) => /\/(generate|chat|embed|completions)/.test(request))).toEqual([]);
   });
 

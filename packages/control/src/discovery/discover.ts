@@ -3,48 +3,53 @@ import { type Asking, ask, asksForKey, at, itemsOf } from './ask.ts';
 import { DIALECTS, type Listed, type Told } from './dialects.ts';
 import { publishedNameOf } from './name.ts';
 
-/** Where Ollama, llama.cpp, vLLM, SGLang and LM Studio listen unless they are told otherwise. */
+/** The default ports of Ollama, llama.cpp, vLLM, SGLang and LM Studio. */
 export const USUAL_PORTS: readonly number[] = [11_434, 8_080, 8_000, 30_000, 1_234];
 
 const HOST = '127.0.0.1';
 const TIMEOUT_MS = 2_000;
 const MAX_MODELS = 100;
-/** Names longer than this, or with anything unprintable in them, are left out. */
+/** Models with longer names, or with unprintable characters in them, are left out. */
 const PRINTABLE = /^[^\p{C}]{1,256}$/u;
-/** For who does not tell: the least that the servers above give a model by default. */
+/** For servers that do not report a context length: the smallest default of the servers above. */
 const ASSUMED_CONTEXT_TOKENS = 4_096;
 
 export interface FoundModel {
-  /** What it would be published as. */
+  /** The name to publish it under. */
   readonly name: string;
-  /** What its server calls it. */
+  /** Its name on the server. */
   readonly upstreamModel: string;
   readonly kind: 'text' | 'vision';
   readonly contextTokens: number;
-  /** True: the server did not tell its context length, and this one is a guess. */
+  /** True: the server did not report its context length, and this one is a guess. */
   readonly contextAssumed: boolean;
 }
 
 /** A model server that answers on this machine. */
 export interface FoundServer {
-  /** Its product's name, such as Ollama; "A server" where it asks for a key before it says anything. */
+  /**
+   * The product's name, such as Ollama. "A server" if it asks for a key before it says anything.
+   */
   readonly server: string;
-  /** Its API's base, as it is published. */
+  /** The base URL of its API, to be published. */
   readonly url: string;
-  /** True: it asks for a key, so that its models have to be published by hand. */
+  /** True: the server asks for a key. Its models must be published by hand. */
   readonly needsKey: boolean;
-  /** Those for chats, of which there may be none; none where it asks for a key. */
+  /** Its models for chats. Empty if it has none, or asks for a key. */
   readonly models: readonly FoundModel[];
 }
 
 export interface DiscoverOptions {
-  /** Of 127.0.0.1; default the usual ones. */
+  /** Ports of 127.0.0.1. Default: the usual ones. */
   readonly ports?: readonly number[];
-  /** How long each server may take in all; default 2 s. */
+  /** How long each server may take in all. Default: 2 s. */
   readonly timeoutMs?: number;
 }
 
-/** The model servers that listen on this machine, with the models that can be called without a key. Never rejects. */
+/**
+ * Finds the model servers on this machine, and their models that can be called without a key. Never
+ * rejects.
+ */
 export async function discoverServers(options: DiscoverOptions = {}): Promise<FoundServer[]> {
   const { ports = USUAL_PORTS, timeoutMs = TIMEOUT_MS } = options;
   const found = await Promise.all(ports.map((port) => discoverServer(port, AbortSignal.timeout(timeoutMs))));
@@ -70,7 +75,7 @@ async function discoverServer(port: number, signal: AbortSignal): Promise<FoundS
   return undefined;
 }
 
-/** Undefined: it is no list of models. Some servers list none as null. */
+/** Undefined: the answer is no list of models. Some servers write an empty list as null. */
 function listed(answer: unknown): Listed[] | undefined {
   const data = at(answer, 'data');
   if (at(answer, 'object') !== 'list' && itemsOf(data).length === 0) return undefined;
@@ -93,7 +98,10 @@ const foundModel = (id: string, told: Told = {}): FoundModel => ({
   contextAssumed: told.contextTokens === undefined,
 });
 
-/** How a model that was found is published: where it is, always on, since nobody here can start it. */
+/**
+ * The settings for publishing a model that was found. It is always on, because Tidegate cannot
+ * start it.
+ */
 export const publicationOf = ({ url }: FoundServer, model: FoundModel): PublishModelInput => ({
   name: model.name,
   kind: model.kind,
@@ -103,7 +111,10 @@ export const publicationOf = ({ url }: FoundServer, model: FoundModel): PublishM
   upstreamModel: model.upstreamModel,
 });
 
-/** Why a server has nothing to publish, and what to do; undefined where it has something. `ctl` is what runs a command line. */
+/**
+ * Says why a server has nothing to publish, and what to do. Undefined: it has something. `ctl`
+ * turns arguments into a command line.
+ */
 export function lackOf(
   { server, url, needsKey, models }: FoundServer,
   ctl = (args: string) => args,

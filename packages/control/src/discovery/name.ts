@@ -1,8 +1,9 @@
 const MAX_LENGTH = 128;
 
 /**
- * A name that may be published, for what a server calls its model: of a file its name alone, without Ollama's tag for the latest, and
- * other characters than names may have as hyphens. Empty: nothing is left.
+ * Makes a valid published name from a model's name on its server. Takes the file name of a path,
+ * drops `.gguf` and Ollama's `:latest`, and replaces other characters by hyphens. Empty: nothing is
+ * left.
  */
 export function publishedNameOf(upstreamModel: string): string {
   const isFile = /^[./~]|\\|\.gguf$/i.test(upstreamModel);

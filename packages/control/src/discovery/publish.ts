@@ -13,7 +13,10 @@ export interface PublishFoundInput {
   readonly model: FoundModel;
 }
 
-/** Publishes a model that was found, unless the organization has published it already, under whatever name. */
+/**
+ * Publishes a model that was found, unless the organization has already published it under any
+ * name.
+ */
 export async function publishFound(
   deps: ControlDeps,
   actor: Actor,

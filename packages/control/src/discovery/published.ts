@@ -1,18 +1,18 @@
 import type { Db } from '@tidegate/db';
 import type { FoundModel, FoundServer } from './discover.ts';
 
-/** Where a model is answered from: a server's URL, and what that server calls the model. */
+/** Identifies a model by its server's URL and its name there. */
 const upstreamOf = (url: string, upstreamModel: string) => `${url} ${upstreamModel}`;
 
-/** What is published from servers at URLs, whatever it is called there. */
+/** The published models that servers at URLs answer. */
 export interface Published {
-  /** The name that a model is published under; undefined: it is not. */
+  /** The name that a model is published under. Undefined: it is not published. */
   nameOf(server: FoundServer, model: FoundModel): string | undefined;
   /** Whether anything is published from a server. */
   has(server: FoundServer): boolean;
 }
 
-/** Of one organization, or of all. */
+/** Reads the published models of one organization, or of all. */
 export async function readPublished(db: Db, orgId?: string): Promise<Published> {
   const rows = await db.model.findMany({
     where: { deletedAt: null, driver: 'external', ...(orgId === undefined ? {} : { orgId }) },

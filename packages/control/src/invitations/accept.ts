@@ -8,13 +8,16 @@ import { findOrCreateUser, passwordField, type Secret, secretOf } from '../membe
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { hashOfToken } from './token.ts';
 
-/** What the holder of an invitation's link may know. */
+/** What anyone with an invitation's link may see. */
 export interface OpenInvitation {
   readonly org: { readonly slug: string; readonly name: string };
   readonly email: string;
   readonly role: Role;
   readonly invitedBy: string;
-  /** The e-mail has an account: its owner signs in to accept. Otherwise accepting makes one. */
+  /**
+   * Whether the e-mail has an account. If so, its owner must sign in to accept. If not, accepting
+   * creates one.
+   */
   readonly hasAccount: boolean;
 }
 
@@ -23,7 +26,7 @@ const tokenField = reference('Token');
 const openInput = z.object({ token: tokenField });
 export type OpenInvitationInput = z.input<typeof openInput>;
 
-/** The link is the permission: no actor. */
+/** Shows an invitation to anyone who has its link. The actor does not matter. */
 export async function openInvitation(
   deps: ControlDeps,
   _actor: Actor | null,
@@ -43,15 +46,16 @@ export async function openInvitation(
 
 const acceptInput = z.object({
   token: tokenField,
-  /** Of the account to make; both left out by who is signed in. */
+  /** Name and password are for a new account. Users who are signed in leave them out. */
   name: text('Name', 80).optional(),
   password: passwordField.optional(),
 });
 export type AcceptInvitationInput = z.input<typeof acceptInput>;
 
 /**
- * Makes the invited e-mail a member, once. Its account must be the one signed in; without an account, a name and a password
- * make it. Resolves to where he is a member now.
+ * Makes the invited person a member, once. If the e-mail has an account, it must be the one signed
+ * in. Otherwise a name and a password create the account. Resolves to the new member's e-mail and
+ * organization.
  */
 export async function acceptInvitation(
   deps: ControlDeps,
@@ -61,7 +65,7 @@ export async function acceptInvitation(
   const parsed = parseInput(acceptInput, input);
   if (!parsed.ok) return parsed;
   const { token, name, password } = parsed.value;
-  // Nobody without an invitation has a password hashed here.
+  // Without an invitation we hash no password: that costs CPU time.
   const open = await openInvitation(deps, actor, { token });
   if (!open.ok) return open;
   const secret = password === undefined ? undefined : await secretOf(password);
@@ -71,7 +75,7 @@ export async function acceptInvitation(
       if (!taken) return refuse('not_found', VOID, 'token');
       const { orgId, email, role, slug } = taken;
       const user = await accountFor(tx, deps.now(), actor, email, { name, secret });
-      // A refusal must leave the invitation as it was.
+      // A refusal must leave the invitation open.
       if (!user.ok) throw new Refused(user);
       const userId = user.value;
       await tx.member.createMany({
@@ -106,7 +110,7 @@ interface Taken {
   readonly slug: string;
 }
 
-/** Of two that accept together, one gets it. */
+/** Takes the invitation. Of two concurrent callers, only one gets it. */
 async function takeInvitation(tx: Tx, nowMs: number, token: string): Promise<Taken | undefined> {
   const [taken] = await tx.$queryRaw<Taken[]>`
     DELETE FROM invitation USING org

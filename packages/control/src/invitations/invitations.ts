@@ -12,7 +12,7 @@ import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { hashOfToken, newInvitationToken } from './token.ts';
 
 const VALID_MS = 7 * 86_400_000;
-/** Open ones of an organization. */
+/** The most open invitations of an organization. */
 const MAX_OPEN = 100;
 
 export interface InvitationView {
@@ -25,7 +25,7 @@ export interface InvitationView {
 }
 
 export interface CreatedInvitation extends InvitationView {
-  /** The secret part of the link: shown this once, stored nowhere. */
+  /** The secret part of the link. It is shown only now and stored nowhere. */
   readonly token: string;
 }
 
@@ -40,8 +40,8 @@ const view = ({ id, email, role, invitedBy, expiresAt }: Invitation): Invitation
 export type CreateInvitationInput = z.input<typeof memberInput>;
 
 /**
- * Invites an e-mail by a link that works once, for 7 days. A second invitation of an e-mail replaces the first, whose link
- * is void from then on.
+ * Invites an e-mail by a link that works once, within 7 days. Inviting the same e-mail again
+ * replaces the invitation, and the first link stops working.
  */
 export async function createInvitation(
   deps: ControlDeps,
@@ -57,7 +57,7 @@ export async function createInvitation(
   return deps.db.$transaction(async (tx): Promise<Result<CreatedInvitation>> => {
     await lockMembers(tx, orgId);
     if (await tx.member.findFirst({ where: { orgId, user: { email } } }))
-      return refuse('conflict', `${email} is a member already.`, 'email');
+      return refuse('conflict', `${email} is already a member.`, 'email');
     const at = new Date(deps.now());
     await tx.invitation.deleteMany({ where: { orgId, OR: [{ email }, { expiresAt: { lte: at } }] } });
     if ((await tx.invitation.count({ where: { orgId } })) >= MAX_OPEN)
@@ -81,7 +81,7 @@ export async function createInvitation(
 const listInput = z.object({ org: orgField });
 export type ListInvitationsInput = z.input<typeof listInput>;
 
-/** Those that can still be accepted, by e-mail. Never their tokens. */
+/** Lists the invitations that can still be accepted, sorted by e-mail, without their tokens. */
 export async function listInvitations(
   deps: ControlDeps,
   actor: Actor,
@@ -101,7 +101,7 @@ export async function listInvitations(
 const withdrawInput = z.object({ org: orgField, id: reference('Invitation id') });
 export type WithdrawInvitationInput = z.input<typeof withdrawInput>;
 
-/** Voids an invitation's link. */
+/** Withdraws an invitation. Its link stops working. */
 export async function withdrawInvitation(
   deps: ControlDeps,
   actor: Actor,
@@ -115,9 +115,9 @@ export async function withdrawInvitation(
   const orgId = org.value.id;
   return deps.db.$transaction(async (tx): Promise<Result<InvitationView>> => {
     const row = await tx.invitation.findFirst({ where: { id, orgId } });
-    if (!row) return refuse('not_found', 'This invitation is gone.', 'id');
+    if (!row) return refuse('not_found', 'This invitation no longer exists.', 'id');
     const { count } = await tx.invitation.deleteMany({ where: { id } });
-    if (count === 0) return refuse('not_found', 'This invitation is gone.', 'id');
+    if (count === 0) return refuse('not_found', 'This invitation no longer exists.', 'id');
     const details = { email: row.email, role: row.role };
     await audit(tx, actor, deps.now(), [{ orgId, action: 'member.withdraw', target: id, details }]);
     return ok(view(row));

@@ -5,6 +5,6 @@ const TOKEN_LENGTH = 32;
 
 export const newInvitationToken = (): string => randomBase62(TOKEN_LENGTH);
 
-/** What is stored of a token. */
+/** The hash that is stored instead of a token. */
 export const hashOfToken = (token: string): Uint8Array<ArrayBuffer> =>
   Uint8Array.from(createHash('sha256').update(token).digest());

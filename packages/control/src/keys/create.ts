@@ -36,11 +36,14 @@ export type CreateKeyInput = z.input<ReturnType<typeof createInput>>;
 type Settings = z.output<ReturnType<typeof createInput>>;
 
 export interface CreatedKey extends KeyView {
-  /** The value: shown this once, stored nowhere. */
+  /** The key's value. It is shown only now and stored nowhere. */
   readonly key: string;
 }
 
-/** Creates an API key (docs/conformance.md, "API key"). Without `models` it may call every model, later ones too. */
+/**
+ * Creates an API key (docs/conformance.md, "API key"). Without `models` it may call all models,
+ * later ones too.
+ */
 export async function createKey(
   deps: ControlDeps,
   actor: Actor,
@@ -95,11 +98,14 @@ async function insertKey(
   return ok({ ...keyView(row, deps.now()), key: fresh.value });
 }
 
-/** Under the organization's row lock, so that concurrent creations cannot pass the plan's limit together. */
+/**
+ * Checks whether there is room for another key. It locks the organization's row, so that concurrent
+ * creations cannot exceed the plan's limit together.
+ */
 async function checkRoom(tx: Tx, orgId: string): Promise<Result<null>> {
   const [plan] = await tx.$queryRaw<{ name: string; keys: number }[]>`
     SELECT plan.name, plan.keys FROM org JOIN plan ON plan.id = org.plan_id WHERE org.id = ${orgId} FOR UPDATE OF org`;
-  if (!plan) return refuse('not_found', 'The organization is gone.', 'org');
+  if (!plan) return refuse('not_found', 'The organization no longer exists.', 'org');
   const [count] = await tx.$queryRaw<{ total: number; valid: number }[]>`
     SELECT count(*)::int AS total, (count(*) FILTER (WHERE revoked_at IS NULL))::int AS valid
     FROM api_key WHERE org_id = ${orgId}`;
@@ -120,7 +126,7 @@ async function checkRoom(tx: Tx, orgId: string): Promise<Result<null>> {
   return ok(null);
 }
 
-/** Names become ids: a key is tied to the models themselves. */
+/** Turns names into ids, because a key is tied to the models and not to their names. */
 async function chosenModels(
   tx: Tx,
   orgId: string,

@@ -30,7 +30,7 @@ const publish = (org: string, name: string) =>
   });
 
 describe('create', () => {
-  it('shows the value once and stores only its hash', async () => {
+  it('shows the value once and stores only its hash [key.value.not-stored] [key.value.once] [service.everyone-sees]', async () => {
     const org = await fixture.org('Once');
     const created = value(await fixture.control.createKey(OPERATOR, { org, name: 'ci' }));
     const row = await db.apiKey.findUniqueOrThrow({ where: { id: created.id } });
@@ -40,7 +40,7 @@ describe('create', () => {
     expect(JSON.stringify(await fixture.control.listKeys(OPERATOR, { org }))).not.toContain(created.key);
   });
 
-  it('applies the defaults of the contract', async () => {
+  it('applies the defaults of the contract [key.at-once] [key.expires.default] [key.may-call.default] [key.rpm] [limit.key-at-once] [limit.key-rpm]', async () => {
     const org = await fixture.org('Defaults');
     const created = value(await fixture.control.createKey(OPERATOR, { org, name: 'ci' }));
     expect(created).toMatchObject({
@@ -76,22 +76,27 @@ describe('create', () => {
   });
 
   it.each([
-    [{ name: '' }, 'name', '1 to 80 characters'],
-    [{ name: '   ' }, 'name', '1 to 80 characters'],
-    [{ name: 'x'.repeat(81) }, 'name', '1 to 80 characters'],
-    [{ name: 'a\u0000b' }, 'name', 'control characters'],
-    [{ name: 'k', requestsPerMinute: 0 }, 'requestsPerMinute', '1 to 6,000'],
-    [{ name: 'k', requestsPerMinute: 6_001 }, 'requestsPerMinute', '1 to 6,000'],
-    [{ name: 'k', requestsPerMinute: 1.5 }, 'requestsPerMinute', '1 to 6,000'],
-    [{ name: 'k', requestsAtOnce: 0 }, 'requestsAtOnce', '1 to 256'],
-    [{ name: 'k', requestsAtOnce: 257 }, 'requestsAtOnce', '1 to 256'],
-    [{ name: 'k', expiresOn: '2026-11-20' }, 'expiresOn', 'today (UTC) or later'],
-    [{ name: 'k', expiresOn: '2027-02-29' }, 'expiresOn', 'YYYY-MM-DD'],
-    [{ name: 'k', expiresOn: 'tomorrow' }, 'expiresOn', 'YYYY-MM-DD'],
-    [{ name: 'k', models: [] }, 'models', '1 to 50'],
-    [{ name: 'k', models: Array.from({ length: 51 }, (_, i) => `m${i}`) }, 'models', '1 to 50'],
-    [{ name: 'k', models: ['nothing'] }, 'models', '"nothing"'],
-  ])('refuses %j, naming %s and what is allowed', async (input, field, allowed) => {
+    ['no name [key.name]', { name: '' }, 'name', '1 to 80 characters'],
+    ['a name of blanks [key.name]', { name: '   ' }, 'name', '1 to 80 characters'],
+    ['a name of 81 characters [key.name]', { name: 'x'.repeat(81) }, 'name', '1 to 80 characters'],
+    ['a name with a NUL', { name: 'a\u0000b' }, 'name', 'control characters'],
+    ['0 a minute [key.rpm]', { name: 'k', requestsPerMinute: 0 }, 'requestsPerMinute', '1 to 6,000'],
+    ['6,001 a minute [key.rpm]', { name: 'k', requestsPerMinute: 6_001 }, 'requestsPerMinute', '1 to 6,000'],
+    ['1.5 a minute [key.rpm]', { name: 'k', requestsPerMinute: 1.5 }, 'requestsPerMinute', '1 to 6,000'],
+    ['0 at once [key.at-once]', { name: 'k', requestsAtOnce: 0 }, 'requestsAtOnce', '1 to 256'],
+    ['257 at once [key.at-once]', { name: 'k', requestsAtOnce: 257 }, 'requestsAtOnce', '1 to 256'],
+    ['a day that is over', { name: 'k', expiresOn: '2026-11-20' }, 'expiresOn', 'today (UTC) or later'],
+    ['29 February 2027', { name: 'k', expiresOn: '2027-02-29' }, 'expiresOn', 'YYYY-MM-DD'],
+    ['a day in words', { name: 'k', expiresOn: 'tomorrow' }, 'expiresOn', 'YYYY-MM-DD'],
+    ['an empty choice of models', { name: 'k', models: [] }, 'models', '1 to 50'],
+    [
+      '51 chosen models [key.may-call.chosen] [limit.key-models]',
+      { name: 'k', models: Array.from({ length: 51 }, (_, i) => `m${i}`) },
+      'models',
+      '1 to 50',
+    ],
+    ['a model that does not exist', { name: 'k', models: ['nothing'] }, 'models', '"nothing"'],
+  ])('refuses %s, naming the field and what is allowed', async (_name, input, field, allowed) => {
     const org = await fixture.org('Rules');
     const refused = refusal(await fixture.control.createKey(OPERATOR, { org, ...input }));
     expect(refused.field).toBe(field);
@@ -99,7 +104,7 @@ describe('create', () => {
     expect(await db.apiKey.count({ where: { org: { slug: org } } })).toBe(0);
   });
 
-  it('takes the bounds themselves: 80 characters of any plane, 6,000 a minute, 256 at once, today', async () => {
+  it('takes the bounds themselves: 80 characters of any plane, 6,000 a minute, 256 at once, today [key.at-once] [key.name] [key.rpm] [limit.key-at-once] [limit.key-rpm]', async () => {
     const org = await fixture.org('Bounds');
     const input = {
       org,
@@ -111,7 +116,7 @@ describe('create', () => {
     expect(value(await fixture.control.createKey(OPERATOR, input)).name).toHaveLength(160);
   });
 
-  it('takes 50 chosen models', async () => {
+  it('takes 50 chosen models [key.may-call.chosen]', async () => {
     const org = await fixture.org('Fifty');
     const { id } = await db.org.findUniqueOrThrow({ where: { slug: org } });
     await db.$executeRaw`
@@ -123,7 +128,7 @@ describe('create', () => {
     expect(key.mayCall).toEqual({ all: false, models: [...models].sort(), deleted: 0 });
   });
 
-  it('never passes the plan limit, however many are created together', async () => {
+  it('never passes the plan limit, however many are created together [limit.keys]', async () => {
     const org = await fixture.org('Crowd', 'Free');
     const results = await Promise.all(
       Array.from({ length: 12 }, (_, i) => fixture.control.createKey(OPERATOR, { org, name: `k${i}` })),
@@ -132,7 +137,7 @@ describe('create', () => {
     expect(refusal(results.find((result) => !result.ok) as never).code).toBe('limit_reached');
   });
 
-  it('counts keys that are not revoked: revoking one makes room, expiry does not', async () => {
+  it('counts keys that are not revoked: revoking one makes room, expiry does not [plan.keys] [state.key.counted]', async () => {
     const org = await fixture.org('Room', 'Free');
     const create = () => fixture.control.createKey(OPERATOR, { org, name: 'k', expiresOn: '2026-11-21' });
     const [first] = [value(await create()), value(await create()), value(await create())];
@@ -142,7 +147,7 @@ describe('create', () => {
     expect((await fixture.control.createKey(OPERATOR, { org, name: 'k' })).ok).toBe(true);
   });
 
-  it('keeps the ceiling of 1,000 keys in all, revoked ones included', async () => {
+  it('keeps the ceiling of 1,000 keys in all, revoked ones included [limit.keys.total]', async () => {
     const org = await fixture.org('Ceiling');
     const { id: orgId } = await db.org.findUniqueOrThrow({ where: { slug: org } });
     await db.$executeRaw`
@@ -157,7 +162,7 @@ describe('create', () => {
 });
 
 describe('chosen models', () => {
-  it('ties a key to the model, not to its name: one published later under the name is not reached', async () => {
+  it('ties a key to the model, not to its name: one published later under the name is not reached [key.list.deleted] [key.tied-to-models]', async () => {
     const org = await fixture.org('Tied');
     const first = value(await publish(org, 'small'));
     value(await publish(org, 'large'));
@@ -189,7 +194,7 @@ describe('chosen models', () => {
 });
 
 describe('states', () => {
-  it('are all that changes of a key: no operation edits one', () => {
+  it('are all that changes of a key: no operation edits one [key.no-edit] [state.key.revoked.final]', () => {
     const ofKeys = Object.keys(fixture.control).filter((name) => /key/i.test(name));
     expect(ofKeys.sort()).toEqual(['createKey', 'deleteKey', 'listKeys', 'revokeKey', 'tryKey']);
   });
@@ -215,7 +220,7 @@ describe('states', () => {
     expect(refusal(refused).code).toBe('forbidden');
   });
 
-  it('is Active through its last day, Expired from 00:00 UTC of the day after, Revoked whatever the day', async () => {
+  it('is Active through its last day, Expired from 00:00 UTC of the day after, Revoked whatever the day [key.list.state] [state.key.expired]', async () => {
     const org = await fixture.org('States');
     const { id } = value(
       await fixture.control.createKey(OPERATOR, { org, name: 'k', expiresOn: '2026-11-22' }),
@@ -244,7 +249,7 @@ describe('states', () => {
     expect(await db.auditEvent.count({ where: { target: id, action: 'key.revoke' } })).toBe(1);
   });
 
-  it('deletes only a revoked key, after the limiter knows it, and keeps its usage', async () => {
+  it('deletes only a revoked key, after the limiter knows it, and keeps its usage [state.key.deleted] [usage.deleted-key]', async () => {
     const org = await fixture.org('Delete');
     const { id } = value(await fixture.control.createKey(OPERATOR, { org, name: 'k' }));
     const { id: orgId } = await db.org.findUniqueOrThrow({ where: { slug: org } });

@@ -10,7 +10,7 @@ import { type KeyRow, type KeyView, keyInclude, keyView } from './view.ts';
 const listInput = z.object({ org: orgField });
 export type ListKeysInput = z.input<typeof listInput>;
 
-/** Every key of the organization, revoked ones included, newest first. Never values. */
+/** Lists every key of the organization, newest first, revoked ones included, without values. */
 export async function listKeys(
   deps: ControlDeps,
   actor: Actor,
@@ -32,8 +32,9 @@ const keyInput = z.object({ org: orgField, id: reference('Key id') });
 export type KeyInput = z.input<typeof keyInput>;
 
 /**
- * Revokes a key for good. When it has resolved ok, no gateway admits the key any more. `unavailable`: marked as revoked,
- * but the limiter could not be told and may still accept it, until it looks for itself; revoking again is safe and tells it.
+ * Revokes a key for good. Once this has resolved ok, no gateway admits the key. `unavailable`: the
+ * key is marked as revoked, but the limiter could not be told and may accept the key until it
+ * rereads Postgres. It is safe to revoke again.
  */
 export async function revokeKey(deps: ControlDeps, actor: Actor, input: KeyInput): Promise<Result<KeyView>> {
   const found = await findKey(deps, actor, input, 'key.revoke');
@@ -59,7 +60,8 @@ export async function deleteKey(deps: ControlDeps, actor: Actor, input: KeyInput
   if (!found.ok) return found;
   const { orgId, row } = found.value;
   if (!row.revokedAt) return refuse('conflict', 'Only a revoked key can be deleted: revoke it first.', 'id');
-  // Once the row is gone nothing could revoke the key again: the limiter must have heard of it before.
+  // Without its row, nobody could revoke the key again. So the limiter must know of the revocation
+  // before the row is deleted.
   const told = await tellLimiter(deps, orgId, row);
   if (!told.ok) return told;
   await deps.db.$transaction(async (tx) => {
@@ -88,7 +90,7 @@ async function findKey(
   return row ? ok({ orgId: org.value, row }) : refuse('not_found', `There is no key "${id}".`, 'id');
 }
 
-/** A key id says by itself which organization it is of; an organization given beside it must be that one. */
+/** Finds the organization of a key. If the input names an organization, it must be that one. */
 async function orgOfKey(
   deps: ControlDeps,
   actor: Actor,
@@ -116,7 +118,7 @@ async function tellLimiter(
   } catch {
     return refuse(
       'unavailable',
-      'The key is marked as revoked but may still be accepted: the limiter could not be reached. It will be refused within a minute of its return.',
+      'The key is marked as revoked but may still be accepted: the limiter could not be reached. It will be refused within a minute of the limiter being back.',
     );
   }
 }

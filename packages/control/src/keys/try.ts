@@ -10,8 +10,8 @@ const tryInput = z.object({ org: orgField, key: z.string({ error: 'Key must be t
 export type TryKeyInput = z.input<typeof tryInput>;
 
 /**
- * Whether the API would take this key value as one of the organization: it is there and Active. Asked before a request is
- * made for someone else, since the API counts wrong keys against the address that sends them.
+ * Whether the value is an Active key of the organization. The console checks this before it sends a
+ * request for a user, because the API counts invalid keys against the console's address.
  */
 export async function tryKey(deps: ControlDeps, actor: Actor, input: TryKeyInput): Promise<Result<boolean>> {
   const parsed = parseInput(tryInput, input);

@@ -2,12 +2,12 @@ import { dayOf, expiryInstantMs, LIMITS } from '@tidegate/limits';
 
 export type KeyState = 'Active' | 'Expired' | 'Revoked';
 
-/** What a key may call: every model, later ones too, or those chosen at its creation. */
+/** What a key may call: all models, later ones too, or those chosen at its creation. */
 export interface MayCall {
   readonly all: boolean;
   /** Names of the chosen models that still exist. */
   readonly models: readonly string[];
-  /** How many of the chosen ones have been deleted since. */
+  /** How many of the chosen models have been deleted since. */
   readonly deleted: number;
 }
 
@@ -41,7 +41,7 @@ export interface KeyRow {
   readonly models: readonly { readonly model: { readonly name: string; readonly deletedAt: Date | null } }[];
 }
 
-/** What to read of a key for its view. */
+/** What to read with a key's row for its view. */
 export const keyInclude = {
   models: { select: { model: { select: { name: true, deletedAt: true } } } },
 } as const;

@@ -3,5 +3,5 @@ import { ROLES } from '../access/policy.ts';
 import { choice, orgField } from '../fields.ts';
 import { emailField } from './user.ts';
 
-/** Who is to have which role where. */
+/** A person, their role and the organization. */
 export const memberInput = z.object({ org: orgField, email: emailField, role: choice('Role', ROLES) });

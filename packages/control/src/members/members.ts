@@ -19,11 +19,13 @@ export interface MemberView {
 }
 
 export interface AddedMember extends MemberView {
-  /** The e-mail had an account: whoever has its password has what the role allows from now on. */
+  /**
+   * Whether the e-mail already had an account. Then whoever knows its password has the role, too.
+   */
   readonly existed: boolean;
-  /** When the account was made, ISO 8601. */
+  /** When the account was created, ISO 8601. */
   readonly accountSince: string;
-  /** Only when one was made up for a new account: shown this once. */
+  /** The generated password of a new account. It is shown only now. */
   readonly password?: string;
 }
 
@@ -31,8 +33,8 @@ const addInput = memberInput.extend({ password: passwordField.optional() });
 export type AddMemberInput = z.input<typeof addInput>;
 
 /**
- * Gives someone a role in an organization. A new e-mail gets an account, with a password made up when none is given; a
- * known one keeps its account and password.
+ * Gives someone a role in an organization. A new e-mail gets an account, with a generated password
+ * if none is given. An existing account keeps its password.
  */
 export async function addMember(
   deps: ControlDeps,
@@ -56,7 +58,7 @@ export async function addMember(
       data: [{ orgId, userId, role, createdAt: at }],
       skipDuplicates: true,
     });
-    if (count === 0) return refuse('conflict', `${email} is a member already.`, 'email');
+    if (count === 0) return refuse('conflict', `${email} is already a member.`, 'email');
     await audit(tx, actor, deps.now(), [
       { orgId, action: 'member.add', target: userId, details: { email, role } },
     ]);
@@ -69,7 +71,7 @@ export async function addMember(
 const listInput = z.object({ org: orgField });
 export type OrgInput = z.input<typeof listInput>;
 
-/** Owners first, then members and viewers, each by e-mail. */
+/** Lists owners, then members, then viewers, each sorted by e-mail. */
 export async function listMembers(
   deps: ControlDeps,
   actor: Actor,
@@ -97,7 +99,7 @@ export async function listMembers(
 
 export type SetMemberRoleInput = z.input<typeof memberInput>;
 
-/** Changes a member's role. The last owner stays one. */
+/** Changes a member's role. The last owner stays owner. */
 export async function setMemberRole(
   deps: ControlDeps,
   actor: Actor,
@@ -120,7 +122,7 @@ export async function setMemberRole(
 const removeInput = z.object({ org: orgField, email: emailField });
 export type RemoveMemberInput = z.input<typeof removeInput>;
 
-/** Takes someone out of an organization; the account stays. The last owner stays a member. */
+/** Removes someone from an organization. The account stays. The last owner cannot be removed. */
 export async function removeMember(
   deps: ControlDeps,
   actor: Actor,
@@ -143,7 +145,7 @@ interface Change {
   readonly org?: string | undefined;
   readonly email: string;
   readonly action: 'member.setRole' | 'member.remove';
-  /** An owner is no owner afterwards. */
+  /** Whether an owner would no longer be one afterwards. */
   readonly losesOwner: boolean;
 }
 

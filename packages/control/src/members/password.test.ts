@@ -45,7 +45,7 @@ const opens = async (userId: string, password: string): Promise<boolean> => {
   return verifyPassword({ hash: hash ?? '', password });
 };
 
-/** Transactions of this database that wait for another one. */
+/** This database's transactions that wait for another one. */
 async function waiting(): Promise<number> {
   const [row] = await db.$queryRaw<{ count: number }[]>`
     SELECT count(*)::int AS count FROM pg_stat_activity
@@ -132,7 +132,7 @@ describe('a new password of an operator', () => {
     const { setPassword } = fixture.control;
     expect(refusal(await setPassword(OPERATOR, { email: 'nobody@refused.example' }))).toEqual({
       ...{ code: 'not_found', field: 'email' },
-      message: 'Nobody has an account as nobody@refused.example.',
+      message: 'There is no account for nobody@refused.example.',
     });
     const email = 'ada@refused.example';
     expect(refusal(await setPassword(OPERATOR, { email, password: 'short' })).field).toBe('password');

@@ -9,7 +9,7 @@ import { CREDENTIAL, createCredential, emailField, passwordField, secretOf } fro
 export interface AccountView {
   readonly userId: string;
   readonly email: string;
-  /** Only when it was made up: shown this once. */
+  /** The generated password, if none was given. It is shown only now. */
   readonly password?: string;
 }
 
@@ -17,8 +17,9 @@ const passwordInput = z.object({ email: emailField, password: passwordField.opti
 export type SetPasswordInput = z.input<typeof passwordInput>;
 
 /**
- * Replaces the password of an account, made up when none is given, and ends all of its sessions. One that came in through
- * the identity provider only has a password from then on. Operators only: an account may belong to several organizations.
+ * Sets an account's password, generated if none is given, and ends all of its sessions. An account
+ * that only used the identity provider can then also sign in with the password. For operators only,
+ * because an account may belong to several organizations.
  */
 export async function setPassword(
   deps: ControlDeps,
@@ -33,7 +34,7 @@ export async function setPassword(
   const { hash, generated } = await secretOf(password);
   return deps.db.$transaction(async (tx): Promise<Result<AccountView>> => {
     const userId = await lockUser(tx, email);
-    if (userId === undefined) return refuse('not_found', `Nobody has an account as ${email}.`, 'email');
+    if (userId === undefined) return refuse('not_found', `There is no account for ${email}.`, 'email');
     const at = new Date(deps.now());
     const { count } = await tx.account.updateMany({
       where: { userId, providerId: CREDENTIAL },
@@ -54,8 +55,9 @@ export async function setPassword(
 }
 
 /**
- * Of two that give an account its first password, one comes after the other. The lock leaves the row to be referred to: who
- * holds an organization's members may add this one meanwhile.
+ * Locks a user's row, so that two callers cannot both create its first password. The lock mode
+ * allows foreign keys to the row, so someone who has locked an organization's members can still add
+ * this user.
  */
 async function lockUser(tx: Tx, email: string): Promise<string | undefined> {
   const [user] = await tx.$queryRaw<{ id: string }[]>`

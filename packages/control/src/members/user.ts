@@ -4,7 +4,10 @@ import type { Tx } from '../deps.ts';
 import { ok, type Result, refuse } from '../result.ts';
 
 const GENERATED_LENGTH = 20;
-/** What the console's sign-in calls an account's password, beside what comes from identity providers. */
+/**
+ * The provider id that the sign-in library gives to passwords. Other accounts name an identity
+ * provider.
+ */
 export const CREDENTIAL = 'credential';
 const EMAIL_RULE = 'E-mail must be an address such as ada@example.com.';
 const PASSWORD_RULE = 'Password must have 8 to 128 characters.';
@@ -24,17 +27,17 @@ export const passwordField = z
 export interface FoundUser {
   readonly id: string;
   readonly name: string;
-  /** When the account was made. */
+  /** When the account was created. */
   readonly createdAt: Date;
   readonly existed: boolean;
-  /** Of an account made now without a given password. */
+  /** Set for a new account when no password was given. */
   readonly generatedPassword?: string;
 }
 
-/** A password to be kept, already hashed: that takes a tenth of a second of a core, too long for a transaction. */
+/** A hashed password. Hashing takes a tenth of a second of CPU time: too long for a transaction. */
 export interface Secret {
   readonly hash: string;
-  /** The password itself, when it was made up here. */
+  /** The password itself, if it was generated here. */
   readonly generated?: string;
 }
 
@@ -46,8 +49,9 @@ export async function secretOf(password: string | undefined): Promise<Secret> {
 }
 
 /**
- * The account of an e-mail, made if there is none: a user with a credential, as the console's sign-in reads it. A password
- * for an account that exists is refused: it would take the account over.
+ * Finds the account of an e-mail, or creates a user with a password as the console's sign-in
+ * expects it. It refuses a password for an existing account, because that would take the account
+ * over.
  */
 export async function findOrCreateUser(
   tx: Tx,
@@ -81,7 +85,7 @@ export async function findOrCreateUser(
   return ok(generated === undefined ? made : { ...made, generatedPassword: generated });
 }
 
-/** Gives an account its first password; it must have none. */
+/** Gives an account its first password. It must not have one yet. */
 export async function createCredential(tx: Tx, at: Date, userId: string, hash: string): Promise<void> {
   await tx.account.create({
     data: {

@@ -17,7 +17,7 @@ export const publishInput = z.object({
   kind: choice('Kind', ['text', 'vision']),
   mode: choice('Mode', ['always_on', 'wake_on_request']),
   contextTokens: whole('Context', 1, MAX_CONTEXT_TOKENS),
-  /** Becomes the API's base of each. */
+  /** Each URL is turned into the base URL of its API. */
   urls: z
     .array(z.string({ error: URLS_RULE }).max(2_048, { error: URLS_RULE }), { error: URLS_RULE })
     .min(1, { error: URLS_RULE })
@@ -49,12 +49,12 @@ export type ModelInput = z.input<typeof modelInput>;
 
 export const listInput = z.object({
   org: orgField,
-  /** False: without asking the runner what the models are doing, which takes its time while it is away. */
+  /** False: do not ask the runner about activity. That may take time while the runner is away. */
   activity: z.boolean({ error: 'Activity must be true or false.' }).default(true),
 });
 export type ListModelsInput = z.input<typeof listInput>;
 
-/** Where a model runs, as its row holds it. */
+/** How a model runs, as its row stores it. */
 export type Driver =
   | {
       readonly driver: 'external';
@@ -69,7 +69,7 @@ export type Driver =
       };
     };
 
-/** Exactly one of urls and command; a model that someone else runs cannot be woken. */
+/** The input must have either URLs or a command. A model at URLs cannot be woken. */
 export function driverOf({
   urls,
   command,
@@ -112,7 +112,9 @@ export function driverOf({
   return ok({ driver: 'external', settings });
 }
 
-/** The API's base of an upstream, ending in `/v1` whether that was given or not. Null: no usable address. */
+/**
+ * The base URL of an upstream's API. Appends `/v1` if it is missing. Null: the URL is not usable.
+ */
 export function baseUrlOf(text: string): string | null {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (!url || !['http:', 'https:'].includes(url.protocol)) return null;

@@ -18,7 +18,7 @@ import {
 } from './input.ts';
 import { type ListedModelView, type ModelChange, type ModelView, modelView } from './view.ts';
 
-/** Publishes a model. It starts (always on) or sleeps until the first request (wake on request). */
+/** Publishes a model. It starts at once (always on) or with its first request (wake on request). */
 export async function publishModel(
   deps: ControlDeps,
   actor: Actor,
@@ -31,11 +31,11 @@ export async function publishModel(
   if (!driver.ok) return driver;
   const org = await access(deps, actor, settings.org, 'model.publish');
   if (!org.ok) return org;
-  // A command runs as the runner, on its machine: an organization's owner has no say there.
+  // A command runs on the runner's machine with its rights. An organization's owner has none there.
   if (driver.value.driver === 'process' && actor.kind !== 'operator')
     return refuse('forbidden', 'Only an operator of the installation may publish a command.', 'command');
   const row = await insertModel(deps, actor, org.value.id, settings, driver.value);
-  if (!row) return refuse('conflict', `There is a published model "${settings.name}" already.`, 'name');
+  if (!row) return refuse('conflict', `A model "${settings.name}" is already published.`, 'name');
   return ok(await tellRunner(deps, row));
 }
 
@@ -70,7 +70,10 @@ async function insertModel(
   });
 }
 
-/** Every published model of the organization, by name, with its requests in flight unless told not to ask for them. */
+/**
+ * Lists the organization's published models by name. With requests in flight, unless `activity` is
+ * false.
+ */
 export async function listModels(
   deps: ControlDeps,
   actor: Actor,
@@ -90,11 +93,11 @@ export async function listModels(
   );
 }
 
-/** Has the runner start the model; resolves once it has begun. */
+/** Has the runner start the model. Resolves when the start has begun. */
 export const startModel = (deps: ControlDeps, actor: Actor, input: ModelInput): Promise<Result<ModelView>> =>
   move(deps, actor, input, 'model.start', (id) => deps.runner.start(id));
 
-/** Has the runner stop the model; resolves once it has begun. */
+/** Has the runner stop the model. Resolves when the stop has begun. */
 export const stopModel = (deps: ControlDeps, actor: Actor, input: ModelInput): Promise<Result<ModelView>> =>
   move(deps, actor, input, 'model.stop', (id) => deps.runner.stop(id));
 
@@ -114,7 +117,7 @@ async function move(
   } catch {
     return refuse(
       'unavailable',
-      'The runner did not confirm it: it could not be reached, or does not know the model yet. Do it again when it is back.',
+      'The runner did not confirm this: it could not be reached, or does not know the model yet. Try again when it is back.',
     );
   }
   const { id: target, orgId, name } = row;
@@ -124,7 +127,9 @@ async function move(
   return ok(withCondition(modelView(row), now));
 }
 
-/** Takes a model out of service. Its row stays for key lists and usage; its name is free again. */
+/**
+ * Takes a model out of service. Its row stays for key lists and usage. Its name can be used again.
+ */
 export async function deleteModel(
   deps: ControlDeps,
   actor: Actor,
@@ -159,7 +164,10 @@ async function findModel(
   return row ? ok(row) : refuse('not_found', `There is no published model "${name}".`, 'name');
 }
 
-/** The row is the truth and the runner reads it when it comes back, so its absence does not undo the change. */
+/**
+ * Tells the runner of a change. If it cannot be reached, the change stands: the runner reads the
+ * row when it is back.
+ */
 async function tellRunner({ runner }: ControlDeps, row: Model): Promise<ModelChange> {
   try {
     const now = await runner.refresh(row.id);

@@ -8,7 +8,7 @@ export interface ModelView {
   readonly mode: 'always_on' | 'wake_on_request';
   readonly contextTokens: number;
   readonly driver: string;
-  /** Idle time after which a wake-on-request model sleeps; null for one that is always on. */
+  /** The idle time after which a wake-on-request model sleeps. Null: the model is always on. */
   readonly sleepAfterS: number | null;
   readonly condition: Condition;
   /** Why it failed; null otherwise. */
@@ -17,15 +17,21 @@ export interface ModelView {
   readonly publishedAt: string;
 }
 
-/** A model as lists show it: with what it is doing right now. */
+/** A model in a list, with its current activity. */
 export interface ListedModelView extends ModelView {
-  /** Requests in flight, of every gateway; null: not asked for, or the runner, which knows them, could not be reached. */
+  /**
+   * Requests in flight through all gateways. Null: not asked for, or the runner could not be
+   * reached.
+   */
   readonly inFlight: number | null;
 }
 
-/** A change of a model that is written whether or not the runner has heard of it. */
+/** A change of a model. It is written even if the runner could not be told. */
 export interface ModelChange extends ModelView {
-  /** False: the runner could not be reached and reads the change when it is back; until then gateways have the old state. */
+  /**
+   * False: the runner could not be reached. It reads the change when it is back. Until then
+   * gateways have the old state.
+   */
   readonly runnerTold: boolean;
 }
 

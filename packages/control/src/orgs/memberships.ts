@@ -10,7 +10,7 @@ export interface MembershipView extends OrgView {
   readonly role: Role;
 }
 
-/** The organizations a user belongs to and his role in each, oldest first. */
+/** Lists a user's organizations, oldest first, with the user's role in each. */
 export async function listMemberships(
   { db }: ControlDeps,
   actor: Actor & { readonly kind: 'user' },
@@ -28,7 +28,10 @@ export async function listMemberships(
 const tryInput = z.object({ org: orgField });
 export type TryModelInput = z.input<typeof tryInput>;
 
-/** Whether the actor may send requests from the console. The request itself is made, and judged, with a key. */
+/**
+ * Whether the actor may send requests from the console. The request itself needs a key, and the
+ * gateway checks that.
+ */
 export async function tryModel(deps: ControlDeps, actor: Actor, input: TryModelInput): Promise<Result<null>> {
   const parsed = parseInput(tryInput, input);
   if (!parsed.ok) return parsed;

@@ -13,7 +13,7 @@ export interface OrgView {
   readonly id: string;
   readonly slug: string;
   readonly name: string;
-  /** Name of its plan. */
+  /** The name of its plan. */
   readonly plan: string;
 }
 
@@ -26,7 +26,10 @@ const createOrgInput = z.object({
 });
 export type CreateOrgInput = z.input<typeof createOrgInput>;
 
-/** Creates an organization on a plan (Free unless said otherwise); the slug is made from the name. Operators only. */
+/**
+ * Creates an organization on a plan (default: Free). Its slug is made from its name. For operators
+ * only.
+ */
 export async function createOrg(
   deps: ControlDeps,
   actor: Actor,
@@ -49,7 +52,7 @@ export async function createOrg(
   });
 }
 
-/** Takes the first free slug. Concurrent creations of one name each get their own. */
+/** Takes the first free slug. Concurrent creations with the same name each get their own. */
 async function insertOrg(
   tx: Tx,
   org: { id: string; name: string; planId: string; createdAt: Date },
@@ -63,7 +66,7 @@ async function insertOrg(
   throw new Error(`no free slug for ${base}`);
 }
 
-/** All organizations for an operator, his own for a user; oldest first. */
+/** Lists all organizations for an operator, and a user's own for a user; oldest first. */
 export async function listOrgs({ db }: ControlDeps, actor: Actor): Promise<Result<OrgView[]>> {
   const orgs = await db.org.findMany({
     where: actor.kind === 'user' ? { members: { some: { userId: actor.userId } } } : {},
@@ -76,7 +79,10 @@ export async function listOrgs({ db }: ControlDeps, actor: Actor): Promise<Resul
 const setPlanInput = z.object({ org: orgField, plan: reference('Plan') });
 export type SetOrgPlanInput = z.input<typeof setPlanInput>;
 
-/** Moves an organization to a plan. Resolves once the new limits are in force; `unavailable`: written, not in force yet. */
+/**
+ * Moves an organization to a plan. Resolves when the new limits are in force. `unavailable`: the
+ * change is written but not in force yet.
+ */
 export async function setOrgPlan(
   deps: ControlDeps,
   actor: Actor,
@@ -94,7 +100,7 @@ export async function setOrgPlan(
       where: { id: org.value.id },
       data: { planId: plan.value.id, limitsVersion: { increment: 1 } },
     });
-    if (count === 0) return refuse('not_found', 'The organization is gone.', 'org');
+    if (count === 0) return refuse('not_found', 'The organization no longer exists.', 'org');
     await audit(tx, actor, deps.now(), [
       {
         orgId: org.value.id,

@@ -1,6 +1,9 @@
 const MAX_LENGTH = 48;
 
-/** Lower-case letters, digits and single hyphens; "org" when nothing of the name is left. Never looks like an id. */
+/**
+ * Makes a slug of lower-case letters, digits and single hyphens, or "org" if nothing is left of the
+ * name. It never looks like an id.
+ */
 export function slugOf(name: string): string {
   const slug = name
     .normalize('NFKD')

@@ -2,8 +2,9 @@ import type { Tx } from '../deps.ts';
 import { ok, type Result, refuse } from '../result.ts';
 
 /**
- * Finds a plan by name (any case) or id and locks its row: `share` while an organization is put on it, `update` while its
- * values change. So an organization's limits version never misses a change of its plan.
+ * Finds a plan by name (in any case) or id, and locks its row: `share` to put an organization on
+ * it, `update` to change its values. So every change of a plan raises the limits version of all its
+ * organizations.
  */
 export async function lockPlan(
   tx: Tx,

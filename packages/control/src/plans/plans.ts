@@ -36,15 +36,16 @@ const allValues = z.object(values);
 const setPlanInput = z.object({ name: text('Name', 40), ...allValues.partial().shape });
 export type SetPlanInput = z.input<typeof setPlanInput>;
 
-/** Every plan, in the order in which they are shown. Anyone may read them. */
+/** Lists all plans in display order. Anyone may read them. */
 export async function listPlans({ db }: ControlDeps, _actor: Actor): Promise<Result<PlanView[]>> {
   const plans = await db.plan.findMany({ orderBy: [{ position: 'asc' }, { name: 'asc' }] });
   return ok(plans.map(planView));
 }
 
 /**
- * Changes the given values of a plan, or creates it when all are given. Resolves once the new limits are in force for every
- * organization on it; `unavailable`: written, not in force yet. Operators only.
+ * Changes some values of a plan, or creates the plan if all values are given. Resolves when the new
+ * limits are in force for all organizations on the plan. `unavailable`: the change is written but
+ * not in force yet. For operators only.
  */
 export async function setPlan(
   deps: ControlDeps,
@@ -101,7 +102,7 @@ async function createPlan(tx: Tx, name: string, given: object): Promise<Written>
     skipDuplicates: true,
   });
   const plan = created[0];
-  if (!plan) return refuse('conflict', `The plan "${name}" was created just now by someone else.`, 'name');
+  if (!plan) return refuse('conflict', `Someone else has just created the plan "${name}".`, 'name');
   return ok({ plan: planView(plan), orgIds: [] });
 }
 

@@ -3,7 +3,7 @@ import { ok, type Result, refuse } from '../result.ts';
 
 const ORGS_A_CALL = 500;
 
-/** Has the limiters apply the limits just committed. Safe to repeat. */
+/** Makes the limiter apply limits that were just committed. Safe to repeat. */
 export async function putInForce<T>(
   { limiter }: Pick<ControlDeps, 'limiter'>,
   orgIds: readonly string[],
@@ -17,7 +17,7 @@ export async function putInForce<T>(
   } catch {
     return refuse(
       'unavailable',
-      'The change is saved but not in force yet: the limiter could not be reached. It will be within a minute of its return.',
+      'The change is saved but not in force yet: the limiter could not be reached. It takes effect within a minute of the limiter being back.',
     );
   }
 }

@@ -7,24 +7,24 @@ export interface Counts {
   readonly errors: number;
   readonly promptTokens: number;
   readonly completionTokens: number;
-  /** Charged without usage: full reservations, "reserved or unreported". */
+  /** Full reservations that were charged without usage ("reserved or unreported"). */
   readonly reservedTokens: number;
-  /** Mean time of the requests whose end is known; null when there is none. */
+  /** The mean duration of the requests whose duration is known. Null: there are none. */
   readonly averageMs: number | null;
 }
 
 export interface UsageDayView extends Counts {
-  /** YYYY-MM-DD, UTC day of admission. */
+  /** The UTC day of admission, YYYY-MM-DD. */
   readonly day: string;
-  /** `requests` without `errors`. */
+  /** `requests` minus `errors`. */
   readonly answered: number;
 }
 
 export interface UsageRowView extends Counts {
   readonly keyId: string;
-  /** Name of the key, or `A deleted key`. */
+  /** The key's name, or `A deleted key`. */
   readonly key: string;
-  /** First characters of the key; null when it is deleted. */
+  /** The key's first characters. Null: it is deleted. */
   readonly keyPrefix: string | null;
   readonly modelId: string;
   readonly model: string;
@@ -54,7 +54,7 @@ const NOTHING: Sums = {
   timed: 0n,
 };
 
-/** Which usage; null: of every key, of every model. */
+/** Restricts usage to a key, a model or both. Null: all. */
 export interface UsageFilter {
   readonly keyId: string | null;
   readonly modelId: string | null;
@@ -62,7 +62,7 @@ export interface UsageFilter {
 
 const EVERYTHING: UsageFilter = { keyId: null, modelId: null };
 
-/** @param window every day wanted, YYYY-MM-DD, ascending and without a gap */
+/** @param window the days, YYYY-MM-DD, ascending and without gaps */
 export async function readDays(
   db: Db,
   orgId: string,

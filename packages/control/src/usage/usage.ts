@@ -13,7 +13,7 @@ const MAX_DAYS = 366;
 const usageInput = z.object({
   org: orgField,
   days: whole('Days', 1, MAX_DAYS).default(LIMITS.usageDays),
-  /** Totals and days of one key or model only, by id; the rows stay those of all. */
+  /** Restrict totals and days to one key or model, by id. They do not restrict the rows. */
   keyId: reference('Key id').optional(),
   modelId: reference('Model id').optional(),
 });
@@ -22,34 +22,40 @@ export type UsageInput = z.input<typeof usageInput>;
 export interface UsageMonth {
   /** YYYY-MM, UTC. */
   readonly month: string;
-  /** Counted this month, open ones included when `live`. */
+  /** Requests counted this month. Includes open ones if `live`. */
   readonly requests: number;
-  /** Of the plan. */
+  /** The plan's limit. */
   readonly requestsCap: number;
   readonly tokens: {
     readonly charged: number;
-    /** Of open reservations; unknown, and 0, unless `live`. */
+    /** Tokens of open reservations. 0 unless `live`, because then they are not known. */
     readonly reserved: number;
     readonly cap: number;
   };
-  /** Requests in progress; null unless `live`. */
+  /** Requests in progress. Null unless `live`. */
   readonly inFlight: number | null;
   /** ISO 8601. */
   readonly resetsAt: string;
-  /** From the limiter, to the token. False: the limiter is away, these are the settled requests that metering has written. */
+  /**
+   * True: exact numbers from the limiter. False: the limiter is away, and these are the settled
+   * requests that metering has written.
+   */
   readonly live: boolean;
 }
 
 export interface UsageView {
   readonly totals: Counts;
-  /** Each UTC day of the window, oldest first, days without requests included. */
+  /** Each UTC day of the window, oldest first, including days without requests. */
   readonly days: readonly UsageDayView[];
   /** By key and model, busiest first. */
   readonly rows: readonly UsageRowView[];
   readonly month: UsageMonth;
 }
 
-/** The last `days` UTC days, today included, and the current month (docs/conformance.md, "Usage record"). */
+/**
+ * Usage of the last `days` UTC days, including today, and of this month (docs/conformance.md,
+ * "Usage record").
+ */
 export async function showUsage(
   deps: ControlDeps,
   actor: Actor,
@@ -83,7 +89,7 @@ const dayInput = z.object({
 });
 export type UsageOfDayInput = z.input<typeof dayInput>;
 
-/** One UTC day by key and model, busiest first: what an export is made of, day by day. */
+/** Usage of one UTC day by key and model, busiest first. An export consists of such days. */
 export async function showUsageOfDay(
   deps: ControlDeps,
   actor: Actor,

@@ -3,14 +3,14 @@ import { basename, dirname, join } from 'node:path';
 import { EmbeddedError } from '../errors.ts';
 import { type Command, findOnPath } from '../process.ts';
 
-/** Who Postgres runs as: it refuses to run as root. */
+/** The account that Postgres runs as. It refuses to run as root. */
 export interface Account {
   readonly uid: number;
   readonly gid: number;
 }
 
 const S_IX = { owner: 0o100, group: 0o010, others: 0o001 };
-/** Bits of a Linux process's capabilities, by what they let it do. */
+/** The bits of a Linux process's capabilities. */
 const CAPABILITIES = {
   CAP_CHOWN: 0,
   CAP_DAC_OVERRIDE: 1,
@@ -21,14 +21,17 @@ const CAPABILITIES = {
   CAP_SETPCAP: 8,
 };
 type Capability = keyof typeof CAPABILITIES;
-/** To run a server as another user, keep files among its data, and end it. */
+/**
+ * Needed to run a server as another user, to write files into its data directory, and to end it.
+ */
 const NEEDED = ['CAP_CHOWN', 'CAP_DAC_OVERRIDE', 'CAP_KILL', 'CAP_SETGID', 'CAP_SETUID'] as const;
-/** Accounts that every Linux has one of, best first. */
+/** System accounts to run Postgres as, best first. Every Linux has at least one of them. */
 const CANDIDATES = ['postgres', 'nobody'];
 
 /**
- * Undefined unless this process is root: then it is whoever of the candidates owns the data already, else the best of them.
- * @throws EmbeddedError when there is none, or this root cannot become another user
+ * Finds the account to run Postgres as: the candidate that already owns the data, else the best
+ * one. Undefined: this process is not root and can run Postgres itself.
+ * @throws EmbeddedError when there is no candidate, or this root cannot become another user
  */
 export async function findAccount(dataDir: string): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined;
@@ -49,7 +52,10 @@ export async function findAccount(dataDir: string): Promise<Account | undefined>
   );
 }
 
-/** @throws EmbeddedError when `dataDir` holds a database of another user than the server would run as */
+/**
+ * Checks the owner of the data.
+ * @throws EmbeddedError when it does not belong to the account that Postgres would run as
+ */
 export async function checkOwner(account: Account | undefined, dataDir: string): Promise<void> {
   const own = account?.uid ?? process.getuid?.();
   const owner = await ownerOf(dataDir);
@@ -96,9 +102,10 @@ export async function giveTo(account: Account | undefined, path: string): Promis
 }
 
 /**
- * The same command as `account`. When a directory above one of `paths` is closed to that account (a checkout under /root),
- * the command keeps one right of root's: CAP_DAC_READ_SEARCH, to enter every directory and read every file. A root without
- * it (a container's, usually) passes on CAP_DAC_OVERRIDE instead, which also lets the command write them.
+ * Makes a command run as `account`. If a directory above one of `paths` is closed to the account (a
+ * checkout under /root), the command keeps one capability of root: CAP_DAC_READ_SEARCH, which lets
+ * it enter all directories and read all files. If this root lacks that, as usual in containers, the
+ * command keeps CAP_DAC_OVERRIDE instead, which also lets it write them.
  */
 export async function runAs(
   account: Account | undefined,
@@ -126,13 +133,17 @@ export async function runAs(
     `--inh-caps=-all,+${kept}`,
     `--ambient-caps=-all,+${kept}`,
     `--bounding-set=-all,+${kept}`,
-    // Postgres asks access(2) whether it may run its own programs; without this, that call leaves the right aside.
+    // Postgres calls access(2) to see whether it may run its own programs. Without this bit, that
+    // call ignores the capability.
     '--securebits=+no_setuid_fixup',
   ];
   return { command: setpriv, args: [...identity, ...right, command.command, ...command.args], options };
 }
 
-/** The first directory on the way to one of `paths` that the account may not pass: as it is written, or behind its links. */
+/**
+ * The first directory on the way to one of `paths` that the account may not enter. Checks the paths
+ * as written, and as their links resolve.
+ */
 async function findClosed(account: Account, paths: readonly string[]): Promise<string | undefined> {
   for (const path of paths) {
     const closed = (await closedAbove(account, path)) ?? (await closedAbove(account, await realPathOf(path)));
@@ -150,7 +161,7 @@ async function closedAbove(account: Account, path: string): Promise<string | und
   }
 }
 
-/** Where the links of a path lead; what does not exist yet will be where it is named. */
+/** Resolves the links of a path. The last parts of the path need not exist. */
 async function realPathOf(path: string): Promise<string> {
   return realpath(path).catch(async (error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT' || path === dirname(path)) throw error;
@@ -158,7 +169,7 @@ async function realPathOf(path: string): Promise<string> {
   });
 }
 
-/** Those of `wanted` that this process lacks. Only Linux has any. */
+/** The capabilities among `wanted` that this process lacks. Only Linux has capabilities. */
 async function missingCapabilities(...wanted: Capability[]): Promise<Capability[]> {
   const status = await readFile('/proc/self/status', 'utf8').catch(() => '');
   const effective = /^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1];

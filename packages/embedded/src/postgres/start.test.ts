@@ -53,7 +53,10 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-/** The server's programs and libraries in a folder of their own with this mode: 0700 lets only this user enter. */
+/**
+ * Copies the server's programs and libraries to a folder with this mode. With 0700 only this user
+ * can enter.
+ */
 async function copiedBinaries(mode: number): Promise<PostgresBinaries> {
   const native = dirname(dirname((await findPostgresBinaries()).postgres));
   const folder = join(directory, 'programs');
@@ -175,7 +178,7 @@ describe('startPostgres', () => {
 
   asRoot('needs nothing but to become another user where everybody may pass', async () => {
     await chmod(directory, 0o755);
-    // The checkout itself may be below a closed folder.
+    // The checkout itself may be in a closed folder.
     const binaries = await copiedBinaries(0o755);
     const options = JSON.stringify({ dataDir, port: await freePort(), settings, binaries });
     const source = `import { startPostgres } from '@tidegate/embedded';

@@ -8,26 +8,26 @@ import { initializeCluster } from './initialize.ts';
 import { clearStaleLock, recordOwner } from './lock.ts';
 
 const READY_TIMEOUT_MS = 30_000;
-/** Enough for the local stack: each service's pool, and a person's psql. */
+/** Enough for the pools of all services of the local stack, and for psql. */
 const SETTINGS: Readonly<Record<string, string>> = { max_connections: '200' };
 
 export interface PostgresOptions {
-  /** Created when absent; a directory that has a database keeps it. */
+  /** Created if missing. An existing database is kept. */
   readonly dataDir: string;
-  /** Of 127.0.0.1. */
+  /** A port of 127.0.0.1. */
   readonly port: number;
-  /** Superuser to connect as; fixed by the first start. Default `tidegate`. */
+  /** The superuser to connect as. The first start fixes it. Default: `tidegate`. */
   readonly user?: string;
-  /** Each line of the server's log. */
+  /** Called with each line of the server's log. */
   readonly onLog?: (line: string) => void;
-  /** Its programs; default those that come with this package. */
+  /** The server's programs. Default: those of this package. */
   readonly binaries?: PostgresBinaries;
-  /** Server settings, e.g. `{ fsync: 'off' }` where nothing needs to survive. */
+  /** Server settings, such as `{ fsync: 'off' }` when nothing needs to survive. */
   readonly settings?: Readonly<Record<string, string>>;
 }
 
 export interface RunningPostgres {
-  /** `postgresql://` with the password, of the database `postgres`. */
+  /** A `postgresql://` URL of the database `postgres`, with the password. */
   readonly url: string;
   readonly port: number;
   readonly pid: number;
@@ -38,8 +38,9 @@ export interface RunningPostgres {
 }
 
 /**
- * Starts a Postgres of this machine's own on 127.0.0.1, as `postgres` or `nobody` when this process is root.
- * @throws EmbeddedError when the port is taken, the directory is in use or cannot be written to, or the server does not come up
+ * Starts a Postgres on 127.0.0.1. If this process is root, it runs as `postgres` or `nobody`.
+ * @throws EmbeddedError when the port is taken, the directory is in use or not writable, or the
+ * server does not start
  */
 export async function startPostgres(options: PostgresOptions): Promise<RunningPostgres> {
   try {

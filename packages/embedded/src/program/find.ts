@@ -2,11 +2,11 @@ import { EmbeddedError } from '../errors.ts';
 import { findOnPath, run } from '../process.ts';
 import { withoutServices } from '../redis/apt.ts';
 
-/** Something that the system's packages bring. */
+/** A program that a system package installs. */
 export interface Program {
-  /** What people call it. */
+  /** Its name in messages. */
   readonly title: string;
-  /** Its commands, the most wanted first. */
+  /** Its commands, the preferred one first. */
   readonly names: readonly string[];
   readonly package: string;
 }
@@ -15,7 +15,7 @@ export interface FindProgramOptions {
   readonly onLog?: (line: string) => void;
 }
 
-/** Another apt may be at work. */
+/** Waits for another apt to finish. */
 const LOCK_TIMEOUT_S = 120;
 
 const CHROMIUM: Program = {
@@ -25,8 +25,9 @@ const CHROMIUM: Program = {
 };
 
 /**
- * A program on PATH; else, as root where there is apt, installed from the system's packages, of which no service is started.
- * @throws EmbeddedError with one line on how to install it here
+ * Finds a program on PATH. If it is missing, and this is root on a system with apt, installs its
+ * package without starting any service.
+ * @throws EmbeddedError that says in one line how to install it
  */
 export async function findProgram(program: Program, { onLog }: FindProgramOptions = {}): Promise<string> {
   const found = await findOnPath(...program.names);
@@ -40,7 +41,7 @@ export async function findProgram(program: Program, { onLog }: FindProgramOption
   throw new EmbeddedError(`no ${program.title} found: install the package ${program.package} of your system`);
 }
 
-/** A Chromium or Chrome, found as any program. */
+/** Finds Chromium or Chrome, and installs Chromium if need be. */
 export const findChromium = (options?: FindProgramOptions): Promise<string> => findProgram(CHROMIUM, options);
 
 async function install(apt: string, name: string, onLog: FindProgramOptions['onLog']): Promise<void> {

@@ -17,24 +17,27 @@ const POLICY = '/usr/sbin/policy-rc.d';
 const DENY_ALL =
   '#!/bin/sh\n# Installed by Tidegate while it fetches redis-server: packages start no services.\nexit 101\n';
 
-/** Installs redis-server on the system, its service neither started nor enabled. Needs root. */
+/** Installs redis-server on the system, without starting or enabling its service. Needs root. */
 export async function installWithApt(apt: string, onLog: OnLog): Promise<void> {
   await withoutServices(async () => {
     const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
     const install = ['install', '-y', '-qq', '--no-install-recommends', PACKAGE];
     const command = { command: apt, args: install, options: { env: environment } };
     await run(STEP, command, onLog).catch(async () => {
-      // No package lists yet, or lists so old that their files are gone.
+      // There are no package lists yet, or they are so old that the files are gone.
       await run(STEP, { command: apt, args: ['update', '-qq'], options: { env: environment } }, onLog);
       await run(STEP, command, onLog);
     });
   });
-  // The package enables its service for the next boot; the system did not ask for one.
+  // The package enables its service for the next boot. Nobody asked for that.
   const disable = (command: string) => run(STEP, { command, args: ['disable', SERVICE], options: {} }, onLog);
   await disable('systemctl').catch(() => disable('deb-systemd-helper').catch(() => undefined));
 }
 
-/** Debian's own switch: while this file denies, installing a package starts nothing. One that is there already stays. */
+/**
+ * Runs `body` while packages start no services: Debian's policy file says so. An existing policy
+ * file stays as it is.
+ */
 export async function withoutServices(body: () => Promise<void>): Promise<void> {
   const ours = await writeFile(POLICY, DENY_ALL, { flag: 'wx', mode: 0o755 }).then(
     () => true,
@@ -51,7 +54,10 @@ export async function withoutServices(body: () => Promise<void>): Promise<void> 
   }
 }
 
-/** Downloads redis-server and what it needs that the system lacks, and unpacks them into `localDir`. Needs no rights. */
+/**
+ * Downloads redis-server and its missing libraries, and unpacks them into `localDir`. Needs no
+ * special rights.
+ */
 export async function unpackWithApt(apt: string, localDir: string, onLog: OnLog): Promise<void> {
   await makeDirectory(dirname(localDir));
   const work = await mkdtemp(join(tmpdir(), 'tidegate-redis-'));
@@ -72,7 +78,7 @@ export async function unpackWithApt(apt: string, localDir: string, onLog: OnLog)
   }
 }
 
-/** The server's packages, and those libraries they need (and these in turn) that the system lacks. */
+/** Lists the server's packages, and all libraries they depend on that the system lacks. */
 async function findMissing(): Promise<string[]> {
   const wanted = new Set(['redis-server', 'redis-tools']);
   for (const name of wanted) {
@@ -83,7 +89,9 @@ async function findMissing(): Promise<string[]> {
 
 async function librariesOf(name: string): Promise<string[]> {
   const { stdout } = await execute('apt-cache', ['depends', '--important', name]).catch((cause: Error) => {
-    throw new EmbeddedError(`apt knows no ${name}: run "sudo apt-get update", or set REDIS_URL`, { cause });
+    throw new EmbeddedError(`apt does not know ${name}: run "sudo apt-get update", or set REDIS_URL`, {
+      cause,
+    });
   });
   return [...stdout.matchAll(/^ {2}(?:Pre)?Depends: (lib\S+)$/gm)].map((match) => match[1] as string);
 }

@@ -10,16 +10,19 @@ const ASK_EVERY_MS = 25;
 
 export interface RedisClusterOptions
   extends Pick<RedisOptions, 'server' | 'dir' | 'appendonly' | 'appendfsync' | 'onLog'> {
-  /** A port and a bus port of 127.0.0.1 for each node: first the masters, then as many replicas, or none. */
+  /**
+   * A port and a bus port of 127.0.0.1 for each node. First come the masters, then one replica for
+   * each, or none.
+   */
   readonly ports: readonly { readonly port: number; readonly busPort: number }[];
   readonly masters: number;
-  /** A node unreachable for this long is failed over; default 2 s. */
+  /** A node that is unreachable for this long is failed over. Default: 2 s. */
   readonly nodeTimeoutMs?: number;
 }
 
-/** One node; started again, it has the place in the cluster that it had. */
+/** A node. When it starts again, it rejoins the cluster. */
 export interface ClusterNode extends RedisNode {
-  /** Whether it is a master that serves slots, as it sees itself. */
+  /** Whether the node sees itself as a master that serves slots. */
   isMaster(): Promise<boolean>;
 }
 
@@ -27,15 +30,16 @@ export interface RunningRedisCluster {
   /** Names every node. */
   readonly url: string;
   readonly nodes: readonly ClusterNode[];
-  /** Resolves when every slot is served, as all nodes that run see it. */
+  /** Resolves when all running nodes agree that every slot is served. */
   whole(): Promise<void>;
-  /** Ends every node and resolves when all are gone. Idempotent. */
+  /** Ends every node. Resolves when all have ended. Idempotent. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts a Redis Cluster on 127.0.0.1: slots shared evenly among the masters, one replica each if there are ports for it.
- * @throws EmbeddedError when a node does not come up or they do not find together
+ * Starts a Redis Cluster on 127.0.0.1. The masters share the slots evenly. Each has one replica if
+ * there are ports for it.
+ * @throws EmbeddedError when a node does not start or they form no cluster
  */
 export async function startRedisCluster(options: RedisClusterOptions): Promise<RunningRedisCluster> {
   const { ports, masters } = options;
@@ -81,7 +85,7 @@ async function shareSlots(masters: readonly ClusterNode[]): Promise<void> {
     const first = Math.floor((SLOTS * i) / masters.length);
     const last = Math.floor((SLOTS * (i + 1)) / masters.length) - 1;
     await command(port, 'CLUSTER', 'ADDSLOTSRANGE', first, last);
-    // Nodes that have met agree at once when none shares its epoch with another.
+    // Nodes agree at once after they meet if each has its own epoch.
     await command(port, 'CLUSTER', 'SET-CONFIG-EPOCH', i + 1);
   }
 }
@@ -115,7 +119,7 @@ async function knownBy({ port }: ClusterNode): Promise<number> {
 async function until(probe: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + JOIN_TIMEOUT_MS;
   while (!(await probe())) {
-    if (performance.now() > deadline) throw new EmbeddedError('the Redis Cluster does not come together');
+    if (performance.now() > deadline) throw new EmbeddedError('the Redis nodes did not form a cluster');
     await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS));
   }
 }

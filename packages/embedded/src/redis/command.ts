@@ -5,15 +5,15 @@ import type { RedisServer } from './find.ts';
 
 const ANSWER_TIMEOUT_MS = 2_000;
 
-/** How to run a server that was found. */
+/** The command that runs a server that was found. */
 export function programOf({ command, libraryPath }: RedisServer, args: readonly string[]): Command {
   const env = libraryPath === undefined ? process.env : { ...process.env, LD_LIBRARY_PATH: libraryPath };
   return { command, args, options: { env } };
 }
 
 /**
- * Sends one command to a Redis on 127.0.0.1 and resolves to its answer: a status, a number or a text.
- * @throws EmbeddedError when there is none, or an error
+ * Sends one command to a Redis on 127.0.0.1. Resolves to its answer: a status, a number or a text.
+ * @throws EmbeddedError when there is no answer, or the answer is an error
  */
 export function command(port: number, ...words: readonly (string | number)[]): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -37,7 +37,7 @@ export function command(port: number, ...words: readonly (string | number)[]): P
   });
 }
 
-/** The answer once it is complete; an error keeps its minus. */
+/** The answer. Undefined: it is not complete yet. An error keeps its minus sign. */
 function answerOf(text: string): string | undefined {
   const lineEnd = text.indexOf('\r\n');
   if (lineEnd < 0) return undefined;

@@ -7,12 +7,12 @@ import { installWithApt, unpackWithApt } from './apt.ts';
 /** A redis-server or valkey-server that can be started. */
 export interface RedisServer {
   readonly command: string;
-  /** Where an unpacked one finds its libraries. */
+  /** Where a server that was unpacked finds its libraries. */
   readonly libraryPath?: string;
 }
 
 export interface FindRedisOptions {
-  /** Where a server may have been, or may be, unpacked. */
+  /** The directory to unpack a server into. It may have been used before. */
   readonly localDir: string;
   readonly onLog?: (line: string) => void;
 }
@@ -20,9 +20,10 @@ export interface FindRedisOptions {
 const NAMES = ['redis-server', 'valkey-server'];
 
 /**
- * A server on PATH; one unpacked under `localDir` before; else, on Debian and Ubuntu, installed with apt (as root, without
- * starting the system's own service) or unpacked from apt's packages under `localDir`.
- * @throws EmbeddedError with one line on how to install one here
+ * Finds a Redis server: on PATH, or unpacked earlier under `localDir`. If there is none, on Debian
+ * and Ubuntu, it comes from apt: installed if this is root, without starting the system's service,
+ * else unpacked under `localDir`.
+ * @throws EmbeddedError that says in one line how to install one
  */
 export async function findRedis(options: FindRedisOptions): Promise<RedisServer> {
   const localDir = resolve(options.localDir);
@@ -43,7 +44,9 @@ async function findInstalled(): Promise<RedisServer | undefined> {
   return command === undefined ? undefined : { command };
 }
 
-/** A server in the tree that `dpkg -x` makes: usr/bin, and its libraries in usr/lib/<machine>. */
+/**
+ * Finds a server in the tree that `dpkg -x` makes: usr/bin, with libraries in usr/lib/<machine>.
+ */
 export async function findUnpacked(localDir: string): Promise<RedisServer | undefined> {
   for (const name of NAMES) {
     const command = join(localDir, 'usr', 'bin', name);

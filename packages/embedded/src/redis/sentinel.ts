@@ -8,26 +8,28 @@ const READY_TIMEOUT_MS = 30_000;
 
 export interface RedisSentinelOptions
   extends Pick<RedisOptions, 'server' | 'dir' | 'appendonly' | 'appendfsync' | 'minReplicas'> {
-  /** Of 127.0.0.1; those of the master and of its replica, as they begin. */
+  /** Ports of 127.0.0.1. `redis` has those of the first master and of its replica. */
   readonly ports: { readonly redis: readonly [number, number]; readonly sentinel: number };
   /** A master that is silent for this long is replaced. */
   readonly downAfterMs: number;
 }
 
 export interface RunningRedisSentinel {
-  /** Names the Sentinel, and the master by its name. */
+  /** Names the Sentinel and the master. */
   readonly url: string;
-  /** The first one begins as the master. One that comes back becomes the replica of the other. */
+  /**
+   * The first node starts as the master. A node that comes back becomes the replica of the other.
+   */
   readonly nodes: readonly [RedisNode, RedisNode];
-  /** Resolves when the node is the master, as it sees itself, or a replica in step with the other. */
+  /** Resolves when the node sees itself as the master, or as a replica in sync with the other. */
   until(node: RedisNode, role: 'master' | 'replica'): Promise<void>;
-  /** Ends all three by force, since one may hang; resolves when they are gone. Idempotent. */
+  /** Kills all three, since one may hang. Resolves when they have ended. Idempotent. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts a master, a replica in step with it, and a Sentinel that knows both.
- * @throws EmbeddedError when one of them does not come up
+ * Starts a master, a replica in sync with it, and a Sentinel that knows both.
+ * @throws EmbeddedError when one of them does not start
  */
 export async function startRedisSentinel(options: RedisSentinelOptions): Promise<RunningRedisSentinel> {
   const { ports, downAfterMs: _, dir, ...server } = options;

@@ -14,26 +14,27 @@ import type { RedisServer } from './find.ts';
 const READY_TIMEOUT_MS = 30_000;
 
 export interface RedisOptions {
-  /** As found by `findRedis`. */
+  /** The server that `findRedis` found. */
   readonly server: RedisServer;
-  /** Where its data is kept; created when absent. */
+  /** The data directory. Created if missing. */
   readonly dir: string;
-  /** Of 127.0.0.1. */
+  /** A port of 127.0.0.1. */
   readonly port: number;
-  /** Keep an append-only file, and recover from it; default true. */
+  /** Keep an append-only file, and recover from it. Default: true. */
   readonly appendonly?: boolean;
   /**
-   * When that file is forced to disk; default `everysec`. Only with `always` has every answered write reached the system when the
-   * process is killed: with the others Redis puts writes off while an earlier one is being forced.
+   * When the file is forced to disk. Default: `everysec`. Only `always` hands every answered write
+   * to the system before the process can be killed: otherwise Redis delays writes while it forces
+   * earlier ones to disk.
    */
   readonly appendfsync?: 'always' | 'everysec' | 'no';
-  /** It refuses writes while fewer replicas than this follow it; default 0. */
+  /** Refuse writes while fewer replicas than this follow. Default: 0. */
   readonly minReplicas?: number;
-  /** Makes it a node of a cluster (`startRedisCluster` joins them); default: it is none. */
+  /** Makes it a node of a cluster. `startRedisCluster` joins the nodes. */
   readonly cluster?: {
-    /** Where the nodes talk to each other. */
+    /** The port that nodes use among themselves. */
     readonly busPort: number;
-    /** A node unreachable for this long is failed over. */
+    /** A node that is unreachable for this long is failed over. */
     readonly nodeTimeoutMs: number;
   };
   readonly onLog?: (line: string) => void;
@@ -45,13 +46,13 @@ export interface RunningRedis {
   readonly pid: number;
   /** Resolves when the server has ended, whoever ended it. */
   readonly exited: Promise<void>;
-  /** Sends a signal; `exited` tells when it took effect. */
+  /** Sends a signal. `exited` says when it took effect. */
   kill(signal: NodeJS.Signals): void;
-  /** Ends it in order and resolves when it is gone. Idempotent. */
+  /** Ends it normally. Resolves when it has ended. Idempotent. */
   stop(): Promise<void>;
 }
 
-/** A Redis with a place of its own: it may be killed and started again, with its data on its port. */
+/** A Redis that can be killed and started again, with the same data and port. */
 export interface RedisNode {
   readonly port: number;
   readonly running: RunningRedis;
@@ -73,8 +74,8 @@ export async function startRedisNode(options: RedisOptions): Promise<RedisNode> 
 }
 
 /**
- * Starts a Redis on 127.0.0.1 and waits until it answers with its data loaded.
- * @throws EmbeddedError when the port is taken or the server does not come up
+ * Starts a Redis on 127.0.0.1 and waits until it has loaded its data and answers.
+ * @throws EmbeddedError when the port is taken or the server does not start
  */
 export async function startRedis(options: RedisOptions): Promise<RunningRedis> {
   await assertPortFree('Redis', options.port);
@@ -103,7 +104,7 @@ async function serverCommand(options: RedisOptions, dir: string): Promise<Comman
     daemonize: 'no',
     appendonly: (options.appendonly ?? true) ? 'yes' : 'no',
     appendfsync: options.appendfsync ?? 'everysec',
-    // The append-only file is the one record; a snapshot beside it would only cost.
+    // The append-only file is enough. A snapshot beside it would only cost time.
     save: '',
     'maxmemory-policy': 'noeviction',
     'repl-diskless-sync-delay': '0',
@@ -113,7 +114,7 @@ async function serverCommand(options: RedisOptions, dir: string): Promise<Comman
           'cluster-enabled': 'yes',
           'cluster-port': String(options.cluster.busPort),
           'cluster-node-timeout': String(options.cluster.nodeTimeoutMs),
-          // Slots without a server are refused; the others go on.
+          // Requests for slots without a server are refused. Other slots still work.
           'cluster-require-full-coverage': 'no',
         }
       : {}),
@@ -122,7 +123,7 @@ async function serverCommand(options: RedisOptions, dir: string): Promise<Comman
   return diesWithParent(programOf(options.server, args));
 }
 
-/** Whether it answers PING; while it loads its data it answers otherwise. */
+/** Whether it answers PING. While it loads its data, it answers with an error. */
 const answers = (port: number): Promise<boolean> =>
   command(port, 'PING').then(
     (answer) => answer === 'PONG',

@@ -2,7 +2,7 @@ import type { ErrorCode } from '@tidegate/contracts';
 import { event, streamed, whole } from '../bytes.ts';
 import type { Play } from '../server.ts';
 
-/** What the client sees. */
+/** What the client receives. */
 export type Sees =
   | { readonly kind: 'error'; readonly code: ErrorCode; readonly message: string | null }
   | {
@@ -11,23 +11,32 @@ export type Sees =
       readonly finish: 'stop' | 'length';
       readonly usage: object | null;
     }
-  /** The content of each chunk after the role's; the last one has the finish reason. */
+  /**
+   * `pieces`: the content of each chunk after the one with the role. The last of them has the
+   * finish reason.
+   */
   | {
       readonly kind: 'stream';
       readonly pieces: readonly string[];
       readonly finish: 'stop' | 'length';
       readonly usage: object | null;
     }
-  /** A stream that begins so and breaks off, without a finish reason and `[DONE]`. */
+  /** A stream that begins with `pieces` and breaks off, without a finish reason and `[DONE]`. */
   | { readonly kind: 'incomplete'; readonly pieces: readonly string[] };
 
-/** What the usage holds of it: tokens as reported, or the whole reservation, of an answer or of an error. */
+/**
+ * How the usage counts the request: the reported tokens, or the whole reservation for an answer
+ * without valid usage or for an error.
+ */
 export type Counts =
   | { readonly prompt: number; readonly completion: number }
   | 'unreported'
   | { readonly error: string };
 
-/** After it, its connection may serve again, was closed by the gateway, or was ended by the model. */
+/**
+ * What happens to the connection afterwards: it is reused, the gateway closes it, or the model ends
+ * it.
+ */
 export type Fate = 'kept' | 'closed' | 'ended';
 
 export interface Case {
@@ -37,14 +46,14 @@ export interface Case {
   readonly sees: Sees;
   readonly counts: Counts;
   readonly connection: Fate;
-  /** It lasts until a time is over: such ones begin first. */
+  /** It takes until a time-out, so it starts early. */
   readonly slow?: boolean;
 }
 
 const TOKENS = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
 const COUNTED = { prompt: 5, completion: 2 };
 
-/** A play that writes these bytes and leaves the connection as it is. */
+/** A play that writes these bytes and leaves the connection open. */
 export const says =
   (...pieces: (string | Uint8Array)[]): Play =>
   async (wire) => {
@@ -68,7 +77,7 @@ export const relayed = (name: string, play: Play, sees: Seen<'stream'> = {}, mor
   ...more,
 });
 
-/** Broken off after it has begun. */
+/** A stream that breaks off after it has begun. */
 export const brokenOff = (
   name: string,
   play: Play,
@@ -84,7 +93,7 @@ export const brokenOff = (
   };
 };
 
-/** An error whether it was to be streamed or not: the same JSON. */
+/** A failure that gives the same JSON error, whole or streamed. */
 export const failed = (
   name: string,
   play: Play,
@@ -99,14 +108,22 @@ export const failed = (
   };
 };
 
-/** The same failure asked for whole and as a stream. */
+/** The same failure, requested whole and as a stream. */
 export const failedBoth = (...args: Parameters<typeof failed>): Case[] => [
   failed(...args),
   { ...failed(...args), streamed: true },
 ];
 
-/** A play that answers with this as JSON. */
+/**
+ * Returns all cases. Those that are requested this way get the ids of the requirements they prove.
+ */
+export const proving = (asked: 'whole' | 'streamed', ids: string, cases: readonly Case[]): Case[] =>
+  cases.map((one) =>
+    one.streamed === (asked === 'streamed') ? { ...one, name: `${one.name} ${ids}` } : one,
+  );
+
+/** A play that answers with this value as JSON. */
 export const json = (value: unknown): Play => says(whole(JSON.stringify(value)));
-/** A play that answers with these events, and ends in order. */
+/** A play that sends these events and ends its answer properly. */
 export const events = (...chunks: (object | string)[]): Play =>
   says(streamed(...chunks.map((data) => event(data))));

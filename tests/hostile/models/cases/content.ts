@@ -15,7 +15,7 @@ import {
 } from '../bytes.ts';
 import { answered, type Case, events, json, relayed, says } from './case.ts';
 
-/** What the answers say: complete ones, told in many ways, and those that only look complete. */
+/** What answers contain: complete ones in many forms, and those that only look complete. */
 
 const [stop, usage] = [delta('lo', 'stop'), usageChunk()];
 const ONE = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
@@ -52,12 +52,12 @@ export const CHUNKS: readonly Case[] = [
     }),
   ),
   relayed(
-    'more after the finish reason',
+    'more after the finish reason [chunk.finish_reason]',
     events(delta('Hel'), stop, delta(' there'), delta('', 'length'), usage, '[DONE]'),
     { pieces: ['Hel', 'lo', ' there'], finish: 'length' },
   ),
   relayed(
-    'two choices by turns, and together',
+    'two choices by turns, and together [chunk.content]',
     events(
       { choices: [otherChoice('no')] },
       delta('Hel'),
@@ -205,7 +205,7 @@ export const WHOLES: readonly Case[] = [
     json({ ...answer(), choices: [...answer().choices, ...answer('Bye').choices] }),
   ),
   answered(
-    'another choice first',
+    'another choice first [answer.choices.one]',
     json({
       ...answer(),
       choices: [

@@ -13,16 +13,16 @@ import {
   usageChunk,
   whole,
 } from '../bytes.ts';
-import { brokenOff, type Case, failed, says } from './case.ts';
+import { brokenOff, type Case, failed, proving, says } from './case.ts';
 
-/** Answers that are none, or stop being one. */
+/** Responses that are no answers, and answers that end too early. */
 
 const unreadable = 'The model sent an answer that cannot be read.';
 const tooEarly = 'The model ended its answer too early.';
 const HTML = '<!doctype html><html><body><h1>It works!</h1></body></html>';
 
-/** Before anything was relayed: errors as JSON, also of streams. */
-export const NO_ANSWERS: readonly Case[] = [
+/** Failures before anything is relayed. They are JSON errors, for streams too. */
+export const NO_ANSWERS: readonly Case[] = proving('streamed', '[completions.stream.errors-before]', [
   ...[
     ['a page of HTML', HTML],
     ['JSON cut off', '{"choices":[{"message":{"content":"Hel'],
@@ -30,7 +30,7 @@ export const NO_ANSWERS: readonly Case[] = [
     ['null', 'null'],
     ['a list', '[]'],
     ['no choices', '{"choices":[]}'],
-    ['only another choice', '{"choices":[{"index":1,"message":{"content":"Hello"}}]}'],
+    ['only another choice [answer.choices.one]', '{"choices":[{"index":1,"message":{"content":"Hello"}}]}'],
     ['choices that are none', '{"choices":{"0":{"message":{"content":"x"}}}}'],
     ['no message', '{"choices":[{"text":"Hello"}]}'],
     ['content of another kind', JSON.stringify(answer([{ type: 'text', text: 'Hello' }]))],
@@ -68,7 +68,7 @@ export const NO_ANSWERS: readonly Case[] = [
   ).map(([name, body]) =>
     failed(name, says(chunkedHead(), chunk(body)), { streamed: true, message: unreadable }),
   ),
-];
+]);
 
 export const ENDS_EARLY: readonly Case[] = [
   brokenOff('[DONE] without a finish reason', says(streamed(HEL, DONE)), 'upstream_error'),

@@ -16,7 +16,7 @@ import {
 import type { Play } from '../server.ts';
 import { answered, type Case, failed, failedBoth, relayed, says } from './case.ts';
 
-/** Right answers, oddly wrapped: as events, and as HTTP. */
+/** Valid answers in unusual events and unusual HTTP. */
 
 const singly = (bytes: Uint8Array) => [...bytes].map((byte) => Uint8Array.of(byte));
 const withLineEnds = (lineEnd: string) => HELLO.replaceAll('\n', lineEnd);
@@ -117,7 +117,8 @@ async function goesOn(wire: Parameters<Play>[0]): Promise<void> {
 function resetAfter(...pieces: (string | Uint8Array)[]): Play {
   return async (wire) => {
     await says(...pieces)(wire);
-    // What was written must arrive before the RST, which overtakes what has not been read.
+    // The gateway must read what was written before the RST arrives, because a RST discards unread
+    // bytes.
     await wire.pause(100);
     wire.reset();
   };
@@ -125,7 +126,7 @@ function resetAfter(...pieces: (string | Uint8Array)[]): Play {
 
 const START = chunkedHead(JSON_TYPE);
 
-/** What is no HTTP, or lies about itself. */
+/** Invalid HTTP, and HTTP whose headers contradict its body. */
 export const BROKEN_HTTP: readonly Case[] = [
   ...failedBoth(
     'a length that the body does not reach',

@@ -14,9 +14,9 @@ import {
   whole,
 } from '../bytes.ts';
 import type { Play } from '../server.ts';
-import { brokenOff, type Case, failed, failedBoth, relayed, says } from './case.ts';
+import { brokenOff, type Case, failed, failedBoth, proving, relayed, says } from './case.ts';
 
-/** Answers that are too long, too late, or go away. */
+/** Answers that are too long, too late, or break off. */
 
 type Wire = Parameters<Play>[0];
 
@@ -38,7 +38,7 @@ const stays = (...bytes: (string | Buffer)[]): Play =>
 const slow = { slow: true } as const;
 const BLANKS = ' ';
 
-export const TIMES: readonly Case[] = [
+export const TIMES: readonly Case[] = proving('whole', '[limit.whole-answer]', [
   ...failedBoth('silence', stays(), { ...slow, message: LATE }),
   ...failedBoth('silence after the head', stays(chunkedHead()), { ...slow, message: LATE }),
   ...failedBoth('a head a byte at a time', every(100, 'HTTP/1.1 200 OK\r\nx-slow: ', 'x'), {
@@ -64,31 +64,36 @@ export const TIMES: readonly Case[] = [
     streamed: true,
     message: LATE,
   }),
-  brokenOff('a pause', stays(chunkedHead(), chunk(HEL)), 'stream_limit', slow),
+  brokenOff('a pause [limit.stream.pause]', stays(chunkedHead(), chunk(HEL)), 'stream_limit', slow),
   brokenOff(
-    'a pause with keep-alives',
+    'a pause with keep-alives [limit.stream.pause]',
     every(100, chunkedHead(), chunk(HEL), chunk(': keep-alive\n\n')),
     'stream_limit',
     slow,
   ),
   brokenOff(
-    'a pause with bytes of an event',
+    'a pause with bytes of an event [limit.stream.pause]',
     every(100, chunkedHead(), chunk(`${HEL}data: `), chunk('x')),
     'stream_limit',
     slow,
   ),
-  brokenOff('a pause after the finish reason', stays(chunkedHead(), chunk(HEL, LO)), 'stream_limit', {
-    ...slow,
-    pieces: ['Hel', 'lo'],
-  }),
   brokenOff(
-    'a stream without end',
+    'a pause after the finish reason [limit.stream.pause]',
+    stays(chunkedHead(), chunk(HEL, LO)),
+    'stream_limit',
+    {
+      ...slow,
+      pieces: ['Hel', 'lo'],
+    },
+  ),
+  brokenOff(
+    'a stream without end [limit.stream.always-on]',
     every(100, chunkedHead(), chunk(HEL), chunk(event(delta('')))),
     'stream_limit',
     slow,
   ),
   relayed('pauses within the limit', pausing, {}, slow),
-];
+]);
 
 async function pausing(wire: Wire): Promise<void> {
   for (const piece of [chunkedHead(), chunk(HEL), chunk(LO), chunk(TAIL), LAST_CHUNK]) {
@@ -97,7 +102,7 @@ async function pausing(wire: Wire): Promise<void> {
   }
 }
 
-/** The caller must have read what came before: a RST overtakes it. */
+/** The pause lets the gateway read what came before, because a RST discards unread bytes. */
 const breaks = (how: 'end' | 'reset', ...bytes: (string | Buffer)[]): Play =>
   async function breakOff(wire: Wire) {
     await says(...bytes)(wire);

@@ -3,7 +3,7 @@ import { ANSWER, chunk, chunkedHead, DONE, event, HEL, HELLO, head, LO, streamed
 import type { Play } from '../server.ts';
 import { brokenOff, type Case, failed, failedBoth, says } from './case.ts';
 
-/** Models that say no, each in the dialect of its server, by status or inside an answer. */
+/** Models that refuse, each in the dialect of its server, by the status or inside an answer. */
 
 const status = (line: string, body: unknown, type = 'content-type: application/json') =>
   says(whole(typeof body === 'string' ? body : JSON.stringify(body), { status: line, type }));
@@ -41,7 +41,7 @@ const llamacpp = {
 const ollama = { error: { message: OLLAMA, type: 'invalid_request_error', param: null, code: null } };
 const tgi = { error: TGI, error_type: 'validation' };
 
-/** The context is exceeded. */
+/** How servers say that the context length is exceeded. */
 export const DIALECTS: readonly Case[] = [
   ...failedBoth('vLLM', status('400 Bad Request', vllm), refused(VLLM)),
   ...failedBoth('older vLLM', status('400 Bad Request', flat(OLDER_VLLM)), refused(OLDER_VLLM)),
@@ -110,7 +110,7 @@ function gzipped(line: string, text: string): Play {
 }
 
 const SECRET = { error: { message: 'key sk-secret of host db-7' } };
-/** Nothing that the caller did; of what they say nothing is passed on. */
+/** Failures that are not the caller's fault. Nothing of the model's message is relayed. */
 export const STATUSES: readonly Case[] = [
   ...[
     '401 Unauthorized',
@@ -151,7 +151,7 @@ const firstRefused = (message: string) => ({ code: 'model_refused', message, str
 const nested = `{"code":400,"error":${'{"error":'.repeat(100_000)}1${'}'.repeat(100_001)}`;
 const nestedCode = `{"error":{"message":"no","code":${'['.repeat(100_000)}400${']'.repeat(100_000)}}}`;
 
-/** Inside an answer with status 200. */
+/** Errors inside an answer with status 200. */
 export const IN_BAND: readonly Case[] = [
   failed('first event, vLLM', first(event(vllm), DONE), firstRefused(VLLM)),
   failed('first event, older vLLM', first(event(flat(OLDER_VLLM)), DONE), firstRefused(OLDER_VLLM)),

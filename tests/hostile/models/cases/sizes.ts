@@ -17,7 +17,7 @@ import {
 import type { Play } from '../server.ts';
 import { answered, brokenOff, type Case, failed, failedBoth, relayed, says } from './case.ts';
 
-/** Answers that are just as large as they may be, or too large. */
+/** Answers of exactly the largest size allowed, and larger ones. */
 
 const MIB = 1024 * 1024;
 const KIB = 1024;
@@ -26,26 +26,28 @@ const TOO_LARGE = 'The answer of the model is too large.';
 const FAILED = 'The model failed to answer.';
 const JSON_TYPE = 'content-type: application/json';
 
-/** What a model may send of an answer, most of it in what is not relayed. */
+/**
+ * The most that a model may send in an answer. Here most of it is in fields that are not relayed.
+ */
 const [RECEIVED_WHOLE, RECEIVED_STREAM, RECEIVED_EVENT] = [8 * MIB, 32 * MIB, 4 * MIB];
-/** An answer of exactly so many bytes, most of them in a field that is not relayed. */
+/** An answer of exactly `bytes` bytes, most of them in a field that is not relayed. */
 const answerOf = (bytes: number) => padded(ANSWER, bytes, '{"pad":""');
 function padded(json: string, bytes: number, pad: string): string {
   const bare = json.replace('{', `${pad},`);
   return bare.replace('"pad":"', `"pad":"${'x'.repeat(bytes - bare.length)}`);
 }
-/** An event of exactly so many bytes, its blank line included. */
+/** An event of exactly `bytes` bytes, including its blank line. */
 const eventOf = (bytes: number) =>
   event(padded(JSON.stringify(delta('Hel')), bytes - event('').length, '{"pad":""'));
 
-/** What is relayed has an id, a time and a name of this length. */
+/** The id, time and model name of relayed answers have these lengths. */
 const RELAYED = { id: `chatcmpl-${'x'.repeat(24)}`, created: 1_700_000_000, model: 'tide' };
 const relayedChunk = (delta: object, finish_reason: string | null = null) =>
   event({
     ...{ ...RELAYED, object: 'chat.completion.chunk' },
     choices: [{ index: 0, delta, logprobs: null, finish_reason }],
   }).length;
-/** Text that makes a relayed answer of exactly so many bytes. */
+/** Text for a relayed answer of exactly `bytes` bytes. */
 const textOfWhole = (bytes: number) => {
   const choice = {
     index: 0,
@@ -56,9 +58,12 @@ const textOfWhole = (bytes: number) => {
   const bare = { ...RELAYED, object: 'chat.completion', choices: [choice], usage: USAGE };
   return 'x'.repeat(bytes - JSON.stringify(bare).length);
 };
-/** Text that makes a relayed event of exactly so many bytes. */
+/** Text for a relayed event of exactly `bytes` bytes. */
 const textOfEvent = (bytes: number) => 'x'.repeat(bytes - relayedChunk({ content: '' }));
-/** Pieces of text that make a relayed stream of exactly so many bytes, each but the last of one character. */
+/**
+ * Pieces of text for a relayed stream of exactly `bytes` bytes. Each piece but the last is one
+ * character.
+ */
 function piecesOf(bytes: number): string[] {
   const usage = event({ ...RELAYED, object: 'chat.completion.chunk', choices: [], usage: USAGE });
   const frame = relayedChunk({ role: 'assistant', content: '' }) + relayedChunk({ content: '' }, 'stop');
@@ -67,7 +72,7 @@ function piecesOf(bytes: number): string[] {
   for (const one = relayedChunk({ content: 'x' }); left > 2 * one; left -= one) pieces.push('x');
   return [...pieces, textOfEvent(left)];
 }
-/** As a busy server sends them: many events in one write. */
+/** A busy server sends many events in one write. */
 const EVENTS_A_WRITE = 1_000;
 function inPieces(pieces: readonly string[]): Play {
   const events = pieces.map((text) => event({ choices: [{ delta: { content: text } }] }));
@@ -76,7 +81,7 @@ function inPieces(pieces: readonly string[]): Play {
     writes.push(events.slice(i, i + EVENTS_A_WRITE).join(''));
   return chunks(...writes, event(delta('', 'stop')) + TAIL);
 }
-/** The rest of a stream of exactly so many bytes, filled up with comments. */
+/** A stream of exactly `bytes` bytes, padded with comments. */
 function filled(begin: string, end: string, bytes: number): string[] {
   let left = bytes - Buffer.byteLength(begin + end);
   const comments: string[] = [];
@@ -94,8 +99,8 @@ const EVENT = textOfEvent(MIB);
 const STREAM = piecesOf(8 * MIB);
 
 export const SIZES: readonly Case[] = [
-  answered('2 MiB', says(whole(JSON.stringify(answer(WHOLE)))), { content: WHOLE }),
-  failed('2 MiB and a byte', says(whole(JSON.stringify(answer(`${WHOLE}x`)))), {
+  answered('2 MiB [limit.whole-answer]', says(whole(JSON.stringify(answer(WHOLE)))), { content: WHOLE }),
+  failed('2 MiB and a byte [limit.whole-answer]', says(whole(JSON.stringify(answer(`${WHOLE}x`)))), {
     ...{ message: TOO_LARGE, connection: 'kept' },
   }),
   answered('8 MiB, most of it not relayed', says(whole(answerOf(RECEIVED_WHOLE)))),
@@ -114,11 +119,17 @@ export const SIZES: readonly Case[] = [
     { message: TOO_LARGE },
   ),
   ...failedBoth('bytes without end and without a head', endless(''), { message: FAILED }),
-  relayed('an event of 1 MiB', chunks(event(delta(EVENT)), LO, TAIL), { pieces: [EVENT, 'lo'] }),
+  relayed('an event of 1 MiB [limit.stream.event]', chunks(event(delta(EVENT)), LO, TAIL), {
+    pieces: [EVENT, 'lo'],
+  }),
   failed('a first event of 1 MiB and a byte', chunks(event(delta(`${EVENT}x`)), LO, TAIL), {
     ...{ streamed: true, message: TOO_LARGE },
   }),
-  brokenOff('an event of 1 MiB and a byte', chunks(HEL, event(delta(`${EVENT}x`)), LO, TAIL), 'stream_limit'),
+  brokenOff(
+    'an event of 1 MiB and a byte [limit.stream.event]',
+    chunks(HEL, event(delta(`${EVENT}x`)), LO, TAIL),
+    'stream_limit',
+  ),
   relayed('an event of 4 MiB, most of it not relayed', chunks(eventOf(RECEIVED_EVENT), LO, TAIL)),
   failed('a first event of 4 MiB and a byte', chunks(eventOf(RECEIVED_EVENT + 1), LO, TAIL), {
     ...{ streamed: true, message: TOO_LARGE },
@@ -138,10 +149,15 @@ export const SIZES: readonly Case[] = [
     endless(`${chunkedHead()}${chunk(`${HEL}data: `)}`, (bytes) => chunk(bytes)),
     'stream_limit',
   ),
-  relayed('8 MiB', inPieces(STREAM), { pieces: [...STREAM, ''] }),
-  brokenOff('8 MiB and a byte', inPieces([...STREAM.slice(0, -1), `${STREAM.at(-1)}x`]), 'stream_limit', {
-    pieces: [...STREAM.slice(0, -1), `${STREAM.at(-1)}x`],
-  }),
+  relayed('8 MiB [limit.stream.size]', inPieces(STREAM), { pieces: [...STREAM, ''] }),
+  brokenOff(
+    '8 MiB and a byte [limit.stream.size]',
+    inPieces([...STREAM.slice(0, -1), `${STREAM.at(-1)}x`]),
+    'stream_limit',
+    {
+      pieces: [...STREAM.slice(0, -1), `${STREAM.at(-1)}x`],
+    },
+  ),
   relayed('32 MiB, most of it not relayed', chunks(...filled(HEL + LO, TAIL, RECEIVED_STREAM))),
   brokenOff('32 MiB and a byte', chunks(...filled(HEL + LO, TAIL, RECEIVED_STREAM + 1)), 'stream_limit', {
     pieces: ['Hel', 'lo'],

@@ -3,14 +3,17 @@ import { chunk, chunkedHead, DONE, delta, event, LAST_CHUNK, USAGE, usageChunk, 
 import type { Play } from '../server.ts';
 import type { Sees } from './case.ts';
 
-/** Long enough for the pieces to be read one by one, which needs no luck where the machine is quiet. */
+/** Long enough that an idle machine reads the pieces one by one. */
 const APART_MS = 3;
 const TEXT = 'é漢😀';
 
 const small = (content: string, finish_reason: string | null) =>
   JSON.stringify({ choices: [{ delta: { content }, finish_reason }] });
 
-/** A short answer with characters of two, three and four bytes and both usual line ends, as it goes over the wire. */
+/**
+ * The wire bytes of a short answer with characters of two, three and four bytes and both usual line
+ * endings.
+ */
 export const STREAM_BYTES = Buffer.concat([
   Buffer.from(chunkedHead()),
   chunk(event(small(TEXT, null)), event(small(TEXT, 'stop'), '\r\n')),
@@ -35,7 +38,7 @@ const inPieces =
     }
   };
 
-/** Cuts the bytes in two, each time it is called a byte further on. */
+/** Cuts the bytes in two. Each call cuts one byte further on. */
 export function cutEverywhere(bytes: Uint8Array): Play {
   let next = 1;
   return (wire) => inPieces(bytes, [next++])(wire);
@@ -45,7 +48,10 @@ const lineEnd = fc.constantFrom('\n', '\r\n', '\r');
 const text = fc.string({ unit: 'grapheme', maxLength: 12 });
 const piece = fc.record({ text, lineEnd, comment: fc.constantFrom('', ':\n', ': ping\r\n\r\n', 'id: 1\r') });
 
-/** Any text in any pieces, wrapped in any events, cut anywhere: how it is sent, and what is seen of it. */
+/**
+ * Any text in any pieces, in any form of events, cut anywhere: how it is sent, and what the client
+ * receives.
+ */
 export const anyAnswer = fc
   .record({ pieces: fc.array(piece, { maxLength: 5 }), cuts: fc.array(fc.nat(1_500), { maxLength: 6 }) })
   .map(({ pieces, cuts }) => {

@@ -1,11 +1,11 @@
 import { answer, delta, usageChunk } from '../bytes.ts';
-import { answered, type Case, events, json, relayed } from './case.ts';
+import { answered, type Case, events, json, proving, relayed } from './case.ts';
 
-/** What answers say that they used, true or not. */
+/** Reports of usage, valid or not. */
 
 const [stop, usage] = [delta('lo', 'stop'), usageChunk()];
 const ONE = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
-/** All of the context. */
+/** Usage of the whole context. */
 const FULL = { prompt_tokens: 998, completion_tokens: 2, total_tokens: 1_000 };
 
 const WRONG_USAGE: readonly (readonly [string, unknown])[] = [
@@ -21,13 +21,15 @@ const WRONG_USAGE: readonly (readonly [string, unknown])[] = [
   ['null', null],
 ];
 
-export const USAGES: readonly Case[] = [
+const REPORTED: readonly Case[] = [
   ...WRONG_USAGE.flatMap(([what, wrong]) => [
     answered(`usage ${what}`, json(answer('Hello', { usage: wrong })), { usage: null }),
     relayed(`usage ${what}`, events(delta('Hel'), stop, usageChunk(wrong), '[DONE]'), { usage: null }),
   ]),
-  answered('no usage', json(answer('Hello', { usage: undefined })), { usage: null }),
-  relayed('no usage', events(delta('Hel'), stop, '[DONE]'), { usage: null }),
+  answered('no usage [plan.settlement.missing]', json(answer('Hello', { usage: undefined })), {
+    usage: null,
+  }),
+  relayed('no usage [plan.settlement.missing]', events(delta('Hel'), stop, '[DONE]'), { usage: null }),
   relayed('usage on the last content chunk', events(delta('Hel'), { ...stop, usage: ONE }, '[DONE]')),
   relayed(
     'usage with every chunk',
@@ -44,7 +46,7 @@ export const USAGES: readonly Case[] = [
     events(delta('Hel', null, { usage: null }), { ...stop, usage: null }, usage, '[DONE]'),
   ),
   answered(
-    'cut where the context ends',
+    'cut where the context ends [answer.finish_reason.length]',
     json({ ...answer('Hello'), choices: [{ ...answer().choices[0], finish_reason: 'length' }], usage: FULL }),
     { finish: 'length', usage: FULL },
     { counts: { prompt: 998, completion: 2 } },
@@ -69,3 +71,9 @@ export const USAGES: readonly Case[] = [
     { counts: { prompt: 0, completion: 1_000 } },
   ),
 ];
+
+export const USAGES: readonly Case[] = proving(
+  'whole',
+  '[answer.usage.null]',
+  proving('streamed', '[chunk.usage] [completions.stream.usage]', REPORTED),
+);

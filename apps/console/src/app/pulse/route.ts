@@ -1,6 +1,9 @@
 import { currentUser } from '../../session/current.ts';
 
-/** Whether the console and its database answer, and whether its asker is still signed in: what a page asks before it refreshes. */
+/**
+ * Tells a page, before it refreshes, whether the console and its database answer and whether the
+ * user is still signed in.
+ */
 export async function GET(): Promise<Response> {
   const headers = { 'cache-control': 'no-store' };
   try {

@@ -4,19 +4,19 @@ import type { Auth } from './auth.ts';
 export interface PasswordChange {
   readonly current: string;
   readonly next: string;
-  /** With the cookie of who asks. */
+  /** Contain the user's session cookie. */
   readonly headers: Headers;
 }
 
 export type ChangeOutcome =
-  /** All other sessions have ended; `headers` hold the cookie of the one that is left. */
+  /** All other sessions have ended. `headers` contain the cookie of the remaining one. */
   | { readonly outcome: 'changed'; readonly headers: Headers }
   | { readonly outcome: 'wrong' }
   | { readonly outcome: 'failed' };
 
 export interface Accounts {
   hasPassword(userId: string): Promise<boolean>;
-  /** Whether it is the password of who asks, whose cookie `headers` hold. */
+  /** Checks the password of the user whose session cookie `headers` contain. */
   isPassword(password: string, headers: Headers): Promise<boolean>;
   changePassword(change: PasswordChange): Promise<ChangeOutcome>;
 }

@@ -16,8 +16,9 @@ export interface AuthOptions {
 }
 
 /**
- * Sessions, passwords and the identity provider. There is no sign-up: accounts come from invitations and operators. Sign-in
- * attempts are limited before this is asked (see SignIn); only the identity provider's routes are reachable over HTTP.
+ * Sessions, passwords and the identity provider. Nobody can sign up: invitations and operators
+ * create accounts. SignIn limits attempts before it calls this. Only the identity provider's routes
+ * are reachable over HTTP.
  */
 export function createAuth({ db, consoleUrl, secret, oidc }: AuthOptions) {
   const secure = consoleUrl.startsWith('https://');
@@ -43,7 +44,8 @@ export function createAuth({ db, consoleUrl, secret, oidc }: AuthOptions) {
       },
       ipAddress: { disableIpTracking: true },
     },
-    // Accounts are made by invitation, so their e-mails are not verified here: the provider's word is taken for them.
+    // Accounts come from invitations, so their e-mails are never verified here. This trusts the
+    // provider's verification.
     account: { accountLinking: { enabled: true, requireLocalEmailVerified: false } },
     databaseHooks: {
       account: {
@@ -59,8 +61,8 @@ export function createAuth({ db, consoleUrl, secret, oidc }: AuthOptions) {
 }
 
 /**
- * The first sign-in through the provider proves whose the e-mail is. A password that someone else may have set before, and
- * its sessions, end there.
+ * The first sign-in through the provider proves who owns the e-mail. It removes a password that
+ * someone else may have set before, and ends all earlier sessions.
  */
 async function takeOver(db: Db, userId: string): Promise<void> {
   await db.account.deleteMany({
@@ -69,7 +71,10 @@ async function takeOver(db: Db, userId: string): Promise<void> {
   await db.session.deleteMany({ where: { userId, user: { emailVerified: false } } });
 }
 
-/** Only accounts that exist may come in; an e-mail is taken for the account's when the provider has verified it. */
+/**
+ * Only existing accounts may sign in. They are found by e-mail, which the provider must have
+ * verified.
+ */
 const identityProvider = ({ issuer, clientId, clientSecret, name }: Oidc) =>
   askedWhenNeeded({
     providerId: OIDC_PROVIDER_ID,
@@ -83,10 +88,12 @@ const identityProvider = ({ issuer, clientId, clientSecret, name }: Oidc) =>
   });
 
 /**
- * A provider that is asked for its endpoints by the first sign-in through it. The plugin would ask when it starts, without a
- * bound, and everything of better-auth waits for that: a provider that does not answer would keep out passwords and sessions.
- * It therefore starts as after a failed question: providers in `genericOAuthPendingDiscovery` are asked, for 10 s at most, by
- * whichever request names them (better-auth 1.7.25, plugins/generic-oauth).
+ * An identity provider whose endpoints are discovered at the first sign-in through it. The plugin
+ * would discover them when it starts, without a time limit, and all of better-auth waits for that.
+ * Then a provider that does not answer would block passwords and sessions, too.
+ * So the plugin starts as if discovery had failed. A request that names a provider in
+ * `genericOAuthPendingDiscovery` discovers it, within 10 s (better-auth 1.7.25,
+ * plugins/generic-oauth).
  */
 function askedWhenNeeded(config: GenericOAuthConfig) {
   const plugin = genericOAuth({ config: [config] });

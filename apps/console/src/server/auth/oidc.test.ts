@@ -43,7 +43,7 @@ const cookiesOf = (response: Response): string =>
     .map((cookie) => cookie.split(';')[0])
     .join('; ');
 
-/** Goes to the provider and comes back, to another console if one is given. */
+/** Signs in at the provider and comes back, to another console if one is given. */
 async function signInThere(backTo = auth): Promise<Response> {
   const start = await auth.api.signInSocial({
     body: { provider: 'oidc', callbackURL: `${SITE}/`, errorCallbackURL: `${SITE}/sign-in` },

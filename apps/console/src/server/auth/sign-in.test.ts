@@ -79,7 +79,7 @@ describe('sign-in with a password', () => {
   it('lets 30 attempts in 15 minutes through for an e-mail from an address; its owner comes in from another', async () => {
     const email = await account();
     const waits: (number | null)[] = [];
-    // 451 attempts: those that are refused must not use up the wide limit of the e-mail either.
+    // 451 attempts. The refused ones must not use up the e-mail's wider limit.
     for (const length of [15, 16, ...Array(12).fill(35)]) {
       const guards = Array.from({ length }, () => signIn.guard('10.1.0.1', email));
       waits.push(...(await Promise.all(guards)));
@@ -124,7 +124,7 @@ describe('sign-in with a password', () => {
 
 describe('a change of the password', () => {
   const next = 'another-long-password';
-  /** The headers of a browser with a session of its own. */
+  /** The headers of a browser with a new session. */
   const session = async (email: string): Promise<Headers> => {
     const result = await attempt(email, PASSWORD, '10.0.1.1');
     if (result.outcome !== 'signed in') throw new Error(result.outcome);

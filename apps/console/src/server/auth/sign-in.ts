@@ -2,18 +2,25 @@ import { createHash } from 'node:crypto';
 import type { Db } from '@tidegate/db';
 import type { Auth } from './auth.ts';
 
-/** Attempts let through in a window, whether they succeed or not. */
+/** How many attempts a window allows, successful or not. */
 interface Allowance {
   readonly attempts: number;
   readonly windowMs: number;
 }
 
 const PER_ADDRESS: Allowance = { attempts: 20, windowMs: 60_000 };
-/** By e-mail and address together: whoever uses it up keeps the e-mail's owner out from nowhere else. */
+/**
+ * For an e-mail from one address. Using it up locks out the e-mail's owner at that address only.
+ */
 const PER_EMAIL_AND_ADDRESS: Allowance = { attempts: 30, windowMs: 15 * 60_000 };
-/** From everywhere: against guessing from many addresses. Using it up takes a stranger ten of them at least. */
+/**
+ * For an e-mail from all addresses, against guessing from many of them. An attacker needs at least
+ * ten addresses to use it up.
+ */
 const PER_EMAIL: Allowance = { attempts: 300, windowMs: 15 * 60_000 };
-/** Expired sessions deleted by an attempt: more than the session that it may open. */
+/**
+ * Expired sessions that one attempt deletes. It is more than the one session that it may create.
+ */
 const MAX_SESSIONS_DELETED = 100;
 
 export type SignInOutcome =
@@ -22,15 +29,21 @@ export type SignInOutcome =
   | { readonly outcome: 'too many'; readonly retryAfterS: number };
 
 export interface SignIn {
-  /** Counts the attempt in Postgres, before the password is looked at. `headers` hold the session's cookie. */
+  /**
+   * Counts the attempt in Postgres before it checks the password. `headers` contain the session's
+   * cookie.
+   */
   withPassword(attempt: {
     readonly email: string;
     readonly password: string;
-    /** The caller's. */
+    /** The caller's address. */
     readonly address: string;
     readonly headers: Headers;
   }): Promise<SignInOutcome>;
-  /** Counts an attempt to change a password like one to sign in. Null: let through; otherwise seconds to wait. */
+  /**
+   * Counts an attempt to change a password as one to sign in. Null: allowed. Otherwise seconds to
+   * wait.
+   */
   guard(address: string, email: string): Promise<number | null>;
 }
 
@@ -42,7 +55,7 @@ export function createSignIn({ db, auth, now }: { db: Db; auth: Auth; now: () =>
       take(db, now(), `address:${address}`, PER_ADDRESS),
       take(db, now(), `email:${hash} address:${address}`, PER_EMAIL_AND_ADDRESS),
     ]);
-    // What was refused already is not counted here: one address alone could use this up.
+    // Attempts that are already refused do not count here. Otherwise one address could use this up.
     if (Math.max(...waits) === 0) waits.push(await take(db, now(), `email:${hash}`, PER_EMAIL));
     const waitMs = Math.max(...waits);
     return waitMs > 0 ? Math.ceil(waitMs / 1_000) : null;
@@ -62,7 +75,7 @@ export function createSignIn({ db, auth, now }: { db: Db; auth: Auth; now: () =>
   };
 }
 
-/** Deletes what has run out. Sessions that another attempt is deleting are left to it. */
+/** Deletes what has expired. Skips sessions that another attempt is deleting. */
 async function clear(db: Db, now: Date): Promise<void> {
   await db.signInAttempt.deleteMany({ where: { resetsAt: { lte: now } } });
   await db.$executeRaw`
@@ -70,7 +83,11 @@ async function clear(db: Db, now: Date): Promise<void> {
       SELECT id FROM session WHERE expires_at <= ${now} LIMIT ${MAX_SESSIONS_DELETED} FOR UPDATE SKIP LOCKED)`;
 }
 
-/** One statement: concurrent attempts each count. @returns how long to wait, ms; 0: let through */
+/**
+ * One statement, so that each concurrent attempt counts.
+ *
+ * @returns milliseconds to wait; 0: allowed
+ */
 async function take(db: Db, nowMs: number, key: string, { attempts, windowMs }: Allowance): Promise<number> {
   const now = new Date(nowMs);
   const end = new Date(nowMs + windowMs);

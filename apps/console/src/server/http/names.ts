@@ -1,5 +1,5 @@
-/** Request headers by which the server tells the screens what it knows. */
+/** Request headers in which the server passes information to the screens. */
 export const NONCE_HEADER = 'x-tidegate-nonce';
 export const CLIENT_ADDRESS_HEADER = 'x-tidegate-client-address';
-/** The path that was asked for, with its query. */
+/** The requested path with its query. */
 export const PATH_HEADER = 'x-tidegate-path';

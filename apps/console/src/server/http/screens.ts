@@ -12,7 +12,7 @@ interface Framework {
   close(): Promise<void>;
 }
 
-/** A CommonJS module whose types describe another kind of module. */
+/** A CommonJS module whose types describe an ES module. */
 const create = framework.default as unknown as (options: {
   readonly dev: boolean;
   readonly dir: string;
@@ -22,9 +22,12 @@ const create = framework.default as unknown as (options: {
 }) => Framework;
 
 export interface ScreensOptions {
-  /** Where they were built. */
+  /** The folder in which they were built. */
   readonly dir: string;
-  /** Where the site listens: after an action that leads to another page, the framework asks itself for that page. */
+  /**
+   * Where the site listens. When an action redirects to another page, the framework fetches that
+   * page from here.
+   */
   readonly host: string;
   readonly port: number;
 }

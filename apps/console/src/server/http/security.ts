@@ -1,6 +1,7 @@
 /**
- * What a browser may do with a page. Scripts: those that carry the nonce and what these load. Style attributes are allowed
- * because charts and overlays position themselves with them; style elements and sheets are not, but by nonce or from here.
+ * What a browser may do with a page. Scripts need the nonce, or must be loaded by a script that has
+ * it. Style attributes are allowed because charts and overlays position themselves with them. Style
+ * elements need the nonce. Style sheets need it too, unless they come from this server.
  */
 export function securityHeaders(nonce: string, consoleUrl: string): Record<string, string> {
   const https = consoleUrl.startsWith('https://');
@@ -22,7 +23,7 @@ export function securityHeaders(nonce: string, consoleUrl: string): Record<strin
     'content-security-policy': policy.join('; '),
     'x-content-type-options': 'nosniff',
     'x-frame-options': 'DENY',
-    // Not no-referrer: forms sent without scripts would then not say where from.
+    // With no-referrer, forms sent without scripts would not tell their origin.
     'referrer-policy': 'same-origin',
     'permissions-policy': 'camera=(), microphone=(), geolocation=(), payment=(), usb=()',
     'cross-origin-opener-policy': 'same-origin',

@@ -20,11 +20,13 @@ export interface SiteOptions {
 
 export interface Site {
   readonly port: number;
-  /** Finishes what is being answered. */
+  /** Finishes the requests in progress. */
   close(): Promise<void>;
 }
 
-/** The console's HTTP face: every request gets its nonce, every answer the security headers. */
+/**
+ * The console's HTTP server. Every request gets a nonce and every response the security headers.
+ */
 export async function startSite(options: SiteOptions): Promise<Site> {
   const { logger, handle } = options;
   const server = createServer((request, response) => {
@@ -42,7 +44,10 @@ export async function startSite(options: SiteOptions): Promise<Site> {
   return { port: (server.address() as AddressInfo).port, close: () => close(server) };
 }
 
-/** Names that only this server may give replace whatever a caller sent under them. */
+/**
+ * Sets the headers that only this server may set, and overwrites what a caller sent under their
+ * names.
+ */
 function secure(
   request: IncomingMessage,
   response: ServerResponse,
@@ -51,7 +56,7 @@ function secure(
   const nonce = randomBytes(NONCE_BYTES).toString('base64');
   const headers = securityHeaders(nonce, consoleUrl);
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-  // The framework reads the nonce for its own scripts from here.
+  // The framework reads the nonce for its own scripts from this header.
   request.headers['content-security-policy'] = headers['content-security-policy'];
   request.headers[NONCE_HEADER] = nonce;
   request.headers[CLIENT_ADDRESS_HEADER] = clientAddress(request, trustedProxies);
@@ -61,15 +66,17 @@ function secure(
 const READING = new Set(['GET', 'HEAD']);
 
 /**
- * Whether a request comes from the console's own pages, if it may change anything: another site could otherwise spend a
- * visitor's session. Browsers say where from in Origin, and in Sec-Fetch-Site.
+ * Whether a request may proceed: it changes nothing, or it comes from the console's own pages.
+ * Otherwise another site could use a visitor's session. Browsers tell the origin in Origin and
+ * Sec-Fetch-Site.
  */
 const isOwn = ({ method = '', headers }: IncomingMessage, consoleUrl: string): boolean =>
   READING.has(method) || headers['sec-fetch-site'] === 'same-origin' || headers.origin === consoleUrl;
 
 /**
- * The framework compares the Origin of a change with the host again, which a proxy may have replaced by the name it has for
- * this server: it is given the host that was found to be the console's own.
+ * The framework also compares the Origin of a change with the host. A proxy may have replaced the
+ * host by its own name for this server. So this sets the host to the Origin's, which has been
+ * checked.
  */
 function vouchForOrigin({ method = '', headers }: IncomingMessage): void {
   if (READING.has(method) || !headers.origin || !URL.canParse(headers.origin)) return;

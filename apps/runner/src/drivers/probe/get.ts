@@ -2,31 +2,31 @@ import { type Dispatcher, request } from 'undici';
 
 export interface Question {
   readonly url: string;
-  /** Bearer token; empty: none. */
+  /** The bearer token. Empty: none. */
   readonly key?: string;
   readonly timeoutMs: number;
 }
 
 export interface Answer {
   readonly status: number;
-  /** As the server names it; empty: not at all. */
+  /** The content type in lower case. Empty: the server sent none. */
   readonly contentType: string;
-  /** Null: longer than is read. */
+  /** Null: it was too long to read. */
   readonly body: string | null;
 }
 
-/** Why there was no answer, in words without address, key or body. */
+/** Why there was no answer. It shows no address, key or body. */
 export type NoAnswer = string;
 
-/** Most of an answer that is read: a list of some thousand models. */
+/** The longest body to read: a list of some thousand models fits. */
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
-/** One GET on a connection of its own; redirects are not followed. Never throws. */
+/** Sends one GET on its own connection. Does not follow redirects. Never throws. */
 export async function get(
   { url, key, timeoutMs }: Question,
   signal: AbortSignal,
 ): Promise<Answer | NoAnswer> {
-  // Not AbortSignal.any: Node 20 keeps what that makes for as long as `signal` lives.
+  // This does not use AbortSignal.any: in Node 20, what it creates lives as long as `signal`.
   const controller = new AbortController();
   const abort = () => controller.abort();
   let late = false;
@@ -63,7 +63,7 @@ async function readBounded(body: Dispatcher.ResponseData['body']): Promise<strin
   let bytes = 0;
   for await (const chunk of body) {
     bytes += (chunk as Buffer).length;
-    // Leaving the loop ends the connection.
+    // Leaving the loop closes the connection.
     if (bytes > MAX_ANSWER_BYTES) return null;
     chunks.push(chunk as Buffer);
   }

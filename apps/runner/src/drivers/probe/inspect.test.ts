@@ -11,7 +11,10 @@ interface Said {
   readonly body?: string;
 }
 
-/** A server that says this at /v1/models and, to a GET, at /v1/chat/completions; 404 at what is not given. */
+/**
+ * A server with these answers at /v1/models and, to a GET, at /v1/chat/completions. It answers 404
+ * otherwise.
+ */
 async function serverThat(models?: Said, completions?: Said): Promise<Upstream> {
   server = await startUpstream(async ({ path }, reply) => {
     const said = path === '/v1/models' ? models : path === '/v1/chat/completions' ? completions : undefined;
@@ -35,7 +38,7 @@ const find = (upstream: Upstream, more: Partial<Inspected> = {}) =>
 const listing = (ids: string[], ownedBy = 'somebody'): Said => ({
   body: JSON.stringify({ object: 'list', data: ids.map((id) => ({ id, owned_by: ownedBy })) }),
 });
-/** TGI names its one model as its owner too. */
+/** TGI lists its one model with its own name as the owner. */
 const tgi = listing(['Qwen/Qwen3-8B'], 'Qwen/Qwen3-8B');
 const wrong = (sentence: string) => ({ kind: 'wrong', sentence });
 

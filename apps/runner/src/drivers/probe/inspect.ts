@@ -6,8 +6,8 @@ export interface Inspected extends UpstreamAccess {
   /** Ends in `/v1`. */
   readonly baseUrl: string;
   /**
-   * The server was started for this model. It may list its one model under another name than one that is assumed, and need
-   * have neither a list nor another answer to a GET.
+   * Whether the runner started the server for this model. Such a server may list its one model
+   * under another name if ours is only assumed. It needs no list and no other route for GET.
    */
   readonly own: boolean;
   readonly timeoutMs: number;
@@ -15,16 +15,16 @@ export interface Inspected extends UpstreamAccess {
 
 /** Why a model cannot be called. */
 export type Trouble =
-  /** The server may just be starting or busy. Words, as part of a sentence. */
+  /** The server may be starting or busy. `words` are part of a sentence. */
   | { readonly kind: 'silent'; readonly words: string }
-  /** It answers, but calls would fail until somebody changes something. A sentence. */
+  /** The server answers, but calls would fail until somebody changes something. */
   | { readonly kind: 'wrong'; readonly sentence: string };
 
 const MAX_URL_LENGTH = 200;
 
 /**
- * Finds out whether calls can work, by GETs alone: nothing is completed, and no server loads a model to list it. Null: nothing
- * speaks against it.
+ * Finds out whether calls can work. It sends only GETs, so nothing is completed, and no server
+ * loads a model. Null: no problem was found.
  */
 export async function inspect(server: Inspected, signal: AbortSignal): Promise<Trouble | null> {
   const answer = await ask(server, '/models', signal);
@@ -44,16 +44,19 @@ async function inspectServed(
   signal: AbortSignal,
 ): Promise<Trouble | null> {
   if (!serves(served, server)) return wrong(describeServed(served, server.name));
-  // llama.cpp lists its models to everyone, and asks for the key at its other paths only.
+  // llama.cpp lists its models to everyone. It asks for the key only at other paths.
   if (!served.some(({ ownedBy }) => ownedBy === 'llamacpp')) return null;
   const answer = await ask(server, '/chat/completions', signal);
   return typeof answer === 'object' && answer.status === 401 ? keyRefused(401, server) : null;
 }
 
-/** Of a server without a list: whether there is something at the path that gateways call. A GET completes nothing. */
+/**
+ * For a server without a model list: checks whether something answers at the path that gateways
+ * call. A GET completes nothing.
+ */
 async function inspectRoute(list: Answer, server: Inspected, signal: AbortSignal): Promise<Trouble | null> {
   const answer = await ask(server, '/chat/completions', signal);
-  // What is there for POST alone may answer a GET with 403.
+  // A route for POST alone may answer a GET with 403.
   if (typeof answer === 'object' && answer.status === 403) return null;
   const trouble = troubleOf(answer, server);
   if (trouble || typeof answer === 'string') return trouble;
@@ -68,7 +71,7 @@ async function inspectRoute(list: Answer, server: Inspected, signal: AbortSignal
 const ask = ({ baseUrl, key, timeoutMs }: Inspected, path: string, signal: AbortSignal) =>
   get({ url: baseUrl + path, key, timeoutMs }, signal);
 
-/** What is the same trouble wherever it is met. */
+/** Problems that mean the same for every path. */
 function troubleOf(answer: Answer | NoAnswer, server: Inspected): Trouble | null {
   if (typeof answer === 'string') return { kind: 'silent', words: answer };
   const { status } = answer;
@@ -85,6 +88,6 @@ const keyRefused = (status: number, { key }: Inspected): Trouble =>
 
 const wrong = (sentence: string): Trouble => ({ kind: 'wrong', sentence });
 
-/** What a web server answers for any path. */
+/** Whether this looks like the page that a web server sends for any path. */
 const isPage = ({ status, contentType }: Answer): boolean =>
   status < 300 && contentType.startsWith('text/html');

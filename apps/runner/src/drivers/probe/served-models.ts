@@ -7,11 +7,11 @@ export interface ServedModel {
 }
 
 const modelList = z.object({ data: z.array(z.unknown()) });
-/** As some servers list no model at all. */
+/** Some servers write an empty list like this. */
 const emptyList = z.object({ object: z.literal('list'), data: z.null() });
 const entry = z.object({ id: z.string().min(1), owned_by: z.string().catch('') });
 
-/** What the body of a model list names. Null: it is none that can be understood. */
+/** Reads the body of a model list. Null: it cannot be understood. */
 export function servedModels(body: string): ServedModel[] | null {
   const json = parse(body);
   if (emptyList.safeParse(json).success) return [];
@@ -32,21 +32,24 @@ function parse(text: string): unknown {
   }
 }
 
-/** Servers that answer whatever the name, by the owner they give the one model they have. */
+/** Owners in the lists of servers that have one model and ignore the name in requests. */
 const IGNORE_NAMES: ReadonlySet<string> = new Set(['llamacpp', 'sglang', 'koboldcpp', 'tabbyAPI']);
-/** One that refuses every other name than those it lists. */
+/** The owner in the lists of a server that refuses all names that it does not list. */
 const HEEDS_NAMES = 'vllm';
-/** The name that TGI tells callers to send; it takes others too. It lists its one model as owned by itself. */
+/**
+ * The name that TGI tells callers to send, though it accepts others. It lists its one model with
+ * its own name as the owner.
+ */
 const NAME_FOR_TGI = 'tgi';
 
 interface Called extends Pick<UpstreamAccess, 'name' | 'nameAssumed'> {
-  /** The server was started for this model. */
+  /** Whether the runner started the server for this model. */
   readonly own: boolean;
 }
 
 /** Whether a server with this list answers for the name. */
 export function serves(served: readonly ServedModel[], { name, nameAssumed, own }: Called): boolean {
-  // `x` is short for `x:latest` where models have tags, as Ollama's do.
+  // Where models have tags, as with Ollama, `x` is short for `x:latest`.
   if (served.some(({ id }) => id === name || id === `${name}:latest`)) return true;
   const [only] = served;
   if (!only || served.length > 1) return false;
@@ -59,7 +62,7 @@ export function serves(served: readonly ServedModel[], { name, nameAssumed, own 
 const MAX_NAMES = 5;
 const MAX_NAME_LENGTH = 80;
 
-/** For people, bounded, whatever the server put into its list. */
+/** A sentence for users. It is bounded, whatever the server lists. */
 export function describeServed(served: readonly ServedModel[], name: string): string {
   const first = served.slice(0, MAX_NAMES).map(({ id }) => shown(id));
   const more = served.length - first.length;

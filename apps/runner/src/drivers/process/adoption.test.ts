@@ -9,7 +9,7 @@ beforeEach(async () => {
 });
 afterEach(() => harness.close());
 
-/** A model whose process takes no notice of being told to end, under a runner that went in the middle of that. */
+/** A model whose process ignores being told to end, and whose runner died while ending it. */
 async function abandonedInItsSleep() {
   const model = await harness.publishProcess({ how: 'stubborn' }, { sleepAfterS: 1 });
   const patient = { ...FAST, drivers: { ...FAST.drivers, stopGraceMs: 60_000 } };

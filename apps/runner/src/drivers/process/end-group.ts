@@ -7,8 +7,8 @@ const LOOK_MS = 25;
 const never = new AbortController().signal;
 
 /**
- * Ends all of a process's group: SIGTERM, and SIGKILL after a bound. Resolves once nothing of it runs; rejects when something
- * does not even end when killed. Leaves alone a group that has come to bear the same number since.
+ * Ends a process group: SIGTERM, then SIGKILL. Resolves when no process of the group runs. Rejects
+ * when one survives SIGKILL. If another group has reused the number, it is left alone.
  */
 export async function endGroup(
   { pid, identity }: ProcessRecord,
@@ -18,7 +18,7 @@ export async function endGroup(
   if ((leader !== null && leader !== identity) || !isOfThisBoot(identity)) return;
   if (await ended(pid, 'SIGTERM', stopGraceMs)) return;
   if (await ended(pid, 'SIGKILL', killGraceMs)) return;
-  throw new Error(`processes of the group ${pid} are left`);
+  throw new Error(`processes of group ${pid} are still running`);
 }
 
 async function ended(group: number, signal: NodeJS.Signals, waitMs: number): Promise<boolean> {

@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => harness.close());
 
-/** Why a command failed to start; what the runner logged of it. */
+/** Returns why a command failed to start, and what the runner logged about it. */
 async function failureOf(
   command: string,
   { data = {}, settings = {} } = {},
@@ -138,7 +138,10 @@ describe('a process that fails to start', () => {
 });
 
 describe('a process that prints on and on', () => {
-  /** Counts what it could print: it would stop at a pipe that nobody reads, and end at one that is broken. */
+  /**
+   * Counts what it could print. It would block on a pipe that nobody reads, and die on a broken
+   * one.
+   */
   const printedBy = (model: Published) => model.starts().filter(({ note }) => note === 'printed').length;
   const goesOn = async (model: Published) => {
     const before = printedBy(model);

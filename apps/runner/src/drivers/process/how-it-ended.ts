@@ -1,12 +1,12 @@
 import { constants } from 'node:os';
 
-/** As the system tells it; null: not known, as of a process that is not the runner's own child. */
+/** How a process ended. Null: not known, because the process is not a child of this runner. */
 export interface Exit {
   readonly code: number | null;
   readonly signal: string | null;
 }
 
-/** `exited with code 1`, `was ended by SIGKILL`. */
+/** Such as `exited with code 1` or `was ended by SIGKILL`. */
 export function howItEnded({ code, signal }: Exit): string {
   if (signal) return `was ended by ${signal}`;
   if (code === null) return 'exited';
@@ -14,12 +14,15 @@ export function howItEnded({ code, signal }: Exit): string {
   return `exited with code ${code}${passedOn ? ` (${passedOn})` : ''}`;
 }
 
-/** Why a process was never ready, as a sentence. `printed`: the last lines it printed, as they may be shown. */
+/**
+ * Why a process never became ready, as a sentence. `printed`: its last lines, in the form that may
+ * be shown.
+ */
 export function howItsStartFailed(exit: Exit, command: string, printed: string): string {
   const { code } = exit;
   const shellSays = code === 127 ? NOT_FOUND : code === 126 ? NOT_EXECUTABLE : null;
   if (shellSays) {
-    // Loaders use these codes too, as for a library that is missing: then the lines tell.
+    // Loaders use these codes too, for example when a library is missing. Then the lines say so.
     const program = shellSays.said.exec(printed)?.[1] ?? (printed === '' ? programOf(command) : undefined);
     if (program !== undefined)
       return `The model's command ${shellSays.verdict}: ${program.slice(0, MAX_PROGRAM_LENGTH)} (exit code ${code}).`;
@@ -28,7 +31,7 @@ export function howItsStartFailed(exit: Exit, command: string, printed: string):
 }
 
 const MAX_PROGRAM_LENGTH = 200;
-/** As dash, bash and busybox put it, after their own name and the line. */
+/** The messages of dash, bash and busybox, after their own name and the line number. */
 const NOT_FOUND = {
   verdict: 'was not found',
   said: /^\S*sh: (?:(?:line )?\d+: )?(?:exec: )?(.+?): (?:command )?not found$/m,
@@ -38,7 +41,7 @@ const NOT_EXECUTABLE = {
   said: /^\S*sh: (?:(?:line )?\d+: )?(?:exec: )?(.+?): (?:Permission denied|Exec format error|cannot execute.*|Is a directory)$/m,
 };
 
-/** The first word of a command that is no assignment of a variable. */
+/** The first word of a command that does not assign a variable. */
 const programOf = (command: string): string | undefined =>
   command
     .trim()

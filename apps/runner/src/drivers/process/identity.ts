@@ -7,7 +7,7 @@ interface Stat {
   readonly startTicks: string;
 }
 
-/** Fields of /proc/<pid>/stat. The second, the name, may itself hold spaces and brackets. */
+/** Fields of /proc/<pid>/stat. The second one, the name, may contain spaces and brackets. */
 function readStat(pid: number | string): Stat | null {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
@@ -29,8 +29,8 @@ function bootId(): string {
 }
 
 /**
- * What tells a process from another one that is given the same pid later: the boot and its start time. Null: no such
- * process, or it has ended and is only waiting to be reaped.
+ * Tells a process from a later one with the same pid, by boot and start time. Null: there is no
+ * such process, or it has ended and waits to be reaped.
  */
 export function identityOf(pid: number): string | null {
   if (process.platform === 'linux') {
@@ -45,7 +45,7 @@ export function identityOf(pid: number): string | null {
   }
 }
 
-/** False: the machine has been started anew since, and the process cannot be there. */
+/** False: the machine has been rebooted since, so the process cannot exist. */
 export const isOfThisBoot = (identity: string): boolean =>
   process.platform !== 'linux' || identity.startsWith(`${bootId()}:`);
 

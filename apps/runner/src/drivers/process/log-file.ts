@@ -2,13 +2,16 @@ import { closeSync, copyFileSync, fstatSync, ftruncateSync, openSync, rmSync } f
 import { join } from 'node:path';
 import { pause } from '../pause.ts';
 
-/** Past it the log is moved to `.log.1` and begun anew: a model keeps about twice this. */
+/** A longer log is moved to `.log.1` and started again. So a model keeps about twice this. */
 const MAX_LOG_BYTES = 4 * 1024 * 1024;
 const LOOK_MS = 2_000;
 
 export const logFileOf = (stateDir: string, modelId: string): string => join(stateDir, `${modelId}.log`);
 
-/** Opened to append, as the process that inherits it goes on writing at the end of what is left after a truncation. */
+/**
+ * Opens the log for appending. So the process that inherits it writes at the new end after a
+ * truncation.
+ */
 export const openLog = (stateDir: string, modelId: string): number =>
   openSync(logFileOf(stateDir, modelId), 'a', 0o600);
 
@@ -18,7 +21,7 @@ export async function boundLog(stateDir: string, modelId: string, signal: AbortS
     try {
       rotateLog(stateDir, modelId, MAX_LOG_BYTES);
     } catch {
-      // As on a full disk: tried again at the next look.
+      // For example, the disk is full. The next round tries again.
     }
     await pause(LOOK_MS, signal);
   }

@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
 
-/** Begins in the middle of the range. */
+/** Starts in the middle of the range. */
 const ports = () => new Ports(stateDir, () => 0.5);
 const record = (port: number) => ({ pid: 1, identity: 'some boot', port, launchedAtMs: 0, ending: false });
 

@@ -2,17 +2,18 @@ import { createServer } from 'node:net';
 import { recordedPorts } from './state-file.ts';
 
 /**
- * Below the ports that systems give to outgoing connections and the local stack to its services, so that one stays free until
- * its process listens.
+ * Below the systems' range for outgoing connections and the ports of the local stack's services. So
+ * a port stays free until its process listens.
  */
 const FIRST = 10_000;
 const LAST = 14_999;
 const TRIES = 1_000;
 
 /**
- * Ports of 127.0.0.1 for models' processes. One belongs to a process until its record is gone, however late it listens. All
- * others come before it is given again: two starts never get the same, and a gateway with an old catalog, which still calls a
- * model that has ended, meets nobody rather than another organization's.
+ * Hands out ports of 127.0.0.1 to models' processes. A port belongs to a process until its record
+ * is removed, even if the process does not listen yet. It is used again only after all others. So
+ * two starts never get the same port. And a gateway with an old catalog that calls a model that has
+ * ended reaches nobody, rather than another organization's model.
  */
 export class Ports {
   readonly #stateDir: string;
@@ -23,7 +24,7 @@ export class Ports {
     this.#next = FIRST + Math.floor(random() * (LAST - FIRST + 1));
   }
 
-  /** Rejects when none of many tried is free. */
+  /** Rejects when many ports were tried and none is free. */
   async take(): Promise<number> {
     const recorded = recordedPorts(this.#stateDir);
     for (let i = 0; i < TRIES; i++) {

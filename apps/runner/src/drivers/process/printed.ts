@@ -1,21 +1,30 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import type { Socket } from 'node:net';
 
-/** What a process printed since it was launched. To be forgotten once it is ready: what comes then may be prompts. */
+/**
+ * What a process has printed since its launch. Forget it once the process is ready: later output
+ * may contain prompts.
+ */
 export interface Printed {
-  /** Its end, raw. Waits, in bounded time, for what the process printed just before it ended. */
+  /**
+   * The last part of the output, unchanged. Waits a bounded time for what the process printed just
+   * before it ended.
+   */
   tail(): Promise<string>;
   forget(): void;
 }
 
-/** Most that is held of it. */
+/** The most that is kept of the output. */
 const MAX_TAIL_BYTES = 8 * 1024;
-/** How long the end of the output of a process that has ended is awaited: children may hold it open. */
+/**
+ * How long to wait for the end of the output of a process that has ended. Its children may keep it
+ * open.
+ */
 const END_MS = 500;
 
 export const NOTHING_PRINTED: Printed = { tail: async () => '', forget: () => {} };
 
-/** What comes through a stream, which is read until forgotten. */
+/** Captures the output from a stream. Reads it until `forget`. */
 export function printedTo(stream: Socket): Printed {
   let tail = Buffer.alloc(0);
   let ended: () => void = () => {};
@@ -43,7 +52,10 @@ export function printedTo(stream: Socket): Printed {
   };
 }
 
-/** What was appended to a log since it was `fromBytes` long; the log may have been begun anew since. */
+/**
+ * Reads what was appended to a log after its first `fromBytes` bytes. The log may have been
+ * restarted since.
+ */
 export function printedInto(file: string, fromBytes: number): Printed {
   return {
     tail: async () => {
@@ -65,7 +77,7 @@ export function printedInto(file: string, fromBytes: number): Printed {
   };
 }
 
-/** Without the rest of a line whose start was dropped: half a secret cannot be told for one. */
+/** Drops a first line whose beginning is missing: half a secret would not be recognized as one. */
 function wholeLines(tail: Buffer): string {
   const text = tail.toString('utf8');
   return tail.length < MAX_TAIL_BYTES ? text : text.slice(text.indexOf('\n') + 1);
@@ -75,7 +87,10 @@ const MAX_LINES = 5;
 const MAX_LINE_LENGTH = 300;
 const MAX_LENGTH = 1_024;
 
-/** The last lines of a text, as they may be shown: bounded, without control characters, each secret replaced. */
+/**
+ * The last lines of a text, in a form that may be shown: bounded, without control characters, with
+ * secrets replaced.
+ */
 export function lastLines(text: string, secrets: readonly string[]): string {
   let hidden = text;
   for (const secret of secrets) hidden = hidden.replaceAll(secret, '[hidden]');
@@ -97,7 +112,7 @@ export function lastLines(text: string, secrets: readonly string[]): string {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
 const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])/g;
 
-/** A line as a terminal would leave it: what a carriage return wrote over is gone. */
+/** A line as a terminal would show it: text before a carriage return is overwritten. */
 function shown(line: string): string {
   const last = line.replace(ESCAPES, '').trimEnd().split('\r').at(-1) ?? '';
   const clean = last
@@ -111,7 +126,7 @@ const SECRET_NAME = /key|token|secret|passw|credential/i;
 const SECRET_ARGUMENT = /(?:^|[\s_-])(?:api[_-]?key|key|token|secret|password)(?:=|\s+)["']?([^\s"']+)/gi;
 const MIN_SECRET_LENGTH = 6;
 
-/** Values that a process may have been given in confidence, the longest first. */
+/** Secrets that the process may know, the longest first. */
 export function secretsOf(
   env: Readonly<Record<string, string>>,
   command: string,

@@ -19,11 +19,11 @@ export interface ProcessDriverOptions {
   readonly access: UpstreamAccess;
   readonly stateDir: string;
   readonly ports: Ports;
-  /** By which the process is reached, here and from gateways. */
+  /** The host name or address by which gateways and the runner reach the process. */
   readonly host: string;
-  /** Keep what the process prints. A model server may print prompts. */
+  /** Keep the output of the process. A model server may print prompts. */
   readonly keepOutput: boolean;
-  /** Environment of the process, beside `PORT`. */
+  /** The environment of the process, besides `PORT`. */
   readonly env: Readonly<Record<string, string>>;
   readonly timings: DriverTimings;
   readonly now: () => number;
@@ -32,11 +32,14 @@ export interface ProcessDriverOptions {
   readonly onProbeFailure: () => void;
 }
 
-/** A command on this machine, in a process group of its own, that outlives the runner and is adopted by the next one. */
+/**
+ * Runs a command on this machine, in its own process group. The process outlives the runner, and
+ * the next runner adopts it.
+ */
 export class ProcessDriver implements Driver {
   readonly #options: ProcessDriverOptions;
   #run = new AbortController();
-  /** A spawn under way: `halt` waits for it, so that nothing is started behind its back. */
+  /** The spawn under way. `halt` waits for it, so that no process starts behind its back. */
   #spawning: Promise<void> = Promise.resolve();
 
   constructor(options: ProcessDriverOptions) {
@@ -66,8 +69,8 @@ export class ProcessDriver implements Driver {
   }
 
   /**
-   * Ends what the record leads to, its children when it is gone itself, and then drops the record, unless it has become that of
-   * another run: an earlier runner may be at this too.
+   * Ends the recorded process and its children, even if the process itself has ended. Then removes
+   * the record, unless another run has replaced it: an earlier runner may be doing the same.
    */
   async #clear(): Promise<void> {
     const { stateDir, modelId, timings } = this.#options;
@@ -79,13 +82,13 @@ export class ProcessDriver implements Driver {
     if (now?.pid === record.pid && now.identity === record.identity) removeRecord(stateDir, modelId);
   }
 
-  /** Should this runner die now, the next one must not take the process for a running model. */
+  /** Marks the record, so that the next runner does not adopt the process if this one dies now. */
   #mark(record: ProcessRecord): void {
     const { stateDir, modelId } = this.#options;
     try {
       if (!record.ending) writeRecord(stateDir, modelId, { ...record, ending: true });
     } catch {
-      // A disk that takes no more is no reason to let the process run on.
+      // A full disk is no reason to let the process run on.
     }
   }
 
@@ -139,7 +142,7 @@ export class ProcessDriver implements Driver {
     if (keepOutput) void boundLog(stateDir, modelId, run.signal);
     const watch = async () => {
       if (!resumed && !(await this.#becomeReady(record, printed, run))) return;
-      // Its start has failed, though the run goes on until its last lines are read.
+      // The start has failed, but the run goes on until the last lines are read.
       if (gone) return;
       up = true;
       printed.forget();
@@ -170,13 +173,16 @@ export class ProcessDriver implements Driver {
     }
   }
 
-  /** The health path says that it is ready. A list that is not there or not understood does not speak against it. */
+  /**
+   * Checks the model list once the health path says that the process is ready. A list that is
+   * missing or not understood is no problem.
+   */
   async #inspectReady(record: ProcessRecord, run: AbortController): Promise<NoAnswer | null> {
     const { host, access, timings } = this.#options;
     const server = { baseUrl: `http://${host}:${record.port}/v1`, ...access, own: true };
     const trouble = await inspect({ ...server, timeoutMs: timings.probeTimeoutMs }, run.signal);
     if (trouble?.kind === 'wrong') this.#lose(run, trouble.sentence);
-    // No list may mean that it has died since.
+    // Without a list, the process may have died meanwhile.
     return trouble?.kind === 'silent' ? this.#probe(record, run.signal) : null;
   }
 
@@ -209,7 +215,10 @@ export class ProcessDriver implements Driver {
     return { code: null, signal: null };
   }
 
-  /** With the last lines it printed. No request has reached it yet, so they hold none. */
+  /**
+   * Reports a failed start with the last lines printed. No request has reached the process yet, so
+   * they contain no content.
+   */
   async #failStart(
     run: AbortController,
     printed: Printed,
@@ -222,7 +231,7 @@ export class ProcessDriver implements Driver {
     this.#lose(run, describe(lines) + log, lines);
   }
 
-  /** The last word of a run. */
+  /** Ends a run with its last report. */
   #lose(run: AbortController, reason: string, printed = ''): void {
     if (run.signal.aborted) return;
     run.abort();

@@ -15,7 +15,7 @@ export interface Launch {
   readonly port: number;
   readonly env: Readonly<Record<string, string>>;
   readonly nowMs: number;
-  /** Keep what it prints in the model's log; otherwise it goes nowhere once it is forgotten. */
+  /** Keep the output in the model's log. Otherwise it is dropped once it is forgotten. */
   readonly keepOutput: boolean;
 }
 
@@ -26,12 +26,14 @@ export interface Spawned {
   readonly printed: Printed;
 }
 
-/** The command waits behind this for a line on descriptor 3, and ends if none comes. */
+/** Makes the command wait for a line on descriptor 3. It exits if none comes. */
 const GATE = 'read -r _ <&3 || exit 1; exec 3<&-;';
 
 /**
- * Output goes through a process that hands it on to descriptor 4, and nowhere once nobody reads that: the model can neither
- * block nor break on it, with or without a runner. It is of the model's group, but ends only with the last who prints.
+ * A process between the model and its output. It copies the output to descriptor 4, and drops it
+ * once nobody reads that. So the model can neither block nor fail on its output, with or without a
+ * runner. The process is in the model's group, but ends only when the last process that prints has
+ * ended.
  */
 const RELAY = `
   rm -f "$1"
@@ -45,9 +47,9 @@ const RELAY = `
 const COMMAND = ' exec /bin/sh -c "$0"';
 
 /**
- * Starts a command as the leader of its own session and process group, with its output in the model's log if it is kept. It
- * begins only once its record is on disk: a runner that dies at any point leaves either a recorded process or none. Throws when nothing
- * could be started.
+ * Starts a command as the leader of its own session and process group. If output is kept, it goes
+ * to the model's log. The command begins only when its record is on disk. So a runner that dies at
+ * any point leaves either a recorded process or none. Throws when nothing could be started.
  */
 export async function spawnModel({
   stateDir,

@@ -17,17 +17,17 @@ const schema = z.object({
   identity: z.string().min(1),
   port: z.number().int().min(1).max(65_535),
   launchedAtMs: z.number(),
-  /** It was told to end: nobody adopts it. */
+  /** Whether it was told to end. Then nobody adopts it. */
   ending: z.boolean().default(false),
 });
 
-/** A model's process, its own group's leader, as the next runner needs to know it. */
+/** A model's process, which leads its group, as the next runner needs to know it. */
 export type ProcessRecord = z.output<typeof schema>;
 
 const SUFFIX = '.json';
 const fileOf = (stateDir: string, modelId: string): string => join(stateDir, modelId + SUFFIX);
 
-/** Null: none, or nothing that can be understood. */
+/** Null: there is no record, or it cannot be understood. */
 export function readRecord(stateDir: string, modelId: string): ProcessRecord | null {
   try {
     return schema.parse(JSON.parse(readFileSync(fileOf(stateDir, modelId), 'utf8')));
@@ -36,7 +36,7 @@ export function readRecord(stateDir: string, modelId: string): ProcessRecord | n
   }
 }
 
-/** Whole or not at all, and on disk when it returns. */
+/** Writes the whole record or nothing. It is on disk when this returns. */
 export function writeRecord(stateDir: string, modelId: string, record: ProcessRecord): void {
   const file = fileOf(stateDir, modelId);
   const fd = openSync(`${file}.new`, 'w', 0o600);
@@ -53,11 +53,11 @@ export function removeRecord(stateDir: string, modelId: string): void {
   rmSync(fileOf(stateDir, modelId), { force: true });
 }
 
-/** Models of which there is a record or a log. */
+/** The models that have a record or a log. */
 export const knownModels = (stateDir: string): string[] => [
   ...new Set(readdirSync(stateDir).flatMap((name) => /^(.+?)\.(?:json|log)\b/.exec(name)?.[1] ?? [])),
 ];
 
-/** Ports of all processes of which there is a record. */
+/** The ports of all recorded processes. */
 export const recordedPorts = (stateDir: string): ReadonlySet<number> =>
   new Set(knownModels(stateDir).flatMap((modelId) => readRecord(stateDir, modelId)?.port ?? []));

@@ -2,7 +2,7 @@
 
 import { Failed } from '../../../ui/failed.tsx';
 
-/** A screen that could not be read. The rest of the console stays. */
+/** Shown in place of a screen that could not be read. The rest of the console stays. */
 export default function ScreenError({ retry }: { retry: () => void }) {
   return <Failed retry={retry} />;
 }

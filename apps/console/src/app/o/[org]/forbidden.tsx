@@ -1,12 +1,11 @@
-import { Lock } from 'lucide-react';
 import { Empty } from '../../../ui/page.tsx';
 
-/** A screen that his role does not open. */
+/** Shown for a screen that the user's role may not see. */
 export default function ScreenForbidden() {
   return (
     <section className="card-surface">
       <Empty
-        icon={<Lock className="size-5" aria-hidden />}
+        icon={<span className="icon-lock size-5" aria-hidden />}
         title="Your role does not open this screen"
         level="h1"
       >

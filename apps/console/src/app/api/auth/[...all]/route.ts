@@ -1,6 +1,9 @@
 import { services } from '../../../../server/services.ts';
 
-/** The identity provider sends browsers back here. Everything else of the auth library is done by server actions. */
+/**
+ * The identity provider sends browsers back to this path. Server actions do everything else of the
+ * auth library.
+ */
 const CALLBACK = /^\/api\/auth\/(oauth2\/callback|callback)\/oidc$/;
 
 export async function GET(request: Request): Promise<Response> {

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { services } from '../../../../server/services.ts';
 import { requireOrg } from '../../../../session/current.ts';
 
-/** Above the page's loading state, so that the answer to who may not come in has its status. */
+/** Checks the role outside the page's loading state, so that a refusal can still set the status. */
 export default async function TryLayout({
   children,
   params,

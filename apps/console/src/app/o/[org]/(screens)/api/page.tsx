@@ -5,7 +5,7 @@ import { read, requireOrg } from '../../../../../session/current.ts';
 import { Live } from '../../../../../ui/live.tsx';
 
 export const metadata: Metadata = { title: 'API' };
-/** Conditions change in seconds. */
+/** Short, because a model's condition changes within seconds. */
 const REFRESH_MS = 2_000;
 
 export default async function Api({ params }: { params: Promise<{ org: string }> }) {

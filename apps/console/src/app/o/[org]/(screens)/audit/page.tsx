@@ -1,4 +1,3 @@
-import { ScrollText } from 'lucide-react';
 import type { Metadata } from 'next';
 import Link from 'next/link';
 import { EventsTable } from '../../../../../audit/events-table.tsx';
@@ -29,7 +28,7 @@ export default async function Audit({ params, searchParams }: AuditProps) {
       <PageHeader title="Audit" lead="Who changed what, and when. Newest first; never secrets." />
       <section className="card-surface" aria-label="Events">
         {page.events.length === 0 ? (
-          <Empty icon={<ScrollText className="size-5" aria-hidden />} title="Nothing here">
+          <Empty icon={<span className="icon-scroll-text size-5" aria-hidden />} title="Nothing here">
             Changes of keys, models, members and the plan appear here.
           </Empty>
         ) : (

@@ -2,7 +2,7 @@ import { services } from '../../../../../server/services.ts';
 import { currentUser } from '../../../../../session/current.ts';
 import { answerTry } from '../../../../../try/forward.ts';
 
-/** Passes a request on to the gateway as it is, with the key it carries, and the answer back as it comes. */
+/** Passes a request on to the gateway unchanged, with its key, and streams the answer back. */
 export async function POST(
   request: Request,
   { params }: { params: Promise<{ org: string }> },

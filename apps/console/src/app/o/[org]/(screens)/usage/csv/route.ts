@@ -6,7 +6,10 @@ import { choiceOf, isWanted } from '../../../../../../usage/filter.ts';
 const DAYS = 30;
 const DAY_MS = 86_400_000;
 
-/** The last 30 UTC days by day, key and model, or of one key or model; read and sent a day at a time. */
+/**
+ * Sends the last 30 UTC days as CSV, by day, key and model, for all usage or for one key or model.
+ * Reads and sends one day at a time.
+ */
 export async function GET(
   request: Request,
   { params }: { params: Promise<{ org: string }> },
@@ -35,7 +38,7 @@ export async function GET(
   });
 }
 
-/** Asks for the next day when the reader has taken the last. */
+/** Reads the next day only when the reader has taken the last one. */
 function streamOf(lines: AsyncGenerator<string>): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   return new ReadableStream({

@@ -1,6 +1,6 @@
 import type { LimiterCall, LimiterReply } from './session.ts';
 
-export interface OutboxOptions {
+export interface UnacknowledgedOptions {
   readonly call: (call: LimiterCall) => Promise<LimiterReply | null>;
   readonly retryMs: number;
   /** How long a sender waits for the acknowledgement. */
@@ -19,33 +19,36 @@ interface Entry {
 const RETRIES_PER_TURN = 1_000;
 
 /**
- * Calls that must reach the limiter however often it takes: settlements, withdrawals, released large bodies, what is restored. All
- * are idempotent. Each request adds at most three, and after each loss of live state two for what was granted before; requests are refused
- * while `size` is past the gateway's bound, so it cannot grow without one.
+ * Calls that must reach the limiter, however many attempts it takes: settlements, withdrawals,
+ * releases of large bodies, restores. All are idempotent. Each request adds at most three. Each
+ * loss of live state adds at most two for each request granted before it. Requests are refused
+ * while `size` exceeds the gateway's bound, which bounds this set.
  */
-export class Outbox {
-  readonly #options: OutboxOptions;
+export class Unacknowledged {
+  readonly #options: UnacknowledgedOptions;
   readonly #entries = new Set<Entry>();
   #timer: NodeJS.Timeout | undefined;
+  #stopped = false;
 
-  constructor(options: OutboxOptions) {
+  constructor(options: UnacknowledgedOptions) {
     this.#options = options;
   }
 
-  /** Calls not acknowledged yet. */
+  /** Calls not yet acknowledged. */
   get size(): number {
     return this.#entries.size;
   }
 
-  start(): void {
-    this.#timer = setInterval(() => this.retry(), this.#options.retryMs);
-  }
-
+  /** Stops automatic retries. */
   stop(): void {
-    clearInterval(this.#timer);
+    this.#stopped = true;
+    clearTimeout(this.#timer);
   }
 
-  /** Resolves once the limiter has acknowledged the call, or after `waitMs`: then it is retried in the background. */
+  /**
+   * Resolves once the limiter has acknowledged the call, or after `waitMs`. After that, retries
+   * continue in the background.
+   */
   send(
     instanceId: string,
     call: LimiterCall,
@@ -59,17 +62,30 @@ export class Outbox {
     });
   }
 
-  /** Tries again what was not acknowledged: a new session is up, or time has passed. */
+  /**
+   * Retries unacknowledged calls, either because a new session is up or because time has passed.
+   */
   retry(): void {
     let left = RETRIES_PER_TURN;
     for (const entry of this.#entries) {
       if (entry.sending) continue;
       void this.#try(entry);
-      if (--left === 0) return;
+      if (--left > 0) continue;
+      this.#retryLater();
+      return;
     }
   }
 
-  /** The limiter has settled all that this instance held. */
+  /** Sets the timer only when needed, so that an idle process is not woken. */
+  #retryLater(): void {
+    if (this.#stopped) return;
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.retry();
+    }, this.#options.retryMs);
+  }
+
+  /** The limiter has settled everything that this instance held. */
   forget(instanceId: string): void {
     for (const entry of this.#entries) if (entry.instanceId === instanceId) this.#finish(entry);
   }
@@ -80,9 +96,10 @@ export class Outbox {
     entry.sending = false;
     if (!this.#entries.has(entry)) return;
     if (!reply || reply.failed) {
-      // To the end: what fails again and again keeps nothing else from being tried.
+      // Move it to the end, so that a call that keeps failing does not hold up the others.
       this.#entries.delete(entry);
       this.#entries.add(entry);
+      this.#retryLater();
       return;
     }
     this.#finish(entry);

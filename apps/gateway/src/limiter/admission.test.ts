@@ -31,8 +31,14 @@ describe('an outcome of the limiter', () => {
     });
   });
 
-  it('has rate-limit headers only when it admits', () => {
-    expect(rateLimitHeaders(null)).toEqual([]);
-    expect(rateLimitHeaders({ keyInvalid: {}, outcome: 'keyInvalid' })).toEqual([]);
+  it('that admits has rate-limit headers, if it tells the window', () => {
+    const window = { limit: 60, remaining: 59, resetMs: 20 };
+    const headers = [
+      ...['x-ratelimit-limit-requests', '60'],
+      ...['x-ratelimit-remaining-requests', '59'],
+      ...['x-ratelimit-reset-requests', '20ms'],
+    ];
+    expect(rateLimitHeaders({ admittedAtMs: 1, window })).toEqual(headers);
+    expect(rateLimitHeaders({ admittedAtMs: 1, window: null })).toEqual([]);
   });
 });

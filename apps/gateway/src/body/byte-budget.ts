@@ -1,18 +1,18 @@
-/** No organization may hold more than this part of what there is: one alone must not keep the others out. */
+/** The largest share one organization may hold, so that it cannot lock out the others. */
 const ORG_SHARE = 1 / 4;
 
-/** Memory that requests may hold together; whoever takes gives back. */
+/** Bounds the memory that all requests hold together. Callers give back what they take. */
 export class ByteBudget {
   readonly #maxBytes: number;
   #taken = 0;
-  /** Organizations that hold something. */
+  /** Bytes held per organization. Organizations that hold nothing have no entry. */
   readonly #takenByOrg = new Map<string, number>();
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
   }
 
-  /** False: not now; nothing was taken. */
+  /** Returns false, taking nothing, if the bytes are not available now. */
   take(orgId: string, bytes: number): boolean {
     const ofOrg = (this.#takenByOrg.get(orgId) ?? 0) + bytes;
     if (this.#taken + bytes > this.#maxBytes || ofOrg > this.#maxBytes * ORG_SHARE) return false;

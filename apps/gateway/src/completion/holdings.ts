@@ -1,0 +1,156 @@
+import { isRefusal, newRefusal, type Refusal } from '@tidegate/contracts';
+import { LIMITS } from '@tidegate/limits';
+import type { ByteBudget } from '../body/byte-budget.ts';
+import type { Activity } from '../catalog/activity.ts';
+import type { Ending } from '../ending.ts';
+import { type Admission, readAdmission } from '../limiter/admission.ts';
+import type { AdmissionRef, AdmitRequest, Limiter } from '../limiter/limiter.ts';
+import { BUSY, INTERNAL_ERROR } from '../refusals.ts';
+import { settlementOf } from './settlement.ts';
+
+export interface SharedParts {
+  readonly limiter: Limiter;
+  readonly bodyBudget: ByteBudget;
+  readonly activity: Activity;
+}
+
+/**
+ * What one completion holds of the shared resources: memory, a large-body slot, its model, an
+ * admission. It takes them only here. One `release` gives them all back, however the completion
+ * ends.
+ *
+ * A grant of the limiter counts as held from the moment it is requested. So if the lease is lost
+ * before the limiter's reply is read, the grant is known to be lost with it.
+ */
+export class Holdings {
+  readonly #shared: SharedParts;
+  readonly #orgId: string;
+  readonly #requestId: string;
+  #bytes = 0;
+  #largeBody: AdmissionRef | null = null;
+  #modelId: string | null = null;
+  #admission: AdmissionRef | null = null;
+  /** Monotonic time. Null until the request is counted. */
+  #countedAtMs: number | null = null;
+
+  constructor(shared: SharedParts, orgId: string, requestId: string) {
+    this.#shared = shared;
+    this.#orgId = orgId;
+    this.#requestId = requestId;
+  }
+
+  /** Memory held for the request's body and its linked images. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  takeBytes(bytes: number): Refusal | null {
+    if (!this.#shared.bodyBudget.take(this.#orgId, bytes)) return BUSY;
+    this.#bytes += bytes;
+    return null;
+  }
+
+  /** Takes one of the organization's slots for large bodies. */
+  async takeLargeBody(): Promise<Refusal | null> {
+    const { limiter } = this.#shared;
+    const largeBody = limiter.admissionRef(this.#orgId, this.#requestId);
+    this.#largeBody = largeBody;
+    const result = await limiter.takeLargeBody(largeBody);
+    if (result === 'taken') return null;
+    this.#largeBody = null;
+    return result === 'full' ? TOO_MANY_LARGE_BODIES : INTERNAL_ERROR;
+  }
+
+  /** Marks the model as in use. From now on the runner does not put it to sleep. */
+  takeModel(modelId: string): void {
+    this.#shared.activity.enter(modelId);
+    this.#modelId = modelId;
+  }
+
+  /** Takes slots of the key and the organization. */
+  async admit(request: AdmitRequest): Promise<Admission | Refusal> {
+    const { limiter } = this.#shared;
+    const ref = limiter.admissionRef(this.#orgId, this.#requestId);
+    this.#admission = ref;
+    const admission = readAdmission(await limiter.admit(ref, request));
+    if (isRefusal(admission)) this.#admission = null;
+    return admission;
+  }
+
+  /** Reserves for the held admission. A refusal leaves the admission as it was. */
+  async reserve(): Promise<Admission | Refusal> {
+    const ref = this.#admission;
+    return ref ? readAdmission(await this.#shared.limiter.reserve(ref)) : INTERNAL_ERROR;
+  }
+
+  /**
+   * Marks the request as counted. From now on `release` settles its admission instead of
+   * withdrawing it.
+   */
+  count(): void {
+    this.#countedAtMs = performance.now();
+  }
+
+  /**
+   * Forgets what the limiter ended with the instance's lease. Returns false if nothing here was
+   * affected.
+   */
+  lose(instanceId: string): boolean {
+    const admissionLost = this.#admission?.instanceId === instanceId;
+    const largeBodyLost = this.#largeBody?.instanceId === instanceId;
+    if (admissionLost) this.#admission = null;
+    if (largeBodyLost) this.#largeBody = null;
+    return admissionLost || largeBodyLost;
+  }
+
+  /**
+   * Gives everything back, once. When it resolves, the slots are free and the reservation is
+   * settled. It never fails the answer: if the limiter does not acknowledge soon, the call is sent
+   * again in the background.
+   */
+  async release(ending: Ending): Promise<void> {
+    this.#releaseBytes();
+    try {
+      // Started together, so that both travel in one message.
+      const admission = this.#endAdmission(ending);
+      const largeBody = this.#releaseLargeBody();
+      await admission;
+      if (largeBody) await largeBody;
+    } finally {
+      this.#releaseModel();
+    }
+  }
+
+  #endAdmission(ending: Ending): Promise<void> | null {
+    const admission = this.#admission;
+    this.#admission = null;
+    if (!admission) return null;
+    const { limiter } = this.#shared;
+    if (this.#countedAtMs === null) return limiter.withdraw(admission);
+    const durationMs = Math.round(performance.now() - this.#countedAtMs);
+    return limiter.settle(admission, settlementOf(ending, durationMs));
+  }
+
+  #releaseLargeBody(): Promise<void> | null {
+    const largeBody = this.#largeBody;
+    this.#largeBody = null;
+    return largeBody && this.#shared.limiter.releaseLargeBody(largeBody);
+  }
+
+  #releaseBytes(): void {
+    if (this.#bytes > 0) this.#shared.bodyBudget.giveBack(this.#orgId, this.#bytes);
+    this.#bytes = 0;
+  }
+
+  #releaseModel(): void {
+    if (this.#modelId !== null) this.#shared.activity.leave(this.#modelId);
+    this.#modelId = null;
+  }
+}
+
+const TOO_MANY_LARGE_BODIES = newRefusal({
+  code: 'rate_limit_exceeded',
+  cause: 'large_bodies',
+  message: `The organization has ${LIMITS.largeBodiesAtOncePerOrg} requests over 2 MiB in progress, the most at once.`,
+  retryAfterS: LIMITS.retryAfterSeconds.largeBodies,
+});

@@ -1,0 +1,250 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventually, type UpstreamHandler } from '@tidegate/testing';
+import { type Harness, hello, startHarness, wholeAnswer } from '../testing/harness.ts';
+
+let harness: Harness;
+let script: UpstreamHandler;
+const sockets: Socket[] = [];
+
+beforeAll(async () => {
+  harness = await startHarness({
+    env: { HEADERS_TIMEOUT_MS: '300', UNREAD_ANSWER_TIMEOUT_MS: '1000' },
+    upstream: (request, reply) => script(request, reply),
+  });
+});
+afterAll(() => harness.stop());
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  harness.limiterServer.calls.length = 0;
+});
+
+interface Dialed {
+  readonly socket: Socket;
+  readonly received: () => string;
+}
+
+function dial(): Dialed {
+  const socket = connect({ port: harness.server.port, host: '127.0.0.1', allowHalfOpen: true });
+  let received = '';
+  socket.on('data', (bytes) => {
+    received += bytes;
+  });
+  // A client that still writes when the connection is closed gets an error, but loses nothing of
+  // the answer.
+  sockets.push(socket.on('error', () => {}));
+  return { socket, received: () => received };
+}
+
+/** Sends bytes unchanged and reads until the server closes. */
+async function raw(text: string): Promise<string> {
+  const { socket, received } = dial();
+  socket.write(text);
+  await once(socket, 'end');
+  return received();
+}
+const codeOf = (answer: string) => JSON.parse(answer.slice(answer.lastIndexOf('\r\n\r\n') + 4)).error.code;
+
+describe('what is not HTTP', () => {
+  it('is answered in the form of the API', async () => {
+    const answer = await raw('hello there\r\n\r\n');
+    expect(answer).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/);
+    expect(codeOf(answer)).toBe('invalid_request');
+    expect(answer).toMatch(/x-request-id: req_/);
+    expect(codeOf(await raw(`GET / HTTP/1.1\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`))).toBe('invalid_request');
+    expect(codeOf(await raw('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n'))).toBe('not_found');
+  });
+
+  it('is refused with 429 when it asks for a tunnel from a blocked address [auth.invalid-keys.block]', async () => {
+    harness.gateway.blocked.block('127.0.0.1', 30_000);
+    const answer = await raw('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');
+    harness.gateway.blocked.block('127.0.0.1', 0);
+    expect(answer).toMatch(/^HTTP\/1.1 429 Too Many Requests\r\n/);
+    expect(answer).toMatch(/\r\nretry-after: 30\r\n/);
+    expect(codeOf(answer)).toBe('rate_limit_exceeded');
+  });
+
+  it('harms nobody when it asks for a tunnel and resets the connection', async () => {
+    const socket = connect(harness.server.port, '127.0.0.1');
+    socket.on('error', () => undefined);
+    socket.write('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');
+    await once(socket, 'data');
+    socket.resetAndDestroy();
+    for (let i = 0; i < 10; i++) expect((await fetch(`${harness.url}/models`)).status).toBe(401);
+  });
+
+  it('is one line of the log and one of the requests counted', async () => {
+    const series = 'tidegate_gateway_requests_total{route="none",status="400",code="invalid_request"}';
+    const counted = async () => {
+      const lines = (await harness.metrics.metrics()).split('\n');
+      return Number(
+        lines
+          .find((line) => line.startsWith(series))
+          ?.split(' ')
+          .at(-1) ?? 0,
+      );
+    };
+    const before = await counted();
+    const answer = await raw('my secret words\r\n\r\n');
+    const id = /x-request-id: (req_\w+)/.exec(answer)?.[1] ?? '';
+    const lines = harness.logged.filter((line) => line.includes(id));
+    expect(lines.map((line) => JSON.parse(line))).toEqual([
+      expect.objectContaining({ requestId: id, route: 'none', status: 400, code: 'invalid_request' }),
+    ]);
+    expect(lines.join()).not.toContain('secret');
+    expect(await counted()).toBe(before + 1);
+  });
+});
+
+describe('what follows requests on their connection and is none', () => {
+  const ask = (body: object) => {
+    const json = JSON.stringify(body);
+    return `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${harness.apiKey}\r\nContent-Length: ${json.length}\r\n\r\n${json}`;
+  };
+  const piece = (content: string, finish_reason: string | null = null) => ({
+    choices: [{ index: 0, delta: { content }, finish_reason }],
+  });
+  const statuses = (received: string) =>
+    [...received.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
+  const refusedRaw = () => harness.logged.filter((line) => line.includes('"route":"none"')).length;
+  const errors = () => harness.limiterServer.of('settle').map(({ settle }) => settle?.errorCode);
+  /**
+   * Sends a later request and waits until it times out. By then the gateway has seen everything
+   * sent before.
+   */
+  const seen = () => raw('GET /v1/models HTTP/1.1\r\nHost');
+
+  const KINDS = [
+    ['no HTTP', 'hello there\r\n\r\n', '400', 'invalid_request'],
+    ['a request that does not end', 'GET /v1/models HTTP/1.1\r\nHost', '408', 'request_timeout'],
+    ['a head that is too large', `GET / HTTP/1.1\r\nX: ${'x'.repeat(40_000)}`, '400', 'invalid_request'],
+    ['CONNECT', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', '404', 'not_found'],
+  ] as const;
+
+  /**
+   * Sends three requests followed by bytes that are not a request. The gateway has seen all of them
+   * before the model answers.
+   */
+  async function askedThrice(bytes: string) {
+    let answer = () => {};
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    script = (_request, reply) => answered.then(() => reply.json(wholeAnswer()));
+    const { socket, received } = dial();
+    socket.write(ask(hello) + ask({ ...hello, model: 'nothing' }) + ask(hello) + bytes);
+    await eventually(() => harness.model.inFlight === 2);
+    await seen();
+    expect(received()).toBe('');
+    return { socket, received, answer };
+  }
+  async function expectAnswered(received: string): Promise<void> {
+    expect(statuses(received).slice(0, 3)).toEqual(['200', '404', '200']);
+    expect(received.match(/"content":"Hello"/g)).toHaveLength(2);
+    await eventually(() => errors().length === 2 && harness.gateway.exchanges.size === 0);
+    expect(errors()).toEqual(['', '']);
+  }
+
+  const BYTES = KINDS.map(([what, bytes]) => [what, bytes] as const);
+
+  it.each(KINDS)('is refused once, after their whole answers: %s', async (_what, bytes, status, code) => {
+    const { socket, received, answer } = await askedThrice(bytes);
+    const refusals = refusedRaw();
+    answer();
+    await once(socket, 'end');
+    await expectAnswered(received());
+    expect(statuses(received()).slice(3)).toEqual([status]);
+    expect(codeOf(received())).toBe(code);
+    expect(refusedRaw()).toBe(refusals + 1);
+  });
+
+  it.each(BYTES)(
+    'takes nothing from their answers when the client closes its half: %s',
+    async (_what, bytes) => {
+      const { socket, received, answer } = await askedThrice(bytes);
+      socket.end('and more');
+      // The gateway has noticed, and probes with the first byte of the answer.
+      await eventually(() => received() !== '');
+      answer();
+      await once(socket, 'end');
+      await expectAnswered(received());
+      expect(statuses(received()).length).toBeLessThanOrEqual(4);
+    },
+  );
+
+  it.each(KINDS)(
+    'does not break off the stream before it, however slowly that is read: %s',
+    async (...kind) => {
+      const [_what, bytes, status] = kind;
+      const text = 'x'.repeat(64 * 1024);
+      script = async (_request, reply) => {
+        for (let sent = 0; sent < 100; sent++) await reply.event(piece(text));
+        await reply.event(piece('', 'stop'));
+        await reply.done();
+      };
+      const { socket, received } = dial();
+      socket.write(ask({ ...hello, stream: true }));
+      await eventually(() => received().includes('xxx'));
+      socket.pause();
+      socket.write(bytes);
+      await seen();
+      socket.resume();
+      await once(socket, 'end');
+      expect(statuses(received())).toEqual(['200', status]);
+      expect(received().match(/x{65536}/g)).toHaveLength(100);
+      expect(received()).toMatch(/data: \[DONE\]\n\n\r\n0\r\n\r\nHTTP/);
+      expect(errors()).toEqual(['']);
+    },
+  );
+
+  it('keeps nobody from noticing that their client is gone', async () => {
+    for (const [, bytes] of KINDS) {
+      script = async (_request, reply) => reply.closed;
+      harness.limiterServer.calls.length = 0;
+      const { socket } = dial();
+      socket.write(ask(hello) + bytes);
+      await eventually(() => harness.model.inFlight === 1);
+      await seen();
+      socket.destroy();
+      await eventually(() => harness.model.inFlight === 0 && errors().length === 1);
+      expect(errors()).toEqual(['client_closed']);
+    }
+  });
+});
+
+describe('a client that sends without reading', () => {
+  const LARGE = 'x'.repeat(2 * 1024 * 1024 - 4096);
+  const request = () => {
+    const body = JSON.stringify(hello);
+    return `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${harness.apiKey}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  };
+
+  it.each([
+    ['no HTTP', 'hello there\r\n\r\n'],
+    ['a request that does not end', 'GET /v1/models HTTP/1.1\r\nHost'],
+    ['CONNECT', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n'],
+  ])('does not keep its connection by that: %s', async (_what, bytes) => {
+    script = (_request, reply) => reply.json(wholeAnswer(LARGE));
+    const { socket } = dial();
+    socket.pause();
+    // More answers than the system's own buffers hold.
+    socket.write(request().repeat(8) + bytes);
+    const drip = setInterval(() => socket.write('x'), 50);
+    try {
+      await eventually(() => harness.gateway.exchanges.size > 0);
+      await eventually(() => harness.gateway.exchanges.size === 0);
+      await eventually(() => socket.destroyed || socket.writableEnded || socket.errored);
+    } finally {
+      clearInterval(drip);
+    }
+  });
+});
+
+it('a body that is no HTTP is refused in the place of its answer', async () => {
+  const head = `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${harness.apiKey}\r\n`;
+  const answer = await raw(`${head}Transfer-Encoding: chunked\r\n\r\nno size\r\n`);
+  expect(answer).toMatch(/^HTTP\/1.1 400 /);
+  expect(codeOf(answer)).toBe('invalid_request');
+  expect(harness.limiterServer.of('admit')).toEqual([]);
+});

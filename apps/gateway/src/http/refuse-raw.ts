@@ -1,0 +1,120 @@
+import { type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { ERRORS, errorBody, newRefusal, newRequestId, type Refusal } from '@tidegate/contracts';
+import type { Observer } from '../observe/observer.ts';
+
+/** The largest head of a request, which Node enforces. */
+export const MAX_HEADER_BYTES = 32 * 1024;
+/** How long a client may take to receive the last answer and close. */
+const MAX_CLOSE_MS = 2_000;
+
+type HttpSocket = Duplex & {
+  /** Node's property for the answer that has the connection now. Other answers wait behind it. */
+  _httpMessage?: ServerResponse | null;
+};
+
+export interface RawDeps {
+  readonly observer: Observer;
+  /** How long a written answer may wait for its client before the connection is closed. */
+  readonly unreadTimeoutMs: number;
+}
+
+/** Connections that end with a refusal, sent or about to be sent. */
+const refused = new WeakSet<Duplex>();
+
+/**
+ * Answers input that is not HTTP, or that arrives too slowly, in the API's error format. Then ends
+ * the connection.
+ */
+export function onClientError(deps: RawDeps, error: NodeJS.ErrnoException, socket: Duplex): void {
+  // The connection already has its last answer.
+  if (socket.writableEnded) return;
+  if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy();
+  refuseRaw(deps, socket, refusalOf(error));
+}
+
+function refusalOf({ code }: NodeJS.ErrnoException): Refusal {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    return newRefusal({ code: 'request_timeout', message: 'The request did not arrive in time.' });
+  }
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    return newRefusal({
+      code: 'invalid_request',
+      message: `The headers must be at most ${MAX_HEADER_BYTES} bytes.`,
+    });
+  }
+  return newRefusal({ code: 'invalid_request', message: 'The request is not valid HTTP.' });
+}
+
+/** Answers a request for a tunnel (CONNECT), which Node does not route. */
+export function refuseTunnel(deps: RawDeps, socket: HttpSocket, refusal: Refusal): void {
+  // Node has removed its own listeners from the connection. The connection may be reset at any
+  // time, and an answer in progress still needs these events.
+  socket.on('error', () => {});
+  socket.on('drain', () => socket._httpMessage?.emit('drain'));
+  socket.on('timeout', () => socket.destroy());
+  refuseRaw(deps, socket, refusal);
+}
+
+/**
+ * Ends the connection with an answer, whether or not its client closes it. Answers due to earlier
+ * requests on the connection leave first, whole.
+ */
+function refuseRaw(deps: RawDeps, socket: HttpSocket, refusal: Refusal): void {
+  if (refused.has(socket)) return;
+  refused.add(socket);
+  // Closing a socket with unread bytes would reset the connection and lose the answer. So bytes
+  // that still arrive are read, but no longer parsed as requests.
+  socket.removeAllListeners('data').on('data', () => {});
+  afterAnswers(socket, deps.unreadTimeoutMs, () => {
+    if (socket.writable) endWith(deps.observer, socket, refusal);
+  });
+}
+
+/**
+ * Calls `then` after all answers that are due. An answer is due if it has begun or its request is
+ * complete. Otherwise its request is the one being refused.
+ */
+function afterAnswers(socket: HttpSocket, unreadTimeoutMs: number, then: () => void): void {
+  const answer = socket._httpMessage;
+  if (!answer || !(answer.headersSent || answer.req.complete)) {
+    then();
+    return;
+  }
+  // Node's timeout of the socket starts again with each byte that arrives, so a client that sends
+  // without reading would put it off for ever.
+  let timer: NodeJS.Timeout | undefined;
+  const bound = () => {
+    timer = setTimeout(() => socket.destroy(), unreadTimeoutMs);
+  };
+  if (answer.writableEnded) bound();
+  else answer.once('prefinish', bound);
+  answer.once('close', () => clearTimeout(timer));
+  answer.once('finish', () => {
+    clearTimeout(timer);
+    // By now Node has given the connection to the next answer.
+    afterAnswers(socket, unreadTimeoutMs, then);
+  });
+}
+
+function endWith(observer: Observer, socket: Duplex, refusal: Refusal): void {
+  const requestId = `req_${newRequestId()}`;
+  const body = JSON.stringify(errorBody(refusal));
+  const { status } = ERRORS[refusal.code];
+  const { retryAfterS } = refusal;
+  socket.end(
+    [
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+      `x-request-id: ${requestId}`,
+      'content-type: application/json',
+      `content-length: ${Buffer.byteLength(body)}`,
+      ...(retryAfterS === undefined ? [] : [`retry-after: ${retryAfterS}`]),
+      'connection: close',
+      '',
+      body,
+    ].join('\r\n'),
+  );
+  observer.refusedRaw(requestId, refusal);
+  const timer = setTimeout(() => socket.destroy(), MAX_CLOSE_MS);
+  socket.once('close', () => clearTimeout(timer));
+}

@@ -1,0 +1,13 @@
+import type { Admit, Settle } from '@tidegate/rpc';
+
+/** Identifies an admission to the limiter, and the large body of the same request. */
+export interface AdmissionRef {
+  readonly orgId: string;
+  readonly instanceId: string;
+  readonly admissionId: string;
+}
+
+export type Settlement = Omit<Settle, keyof AdmissionRef>;
+
+/** An admission as it was requested. */
+export type Asked = Required<Admit>;

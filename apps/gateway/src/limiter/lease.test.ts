@@ -1,0 +1,57 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { InstanceLease } from './lease.ts';
+import type { LimiterCall } from './session.ts';
+
+const LEASE_MS = 8_000;
+
+beforeEach(() => void jest.useFakeTimers());
+afterEach(() => void jest.useRealTimers());
+
+/** A lease whose heartbeats are all answered. */
+function start(atRest: () => boolean) {
+  const lease = new InstanceLease({
+    heartbeatMs: 1_000,
+    atRest,
+    onLost: () => {},
+    onKept: () => {},
+    onForgotten: () => {},
+  });
+  const calls: LimiterCall[] = [];
+  const call = async (said: LimiterCall) => {
+    calls.push(said);
+    return { callId: 1, heartbeat: { leaseLost: false, forgotten: false } } as never;
+  };
+  lease.start({ up: true, call, reset: () => {} });
+  return { lease, calls };
+}
+
+describe('an instance beats', () => {
+  it('every second while it holds something', () => {
+    const { calls } = start(() => false);
+    jest.advanceTimersByTime(LEASE_MS);
+    expect(calls).toHaveLength(8);
+  });
+
+  it('less often at rest, but so that two lost heartbeats do not cost it its lease', () => {
+    const { calls } = start(() => true);
+    jest.advanceTimersByTime(LEASE_MS - 1);
+    expect(calls).toHaveLength(3);
+  });
+
+  it('before it holds something again, once, and then every second', () => {
+    const { lease, calls } = start(() => true);
+    lease.use();
+    lease.use();
+    expect(calls).toHaveLength(1);
+    jest.advanceTimersByTime(1_000);
+    expect(calls).toHaveLength(2);
+  });
+
+  it('no more once it is stopped', () => {
+    const { lease, calls } = start(() => true);
+    lease.stop();
+    lease.use();
+    expect(calls).toHaveLength(0);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+});

@@ -1,0 +1,111 @@
+import { EventEmitter } from 'node:events';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import type { LimiterClient, SessionRequest } from '@tidegate/rpc';
+import { type LimiterCall, LimiterSession } from './session.ts';
+
+const ASKED: LimiterCall = { authenticate: { orgTag: 'x' } };
+
+/**
+ * The part of a gRPC stream that a session uses. It answers only the first call, which brings the
+ * session up.
+ */
+class Stream extends EventEmitter {
+  readonly messages: SessionRequest[] = [];
+  #greeted = false;
+
+  write(request: SessionRequest): boolean {
+    this.messages.push(request);
+    if (!this.#greeted) process.nextTick(() => this.answer(0));
+    this.#greeted = true;
+    return true;
+  }
+
+  /** Answers all calls of a message. */
+  answer(message: number): void {
+    const replies = this.messages[message]?.calls?.map(({ callId }) => ({ callId }));
+    this.emit('data', { replies, notices: [] });
+  }
+
+  cancel(): void {}
+}
+
+let session: LimiterSession;
+afterEach(() => session.stop());
+
+async function start(): Promise<Stream> {
+  const stream = new Stream();
+  const client = { session: () => stream, close: () => {} };
+  await new Promise<void>((onUp) => {
+    session = new LimiterSession({
+      addresses: ['limiter'],
+      firstAddress: 0,
+      connect: () => client as unknown as LimiterClient,
+      hello: () => ({ heartbeat: {} }),
+      accept: () => 'up',
+      onUp,
+      onDown: () => {},
+      onNotice: () => {},
+      onQuiet: () => {},
+      log: { warn: () => {}, info: () => {} },
+      callTimeoutMs: 60_000,
+      silenceMs: 60_000,
+      reconnectMs: 60_000,
+      maxOpenCalls: 100,
+      nowMs: () => performance.now(),
+    });
+    session.start();
+  });
+  stream.messages.length = 0;
+  return stream;
+}
+
+/**
+ * If requested before a call, this resolves before anything that the call defers to the end of the
+ * turn.
+ */
+const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe('a call', () => {
+  it('that comes alone leaves before the turn of the event loop ends, with those made beside it', async () => {
+    const stream = await start();
+    const turn = endOfTurn();
+    void session.call(ASKED);
+    void Promise.resolve().then(() => session.call(ASKED));
+    await turn;
+    expect(stream.messages.map(({ calls }) => calls?.length)).toEqual([2]);
+  });
+
+  it('waits for the others of its turn while one is open', async () => {
+    const stream = await start();
+    void session.call(ASKED);
+    await endOfTurn();
+    const turn = endOfTurn();
+    void session.call(ASKED);
+    process.nextTick(() => void session.call(ASKED));
+    await turn;
+    expect(stream.messages).toHaveLength(1);
+    await endOfTurn();
+    expect(stream.messages.map(({ calls }) => calls?.length)).toEqual([1, 2]);
+  });
+
+  it('after one message with several waits for the end of its turn, and no longer once it was alone', async () => {
+    const stream = await start();
+    const together = [session.call(ASKED), session.call(ASKED)];
+    await endOfTurn();
+    stream.answer(0);
+    await Promise.all(together);
+
+    const turn = endOfTurn();
+    const alone = session.call(ASKED);
+    await turn;
+    expect(stream.messages).toHaveLength(1);
+    await endOfTurn();
+    stream.answer(1);
+    await alone;
+
+    const next = endOfTurn();
+    void session.call(ASKED);
+    await next;
+    expect(stream.messages.map(({ calls }) => calls?.length)).toEqual([2, 1, 1]);
+  });
+});

@@ -1,0 +1,78 @@
+import { EventEmitter } from 'node:events';
+import { describe, expect, it } from '@jest/globals';
+import type { SessionResponse } from '@tidegate/rpc';
+import type { Outcome } from './dispatch.ts';
+import { Session, type SessionStream } from './session.ts';
+
+/** The part of a gRPC stream that a session uses. */
+class Stream extends EventEmitter {
+  readonly messages: SessionResponse[] = [];
+
+  write(response: SessionResponse): boolean {
+    this.messages.push(response);
+    return true;
+  }
+
+  pause(): void {}
+  resume(): void {}
+  end(): void {}
+}
+
+/** A session with `calls` open calls, which the test decides one by one. */
+function open(calls: number) {
+  const stream = new Stream();
+  const decided: ((outcome: Outcome) => void)[] = [];
+  const session = new Session({
+    stream: stream as unknown as SessionStream,
+    dispatch: () => new Promise((resolve) => decided.push(resolve)),
+    maxOpenCalls: 100,
+    onFailed: () => {},
+    onClosed: () => {},
+  });
+  stream.emit('data', { calls: Array.from({ length: calls }, (_, callId) => ({ callId })) });
+  const decide = (call: number) => decided[call]?.({ settle: {} });
+  return { session, stream, decide };
+}
+
+/**
+ * If requested before a reply, this resolves before anything that the reply defers to the end of
+ * the turn.
+ */
+const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe('a reply', () => {
+  it('to the only open call leaves before the turn of the event loop ends', async () => {
+    const { stream, decide } = open(1);
+    const turn = endOfTurn();
+    decide(0);
+    await turn;
+    expect(stream.messages.map(({ replies }) => replies?.length)).toEqual([1]);
+  });
+
+  it('waits for the others of its turn while more are open', async () => {
+    const { session, stream, decide } = open(4);
+    const turn = endOfTurn();
+    for (const call of [0, 1]) decide(call);
+    process.nextTick(decide, 2);
+    await turn;
+    expect(stream.messages).toHaveLength(0);
+    await endOfTurn();
+    expect(stream.messages.map(({ replies }) => replies?.length)).toEqual([3]);
+    expect(session.openCalls).toBe(1);
+  });
+
+  it('after one message with several waits for the end of its turn, and no longer once it was alone', async () => {
+    const { stream, decide } = open(2);
+    for (const call of [0, 1]) decide(call);
+    for (let turn = 0; turn < 2; turn++) await endOfTurn();
+    for (const call of [2, 3]) {
+      stream.emit('data', { calls: [{ callId: call }] });
+      const turn = endOfTurn();
+      decide(call);
+      await turn;
+      expect(stream.messages).toHaveLength(call === 2 ? 1 : 3);
+      await endOfTurn();
+    }
+    expect(stream.messages.map(({ replies }) => replies?.length)).toEqual([2, 1, 1]);
+  });
+});

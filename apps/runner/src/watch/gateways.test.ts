@@ -1,0 +1,44 @@
+import { describe, expect, it } from '@jest/globals';
+import { Gateways } from './gateways.ts';
+
+const GRACE_MS = 15_000;
+
+function gateways() {
+  const clock = { ms: 0 };
+  const all = new Gateways({ now: () => clock.ms, absentGraceMs: GRACE_MS, onUse: () => {} });
+  clock.ms = GRACE_MS;
+  return { all, clock };
+}
+
+const report = (...activity: { modelId: string; inFlight: number }[]) => ({
+  instanceId: 'ins_1',
+  acknowledgedRevision: 1,
+  activity,
+});
+
+describe('a model is unused', () => {
+  it('by a gateway whose last report says so, however long ago that was', () => {
+    const { all, clock } = gateways();
+    const link = all.connect();
+    link.report(report({ modelId: 'm1', inFlight: 1 }));
+    clock.ms += 3_600_000;
+    expect(all.isUnused('m1')).toBe(false);
+    link.report(report());
+    clock.ms += 3_600_000;
+    expect(all.isUnused('m1')).toBe(true);
+  });
+
+  it('only some time after a gateway went, unless that was back before', () => {
+    const { all, clock } = gateways();
+    const old = all.connect();
+    old.report(report());
+    const back = all.connect();
+    back.report(report());
+    old.close();
+    expect(all.isUnused('m1')).toBe(true);
+    back.close();
+    expect(all.isUnused('m1')).toBe(false);
+    clock.ms += GRACE_MS;
+    expect(all.isUnused('m1')).toBe(true);
+  });
+});

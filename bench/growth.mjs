@@ -1,0 +1,106 @@
+// Measures whether a request costs the same with more keys, more history and more gateways. Grows
+// one stack step by step, and after each step runs the same load and reports the CPU time of a
+// request by process.
+//
+//   node bench/growth.mjs [--keys 10000] [--orgs 1000] [--requests 10000000]
+//     [--seconds 8] [--rounds 3]
+//
+// Run npm run build first.
+import { writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { ensureRequestPartitions } from '@tidegate/db';
+import { measure } from './gateway/measure.mjs';
+import { launch } from './gateway/peers.mjs';
+import { summary, table } from './gateway/report.mjs';
+import { lastDays, seedDay, seedRollups } from './history.mjs';
+import { startBench } from './stack.mjs';
+
+const HERE = dirname(fileURLToPath(import.meta.url));
+const CONNECTIONS = 32;
+const DAYS = 30;
+const FEW = 10;
+/** How many organizations or keys are created at once. */
+const AT_ONCE = 8;
+const number = (fallback) => ({ type: 'string', default: String(fallback) });
+const { values } = parseArgs({
+  options: {
+    ...{ keys: number(10_000), orgs: number(1_000), requests: number(10_000_000) },
+    ...{ seconds: number(8), rounds: number(3) },
+  },
+});
+const [keyCount, orgCount, requests] = [values.keys, values.orgs, values.requests].map(Number);
+
+const model = await launch(process.execPath, [join(HERE, 'gateway/model.mjs')]);
+const upstream = `http://127.0.0.1:${model.line}/v1`;
+const bench = await startBench({ gateway: { MAX_REQUESTS_IN_FLIGHT: '20000' } }, { gateway: 2 });
+const processes = ['gateway', 'gateway-2', 'limiter', 'redis', 'metering', 'postgres', 'runner'].map(
+  (name) => ({ name: name.replace(/-\d+$/, ''), pid: () => bench.stack.pid(name) }),
+);
+const [one] = bench.stack.info.gateways;
+const steps = [];
+
+/** Runs the same load as every other step. Requests use the keys in turn. */
+async function step(name, keys, urls = [one]) {
+  const keysFile = join(bench.stack.dataDir, 'bench-keys.json');
+  writeFileSync(keysFile, JSON.stringify(keys), { mode: 0o600 });
+  const load = { urls, keysFile, connections: CONNECTIONS, content: 'How deep is the sea?' };
+  const rounds = [];
+  // The warm-up brings each key into the caches.
+  const warmUpS = Math.max(2, Math.ceil(keys.length / 400));
+  await measure({ ...load, seconds: warmUpS }, processes);
+  for (let round = 0; round < Number(values.rounds); round++)
+    rounds.push(await measure({ ...load, seconds: Number(values.seconds) }, processes));
+  steps.push(summary({ name, rounds }));
+  process.stderr.write(`${name}: ${steps.at(-1).perS.toFixed(0)} requests/s\n`);
+}
+
+/** Calls `make` with 0 to count - 1, a few at a time. */
+async function many(count, make) {
+  const made = [];
+  let next = 0;
+  const worker = async () => {
+    while (next < count) {
+      const i = next++;
+      made[i] = await make(i);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  return made;
+}
+
+async function orgWithKeys(name, count) {
+  const org = await bench.createOrg(name);
+  await bench.publish(org, upstream);
+  return Promise.all(Array.from({ length: count }, () => bench.createKey(org)));
+}
+
+try {
+  const few = await orgWithKeys('Few', FEW);
+  for (const key of few) await bench.raise(key);
+  await bench.running(few[0].key);
+  const values1 = few.map(({ key }) => key);
+  await step(`${FEW} keys`, values1);
+  await step(`${FEW} keys, two gateways`, values1, bench.stack.info.gateways);
+
+  const keysEach = Math.ceil(keyCount / orgCount);
+  const orgs = await many(orgCount, (i) => orgWithKeys(`Org ${i}`, keysEach));
+  await bench.running(orgs.at(-1)[0].key);
+  await step(`the same ${FEW} keys beside ${keyCount} others`, values1);
+  // Takes one key of each organization in turn.
+  const all = Array.from({ length: keysEach }, (_, k) => orgs.map((keys) => keys[k].key)).flat();
+  await step(`${keyCount} keys in ${orgCount} organizations`, all);
+
+  const days = lastDays(DAYS);
+  await ensureRequestPartitions(bench.db, days);
+  const owner = await bench.db.org.findFirstOrThrow({ where: { name: 'Few' } });
+  const volume = { orgId: owner.id, count: Math.ceil(requests / DAYS), keys: 50, models: 20 };
+  for (const day of days) await seedDay(bench.db, day, volume);
+  await seedRollups(bench.db);
+  await step(`${FEW} keys, ${requests.toLocaleString('en')} requests of ${DAYS} days behind them`, values1);
+  process.stdout.write(`${table({ streamed: false, targets: steps })}\n`);
+} finally {
+  model.stop();
+  await bench.stop();
+}
