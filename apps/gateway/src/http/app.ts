@@ -8,6 +8,7 @@ import { listModels } from '../models/list.ts';
 import type { Route } from '../observe/facts.ts';
 import { endIncomplete } from './deliver.ts';
 import type { Exchange } from './exchange.ts';
+import { hasBlankAfterName, NOT_HTTP } from './refuse-raw.ts';
 import { refuse } from './respond.ts';
 
 type Handler = (gateway: Gateway, exchange: Exchange) => Promise<void>;
@@ -44,6 +45,10 @@ export function createApp(gateway: Gateway): App {
     // This precedes routing: a blocked address is refused whatever it asks for.
     const blocked = refuseBlockedAddress(gateway, request);
     if (blocked) return refuse(exchange, blocked);
+    if (hasBlankAfterName(request.rawHeaders)) {
+      response.shouldKeepAlive = false;
+      return refuse(exchange, NOT_HTTP);
+    }
     // Express would answer unreadable targets and its own errors with HTML pages, so both end here.
     app(request as never, Object.assign(response, { locals: { exchange } }) as never, (error?: unknown) => {
       if (error) fail(gateway, exchange, error);

@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually, type UpstreamHandler } from '@tidegate/testing';
 import { type Harness, hello, startHarness, wholeAnswer } from '../testing/harness.ts';
+import { hasBlankAfterName } from './refuse-raw.ts';
 
 let harness: Harness;
 let script: UpstreamHandler;
@@ -54,6 +55,17 @@ describe('what is not HTTP', () => {
     expect(answer).toMatch(/x-request-id: req_/);
     expect(codeOf(await raw(`GET / HTTP/1.1\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`))).toBe('invalid_request');
     expect(codeOf(await raw('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n'))).toBe('not_found');
+  });
+
+  it('is a header with a blank before its colon, in whichever Node', async () => {
+    const answer = await raw('GET /v1/models HTTP/1.1\r\nHost: a\r\nAuthorization : Bearer x\r\n\r\n');
+    expect(answer).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/);
+    expect(codeOf(answer)).toBe('invalid_request');
+    expect(['a', 'a ', 'a\t'].map((name) => hasBlankAfterName(['host', 'a ', name, 'b']))).toEqual([
+      false,
+      true,
+      true,
+    ]);
   });
 
   it('is refused with 429 when it asks for a tunnel from a blocked address [auth.invalid-keys.block]', async () => {

@@ -8,6 +8,11 @@ export const MAX_HEADER_BYTES = 32 * 1024;
 /** How long a client may take to receive the last answer and close. */
 const MAX_CLOSE_MS = 2_000;
 
+export const NOT_HTTP = newRefusal({
+  code: 'invalid_request',
+  message: 'The request is not valid HTTP.',
+});
+
 type HttpSocket = Duplex & {
   /** Node's property for the answer that has the connection now. Other answers wait behind it. */
   _httpMessage?: ServerResponse | null;
@@ -43,7 +48,21 @@ function refusalOf({ code }: NodeJS.ErrnoException): Refusal {
       message: `The headers must be at most ${MAX_HEADER_BYTES} bytes.`,
     });
   }
-  return newRefusal({ code: 'invalid_request', message: 'The request is not valid HTTP.' });
+  return NOT_HTTP;
+}
+
+/**
+ * Whether a header has a blank before its colon. A proxy may read such a header differently. Node
+ * 20.19.0 and 20.19.1 keep the blank as part of the name; later versions refuse the request.
+ *
+ * @param rawHeaders names and values in turn
+ */
+export function hasBlankAfterName(rawHeaders: readonly string[]): boolean {
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string;
+    if (name.endsWith(' ') || name.endsWith('\t')) return true;
+  }
+  return false;
 }
 
 /** Answers a request for a tunnel (CONNECT), which Node does not route. */
