@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { redisUrl } from '@tidegate/redis';
+import { redisUrl } from '@tidegate/redis/url';
 import { z } from 'zod';
 
 /** The default folder of this checkout's local stack. */
