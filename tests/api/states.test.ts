@@ -8,7 +8,7 @@ import { eventually } from '@tidegate/testing';
 import { controlOf, must, OPERATOR } from '../support/control.ts';
 import { type Answer, call, dial, MODELS } from '../support/http.ts';
 import { ask, newKey, newOrg, publish } from '../support/org.ts';
-import { ctl, usageOf, useStack } from '../support/stack.ts';
+import { ctl, modelsOf, usageOf, useStack } from '../support/stack.ts';
 
 const DAY_MS = 86_400_000;
 const COLD_START_MS = 2_000;
@@ -134,9 +134,7 @@ describe('a model', () => {
     const first = pid();
     process.kill(first, 'SIGKILL');
     const condition = async () =>
-      (await ctl<{ name: string; condition: string }[]>(stack(), 'model', 'list', '--org', org)).find(
-        ({ name }) => name === 'mortal',
-      )?.condition;
+      (await modelsOf(stack(), org)).find(({ name }) => name === 'mortal')?.condition;
     await eventually(async () => (await condition()) !== 'running');
     // The gateway holds the request while the model starts, for at most its own limit. A backoff of
     // 10 s would exceed that.
@@ -156,9 +154,7 @@ describe('a model', () => {
     ])
       must(await controlOf(stack()).publishModel(OPERATOR, { ...wrong, ...model }));
     const reasons = async () => {
-      const models = await ctl<{ name: string; conditionReason: string }[]>(
-        ...([stack(), 'model', 'list', '--org', own] as const),
-      );
+      const models = await modelsOf(stack(), own);
       return Object.fromEntries(models.map(({ name, conditionReason }) => [name, conditionReason]));
     };
     await eventually(async () => Object.values(await reasons()).every(Boolean));
@@ -285,7 +281,7 @@ describe('the month', () => {
     const { key: poorKey } = await newKey(stack(), poor);
     await eventually(async () => ((await list(poorKey)).json as { data: object[] }).data.length === 1);
     expect(await send('dear', { key: poorKey })).toMatchObject({ status: 429, code: 'quota_exceeded' });
-    const models = await ctl<{ condition: string }[]>(stack(), 'model', 'list', '--org', poor);
+    const models = await modelsOf(stack(), poor);
     expect(models.map(({ condition }) => condition)).toEqual(['asleep']);
   });
 });

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll } from '@jest/globals';
 import type { Control, CreateKeyInput, Role } from '@tidegate/control';
 import type { StackOptions } from '@tidegate/local';
-import { type TestPostgres, testPostgres } from '@tidegate/testing';
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { useBrowser, type Visitor } from '../support/browser.ts';
 import { signInByForm } from '../support/console.ts';
@@ -23,15 +22,10 @@ export interface Account {
  * and hooks.
  */
 export function useSite(options: StackOptions = {}) {
-  let postgres: TestPostgres | undefined;
   let opened: OpenControl | undefined;
   // Hooks after all tests run in this order, so the database is closed before it is dropped.
   afterAll(() => opened?.close());
-  const stack = useStack(async () => {
-    postgres = await testPostgres();
-    return { databaseUrl: postgres.url, ...options };
-  });
-  afterAll(() => postgres?.drop());
+  const stack = useStack({ console: true, ...options });
   const visit = useBrowser();
   let url = '';
   let owner: Account;

@@ -27,6 +27,9 @@ const debugging = { LOG_LEVEL: 'trace', TMPDIR: temporary };
 
 describe('content', () => {
   const stack = useStack({
+    console: true,
+    // Its files and its log are searched, too.
+    ownPostgres: true,
     demo: false,
     env: {
       gateway: debugging,

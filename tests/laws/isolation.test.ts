@@ -15,7 +15,7 @@ import { newMark, newTenant, ownModelOf, SHARED_MODEL, type Tenant, tracesOf } f
 const MIB = 1024 * 1024;
 
 describe('two organizations', () => {
-  const stack = useStack({ demo: false });
+  const stack = useStack({ console: true, demo: false });
   const base = () => stack().info.gateway;
   let managed: OpenControl;
   let control: Control;

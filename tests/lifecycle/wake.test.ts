@@ -1,17 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { eventually } from '@tidegate/testing';
 import { ask, client } from '../support/org.ts';
-import { ctl, useStack } from '../support/stack.ts';
-
-interface Listed {
-  readonly name: string;
-  readonly condition: string;
-}
+import { modelsOf, useStack } from '../support/stack.ts';
 
 describe('the demo model that wakes on request', () => {
   const stack = useStack();
   const condition = async () => {
-    const models = await ctl<Listed[]>(stack(), 'model', 'list', '--org', stack().info.org ?? '');
+    const models = await modelsOf(stack(), stack().info.org ?? '');
     return models.find(({ name }) => name === 'demo-wake')?.condition;
   };
 

@@ -3,7 +3,7 @@ export interface StackInfo {
   /** The base URL of the first gateway's API. */
   readonly gateway: string;
   readonly gateways: readonly string[];
-  /** Null: this checkout has no console. */
+  /** Null: there is no console. */
   readonly console: string | null;
   readonly owner: { readonly email: string; readonly password: string } | null;
   /**

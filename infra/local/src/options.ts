@@ -14,6 +14,8 @@ export interface StackOptions {
    * any free ports.
    */
   readonly ports?: { readonly gateway?: number; readonly console?: number } | 'random';
+  /** Run the console. Default: true, if this checkout has one. */
+  readonly console?: boolean;
   /** Create the demo organization, its key and its models. Default: true. */
   readonly demo?: boolean;
   /**

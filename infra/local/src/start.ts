@@ -49,7 +49,7 @@ export async function start(files: Files, members: Members, options: StackOption
   const phase = options.report?.phase ?? ((_title, work) => work(() => {}));
   const context: Context = { files, members, options, phase };
   const root = options.root ?? ROOT;
-  const kinds = servicesOf(root);
+  const kinds = servicesOf(root).filter(({ name }) => name !== 'console' || options.console !== false);
   await endLeftovers(files);
   if (options.fresh) forget(context);
   for (const folder of [files.logs, files.runner]) makeFolder(folder);
