@@ -19,8 +19,8 @@ export default {
   },
   globalSetup: '<rootDir>/packages/testing/jest-setup.mjs',
   globalTeardown: '<rootDir>/packages/testing/jest-teardown.mjs',
-  // More would share two cores with all the processes that whole stacks start.
-  maxWorkers: 2,
+  // One more than the two cores that the suite is made for: many tests wait for real time.
+  maxWorkers: 3,
   // How long a stuck test may hold up the run. Generous, for machines that are busy with other
   // work.
   testTimeout: 240_000,
