@@ -8,6 +8,8 @@ export const TEST_ENV = {
   redis: 'TIDEGATE_TEST_REDIS',
   /** Set it to anything, and every Redis of the tests is a cluster of three masters. */
   cluster: 'TIDEGATE_TEST_CLUSTER',
+  /** How many times the usual number of random cases the limiter's histories try. Default: 1. */
+  cases: 'TIDEGATE_TEST_CASES',
   /** The run's scratch directory, removed at its end. */
   directory: 'TIDEGATE_TEST_DIR',
 } as const;
@@ -19,3 +21,9 @@ export function testEnv(name: keyof typeof TEST_ENV): string {
     throw new Error(`${TEST_ENV[name]} is not set: run the tests through jest and its global setup`);
   return value;
 }
+
+/**
+ * The number of random cases to try: `usual`, in every `npm test`, or as many more as the run asks
+ * for.
+ */
+export const cases = (usual: number): number => usual * Number(process.env[TEST_ENV.cases] ?? 1);

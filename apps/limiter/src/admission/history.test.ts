@@ -11,7 +11,7 @@ import {
   settle as settleIn,
   withdraw as withdrawFrom,
 } from '@tidegate/limits';
-import { type TestRedis, testRedis } from '@tidegate/testing';
+import { cases, type TestRedis, testRedis } from '@tidegate/testing';
 import fc from 'fast-check';
 import { beat, joinOrg } from '../leases/lease.ts';
 import { anAdmission } from '../testing/admission.ts';
@@ -323,7 +323,7 @@ describe('the scripts', () => {
         for (const { log } of run.keys)
           expect(mostInAnyWindow(log.map((us) => us / 1_000))).toBeLessThanOrEqual(4);
       }),
-      { numRuns: 60 },
+      { numRuns: cases(60) },
     );
   });
 
@@ -350,7 +350,7 @@ describe('the scripts', () => {
           expect(kept.map(Number)).toEqual(run.org.log.filter((us) => us > last - 60e6).reverse());
         },
       ),
-      { numRuns: 15 },
+      { numRuns: cases(15) },
     );
   });
 

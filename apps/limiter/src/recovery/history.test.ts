@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newInstanceId, type Settlement } from '@tidegate/contracts';
 import { closeDb, type Db, ensureRequestPartitions } from '@tidegate/db';
 import { dayOf, mostInAnyWindow } from '@tidegate/limits';
-import { type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
+import { cases, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
 import fc from 'fast-check';
 import { Admissions } from '../admission/admissions.ts';
 import type { Held } from '../admission/held.ts';
@@ -297,7 +297,7 @@ describe('a Redis that loses everything, at any time and again', () => {
         }
         await run.checkEnd();
       }),
-      { numRuns: 30 },
+      { numRuns: cases(12) },
     );
   });
 });

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { outlineJson } from './json-text.ts';
 
 const NO_LIMIT = Number.MAX_SAFE_INTEGER;
-const RUNS = { numRuns: 2_000 };
+const RUNS = { numRuns: 1_000 };
 
 function parses(text: string): boolean {
   try {
@@ -99,7 +99,7 @@ describe('outlineJson', () => {
       fc.property(damaged, (text) => {
         expect([text, outlineJson(text, NO_LIMIT) !== null]).toEqual([text, parses(text)]);
       }),
-      { numRuns: 10_000 },
+      { numRuns: 3_000 },
     );
   });
 
@@ -195,8 +195,8 @@ describe('outlineJson', () => {
     expect([...(outline?.members?.keys() ?? [])]).toEqual(['a', 'b']);
   });
 
-  it('walks ten million nested arrays', () => {
-    const depth = 10 * 2 ** 20;
+  it('walks a million nested arrays', () => {
+    const depth = 2 ** 20;
     expect(outlineJson('['.repeat(depth) + ']'.repeat(depth), 10)?.values).toBe(depth);
     expect(outlineJson('['.repeat(2 * depth), 10)).toBeNull();
     expect(outlineJson('{"a":'.repeat(2 ** 20), 10)).toBeNull();
