@@ -30,10 +30,11 @@ export interface Parser {
 }
 
 /**
- * 128 places give each organization 32, enough for a burst of large bodies. `ByteBudget` bounds
- * their memory.
+ * From 64 KiB on, the worst text takes longer to parse than the way to a thread and back. 2,048
+ * places give each organization 512, more than one key may have at once. `ByteBudget` bounds their
+ * memory.
  */
-const DEFAULTS = { workerBytes: 256 * 1024, maxThreads: 2, maxWaiting: 128 };
+const DEFAULTS = { workerBytes: 64 * 1024, maxThreads: 2, maxWaiting: 2_048 };
 const IDLE_THREAD_MS = 60_000;
 /** The most wasteful 20 MiB body needs about a quarter of this. */
 const WORKER_HEAP_MB = 512;

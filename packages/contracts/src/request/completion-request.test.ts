@@ -298,6 +298,16 @@ describe('validateCompletionRequest', () => {
     expect(refusalOf(`{"tools":null,"tools":[],${rest}}`).code).toBe('unsupported_parameter');
   });
 
+  it('takes 100 fields, null ones included, and no more', () => {
+    const nulls = (count: number) => Array.from({ length: count }, (_, i) => `"f${i}":null,`).join('');
+    const rest = `"model":"m","messages":${MESSAGES}`;
+    expect(requestOf(`{${nulls(98)}${rest}}`).model).toBe('m');
+    expect(refusalOf(`{${nulls(99)}${rest}}`)).toEqual({
+      code: 'invalid_request',
+      message: 'The body must contain at most 100 fields.',
+    });
+  });
+
   it('refuses an unknown member of stream_options by name', () => {
     const refusal = refusalOf(bodyWith({ stream: 'true', stream_options: '{"include_obfuscation":false}' }));
     expect(refusal.code).toBe('unsupported_parameter');

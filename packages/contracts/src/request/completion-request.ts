@@ -68,18 +68,23 @@ const FIELDS = [
  * would be seven million values and take half a gigabyte of memory.
  */
 const MAX_VALUES = 500_000;
+/** Most fields in one body. A few more than there are, because a field set to null is not sent. */
+const MAX_FIELDS = 100;
 
 /**
  * Validates a body, or refuses it by the first rule that it breaks. Unsupported fields come first.
  */
 export function validateCompletionRequest(text: string): ValidatedRequest {
-  const outline = outlineJson(text, MAX_VALUES);
+  const outline = outlineJson(text, { values: MAX_VALUES, members: MAX_FIELDS + 1 });
   if (outline === null)
     return refuse(newRefusal({ code: 'invalid_json', message: 'The body is not valid JSON.' }));
   const { members } = outline;
   if (members === null) return refuse(invalidRequest('The body must be a JSON object.'));
   for (const [name, span] of members) {
     if (!FIELDS.includes(name) && text[span.start] !== 'n') return refuse(unsupported(name));
+  }
+  if (members.size > MAX_FIELDS) {
+    return refuse(invalidRequest(`The body must contain at most ${MAX_FIELDS} fields.`));
   }
   if (outline.values > MAX_VALUES) {
     return refuse(invalidRequest(`The body must contain at most ${MAX_VALUES} JSON values.`));

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { outlineJson } from './json-text.ts';
 
-const NO_LIMIT = Number.MAX_SAFE_INTEGER;
+const NO_LIMIT = { values: Number.MAX_SAFE_INTEGER, members: Number.MAX_SAFE_INTEGER };
 const RUNS = { numRuns: 1_000 };
 
 function parses(text: string): boolean {
@@ -190,15 +190,24 @@ describe('outlineJson', () => {
 
   it('counts values at every depth and leaves out members that begin after the limit', () => {
     expect(outlineJson('{"a":[1,2,{"b":null}],"c":true}', NO_LIMIT)?.values).toBe(7);
-    const outline = outlineJson('{"a":1,"b":2,"c":3,"d":4}', 3);
+    const outline = outlineJson('{"a":1,"b":2,"c":3,"d":4}', { ...NO_LIMIT, values: 3 });
     expect(outline?.values).toBe(5);
     expect([...(outline?.members?.keys() ?? [])]).toEqual(['a', 'b']);
   });
 
+  it('keeps no more members than wanted, and reads on to the end of the text', () => {
+    const text = '{"a":1,"b":2,"a":3,"c":4';
+    const outline = outlineJson(`${text}}`, { ...NO_LIMIT, members: 2 });
+    expect([...(outline?.members?.keys() ?? [])]).toEqual(['a', 'b']);
+    expect(outlineJson(text, { ...NO_LIMIT, members: 2 })).toBeNull();
+  });
+
   it('walks a million nested arrays', () => {
     const depth = 2 ** 20;
-    expect(outlineJson('['.repeat(depth) + ']'.repeat(depth), 10)?.values).toBe(depth);
-    expect(outlineJson('['.repeat(2 * depth), 10)).toBeNull();
-    expect(outlineJson('{"a":'.repeat(2 ** 20), 10)).toBeNull();
+    expect(outlineJson('['.repeat(depth) + ']'.repeat(depth), { ...NO_LIMIT, values: 10 })?.values).toBe(
+      depth,
+    );
+    expect(outlineJson('['.repeat(2 * depth), { ...NO_LIMIT, values: 10 })).toBeNull();
+    expect(outlineJson('{"a":'.repeat(2 ** 20), { ...NO_LIMIT, values: 10 })).toBeNull();
   });
 });

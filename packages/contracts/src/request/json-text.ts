@@ -10,8 +10,8 @@ export interface JsonOutline {
   readonly values: number;
   /**
    * The members of the top-level object, in the order of their first appearance, each with the span
-   * of its last value. Null: the top level is not an object. Members that begin after `maxValues`
-   * values are left out.
+   * of its last value. Null: the top level is not an object. Members beyond either limit are left
+   * out.
    */
   readonly members: ReadonlyMap<string, JsonSpan> | null;
 }
@@ -32,9 +32,16 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const LETTER_U = 0x75;
 
+export interface JsonLimits {
+  /** Members that begin after this many values are not kept. */
+  readonly values: number;
+  /** The most members to keep: names cost more than the rest of the text. */
+  readonly members: number;
+}
+
 /** Null: the text is not JSON. */
-export function outlineJson(text: string, maxValues: number): JsonOutline | null {
-  const walk = new Walk(text, maxValues);
+export function outlineJson(text: string, limits: JsonLimits): JsonOutline | null {
+  const walk = new Walk(text, limits);
   return walk.run() ? { values: walk.values, members: walk.members } : null;
 }
 
@@ -43,7 +50,7 @@ class Walk {
   members: Map<string, JsonSpan> | null = null;
 
   readonly #text: string;
-  readonly #maxValues: number;
+  readonly #limits: JsonLimits;
   #at = 0;
   #depth = 0;
   /** By depth: 1 inside an object, 0 inside an array. */
@@ -53,9 +60,14 @@ class Walk {
   /** Whether the last value opened a container that is not empty. */
   #entered = false;
 
-  constructor(text: string, maxValues: number) {
+  constructor(text: string, limits: JsonLimits) {
     this.#text = text;
-    this.#maxValues = maxValues;
+    this.#limits = limits;
+  }
+
+  get #isFull(): boolean {
+    const { values, members } = this.#limits;
+    return this.values >= values || (this.members?.size ?? 0) >= members;
   }
 
   run(): boolean {
@@ -105,8 +117,7 @@ class Walk {
     if (this.#peek() !== QUOTE) return false;
     const start = this.#at;
     if (!this.#string()) return false;
-    if (this.#depth === 1)
-      this.#name = this.values < this.#maxValues ? nameOf(this.#text, start, this.#at) : null;
+    if (this.#depth === 1) this.#name = this.#isFull ? null : nameOf(this.#text, start, this.#at);
     if (this.#peek() !== COLON) return false;
     this.#at++;
     return true;
