@@ -14,10 +14,11 @@ import { createRedisClient } from '@tidegate/redis';
 import { limiterService, runnerService } from '@tidegate/rpc';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
 import { Queue, UnrecoverableError, Worker } from 'bullmq';
+import { run } from './run.ts';
 
 /*
- * Runs the built command line as operators do: as a process on real stores, with a limiter and a
- * runner that speak the real protocol and record the calls they get.
+ * Runs commands on real stores, with a limiter and a runner that speak the real protocol and record
+ * the calls they get. All but one run in this process, which is many times faster.
  */
 const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 
@@ -102,7 +103,21 @@ interface Ended {
   readonly err: string;
 }
 
-function ctl(args: readonly string[], variables: Record<string, string> = env): Promise<Ended> {
+async function ctl(args: readonly string[], variables: Record<string, string> = env): Promise<Ended> {
+  let [out, err] = ['', ''];
+  const status = await run(args, variables, {
+    out: (text) => {
+      out += text;
+    },
+    err: (text) => {
+      err += text;
+    },
+  });
+  return { status, out, err };
+}
+
+/** Runs the built command line as operators do. */
+function spawned(args: readonly string[], variables: Record<string, string> = env): Promise<Ended> {
   const child = spawn(process.execPath, [MAIN, ...args], {
     env: { PATH: process.env.PATH ?? '', ...variables },
   });
@@ -293,6 +308,21 @@ describe('accounts', () => {
     expect(await refused('member', 'set-password', '--email', 'nobody@example.com')).toContain(
       'nobody@example.com',
     );
+  });
+});
+
+describe('the program', () => {
+  it('prints its answer alone on stdout, or its reason on stderr with exit status 1', async () => {
+    const [plans, refusal, unknown, help] = await Promise.all([
+      spawned(['plan', 'list', '--json']),
+      spawned(['org', 'create', '--name', ' ']),
+      spawned(['nonsense']),
+      spawned(['--help']),
+    ]);
+    expect({ ...plans, out: JSON.parse(plans.out) }).toMatchObject({ status: 0, err: '', out: [{}, {}, {}] });
+    expect(refusal).toMatchObject({ status: 1, out: '', err: expect.stringMatching(/^Name must be .*\n$/) });
+    expect(unknown).toMatchObject({ status: 1, out: '', err: expect.stringContaining("'nonsense'") });
+    expect(help).toMatchObject({ status: 0, err: '', out: expect.stringMatching(/^Usage: ctl /) });
   });
 });
 

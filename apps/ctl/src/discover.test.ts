@@ -1,13 +1,10 @@
-import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { closeDb, createDb } from '@tidegate/db';
 import { freePort, type TestPostgres, testPostgres } from '@tidegate/testing';
-
-const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+import { run } from './run.ts';
 
 let postgres: TestPostgres;
 let env: Record<string, string>;
@@ -50,12 +47,17 @@ interface Ended {
   readonly err: string;
 }
 
-function ctl(args: readonly string[], variables: Record<string, string> = env): Promise<Ended> {
-  return new Promise((resolve) =>
-    execFile(process.execPath, [MAIN, ...args], { env: variables }, (error, out, err) =>
-      resolve({ code: error ? 1 : 0, out, err }),
-    ),
-  );
+async function ctl(args: readonly string[], variables: Record<string, string> = env): Promise<Ended> {
+  let [out, err] = ['', ''];
+  const code = await run(args, variables, {
+    out: (text) => {
+      out += text;
+    },
+    err: (text) => {
+      err += text;
+    },
+  });
+  return { code, out, err };
 }
 const discover = (...args: string[]) => ctl(['model', 'discover', '--ports', String(port), ...args]);
 

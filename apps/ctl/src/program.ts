@@ -8,11 +8,12 @@ import { addQueue } from './commands/queue.ts';
 import { addUsage } from './commands/usage.ts';
 import type { Context } from './context.ts';
 
-/** The command line: nouns with verbs. Parsing runs the chosen verb. */
+/** The command line: nouns with verbs. Parsing runs the chosen verb, or throws. */
 export function createProgram(context: Context): Command {
   const program = new Command('ctl')
     .description('manages a Tidegate installation')
     .showHelpAfterError('Try --help.')
+    .exitOverride()
     .configureOutput({ writeOut: context.io.out, writeErr: context.io.err });
   for (const add of [addOrg, addPlan, addMember, addKey, addModel, addUsage, addQueue]) add(program, context);
   return program;

@@ -1,0 +1,27 @@
+import { CommanderError } from 'commander';
+import { ConfigError, readConfig } from './config.ts';
+import { CommandError, type Context, type Io } from './context.ts';
+import { failureOf } from './failure.ts';
+import { withControl } from './open.ts';
+import { createProgram } from './program.ts';
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/** Runs one command. Resolves to its exit status; never rejects. */
+export async function run(args: readonly string[], env: Variables, io: Io): Promise<number> {
+  const context: Context = {
+    io,
+    config: () => readConfig(env),
+    withControl: (use) => withControl(readConfig(env), use),
+  };
+  try {
+    await createProgram(context).parseAsync(args, { from: 'user' });
+    return 0;
+  } catch (error) {
+    // The program has printed the help or the complaint.
+    if (error instanceof CommanderError) return error.exitCode;
+    const known = error instanceof CommandError || error instanceof ConfigError;
+    io.err(`${known ? error.message.trim() : `Failed: ${await failureOf(error)}`}\n`);
+    return 1;
+  }
+}
