@@ -2,8 +2,8 @@ import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type CompletionRequest, newRefusal, type Refusal } from '@tidegate/contracts';
 import { Piscina } from 'piscina';
+import { FairSemaphore } from './fair-semaphore.ts';
 import { parseBody } from './parse-body.ts';
-import { Turns } from './turns.ts';
 
 export interface ParserOptions {
   /**
@@ -30,8 +30,8 @@ export interface Parser {
 }
 
 /**
- * 128 places give each organization 32, enough for a burst of large bodies. `ByteBudget` bounds
- * their memory.
+ * 128 waiting bodies let each organization have 32, enough for a burst of large bodies.
+ * `ByteBudget` bounds their memory.
  */
 const DEFAULTS = { workerBytes: 256 * 1024, maxThreads: 2, maxWaiting: 128 };
 const IDLE_THREAD_MS = 60_000;
@@ -49,22 +49,22 @@ export function createParser(options: ParserOptions = {}): Parser {
     resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB },
     recordTiming: false,
   });
-  // The pool's own queue does not know organizations. `turns` therefore never gives it more bodies
-  // than it has threads.
-  const turns = new Turns({ atOnce: maxThreads, maxWaiting });
+  // The pool's own queue does not know organizations. `semaphore` therefore never gives it more
+  // bodies than it has threads.
+  const semaphore = new FairSemaphore({ permits: maxThreads, maxWaiting });
   return {
     parse: async (body, orgId) => {
       if (body.length < workerBytes) return parseBody(body);
-      if (!(await turns.take(orgId))) return PARSERS_BUSY;
+      if (!(await semaphore.acquire(orgId))) return PARSERS_BUSY;
       try {
         const owned = ownMemory(body);
         return await pool.run(owned, { transferList: [owned.buffer as ArrayBuffer] });
       } finally {
-        turns.end();
+        semaphore.release();
       }
     },
     close: () => {
-      turns.close();
+      semaphore.close();
       return pool.destroy();
     },
   };

@@ -20,7 +20,7 @@ const asleep: CatalogModel = {
   upstreamKey: '',
 };
 
-type Outcome = 'running' | 'failed' | 'away';
+type Outcome = 'running' | 'failed' | 'unavailable';
 interface WakeCall {
   readonly deadlineMs: number;
   readonly end: (outcome: Outcome) => void;
@@ -53,7 +53,7 @@ const run = () => {
 describe('waking a model', () => {
   it('is one call for all who wait, until the runner has an answer', async () => {
     const waiting = [wait(), wait(), wait()];
-    calls[0]?.end('away');
+    calls[0]?.end('unavailable');
     await eventually(() => calls.length === 2);
     waiting.push(wait());
     expect(calls.length).toBe(2);
@@ -66,7 +66,7 @@ describe('waking a model', () => {
     nowMs = 50_000;
     const late = wait();
     nowMs = WAIT_MS;
-    calls[0]?.end('away');
+    calls[0]?.end('unavailable');
     await eventually(() => calls.length === 2);
     expect(calls.map(({ deadlineMs }) => deadlineMs)).toEqual([WAIT_MS, 50_000]);
     calls[1]?.end('running');

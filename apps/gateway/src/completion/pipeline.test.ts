@@ -312,7 +312,7 @@ describe('a refusal of the limiter', () => {
   });
 
   it('that does not come fails closed, and takes the admission back', async () => {
-    limiterAnswers({ admit: () => ({ failed: { reason: 'Redis is away' } }) });
+    limiterAnswers({ admit: () => ({ failed: { reason: 'Redis is unavailable' } }) });
     expect((await refusalOf(await harness.complete(hello))).code).toBe('internal_error');
     await eventually(() => harness.limiterServer.of('withdraw').length === 1);
     const [admit] = harness.limiterServer.of('admit');

@@ -252,7 +252,7 @@ describe('linked images', () => {
     const free = () => {
       for (const bytes of [MAX_BYTES / 4, MAX_BYTES / 4 + 1]) {
         const taken = harness.gateway.bodyBudget.take(orgId, bytes);
-        if (taken) harness.gateway.bodyBudget.giveBack(orgId, bytes);
+        if (taken) harness.gateway.bodyBudget.release(orgId, bytes);
         expect([bytes, taken]).toEqual([bytes, bytes === MAX_BYTES / 4]);
       }
     };

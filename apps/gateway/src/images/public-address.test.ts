@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { createAddressJudge, isPublicAddress } from './public-address.ts';
+import { createAddressFilter, isPublicAddress } from './public-address.ts';
 
 describe('isPublicAddress', () => {
   it.each([
@@ -94,7 +94,7 @@ describe('isPublicAddress', () => {
 });
 
 describe('createAddressJudge', () => {
-  const judge = createAddressJudge(['10.20.0.0/16', '127.0.0.2/32', 'fd00:1::/32']);
+  const judge = createAddressFilter(['10.20.0.0/16', '127.0.0.2/32', 'fd00:1::/32']);
 
   it.each([
     '8.8.8.8',
@@ -119,7 +119,7 @@ describe('createAddressJudge', () => {
   ])('refuses %s', (address) => expect(judge(address)).toBe(false));
 
   it('judges as isPublicAddress does when there is no network', () => {
-    const bare = createAddressJudge([]);
+    const bare = createAddressFilter([]);
     fc.assert(
       fc.property(fc.oneof(fc.ipV4(), fc.ipV6()), (address) => {
         expect(bare(address)).toBe(isPublicAddress(address));

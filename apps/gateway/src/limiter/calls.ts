@@ -10,4 +10,4 @@ export interface AdmissionRef {
 export type Settlement = Omit<Settle, keyof AdmissionRef>;
 
 /** An admission as it was requested. */
-export type Asked = Required<Admit>;
+export type AdmitCall = Required<Admit>;

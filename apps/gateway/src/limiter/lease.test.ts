@@ -8,18 +8,18 @@ beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
 
 /** A lease whose heartbeats are all answered. */
-function start(atRest: () => boolean) {
+function start(isIdle: () => boolean) {
   const lease = new InstanceLease({
     heartbeatMs: 1_000,
-    atRest,
-    onLost: () => {},
-    onKept: () => {},
-    onForgotten: () => {},
+    isIdle,
+    onLeaseLost: () => {},
+    onAlive: () => {},
+    onStateLost: () => {},
   });
   const calls: LimiterCall[] = [];
   const call = async (said: LimiterCall) => {
     calls.push(said);
-    return { callId: 1, heartbeat: { leaseLost: false, forgotten: false } } as never;
+    return { callId: 1, heartbeat: { leaseLost: false, leaseUnknown: false } } as never;
   };
   lease.start({ up: true, call, reset: () => {} });
   return { lease, calls };

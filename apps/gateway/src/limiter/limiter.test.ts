@@ -178,7 +178,7 @@ describe('the session', () => {
     const { limiter, fake, told } = await start({ ...PATIENT, silenceMs: 150 });
     const { heartbeat } = fake.answers;
     fake.answers.admit = () => undefined;
-    fake.answers.heartbeat = () => ({ failed: { reason: 'Redis is away' } });
+    fake.answers.heartbeat = () => ({ failed: { reason: 'Redis is unavailable' } });
     expect(await limiter.admit(limiter.admissionRef('org_1', 'a1'), admission)).toBeNull();
     expect(told.down).toBe(1);
     fake.answers.heartbeat = heartbeat;
@@ -215,7 +215,7 @@ const restored = (fake: FakeLimiter) => fake.of('restore').map(({ restore }) => 
 describe('what the limiter has lost', () => {
   const forgottenOnce = (fake: FakeLimiter) => {
     fake.answers.heartbeat = ({ heartbeat }) => ({
-      heartbeat: { forgotten: heartbeat?.registered ?? false },
+      heartbeat: { leaseUnknown: heartbeat?.registered ?? false },
     });
   };
   it('is told again: what is held, what was settled of late, and nothing else', async () => {
@@ -232,10 +232,10 @@ describe('what the limiter has lost', () => {
     await limiter.admit(withdrawn, admission);
     await limiter.withdraw(withdrawn);
     await limiter.takeLargeBody(large);
-    fake.notify({ orgForgotten: { orgId: 'org_2' } });
+    fake.notify({ orgStateLost: { orgId: 'org_2' } });
     await eventually(() => told.notices.length === 1);
     fake.calls.length = 0;
-    fake.notify({ orgForgotten: { orgId: 'org_1' } });
+    fake.notify({ orgStateLost: { orgId: 'org_1' } });
 
     await eventually(() => restored(fake).length === 3 && limiter.unacknowledged === 0);
     const what = {
@@ -263,13 +263,14 @@ describe('what the limiter has lost', () => {
     const { limiter, fake } = await start({ heartbeatMs: 60_000 });
     const ref = limiter.admissionRef('org_1', 'a');
     await limiter.admit(ref, admission);
-    let away = true;
-    fake.answers.restore = () => (away ? { failed: { reason: 'Redis is away' } } : { restore: {} });
-    fake.notify({ orgForgotten: { orgId: 'org_1' } });
+    let unavailable = true;
+    fake.answers.restore = () =>
+      unavailable ? { failed: { reason: 'Redis is unavailable' } } : { restore: {} };
+    fake.notify({ orgStateLost: { orgId: 'org_1' } });
     await eventually(() => restored(fake).length > 0);
     await limiter.settle(ref, settlement);
     expect(fake.of('settle')).toHaveLength(1);
-    away = false;
+    unavailable = false;
     await eventually(() => fake.of('settle').length === 2 && limiter.unacknowledged === 0);
     expect(fake.calls.at(-1)?.settle).toMatchObject({ ...ref, ...settlement });
   });
@@ -283,11 +284,11 @@ describe('what the limiter has lost', () => {
     await limiter.admit(settled, admission);
     await limiter.admit(withdrawn, admission);
     await limiter.takeLargeBody(large);
-    let away = true;
-    const failed = { failed: { reason: 'Postgres is away' } };
-    fake.answers.restore = () => (away ? failed : { restore: {} });
-    fake.answers.takeLargeBody = () => (away ? failed : { takeLargeBody: { result: 'RESULT_TAKEN' } });
-    fake.notify({ orgForgotten: { orgId: 'org_1' } });
+    let unavailable = true;
+    const failed = { failed: { reason: 'Postgres is unavailable' } };
+    fake.answers.restore = () => (unavailable ? failed : { restore: {} });
+    fake.answers.takeLargeBody = () => (unavailable ? failed : { takeLargeBody: { result: 'RESULT_TAKEN' } });
+    fake.notify({ orgStateLost: { orgId: 'org_1' } });
     await eventually(() => restored(fake).length >= 2);
     await limiter.settle(settled, settlement);
     await limiter.withdraw(withdrawn);
@@ -296,7 +297,7 @@ describe('what the limiter has lost', () => {
     const beats = fake.of('heartbeat').length;
     await eventually(() => fake.of('heartbeat').length > beats + 1);
     fake.calls.length = 0;
-    away = false;
+    unavailable = false;
     await eventually(() => fake.of('restore').length === 2 && limiter.unacknowledged === 0);
     const endings = fake.calls.flatMap(({ settle, withdraw, releaseLargeBody }) => {
       const end = settle ?? withdraw ?? releaseLargeBody;
@@ -326,7 +327,7 @@ describe('what the limiter has lost', () => {
     const ref = limiter.admissionRef('org_1', 'a');
     await limiter.admit(ref, admission);
     fake.answers.restore = () => ({ restore: { leaseLost: true } });
-    fake.notify({ orgForgotten: { orgId: 'org_1' } });
+    fake.notify({ orgStateLost: { orgId: 'org_1' } });
     await eventually(() => told.lost.length === 1);
     expect(told.lost).toEqual([ref.instanceId]);
     await eventually(() => limiter.ready && limiter.unacknowledged === 0);
@@ -342,7 +343,7 @@ describe('what the limiter has lost', () => {
     aheadMs = 30_000;
     const beats = fake.of('heartbeat').length;
     await eventually(() => fake.of('heartbeat').length > beats + 1);
-    fake.notify({ orgForgotten: { orgId: 'org_1' } });
+    fake.notify({ orgStateLost: { orgId: 'org_1' } });
     await eventually(() => told.notices.length === 1);
     expect(restored(fake)).toEqual([]);
   });
@@ -394,7 +395,7 @@ describe('a lost lease', () => {
     fake.answers.takeLargeBody = () => ({ takeLargeBody: { result: 'RESULT_TAKEN' } });
     await limiter.takeLargeBody(limiter.admissionRef('org_1', 'a2'));
     fake.calls.length = 0;
-    fake.notify({ orgForgotten: { orgId: 'org_1' } });
+    fake.notify({ orgStateLost: { orgId: 'org_1' } });
     await eventually(() => fake.of('takeLargeBody').length === 1);
     expect(fake.of('takeLargeBody')[0]?.takeLargeBody?.admissionId).toBe('a2');
     expect(restored(fake)).toEqual([]);
@@ -417,7 +418,7 @@ describe('a lost lease', () => {
 describe('a call that has certainly not run', () => {
   it('leaves nothing to be taken back', async () => {
     const { limiter, fake } = await start();
-    const failed = { failed: { reason: 'its server is away', notRun: true } };
+    const failed = { failed: { reason: 'its server is unavailable', notRun: true } };
     fake.answers.admit = () => failed;
     fake.answers.takeLargeBody = () => failed;
     const ref = limiter.admissionRef('org_1', 'a1');
@@ -430,22 +431,22 @@ describe('a call that has certainly not run', () => {
 describe('a settlement', () => {
   it('is sent again however many others fail before it', async () => {
     const { limiter, fake } = await start();
-    const failed = { failed: { reason: 'a master is away' } };
-    let away = true;
-    const of = (orgId: string) => (away || orgId === 'org_away' ? failed : { settle: {} });
+    const failed = { failed: { reason: 'a master is unavailable' } };
+    let unavailable = true;
+    const of = (orgId: string) => (unavailable || orgId === 'org_away' ? failed : { settle: {} });
     fake.answers.settle = ({ settle }) => of(settle?.orgId ?? '');
     for (let i = 0; i < 1_100; i++)
       void limiter.settle(limiter.admissionRef('org_away', `x${i}`), settlement);
     void limiter.settle(limiter.admissionRef('org_1', 'a1'), settlement);
     await eventually(() => fake.of('settle').length >= 1_101);
-    away = false;
+    unavailable = false;
     await eventually(() => limiter.unacknowledged === 1_100);
     expect(fake.calls.findLast(({ settle }) => settle?.orgId === 'org_1')?.settle?.admissionId).toBe('a1');
   });
 
   it('that is not acknowledged is sent again until it is, also over the next session', async () => {
     const { limiter, fake } = await start();
-    fake.answers.settle = () => ({ failed: { reason: 'Redis is away' } });
+    fake.answers.settle = () => ({ failed: { reason: 'Redis is unavailable' } });
     await limiter.settle(limiter.admissionRef('org_1', 'a1'), settlement);
     expect(limiter.unacknowledged).toBe(1);
     fake.stop();

@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { understand, WholeCall } from './whole-call.ts';
+import { parseAnswer, WholeCall } from './whole-call.ts';
 
 const identity = { completionId: 'chatcmpl-1', createdS: 7, model: 'my "model"', reservedTokens: 100 };
 const bodyOf = (message: unknown, finish_reason: unknown = 'stop', usage?: unknown) =>
   JSON.stringify({ choices: [{ message, finish_reason }], usage });
 /** What is relayed of a model's answer. */
 const relayed = (body: string) => {
-  const outcome = understand(body, identity);
+  const outcome = parseAnswer(body, identity);
   if (outcome.kind !== 'whole') throw new Error(`it is ${outcome.kind}`);
   return JSON.parse(outcome.json);
 };
@@ -54,7 +54,7 @@ describe('a whole answer of a model', () => {
       ],
       usage: { prompt_tokens: 60, completion_tokens: 40, total_tokens: 100 },
     });
-    expect(understand(body, identity)).toMatchObject({ usage: { promptTokens: 60, completionTokens: 40 } });
+    expect(parseAnswer(body, identity)).toMatchObject({ usage: { promptTokens: 60, completionTokens: 40 } });
   });
 
   it('has empty content for none, and stop for every reason that the contract does not know', () => {
@@ -77,7 +77,7 @@ describe('a whole answer of a model', () => {
         finish_reason: 'stop',
       });
     }
-    expect(understand(JSON.stringify({ choices: [choice(1, 'no')] }), identity)).toMatchObject({
+    expect(parseAnswer(JSON.stringify({ choices: [choice(1, 'no')] }), identity)).toMatchObject({
       ...{ kind: 'refused', code: 'upstream_error' },
     });
   });
@@ -93,7 +93,7 @@ describe('a whole answer of a model', () => {
       'x',
     ]) {
       const body = bodyOf({ content: 'Hi' }, 'stop', usage);
-      expect(understand(body, identity)).toMatchObject({ kind: 'whole', usage: null });
+      expect(parseAnswer(body, identity)).toMatchObject({ kind: 'whole', usage: null });
       expect(relayed(body).usage).toBeNull();
     }
   });
@@ -109,7 +109,7 @@ describe('a whole answer of a model', () => {
       '{"choices":{"0":{"message":{}}}}',
       bodyOf({ content: ['Hi'] }),
     ]) {
-      expect(understand(body, identity)).toMatchObject({
+      expect(parseAnswer(body, identity)).toMatchObject({
         ...{ kind: 'refused', code: 'upstream_error' },
       });
     }

@@ -3,7 +3,7 @@ import { createRedisConnection } from '@tidegate/redis';
 import { eventually, type TestRedis, testRedis } from '@tidegate/testing';
 import { FAIL_FAST } from '../redis/connection.ts';
 import { openStore } from '../testing/fixture.ts';
-import { NoticeHub, type Told } from './hub.ts';
+import { NoticeHub, type PublishedNotice } from './hub.ts';
 
 const ends: (() => unknown)[] = [];
 afterEach(async () => {
@@ -16,11 +16,11 @@ async function startRedis(): Promise<TestRedis> {
   return redis;
 }
 
-it('notices are heard again when what the subscription is with lives on, but nobody publishes there any more', async () => {
+it('notices arrive again when the connection stays open but its server gets no messages any more', async () => {
   const [left, current] = [await startRedis(), await startRedis()];
   const { store, redis } = await openStore(current.url);
   ends.push(() => redis.disconnect());
-  const heard: Told[] = [];
+  const heard: PublishedNotice[] = [];
   let subscriptions = 0;
   const connect = () => {
     const { url } = subscriptions === 0 ? left : current;
@@ -28,20 +28,20 @@ it('notices are heard again when what the subscription is with lives on, but nob
   };
   const hub = new NoticeHub({ store, connect, channel: 'tg:notices' });
   hub.onSubscribed(() => subscriptions++);
-  hub.listen((told) => heard.push(told));
+  hub.listen((notice) => heard.push(notice));
   hub.start();
   ends.push(() => hub.stop());
   await eventually(() => subscriptions === 1);
-  const told = { orgChanged: { orgId: 'org_a' } };
+  const notice = { orgChanged: { orgId: 'org_a' } };
   await eventually(async () => {
-    await hub.tell(told);
+    await hub.publish(notice);
     return heard.length > 0;
   });
-  expect(heard[0]).toEqual(told);
+  expect(heard[0]).toEqual(notice);
   expect(subscriptions).toBe(2);
 });
 
-it('a subscription that hears what is published is left alone', async () => {
+it('a subscription that hears its echoes stays with its server', async () => {
   const current = await startRedis();
   const { store, redis } = await openStore(current.url);
   ends.push(() => redis.disconnect());
