@@ -78,7 +78,8 @@ runService(async (service: Service) => {
   service.onShutdown('catalog watch', () => watch.stop());
   limiter.start();
   service.onShutdown('limiter session', async () => {
-    if (!(await limiter.flush(FLUSH_MS))) log.warn({ left: limiter.unacknowledged }, 'left to the reaper');
+    if (!(await limiter.flush(FLUSH_MS)))
+      log.warn({ left: limiter.unacknowledged }, 'unacknowledged calls are left to the reaper');
     limiter.stop();
   });
 
@@ -91,5 +92,5 @@ runService(async (service: Service) => {
   service.onShutdown('admin', () => admin.close());
   const server = await startServer(gateway);
   service.onShutdown('requests', () => server.drain(config.SHUTDOWN_TIMEOUT_MS));
-  log.info({ port: server.port, adminPort: admin.port }, 'gateway listening');
+  log.info({ port: server.port, adminPort: admin.port }, 'gateway is listening');
 });

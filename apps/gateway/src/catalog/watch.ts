@@ -71,7 +71,7 @@ export class CatalogWatch {
     this.#revision = update.revision;
     if (!this.#live) {
       this.#live = true;
-      this.#options.log.info({ models: update.models.length }, 'catalog watch up');
+      this.#options.log.info({ models: update.models.length }, 'catalog watch is up');
     }
     this.#report();
   }
@@ -94,7 +94,7 @@ export class CatalogWatch {
   #disconnected(stream: Stream, reason: string): void {
     if (this.#stream !== stream) return;
     this.#stream = null;
-    if (this.#live) this.#options.log.warn({ reason }, 'catalog watch down');
+    if (this.#live) this.#options.log.warn({ reason }, 'catalog watch is down');
     this.#live = false;
     stream.cancel();
     if (!this.#stopped) this.#reconnect = setTimeout(() => this.#connect(), this.#options.reconnectMs);

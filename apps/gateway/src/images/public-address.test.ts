@@ -83,7 +83,7 @@ describe('isPublicAddress', () => {
     expect(isPublicAddress(address)).toBe(false);
   });
 
-  it('judges an IPv4 address the same, plain, mapped or behind NAT64', () => {
+  it('treats an IPv4 address the same, plain, mapped or behind NAT64', () => {
     fc.assert(
       fc.property(fc.ipV4(), (address) => {
         expect(isPublicAddress(`::ffff:${address}`)).toBe(isPublicAddress(address));
@@ -93,7 +93,7 @@ describe('isPublicAddress', () => {
   });
 });
 
-describe('createAddressJudge', () => {
+describe('createAddressFilter', () => {
   const judge = createAddressFilter(['10.20.0.0/16', '127.0.0.2/32', 'fd00:1::/32']);
 
   it.each([
@@ -118,7 +118,7 @@ describe('createAddressJudge', () => {
     '',
   ])('refuses %s', (address) => expect(judge(address)).toBe(false));
 
-  it('judges as isPublicAddress does when there is no network', () => {
+  it('agrees with isPublicAddress if there is no network', () => {
     const bare = createAddressFilter([]);
     fc.assert(
       fc.property(fc.oneof(fc.ipV4(), fc.ipV6()), (address) => {

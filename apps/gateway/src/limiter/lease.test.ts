@@ -25,20 +25,20 @@ function start(isIdle: () => boolean) {
   return { lease, calls };
 }
 
-describe('an instance beats', () => {
+describe('an instance sends a heartbeat', () => {
   it('every second while it holds something', () => {
     const { calls } = start(() => false);
     jest.advanceTimersByTime(LEASE_MS);
     expect(calls).toHaveLength(8);
   });
 
-  it('less often at rest, but so that two lost heartbeats do not cost it its lease', () => {
+  it('less often while it is idle, but often enough that two lost heartbeats do not cost its lease', () => {
     const { calls } = start(() => true);
     jest.advanceTimersByTime(LEASE_MS - 1);
     expect(calls).toHaveLength(3);
   });
 
-  it('before it holds something again, once, and then every second', () => {
+  it('once before it holds something again, and then every second', () => {
     const { lease, calls } = start(() => true);
     lease.use();
     lease.use();

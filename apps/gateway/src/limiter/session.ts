@@ -174,7 +174,7 @@ export class LimiterSession {
     }
     this.#up = true;
     this.#failures = 0;
-    log.info({ address }, 'limiter session up');
+    log.info({ address }, 'limiter session is up');
     onUp();
   }
 
@@ -207,7 +207,7 @@ export class LimiterSession {
     this.#open.clear();
     this.#stopTicking();
     if (wasUp) {
-      this.#options.log.warn({ reason }, 'limiter session down');
+      this.#options.log.warn({ reason }, 'limiter session is down');
       this.#options.onDown();
     }
     // Reconnect at once after a session that worked: the next limiter may be healthy.
