@@ -4,13 +4,13 @@ import type {
   Notice__Output,
   Principal__Output,
 } from '@tidegate/rpc';
-import type { AdmissionRef, AdmitCall, Settlement } from './calls.ts';
+import type { AdmissionRef, AdmitCall, SettleRequest } from './calls.ts';
 import { Grants, type LostGrant } from './grants.ts';
 import { InstanceLease } from './lease.ts';
 import { type LimiterReply, LimiterSession, type SessionOptions } from './session.ts';
 import { Unacknowledged } from './unacknowledged.ts';
 
-export type { AdmissionRef, Settlement };
+export type { AdmissionRef, SettleRequest };
 export type AdmitRequest = Omit<AdmitCall, keyof AdmissionRef>;
 export type AdmissionOutcome = AdmissionOutcome__Output;
 
@@ -178,7 +178,7 @@ export class Limiter {
   /**
    * Settles, and waits briefly for the acknowledgement. A late one is retried in the background.
    */
-  settle(ref: AdmissionRef, settlement: Settlement): Promise<void> {
+  settle(ref: AdmissionRef, settlement: SettleRequest): Promise<void> {
     const settle = { ...ref, ...settlement };
     this.#grants.settled(ref, settle);
     return this.#unacknowledged.send(ref.instanceId, { settle });

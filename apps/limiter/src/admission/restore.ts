@@ -1,7 +1,7 @@
 import type { Settlement } from '@tidegate/contracts';
 import { charge, countedUsage, monthOf } from '@tidegate/limits';
 import type { Context } from '../context.ts';
-import { entryOf } from '../outbox/entry.ts';
+import { formatOutboxEntry } from '../outbox/entry.ts';
 import { SCRIPTS } from '../scripts.ts';
 import { MONTH_KEEP_S } from '../seeding/seed.ts';
 import { unexpected } from './decision.ts';
@@ -114,7 +114,7 @@ export async function restoreSettled(
       names.month(orgId, monthOfLost(lost) ?? '-'),
       names.outbox(orgId),
     ],
-    [clock.offsetUs, admissionId, settlement.chargedTokens, entryOf(settlement), MONTH_KEEP_S],
+    [clock.offsetUs, admissionId, settlement.chargedTokens, formatOutboxEntry(settlement), MONTH_KEEP_S],
   );
   const [kind, outboxId] = reply;
   if (kind === 'settled') return { kind, settlement: { ...settlement, orgId, outboxId: String(outboxId) } };

@@ -1,6 +1,6 @@
 import type { Settlement } from '@tidegate/contracts';
 import type { Context } from '../context.ts';
-import { settlementOf } from '../outbox/entry.ts';
+import { parseOutboxEntry } from '../outbox/entry.ts';
 import { SCRIPTS } from '../scripts.ts';
 import { unexpected } from './decision.ts';
 import type { AdmissionRef } from './ref.ts';
@@ -55,7 +55,7 @@ export async function settle(
   const [kind, first, second] = reply;
   if (kind === 'unknown' || kind === 'not_reserved') return { kind };
   if (kind === 'wrong_scope') return { kind, scope: { keyId: String(first), month: String(second) } };
-  const settlement = kind === 'settled' ? settlementOf(orgId, String(first), String(second)) : null;
+  const settlement = kind === 'settled' ? parseOutboxEntry(orgId, String(first), String(second)) : null;
   if (!settlement) throw unexpected(reply);
   return { kind: 'settled', settlement };
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Settlement } from '@tidegate/contracts';
 import { closeDb, type Db } from '@tidegate/db';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
-import { settlementOf } from '../outbox/entry.ts';
+import { parseOutboxEntry } from '../outbox/entry.ts';
 import { anAdmitCall } from '../testing/admit-call.ts';
 import { connectDb, makeKey, makeOrg, openStore, type TestStore } from '../testing/fixture.ts';
 import { beatingInstance, keepBeating, monthOfOrg, Rig } from '../testing/rig.ts';
@@ -38,7 +38,7 @@ afterAll(async () => {
 
 const outboxOf = async (orgId: string): Promise<(Settlement | null)[]> =>
   (await store.redis.xrange(store.names.outbox(orgId), '-', '+')).map(([id, fields]) =>
-    settlementOf(orgId, id, fields[1] ?? ''),
+    parseOutboxEntry(orgId, id, fields[1] ?? ''),
   );
 
 describe('a dead gateway instance', () => {

@@ -14,7 +14,7 @@ import { eventually, type TestRedis, testRedis } from '@tidegate/testing';
 import { Queue, UnrecoverableError, Worker } from 'bullmq';
 import { Lock } from '../redis/lock.ts';
 import { openStore, type TestStore } from '../testing/fixture.ts';
-import { entryOf } from './entry.ts';
+import { formatOutboxEntry } from './entry.ts';
 import { createSettlementQueue, type SettlementQueue } from './queue.ts';
 import { OutboxSweep } from './sweep.ts';
 
@@ -50,7 +50,7 @@ async function entryAt(orgId: string, atMs: number): Promise<string> {
   const tokens = { reservedTokens: 9, promptTokens: 1, completionTokens: 2, chargedTokens: 3 };
   const ids = { reservationId, keyId: newKeyId(), modelId: newModelId() };
   const how = { answered: true, errorCode: null, streamed: false, durationMs: 5 };
-  const entry = entryOf({ ...ids, ...tokens, ...how, admittedAtMs: atMs });
+  const entry = formatOutboxEntry({ ...ids, ...tokens, ...how, admittedAtMs: atMs });
   await store.redis.xadd(store.names.outbox(orgId), `${atMs}-0`, 's', entry);
   await store.redis.sadd(store.names.orgs, orgId);
   return reservationId;

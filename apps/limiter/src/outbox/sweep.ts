@@ -1,7 +1,7 @@
 import { orgTagOf, SETTLEMENT_RETRIES_MS, type Settlement } from '@tidegate/contracts';
 import type { Context } from '../context.ts';
 import type { Lock } from '../redis/lock.ts';
-import { settlementOf } from './entry.ts';
+import { parseOutboxEntry } from './entry.ts';
 import type { SettlementQueue } from './queue.ts';
 
 const ORGS_PER_PAGE = 100;
@@ -126,7 +126,7 @@ export class OutboxSweep {
       BATCH_MAX,
     )) as [id: string, fields: string[]][];
     return entries
-      .map(([id, fields]) => settlementOf(orgId, id, fields[1] ?? ''))
+      .map(([id, fields]) => parseOutboxEntry(orgId, id, fields[1] ?? ''))
       .filter((settlement) => settlement !== null);
   }
 }

@@ -9,7 +9,7 @@ import type { AdmissionRef } from '../admission/ref.ts';
 import type { LostAdmission } from '../admission/restore.ts';
 import { Leases } from '../leases/leases.ts';
 import { confirmSettlements } from '../outbox/confirm.ts';
-import { settlementOf } from '../outbox/entry.ts';
+import { parseOutboxEntry } from '../outbox/entry.ts';
 import { Seeder } from '../seeding/seeder.ts';
 import { anAdmitCall } from '../testing/admit-call.ts';
 import { connectDb, makeKey, makeOrg, openStore, type TestKey, type TestStore } from '../testing/fixture.ts';
@@ -182,7 +182,9 @@ class Run {
   async meter(): Promise<void> {
     const { orgId } = this.key;
     const entries = await store.redis.xrange(store.names.outbox(orgId), '-', '+');
-    const settlements = entries.map(([id, fields]) => settlementOf(orgId, id, fields[1] ?? '') as Settlement);
+    const settlements = entries.map(
+      ([id, fields]) => parseOutboxEntry(orgId, id, fields[1] ?? '') as Settlement,
+    );
     await db.$transaction(async (tx) => {
       for (const s of settlements) {
         const fresh = await tx.request.createMany({ data: [rowOf(s)], skipDuplicates: true });

@@ -77,7 +77,7 @@ describe('a model that cannot be ended', () => {
     expect(supervisor.condition).toBe('starting');
     await eventually(() => supervisor.condition === 'running');
     expect(driver.did).toEqual(['launch', 'halt', 'halt', 'halt', 'halt', 'launch']);
-    expect(lines.map((line) => JSON.parse(line).err.message)).toEqual(Array(3).fill('it is still there'));
+    expect(lines.map((line) => JSON.parse(line).err.message)).toEqual(Array(3).fill('it still runs'));
     await supervisor.release(false);
   });
 
