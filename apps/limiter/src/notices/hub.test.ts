@@ -61,3 +61,29 @@ it('a subscription that hears its echoes stays with its server', async () => {
   await eventually(() => published > 4);
   expect(subscriptions).toBe(1);
 });
+
+it('lost state is announced under the name that earlier versions of the limiter know', async () => {
+  const { url } = await startRedis();
+  const { store, redis } = await openStore(url);
+  ends.push(() => redis.disconnect());
+  const connect = () => createRedisConnection(url, { ...FAIL_FAST, retryStrategy: () => null });
+  const hub = new NoticeHub({ store, connect, channel: 'tg:notices' });
+  const heard: PublishedNotice[] = [];
+  hub.listen((notice) => heard.push(notice));
+  const subscribed = new Promise<void>((resolve) => hub.onSubscribed(resolve));
+  hub.start();
+  ends.push(() => hub.stop());
+  const messages: string[] = [];
+  const earlier = connect();
+  ends.push(() => earlier.disconnect());
+  earlier.on('message', (_channel, message) => messages.push(message));
+  await earlier.connect();
+  await earlier.subscribe('tg:notices');
+  await subscribed;
+
+  const notice = { orgStateLost: { orgId: 'org_a' } };
+  await hub.publish(notice);
+  await eventually(() => heard.length > 0);
+  expect(heard).toEqual([notice]);
+  await eventually(() => messages.includes('{"orgForgotten":{"orgId":"org_a"}}'));
+});
