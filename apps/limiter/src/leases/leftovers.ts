@@ -14,7 +14,11 @@ export interface LeftoversDeps extends Context {
  * Fences a dead instance in an organization and ends a bounded part of what it left there. Resolves
  * to true if nothing is left.
  */
-export async function endLeftovers(deps: LeftoversDeps, instanceId: string, orgId: string): Promise<boolean> {
+export async function endOpenRecords(
+  deps: LeftoversDeps,
+  instanceId: string,
+  orgId: string,
+): Promise<boolean> {
   const left = await reapOrg(deps, instanceId, orgId, RECORDS_PER_STEP);
   if (!left) return true;
   const ended = await Promise.all(

@@ -1,6 +1,6 @@
 import type { Lock } from '../redis/lock.ts';
 import { fenceInstance } from './lease.ts';
-import { endLeftovers, type LeftoversDeps } from './leftovers.ts';
+import { endOpenRecords, type LeftoversDeps } from './leftovers.ts';
 
 const INSTANCES_PER_PAGE = 100;
 /** Enough to share pipelines, few enough not to delay the calls of gateways. */
@@ -133,7 +133,7 @@ export class Reaper {
       if (!(await this.#mayReap(trusted))) return false;
       const some = left.slice(0, ORGS_AT_ONCE);
       const ends = await Promise.allSettled(
-        some.map((orgId) => endLeftovers(this.#options, instanceId, orgId)),
+        some.map((orgId) => endOpenRecords(this.#options, instanceId, orgId)),
       );
       const done: string[] = [];
       const again: string[] = [];
