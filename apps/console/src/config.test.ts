@@ -23,11 +23,11 @@ describe('configuration', () => {
     expect(oidcOf(readConfig({ ...ENV, ...OIDC }))).toMatchObject({ issuer: 'https://id.example' });
   });
 
-  it.each(Object.keys(ENV))('without %s is refused by name', (variable) => {
+  it.each(Object.keys(ENV))('without %s is refused, and the error names it', (variable) => {
     expect(() => readConfig({ ...ENV, [variable]: undefined })).toThrow(`${variable}: is not set`);
   });
 
-  it('with half an identity provider is refused by name', () => {
+  it('with half of an identity provider is refused, and the error names it', () => {
     expect(() => readConfig({ ...ENV, ...OIDC, OIDC_CLIENT_SECRET: '' })).toThrow(
       'OIDC_CLIENT_SECRET: is not set',
     );

@@ -242,7 +242,7 @@ describe('an installation from the beginning', () => {
     expect((await json<{ days: unknown[] }>('usage', 'show', '--days', '7')).days).toHaveLength(7);
   });
 
-  it('lists models with their requests in flight, or as unknown while the runner is away', async () => {
+  it('lists models with their requests in flight, or as unknown while the runner is unavailable', async () => {
     const where = ['--kind', 'text', '--mode', 'always_on', '--context', '1', '--url', 'http://127.0.0.1:9'];
     await json('model', 'publish', '--name', 'busy', ...where);
     const [here, away] = await Promise.all([

@@ -65,7 +65,7 @@ export function createGateway(parts: GatewayParts): AssembledGateway {
   const limiter: Limiter = createLimiter(parts, {
     onDown: () => principals.dropAll(),
     onLeaseLost: (instanceId) => exchanges.abortInstance(instanceId),
-    onNotice: (notice) => takeNotice(notice, principals, blocked),
+    onNotice: (notice) => applyNotice(notice, principals, blocked),
   });
   const gateway: Gateway = {
     ...parts,
@@ -121,7 +121,7 @@ function createLimiter(
   });
 }
 
-function takeNotice(notice: Notice__Output, principals: Principals, blocked: BlockedAddresses): void {
+function applyNotice(notice: Notice__Output, principals: Principals, blocked: BlockedAddresses): void {
   const { keyRevoked, orgChanged, addressBlocked } = notice;
   if (keyRevoked) principals.dropKey(keyRevoked.keyId);
   if (orgChanged) principals.dropOrg(orgChanged.orgId);
@@ -131,12 +131,14 @@ function takeNotice(notice: Notice__Output, principals: Principals, blocked: Blo
 /** The runner's statuses for a refused wake: the model is gone, stopped or failed to start. */
 const CANNOT_START = new Set<number>([status.NOT_FOUND, status.FAILED_PRECONDITION, status.INVALID_ARGUMENT]);
 
-async function wakeOutcome(state: Promise<ModelState__Output>): Promise<'running' | 'failed' | 'away'> {
+async function wakeOutcome(
+  state: Promise<ModelState__Output>,
+): Promise<'running' | 'failed' | 'unavailable'> {
   try {
     const { condition } = await state;
     if (condition === 'CONDITION_RUNNING') return 'running';
-    return condition === 'CONDITION_FAILED' || condition === 'CONDITION_STOPPED' ? 'failed' : 'away';
+    return condition === 'CONDITION_FAILED' || condition === 'CONDITION_STOPPED' ? 'failed' : 'unavailable';
   } catch (error) {
-    return CANNOT_START.has((error as { code: number }).code) ? 'failed' : 'away';
+    return CANNOT_START.has((error as { code: number }).code) ? 'failed' : 'unavailable';
   }
 }

@@ -5,7 +5,7 @@ import { createResolve } from './images/resolve.ts';
 const NEEDED = { LIMITER_ADDRESSES: 'limiter:7100', RUNNER_ADDRESS: 'runner:7200' };
 
 describe('readConfig', () => {
-  it('has the times of the contract by default [limit.body] [limit.cold-start] [limit.stream.always-on] [limit.stream.wake-on-request] [limit.whole-answer]', () => {
+  it('has the time limits of the contract by default [limit.body] [limit.cold-start] [limit.stream.always-on] [limit.stream.wake-on-request] [limit.whole-answer]', () => {
     expect(readConfig(NEEDED)).toMatchObject({
       BODY_TIMEOUT_MS: 30_000,
       COLD_START_MS: 60_000,
@@ -18,11 +18,11 @@ describe('readConfig', () => {
     });
   });
 
-  it('allows no network and names no name servers unless told', () => {
+  it('allows no network and has no name servers by default', () => {
     expect(readConfig(NEEDED)).toMatchObject({ IMAGE_ALLOWED_NETWORKS: [], IMAGE_NAME_SERVERS: [] });
   });
 
-  it('takes networks and name servers, each as the look-ups take them', () => {
+  it('accepts networks and name servers in the form that look-ups need', () => {
     const config = readConfig({
       ...NEEDED,
       IMAGE_ALLOWED_NETWORKS: '10.20.0.0/16, fd00:1::/32',

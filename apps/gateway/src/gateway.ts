@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import type { Doorkeeper } from './auth/authenticate.ts';
+import type { AuthDeps } from './auth/authenticate.ts';
 import type { ByteBudget } from './body/byte-budget.ts';
 import type { Parser } from './body/parse.ts';
 import type { Activity } from './catalog/activity.ts';
@@ -13,7 +13,7 @@ import type { Limiter } from './limiter/limiter.ts';
 import type { Observer } from './observe/observer.ts';
 
 /** What request handlers work with. */
-export interface Gateway extends Doorkeeper {
+export interface Gateway extends AuthDeps {
   readonly config: Config;
   readonly limiter: Limiter;
   readonly catalog: Catalog;

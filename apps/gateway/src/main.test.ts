@@ -98,7 +98,7 @@ const piece = (content: string, finish_reason: string | null = null) => ({
 });
 
 describe('the gateway process', () => {
-  it('finishes what runs on SIGTERM, settles it, and exits 0', async () => {
+  it('finishes running requests on SIGTERM, settles them, and exits 0', async () => {
     let finish = () => {};
     const finished = new Promise<void>((resolve) => {
       finish = resolve;
@@ -159,7 +159,7 @@ describe('the gateway process', () => {
     expect((await exit).code).toBe(0);
   });
 
-  it('ends what takes longer than the shutdown may, as an error', async () => {
+  it('ends requests that outlast the shutdown timeout, as errors', async () => {
     limiter.calls.length = 0;
     script = async (_request, reply) => {
       await reply.event(piece('a'));

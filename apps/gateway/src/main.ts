@@ -15,7 +15,7 @@ import { createParser } from './body/parse.ts';
 import { readConfig } from './config.ts';
 import { startServer } from './http/server.ts';
 import { createImageFetcher } from './images/fetch.ts';
-import { createAddressJudge } from './images/public-address.ts';
+import { createAddressFilter } from './images/public-address.ts';
 import { createResolve } from './images/resolve.ts';
 import { observeParts } from './observe/observer.ts';
 
@@ -51,7 +51,7 @@ runService(async (service: Service) => {
   const images = createImageFetcher({
     timeoutMs: config.IMAGE_TIMEOUT_MS,
     resolve: createResolve(config.IMAGE_NAME_SERVERS),
-    isAllowed: createAddressJudge(config.IMAGE_ALLOWED_NETWORKS),
+    isAllowed: createAddressFilter(config.IMAGE_ALLOWED_NETWORKS),
   });
   service.onShutdown('image fetcher', () => images.close());
   const runner = createRunnerClient(config.RUNNER_ADDRESS);
@@ -78,7 +78,8 @@ runService(async (service: Service) => {
   service.onShutdown('catalog watch', () => watch.stop());
   limiter.start();
   service.onShutdown('limiter session', async () => {
-    if (!(await limiter.flush(FLUSH_MS))) log.warn({ left: limiter.unacknowledged }, 'left to the reaper');
+    if (!(await limiter.flush(FLUSH_MS)))
+      log.warn({ left: limiter.unacknowledged }, 'unacknowledged calls are left to the reaper');
     limiter.stop();
   });
 
@@ -91,5 +92,5 @@ runService(async (service: Service) => {
   service.onShutdown('admin', () => admin.close());
   const server = await startServer(gateway);
   service.onShutdown('requests', () => server.drain(config.SHUTDOWN_TIMEOUT_MS));
-  log.info({ port: server.port, adminPort: admin.port }, 'gateway listening');
+  log.info({ port: server.port, adminPort: admin.port }, 'gateway is listening');
 });

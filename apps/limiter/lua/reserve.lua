@@ -11,7 +11,7 @@
 --   quota_exceeded, cause (requests, tokens), now (us)
 --   key_invalid
 --   lease_lost                                            or the admission is gone
---   elsewhere, key id, month ("-")                        of this key: call again with its keys
+--   wrong_scope, key id, month ("-")                     of this key: call again with its keys
 --   need_key | need_org | need_month                      seed it and call again
 --   month_turned, now (us)                                call again with the current month
 --!include time
@@ -25,7 +25,7 @@ local text = redis.call('HGET', KEYS[4], ARGV[3])
 if not text or text == 'void' then return { 'lease_lost' } end
 local key_id, model, context, admitted, reserved, month_name, streamed = read_record(text)
 if reserved ~= '0' then return { 'reserved', reserved + 0 } end
-if key_id ~= ARGV[4] then return { 'elsewhere', key_id, month_name } end
+if key_id ~= ARGV[4] then return { 'wrong_scope', key_id, month_name } end
 
 local org = read_org(KEYS[2])
 if not org then return { 'need_org' } end

@@ -9,7 +9,7 @@
 --   settled, outbox id, entry                             entry: see outbox/entry.ts
 --   unknown                                               ended before, or never admitted
 --   not_reserved
---   elsewhere, key id, month                              of these: call again with their keys
+--   wrong_scope, key id, month                           of these: call again with their keys
 --!include time
 --!include record
 --!include slots
@@ -18,7 +18,7 @@ local text = redis.call('HGET', KEYS[3], ARGV[1])
 if not text or text == 'void' then return { 'unknown' } end
 local key, model, context, _, reserved, month_name, streamed = read_record(text)
 if reserved == '0' then return { 'not_reserved' } end
-if key ~= ARGV[2] or month_name ~= ARGV[3] then return { 'elsewhere', key, month_name } end
+if key ~= ARGV[2] or month_name ~= ARGV[3] then return { 'wrong_scope', key, month_name } end
 
 -- Without a complete answer and valid usage that fits, the full reservation stays charged.
 local charged, prompt, completion = context, '-', '-'

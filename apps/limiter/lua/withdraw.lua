@@ -6,7 +6,7 @@
 -- ARGV  1 offset (us)  2 instance id  3 admission id  4 key id of KEYS 3 and 4  5 month of KEYS 8
 -- Returns one of
 --   withdrawn | unknown
---   elsewhere, key id, month ("-": not reserved)          of these: call again with their keys
+--   wrong_scope, key id, month ("-": not reserved)       of these: call again with their keys
 --!include time
 --!include window
 --!include record
@@ -26,7 +26,7 @@ end
 if text == 'void' then return { 'unknown' } end
 
 local key, _, context, admitted, reserved, month = read_record(text)
-if key ~= ARGV[4] or (reserved ~= '0' and month ~= ARGV[5]) then return { 'elsewhere', key, month } end
+if key ~= ARGV[4] or (reserved ~= '0' and month ~= ARGV[5]) then return { 'wrong_scope', key, month } end
 
 redis.call('HDEL', KEYS[6], ARGV[3])
 window_withdraw(KEYS[4], admitted, now)

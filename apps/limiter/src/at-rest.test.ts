@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { closeDb, type Db } from '@tidegate/db';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
 import { Redis } from 'ioredis';
-import { anAdmission } from './testing/admission.ts';
+import { anAdmitCall } from './testing/admit-call.ts';
 import { connectDb, makeKey, makeOrg } from './testing/fixture.ts';
 import { beatingInstance, Rig } from './testing/rig.ts';
 import { statistic } from './testing/statistic.ts';
@@ -12,17 +12,22 @@ import { statistic } from './testing/statistic.ts';
  * same proportions. Each command wakes two processes. A change that raises a ceiling must give its
  * reason in docs/performance.md.
  */
-const TURN_MS = 100;
-const TURNS = 25;
-const TIMING = { graceMs: 0, reapEveryMs: TURN_MS, recoverEveryMs: 5 * TURN_MS, sweepEveryMs: 5 * TURN_MS };
+const INTERVAL_MS = 100;
+const INTERVALS = 25;
+const TIMING = {
+  graceMs: 0,
+  reapEveryMs: INTERVAL_MS,
+  recoverEveryMs: 5 * INTERVAL_MS,
+  sweepEveryMs: 5 * INTERVAL_MS,
+};
 /**
  * Commands of the reaper with one instance: time, lock, index and lease, including those its
  * scripts call.
  */
-const COMMANDS_A_TURN = 8;
-/** Commands of recovery and sweep with one organization, every fifth turn. */
+const COMMANDS_AN_INTERVAL = 8;
+/** Commands of recovery and sweep with one organization, every fifth interval. */
 const COMMANDS_A_ROUND = 16;
-/** All commands of one turn travel together. */
+/** All commands of one interval travel together. */
 const READS_A_TURN = 4;
 /** Echoes and the test's own commands. */
 const BACKGROUND = 20;
@@ -48,24 +53,24 @@ afterAll(async () => {
   await Promise.all([redis.stop(), postgres.drop()]);
 });
 
-it('a limiter at rest asks Redis a few things a turn, however many requests there were before', async () => {
+it('an idle limiter sends Redis a few commands an interval, however many requests there were before', async () => {
   const session = rig.session(await rig.limiter({ timing: TIMING }));
   const key = await makeKey(db, await makeOrg(db));
   const instanceId = await beatingInstance(session);
   for (let i = 0; i < 50; i++) {
-    const admission = anAdmission(key, instanceId);
+    const admission = anAdmitCall(key, instanceId);
     expect((await session.decide({ admit: admission })).admitted).toBeTruthy();
     await session.ask({ withdraw: admission });
   }
-  const turns = () => statistic(client, 'commandstats', /cmdstat_zscan:calls=(\d+)/g);
-  const reaping = await turns();
-  await eventually(async () => (await turns()) > reaping);
+  const reaperRuns = () => statistic(client, 'commandstats', /cmdstat_zscan:calls=(\d+)/g);
+  const reaping = await reaperRuns();
+  await eventually(async () => (await reaperRuns()) > reaping);
   await client.config('RESETSTAT');
-  await eventually(async () => (await turns()) >= TURNS, { intervalMs: 10 * TURN_MS });
+  await eventually(async () => (await reaperRuns()) >= INTERVALS, { intervalMs: 10 * INTERVAL_MS });
 
-  const done = await turns();
+  const done = await reaperRuns();
   const commands = await statistic(client, 'commandstats', /cmdstat_\S+:calls=(\d+)/g);
   const reads = await statistic(client, 'stats', /total_reads_processed:(\d+)/g);
-  expect(commands).toBeLessThanOrEqual((COMMANDS_A_TURN + COMMANDS_A_ROUND / 5) * done + BACKGROUND);
+  expect(commands).toBeLessThanOrEqual((COMMANDS_AN_INTERVAL + COMMANDS_A_ROUND / 5) * done + BACKGROUND);
   expect(reads).toBeLessThanOrEqual(READS_A_TURN * done + BACKGROUND);
 });

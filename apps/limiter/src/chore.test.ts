@@ -6,7 +6,7 @@ afterEach(() => void jest.useRealTimers());
 
 const ignore = () => {};
 
-it('chores of different lengths are run in the same turns, so that they wake a process at rest together', async () => {
+it('chores of different intervals run at the same instants, so that they wake an idle process together', async () => {
   await jest.advanceTimersByTimeAsync(137);
   const runs: number[] = [];
   const run = async () => {
@@ -21,7 +21,7 @@ it('chores of different lengths are run in the same turns, so that they wake a p
   expect(jest.getTimerCount()).toBe(0);
 });
 
-it('a chore whose run takes longer than half of its interval is run again at the next multiple', async () => {
+it('a chore whose run takes more than half of its interval runs again at the next multiple', async () => {
   const starts: number[] = [];
   const run = async () => {
     starts.push(Math.round(performance.now()));
@@ -35,7 +35,7 @@ it('a chore whose run takes longer than half of its interval is run again at the
   await stopped;
 });
 
-it('a chore that takes longer than its turn is never run twice at once, and one that fails is run again', async () => {
+it('a chore that takes longer than its interval never runs twice at once, and one that fails runs again', async () => {
   let running = 0;
   let runs = 0;
   let failures = 0;
@@ -44,7 +44,7 @@ it('a chore that takes longer than its turn is never run twice at once, and one 
     expect(++running).toBe(1);
     await new Promise((resolve) => setTimeout(resolve, 2_500));
     running--;
-    throw new Error('as ever');
+    throw new Error('always');
   };
   const chore = startChore({ everyMs: 1_000, run, onError: () => failures++ });
   await jest.advanceTimersByTimeAsync(30_000);

@@ -11,7 +11,7 @@ export function startChore(options: {
   let stopped = false;
   let running: Promise<void> = Promise.resolve();
   let timer: NodeJS.Timeout;
-  const turn = async () => {
+  const runOnce = async () => {
     try {
       await options.run();
     } catch (error) {
@@ -22,7 +22,7 @@ export function startChore(options: {
   const schedule = () => {
     if (stopped) return;
     timer = setTimeout(() => {
-      running = turn();
+      running = runOnce();
     }, untilNextMs(options.everyMs));
   };
   schedule();
@@ -39,8 +39,8 @@ export function startChore(options: {
 const MAX_EARLY_MS = 50;
 
 /**
- * Time to the next multiple of `everyMs`. One that is hardly away is skipped, because a timer that
- * fires slightly early must not run a chore twice.
+ * Time to the next multiple of `everyMs`. One that is almost reached is skipped, because a timer
+ * that fires slightly early must not run a chore twice.
  */
 export function untilNextMs(everyMs: number): number {
   const leftMs = everyMs - (performance.now() % everyMs);

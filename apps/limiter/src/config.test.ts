@@ -4,11 +4,11 @@ import { readConfig } from './config.ts';
 const ENOUGH = { REDIS_URL: 'redis://127.0.0.1:6379', DATABASE_URL: 'postgresql://127.0.0.1/tidegate' };
 
 describe('the configuration', () => {
-  it('needs its two stores only', () => {
+  it('needs only its two stores', () => {
     expect(readConfig(ENOUGH)).toMatchObject({ REDIS_PREFIX: 'tg:', LIMITER_CLOCK_OFFSET_MS: 0 });
   });
 
-  it('names every variable that is bad', () => {
+  it('names every bad variable', () => {
     const bad = () => readConfig({ REDIS_URL: 'http://x', REDIS_PREFIX: '{tag}', LIMITER_PORT: 'many' });
     for (const name of ['REDIS_URL', 'REDIS_PREFIX', 'LIMITER_PORT', 'DATABASE_URL'])
       expect(bad).toThrow(name);

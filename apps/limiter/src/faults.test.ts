@@ -11,7 +11,7 @@ import {
   testPostgres,
   testRedis,
 } from '@tidegate/testing';
-import { anAdmission } from './testing/admission.ts';
+import { anAdmitCall } from './testing/admit-call.ts';
 import { changePlan, connectDb, makeKey, makeOrg, openStore } from './testing/fixture.ts';
 import { beatingInstance, monthOfOrg, Rig } from './testing/rig.ts';
 
@@ -41,18 +41,18 @@ afterAll(async () => {
 });
 
 describe('Redis killed and started again', () => {
-  it('fails calls at once, then goes on with the state it had, scripts included', async () => {
+  it('makes calls fail at once, then serves with its old state, scripts included', async () => {
     const limiter = await rig.limiter();
     const session = rig.session(limiter);
     const key = await makeKey(db, await makeOrg(db), { requestsPerMinute: 5, requestsAtOnce: 3 });
     const instanceId = await beatingInstance(session);
-    const first = anAdmission(key, instanceId);
+    const first = anAdmitCall(key, instanceId);
     expect((await session.decide({ admit: first })).admitted).toBeTruthy();
-    const second = anAdmission(key, instanceId, { reserve: false });
+    const second = anAdmitCall(key, instanceId, { reserve: false });
     await session.decide({ admit: second });
 
     await redis.kill();
-    const failed = await session.ask({ admit: anAdmission(key, instanceId) });
+    const failed = await session.ask({ admit: anAdmitCall(key, instanceId) });
     expect(failed.failed?.reason).toMatch(/^redis/);
     expect(limiter.ready()).toBe(false);
 
@@ -64,10 +64,10 @@ describe('Redis killed and started again', () => {
       inFlight: 2,
     });
     expect((await session.ask({ heartbeat: { instanceId } })).heartbeat).toMatchObject({ leaseLost: false });
-    expect((await session.decide({ admit: anAdmission(key, instanceId) })).admitted?.window).toMatchObject({
+    expect((await session.decide({ admit: anAdmitCall(key, instanceId) })).admitted?.window).toMatchObject({
       remaining: 2,
     });
-    expect((await session.decide({ admit: anAdmission(key, instanceId) })).rateLimited).toMatchObject({
+    expect((await session.decide({ admit: anAdmitCall(key, instanceId) })).rateLimited).toMatchObject({
       cause: 'CAUSE_KEY_REQUESTS_AT_ONCE',
     });
     await session.ask({ settle: { ...first, answered: true } });
@@ -75,7 +75,7 @@ describe('Redis killed and started again', () => {
     expect(await monthOfOrg(session, key.orgId)).toMatchObject({ chargedTokens: 1_000, inFlight: 1 });
   });
 
-  it('tells sessions of revocations and blocks as before', async () => {
+  it('delivers revocations and blocks to sessions as before', async () => {
     const limiter = await rig.limiter();
     const session = rig.session(limiter);
     await beatingInstance(session);
@@ -90,12 +90,12 @@ describe('Redis killed and started again', () => {
 });
 
 describe('a Redis that hangs', () => {
-  it('fails open calls in seconds and those past the bound at once, and is used again when it answers', async () => {
+  it('makes open calls fail within seconds and calls past the bound at once, and is used again when it answers', async () => {
     const limiter = await rig.limiter({ maxOpenCalls: 200 });
     const session = rig.session(limiter);
     const key = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(session);
-    await session.decide({ admit: anAdmission(key, instanceId) });
+    await session.decide({ admit: anAdmitCall(key, instanceId) });
     for (const pid of redis.pids) process.kill(pid, 'SIGSTOP');
     try {
       const asked = Array.from({ length: 250 }, () => session.ask({ heartbeat: { instanceId } }));
@@ -106,20 +106,20 @@ describe('a Redis that hangs', () => {
       for (const pid of redis.pids) process.kill(pid, 'SIGCONT');
     }
     await eventually(async () => (await session.ask({ heartbeat: { instanceId } })).heartbeat);
-    expect((await session.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
+    expect((await session.decide({ admit: anAdmitCall(key, instanceId) })).admitted).toBeTruthy();
   });
 });
 
 describe('a Redis that has lost its scripts', () => {
-  it('gets them again without a failed call', async () => {
+  it('gets them back without a failed call', async () => {
     const session = rig.session(await rig.limiter());
     const key = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(session);
     const { redis: direct, everywhere } = await openStore(redis.url);
-    await session.decide({ admit: anAdmission(key, instanceId) });
+    await session.decide({ admit: anAdmitCall(key, instanceId) });
     await everywhere('script', 'FLUSH');
     const outcomes = await Promise.all(
-      Array.from({ length: 20 }, () => session.decide({ admit: anAdmission(key, instanceId) })),
+      Array.from({ length: 20 }, () => session.decide({ admit: anAdmitCall(key, instanceId) })),
     );
     expect(outcomes.every((outcome) => outcome.admitted)).toBe(true);
     expect(await monthOfOrg(session, key.orgId)).toMatchObject({ requests: 21, inFlight: 21 });
@@ -127,8 +127,8 @@ describe('a Redis that has lost its scripts', () => {
   });
 });
 
-describe('Postgres away', () => {
-  it('leaves known keys at work, fails unknown ones, and is read again when it is back', async () => {
+describe('a Postgres that is unavailable', () => {
+  it('leaves known keys working, makes unknown ones fail, and is read again when it is back', async () => {
     const nowhere = connectDb(`postgresql://nobody@127.0.0.1:${await freePort()}/none`);
     const key = await makeKey(db, await makeOrg(db));
     const unknown = await makeKey(db, await makeOrg(db));
@@ -137,19 +137,19 @@ describe('Postgres away', () => {
     const instanceId = await beatingInstance(warm);
     const ask = ({ orgTag, hash: keyHash }: typeof key) => ({ authenticate: { orgTag, keyHash } });
     await warm.ask(ask(key));
-    await warm.decide({ admit: anAdmission(key, instanceId) });
+    await warm.decide({ admit: anAdmitCall(key, instanceId) });
 
     expect((await cut.ask(ask(key))).authenticate?.principal?.keyId).toBe(key.keyId);
-    expect((await cut.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
+    expect((await cut.decide({ admit: anAdmitCall(key, instanceId) })).admitted).toBeTruthy();
     expect((await cut.ask(ask(unknown))).failed?.reason).toMatch(/^postgres/);
-    expect((await cut.ask({ admit: anAdmission(unknown, instanceId) })).failed?.reason).toMatch(/^postgres/);
+    expect((await cut.ask({ admit: anAdmitCall(unknown, instanceId) })).failed?.reason).toMatch(/^postgres/);
     expect((await warm.ask(ask(unknown))).authenticate?.principal?.keyId).toBe(unknown.keyId);
     await closeDb(nowhere);
   });
 });
 
 describe('a Postgres that refuses', () => {
-  it('is named with its cause, at the start and to who asks, and without the password', async () => {
+  it('is logged with its cause, at the start and for each failed call, without the password', async () => {
     const url = new URL(postgres.url);
     url.password = 'not-to-be-shown';
     const refusing = connectDb(url.toString());
@@ -171,7 +171,7 @@ describe('a Postgres that refuses', () => {
 });
 
 describe('state that is missing', () => {
-  it('is read once for many callers and never undoes what was written through meanwhile', async () => {
+  it('is read once for many callers, and the read never undoes a later write-through', async () => {
     const first = rig.session(await rig.limiter());
     const sessions = [first, rig.session(await rig.limiter())];
     for (let round = 0; round < 10; round++) {
@@ -180,14 +180,14 @@ describe('state that is missing', () => {
       const instanceId = await beatingInstance(first);
       const admitting = Promise.all(
         Array.from({ length: 40 }, (_, i) =>
-          sessions[i % 2]?.decide({ admit: anAdmission(key, instanceId) }),
+          sessions[i % 2]?.decide({ admit: anAdmitCall(key, instanceId) }),
         ),
       );
       await changePlan(db, orgId, { requestsAtOnce: 3 });
       const { client } = sessions[round % 2] ?? first;
       await callUnary(client, 'refreshOrgs', { orgIds: [orgId] }, { deadlineMs: 2_000 });
       await admitting;
-      const late = await first.decide({ admit: anAdmission(key, instanceId) });
+      const late = await first.decide({ admit: anAdmitCall(key, instanceId) });
       expect(late.rateLimited).toMatchObject({ limit: 3 });
     }
   });
@@ -199,8 +199,8 @@ describe('state that is missing', () => {
     await db.monthTotal.create({ data: { orgId, month, requests: 40, chargedTokens: 8_500 } });
     const session = rig.session(await rig.limiter());
     const instanceId = await beatingInstance(session);
-    expect((await session.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
-    const refused = (await session.decide({ admit: anAdmission(key, instanceId) })).quotaExceeded;
+    expect((await session.decide({ admit: anAdmitCall(key, instanceId) })).admitted).toBeTruthy();
+    const refused = (await session.decide({ admit: anAdmitCall(key, instanceId) })).quotaExceeded;
     expect(refused?.cause).toBe('CAUSE_TOKENS');
     expect(Math.abs((refused?.retryAfterMs ?? 0) - (monthEndMs(month) - Date.now()))).toBeLessThan(5_000);
     expect(await monthOfOrg(session, orgId)).toMatchObject({
@@ -214,7 +214,7 @@ describe('state that is missing', () => {
 });
 
 describe('a new month', () => {
-  it('frees the quota, and charges what is still open to the month of its reservation [plan.freed.month] [plan.settlement.month]', async () => {
+  it('starts with a full quota, and open requests are charged to the month of their reservation [plan.freed.month] [plan.settlement.month]', async () => {
     const orgId = await makeOrg(db, { tokensPerMonth: 1_500 });
     const key = await makeKey(db, orgId);
     const endMs = monthEndMs(monthOf(Date.now()));
@@ -225,10 +225,10 @@ describe('a new month', () => {
     const before = await at(endMs - 600_000);
     const after = await at(endMs);
     const instanceId = await beatingInstance(before);
-    const open = anAdmission(key, instanceId);
+    const open = anAdmitCall(key, instanceId);
     expect((await before.decide({ admit: open })).admitted).toBeTruthy();
-    expect((await before.decide({ admit: anAdmission(key, instanceId) })).quotaExceeded).toBeTruthy();
-    expect((await after.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
+    expect((await before.decide({ admit: anAdmitCall(key, instanceId) })).quotaExceeded).toBeTruthy();
+    expect((await after.decide({ admit: anAdmitCall(key, instanceId) })).admitted).toBeTruthy();
 
     await after.ask({ settle: { ...open, errorCode: 'upstream_error' } });
     expect(await monthOfOrg(before, orgId)).toMatchObject({ chargedTokens: 1_000, reservedTokens: 0 });
@@ -237,12 +237,12 @@ describe('a new month', () => {
 });
 
 describe('a limiter that stops', () => {
-  it('answers what is open, ends its sessions, and leaves settlements in the queue', async () => {
+  it('answers open calls, ends its sessions, and leaves settlements in the queue', async () => {
     const limiter = await rig.limiter();
     const session = rig.session(limiter);
     const key = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(session);
-    const admission = anAdmission(key, instanceId);
+    const admission = anAdmitCall(key, instanceId);
     await session.decide({ admit: admission });
     const settling = session.ask({ settle: { ...admission, answered: true } });
     await settling;

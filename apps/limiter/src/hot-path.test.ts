@@ -3,7 +3,7 @@ import { SETTLEMENT_QUEUE, settlementQueuePrefix } from '@tidegate/contracts';
 import { closeDb, type Db } from '@tidegate/db';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
 import { Redis } from 'ioredis';
-import { anAdmission } from './testing/admission.ts';
+import { anAdmitCall } from './testing/admit-call.ts';
 import { connectDb, makeKey, makeOrg } from './testing/fixture.ts';
 import { beatingInstance, Rig } from './testing/rig.ts';
 import { statistic } from './testing/statistic.ts';
@@ -47,13 +47,13 @@ afterAll(async () => {
 });
 
 describe('the hot path', () => {
-  it('stays within its ceilings of commands, round trips and jobs', async () => {
+  it('stays within its bounds of commands, round trips and jobs', async () => {
     const session = rig.session(await rig.limiter());
     const key = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(session);
-    const admissions = Array.from({ length: REQUESTS }, () => anAdmission(key, instanceId));
+    const admissions = Array.from({ length: REQUESTS }, () => anAdmitCall(key, instanceId));
     // Exclude what is read from Postgres only once.
-    const first = anAdmission(key, instanceId);
+    const first = anAdmitCall(key, instanceId);
     expect((await session.decide({ admit: first })).admitted).toBeTruthy();
     await client.config('RESETSTAT');
 

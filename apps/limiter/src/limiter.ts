@@ -6,7 +6,8 @@ import { Admissions } from './admission/admissions.ts';
 import type { Context } from './context.ts';
 import { Leases } from './leases/leases.ts';
 import { Reaper } from './leases/reaper.ts';
-import { startReaper } from './leases/watch.ts';
+import { startReaper } from './leases/start-reaper.ts';
+import { LimiterError } from './limiter-error.ts';
 import { createLimiterMetrics } from './metrics.ts';
 import { NoticeHub } from './notices/hub.ts';
 import { startOutbox } from './outbox/outbox.ts';
@@ -16,17 +17,16 @@ import { createRedisLink } from './redis/link.ts';
 import { Lock } from './redis/lock.ts';
 import { KeyNames } from './redis/names.ts';
 import { Store } from './redis/store.ts';
+import { Seeder } from './seeding/seeder.ts';
 import { startServer } from './server.ts';
 import { countedDispatch } from './session/counted.ts';
 import { Sessions } from './session/sessions.ts';
-import { Truth } from './truth/truth.ts';
 import { unaryHandlers } from './unary.ts';
-import { Undecided } from './undecided.ts';
 
 const REAPER_LOCK_MS = 5_000;
 const MAX_OPEN_CALLS = 20_000;
 /** Minimum time between two log lines about Postgres, since every call that needs it fails. */
-const TELL_EVERY_MS = 10_000;
+const WARN_EVERY_MS = 10_000;
 
 export interface LimiterTiming {
   readonly leaseMs: number;
@@ -40,7 +40,7 @@ export interface LimiterTiming {
 
 const TIMING: LimiterTiming = {
   leaseMs: 8_000,
-  // Less than four turns, so that the fourth one finds it over.
+  // Less than four reaper intervals, so that the fourth run finds it over.
   graceMs: 7_500,
   reapEveryMs: 2_000,
   recoverEveryMs: 10_000,
@@ -86,16 +86,19 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   const limiterId = options.id ?? `lim_${randomBase62(8)}`;
   const live = { sessions: () => sessions.count, openCalls: () => sessions.openCalls };
   const metrics = createLimiterMetrics(options.metrics, live);
-  let toldMs = Number.NEGATIVE_INFINITY;
-  const postgresFailed = (err: Undecided) => {
-    if (performance.now() - toldMs < TELL_EVERY_MS) return;
-    toldMs = performance.now();
+  let warnedAtMs = Number.NEGATIVE_INFINITY;
+  const postgresFailed = (err: LimiterError) => {
+    if (performance.now() - warnedAtMs < WARN_EVERY_MS) return;
+    warnedAtMs = performance.now();
     // Do not log the cause: the driver's message may contain a statement's parameters.
-    logger.warn({ reason: err.message }, 'Postgres cannot be used: only what Redis knows is served');
+    logger.warn(
+      { reason: err.message },
+      'Postgres cannot be used: only requests that need no more than Redis are served',
+    );
   };
   const onFailed = (error: unknown) => {
-    metrics.failed(error instanceof Undecided ? error.reason : 'internal');
-    if (!(error instanceof Undecided)) logger.error({ err: error }, 'a call failed');
+    metrics.failed(error instanceof LimiterError ? error.reason : 'internal');
+    if (!(error instanceof LimiterError)) logger.error({ err: error }, 'a call failed');
     else if (error.reason === 'postgres') postgresFailed(error);
   };
 
@@ -103,16 +106,16 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   const store = new Store({ shards: link.shards, onPipeline: metrics.pipelineTook });
   const names = new KeyNames(redisPrefix);
   const context: Context = { store, names, clock: new LimiterClock(options.clockOffsetMs) };
-  const truth = new Truth(context, db, (orgId) => {
+  const seeder = new Seeder(context, db, (orgId) => {
     logger.warn({ orgId }, 'live state was lost');
-    notices.tell({ orgForgotten: { orgId } }).catch(onFailed);
+    notices.publish({ orgStateLost: { orgId } }).catch(onFailed);
   });
   const leases = new Leases(context);
   const notices = new NoticeHub({ store, connect: link.connect, channel: names.notices });
   const outbox = startOutbox({ context, limiterId, redisUrl, redisPrefix, ...timing, metrics, logger });
-  const admissions = new Admissions({ ...context, truth, leases, onSettled: outbox.publish });
+  const admissions = new Admissions({ ...context, seeder, leases, onSettled: outbox.publish });
   const dispatch = countedDispatch(
-    { ...context, admissions, leases, truth, notices, blockMs: LIMITS.invalidKeyBlockMs },
+    { ...context, admissions, leases, seeder, notices, blockMs: LIMITS.invalidKeyBlockMs },
     metrics,
   );
   const maxOpenCalls = options.maxOpenCalls ?? MAX_OPEN_CALLS;
@@ -125,29 +128,29 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
     leaseMs: timing.leaseMs,
     graceMs: timing.graceMs,
     onReaped: metrics.reaped,
-    onFailed: (instanceId, err) => logger.warn({ err, instanceId }, 'an instance could not be ended'),
+    onFailed: (instanceId, err) => logger.warn({ err, instanceId }, 'a dead instance could not be reaped'),
   });
 
   const recovery = new Recovery({
     ...context,
     db,
-    truth,
+    seeder,
     notices,
     lock: new Lock(store, names.recoveryLock, limiterId, timing.recoverEveryMs),
   });
 
   link.onReady(() => void store.loadScripts().catch(onFailed));
-  notices.listen((told) => 'orgChanged' in told && truth.forgetMisses());
+  notices.listen((notice) => 'orgChanged' in notice && seeder.forgetMisses());
   link.open();
   notices.start();
   let warm = false;
-  void truth.warm().then((failure) => {
+  void seeder.warm().then((failure) => {
     warm = true;
     if (failure) postgresFailed(failure);
   });
   const handlers = {
     Session: sessions.accept,
-    ...unaryHandlers({ context, truth, notices, onFailed }),
+    ...unaryHandlers({ context, seeder, notices, onFailed }),
   };
   const server = await startServer({ host: options.host, port: options.port, handlers });
   const reaping = startReaper({ context, ...timing, everyMs: timing.reapEveryMs, reaper, link, logger });

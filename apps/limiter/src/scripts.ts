@@ -28,7 +28,7 @@ export const SCRIPTS = {
   fenceInstance: load('fence_instance', 1),
   getMonth: load('get_month', 2),
   heartbeat: load('heartbeat', 1),
-  holdLock: load('hold_lock', 1),
+  acquireLock: load('acquire_lock', 1),
   joinOrg: load('join_org', 2),
   markJoined: load('mark_joined', 4),
   reapOrg: load('reap_org', 4),

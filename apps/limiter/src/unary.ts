@@ -2,12 +2,12 @@ import { type handleUnaryCall, type ServiceError, status } from '@grpc/grpc-js';
 import type { LimiterHandlers } from '@tidegate/rpc';
 import { readMonthLedger } from './admission/month.ts';
 import type { Context } from './context.ts';
+import { LimiterError } from './limiter-error.ts';
 import type { NoticeHub } from './notices/hub.ts';
 import { confirmSettlements } from './outbox/confirm.ts';
+import { revokeKey } from './seeding/seed.ts';
+import type { Seeder } from './seeding/seeder.ts';
 import { checkIds } from './session/ids.ts';
-import { revokeKey } from './truth/seed.ts';
-import type { Truth } from './truth/truth.ts';
-import { Undecided } from './undecided.ts';
 
 const HASH_BYTES = 32;
 const OUTBOX_ID = /^\d{1,20}-\d{1,20}$/;
@@ -15,7 +15,7 @@ const MAX_CONFIRMED = 1_000;
 
 export interface UnaryDeps {
   readonly context: Context;
-  readonly truth: Truth;
+  readonly seeder: Seeder;
   readonly notices: NoticeHub;
   readonly onFailed: (error: unknown) => void;
 }
@@ -23,7 +23,7 @@ export interface UnaryDeps {
 /** Each call answers only after it has done its work. */
 export function unaryHandlers({
   context,
-  truth,
+  seeder,
   notices,
   onFailed,
 }: UnaryDeps): Pick<LimiterHandlers, 'RefreshOrgs' | 'RevokeKey' | 'ConfirmSettlements' | 'GetMonth'> {
@@ -41,35 +41,35 @@ export function unaryHandlers({
   return {
     RefreshOrgs: unary(async ({ orgIds }) => {
       checkIds(...orgIds);
-      await truth.refreshOrgs(orgIds);
-      await Promise.all(orgIds.map((orgId) => notices.tell({ orgChanged: { orgId } })));
+      await seeder.refreshOrgs(orgIds);
+      await Promise.all(orgIds.map((orgId) => notices.publish({ orgChanged: { orgId } })));
       return {};
     }),
     RevokeKey: unary(async ({ orgId, keyId, keyHash }) => {
       checkIds(orgId, keyId);
-      if (keyHash.length !== HASH_BYTES) throw new Undecided('bad_call', 'a hash has another length');
+      if (keyHash.length !== HASH_BYTES) throw new LimiterError('bad_call', 'a hash has the wrong length');
       await revokeKey(context, orgId, keyId, Buffer.from(keyHash));
-      await notices.tell({ keyRevoked: { keyId } });
+      await notices.publish({ keyRevoked: { keyId } });
       return {};
     }),
     ConfirmSettlements: unary(async ({ settlements }) => {
-      if (settlements.length > MAX_CONFIRMED) throw new Undecided('bad_call', 'too many settlements');
+      if (settlements.length > MAX_CONFIRMED) throw new LimiterError('bad_call', 'too many settlements');
       for (const { orgId, outboxId } of settlements) {
         checkIds(orgId);
-        if (!OUTBOX_ID.test(outboxId)) throw new Undecided('bad_call', 'an outbox id has another form');
+        if (!OUTBOX_ID.test(outboxId)) throw new LimiterError('bad_call', 'an outbox id is malformed');
       }
       await confirmSettlements(context, settlements);
       return {};
     }),
     GetMonth: unary(async ({ orgId }) => {
       checkIds(orgId);
-      return readMonthLedger(context, truth, orgId);
+      return readMonthLedger(context, seeder, orgId);
     }),
   };
 }
 
 function statusOf(error: unknown): Partial<ServiceError> {
-  if (!(error instanceof Undecided)) return { code: status.INTERNAL, details: 'internal error' };
+  if (!(error instanceof LimiterError)) return { code: status.INTERNAL, details: 'internal error' };
   const code = error.reason === 'bad_call' ? status.INVALID_ARGUMENT : status.UNAVAILABLE;
   return { code, details: error.message };
 }

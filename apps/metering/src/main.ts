@@ -4,8 +4,8 @@ import { createLogger, runService, startAdmin } from '@tidegate/runtime';
 import { readConfig } from './config.ts';
 import { createMetering } from './metering.ts';
 import { createMeteringMetrics } from './metrics.ts';
-import { openSettlementQueue } from './queue/apart.ts';
 import { openRedisClock } from './queue/clock.ts';
+import { openSettlementQueue } from './queue/settlement-queue.ts';
 import { startWorker } from './queue/worker.ts';
 import { connectLimiters } from './settlements/limiters.ts';
 
@@ -35,10 +35,12 @@ runService(async (service) => {
   const redis = { redisUrl: config.REDIS_URL, redisPrefix: config.REDIS_PREFIX };
   const queue = openSettlementQueue({
     ...redis,
-    onError: (err) => logger.debug({ err }, 'queue connection failed'),
+    onError: (err) => logger.debug({ err }, 'the queue connection failed'),
   });
   service.onShutdown('queue', () => queue.close());
-  const clock = openRedisClock(config.REDIS_URL, (err) => logger.debug({ err }, 'clock connection failed'));
+  const clock = openRedisClock(config.REDIS_URL, (err) =>
+    logger.debug({ err }, 'the clock connection failed'),
+  );
   service.onShutdown('clock', () => clock.close());
 
   const metrics = createMeteringMetrics(queue.counts);
@@ -72,5 +74,5 @@ runService(async (service) => {
     },
   });
   service.onShutdown('admin', () => admin.close());
-  logger.info({ adminPort: admin.port }, 'metering is working');
+  logger.info({ adminPort: admin.port }, 'metering is up');
 });

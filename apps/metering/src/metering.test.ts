@@ -206,7 +206,7 @@ describe('exactly once', () => {
     await expectOnce(settlements);
   });
 
-  it('ends with its batches done on SIGTERM, and leaves the rest to the next worker', async () => {
+  it('finishes its batches on SIGTERM, and leaves the rest to the next worker', async () => {
     const settlements = many(3_000);
     const worker = await startWorker();
     const jobs = Array.from({ length: 30 }, (_, i) => publish(settlements.slice(i * 100, i * 100 + 100)));
@@ -220,8 +220,8 @@ describe('exactly once', () => {
   });
 });
 
-describe('Postgres away', () => {
-  it('waits and writes everything once when it is back', async () => {
+describe('a Postgres that is unavailable', () => {
+  it('delays writes, and everything is written once when it is back', async () => {
     const port = await freePort();
     const dataDir = `${process.env.TIDEGATE_TEST_DIR}/metering-${port}`;
     const start = () => startPostgres({ dataDir, port });
@@ -250,8 +250,8 @@ describe('Postgres away', () => {
   });
 });
 
-describe('Redis away', () => {
-  it('goes on by itself when Redis is back from its append-only file, and is ready again', async () => {
+describe('a Redis that is unavailable', () => {
+  it('is used again once it is back from its append-only file, and metering is ready again', async () => {
     const worker = await startWorker();
     const [before, after] = [many(200), many(200)];
     await publish(before.slice(0, 100));
@@ -266,8 +266,8 @@ describe('Redis away', () => {
   });
 });
 
-describe('Redis replaced', () => {
-  it('goes on with the master that Sentinels name when the one before hangs', async () => {
+describe('a Redis that is replaced', () => {
+  it('is followed to the master that Sentinels name when the old one hangs', async () => {
     const sentinel = await testRedisSentinel();
     const [master, replica] = sentinel.nodes;
     await startWorker(postgres.url, sentinel.url);
@@ -291,7 +291,7 @@ describe('Redis replaced', () => {
 });
 
 describe('dead letters', () => {
-  it('sets apart what can never be written: its batch is counted, and it is one dead letter however often it comes', async () => {
+  it('hold a settlement that can never be written, once however often it arrives, and its batch is counted', async () => {
     const good = many(3);
     const bad = { ...many(1)[0], chargedTokens: 5_000 };
     const worker = await startWorker();
@@ -316,7 +316,7 @@ describe('dead letters', () => {
     );
   });
 
-  it('counts a dead letter once when it is replayed after the cause is gone', async () => {
+  it('are counted once when they are replayed after the cause is gone', async () => {
     const settlements = many(10);
     const job = await queue.add(SETTLEMENT_JOB, { settlements }, { ...SETTLEMENT_JOB_OPTIONS, attempts: 1 });
     await db.$executeRaw`ALTER TABLE usage_day RENAME TO usage_day_away`;
@@ -330,7 +330,7 @@ describe('dead letters', () => {
 });
 
 describe('partitions', () => {
-  it('are there for today and tomorrow, made for other days when needed, and dropped after 35 days', async () => {
+  it('exist for today and tomorrow, are created for other days when needed, and dropped after 35 days', async () => {
     const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10);
     await ensureRequestPartitions(db, [day(-36), day(-35)]);
     await startWorker();

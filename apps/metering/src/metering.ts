@@ -2,8 +2,8 @@ import type { Db } from '@tidegate/db';
 import type { Logger } from '@tidegate/runtime';
 import { DayPartitions } from './days/partitions.ts';
 import type { MeteringMetrics } from './metrics.ts';
-import type { SettlementQueue } from './queue/apart.ts';
 import { type BatchJob, processJob } from './queue/process.ts';
+import type { SettlementQueue } from './queue/settlement-queue.ts';
 import { Confirmer } from './settlements/confirm.ts';
 import type { Limiters } from './settlements/limiters.ts';
 import { writeSettlements } from './settlements/write.ts';
@@ -14,7 +14,7 @@ const MAX_ROWS = 2_000;
 export interface MeteringDeps {
   readonly db: Db;
   readonly limiters: Limiters;
-  readonly queue: Pick<SettlementQueue, 'setApart'>;
+  readonly queue: Pick<SettlementQueue, 'isolate'>;
   readonly metrics: MeteringMetrics;
   readonly logger: Logger;
   /** This machine's clock in Unix milliseconds. It may be wrong. */
@@ -42,7 +42,10 @@ export function createMetering(deps: MeteringDeps): Metering {
     confirm: limiters.confirm,
     onDropped: (count, err) => {
       metrics.unconfirmed.inc(count);
-      logger.warn({ err, count }, 'commits could not be confirmed: the limiter will publish them again');
+      logger.warn(
+        { err, count },
+        'commits could not be confirmed: the limiter will publish their settlements again',
+      );
     },
   });
   const writer = new SettlementWriter({
@@ -74,7 +77,7 @@ export function createMetering(deps: MeteringDeps): Metering {
         {
           write: (settlements) => writer.write(settlements),
           confirm: (settlements) => confirmer.add(settlements),
-          setApart: queue.setApart,
+          isolate: queue.isolate,
           redisNowMs,
         },
         job,

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { type Admin, startAdmin } from '@tidegate/runtime';
 import { eventually, type TestRedis, testRedis } from '@tidegate/testing';
 import { createMeteringMetrics } from './metrics.ts';
-import { openSettlementQueue, type SettlementQueue } from './queue/apart.ts';
+import { openSettlementQueue, type SettlementQueue } from './queue/settlement-queue.ts';
 
 let redis: TestRedis;
 let queue: SettlementQueue;
@@ -35,8 +35,8 @@ async function jobs(): Promise<Record<string, number> | null> {
 }
 
 describe("the queue's gauge", () => {
-  it('has no samples while Redis is away, rather than those it had before', async () => {
-    await eventually(() => queue.setApart([{}], 'one').then(() => true));
+  it('has no samples while Redis is unavailable, rather than old ones', async () => {
+    await eventually(() => queue.isolate([{}], 'one').then(() => true));
     expect(await jobs()).toEqual({ waiting: 1, active: 0, delayed: 0, failed: 0 });
     await redis.kill();
     await eventually(async () => (await jobs()) === null);
@@ -44,7 +44,7 @@ describe("the queue's gauge", () => {
     await eventually(async () => (await jobs())?.waiting === 1);
   });
 
-  it('has none while Redis hangs, and holds no scrape up', async () => {
+  it('has none while Redis hangs, and delays no scrape', async () => {
     await eventually(async () => (await jobs()) !== null);
     for (const pid of redis.pids) process.kill(pid, 'SIGSTOP');
     try {

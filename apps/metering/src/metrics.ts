@@ -12,7 +12,8 @@ export interface MeteringMetrics {
 }
 
 /**
- * @param jobCounts reads the queue's jobs by state, at each scrape; rejects while the queue is away
+ * @param jobCounts reads the queue's jobs by state, at each scrape; rejects while the queue is
+ *   unavailable
  */
 export function createMeteringMetrics(jobCounts: () => Promise<Record<string, number>>): MeteringMetrics {
   const registry = createMetrics('metering');
@@ -23,7 +24,7 @@ export function createMeteringMetrics(jobCounts: () => Promise<Record<string, nu
     labelNames: ['state'],
     registers,
     async collect() {
-      // While the queue is away there is no sample. An old one would look current.
+      // While the queue is unavailable there is no sample. An old one would look current.
       this.reset();
       for (const [state, count] of Object.entries(await jobCounts())) this.set({ state }, count);
     },

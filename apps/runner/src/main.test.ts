@@ -108,7 +108,7 @@ describe('a runner that is killed', () => {
     await eventually(() => watcher.condition(model.modelId) === 'CONDITION_RUNNING');
   });
 
-  it('in the middle of a start is followed by one that sees the same start through', async () => {
+  it('in the middle of a start is followed by one that completes the same start', async () => {
     const model = await harness.publishProcess({ delayMs: 2_500 }, { mode: 'always_on' });
     const first = await run();
     await eventually(() => model.starts()[0]);
@@ -121,7 +121,7 @@ describe('a runner that is killed', () => {
     expect(model.starts()).toHaveLength(1);
   });
 
-  it('is followed by one that ends what was stopped or deleted meanwhile, and children that lost their parent', async () => {
+  it('is followed by one that ends models that were stopped or deleted meanwhile, and orphaned children', async () => {
     const stopped = await harness.publishProcess();
     const deleted = await harness.publishProcess();
     const orphaned = await harness.publishProcess({ how: 'parent' });
@@ -143,7 +143,7 @@ describe('a runner that is killed', () => {
 });
 
 describe('a runner that is told to stop', () => {
-  it('leaves its models running for the next one', async () => {
+  it('leaves its models running for the next runner', async () => {
     const model = await harness.publishProcess({}, { mode: 'always_on' });
     const runner = await run();
     await ready(runner);
@@ -154,7 +154,7 @@ describe('a runner that is told to stop', () => {
     expect(isAlive(pid)).toBe(true);
   });
 
-  it('ends them when it is set to, and leaves no process', async () => {
+  it('ends them if configured so, and leaves no process', async () => {
     const model = await harness.publishProcess({ how: 'parent' }, { mode: 'always_on' });
     const runner = await run({ RUNNER_STOP_MODELS_ON_EXIT: 'true' });
     await ready(runner);
@@ -168,7 +168,7 @@ describe('a runner that is told to stop', () => {
 });
 
 describe('a runner as its operator sees it', () => {
-  it('gives models its environment without what is its own, and counts them in its metrics', async () => {
+  it('passes its environment to models without its own variables, and counts models in its metrics', async () => {
     const model = await harness.publishProcess({}, { mode: 'always_on' });
     const runner = await run({ RUNNER_STOP_MODELS_ON_EXIT: 'true' });
     await ready(runner);
@@ -184,7 +184,7 @@ describe('a runner as its operator sees it', () => {
     await runner.ended();
   });
 
-  it('does not start with a secret key that is none, and says which variable is wrong', async () => {
+  it('does not start with an invalid secret key, and says which variable is wrong', async () => {
     const child = spawn(process.execPath, [join(build, 'dist/main.js')], {
       stdio: ['ignore', 'ignore', 'pipe'],
       env: { DATABASE_URL: harness.url, RUNNER_STATE_DIR: harness.stateDir, SECRET_KEY: 'c2hvcnQ=' },

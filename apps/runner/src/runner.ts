@@ -1,9 +1,9 @@
-import { Acting, type ActingOptions } from './acting.ts';
+import { ActiveRunner, type ActiveRunnerOptions } from './active-runner.ts';
 import { pause } from './drivers/pause.ts';
 import { LEAD_TIMINGS, type Lead, takeLead } from './lead/lead.ts';
 import { createRunnerMetrics, observeRunner } from './metrics.ts';
 
-export interface RunnerOptions extends ActingOptions {
+export interface RunnerOptions extends ActiveRunnerOptions {
   /** For the lead's own connection. */
   readonly databaseUrl: string;
   readonly stopModelsOnExit: boolean;
@@ -21,51 +21,51 @@ export interface Runner {
 }
 
 /** The pause after losing the lead: longer than other runners need to take it. */
-const AGAIN_MS = 1_000;
+const RETRY_MS = 1_000;
 
 /**
- * Waits, and acts when no other runner does. If it loses the lead, it leaves its models as they are
- * and waits again.
+ * Waits, and becomes active when no other runner is. If it loses the lead, it leaves its models as
+ * they are and waits again.
  */
 export function startRunner(options: RunnerOptions): Runner {
   const { databaseUrl: url, logger, stopModelsOnExit } = options;
   const ending = new AbortController();
   const metrics = createRunnerMetrics(options.metrics);
-  let acting: Acting | null = null;
+  let activeRunner: ActiveRunner | null = null;
   let active = new Deferred<number>();
   let wasActive = false;
   observeRunner(options.metrics, () => ({
-    conditions: () => acting?.fleet.conditions() ?? [],
-    gateways: acting?.gateways.connected ?? 0,
-    active: acting !== null,
+    conditions: () => activeRunner?.fleet.conditions() ?? [],
+    gateways: activeRunner?.gateways.connected ?? 0,
+    active: activeRunner !== null,
   }));
 
-  /** Acts until the lead is lost or the runner ends. Rejects when it cannot start. */
-  const act = async (lead: Lead): Promise<void> => {
-    const over = aborted(AbortSignal.any([lead.lost, ending.signal]));
-    const turn = new Acting(options, metrics, lead);
+  /** Stays active until the lead is lost or the runner ends. Rejects when it cannot start. */
+  const runWhileLeading = async (lead: Lead): Promise<void> => {
+    const stopped = aborted(AbortSignal.any([lead.lost, ending.signal]));
+    const candidate = new ActiveRunner(options, metrics, lead);
     try {
-      const port = await Promise.race([turn.begin(), over]);
+      const port = await Promise.race([candidate.start(), stopped]);
       if (port === undefined) return;
-      acting = turn;
+      activeRunner = candidate;
       wasActive = true;
       active.resolve(port);
       logger.info({ port }, 'this runner is active');
-      await over;
+      await stopped;
     } finally {
-      if (acting) active = new Deferred();
-      acting = null;
-      if (ending.signal.aborted && !lead.lost.aborted) await turn.close(stopModelsOnExit);
-      else turn.abandon();
+      if (activeRunner) active = new Deferred();
+      activeRunner = null;
+      if (ending.signal.aborted && !lead.lost.aborted) await candidate.close(stopModelsOnExit);
+      else candidate.abandon();
     }
   };
 
-  const live = async (): Promise<void> => {
+  const runUntilClosed = async (): Promise<void> => {
     for (;;) {
       const lead = await takeLead({ url, timings: LEAD_TIMINGS, logger }, ending.signal);
       if (!lead) throw new Error('closed before it was active');
       try {
-        await act(lead);
+        await runWhileLeading(lead);
       } catch (err) {
         if (!wasActive) throw err;
         logger.error({ err }, 'cannot become active: trying again');
@@ -73,15 +73,15 @@ export function startRunner(options: RunnerOptions): Runner {
         await lead.release();
       }
       if (lead.lost.aborted) logger.error('the lead is lost: standing by');
-      await pause(AGAIN_MS, ending.signal);
+      await pause(RETRY_MS, ending.signal);
     }
   };
-  const ended = live().catch((err) => active.reject(err));
+  const ended = runUntilClosed().catch((err) => active.reject(err));
   return {
     get active() {
       return active.promise;
     },
-    ready: () => acting !== null,
+    ready: () => activeRunner !== null,
     close: async () => {
       ending.abort();
       await ended;

@@ -58,7 +58,7 @@ export const addressesOf = ({ instances }: Layout, service: ServiceName): string
     .map(({ port }) => `${HOST}:${port}`)
     .join(',');
 
-/** The form in which gRPC takes several addresses. If one is away, it uses the next. */
+/** The form in which gRPC takes several addresses. If one is unavailable, it uses the next. */
 export const anyOf = (layout: Layout, service: ServiceName): string => {
   const addresses = addressesOf(layout, service);
   return addresses.includes(',') ? `ipv4:${addresses}` : addresses;

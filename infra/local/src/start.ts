@@ -87,7 +87,7 @@ const redisUrlOf = (options: StackOptions) => options.redisUrl ?? process.env.RE
 
 /**
  * Opens both stores. Stores that someone else runs are checked first, and nothing is started if one
- * of them is away.
+ * of them is unavailable.
  */
 async function openStores(context: Context): Promise<{ databaseUrl: string; redisUrl: string }> {
   const { options } = context;

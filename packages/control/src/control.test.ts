@@ -365,7 +365,7 @@ describe('models', () => {
     ['', null],
   ])('takes %j as the base %j', (url, base) => expect(baseUrlOf(url)).toBe(base));
 
-  it('starts and stops through the runner, and changes nothing while it is away', async () => {
+  it('starts and stops through the runner, and changes nothing while it is unavailable', async () => {
     const org = await fixture.org('Moves');
     const { id } = value(await fixture.control.publishModel(OPERATOR, { org, name: 'm', ...process_ }));
     expect(value(await fixture.control.stopModel(OPERATOR, { org, name: 'm' })).condition).toBe('stopped');
@@ -377,7 +377,7 @@ describe('models', () => {
     expect(value(await fixture.control.listModels(OPERATOR, { org }))).toEqual([]);
   });
 
-  it('lists its own models alone with their requests in flight, the runner not asked when told so, and without a count while it is away', async () => {
+  it('lists its own models alone with their requests in flight, the runner not asked when told so, and without a count while it is unavailable', async () => {
     const [org, other] = [await fixture.org('Busy'), await fixture.org('Elsewhere')];
     const publish = async (to: string, name: string) =>
       value(await fixture.control.publishModel(OPERATOR, { org: to, name, ...external })).id;
@@ -440,7 +440,7 @@ describe('usage', () => {
     expect(value(await fixture.control.showUsage(OPERATOR, { org, days: 1 })).totals.requests).toBe(10);
   });
 
-  it('shows the live month of the limiter, and what is written when the limiter is away', async () => {
+  it('shows the live month of the limiter, and what is written when the limiter is unavailable', async () => {
     const org = await fixture.org('Month', 'Free');
     const { id } = await db.org.findUniqueOrThrow({ where: { slug: org } });
     await db.monthTotal.create({ data: { orgId: id, month: '2026-11', requests: 6n, chargedTokens: 60n } });

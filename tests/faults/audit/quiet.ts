@@ -31,14 +31,14 @@ async function look(world: World): Promise<Stillness> {
  */
 export async function untilQuiet(world: World, timeoutMs = 120_000): Promise<string[]> {
   const endMs = Date.now() + timeoutMs;
-  let left: string[] = ['Redis is away'];
+  let left: string[] = ['Redis is unavailable'];
   while (Date.now() < endMs) {
     await pause(LOOK_EVERY_MS);
     try {
       left = remains(await look(world));
       if (left.length === 0) return [];
     } catch {
-      // Redis is away.
+      // Redis is unavailable.
     }
   }
   return left;

@@ -84,7 +84,7 @@ export class Sampler {
       try {
         await this.#look();
       } catch {
-        // Redis is away.
+        // Redis is unavailable.
         this.#redisSinceMs = Number.POSITIVE_INFINITY;
       }
       await pause(SAMPLE_EVERY_MS);

@@ -86,7 +86,7 @@ const TARGETS: readonly Target[] = [
   },
 ];
 
-/** Each store and service is away for a minute, under load. */
+/** Each store and service is unavailable for a minute, under load. */
 export const outages: readonly Scenario[] = TARGETS.map((target) => ({
   id: `outage-${target.id}`,
   name: `outage: ${target.name}`,

@@ -16,13 +16,13 @@ describe('the first usable model', () => {
     model('f', 'running'),
   ];
 
-  it('answers now, or wakes, or is starting, in this order and then in that of the list', () => {
+  it('is one that runs, or wakes, or is starting, in this order and then in list order', () => {
     expect(firstUsable(all)?.name).toBe('e');
     expect(firstUsable(all.slice(0, 4))?.name).toBe('d');
     expect(firstUsable(all.slice(0, 3))?.name).toBe('c');
   });
 
-  it('is none when all are stopped or have failed', () => {
+  it('does not exist if all are stopped or have failed', () => {
     expect(firstUsable(all.slice(0, 2))).toBeUndefined();
     expect(firstUsable([])).toBeUndefined();
   });

@@ -124,11 +124,11 @@ function Mode({ mode, sleepAfterS }: ModelView) {
   );
 }
 
-/** Shows a dash while the runner is away, because no number is better than a wrong one. */
+/** Shows a dash while the runner is unavailable, because no number is better than a wrong one. */
 function InFlight({ count }: { count: number | null }) {
   if (count !== null) return whole(count);
   return (
-    <span title="The runner is away">
+    <span title="The runner is unavailable">
       <span aria-hidden>–</span>
       <span className="sr-only">Unknown</span>
     </span>

@@ -39,7 +39,10 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
     );
     if (!published) return;
     if (published.runnerTold) toast.success(`“${published.name}” is published.`);
-    else toast.warning(`“${published.name}” is published; the runner is away and starts it when it is back.`);
+    else
+      toast.warning(
+        `“${published.name}” is published. The runner is unavailable and will start it when it is back.`,
+      );
     onClose();
   };
   return (

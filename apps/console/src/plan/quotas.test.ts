@@ -13,18 +13,18 @@ const MONTH: UsageMonth = {
 const shown = (month: UsageMonth) =>
   quotasOf(PLAN, month, 3).map(({ name, parts, cap }) => [name, ...parts.map(({ value }) => value), cap]);
 
-describe('what of the plan is in use', () => {
+describe('the use of the plan', () => {
   const counted = [
     ['API requests a month', 7, 1_000],
     ['API tokens a month', 70, 5, 10_000],
     ['API keys', 3, 50],
   ];
 
-  it('holds each of its caps', () => {
+  it('covers each cap of the plan', () => {
     expect(shown(MONTH)).toEqual([...counted, ['API requests at once', 0, 64]]);
   });
 
-  it('claims no requests in progress while the limiter, which knows them, is away', () => {
+  it('shows no requests in progress while the limiter, which counts them, is unavailable', () => {
     expect(shown({ ...MONTH, inFlight: null, live: false })).toEqual(counted);
   });
 });

@@ -4,7 +4,7 @@ import { sameSitePath, signInPath } from './next-path.ts';
 
 const SITE = 'https://console.example';
 
-describe('where signing in leads', () => {
+describe('the page after signing in', () => {
   it.each([
     ['/o/demo/usage?key=key_1&model=mdl_2', '/o/demo/usage?key=key_1&model=mdl_2'],
     ['/o/demo/keys?_rsc=1a2b', '/o/demo/keys'],
@@ -22,7 +22,7 @@ describe('where signing in leads', () => {
     expect(sameSitePath(wished)).toBe(path);
   });
 
-  it('never leaves the site, whatever is wished', () => {
+  it('is never on another site', () => {
     const parts = fc.constantFrom('/', '\\', '.', '..', ':', '@', '?', '#', '%2f', '\t', '\n', 'a', 'http');
     const wish = fc.oneof(
       fc.string(),
@@ -37,7 +37,7 @@ describe('where signing in leads', () => {
     );
   });
 
-  it('is kept in the address of the sign-in page, past a failure too', () => {
+  it('is kept in the address of the sign-in page, even after a failed attempt', () => {
     expect(signInPath('/o/demo/usage?key=k')).toBe('/sign-in?next=%2Fo%2Fdemo%2Fusage%3Fkey%3Dk');
     expect(signInPath('/')).toBe('/sign-in');
     expect(signInPath('/o/demo/keys', 'provider')).toBe('/sign-in?next=%2Fo%2Fdemo%2Fkeys&error=provider');

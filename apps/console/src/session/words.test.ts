@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { PROVIDER_AWAY, providerTrouble, tooManyAttempts } from './words.ts';
 
-describe('who is not signed in', () => {
+describe('a visitor who is not signed in', () => {
   it.each([
     [1, '1 minute.'],
     [60, '1 minute.'],

@@ -39,7 +39,7 @@ function ask(authorization: string | null, part: Partial<Asking> = {}): Promise<
 }
 
 describe('a request from the console', () => {
-  it('goes to the API with the key that was typed in, and its answer comes back', async () => {
+  it('goes to the API with the key that was entered, and returns its answer', async () => {
     const answer = await ask(`Bearer ${KEY}`);
     expect([answer.status, await answer.text()]).toEqual([200, 'answer']);
     expect(answer.headers.get('x-request-id')).toBe('req_1');
@@ -66,7 +66,7 @@ describe('a request from the console', () => {
     expect(seen).toEqual([]);
   });
 
-  it('is told that the gateway is away', async () => {
+  it('gets an error if the gateway is unavailable', async () => {
     const answer = await ask(`Bearer ${KEY}`, { apiUrl: 'http://127.0.0.1:1' });
     expect([answer.status, await answer.json()]).toEqual([
       504,

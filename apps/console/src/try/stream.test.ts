@@ -24,7 +24,7 @@ async function read(pieces: Uint8Array[]): Promise<TryEvent[]> {
 }
 
 describe('a streamed answer', () => {
-  it('reads the same however the network cuts it', async () => {
+  it('is the same however the network splits it', async () => {
     const bytes = new TextEncoder().encode(ANSWER);
     const expected: TryEvent[] = [
       { kind: 'text', text: 'Tïde ' },
@@ -43,7 +43,7 @@ describe('a streamed answer', () => {
     );
   });
 
-  it('without [DONE] is never done', async () => {
+  it('without [DONE] is never complete', async () => {
     const cut = new TextEncoder().encode(ANSWER.replace('data: [DONE]\n\n', ''));
     expect(await read([cut])).not.toContainEqual({ kind: 'done' });
   });

@@ -6,7 +6,7 @@ import { expect, it } from '@jest/globals';
 const src = join(import.meta.dirname, '..');
 const { icons } = createRequire(import.meta.url)('@iconify-json/lucide/icons.json');
 
-it('each icon that a screen names is one of the library', () => {
+it('each icon that a screen names exists in the library', () => {
   const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) =>
     file.endsWith('.tsx'),
   );

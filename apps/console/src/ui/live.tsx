@@ -5,7 +5,7 @@ import { usePulse } from './pulse.ts';
 
 /**
  * Refreshes the page's data every few seconds while the page is visible. While the console or its
- * database is away, the page stays as it is and says so. It continues by itself.
+ * database is unavailable, the page stays as it is and says so. It continues by itself.
  */
 export function Live({ everyMs = 4_000 }: { everyMs?: number }) {
   const router = useRouter();

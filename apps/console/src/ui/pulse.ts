@@ -8,7 +8,7 @@ const TIMEOUT_MS = 10_000;
  * While the page is visible, asks every few seconds whether the console and its database answer.
  * Calls `onAnswer` if they do. It asks first because a failed refresh would replace the page.
  *
- * @returns whether they are away
+ * @returns whether they are unavailable
  */
 export function usePulse(everyMs: number, onAnswer: () => void): boolean {
   const [away, setAway] = useState(false);

@@ -25,7 +25,7 @@ async function csv(rows: Record<string, UsageRowView[]>): Promise<string[]> {
 }
 
 describe('usage as CSV', () => {
-  it('has a line a day, key and model', async () => {
+  it('has one line for each day, key and model', async () => {
     const lines = await csv({ '2026-11-20': [row({})], '2026-11-21': [row({ averageMs: 7 })] });
     expect(lines).toEqual([
       '2026-11-20,ci,ti_abc,key_1,small,mdl_1,2,1,3,4,5,',

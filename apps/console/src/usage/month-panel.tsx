@@ -36,12 +36,14 @@ export function MonthPanel({ month }: { month: UsageMonth }) {
   );
 }
 
-/** When the month's counts start again, and what they leave out while the limiter is away. */
+/**
+ * When the month's counts start again, and what they leave out while the limiter is unavailable.
+ */
 export function MonthNote({ what, month }: { what: string; month: UsageMonth }) {
   return (
     <>
       {what} anew on <Time iso={month.resetsAt} />.
-      {month.live ? '' : ' The limiter is away: these are the settled requests only.'}
+      {month.live ? '' : ' The limiter is unavailable: these are the settled requests only.'}
     </>
   );
 }

@@ -29,7 +29,7 @@ function usageText({ totals, days, rows, month }: UsageView): string {
     ['Average time', milliseconds(totals.averageMs)],
     [
       'This month',
-      `${count(month.requests)} of ${count(month.requestsCap)} requests${month.live ? '' : ' (settled; the limiter is away)'}`,
+      `${count(month.requests)} of ${count(month.requestsCap)} requests${month.live ? '' : ' (settled; the limiter is unavailable)'}`,
     ],
     [
       '',

@@ -9,7 +9,7 @@ const { value } = newApiKey('abcdefghijkl');
 const request = (...rawHeaders: string[]) => ({ rawHeaders }) as unknown as IncomingMessage;
 
 describe('the presented key', () => {
-  it('is one bearer token, whatever the case of the scheme and of the header', () => {
+  it('is one bearer token, in any case of scheme and header', () => {
     for (const scheme of ['Bearer', 'bearer', 'BEARER ']) {
       expect(presentedKey(request('AUTHORIZATION', `${scheme} ${value}`))).toMatchObject({
         orgTag: 'abcdefghijkl',
@@ -29,7 +29,7 @@ describe('the presented key', () => {
     expect(presentedKey(request(...headers))).toBe('malformed');
   });
 
-  it('is none without the header', () => {
+  it('is null without the header', () => {
     expect(presentedKey(request('X-Authorization', `Bearer ${value}`))).toBeNull();
   });
 });
@@ -46,7 +46,7 @@ describe('blocked addresses', () => {
     expect(blocked.any).toBe(false);
   });
 
-  it('are at most so many', () => {
+  it('are bounded in number', () => {
     const blocked = new BlockedAddresses(2, () => 0);
     for (const address of ['a', 'b', 'c']) blocked.block(address, 1_000);
     expect(['a', 'b', 'c'].map((address) => blocked.remainingMs(address))).toEqual([0, 1_000, 1_000]);
@@ -55,7 +55,7 @@ describe('blocked addresses', () => {
 
 describe('principals', () => {
   const key = parseApiKey(value);
-  if (!key) throw new Error('a new key must parse');
+  if (!key) throw new Error('a new key cannot be parsed');
   const principal = {
     orgId: 'o1',
     keyId: 'k1',
@@ -85,7 +85,7 @@ describe('principals', () => {
     return { principals, state };
   }
 
-  it('are asked for once, together, until their time is over', async () => {
+  it('are requested once for concurrent callers, and cached until they expire', async () => {
     const { principals, state } = start();
     const both = await Promise.all([principals.get(key), principals.get(key)]);
     expect(both[0]).toMatchObject({ orgId: 'o1', keyId: 'k1', modelIds: new Set(['m1']) });
@@ -97,7 +97,7 @@ describe('principals', () => {
     expect(state.asked).toBe(2);
   });
 
-  it('are dropped by key and by organization, also while the answer is under way', async () => {
+  it('are dropped by key and by organization, even while a request for them is open', async () => {
     const { principals, state } = start();
     for (const drop of [
       () => principals.dropKey('k1'),
@@ -115,7 +115,7 @@ describe('principals', () => {
     expect(state.asked).toBe(4);
   });
 
-  it('are asked for anew from the instant of their expiry: the limiter decides, not the clock of this machine', async () => {
+  it("are requested again once the key expires, so that the limiter decides and not this machine's clock", async () => {
     const { principals, state } = start({ expiresAtMs: 1_050 });
     await principals.get(key);
     state.nowMs = 1_050;
@@ -125,7 +125,7 @@ describe('principals', () => {
     expect(await principals.get(key)).toMatchObject({ code: 'invalid_api_key' });
   });
 
-  it('are not kept when invalid or unknown', async () => {
+  it('are not cached for invalid or unknown keys', async () => {
     const { principals, state } = start();
     for (const [answer, code] of [
       ['invalid', 'invalid_api_key'],
@@ -137,7 +137,7 @@ describe('principals', () => {
     expect(principals.size).toBe(0);
   });
 
-  it('are as of now after a refresh', async () => {
+  it('are current after a refresh', async () => {
     const { principals, state } = start();
     await principals.get(key);
     state.answer = { ...principal, imagesAllowed: true };

@@ -8,7 +8,7 @@ import { presentedKey } from './authorization.ts';
 import type { BlockedAddresses } from './blocked-addresses.ts';
 import type { Principal, Principals } from './principals.ts';
 
-export interface Doorkeeper {
+export interface AuthDeps {
   readonly principals: Principals;
   readonly blocked: BlockedAddresses;
   readonly limiter: { reportInvalidKey(address: string): Promise<number | null> };
@@ -25,7 +25,7 @@ export interface Caller {
  * "Authentication").
  */
 export function refuseBlockedAddress(
-  { blocked, trustedProxies }: Doorkeeper,
+  { blocked, trustedProxies }: AuthDeps,
   request: IncomingMessage,
 ): Refusal | null {
   if (!blocked.any) return null;
@@ -37,16 +37,13 @@ export function refuseBlockedAddress(
  * Finds out who is calling. An invalid key counts against the request's address. A missing key does
  * not.
  */
-export async function authenticate(
-  door: Doorkeeper,
-  { request, facts }: Exchange,
-): Promise<Caller | Refusal> {
+export async function authenticate(deps: AuthDeps, { request, facts }: Exchange): Promise<Caller | Refusal> {
   const key = presentedKey(request);
   if (key === null) return INVALID_API_KEY;
-  if (key === 'malformed') return countInvalidKey(door, request);
-  let principal = door.principals.get(key);
+  if (key === 'malformed') return countInvalidKey(deps, request);
+  let principal = deps.principals.get(key);
   if (principal instanceof Promise) principal = await principal;
-  if (isRefusal(principal)) return refuseKey(door, request, principal);
+  if (isRefusal(principal)) return refuseKey(deps, request, principal);
   facts.orgId = principal.orgId;
   facts.keyId = principal.keyId;
   return { principal, key };
@@ -57,30 +54,30 @@ export async function authenticate(
  * the cache.
  */
 export function refuseAdmission(
-  door: Doorkeeper,
+  deps: AuthDeps,
   request: IncomingMessage,
   { keyId, orgId }: Principal,
   refusal: Refusal,
 ): Refusal | Promise<Refusal> {
-  if (refusal.code === 'invalid_api_key') door.principals.dropKey(keyId);
-  if (refusal.code === 'plan_upgrade_required') door.principals.dropOrg(orgId);
-  return refuseKey(door, request, refusal);
+  if (refusal.code === 'invalid_api_key') deps.principals.dropKey(keyId);
+  if (refusal.code === 'plan_upgrade_required') deps.principals.dropOrg(orgId);
+  return refuseKey(deps, request, refusal);
 }
 
 /** Counts a refusal for an invalid key against the request's address. */
 export const refuseKey = (
-  door: Doorkeeper,
+  deps: AuthDeps,
   request: IncomingMessage,
   refusal: Refusal,
 ): Refusal | Promise<Refusal> =>
-  refusal.code === 'invalid_api_key' ? countInvalidKey(door, request) : refusal;
+  refusal.code === 'invalid_api_key' ? countInvalidKey(deps, request) : refusal;
 
-async function countInvalidKey(door: Doorkeeper, request: IncomingMessage): Promise<Refusal> {
-  const address = clientAddress(request, door.trustedProxies);
-  const blockedMs = await door.limiter.reportInvalidKey(address);
+async function countInvalidKey(deps: AuthDeps, request: IncomingMessage): Promise<Refusal> {
+  const address = clientAddress(request, deps.trustedProxies);
+  const blockedMs = await deps.limiter.reportInvalidKey(address);
   if (blockedMs === null) return INTERNAL_ERROR;
   if (blockedMs === 0) return INVALID_API_KEY;
-  door.blocked.block(address, blockedMs);
+  deps.blocked.block(address, blockedMs);
   return tooManyInvalidKeys(blockedMs);
 }
 

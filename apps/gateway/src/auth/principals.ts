@@ -35,7 +35,7 @@ interface Cached {
   readonly untilMs: number;
 }
 
-type Answer = Principal | Refusal;
+type PrincipalOrRefusal = Principal | Refusal;
 
 /**
  * Caches recently seen keys by hash. The cache saves a question to the limiter but never replaces a
@@ -45,7 +45,7 @@ type Answer = Principal | Refusal;
 export class Principals {
   readonly #options: PrincipalsOptions;
   readonly #cached: LRUCache<string, Cached>;
-  readonly #asked = new Map<string, Promise<Answer>>();
+  readonly #pending = new Map<string, Promise<PrincipalOrRefusal>>();
   /**
    * Incremented with each drop. An answer that was requested before a drop may be stale, so it is
    * not cached.
@@ -62,19 +62,19 @@ export class Principals {
   }
 
   /** Returns a plain value if the key is cached, otherwise a promise. */
-  get(key: ParsedApiKey): Answer | Promise<Answer> {
+  get(key: ParsedApiKey): PrincipalOrRefusal | Promise<PrincipalOrRefusal> {
     const id = key.hash.toString('latin1');
     const cached = this.#cached.get(id);
-    if (!cached || this.#isStale(cached)) return this.#ask(id, key);
+    if (!cached || this.#isStale(cached)) return this.#load(id, key);
     return cached.principal;
   }
 
   /** Asks for the current principal, bypassing the cache. */
-  refresh(key: ParsedApiKey): Promise<Answer> {
+  refresh(key: ParsedApiKey): Promise<PrincipalOrRefusal> {
     const id = key.hash.toString('latin1');
     this.#cached.delete(id);
-    this.#asked.delete(id);
-    return this.#ask(id, key);
+    this.#pending.delete(id);
+    return this.#load(id, key);
   }
 
   dropKey(keyId: string): void {
@@ -91,22 +91,22 @@ export class Principals {
 
   #drop(matches: (principal: Principal) => boolean): void {
     this.#generation++;
-    this.#asked.clear();
+    this.#pending.clear();
     for (const [id, { principal }] of [...this.#cached.entries()])
       if (matches(principal)) this.#cached.delete(id);
   }
 
-  #ask(id: string, key: ParsedApiKey): Promise<Answer> {
-    const asked = this.#asked.get(id);
+  #load(id: string, key: ParsedApiKey): Promise<PrincipalOrRefusal> {
+    const asked = this.#pending.get(id);
     if (asked) return asked;
-    const answer: Promise<Answer> = this.#fetch(id, key).finally(() => {
-      if (this.#asked.get(id) === answer) this.#asked.delete(id);
+    const answer: Promise<PrincipalOrRefusal> = this.#fetch(id, key).finally(() => {
+      if (this.#pending.get(id) === answer) this.#pending.delete(id);
     });
-    this.#asked.set(id, answer);
+    this.#pending.set(id, answer);
     return answer;
   }
 
-  async #fetch(id: string, { orgTag, hash }: ParsedApiKey): Promise<Answer> {
+  async #fetch(id: string, { orgTag, hash }: ParsedApiKey): Promise<PrincipalOrRefusal> {
     const generation = this.#generation;
     const answer = await this.#options.authenticate(orgTag, hash);
     if (answer === null) return INTERNAL_ERROR;

@@ -21,7 +21,7 @@ export class ByteBudget {
     return true;
   }
 
-  giveBack(orgId: string, bytes: number): void {
+  release(orgId: string, bytes: number): void {
     const left = (this.#takenByOrg.get(orgId) ?? 0) - bytes;
     this.#taken -= bytes;
     if (left > 0) this.#takenByOrg.set(orgId, left);

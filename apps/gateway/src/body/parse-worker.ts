@@ -9,7 +9,7 @@ const NICENESS = 10;
  * Lowers this thread's priority so that streams get the cores first. On Linux each thread has its
  * own niceness.
  */
-function giveWay(): void {
+function lowerPriority(): void {
   if (process.platform !== 'linux') return;
   try {
     setPriority(NICENESS);
@@ -18,7 +18,7 @@ function giveWay(): void {
   }
 }
 
-giveWay();
+lowerPriority();
 
 /** Runs in a worker thread. The messages' bytes are moved to the caller's thread, not copied. */
 export default async function parseInWorker(body: Uint8Array): Promise<unknown> {

@@ -93,7 +93,7 @@ describe('createParser', () => {
     );
   });
 
-  it('leaves the loop free while 20 MiB with a large image are parsed, and moves the memory instead of copying it', async () => {
+  it('does not block the event loop while it parses 20 MiB with a large image, and moves the memory instead of copying it', async () => {
     const image = Buffer.concat([PNG, Buffer.alloc(14 * MIB)]);
     const body = withImage(`data:image/png;base64,${image.toString('base64')}`);
     expect(await refusalOf(threaded, bodyOf({}))).toBeNull();
@@ -106,19 +106,19 @@ describe('createParser', () => {
     expect(body.byteLength).toBe(0);
   });
 
-  it('leaves a body alone that shares its memory with others', async () => {
+  it('does not take the memory of a body that shares it with others', async () => {
     const pool = Buffer.concat([Buffer.from('....'), bodyOf({})]);
     expect(await refusalOf(threaded, pool.subarray(4))).toBeNull();
     expect(pool.subarray(0, 4).toString()).toBe('....');
   });
 
-  it('answers hostile nesting of 20 MiB with a refusal, and the next body after it', async () => {
+  it('refuses 20 MiB of hostile nesting, and parses the next body', async () => {
     const hostile = Buffer.from(`{"model":"m","messages":${'['.repeat(10 * MIB)}${']'.repeat(10 * MIB)}}`);
     expect(await refusalOf(threaded, hostile)).toMatchObject({ code: 'invalid_request' });
     expect(await refusalOf(threaded, bodyOf({}))).toBeNull();
   });
 
-  it("parses one organization's large body while another keeps all the places full that it may have", async () => {
+  it("parses one organization's large body while another fills its share of the queue", async () => {
     const parser = parserOf({ workerBytes: 0, maxThreads: 1, maxWaiting: 8 });
     const order: string[] = [];
     const parse = async (orgId: string) => {
@@ -130,7 +130,7 @@ describe('createParser', () => {
     expect(parsed).toEqual(['a', 'a', 'b', 'a']);
   });
 
-  it('refuses as busy, with Retry-After 1, what its bounded waiting places do not hold', async () => {
+  it('refuses bodies beyond its bounded queue as busy, with Retry-After 1', async () => {
     const busy = parserOf({ workerBytes: 0, maxThreads: 1, maxWaiting: 2 });
     const results = await Promise.all(Array.from({ length: 40 }, () => refusalOf(busy, bodyOf({}))));
     const refused = results.filter((refusal) => refusal !== null);
@@ -140,7 +140,7 @@ describe('createParser', () => {
     expect(await refusalOf(busy, bodyOf({}))).toBeNull();
   });
 
-  it('rejects what waits and what is being parsed when it is closed', async () => {
+  it('rejects bodies that wait or are being parsed when it is closed', async () => {
     const parser = parserOf({ workerBytes: 0, maxThreads: 1, maxWaiting: 8 });
     const parsing = Promise.allSettled(['a', 'a', 'b'].map((orgId) => parser.parse(bodyOf({}), orgId)));
     await parser.close();

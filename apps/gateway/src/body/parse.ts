@@ -2,8 +2,8 @@ import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type CompletionRequest, newRefusal, type Refusal } from '@tidegate/contracts';
 import { Piscina } from 'piscina';
+import { FairSemaphore } from './fair-semaphore.ts';
 import { parseBody } from './parse-body.ts';
-import { Turns } from './turns.ts';
 
 export interface ParserOptions {
   /**
@@ -30,9 +30,9 @@ export interface Parser {
 }
 
 /**
- * From 64 KiB on, the worst text takes longer to parse than the way to a thread and back. 2,048
- * places give each organization 512, more than one key may have at once. `ByteBudget` bounds their
- * memory.
+ * From 64 KiB on, the worst text takes longer to parse than to pass to a thread and back. 2,048
+ * waiting bodies let each organization have 512, more than one key may have at once. `ByteBudget`
+ * bounds their memory.
  */
 const DEFAULTS = { workerBytes: 64 * 1024, maxThreads: 2, maxWaiting: 2_048 };
 const IDLE_THREAD_MS = 60_000;
@@ -50,22 +50,22 @@ export function createParser(options: ParserOptions = {}): Parser {
     resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB },
     recordTiming: false,
   });
-  // The pool's own queue does not know organizations. `turns` therefore never gives it more bodies
-  // than it has threads.
-  const turns = new Turns({ atOnce: maxThreads, maxWaiting });
+  // The pool's own queue does not know organizations. `semaphore` therefore never gives it more
+  // bodies than it has threads.
+  const semaphore = new FairSemaphore({ permits: maxThreads, maxWaiting });
   return {
     parse: async (body, orgId) => {
       if (body.length < workerBytes) return parseBody(body);
-      if (!(await turns.take(orgId))) return PARSERS_BUSY;
+      if (!(await semaphore.acquire(orgId))) return PARSERS_BUSY;
       try {
         const owned = ownMemory(body);
         return await pool.run(owned, { transferList: [owned.buffer as ArrayBuffer] });
       } finally {
-        turns.end();
+        semaphore.release();
       }
     },
     close: () => {
-      turns.close();
+      semaphore.close();
       return pool.destroy();
     },
   };

@@ -89,7 +89,7 @@ const textOf = async (read: Promise<Buffer | Stop>): Promise<string> => {
 };
 
 describe('readBody', () => {
-  it('gives the body, of declared length or in chunks', async () => {
+  it('returns the body, of declared length or in chunks', async () => {
     const first = await start();
     first.socket.write(`${declared(5)}he`);
     first.socket.write('llo');
@@ -101,7 +101,7 @@ describe('readBody', () => {
     expect(await textOf(second.read)).toBe('hello');
   });
 
-  it('gathers a body in chunks of a byte as it comes: never thousands of buffers', async () => {
+  it('joins one-byte chunks as they arrive, and never keeps thousands of buffers', async () => {
     const concat = jest.spyOn(Buffer, 'concat');
     try {
       const text = Array.from({ length: 10_000 }, (_, i) => String(i % 10)).join('');
@@ -114,7 +114,7 @@ describe('readBody', () => {
     }
   });
 
-  it('takes a body that came with its head without waiting for anything, and leaves the connection to the next request', async () => {
+  it('returns a body that arrived with its headers without waiting, and keeps the connection for the next request', async () => {
     const claimed: number[] = [];
     const { socket, read } = await start({
       late: true,
@@ -138,19 +138,19 @@ describe('readBody', () => {
     expect(claimed).toEqual([5, 3]);
   });
 
-  it('refuses what it may not claim of a body that came with its head', async () => {
+  it('refuses a body that arrived with its headers if it may not claim the memory', async () => {
     const { socket, read } = await start({ late: true, claim: () => NO_SLOT });
     socket.write(`${declared(5)}hello`);
     expect(await read).toEqual(NO_SLOT);
   });
 
-  it('gives an empty body where none was sent', async () => {
+  it('returns an empty body if none was sent', async () => {
     const { socket, read } = await start();
     socket.write(head());
     expect(await textOf(read)).toBe('');
   });
 
-  it('takes a body of exactly the maximum', async () => {
+  it('accepts a body of exactly the maximum', async () => {
     const { socket, read } = await start();
     socket.write(declared(1_000) + 'x'.repeat(1_000));
     expect(await textOf(read)).toHaveLength(1_000);
@@ -176,7 +176,7 @@ describe('readBody', () => {
     expect(await codeOf(read)).toBe('request_too_large');
   });
 
-  it('claims each piece before it keeps it, and stops when it is refused one', async () => {
+  it('claims memory for each piece before it keeps it, and stops when a claim is refused', async () => {
     const claimed: number[] = [];
     const claim = (bytes: number) => {
       claimed.push(bytes);
@@ -188,7 +188,7 @@ describe('readBody', () => {
     expect(claimed).toEqual([3, 4]);
   });
 
-  it('leaves the rest of a refused body unread, to whoever answers', async () => {
+  it('leaves the rest of a refused body unread for the code that answers', async () => {
     const { socket, read, server } = await start();
     const request = once(server, 'request');
     socket.write(CHUNKED + chunk('x'.repeat(1_001)));
@@ -198,7 +198,7 @@ describe('readBody', () => {
     expect(incoming.isPaused()).toBe(true);
   });
 
-  it('refuses a body that is not complete in time, however steadily it comes', async () => {
+  it('refuses a body that is not complete in time, however steadily it arrives', async () => {
     const { socket, read } = await start({ timeoutMs: 200 });
     socket.write(declared(900));
     const drip = setInterval(() => socket.write('x'), 20);
@@ -222,25 +222,25 @@ describe('readBody', () => {
     },
   );
 
-  it('takes Content-Encoding identity', async () => {
+  it('accepts Content-Encoding identity', async () => {
     const { socket, read } = await start();
     socket.write(`${declared(2, 'Content-Encoding: Identity')}ok`);
     expect(await textOf(read)).toBe('ok');
   });
 
-  it('tells a client that hung up in mid-body apart from a refusal', async () => {
+  it('distinguishes a client that hung up mid-body from a refusal', async () => {
     const { socket, read } = await start();
     socket.write(`${declared(10)}half`, () => socket.destroy());
     expect(await codeOf(read)).toBe('aborted');
   });
 
-  it('tells a client that ended its side in mid-body apart from a refusal', async () => {
+  it('distinguishes a client that closed its half mid-body from a refusal', async () => {
     const { socket, read } = await start();
     socket.end(`${CHUNKED}${chunk('half')}`);
     expect(await codeOf(read)).toBe('aborted');
   });
 
-  it('stops on its signal', async () => {
+  it('stops when its signal aborts', async () => {
     const controller = new AbortController();
     const { socket, read, server } = await start({ signal: () => controller.signal });
     socket.write(declared(10));
@@ -268,7 +268,7 @@ describe('readBody', () => {
       return { state, takeLarge };
     }
 
-    it('takes its slot once, as soon as the length is declared, and only then is read', async () => {
+    it('takes its slot once, before it is read, if its length is declared', async () => {
       const { state, takeLarge } = slots();
       const { socket, read, server } = await start({ takeLarge });
       const request = once(server, 'request');
@@ -282,7 +282,7 @@ describe('readBody', () => {
       expect(state.times).toBe(1);
     });
 
-    it('takes its slot when more than the limit has come in chunks', async () => {
+    it('takes its slot when more than the limit has arrived in chunks', async () => {
       const { state, takeLarge } = slots();
       const { socket, read } = await start({ takeLarge });
       socket.write(CHUNKED + chunk('x'.repeat(100)) + chunk('y') + chunk('z'.repeat(300)));
@@ -293,7 +293,7 @@ describe('readBody', () => {
       expect(state.times).toBe(1);
     });
 
-    it('takes none for a body of exactly the limit', async () => {
+    it('takes no slot at exactly the limit', async () => {
       const { state, takeLarge } = slots();
       const { socket, read } = await start({ takeLarge });
       socket.write(declared(100) + 'x'.repeat(100));
@@ -310,7 +310,7 @@ describe('readBody', () => {
       expect(await chunked.read).toEqual(NO_SLOT);
     });
 
-    it('does not resolve before takeLarge has, so that no slot is taken behind its back', async () => {
+    it('does not resolve before takeLarge has, so no slot is taken unnoticed', async () => {
       const { state, takeLarge } = slots();
       const { socket, read, server } = await start({ takeLarge });
       const request = once(server, 'request');

@@ -6,7 +6,7 @@ afterEach(() => {
   jest.restoreAllMocks();
 });
 
-it('pieces come back as one, in order, however they are cut, and are then forgotten', () => {
+it('pieces are joined in order, however they are split, and are then dropped', () => {
   const sizes = fc.array(fc.nat(3), { maxLength: 10_000, size: 'max' });
   fc.assert(
     fc.property(sizes, (lengths) => {
@@ -22,14 +22,14 @@ it('pieces come back as one, in order, however they are cut, and are then forgot
   );
 });
 
-it('a single piece is given back itself', () => {
+it('a single piece is returned as it is', () => {
   const pieces = new Pieces();
   const piece = Buffer.from('one');
   pieces.add(piece);
   expect(pieces.take()).toBe(piece);
 });
 
-it('2 MiB in single bytes are few buffers at any time, and each byte is copied a few times only', () => {
+it('2 MiB in single bytes are never more than a few buffers, and each byte is copied only a few times', () => {
   const bytes = 2 * 1024 * 1024;
   let held = 0;
   let copied = 0;

@@ -45,7 +45,7 @@ describe('the catalog', () => {
     expect(catalog.find('o1', '__proto__')).toBeUndefined();
   });
 
-  it('leaves a name to the model published last, whatever is told of the one that had it before', () => {
+  it('gives a name to the model published last, even if the runner reports the earlier one again', () => {
     const catalog = new Catalog();
     const old = model({ publishedAtMs: 1 });
     catalog.apply(snapshot(old));
@@ -57,7 +57,7 @@ describe('the catalog', () => {
     expect(catalog.published('o1')).toHaveLength(1);
   });
 
-  it('follows changes, removals, and a name published again', () => {
+  it('applies changes, removals, and a name that is published again', () => {
     const catalog = new Catalog();
     catalog.apply(snapshot(model()));
     catalog.apply(change([model({ condition: 'CONDITION_ASLEEP' })]));
@@ -70,7 +70,7 @@ describe('the catalog', () => {
     expect(catalog.published('o1')).toEqual([]);
   });
 
-  it('tells who waits for a model, also of its removal', () => {
+  it('notifies listeners of a model, also of its removal', () => {
     const catalog = new Catalog();
     catalog.apply(snapshot(model()));
     const told: (CatalogModel | null)[] = [];
@@ -84,7 +84,7 @@ describe('the catalog', () => {
 });
 
 describe('activity', () => {
-  it('reports what is in flight, and once more what was used since the report before', () => {
+  it('reports what is in flight, and once more what was used since the last report', () => {
     const activity = new Activity();
     activity.enter('m1');
     activity.enter('m1');
@@ -110,13 +110,13 @@ describe('the choice of a replica', () => {
     expect(replicas.take(three)?.replicaId).toBe('b');
   });
 
-  it('never gives the excluded one', () => {
+  it('never picks the excluded one', () => {
     const replicas = new Replicas(() => 0);
     expect(replicas.take(model({ replicas: [replica('a')] }), 'a')).toBeNull();
     expect(replicas.take(model())).toBeNull();
   });
 
-  it('passes over one that fails, for longer each time, and takes it when there is no other', () => {
+  it('skips one that fails, for longer each time, and uses it when there is no other', () => {
     let nowMs = 0;
     const replicas = new Replicas(() => nowMs);
     const two = model({ replicas: ['a', 'b'].map(replica) });

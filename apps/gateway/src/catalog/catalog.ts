@@ -10,7 +10,8 @@ export const isAlwaysOn = (model: CatalogModel): boolean => model.mode === 'alwa
 type Listener = (model: CatalogModel | null) => void;
 
 /**
- * The published models as last reported by the runner. Stays unchanged while the runner is away.
+ * The published models as last reported by the runner. Stays unchanged while the runner is
+ * unavailable.
  */
 export class Catalog {
   readonly #byId = new Map<string, CatalogModel>();
@@ -39,12 +40,12 @@ export class Catalog {
   }
 
   apply({ snapshot, models, removedModelIds }: CatalogUpdate__Output): void {
-    const gone = snapshot ? this.#missingFrom(models) : removedModelIds;
-    for (const modelId of gone) this.#remove(modelId);
+    const removed = snapshot ? this.#missingFrom(models) : removedModelIds;
+    for (const modelId of removed) this.#remove(modelId);
     for (const model of models) this.#set(model);
     if (snapshot) this.#known = true;
-    for (const modelId of gone) this.#tell(modelId, null);
-    for (const model of models) this.#tell(model.modelId, model);
+    for (const modelId of removed) this.#notify(modelId, null);
+    for (const model of models) this.#notify(model.modelId, model);
   }
 
   /** Returns a function that ends the subscription. */
@@ -83,7 +84,7 @@ export class Catalog {
     if (names?.size === 0) this.#byName.delete(model.orgId);
   }
 
-  #tell(modelId: string, model: CatalogModel | null): void {
+  #notify(modelId: string, model: CatalogModel | null): void {
     for (const listener of [...(this.#listeners.get(modelId) ?? [])]) listener(model);
   }
 }

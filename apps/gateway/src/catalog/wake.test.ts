@@ -20,7 +20,7 @@ const asleep: CatalogModel = {
   upstreamKey: '',
 };
 
-type Outcome = 'running' | 'failed' | 'away';
+type Outcome = 'running' | 'failed' | 'unavailable';
 interface WakeCall {
   readonly deadlineMs: number;
   readonly end: (outcome: Outcome) => void;
@@ -50,10 +50,10 @@ const run = () => {
   catalog.apply({ revision: 2, snapshot: false, models, removedModelIds: [] });
 };
 
-describe('waking a model', () => {
-  it('is one call for all who wait, until the runner has an answer', async () => {
+describe('a wake of a model', () => {
+  it('is one call for all waiting requests, repeated until the runner answers', async () => {
     const waiting = [wait(), wait(), wait()];
-    calls[0]?.end('away');
+    calls[0]?.end('unavailable');
     await eventually(() => calls.length === 2);
     waiting.push(wait());
     expect(calls.length).toBe(2);
@@ -61,12 +61,12 @@ describe('waking a model', () => {
     expect(await Promise.all(waiting)).toEqual(Array(4).fill('failed'));
   });
 
-  it('is asked for again by whoever has time left when the call it shared is over, for just that time', async () => {
+  it('is called again by each request that has time left after the shared call, for just that time', async () => {
     const first = wait();
     nowMs = 50_000;
     const late = wait();
     nowMs = WAIT_MS;
-    calls[0]?.end('away');
+    calls[0]?.end('unavailable');
     await eventually(() => calls.length === 2);
     expect(calls.map(({ deadlineMs }) => deadlineMs)).toEqual([WAIT_MS, 50_000]);
     calls[1]?.end('running');

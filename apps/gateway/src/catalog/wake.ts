@@ -6,7 +6,7 @@ export interface WakerOptions {
   readonly catalog: Catalog;
   /**
    * Makes one Wake call. Resolves to `running`, to `failed` if the model could not be started, or
-   * to `away` if the runner could not be asked or the deadline passed.
+   * to `unavailable` if the runner could not be asked or the deadline passed.
    */
   readonly wake: (modelId: string, deadlineMs: number) => Promise<WakeAnswer>;
   readonly retryMs: number;
@@ -15,11 +15,11 @@ export interface WakerOptions {
 }
 
 /** The runner's answer to one call. */
-type WakeAnswer = 'running' | 'failed' | 'away';
+type WakeAnswer = 'running' | 'failed' | 'unavailable';
 
 interface Waiter {
   readonly endMs: number;
-  over: boolean;
+  done: boolean;
 }
 
 /**
@@ -41,9 +41,9 @@ export class Waker {
   wait(modelId: string, waitMs: number, signal: AbortSignal): Promise<WakeOutcome> {
     const { catalog, nowMs } = this.#options;
     return new Promise((resolve) => {
-      const waiter = { endMs: nowMs() + waitMs, over: false };
+      const waiter = { endMs: nowMs() + waitMs, done: false };
       const finish = (outcome: WakeOutcome) => {
-        waiter.over = true;
+        waiter.done = true;
         clearTimeout(timer);
         unsubscribe();
         signal.removeEventListener('abort', onAbort);
@@ -72,9 +72,9 @@ export class Waker {
   async #wake(modelId: string, waiter: Waiter): Promise<boolean> {
     for (;;) {
       const leftMs = waiter.endMs - this.#options.nowMs();
-      if (waiter.over || leftMs <= 0) return true;
+      if (waiter.done || leftMs <= 0) return true;
       const outcome = await this.#call(modelId, leftMs);
-      if (outcome !== 'away') return outcome === 'running';
+      if (outcome !== 'unavailable') return outcome === 'running';
     }
   }
 
@@ -91,7 +91,7 @@ export class Waker {
   async #callOnce(modelId: string, deadlineMs: number): Promise<WakeAnswer> {
     const { wake, retryMs } = this.#options;
     const outcome = await wake(modelId, deadlineMs);
-    if (outcome === 'away') await new Promise((resolve) => setTimeout(resolve, retryMs));
+    if (outcome === 'unavailable') await new Promise((resolve) => setTimeout(resolve, retryMs));
     return outcome;
   }
 }

@@ -32,8 +32,8 @@ function start() {
   return { watch, activity, reports, stream };
 }
 
-describe('what a gateway does is reported', () => {
-  it('within a second, every second while it goes on, and once more when it is over', () => {
+describe('a gateway reports its activity', () => {
+  it('within a second, every second while requests run, and once more when they are done', () => {
     const { activity, reports } = start();
     activity.enter('m1');
     jest.advanceTimersByTime(2 * REPORT_MS);
@@ -46,7 +46,7 @@ describe('what a gateway does is reported', () => {
     expect(reports.slice(4)).toEqual(['m2 0', '']);
   });
 
-  it('not at all at rest: nothing wakes the process', () => {
+  it('never while it is idle, so nothing wakes the process', () => {
     const { reports } = start();
     expect(reports).toEqual(['']);
     expect(jest.getTimerCount()).toBe(0);

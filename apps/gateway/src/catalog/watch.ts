@@ -39,7 +39,7 @@ export class CatalogWatch {
   }
 
   start(): void {
-    this.#options.activity.onUse(() => this.#reportSoon());
+    this.#options.activity.onUse(() => this.#scheduleReport());
     this.#connect();
   }
 
@@ -61,8 +61,8 @@ export class CatalogWatch {
     stream.on('data', (update: CatalogUpdate__Output) => {
       if (this.#stream === stream) this.#apply(update);
     });
-    stream.on('error', (error) => this.#fell(stream, error.message));
-    stream.on('end', () => this.#fell(stream, 'the runner ended the watch'));
+    stream.on('error', (error) => this.#disconnected(stream, error.message));
+    stream.on('end', () => this.#disconnected(stream, 'the runner ended the watch'));
     this.#report();
   }
 
@@ -71,7 +71,7 @@ export class CatalogWatch {
     this.#revision = update.revision;
     if (!this.#live) {
       this.#live = true;
-      this.#options.log.info({ models: update.models.length }, 'catalog watch up');
+      this.#options.log.info({ models: update.models.length }, 'catalog watch is up');
     }
     this.#report();
   }
@@ -80,10 +80,10 @@ export class CatalogWatch {
     const { instanceId } = this.#options;
     const activity = this.#options.activity.report();
     this.#stream?.write({ instanceId, acknowledgedRevision: this.#revision, activity });
-    if (activity.length > 0) this.#reportSoon();
+    if (activity.length > 0) this.#scheduleReport();
   }
 
-  #reportSoon(): void {
+  #scheduleReport(): void {
     if (this.#stopped) return;
     this.#reporter ??= setTimeout(() => {
       this.#reporter = undefined;
@@ -91,10 +91,10 @@ export class CatalogWatch {
     }, this.#options.reportMs);
   }
 
-  #fell(stream: Stream, reason: string): void {
+  #disconnected(stream: Stream, reason: string): void {
     if (this.#stream !== stream) return;
     this.#stream = null;
-    if (this.#live) this.#options.log.warn({ reason }, 'catalog watch down');
+    if (this.#live) this.#options.log.warn({ reason }, 'catalog watch is down');
     this.#live = false;
     stream.cancel();
     if (!this.#stopped) this.#reconnect = setTimeout(() => this.#connect(), this.#options.reconnectMs);

@@ -1,11 +1,11 @@
 import { type CompletionRequest, isRefusal, newRefusal, type Refusal } from '@tidegate/contracts';
 import { LIMITS } from '@tidegate/limits';
-import { type Doorkeeper, refuseKey } from '../auth/authenticate.ts';
+import { type AuthDeps, refuseKey } from '../auth/authenticate.ts';
 import { type CatalogModel, isVision } from '../catalog/catalog.ts';
 import { PLAN_UPGRADE_REQUIRED } from '../refusals.ts';
 import type { Completion } from './completion.ts';
 
-export interface ToFit {
+export interface FitInput {
   readonly bodyBytes: number;
   readonly request: CompletionRequest;
   readonly model: CatalogModel;
@@ -16,9 +16,9 @@ export interface ToFit {
  * plan, tokens by context length.
  */
 export async function checkFit(
-  door: Doorkeeper,
+  door: AuthDeps,
   completion: Completion,
-  { bodyBytes, request, model }: ToFit,
+  { bodyBytes, request, model }: FitInput,
 ): Promise<Refusal | null> {
   const vision = isVision(model);
   if (!vision && bodyBytes > LIMITS.textBodyMaxBytes) return TOO_LARGE_FOR_TEXT;
@@ -31,7 +31,7 @@ export async function checkFit(
 }
 
 /** Never refuses on a cached plan: asks for the current one first. */
-async function checkPlan(door: Doorkeeper, { exchange, caller }: Completion): Promise<Refusal | null> {
+async function checkPlan(door: AuthDeps, { exchange, caller }: Completion): Promise<Refusal | null> {
   if (caller.principal.imagesAllowed) return null;
   const principal = await door.principals.refresh(caller.key);
   if (isRefusal(principal)) return refuseKey(door, exchange.request, principal);

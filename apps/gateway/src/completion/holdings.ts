@@ -95,7 +95,7 @@ export class Holdings {
    * Forgets what the limiter ended with the instance's lease. Returns false if nothing here was
    * affected.
    */
-  lose(instanceId: string): boolean {
+  forget(instanceId: string): boolean {
     const admissionLost = this.#admission?.instanceId === instanceId;
     const largeBodyLost = this.#largeBody?.instanceId === instanceId;
     if (admissionLost) this.#admission = null;
@@ -138,7 +138,7 @@ export class Holdings {
   }
 
   #releaseBytes(): void {
-    if (this.#bytes > 0) this.#shared.bodyBudget.giveBack(this.#orgId, this.#bytes);
+    if (this.#bytes > 0) this.#shared.bodyBudget.release(this.#orgId, this.#bytes);
     this.#bytes = 0;
   }
 

@@ -44,7 +44,7 @@ async function refusalOf(response: Response) {
 const settled = () => harness.limiterServer.of('settle').map(({ settle }) => settle);
 
 describe('a whole answer', () => {
-  it("has the contract's fields and no others, and one settlement with its tokens", async () => {
+  it('has exactly the fields of the contract, and one settlement with its tokens', async () => {
     script = (_request, reply) => reply.json({ ...wholeAnswer('Hello'), system_fingerprint: 'x', kv: 1 });
     const response = await harness.complete(hello);
     expect(response.status).toBe(200);
@@ -76,7 +76,7 @@ describe('a whole answer', () => {
     ]);
   });
 
-  it('asks the model for what was asked, under its own name and key', async () => {
+  it("sends the caller's request to the model, with the model's own name and key", async () => {
     script = answers;
     const model = await harness.publish({ name: 'keyed', upstreamKey: 'secret', upstreamModel: 'llama' });
     await harness.complete({ ...hello, model: 'keyed', temperature: 1, user: 'u', seed: null });
@@ -93,7 +93,7 @@ describe('a whole answer', () => {
     harness.runner.remove(model.modelId);
   });
 
-  it('without valid usage is answered with null, and keeps its full charge', async () => {
+  it('without valid usage has null usage, and is charged in full', async () => {
     for (const usage of [{}, null, { prompt_tokens: 4_000, completion_tokens: 200, total_tokens: 4_200 }]) {
       harness.limiterServer.calls.length = 0;
       script = (_request, reply) => reply.json(wholeAnswer('x', usage));
@@ -102,7 +102,7 @@ describe('a whole answer', () => {
     }
   });
 
-  it('waits for its settlement, but not for ever', async () => {
+  it('waits for its settlement, but not forever', async () => {
     script = answers;
     let acknowledged = false;
     limiterAnswers({ settle: () => undefined });
@@ -144,7 +144,7 @@ describe('a model that fails', () => {
     ]);
   });
 
-  it('and refuses with a 4xx: the caller reads its reason', async () => {
+  it('with a 4xx is quoted to the caller', async () => {
     script = (_request, reply) => reply.json({ error: { message: 'too long' } }, { status: 400 });
     expect(await refusalOf(await harness.complete(hello))).toMatchObject({
       code: 'model_refused',
@@ -153,7 +153,7 @@ describe('a model that fails', () => {
     expect(settled()).toEqual([expect.objectContaining({ answered: false, errorCode: 'model_refused' })]);
   });
 
-  it('and cannot be connected to is not available', async () => {
+  it('to accept a connection is unavailable', async () => {
     const gone = await harness.publish({
       name: 'gone',
       replicas: [{ replicaId: 'gone', baseUrl: 'http://127.0.0.1:1/v1' }],
@@ -164,7 +164,7 @@ describe('a model that fails', () => {
     harness.runner.remove(gone.modelId);
   });
 
-  it('and whose URL is none is an upstream error', async () => {
+  it('because its URL is invalid is an upstream error', async () => {
     const odd = await harness.publish({
       name: 'odd',
       replicas: [{ replicaId: 'odd', baseUrl: 'not a url' }],
@@ -174,7 +174,7 @@ describe('a model that fails', () => {
     harness.runner.remove(odd.modelId);
   });
 
-  it('on one replica is tried once on another, when nothing was answered', async () => {
+  it('on one replica is tried once on another if nothing was answered yet', async () => {
     script = answers;
     const replicas = [
       { replicaId: 'dead', baseUrl: 'http://127.0.0.1:1/v1' },
@@ -190,7 +190,7 @@ describe('a model that fails', () => {
 describe('the order of refusals', () => {
   const tooLong = { ...hello, max_tokens: 8_000 };
 
-  it('is that of the contract: each is reached only when those before it are passed', async () => {
+  it('is that of the contract: each is reached only after the checks before it', async () => {
     script = answers;
     const image = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } };
     const withImage = { ...hello, max_tokens: 8_000, messages: [{ role: 'user', content: [image] }] };
@@ -232,7 +232,7 @@ describe('the order of refusals', () => {
     harness.runner.remove(vision.modelId);
   });
 
-  it('has the address block before everything, 404 and 405 before the key [auth.invalid-keys.block]', async () => {
+  it('puts the address block first, and 404 and 405 before the key [auth.invalid-keys.block]', async () => {
     const wrong = { authorization: 'Basic x' };
     expect((await fetch(`${harness.url}/nowhere`, { headers: wrong })).status).toBe(404);
     expect((await fetch(`${harness.url}/models`, { method: 'POST', headers: wrong })).status).toBe(405);
@@ -255,7 +255,7 @@ describe('the order of refusals', () => {
     harness.gateway.blocked.block('127.0.0.1', 0);
   });
 
-  it('has a 401 for a request without a key, which counts as no invalid one [auth.missing.uncounted]', async () => {
+  it('gives a request without a key a 401 that does not count as an invalid key [auth.missing.uncounted]', async () => {
     const response = await fetch(`${harness.url}/models`);
     expect(response.status).toBe(401);
     expect(response.headers.get('www-authenticate')).toBe('Bearer');
@@ -305,14 +305,14 @@ describe('a refusal of the limiter', () => {
     await asksForItsKeyAgain();
   });
 
-  it('of images by a plan that has changed since it was cached is a 403, and what was cached is dropped', async () => {
+  it('of images by a plan that has changed since it was cached is a 403, and drops the cached principal', async () => {
     limiterAnswers({ admit: () => ({ admission: { planUpgradeRequired: {} } }) });
     expect((await refusalOf(await harness.complete(hello))).code).toBe('plan_upgrade_required');
     await asksForItsKeyAgain();
   });
 
-  it('that does not come fails closed, and takes the admission back', async () => {
-    limiterAnswers({ admit: () => ({ failed: { reason: 'Redis is away' } }) });
+  it('that never arrives fails closed, and withdraws the admission', async () => {
+    limiterAnswers({ admit: () => ({ failed: { reason: 'Redis is unavailable' } }) });
     expect((await refusalOf(await harness.complete(hello))).code).toBe('internal_error');
     await eventually(() => harness.limiterServer.of('withdraw').length === 1);
     const [admit] = harness.limiterServer.of('admit');
@@ -323,7 +323,7 @@ describe('a refusal of the limiter', () => {
 describe('a request over 2 MiB', () => {
   const large = { ...hello, model: 'vision', messages: [{ role: 'user', content: 'x'.repeat(2_200_000) }] };
 
-  it("holds one of its organization's slots to its end, and frees it before the answer", async () => {
+  it("holds one of its organization's slots until its end, and frees it before the answer", async () => {
     script = answers;
     const vision = await harness.publish({ name: 'vision', kind: 'vision' });
     expect((await harness.complete(large)).status).toBe(200);
@@ -337,7 +337,7 @@ describe('a request over 2 MiB', () => {
     harness.runner.remove(vision.modelId);
   });
 
-  it('is refused when both are taken, and frees what it took when it is refused later', async () => {
+  it('is refused while both slots are taken, and frees its slot if it is refused later', async () => {
     expect((await refusalOf(await harness.complete(large))).code).toBe('model_not_found');
     expect(harness.limiterServer.of('releaseLargeBody')).toHaveLength(1);
     limiterAnswers({ takeLargeBody: () => ({ takeLargeBody: { result: 'RESULT_FULL' } }) });
@@ -371,7 +371,7 @@ describe('more tokens than the model has context for', () => {
 });
 
 describe('an API at capacity', () => {
-  it('says so instead of filling its memory or taking more requests than it can hold [cause.busy]', async () => {
+  it('says so instead of filling its memory or exceeding its requests in flight [cause.busy]', async () => {
     const own = await startHarness({
       upstream: (_request, reply) => reply.closed,
       env: { MAX_REQUESTS_IN_FLIGHT: '1', MAX_BUFFERED_BODY_BYTES: '10000' },
@@ -410,7 +410,7 @@ describe('a client that hangs up', () => {
 });
 
 describe('a client that hangs up with several requests on its connection', () => {
-  it('ends all of them, also those whose turn to be answered has not come', async () => {
+  it('ends all of them, even those whose turn to be answered has not come', async () => {
     script = (_request, reply) => reply.closed;
     const before = settled().length;
     const body = JSON.stringify(hello);

@@ -29,7 +29,7 @@ export async function complete(gateway: Gateway, exchange: Exchange): Promise<vo
 
   const held = new Holdings(gateway, caller.principal.orgId, exchange.id);
   exchange.held = held;
-  // If a step throws, this ending stands: a fault of ours must not keep slots or leave a
+  // If a step throws, this ending stands: an internal fault must not keep slots or leave a
   // reservation open.
   let ending: Ending = INTERNAL_ERROR;
   try {

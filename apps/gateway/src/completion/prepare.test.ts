@@ -46,7 +46,7 @@ const asleep = (change: object = {}) =>
   });
 
 describe('a model that is asleep', () => {
-  it('is woken once for all who ask, and answers them all once it runs [state.model.asleep]', async () => {
+  it('is woken once for all requests, and answers them all once it runs [state.model.asleep]', async () => {
     const { modelId } = await asleep({ name: 'sleeper' });
     let run = () => {};
     harness.runner.wake = () =>
@@ -74,7 +74,7 @@ describe('a model that is asleep', () => {
     harness.runner.remove(modelId);
   });
 
-  it('and not ready in time is a 503 to come back to, which leaves no trace', async () => {
+  it('and not ready in time is a 503 with Retry-After that leaves no trace', async () => {
     const { modelId } = await asleep({ name: 'slow' });
     harness.runner.wake = () => new Promise(() => {});
     expect(await errorOf(await harness.complete({ ...hello, model: 'slow' }))).toEqual([
@@ -86,7 +86,7 @@ describe('a model that is asleep', () => {
     harness.runner.remove(modelId);
   });
 
-  it('and cannot be started is not available', async () => {
+  it('and cannot be started is unavailable', async () => {
     const { modelId } = await asleep({ name: 'broken' });
     harness.runner.wake = async () => ({ modelId, condition: 'CONDITION_FAILED', reason: 'no memory' });
     const response = await harness.complete({ ...hello, model: 'broken' });
@@ -97,7 +97,7 @@ describe('a model that is asleep', () => {
     harness.runner.remove(modelId);
   });
 
-  it('is let go by a client that hangs up: the admission is withdrawn, the model not called', async () => {
+  it('is not called for a client that hangs up, and the admission is withdrawn', async () => {
     const { modelId } = await asleep({ name: 'left' });
     harness.runner.wake = () => new Promise(() => {});
     const controller = new AbortController();
@@ -114,19 +114,19 @@ describe('a model that is asleep', () => {
 
   it.each([
     [
-      'of a month that another request used up',
+      'for a month that another request used up',
       { quotaExceeded: { cause: 'CAUSE_TOKENS', retryAfterMs: 5_000 } },
       [429, 'quota_exceeded', '5'],
       [],
     ],
     [
-      'of a key revoked meanwhile [auth.revoked]',
+      'for a key revoked meanwhile [auth.revoked]',
       { keyInvalid: {} },
       [401, 'invalid_api_key', null],
       ['reportInvalidKey'],
     ],
   ] as const)(
-    'is refused its reservation after the wait, %s: the admission is withdrawn',
+    'gets no reservation after the wait, %s, and the admission is withdrawn',
     async (_why, admission, expected, reported) => {
       const { modelId } = await asleep({ name: 'spent' });
       harness.runner.wake = async () => {
@@ -160,7 +160,7 @@ describe('a model that is asleep', () => {
     harness.runner.remove(modelId);
   });
 
-  it('has for its images and its wake together the time of one cold start [state.model.asleep.late]', async () => {
+  it('shares the time of one cold start between its images and its wake [state.model.asleep.late]', async () => {
     const holdMs = 100;
     const short = await startHarness({
       env: { COLD_START_MS: String(holdMs) },
@@ -200,7 +200,7 @@ describe('the condition of a model', () => {
     harness.runner.remove(modelId);
   });
 
-  it('that failed is woken again when it may be, and one that starts is waited for', async () => {
+  it('that failed is woken again after its backoff, and one that is starting is waited for', async () => {
     for (const condition of ['CONDITION_FAILED', 'CONDITION_STARTING'] as const) {
       const { modelId } = await asleep({
         name: 'again',
@@ -238,7 +238,7 @@ describe('linked images', () => {
     harness.runner.remove(modelId);
   });
 
-  it('that cannot be had refuse the request and leave no trace', async () => {
+  it('that cannot be fetched refuse the request and leave no trace', async () => {
     const { modelId } = await harness.publish({ name: 'vision', kind: 'vision' });
     fetchAll = async () => newRefusal({ code: 'invalid_request', message: 'no such image' });
     expect(await errorOf(await harness.complete(withImage))).toEqual([400, 'invalid_request', null]);
@@ -246,13 +246,13 @@ describe('linked images', () => {
     harness.runner.remove(modelId);
   });
 
-  it('count as memory until the request is over; those that do not fit refuse it and leave no trace', async () => {
+  it('count as memory until the request is over, and refuse it without a trace if they do not fit', async () => {
     const { modelId } = await harness.publish({ name: 'vision', kind: 'vision' });
     const { orgId } = harness;
     const free = () => {
       for (const bytes of [MAX_BYTES / 4, MAX_BYTES / 4 + 1]) {
         const taken = harness.gateway.bodyBudget.take(orgId, bytes);
-        if (taken) harness.gateway.bodyBudget.giveBack(orgId, bytes);
+        if (taken) harness.gateway.bodyBudget.release(orgId, bytes);
         expect([bytes, taken]).toEqual([bytes, bytes === MAX_BYTES / 4]);
       }
     };
@@ -282,7 +282,7 @@ describe('linked images', () => {
     harness.runner.remove(modelId);
   });
 
-  it('are allowed at once by a plan that has just been upgraded, whatever was cached', async () => {
+  it('are allowed at once after an upgrade of the plan, whatever was cached', async () => {
     const { modelId } = await harness.publish({ name: 'vision', kind: 'vision' });
     fetchAll = async () => [Buffer.from('"data:image/png;base64,AAAA"')];
     const apiKey = harness.addKey({ imagesAllowed: false });

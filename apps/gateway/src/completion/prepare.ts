@@ -6,7 +6,7 @@ import type { DataUrls } from '../images/fetch.ts';
 import type { Completion } from './completion.ts';
 import { COULD_NOT_START, STILL_STARTING } from './condition.ts';
 
-export interface ToPrepare {
+export interface PrepareInput {
   readonly model: CatalogModel;
   readonly linkedImages: CompletionRequest['linkedImages'];
   readonly wake: boolean;
@@ -26,7 +26,7 @@ export interface Prepared {
 export async function prepare(
   gateway: Gateway,
   completion: Completion,
-  { model, linkedImages, wake }: ToPrepare,
+  { model, linkedImages, wake }: PrepareInput,
 ): Promise<Prepared | Stop> {
   const startedAtMs = performance.now();
   const dataUrls = await fetchImages(gateway, completion, linkedImages);

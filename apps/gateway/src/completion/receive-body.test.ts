@@ -47,7 +47,7 @@ function begin(sentBytes: number): Promise<Socket> {
 }
 const held = () => [...harness.gateway.exchanges].reduce((sum, { held }) => sum + (held?.bytes ?? 0), 0);
 
-it('a body of undeclared length takes, once it is there, only the memory it needs', async () => {
+it('a body of undeclared length takes only the memory that it needs once it has arrived', async () => {
   const answers = [];
   for (let sent = 1; sent <= 5; sent++) {
     const body = new Blob([JSON.stringify({ ...hello, stream: true })]).stream();
@@ -59,7 +59,7 @@ it('a body of undeclared length takes, once it is there, only the memory it need
   for (const answer of answers) expect((await answer).status).toBe(200);
 });
 
-it('a body that is announced takes no memory before it arrives', async () => {
+it('a declared body takes no memory before it arrives', async () => {
   for (let i = 0; i < 5; i++) await begin(0);
   const isRead = ({ request }: Exchange) => request.listenerCount('data') > 0;
   await eventually(() => [...harness.gateway.exchanges].filter(isRead).length === 5);
@@ -68,7 +68,7 @@ it('a body that is announced takes no memory before it arrives', async () => {
   expect((await ask()).status).toBe(200);
 });
 
-it('one organization holds at most a quarter of the memory: the others are served on', async () => {
+it('one organization holds at most a quarter of the memory, so the others are still served', async () => {
   const orgId = newOrgId();
   const { modelId } = await harness.publish({ orgId, modelId: 'mdl_other' });
   const another = harness.addKey({ orgId });

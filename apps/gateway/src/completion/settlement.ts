@@ -1,11 +1,11 @@
 import type { Ending } from '../ending.ts';
-import type { Settlement } from '../limiter/limiter.ts';
+import type { SettleRequest } from '../limiter/limiter.ts';
 import type { Usage } from '../upstream/usage.ts';
 
 /**
  * How a counted request is metered. Without a complete answer the full reservation stays charged.
  */
-export function settlementOf(ending: Ending, durationMs: number): Settlement {
+export function settlementOf(ending: Ending, durationMs: number): SettleRequest {
   switch (ending.kind) {
     case 'whole':
     case 'streamed':
@@ -19,7 +19,7 @@ export function settlementOf(ending: Ending, durationMs: number): Settlement {
   }
 }
 
-const answered = (usage: Usage | null, durationMs: number): Settlement => ({
+const answered = (usage: Usage | null, durationMs: number): SettleRequest => ({
   answered: true,
   usageValid: usage !== null,
   promptTokens: usage?.promptTokens ?? 0,
@@ -28,7 +28,7 @@ const answered = (usage: Usage | null, durationMs: number): Settlement => ({
   errorCode: '',
 });
 
-const failed = (errorCode: string, durationMs: number): Settlement => ({
+const failed = (errorCode: string, durationMs: number): SettleRequest => ({
   answered: false,
   usageValid: false,
   promptTokens: 0,

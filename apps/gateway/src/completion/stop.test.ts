@@ -231,7 +231,7 @@ async function endAt({ body, missing, arrange, reached }: Stage, end: (socket: S
 }
 
 describe('a client that hangs up', () => {
-  it.each(stages)('while %s leaves nothing held, and each is given back once', async (_when, stage) => {
+  it.each(stages)('while %s leaves nothing held, and everything is released once', async (_when, stage) => {
     await endAt(stage, async (socket) => {
       socket.destroy();
       await eventually(() => [...harness.gateway.exchanges].every(({ aborted }) => aborted));
@@ -246,7 +246,7 @@ describe('a client that hangs up', () => {
 });
 
 describe('a gateway that is stopped', () => {
-  it.each(stages)('while %s says so to the client, and gives back what was held', async (_when, stage) => {
+  it.each(stages)('while %s tells the client, and releases what was held', async (_when, stage) => {
     const answer = await endAt(stage, () => harness.gateway.exchanges.abortAll('shutdown'));
     await eventually(() => answer().includes('internal_error'));
     expect(answer()).toMatch(/^HTTP\/1\.1 500 /);
@@ -257,7 +257,7 @@ describe('a gateway that is stopped', () => {
 
 describe('a lease that is lost', () => {
   const underIt = stages.filter(([, { end }]) => end !== undefined);
-  it.each(underIt)('while %s ends the request; what it held is ended already', async (_when, stage) => {
+  it.each(underIt)('while %s ends the request, whose slots are already free', async (_when, stage) => {
     const { instanceId } = harness.limiter.admissionRef('org', 'x');
     const answer = await endAt(stage, async () => {
       harness.limiterServer.answers.heartbeat = ({ heartbeat }) => ({
@@ -270,8 +270,8 @@ describe('a lease that is lost', () => {
   });
 });
 
-describe('a fault of ours', () => {
-  const fault = () => Promise.reject(new Error('a fault of ours'));
+describe('an internal fault', () => {
+  const fault = () => Promise.reject(new Error('an internal fault'));
   it.each<[string, () => void, object, string[]]>([
     [
       'before the admission',
@@ -291,7 +291,7 @@ describe('a fault of ours', () => {
       'after the reservation',
       () =>
         jest.spyOn(harness.gateway.replicas, 'take').mockImplementation(() => {
-          throw new Error('a fault of ours');
+          throw new Error('an internal fault');
         }),
       hello,
       ['admit', 'settle'],

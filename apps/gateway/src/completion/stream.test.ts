@@ -53,7 +53,7 @@ const contentOf = (events: { choices?: { delta: { content: string } }[] }[]) =>
   events.map((event) => event.choices?.[0]?.delta.content ?? '').join('');
 
 describe('a streamed answer', () => {
-  it('is chunks with one id, created and model, then usage if asked for, then [DONE]', async () => {
+  it('is chunks with one id, created and model, then usage if requested, then [DONE]', async () => {
     script = async (_request, reply) => {
       for (const chunk of [piece('Hel'), piece('lo'), piece('', 'stop'), usage]) await reply.event(chunk);
       await reply.done();
@@ -214,7 +214,7 @@ describe('a stream that cannot be completed', () => {
     },
   );
 
-  it('is ended by a lost lease, and its settlement is not ours to send', async () => {
+  it('is ended by a lost lease, and the gateway sends no settlement for it', async () => {
     script = async (request, reply) => {
       await endless(request, reply);
     };

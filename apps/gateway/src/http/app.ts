@@ -82,7 +82,7 @@ const wrongMethod = (route: Route, allowed: string) => (_request: Request, respo
   refuse(exchange, newRefusal({ code: 'method_not_allowed', message: `This path takes ${allowed} only.` }));
 };
 
-/** Ends a request after a fault of ours. The client learns no details. */
+/** Ends a request after an internal fault. The client learns no details. */
 function fail({ observer }: Gateway, exchange: Exchange, error: unknown): void {
   observer.fault(exchange, error);
   endIncomplete(exchange);

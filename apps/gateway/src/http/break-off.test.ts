@@ -66,7 +66,7 @@ describe('an answer that breaks off [completions.stream.incomplete]', () => {
     ended: text.endsWith(END_OF_BODY) || text.includes('[DONE]'),
   });
 
-  it('arrives as far as it was relayed, then its connection is closed without the end of the body', async () => {
+  it('arrives as far as it was relayed, then its connection closes without the end of the body', async () => {
     script = breaks;
     const socket = await dial();
     socket.write(streamed());
@@ -76,7 +76,7 @@ describe('an answer that breaks off [completions.stream.incomplete]', () => {
     expect(harness.logged.at(-1)).not.toContain('client_closed');
   });
 
-  it('arrives whole at a client that reads late, however much of it the gateway still held', async () => {
+  it('arrives in full at a client that reads late, however much the gateway still buffered', async () => {
     // More than the system's buffers hold.
     const bytes = 64 * MIB;
     const server = createServer((_request, response) => {
@@ -97,7 +97,7 @@ describe('an answer that breaks off [completions.stream.incomplete]', () => {
     server.close();
   });
 
-  it('has its connection reset where its body is not chunked: HTTP/1.0', async () => {
+  it('resets its connection if its body is not chunked: HTTP/1.0', async () => {
     script = breaks;
     const socket = await dial();
     socket.write(streamed('1.0'));
@@ -105,7 +105,7 @@ describe('an answer that breaks off [completions.stream.incomplete]', () => {
     expect([end, seen(text)]).toEqual(['ECONNRESET', { chunked: false, all: true, ended: false }]);
   });
 
-  it('waits for its turn on the connection, and what is behind it is not answered', async () => {
+  it('waits for its turn on the connection, and requests behind it are not answered', async () => {
     let finish = () => {};
     const finished = new Promise<void>((resolve) => {
       finish = resolve;
@@ -129,7 +129,7 @@ describe('an answer that breaks off [completions.stream.incomplete]', () => {
     expect(text.endsWith(END_OF_BODY)).toBe(false);
   });
 
-  it('is given up when nobody reads it', async () => {
+  it('is abandoned if nobody reads it', async () => {
     script = breaks;
     const unread = await Promise.all(Array.from({ length: 4 }, () => dial()));
     for (const socket of unread) {
@@ -140,7 +140,7 @@ describe('an answer that breaks off [completions.stream.incomplete]', () => {
     await eventually(() => harness.gateway.exchanges.size === 0);
   });
 
-  it.each(['1.1', '1.0'])('ends its connection though its client does not: HTTP/%s', async (version) => {
+  it.each(['1.1', '1.0'])('closes its connection even if its client does not: HTTP/%s', async (version) => {
     script = breaks;
     const socket = await dial({ allowHalfOpen: true });
     const over = new Promise((resolve) => socket.once('end', resolve).once('error', resolve));

@@ -12,7 +12,7 @@ const RESET_AFTER_MS = 1_000;
  * client gets a body without chunks, which any normal close would complete, so its connection is
  * reset.
  *
- * `giveUpUnread` bounds the wait for a client that does not read, as for any other answer.
+ * `abandonUnread` bounds the wait for a client that does not read, as for any other answer.
  */
 export function breakOff(response: ServerResponse): void {
   const { socket } = response;

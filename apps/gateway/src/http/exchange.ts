@@ -78,7 +78,7 @@ export class Exchanges {
 
   /** Aborts the exchanges that hold something under a lost instance. */
   abortInstance(instanceId: string): void {
-    for (const exchange of this.#open) if (exchange.held?.lose(instanceId)) exchange.abort('lease_lost');
+    for (const exchange of this.#open) if (exchange.held?.forget(instanceId)) exchange.abort('lease_lost');
   }
 
   abortAll(reason: AbortReason): void {

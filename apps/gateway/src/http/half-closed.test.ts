@@ -65,7 +65,7 @@ const patient =
 const contents = (body: string) => [...body.matchAll(/"content":"(\w*)"/g)].map(([, text]) => text).join('');
 
 describe('a client that closes its half of the connection and waits [completions.half-closed]', () => {
-  it.each(['1.1', '1.0'])('gets its whole answer, with nothing before it, over HTTP/%s', async (version) => {
+  it.each(['1.1', '1.0'])('gets its whole answer, and nothing before it, over HTTP/%s', async (version) => {
     const { socket, received } = dial();
     script = patient(() => received().length > 2);
     socket.end(request(hello, version));
@@ -84,7 +84,7 @@ describe('a client that closes its half of the connection and waits [completions
     expect(received()).toMatch(/^HTTP\/1\.1 404 Not Found\r\n/);
   });
 
-  it('gets its stream whole, whether it closes before or within', async () => {
+  it('gets its whole stream, whether it closes before or during it', async () => {
     for (const within of [false, true]) {
       const { socket, received } = dial();
       const begun = () => received().includes('Hel');
@@ -112,7 +112,7 @@ describe('a client that closes its half of the connection and waits [completions
     expect(received().match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 404', 'HTTP/1.1 200']);
   });
 
-  it('and asks for nothing is closed at once', async () => {
+  it('without a request is disconnected at once', async () => {
     const [idle, used] = [dial(), dial()];
     const closed = Promise.all([idle, used].map(({ socket }) => once(socket, 'close')));
     idle.socket.end();

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /** The first bytes of every answer. */
-const BEGINNING = 'HTTP/1.1 ';
+const STATUS_LINE_START = 'HTTP/1.1 ';
 /**
  * Longer than most round trips. With the growing pauses, the last byte is sent after the time limit
  * of a whole answer.
@@ -22,21 +22,21 @@ type HttpSocket = Socket & {
  * status line before the answer has begun, then leading zeros of the next chunk's size. See
  * docs/adr/0010.
  */
-export function askHalfClosed(socket: Socket): void {
+export function probeHalfClosed(socket: Socket): void {
   // Node's own listener runs first. It has already closed a connection with no request in progress.
   socket.once('end', () => {
-    if (socket.writable) new HalfClosed(socket).ask();
+    if (socket.writable) new HalfClosedProbe(socket).probe();
   });
 }
 
-class HalfClosed {
+class HalfClosedProbe {
   readonly #socket: HttpSocket;
   readonly #write: Socket['write'];
   /** The last answer of which Node has sent anything. */
   #begun: ServerResponse | null;
   /** How many bytes of the next answer's beginning have been sent here. */
   #sentAhead = 0;
-  #asked = 0;
+  #probes = 0;
   #pauseMs = FIRST_PAUSE_MS;
   #timer: NodeJS.Timeout | undefined;
 
@@ -54,13 +54,13 @@ class HalfClosed {
    * If the client is gone, the first byte makes its kernel reset the connection. Sending the second
    * byte reveals the reset.
    */
-  readonly ask = (): void => {
+  readonly probe = (): void => {
     const answer = this.#socket._httpMessage;
-    if (!answer || !this.#socket.writable || this.#asked === BEGINNING.length) return;
-    if (answer !== this.#begun) this.#write(BEGINNING.charAt(this.#sentAhead++));
+    if (!answer || !this.#socket.writable || this.#probes === STATUS_LINE_START.length) return;
+    if (answer !== this.#begun) this.#write(STATUS_LINE_START.charAt(this.#sentAhead++));
     else if (answer.chunkedEncoding && !answer.writableEnded) this.#write('0');
-    this.#asked++;
-    this.#timer = setTimeout(this.ask, this.#pauseMs);
+    this.#probes++;
+    this.#timer = setTimeout(this.probe, this.#pauseMs);
     this.#pauseMs *= PAUSE_FACTOR;
   };
 

@@ -48,7 +48,7 @@ async function raw(text: string): Promise<string> {
 const codeOf = (answer: string) => JSON.parse(answer.slice(answer.lastIndexOf('\r\n\r\n') + 4)).error.code;
 
 describe('what is not HTTP', () => {
-  it('is answered in the form of the API', async () => {
+  it('gets an error in the form of the API', async () => {
     const answer = await raw('hello there\r\n\r\n');
     expect(answer).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/);
     expect(codeOf(answer)).toBe('invalid_request');
@@ -68,7 +68,7 @@ describe('what is not HTTP', () => {
     ]);
   });
 
-  it('is refused with 429 when it asks for a tunnel from a blocked address [auth.invalid-keys.block]', async () => {
+  it('is refused with 429 if it requests a tunnel from a blocked address [auth.invalid-keys.block]', async () => {
     harness.gateway.blocked.block('127.0.0.1', 30_000);
     const answer = await raw('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');
     harness.gateway.blocked.block('127.0.0.1', 0);
@@ -77,7 +77,7 @@ describe('what is not HTTP', () => {
     expect(codeOf(answer)).toBe('rate_limit_exceeded');
   });
 
-  it('harms nobody when it asks for a tunnel and resets the connection', async () => {
+  it('does no harm if it requests a tunnel and resets the connection', async () => {
     const socket = connect(harness.server.port, '127.0.0.1');
     socket.on('error', () => undefined);
     socket.write('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');
@@ -86,7 +86,7 @@ describe('what is not HTTP', () => {
     for (let i = 0; i < 10; i++) expect((await fetch(`${harness.url}/models`)).status).toBe(401);
   });
 
-  it('is one line of the log and one of the requests counted', async () => {
+  it('is logged in one line and counted as one request', async () => {
     const series = 'tidegate_gateway_requests_total{route="none",status="400",code="invalid_request"}';
     const counted = async () => {
       const lines = (await harness.metrics.metrics()).split('\n');
@@ -109,7 +109,7 @@ describe('what is not HTTP', () => {
   });
 });
 
-describe('what follows requests on their connection and is none', () => {
+describe('bytes after requests on a connection that are no request', () => {
   const ask = (body: object) => {
     const json = JSON.stringify(body);
     return `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${harness.apiKey}\r\nContent-Length: ${json.length}\r\n\r\n${json}`;
@@ -160,33 +160,33 @@ describe('what follows requests on their connection and is none', () => {
 
   const BYTES = KINDS.map(([what, bytes]) => [what, bytes] as const);
 
-  it.each(KINDS)('is refused once, after their whole answers: %s', async (_what, bytes, status, code) => {
-    const { socket, received, answer } = await askedThrice(bytes);
-    const refusals = refusedRaw();
-    answer();
-    await once(socket, 'end');
-    await expectAnswered(received());
-    expect(statuses(received()).slice(3)).toEqual([status]);
-    expect(codeOf(received())).toBe(code);
-    expect(refusedRaw()).toBe(refusals + 1);
-  });
-
-  it.each(BYTES)(
-    'takes nothing from their answers when the client closes its half: %s',
-    async (_what, bytes) => {
+  it.each(KINDS)(
+    'are refused once, after the whole answers to the requests: %s',
+    async (_what, bytes, status, code) => {
       const { socket, received, answer } = await askedThrice(bytes);
-      socket.end('and more');
-      // The gateway has noticed, and probes with the first byte of the answer.
-      await eventually(() => received() !== '');
+      const refusals = refusedRaw();
       answer();
       await once(socket, 'end');
       await expectAnswered(received());
-      expect(statuses(received()).length).toBeLessThanOrEqual(4);
+      expect(statuses(received()).slice(3)).toEqual([status]);
+      expect(codeOf(received())).toBe(code);
+      expect(refusedRaw()).toBe(refusals + 1);
     },
   );
 
+  it.each(BYTES)('do not cut the answers short when the client closes its half: %s', async (_what, bytes) => {
+    const { socket, received, answer } = await askedThrice(bytes);
+    socket.end('and more');
+    // The gateway has noticed, and probes with the first byte of the answer.
+    await eventually(() => received() !== '');
+    answer();
+    await once(socket, 'end');
+    await expectAnswered(received());
+    expect(statuses(received()).length).toBeLessThanOrEqual(4);
+  });
+
   it.each(KINDS)(
-    'does not break off the stream before it, however slowly that is read: %s',
+    'do not break off the stream before them, however slowly it is read: %s',
     async (...kind) => {
       const [_what, bytes, status] = kind;
       const text = 'x'.repeat(64 * 1024);
@@ -210,7 +210,7 @@ describe('what follows requests on their connection and is none', () => {
     },
   );
 
-  it('keeps nobody from noticing that their client is gone', async () => {
+  it('do not hide that the client is gone', async () => {
     for (const [, bytes] of KINDS) {
       script = async (_request, reply) => reply.closed;
       harness.limiterServer.calls.length = 0;
@@ -253,7 +253,7 @@ describe('a client that sends without reading', () => {
   });
 });
 
-it('a body that is no HTTP is refused in the place of its answer', async () => {
+it('a malformed chunked body is refused in place of its answer', async () => {
   const head = `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${harness.apiKey}\r\n`;
   const answer = await raw(`${head}Transfer-Encoding: chunked\r\n\r\nno size\r\n`);
   expect(answer).toMatch(/^HTTP\/1.1 400 /);

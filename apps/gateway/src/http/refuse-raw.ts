@@ -18,7 +18,7 @@ type HttpSocket = Duplex & {
   _httpMessage?: ServerResponse | null;
 };
 
-export interface RawDeps {
+export interface RawRefusalDeps {
   readonly observer: Observer;
   /** How long a written answer may wait for its client before the connection is closed. */
   readonly unreadTimeoutMs: number;
@@ -31,7 +31,7 @@ const refused = new WeakSet<Duplex>();
  * Answers input that is not HTTP, or that arrives too slowly, in the API's error format. Then ends
  * the connection.
  */
-export function onClientError(deps: RawDeps, error: NodeJS.ErrnoException, socket: Duplex): void {
+export function onClientError(deps: RawRefusalDeps, error: NodeJS.ErrnoException, socket: Duplex): void {
   // The connection already has its last answer.
   if (socket.writableEnded) return;
   if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy();
@@ -66,7 +66,7 @@ export function hasBlankAfterName(rawHeaders: readonly string[]): boolean {
 }
 
 /** Answers a request for a tunnel (CONNECT), which Node does not route. */
-export function refuseTunnel(deps: RawDeps, socket: HttpSocket, refusal: Refusal): void {
+export function refuseTunnel(deps: RawRefusalDeps, socket: HttpSocket, refusal: Refusal): void {
   // Node has removed its own listeners from the connection. The connection may be reset at any
   // time, and an answer in progress still needs these events.
   socket.on('error', () => {});
@@ -79,7 +79,7 @@ export function refuseTunnel(deps: RawDeps, socket: HttpSocket, refusal: Refusal
  * Ends the connection with an answer, whether or not its client closes it. Answers due to earlier
  * requests on the connection leave first, whole.
  */
-function refuseRaw(deps: RawDeps, socket: HttpSocket, refusal: Refusal): void {
+function refuseRaw(deps: RawRefusalDeps, socket: HttpSocket, refusal: Refusal): void {
   if (refused.has(socket)) return;
   refused.add(socket);
   // Closing a socket with unread bytes would reset the connection and lose the answer. So bytes

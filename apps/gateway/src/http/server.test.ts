@@ -49,7 +49,7 @@ describe('a path that is not one of the two', () => {
     expect(answer).toMatch(/x-request-id: req_[0-9A-Za-z]{24}\r\n/i);
   });
 
-  it('is told from a query', async () => {
+  it('is distinguished from its query', async () => {
     const response = await fetch(`${harness.url}/models?x=1`, {
       headers: { authorization: `Bearer ${harness.apiKey}` },
     });
@@ -88,7 +88,7 @@ describe('a response', () => {
 });
 
 describe('a connection', () => {
-  it('goes on to its next request when a body was given up half-way', async () => {
+  it('continues with its next request after a body was abandoned half-way', async () => {
     const small = await startHarness({ env: { MAX_BUFFERED_BODY_BYTES: '80000' } });
     const socket = connect(small.server.port, '127.0.0.1');
     let received = '';
@@ -126,7 +126,7 @@ describe('headers', () => {
     await new Promise((resolve) => socket.once('close', resolve));
   }
 
-  it('come in time, or the connection is closed even if its client keeps it, and makes no request any more', async () => {
+  it('must arrive in time, or the connection is closed, even if its client keeps it open', async () => {
     const late = `GET /v1/models HTTP/1.1\r\nAuthorization: Bearer ${harness.apiKey}\r\n`;
     const asked = harness.limiterServer.of('countRequest').length;
     const refusing = ['', 'POST /v1/chat', 'POST / HTTP/1.1\r\nHost: x\r\n', late].map(async (sent) => {
@@ -146,7 +146,7 @@ describe('headers', () => {
     expect(harness.limiterServer.of('countRequest').length).toBe(asked);
   });
 
-  it('count in any number that fits their size, the last one too', async () => {
+  it('are all read, in any number that fits the size limit', async () => {
     const get = (last: string) =>
       raw(`GET /v1/models HTTP/1.1\r\nConnection: close\r\n${'a:b\r\n'.repeat(5_000)}${last}\r\n`);
     const authorization = `Authorization: Bearer ${harness.apiKey}\r\n`;
@@ -167,7 +167,7 @@ describe('a body that is not read', () => {
     expect(codeOf(answer)).toBe('request_too_large');
   });
 
-  it('completely within its time is a 408, and the connection ends', async () => {
+  it('completely in time is a 408, and the connection ends', async () => {
     const answer = await raw(`${head(1_000)}{`);
     expect(answer).toMatch(/^HTTP\/1.1 408 /);
     expect(answer).toMatch(/connection: close/i);
@@ -176,7 +176,7 @@ describe('a body that is not read', () => {
 });
 
 describe('draining', () => {
-  it('stops accepting, finishes what runs, and ends the rest when its time is over', async () => {
+  it('stops accepting, finishes running requests, and ends the rest when its time is over', async () => {
     let finish = () => {};
     const waiting = new Promise<void>((resolve) => {
       finish = resolve;
@@ -199,7 +199,7 @@ describe('draining', () => {
     await own.stop().catch(() => {});
   });
 
-  it('also ends connections that asked for a tunnel after a request and read nothing', async () => {
+  it('also ends connections that requested a tunnel after a request and read nothing', async () => {
     const own = await startHarness({
       upstream: (_request, reply) => reply.json(wholeAnswer('x'.repeat(2 * 1024 * 1024 - 4096))),
     });

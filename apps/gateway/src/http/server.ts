@@ -6,9 +6,9 @@ import { refuseBlockedAddress } from '../auth/authenticate.ts';
 import type { Gateway } from '../gateway.ts';
 import { createApp, NOT_FOUND } from './app.ts';
 import { Exchange } from './exchange.ts';
-import { askHalfClosed } from './half-closed.ts';
+import { probeHalfClosed } from './half-closed.ts';
 import { MAX_HEADER_BYTES, onClientError, refuseTunnel } from './refuse-raw.ts';
-import { giveUpUnread } from './unread-answer.ts';
+import { abandonUnread } from './unread-answer.ts';
 
 /**
  * Added to the deadlines of headers and body, which have their own answers. The sum cuts off bodies
@@ -43,10 +43,10 @@ export async function startServer(gateway: Gateway): Promise<GatewayServer> {
     connectionsCheckingInterval: CHECK_CONNECTIONS_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
   });
-  // A client that has closed its half of the connection gets its answer. `askHalfClosed` finds out
-  // whether it is still there.
+  // A client that has closed its half of the connection gets its answer. `probeHalfClosed` finds
+  // out whether it is still there.
   Object.assign(server, { httpAllowHalfOpen: true });
-  server.on('connection', askHalfClosed);
+  server.on('connection', probeHalfClosed);
   server.maxConnections = config.MAX_CONNECTIONS;
   // `maxHeaderSize` bounds the headers. A limit on their number would silently drop the rest, which
   // might include a second key.
@@ -55,7 +55,7 @@ export async function startServer(gateway: Gateway): Promise<GatewayServer> {
     const exchange = openExchange(gateway, request, response);
     if (draining) response.shouldKeepAlive = false;
     app.handle(exchange);
-    void exchange.handled.then(() => giveUpUnread(response, config.UNREAD_ANSWER_TIMEOUT_MS));
+    void exchange.handled.then(() => abandonUnread(response, config.UNREAD_ANSWER_TIMEOUT_MS));
   };
   server.on('request', onRequest);
   server.on('checkExpectation', onRequest);

@@ -30,7 +30,7 @@ async function ask(): Promise<Socket> {
   return socket;
 }
 
-it('answers that nobody reads are given up, and their memory with them', async () => {
+it('answers that nobody reads are abandoned, and their memory is freed', async () => {
   // Together the answers exceed the system's own buffers.
   const sockets = await Promise.all(Array.from({ length: CLIENTS }, ask));
   await eventually(() => harness.limiterServer.of('settle').length >= CLIENTS);

@@ -5,12 +5,12 @@ import type { ServerResponse } from 'node:http';
  * connection is closed after `timeoutMs` without progress. An answer that leaves at once is
  * unaffected.
  */
-export function giveUpUnread(response: ServerResponse, timeoutMs: number): void {
+export function abandonUnread(response: ServerResponse, timeoutMs: number): void {
   if (response.writableLength === 0 || response.destroyed) return;
   const { socket } = response;
   if (!socket) {
     // This answer is pipelined behind another one and gets the socket later.
-    response.once('socket', () => giveUpUnread(response, timeoutMs));
+    response.once('socket', () => abandonUnread(response, timeoutMs));
     return;
   }
   socket.setTimeout(timeoutMs);

@@ -119,7 +119,7 @@ const redirectTo =
 const UNREACHABLE = 'not reachable from the internet';
 
 describe('createImageFetcher', () => {
-  it('gives data URLs of the real types, in the order of the links, as JSON strings [image.link.taken]', async () => {
+  it('returns data URLs of the real types, in the order of the links, as JSON strings [image.link.taken]', async () => {
     handlers['/lie.png'] = (_, response) => response.writeHead(200, { 'content-type': 'text/html' }).end(GIF);
     const fetched = await fetchAll([at('/cat.png'), at('/cat.gif'), at('/lie.png#y')]);
     expect(dataUrlsOf(fetched)).toEqual([
@@ -129,18 +129,18 @@ describe('createImageFetcher', () => {
     ]);
   });
 
-  it('gives nothing for no links', async () => {
+  it('returns nothing for no links', async () => {
     expect(await fetchAll([])).toEqual([]);
   });
 
-  it('keeps every byte of an image of megabytes', async () => {
+  it('keeps every byte of a large image', async () => {
     const image = Buffer.concat([PNG, Buffer.alloc(3_000_001, 7)]);
     handlers['/big.png'] = (_, response) => response.end(image);
     const [url] = dataUrlsOf(await fetchAll([at('/big.png')]));
     expect(Buffer.from(`${url}`.slice('data:image/png;base64,'.length), 'base64').equals(image)).toBe(true);
   });
 
-  it('gathers an image that comes in chunks of a byte as it comes: never thousands of buffers', async () => {
+  it('joins one-byte chunks as they arrive, and never keeps thousands of buffers', async () => {
     const concat = jest.spyOn(Buffer, 'concat');
     try {
       const image = Buffer.concat([PNG, Buffer.alloc(4_000, 7)]);
@@ -156,7 +156,7 @@ describe('createImageFetcher', () => {
     }
   });
 
-  it('sends the host name and asks for plain images, with no cookies and no credentials', async () => {
+  it('sends the host name and asks for uncompressed images, without cookies or credentials', async () => {
     await fetchAll([at('/cat.png')]);
     const headers = requests[0]?.headers ?? {};
     expect(headers.host).toBe(`images.test:${port}`);
@@ -164,7 +164,7 @@ describe('createImageFetcher', () => {
     expect(headers.cookie ?? headers.authorization ?? headers.referer).toBeUndefined();
   });
 
-  it('runs the downloads of a request side by side', async () => {
+  it("downloads a request's images in parallel", async () => {
     const waiting: ServerResponse[] = [];
     handlers['/meet.png'] = (_, response) => {
       waiting.push(response);
@@ -201,7 +201,7 @@ describe('createImageFetcher', () => {
       expect(messageOf(fetched)).toContain(UNREACHABLE);
     });
 
-    it('refuses the server of this test, by address and by name, if nothing is allowed specially', async () => {
+    it("refuses this test's server, by address and by name, unless its network is allowed", async () => {
       for (const host of [LOOPBACK, 'images.test']) {
         const fetcher = createImageFetcher({ ca: CERT, resolve: async () => [LOOPBACK] });
         const link = { url: at('/cat.png', host), index: 0, path: 'messages[0].content[0].image_url.url' };
@@ -212,13 +212,13 @@ describe('createImageFetcher', () => {
       expect(requests).toHaveLength(0);
     });
 
-    it('refuses a name if any one of its addresses is not public', async () => {
+    it('refuses a name if any of its addresses is not public', async () => {
       const resolve = async (): Promise<string[]> => [LOOPBACK, '10.0.0.1'];
       expect(messageOf(await fetchAll([at('/cat.png')], { resolve }))).toContain(UNREACHABLE);
       expect(requests).toHaveLength(0);
     });
 
-    it('connects to an address it has judged: a name that changes between look-ups gains nothing', async () => {
+    it('connects to the address that it checked, so a name that changes between look-ups gains nothing', async () => {
       let lookups = 0;
       const judged: string[] = [];
       const fetched = await fetchAll([at('/cat.png')], {
@@ -233,7 +233,7 @@ describe('createImageFetcher', () => {
       expect(judged).toEqual([LOOPBACK]);
     });
 
-    it('judges the host of every redirect', async () => {
+    it('checks the host of every redirect', async () => {
       handlers['/away'] = redirectTo('https://internal.images.test/cat.png');
       const resolve = async (host: string): Promise<string[]> => [
         host === 'images.test' ? LOOPBACK : '10.0.0.1',
@@ -243,7 +243,7 @@ describe('createImageFetcher', () => {
       expect(messageOf(await fetchAll([at('/away')]))).toContain(UNREACHABLE);
     });
 
-    it('tells an address it refuses and a name without address in the same words', async () => {
+    it('uses the same words for a refused address and for a name without an address', async () => {
       const none = await fetchAll([at('/cat.png')], { resolve: async () => [] });
       const unknown = await fetchAll([at('/cat.png')], {
         resolve: async () => Promise.reject(new Error('ENOTFOUND')),
@@ -298,7 +298,7 @@ describe('createImageFetcher', () => {
     );
   });
 
-  it('refuses a certificate it does not trust, and one for another name', async () => {
+  it('refuses an untrusted certificate, and one for another name', async () => {
     const fetcher = createImageFetcher({ isAllowed: () => true, resolve: async () => [LOOPBACK] });
     const link = { url: at('/cat.png'), index: 0, path: 'messages[0].content[0].image_url.url' };
     expect(messageOf(await fetcher.fetchAll([link], () => null, AbortSignal.timeout(5_000)))).toContain(
@@ -322,7 +322,7 @@ describe('createImageFetcher', () => {
     expect(messageOf(await fetchAll([at('/x.png')]))).toContain('compressed');
   });
 
-  it('takes an image of exactly the maximum and refuses one byte more, declared or not [image.link.size] [limit.image-link]', async () => {
+  it('accepts an image of exactly the maximum and refuses one byte more, declared or not [image.link.size] [limit.image-link]', async () => {
     const image = Buffer.concat([PNG, Buffer.alloc(1_000 - PNG.length)]);
     handlers['/max'] = (_, response) => response.end(image);
     handlers['/declared'] = (_, response) =>
@@ -339,7 +339,7 @@ describe('createImageFetcher', () => {
     }
   });
 
-  it('refuses an image that is cut short, as that', async () => {
+  it('refuses an image that is cut short, and says so', async () => {
     const reset = (response: ServerResponse) => response.write(PNG, () => response.socket?.destroy());
     handlers['/cut'] = (_, response) => void reset(response.writeHead(200, { 'content-length': 1_000 }));
     handlers['/cut-chunks'] = (_, response) => void reset(response);
@@ -373,7 +373,7 @@ describe('createImageFetcher', () => {
     );
   });
 
-  it('gives up, in time and when aborted, a server that takes connections and says nothing', async () => {
+  it('gives up on a server that accepts connections and sends nothing, in time and when aborted', async () => {
     for (const how of ['time', 'signal']) {
       const silent = createTcpServer((socket) => socket.on('error', () => {}).unref()).unref();
       silent.listen(0, LOOPBACK);
@@ -395,7 +395,7 @@ describe('createImageFetcher', () => {
     }
   });
 
-  it('counts the look-up and all redirects into the time [image.link.time]', async () => {
+  it('includes the look-up and all redirects in its time limit [image.link.time]', async () => {
     const resolve = (_: string, signal: AbortSignal): Promise<string[]> =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
     expect(messageOf(await fetchAll([at('/cat.png')], { resolve, timeoutMs: 50 }))).toContain(
@@ -441,7 +441,7 @@ describe('createImageFetcher', () => {
     await expect(fetchAll([at('/cat.png')], {}, AbortSignal.abort())).rejects.toThrow('abort');
   });
 
-  it('claims each piece as it comes, and then what the data URL takes beyond the image', async () => {
+  it('claims memory for each piece as it arrives, and then for the rest of the data URL', async () => {
     const claims: number[] = [];
     const claimed = () => claims.reduce((sum, bytes) => sum + bytes, 0);
     let finish: () => void = () => {};
@@ -482,7 +482,7 @@ describe('createImageFetcher', () => {
 });
 
 describe('the memory that linked images may take together', () => {
-  it("is left to others while one organization's downloads stall", async () => {
+  it("is available to others while one organization's downloads stall", async () => {
     const images = fetcherOf();
     const harness = await startHarness({ images, env: { MAX_BUFFERED_BODY_BYTES: '4000000' } });
     try {

@@ -37,7 +37,7 @@ const REAL: [ImageType, Buffer][] = [
 
 describe('checkInlineImages', () => {
   it.each(REAL)(
-    'takes %s as what it is and as nothing else [image.inline.real-type]',
+    'accepts %s as its real type and as no other [image.inline.real-type]',
     async (type, bytes) => {
       expect(await check(type, bytes)).toBeNull();
       for (const [other] of REAL.filter(([name]) => name !== type)) {
@@ -68,11 +68,11 @@ describe('checkInlineImages', () => {
     }
   });
 
-  it('takes an animated PNG as a PNG', async () => {
+  it('accepts an animated PNG as a PNG', async () => {
     expect(await check('image/png', animatedPng())).toBeNull();
   });
 
-  it('takes a PNG whose colour profile is longer than the sample looked at', async () => {
+  it('accepts a PNG whose colour profile is longer than the sample', async () => {
     const profile = Buffer.alloc(300_000);
     const length = Buffer.alloc(4);
     length.writeUInt32BE(profile.length);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { createAddressJudge, isPublicAddress } from './public-address.ts';
+import { createAddressFilter, isPublicAddress } from './public-address.ts';
 
 describe('isPublicAddress', () => {
   it.each([
@@ -83,7 +83,7 @@ describe('isPublicAddress', () => {
     expect(isPublicAddress(address)).toBe(false);
   });
 
-  it('judges an IPv4 address the same, plain, mapped or behind NAT64', () => {
+  it('treats an IPv4 address the same, plain, mapped or behind NAT64', () => {
     fc.assert(
       fc.property(fc.ipV4(), (address) => {
         expect(isPublicAddress(`::ffff:${address}`)).toBe(isPublicAddress(address));
@@ -93,8 +93,8 @@ describe('isPublicAddress', () => {
   });
 });
 
-describe('createAddressJudge', () => {
-  const judge = createAddressJudge(['10.20.0.0/16', '127.0.0.2/32', 'fd00:1::/32']);
+describe('createAddressFilter', () => {
+  const judge = createAddressFilter(['10.20.0.0/16', '127.0.0.2/32', 'fd00:1::/32']);
 
   it.each([
     '8.8.8.8',
@@ -118,8 +118,8 @@ describe('createAddressJudge', () => {
     '',
   ])('refuses %s', (address) => expect(judge(address)).toBe(false));
 
-  it('judges as isPublicAddress does when there is no network', () => {
-    const bare = createAddressJudge([]);
+  it('agrees with isPublicAddress if there is no network', () => {
+    const bare = createAddressFilter([]);
     fc.assert(
       fc.property(fc.oneof(fc.ipV4(), fc.ipV6()), (address) => {
         expect(bare(address)).toBe(isPublicAddress(address));

@@ -15,7 +15,7 @@ export function isPublicAddress(text: string): boolean {
 }
 
 /** Judges addresses: allows public ones and those within the given networks (CIDR). */
-export function createAddressJudge(networks: readonly string[]): (text: string) => boolean {
+export function createAddressFilter(networks: readonly string[]): (text: string) => boolean {
   const allowed = networks.map((network) => ipaddr.parseCIDR(network));
   return (text) => {
     if (isPublicAddress(text)) return true;

@@ -17,13 +17,13 @@ describe('a wait in a rate-limit header', () => {
 });
 
 describe('an outcome of the limiter', () => {
-  it('that is none, or a lost lease, is an internal error', () => {
+  it('that is missing, or a lost lease, is an internal error', () => {
     for (const outcome of [null, { leaseLost: {}, outcome: 'leaseLost' } as const]) {
       expect(readAdmission(outcome)).toMatchObject({ code: 'internal_error' });
     }
   });
 
-  it('that recovers from a loss says when to come again, in whole seconds that are never too few', () => {
+  it('of a recovering organization says when to retry, in whole seconds, rounded up', () => {
     const rateLimited = { cause: 'CAUSE_RECOVERING', retryAfterMs: 41_001, limit: 0 } as const;
     expect(readAdmission({ rateLimited, outcome: 'rateLimited' })).toMatchObject({
       code: 'rate_limit_exceeded',
@@ -31,7 +31,7 @@ describe('an outcome of the limiter', () => {
     });
   });
 
-  it('that admits has rate-limit headers, if it tells the window', () => {
+  it('that admits has rate-limit headers if it has a window', () => {
     const window = { limit: 60, remaining: 59, resetMs: 20 };
     const headers = [
       ...['x-ratelimit-limit-requests', '60'],

@@ -7,7 +7,7 @@ export interface AdmissionRef {
   readonly admissionId: string;
 }
 
-export type Settlement = Omit<Settle, keyof AdmissionRef>;
+export type SettleRequest = Omit<Settle, keyof AdmissionRef>;
 
 /** An admission as it was requested. */
-export type Asked = Required<Admit>;
+export type AdmitCall = Required<Admit>;

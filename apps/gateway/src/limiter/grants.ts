@@ -1,5 +1,5 @@
 import type { Restore, Settle } from '@tidegate/rpc';
-import type { AdmissionRef, Asked } from './calls.ts';
+import type { AdmissionRef, AdmitCall } from './calls.ts';
 import { Ring } from './ring.ts';
 import type { LimiterCall } from './session.ts';
 
@@ -10,7 +10,7 @@ import type { LimiterCall } from './session.ts';
 const REMEMBER_MS = 30_000;
 
 interface Grant {
-  readonly admit: Asked;
+  readonly admit: AdmitCall;
   readonly admittedAtMs: number;
   /** 0 if not reserved. */
   reservedAtMs: number;
@@ -29,7 +29,7 @@ interface LargeBody {
  * Restores one grant. Its request may end in the meantime, so `isHeld` and `ended` report the state
  * at the time of the call.
  */
-export interface Lost {
+export interface LostGrant {
   readonly instanceId: string;
   readonly restore: LimiterCall;
   readonly isHeld: () => boolean;
@@ -66,7 +66,7 @@ export class Grants {
   }
 
   /** @param admittedAtMs by the limiter's clock */
-  admitted(admit: Asked, admittedAtMs: number): void {
+  admitted(admit: AdmitCall, admittedAtMs: number): void {
     const reservedAtMs = admit.reserve ? admittedAtMs : 0;
     this.#open.set(admit.admissionId, { admit, admittedAtMs, reservedAtMs, ended: null, settledAtMs: 0 });
   }
@@ -116,8 +116,8 @@ export class Grants {
   }
 
   /** What to restore for one organization, or for all. */
-  lost(orgId?: string): Lost[] {
-    const all: Lost[] = [];
+  lost(orgId?: string): LostGrant[] {
+    const all: LostGrant[] = [];
     const wanted = (of: { readonly orgId: string }) => orgId === undefined || of.orgId === orgId;
     for (const [id, grant] of this.#open)
       if (wanted(grant.admit))

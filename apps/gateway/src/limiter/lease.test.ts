@@ -8,37 +8,37 @@ beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
 
 /** A lease whose heartbeats are all answered. */
-function start(atRest: () => boolean) {
+function start(isIdle: () => boolean) {
   const lease = new InstanceLease({
     heartbeatMs: 1_000,
-    atRest,
-    onLost: () => {},
-    onKept: () => {},
-    onForgotten: () => {},
+    isIdle,
+    onLeaseLost: () => {},
+    onAlive: () => {},
+    onStateLost: () => {},
   });
   const calls: LimiterCall[] = [];
   const call = async (said: LimiterCall) => {
     calls.push(said);
-    return { callId: 1, heartbeat: { leaseLost: false, forgotten: false } } as never;
+    return { callId: 1, heartbeat: { leaseLost: false, leaseUnknown: false } } as never;
   };
   lease.start({ up: true, call, reset: () => {} });
   return { lease, calls };
 }
 
-describe('an instance beats', () => {
+describe('an instance sends a heartbeat', () => {
   it('every second while it holds something', () => {
     const { calls } = start(() => false);
     jest.advanceTimersByTime(LEASE_MS);
     expect(calls).toHaveLength(8);
   });
 
-  it('less often at rest, but so that two lost heartbeats do not cost it its lease', () => {
+  it('less often while it is idle, but often enough that two lost heartbeats do not cost its lease', () => {
     const { calls } = start(() => true);
     jest.advanceTimersByTime(LEASE_MS - 1);
     expect(calls).toHaveLength(3);
   });
 
-  it('before it holds something again, once, and then every second', () => {
+  it('once before it holds something again, and then every second', () => {
     const { lease, calls } = start(() => true);
     lease.use();
     lease.use();

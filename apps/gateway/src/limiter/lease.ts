@@ -4,13 +4,13 @@ import type { LimiterCall, LimiterReply } from './session.ts';
 export interface LeaseOptions {
   readonly heartbeatMs: number;
   /** Whether this process holds nothing and has nothing left to send. */
-  readonly atRest: () => boolean;
+  readonly isIdle: () => boolean;
   /** The limiter has settled everything the instance held. Its requests must end now. */
-  readonly onLost: (instanceId: string) => void;
+  readonly onLeaseLost: (instanceId: string) => void;
   /** The limiter knows the lease, so its live state is intact. */
-  readonly onKept: () => void;
+  readonly onAlive: () => void;
   /** The limiter has lost its live state. What the instance holds must be restored. */
-  readonly onForgotten: () => void;
+  readonly onStateLost: () => void;
 }
 
 /** The part of the session that a lease needs. */
@@ -20,12 +20,15 @@ interface HeartbeatSession {
   reset(reason: string): void;
 }
 
-/** How many times rarer heartbeats are at rest. Even then the lease survives two missed ones. */
-const REST_FACTOR = 2.5;
+/**
+ * How many times rarer an idle instance's heartbeats are. Even then the lease survives two missed
+ * ones.
+ */
+const IDLE_FACTOR = 2.5;
 
 /**
  * The lease of this gateway's instance. It sends a heartbeat every second over the session, fewer
- * at rest. Losing the lease ends the instance, and the process continues as a new one.
+ * while it is idle. Losing the lease ends the instance, and the process continues as a new one.
  */
 export class InstanceLease {
   readonly #options: LeaseOptions;
@@ -33,7 +36,7 @@ export class InstanceLease {
   #registered = false;
   #session: HeartbeatSession | null = null;
   #timer: NodeJS.Timeout | undefined;
-  #resting = false;
+  #idle = false;
 
   constructor(options: LeaseOptions) {
     this.#options = options;
@@ -43,7 +46,7 @@ export class InstanceLease {
     return this.#instanceId;
   }
 
-  readonly heartbeat = (): LimiterCall => ({
+  readonly heartbeatCall = (): LimiterCall => ({
     heartbeat: { instanceId: this.#instanceId, registered: this.#registered },
   });
 
@@ -53,16 +56,16 @@ export class InstanceLease {
    */
   readonly accept = (reply: LimiterReply): 'up' | 'again' | 'failed' => {
     if (!reply.heartbeat) return 'failed';
-    const { leaseLost, forgotten } = reply.heartbeat;
+    const { leaseLost, leaseUnknown } = reply.heartbeat;
     if (leaseLost) this.abandon(this.#instanceId);
-    else if (forgotten) {
+    else if (leaseUnknown) {
       this.#registered = false;
-      this.#options.onForgotten();
+      this.#options.onStateLost();
     } else {
       this.#registered = true;
-      this.#options.onKept();
+      this.#options.onAlive();
     }
-    return leaseLost || forgotten ? 'again' : 'up';
+    return leaseLost || leaseUnknown ? 'again' : 'up';
   };
 
   /** Ends this instance unless it has ended already. */
@@ -70,12 +73,12 @@ export class InstanceLease {
     if (instanceId !== this.#instanceId) return;
     this.#instanceId = newInstanceId();
     this.#registered = false;
-    this.#options.onLost(instanceId);
+    this.#options.onLeaseLost(instanceId);
   }
 
   start(session: HeartbeatSession): void {
     this.#session = session;
-    this.#beatLater();
+    this.#scheduleHeartbeat();
   }
 
   stop(): void {
@@ -84,37 +87,37 @@ export class InstanceLease {
   }
 
   /**
-   * Called before the instance holds anything. If it is at rest, it sends a heartbeat now and then
-   * returns to the normal interval.
+   * Called before the instance holds anything. If the instance is idle, it sends a heartbeat now
+   * and then returns to the normal interval.
    */
   use(): void {
-    if (!this.#resting || !this.#session) return;
+    if (!this.#idle || !this.#session) return;
     clearTimeout(this.#timer);
-    void this.beat(this.#session);
-    this.#beatLater(false);
+    void this.sendHeartbeat(this.#session);
+    this.#scheduleHeartbeat(false);
   }
 
-  #beatLater(resting = this.#options.atRest()): void {
+  #scheduleHeartbeat(idle = this.#options.isIdle()): void {
     const session = this.#session;
     if (!session) return;
-    this.#resting = resting;
+    this.#idle = idle;
     const { heartbeatMs } = this.#options;
     this.#timer = setTimeout(
       () => {
-        void this.beat(session);
-        this.#beatLater();
+        void this.sendHeartbeat(session);
+        this.#scheduleHeartbeat();
       },
-      resting ? heartbeatMs * REST_FACTOR : heartbeatMs,
+      idle ? heartbeatMs * IDLE_FACTOR : heartbeatMs,
     );
   }
 
   /** Sends one heartbeat now. If it gets no answer, the session is given up. */
-  async beat(session: HeartbeatSession): Promise<void> {
+  async sendHeartbeat(session: HeartbeatSession): Promise<void> {
     if (!session.up) return;
     const instanceId = this.#instanceId;
-    const reply = await session.call(this.heartbeat());
+    const reply = await session.call(this.heartbeatCall());
     if (instanceId !== this.#instanceId) return;
     if (!reply) session.reset('a heartbeat was not answered');
-    else if (this.accept(reply) === 'again') await this.beat(session);
+    else if (this.accept(reply) === 'again') await this.sendHeartbeat(session);
   }
 }

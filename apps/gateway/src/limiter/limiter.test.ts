@@ -66,7 +66,7 @@ describe('the session', () => {
     expect(new Set(fake.of('heartbeat').map(({ heartbeat }) => heartbeat?.instanceId)).size).toBe(1);
   });
 
-  it('begins what a gateway at rest asks with a heartbeat, in the same message', async () => {
+  it('sends a heartbeat before the first call of an idle gateway, in the same message', async () => {
     const { limiter, fake } = await start(PATIENT);
     fake.messages.length = 0;
     await limiter.admit(limiter.admissionRef('org_1', 'a1'), admission);
@@ -93,7 +93,7 @@ describe('the session', () => {
     );
   });
 
-  it('fails what is open at once when it breaks, then recovers and takes back what is unknown', async () => {
+  it('fails open calls at once when it breaks, then reconnects and withdraws admissions of unknown outcome', async () => {
     const { limiter, fake, told } = await start({ callTimeoutMs: 60_000, heartbeatMs: 60_000 });
     fake.answers.admit = () => undefined;
     const open = limiter.admit(limiter.admissionRef('org_1', 'a1'), admission);
@@ -108,7 +108,7 @@ describe('the session', () => {
     expect(fake.of('withdraw').map(({ withdraw }) => withdraw?.admissionId)).toEqual(['a1']);
   });
 
-  it('does not believe an admission that it learns of too late, as after a standstill of the process', async () => {
+  it('ignores an admission that arrives too late, for example after a standstill of the process', async () => {
     let stoodStillMs = 0;
     const nowMs = () => performance.now() + stoodStillMs;
     const { limiter, fake } = await start({ callTimeoutMs: 2_000, heartbeatMs: 60_000, nowMs });
@@ -120,7 +120,7 @@ describe('the session', () => {
     await eventually(() => fake.of('withdraw').length === 1);
   });
 
-  it('goes on to another limiter when its own is gone', async () => {
+  it('moves to another limiter when its own is gone', async () => {
     const [first, second] = [await new FakeLimiter().start(), await new FakeLimiter().start()];
     const { limiter } = await start({ addresses: [first.address, second.address] }, first);
     running.push(second);
@@ -138,7 +138,7 @@ describe('the session', () => {
     await eventually(() => limiter.ready);
   });
 
-  it('is given up within its patience when its limiter stands still, for the next limiter', async () => {
+  it('moves to the next limiter in time when its limiter hangs', async () => {
     const [first, second] = [await new FakeLimiter().start(), await new FakeLimiter().start()];
     const addresses = [first.address, second.address];
     const { limiter, told } = await start({ ...PATIENT, addresses, silenceMs: 100 }, first);
@@ -151,7 +151,7 @@ describe('the session', () => {
     await eventually(() => second.of('withdraw').some(({ withdraw }) => withdraw?.admissionId === 'a1'));
   });
 
-  it('is kept while its limiter answers, however long a single call takes', async () => {
+  it('is kept while its limiter answers other calls, however long a single call takes', async () => {
     const { limiter, fake, told } = await start({ ...PATIENT, silenceMs: 200 });
     fake.answers.admit = () => undefined;
     const slow = limiter.admit(limiter.admissionRef('org_1', 'a1'), admission);
@@ -164,7 +164,7 @@ describe('the session', () => {
     expect(await slow).toBeNull();
   });
 
-  it('has more patience the more is asked at once', async () => {
+  it('allows more silence the more calls are open', async () => {
     const { limiter, fake, told } = await start({ ...PATIENT, silenceMs: 100, maxOpenCalls: 1_000 });
     fake.delayMs = 300;
     const admissions = Array.from({ length: 400 }, (_, i) =>
@@ -174,18 +174,18 @@ describe('the session', () => {
     expect(told.down).toBe(0);
   });
 
-  it('is given up when its limiter answers that it cannot reach its state', async () => {
+  it('is given up when its limiter says that it cannot reach Redis', async () => {
     const { limiter, fake, told } = await start({ ...PATIENT, silenceMs: 150 });
     const { heartbeat } = fake.answers;
     fake.answers.admit = () => undefined;
-    fake.answers.heartbeat = () => ({ failed: { reason: 'Redis is away' } });
+    fake.answers.heartbeat = () => ({ failed: { reason: 'Redis is unavailable' } });
     expect(await limiter.admit(limiter.admissionRef('org_1', 'a1'), admission)).toBeNull();
     expect(told.down).toBe(1);
     fake.answers.heartbeat = heartbeat;
     await eventually(() => limiter.ready);
   });
 
-  it('reaches a limiter that is slower than its patience in the end', async () => {
+  it('eventually reaches a limiter that is slower than the silence limit', async () => {
     const fake = await new FakeLimiter().start();
     const starting = start({ ...PATIENT, silenceMs: 50, reconnectMs: 1 }, fake);
     fake.delayMs = 300;
@@ -194,14 +194,14 @@ describe('the session', () => {
     expect(fake.of('heartbeat').length).toBeGreaterThan(1);
   });
 
-  it('passes notices on', async () => {
+  it('delivers notices', async () => {
     const { fake, told } = await start();
     fake.notify({ keyRevoked: { keyId: 'key_9' } });
     await eventually(() => told.notices.length === 1);
     expect(told.notices[0]?.keyRevoked).toEqual({ keyId: 'key_9' });
   });
 
-  it('takes no more calls than its bound', async () => {
+  it('accepts no more calls than its bound', async () => {
     const { limiter, fake } = await start({ maxOpenCalls: 3, heartbeatMs: 60_000 });
     fake.answers.countRequest = () => undefined;
     const calls = Array.from({ length: 5 }, () => limiter.countRequest('org_1', 'key_1'));
@@ -212,13 +212,13 @@ describe('the session', () => {
 
 const restored = (fake: FakeLimiter) => fake.of('restore').map(({ restore }) => restore);
 
-describe('what the limiter has lost', () => {
+describe('state that the limiter has lost', () => {
   const forgottenOnce = (fake: FakeLimiter) => {
     fake.answers.heartbeat = ({ heartbeat }) => ({
-      heartbeat: { forgotten: heartbeat?.registered ?? false },
+      heartbeat: { leaseUnknown: heartbeat?.registered ?? false },
     });
   };
-  it('is told again: what is held, what was settled of late, and nothing else', async () => {
+  it('is restored: open grants, recent settlements, and nothing else', async () => {
     const { limiter, fake, told } = await start({ heartbeatMs: 60_000 });
     const [open, prepared, settled, withdrawn, large] = ['a', 'b', 'c', 'd', 'e'].map((id) =>
       limiter.admissionRef('org_1', id),
@@ -232,10 +232,10 @@ describe('what the limiter has lost', () => {
     await limiter.admit(withdrawn, admission);
     await limiter.withdraw(withdrawn);
     await limiter.takeLargeBody(large);
-    fake.notify({ orgForgotten: { orgId: 'org_2' } });
+    fake.notify({ orgStateLost: { orgId: 'org_2' } });
     await eventually(() => told.notices.length === 1);
     fake.calls.length = 0;
-    fake.notify({ orgForgotten: { orgId: 'org_1' } });
+    fake.notify({ orgStateLost: { orgId: 'org_1' } });
 
     await eventually(() => restored(fake).length === 3 && limiter.unacknowledged === 0);
     const what = {
@@ -259,22 +259,23 @@ describe('what the limiter has lost', () => {
     ]);
   });
 
-  it('and was settled while it was told again is settled once more, after it is back', async () => {
+  it('and settled during the restore is settled again after it', async () => {
     const { limiter, fake } = await start({ heartbeatMs: 60_000 });
     const ref = limiter.admissionRef('org_1', 'a');
     await limiter.admit(ref, admission);
-    let away = true;
-    fake.answers.restore = () => (away ? { failed: { reason: 'Redis is away' } } : { restore: {} });
-    fake.notify({ orgForgotten: { orgId: 'org_1' } });
+    let unavailable = true;
+    fake.answers.restore = () =>
+      unavailable ? { failed: { reason: 'Redis is unavailable' } } : { restore: {} };
+    fake.notify({ orgStateLost: { orgId: 'org_1' } });
     await eventually(() => restored(fake).length > 0);
     await limiter.settle(ref, settlement);
     expect(fake.of('settle')).toHaveLength(1);
-    away = false;
+    unavailable = false;
     await eventually(() => fake.of('settle').length === 2 && limiter.unacknowledged === 0);
     expect(fake.calls.at(-1)?.settle).toMatchObject({ ...ref, ...settlement });
   });
 
-  it('and ended while it could not be told again is ended once more, however late it is back', async () => {
+  it('and ended before it could be restored is ended again after the restore, however late that is', async () => {
     let aheadMs = 0;
     const nowMs = () => performance.now() + aheadMs;
     const { limiter, fake } = await start({ callTimeoutMs: 60_000, nowMs });
@@ -283,11 +284,11 @@ describe('what the limiter has lost', () => {
     await limiter.admit(settled, admission);
     await limiter.admit(withdrawn, admission);
     await limiter.takeLargeBody(large);
-    let away = true;
-    const failed = { failed: { reason: 'Postgres is away' } };
-    fake.answers.restore = () => (away ? failed : { restore: {} });
-    fake.answers.takeLargeBody = () => (away ? failed : { takeLargeBody: { result: 'RESULT_TAKEN' } });
-    fake.notify({ orgForgotten: { orgId: 'org_1' } });
+    let unavailable = true;
+    const failed = { failed: { reason: 'Postgres is unavailable' } };
+    fake.answers.restore = () => (unavailable ? failed : { restore: {} });
+    fake.answers.takeLargeBody = () => (unavailable ? failed : { takeLargeBody: { result: 'RESULT_TAKEN' } });
+    fake.notify({ orgStateLost: { orgId: 'org_1' } });
     await eventually(() => restored(fake).length >= 2);
     await limiter.settle(settled, settlement);
     await limiter.withdraw(withdrawn);
@@ -296,7 +297,7 @@ describe('what the limiter has lost', () => {
     const beats = fake.of('heartbeat').length;
     await eventually(() => fake.of('heartbeat').length > beats + 1);
     fake.calls.length = 0;
-    away = false;
+    unavailable = false;
     await eventually(() => fake.of('restore').length === 2 && limiter.unacknowledged === 0);
     const endings = fake.calls.flatMap(({ settle, withdraw, releaseLargeBody }) => {
       const end = settle ?? withdraw ?? releaseLargeBody;
@@ -305,7 +306,7 @@ describe('what the limiter has lost', () => {
     expect(endings.sort()).toEqual(['a', 'b', 'c']);
   });
 
-  it('with its lease is told again under the same instance, until the limiter has heard it', async () => {
+  it('together with the lease is restored under the same instance, until the limiter acknowledges it', async () => {
     const { limiter, fake, told } = await start();
     const ref = limiter.admissionRef('org_1', 'a');
     await limiter.admit(ref, admission);
@@ -321,18 +322,18 @@ describe('what the limiter has lost', () => {
     expect(told.lost).toEqual([]);
   });
 
-  it('and has gone on without is given up with the instance', async () => {
+  it('and can no longer restore is given up with the instance', async () => {
     const { limiter, fake, told } = await start();
     const ref = limiter.admissionRef('org_1', 'a');
     await limiter.admit(ref, admission);
     fake.answers.restore = () => ({ restore: { leaseLost: true } });
-    fake.notify({ orgForgotten: { orgId: 'org_1' } });
+    fake.notify({ orgStateLost: { orgId: 'org_1' } });
     await eventually(() => told.lost.length === 1);
     expect(told.lost).toEqual([ref.instanceId]);
     await eventually(() => limiter.ready && limiter.unacknowledged === 0);
   });
 
-  it('is not told of what ended long ago', async () => {
+  it('does not get settlements of long ago again', async () => {
     let aheadMs = 0;
     const nowMs = () => performance.now() + aheadMs;
     const { limiter, fake, told } = await start({ nowMs, callTimeoutMs: 60_000 });
@@ -342,14 +343,14 @@ describe('what the limiter has lost', () => {
     aheadMs = 30_000;
     const beats = fake.of('heartbeat').length;
     await eventually(() => fake.of('heartbeat').length > beats + 1);
-    fake.notify({ orgForgotten: { orgId: 'org_1' } });
+    fake.notify({ orgStateLost: { orgId: 'org_1' } });
     await eventually(() => told.notices.length === 1);
     expect(restored(fake)).toEqual([]);
   });
 });
 
 describe('a lost lease', () => {
-  it('ends the instance, drops what was its to settle, and registers a new one', async () => {
+  it('ends the instance, drops its open calls, and registers a new one', async () => {
     const { limiter, fake, told } = await start();
     const old = limiter.admissionRef('org_1', 'a1');
     fake.answers.settle = () => undefined;
@@ -369,7 +370,7 @@ describe('a lost lease', () => {
     expect(limiter.ready).toBe(true);
   });
 
-  it('takes with it what is granted under the old instance only afterwards', async () => {
+  it('voids grants to the old instance that arrive afterwards', async () => {
     const { limiter, fake, told } = await start({ ...PATIENT, heartbeatMs: 50 });
     const reply = { admit: () => {}, takeLargeBody: () => {} };
     fake.answers.admit = () =>
@@ -394,13 +395,13 @@ describe('a lost lease', () => {
     fake.answers.takeLargeBody = () => ({ takeLargeBody: { result: 'RESULT_TAKEN' } });
     await limiter.takeLargeBody(limiter.admissionRef('org_1', 'a2'));
     fake.calls.length = 0;
-    fake.notify({ orgForgotten: { orgId: 'org_1' } });
+    fake.notify({ orgStateLost: { orgId: 'org_1' } });
     await eventually(() => fake.of('takeLargeBody').length === 1);
     expect(fake.of('takeLargeBody')[0]?.takeLargeBody?.admissionId).toBe('a2');
     expect(restored(fake)).toEqual([]);
   });
 
-  it('is noticed by the first admission it is refused for', async () => {
+  it('is noticed by the first admission that it refuses', async () => {
     const { limiter, fake, told } = await start({ heartbeatMs: 60_000 });
     const ref = limiter.admissionRef('org_1', 'a1');
     // The instance was at rest, so a heartbeat precedes the first thing it holds.
@@ -415,9 +416,9 @@ describe('a lost lease', () => {
 });
 
 describe('a call that has certainly not run', () => {
-  it('leaves nothing to be taken back', async () => {
+  it('needs no withdrawal', async () => {
     const { limiter, fake } = await start();
-    const failed = { failed: { reason: 'its server is away', notRun: true } };
+    const failed = { failed: { reason: 'its server is unavailable', notRun: true } };
     fake.answers.admit = () => failed;
     fake.answers.takeLargeBody = () => failed;
     const ref = limiter.admissionRef('org_1', 'a1');
@@ -428,24 +429,24 @@ describe('a call that has certainly not run', () => {
 });
 
 describe('a settlement', () => {
-  it('is sent again however many others fail before it', async () => {
+  it('is sent again, however many others fail before it', async () => {
     const { limiter, fake } = await start();
-    const failed = { failed: { reason: 'a master is away' } };
-    let away = true;
-    const of = (orgId: string) => (away || orgId === 'org_away' ? failed : { settle: {} });
+    const failed = { failed: { reason: 'a master is unavailable' } };
+    let unavailable = true;
+    const of = (orgId: string) => (unavailable || orgId === 'org_away' ? failed : { settle: {} });
     fake.answers.settle = ({ settle }) => of(settle?.orgId ?? '');
     for (let i = 0; i < 1_100; i++)
       void limiter.settle(limiter.admissionRef('org_away', `x${i}`), settlement);
     void limiter.settle(limiter.admissionRef('org_1', 'a1'), settlement);
     await eventually(() => fake.of('settle').length >= 1_101);
-    away = false;
+    unavailable = false;
     await eventually(() => limiter.unacknowledged === 1_100);
     expect(fake.calls.findLast(({ settle }) => settle?.orgId === 'org_1')?.settle?.admissionId).toBe('a1');
   });
 
-  it('that is not acknowledged is sent again until it is, also over the next session', async () => {
+  it('is sent again until it is acknowledged, also over the next session', async () => {
     const { limiter, fake } = await start();
-    fake.answers.settle = () => ({ failed: { reason: 'Redis is away' } });
+    fake.answers.settle = () => ({ failed: { reason: 'Redis is unavailable' } });
     await limiter.settle(limiter.admissionRef('org_1', 'a1'), settlement);
     expect(limiter.unacknowledged).toBe(1);
     fake.stop();
@@ -457,7 +458,7 @@ describe('a settlement', () => {
     expect(new Set(sent.map((settle) => JSON.stringify(settle))).size).toBe(1);
   });
 
-  it('past the bound of unacknowledged ones refuses new requests instead of piling up', async () => {
+  it('beyond the bound of unacknowledged ones refuses new requests instead of piling up', async () => {
     const { limiter, fake } = await start({ maxUnacknowledged: 2 });
     fake.answers.settle = () => undefined;
     await Promise.all(

@@ -4,14 +4,14 @@ import type {
   Notice__Output,
   Principal__Output,
 } from '@tidegate/rpc';
-import type { AdmissionRef, Asked, Settlement } from './calls.ts';
-import { Grants, type Lost } from './grants.ts';
+import type { AdmissionRef, AdmitCall, SettleRequest } from './calls.ts';
+import { Grants, type LostGrant } from './grants.ts';
 import { InstanceLease } from './lease.ts';
 import { type LimiterReply, LimiterSession, type SessionOptions } from './session.ts';
 import { Unacknowledged } from './unacknowledged.ts';
 
-export type { AdmissionRef, Settlement };
-export type AdmitRequest = Omit<Asked, keyof AdmissionRef>;
+export type { AdmissionRef, SettleRequest };
+export type AdmitRequest = Omit<AdmitCall, keyof AdmissionRef>;
 export type AdmissionOutcome = AdmissionOutcome__Output;
 
 export interface LimiterOptions {
@@ -53,24 +53,24 @@ export class Limiter {
     this.#grants = new Grants({ maxSettled: MAX_SETTLED_REMEMBERED, nowMs });
     this.#lease = new InstanceLease({
       heartbeatMs: options.heartbeatMs,
-      atRest: () => this.#grants.size === 0 && this.#unacknowledged.size === 0,
-      onLost: (instanceId) => {
+      isIdle: () => this.#grants.size === 0 && this.#unacknowledged.size === 0,
+      onLeaseLost: (instanceId) => {
         this.#unacknowledged.forget(instanceId);
         this.#grants.forget(instanceId);
         options.onLeaseLost(instanceId);
       },
-      onKept: () => this.#grants.confirmed(),
-      onForgotten: () => this.#restore(),
+      onAlive: () => this.#grants.confirmed(),
+      onStateLost: () => this.#restore(),
     });
     this.#session = new LimiterSession({
       ...options,
       firstAddress: Math.floor(random() * addresses.length),
-      hello: this.#lease.heartbeat,
+      hello: this.#lease.heartbeatCall,
       accept: this.#lease.accept,
       onUp: () => this.#unacknowledged.retry(),
-      onQuiet: () => void this.#lease.beat(this.#session),
+      onQuiet: () => void this.#lease.sendHeartbeat(this.#session),
       onNotice: (notice) => {
-        if (notice.orgForgotten) this.#restore(notice.orgForgotten.orgId);
+        if (notice.orgStateLost) this.#restore(notice.orgStateLost.orgId);
         options.onNotice(notice);
       },
     });
@@ -133,7 +133,7 @@ export class Limiter {
       return 'taken';
     }
     if (result === 'RESULT_FULL') return 'full';
-    if (result === 'RESULT_LEASE_LOST') void this.#lease.beat(this.#session);
+    if (result === 'RESULT_LEASE_LOST') void this.#lease.sendHeartbeat(this.#session);
     else void this.releaseLargeBody(ref);
     return null;
   }
@@ -178,7 +178,7 @@ export class Limiter {
   /**
    * Settles, and waits briefly for the acknowledgement. A late one is retried in the background.
    */
-  settle(ref: AdmissionRef, settlement: Settlement): Promise<void> {
+  settle(ref: AdmissionRef, settlement: SettleRequest): Promise<void> {
     const settle = { ...ref, ...settlement };
     this.#grants.settled(ref, settle);
     return this.#unacknowledged.send(ref.instanceId, { settle });
@@ -200,7 +200,7 @@ export class Limiter {
       void this.#unacknowledged.send(lost.instanceId, lost.restore, (reply) => this.#restored(lost, reply));
   }
 
-  #restored(lost: Lost, { restore, takeLargeBody }: LimiterReply): void {
+  #restored(lost: LostGrant, { restore, takeLargeBody }: LimiterReply): void {
     const refused = restore?.leaseLost || takeLargeBody?.result === 'RESULT_LEASE_LOST';
     // By now its slots may belong to others.
     if (refused && lost.isHeld()) this.#lease.abandon(lost.instanceId);
@@ -217,7 +217,7 @@ export class Limiter {
 
   #decided(outcome: AdmissionOutcome | null | undefined): AdmissionOutcome | null {
     if (!outcome?.outcome) return null;
-    if (outcome.leaseLost) void this.#lease.beat(this.#session);
+    if (outcome.leaseLost) void this.#lease.sendHeartbeat(this.#session);
     return outcome;
   }
 }

@@ -10,7 +10,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 describe('a ring', () => {
-  it('holds what an array would that drops its oldest value when it is full', () => {
+  it('behaves like an array that drops its oldest value when it is full', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 8 }), fc.array(step, { maxLength: 60 }), (capacity, steps) => {
         const ring = new Ring<number>(capacity);

@@ -66,7 +66,7 @@ async function start(): Promise<Stream> {
 const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('a call', () => {
-  it('that comes alone leaves before the turn of the event loop ends, with those made beside it', async () => {
+  it('on its own leaves before the event-loop turn ends, together with others of the same tick', async () => {
     const stream = await start();
     const turn = endOfTurn();
     void session.call(ASKED);
@@ -75,7 +75,7 @@ describe('a call', () => {
     expect(stream.messages.map(({ calls }) => calls?.length)).toEqual([2]);
   });
 
-  it('waits for the others of its turn while one is open', async () => {
+  it('waits for the other calls of its turn while one is open', async () => {
     const stream = await start();
     void session.call(ASKED);
     await endOfTurn();
@@ -88,7 +88,7 @@ describe('a call', () => {
     expect(stream.messages.map(({ calls }) => calls?.length)).toEqual([1, 2]);
   });
 
-  it('after one message with several waits for the end of its turn, and no longer once it was alone', async () => {
+  it('that follows a message with several waits for the end of its turn, and one that follows a single call does not', async () => {
     const stream = await start();
     const together = [session.call(ASKED), session.call(ASKED)];
     await endOfTurn();

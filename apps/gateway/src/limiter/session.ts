@@ -58,7 +58,7 @@ const QUIET_TICKS = 2;
  * How much longer the limiter may be silent per open call, since its machine may be busy with other
  * work.
  */
-const PATIENCE_PER_CALL_MS = 2;
+const SILENCE_PER_CALL_MS = 2;
 
 /**
  * The one bidirectional stream between this process and a limiter. All calls of one event-loop turn
@@ -104,7 +104,7 @@ export class LimiterSession {
   stop(): void {
     this.#stopped = true;
     clearTimeout(this.#reconnect);
-    this.#fall('stopped');
+    this.#disconnect('stopped');
   }
 
   call(call: LimiterCall): Promise<LimiterReply | null> {
@@ -114,7 +114,7 @@ export class LimiterSession {
 
   /** Gives up this session and connects to the next limiter. */
   reset(reason: string): void {
-    if (this.#stream) this.#fall(reason);
+    if (this.#stream) this.#disconnect(reason);
   }
 
   #send(call: LimiterCall): Promise<LimiterReply | null> {
@@ -152,29 +152,29 @@ export class LimiterSession {
     this.#client = connect(address);
     const stream = this.#client.session();
     this.#stream = stream;
-    const fell = (reason: string) => {
-      if (this.#stream === stream) this.#fall(reason);
+    const disconnected = (reason: string) => {
+      if (this.#stream === stream) this.#disconnect(reason);
     };
     stream.on('data', (response: SessionResponse__Output) => {
       if (this.#stream === stream) this.#receive(response);
     });
-    stream.on('error', (error) => fell(error.message));
-    stream.on('end', () => fell('the limiter ended the session'));
-    void this.#greet(stream, address);
+    stream.on('error', (error) => disconnected(error.message));
+    stream.on('end', () => disconnected('the limiter ended the session'));
+    void this.#handshake(stream, address);
   }
 
-  async #greet(stream: Stream, address: string): Promise<void> {
+  async #handshake(stream: Stream, address: string): Promise<void> {
     const { hello, accept, onUp, log } = this.#options;
     for (;;) {
       const reply = await this.#send(hello());
       if (this.#stream !== stream) return;
       const verdict = reply ? accept(reply) : 'failed';
-      if (verdict === 'failed') return this.#fall('the limiter did not accept the session');
+      if (verdict === 'failed') return this.#disconnect('the limiter did not accept the session');
       if (verdict === 'up') break;
     }
     this.#up = true;
     this.#failures = 0;
-    log.info({ address }, 'limiter session up');
+    log.info({ address }, 'limiter session is up');
     onUp();
   }
 
@@ -193,7 +193,7 @@ export class LimiterSession {
     }
   }
 
-  #fall(reason: string): void {
+  #disconnect(reason: string): void {
     const wasUp = this.#up;
     const [stream, client] = [this.#stream, this.#client];
     this.#up = false;
@@ -207,7 +207,7 @@ export class LimiterSession {
     this.#open.clear();
     this.#stopTicking();
     if (wasUp) {
-      this.#options.log.warn({ reason }, 'limiter session down');
+      this.#options.log.warn({ reason }, 'limiter session is down');
       this.#options.onDown();
     }
     // Reconnect at once after a session that worked: the next limiter may be healthy.
@@ -223,7 +223,7 @@ export class LimiterSession {
     }
     this.#silentTicks++;
     if (this.#up && this.#silentTicks === QUIET_TICKS) this.#options.onQuiet();
-    if (this.#silentTicks * TICK_MS >= this.#patienceMs()) this.reset('the limiter is silent');
+    if (this.#silentTicks * TICK_MS >= this.#maxSilenceMs()) this.reset('the limiter is silent');
   };
 
   /** Stops the timer while no call is open, so that an idle process is not woken. */
@@ -237,11 +237,10 @@ export class LimiterSession {
    * Grows with the number of open calls, so that a limiter that is only busy is not given up.
    * Doubles with each failed attempt, so that a slow limiter is reached in the end.
    */
-  #patienceMs(): number {
+  #maxSilenceMs(): number {
     const { silenceMs, callTimeoutMs } = this.#options;
-    const patienceMs =
-      (silenceMs + this.#open.size * PATIENCE_PER_CALL_MS) * 2 ** Math.min(this.#failures, 10);
-    return Math.min(patienceMs, Math.max(silenceMs, callTimeoutMs));
+    const maxMs = (silenceMs + this.#open.size * SILENCE_PER_CALL_MS) * 2 ** Math.min(this.#failures, 10);
+    return Math.min(maxMs, Math.max(silenceMs, callTimeoutMs));
   }
 
   /** Fails overdue calls. `#open` is ordered by deadline. */

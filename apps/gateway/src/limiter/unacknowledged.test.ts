@@ -17,7 +17,7 @@ function start() {
   return { asked, calls: new Unacknowledged({ call, retryMs: 500, waitMs: 1_000 }) };
 }
 
-it('what the limiter has not acknowledged is tried again and again, and nothing wakes the process once it has', async () => {
+it('calls are retried until the limiter acknowledges them, and then nothing wakes the process', async () => {
   const { asked, calls } = start();
   void calls.send('ins_1', {});
   await jest.advanceTimersByTimeAsync(2_000);
@@ -29,7 +29,7 @@ it('what the limiter has not acknowledged is tried again and again, and nothing 
   expect(jest.getTimerCount()).toBe(0);
 });
 
-it('more than one turn may retry is retried by the turns after it', async () => {
+it('more calls than one retry may send are sent by the next retries', async () => {
   const { asked, calls } = start();
   for (let i = 0; i < 2_500; i++) void calls.send('ins_1', {});
   await jest.advanceTimersByTimeAsync(0);
@@ -38,7 +38,7 @@ it('more than one turn may retry is retried by the turns after it', async () => 
   expect(calls.size).toBe(0);
 });
 
-it('nothing is retried by itself once it is stopped', async () => {
+it('nothing is retried automatically after a stop', async () => {
   const { asked, calls } = start();
   void calls.send('ins_1', {});
   calls.stop();

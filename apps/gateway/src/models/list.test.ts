@@ -12,7 +12,7 @@ const list = (apiKey = harness.apiKey) =>
   fetch(`${harness.url}/models`, { headers: { authorization: `Bearer ${apiKey}` } });
 
 describe('the model list', () => {
-  it('has every published model the key may call, stopped ones too, in the order of publication [list.created]', async () => {
+  it('has every published model that the key may call, including stopped ones, in the order of publication [list.created]', async () => {
     const later = await harness.publish({
       name: 'a-later',
       publishedAtMs: 1_800_000_000_000,

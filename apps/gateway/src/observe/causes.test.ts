@@ -47,7 +47,7 @@ const cases: Case[] = [
 
 describe('a refusal by a limit', () => {
   it.each(cases)(
-    'with the cause %s (%s) tells it in the log line and the metric, and not to the caller',
+    'with the cause %s (%s) reports it in the log line and the metric, and not to the caller',
     async (cause, code, arrange, body) => {
       arrange();
       const response = await harness.complete(body);

@@ -13,9 +13,9 @@ import {
 
 type Session = ServerDuplexStream<SessionRequest__Output, SessionResponse>;
 type Kind = NonNullable<Call__Output['call']>;
-type Said = Omit<Reply, 'callId' | 'outcome'>;
+type ReplyBody = Omit<Reply, 'callId' | 'outcome'>;
 /** Undefined sends no reply at all. A promise sends its reply once it resolves. */
-type Answer = (call: Call__Output) => Said | Promise<Said> | undefined;
+type Answer = (call: Call__Output) => ReplyBody | Promise<ReplyBody> | undefined;
 
 export const admitted: AdmissionOutcome = {
   admitted: { admittedAtMs: 1, window: { limit: 60, remaining: 59, resetMs: 60_000 } },

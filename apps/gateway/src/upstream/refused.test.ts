@@ -23,19 +23,19 @@ describe('a model that refuses with a 4xx', () => {
     expect(refusalOfStatus(status, JSON.stringify(body))).toEqual(refusedWith(reason));
   });
 
-  it('is quoted in plain text, on one line and not at any length', () => {
+  it('is quoted in plain text, on one line, with a bounded length', () => {
     expect(refusalOfStatus(400, ' too\r\n\u0000 long ').message).toBe('too long');
     expect(refusalOfStatus(400, 'x'.repeat(5_000)).message).toHaveLength(1_001);
   });
 
-  it('gets a message of ours when it gives none that can be read', () => {
+  it('gets a default message if it gives none that can be read', () => {
     for (const body of ['', '{}', '[]', 'null', '{"error":null}', '<html><body>Bad Request</body></html>']) {
       expect(refusalOfStatus(400, body).message).toBe('The model refused the request and gave no reason.');
     }
   });
 });
 
-describe('a status that is not about what the caller sent', () => {
+describe("a status that is not the caller's fault", () => {
   it.each([301, 401, 403, 407, 408, 424, 425, 429, 500, 503, 599])(
     'is an upstream error without details: %i',
     (status) => {
@@ -47,7 +47,7 @@ describe('a status that is not about what the caller sent', () => {
 });
 
 describe('an error event', () => {
-  it('is told from a chunk', () => {
+  it('is distinguished from a chunk', () => {
     expect(isErrorEvent({ error: { message: 'x' } })).toBe(true);
     expect(isErrorEvent({ error: 'x' })).toBe(true);
     expect(isErrorEvent({ object: 'error', message: 'x' })).toBe(true);
@@ -55,7 +55,7 @@ describe('an error event', () => {
     expect(isErrorEvent({ choices: [] })).toBe(false);
   });
 
-  it('is a refusal when its code is a 4xx of the caller, else a failure', () => {
+  it("is a refusal if its code is a 4xx for the caller's fault, otherwise a failure", () => {
     expect(refusalOfErrorEvent({ error: { message: reason, code: 400 } })).toEqual(refusedWith(reason));
     expect(refusalOfErrorEvent({ object: 'error', message: reason, code: 400 }).code).toBe('model_refused');
     expect(refusalOfErrorEvent({ error: { message: 'x', code: 500 } }).code).toBe('upstream_error');
@@ -63,7 +63,7 @@ describe('an error event', () => {
     expect(refusalOfErrorEvent({ error: 'x' }).code).toBe('upstream_error');
   });
 
-  it('names its status in many places, or says in a word whose fault it was', () => {
+  it('may have its status in several places, or only a word that says whose fault it is', () => {
     for (const error of [
       { error: { message: reason, http_status_code: 422 } },
       { error: { message: reason, code: '400' } },

@@ -79,7 +79,7 @@ export const isErrorEvent = (event: unknown): boolean => {
  * (FastAPI), or plain text.
  */
 function messageOf(answer: unknown, depth = MAX_MESSAGE_DEPTH): string | null {
-  if (typeof answer === 'string') return tidy(answer);
+  if (typeof answer === 'string') return oneLine(answer);
   if (depth === 0 || typeof answer !== 'object') return null;
   for (const name of ['error', 'message', 'detail', 'msg']) {
     const member = memberOf(answer, name);
@@ -89,7 +89,7 @@ function messageOf(answer: unknown, depth = MAX_MESSAGE_DEPTH): string | null {
   return null;
 }
 
-function tidy(text: string): string | null {
+function oneLine(text: string): string | null {
   const line = text.replace(/[\p{Cc}\s]+/gu, ' ').trim();
   if (line === '' || line.startsWith('<')) return null;
   return line.length > MAX_MESSAGE_CHARACTERS ? `${line.slice(0, MAX_MESSAGE_CHARACTERS)}…` : line;

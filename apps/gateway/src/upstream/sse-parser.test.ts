@@ -30,11 +30,11 @@ describe('server-sent events', () => {
     expect(events('database: no\n\ndata\n\ndata:\n\n')).toEqual([]);
   });
 
-  it("give an older llama.cpp's error field as the error it is", () => {
+  it("return an older llama.cpp's error field as an error", () => {
     expect(events('error: {"code":400}\n\nerrors: x\n\n')).toEqual(['{"error":{"code":400}}']);
   });
 
-  it('join several data lines and take off one space', () => {
+  it('join several data lines and drop one leading space of each', () => {
     expect(events('data: a\ndata:b\ndata:  c\ndata\n\n')).toEqual(['a\nb\n c\n']);
   });
 
@@ -42,12 +42,12 @@ describe('server-sent events', () => {
     expect(events('\uFEFFdata: a\n\n')).toEqual(['a']);
   });
 
-  it('deliver a last event that lacks its blank line or its line end', () => {
+  it('include a last event without its blank line or line end', () => {
     expect(events('data: a\n')).toEqual(['a']);
     expect(events('data: a')).toEqual(['a']);
   });
 
-  it('come out the same wherever the bytes are cut', () => {
+  it('are the same wherever the bytes are split', () => {
     const text =
       '\uFEFFdata: {"a":"é漢😀"}\r\n\r\n: ping\n\ndata: b\rdata: c\r\rid: 1\ndata: 😀\n\ndata: [DONE]\n\n';
     const whole = Buffer.from(text);
@@ -58,7 +58,7 @@ describe('server-sent events', () => {
     expect(parse([...whole].map((byte) => Buffer.from([byte]))).events).toEqual(expected);
   });
 
-  it('come out the same for any events, line ends and cuts', () => {
+  it('are the same for any events, line ends and splits', () => {
     const line = fc.string({ unit: 'grapheme' }).map((text) => text.replace(/[\r\n]/g, ''));
     const lineEnd = fc.constantFrom('\n', '\r\n', '\r');
     const event = fc.record({
@@ -84,7 +84,7 @@ describe('server-sent events', () => {
     );
   });
 
-  it('are refused past the limit of an event, in one piece or in many, ended or not', () => {
+  it('are refused past the limit of an event, in one piece or many, complete or not', () => {
     const event = (bytes: number, end: string) => Buffer.from(`data: `.padEnd(bytes - end.length, 'x') + end);
     for (const end of ['\n\n', '\r\n\r\n', '\r\r']) {
       const singly = (bytes: Buffer) => [...bytes].map((byte) => Buffer.from([byte]));

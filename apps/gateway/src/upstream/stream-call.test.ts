@@ -54,7 +54,7 @@ function start(times: Partial<{ maxMs: number; firstEventMs: number; pauseMs: nu
 }
 
 describe('a relayed stream', () => {
-  it('begins with the first event that is understood, and leaves in the pieces it came in', async () => {
+  it('begins with the first valid event, and is sent in the pieces in which it arrived', async () => {
     const { call, controller, sink } = start();
     call.onResponseData(controller, Buffer.from(': hi\n\n'));
     expect(sink.begun).toBe(false);
@@ -79,7 +79,7 @@ describe('a relayed stream', () => {
     expect(sink.writes[1]).toMatch(/"content":"b"\}.*"finish_reason":null/);
   });
 
-  it('waits for its first event no longer because of events that are not relayed', async () => {
+  it('does not wait longer for its first event because of events that are not relayed', async () => {
     const { call, controller, sink } = start({ firstEventMs: 100 });
     const nothing = setInterval(() => call.onResponseData(controller, Buffer.from('data: {}\n\n')), 10);
     expect(await call.outcome).toMatchObject({ kind: 'refused', code: 'upstream_error' });
@@ -87,7 +87,7 @@ describe('a relayed stream', () => {
     expect(sink.begun).toBe(false);
   });
 
-  it('has not begun with a first event that cannot be relayed', async () => {
+  it('has not begun if its first event cannot be relayed', async () => {
     const { call, controller, sink } = start();
     call.onResponseData(controller, event('x'.repeat(2e5)));
     expect(await call.outcome).toMatchObject({ kind: 'refused', code: 'upstream_error' });
@@ -106,7 +106,7 @@ describe('a relayed stream', () => {
     await call.outcome;
   });
 
-  it("is not charged its reader's slowness as a pause, but its own", async () => {
+  it("times out for its own pauses, and not for its reader's", async () => {
     const { call, controller, sink } = start({ pauseMs: 30 });
     let ended = false;
     void call.outcome.then(() => {
@@ -122,7 +122,7 @@ describe('a relayed stream', () => {
     expect(controller.aborted).toBe(true);
   });
 
-  it('closes the connection when it is aborted, also before there is one', async () => {
+  it('closes its connection when it is aborted, even while it connects', async () => {
     const { call, controller } = start();
     call.abort(HUNG_UP);
     expect(controller.aborted).toBe(true);
@@ -138,7 +138,7 @@ describe('a relayed stream', () => {
     expect(early.aborted).toBe(true);
   });
 
-  it('keeps the connection of a complete answer only if the model ends it soon after [DONE]', async () => {
+  it('keeps its connection only if the model ends the answer soon after [DONE]', async () => {
     const { call, controller } = start();
     call.onResponseData(controller, Buffer.concat([event('a', 'stop'), Buffer.from('data: [DONE]\n\n')]));
     await call.outcome;

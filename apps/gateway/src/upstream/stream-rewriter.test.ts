@@ -60,7 +60,7 @@ describe('a rewritten stream', () => {
     expect(rewriter).toMatchObject({ started: true, done: true, failure: null, usage: null });
   });
 
-  it('splits a first chunk that carries text, and keeps text and finish reason that come together', () => {
+  it('splits a first chunk that has text, and keeps text and finish reason together', () => {
     expect(rewrite(delta('All', 'length')).chunks).toEqual([role, chunk({ content: 'All' }, 'length')]);
   });
 
@@ -75,13 +75,13 @@ describe('a rewritten stream', () => {
     expect(chunks).toEqual([role, chunk({ content: 'a' }), chunk({ content: '' }, 'stop')]);
   });
 
-  it('calls every finish reason that the contract does not know a stop', () => {
+  it('turns every unknown finish reason into stop', () => {
     for (const reason of ['eos_token', 'stop_sequence', 'tool_calls', 'content_filter', 7]) {
       expect(rewrite(delta('a', reason)).chunks.at(-1)).toEqual(chunk({ content: 'a' }, 'stop'));
     }
   });
 
-  it('relays text that follows the finish reason, and gives the last reason to the last piece [chunk.finish_reason]', () => {
+  it('relays text after the finish reason, and puts the last reason on the last piece [chunk.finish_reason]', () => {
     const { chunks, rewriter } = rewrite(
       delta('a', 'stop') + delta('') + delta('b') + delta('c', 'length') + delta('') + event('[DONE]'),
     );
@@ -94,7 +94,7 @@ describe('a rewritten stream', () => {
     expect(rewriter).toMatchObject({ done: true, failure: null });
   });
 
-  it('is the choice of index 0 or of none, wherever it stands; all others are ignored', () => {
+  it('comes from the choice of index 0 or without index, wherever it stands; others are ignored', () => {
     const { chunks, rewriter } = rewrite(
       event({ choices: [other(1, 'no')] }) +
         event({ choices: [other(1, 'no', 'length'), other(0, 'Hel')] }) +
@@ -117,7 +117,7 @@ describe('a rewritten stream', () => {
     expect(rewrite(event({ choices: [other(1, 'b', 'stop')] })).rewriter.started).toBe(false);
   });
 
-  it('takes chunks without choices for what they are, before, between and after the text', () => {
+  it('accepts chunks without choices before, between and after the text', () => {
     const usage = { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 };
     const empty = event({}) + event({ id: 'x' }) + event({ choices: null }) + event({ choices: [] });
     const { chunks, rewriter } = rewrite(
@@ -136,7 +136,7 @@ describe('a rewritten stream', () => {
     },
   );
 
-  it('keeps the last piece for the end of the answer, and gives it without its reason when there is none', () => {
+  it('holds the last piece back until the end, and sends it without a reason if there is none', () => {
     const rewriter = new StreamRewriter(identity, limits);
     rewriter.push(Buffer.from(delta('a') + delta('b', 'stop')));
     expect(chunksOf(rewriter.take())).toEqual([role, chunk({ content: 'a' })]);
@@ -145,18 +145,18 @@ describe('a rewritten stream', () => {
     expect(chunksOf(rewriter.take())).toEqual([chunk({ content: 'b' })]);
   });
 
-  it('is complete without [DONE] once the finish reason was there, and not before', () => {
+  it('is complete without [DONE] once it has its finish reason, and not before', () => {
     expect(rewrite(delta('a', 'stop')).rewriter.failure).toBeNull();
     expect(rewrite(delta('a')).rewriter.failure?.code).toBe('upstream_error');
     expect(rewrite(delta('a') + event('[DONE]')).rewriter.failure?.code).toBe('upstream_error');
     expect(rewrite('').rewriter).toMatchObject({ started: false, failure: { code: 'upstream_error' } });
   });
 
-  it('has not started while nothing but a chunk without choices came', () => {
+  it('has not started after only a chunk without choices', () => {
     expect(rewrite(event({ choices: [], prompt_filter_results: [] })).rewriter.started).toBe(false);
   });
 
-  it('fails on what cannot be read and on an error event, keeping what came before', () => {
+  it('fails on unreadable data and on an error event, and keeps what came before', () => {
     for (const bad of [
       '{"choices":',
       '7',
@@ -176,7 +176,7 @@ describe('a rewritten stream', () => {
     });
   });
 
-  it('comes out the same wherever the bytes are cut', () => {
+  it('is the same wherever the bytes are split', () => {
     const bytes = Buffer.from(`: hi\r\n\r\n${delta('é漢')}${delta('😀', 'stop')}${event('[DONE]')}`);
     const expected = rewrite([bytes]).out;
     expect(expected).toContain('😀');
@@ -201,7 +201,7 @@ describe('the usage of a stream', () => {
   const usage = { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 };
   const usageEvent = (reported: unknown) => event({ choices: [], usage: reported });
 
-  it('comes in a chunk of its own, with the last content or with any chunk', () => {
+  it('may come in a chunk of its own, with the last content or with any chunk', () => {
     expect(rewrite(delta('a', 'stop') + usageEvent(usage)).rewriter.usage).toEqual({
       promptTokens: 3,
       completionTokens: 4,
@@ -210,7 +210,7 @@ describe('the usage of a stream', () => {
     expect(rewrite(last).rewriter.usage).toEqual({ promptTokens: 3, completionTokens: 4 });
   });
 
-  it('is missing when it does not add up or does not fit the reservation', () => {
+  it('is dropped if it does not add up or exceeds the reservation', () => {
     for (const bad of [
       { ...usage, total_tokens: 8 },
       { prompt_tokens: 100, completion_tokens: 1, total_tokens: 101 },
@@ -221,7 +221,7 @@ describe('the usage of a stream', () => {
     }
   });
 
-  it('goes into one extra chunk before [DONE], only when asked for and reported', () => {
+  it('is sent in one extra chunk before [DONE], only if requested and reported', () => {
     const tailOf = (text: string, includeUsage: boolean) =>
       rewrite(text, { ...limits, includeUsage }).rewriter.tail;
     const reported = delta('a', 'stop') + usageEvent(usage);
@@ -245,7 +245,7 @@ describe('the limits of a stream', () => {
   };
 
   it.each([true, false])(
-    'are those of all that is sent, to the byte, [DONE] included; with the usage chunk: %s [limit.stream.size]',
+    'apply to everything that is sent, to the byte, including [DONE]; with the usage chunk: %s [limit.stream.size]',
     (includeUsage) => {
       const { bytes } = sent({ ...limits, includeUsage });
       expect(sent({ ...limits, includeUsage, maxBytes: bytes }).rewriter.failure).toBeNull();
@@ -255,7 +255,7 @@ describe('the limits of a stream', () => {
     },
   );
 
-  it('are those of one event as it is sent, to the byte [limit.stream.event]', () => {
+  it('apply to one event as it is sent, to the byte [limit.stream.event]', () => {
     for (const content of ['x'.repeat(500), 'é"\n'.repeat(100)]) {
       const [, one = ''] = rewrite(delta(content)).out.split(/(?<=\n\n)/);
       const maxEventBytes = Buffer.byteLength(one);
@@ -268,12 +268,12 @@ describe('the limits of a stream', () => {
     }
   });
 
-  it('are passed by a first event before the answer has started', () => {
+  it('can be exceeded by the first event, before the answer has started', () => {
     const { rewriter } = rewrite(delta('x'.repeat(1_000)));
     expect(rewriter).toMatchObject({ started: false, tooLarge: true, failure: { message: TOO_LARGE } });
   });
 
-  it('leave room for what is not relayed, but not for any amount of it', () => {
+  it('allow some bytes that are not relayed, but not any number of them', () => {
     const padded = (bytes: number) => event({ pad: 'x'.repeat(bytes) });
     expect(rewrite(padded(3_900) + delta('a', 'stop')).rewriter.failure).toBeNull();
     expect(rewrite(padded(4_000) + delta('a', 'stop')).rewriter.failure?.message).toBe(TOO_LARGE);

@@ -4,10 +4,10 @@ import { UpstreamCall } from './upstream-call.ts';
 
 class FaultyCall extends UpstreamCall {
   protected onBody(bytes: Buffer): void {
-    if (bytes.length > 0) throw new Error('a fault of ours');
+    if (bytes.length > 0) throw new Error('an internal fault');
   }
   protected onBodyEnd(): void {
-    throw new Error('a fault of ours');
+    throw new Error('an internal fault');
   }
   protected onBroken(): void {}
   protected onTimeout(): void {}
@@ -15,7 +15,7 @@ class FaultyCall extends UpstreamCall {
 
 const NEVER_MS = 2 ** 30;
 
-describe('a fault of ours while an answer is read', () => {
+describe('an internal fault while an answer is read', () => {
   it.each([
     ['in its middle', Buffer.from('x')],
     ['at its end', Buffer.alloc(0)],
@@ -29,7 +29,7 @@ describe('a fault of ours while an answer is read', () => {
     call.onResponseStart(controller, 200, {});
     call.onResponseData(controller, bytes);
     if (bytes.length === 0) call.onResponseEnd();
-    await expect(call.outcome).rejects.toThrow('a fault of ours');
+    await expect(call.outcome).rejects.toThrow('an internal fault');
     // A connection whose answer was read to its end need not be closed.
     expect(aborts).toHaveLength(bytes.length);
   });

@@ -153,7 +153,7 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
   }
 
   protected close(): void {
-    this.controller?.abort(new Error('the answer is of no more use'));
+    this.controller?.abort(new Error('the answer is no longer needed'));
     this.controller = null;
   }
 

@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { understand, WholeCall } from './whole-call.ts';
+import { parseAnswer, WholeCall } from './whole-call.ts';
 
 const identity = { completionId: 'chatcmpl-1', createdS: 7, model: 'my "model"', reservedTokens: 100 };
 const bodyOf = (message: unknown, finish_reason: unknown = 'stop', usage?: unknown) =>
   JSON.stringify({ choices: [{ message, finish_reason }], usage });
 /** What is relayed of a model's answer. */
 const relayed = (body: string) => {
-  const outcome = understand(body, identity);
+  const outcome = parseAnswer(body, identity);
   if (outcome.kind !== 'whole') throw new Error(`it is ${outcome.kind}`);
   return JSON.parse(outcome.json);
 };
@@ -33,8 +33,8 @@ function hear(body: string, maxBytes: number) {
   return { call, aborted: () => aborted };
 }
 
-describe('a whole answer of a model', () => {
-  it('is its content, its finish reason and its usage, in the form of the API', () => {
+describe("a model's whole answer", () => {
+  it('becomes content, finish reason and usage in the form of the API', () => {
     const usage = {
       prompt_tokens: 60,
       completion_tokens: 40,
@@ -54,10 +54,10 @@ describe('a whole answer of a model', () => {
       ],
       usage: { prompt_tokens: 60, completion_tokens: 40, total_tokens: 100 },
     });
-    expect(understand(body, identity)).toMatchObject({ usage: { promptTokens: 60, completionTokens: 40 } });
+    expect(parseAnswer(body, identity)).toMatchObject({ usage: { promptTokens: 60, completionTokens: 40 } });
   });
 
-  it('has empty content for none, and stop for every reason that the contract does not know', () => {
+  it('without content has empty content, and an unknown finish reason becomes stop', () => {
     for (const reason of ['eos_token', 'tool_calls', null, '']) {
       expect(choiceOf(bodyOf({ content: null }, reason))).toMatchObject({
         message: { content: '' },
@@ -66,7 +66,7 @@ describe('a whole answer of a model', () => {
     }
   });
 
-  it('is the choice of index 0 or of none, wherever it stands; all others are ignored', () => {
+  it('comes from the choice of index 0 or without index, wherever it stands; others are ignored', () => {
     const choice = (index: unknown, content: string, finish_reason = 'length') => ({
       ...{ index, message: { content }, finish_reason },
     });
@@ -77,7 +77,7 @@ describe('a whole answer of a model', () => {
         finish_reason: 'stop',
       });
     }
-    expect(understand(JSON.stringify({ choices: [choice(1, 'no')] }), identity)).toMatchObject({
+    expect(parseAnswer(JSON.stringify({ choices: [choice(1, 'no')] }), identity)).toMatchObject({
       ...{ kind: 'refused', code: 'upstream_error' },
     });
   });
@@ -93,12 +93,12 @@ describe('a whole answer of a model', () => {
       'x',
     ]) {
       const body = bodyOf({ content: 'Hi' }, 'stop', usage);
-      expect(understand(body, identity)).toMatchObject({ kind: 'whole', usage: null });
+      expect(parseAnswer(body, identity)).toMatchObject({ kind: 'whole', usage: null });
       expect(relayed(body).usage).toBeNull();
     }
   });
 
-  it('is a failure when it cannot be read', () => {
+  it('is a failure if it cannot be read', () => {
     for (const body of [
       '',
       'null',
@@ -109,13 +109,13 @@ describe('a whole answer of a model', () => {
       '{"choices":{"0":{"message":{}}}}',
       bodyOf({ content: ['Hi'] }),
     ]) {
-      expect(understand(body, identity)).toMatchObject({
+      expect(parseAnswer(body, identity)).toMatchObject({
         ...{ kind: 'refused', code: 'upstream_error' },
       });
     }
   });
 
-  it('that is not there in time is a failure, and its connection is closed', async () => {
+  it('that is late is a failure, and its connection is closed', async () => {
     const { call, aborted } = hear('', 100);
     expect(await call.outcome).toEqual({
       kind: 'refused',
@@ -129,14 +129,14 @@ describe('a whole answer of a model', () => {
 describe('the limit of a whole answer', () => {
   const tooLarge = { kind: 'refused', message: 'The answer of the model is too large.' };
 
-  it('is that of what is relayed, to the byte [limit.whole-answer]', async () => {
+  it('applies to what is relayed, to the byte [limit.whole-answer]', async () => {
     const body = bodyOf({ content: 'é"'.repeat(100) });
     const bytes = Buffer.byteLength(JSON.stringify(relayed(body)));
     expect(await hear(body, bytes).call.outcome).toMatchObject({ kind: 'whole' });
     expect(await hear(body, bytes - 1).call.outcome).toMatchObject(tooLarge);
   });
 
-  it('leaves room for what is not relayed, but not for any amount of it', async () => {
+  it('allows some bytes that are not relayed, but not any number of them', async () => {
     const body = (bytes: number) => `${' '.repeat(bytes)}${bodyOf({ content: 'Hi' })}`;
     expect(await hear(body(3_900), 1_000).call.outcome).toMatchObject({ kind: 'whole' });
     const { call, aborted } = hear(body(4_000), 1_000);

@@ -32,7 +32,7 @@ export class WholeCall extends UpstreamCall {
   }
 
   protected onBodyEnd(): void {
-    const outcome = understand(this.#body.take().toString(), this.#identity);
+    const outcome = parseAnswer(this.#body.take().toString(), this.#identity);
     const tooLarge = outcome.kind === 'whole' && Buffer.byteLength(outcome.json) > this.#maxBytes;
     this.end(tooLarge ? TOO_LARGE : outcome, true);
   }
@@ -59,7 +59,7 @@ interface UpstreamAnswer {
  * Converts a model's answer to the contract's form (docs/conformance.md, "Chat completion
  * response").
  */
-export function understand(body: string, identity: AnswerIdentity): CallOutcome {
+export function parseAnswer(body: string, identity: AnswerIdentity): CallOutcome {
   let answer: UpstreamAnswer | null;
   try {
     answer = parseJson(body) as UpstreamAnswer | null;

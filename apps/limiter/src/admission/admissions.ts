@@ -1,23 +1,24 @@
 import type { Settlement } from '@tidegate/contracts';
 import type { Context } from '../context.ts';
 import type { Leases } from '../leases/leases.ts';
-import type { Truth } from '../truth/truth.ts';
-import { Undecided } from '../undecided.ts';
-import { type Admission, admit } from './admit.ts';
+import { LimiterError } from '../limiter-error.ts';
+import type { Seeder } from '../seeding/seeder.ts';
+import { type AdmitCall, admit } from './admit.ts';
 import { countRequest } from './count-request.ts';
 import type { Decision, DecisionReply } from './decision.ts';
-import { atItsPlace, type Elsewhere, type Held, Places } from './held.ts';
 import { releaseLargeBody, takeLargeBody } from './large-body.ts';
+import type { AdmissionRef } from './ref.ts';
 import { reserve } from './reserve.ts';
 import { type LostAdmission, monthOfLost, restore, restoreSettled } from './restore.ts';
-import { type Ending, settle } from './settle.ts';
+import { ScopeCache, type WrongScope, withScope } from './scope.ts';
+import { type RequestEnd, settle } from './settle.ts';
 import { withdraw } from './withdraw.ts';
 
 /** Four kinds of state may be missing, and the month may turn. */
 const MAX_ATTEMPTS = 6;
 
 export interface AdmissionsDeps extends Context {
-  readonly truth: Truth;
+  readonly seeder: Seeder;
   readonly leases: Leases;
   /** Called when a reservation has been settled and its outbox entry written. */
   readonly onSettled: (settlement: Settlement) => void;
@@ -25,40 +26,40 @@ export interface AdmissionsDeps extends Context {
 
 /**
  * The life of an admission: admitted, reserved, settled or withdrawn. Redis makes all decisions.
- * All rejections are Undecided.
+ * All rejections are LimiterError.
  */
 export class Admissions {
   readonly #deps: AdmissionsDeps;
-  readonly #places = new Places();
+  readonly #scopes = new ScopeCache();
 
   constructor(deps: AdmissionsDeps) {
     this.#deps = deps;
   }
 
-  async admit(admission: Admission): Promise<Decision> {
+  async admit(call: AdmitCall): Promise<Decision> {
     const { clock } = this.#deps;
-    const { orgId, keyId, instanceId, admissionId } = admission;
+    const { orgId, keyId, instanceId, admissionId } = call;
     let month = clock.month().name;
     const decision = await this.#decide({ orgId, keyId, instanceId }, () => {
       month = clock.month().name;
-      return admit(this.#deps, admission);
+      return admit(this.#deps, call);
     });
     if (decision.kind === 'admitted')
-      this.#places.put(admissionId, { keyId, month: admission.reserve ? month : '-' });
+      this.#scopes.put(admissionId, { keyId, month: call.reserve ? month : '-' });
     return decision;
   }
 
-  async reserve(held: Held): Promise<Decision> {
+  async reserve(ref: AdmissionRef): Promise<Decision> {
     const { clock } = this.#deps;
-    let reserved = this.#places.get(held.admissionId);
-    const decision = await atItsPlace<Decision>(reserved, ({ keyId }) =>
-      this.#decide({ ...held, keyId }, () => {
+    let reserved = this.#scopes.get(ref.admissionId);
+    const decision = await withScope<Decision>(reserved, ({ keyId }) =>
+      this.#decide({ ...ref, keyId }, () => {
         const month = clock.month();
         reserved = { keyId, month: month.name };
-        return reserve(this.#deps, held, keyId, month);
+        return reserve(this.#deps, ref, keyId, month);
       }),
     );
-    if (decision.kind === 'admitted') this.#places.put(held.admissionId, reserved);
+    if (decision.kind === 'admitted') this.#scopes.put(ref.admissionId, reserved);
     return decision;
   }
 
@@ -66,100 +67,101 @@ export class Admissions {
     return this.#decide({ orgId, keyId }, () => countRequest(this.#deps, orgId, keyId));
   }
 
-  async withdraw(held: Held): Promise<void> {
-    await atItsPlace(this.#places.get(held.admissionId), (place) => withdraw(this.#deps, held, place));
-    this.#places.drop(held.admissionId);
+  async withdraw(ref: AdmissionRef): Promise<void> {
+    await withScope(this.#scopes.get(ref.admissionId), (scope) => withdraw(this.#deps, ref, scope));
+    this.#scopes.drop(ref.admissionId);
   }
 
   /** Resolves to true if this call settled it. */
-  async settle(held: Held, ending: Ending): Promise<boolean> {
-    const reply = await atItsPlace(this.#places.get(held.admissionId), (place) =>
-      settle(this.#deps, held, place, ending),
+  async settle(ref: AdmissionRef, end: RequestEnd): Promise<boolean> {
+    const reply = await withScope(this.#scopes.get(ref.admissionId), (scope) =>
+      settle(this.#deps, ref, scope, end),
     );
-    this.#places.drop(held.admissionId);
+    this.#scopes.drop(ref.admissionId);
     if (reply.kind === 'settled') this.#deps.onSettled(reply.settlement);
     // Nothing was counted, so there is nothing to charge.
-    if (reply.kind === 'not_reserved') await this.withdraw(held);
+    if (reply.kind === 'not_reserved') await this.withdraw(ref);
     return reply.kind === 'settled';
   }
 
   /** @param restore whether the slot was taken before the organization's state was lost */
-  takeLargeBody(held: Held, restore: boolean): Promise<'taken' | 'full' | 'lease_lost'> {
-    return this.#inOrg(held, () => takeLargeBody(this.#deps, held, restore));
+  takeLargeBody(ref: AdmissionRef, restore: boolean): Promise<'taken' | 'full' | 'lease_lost'> {
+    return this.#inOrg(ref, () => takeLargeBody(this.#deps, ref, restore));
   }
 
   /** Restores an admission that was lost with its organization's state. */
   async restore(lost: LostAdmission): Promise<'restored' | 'present' | 'lease_lost'> {
     const restored = await this.#inOrg(lost, () => restore(this.#deps, lost));
-    this.#places.put(lost.admissionId, { keyId: lost.keyId, month: monthOfLost(lost) ?? '-' });
+    this.#scopes.put(lost.admissionId, { keyId: lost.keyId, month: monthOfLost(lost) ?? '-' });
     return restored;
   }
 
-  releaseLargeBody(held: Held): Promise<void> {
-    return releaseLargeBody(this.#deps, held);
+  releaseLargeBody(ref: AdmissionRef): Promise<void> {
+    return releaseLargeBody(this.#deps, ref);
   }
 
   /**
    * Restores the settlement of an admission that was lost with its organization's state. If it
    * arrives too late, it stays lost.
    */
-  async restoreSettled(lost: LostAdmission, ending: Ending): Promise<void> {
-    const { truth, onSettled } = this.#deps;
-    let kept = await restoreSettled(this.#deps, lost, ending);
+  async restoreSettled(lost: LostAdmission, end: RequestEnd): Promise<void> {
+    const { seeder, onSettled } = this.#deps;
+    let kept = await restoreSettled(this.#deps, lost, end);
     for (let attempt = 1; kept.kind === 'need_org' && attempt < MAX_ATTEMPTS; attempt++) {
-      await truth.seedOrg(lost.orgId);
-      kept = await restoreSettled(this.#deps, lost, ending);
+      await seeder.seedOrg(lost.orgId);
+      kept = await restoreSettled(this.#deps, lost, end);
     }
-    if (kept.kind === 'need_org') throw seededInVain();
+    if (kept.kind === 'need_org') throw stateMissing();
     if (kept.kind === 'settled') onSettled(kept.settlement);
   }
 
   /** Asks until the organization is seeded and the instance is registered in it. */
   async #inOrg<T extends string>(
-    { orgId, instanceId }: Held,
+    { orgId, instanceId }: AdmissionRef,
     ask: () => Promise<T | 'need_org' | 'need_join'>,
   ): Promise<Exclude<T, 'need_org' | 'need_join'> | 'lease_lost'> {
-    const { truth, leases } = this.#deps;
+    const { seeder, leases } = this.#deps;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const reply = await ask();
-      if (reply === 'need_org') await truth.seedOrg(orgId);
+      if (reply === 'need_org') await seeder.seedOrg(orgId);
       else if (reply !== 'need_join') return reply as Exclude<T, 'need_org' | 'need_join'>;
       else if (!(await leases.join(instanceId, orgId))) return 'lease_lost';
     }
-    throw seededInVain();
+    throw stateMissing();
   }
 
   /** Asks until nothing is missing. A key that Postgres does not know is invalid. */
-  async #decide<T extends DecisionReply | Elsewhere>(
+  async #decide<T extends DecisionReply | WrongScope>(
     { orgId, keyId, instanceId }: { orgId: string; keyId?: string; instanceId?: string },
     ask: () => Promise<T>,
-  ): Promise<Decision | Extract<T, Elsewhere>> {
-    const { truth, clock, leases } = this.#deps;
+  ): Promise<Decision | Extract<T, WrongScope>> {
+    const { seeder, clock, leases } = this.#deps;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const reply: DecisionReply | Elsewhere = await ask();
+      const reply: DecisionReply | WrongScope = await ask();
       switch (reply.kind) {
         case 'need_org':
-          await truth.seedOrg(orgId);
+          await seeder.seedOrg(orgId);
           break;
         case 'need_key':
-          if (keyId === undefined || !(await truth.seedKey(orgId, keyId))) return { kind: 'key_invalid' };
+          if (keyId === undefined || !(await seeder.seedKey(orgId, keyId))) return { kind: 'key_invalid' };
           break;
         case 'need_join':
           if (instanceId === undefined || !(await leases.join(instanceId, orgId)))
             return { kind: 'lease_lost' };
           break;
         case 'need_month':
-          await truth.seedMonth(orgId, clock.month().name);
+          await seeder.seedMonth(orgId, clock.month().name);
           break;
         case 'month_turned':
           clock.observe(reply.nowUs);
           break;
         default:
-          return reply as Decision | Extract<T, Elsewhere>;
+          return reply as Decision | Extract<T, WrongScope>;
       }
     }
-    throw seededInVain();
+    throw stateMissing();
   }
 }
 
-const seededInVain = (): Undecided => new Undecided('state', 'what was seeded is missing again');
+const stateMissing = (): LimiterError =>
+  new LimiterError('state', 'state is missing again after it was seeded');

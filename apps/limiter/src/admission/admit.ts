@@ -2,7 +2,8 @@ import type { Context } from '../context.ts';
 import { SCRIPTS } from '../scripts.ts';
 import { type DecisionReply, decisionOf } from './decision.ts';
 
-export interface Admission {
+/** A request to admit. */
+export interface AdmitCall {
   readonly orgId: string;
   readonly keyId: string;
   readonly instanceId: string;
@@ -16,28 +17,28 @@ export interface Admission {
 }
 
 /** Runs admit.lua. */
-export async function admit({ store, names, clock }: Context, a: Admission): Promise<DecisionReply> {
+export async function admit({ store, names, clock }: Context, call: AdmitCall): Promise<DecisionReply> {
   const month = clock.month();
   const reply = await store.run(
     SCRIPTS.admit,
     [
-      names.org(a.orgId),
-      names.key(a.orgId, a.keyId),
-      names.keyWindow(a.orgId, a.keyId),
-      names.orgWindow(a.orgId),
-      names.open(a.orgId, a.instanceId),
-      names.month(a.orgId, month.name),
+      names.org(call.orgId),
+      names.key(call.orgId, call.keyId),
+      names.keyWindow(call.orgId, call.keyId),
+      names.orgWindow(call.orgId),
+      names.open(call.orgId, call.instanceId),
+      names.month(call.orgId, month.name),
     ],
     [
       clock.offsetUs,
-      a.instanceId,
-      a.admissionId,
-      a.keyId,
-      a.modelId,
-      a.contextTokens,
-      a.hasImages ? 1 : 0,
-      a.streamed ? 1 : 0,
-      a.reserve ? 1 : 0,
+      call.instanceId,
+      call.admissionId,
+      call.keyId,
+      call.modelId,
+      call.contextTokens,
+      call.hasImages ? 1 : 0,
+      call.streamed ? 1 : 0,
+      call.reserve ? 1 : 0,
       month.name,
       month.startUs,
       month.endUs,

@@ -1,5 +1,5 @@
+import { LimiterError } from '../limiter-error.ts';
 import type { ScriptReply } from '../redis/store.ts';
-import { Undecided } from '../undecided.ts';
 
 /** What must be read from Postgres before the script can decide. */
 export type Missing = 'need_key' | 'need_org' | 'need_month';
@@ -60,5 +60,5 @@ export function decisionOf(reply: ScriptReply): DecisionReply {
   }
 }
 
-export const unexpected = (reply: ScriptReply): Undecided =>
-  new Undecided('redis', `a script replied ${String(reply[0])}`);
+export const unexpected = (reply: ScriptReply): LimiterError =>
+  new LimiterError('redis', `a script replied ${String(reply[0])}`);

@@ -13,15 +13,15 @@ import {
 } from '@tidegate/limits';
 import { cases, type TestRedis, testRedis } from '@tidegate/testing';
 import fc from 'fast-check';
-import { beat, joinOrg } from '../leases/lease.ts';
-import { anAdmission } from '../testing/admission.ts';
+import { joinOrg, sendHeartbeat } from '../leases/lease.ts';
+import { revokeKey, seedKey, seedMonth } from '../seeding/seed.ts';
+import { anAdmitCall } from '../testing/admit-call.ts';
 import { openStore, type TestStore } from '../testing/fixture.ts';
 import { putOrg } from '../testing/org.ts';
-import { revokeKey, seedKey, seedMonth } from '../truth/seed.ts';
 import { admit } from './admit.ts';
 import type { DecisionReply } from './decision.ts';
-import type { Elsewhere } from './held.ts';
 import { reserve } from './reserve.ts';
+import type { WrongScope } from './scope.ts';
 import { settle } from './settle.ts';
 import { withdraw } from './withdraw.ts';
 
@@ -128,7 +128,7 @@ class Run {
         expiresAtMs: 0,
         modelIds: null,
       });
-    await beat(this.context, this.instanceId, false);
+    await sendHeartbeat(this.context, this.instanceId, false);
     await joinOrg(this.context, this.instanceId, this.orgId);
     await seedMonth(this.context, this.orgId, '2026-06', { requests: 0, chargedTokens: 0 });
   }
@@ -190,7 +190,7 @@ class Run {
   async admit(key: number, reserving: boolean): Promise<void> {
     const k = this.keys[key];
     if (!k) return;
-    const admission = anAdmission({ orgId: this.orgId, keyId: k.id }, this.instanceId, {
+    const admission = anAdmitCall({ orgId: this.orgId, keyId: k.id }, this.instanceId, {
       contextTokens: CONTEXT_TOKENS,
       reserve: reserving,
     });
@@ -211,14 +211,14 @@ class Run {
   }
 
   async reserve(open: Open): Promise<void> {
-    const held = { orgId: this.orgId, instanceId: this.instanceId, admissionId: open.id };
+    const ref = { orgId: this.orgId, instanceId: this.instanceId, admissionId: open.id };
     const { context } = this;
     const { id = '', revoked } = this.keys[open.key] ?? {};
     const another = this.keys.find((key) => key.id !== id)?.id ?? '';
-    const place = { kind: 'elsewhere', place: { keyId: id, month: '-' } };
-    const elsewhere = await reserve(context, held, another, context.clock.month());
-    if (!open.reserved) expect(elsewhere).toEqual(place);
-    const reply = await reserve(context, held, id, context.clock.month());
+    const scope = { kind: 'wrong_scope', scope: { keyId: id, month: '-' } };
+    const withAnotherKey = await reserve(context, ref, another, context.clock.month());
+    if (!open.reserved) expect(withAnotherKey).toEqual(scope);
+    const reply = await reserve(context, ref, id, context.clock.month());
     expect(nameOf(reply)).toBe(this.expectedOfReservation(open, revoked === true));
     if (reply.kind !== 'admitted' || open.reserved) return;
     open.reserved = true;
@@ -241,22 +241,22 @@ class Run {
   }
 
   async withdraw(open: Open): Promise<void> {
-    const held = { orgId: this.orgId, instanceId: this.instanceId, admissionId: open.id };
-    const place = { keyId: this.keys[open.key]?.id ?? '', month: '2026-06' };
-    expect(await withdraw(this.context, held, place)).toEqual({ kind: 'withdrawn' });
-    expect(await withdraw(this.context, held, place)).toEqual({ kind: 'unknown' });
+    const ref = { orgId: this.orgId, instanceId: this.instanceId, admissionId: open.id };
+    const scope = { keyId: this.keys[open.key]?.id ?? '', month: '2026-06' };
+    expect(await withdraw(this.context, ref, scope)).toEqual({ kind: 'withdrawn' });
+    expect(await withdraw(this.context, ref, scope)).toEqual({ kind: 'unknown' });
     this.open = this.open.filter((o) => o !== open);
     for (const log of [this.org.log, this.keys[open.key]?.log ?? []]) log.splice(log.indexOf(open.atUs), 1);
     if (open.reserved) this.ledger = withdrawFrom(this.ledger, CONTEXT_TOKENS);
   }
 
   async settle(open: Open, s: { readonly used: number; readonly answered: boolean }): Promise<void> {
-    const held = { orgId: this.orgId, instanceId: this.instanceId, admissionId: open.id };
-    const place = { keyId: this.keys[open.key]?.id ?? '', month: '2026-06' };
+    const ref = { orgId: this.orgId, instanceId: this.instanceId, admissionId: open.id };
+    const scope = { keyId: this.keys[open.key]?.id ?? '', month: '2026-06' };
     const usage = { promptTokens: s.used, completionTokens: 0 };
-    const ending = { answered: s.answered, usage, durationMs: 1, errorCode: 'upstream_error' };
-    const first = await settle(this.context, held, place, ending);
-    expect(await settle(this.context, held, place, ending)).toEqual({ kind: 'unknown' });
+    const end = { answered: s.answered, usage, durationMs: 1, errorCode: 'upstream_error' };
+    const first = await settle(this.context, ref, scope, end);
+    expect(await settle(this.context, ref, scope, end)).toEqual({ kind: 'unknown' });
     const charged = charge(CONTEXT_TOKENS, {
       answered: s.answered,
       usage: { prompt: s.used, completion: 0 },
@@ -294,7 +294,7 @@ class Run {
   }
 }
 
-const nameOf = (reply: DecisionReply | Elsewhere): string =>
+const nameOf = (reply: DecisionReply | WrongScope): string =>
   'cause' in reply ? `${reply.kind} ${reply.cause}` : reply.kind;
 
 let redis: TestRedis;
@@ -311,7 +311,7 @@ afterAll(async () => {
 });
 
 describe('the scripts', () => {
-  it('decide and keep every history of admissions as the arithmetic does [key.rpm.effect]', async () => {
+  it('agree with the arithmetic in every history of admissions [key.rpm.effect]', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
         const run = new Run(test);
@@ -327,7 +327,7 @@ describe('the scripts', () => {
     );
   });
 
-  it('drop from a window exactly what has left it, however long it is', async () => {
+  it('drop exactly the entries that have left a window, however long it is', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 0, max: 70_000 })), {
@@ -354,7 +354,7 @@ describe('the scripts', () => {
     );
   });
 
-  it('keep a window alive under steady traffic, and let an idle one go', async () => {
+  it('keep a window under steady traffic, and let an idle one expire', async () => {
     const run = new Run(test);
     run.org.rpm = 1_000;
     for (const k of run.keys) Object.assign(k, { rpm: 1_000, atOnce: 1_000 });

@@ -2,7 +2,7 @@ import { LIMITS } from '@tidegate/limits';
 import type { Context } from '../context.ts';
 import { SCRIPTS } from '../scripts.ts';
 import { unexpected } from './decision.ts';
-import type { Held } from './held.ts';
+import type { AdmissionRef } from './ref.ts';
 
 const PREFIX = 'large:';
 
@@ -17,7 +17,7 @@ export const largeBodyOf = (field: string): string | null =>
 /** Runs take_large_body.lua. */
 export async function takeLargeBody(
   { store, names, clock }: Context,
-  { orgId, instanceId, admissionId }: Held,
+  { orgId, instanceId, admissionId }: AdmissionRef,
   restore: boolean,
 ): Promise<'taken' | 'full' | 'lease_lost' | 'need_org' | 'need_join'> {
   const reply = await store.run(
@@ -40,7 +40,7 @@ export async function takeLargeBody(
 /** Runs release_large_body.lua. */
 export async function releaseLargeBody(
   { store, names, clock }: Context,
-  { orgId, instanceId, admissionId }: Held,
+  { orgId, instanceId, admissionId }: AdmissionRef,
 ): Promise<void> {
   await store.run(
     SCRIPTS.releaseLargeBody,

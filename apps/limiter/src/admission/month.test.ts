@@ -4,9 +4,9 @@ import { monthEndMs, monthOf } from '@tidegate/limits';
 import { type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
 import { Leases } from '../leases/leases.ts';
 import { LimiterClock } from '../redis/clock.ts';
-import { anAdmission } from '../testing/admission.ts';
+import { Seeder } from '../seeding/seeder.ts';
+import { anAdmitCall } from '../testing/admit-call.ts';
 import { connectDb, makeKey, makeOrg, openStore, type TestStore } from '../testing/fixture.ts';
-import { Truth } from '../truth/truth.ts';
 import { Admissions } from './admissions.ts';
 import { readMonthLedger } from './month.ts';
 
@@ -28,7 +28,7 @@ afterAll(async () => {
 });
 
 describe('the month of a reservation', () => {
-  it("is that of Redis' clock, however wrong this process's own clock is", async () => {
+  it("is that of Redis's clock, however wrong this process's own clock is", async () => {
     const orgId = await makeOrg(db);
     const key = await makeKey(db, orgId);
     const endMs = monthEndMs(monthOf(Date.now()));
@@ -39,15 +39,15 @@ describe('the month of a reservation', () => {
       // Limiter time is just past the end of a month, but this process believes otherwise.
       const clock = new LimiterClock(endMs - Date.now() + 1_000, () => Date.now() + wrongByMs);
       const context = { store: store.store, names: store.names, clock };
-      const truth = new Truth(context, db);
+      const seeder = new Seeder(context, db);
       const leases = new Leases(context);
       await leases.heartbeat(instanceId, false);
-      const admissions = new Admissions({ ...context, truth, leases, onSettled: () => {} });
-      expect(await admissions.admit(anAdmission(key, instanceId))).toMatchObject({ kind: 'admitted' });
-      const held = anAdmission(key, instanceId, { reserve: false });
+      const admissions = new Admissions({ ...context, seeder, leases, onSettled: () => {} });
+      expect(await admissions.admit(anAdmitCall(key, instanceId))).toMatchObject({ kind: 'admitted' });
+      const held = anAdmitCall(key, instanceId, { reserve: false });
       await admissions.admit(held);
       expect(await admissions.reserve(held)).toMatchObject({ kind: 'admitted' });
-      const ledger = await readMonthLedger(context, truth, orgId);
+      const ledger = await readMonthLedger(context, seeder, orgId);
       expect(ledger.month).toBe(monthOf(endMs));
     }
     expect((await store.everywhere('keys', store.names.month(orgId, '*'))).flat()).toEqual([

@@ -1,21 +1,21 @@
 import type { GetMonthResponse } from '@tidegate/rpc';
 import type { Context } from '../context.ts';
+import { LimiterError } from '../limiter-error.ts';
 import type { Month } from '../redis/clock.ts';
 import { SCRIPTS } from '../scripts.ts';
-import type { MonthRow } from '../truth/rows.ts';
-import type { Truth } from '../truth/truth.ts';
-import { Undecided } from '../undecided.ts';
+import type { MonthRow } from '../seeding/rows.ts';
+import type { Seeder } from '../seeding/seeder.ts';
 import { unexpected } from './decision.ts';
 
 const MAX_ATTEMPTS = 3;
 
 /**
  * Runs get_month.lua, after seeding the month if it is missing. While the month recovers, returns
- * the totals from Postgres. Rejects with Undecided.
+ * the totals from Postgres. Rejects with LimiterError.
  */
 export async function readMonthLedger(
   { store, names, clock }: Context,
-  truth: Truth,
+  seeder: Seeder,
   orgId: string,
 ): Promise<Required<GetMonthResponse>> {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
@@ -36,13 +36,13 @@ export async function readMonthLedger(
         inFlight: Number(d),
       };
     if (kind === 'recovering')
-      return recoveringMonth(await truth.monthTotals(orgId, month.name), month, Number(a));
-    if (kind === 'need_org') await truth.seedOrg(orgId);
-    else if (kind === 'need_month') await truth.seedMonth(orgId, month.name);
+      return recoveringMonth(await seeder.monthTotals(orgId, month.name), month, Number(a));
+    if (kind === 'need_org') await seeder.seedOrg(orgId);
+    else if (kind === 'need_month') await seeder.seedMonth(orgId, month.name);
     else if (kind === 'month_turned') clock.observe(Number(a));
     else throw unexpected(reply);
   }
-  throw new Undecided('state', 'what was seeded is missing again');
+  throw new LimiterError('state', 'state is missing again after it was seeded');
 }
 
 /** What is certain about a month whose ledger has not been restored yet. */

@@ -2,16 +2,17 @@ import type { Context } from '../context.ts';
 import type { Month } from '../redis/clock.ts';
 import { SCRIPTS } from '../scripts.ts';
 import { type DecisionReply, decisionOf } from './decision.ts';
-import type { Elsewhere, Held } from './held.ts';
+import type { AdmissionRef } from './ref.ts';
+import type { WrongScope } from './scope.ts';
 
 /** Runs reserve.lua. */
 export async function reserve(
   { store, names, clock }: Context,
-  held: Held,
+  ref: AdmissionRef,
   keyId: string,
   month: Month,
-): Promise<DecisionReply | Elsewhere> {
-  const { orgId, instanceId, admissionId } = held;
+): Promise<DecisionReply | WrongScope> {
+  const { orgId, instanceId, admissionId } = ref;
   const reply = await store.run(
     SCRIPTS.reserve,
     [
@@ -23,7 +24,7 @@ export async function reserve(
     ],
     [clock.offsetUs, instanceId, admissionId, keyId, month.name, month.startUs, month.endUs],
   );
-  const [kind, heldBy, heldIn] = reply;
-  if (kind === 'elsewhere') return { kind, place: { keyId: String(heldBy), month: String(heldIn) } };
+  const [kind, realKeyId, realMonth] = reply;
+  if (kind === 'wrong_scope') return { kind, scope: { keyId: String(realKeyId), month: String(realMonth) } };
   return decisionOf(reply);
 }

@@ -1,15 +1,15 @@
 import type { Settlement } from '@tidegate/contracts';
 import { charge, countedUsage, monthOf } from '@tidegate/limits';
 import type { Context } from '../context.ts';
-import { entryOf } from '../outbox/entry.ts';
+import { formatOutboxEntry } from '../outbox/entry.ts';
 import { SCRIPTS } from '../scripts.ts';
-import { MONTH_KEEP_S } from '../truth/seed.ts';
+import { MONTH_KEEP_S } from '../seeding/seed.ts';
 import { unexpected } from './decision.ts';
-import type { Held } from './held.ts';
-import type { Ending } from './settle.ts';
+import type { AdmissionRef } from './ref.ts';
+import type { RequestEnd } from './settle.ts';
 
 /** An admission as its gateway remembers it. Times are by the limiter's clock. */
-export interface LostAdmission extends Held {
+export interface LostAdmission extends AdmissionRef {
   readonly keyId: string;
   readonly modelId: string;
   readonly contextTokens: number;
@@ -67,8 +67,11 @@ const recordOf = (lost: LostAdmission, month: string | null): string =>
   ].join(' ');
 
 /** The settlement to store for a lost admission that had been settled. */
-function settlementOfLost(lost: LostAdmission, ending: Ending): Omit<Settlement, 'orgId' | 'outboxId'> {
-  const { answered, usage, durationMs } = ending;
+function settlementOfLost(
+  lost: LostAdmission,
+  requestEnd: RequestEnd,
+): Omit<Settlement, 'orgId' | 'outboxId'> {
+  const { answered, usage, durationMs } = requestEnd;
   const { contextTokens } = lost;
   const end = {
     answered,
@@ -81,7 +84,7 @@ function settlementOfLost(lost: LostAdmission, ending: Ending): Omit<Settlement,
     modelId: lost.modelId,
     admittedAtMs: lost.reservedAtMs,
     answered,
-    errorCode: answered ? null : (ending.errorCode ?? 'internal_error'),
+    errorCode: answered ? null : (requestEnd.errorCode ?? 'internal_error'),
     streamed: lost.streamed,
     reservedTokens: contextTokens,
     promptTokens: counted?.prompt ?? null,
@@ -91,7 +94,7 @@ function settlementOfLost(lost: LostAdmission, ending: Ending): Omit<Settlement,
   };
 }
 
-export type SettledKept =
+export type RestoreSettledReply =
   | { readonly kind: 'settled'; readonly settlement: Settlement }
   | { readonly kind: 'present' | 'too_late' | 'need_org' };
 
@@ -99,10 +102,10 @@ export type SettledKept =
 export async function restoreSettled(
   { store, names, clock }: Context,
   lost: LostAdmission,
-  ending: Ending,
-): Promise<SettledKept> {
+  requestEnd: RequestEnd,
+): Promise<RestoreSettledReply> {
   const { orgId, instanceId, admissionId } = lost;
-  const settlement = settlementOfLost(lost, ending);
+  const settlement = settlementOfLost(lost, requestEnd);
   const reply = await store.run(
     SCRIPTS.restoreSettled,
     [
@@ -111,7 +114,7 @@ export async function restoreSettled(
       names.month(orgId, monthOfLost(lost) ?? '-'),
       names.outbox(orgId),
     ],
-    [clock.offsetUs, admissionId, settlement.chargedTokens, entryOf(settlement), MONTH_KEEP_S],
+    [clock.offsetUs, admissionId, settlement.chargedTokens, formatOutboxEntry(settlement), MONTH_KEEP_S],
   );
   const [kind, outboxId] = reply;
   if (kind === 'settled') return { kind, settlement: { ...settlement, orgId, outboxId: String(outboxId) } };

@@ -1,12 +1,13 @@
 import type { Settlement } from '@tidegate/contracts';
 import type { Context } from '../context.ts';
-import { settlementOf } from '../outbox/entry.ts';
+import { parseOutboxEntry } from '../outbox/entry.ts';
 import { SCRIPTS } from '../scripts.ts';
 import { unexpected } from './decision.ts';
-import type { Elsewhere, Held, Place } from './held.ts';
+import type { AdmissionRef } from './ref.ts';
+import type { AdmissionScope, WrongScope } from './scope.ts';
 
 /** How a reserved request ended. */
-export interface Ending {
+export interface RequestEnd {
   readonly answered: boolean;
   /** Null if there is no valid usage. */
   readonly usage: { readonly promptTokens: number; readonly completionTokens: number } | null;
@@ -19,30 +20,30 @@ export interface Ending {
 export type SettleReply =
   | { readonly kind: 'settled'; readonly settlement: Settlement }
   | { readonly kind: 'unknown' | 'not_reserved' }
-  | Elsewhere;
+  | WrongScope;
 
 /** Runs settle.lua. */
 export async function settle(
   { store, names }: Context,
-  held: Held,
-  place: Place,
-  ending: Ending,
+  ref: AdmissionRef,
+  scope: AdmissionScope,
+  end: RequestEnd,
 ): Promise<SettleReply> {
-  const { orgId, instanceId, admissionId } = held;
-  const { answered, usage, durationMs, errorCode } = ending;
+  const { orgId, instanceId, admissionId } = ref;
+  const { answered, usage, durationMs, errorCode } = end;
   const reply = await store.run(
     SCRIPTS.settle,
     [
       names.org(orgId),
-      names.key(orgId, place.keyId),
+      names.key(orgId, scope.keyId),
       names.open(orgId, instanceId),
-      names.month(orgId, place.month),
+      names.month(orgId, scope.month),
       names.outbox(orgId),
     ],
     [
       admissionId,
-      place.keyId,
-      place.month,
+      scope.keyId,
+      scope.month,
       answered ? 1 : 0,
       usage ? 1 : 0,
       usage?.promptTokens ?? 0,
@@ -53,8 +54,8 @@ export async function settle(
   );
   const [kind, first, second] = reply;
   if (kind === 'unknown' || kind === 'not_reserved') return { kind };
-  if (kind === 'elsewhere') return { kind, place: { keyId: String(first), month: String(second) } };
-  const settlement = kind === 'settled' ? settlementOf(orgId, String(first), String(second)) : null;
+  if (kind === 'wrong_scope') return { kind, scope: { keyId: String(first), month: String(second) } };
+  const settlement = kind === 'settled' ? parseOutboxEntry(orgId, String(first), String(second)) : null;
   if (!settlement) throw unexpected(reply);
   return { kind: 'settled', settlement };
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newInstanceId, newOrgId, newRequestId } from '@tidegate/contracts';
 import { type TestRedis, testRedis } from '@tidegate/testing';
-import { beat, joinOrg } from '../leases/lease.ts';
+import { joinOrg, sendHeartbeat } from '../leases/lease.ts';
 import { openStore, type TestStore } from '../testing/fixture.ts';
 import { releaseLargeBody } from './large-body.ts';
 import { withdraw } from './withdraw.ts';
@@ -26,7 +26,7 @@ async function overtaking() {
   const context = test.contextAt(0);
   const [orgId, instanceId] = [newOrgId(), newInstanceId()];
   const keys = [test.names.open(orgId, instanceId), test.names.voids(orgId, instanceId)];
-  await beat(context, instanceId, false);
+  await sendHeartbeat(context, instanceId, false);
   return {
     join: () => joinOrg(context, instanceId, orgId),
     withdraw: () =>
@@ -36,8 +36,8 @@ async function overtaking() {
   };
 }
 
-describe('the markers of calls that overtook others', () => {
-  it('go by themselves, once nothing can be late any more, where no reaper will come', async () => {
+describe('void markers', () => {
+  it('of an instance that has not joined expire by themselves, once nothing can be late any more', async () => {
     const { withdraw, release, lives } = await overtaking();
     for (const overtake of [withdraw, release]) {
       await overtake();
@@ -45,7 +45,7 @@ describe('the markers of calls that overtook others', () => {
     }
   });
 
-  it('take nothing along that is held there, from when the instance may hold something on', async () => {
+  it('take nothing else with them when they expire, once the instance may hold something', async () => {
     const { withdraw, release, join, lives } = await overtaking();
     await withdraw();
     await join();

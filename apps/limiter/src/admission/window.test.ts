@@ -79,7 +79,7 @@ function expectedReplies(requests: readonly Request[]): number[][] {
     return [0, others.length + 1, oldest + WINDOW_US - nowUs];
   });
   const most = Math.max(...requests.map(({ limit }) => limit));
-  if (mostInAnyWindow(admitted, WINDOW_US) > most) throw new Error('the definition itself admits too many');
+  if (mostInAnyWindow(admitted, WINDOW_US) > most) throw new Error('the reference admits too many');
   return replies;
 }
 
@@ -97,7 +97,7 @@ afterAll(async () => {
 });
 
 describe("the scripts' window", () => {
-  it('never admits more than the limit in any 60 s, and never refuses when there are fewer', async () => {
+  it('never admits more than the limit in any 60 s, and never refuses below it', async () => {
     const [sha] = (await store.everywhere('script', 'LOAD', DRIVER)).map(String);
     let run = 0;
     await fc.assert(

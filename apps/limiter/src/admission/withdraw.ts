@@ -1,33 +1,34 @@
 import type { Context } from '../context.ts';
 import { SCRIPTS } from '../scripts.ts';
 import { unexpected } from './decision.ts';
-import type { Elsewhere, Held, Place } from './held.ts';
+import type { AdmissionRef } from './ref.ts';
+import type { AdmissionScope, WrongScope } from './scope.ts';
 
-export type WithdrawReply = { readonly kind: 'withdrawn' | 'unknown' } | Elsewhere;
+export type WithdrawReply = { readonly kind: 'withdrawn' | 'unknown' } | WrongScope;
 
 /** Runs withdraw.lua. */
 export async function withdraw(
   { store, names, clock }: Context,
-  held: Held,
-  place: Place,
+  ref: AdmissionRef,
+  scope: AdmissionScope,
 ): Promise<WithdrawReply> {
-  const { orgId, instanceId, admissionId } = held;
+  const { orgId, instanceId, admissionId } = ref;
   const reply = await store.run(
     SCRIPTS.withdraw,
     [
       names.fenced(orgId),
       names.org(orgId),
-      names.key(orgId, place.keyId),
-      names.keyWindow(orgId, place.keyId),
+      names.key(orgId, scope.keyId),
+      names.keyWindow(orgId, scope.keyId),
       names.orgWindow(orgId),
       names.open(orgId, instanceId),
       names.voids(orgId, instanceId),
-      names.month(orgId, place.month),
+      names.month(orgId, scope.month),
     ],
-    [clock.offsetUs, instanceId, admissionId, place.keyId, place.month],
+    [clock.offsetUs, instanceId, admissionId, scope.keyId, scope.month],
   );
   const [kind, keyId, month] = reply;
   if (kind === 'withdrawn' || kind === 'unknown') return { kind };
-  if (kind === 'elsewhere') return { kind, place: { keyId: String(keyId), month: String(month) } };
+  if (kind === 'wrong_scope') return { kind, scope: { keyId: String(keyId), month: String(month) } };
   throw unexpected(reply);
 }

@@ -20,10 +20,10 @@ import { createRedis } from '../redis/connection.ts';
 import { KeyNames } from '../redis/names.ts';
 import { shardsOf } from '../redis/shards.ts';
 import { Store } from '../redis/store.ts';
-import { anAdmission } from '../testing/admission.ts';
+import { seedKey, seedMonth } from '../seeding/seed.ts';
+import { anAdmitCall } from '../testing/admit-call.ts';
 import { putOrg } from '../testing/org.ts';
 import { SessionClient } from '../testing/session-client.ts';
-import { seedKey, seedMonth } from '../truth/seed.ts';
 
 const KEYS = 16;
 const PLENTY = 10_000_000;
@@ -44,7 +44,7 @@ async function until(what: string, probe: () => Promise<unknown>): Promise<void>
     if (await probe().catch(() => false)) return;
     await sleep(50);
   }
-  throw new Error(`${what} does not come up`);
+  throw new Error(`${what} did not become ready`);
 }
 
 /** User and system time of a process so far, in microseconds. */
@@ -94,7 +94,7 @@ async function measure(
   const caller = async (i: number) => {
     const keyId = keyIds[i % keyIds.length] ?? '';
     while (performance.now() < endMs) {
-      const admission = anAdmission({ orgId, keyId }, instanceId);
+      const admission = anAdmitCall({ orgId, keyId }, instanceId);
       const outcome = await timed(session.decide({ admit: admission }));
       if (!outcome.admitted) throw new Error(`not admitted: ${JSON.stringify(outcome)}`);
       const { admissionId } = admission;

@@ -1,9 +1,9 @@
 import { orgIdOfTag } from '@tidegate/contracts';
 import { unexpected } from '../admission/decision.ts';
 import type { Context } from '../context.ts';
+import { LimiterError } from '../limiter-error.ts';
 import { SCRIPTS } from '../scripts.ts';
-import type { Truth } from '../truth/truth.ts';
-import { Undecided } from '../undecided.ts';
+import type { Seeder } from '../seeding/seeder.ts';
 
 const MAX_ATTEMPTS = 4;
 
@@ -51,11 +51,11 @@ async function authenticateKey(
 
 /**
  * Finds out who a key value belongs to. Resolves to null if it is unknown, revoked or expired.
- * Rejects with Undecided.
+ * Rejects with LimiterError.
  */
 export async function authenticate(
   context: Context,
-  truth: Truth,
+  seeder: Seeder,
   orgTag: string,
   hash: Buffer,
 ): Promise<Principal | null> {
@@ -63,15 +63,15 @@ export async function authenticate(
   const orgId = orgIdOfTag(orgTag);
   const hex = hash.toString('hex');
   const known = await store.command('get', names.hash(orgId, hex));
-  const keyId = typeof known === 'string' ? known : await truth.findKey(orgTag, hash);
+  const keyId = typeof known === 'string' ? known : await seeder.findKey(orgTag, hash);
   if (keyId === null) return null;
 
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const reply = await authenticateKey(context, orgId, keyId, hex);
     if (reply.kind === 'principal') return reply.principal;
     if (reply.kind === 'key_invalid') return null;
-    if (reply.kind === 'need_org') await truth.seedOrg(orgId);
-    else if (!(await truth.seedKey(orgId, keyId))) return null;
+    if (reply.kind === 'need_org') await seeder.seedOrg(orgId);
+    else if (!(await seeder.seedKey(orgId, keyId))) return null;
   }
-  throw new Undecided('state', 'what was seeded is missing again');
+  throw new LimiterError('state', 'state is missing again after it was seeded');
 }

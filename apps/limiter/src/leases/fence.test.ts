@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newInstanceId, newKeyId, newOrgId } from '@tidegate/contracts';
 import { type TestRedis, testRedis } from '@tidegate/testing';
 import { admit } from '../admission/admit.ts';
-import { anAdmission } from '../testing/admission.ts';
+import { seedKey, seedMonth } from '../seeding/seed.ts';
+import { anAdmitCall } from '../testing/admit-call.ts';
 import { openStore, type TestStore } from '../testing/fixture.ts';
 import { putOrg } from '../testing/org.ts';
-import { seedKey, seedMonth } from '../truth/seed.ts';
-import { beat, fenceInstance, joinOrg, leftIn } from './lease.ts';
+import { fenceInstance, joinOrg, reapOrg, sendHeartbeat } from './lease.ts';
 
 const LEASE_MS = 8_000;
 const PLENTY = 1_000;
@@ -47,18 +47,18 @@ async function holding() {
     ...LIMITS,
   });
   await seedMonth(context, orgId, context.clock.month().name, { requests: 0, chargedTokens: 0 });
-  await beat(context, instanceId, false);
+  await sendHeartbeat(context, instanceId, false);
   await joinOrg(context, instanceId, orgId);
-  const ask = () => admit(context, anAdmission({ orgId, keyId }, instanceId));
+  const ask = () => admit(context, anAdmitCall({ orgId, keyId }, instanceId));
   for (let i = 0; i < 3; i++) expect((await ask()).kind).toBe('admitted');
   return { context, orgId, instanceId, ask };
 }
 
 describe('an instance whose lease is lost', () => {
-  it('is admitted no more from the first look at what it left on, and can be found until nothing is left', async () => {
+  it('is admitted no more once its reaping has begun, and can be found until nothing is left', async () => {
     const { context, orgId, instanceId, ask } = await holding();
     expect(await fenceInstance(test.contextAt(2 * LEASE_MS), instanceId, LEASE_MS)).toBe('dead');
-    expect(await leftIn(context, instanceId, orgId, 1)).not.toBeNull();
+    expect(await reapOrg(context, instanceId, orgId, 1)).not.toBeNull();
 
     expect((await ask()).kind).toBe('lease_lost');
     expect(await joinOrg(context, instanceId, orgId)).toBe(false);
@@ -66,24 +66,24 @@ describe('an instance whose lease is lost', () => {
     expect(await test.redis.hkeys(test.names.org(orgId))).toContain(`in:${instanceId}`);
 
     await test.redis.del(test.names.open(orgId, instanceId));
-    expect(await leftIn(context, instanceId, orgId, 1)).toBeNull();
+    expect(await reapOrg(context, instanceId, orgId, 1)).toBeNull();
     expect(await test.redis.hkeys(test.names.org(orgId))).not.toContain(`in:${instanceId}`);
     expect((await ask()).kind).toBe('need_join');
     expect(await joinOrg(context, instanceId, orgId)).toBe(false);
   });
 
-  it('is ended with all that is admitted while a limiter of before has fenced it in the sorted set alone', async () => {
+  it('is reaped with everything admitted while an older limiter had fenced it only in the sorted set', async () => {
     const { context, orgId, instanceId, ask } = await holding();
     await test.redis.zadd(test.names.fenced(orgId), Date.now() * 1_000, instanceId);
     expect((await ask()).kind).toBe('admitted');
-    expect(await leftIn(context, instanceId, orgId, PLENTY)).toHaveLength(4);
+    expect(await reapOrg(context, instanceId, orgId, PLENTY)).toHaveLength(4);
     expect((await ask()).kind).toBe('lease_lost');
   });
 
-  it('leaves nothing behind in an organization that it was about to join', async () => {
+  it('leaves nothing in an organization that it was about to join', async () => {
     const { context, orgId, instanceId } = await holding();
     const other = newInstanceId();
-    expect(await leftIn(context, other, orgId, 1)).toBeNull();
+    expect(await reapOrg(context, other, orgId, 1)).toBeNull();
     const fields = await test.redis.hkeys(test.names.org(orgId));
     expect(fields).toContain(`in:${instanceId}`);
     expect(fields).not.toContain(`in:${other}`);

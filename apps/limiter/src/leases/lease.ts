@@ -1,7 +1,7 @@
 import { unexpected } from '../admission/decision.ts';
 import type { Context } from '../context.ts';
+import { LimiterError } from '../limiter-error.ts';
 import { SCRIPTS } from '../scripts.ts';
-import { Undecided } from '../undecided.ts';
 
 const DAY_S = 86_400;
 /**
@@ -10,16 +10,16 @@ const DAY_S = 86_400;
  */
 export const FENCE_KEEP_S = DAY_S;
 
-export type Beat = 'alive' | 'lease_lost' | 'forgotten';
+export type HeartbeatReply = 'alive' | 'lease_lost' | 'lease_unknown';
 
 /** Runs heartbeat.lua. */
-export async function beat(
+export async function sendHeartbeat(
   { store, names, clock }: Context,
   instanceId: string,
   registered: boolean,
-): Promise<Beat> {
-  // Not awaited: the index may be on another master that is away. An instance that holds something
-  // is in the index already (joinOrg).
+): Promise<HeartbeatReply> {
+  // Not awaited: the index may be on another master that is unavailable. An instance that holds
+  // something is in the index already (joinOrg).
   store.command('zadd', names.instances, Math.floor(clock.nowMs()), instanceId).catch(() => {});
   const reply = await store.run(
     SCRIPTS.heartbeat,
@@ -27,7 +27,7 @@ export async function beat(
     [clock.offsetUs, registered ? 1 : 0, FENCE_KEEP_S],
   );
   const [code] = reply;
-  if (code === 'alive' || code === 'lease_lost' || code === 'forgotten') return code;
+  if (code === 'alive' || code === 'lease_lost' || code === 'lease_unknown') return code;
   throw unexpected(reply);
 }
 
@@ -51,7 +51,7 @@ export async function joinOrg(
     [orgId],
   );
   // Do not refuse: that would end an instance that is alive. Its next heartbeat registers it.
-  if (code === 'unregistered') throw new Undecided('state', 'an instance has no lease');
+  if (code === 'unregistered') throw new LimiterError('state', 'an instance has no lease');
   if (code !== 'joined') return false;
   const [marked] = await store.run(
     SCRIPTS.markJoined,
@@ -79,16 +79,16 @@ export async function fenceInstance(
  * Runs reap_org.lua. Resolves to what the instance still holds there, by field of its open records,
  * or to null if nothing is left.
  */
-export async function leftIn(
+export async function reapOrg(
   { store, names, clock }: Context,
   instanceId: string,
   orgId: string,
-  most: number,
+  maxRecords: number,
 ): Promise<{ readonly field: string; readonly record: string }[] | null> {
   const [code, ...flat] = await store.run(
     SCRIPTS.reapOrg,
     [names.fenced(orgId), names.open(orgId, instanceId), names.voids(orgId, instanceId), names.org(orgId)],
-    [clock.offsetUs, instanceId, most, FENCE_KEEP_S],
+    [clock.offsetUs, instanceId, maxRecords, FENCE_KEEP_S],
   );
   if (code === 'done') return null;
   return Array.from({ length: flat.length / 2 }, (_, i) => ({

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import { type Beat, beat, joinOrg } from './lease.ts';
+import { type HeartbeatReply, joinOrg, sendHeartbeat } from './lease.ts';
 
 /**
  * Leases from one limiter's point of view. Redis knows whether an instance has joined an
@@ -14,8 +14,8 @@ export class Leases {
   }
 
   /** @param registered whether an earlier heartbeat of the instance was answered */
-  heartbeat(instanceId: string, registered: boolean): Promise<Beat> {
-    return beat(this.#context, instanceId, registered);
+  heartbeat(instanceId: string, registered: boolean): Promise<HeartbeatReply> {
+    return sendHeartbeat(this.#context, instanceId, registered);
   }
 
   /**

@@ -1,7 +1,7 @@
 import type { Admissions } from '../admission/admissions.ts';
 import { largeBodyOf } from '../admission/large-body.ts';
 import type { Context } from '../context.ts';
-import { leftIn } from './lease.ts';
+import { reapOrg } from './lease.ts';
 
 const RECORDS_PER_STEP = 100;
 
@@ -14,8 +14,12 @@ export interface LeftoversDeps extends Context {
  * Fences a dead instance in an organization and ends a bounded part of what it left there. Resolves
  * to true if nothing is left.
  */
-export async function endSome(deps: LeftoversDeps, instanceId: string, orgId: string): Promise<boolean> {
-  const left = await leftIn(deps, instanceId, orgId, RECORDS_PER_STEP);
+export async function endOpenRecords(
+  deps: LeftoversDeps,
+  instanceId: string,
+  orgId: string,
+): Promise<boolean> {
+  const left = await reapOrg(deps, instanceId, orgId, RECORDS_PER_STEP);
   if (!left) return true;
   const ended = await Promise.all(
     left.map(({ field, record }) => end(deps, instanceId, orgId, field, record)),
@@ -39,9 +43,9 @@ async function end(
     await admissions.releaseLargeBody({ orgId, instanceId, admissionId: largeId });
     return 'nothing';
   }
-  const held = { orgId, instanceId, admissionId: field };
+  const ref = { orgId, instanceId, admissionId: field };
   // This also withdraws an admission that was not reserved.
-  const settled = await admissions.settle(held, {
+  const settled = await admissions.settle(ref, {
     answered: false,
     usage: null,
     durationMs: null,

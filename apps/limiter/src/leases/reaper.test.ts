@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Settlement } from '@tidegate/contracts';
 import { closeDb, type Db } from '@tidegate/db';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
-import { settlementOf } from '../outbox/entry.ts';
-import { anAdmission } from '../testing/admission.ts';
+import { parseOutboxEntry } from '../outbox/entry.ts';
+import { anAdmitCall } from '../testing/admit-call.ts';
 import { connectDb, makeKey, makeOrg, openStore, type TestStore } from '../testing/fixture.ts';
 import { beatingInstance, keepBeating, monthOfOrg, Rig } from '../testing/rig.ts';
 import type { SessionClient } from '../testing/session-client.ts';
@@ -38,22 +38,22 @@ afterAll(async () => {
 
 const outboxOf = async (orgId: string): Promise<(Settlement | null)[]> =>
   (await store.redis.xrange(store.names.outbox(orgId), '-', '+')).map(([id, fields]) =>
-    settlementOf(orgId, id, fields[1] ?? ''),
+    parseOutboxEntry(orgId, id, fields[1] ?? ''),
   );
 
 describe('a dead gateway instance', () => {
-  it('leaves one fully charged error for each reservation, and holds nothing any more [plan.settlement.failed]', async () => {
+  it('leaves one fully charged error for each reservation, and no longer holds anything [plan.settlement.failed]', async () => {
     const keys = await Promise.all([0, 1].map(async () => makeKey(db, await makeOrg(db))));
     const instanceId = await beatingInstance(one);
     const beating = keepBeating(one, instanceId);
     for (const key of keys) {
-      const reserved = Array.from({ length: 130 }, () => anAdmission(key, instanceId, { streamed: true }));
-      const held = Array.from({ length: 20 }, () => anAdmission(key, instanceId, { reserve: false }));
+      const reserved = Array.from({ length: 130 }, () => anAdmitCall(key, instanceId, { streamed: true }));
+      const held = Array.from({ length: 20 }, () => anAdmitCall(key, instanceId, { reserve: false }));
       const outcomes = await Promise.all([...reserved, ...held].map((admit) => one.decide({ admit })));
       expect(outcomes.every((outcome) => outcome.admitted)).toBe(true);
       const { orgId } = key;
       await one.ask({ takeLargeBody: { orgId, instanceId, admissionId: 'large' } });
-      await one.ask({ withdraw: anAdmission(key, instanceId) });
+      await one.ask({ withdraw: anAdmitCall(key, instanceId) });
     }
     beating.stop();
     for (const { orgId, keyId } of keys) {
@@ -87,23 +87,23 @@ describe('a dead gateway instance', () => {
     expect(await store.redis.exists(store.names.orgsOf(instanceId))).toBe(0);
   });
 
-  it('learns of it, is refused wherever it was, and cannot settle again', async () => {
+  it('is told that its lease is lost, is refused in every organization, and cannot settle again', async () => {
     const key = await makeKey(db, await makeOrg(db));
     const elsewhere = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(one);
-    const admission = anAdmission(key, instanceId);
+    const admission = anAdmitCall(key, instanceId);
     await one.decide({ admit: admission });
     await eventually(async () => (await monthOfOrg(two, key.orgId)).inFlight === 0);
 
     expect((await two.ask({ heartbeat: { instanceId } })).heartbeat).toEqual({
       leaseLost: true,
-      forgotten: false,
+      leaseUnknown: false,
     });
     // The first organization is fenced. The instance has not joined the second one and no longer
     // can.
     for (const k of [key, elsewhere])
       for (const session of [one, two])
-        expect((await session.decide({ admit: anAdmission(k, instanceId) })).leaseLost).toEqual({});
+        expect((await session.decide({ admit: anAdmitCall(k, instanceId) })).leaseLost).toEqual({});
     const { orgId } = key;
     const take = await one.ask({ takeLargeBody: { orgId, instanceId, admissionId: 'x' } });
     expect(take.takeLargeBody?.result).toBe('RESULT_LEASE_LOST');
@@ -115,18 +115,18 @@ describe('a dead gateway instance', () => {
     expect(await store.redis.exists(store.names.open(orgId, instanceId))).toBe(0);
   });
 
-  it('is one that stopped beating; another that beats through any limiter keeps what it holds', async () => {
+  it('is one without heartbeats; one that sends them through any limiter keeps what it holds', async () => {
     const key = await makeKey(db, await makeOrg(db));
     const alive = await beatingInstance(one);
     const dead = await beatingInstance(one);
-    await one.decide({ admit: anAdmission(key, alive) });
-    await one.decide({ admit: anAdmission(key, dead) });
+    await one.decide({ admit: anAdmitCall(key, alive) });
+    await one.decide({ admit: anAdmitCall(key, dead) });
     let beats = 0;
     await eventually(async () => {
       const session = beats++ % 2 ? one : two;
       expect((await session.ask({ heartbeat: { instanceId: alive } })).heartbeat).toEqual({
         leaseLost: false,
-        forgotten: false,
+        leaseUnknown: false,
       });
       return (await monthOfOrg(two, key.orgId)).inFlight === 1;
     });

@@ -3,7 +3,7 @@ import { createRedisConnection } from '@tidegate/redis';
 import { eventually, type TestRedis, testRedis } from '@tidegate/testing';
 import { FAIL_FAST } from '../redis/connection.ts';
 import { openStore } from '../testing/fixture.ts';
-import { NoticeHub, type Told } from './hub.ts';
+import { NoticeHub, type PublishedNotice } from './hub.ts';
 
 const ends: (() => unknown)[] = [];
 afterEach(async () => {
@@ -16,11 +16,11 @@ async function startRedis(): Promise<TestRedis> {
   return redis;
 }
 
-it('notices are heard again when what the subscription is with lives on, but nobody publishes there any more', async () => {
+it('notices arrive again when the connection stays open but its server gets no messages any more', async () => {
   const [left, current] = [await startRedis(), await startRedis()];
   const { store, redis } = await openStore(current.url);
   ends.push(() => redis.disconnect());
-  const heard: Told[] = [];
+  const heard: PublishedNotice[] = [];
   let subscriptions = 0;
   const connect = () => {
     const { url } = subscriptions === 0 ? left : current;
@@ -28,20 +28,20 @@ it('notices are heard again when what the subscription is with lives on, but nob
   };
   const hub = new NoticeHub({ store, connect, channel: 'tg:notices' });
   hub.onSubscribed(() => subscriptions++);
-  hub.listen((told) => heard.push(told));
+  hub.listen((notice) => heard.push(notice));
   hub.start();
   ends.push(() => hub.stop());
   await eventually(() => subscriptions === 1);
-  const told = { orgChanged: { orgId: 'org_a' } };
+  const notice = { orgChanged: { orgId: 'org_a' } };
   await eventually(async () => {
-    await hub.tell(told);
+    await hub.publish(notice);
     return heard.length > 0;
   });
-  expect(heard[0]).toEqual(told);
+  expect(heard[0]).toEqual(notice);
   expect(subscriptions).toBe(2);
 });
 
-it('a subscription that hears what is published is left alone', async () => {
+it('a subscription that hears its echoes stays with its server', async () => {
   const current = await startRedis();
   const { store, redis } = await openStore(current.url);
   ends.push(() => redis.disconnect());
@@ -60,4 +60,30 @@ it('a subscription that hears what is published is left alone', async () => {
   ends.push(() => hub.stop());
   await eventually(() => published > 4);
   expect(subscriptions).toBe(1);
+});
+
+it('lost state is announced under the name that earlier versions of the limiter know', async () => {
+  const { url } = await startRedis();
+  const { store, redis } = await openStore(url);
+  ends.push(() => redis.disconnect());
+  const connect = () => createRedisConnection(url, { ...FAIL_FAST, retryStrategy: () => null });
+  const hub = new NoticeHub({ store, connect, channel: 'tg:notices' });
+  const heard: PublishedNotice[] = [];
+  hub.listen((notice) => heard.push(notice));
+  const subscribed = new Promise<void>((resolve) => hub.onSubscribed(resolve));
+  hub.start();
+  ends.push(() => hub.stop());
+  const messages: string[] = [];
+  const earlier = connect();
+  ends.push(() => earlier.disconnect());
+  earlier.on('message', (_channel, message) => messages.push(message));
+  await earlier.connect();
+  await earlier.subscribe('tg:notices');
+  await subscribed;
+
+  const notice = { orgStateLost: { orgId: 'org_a' } };
+  await hub.publish(notice);
+  await eventually(() => heard.length > 0);
+  expect(heard).toEqual([notice]);
+  await eventually(() => messages.includes('{"orgForgotten":{"orgId":"org_a"}}'));
 });

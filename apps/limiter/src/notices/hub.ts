@@ -1,14 +1,11 @@
 import type { Store } from '../redis/store.ts';
 import { type Connect, Subscription } from '../redis/subscription.ts';
 
-/**
- * What limiters tell each other and their sessions: a Notice of limiter.proto, as JSON on a pub/sub
- * channel.
- */
-export type Told =
+/** A Notice of limiter.proto. Limiters publish it for the sessions of all limiters. */
+export type PublishedNotice =
   | { readonly keyRevoked: { readonly keyId: string } }
   | { readonly orgChanged: { readonly orgId: string } }
-  | { readonly orgForgotten: { readonly orgId: string } }
+  | { readonly orgStateLost: { readonly orgId: string } }
   | { readonly addressBlocked: { readonly address: string; readonly remainingMs: number } };
 
 export interface HubOptions {
@@ -24,7 +21,7 @@ export interface HubOptions {
 export class NoticeHub {
   readonly #options: HubOptions;
   readonly #subscription: Subscription;
-  readonly #listeners = new Set<(notice: Told) => void>();
+  readonly #listeners = new Set<(notice: PublishedNotice) => void>();
   readonly #onResubscribed = new Set<() => void>();
 
   constructor(options: HubOptions) {
@@ -33,7 +30,7 @@ export class NoticeHub {
     this.#subscription = new Subscription({
       connect,
       channel,
-      publish: (message) => this.#publish(message),
+      publish: (message) => this.#send(message),
       onMessage: (message) => this.#onMessage(message),
       onSubscribed: () => {
         for (const listener of this.#onResubscribed) listener();
@@ -54,17 +51,17 @@ export class NoticeHub {
     this.#onResubscribed.add(listener);
   }
 
-  listen(listener: (notice: Told) => void): () => void {
+  listen(listener: (notice: PublishedNotice) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Rejects with Undecided. */
-  async tell(notice: Told): Promise<void> {
-    await this.#publish(JSON.stringify(notice));
+  /** Rejects with LimiterError. */
+  async publish(notice: PublishedNotice): Promise<void> {
+    await this.#send(encode(notice));
   }
 
-  #publish(message: string): Promise<unknown> {
+  #send(message: string): Promise<unknown> {
     const { store, channel } = this.#options;
     return store.commandAt(null, 'publish', channel, message);
   }
@@ -75,12 +72,23 @@ export class NoticeHub {
   }
 }
 
-const KINDS = ['keyRevoked', 'orgChanged', 'orgForgotten', 'addressBlocked'];
+const KINDS = ['keyRevoked', 'orgChanged', 'addressBlocked'];
 
-function parse(message: string): Told | null {
+/** On the channel, `orgStateLost` keeps the name that limiters of earlier versions know. */
+interface OrgStateLostMessage {
+  readonly orgForgotten?: { readonly orgId: string };
+}
+
+const encode = (notice: PublishedNotice): string =>
+  JSON.stringify(
+    'orgStateLost' in notice ? ({ orgForgotten: notice.orgStateLost } satisfies OrgStateLostMessage) : notice,
+  );
+
+function parse(message: string): PublishedNotice | null {
   try {
-    const notice = JSON.parse(message) as Told;
-    return KINDS.some((kind) => kind in notice) ? notice : null;
+    const { orgForgotten, ...others } = JSON.parse(message) as PublishedNotice & OrgStateLostMessage;
+    if (orgForgotten) return { orgStateLost: orgForgotten };
+    return KINDS.some((kind) => kind in others) ? others : null;
   } catch {
     return null;
   }

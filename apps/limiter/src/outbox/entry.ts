@@ -4,7 +4,7 @@ const FIELDS = 12;
 const NONE = '-';
 
 /** Parses an outbox entry as written by settle.lua. Null if it is malformed. */
-export function settlementOf(orgId: string, outboxId: string, entry: string): Settlement | null {
+export function parseOutboxEntry(orgId: string, outboxId: string, entry: string): Settlement | null {
   const fields = entry.split(' ');
   if (fields.length !== FIELDS) return null;
   const [
@@ -44,7 +44,7 @@ const count = (field: string | undefined): number | null =>
   field === undefined || field === NONE ? null : Number(field);
 
 /** Formats an outbox entry as settle.lua does. */
-export const entryOf = (settlement: Omit<Settlement, 'orgId' | 'outboxId'>): string =>
+export const formatOutboxEntry = (settlement: Omit<Settlement, 'orgId' | 'outboxId'>): string =>
   [
     settlement.reservationId,
     settlement.keyId,

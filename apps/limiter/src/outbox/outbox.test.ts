@@ -5,7 +5,7 @@ import { createRedisClient, type RedisClient } from '@tidegate/redis';
 import { callUnary } from '@tidegate/rpc';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
 import { Queue } from 'bullmq';
-import { anAdmission } from '../testing/admission.ts';
+import { anAdmitCall } from '../testing/admit-call.ts';
 import { connectDb, makeKey, makeOrg, openStore, type TestKey, type TestStore } from '../testing/fixture.ts';
 import { beatingInstance, Rig } from '../testing/rig.ts';
 import type { SessionClient } from '../testing/session-client.ts';
@@ -47,7 +47,7 @@ const outboxLength = (orgId: string) => store.redis.xlen(store.names.outbox(orgI
 
 async function settled(session: SessionClient, key: TestKey, count: number): Promise<string[]> {
   const instanceId = await beatingInstance(session);
-  const admissions = Array.from({ length: count }, () => anAdmission(key, instanceId));
+  const admissions = Array.from({ length: count }, () => anAdmitCall(key, instanceId));
   await Promise.all(admissions.map((admit) => session.decide({ admit })));
   const usage = { answered: true, usageValid: true, promptTokens: 30, completionTokens: 4, durationMs: 12 };
   await Promise.all(admissions.map((admission) => session.ask({ settle: { ...admission, ...usage } })));
@@ -55,7 +55,7 @@ async function settled(session: SessionClient, key: TestKey, count: number): Pro
 }
 
 describe('settlements', () => {
-  it('reach the queue at once, each once, and leave the outbox when they are confirmed', async () => {
+  it('reach the queue soon, each once, and leave the outbox when they are confirmed', async () => {
     const session = rig.session(await rig.limiter());
     const key = await makeKey(db, await makeOrg(db));
     const { orgId } = key;
@@ -84,7 +84,7 @@ describe('settlements', () => {
     expect(await outboxLength(orgId)).toBe(0);
   });
 
-  it('that the queue has lost are brought by the sweep, once however often it looks', async () => {
+  it('that the queue has lost are published again by the sweep, once however often it runs', async () => {
     const session = rig.session(await rig.limiter());
     const key = await makeKey(db, await makeOrg(db));
     const ids = await settled(session, key, 130);

@@ -58,7 +58,7 @@ export function startOutbox(options: OutboxOptions): Outbox {
   });
   const chore = startChore({
     everyMs: sweepEveryMs,
-    run: () => sweep.turn(),
+    run: () => sweep.run(),
     onError: (err) => logger.warn({ err }, 'the outbox sweep failed'),
   });
   return {

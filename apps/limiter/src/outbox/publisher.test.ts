@@ -35,7 +35,7 @@ describe('the publisher', () => {
     expect(Math.max(...batches.map((batch) => batch.length))).toBe(1_000);
   });
 
-  it('holds a bounded number while the queue does not take them, and drops the rest', async () => {
+  it('keeps a bounded number while the queue accepts none, and drops the rest', async () => {
     let dropped = 0;
     const stuck: (() => void)[] = [];
     const publisher = new SettlementPublisher({
@@ -59,10 +59,10 @@ describe('the publisher', () => {
     expect(dropped).toBe(5_500);
   });
 
-  it('leaves to the sweep what the queue refuses', async () => {
+  it('leaves what the queue refuses to the sweep', async () => {
     let dropped = 0;
     const publisher = new SettlementPublisher({
-      send: () => Promise.reject(new Error('away')),
+      send: () => Promise.reject(new Error('unavailable')),
       maxWaiting: 2_500,
       maxSending: 2,
       nowMs: () => performance.now(),
@@ -75,7 +75,7 @@ describe('the publisher', () => {
     expect(dropped).toBe(50);
   });
 
-  it('sends the first settlement after a pause soon, and under load one batch every 250 ms', async () => {
+  it('sends the first settlement soon after a pause, and under load one batch every 250 ms', async () => {
     const sentAtMs: number[] = [];
     let nowMs = 0;
     jest.useFakeTimers();

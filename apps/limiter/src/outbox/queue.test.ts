@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { eventually, testRedis } from '@tidegate/testing';
 import { createSettlementQueue } from './queue.ts';
 
-it('a queue whose Redis hangs without a word fails what is asked of it, and is used again when it answers', async () => {
+it('a queue whose Redis hangs makes calls fail, and is used again when Redis answers', async () => {
   const redis = await testRedis();
   const queue = createSettlementQueue({ redisUrl: redis.url, redisPrefix: 'tg:', onError: () => {} });
   const signal = (name: NodeJS.Signals) => {

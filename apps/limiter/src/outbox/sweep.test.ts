@@ -14,7 +14,7 @@ import { eventually, type TestRedis, testRedis } from '@tidegate/testing';
 import { Queue, UnrecoverableError, Worker } from 'bullmq';
 import { Lock } from '../redis/lock.ts';
 import { openStore, type TestStore } from '../testing/fixture.ts';
-import { entryOf } from './entry.ts';
+import { formatOutboxEntry } from './entry.ts';
 import { createSettlementQueue, type SettlementQueue } from './queue.ts';
 import { OutboxSweep } from './sweep.ts';
 
@@ -50,13 +50,13 @@ async function entryAt(orgId: string, atMs: number): Promise<string> {
   const tokens = { reservedTokens: 9, promptTokens: 1, completionTokens: 2, chargedTokens: 3 };
   const ids = { reservationId, keyId: newKeyId(), modelId: newModelId() };
   const how = { answered: true, errorCode: null, streamed: false, durationMs: 5 };
-  const entry = entryOf({ ...ids, ...tokens, ...how, admittedAtMs: atMs });
+  const entry = formatOutboxEntry({ ...ids, ...tokens, ...how, admittedAtMs: atMs });
   await store.redis.xadd(store.names.outbox(orgId), `${atMs}-0`, 's', entry);
   await store.redis.sadd(store.names.orgs, orgId);
   return reservationId;
 }
 
-/** Runs a turn of the sweep as of `agoMs` ago. */
+/** Sweeps as of `agoMs` ago. */
 const sweep = (agoMs: number) =>
   new OutboxSweep({
     ...store.contextAt(0),
@@ -66,7 +66,7 @@ const sweep = (agoMs: number) =>
     maxJobs: 10,
     maxBacklog: 10,
     onRepublished: () => {},
-  }).turn();
+  }).run();
 
 const waiting = async () =>
   (await jobs.getJobs(['waiting'])).flatMap(({ data }) => data.settlements.map((s) => s.reservationId));
@@ -74,15 +74,15 @@ const waiting = async () =>
 async function killOne(): Promise<void> {
   const worker = new Worker(SETTLEMENT_QUEUE, null, { ...options, connection, autorun: false });
   const job = await worker.getNextJob('here');
-  await job?.moveToFailed(new UnrecoverableError('Postgres was away for too long'), 'here');
+  await job?.moveToFailed(new UnrecoverableError('Postgres was unavailable for too long'), 'here');
   await worker.close();
 }
 
-it('a job that died holds up neither its own settlements nor those that came later', async () => {
+it('a dead job holds up neither its own settlements nor later ones', async () => {
   const orgId = newOrgId();
   const firstMs = Date.now() - AWAY_MS;
   const first = await entryAt(orgId, firstMs);
-  for (let turn = 1; turn <= 2; turn++) await sweep(AWAY_MS - turn * MINUTE_MS);
+  for (let run = 1; run <= 2; run++) await sweep(AWAY_MS - run * MINUTE_MS);
   expect(await waiting()).toEqual([first]);
   await killOne();
   expect(await waiting()).toEqual([]);

@@ -1,7 +1,7 @@
 import { orgTagOf, SETTLEMENT_RETRIES_MS, type Settlement } from '@tidegate/contracts';
 import type { Context } from '../context.ts';
 import type { Lock } from '../redis/lock.ts';
-import { settlementOf } from './entry.ts';
+import { parseOutboxEntry } from './entry.ts';
 import type { SettlementQueue } from './queue.ts';
 
 const ORGS_PER_PAGE = 100;
@@ -18,7 +18,7 @@ export interface SweepOptions extends Context {
   readonly queue: SettlementQueue;
   /** Younger entries are left to the queue's fast path. */
   readonly minAgeMs: number;
-  /** Jobs per turn. The next turn continues where this one ended. */
+  /** Jobs per run. The next run continues where this one ended. */
   readonly maxJobs: number;
   /**
    * With more jobs than this in the queue, metering is behind. The sweep then waits, because what
@@ -28,7 +28,7 @@ export interface SweepOptions extends Context {
   readonly onRepublished: (settlements: number) => void;
 }
 
-/** The budget of one turn. */
+/** The budget of one run. */
 interface Budget {
   /** How many jobs are left. */
   jobs: number;
@@ -52,12 +52,13 @@ export class OutboxSweep {
   }
 
   /**
-   * Runs one turn. Resolves to the number of jobs offered to the queue. Rejects if Redis is away.
+   * Sweeps once. Resolves to the number of jobs offered to the queue. Rejects if Redis is
+   * unavailable.
    */
-  async turn(): Promise<number> {
+  async run(): Promise<number> {
     const { lock, maxJobs, store, names } = this.#options;
-    const [holds, before] = await Promise.all([lock.hold(), this.#before()]);
-    if (!holds) return 0;
+    const [acquired, before] = await Promise.all([lock.acquire(), this.#before()]);
+    if (!acquired) return 0;
     const budget: Budget = { jobs: maxJobs, behind: null };
     do {
       const at = this.#cursor;
@@ -125,7 +126,7 @@ export class OutboxSweep {
       BATCH_MAX,
     )) as [id: string, fields: string[]][];
     return entries
-      .map(([id, fields]) => settlementOf(orgId, id, fields[1] ?? ''))
+      .map(([id, fields]) => parseOutboxEntry(orgId, id, fields[1] ?? ''))
       .filter((settlement) => settlement !== null);
   }
 }

@@ -5,14 +5,14 @@ import { dayOf, mostInAnyWindow } from '@tidegate/limits';
 import { cases, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
 import fc from 'fast-check';
 import { Admissions } from '../admission/admissions.ts';
-import type { Held } from '../admission/held.ts';
+import type { AdmissionRef } from '../admission/ref.ts';
 import type { LostAdmission } from '../admission/restore.ts';
 import { Leases } from '../leases/leases.ts';
 import { confirmSettlements } from '../outbox/confirm.ts';
-import { settlementOf } from '../outbox/entry.ts';
-import { anAdmission } from '../testing/admission.ts';
+import { parseOutboxEntry } from '../outbox/entry.ts';
+import { Seeder } from '../seeding/seeder.ts';
+import { anAdmitCall } from '../testing/admit-call.ts';
 import { connectDb, makeKey, makeOrg, openStore, type TestKey, type TestStore } from '../testing/fixture.ts';
-import { Truth } from '../truth/truth.ts';
 
 const CAPS = { requestsPerMinute: 6, requestsAtOnce: 4, requestsPerMonth: 14, tokensPerMonth: 1_000 };
 const CONTEXT_TOKENS = 100;
@@ -51,7 +51,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 interface Grant {
-  readonly held: Held;
+  readonly ref: AdmissionRef;
   /** With its fraction, as the window has it. */
   readonly inWindowMs: number;
   readonly admittedAtMs: number;
@@ -73,7 +73,7 @@ class TestGateway {
   }
 }
 
-const endingOf = (used: number) => ({
+const requestEndOf = (used: number) => ({
   answered: true,
   usage: { promptTokens: used, completionTokens: 0 },
   durationMs: 1,
@@ -95,12 +95,12 @@ class Run {
   /** A new limiter on each access, at the test's current time. */
   get limiter() {
     const context = store.contextAt(this.offsetMs);
-    const truth = new Truth(context, db);
+    const seeder = new Seeder(context, db);
     const leases = new Leases(context);
     return {
       context,
       leases,
-      admissions: new Admissions({ ...context, truth, leases, onSettled: () => {} }),
+      admissions: new Admissions({ ...context, seeder, leases, onSettled: () => {} }),
     };
   }
 
@@ -118,7 +118,7 @@ class Run {
     if (s.do === 'reserve') await this.reserve(grant);
     else if (s.do === 'settle') await this.settle(grant, s.used);
     else {
-      await this.limiter.admissions.withdraw(grant.held);
+      await this.limiter.admissions.withdraw(grant.ref);
       gateway.grants = gateway.grants.filter((one) => one !== grant);
       this.admittedMs.splice(this.admittedMs.indexOf(grant.inWindowMs), 1);
     }
@@ -134,54 +134,57 @@ class Run {
     const beat = await leases.heartbeat(gateway.instanceId, gateway.registered);
     gateway.registered = true;
     if (beat === 'alive') return;
-    expect(beat).toBe('forgotten');
+    expect(beat).toBe('lease_unknown');
     await leases.heartbeat(gateway.instanceId, false);
     for (const grant of gateway.grants) {
-      if (grant.used !== null) await admissions.restoreSettled(this.lost(grant), endingOf(grant.used));
+      if (grant.used !== null) await admissions.restoreSettled(this.lost(grant), requestEndOf(grant.used));
       else expect(await admissions.restore(this.lost(grant))).not.toBe('lease_lost');
     }
   }
 
-  lost({ held, admittedAtMs, reservedAtMs }: Grant): LostAdmission {
+  lost({ ref, admittedAtMs, reservedAtMs }: Grant): LostAdmission {
     const { keyId } = this.key;
     const what = { keyId, modelId: 'mdl_test', contextTokens: CONTEXT_TOKENS, streamed: false };
-    return { ...held, ...what, admittedAtMs, reservedAtMs };
+    return { ...ref, ...what, admittedAtMs, reservedAtMs };
   }
 
   async admit(gateway: TestGateway, reserve: boolean): Promise<void> {
     if (!gateway.registered) await this.beat(gateway);
     const wanted = { contextTokens: CONTEXT_TOKENS, reserve };
-    const admission = anAdmission(this.key, gateway.instanceId, wanted);
-    // Undecided means that the instance's lease is unknown, which its gateway has not noticed yet.
+    const admission = anAdmitCall(this.key, gateway.instanceId, wanted);
+    // LimiterError means that the instance's lease is unknown, which its gateway has not noticed
+    // yet.
     const decision = await this.limiter.admissions.admit(admission).catch(() => null);
     if (decision?.kind !== 'admitted') return;
     const { orgId, instanceId, admissionId } = admission;
     const inWindowMs = decision.nowUs / 1_000;
     const admittedAtMs = Math.floor(inWindowMs);
     this.admittedMs.push(inWindowMs);
-    const held = { orgId, instanceId, admissionId };
+    const ref = { orgId, instanceId, admissionId };
     const reservedAtMs = reserve ? admittedAtMs : 0;
-    gateway.grants.push({ held, inWindowMs, admittedAtMs, reservedAtMs, used: null });
+    gateway.grants.push({ ref, inWindowMs, admittedAtMs, reservedAtMs, used: null });
   }
 
   async reserve(grant: Grant): Promise<void> {
-    const decision = await this.limiter.admissions.reserve(grant.held);
+    const decision = await this.limiter.admissions.reserve(grant.ref);
     if (decision.kind === 'admitted' && grant.reservedAtMs === 0)
       grant.reservedAtMs = Math.floor(decision.nowUs / 1_000);
   }
 
   async settle(grant: Grant, used: number): Promise<void> {
     if (grant.reservedAtMs === 0) return;
-    await this.limiter.admissions.settle(grant.held, endingOf(used));
+    await this.limiter.admissions.settle(grant.ref, requestEndOf(used));
     grant.used = used;
-    this.charges.set(grant.held.admissionId, used);
+    this.charges.set(grant.ref.admissionId, used);
   }
 
   /** Works like metering: writes what is new to Postgres in one transaction, then confirms. */
   async meter(): Promise<void> {
     const { orgId } = this.key;
     const entries = await store.redis.xrange(store.names.outbox(orgId), '-', '+');
-    const settlements = entries.map(([id, fields]) => settlementOf(orgId, id, fields[1] ?? '') as Settlement);
+    const settlements = entries.map(
+      ([id, fields]) => parseOutboxEntry(orgId, id, fields[1] ?? '') as Settlement,
+    );
     await db.$transaction(async (tx) => {
       for (const s of settlements) {
         const fresh = await tx.request.createMany({ data: [rowOf(s)], skipDuplicates: true });
@@ -234,8 +237,8 @@ class Run {
     this.offsetMs += 61_000;
     for (const one of this.gateways) for (const grant of one.open) await this.settle(grant, 1);
     const { orgId } = this.key;
-    const truth = new Truth(this.limiter.context, db);
-    await truth.seedMonth(orgId, MONTH);
+    const seeder = new Seeder(this.limiter.context, db);
+    await seeder.seedMonth(orgId, MONTH);
     const ledger = await store.redis.hgetall(store.names.month(orgId, MONTH));
     await this.meter();
     const row = await db.monthTotal.findUnique({ where: { orgId_month: { orgId, month: MONTH } } });
@@ -287,7 +290,7 @@ afterAll(async () => {
 });
 
 describe('a Redis that loses everything, at any time and again', () => {
-  it('lets no cap be exceeded, and no settlement be lost or counted twice', async () => {
+  it('exceeds no cap, and loses or doubles no settlement', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 15, maxLength: 50 }), async (steps) => {
         const run = new Run(await makeKey(db, await makeOrg(db, CAPS)));

@@ -3,11 +3,13 @@ import { newInstanceId } from '@tidegate/contracts';
 import { closeDb, type Db } from '@tidegate/db';
 import { monthOf } from '@tidegate/limits';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
-import type { Admission } from '../admission/admit.ts';
+import type { AdmitCall } from '../admission/admit.ts';
 import type { Context } from '../context.ts';
+import { LimiterError } from '../limiter-error.ts';
 import type { NoticeHub } from '../notices/hub.ts';
 import { Lock } from '../redis/lock.ts';
-import { anAdmission } from '../testing/admission.ts';
+import { Seeder } from '../seeding/seeder.ts';
+import { anAdmitCall } from '../testing/admit-call.ts';
 import {
   changePlan,
   connectDb,
@@ -19,8 +21,6 @@ import {
 } from '../testing/fixture.ts';
 import { beatingInstance, monthOfOrg, Rig } from '../testing/rig.ts';
 import type { SessionClient } from '../testing/session-client.ts';
-import { Truth } from '../truth/truth.ts';
-import { Undecided } from '../undecided.ts';
 import { Recovery } from './recovery.ts';
 
 /** Lets the test be slow, and leaves the search for lost state to the limiter under test. */
@@ -58,16 +58,16 @@ afterAll(async () => {
   await Promise.all([redis.stop(), postgres.drop()]);
 });
 
-const restoreOf = (admission: Admission, atMs: number) => {
+const restoreOf = (admission: AdmitCall, atMs: number) => {
   const { hasImages, reserve, ...what } = admission;
   return { ...what, admittedAtMs: atMs, reservedAtMs: reserve ? atMs : 0 };
 };
 
 describe('an organization', () => {
-  it('is admitted at once when it is new, through every limiter, and after a loss only a minute later', async () => {
+  it('is served at once when it is new, through every limiter, and only a minute later after a loss', async () => {
     const key = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(one);
-    const admit = () => anAdmission(key, instanceId);
+    const admit = () => anAdmitCall(key, instanceId);
     const first = await Promise.all(
       [one, two, one, two].map((session) => session.decide({ admit: admit() })),
     );
@@ -90,75 +90,75 @@ describe('an organization', () => {
     expect((await late.decide({ admit: admit() })).admitted).toBeTruthy();
   });
 
-  it('that nobody asks for recovers from the loss on, and every session is told of it', async () => {
+  it('without requests starts to recover soon after the loss, and every session is told', async () => {
     const { orgId } = await makeKey(db, await makeOrg(db));
     const looking = rig.session(await rig.limiter({ timing: { ...PATIENT, recoverEveryMs: 50 } }));
     await monthOfOrg(looking, orgId);
     await store.everywhere('flushall');
     await eventually(async () => store.redis.hget(store.names.org(orgId), 'opens_us'));
     const told = ({ notices }: SessionClient) =>
-      notices.filter((n) => n.orgForgotten?.orgId === orgId).length;
+      notices.filter((n) => n.orgStateLost?.orgId === orgId).length;
     // The notice is repeated for gateways that missed it.
     await eventually(() => told(one) > 1 && told(looking) > 1);
   });
 });
 
-describe('what was written to Postgres and never told', () => {
+describe('a change in Postgres that no limiter was told of', () => {
   const looking = async () => rig.limiter({ timing: { ...PATIENT, recoverEveryMs: 50 } });
 
-  it('is in force soon: a lowered plan', async () => {
+  it('takes effect soon: a lowered plan', async () => {
     const key = await makeKey(db, await makeOrg(db, { requestsAtOnce: 5 }), { requestsAtOnce: 5 });
     const instanceId = await beatingInstance(one);
-    expect((await one.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
+    expect((await one.decide({ admit: anAdmitCall(key, instanceId) })).admitted).toBeTruthy();
     await changePlan(db, key.orgId, { requestsAtOnce: 1 });
     const limiter = await looking();
     const { names, redis: direct } = store;
     await eventually(async () => (await direct.hget(names.org(key.orgId), 'at_once')) === '1');
-    const refused = (await one.decide({ admit: anAdmission(key, instanceId) })).rateLimited;
+    const refused = (await one.decide({ admit: anAdmitCall(key, instanceId) })).rateLimited;
     expect(refused?.cause).toBe('CAUSE_ORG_REQUESTS_AT_ONCE');
     await eventually(() => one.notices.some(({ orgChanged }) => orgChanged?.orgId === key.orgId));
     await limiter.close();
   });
 
-  it('is in force soon: a revocation', async () => {
+  it('takes effect soon: a revocation', async () => {
     const key = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(one);
-    expect((await one.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
+    expect((await one.decide({ admit: anAdmitCall(key, instanceId) })).admitted).toBeTruthy();
     await db.apiKey.update({ where: { id: key.keyId }, data: { revokedAt: new Date() } });
     const limiter = await looking();
     await eventually(
-      async () => (await one.decide({ admit: anAdmission(key, instanceId) })).outcome === 'keyInvalid',
+      async () => (await one.decide({ admit: anAdmitCall(key, instanceId) })).outcome === 'keyInvalid',
     );
     await limiter.close();
   });
 });
 
-describe('an organization whose master is away', () => {
-  it('does not keep others from being looked at', async () => {
-    const [away, there] = [await makeOrg(db), await makeOrg(db)];
-    for (const orgId of [away, there]) await monthOfOrg(one, orgId);
-    await changePlan(db, there, { requestsAtOnce: 7 });
+describe('an organization whose master is unavailable', () => {
+  it('does not keep others from being checked', async () => {
+    const [affected, other] = [await makeOrg(db), await makeOrg(db)];
+    for (const orgId of [affected, other]) await monthOfOrg(one, orgId);
+    await changePlan(db, other, { requestsAtOnce: 7 });
     const context = store.contextAt(0);
     const { names } = context;
     const command: Context['store']['command'] = (name, key, ...args) =>
-      key === names.org(away)
-        ? Promise.reject(new Undecided('redis', 'its master is away'))
+      key === names.org(affected)
+        ? Promise.reject(new LimiterError('redis', 'its master is unavailable'))
         : context.store.command(name, key, ...args);
     const half = Object.assign(Object.create(context.store), { command }) as Context['store'];
-    const truth = new Truth(context, db);
-    const notices = { tell: async () => {} } as unknown as NoticeHub;
+    const seeder = new Seeder(context, db);
+    const notices = { publish: async () => {} } as unknown as NoticeHub;
     const lock = new Lock(context.store, `${names.recoveryLock}:test`, 'test', 60_000);
-    const turn = new Recovery({ ...context, store: half, db, truth, notices, lock }).turn();
-    await expect(turn).rejects.toThrow('its master is away');
-    expect(await store.redis.hget(names.org(there), 'at_once')).toBe('7');
+    const run = new Recovery({ ...context, store: half, db, seeder, notices, lock }).run();
+    await expect(run).rejects.toThrow('its master is unavailable');
+    expect(await store.redis.hget(names.org(other), 'at_once')).toBe('7');
   });
 });
 
 describe('an instance', () => {
-  it('whose lease and indexes alone are lost is found by what it holds, and reaped', async () => {
+  it('that has lost only its lease and indexes is found by what it holds, and reaped', async () => {
     const key = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(one);
-    await one.decide({ admit: anAdmission(key, instanceId) });
+    await one.decide({ admit: anAdmitCall(key, instanceId) });
     const { names, redis: direct } = store;
     for (const name of [names.lease(instanceId), names.orgsOf(instanceId), names.instances, names.orgs])
       await direct.del(name);
@@ -182,20 +182,20 @@ describe('what a gateway restores', () => {
     instanceId = await beatingInstance(one);
   });
 
-  async function loseWith(admissions: readonly Admission[]): Promise<void> {
+  async function loseWith(admissions: readonly AdmitCall[]): Promise<void> {
     for (const admit of admissions) expect((await one.decide({ admit })).admitted).toBeTruthy();
     await store.everywhere('flushall');
     const beat = async (registered: boolean) =>
       (await one.ask({ heartbeat: { instanceId, registered } })).heartbeat;
-    expect(await beat(true)).toEqual({ leaseLost: false, forgotten: true });
+    expect(await beat(true)).toEqual({ leaseLost: false, leaseUnknown: true });
     // The first answer may have been lost.
-    expect(await beat(true)).toEqual({ leaseLost: false, forgotten: true });
-    expect(await beat(false)).toEqual({ leaseLost: false, forgotten: false });
+    expect(await beat(true)).toEqual({ leaseLost: false, leaseUnknown: true });
+    expect(await beat(false)).toEqual({ leaseLost: false, leaseUnknown: false });
   }
 
   it('holds its slots and reservations again when the organization opens', async () => {
-    const reserved = [anAdmission(key, instanceId), anAdmission(key, instanceId)];
-    const held = anAdmission(key, instanceId, { reserve: false });
+    const reserved = [anAdmitCall(key, instanceId), anAdmitCall(key, instanceId)];
+    const held = anAdmitCall(key, instanceId, { reserve: false });
     await loseWith([...reserved, held]);
     for (const admission of [...reserved, held])
       for (const session of [one, two])
@@ -203,13 +203,13 @@ describe('what a gateway restores', () => {
           leaseLost: false,
         });
 
-    expect((await late.decide({ admit: anAdmission(key, instanceId) })).rateLimited).toMatchObject({
+    expect((await late.decide({ admit: anAdmitCall(key, instanceId) })).rateLimited).toMatchObject({
       limit: 3,
     });
     await late.ask({ withdraw: held });
-    const over = anAdmission(key, instanceId, { contextTokens: 1_501 });
+    const over = anAdmitCall(key, instanceId, { contextTokens: 1_501 });
     expect((await late.decide({ admit: over })).quotaExceeded).toMatchObject({ cause: 'CAUSE_TOKENS' });
-    expect((await late.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
+    expect((await late.decide({ admit: anAdmitCall(key, instanceId) })).admitted).toBeTruthy();
     for (const settle of reserved) await one.ask({ settle: { ...settle, answered: true } });
     expect(await monthOfOrg(late, key.orgId)).toMatchObject({
       requests: 3,
@@ -219,8 +219,8 @@ describe('what a gateway restores', () => {
     });
   });
 
-  it('and settles before the month is read back is counted once, written meanwhile or not', async () => {
-    const [written, unwritten] = [anAdmission(key, instanceId), anAdmission(key, instanceId)];
+  it('and settles before the month is seeded is counted once, whether Postgres has it already or not', async () => {
+    const [written, unwritten] = [anAdmitCall(key, instanceId), anAdmitCall(key, instanceId)];
     await loseWith([written, unwritten]);
     const month = monthOf(Date.now());
     for (const admission of [written, unwritten]) {
@@ -236,7 +236,7 @@ describe('what a gateway restores', () => {
     await db.$executeRaw`
       INSERT INTO request (reservation_id, day, org_id, key_id, model_id, admitted_at, answered, streamed, reserved_tokens, charged_tokens)
       VALUES (${written.admissionId}, now(), ${key.orgId}, ${key.keyId}, 'm', now(), true, false, 1000, 5)`;
-    await late.decide({ admit: anAdmission(key, instanceId) });
+    await late.decide({ admit: anAdmitCall(key, instanceId) });
     expect(await monthOfOrg(late, key.orgId)).toMatchObject({
       requests: 3,
       chargedTokens: 10,
@@ -244,10 +244,10 @@ describe('what a gateway restores', () => {
     });
   });
 
-  it('is refused once the organization has opened without it, for another that was not there in time', async () => {
-    const admission = anAdmission(key, instanceId);
+  it('is refused once the organization serves again, for a gateway that came too late', async () => {
+    const admission = anAdmitCall(key, instanceId);
     await loseWith([admission]);
-    await one.decide({ admit: anAdmission(key, instanceId) });
+    await one.decide({ admit: anAdmitCall(key, instanceId) });
     const late_ = await late.ask({ restore: restoreOf(admission, Date.now()) });
     expect(late_.restore).toEqual({ leaseLost: true });
     expect(await monthOfOrg(late, key.orgId)).toMatchObject({ inFlight: 0 });
@@ -255,7 +255,7 @@ describe('what a gateway restores', () => {
     expect((await one.ask({ restore: unknown })).failed?.reason).toMatch(/no lease/);
   });
 
-  it('of a large body holds its slot again', async () => {
+  it('of a large body takes its slot again', async () => {
     const { orgId } = key;
     const large = (id: string) => ({ orgId, instanceId, admissionId: id });
     for (const id of ['a', 'b']) await one.ask({ takeLargeBody: large(id) });

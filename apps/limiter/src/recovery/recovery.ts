@@ -5,16 +5,16 @@ import type { Context } from '../context.ts';
 import type { NoticeHub } from '../notices/hub.ts';
 import type { RedisLink } from '../redis/link.ts';
 import type { Lock } from '../redis/lock.ts';
-import { type LiveOrg, readLiveOrgs, readRevokedKeys } from '../truth/rows.ts';
-import { revokeKey } from '../truth/seed.ts';
-import type { Truth } from '../truth/truth.ts';
+import { type LiveOrg, readLiveOrgs, readRevokedKeys } from '../seeding/rows.ts';
+import { revokeKey } from '../seeding/seed.ts';
+import type { Seeder } from '../seeding/seeder.ts';
 
 const ORGS_PER_PAGE = 500;
 const REVOKED_KEYS = 200;
 
 export interface RecoveryOptions extends Context {
   readonly db: Db;
-  readonly truth: Truth;
+  readonly seeder: Seeder;
   readonly notices: NoticeHub;
   readonly lock: Lock;
 }
@@ -31,7 +31,7 @@ export interface RecoveryOptions extends Context {
  */
 export class Recovery {
   readonly #options: RecoveryOptions;
-  /** The first failure of this turn. */
+  /** The first failure of this run. */
   #failure: unknown;
 
   constructor(options: RecoveryOptions) {
@@ -39,21 +39,21 @@ export class Recovery {
   }
 
   /**
-   * Looks at every organization once. Resolves to how many had lost their state. Rejects if Redis
-   * or Postgres is away. If only one master of a cluster is away, it rejects after looking at the
-   * rest.
+   * Checks every organization once. Resolves to how many had lost their state. Rejects if Redis or
+   * Postgres is unavailable. If only one master of a cluster is unavailable, it rejects after
+   * checking the rest.
    */
-  async turn(): Promise<number> {
+  async run(): Promise<number> {
     const { db, lock, notices } = this.#options;
     this.#failure = undefined;
     let found = 0;
     let after = '';
-    while (await lock.hold()) {
+    while (await lock.acquire()) {
       const orgs = await readLiveOrgs(db, after, ORGS_PER_PAGE);
-      const { lost, behind } = await this.#look(orgs);
+      const { lost, behind } = await this.#check(orgs);
       if (lost.length + behind.length > 0)
-        await this.#settled([this.#options.truth.refreshOrgs([...lost, ...behind])]);
-      await this.#settled(behind.map((orgId) => notices.tell({ orgChanged: { orgId } })));
+        await this.#allSettled([this.#options.seeder.refreshOrgs([...lost, ...behind])]);
+      await this.#allSettled(behind.map((orgId) => notices.publish({ orgChanged: { orgId } })));
       found += lost.length;
       if (orgs.length < ORGS_PER_PAGE) {
         await this.#revokeAgain();
@@ -65,7 +65,7 @@ export class Recovery {
     return found;
   }
 
-  async #settled<T>(asked: readonly Promise<T>[]): Promise<(T | undefined)[]> {
+  async #allSettled<T>(asked: readonly Promise<T>[]): Promise<(T | undefined)[]> {
     const results = await Promise.allSettled(asked);
     return results.map((result) => {
       if (result.status === 'fulfilled') return result.value;
@@ -76,12 +76,14 @@ export class Recovery {
 
   async #revokeAgain(): Promise<void> {
     const keys = await readRevokedKeys(this.#options.db, REVOKED_KEYS);
-    await this.#settled(keys.map(({ orgId, keyId, hash }) => revokeKey(this.#options, orgId, keyId, hash)));
+    await this.#allSettled(
+      keys.map(({ orgId, keyId, hash }) => revokeKey(this.#options, orgId, keyId, hash)),
+    );
   }
 
-  async #look(orgs: readonly LiveOrg[]): Promise<{ lost: string[]; behind: string[] }> {
+  async #check(orgs: readonly LiveOrg[]): Promise<{ lost: string[]; behind: string[] }> {
     const { store, names, clock, notices } = this.#options;
-    const states = await this.#settled(
+    const states = await this.#allSettled(
       orgs.map(
         ({ orgId }) =>
           store.command('hgetall', names.org(orgId)) as Promise<Readonly<Record<string, string>>>,
@@ -97,7 +99,7 @@ export class Recovery {
       else if (Number(state.version) < version) behind.push(orgId);
       // This process's idea of the time is good enough: one notice more or less does not matter.
       if (Number(state.opens_us ?? 0) > clock.nowMs() * 1_000)
-        await this.#settled([notices.tell({ orgForgotten: { orgId } })]);
+        await this.#allSettled([notices.publish({ orgStateLost: { orgId } })]);
       for (const instanceId of joinedIn(state))
         orgsOf.set(instanceId, [...(orgsOf.get(instanceId) ?? []), orgId]);
     }
@@ -115,8 +117,8 @@ export class Recovery {
   async #index(orgIds: readonly string[], orgsOf: ReadonlyMap<string, readonly string[]>): Promise<void> {
     const { store, names, clock } = this.#options;
     const nowMs = Math.floor(clock.nowMs());
-    if (orgIds.length > 0) await this.#settled([store.command('sadd', names.orgs, ...orgIds)]);
-    await this.#settled(
+    if (orgIds.length > 0) await this.#allSettled([store.command('sadd', names.orgs, ...orgIds)]);
+    await this.#allSettled(
       [...orgsOf].flatMap(([instanceId, joined]) => [
         store.command('zadd', names.instances, 'NX', nowMs, instanceId),
         store.command('sadd', names.orgsOf(instanceId), ...joined),
@@ -131,7 +133,7 @@ const JOINED = 'in:';
 const joinedIn = (state: Readonly<Record<string, string>>): string[] =>
   Object.keys(state).flatMap((field) => (field.startsWith(JOINED) ? [field.slice(JOINED.length)] : []));
 
-/** Starts the chore, which skips its turns while Redis is away. */
+/** Starts the chore, which does nothing while Redis is unavailable. */
 export function startRecovery(options: {
   readonly recovery: Recovery;
   readonly link: RedisLink;
@@ -141,11 +143,12 @@ export function startRecovery(options: {
   const { recovery, link, everyMs, logger } = options;
   return startChore({
     everyMs,
-    onError: (err) => logger.warn({ err }, 'looking for lost state failed'),
+    onError: (err) => logger.warn({ err }, 'the search for lost state failed'),
     async run() {
       if (!link.ready()) return;
-      const organizations = await recovery.turn();
-      if (organizations > 0) logger.warn({ organizations }, 'Redis has lost live state: it recovers');
+      const organizations = await recovery.run();
+      if (organizations > 0)
+        logger.warn({ organizations }, 'Redis has lost live state: organizations are recovering');
     },
   });
 }

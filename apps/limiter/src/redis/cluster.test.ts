@@ -10,7 +10,7 @@ import { callUnary } from '@tidegate/rpc';
 import { createLogger } from '@tidegate/runtime';
 import { eventually, type TestPostgres, testPostgres, testRedisCluster } from '@tidegate/testing';
 import type { Redis } from 'ioredis';
-import { anAdmission } from '../testing/admission.ts';
+import { anAdmitCall } from '../testing/admit-call.ts';
 import { connectDb, makeKey, makeOrg, openStore, type TestKey } from '../testing/fixture.ts';
 import { beatingInstance, keepBeating, monthOfOrg, Rig } from '../testing/rig.ts';
 import { createRedis } from './connection.ts';
@@ -53,7 +53,7 @@ async function keyOnEach(requestsAtOnce: number): Promise<TestKey[]> {
 }
 
 describe('on a Redis Cluster', () => {
-  it('a node whose name is gone keeps nobody from the others', async () => {
+  it('a node whose name no longer resolves keeps nobody from the others', async () => {
     const client = createRedis(cluster.url.replace('//', '//gone.invalid:7000,'));
     client.on('error', () => undefined);
     try {
@@ -64,13 +64,13 @@ describe('on a Redis Cluster', () => {
     }
   });
 
-  it('one message of a session asks all masters, and each decides exactly', async () => {
+  it('the calls of one message reach all masters, and each master keeps its limits exactly', async () => {
     const keys = await keyOnEach(5);
     const session = rig.session(await rig.limiter());
     const instanceId = await beatingInstance(session);
     const outcomes = await Promise.all(
       Array.from({ length: 90 }, (_, i) => {
-        const admit = anAdmission(keys[i % MASTERS] as TestKey, instanceId);
+        const admit = anAdmitCall(keys[i % MASTERS] as TestKey, instanceId);
         return session.decide({ admit }).then(({ admitted }) => ({ admit, admitted }));
       }),
     );
@@ -86,24 +86,24 @@ describe('on a Redis Cluster', () => {
     const [key] = (await keyOnEach(1_000)) as [TestKey];
     const session = rig.session(await rig.limiter());
     const instanceId = await beatingInstance(session);
-    await session.decide({ admit: anAdmission(key, instanceId) });
+    await session.decide({ admit: anAdmitCall(key, instanceId) });
     let moved = false;
     let asked = 1;
     const asking = (async () => {
       while (!moved) {
         asked++;
-        const { admitted } = await session.decide({ admit: anAdmission(key, instanceId) });
+        const { admitted } = await session.decide({ admit: anAdmitCall(key, instanceId) });
         expect(admitted).toBeTruthy();
       }
     })();
     await moveSlot(slotOfOrg(key.orgId), cluster.nodes[0] as ClusterNode, cluster.nodes[1] as ClusterNode);
     moved = true;
     await asking;
-    await session.decide({ admit: anAdmission(key, instanceId) });
+    await session.decide({ admit: anAdmitCall(key, instanceId) });
     expect(await monthOfOrg(session, key.orgId)).toMatchObject({ requests: asked + 1, inFlight: asked + 1 });
   });
 
-  it('a client that is disconnected while it asks who serves what leaves nothing that keeps its process alive', async () => {
+  it('a client that disconnects while it reads the slot map leaves nothing that keeps its process alive', async () => {
     // The client asks once when it learns that some nodes are replicas, then regularly.
     const source = `import { createRedisClient } from '@tidegate/redis';
       const client = createRedisClient('${cluster.url}');
@@ -123,7 +123,7 @@ describe('on a Redis Cluster', () => {
     expect(await once(child, 'exit')).toEqual([0, null]);
   });
 
-  it('replicas that let nobody in are no break, though they are tried again and again; losing a master is one', async () => {
+  it('replicas that refuse connections are no outage, however often they are tried; a lost master is one', async () => {
     const nodes = cluster.nodes.map(({ running }) => createRedisConnection(running.url));
     const [masters, replicas] = [nodes.slice(0, MASTERS), nodes.slice(MASTERS)];
     const listed = async (master: Redis) =>
@@ -153,27 +153,27 @@ describe('on a Redis Cluster', () => {
     }
   });
 
-  it('a master that is killed takes along the service of its organizations only, and its replica brings it back as it was', async () => {
+  it('a killed master interrupts only its own organizations, and its replica restores them as they were', async () => {
     const keys = await keyOnEach(3);
     const [limiter, other] = [await rig.limiter(), await rig.limiter()];
     const session = rig.session(limiter);
     const told = rig.session(other);
     const instanceId = await beatingInstance(session);
     const beats = keepBeating(session, instanceId);
-    for (const key of keys) await session.decide({ admit: anAdmission(key, instanceId) });
+    for (const key of keys) await session.decide({ admit: anAdmitCall(key, instanceId) });
     const [, lost, left] = keys as [TestKey, TestKey, TestKey];
 
     const victim = cluster.nodes[1] as ClusterNode;
     victim.running.kill('SIGKILL');
     await victim.running.exited;
-    const failed = await session.ask({ admit: anAdmission(lost, instanceId) });
+    const failed = await session.ask({ admit: anAdmitCall(lost, instanceId) });
     expect(failed.failed).toMatchObject({ reason: expect.stringMatching(/^redis/), notRun: true });
-    expect((await session.decide({ admit: anAdmission(left, instanceId) })).admitted).toBeTruthy();
+    expect((await session.decide({ admit: anAdmitCall(left, instanceId) })).admitted).toBeTruthy();
 
-    await eventually(async () => (await session.decide({ admit: anAdmission(lost, instanceId) })).admitted);
-    const third = anAdmission(lost, instanceId);
+    await eventually(async () => (await session.decide({ admit: anAdmitCall(lost, instanceId) })).admitted);
+    const third = anAdmitCall(lost, instanceId);
     expect((await session.decide({ admit: third })).admitted).toBeTruthy();
-    expect((await session.decide({ admit: anAdmission(lost, instanceId) })).rateLimited).toMatchObject({
+    expect((await session.decide({ admit: anAdmitCall(lost, instanceId) })).rateLimited).toMatchObject({
       cause: 'CAUSE_ORG_REQUESTS_AT_ONCE',
     });
     await eventually(async () => {

@@ -7,8 +7,8 @@ const RECONNECT_MAX_MS = 500;
 export const reconnectDelayMs = (attempt: number): number => Math.min(50 * attempt, RECONNECT_MAX_MS);
 
 /**
- * Nothing waits for a Redis that is away. Nothing is sent twice, because a command without an
- * answer may have run.
+ * Nothing waits for a Redis that is unavailable. Nothing is sent twice, because a command without
+ * an answer may have run.
  */
 export const FAIL_FAST = {
   lazyConnect: true,

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/gl
 import { closeDb, type Db } from '@tidegate/db';
 import type { RunningRedisSentinel } from '@tidegate/embedded';
 import { eventually, freePort, type TestPostgres, testPostgres, testRedisSentinel } from '@tidegate/testing';
-import { anAdmission } from '../testing/admission.ts';
+import { anAdmitCall } from '../testing/admit-call.ts';
 import { connectDb, makeKey, makeOrg } from '../testing/fixture.ts';
 import { beatingInstance, keepBeating, monthOfOrg, Rig } from '../testing/rig.ts';
 import { createRedis } from './connection.ts';
@@ -34,7 +34,7 @@ async function replicated(url: string): Promise<void> {
 }
 
 it.each(['SIGKILL', 'SIGSTOP'] as const)(
-  'the limiter follows the master that Sentinels name, with all it held, after %s',
+  'the limiter follows the master that Sentinels name, and no state is lost, after %s',
   async (signal) => {
     const rig = new Rig(redis.url, db);
     const limiter = await rig.limiter();
@@ -43,11 +43,11 @@ it.each(['SIGKILL', 'SIGSTOP'] as const)(
     const instanceId = await beatingInstance(session);
     const beats = keepBeating(session, instanceId);
     try {
-      const first = anAdmission(key, instanceId);
+      const first = anAdmitCall(key, instanceId);
       expect((await session.decide({ admit: first })).admitted).toBeTruthy();
       await replicated(redis.nodes[0].running.url);
       redis.nodes[0].running.kill(signal);
-      expect((await session.ask({ admit: anAdmission(key, instanceId) })).failed?.reason).toMatch(/^redis/);
+      expect((await session.ask({ admit: anAdmitCall(key, instanceId) })).failed?.reason).toMatch(/^redis/);
 
       const settled = () => session.ask({ settle: { ...first, answered: true } });
       await eventually(async () => (await settled()).settle);
@@ -64,7 +64,7 @@ it.each(['SIGKILL', 'SIGSTOP'] as const)(
   },
 );
 
-it('every client finds the new master, whatever it was doing when Sentinels told of it', async () => {
+it('every client finds the new master, whatever it was doing when Sentinels announced it', async () => {
   const clients = Array.from({ length: 60 }, () => createRedis(redis.url));
   try {
     for (const client of clients) client.on('error', () => undefined);
@@ -77,7 +77,7 @@ it('every client finds the new master, whatever it was doing when Sentinels told
   }
 });
 
-it('a Sentinel that hangs is passed over', async () => {
+it('a Sentinel that hangs is skipped', async () => {
   const held: Socket[] = [];
   const hung = createServer((socket) => held.push(socket));
   const port = await freePort();

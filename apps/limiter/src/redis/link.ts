@@ -40,13 +40,13 @@ export function createRedisLink(url: string, logger: Logger): RedisLink {
   let reported = '';
   let complete = false;
   const onError = (err: Error) => {
-    if (err.message !== reported) logger.warn({ err }, 'redis is away');
+    if (err.message !== reported) logger.warn({ err }, 'Redis is unavailable');
     reported = err.message;
   };
   const onReady = (server: Redis) => {
     reported = '';
     if (!isReplica(server)) broken(server);
-    logger.info({ server: `${server.options.host}:${server.options.port}` }, 'redis is there');
+    logger.info({ server: `${server.options.host}:${server.options.port}` }, 'Redis is available');
     for (const listener of readies) listener();
   };
   const watch = (server: Redis) => {

@@ -19,8 +19,8 @@ export class Lock {
   }
 
   /** Takes or extends the lock. */
-  async hold(): Promise<boolean> {
-    const [code] = await this.#store.run(SCRIPTS.holdLock, [this.#name], [this.#holder, this.#ttlMs]);
-    return code === 'held';
+  async acquire(): Promise<boolean> {
+    const [code] = await this.#store.run(SCRIPTS.acquireLock, [this.#name], [this.#holder, this.#ttlMs]);
+    return code === 'acquired';
   }
 }

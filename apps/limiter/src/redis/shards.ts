@@ -8,7 +8,7 @@ import { type Cluster, Redis } from 'ioredis';
 export interface Shards {
   /**
    * The server of a key as far as known, or any server for a null key. Returns null if that server
-   * is away.
+   * is unavailable.
    */
   of(key: string | null): Redis | null;
   /** The servers that are available. */

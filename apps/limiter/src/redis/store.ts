@@ -1,6 +1,6 @@
 import { Command, type Redis } from 'ioredis';
+import { LimiterError } from '../limiter-error.ts';
 import { SCRIPTS, type Script } from '../scripts.ts';
-import { Undecided } from '../undecided.ts';
 import { hasMoved, type Shards } from './shards.ts';
 
 /** A script's reply: its code, then the values that belong to it. */
@@ -19,7 +19,7 @@ interface Waiting {
   readonly args: readonly Argument[];
   readonly script: Script | null;
   resolve(reply: unknown): void;
-  reject(error: Undecided): void;
+  reject(error: LimiterError): void;
 }
 
 export interface StoreOptions {
@@ -30,9 +30,9 @@ export interface StoreOptions {
 
 /**
  * Runs scripts and commands. Everything asked of one server in one turn travels as one pipeline.
- * Rejects with Undecided; in that case the command may or may not have run. A command is sent again
- * only if Redis says that it did not run: a script that Redis lost in a restart or, in a cluster, a
- * command whose keys belong to another node.
+ * Rejects with LimiterError; in that case the command may or may not have run. A command is sent
+ * again only if Redis says that it did not run: a script that Redis lost in a restart or, in a
+ * cluster, a command whose keys belong to another node.
  */
 export class Store {
   readonly #shards: Shards;
@@ -79,7 +79,7 @@ export class Store {
     return new Promise((resolve, reject) => {
       const waiting = { command, args, script, resolve, reject };
       if (shard === null) {
-        reject(undecided(waiting, new Error('its server is away'), true));
+        reject(limiterError(waiting, new Error('its server is unavailable'), true));
         return;
       }
       const others = this.#waiting.get(shard);
@@ -125,7 +125,7 @@ export class Store {
     if (script && !again && error.message.startsWith('NOSCRIPT')) {
       this.#send(shard, [...this.#loadOnce(shard, script), waiting], true);
     } else if (hasMoved(error)) void this.#follow(waiting);
-    else waiting.reject(undecided(waiting, error));
+    else waiting.reject(limiterError(waiting, error));
   }
 
   /**
@@ -148,11 +148,11 @@ export class Store {
       const sent = script ? this.#shards.follow('eval', [script.source, ...args.slice(1)]) : null;
       waiting.resolve(await (sent ?? this.#shards.follow(command, args)));
     } catch (error) {
-      waiting.reject(undecided(waiting, error instanceof Error ? error : new Error('no reply')));
+      waiting.reject(limiterError(waiting, error instanceof Error ? error : new Error('no reply')));
     }
   }
 }
 
 /** Redis's own messages name commands and scripts, never arguments. */
-const undecided = ({ command, script }: Waiting, cause: Error, notRun = false): Undecided =>
-  new Undecided('redis', `${script?.name ?? command} failed: ${cause.message}`, { cause, notRun });
+const limiterError = ({ command, script }: Waiting, cause: Error, notRun = false): LimiterError =>
+  new LimiterError('redis', `${script?.name ?? command} failed: ${cause.message}`, { cause, notRun });

@@ -12,10 +12,10 @@ export const countedDispatch =
   };
 
 function nameOf({ admission, authenticate, takeLargeBody, heartbeat, reportInvalidKey }: Outcome): string {
-  const told = admission ?? authenticate;
-  if (told) return Object.keys(told)[0] ?? 'none';
+  const decision = admission ?? authenticate;
+  if (decision) return Object.keys(decision)[0] ?? 'none';
   if (takeLargeBody) return String(takeLargeBody.result);
-  if (heartbeat) return heartbeat.leaseLost ? 'leaseLost' : heartbeat.forgotten ? 'forgotten' : 'alive';
+  if (heartbeat) return heartbeat.leaseLost ? 'leaseLost' : heartbeat.leaseUnknown ? 'leaseUnknown' : 'alive';
   if (reportInvalidKey) return reportInvalidKey.blockedRemainingMs ? 'blocked' : 'counted';
   return 'done';
 }

@@ -9,15 +9,15 @@ import type {
   TakeLargeBody__Output,
 } from '@tidegate/rpc';
 import type { Admissions } from '../admission/admissions.ts';
-import type { Held } from '../admission/held.ts';
-import type { Ending } from '../admission/settle.ts';
+import type { AdmissionRef } from '../admission/ref.ts';
+import type { RequestEnd } from '../admission/settle.ts';
 import type { Context } from '../context.ts';
 import { authenticate } from '../keys/authenticate.ts';
 import type { Leases } from '../leases/leases.ts';
+import { LimiterError } from '../limiter-error.ts';
 import type { NoticeHub } from '../notices/hub.ts';
+import type { Seeder } from '../seeding/seeder.ts';
 import { reportInvalidKey } from '../throttle/invalid-keys.ts';
-import type { Truth } from '../truth/truth.ts';
-import { Undecided } from '../undecided.ts';
 import { checkAddress, checkErrorCode, checkIds } from './ids.ts';
 import { admissionOutcome, authenticateOutcome } from './outcomes.ts';
 
@@ -31,7 +31,7 @@ const LARGE_BODY_RESULTS = {
 export interface DispatchDeps extends Context {
   readonly admissions: Admissions;
   readonly leases: Leases;
-  readonly truth: Truth;
+  readonly seeder: Seeder;
   readonly notices: NoticeHub;
   readonly blockMs: number;
 }
@@ -39,14 +39,14 @@ export interface DispatchDeps extends Context {
 /** A reply without its call id. */
 export type Outcome = Omit<Reply, 'callId'>;
 
-/** Answers one call of a session. Rejects with Undecided. */
+/** Answers one call of a session. Rejects with LimiterError. */
 export async function dispatch(deps: DispatchDeps, call: Call__Output): Promise<Outcome> {
   const { admissions, leases } = deps;
   if (call.admit) return admit(deps, call.admit);
   if (call.settle) return settle(deps, call.settle);
-  if (call.reserve) return { admission: admissionOutcome(await admissions.reserve(held(call.reserve))) };
+  if (call.reserve) return { admission: admissionOutcome(await admissions.reserve(refOf(call.reserve))) };
   if (call.withdraw) {
-    await admissions.withdraw(held(call.withdraw));
+    await admissions.withdraw(refOf(call.withdraw));
     return { withdraw: {} };
   }
   if (call.authenticate) return answerAuthenticate(deps, call.authenticate);
@@ -58,20 +58,20 @@ export async function dispatch(deps: DispatchDeps, call: Call__Output): Promise<
   if (call.heartbeat) {
     const { instanceId, registered } = call.heartbeat;
     checkIds(instanceId);
-    const beat = await leases.heartbeat(instanceId, registered);
-    return { heartbeat: { leaseLost: beat === 'lease_lost', forgotten: beat === 'forgotten' } };
+    const lease = await leases.heartbeat(instanceId, registered);
+    return { heartbeat: { leaseLost: lease === 'lease_lost', leaseUnknown: lease === 'lease_unknown' } };
   }
   if (call.restore) return restore(deps, call.restore);
   if (call.takeLargeBody) return takeLargeBody(deps, call.takeLargeBody);
   if (call.releaseLargeBody) {
-    await admissions.releaseLargeBody(held(call.releaseLargeBody));
+    await admissions.releaseLargeBody(refOf(call.releaseLargeBody));
     return { releaseLargeBody: {} };
   }
   if (call.reportInvalidKey) return report(deps, call.reportInvalidKey);
-  throw new Undecided('bad_call', 'an unknown call');
+  throw new LimiterError('bad_call', 'an unknown call');
 }
 
-function held({ orgId, instanceId, admissionId }: Held): Held {
+function refOf({ orgId, instanceId, admissionId }: AdmissionRef): AdmissionRef {
   checkIds(orgId, instanceId, admissionId);
   return { orgId, instanceId, admissionId };
 }
@@ -82,11 +82,11 @@ async function admit({ admissions }: DispatchDeps, call: Admit__Output): Promise
 }
 
 async function settle({ admissions }: DispatchDeps, call: Settle__Output): Promise<Outcome> {
-  await admissions.settle(held(call), endingOf(call));
+  await admissions.settle(refOf(call), requestEndOf(call));
   return { settle: {} };
 }
 
-function endingOf(call: Settle__Output): Ending {
+function requestEndOf(call: Settle__Output): RequestEnd {
   const { answered, usageValid, promptTokens, completionTokens, durationMs } = call;
   if (!answered) checkErrorCode(call.errorCode);
   return {
@@ -99,21 +99,22 @@ function endingOf(call: Settle__Output): Ending {
 
 async function answerAuthenticate(deps: DispatchDeps, call: Authenticate__Output): Promise<Outcome> {
   checkIds(call.orgTag);
-  if (call.keyHash.length !== HASH_BYTES) throw new Undecided('bad_call', 'a hash has another length');
-  const principal = await authenticate(deps, deps.truth, call.orgTag, Buffer.from(call.keyHash));
+  if (call.keyHash.length !== HASH_BYTES) throw new LimiterError('bad_call', 'a hash has the wrong length');
+  const principal = await authenticate(deps, deps.seeder, call.orgTag, Buffer.from(call.keyHash));
   return { authenticate: authenticateOutcome(principal) };
 }
 
 async function takeLargeBody({ admissions }: DispatchDeps, call: TakeLargeBody__Output): Promise<Outcome> {
-  const taken = await admissions.takeLargeBody(held(call), call.restore);
+  const taken = await admissions.takeLargeBody(refOf(call), call.restore);
   return { takeLargeBody: { result: LARGE_BODY_RESULTS[taken] } };
 }
 
 async function restore({ admissions }: DispatchDeps, call: Restore__Output): Promise<Outcome> {
   checkIds(call.orgId, call.instanceId, call.admissionId, call.keyId, call.modelId);
-  if (call.reservedAtMs < 0 || call.admittedAtMs <= 0) throw new Undecided('bad_call', 'a time is missing');
+  if (call.reservedAtMs < 0 || call.admittedAtMs <= 0)
+    throw new LimiterError('bad_call', 'a time is missing');
   if (call.settle) {
-    await admissions.restoreSettled(call, endingOf(call.settle));
+    await admissions.restoreSettled(call, requestEndOf(call.settle));
     return { restore: {} };
   }
   return { restore: { leaseLost: (await admissions.restore(call)) === 'lease_lost' } };
@@ -123,7 +124,7 @@ async function report(deps: DispatchDeps, { address }: ReportInvalidKey__Output)
   checkAddress(address);
   const counted = await reportInvalidKey(deps, address);
   if (counted.kind === 'counted_and_blocked')
-    await deps.notices.tell({ addressBlocked: { address, remainingMs: deps.blockMs } });
+    await deps.notices.publish({ addressBlocked: { address, remainingMs: deps.blockMs } });
   return {
     reportInvalidKey: { blockedRemainingMs: counted.kind === 'blocked' ? counted.remainingMs : 0 },
   };

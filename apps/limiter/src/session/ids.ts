@@ -1,4 +1,4 @@
-import { Undecided } from '../undecided.ts';
+import { LimiterError } from '../limiter-error.ts';
 
 const ID = /^[A-Za-z0-9_-]{1,64}$/;
 const ERROR_CODE = /^[a-z0-9_]{1,64}$/;
@@ -7,19 +7,19 @@ const MAX_ADDRESS_CHARACTERS = 64;
 /**
  * Ids become parts of Redis keys and records, so only these characters are allowed.
  *
- * @throws Undecided
+ * @throws LimiterError
  */
 export function checkIds(...ids: readonly string[]): void {
-  for (const id of ids) if (!ID.test(id)) throw new Undecided('bad_call', 'an id has another form');
+  for (const id of ids) if (!ID.test(id)) throw new LimiterError('bad_call', 'an id is malformed');
 }
 
-/** @throws Undecided */
+/** @throws LimiterError */
 export function checkErrorCode(code: string): void {
-  if (!ERROR_CODE.test(code)) throw new Undecided('bad_call', 'an error code has another form');
+  if (!ERROR_CODE.test(code)) throw new LimiterError('bad_call', 'an error code is malformed');
 }
 
-/** @throws Undecided */
+/** @throws LimiterError */
 export function checkAddress(address: string): void {
   if (address.length === 0 || address.length > MAX_ADDRESS_CHARACTERS)
-    throw new Undecided('bad_call', 'an address has another form');
+    throw new LimiterError('bad_call', 'an address is malformed');
 }

@@ -41,7 +41,7 @@ function open(calls: number) {
 const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('a reply', () => {
-  it('to the only open call leaves before the turn of the event loop ends', async () => {
+  it('to the only open call leaves before the event-loop turn ends', async () => {
     const { stream, decide } = open(1);
     const turn = endOfTurn();
     decide(0);
@@ -49,7 +49,7 @@ describe('a reply', () => {
     expect(stream.messages.map(({ replies }) => replies?.length)).toEqual([1]);
   });
 
-  it('waits for the others of its turn while more are open', async () => {
+  it('waits for the other replies of its turn while more calls are open', async () => {
     const { session, stream, decide } = open(4);
     const turn = endOfTurn();
     for (const call of [0, 1]) decide(call);
@@ -61,7 +61,7 @@ describe('a reply', () => {
     expect(session.openCalls).toBe(1);
   });
 
-  it('after one message with several waits for the end of its turn, and no longer once it was alone', async () => {
+  it('that follows a message with several waits for the end of its turn, and one that follows a single reply does not', async () => {
     const { stream, decide } = open(2);
     for (const call of [0, 1]) decide(call);
     for (let turn = 0; turn < 2; turn++) await endOfTurn();

@@ -4,7 +4,7 @@ import { orgTagOf } from '@tidegate/contracts';
 import { closeDb, type Db } from '@tidegate/db';
 import { callUnary } from '@tidegate/rpc';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
-import { anAdmission } from '../testing/admission.ts';
+import { anAdmitCall } from '../testing/admit-call.ts';
 import { changePlan, connectDb, makeKey, makeModel, makeOrg, type TestKey } from '../testing/fixture.ts';
 import { beatingInstance, monthOfOrg, Rig } from '../testing/rig.ts';
 import type { SessionClient } from '../testing/session-client.ts';
@@ -35,7 +35,7 @@ afterAll(async () => {
 });
 
 describe('a session', () => {
-  it('authenticates, admits, reserves and settles, and the month shows it', async () => {
+  it('authenticates, admits, reserves and settles, and the month counts it', async () => {
     const orgId = await makeOrg(db);
     const key = await makeKey(db, orgId, { requestsPerMinute: 5 });
     const instanceId = await beatingInstance(one);
@@ -49,7 +49,7 @@ describe('a session', () => {
       imagesAllowed: true,
     });
 
-    const admission = anAdmission(key, instanceId, { reserve: false });
+    const admission = anAdmitCall(key, instanceId, { reserve: false });
     const admitted = await one.decide({ admit: admission });
     expect(admitted.admitted?.window).toMatchObject({ limit: 5, remaining: 4 });
     expect((await one.decide({ reserve: admission })).admitted).toBeTruthy();
@@ -75,13 +75,13 @@ describe('a session', () => {
   it('ends an admission through another limiter than the one that admitted it', async () => {
     const key = await makeKey(db, await makeOrg(db), { requestsAtOnce: 1 });
     const instanceId = await beatingInstance(one);
-    const first = anAdmission(key, instanceId);
+    const first = anAdmitCall(key, instanceId);
     await one.decide({ admit: first });
     await two.ask({ withdraw: first });
-    const second = anAdmission(key, instanceId);
+    const second = anAdmitCall(key, instanceId);
     expect((await one.decide({ admit: second })).admitted).toBeTruthy();
     await two.ask({ settle: { ...second, answered: true } });
-    const held = anAdmission(key, instanceId, { reserve: false });
+    const held = anAdmitCall(key, instanceId, { reserve: false });
     expect((await one.decide({ admit: held })).admitted).toBeTruthy();
     expect((await two.decide({ reserve: held })).admitted).toBeTruthy();
     await one.ask({ settle: { ...held, errorCode: 'upstream_error' } });
@@ -92,7 +92,7 @@ describe('a session', () => {
     });
   });
 
-  it('tells a chosen set of models, and whether the plan has images', async () => {
+  it('returns the models that a key may call, and whether the plan has images', async () => {
     const orgId = await makeOrg(db, { images: false });
     const modelId = await makeModel(db, orgId);
     const key = await makeKey(db, orgId, { modelIds: [modelId] });
@@ -102,16 +102,16 @@ describe('a session', () => {
       modelIds: [modelId],
       imagesAllowed: false,
     });
-    const admission = anAdmission(key, await beatingInstance(one), { hasImages: true });
+    const admission = anAdmitCall(key, await beatingInstance(one), { hasImages: true });
     expect((await one.decide({ admit: admission })).planUpgradeRequired).toEqual({});
   });
 
-  it('answers each call of one message, whatever the others come to', async () => {
+  it('answers each call of a message, whatever happens to the others', async () => {
     const key = await makeKey(db, await makeOrg(db), { requestsPerMinute: 3 });
     const instanceId = await beatingInstance(one);
     const replies = await Promise.all([
-      ...Array.from({ length: 5 }, () => one.ask({ admit: anAdmission(key, instanceId) })),
-      one.ask({ admit: anAdmission({ orgId: 'no good', keyId: 'x' }, instanceId) }),
+      ...Array.from({ length: 5 }, () => one.ask({ admit: anAdmitCall(key, instanceId) })),
+      one.ask({ admit: anAdmitCall({ orgId: 'no good', keyId: 'x' }, instanceId) }),
       one.ask({ authenticate: { orgTag: key.orgTag, keyHash: Buffer.alloc(3) } }),
       one.ask({ authenticate: { orgTag: key.orgTag, keyHash: Buffer.alloc(32) } }),
       one.ask({}),
@@ -143,7 +143,7 @@ describe('caps', () => {
       const instances = await Promise.all([beatingInstance(one), beatingInstance(two)]);
       const outcomes = await Promise.all(
         Array.from({ length: 200 }, (_, i) =>
-          (i % 2 ? one : two).decide({ admit: anAdmission(key, instances[i % 2 ? 0 : 1] ?? '') }),
+          (i % 2 ? one : two).decide({ admit: anAdmitCall(key, instances[i % 2 ? 0 : 1] ?? '') }),
         ),
       );
       expect(outcomes.filter((outcome) => outcome.admitted)).toHaveLength(admitted);
@@ -151,12 +151,12 @@ describe('caps', () => {
     }
   });
 
-  it('count what is only counted in the same windows', async () => {
+  it('count requests without a slot in the same windows', async () => {
     const key = await makeKey(db, await makeOrg(db), { requestsPerMinute: 2 });
     const countRequest = { orgId: key.orgId, keyId: key.keyId };
     const instanceId = await beatingInstance(one);
     expect((await one.decide({ countRequest })).admitted?.window).toMatchObject({ limit: 2, remaining: 1 });
-    expect((await one.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
+    expect((await one.decide({ admit: anAdmitCall(key, instanceId) })).admitted).toBeTruthy();
     const refused = (await two.decide({ countRequest })).rateLimited;
     expect(refused).toMatchObject({ cause: 'CAUSE_KEY_REQUESTS_PER_MINUTE', limit: 2 });
     expect(refused?.retryAfterMs).toBeGreaterThan(55_000);
@@ -164,23 +164,23 @@ describe('caps', () => {
     expect(await monthOfOrg(one, key.orgId)).toMatchObject({ requests: 1, inFlight: 1 });
   });
 
-  it('follow the plan as soon as it is refreshed, down and up, through every limiter [plan.freed.increase]', async () => {
+  it('follow a plan as soon as it is refreshed, down and up, through every limiter [plan.freed.increase]', async () => {
     const orgId = await makeOrg(db, { requestsAtOnce: 3 });
     const key = await makeKey(db, orgId);
     const instanceId = await beatingInstance(one);
-    const held = Array.from({ length: 3 }, () => anAdmission(key, instanceId));
+    const held = Array.from({ length: 3 }, () => anAdmitCall(key, instanceId));
     for (const admit of held) expect((await one.decide({ admit })).admitted).toBeTruthy();
 
     await changePlan(db, orgId, { requestsAtOnce: 1 });
     await callUnary(one.client, 'refreshOrgs', { orgIds: [orgId] }, DEADLINE);
     await eventually(() => two.notices.some(({ orgChanged }) => orgChanged?.orgId === orgId));
-    const refusedAt = async () => (await two.decide({ admit: anAdmission(key, instanceId) })).rateLimited;
+    const refusedAt = async () => (await two.decide({ admit: anAdmitCall(key, instanceId) })).rateLimited;
     expect(await refusedAt()).toMatchObject({ cause: 'CAUSE_ORG_REQUESTS_AT_ONCE', limit: 1 });
     for (const settle of held.slice(0, 2)) await one.ask({ settle: { ...settle, answered: true } });
     expect(await refusedAt()).toMatchObject({ limit: 1 });
     await changePlan(db, orgId, { requestsAtOnce: 2 });
     await callUnary(two.client, 'refreshOrgs', { orgIds: [orgId] }, DEADLINE);
-    expect((await one.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
+    expect((await one.decide({ admit: anAdmitCall(key, instanceId) })).admitted).toBeTruthy();
     expect(await refusedAt()).toMatchObject({ limit: 2 });
   });
 
@@ -193,7 +193,7 @@ describe('caps', () => {
     const caller = async (key: TestKey, i: number) => {
       const session = i % 2 ? one : two;
       for (; running; rounds[i] = (rounds[i] ?? 0) + 1) {
-        const admission = anAdmission(key, instanceId);
+        const admission = anAdmitCall(key, instanceId);
         const { admitted } = await session.decide({ admit: admission });
         if (!admitted) continue;
         most = Math.max(most, ++held);
@@ -229,24 +229,24 @@ describe('caps', () => {
     await callers;
   });
 
-  it('of a month that cannot take the reservation refuse an admission before it prepares, and leave no trace of it [plan.reservation.first]', async () => {
+  it('of the month refuse an admission without a reservation that the month could not take, and it leaves no trace [plan.reservation.first]', async () => {
     const orgId = await makeOrg(db, { tokensPerMonth: 1_500, requestsPerMinute: 1 });
     const key = await makeKey(db, orgId);
     const instanceId = await beatingInstance(one);
-    const spent = anAdmission(key, instanceId, { reserve: false, contextTokens: 1_501 });
+    const spent = anAdmitCall(key, instanceId, { reserve: false, contextTokens: 1_501 });
     for (let i = 0; i < 3; i++) {
       expect((await two.decide({ admit: spent })).quotaExceeded?.cause).toBe('CAUSE_TOKENS');
     }
     const none = { requests: 0, chargedTokens: 0, reservedTokens: 0, inFlight: 0 };
     expect(await monthOfOrg(one, orgId)).toMatchObject(none);
-    const fits = anAdmission(key, instanceId, { reserve: false, contextTokens: 1_500 });
+    const fits = anAdmitCall(key, instanceId, { reserve: false, contextTokens: 1_500 });
     expect((await two.decide({ admit: fits })).admitted?.window?.remaining).toBe(0);
     expect(await monthOfOrg(one, orgId)).toMatchObject({ ...none, inFlight: 1 });
     // The requests a minute are checked first.
     expect((await two.decide({ admit: spent })).rateLimited?.cause).toBe('CAUSE_ORG_REQUESTS_PER_MINUTE');
   });
 
-  it('let two large bodies of an organization at once, and an early release keeps a late take out [limit.large-bodies]', async () => {
+  it('allow an organization two large bodies at once, and a release that overtakes its take refuses the take [limit.large-bodies]', async () => {
     const { orgId } = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(one);
     const large = (admissionId: string) => ({ orgId, instanceId, admissionId });
@@ -273,7 +273,7 @@ describe('a withdrawal', () => {
     const key = await makeKey(db, await makeOrg(db), { requestsPerMinute: 1, requestsAtOnce: 1 });
     const instanceId = await beatingInstance(one);
     for (const reserve of [true, false, true]) {
-      const admission = anAdmission(key, instanceId, { reserve });
+      const admission = anAdmitCall(key, instanceId, { reserve });
       expect((await one.decide({ admit: admission })).admitted?.window).toMatchObject({ remaining: 0 });
       await one.ask({ withdraw: admission });
       await one.ask({ withdraw: admission });
@@ -281,18 +281,18 @@ describe('a withdrawal', () => {
     expect(await monthOfOrg(one, key.orgId)).toMatchObject({ requests: 0, reservedTokens: 0, inFlight: 0 });
   });
 
-  it('that overtakes its admission refuses it', async () => {
+  it('that overtakes its admission refuses the admission', async () => {
     const key = await makeKey(db, await makeOrg(db), { requestsPerMinute: 1 });
     const instanceId = await beatingInstance(one);
-    const admission = anAdmission(key, instanceId);
+    const admission = anAdmitCall(key, instanceId);
     await one.ask({ withdraw: admission });
     expect((await two.decide({ admit: admission })).leaseLost).toEqual({});
-    expect((await one.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
+    expect((await one.decide({ admit: anAdmitCall(key, instanceId) })).admitted).toBeTruthy();
   });
 
-  it('of what was settled changes nothing', async () => {
+  it('of a settled admission changes nothing', async () => {
     const key = await makeKey(db, await makeOrg(db));
-    const admission = anAdmission(key, await beatingInstance(one));
+    const admission = anAdmitCall(key, await beatingInstance(one));
     await one.decide({ admit: admission });
     await one.ask({ settle: { ...admission, answered: false, errorCode: 'client_closed' } });
     await one.ask({ withdraw: admission });
@@ -305,7 +305,7 @@ describe('a withdrawal', () => {
 });
 
 describe('keys', () => {
-  it('work at once when made, and unknown ones do not', async () => {
+  it('work as soon as they are created, and unknown ones do not', async () => {
     const orgId = await makeOrg(db);
     const stranger = await makeKey(db, await makeOrg(db));
     const ask = async (orgTag: string, keyHash: Buffer) =>
@@ -317,26 +317,26 @@ describe('keys', () => {
     expect((await ask(key.orgTag, key.hash))?.principal?.keyId).toBe(key.keyId);
   });
 
-  it('are refused by every limiter once their revocation is answered, and gateways are told [state.key.revoked.next]', async () => {
+  it('are refused by every limiter once RevokeKey has answered, and gateways get a notice [state.key.revoked.next]', async () => {
     const key = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(two);
-    expect((await two.decide({ admit: anAdmission(key, instanceId) })).admitted).toBeTruthy();
+    expect((await two.decide({ admit: anAdmitCall(key, instanceId) })).admitted).toBeTruthy();
     await db.apiKey.update({ where: { id: key.keyId }, data: { revokedAt: new Date() } });
     const { orgId, keyId, hash: keyHash } = key;
     await callUnary(one.client, 'revokeKey', { orgId, keyId, keyHash }, DEADLINE);
-    expect((await two.decide({ admit: anAdmission(key, instanceId) })).keyInvalid).toEqual({});
+    expect((await two.decide({ admit: anAdmitCall(key, instanceId) })).keyInvalid).toEqual({});
     expect((await two.decide({ countRequest: { orgId, keyId } })).keyInvalid).toEqual({});
     const { authenticate } = await two.ask({ authenticate: { orgTag: key.orgTag, keyHash } });
     expect(authenticate?.keyInvalid).toEqual({});
     await eventually(() => two.notices.some(({ keyRevoked }) => keyRevoked?.keyId === keyId));
   });
 
-  it('revoked between admission and reservation are refused the reservation, by every limiter [auth.revoked]', async () => {
+  it('that are revoked between admission and reservation get no reservation from any limiter [auth.revoked]', async () => {
     const instanceId = await beatingInstance(two);
     const orgId = await makeOrg(db);
     const [revoked, other] = [await makeKey(db, orgId), await makeKey(db, orgId)];
     const admissions = [revoked, revoked, other].map((key) =>
-      anAdmission(key, instanceId, { reserve: false }),
+      anAdmitCall(key, instanceId, { reserve: false }),
     );
     for (const admit of admissions) expect((await two.decide({ admit })).admitted).toBeTruthy();
     await callUnary(
@@ -354,7 +354,7 @@ describe('keys', () => {
     expect(await monthOfOrg(one, orgId)).toMatchObject({ requests: 0, reservedTokens: 0, inFlight: 0 });
   });
 
-  it('stay revoked when a read of Postgres that began before comes late [state.key.revoked.final]', async () => {
+  it('stay revoked when an older read of Postgres arrives late [state.key.revoked.final]', async () => {
     const key = await makeKey(db, await makeOrg(db));
     const { orgId, keyId, hash: keyHash } = key;
     // The row still says active, as a slow read-through would have seen it.
@@ -362,10 +362,10 @@ describe('keys', () => {
     const { authenticate } = await two.ask({ authenticate: { orgTag: key.orgTag, keyHash } });
     expect(authenticate?.keyInvalid).toEqual({});
     const instanceId = await beatingInstance(two);
-    expect((await two.decide({ admit: anAdmission(key, instanceId) })).keyInvalid).toEqual({});
+    expect((await two.decide({ admit: anAdmitCall(key, instanceId) })).keyInvalid).toEqual({});
   });
 
-  it('work to the end of their last day in UTC, and not in the instant after it [key.expires.effect]', async () => {
+  it('work until the end of their last day in UTC, and no longer [key.expires.effect]', async () => {
     const today = new Date().toISOString().slice(0, 10);
     const key = await makeKey(db, await makeOrg(db), { expiresOn: today });
     const endMs = Date.parse(`${today}T00:00:00Z`) + DAY_MS;
@@ -376,20 +376,20 @@ describe('keys', () => {
     expect((await before.ask({ authenticate })).authenticate?.principal?.expiresAtMs).toBe(endMs);
     expect((await after.ask({ authenticate })).authenticate?.keyInvalid).toEqual({});
     const instanceId = await beatingInstance(before);
-    const held = anAdmission(key, instanceId, { reserve: false });
-    const reserved = anAdmission(key, instanceId, { reserve: false });
+    const held = anAdmitCall(key, instanceId, { reserve: false });
+    const reserved = anAdmitCall(key, instanceId, { reserve: false });
     for (const admit of [held, reserved]) expect((await before.decide({ admit })).admitted).toBeTruthy();
     expect((await before.decide({ reserve: reserved })).admitted).toBeTruthy();
     expect((await after.decide({ reserve: held })).keyInvalid).toEqual({});
     expect((await after.decide({ reserve: reserved })).admitted).toBeTruthy();
-    expect((await after.decide({ admit: anAdmission(key, instanceId) })).keyInvalid).toEqual({});
+    expect((await after.decide({ admit: anAdmitCall(key, instanceId) })).keyInvalid).toEqual({});
     const { orgId, keyId } = key;
     expect((await after.decide({ countRequest: { orgId, keyId } })).keyInvalid).toEqual({});
   });
 });
 
 describe('invalid keys', () => {
-  it('of one address are answered exactly 20 times of 100 in parallel, and the block is told to every session [auth.invalid-keys]', async () => {
+  it('from one address get exactly 20 answers of 100 in parallel, and every session learns of the block [auth.invalid-keys]', async () => {
     const address = '203.0.113.7';
     const replies = await Promise.all(
       Array.from({ length: 100 }, (_, i) => (i % 2 ? one : two).ask({ reportInvalidKey: { address } })),
@@ -406,7 +406,7 @@ describe('invalid keys', () => {
     await eventually(() => told(late));
   });
 
-  it('are counted anew when the block is over [auth.invalid-keys.minute]', async () => {
+  it('are counted from zero when the block is over [auth.invalid-keys.minute]', async () => {
     const address = '2001:db8::/64';
     const report = async (session: SessionClient) =>
       (await session.ask({ reportInvalidKey: { address } })).reportInvalidKey?.blockedRemainingMs;
@@ -419,7 +419,7 @@ describe('invalid keys', () => {
 });
 
 describe('unary calls', () => {
-  it('say which requests were malformed', async () => {
+  it('refuse malformed requests with INVALID_ARGUMENT', async () => {
     const refs = Array.from({ length: 1_001 }, () => ({ orgId: 'org_x', outboxId: '1-1' }));
     for (const settlements of [
       refs,

@@ -1,6 +1,6 @@
 import type { ServerDuplexStream } from '@grpc/grpc-js';
 import type { Call__Output, Notice, Reply, SessionRequest__Output, SessionResponse } from '@tidegate/rpc';
-import { Undecided } from '../undecided.ts';
+import { LimiterError } from '../limiter-error.ts';
 import type { Outcome } from './dispatch.ts';
 
 export type SessionStream = ServerDuplexStream<SessionRequest__Output, SessionResponse>;
@@ -62,7 +62,7 @@ export class Session {
       if (this.#open >= this.#options.maxOpenCalls) {
         this.#fail(
           call.callId,
-          new Undecided('overloaded', 'too many open calls in the session', { notRun: true }),
+          new LimiterError('overloaded', 'too many open calls in the session', { notRun: true }),
         );
         continue;
       }
@@ -87,7 +87,7 @@ export class Session {
   #fail(callId: number, error: unknown): void {
     this.#options.onFailed(error);
     const failed =
-      error instanceof Undecided
+      error instanceof LimiterError
         ? { reason: error.message, notRun: error.notRun }
         : { reason: 'internal error' };
     this.#replies.push({ callId, failed });

@@ -1,6 +1,6 @@
 import type { Call__Output } from '@tidegate/rpc';
 import type { Context } from '../context.ts';
-import type { NoticeHub, Told } from '../notices/hub.ts';
+import type { NoticeHub, PublishedNotice } from '../notices/hub.ts';
 import { blockedAddresses } from '../throttle/invalid-keys.ts';
 import type { Outcome } from './dispatch.ts';
 import { Session, type SessionStream } from './session.ts';
@@ -25,8 +25,8 @@ export class Sessions {
 
   constructor(options: SessionsOptions) {
     this.#options = options;
-    this.#unlisten = options.notices.listen((told) => this.#toAll(told));
-    options.notices.onSubscribed(() => void this.#tellBlocks([...this.#sessions]));
+    this.#unlisten = options.notices.listen((notice) => this.#toAll(notice));
+    options.notices.onSubscribed(() => void this.#sendBlocks([...this.#sessions]));
   }
 
   get count(): number {
@@ -54,7 +54,7 @@ export class Sessions {
     // List the session before telling it the blocks, so that it misses no block in between.
     this.#sessions.add(session);
     if (this.#closing) session.end();
-    else void this.#tellBlocks([session]);
+    else void this.#sendBlocks([session]);
   };
 
   /** Ends every session after its open calls. The server breaks off those that take too long. */
@@ -71,11 +71,11 @@ export class Sessions {
     clearTimeout(timer);
   }
 
-  #toAll(told: Told): void {
-    for (const session of this.#sessions) session.notify(told);
+  #toAll(notice: PublishedNotice): void {
+    for (const session of this.#sessions) session.notify(notice);
   }
 
-  async #tellBlocks(sessions: readonly Session[]): Promise<void> {
+  async #sendBlocks(sessions: readonly Session[]): Promise<void> {
     try {
       for (const block of await blockedAddresses(this.#options.context))
         for (const session of sessions) session.notify({ addressBlocked: block });

@@ -95,7 +95,7 @@ export async function makeKey(db: Db, orgId: string, limits: Partial<KeyLimits> 
     },
   });
   const parsed = parseApiKey(value);
-  if (!parsed) throw new Error('a new key does not parse');
+  if (!parsed) throw new Error('a new key cannot be parsed');
   return { ...parsed, orgId, keyId };
 }
 
@@ -148,7 +148,7 @@ export async function openStore(redisUrl: string): Promise<TestStore> {
   const shards = shardsOf(redis);
   await redis.connect();
   for (let i = 0; !shards.whole(); i++) {
-    if (i === 1_000) throw new Error('Redis is not whole');
+    if (i === 1_000) throw new Error('the Redis Cluster is not complete');
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
   const store = new Store({ shards });

@@ -23,7 +23,7 @@ export class Rig {
     const limiter = await startTestLimiter({ redisUrl: this.#redisUrl, db: this.#db, ...options });
     this.#limiters.push(limiter);
     for (let i = 0; !limiter.ready(); i++) {
-      if (i === 1_000) throw new Error('the limiter does not find its Redis');
+      if (i === 1_000) throw new Error('the limiter cannot find its Redis');
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     return limiter;

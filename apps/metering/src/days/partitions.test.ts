@@ -7,8 +7,8 @@ import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis 
 import { readUsage, settlement } from '../fixture.ts';
 import { createMetering, type Metering } from '../metering.ts';
 import { createMeteringMetrics } from '../metrics.ts';
-import { openSettlementQueue, type SettlementQueue } from '../queue/apart.ts';
 import { openRedisClock, type RedisClock } from '../queue/clock.ts';
+import { openSettlementQueue, type SettlementQueue } from '../queue/settlement-queue.ts';
 
 const DAY_MS = 86_400_000;
 const WRONG_DAYS = [60, -60];
@@ -55,7 +55,7 @@ const meteringAt = (wrongDays: number): Metering =>
 const daysAgo = (days: number): Settlement => settlement({ admittedAtMs: Date.now() - days * DAY_MS });
 
 describe.each(WRONG_DAYS)('metering with a clock that is wrong by %i days', (wrongDays) => {
-  it('drops no rows that are kept: what is published again counts once, and is no dead letter', async () => {
+  it('drops no rows too early, so settlements published again count once and become no dead letters', async () => {
     const data = { settlements: [daysAgo(0), daysAgo(30)] };
     await meteringAt(0).process({ data });
     const metering = meteringAt(wrongDays);
@@ -68,7 +68,7 @@ describe.each(WRONG_DAYS)('metering with a clock that is wrong by %i days', (wro
     expect(await queue.counts()).toMatchObject({ waiting: 0, failed: 0 });
   });
 
-  it('takes none whose rows others have dropped already', async () => {
+  it('accepts no settlement whose day others have already dropped', async () => {
     await ensureRequestPartitions(db, [dayOf(Date.now() - 36 * DAY_MS)]);
     await meteringAt(0).partitions.tidy();
     await meteringAt(wrongDays).process({ data: { settlements: [daysAgo(36)] } });

@@ -5,7 +5,9 @@ const ANSWER_TIMEOUT_MS = 2_000;
 const RETRIES = 5;
 
 export interface RedisClock {
-  /** Unix milliseconds, in whole seconds. Waits a few seconds if Redis is away, then rejects. */
+  /**
+   * Unix milliseconds, in whole seconds. Waits a few seconds if Redis is unavailable, then rejects.
+   */
   nowMs(): Promise<number>;
   close(): void;
 }

@@ -11,7 +11,7 @@ export interface ProcessOptions {
    * Queues data as a separate job. If a job with this id exists, even a dead one, it stays as it
    * is.
    */
-  readonly setApart: (data: readonly unknown[], jobId: string) => Promise<void>;
+  readonly isolate: (data: readonly unknown[], jobId: string) => Promise<void>;
   /** Redis' clock in Unix milliseconds. Settlements are dated by it. */
   readonly redisNowMs: () => Promise<number>;
 }
@@ -46,7 +46,7 @@ export async function processJob(options: ProcessOptions, job: BatchJob): Promis
   const [first] = bad;
   if (!first) return;
   if (job.id !== undefined && POISON_ID.test(job.id)) throw new PoisonError(first.reason);
-  for (const { data } of bad) await options.setApart([data], poisonId(data));
+  for (const { data } of bad) await options.isolate([data], poisonId(data));
 }
 
 /** The same data always gets the same id, so it is at most one dead letter. */

@@ -35,7 +35,7 @@ export interface SettlementWorker {
   close(): Promise<void>;
 }
 
-/** Starts working on the settlement queue. Waits for a Redis that is away. */
+/** Starts working on the settlement queue. Waits for a Redis that is unavailable. */
 export function startWorker({ metrics, logger, ...options }: WorkerOptions): SettlementWorker {
   const connection = createRedisClient(options.redisUrl, {
     maxRetriesPerRequest: null,
@@ -51,8 +51,8 @@ export function startWorker({ metrics, logger, ...options }: WorkerOptions): Set
     maxStalledCount: MAX_STALLED,
     settings: { backoffStrategy: (attempts) => settlementRetryDelayMs(attempts) },
   });
-  worker.on('error', (err) => logger.warn({ err }, 'queue connection failed'));
-  worker.on('stalled', (jobId) => logger.warn({ jobId }, 'job was taken over from a dead worker'));
+  worker.on('error', (err) => logger.warn({ err }, 'the queue connection failed'));
+  worker.on('stalled', (jobId) => logger.warn({ jobId }, 'a job was taken over from a dead worker'));
   worker.on('failed', (job, err) => {
     const dead = job !== undefined && job.finishedOn !== undefined;
     if (dead) metrics.deadLetters.inc();

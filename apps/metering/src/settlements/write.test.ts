@@ -52,7 +52,7 @@ describe('writing', () => {
     expect(usage.months).toMatchObject([{ month: '2026-11', requests: '2', charged: '4111' }]);
   });
 
-  it('books to the day and month of admission in UTC, whatever the time zone of the session [plan.months] [plan.settlement.month]', async () => {
+  it('uses the day and month of admission in UTC, whatever the time zone of the session [plan.months] [plan.settlement.month]', async () => {
     const last = settlement({ admittedAtMs: Date.UTC(2026, 10, 30, 23, 59, 59, 999), durationMs: 600_000 });
     const first = settlement({ orgId: last.orgId, admittedAtMs: Date.UTC(2026, 11, 1) });
     await ensureRequestPartitions(db, ['2026-11-30', '2026-12-01']);
@@ -74,7 +74,7 @@ describe('writing', () => {
     expect(row.admittedAt.getTime()).toBe(last.admittedAtMs);
   });
 
-  it('moves the last use of a key forward only [key.list.last-used]', async () => {
+  it('moves the last use of a key only forward [key.list.last-used]', async () => {
     const org = await db.org.create({
       data: { id: 'org_0000000used0', slug: 'use', name: 'Use', planId: 'plan_free' },
     });
@@ -91,7 +91,7 @@ describe('writing', () => {
     expect(key.lastUsedAt?.toISOString()).toBe('2026-11-21T12:05:00.000Z');
   });
 
-  it('keeps rollups equal to rows for any settlements, in any order, batches and repetition, by concurrent writers', async () => {
+  it('keeps rollups equal to rows, for any settlements in any order, batches and repetition, with concurrent writers', async () => {
     const some = fc.constantFrom('a', 'b', 'c');
     const arbitrary = fc.record({
       id: fc.integer({ min: 0, max: 40 }),
@@ -167,7 +167,7 @@ describe('group commit', () => {
     };
   };
 
-  it('writes what comes together in one transaction, up to its size', async () => {
+  it('writes concurrent batches in one transaction, up to its size', async () => {
     const { groups, writer: group } = writer();
     const batch = () => Array.from({ length: 100 }, () => settlement());
     await Promise.all([
@@ -180,7 +180,7 @@ describe('group commit', () => {
     expect((await readUsage(db)).rows).toBe(400);
   });
 
-  it('commits everything but what Postgres refuses as data, and says which that is', async () => {
+  it('commits everything except what Postgres refuses as data, and returns the refused settlements', async () => {
     const { writer: group } = writer();
     const bad = settlement({ chargedTokens: 99_999 });
     const [mine, others] = await Promise.all([
@@ -192,17 +192,17 @@ describe('group commit', () => {
     expect((await readUsage(db)).rows).toBe(3);
   });
 
-  it('rejects all of a group when Postgres cannot be reached, and works again afterwards', async () => {
-    let away = true;
+  it('rejects the whole group when Postgres cannot be reached, and works again afterwards', async () => {
+    let unavailable = true;
     const group = new SettlementWriter({
       maxRows: 250,
       clock: () => 0,
-      commit: (settlements) => (away ? Promise.reject(new Error('away')) : write(settlements)),
+      commit: (settlements) => (unavailable ? Promise.reject(new Error('unavailable')) : write(settlements)),
       onCommit: () => undefined,
     });
     const one = settlement();
-    await expect(group.write([one])).rejects.toThrow('away');
-    away = false;
+    await expect(group.write([one])).rejects.toThrow('unavailable');
+    unavailable = false;
     expect(await group.write([one])).toEqual([]);
     expect((await readUsage(db)).rows).toBe(1);
   });

@@ -21,7 +21,7 @@ class Store {
     if (this.hold) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     if (this.fail) {
       this.fail = false;
-      throw new Error('away');
+      throw new Error('unavailable');
     }
     this.written.push(`${modelId} ${condition}`);
   }
@@ -32,8 +32,8 @@ class Store {
   }
 }
 
-describe('conditions on their way to Postgres', () => {
-  it('are written in order; of a model, those overtaken while waiting are left out, never the last', async () => {
+describe('condition writes', () => {
+  it("happen in order, and skip a model's outdated conditions, but never its last one", async () => {
     const store = new Store();
     const writer = new ConditionWriter(store, logger);
     store.hold = true;
@@ -49,7 +49,7 @@ describe('conditions on their way to Postgres', () => {
     expect(store.written.at(-1)).toBe('a starting');
   });
 
-  it('are tried again until they are written', async () => {
+  it('are retried until they succeed', async () => {
     const store = new Store();
     const writer = new ConditionWriter(store, logger);
     store.fail = true;
@@ -58,7 +58,7 @@ describe('conditions on their way to Postgres', () => {
     expect(store.written).toEqual(['a failed']);
   });
 
-  it('are not said to be written when they are not, and not written after the end', async () => {
+  it('are not reported as done before they are, and do not happen after the end', async () => {
     const store = new Store();
     const writer = new ConditionWriter(store, logger);
     store.hold = true;

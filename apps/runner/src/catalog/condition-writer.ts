@@ -64,7 +64,7 @@ export class ConditionWriter {
         await this.#store.writeCondition(modelId, record);
         if (this.#waiting.get(modelId) === record) this.#waiting.delete(modelId);
       } catch (err) {
-        this.#logger.warn({ err, modelId }, 'a condition could not be written, trying again');
+        this.#logger.warn({ err, modelId }, 'a condition could not be written: trying again');
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       }
     }

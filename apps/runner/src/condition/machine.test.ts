@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { Held } from '../drivers/driver.ts';
+import type { LeftBehind } from '../drivers/driver.ts';
 import { backoffMs } from './backoff.ts';
 import {
   type Condition,
@@ -10,7 +10,7 @@ import {
   type Mode,
   type State,
   step,
-  takeUp,
+  takeOver,
 } from './machine.ts';
 
 const at = (phase: State['phase'], failures = 0, crashed = false): State => ({
@@ -50,7 +50,7 @@ class World {
 
   run(effect: string): void {
     if (effect === 'launch') {
-      if (this.up || this.halting) throw new Error('launched onto the remains of another run');
+      if (this.up || this.halting) throw new Error('launched before the previous run was halted');
       this.up = true;
       this.launches++;
     }
@@ -97,8 +97,8 @@ const anyEvent = fc.oneof(
   fc.boolean().map((watching): Event => ({ type: 'down', reason: 'lost', watching })),
 );
 
-describe('the conditions of a model, whatever happens in whatever order', () => {
-  it('never launch onto a run that has not halted, and halt only once', () => {
+describe('the conditions of a model, for any events in any order', () => {
+  it('never launch before the previous run has halted, and halt only once', () => {
     fc.assert(
       fc.property(fc.constantFrom(...MODES), fc.array(anyEvent, { maxLength: 60 }), (mode, events) => {
         const world = new World(mode);
@@ -108,7 +108,7 @@ describe('the conditions of a model, whatever happens in whatever order', () => 
     );
   });
 
-  it('always leave a way on: a started model that works ends up running, a stopped one with nothing left of it', () => {
+  it('are never stuck: a working model that is started ends up running, and a stopped one has nothing left', () => {
     fc.assert(
       fc.property(fc.constantFrom(...MODES), fc.array(anyEvent, { maxLength: 60 }), (mode, events) => {
         const world = new World(mode);
@@ -141,7 +141,7 @@ describe('the conditions of a model, whatever happens in whatever order', () => 
     );
   });
 
-  it('spare a healthy model its first crash, and never two before it has been healthy again', () => {
+  it('forgive a healthy model one crash, and the next only after it has been healthy again', () => {
     const healthy = new Set<Event['type']>(['start', 'steady', 'drained']);
     fc.assert(
       fc.property(fc.constantFrom(...MODES), fc.array(anyEvent, { maxLength: 300 }), (mode, events) => {
@@ -163,7 +163,7 @@ describe('the conditions of a model, whatever happens in whatever order', () => 
     );
   });
 
-  it('give a reason exactly when failed', () => {
+  it('have a reason exactly when the model has failed', () => {
     fc.assert(
       fc.property(fc.constantFrom(...MODES), fc.array(anyEvent, { maxLength: 60 }), (mode, events) => {
         const world = new World(mode);
@@ -212,25 +212,25 @@ describe('a model', () => {
       [],
     ],
     ['always on never falls asleep', 'always_on', at('running'), { type: 'idle' }, 'running', []],
-    ['idle is drained first', 'wake_on_request', at('running'), { type: 'idle' }, 'drowsing', ['drain']],
+    ['idle is drained first', 'wake_on_request', at('running'), { type: 'idle' }, 'draining', ['drain']],
     [
       'drained is halted',
       'wake_on_request',
-      at('drowsing'),
+      at('draining'),
       { type: 'drained' },
       'sleeping',
       ['end_drain', 'halt'],
     ],
     [
-      'falling asleep is called off by a wake',
+      'draining is cancelled by a wake',
       'wake_on_request',
-      at('drowsing'),
+      at('draining'),
       { type: 'wake' },
       'running',
       ['end_drain', 'await_steady'],
     ],
     [
-      'halting for sleep is launched anew by a wake',
+      'halting for sleep is launched again by a wake',
       'wake_on_request',
       at('sleeping'),
       { type: 'wake' },
@@ -240,7 +240,7 @@ describe('a model', () => {
     ['starting can be stopped', 'always_on', at('launching'), { type: 'stop' }, 'stopping', ['halt']],
     ['stopping can be started', 'always_on', at('stopping'), { type: 'start' }, 'relaunching', []],
     [
-      'that crashes is started anew at once, always on',
+      'that crashes is started again at once, always on',
       'always_on',
       at('running'),
       down,
@@ -264,9 +264,9 @@ describe('a model', () => {
       'failing',
       ['halt'],
     ],
-    ['that cannot be started is cleared away', 'always_on', at('launching'), down, 'failing', ['halt']],
+    ['that cannot be started is halted', 'always_on', at('launching'), down, 'failing', ['halt']],
     [
-      'lost elsewhere is still looked for',
+      'that is lost on a remote server is still probed',
       'always_on',
       at('running'),
       { ...down, watching: true },
@@ -274,7 +274,7 @@ describe('a model', () => {
       [],
     ],
     [
-      'found again elsewhere runs',
+      'that is found again on a remote server runs',
       'always_on',
       at('unreachable'),
       { type: 'up' },
@@ -304,7 +304,7 @@ describe('a model', () => {
     expect(step({ ...state, phase: 'wakeable' }, { type: 'wake' }, 'wake_on_request').state.failures).toBe(7);
   });
 
-  it('that crashes backs off from the second crash on, until it has run steadily, slept, or is started by its owner', () => {
+  it('that crashes backs off from the second crash on, until it has run steadily, slept, or been started by its owner', () => {
     const mode = 'wake_on_request';
     const crash = (state: State): State =>
       step(step({ ...state, phase: 'running' }, down, mode).state, { type: 'halted' }, mode).state;
@@ -314,7 +314,7 @@ describe('a model', () => {
     expect([second.phase, backoffMs(second.failures)]).toEqual(['failed', 10_000]);
     expect(backoffMs(crash(second).failures)).toBe(20_000);
     const steady = step({ ...second, phase: 'running' }, { type: 'steady' }, mode).state;
-    const slept = step({ ...second, phase: 'drowsing' }, { type: 'drained' }, mode).state;
+    const slept = step({ ...second, phase: 'draining' }, { type: 'drained' }, mode).state;
     const started = step(second, { type: 'start' }, mode).state;
     for (const state of [steady, slept, started]) expect(crash(state)).toEqual(first);
   });
@@ -322,7 +322,7 @@ describe('a model', () => {
   it('is wakeable only when asleep or failed with its backoff over', () => {
     const wakeable = (phase: State['phase']) => isWakeable(at(phase), 'wake_on_request');
     expect(
-      ['asleep', 'sleeping', 'drowsing', 'wakeable'].every((phase) => wakeable(phase as State['phase'])),
+      ['asleep', 'sleeping', 'draining', 'wakeable'].every((phase) => wakeable(phase as State['phase'])),
     ).toBe(true);
     expect(
       ['stopped', 'launching', 'running', 'failed', 'failing', 'unreachable'].some((phase) =>
@@ -333,8 +333,8 @@ describe('a model', () => {
   });
 });
 
-describe('a runner that takes a model up', () => {
-  const cases: [Condition, Held, State['phase'], State['phase']][] = [
+describe('a runner that takes a model over', () => {
+  const cases: [Condition, LeftBehind, State['phase'], State['phase']][] = [
     ['stopped', 'nothing', 'stopped', 'stopped'],
     ['stopped', 'process', 'stopping', 'stopping'],
     ['stopped', 'remains', 'stopping', 'stopping'],
@@ -354,10 +354,10 @@ describe('a runner that takes a model up', () => {
     ['failed', 'remote', 'launching', 'wakeable'],
   ];
   it.each(cases)(
-    'left %s, with %s there: always on → %s, wake on request → %s',
-    (left, held, alwaysOn, wakeOnRequest) => {
-      expect(takeUp(left, 'why', 'always_on', held).state.phase).toBe(alwaysOn);
-      expect(takeUp(left, 'why', 'wake_on_request', held).state.phase).toBe(wakeOnRequest);
+    'last seen %s, with this left behind: %s: always on → %s, wake on request → %s',
+    (left, leftBehind, alwaysOn, wakeOnRequest) => {
+      expect(takeOver(left, 'why', 'always_on', leftBehind).state.phase).toBe(alwaysOn);
+      expect(takeOver(left, 'why', 'wake_on_request', leftBehind).state.phase).toBe(wakeOnRequest);
     },
   );
 });

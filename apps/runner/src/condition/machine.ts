@@ -1,4 +1,4 @@
-import type { Held } from '../drivers/driver.ts';
+import type { LeftBehind } from '../drivers/driver.ts';
 import { backoffMs } from './backoff.ts';
 
 /** A model's state as users see it. */
@@ -15,7 +15,7 @@ type Phase =
   | 'launching'
   | 'relaunching' // launches when the previous run has halted
   | 'running'
-  | 'drowsing' // shown as asleep, but up until every gateway has let go
+  | 'draining' // shown as asleep, but up until every gateway has let go
   | 'sleeping' // let go; halting
   | 'asleep'
   | 'failing' // halting
@@ -61,7 +61,7 @@ const CONDITIONS: Record<Phase, Condition> = {
   launching: 'starting',
   relaunching: 'starting',
   running: 'running',
-  drowsing: 'asleep',
+  draining: 'asleep',
   sleeping: 'asleep',
   asleep: 'asleep',
   failing: 'failed',
@@ -70,7 +70,7 @@ const CONDITIONS: Record<Phase, Condition> = {
   unreachable: 'failed',
 };
 const HALTING: ReadonlySet<Phase> = new Set(['stopping', 'relaunching', 'sleeping', 'failing']);
-const WAKEABLE: ReadonlySet<Phase> = new Set(['drowsing', 'sleeping', 'asleep', 'wakeable']);
+const WAKEABLE: ReadonlySet<Phase> = new Set(['draining', 'sleeping', 'asleep', 'wakeable']);
 
 type Next = Phase | ((mode: Mode) => Phase);
 
@@ -82,9 +82,9 @@ const MOVES: Record<Phase, Partial<Record<Event['type'], Next>>> = {
   relaunching: { halted: 'launching', stop: 'stopping' },
   running: {
     stop: 'stopping',
-    idle: (mode) => (mode === 'wake_on_request' ? 'drowsing' : 'running'),
+    idle: (mode) => (mode === 'wake_on_request' ? 'draining' : 'running'),
   },
-  drowsing: {
+  draining: {
     wake: 'running',
     start: 'running',
     called_off: 'running',
@@ -121,8 +121,8 @@ export function step(state: State, event: Event, mode: Mode): Step {
  * @param persisted the last condition that the previous runner wrote; it may have done more after
  * that
  */
-export function takeUp(persisted: Condition, reason: string, mode: Mode, held: Held): Step {
-  const phase = phaseTakenUp(persisted, mode, held);
+export function takeOver(persisted: Condition, reason: string, mode: Mode, leftBehind: LeftBehind): Step {
+  const phase = phaseAfterTakeover(persisted, mode, leftBehind);
   const failed = CONDITIONS[phase] === 'failed';
   const state: State = { phase, reason: failed ? reason : '', failures: failed ? 1 : 0, crashed: false };
   return { state, effects: effectsOf('stopped', state) };
@@ -136,38 +136,39 @@ const HALTING_FOR: Partial<Record<Phase, Phase>> = {
   wakeable: 'failing',
 };
 
-function phaseTakenUp(persisted: Condition, mode: Mode, held: Held): Phase {
-  if (held === 'remains') {
-    const phase = phaseTakenUp(persisted, mode, 'nothing');
+function phaseAfterTakeover(persisted: Condition, mode: Mode, leftBehind: LeftBehind): Phase {
+  if (leftBehind === 'remains') {
+    const phase = phaseAfterTakeover(persisted, mode, 'nothing');
     return HALTING_FOR[phase] ?? phase;
   }
-  const atRest = (wakeOnRequest: Phase): Phase => (mode === 'always_on' ? 'launching' : wakeOnRequest);
-  const process = held === 'process';
+  const idlePhase = (wakeOnRequest: Phase): Phase => (mode === 'always_on' ? 'launching' : wakeOnRequest);
+  const process = leftBehind === 'process';
   switch (persisted) {
     case 'stopped':
       return process ? 'stopping' : 'stopped';
     case 'running':
-      return held === 'nothing' ? atRest('asleep') : 'running';
+      return leftBehind === 'nothing' ? idlePhase('asleep') : 'running';
     case 'starting':
     case 'asleep':
-      return process ? 'launching' : atRest('asleep');
+      return process ? 'launching' : idlePhase('asleep');
     case 'failed':
-      return process ? 'failing' : atRest('wakeable');
+      return process ? 'failing' : idlePhase('wakeable');
   }
 }
 
 function nextState(state: State, event: Event, mode: Mode): State {
   if (event.type === 'down') return afterLoss(state, event, mode);
-  if (event.type === 'steady') return state.phase === 'running' ? forgiven(state) : state;
+  if (event.type === 'steady') return state.phase === 'running' ? withoutFailures(state) : state;
   const next = MOVES[state.phase][event.type];
   const phase = typeof next === 'function' ? next(mode) : (next ?? state.phase);
   if (phase === state.phase) return state;
   // A model that fell asleep was in order until then.
-  const { failures, crashed } = event.type === 'start' || event.type === 'drained' ? forgiven(state) : state;
+  const { failures, crashed } =
+    event.type === 'start' || event.type === 'drained' ? withoutFailures(state) : state;
   return { phase, reason: CONDITIONS[phase] === 'failed' ? state.reason : '', failures, crashed };
 }
 
-const forgiven = (state: State): State =>
+const withoutFailures = (state: State): State =>
   state.failures > 0 || state.crashed ? { ...state, failures: 0, crashed: false } : state;
 
 function afterLoss(state: State, event: Extract<Event, { type: 'down' }>, mode: Mode): State {
@@ -179,7 +180,7 @@ function afterLoss(state: State, event: Extract<Event, { type: 'down' }>, mode: 
       if (event.watching) return { ...state, phase: 'unreachable', reason: event.reason };
       if (phase === 'running' && failures === 0 && !crashed) return afterFirstCrash(mode);
       return { phase: 'failing', reason: event.reason, failures: failures + 1, crashed };
-    case 'drowsing':
+    case 'draining':
       return { ...state, phase: 'sleeping' };
     default:
       return state;
@@ -200,11 +201,11 @@ const afterFirstCrash = (mode: Mode): State => ({
 /** The effects of moving from one phase to another. */
 function effectsOf(from: Phase, to: State): Effect[] {
   const effects: Effect[] = [];
-  if (from === 'drowsing') effects.push({ type: 'end_drain' });
+  if (from === 'draining') effects.push({ type: 'end_drain' });
   if (HALTING.has(to.phase) && !HALTING.has(from)) effects.push({ type: 'halt' });
   if (to.phase === 'launching') effects.push({ type: 'launch' });
   if (to.phase === 'running') effects.push({ type: 'await_steady' });
-  if (to.phase === 'drowsing') effects.push({ type: 'drain' });
+  if (to.phase === 'draining') effects.push({ type: 'drain' });
   if (to.phase === 'failed') effects.push({ type: 'back_off', delayMs: backoffMs(to.failures) });
   return effects;
 }

@@ -32,12 +32,12 @@ export type DriverReport =
  * `remains`: what is left of one that has ended or was told to end; it must be halted before a
  * launch. `remote`: a server that someone else runs. `nothing`: none of these.
  */
-export type Held = 'process' | 'remains' | 'remote' | 'nothing';
+export type LeftBehind = 'process' | 'remains' | 'remote' | 'nothing';
 
 /** Starts, watches and ends one model. */
 export interface Driver {
   /** What an earlier runner left behind. */
-  held(): Promise<Held>;
+  leftBehind(): Promise<LeftBehind>;
   /**
    * Starts the model, or starts looking for it, and reports on it. `resumed`: the model was running
    * under an earlier runner. Then `launch` reports it as up before it returns, and keeps it up

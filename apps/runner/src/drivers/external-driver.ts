@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Logger } from '@tidegate/runtime';
-import type { Driver, DriverReport, DriverTimings, Held, Replica } from './driver.ts';
+import type { Driver, DriverReport, DriverTimings, LeftBehind, Replica } from './driver.ts';
 import { pause, probePauseMs } from './pause.ts';
 import { get } from './probe/get.ts';
-import { inspect, type Trouble } from './probe/inspect.ts';
+import { inspect, type Problem } from './probe/inspect.ts';
 import type { ExternalSettings } from './settings.ts';
 import type { UpstreamAccess } from './upstream-access.ts';
 
@@ -22,7 +22,7 @@ interface Watched {
   healthy: boolean;
   failures: number;
   /** Null: none. Undefined: not probed yet. */
-  trouble: Trouble | null | undefined;
+  problem: Problem | null | undefined;
   /** Why it is left out, as the log has it; empty: it is not. */
   logged: string;
 }
@@ -50,7 +50,7 @@ export class ExternalDriver implements Driver {
     this.#run.abort();
   }
 
-  async held(): Promise<Held> {
+  async leftBehind(): Promise<LeftBehind> {
     return 'remote';
   }
 
@@ -60,7 +60,7 @@ export class ExternalDriver implements Driver {
     const { signal } = this.#run;
     const all = this.#options.settings.urls.map((baseUrl): Watched => {
       const id = createHash('sha256').update(baseUrl).digest('hex').slice(0, 12);
-      return { replica: { id, baseUrl }, healthy: resumed, failures: 0, trouble: undefined, logged: '' };
+      return { replica: { id, baseUrl }, healthy: resumed, failures: 0, problem: undefined, logged: '' };
     });
     const run: Run = { all, signal, settled: resumed, reason: '' };
     if (resumed) this.#report(run);
@@ -90,9 +90,9 @@ export class ExternalDriver implements Driver {
   async #watch(watched: Watched, run: Run): Promise<void> {
     const { timings, random } = this.#options;
     while (!run.signal.aborted) {
-      const trouble = await this.#probe(watched.replica.baseUrl, run.signal);
+      const problem = await this.#probe(watched.replica.baseUrl, run.signal);
       if (run.signal.aborted) return;
-      const changed = this.#note(watched, trouble);
+      const changed = this.#note(watched, problem);
       this.#log(watched, run);
       if (changed || !run.all.some(({ healthy }) => healthy)) this.#report(run);
       const failures = run.settled ? watched.failures : Math.min(watched.failures, 1);
@@ -100,7 +100,7 @@ export class ExternalDriver implements Driver {
     }
   }
 
-  #probe(baseUrl: string, signal: AbortSignal): Promise<Trouble | null> {
+  #probe(baseUrl: string, signal: AbortSignal): Promise<Problem | null> {
     const { settings, access, timings } = this.#options;
     const timeoutMs = timings.probeTimeoutMs;
     if (settings.healthPath === undefined)
@@ -109,9 +109,9 @@ export class ExternalDriver implements Driver {
   }
 
   /** Returns whether the replica came or went. */
-  #note(watched: Watched, trouble: Trouble | null): boolean {
-    watched.trouble = trouble;
-    if (trouble === null) {
+  #note(watched: Watched, problem: Problem | null): boolean {
+    watched.problem = problem;
+    if (problem === null) {
       watched.failures = 0;
       if (watched.healthy) return false;
       watched.healthy = true;
@@ -128,10 +128,10 @@ export class ExternalDriver implements Driver {
    * Logs why a replica cannot be called. The model's condition shows only whether any replica can.
    */
   #log(watched: Watched, { settled }: Run): void {
-    const { healthy, trouble, replica } = watched;
+    const { healthy, problem, replica } = watched;
     // It may just be starting.
-    if (!healthy && !settled && trouble?.kind === 'silent') return;
-    const reason = healthy || !trouble ? '' : describeTroubles([trouble]);
+    if (!healthy && !settled && problem?.kind === 'no_answer') return;
+    const reason = healthy || !problem ? '' : describeProblems([problem]);
     if (reason === watched.logged) return;
     watched.logged = reason;
     const { logger } = this.#options;
@@ -147,8 +147,8 @@ export class ExternalDriver implements Driver {
       this.#options.report({ type: 'up', replicas });
       return;
     }
-    if (!run.settled && !run.all.every(({ trouble }) => trouble?.kind === 'wrong')) return;
-    const reason = describeTroubles(run.all.map(({ trouble }) => trouble ?? NOT_YET));
+    if (!run.settled && !run.all.every(({ problem }) => problem?.kind === 'misconfigured')) return;
+    const reason = describeProblems(run.all.map(({ problem }) => problem ?? NOT_YET));
     if (reason === run.reason) return;
     run.reason = reason;
     run.settled = true;
@@ -156,7 +156,7 @@ export class ExternalDriver implements Driver {
   }
 }
 
-const NOT_YET: Trouble = { kind: 'silent', words: 'no answer yet' };
+const NOT_YET: Problem = { kind: 'no_answer', words: 'no answer yet' };
 const MAX_SENTENCES = 3;
 
 /** Any answer below 500 is healthy. */
@@ -165,23 +165,23 @@ async function probeHealth(
   key: string,
   timeoutMs: number,
   signal: AbortSignal,
-): Promise<Trouble | null> {
+): Promise<Problem | null> {
   const answer = await get({ url, key, timeoutMs }, signal);
-  if (typeof answer === 'string') return { kind: 'silent', words: answer };
-  return answer.status < 500 ? null : { kind: 'silent', words: `HTTP ${answer.status}` };
+  if (typeof answer === 'string') return { kind: 'no_answer', words: answer };
+  return answer.status < 500 ? null : { kind: 'no_answer', words: `HTTP ${answer.status}` };
 }
 
-function describeTroubles(troubles: readonly Trouble[]): string {
-  const words = troubles.flatMap((trouble) => (trouble.kind === 'silent' ? trouble.words : []));
+function describeProblems(problems: readonly Problem[]): string {
+  const words = problems.flatMap((problem) => (problem.kind === 'no_answer' ? problem.words : []));
   const silent = [...new Set(words)].join(', ');
-  const many = troubles.length > 1;
-  if (words.length === troubles.length) {
-    const who = many ? `None of its ${troubles.length} servers answers` : 'Its server does not answer';
+  const many = problems.length > 1;
+  if (words.length === problems.length) {
+    const who = many ? `None of its ${problems.length} servers answers` : 'Its server does not answer';
     return `${who} (${silent}).`;
   }
-  const sentences = troubles.flatMap((trouble) => (trouble.kind === 'wrong' ? trouble.sentence : []));
+  const sentences = problems.flatMap((problem) => (problem.kind === 'misconfigured' ? problem.sentence : []));
   const distinct = [...new Set(sentences)].slice(0, MAX_SENTENCES);
   const others = silent ? [`Others do not answer (${silent}).`] : [];
-  const lead = many ? [`None of its ${troubles.length} servers can be called.`] : [];
+  const lead = many ? [`None of its ${problems.length} servers can be called.`] : [];
   return [...lead, ...distinct, ...others].join(' ');
 }

@@ -38,8 +38,8 @@ const upstream = (): Promise<Upstream> => new Upstream().listen();
 const publish = (urls: string[], more: object = {}, settings: object = {}): Promise<string> =>
   harness.publish({ mode: 'always_on', driver: 'external', settings: { urls, ...settings }, ...more });
 
-describe('a model that runs elsewhere', () => {
-  it('runs with the replicas that answer, leaves one out while it fails, and takes it back', async () => {
+describe('a model on a remote server', () => {
+  it('runs with the replicas that answer, ejects one while it fails, and takes it back', async () => {
     const [one, two] = [await upstream(), await upstream()];
     const modelId = await publish([one.url, two.url]);
     const watcher = (await harness.start()).watch('gw_1');
@@ -53,7 +53,7 @@ describe('a model that runs elsewhere', () => {
     await eventually(() => urls()?.length === 2);
   });
 
-  it('is failed when none answers, says why, and runs as soon as one answers', async () => {
+  it('fails with a reason when no replica answers, and runs as soon as one answers', async () => {
     const [one, two] = [await upstream(), await upstream()];
     one.status = 500;
     two.status = 0;
@@ -81,7 +81,7 @@ describe('a model that runs elsewhere', () => {
     expect(watcher.models.get(modelId)).toMatchObject({ upstreamKey: 'sk-up', upstreamModel: 'llama' });
   });
 
-  it('is failed at once, with the reason, when calls cannot work, and runs once they can', async () => {
+  it('fails at once, with the reason, when calls cannot work, and runs once they can', async () => {
     const one = await upstream();
     one.status = 401;
     const modelId = await publish([one.url], { upstreamModel: 'llama' });
@@ -106,7 +106,7 @@ describe('a model that runs elsewhere', () => {
     await eventually(() => watcher.condition(modelId) === 'CONDITION_RUNNING');
   });
 
-  it('that ran is failed when its server does not serve it any more, under the published name too', async () => {
+  it('fails when its server no longer serves it, even if that was the published name', async () => {
     const one = await upstream();
     const modelId = await publish([one.url]);
     one.body = JSON.stringify({ data: [{ id: modelId }] });
@@ -119,7 +119,7 @@ describe('a model that runs elsewhere', () => {
     );
   });
 
-  it('of which no replica can be called says what is wrong with each', async () => {
+  it('without a usable replica says what is wrong with each of them', async () => {
     const [one, two, three] = [await upstream(), await upstream(), await upstream()];
     one.status = 403;
     two.status = 0;
@@ -133,7 +133,7 @@ describe('a model that runs elsewhere', () => {
     );
   });
 
-  it('of which one replica is wrong runs on the other, and the log names the wrong one and why, once until that changes', async () => {
+  it('with one misconfigured replica runs on the other, and the log says once which is wrong and why', async () => {
     const [one, two] = [await upstream(), await upstream()];
     one.status = 401;
     const modelId = await publish([one.url, two.url]);
@@ -160,7 +160,7 @@ describe('a model that runs elsewhere', () => {
     expect(watcher.condition(modelId)).toBe('CONDITION_RUNNING');
   });
 
-  it('is probed ever more rarely while it fails', async () => {
+  it('is probed less and less often while it fails', async () => {
     const one = await upstream();
     one.status = 503;
     await publish([one.url]);
@@ -171,14 +171,14 @@ describe('a model that runs elsewhere', () => {
     expect(one.requests.length).toBeLessThan(15);
   });
 
-  it('is probed at its health path instead, from the root of its server', async () => {
+  it("is probed at its health path, if given, from its server's root", async () => {
     const one = await upstream();
     await publish([one.url], {}, { healthPath: '/healthz' });
     await harness.start();
     expect((await eventually(() => one.requests[0])).path).toBe('/healthz');
   });
 
-  it('that ran stays running, without a break, over a restart of the runner', async () => {
+  it('stays running, without a gap, over a restart of the runner', async () => {
     const one = await upstream();
     const modelId = await publish([one.url], { condition: 'running' });
     const watcher = (await harness.start()).watch('gw_1');
@@ -188,7 +188,7 @@ describe('a model that runs elsewhere', () => {
     expect(new Set(conditions)).toEqual(new Set(['CONDITION_RUNNING']));
   });
 
-  it('is stopped and started by its owner', async () => {
+  it('can be stopped and started by its owner', async () => {
     const one = await upstream();
     const modelId = await publish([one.url]);
     const runner = await harness.start();

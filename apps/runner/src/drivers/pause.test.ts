@@ -3,7 +3,7 @@ import { DRIVER_TIMINGS } from './driver.ts';
 import { probePauseMs } from './pause.ts';
 
 describe('the pause before the next probe of a remote', () => {
-  it('doubles with each failure in a row, and is never longer than 30 s', () => {
+  it('doubles with each consecutive failure, and never exceeds 30 s', () => {
     const pauses = Array.from({ length: 8 }, (_, i) => probePauseMs(i + 1, DRIVER_TIMINGS, () => 0.5));
     expect(pauses.map(Math.round)).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 25_000, 25_000, 25_000]);
     for (const failures of [6, 100, 100_000])

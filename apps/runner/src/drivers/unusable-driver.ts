@@ -1,4 +1,4 @@
-import type { Driver, DriverReport, Held } from './driver.ts';
+import type { Driver, DriverReport, LeftBehind } from './driver.ts';
 
 /** For a model that no driver can run. Every launch fails with the reason. */
 export class UnusableDriver implements Driver {
@@ -10,7 +10,7 @@ export class UnusableDriver implements Driver {
     this.#report = report;
   }
 
-  async held(): Promise<Held> {
+  async leftBehind(): Promise<LeftBehind> {
     return 'nothing';
   }
 

@@ -23,7 +23,7 @@ export class Fleet {
   readonly #logger: Logger;
   readonly #supervisors = new Map<string, Supervisor>();
   /** Supervisors that are still taking over their model. */
-  readonly #beginning = new Set<Supervisor>();
+  readonly #starting = new Set<Supervisor>();
   readonly #timers: NodeJS.Timeout[] = [];
   /**
    * Reads of Postgres are applied one at a time, in order. So an older one never undoes a newer
@@ -46,11 +46,11 @@ export class Fleet {
     const processes = [...this.#supervisors].filter(([, { isProcess }]) => isProcess);
     await this.#deps
       .clearStrays(new Set(processes.map(([modelId]) => modelId)))
-      .catch((err) => this.#logger.error({ err }, 'processes of other models could not be ended'));
+      .catch((err) => this.#logger.error({ err }, 'stray processes could not be ended'));
     if (this.#closed) return;
-    const { idleLookMs, rereadMs } = this.#deps.timings;
+    const { idleCheckMs, rereadMs } = this.#deps.timings;
     this.#timers.push(
-      setInterval(() => this.#lookForIdle(), idleLookMs),
+      setInterval(() => this.#sleepIdleModels(), idleCheckMs),
       setInterval(() => {
         this.#reread().catch((err) => this.#logger.warn({ err }, 'the models could not be read again'));
       }, rereadMs),
@@ -91,7 +91,7 @@ export class Fleet {
    * Rejects when the row cannot be read.
    */
   async refresh(modelId: string): Promise<Refreshed> {
-    const revision = await this.#inTurn(async () => {
+    const revision = await this.#inOrder(async () => {
       const stored = await this.#deps.store.one(modelId);
       if (stored) await this.#apply(stored);
       else this.#remove(modelId);
@@ -109,7 +109,7 @@ export class Fleet {
   async close(stopProcesses: boolean): Promise<void> {
     this.#closed = true;
     for (const timer of this.#timers) clearInterval(timer);
-    const releases = [...this.#supervisors.values(), ...this.#beginning].map((supervisor) =>
+    const releases = [...this.#supervisors.values(), ...this.#starting].map((supervisor) =>
       supervisor.release(stopProcesses),
     );
     await Promise.all([...releases, ...this.#removals]);
@@ -117,7 +117,7 @@ export class Fleet {
 
   /** Reads only new models whole, because a published model never changes. */
   #reread(): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#inOrder(async () => {
       const { store } = this.#deps;
       const published = new Set(await store.ids());
       const unknown = [...published].filter((modelId) => !this.#supervisors.has(modelId));
@@ -127,7 +127,7 @@ export class Fleet {
     });
   }
 
-  #inTurn<T>(read: () => Promise<T>): Promise<T> {
+  #inOrder<T>(read: () => Promise<T>): Promise<T> {
     const turn = this.#reading.catch(() => {}).then(read);
     this.#reading = turn;
     return turn;
@@ -136,8 +136,8 @@ export class Fleet {
   async #apply({ spec, persisted }: StoredModel): Promise<void> {
     if (this.#closed || this.#supervisors.has(spec.modelId)) return;
     const supervisor = new Supervisor(spec, this.#deps);
-    this.#beginning.add(supervisor);
-    await supervisor.begin(persisted).finally(() => this.#beginning.delete(supervisor));
+    this.#starting.add(supervisor);
+    await supervisor.begin(persisted).finally(() => this.#starting.delete(supervisor));
     if (!this.#closed) this.#supervisors.set(spec.modelId, supervisor);
   }
 
@@ -149,8 +149,8 @@ export class Fleet {
     this.#removals.add(removal);
   }
 
-  #lookForIdle(): void {
-    for (const supervisor of this.#supervisors.values()) supervisor.lookIfIdle();
+  #sleepIdleModels(): void {
+    for (const supervisor of this.#supervisors.values()) supervisor.sleepIfIdle();
   }
 }
 

@@ -19,7 +19,7 @@ const sawSleep = (watcher: ReturnType<TestRunner['watch']>): boolean => {
 };
 
 describe('a wake-on-request model that nobody uses', () => {
-  it('falls asleep once every gateway has let go, ends its process, and wakes again', async () => {
+  it('falls asleep once every gateway has acknowledged, ends its process, and wakes again', async () => {
     const runner = await harness.start();
     const watchers = [runner.watch('gw_1'), runner.watch('gw_2')];
     await runner.wake(model.modelId);
@@ -60,7 +60,7 @@ describe('a wake-on-request model that nobody uses', () => {
     await eventually(() => !isAlive(pid()));
   });
 
-  it('is called back to running when a gateway cannot let go in time, without a new start', async () => {
+  it('returns to running without a new start when a gateway does not acknowledge in time', async () => {
     const runner = await harness.start({ timings: { drainMs: 200 } });
     const deaf = runner.watch('gw_deaf');
     await runner.wake(model.modelId);
@@ -71,7 +71,7 @@ describe('a wake-on-request model that nobody uses', () => {
     expect(isAlive(pid())).toBe(true);
   });
 
-  it('is called back by a request that meets the announcement', async () => {
+  it('returns to running for a request that arrives while it is announced asleep', async () => {
     const runner = await harness.start();
     const racing = runner.watch('gw_racing');
     await runner.wake(model.modelId);
@@ -84,7 +84,7 @@ describe('a wake-on-request model that nobody uses', () => {
     expect(model.starts()).toHaveLength(1);
   });
 
-  it('is called back by a wake before it is let go', async () => {
+  it('returns to running for a wake before every gateway has acknowledged', async () => {
     const runner = await harness.start();
     const watcher = runner.watch('gw_1');
     await runner.wake(model.modelId);

@@ -16,8 +16,8 @@ const persisted = async (modelId: string) => {
   return { condition, reason: conditionReason };
 };
 
-describe('what a model prints', () => {
-  it.each([false, true])('is kept only when asked for (%s)', async (keepModelLogs) => {
+describe("a model's output", () => {
+  it.each([false, true])('is kept only if configured so (%s)', async (keepModelLogs) => {
     const model = await harness.publishProcess({ settings: { command: 'echo words of a prompt; exit 7' } });
     const runner = await harness.start({ keepModelLogs });
     expect((await runner.wake(model.modelId)).condition).toBe('CONDITION_FAILED');
@@ -29,7 +29,7 @@ describe('what a model prints', () => {
 });
 
 describe('a wake-on-request model', () => {
-  it('starts once for 500 requests that wait, through 5 gateways, all answered when it runs', async () => {
+  it('starts once for 500 waiting requests through 5 gateways, and all are answered when it runs', async () => {
     const model = await harness.publishProcess({ delayMs: 300 });
     const gateways = await Promise.all([harness.start()]);
     const port = await gateways[0]?.runner?.active;
@@ -42,7 +42,7 @@ describe('a wake-on-request model', () => {
     await eventually(async () => (await persisted(model.modelId)).condition === 'running');
   });
 
-  it('names the revision from which the catalog has its replica, which answers', async () => {
+  it('returns the revision from which the catalog has its replica', async () => {
     const model = await harness.publishProcess();
     const runner = await harness.start();
     const watcher = runner.watch('gw_1');
@@ -53,7 +53,7 @@ describe('a wake-on-request model', () => {
     expect((await fetch(`${replica?.baseUrl}/models`)).status).toBe(200);
   });
 
-  it('is reached by the host that the operator names, as from another machine', async () => {
+  it('is reached at the configured host, as from another machine', async () => {
     const model = await harness.publishProcess();
     const runner = await harness.start({ modelHost: 'localhost' });
     const watcher = runner.watch('gw_1');
@@ -63,7 +63,7 @@ describe('a wake-on-request model', () => {
     expect(replica?.baseUrl).toMatch(/^http:\/\/localhost:\d+\/v1$/);
   });
 
-  it('goes on starting when the waiting caller gives up', async () => {
+  it('continues to start when the waiting caller gives up', async () => {
     const model = await harness.publishProcess({ delayMs: 600 });
     const runner = await harness.start();
     await expect(runner.wake(model.modelId, 100)).rejects.toMatchObject({ code: status.DEADLINE_EXCEEDED });
@@ -71,7 +71,7 @@ describe('a wake-on-request model', () => {
     expect(model.starts()).toHaveLength(1);
   });
 
-  it('that cannot start fails with the reason, is not woken in its backoff, and may be woken after it', async () => {
+  it('that cannot start fails with the reason, is not woken during its backoff, and can be woken after it', async () => {
     const model = await harness.publishProcess({ how: 'fail' });
     const runner = await harness.start();
     const watcher = runner.watch('gw_1');
@@ -98,7 +98,7 @@ describe('a wake-on-request model', () => {
     expect(conditionsOf(watcher)).not.toContain('CONDITION_FAILED');
   });
 
-  it('that is not ready in time fails, with nothing left of it', async () => {
+  it('that is not ready in time fails, and no process is left', async () => {
     const model = await harness.publishProcess({ delayMs: 60_000, settings: { startTimeoutS: 1 } });
     const runner = await harness.start();
     expect(await runner.wake(model.modelId)).toMatchObject({
@@ -117,7 +117,7 @@ const conditionsOf = (watcher: ReturnType<TestRunner['watch']>): string[] =>
 const STARTED = ['CONDITION_STARTING', 'CONDITION_RUNNING'];
 
 describe('an always-on model', () => {
-  it('starts when the runner does, and when it is published', async () => {
+  it('starts with the runner, and when it is published', async () => {
     const before = await harness.publishProcess({}, { mode: 'always_on' });
     const runner = await harness.start();
     const watcher = runner.watch('gw_1');
@@ -137,7 +137,7 @@ describe('an always-on model', () => {
     expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING' });
   });
 
-  it('killed once is started again at once, without having failed', async () => {
+  it('killed once is restarted at once, without having failed', async () => {
     const model = await harness.publishProcess({}, { mode: 'always_on' });
     const runner = await harness.start({ timings: { backoffFactor: 1_000 } });
     const watcher = runner.watch('gw_1');
@@ -148,7 +148,7 @@ describe('an always-on model', () => {
     expect(conditionsOf(watcher)).toEqual([...STARTED, ...STARTED]);
   });
 
-  it('killed again soon after is failed with the reason, then comes back by itself', async () => {
+  it('killed again soon after fails with the reason, then restarts by itself', async () => {
     const model = await harness.publishProcess({}, { mode: 'always_on' });
     const runner = await harness.start();
     const watcher = runner.watch('gw_1');
@@ -168,7 +168,7 @@ describe('an always-on model', () => {
     expect(model.starts()).toHaveLength(3);
   });
 
-  it('that stops answering its probes is started anew', async () => {
+  it('that stops answering its probes is restarted', async () => {
     const model = await harness.publishProcess({}, { mode: 'always_on' });
     const runner = await harness.start();
     const watcher = runner.watch('gw_1');
@@ -182,7 +182,7 @@ describe('an always-on model', () => {
 });
 
 describe('a stop', () => {
-  it('in the middle of a start ends it, answers its waiters, and leaves no process', async () => {
+  it('in the middle of a start ends it, answers waiting callers, and leaves no process', async () => {
     const model = await harness.publishProcess({ delayMs: 60_000 });
     const runner = await harness.start();
     const waiting = runner.wake(model.modelId);
@@ -193,7 +193,7 @@ describe('a stop', () => {
     await eventually(() => !isAlive(pid));
   });
 
-  it('ends the whole group, children that outlive their parent and processes that ignore SIGTERM too', async () => {
+  it('ends the whole process group, including children that outlive their parent and processes that ignore SIGTERM', async () => {
     const model = await harness.publishProcess({ how: 'parent stubborn' });
     const runner = await harness.start();
     await runner.wake(model.modelId);
@@ -203,7 +203,7 @@ describe('a stop', () => {
     await eventually(() => pids.every((pid) => !isAlive(pid)));
   });
 
-  it('is undone by a start while it is under way, which waits for the old process to be gone', async () => {
+  it('can be undone by a start, which waits until the old process has ended', async () => {
     const model = await harness.publishProcess({ how: 'stubborn' });
     const runner = await harness.start();
     await runner.wake(model.modelId);
@@ -216,7 +216,7 @@ describe('a stop', () => {
 });
 
 describe('a model', () => {
-  it('killed as the leader of children takes them with it', async () => {
+  it('takes its children with it when it is killed', async () => {
     const model = await harness.publishProcess({ how: 'parent' });
     const runner = await harness.start();
     await runner.wake(model.modelId);
@@ -225,7 +225,7 @@ describe('a model', () => {
     await eventually(() => !isAlive(child?.pid ?? 0));
   });
 
-  it('that is deleted leaves every catalog before that is answered, and no process', async () => {
+  it('that is deleted leaves every catalog before the call is answered, and leaves no process', async () => {
     const model = await harness.publishProcess();
     const runner = await harness.start();
     const watcher = runner.watch('gw_1');
@@ -237,14 +237,14 @@ describe('a model', () => {
     await eventually(() => !isAlive(model.starts()[0]?.pid ?? 0));
   });
 
-  it('whose refresh is missed is found at the next full reading', async () => {
+  it('whose refresh was missed is found at the next full read', async () => {
     const runner = await harness.start({ timings: { rereadMs: 50 } });
     const watcher = runner.watch('gw_1');
     const model = await harness.publishProcess({}, { mode: 'always_on' });
     await eventually(() => watcher.condition(model.modelId) === 'CONDITION_RUNNING');
   });
 
-  it('with settings or a driver that nobody understands fails with what is wrong', async () => {
+  it('with invalid settings or an unknown driver fails, and says what is wrong', async () => {
     const runner = await harness.start();
     const unsettled = await harness.publish({ settings: { command: 3 } });
     const driverless = await harness.publish({ driver: 'kubernetes' });

@@ -20,7 +20,7 @@ class Stuck implements Driver {
     this.failures = failures;
   }
 
-  async held(): Promise<'nothing'> {
+  async leftBehind(): Promise<'nothing'> {
     return 'nothing';
   }
 
@@ -31,7 +31,7 @@ class Stuck implements Driver {
 
   async halt(): Promise<void> {
     this.did.push('halt');
-    if (this.failures-- > 0) throw new Error('it is still there');
+    if (this.failures-- > 0) throw new Error('it still runs');
   }
 
   release(): void {}
@@ -68,7 +68,7 @@ const supervise = (driver: Stuck) => {
 };
 
 describe('a model that cannot be ended', () => {
-  it('is told to end again, with a word in the log each time, and starts only once it has', async () => {
+  it('is told again to end, with a log line each time, and starts only once it has ended', async () => {
     const driver = new Stuck(3);
     const { supervisor, lines } = supervise(driver);
     await supervisor.begin({ condition: 'running', reason: '' });
@@ -77,11 +77,11 @@ describe('a model that cannot be ended', () => {
     expect(supervisor.condition).toBe('starting');
     await eventually(() => supervisor.condition === 'running');
     expect(driver.did).toEqual(['launch', 'halt', 'halt', 'halt', 'halt', 'launch']);
-    expect(lines.map((line) => JSON.parse(line).err.message)).toEqual(Array(3).fill('it is still there'));
+    expect(lines.map((line) => JSON.parse(line).err.message)).toEqual(Array(3).fill('it still runs'));
     await supervisor.release(false);
   });
 
-  it('holds up no end of its runner, and is left alone after it', async () => {
+  it("does not delay its runner's shutdown, and is left alone after it", async () => {
     const driver = new Stuck(Number.POSITIVE_INFINITY);
     const { supervisor } = supervise(driver);
     await supervisor.begin({ condition: 'running', reason: '' });

@@ -10,7 +10,7 @@ import {
   type Event,
   type State,
   step,
-  takeUp,
+  takeOver,
 } from '../condition/machine.ts';
 import type { Driver, DriverReport, Replica } from '../drivers/driver.ts';
 import { pause } from '../drivers/pause.ts';
@@ -88,9 +88,9 @@ export class Supervisor {
   /** Takes over the model, by its row and by what still runs. Call it once, first. */
   async begin(persisted: PersistedCondition): Promise<void> {
     this.#persisted = persisted;
-    const held = await this.#driver.held();
+    const leftBehind = await this.#driver.leftBehind();
     if (this.#ending.signal.aborted) return;
-    const { state, effects } = takeUp(persisted.condition, persisted.reason, this.#spec.mode, held);
+    const { state, effects } = takeOver(persisted.condition, persisted.reason, this.#spec.mode, leftBehind);
     this.#state = state;
     if (state.phase === 'running') this.#driver.launch(true);
     this.#announce();
@@ -105,7 +105,7 @@ export class Supervisor {
     this.#state = state;
     if (state.phase !== before.phase) {
       clearTimeout(this.#phaseTimer);
-      this.#logger.info({ from: before.phase, to: state.phase, on: event.type }, 'model changes phase');
+      this.#logger.info({ from: before.phase, to: state.phase, on: event.type }, 'a model changes phase');
       this.#countStart(before, state);
     }
     this.#announce();
@@ -133,7 +133,7 @@ export class Supervisor {
   }
 
   /** Starts putting the model to sleep if it has been idle long enough. */
-  lookIfIdle(): void {
+  sleepIfIdle(): void {
     if (this.#state.phase !== 'running' || this.#spec.mode !== 'wake_on_request') return;
     if (this.#deps.now() - this.#lastUsedMs < this.#spec.sleepAfterMs) return;
     if (this.#deps.gateways.isUnused(this.#spec.modelId)) this.dispatch({ type: 'idle' });
@@ -181,7 +181,7 @@ export class Supervisor {
   #take(report: DriverReport): void {
     if (report.type === 'down') {
       const { type, reason, printed, watching } = report;
-      this.#logger.warn({ reason }, 'model is down');
+      this.#logger.warn({ reason }, 'a model is down');
       this.dispatch({ type, reason: printed ? `${reason}\n${printed}` : reason, watching });
       return;
     }

@@ -8,7 +8,7 @@ export interface FleetTimings {
   /** Multiplies every backoff. 1 except in tests. */
   readonly backoffFactor: number;
   /** Between two checks for idle models. */
-  readonly idleLookMs: number;
+  readonly idleCheckMs: number;
   /** How long gateways have to let go of a model that falls asleep. */
   readonly drainMs: number;
   /** See `Gateways`. */
@@ -25,7 +25,7 @@ export const FLEET_TIMINGS: FleetTimings = {
   drivers: DRIVER_TIMINGS,
   steadyMs: 60_000,
   backoffFactor: 1,
-  idleLookMs: 1_000,
+  idleCheckMs: 1_000,
   drainMs: 5_000,
   absentGraceMs: 15_000,
   acknowledgeMs: 3_000,

@@ -20,8 +20,8 @@ const leadSessions = async (): Promise<number> =>
   (await harness.db.$queryRaw<unknown[]>`SELECT pid ${HOLDERS}`).length;
 const endLeadSessions = () => harness.db.$queryRaw`SELECT pg_terminate_backend(pid) ${HOLDERS}`;
 
-describe('of several runners', () => {
-  it('one is active; another stands by, not ready, and takes over when it ends', async () => {
+describe('one of several runners', () => {
+  it('is active, and another stands by, not ready, and takes over when it ends', async () => {
     const first = await harness.start();
     const second = harness.standBy();
     await harness.elapse(800);
@@ -31,7 +31,7 @@ describe('of several runners', () => {
     expect(second.ready()).toBe(true);
   });
 
-  it('one is active again after its lock is lost, with later revisions, and only one', async () => {
+  it('is active again after the lock was lost, with later revisions', async () => {
     const first = await harness.start();
     const watcher = first.watch('gw_1');
     await eventually(() => watcher.revision > 0);
@@ -46,7 +46,7 @@ describe('of several runners', () => {
     expect(both.filter((runner) => runner.ready())).toHaveLength(1);
   });
 
-  it('one that stands by is closed without having acted', async () => {
+  it('can be closed on standby without having been active', async () => {
     await harness.start();
     const second = harness.standBy();
     await second.close();
@@ -70,7 +70,7 @@ async function anotherTakesTheLead(): Promise<pg.Client> {
 }
 
 describe('a runner that loses the lead', () => {
-  it('leaves its models serving, is not ready, and writes nothing; with the lead it has the same models again', async () => {
+  it('leaves its models serving, is not ready, and writes nothing, until it leads the same models again', async () => {
     const model = await harness.publishProcess({}, { mode: 'always_on' });
     const first = await harness.start();
     const runner = first.runner as Runner;
@@ -95,7 +95,7 @@ describe('a runner that loses the lead', () => {
     expect(model.starts()).toHaveLength(1);
   });
 
-  it('writes no condition any more, not even one that waits', async () => {
+  it('writes no more conditions, not even one that waits', async () => {
     const model = await harness.publishProcess({}, { mode: 'always_on' });
     const runner = await harness.start();
     await runner.wake(model.modelId);
@@ -112,7 +112,7 @@ describe('a runner that loses the lead', () => {
     expect(runner.runner?.ready()).toBe(false);
   });
 
-  it('before it has taken up its models does so when it has the lead again', async () => {
+  it('before it has taken over its models does so once it leads again', async () => {
     const model = await harness.publishProcess({}, { mode: 'always_on' });
     const runner = await harness.db.$transaction(async (tx) => {
       await tx.$executeRaw`LOCK TABLE model IN ACCESS EXCLUSIVE MODE`;
@@ -133,12 +133,12 @@ describe('the session that holds the lead', () => {
   const lead = async (timings = LEAD_TIMINGS): Promise<Lead> => {
     const logger = createLogger({ service: 'runner', level: 'silent' });
     const taken = await takeLead({ url: harness.url, timings, logger }, new AbortController().signal);
-    if (!taken) throw new Error('not taken');
+    if (!taken) throw new Error('the lead was not taken');
     harness.onClose(() => taken.release());
     return taken;
   };
 
-  it('is ended by the server within seconds when its machine is gone without a word', async () => {
+  it('is ended by the server within seconds when its machine disappears', async () => {
     const { query } = await lead();
     const inForce = async (name: string) => Object.values((await query(`SHOW ${name}`))[0] ?? {})[0];
     expect({
@@ -149,7 +149,7 @@ describe('the session that holds the lead', () => {
     }).toEqual({ idle: '5', interval: '2', count: '3', userTimeout: '15000' });
   });
 
-  it('survives a refused statement, and is given up when it does not answer one in time', async () => {
+  it('survives a failed statement, and is given up when a statement gets no answer in time', async () => {
     const { query, lost } = await lead({ ...LEAD_TIMINGS, proofMs: 60_000, proofTimeoutMs: 1_000 });
     await expect(query('SELECT 1 / 0')).rejects.toThrow('division by zero');
     expect(lost.aborted).toBe(false);
@@ -192,7 +192,7 @@ describe('behind a pooler', () => {
     ['one server for all', { default_pool_size: 1 }],
     ['a server reset after each transaction', { server_reset_query_always: 1 }],
   ])(
-    'that gives each transaction another session, no runner leads, and says why (%s)',
+    'that gives each transaction another session, no runner leads, and the log says why (%s)',
     async (_name, settings) => {
       const { held, said } = await contend({ pool_mode: 'transaction', ...settings }, 1_500);
       expect(held).toBe(0);
@@ -201,13 +201,13 @@ describe('behind a pooler', () => {
     },
   );
 
-  it('that gives each connection a session of its own, one leads as without it', async () => {
+  it('that gives each connection its own session, one runner leads as usual', async () => {
     const { held, said } = await contend({ pool_mode: 'session' }, 1_500);
     expect(held).toBe(1);
     expect(said.map(({ msg }) => msg)).toEqual(['another runner is active: standing by']);
   });
 
-  it('that moves the lead to another session later, the lead is lost', async () => {
+  it('that later moves the connection to another session, the lead is lost', async () => {
     const pooler = await testPgbouncer(harness.url, { pool_mode: 'session' });
     harness.onClose(() => pooler.stop());
     const logger = createLogger({ service: 'runner', level: 'silent' });

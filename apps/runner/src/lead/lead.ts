@@ -1,7 +1,7 @@
 import type { Logger } from '@tidegate/runtime';
 import pg from 'pg';
 import { pause } from '../drivers/pause.ts';
-import { hasOwnSession, LOCK, POOLED, sessionOf, tryTake } from './own-session.ts';
+import { hasOwnSession, LOCK, POOLED, sessionOf, tryAdvisoryLock } from './own-session.ts';
 
 export interface LeadTimings {
   /** Between two attempts to become the active runner. */
@@ -73,7 +73,7 @@ export async function takeLead(options: LeadOptions, signal: AbortSignal): Promi
   while (!signal.aborted) {
     const client = newClient(options);
     const outcome = await tryLock(client, options, signal, onStandby);
-    if (typeof outcome === 'number') return hold(client, outcome, options);
+    if (typeof outcome === 'number') return keepLead(client, outcome, options);
     await client.end().catch(() => {});
     if (outcome === 'pooled') logger.error(POOLED);
     await pause(outcome === 'pooled' ? timings.pooledMs : timings.tryMs, signal);
@@ -112,7 +112,7 @@ async function tryLock(
     if (!(await hasOwnSession(client, witness))) return 'pooled';
     await witness.end();
     while (!signal.aborted) {
-      const lead = await tryTake(client);
+      const lead = await tryAdvisoryLock(client);
       if (lead === 'shared') return 'pooled';
       if (lead === 'taken') {
         const { pid, held } = await sessionOf(client);
@@ -124,14 +124,14 @@ async function tryLock(
       await pause(timings.tryMs, signal);
     }
   } catch (err) {
-    logger.warn({ err }, 'Postgres could not be asked for the lock: trying again');
+    logger.warn({ err }, 'the lock in Postgres could not be requested: trying again');
   } finally {
     await witness.end().catch(() => {});
   }
   return 'failed';
 }
 
-function hold(client: pg.Client, pid: number, { timings, logger }: LeadOptions): Lead {
+function keepLead(client: pg.Client, pid: number, { timings, logger }: LeadOptions): Lead {
   const lost = new AbortController();
   const over = new AbortController();
   let ended: Promise<void> | null = null;

@@ -23,7 +23,7 @@ const HELD = `EXISTS (
 const TAKE = `SELECT CASE
   WHEN ${HELD} THEN 'shared' WHEN pg_try_advisory_lock(${LOCK}) THEN 'taken' ELSE 'held' END AS lead`;
 
-export async function tryTake(client: pg.Client): Promise<'taken' | 'held' | 'shared'> {
+export async function tryAdvisoryLock(client: pg.Client): Promise<'taken' | 'held' | 'shared'> {
   const { rows } = await client.query<{ lead: 'taken' | 'held' | 'shared' }>(TAKE);
   return rows[0]?.lead ?? 'held';
 }

@@ -31,7 +31,7 @@ export const FAST: FleetTimings = {
     exitPollMs: 50,
   },
   backoffFactor: 0.03,
-  idleLookMs: 50,
+  idleCheckMs: 50,
   absentGraceMs: 200,
 };
 

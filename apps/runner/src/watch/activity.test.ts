@@ -40,7 +40,7 @@ const settlesAt = (expected: Readonly<Record<string, number>>) =>
   });
 
 describe('requests in flight', () => {
-  it('are added up over the connected gateways, as each last reported', async () => {
+  it('are the sum of the last reports of all connected gateways', async () => {
     const [a, b] = models;
     expect(await runner.inFlight(harness.orgId)).toEqual({});
     const one = await gateway('gw_1', { [a]: 2, [b]: 1 });
@@ -54,7 +54,7 @@ describe('requests in flight', () => {
     await settlesAt({});
   });
 
-  it('are told of the asked organization alone, and of models that are published', async () => {
+  it('are reported only for the requested organization, and only for published models', async () => {
     const [a] = models;
     await gateway('gw_1', { [a]: 1, [theirModel]: 2, mdl_unknown: 3 });
     await settlesAt({ [a]: 1 });
@@ -65,7 +65,7 @@ describe('requests in flight', () => {
     expect(await runner.inFlight(harness.orgId)).toEqual({});
   });
 
-  it('of a gateway that is back before its old connection ended are counted once', async () => {
+  it('of a gateway that reconnects before its old connection ended are counted once', async () => {
     const [a] = models;
     await gateway('gw_1', { [a]: 4 });
     await settlesAt({ [a]: 4 });

@@ -41,7 +41,7 @@ class Sink implements UpdateSink {
 const named = (modelId: string, name: string) => ({ modelId, name });
 
 describe('a watcher of the catalog', () => {
-  it('gets a snapshot at once, then the changes of a turn as one update, under growing revisions', async () => {
+  it('gets a snapshot at once, then the changes of a turn as one update, with increasing revisions', async () => {
     const catalog = new Catalog(1);
     catalog.put(named('a', '1'));
     const sink = new Sink();
@@ -61,7 +61,7 @@ describe('a watcher of the catalog', () => {
     expect(Number(sink.updates[1]?.revision)).toBeGreaterThan(Number(sink.updates[0]?.revision));
   });
 
-  it('that is slow gets no more than one update when it has room, a snapshot after many changes', async () => {
+  it('that is slow gets one update when it has room, and a snapshot after many changes', async () => {
     const catalog = new Catalog(1);
     const sink = new Sink();
     sink.room = 1;
@@ -76,7 +76,7 @@ describe('a watcher of the catalog', () => {
     expect(sink.updates[1]?.models).toHaveLength(5_000);
   });
 
-  it('ends up knowing what the catalog holds, however slow it is and whatever changes', async () => {
+  it('ends up with what the catalog holds, however slow it is and whatever changes', async () => {
     const change = fc.record({ id: fc.nat(5), remove: fc.boolean(), room: fc.nat(2), turn: fc.boolean() });
     await fc.assert(
       fc.asyncProperty(fc.array(change, { maxLength: 40 }), async (changes) => {

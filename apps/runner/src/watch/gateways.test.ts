@@ -17,7 +17,7 @@ const report = (...activity: { modelId: string; inFlight: number }[]) => ({
 });
 
 describe('a model is unused', () => {
-  it('by a gateway whose last report says so, however long ago that was', () => {
+  it('by a gateway whose last report says so, however old that report is', () => {
     const { all, clock } = gateways();
     const link = all.connect();
     link.report(report({ modelId: 'm1', inFlight: 1 }));
@@ -28,7 +28,7 @@ describe('a model is unused', () => {
     expect(all.isUnused('m1')).toBe(true);
   });
 
-  it('only some time after a gateway went, unless that was back before', () => {
+  it('only some time after a gateway disconnected, unless the gateway returns before', () => {
     const { all, clock } = gateways();
     const old = all.connect();
     old.report(report());

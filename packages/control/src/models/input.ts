@@ -49,7 +49,10 @@ export type ModelInput = z.input<typeof modelInput>;
 
 export const listInput = z.object({
   org: orgField,
-  /** False: do not ask the runner about activity. That may take time while the runner is away. */
+  /**
+   * False: do not ask the runner about activity. That may take time while the runner is
+   * unavailable.
+   */
   activity: z.boolean({ error: 'Activity must be true or false.' }).default(true),
 });
 export type ListModelsInput = z.input<typeof listInput>;

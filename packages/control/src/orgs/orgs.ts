@@ -4,8 +4,8 @@ import { type Actor, access, operatorOnly } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { orgField, reference, text } from '../fields.ts';
+import { applyLimits } from '../plans/apply-limits.ts';
 import { lockPlan } from '../plans/lock.ts';
-import { putInForce } from '../plans/put-in-force.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { slugCandidate, slugOf } from './slug.ts';
 
@@ -112,5 +112,5 @@ export async function setOrgPlan(
     return ok({ id: org.value.id, slug, name, plan: plan.value.name });
   });
   if (!changed.ok) return changed;
-  return putInForce(deps, [org.value.id], changed.value);
+  return applyLimits(deps, [org.value.id], changed.value);
 }

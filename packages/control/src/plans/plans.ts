@@ -8,8 +8,8 @@ import type { ControlDeps, Tx } from '../deps.ts';
 import { text, whole } from '../fields.ts';
 import { toNumber } from '../numbers.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
+import { applyLimits } from './apply-limits.ts';
 import { lockPlan } from './lock.ts';
-import { putInForce } from './put-in-force.ts';
 
 export interface PlanView {
   readonly id: string;
@@ -58,7 +58,7 @@ export async function setPlan(
   if (!parsed.ok) return parsed;
   const written = await deps.db.$transaction((tx) => writePlan(deps, tx, actor, parsed.value));
   if (!written.ok) return written;
-  return putInForce(deps, written.value.orgIds, written.value.plan);
+  return applyLimits(deps, written.value.orgIds, written.value.plan);
 }
 
 type Written = Result<{ plan: PlanView; orgIds: string[] }>;

@@ -68,7 +68,7 @@ async function account(email: string): Promise<string> {
 }
 
 describe('sign-in through an identity provider', () => {
-  it('opens a session for the account of its verified e-mail, and ends the password set before', async () => {
+  it('opens a session for the account with the verified e-mail, and removes a password set before', async () => {
     const id = await account('ada@example.com');
     provider.person = { sub: 'sub-1', email: 'ada@example.com', email_verified: true, name: 'Ada' };
     const back = await signInThere();
@@ -92,7 +92,7 @@ describe('sign-in through an identity provider', () => {
     expect(await db.session.count({ where: { user: { email } } })).toBe(0);
   });
 
-  it('ends at a console that has not asked the provider for anything yet like at the one it began at', async () => {
+  it('may end at another console process than the one at which it began', async () => {
     await account('grace@example.com');
     provider.person = { sub: 'sub-2', email: 'grace@example.com', email_verified: true, name: 'Grace' };
     const back = await signInThere(authWith(provider.issuer));
@@ -100,7 +100,7 @@ describe('sign-in through an identity provider', () => {
     expect(cookiesOf(back)).toContain('session_token=');
   });
 
-  it('is refused while the provider answers nothing; passwords and sessions do not wait for it', async () => {
+  it('is refused while the provider hangs, and passwords and sessions do not wait for it', async () => {
     const silent = createServer(() => {});
     silent.listen(0, '127.0.0.1');
     silent.unref();

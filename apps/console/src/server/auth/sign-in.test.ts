@@ -57,14 +57,14 @@ describe('sign-in with a password', () => {
     expect(await db.session.count({ where: { user: { email } } })).toBe(1);
   });
 
-  it('says the same of a wrong password and of an e-mail without an account', async () => {
+  it('answers the same for a wrong password and for an e-mail without an account', async () => {
     const email = await account();
     expect(await attempt(email, 'wrong-password', '10.0.0.2')).toEqual({ outcome: 'wrong' });
     expect(await attempt('nobody@example.com', 'wrong-password', '10.0.0.2')).toEqual({ outcome: 'wrong' });
     expect(await attempt('not an e-mail', 'wrong-password', '10.0.0.2')).toEqual({ outcome: 'wrong' });
   });
 
-  it('lets 20 attempts a minute through from an address, also of concurrent ones, and then none, right or wrong', async () => {
+  it('allows 20 attempts a minute from an address, even if they are concurrent, and then none, right or wrong', async () => {
     const email = await account();
     const waits = await Promise.all(
       Array.from({ length: 25 }, (_, i) => signIn.guard('10.0.0.3', `someone-${i}@example.com`)),
@@ -76,7 +76,7 @@ describe('sign-in with a password', () => {
     expect((await attempt(email, PASSWORD, '10.0.0.3')).outcome).toBe('signed in');
   });
 
-  it('lets 30 attempts in 15 minutes through for an e-mail from an address; its owner comes in from another', async () => {
+  it('allows 30 attempts in 15 minutes for an e-mail from an address, and its owner can sign in from another', async () => {
     const email = await account();
     const waits: (number | null)[] = [];
     // 451 attempts. The refused ones must not use up the e-mail's wider limit.
@@ -92,7 +92,7 @@ describe('sign-in with a password', () => {
     expect((await attempt(email, PASSWORD, '10.1.0.1')).outcome).toBe('signed in');
   });
 
-  it('lets 300 attempts in 15 minutes through for an e-mail, from wherever they come', async () => {
+  it('allows 300 attempts in 15 minutes for an e-mail from all addresses together', async () => {
     const email = await account();
     const guards = Array.from({ length: 301 }, (_, i) => signIn.guard(`10.2.0.${i}`, email));
     const waits = (await Promise.all(guards)).filter((wait) => wait !== null);
@@ -103,7 +103,7 @@ describe('sign-in with a password', () => {
     expect((await attempt(email, PASSWORD, '10.2.1.1')).outcome).toBe('signed in');
   });
 
-  it('has sessions deleted that have expired, and no others', async () => {
+  it('deletes sessions that have expired, and no others', async () => {
     const email = await account();
     const { id: userId } = await db.user.findUniqueOrThrow({ where: { email } });
     const session = (id: string, ms: number) => {
@@ -115,7 +115,7 @@ describe('sign-in with a password', () => {
     expect(await db.session.findMany({ where: { userId }, select: { id: true } })).toEqual([{ id: 'later' }]);
   });
 
-  it('opens no account for who has none', async () => {
+  it('never creates an account', async () => {
     const body = { email: 'new@example.com', password: PASSWORD, name: 'New' };
     await expect(auth.api.signUpEmail({ body })).rejects.toThrow();
     expect(await db.user.count({ where: { email: body.email } })).toBe(0);
@@ -131,7 +131,7 @@ describe('a change of the password', () => {
     return new Headers({ cookie: result.headers.getSetCookie()[0]?.split(';')[0] ?? '' });
   };
 
-  it('needs the current one, and ends the other sessions', async () => {
+  it('requires the current one, and ends the other sessions', async () => {
     const email = await account();
     const [headers] = [await session(email), await session(email)];
     const wrong = await accounts.changePassword({ current: 'not the password', next, headers });
@@ -141,7 +141,7 @@ describe('a change of the password', () => {
     expect((await attempt(email, next, '10.0.1.2')).outcome).toBe('signed in');
   });
 
-  it('that fails is no word about the current one', async () => {
+  it('that fails does not reveal whether the current one was right', async () => {
     const email = await account();
     const headers = await session(email);
     await db.account.deleteMany({ where: { user: { email } } });

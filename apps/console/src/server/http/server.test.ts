@@ -22,7 +22,7 @@ async function start(consoleUrl: string): Promise<string> {
 }
 
 describe('the site', () => {
-  it('gives every answer a policy with a nonce of its own, which the screens are told', async () => {
+  it('sends a content security policy with a new nonce for each answer, and passes the nonce to the screens', async () => {
     const url = await start('http://console.example');
     const answers = [await fetch(url), await fetch(url)];
     const policies = answers.map(({ headers }) => headers.get('content-security-policy'));
@@ -33,13 +33,13 @@ describe('the site', () => {
     expect(answers[0]?.headers.get('strict-transport-security')).toBeNull();
   });
 
-  it('keeps browsers on https when the console is there', async () => {
+  it('keeps browsers on https if the console uses https', async () => {
     const { headers } = await fetch(await start('https://console.example'));
     expect(headers.get('strict-transport-security')).toContain('max-age=');
     expect(headers.get('content-security-policy')).toContain('upgrade-insecure-requests');
   });
 
-  it('takes its own headers from nobody else', async () => {
+  it('ignores its internal headers from clients', async () => {
     const url = await start('http://console.example');
     const forged = {
       [NONCE_HEADER]: 'forged',

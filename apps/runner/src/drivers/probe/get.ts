@@ -1,13 +1,13 @@
 import { type Dispatcher, request } from 'undici';
 
-export interface Question {
+export interface GetRequest {
   readonly url: string;
   /** The bearer token. Empty: none. */
   readonly key?: string;
   readonly timeoutMs: number;
 }
 
-export interface Answer {
+export interface GetResponse {
   readonly status: number;
   /** The content type in lower case. Empty: the server sent none. */
   readonly contentType: string;
@@ -23,9 +23,9 @@ const MAX_ANSWER_BYTES = 1024 * 1024;
 
 /** Sends one GET on its own connection. Does not follow redirects. Never throws. */
 export async function get(
-  { url, key, timeoutMs }: Question,
+  { url, key, timeoutMs }: GetRequest,
   signal: AbortSignal,
-): Promise<Answer | NoAnswer> {
+): Promise<GetResponse | NoAnswer> {
   // This does not use AbortSignal.any: in Node 20, what it creates lives as long as `signal`.
   const controller = new AbortController();
   const abort = () => controller.abort();

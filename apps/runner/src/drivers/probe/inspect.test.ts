@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { startUpstream, type Upstream } from '@tidegate/testing';
-import { type Inspected, inspect } from './inspect.ts';
+import { type InspectedServer, inspect } from './inspect.ts';
 
 let server: Upstream | undefined;
 afterEach(() => server?.close());
@@ -26,7 +26,7 @@ async function serverThat(models?: Said, completions?: Said): Promise<Upstream> 
   return server;
 }
 
-const find = (upstream: Upstream, more: Partial<Inspected> = {}) =>
+const find = (upstream: Upstream, more: Partial<InspectedServer> = {}) =>
   inspect(
     {
       ...{ baseUrl: `${upstream.url}/v1`, key: '', name: 'tide', nameAssumed: false, own: false },
@@ -40,10 +40,10 @@ const listing = (ids: string[], ownedBy = 'somebody'): Said => ({
 });
 /** TGI lists its one model with its own name as the owner. */
 const tgi = listing(['Qwen/Qwen3-8B'], 'Qwen/Qwen3-8B');
-const wrong = (sentence: string) => ({ kind: 'wrong', sentence });
+const wrong = (sentence: string) => ({ kind: 'misconfigured', sentence });
 
 describe('a server that lists its models', () => {
-  const cases: [string, Said, Partial<Inspected>, ReturnType<typeof wrong> | null][] = [
+  const cases: [string, Said, Partial<InspectedServer>, ReturnType<typeof wrong> | null][] = [
     ['serves what it lists', listing(['moon', 'tide']), {}, null],
     ['serves a name that is short for its latest', listing(['tide:latest']), {}, null],
     [
@@ -59,41 +59,41 @@ describe('a server that lists its models', () => {
       wrong("The server does not serve 'tide'. It serves a, b."),
     ],
     [
-      'is described in bounds, whatever it lists',
+      'is described in bounded length, whatever it lists',
       listing(['a\u0000\u001b[31m\n\u2028b', 'x'.repeat(500), 'c', 'd', 'e', 'f', 'g']),
       {},
       wrong(`The server does not serve 'tide'. It serves a[31mb, ${'x'.repeat(80)}…, c, d, e and 2 more.`),
     ],
     [
-      'may serve none',
+      'may serve no model',
       { body: '{"object":"list","data":null}' },
       {},
       wrong("The server does not serve 'tide'. It serves no model."),
     ],
     ['answers any name when it is llama.cpp with one model', listing(['/m/q.gguf'], 'llamacpp'), {}, null],
     [
-      'heeds names when it is llama.cpp with several',
+      'checks names when it is llama.cpp with several models',
       listing(['a', 'b'], 'llamacpp'),
       {},
       wrong("The server does not serve 'tide'. It serves a, b."),
     ],
     ['answers any name when it is SGLang', listing(['Qwen/Qwen3-8B'], 'sglang'), {}, null],
     ['answers to the name that TGI tells callers to send', tgi, { name: 'tgi' }, null],
-    ['answers to a name that was assumed when it is TGI', tgi, { nameAssumed: true }, null],
+    ['answers to an assumed name when it is TGI', tgi, { nameAssumed: true }, null],
     [
-      'does not answer to another name that was given when it is TGI',
+      'does not answer to another given name when it is TGI',
       tgi,
       {},
       wrong("The server does not serve 'tide'. It serves Qwen/Qwen3-8B."),
     ],
     [
-      'heeds names when it is vLLM, even if its model is called so',
+      'checks names when it is vLLM, whatever its model is called',
       listing(['vllm'], 'vllm'),
       { nameAssumed: true, own: true },
       wrong("The server does not serve 'tide'. It serves vllm."),
     ],
     [
-      'does not answer to an assumed name when it is one of unknown make',
+      'does not answer to an assumed name when it is of unknown make',
       listing(['a']),
       { nameAssumed: true },
       wrong("The server does not serve 'tide'. It serves a."),
@@ -105,38 +105,38 @@ describe('a server that lists its models', () => {
       null,
     ],
     [
-      'was started for the model, and does not know the name that was given',
+      'was started for the model, and does not know the given name',
       listing(['a']),
       { own: true },
       wrong("The server does not serve 'tide'. It serves a."),
     ],
     [
-      'was started for the model, and heeds names as vLLM does',
+      'was started for the model, and checks names as vLLM does',
       listing(['a'], 'vllm'),
       { own: true, nameAssumed: true },
       wrong("The server does not serve 'tide'. It serves a."),
     ],
     ['is not judged by a list that cannot be understood', { body: '{"data":[{"name":"x"}]}' }, {}, null],
-    ['is not judged by what is no list', { body: '{}' }, {}, null],
-    ['is not judged by what is no JSON', { body: '{"data":[', type: 'text/plain' }, {}, null],
+    ['is not judged by a document that is no list', { body: '{}' }, {}, null],
+    ['is not judged by a document that is not JSON', { body: '{"data":[', type: 'text/plain' }, {}, null],
     [
-      'is not judged by a list that is too long to be read',
+      'is not judged by a list that is too long to read',
       { body: `{"object":"list","data":[],"x":"${'y'.repeat(2 ** 20)}"}` },
       {},
       null,
     ],
     ['is alive when it has been asked too often', { status: 429 }, {}, null],
   ];
-  it.each(cases)('%s', async (_name, models, more, trouble) => {
+  it.each(cases)('%s', async (_name, models, more, problem) => {
     const upstream = await serverThat(models);
-    expect(await find(upstream, more)).toEqual(trouble);
+    expect(await find(upstream, more)).toEqual(problem);
     expect(upstream.requests.map(({ method, body }) => method + body)).toEqual(
       upstream.requests.map(() => 'GET'),
     );
   });
 });
 
-describe('a server that wants a key', () => {
+describe('a server that requires a key', () => {
   it.each([401, 403])('refuses a wrong one with %d at its list', async (status) => {
     const upstream = await serverThat({ status });
     expect(await find(upstream, { key: 'k' })).toEqual(
@@ -148,7 +148,7 @@ describe('a server that wants a key', () => {
     expect(upstream.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer k', undefined]);
   });
 
-  it('refuses a wrong one though its list is for everyone, as llama.cpp does', async () => {
+  it('refuses a wrong one although its list is public, as llama.cpp does', async () => {
     const upstream = await serverThat(listing(['x'], 'llamacpp'), { status: 401 });
     expect(await find(upstream, { key: 'k' })).toEqual(wrong('The server refused the upstream key (401).'));
   });
@@ -157,18 +157,18 @@ describe('a server that wants a key', () => {
 describe('a server without a list', () => {
   it.each<[string, Said | undefined, Said | undefined, string | null]>([
     ['has a chat completions API when that path takes no GET', undefined, { status: 405 }, null],
-    ['has one when the path finds the request bad', undefined, { status: 400 }, null],
+    ['has one when the path answers 400', undefined, { status: 400 }, null],
     ['has one when the path is forbidden to all but POST', undefined, { status: 403 }, null],
     ['has none when there is nothing at that path either', undefined, undefined, '404'],
-    ['has none when it leads elsewhere', { status: 302 }, { status: 302 }, '302'],
+    ['has none when it redirects', { status: 302 }, { status: 302 }, '302'],
     [
-      'has none when it shows a page whatever the path',
+      'has none when it shows a page for any path',
       { type: 'text/html; charset=utf-8', body: '<html>' },
       { type: 'text/html', body: '<html>' },
       'with a web page',
     ],
     [
-      'has one when the page is that of a path which takes no GET',
+      'has one when the page is about a path that takes no GET',
       { status: 404, type: 'text/html' },
       { status: 405, type: 'text/html' },
       null,
@@ -180,21 +180,21 @@ describe('a server without a list', () => {
     expect(new Set(upstream.requests.map(({ method }) => method))).toEqual(new Set(['GET']));
   });
 
-  it('may be one that was started for the model and answers no GET', async () => {
+  it('may be one that the runner started and that answers no GET', async () => {
     expect(await find(await serverThat(), { own: true })).toBeNull();
   });
 });
 
 describe('a server that does not answer', () => {
-  it('with anything but an error of its own may just be starting', async () => {
-    expect(await find(await serverThat({ status: 503 }))).toEqual({ kind: 'silent', words: 'HTTP 503' });
+  it('or answers with a server error may just be starting', async () => {
+    expect(await find(await serverThat({ status: 503 }))).toEqual({ kind: 'no_answer', words: 'HTTP 503' });
   });
 
-  it('in time is not waited for, even in the middle of an answer', async () => {
+  it('in time is given up, even in the middle of an answer', async () => {
     server = await startUpstream(async (_request, reply) => {
       await reply.write('{"data":');
       await reply.closed;
     });
-    expect(await find(server, { timeoutMs: 50 })).toEqual({ kind: 'silent', words: 'no answer in time' });
+    expect(await find(server, { timeoutMs: 50 })).toEqual({ kind: 'no_answer', words: 'no answer in time' });
   });
 });

@@ -1,8 +1,8 @@
 import type { UpstreamAccess } from '../upstream-access.ts';
-import { type Answer, get, type NoAnswer } from './get.ts';
+import { type GetResponse, get, type NoAnswer } from './get.ts';
 import { describeServed, type ServedModel, servedModels, serves } from './served-models.ts';
 
-export interface Inspected extends UpstreamAccess {
+export interface InspectedServer extends UpstreamAccess {
   /** Ends in `/v1`. */
   readonly baseUrl: string;
   /**
@@ -14,11 +14,11 @@ export interface Inspected extends UpstreamAccess {
 }
 
 /** Why a model cannot be called. */
-export type Trouble =
+export type Problem =
   /** The server may be starting or busy. `words` are part of a sentence. */
-  | { readonly kind: 'silent'; readonly words: string }
+  | { readonly kind: 'no_answer'; readonly words: string }
   /** The server answers, but calls would fail until somebody changes something. */
-  | { readonly kind: 'wrong'; readonly sentence: string };
+  | { readonly kind: 'misconfigured'; readonly sentence: string };
 
 const MAX_URL_LENGTH = 200;
 
@@ -26,10 +26,10 @@ const MAX_URL_LENGTH = 200;
  * Finds out whether calls can work. It sends only GETs, so nothing is completed, and no server
  * loads a model. Null: no problem was found.
  */
-export async function inspect(server: Inspected, signal: AbortSignal): Promise<Trouble | null> {
+export async function inspect(server: InspectedServer, signal: AbortSignal): Promise<Problem | null> {
   const answer = await ask(server, '/models', signal);
-  const trouble = troubleOf(answer, server);
-  if (trouble || typeof answer === 'string') return trouble;
+  const problem = problemOf(answer, server);
+  if (problem || typeof answer === 'string') return problem;
   if (answer.status === 429) return null;
   if (answer.status < 300 && !isPage(answer)) {
     const served = answer.body === null ? null : servedModels(answer.body);
@@ -40,10 +40,10 @@ export async function inspect(server: Inspected, signal: AbortSignal): Promise<T
 
 async function inspectServed(
   served: readonly ServedModel[],
-  server: Inspected,
+  server: InspectedServer,
   signal: AbortSignal,
-): Promise<Trouble | null> {
-  if (!serves(served, server)) return wrong(describeServed(served, server.name));
+): Promise<Problem | null> {
+  if (!serves(served, server)) return misconfigured(describeServed(served, server.name));
   // llama.cpp lists its models to everyone. It asks for the key only at other paths.
   if (!served.some(({ ownedBy }) => ownedBy === 'llamacpp')) return null;
   const answer = await ask(server, '/chat/completions', signal);
@@ -54,40 +54,44 @@ async function inspectServed(
  * For a server without a model list: checks whether something answers at the path that gateways
  * call. A GET completes nothing.
  */
-async function inspectRoute(list: Answer, server: Inspected, signal: AbortSignal): Promise<Trouble | null> {
+async function inspectRoute(
+  list: GetResponse,
+  server: InspectedServer,
+  signal: AbortSignal,
+): Promise<Problem | null> {
   const answer = await ask(server, '/chat/completions', signal);
   // A route for POST alone may answer a GET with 403.
   if (typeof answer === 'object' && answer.status === 403) return null;
-  const trouble = troubleOf(answer, server);
-  if (trouble || typeof answer === 'string') return trouble;
+  const problem = problemOf(answer, server);
+  if (problem || typeof answer === 'string') return problem;
   const absent = answer.status === 404 || (answer.status >= 300 && answer.status < 400) || isPage(answer);
   if (!absent) return null;
   const url = server.baseUrl.slice(0, MAX_URL_LENGTH);
-  return wrong(
+  return misconfigured(
     `No chat completions API at ${url}: /models answered ${isPage(list) ? 'with a web page' : list.status}.`,
   );
 }
 
-const ask = ({ baseUrl, key, timeoutMs }: Inspected, path: string, signal: AbortSignal) =>
+const ask = ({ baseUrl, key, timeoutMs }: InspectedServer, path: string, signal: AbortSignal) =>
   get({ url: baseUrl + path, key, timeoutMs }, signal);
 
 /** Problems that mean the same for every path. */
-function troubleOf(answer: Answer | NoAnswer, server: Inspected): Trouble | null {
-  if (typeof answer === 'string') return { kind: 'silent', words: answer };
+function problemOf(answer: GetResponse | NoAnswer, server: InspectedServer): Problem | null {
+  if (typeof answer === 'string') return { kind: 'no_answer', words: answer };
   const { status } = answer;
-  if (status >= 500) return { kind: 'silent', words: `HTTP ${status}` };
+  if (status >= 500) return { kind: 'no_answer', words: `HTTP ${status}` };
   return status === 401 || status === 403 ? keyRefused(status, server) : null;
 }
 
-const keyRefused = (status: number, { key }: Inspected): Trouble =>
-  wrong(
+const keyRefused = (status: number, { key }: InspectedServer): Problem =>
+  misconfigured(
     key
       ? `The server refused the upstream key (${status}).`
       : `The server asks for an upstream key (${status}), and the model has none.`,
   );
 
-const wrong = (sentence: string): Trouble => ({ kind: 'wrong', sentence });
+const misconfigured = (sentence: string): Problem => ({ kind: 'misconfigured', sentence });
 
 /** Whether this looks like the page that a web server sends for any path. */
-const isPage = ({ status, contentType }: Answer): boolean =>
+const isPage = ({ status, contentType }: GetResponse): boolean =>
   status < 300 && contentType.startsWith('text/html');

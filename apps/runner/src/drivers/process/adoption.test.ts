@@ -22,7 +22,7 @@ async function abandonedInItsSleep() {
 const pids = (model: { starts(): { pid: number }[] }) => model.starts().map(({ pid }) => pid);
 
 describe('a process that was told to end when its runner went', () => {
-  it('is ended by the next one: its model stays asleep and never fails', async () => {
+  it('is ended by the next one, and its model stays asleep and never fails', async () => {
     const model = await abandonedInItsSleep();
     const [pid = 0] = pids(model);
     expect(isAlive(pid)).toBe(true);
@@ -34,7 +34,7 @@ describe('a process that was told to end when its runner went', () => {
     expect(model.starts()).toHaveLength(1);
   });
 
-  it('gives way to a new one when its model is woken, which keeps its record though two runners ended the old', async () => {
+  it('is replaced when its model is woken, and the new one keeps its record although two runners ended the old one', async () => {
     const model = await abandonedInItsSleep();
     const runner = await harness.start();
     expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_RUNNING' });

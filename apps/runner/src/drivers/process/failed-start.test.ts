@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { seal } from '@tidegate/contracts';
 import { eventually, testPostgres } from '@tidegate/testing';
 import { Harness, isAlive, type Published } from '../../testing/harness.ts';
-import { lastLines, secretsOf } from './printed.ts';
+import { lastLines, secretsOf } from './process-output.ts';
 
 let harness: Harness;
 beforeEach(async () => {
@@ -31,7 +31,7 @@ async function failureOf(
 }
 
 describe('a process that fails to start', () => {
-  it('says so with the last lines it printed, which no log has', async () => {
+  it('reports the last lines that it printed, which appear in no log', async () => {
     const { reason, log } = await failureOf(
       'for i in 1 2 3 4 5 6; do echo "line $i"; done; echo "cannot open q.gguf" >&2; exit 1',
     );
@@ -59,7 +59,7 @@ describe('a process that fails to start', () => {
     ['exec llama-servre', "The model's command was not found: llama-servre (exit code 127)."],
     ['cd / && X=1 no-such-thing', "The model's command was not found: no-such-thing (exit code 127)."],
     ['X=1 no-such-thing 2>/dev/null', "The model's command was not found: no-such-thing (exit code 127)."],
-  ])('names a command that is not there: %s', async (command, expected) => {
+  ])('names a command that does not exist: %s', async (command, expected) => {
     expect((await failureOf(command)).reason.split('\n')[0]).toBe(expected);
   });
 
@@ -71,7 +71,7 @@ describe('a process that fails to start', () => {
     expect(reason.split('\n')[0]).toBe(`The model's command cannot be executed: ${file} (exit code 126).`);
   });
 
-  it('is not said to be missing when it is a library that is', async () => {
+  it('is not called missing when only a library is missing', async () => {
     const { reason } = await failureOf(
       'echo "error while loading shared libraries: libcuda.so.1" >&2; exit 127',
     );
@@ -99,7 +99,7 @@ describe('a process that fails to start', () => {
     expect(reason.split('\n')[1]).toBe('using [hidden], [hidden] and [hidden]');
   });
 
-  it('that is not ready in time quotes what it printed', async () => {
+  it('in time quotes what it printed', async () => {
     const { reason } = await failureOf('echo loading; sleep 100', { settings: { startTimeoutS: 1 } });
     expect(reason).toBe('The model was not ready within 1 s (connection refused).\nloading');
   });
@@ -126,7 +126,7 @@ describe('a process that fails to start', () => {
     expect(reason).toBe("The model's process was ended by SIGKILL while starting.\nout of memory");
   });
 
-  it('because it does not serve the name that was given says what it serves', async () => {
+  it('because it does not serve the given name says what it serves', async () => {
     const { modelId } = await harness.publishProcess(
       { how: 'serves=moon' },
       { upstreamModel: 'tide', mode: 'always_on' },
@@ -137,7 +137,7 @@ describe('a process that fails to start', () => {
   });
 });
 
-describe('a process that prints on and on', () => {
+describe('a process that never stops printing', () => {
   /**
    * Counts what it could print. It would block on a pipe that nobody reads, and die on a broken
    * one.
@@ -149,7 +149,7 @@ describe('a process that prints on and on', () => {
     expect(isAlive(model.starts()[0]?.pid ?? 0)).toBe(true);
   };
 
-  it('goes on once it is ready, and after that nothing it prints is quoted', async () => {
+  it('keeps running once it is ready, and nothing that it prints later is quoted', async () => {
     const model = await harness.publishProcess({ how: 'chatty' });
     const runner = await harness.start();
     const watcher = runner.watch('gw_1');
@@ -161,7 +161,7 @@ describe('a process that prints on and on', () => {
     expect(new Set(reasons)).toEqual(new Set(['']));
   });
 
-  it('goes on when its runner goes while it starts, and when another one has it', async () => {
+  it('keeps running when its runner dies while it starts, and when another runner adopts it', async () => {
     const model = await harness.publishProcess({ how: 'chatty', delayMs: 2_000 });
     const first = await harness.start({ stopModelsOnExit: false });
     void first.wake(model.modelId).catch(() => {});
@@ -176,8 +176,8 @@ describe('a process that prints on and on', () => {
   });
 });
 
-describe('the last lines of what was printed', () => {
-  it('are few, short and plain', () => {
+describe('the last lines of the output', () => {
+  it('are few, short and in plain text', () => {
     const noise = `\u001b[1;31mred\u001b[0m\u0000 \u202etxt\r\n10%\r50%\r100%\n\n\t\n\u001b]0;title\u0007done\n`;
     expect(lastLines(noise, [])).toBe('red txt\n100%\ndone');
     const long = lastLines(`${'x'.repeat(5_000)}\n`.repeat(10), []);
@@ -186,7 +186,7 @@ describe('the last lines of what was printed', () => {
     expect(Buffer.byteLength(lastLines('漢'.repeat(1_000), []))).toBeLessThanOrEqual(1_024);
   });
 
-  it('hide what was given in confidence: by environment, command and upstream key', () => {
+  it('hide secrets from environment, command and upstream key', () => {
     const env = { HF_TOKEN: 'hf_abcdef', PATH: '/usr/bin', MY_PASSWORD: 'x' };
     const secrets = secretsOf(env, 'run --api-key "sk-12345" --tokenizer /m/t --max-tokens 4096', 'up-12345');
     expect(secrets.sort()).toEqual(['hf_abcdef', 'sk-12345', 'up-12345']);

@@ -11,7 +11,7 @@ beforeEach(() => {
 afterEach(() => rmSync(dir, { recursive: true }));
 
 describe("a model's log", () => {
-  it('stays bounded under a process that goes on writing to it, and keeps what came last', () => {
+  it('stays bounded under a process that keeps writing to it, and keeps the newest output', () => {
     const log = openLog(dir, 'mdl_1');
     for (let i = 0; i < 100; i++) {
       writeSync(log, `${String(i).padStart(99)}\n`);
@@ -24,7 +24,7 @@ describe("a model's log", () => {
     expect(lines.map(Number)).toEqual(Array.from({ length: lines.length }, (_, i) => 100 - lines.length + i));
   });
 
-  it('is for the runner alone to read, and goes with its model', () => {
+  it('is readable only by the runner, and deleted with its model', () => {
     closeSync(openLog(dir, 'mdl_1'));
     expect(statSync(logFileOf(dir, 'mdl_1')).mode & 0o777).toBe(0o600);
     removeLog(dir, 'mdl_1');

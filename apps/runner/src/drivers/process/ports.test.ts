@@ -17,19 +17,19 @@ const ports = () => new Ports(stateDir, () => 0.5);
 const record = (port: number) => ({ pid: 1, identity: 'some boot', port, launchedAtMs: 0, ending: false });
 
 describe('ports of processes', () => {
-  it('are different ones for starts at the same time, though nobody listens yet', async () => {
+  it('are different for concurrent starts, although nothing listens on them yet', async () => {
     const given = ports();
     const all = await Promise.all(Array.from({ length: 50 }, () => given.take()));
     expect(new Set(all).size).toBe(50);
   });
 
-  it('are none of which there is a record, under an earlier runner too', async () => {
+  it('are never recorded ones, not even those of an earlier runner', async () => {
     const first = await ports().take();
     writeRecord(stateDir, 'mdl_a', record(first));
     expect(await ports().take()).not.toBe(first);
   });
 
-  it('are none on which somebody listens', async () => {
+  it('are never ones on which something listens', async () => {
     const first = await ports().take();
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(first, '127.0.0.1', resolve));
@@ -40,13 +40,13 @@ describe('ports of processes', () => {
     }
   });
 
-  it('are not given again at once when their process has ended', async () => {
+  it('are not reused at once after their process has ended', async () => {
     const given = ports();
     const first = await given.take();
     expect(await given.take()).not.toBe(first);
   });
 
-  it('go on from the start of their range after its end, and stay below those of outgoing connections', async () => {
+  it('start again at the beginning of their range after its end, and stay below those of outgoing connections', async () => {
     const given = new Ports(stateDir, () => 0.99999);
     const all = [await given.take(), await given.take()];
     expect(all[1]).toBeLessThan(all[0] ?? 0);

@@ -1,15 +1,15 @@
-import type { Driver, DriverReport, DriverTimings, Held } from '../driver.ts';
+import type { Driver, DriverReport, DriverTimings, LeftBehind } from '../driver.ts';
 import { jittered, pause } from '../pause.ts';
 import { get, type NoAnswer } from '../probe/get.ts';
 import { inspect } from '../probe/inspect.ts';
 import type { ProcessSettings } from '../settings.ts';
 import type { UpstreamAccess } from '../upstream-access.ts';
+import { describeExit, describeStartFailure, type Exit } from './describe-exit.ts';
 import { endGroup } from './end-group.ts';
-import { type Exit, howItEnded, howItsStartFailed } from './how-it-ended.ts';
 import { identityOf } from './identity.ts';
 import { boundLog, logFileOf, removeLog } from './log-file.ts';
 import type { Ports } from './ports.ts';
-import { lastLines, NOTHING_PRINTED, type Printed, secretsOf } from './printed.ts';
+import { lastLines, NO_OUTPUT, type ProcessOutput, secretsOf } from './process-output.ts';
 import { spawnModel } from './spawn.ts';
 import { type ProcessRecord, readRecord, removeRecord, writeRecord } from './state-file.ts';
 
@@ -46,7 +46,7 @@ export class ProcessDriver implements Driver {
     this.#options = options;
   }
 
-  async held(): Promise<Held> {
+  async leftBehind(): Promise<LeftBehind> {
     const record = this.#record();
     if (!record) return 'nothing';
     return !record.ending && identityOf(record.pid) === record.identity ? 'process' : 'remains';
@@ -57,8 +57,7 @@ export class ProcessDriver implements Driver {
     const run = new AbortController();
     this.#run = run;
     const recorded = this.#record();
-    if (recorded)
-      this.#follow(recorded, this.#adoptedExit(recorded, run.signal), NOTHING_PRINTED, resumed, run);
+    if (recorded) this.#follow(recorded, this.#adoptedExit(recorded, run.signal), NO_OUTPUT, resumed, run);
     else this.#spawning = this.#spawn(run);
   }
 
@@ -125,7 +124,7 @@ export class ProcessDriver implements Driver {
   #follow(
     record: ProcessRecord,
     exited: Promise<Exit>,
-    printed: Printed,
+    printed: ProcessOutput,
     resumed: boolean,
     run: AbortController,
   ): void {
@@ -136,8 +135,8 @@ export class ProcessDriver implements Driver {
     run.signal.addEventListener('abort', printed.forget, { once: true });
     void exited.then(async (exit) => {
       gone = true;
-      if (up) this.#lose(run, `The model's process ${howItEnded(exit)}.`);
-      else await this.#failStart(run, printed, (lines) => howItsStartFailed(exit, this.#command, lines));
+      if (up) this.#lose(run, `The model's process ${describeExit(exit)}.`);
+      else await this.#failStart(run, printed, (lines) => describeStartFailure(exit, this.#command, lines));
     });
     if (keepOutput) void boundLog(stateDir, modelId, run.signal);
     const watch = async () => {
@@ -157,7 +156,7 @@ export class ProcessDriver implements Driver {
     return this.#options.settings.command;
   }
 
-  async #becomeReady(record: ProcessRecord, printed: Printed, run: AbortController): Promise<boolean> {
+  async #becomeReady(record: ProcessRecord, printed: ProcessOutput, run: AbortController): Promise<boolean> {
     const { settings, timings, now, random } = this.#options;
     const deadlineMs = record.launchedAtMs + settings.startTimeoutS * 1_000;
     for (;;) {
@@ -180,10 +179,10 @@ export class ProcessDriver implements Driver {
   async #inspectReady(record: ProcessRecord, run: AbortController): Promise<NoAnswer | null> {
     const { host, access, timings } = this.#options;
     const server = { baseUrl: `http://${host}:${record.port}/v1`, ...access, own: true };
-    const trouble = await inspect({ ...server, timeoutMs: timings.probeTimeoutMs }, run.signal);
-    if (trouble?.kind === 'wrong') this.#lose(run, trouble.sentence);
+    const problem = await inspect({ ...server, timeoutMs: timings.probeTimeoutMs }, run.signal);
+    if (problem?.kind === 'misconfigured') this.#lose(run, problem.sentence);
     // Without a list, the process may have died meanwhile.
-    return trouble?.kind === 'silent' ? this.#probe(record, run.signal) : null;
+    return problem?.kind === 'no_answer' ? this.#probe(record, run.signal) : null;
   }
 
   async #watchHealth(record: ProcessRecord, run: AbortController): Promise<void> {
@@ -221,7 +220,7 @@ export class ProcessDriver implements Driver {
    */
   async #failStart(
     run: AbortController,
-    printed: Printed,
+    printed: ProcessOutput,
     describe: (lines: string) => string,
   ): Promise<void> {
     const { env, access, keepOutput, stateDir, modelId } = this.#options;

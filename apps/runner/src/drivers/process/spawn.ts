@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process';
 import { closeSync, fstatSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
-import type { Exit } from './how-it-ended.ts';
+import type { Exit } from './describe-exit.ts';
 import { identityOf } from './identity.ts';
 import { logFileOf, openLog } from './log-file.ts';
-import { type Printed, printedInto, printedTo } from './printed.ts';
+import { captureOutput, type ProcessOutput, readOutputFromLog } from './process-output.ts';
 import { type ProcessRecord, writeRecord } from './state-file.ts';
 
 export interface Launch {
@@ -23,7 +23,7 @@ export interface Spawned {
   readonly record: ProcessRecord;
   /** Never rejects. */
   readonly exited: Promise<Exit>;
-  readonly printed: Printed;
+  readonly printed: ProcessOutput;
 }
 
 /** Makes the command wait for a line on descriptor 3. It exits if none comes. */
@@ -92,8 +92,8 @@ export async function spawnModel({
   child.unref();
   const printed =
     log === null
-      ? printedTo(child.stdio[4] as Socket)
-      : printedInto(logFileOf(stateDir, modelId), loggedBytes);
+      ? captureOutput(child.stdio[4] as Socket)
+      : readOutputFromLog(logFileOf(stateDir, modelId), loggedBytes);
   return { record, exited, printed };
 }
 

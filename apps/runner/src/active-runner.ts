@@ -12,7 +12,7 @@ import { createHandlers } from './rpc/handlers.ts';
 import { type RpcServer, startServer } from './rpc/server.ts';
 import { Gateways } from './watch/gateways.ts';
 
-export interface ActingOptions {
+export interface ActiveRunnerOptions {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
@@ -35,16 +35,16 @@ export interface ActingOptions {
 const CLOSE_WRITE_MS = 3_000;
 
 /** The work of the active runner, for as long as it leads. */
-export class Acting {
+export class ActiveRunner {
   readonly fleet: Fleet;
   readonly gateways: Gateways;
-  readonly #options: ActingOptions;
+  readonly #options: ActiveRunnerOptions;
   readonly #catalog: Catalog;
   readonly #writer: ConditionWriter;
   #server: RpcServer | null = null;
-  #over = false;
+  #closed = false;
 
-  constructor(options: ActingOptions, metrics: RunnerMetrics, lead: Lead) {
+  constructor(options: ActiveRunnerOptions, metrics: RunnerMetrics, lead: Lead) {
     const { db, secretKey, stateDir, modelHost, keepModelLogs, modelEnv, timings } = options;
     const { now, random, logger } = options;
     const store = postgresStore(db, secretKey, lead.query);
@@ -70,23 +70,23 @@ export class Acting {
   }
 
   /** Takes over the models, then answers calls. Resolves to the port. Rejects when it cannot. */
-  async begin(): Promise<number> {
+  async start(): Promise<number> {
     const { fleet, gateways } = this;
     const { host, port, logger } = this.#options;
     await fleet.start();
     const handlers = createHandlers({ fleet, catalog: this.#catalog, gateways, logger });
     const server = await startServer(host, port, handlers);
-    if (this.#over) server.close();
+    if (this.#closed) server.close();
     this.#server = server;
     return server.port;
   }
 
   /**
-   * Stops acting before this call returns. It leaves models as they are, because another runner may
-   * have them already.
+   * Gives up the models before this call returns. It leaves models as they are, because another
+   * runner may have them already.
    */
   abandon(): void {
-    this.#over = true;
+    this.#closed = true;
     this.#writer.abandon();
     this.#server?.close();
     void this.fleet.close(false);
@@ -94,7 +94,7 @@ export class Acting {
 
   /** Ends the runner. See `Supervisor.release`. */
   async close(stopModels: boolean): Promise<void> {
-    this.#over = true;
+    this.#closed = true;
     this.#server?.close();
     await this.fleet.close(stopModels);
     await this.#writer.close(CLOSE_WRITE_MS);

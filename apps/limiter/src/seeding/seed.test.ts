@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newKeyId, newOrgId } from '@tidegate/contracts';
 import { type TestRedis, testRedis } from '@tidegate/testing';
+import { LimiterError } from '../limiter-error.ts';
 import type { Store } from '../redis/store.ts';
 import { openStore, type TestStore } from '../testing/fixture.ts';
 import { putOrg } from '../testing/org.ts';
-import { Undecided } from '../undecided.ts';
 import type { KeyRow } from './rows.ts';
-import { livesOf, revokeKey, seedKey, seedMonth } from './seed.ts';
+import { nameLives, revokeKey, seedKey, seedMonth } from './seed.ts';
 
 let redis: TestRedis;
 let test: TestStore;
@@ -22,7 +22,7 @@ afterAll(async () => {
 });
 
 describe('a late read of Postgres', () => {
-  it('does not bring a revoked key back, nor keep what is left of it for ever', async () => {
+  it('does not bring a revoked key back, and the revoked key expires', async () => {
     const key: KeyRow = {
       keyId: newKeyId(),
       orgId: newOrgId(),
@@ -45,7 +45,7 @@ describe('a late read of Postgres', () => {
     }
   });
 
-  it('does not bring older limits back, nor touch the requests in flight', async () => {
+  it('does not bring older limits back, and does not change the requests in flight', async () => {
     const org = {
       orgId: newOrgId(),
       version: 2,
@@ -65,7 +65,7 @@ describe('a late read of Postgres', () => {
     expect(await limits()).toEqual(['3', '3', '1']);
   });
 
-  it('does not set a month back that has been reserved in', async () => {
+  it('does not reset a month that has reservations', async () => {
     const orgId = newOrgId();
     const context = test.contextAt(0);
     const name = test.names.month(orgId, '2026-06');
@@ -76,8 +76,8 @@ describe('a late read of Postgres', () => {
   });
 });
 
-describe('a life of an organization', () => {
-  it('that Redis loses while it is named is no life', async () => {
+describe("a life of an organization's state", () => {
+  it('is not used if Redis loses it while it is named', async () => {
     const emptied = {
       command(command: string, key: string, ...args: string[]) {
         const reply = test.store.command(command, key, ...args);
@@ -86,6 +86,6 @@ describe('a life of an organization', () => {
       },
     };
     const context = { ...test.contextAt(0), store: emptied as unknown as Store };
-    await expect(livesOf(context, [newOrgId()])).rejects.toThrow(Undecided);
+    await expect(nameLives(context, [newOrgId()])).rejects.toThrow(LimiterError);
   });
 });

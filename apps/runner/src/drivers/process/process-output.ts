@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
  * What a process has printed since its launch. Forget it once the process is ready: later output
  * may contain prompts.
  */
-export interface Printed {
+export interface ProcessOutput {
   /**
    * The last part of the output, unchanged. Waits a bounded time for what the process printed just
    * before it ended.
@@ -22,10 +22,10 @@ const MAX_TAIL_BYTES = 8 * 1024;
  */
 const END_MS = 500;
 
-export const NOTHING_PRINTED: Printed = { tail: async () => '', forget: () => {} };
+export const NO_OUTPUT: ProcessOutput = { tail: async () => '', forget: () => {} };
 
 /** Captures the output from a stream. Reads it until `forget`. */
-export function printedTo(stream: Socket): Printed {
+export function captureOutput(stream: Socket): ProcessOutput {
   let tail = Buffer.alloc(0);
   let ended: () => void = () => {};
   const end = new Promise<void>((resolve) => {
@@ -56,7 +56,7 @@ export function printedTo(stream: Socket): Printed {
  * Reads what was appended to a log after its first `fromBytes` bytes. The log may have been
  * restarted since.
  */
-export function printedInto(file: string, fromBytes: number): Printed {
+export function readOutputFromLog(file: string, fromBytes: number): ProcessOutput {
   return {
     tail: async () => {
       let fd: number | null = null;

@@ -10,19 +10,19 @@ import { LimiterClock } from '../redis/clock.ts';
 import { createRedisLink } from '../redis/link.ts';
 import { Lock } from '../redis/lock.ts';
 import { Store } from '../redis/store.ts';
+import { Seeder } from '../seeding/seeder.ts';
 import { connectDb, openStore, ROOMY_PLAN, type TestStore } from '../testing/fixture.ts';
 import { putOrg } from '../testing/org.ts';
-import { Truth } from '../truth/truth.ts';
-import { beat, joinOrg } from './lease.ts';
+import { joinOrg, sendHeartbeat } from './lease.ts';
 import { Leases } from './leases.ts';
-import { Reaper, type ReaperOptions, type Watch } from './reaper.ts';
-import { startReaper } from './watch.ts';
+import { Reaper, type ReaperOptions, type TrustedServers } from './reaper.ts';
+import { startReaper } from './start-reaper.ts';
 
 const LEASE_MS = 8_000;
 const GRACE_MS = 8_000;
 const HOUR_MS = 3_600_000;
 const LONG_AFTER_MS = 60_000;
-const always: Watch = { look: () => {}, over: () => true };
+const trusted: TrustedServers = { observe: () => {}, isTrusted: () => true };
 /** The instances that the reapers reported as failed. */
 const failed: string[] = [];
 
@@ -57,10 +57,10 @@ const contextOf = (wrongByMs: number, laterMs = 0): Context => ({
 });
 
 function reaperOf(context: Context, more: Partial<ReaperOptions> = {}): Reaper {
-  const truth = new Truth(context, nowhere);
+  const seeder = new Seeder(context, nowhere);
   return new Reaper({
     ...context,
-    admissions: new Admissions({ ...context, truth, leases: new Leases(context), onSettled: () => {} }),
+    admissions: new Admissions({ ...context, seeder, leases: new Leases(context), onSettled: () => {} }),
     lock: new Lock(context.store, context.names.reaperLock, 'lim_test', 5_000),
     leaseMs: LEASE_MS,
     graceMs: GRACE_MS,
@@ -77,7 +77,7 @@ function reaperOf(context: Context, more: Partial<ReaperOptions> = {}): Reaper {
 async function holding(context: Context, orgs: number): Promise<{ instanceId: string; orgIds: string[] }> {
   const instanceId = newInstanceId();
   const orgIds = Array.from({ length: orgs }, () => newOrgId());
-  await beat(context, instanceId, false);
+  await sendHeartbeat(context, instanceId, false);
   await Promise.all(
     orgIds.map(async (orgId) => {
       await putOrg(context, { orgId, version: 1, ...ROOMY_PLAN });
@@ -91,92 +91,92 @@ async function holding(context: Context, orgs: number): Promise<{ instanceId: st
 
 const largeIn = (orgId: string) => test.redis.hget(test.names.org(orgId), 'large');
 
-describe('whether an instance is dead', () => {
+describe('the death of an instance', () => {
   it.each([
     [HOUR_MS, -HOUR_MS],
     [-HOUR_MS, HOUR_MS],
   ])(
-    'is told by the clock of Redis alone: a heartbeat by one that is %i ms ahead, reaped by one %i ms',
+    "is decided by Redis's clock alone: a heartbeat through a limiter %i ms ahead, reaped by one %i ms ahead",
     async (beats, reaps) => {
       const { instanceId, orgIds } = await holding(contextOf(beats), 1);
-      expect(await reaperOf(contextOf(reaps)).turn(always)).toEqual([]);
+      expect(await reaperOf(contextOf(reaps)).run(trusted)).toEqual([]);
       expect(await largeIn(orgIds[0] ?? '')).toBe('1');
-      expect(await reaperOf(contextOf(reaps, LEASE_MS + 1_000)).turn(always)).toEqual([instanceId]);
+      expect(await reaperOf(contextOf(reaps, LEASE_MS + 1_000)).run(trusted)).toEqual([instanceId]);
       expect(await largeIn(orgIds[0] ?? '')).toBe('0');
     },
   );
 
-  it('is not told before it could beat, nor, once its lease was lost, before it could beat again', async () => {
+  it('is not declared before the instance could send a heartbeat, first or after its lease was lost', async () => {
     const context = contextOf(0);
     const instanceId = newInstanceId();
     await test.redis.zadd(test.names.instances, 0, instanceId);
-    expect(await reaperOf(context).turn(always)).toEqual([]);
-    expect(await beat(context, instanceId, false)).toBe('alive');
+    expect(await reaperOf(context).run(trusted)).toEqual([]);
+    expect(await sendHeartbeat(context, instanceId, false)).toBe('alive');
     expect(await test.redis.ttl(test.names.lease(instanceId))).toBeGreaterThan(LEASE_MS / 1_000);
     await test.redis.del(test.names.lease(instanceId));
-    expect(await reaperOf(context).turn(always)).toEqual([]);
-    expect(await beat(context, instanceId, true)).toBe('forgotten');
+    expect(await reaperOf(context).run(trusted)).toEqual([]);
+    expect(await sendHeartbeat(context, instanceId, true)).toBe('lease_unknown');
     expect(await test.redis.ttl(test.names.lease(instanceId))).toBeGreaterThan(LEASE_MS / 1_000);
-    expect(await reaperOf(contextOf(0, LEASE_MS + 1_000)).turn(always)).toEqual([instanceId]);
+    expect(await reaperOf(contextOf(0, LEASE_MS + 1_000)).run(trusted)).toEqual([instanceId]);
   });
 
-  it('is asked of every instance, however many there are', async () => {
+  it('is checked for every instance, however many there are', async () => {
     const context = contextOf(0);
     const instanceIds = Array.from({ length: 300 }, () => newInstanceId());
-    await Promise.all(instanceIds.map((instanceId) => beat(context, instanceId, false)));
-    expect(await reaperOf(context).turn(always)).toEqual([]);
-    const gone = await reaperOf(contextOf(0, LEASE_MS + 1_000)).turn(always);
+    await Promise.all(instanceIds.map((instanceId) => sendHeartbeat(context, instanceId, false)));
+    expect(await reaperOf(context).run(trusted)).toEqual([]);
+    const gone = await reaperOf(contextOf(0, LEASE_MS + 1_000)).run(trusted);
     expect(instanceIds.filter((instanceId) => !gone.includes(instanceId))).toHaveLength(0);
   });
 });
 
-describe('what a dead instance left', () => {
-  it('in many organizations is ended in many at a time, and what fails in one of them stays until it can be', async () => {
+describe('what a dead instance held', () => {
+  it('in many organizations is ended in several at a time, and a failure in one of them is tried again', async () => {
     const { instanceId, orgIds } = await holding(contextOf(0), 120);
     const another = await holding(contextOf(0), 1);
     const broken = test.names.voids(orgIds[7] ?? '', instanceId);
     await test.redis.set(broken, 'not a sorted set');
     let pipelines = 0;
     const store = new Store({ shards: test.shards, onPipeline: () => pipelines++ });
-    const look = jest.fn();
+    const observe = jest.fn();
     const reaper = reaperOf({ ...contextOf(0, LONG_AFTER_MS), store });
-    expect(await reaper.turn({ ...always, look })).toEqual([another.instanceId]);
+    expect(await reaper.run({ ...trusted, observe })).toEqual([another.instanceId]);
     expect(failed).toEqual([instanceId]);
     expect(await test.redis.smembers(test.names.orgsOf(instanceId))).toEqual([orgIds[7]]);
     expect(await Promise.all([...orgIds, ...another.orgIds].map(largeIn))).toEqual(
       [...orgIds, ...another.orgIds].map((_, i) => (i === 7 ? '1' : '0')),
     );
     expect(pipelines).toBeLessThan(orgIds.length / 2);
-    // Called for the page and then for each chunk, so that a long turn does not count as a
+    // Called for the page and then for each chunk, so that a long run does not count as a
     // standstill.
-    expect(look.mock.calls.length).toBeGreaterThan(3);
+    expect(observe.mock.calls.length).toBeGreaterThan(3);
 
     await test.redis.del(broken);
-    expect(await reaper.turn(always)).toEqual([instanceId]);
+    expect(await reaper.run(trusted)).toEqual([instanceId]);
     expect(await largeIn(orgIds[7] ?? '')).toBe('0');
   });
 
-  it('is left alone once the limiter may not go on', async () => {
+  it('is left alone once the limiter may no longer reap', async () => {
     const { orgIds } = await holding(contextOf(0), 120);
-    let looks = 0;
-    const twice: Watch = { look: () => looks++, over: () => looks < 3 };
-    expect(await reaperOf(contextOf(0, LONG_AFTER_MS)).turn(twice)).toEqual([]);
+    let observed = 0;
+    const twice: TrustedServers = { observe: () => observed++, isTrusted: () => observed < 3 };
+    expect(await reaperOf(contextOf(0, LONG_AFTER_MS)).run(twice)).toEqual([]);
     const left = await Promise.all(orgIds.map(largeIn));
     expect(new Set(left)).toEqual(new Set(['0', '1']));
   });
 
-  it('is ended though the server of another lease is away, which then gets the time to report', async () => {
+  it("is ended although another lease's server is unavailable, and that instance then gets time to report", async () => {
     const [kept, dead] = [await holding(contextOf(0), 1), await holding(contextOf(0), 1)];
     const lease = test.names.lease(kept.instanceId);
     const reaper = reaperOf(contextOf(0, LONG_AFTER_MS));
-    expect(await reaper.turn({ ...always, over: (key) => key !== lease })).toEqual([dead.instanceId]);
+    expect(await reaper.run({ ...trusted, isTrusted: (key) => key !== lease })).toEqual([dead.instanceId]);
     expect(await largeIn(kept.orgIds[0] ?? '')).toBe('1');
     expect(failed).toEqual([]);
-    expect(await reaper.turn({ ...always, over: (key) => key !== test.names.instances })).toEqual([]);
-    expect(await reaper.turn(always)).toEqual([kept.instanceId]);
+    expect(await reaper.run({ ...trusted, isTrusted: (key) => key !== test.names.instances })).toEqual([]);
+    expect(await reaper.run(trusted)).toEqual([kept.instanceId]);
   });
 
-  it('is ended though another cannot be fenced, which then gets the time to report', async () => {
+  it('is ended although another instance cannot be fenced, and that one then gets time to report', async () => {
     const context = contextOf(0);
     const [unwell, dead] = [await holding(context, 1), await holding(context, 1)];
     const lease = test.names.lease(unwell.instanceId);
@@ -185,44 +185,44 @@ describe('what a dead instance left', () => {
     await test.redis.set(lease, 'not a hash');
     const clock = { ms: 0 };
     const reaper = reaperOf(contextOf(0, LONG_AFTER_MS), { nowMs: () => clock.ms });
-    expect(await reaper.turn(always)).toEqual([dead.instanceId]);
+    expect(await reaper.run(trusted)).toEqual([dead.instanceId]);
     expect(failed).toEqual([unwell.instanceId]);
 
     await test.redis.rename(aside, lease);
     clock.ms = GRACE_MS - 1;
-    expect(await reaper.turn(always)).toEqual([]);
-    expect(await beat(context, unwell.instanceId, true)).toBe('alive');
+    expect(await reaper.run(trusted)).toEqual([]);
+    expect(await sendHeartbeat(context, unwell.instanceId, true)).toBe('alive');
     clock.ms = GRACE_MS;
-    expect(await reaper.turn(always)).toEqual([unwell.instanceId]);
+    expect(await reaper.run(trusted)).toEqual([unwell.instanceId]);
   });
 });
 
-describe('with the index of instances away', () => {
+describe('while the index of instances is unavailable', () => {
   const withoutIndex = (): Context => {
     const of = (key: string | null) => (key === test.names.instances ? null : test.shards.of(key));
     const shards = Object.assign(Object.create(test.shards), { of }) as TestStore['shards'];
     return { ...contextOf(0), store: new Store({ shards }) };
   };
 
-  it('an instance keeps its lease and what it holds, but joins nothing that would not find it again', async () => {
+  it('an instance keeps its lease and what it holds, but cannot join an organization', async () => {
     const { instanceId, orgIds } = await holding(contextOf(0), 1);
     const context = withoutIndex();
     await test.redis.hset(test.names.lease(instanceId), 'beat_ms', 1);
-    expect(await beat(context, instanceId, true)).toBe('alive');
+    expect(await sendHeartbeat(context, instanceId, true)).toBe('alive');
     const [orgId = ''] = orgIds;
-    const held = { orgId, instanceId, admissionId: 'req_more' };
-    expect(await takeLargeBody(context, held, false)).toBe('taken');
-    expect(await reaperOf(contextOf(0)).turn(always)).toEqual([]);
+    const ref = { orgId, instanceId, admissionId: 'req_more' };
+    expect(await takeLargeBody(context, ref, false)).toBe('taken');
+    expect(await reaperOf(contextOf(0)).run(trusted)).toEqual([]);
 
-    const elsewhere = newOrgId();
-    await putOrg(context, { orgId: elsewhere, version: 1, ...ROOMY_PLAN });
-    await expect(joinOrg(context, instanceId, elsewhere)).rejects.toThrow('away');
-    expect(await takeLargeBody(context, { ...held, orgId: elsewhere }, false)).toBe('need_join');
+    const anotherOrgId = newOrgId();
+    await putOrg(context, { orgId: anotherOrgId, version: 1, ...ROOMY_PLAN });
+    await expect(joinOrg(context, instanceId, anotherOrgId)).rejects.toThrow('unavailable');
+    expect(await takeLargeBody(context, { ...ref, orgId: anotherOrgId }, false)).toBe('need_join');
   });
 });
 
-describe("a limiter's idea of Redis' time", () => {
-  it('is soon right, whatever the clock of its process says', async () => {
+describe("a limiter's estimate of Redis's time", () => {
+  it("soon agrees with Redis, whatever the clock of the limiter's process says", async () => {
     const logger = createLogger({ service: 'limiter', level: 'silent' });
     const link = createRedisLink(redis.url, logger);
     const context = contextOf(-HOUR_MS, LEASE_MS);

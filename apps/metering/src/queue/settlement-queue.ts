@@ -7,7 +7,8 @@ import {
 import { openQueue } from '@tidegate/redis';
 
 export interface SettlementQueue {
-  setApart(settlements: readonly unknown[], jobId: string): Promise<void>;
+  /** Queues settlements as a job of their own. */
+  isolate(settlements: readonly unknown[], jobId: string): Promise<void>;
   /** The number of jobs by state. */
   counts(): Promise<Record<string, number>>;
   close(): Promise<void>;
@@ -26,7 +27,7 @@ export function openSettlementQueue(options: {
     onError: options.onError,
   });
   return {
-    async setApart(settlements, jobId) {
+    async isolate(settlements, jobId) {
       await queue.use((jobs) =>
         jobs.add(SETTLEMENT_JOB, { settlements }, { ...SETTLEMENT_JOB_OPTIONS, jobId }),
       );

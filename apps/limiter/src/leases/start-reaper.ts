@@ -4,18 +4,18 @@ import { startChore } from '../chore.ts';
 import type { Context } from '../context.ts';
 import { observeTime } from '../redis/clock.ts';
 import type { RedisLink } from '../redis/link.ts';
-import { Grace } from './grace.ts';
 import type { Reaper } from './reaper.ts';
+import { StableServers } from './stable-servers.ts';
 
 /**
- * If a turn is later than this, this process must have stood still. A turn may take almost two
+ * If a run is later than this, this process must have stood still. A run may take almost two
  * intervals of 2 s, as when Redis forks. Together with a heartbeat's 2.5 s it stays below a lease.
  */
 const MAX_LATE_MS = 2_500;
 
 /**
- * Runs the reaper's turns against the available servers, after the grace of each one. Each turn
- * also synchronizes the limiter's clock with Redis's.
+ * Runs the reaper against the servers that are available, once the grace period of each one is
+ * over. Each run also synchronizes the limiter's clock with Redis's.
  */
 export function startReaper(options: {
   readonly context: Context;
@@ -27,26 +27,26 @@ export function startReaper(options: {
 }): { stop(): Promise<void> } {
   const { context, reaper, link, graceMs, everyMs, logger } = options;
   const { shards } = link;
-  const grace = new Grace<Redis>({ graceMs, maxGapMs: everyMs + MAX_LATE_MS });
-  link.onBreak((server) => grace.lost(server));
-  const watch = {
-    look: () => grace.look(shards.all()),
-    over: (key: string) => grace.over(shards.of(key)),
+  const stable = new StableServers<Redis>({ graceMs, maxGapMs: everyMs + MAX_LATE_MS });
+  link.onBreak((server) => stable.lost(server));
+  const trusted = {
+    observe: () => stable.observe(shards.all()),
+    isTrusted: (key: string) => stable.isStable(shards.of(key)),
   };
   return startChore({
     everyMs,
     onError(err) {
       // For example, a Redis whose disk is full answers but stores no heartbeats.
-      grace.lost(null);
+      stable.lost(null);
       logger.warn({ err }, 'the reaper failed');
     },
     async run() {
       // Started together, so that both travel in one pipeline.
       const observed = link.ready() ? observeTime(context.store, context.clock) : null;
-      const [told, turn] = await Promise.allSettled([observed, reaper.turn(watch)]);
-      if (turn.status === 'rejected') throw turn.reason;
-      for (const instanceId of turn.value) logger.info({ instanceId }, 'a lease ran out');
-      if (told.status === 'rejected') throw told.reason;
+      const [time, reaped] = await Promise.allSettled([observed, reaper.run(trusted)]);
+      if (reaped.status === 'rejected') throw reaped.reason;
+      for (const instanceId of reaped.value) logger.info({ instanceId }, 'a lease ran out');
+      if (time.status === 'rejected') throw time.reason;
     },
   });
 }

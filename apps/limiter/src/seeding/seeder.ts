@@ -1,33 +1,33 @@
 import { orgIdOfTag } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
 import type { Context } from '../context.ts';
-import { Undecided } from '../undecided.ts';
+import { LimiterError } from '../limiter-error.ts';
 import { Misses } from './misses.ts';
 import { ReadThrough } from './read-through.ts';
 import { type MonthRow, readKey, readMonth, readOrgs } from './rows.ts';
-import { livesOf, readUnseeded, seedKey, seedMonth, writeOrg } from './seed.ts';
+import { nameLives, readUnseeded, seedKey, seedMonth, writeOrg } from './seed.ts';
 
 const READS = { maxRunning: 8, maxWaiting: 2_000, timeoutMs: 4_000 } as const;
 const MISSES = { max: 10_000, keepMs: 5_000 } as const;
 const ORGS_PER_QUERY = 500;
 const MAX_ATTEMPTS = 5;
 
-/** Reads Postgres and seeds Redis where it has nothing yet. All rejections are Undecided. */
-export class Truth {
+/** Reads Postgres and seeds Redis where it has nothing yet. All rejections are LimiterError. */
+export class Seeder {
   readonly #context: Context;
   readonly #db: Db;
-  readonly #onForgotten: (orgId: string) => void;
+  readonly #onStateLost: (orgId: string) => void;
   readonly #reads = new ReadThrough(READS);
   readonly #misses = new Misses(MISSES);
 
   /**
-   * @param onForgotten called when an organization's state was lost; it has been written again and
+   * @param onStateLost called when an organization's state was lost; it has been written again and
    *   is recovering
    */
-  constructor(context: Context, db: Db, onForgotten: (orgId: string) => void = () => {}) {
+  constructor(context: Context, db: Db, onStateLost: (orgId: string) => void = () => {}) {
     this.#context = context;
     this.#db = db;
-    this.#onForgotten = onForgotten;
+    this.#onStateLost = onStateLost;
   }
 
   /**
@@ -35,7 +35,7 @@ export class Truth {
    * them. Resolves to the reason if Postgres did not answer, otherwise to null. Without Postgres,
    * what Redis has is served all the same.
    */
-  async warm(): Promise<Undecided | null> {
+  async warm(): Promise<LimiterError | null> {
     const nobody = 'org_';
     const reads = () =>
       Promise.all([
@@ -45,7 +45,7 @@ export class Truth {
       ]);
     return this.#reads.read('warm', reads).then(
       () => null,
-      (error: Undecided) => error,
+      (error: LimiterError) => error,
     );
   }
 
@@ -85,7 +85,7 @@ export class Truth {
 
   seedOrg(orgId: string): Promise<void> {
     return this.#reads.read(`org ${orgId}`, async () => {
-      if ((await this.#writeOrgs([orgId])) === 0) throw new Undecided('state', 'no such organization');
+      if ((await this.#writeOrgs([orgId])) === 0) throw new LimiterError('state', 'no such organization');
     });
   }
 
@@ -104,7 +104,7 @@ export class Truth {
         const chargedTokens = unwritten.reduce((sum, [, charged]) => sum + charged, totals.chargedTokens);
         if (await seedMonth(this.#context, orgId, month, { requests, chargedTokens }, unseeded)) return;
       }
-      throw new Undecided('state', 'a month changes faster than it is read');
+      throw new LimiterError('state', 'a month changes faster than it is read');
     });
   }
 
@@ -122,13 +122,13 @@ export class Truth {
 
   /** Returns how many of the organizations exist. */
   async #writeOrgs(orgIds: readonly string[]): Promise<number> {
-    const rows = await readOrgs(this.#db, await livesOf(this.#context, orgIds));
+    const rows = await readOrgs(this.#db, await nameLives(this.#context, orgIds));
     const written = await Promise.all(
       rows.map(async (row) => ({ ...row, code: await writeOrg(this.#context, row) })),
     );
     if (written.some(({ code }) => code === 'another_life'))
-      throw new Undecided('state', 'an organization was lost while it was seeded');
-    for (const { orgId, code } of written) if (code === 'recovering') this.#onForgotten(orgId);
+      throw new LimiterError('state', "an organization's state was lost while it was seeded");
+    for (const { orgId, code } of written) if (code === 'recovering') this.#onStateLost(orgId);
     return rows.length;
   }
 

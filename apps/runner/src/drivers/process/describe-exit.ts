@@ -7,7 +7,7 @@ export interface Exit {
 }
 
 /** Such as `exited with code 1` or `was ended by SIGKILL`. */
-export function howItEnded({ code, signal }: Exit): string {
+export function describeExit({ code, signal }: Exit): string {
   if (signal) return `was ended by ${signal}`;
   if (code === null) return 'exited';
   const passedOn = code > 128 && signalOf(code - 128);
@@ -18,7 +18,7 @@ export function howItEnded({ code, signal }: Exit): string {
  * Why a process never became ready, as a sentence. `printed`: its last lines, in the form that may
  * be shown.
  */
-export function howItsStartFailed(exit: Exit, command: string, printed: string): string {
+export function describeStartFailure(exit: Exit, command: string, printed: string): string {
   const { code } = exit;
   const shellSays = code === 127 ? NOT_FOUND : code === 126 ? NOT_EXECUTABLE : null;
   if (shellSays) {
@@ -27,7 +27,7 @@ export function howItsStartFailed(exit: Exit, command: string, printed: string):
     if (program !== undefined)
       return `The model's command ${shellSays.verdict}: ${program.slice(0, MAX_PROGRAM_LENGTH)} (exit code ${code}).`;
   }
-  return `The model's process ${howItEnded(exit)} while starting.`;
+  return `The model's process ${describeExit(exit)} while starting.`;
 }
 
 const MAX_PROGRAM_LENGTH = 200;

@@ -1,5 +1,5 @@
 import { explainPostgres } from '@tidegate/db';
-import { Undecided } from '../undecided.ts';
+import { LimiterError } from '../limiter-error.ts';
 
 export interface ReadThroughOptions {
   /** How many reads may run at once. */
@@ -12,7 +12,7 @@ export interface ReadThroughOptions {
 /**
  * Reads Postgres on behalf of many callers. Callers that ask for the same thing share one read. Few
  * reads run at once, and each ends within a time limit that includes its wait. A read that hangs
- * keeps its turn until the database client gives it up. Rejects with Undecided.
+ * keeps its turn until the database client gives it up. Rejects with LimiterError.
  */
 export class ReadThrough {
   readonly #options: ReadThroughOptions;
@@ -36,7 +36,7 @@ export class ReadThrough {
 
   async #load<T>(load: () => Promise<T>): Promise<T> {
     const gaveUp = new AbortController();
-    const work = this.#turn(gaveUp.signal).then(() => load().finally(() => this.#next()));
+    const work = this.#waitForTurn(gaveUp.signal).then(() => load().finally(() => this.#next()));
     try {
       return await within(work, this.#options.timeoutMs);
     } finally {
@@ -45,17 +45,18 @@ export class ReadThrough {
   }
 
   /** Resolves when it is this read's turn. Rejects if nobody waits for the read any more. */
-  async #turn(gaveUp: AbortSignal): Promise<void> {
+  async #waitForTurn(gaveUp: AbortSignal): Promise<void> {
     if (this.#running < this.#options.maxRunning) {
       this.#running++;
       return;
     }
     if (this.#waiting.size >= this.#options.maxWaiting)
-      throw new Undecided('overloaded', 'too many reads of Postgres wait');
+      throw new LimiterError('overloaded', 'too many reads of Postgres are waiting');
     await new Promise<void>((resolve, reject) => {
       this.#waiting.add(resolve);
       gaveUp.addEventListener('abort', () => {
-        if (this.#waiting.delete(resolve)) reject(new Undecided('postgres', 'no turn in time'));
+        if (this.#waiting.delete(resolve))
+          reject(new LimiterError('postgres', 'a read waited too long for its turn'));
       });
     });
   }
@@ -73,15 +74,15 @@ export class ReadThrough {
 async function within<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Undecided('postgres', 'no answer in time')), timeoutMs);
+    timer = setTimeout(() => reject(new LimiterError('postgres', 'no answer in time')), timeoutMs);
   });
   try {
     return await Promise.race([work, late]);
   } catch (cause) {
-    if (cause instanceof Undecided) throw cause;
+    if (cause instanceof LimiterError) throw cause;
     // Do not include the driver's message: it may contain a statement's parameters.
     const reason = explainPostgres(cause) ?? (cause instanceof Error ? cause.name : 'unknown error');
-    throw new Undecided('postgres', reason, { cause });
+    throw new LimiterError('postgres', reason, { cause });
   } finally {
     clearTimeout(timer);
   }

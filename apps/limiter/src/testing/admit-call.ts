@@ -1,11 +1,11 @@
 import { newRequestId } from '@tidegate/contracts';
-import type { Admission } from '../admission/admit.ts';
+import type { AdmitCall } from '../admission/admit.ts';
 
-export const anAdmission = (
-  key: Pick<Admission, 'orgId' | 'keyId'>,
+export const anAdmitCall = (
+  key: Pick<AdmitCall, 'orgId' | 'keyId'>,
   instanceId: string,
-  more: Partial<Admission> = {},
-): Admission => ({
+  more: Partial<AdmitCall> = {},
+): AdmitCall => ({
   orgId: key.orgId,
   keyId: key.keyId,
   instanceId,

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { Undecided } from '../undecided.ts';
+import { LimiterError } from '../limiter-error.ts';
 import { ReadThrough } from './read-through.ts';
 
 describe('reads while Postgres hangs', () => {
-  it('end in time, those that wait for a turn too, and never run afterwards; then others do', async () => {
+  it('time out, even those that wait for their turn, and never run later; then others run', async () => {
     const reads = new ReadThrough({ maxRunning: 1, maxWaiting: 3, timeoutMs: 50 });
     let answer = () => {};
     const hanging = () => new Promise<void>((resolve) => (answer = resolve));
@@ -13,7 +13,7 @@ describe('reads while Postgres hangs', () => {
       ...Array.from({ length: 5 }, (_, i) => reads.read(`waiting ${i}`, async () => ran++)),
     ]);
     const reasons = outcomes.map((outcome) => outcome.status === 'rejected' && outcome.reason);
-    expect(reasons.every((reason) => reason instanceof Undecided)).toBe(true);
+    expect(reasons.every((reason) => reason instanceof LimiterError)).toBe(true);
     expect(reasons.map(({ reason }) => reason)).toEqual([
       ...Array(4).fill('postgres'),
       'overloaded',

@@ -2,8 +2,8 @@ import { randomBase62 } from '@tidegate/contracts';
 import { WINDOW_MS } from '@tidegate/limits';
 import { unexpected } from '../admission/decision.ts';
 import type { Context } from '../context.ts';
+import { LimiterError } from '../limiter-error.ts';
 import { SCRIPTS } from '../scripts.ts';
-import { Undecided } from '../undecided.ts';
 import type { KeyRow, MonthRow, OrgRow } from './rows.ts';
 
 const DAY_S = 86_400;
@@ -45,7 +45,7 @@ export async function seedKey({ store, names }: Context, key: KeyRow): Promise<v
 }
 
 /** The name of each organization's current life in Redis. The first caller names it. */
-export async function livesOf(
+export async function nameLives(
   { store, names }: Context,
   orgIds: readonly string[],
 ): Promise<Map<string, string>> {
@@ -55,7 +55,7 @@ export async function livesOf(
       const [, life] = await Promise.all([named, store.command('hget', names.org(orgId), 'life')]);
       // Redis lost its data in between.
       if (typeof life !== 'string')
-        throw new Undecided('state', 'an organization was lost while it was named');
+        throw new LimiterError('state', "an organization's state was lost while it was created");
       return [orgId, life] as const;
     }),
   );

@@ -4,7 +4,7 @@ import { ok, type Result, refuse } from '../result.ts';
 const ORGS_A_CALL = 500;
 
 /** Makes the limiter apply limits that were just committed. Safe to repeat. */
-export async function putInForce<T>(
+export async function applyLimits<T>(
   { limiter }: Pick<ControlDeps, 'limiter'>,
   orgIds: readonly string[],
   value: T,

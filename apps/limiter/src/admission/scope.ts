@@ -1,0 +1,60 @@
+import { LRUCache } from 'lru-cache';
+import { LimiterError } from '../limiter-error.ts';
+
+/**
+ * The key and the month that an admission counts toward. They decide which Redis keys a script
+ * needs. Month `-` means not reserved.
+ */
+export interface AdmissionScope {
+  readonly keyId: string;
+  readonly month: string;
+}
+
+/**
+ * The guess for an admission that this process knows nothing about. The script replies with the
+ * real scope.
+ */
+export const UNKNOWN_SCOPE: AdmissionScope = { keyId: '-', month: '-' };
+
+/** A script's reply: it was called with another scope than the admission's, and did nothing. */
+export type WrongScope = { readonly kind: 'wrong_scope'; readonly scope: AdmissionScope };
+
+/**
+ * Runs `ask` with the assumed scope of the admission, and again with the real one if that differs.
+ */
+export async function withScope<T extends { readonly kind: string }>(
+  scope: AdmissionScope,
+  ask: (scope: AdmissionScope) => Promise<T | WrongScope>,
+): Promise<Exclude<T, WrongScope>> {
+  let reply = await ask(scope);
+  // A reservation in between may add a month to the scope, so a third attempt can be necessary.
+  for (let again = 0; isWrongScope(reply) && again < 2; again++) reply = await ask(reply.scope);
+  if (isWrongScope(reply)) throw new LimiterError('state', "an admission's scope changed while it was ended");
+  return reply as Exclude<T, WrongScope>;
+}
+
+const isWrongScope = (reply: { readonly kind: string }): reply is WrongScope => reply.kind === 'wrong_scope';
+
+/**
+ * Remembers the scopes of admissions between their calls. Bounded: a scope that was dropped only
+ * costs one more script call.
+ */
+export class ScopeCache {
+  readonly #scopes: LRUCache<string, AdmissionScope>;
+
+  constructor(max = 100_000) {
+    this.#scopes = new LRUCache({ max });
+  }
+
+  put(admissionId: string, scope: AdmissionScope): void {
+    this.#scopes.set(admissionId, scope);
+  }
+
+  get(admissionId: string): AdmissionScope {
+    return this.#scopes.get(admissionId) ?? UNKNOWN_SCOPE;
+  }
+
+  drop(admissionId: string): void {
+    this.#scopes.delete(admissionId);
+  }
+}
