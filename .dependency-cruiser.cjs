@@ -12,7 +12,7 @@ const parseByExtension = (file, options) =>
   parseFileSync(file, { syntax: 'typescript', ...options, tsx: file.endsWith('x') });
 Object.assign(swc, { parseFileSync: parseByExtension });
 
-const TEST = String.raw`(\.test\.tsx?$|^tests/|^bench/|^packages/testing/|^apps/[^/]+/src/(testing|bench)/|^infra/[^/]+\.ts$)`;
+const TEST = String.raw`(\.test\.tsx?$|^tests/|^bench/|^packages/testing/|^apps/[^/]+/src/testing/|^infra/[^/]+\.ts$)`;
 /** Core modules that compute and nothing else. */
 const PURE_CORE = '^(node:)?(assert|buffer|crypto|string_decoder|url|util|zlib)$';
 
