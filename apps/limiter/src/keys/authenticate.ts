@@ -3,9 +3,7 @@ import { unexpected } from '../admission/decision.ts';
 import type { Context } from '../context.ts';
 import { SCRIPTS } from '../scripts.ts';
 import type { Truth } from '../truth/truth.ts';
-import { Undecided } from '../undecided.ts';
-
-const MAX_ATTEMPTS = 4;
+import { untilSeeded } from '../truth/until-seeded.ts';
 
 export interface Principal {
   readonly orgId: string;
@@ -66,12 +64,8 @@ export async function authenticate(
   const keyId = typeof known === 'string' ? known : await truth.findKey(orgTag, hash);
   if (keyId === null) return null;
 
-  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    const reply = await authenticateKey(context, orgId, keyId, hex);
-    if (reply.kind === 'principal') return reply.principal;
-    if (reply.kind === 'key_invalid') return null;
-    if (reply.kind === 'need_org') await truth.seedOrg(orgId);
-    else if (!(await truth.seedKey(orgId, keyId))) return null;
-  }
-  throw new Undecided('state', 'what was seeded is missing again');
+  const reply = await untilSeeded({ truth, clock: context.clock }, { orgId, keyId }, () =>
+    authenticateKey(context, orgId, keyId, hex),
+  );
+  return reply.kind === 'principal' ? reply.principal : null;
 }
