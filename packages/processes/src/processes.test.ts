@@ -21,7 +21,7 @@ afterEach(() => {
   for (const { pid } of started.splice(0)) if (pid !== undefined) signal(pid, 'SIGKILL', { group: true });
 });
 
-/** Runs a script as the leader of its own group, and waits until it prints the number of a process. */
+/** Runs a script as the leader of its own group. Resolves when it prints a process's number. */
 async function start(script: string): Promise<Started> {
   const child = spawn('/bin/sh', ['-c', script], { detached: true, stdio: ['ignore', 'pipe', 'inherit'] });
   started.push(child);

@@ -28,7 +28,7 @@ type Seeded<R extends Reply> =
 export interface Subject {
   readonly orgId: string;
   readonly keyId?: string;
-  /** Registers the caller's instance in the organization. Resolves to false if its lease is lost. */
+  /** Registers the caller's instance in the organization. False: its lease is lost. */
   readonly join?: () => Promise<boolean>;
 }
 
