@@ -111,6 +111,13 @@ module.exports = {
       to: { path: '^(apps|packages|infra)/[^/]+/src/main\\.tsx?$' },
     },
     {
+      name: 'alias-is-for-screens',
+      comment: '"#" leads to sources. What Next bundles may use it, what Node runs may not.',
+      severity: 'error',
+      from: { pathNot: '^apps/console/src/app/' },
+      to: { dependencyTypes: ['aliased-subpath-import'] },
+    },
+    {
       name: 'test-harness-does-not-ship',
       comment: "packages/testing and an app's src/testing are for tests.",
       severity: 'error',
