@@ -12,7 +12,7 @@ const parseByExtension = (file, options) =>
   parseFileSync(file, { syntax: 'typescript', ...options, tsx: file.endsWith('x') });
 Object.assign(swc, { parseFileSync: parseByExtension });
 
-const TEST = String.raw`(\.test\.tsx?$|^tests/|^bench/|^packages/testing/|^apps/[^/]+/src/(testing|bench)/|^infra/[^/]+\.ts$)`;
+const TEST = String.raw`(\.test\.tsx?$|^tests/|^bench/|^packages/testing/|^apps/[^/]+/src/testing/|^infra/[^/]+\.ts$)`;
 /** Core modules that compute and nothing else. */
 const PURE_CORE = '^(node:)?(assert|buffer|crypto|string_decoder|url|util|zlib)$';
 
@@ -109,6 +109,13 @@ module.exports = {
       severity: 'error',
       from: {},
       to: { path: '^(apps|packages|infra)/[^/]+/src/main\\.tsx?$' },
+    },
+    {
+      name: 'alias-is-for-screens',
+      comment: '"#" leads to sources. What Next bundles may use it, what Node runs may not.',
+      severity: 'error',
+      from: { pathNot: '^apps/console/src/app/' },
+      to: { dependencyTypes: ['aliased-subpath-import'] },
     },
     {
       name: 'test-harness-does-not-ship',

@@ -49,12 +49,14 @@ const house: Record<string, string> = {
   ].join('\n'),
   // tests-use-public-surfaces
   'infra/local/src/index.ts': "import '../../../apps/gateway/src/app.ts'; export {};",
+  'apps/gateway/package.json': manifest('@house/gateway', { imports: { '#*': './src/*' } }),
   'apps/gateway/src/app.ts': [
     "import { b } from './b.ts';",
     "import '../../limiter/src/x.ts';", // app-not-to-app
     "import '../../../packages/db/src/inner.ts';", // through-the-index, gateway-knows-no-store
     "import '../../../packages/testing/src/index.ts';", // test-harness-does-not-ship
     "import './main.ts';", // main-is-the-root
+    "import '#b.ts';", // alias-is-for-screens
     'export const a = b;',
   ].join('\n'),
   // no-cycles

@@ -17,17 +17,22 @@ const configOf = (project: string): Config =>
   read(project.endsWith('.json') ? project : join(project, 'tsconfig.json'));
 const nameOf = (project: string): string => read(join(folderOf(project), 'package.json')).name;
 
-function importsOf(project: string): string[] {
+/** The files that a project compiles. */
+function filesOf(project: string): string[] {
   const { include, exclude } = configOf(project);
-  const folder = join(ROOT, folderOf(project));
   const within = (file: string, paths: readonly string[]) =>
     paths.some((path) => file === path || file.startsWith(`${path}/`));
-  const files = readdirSync(join(folder, 'src'), { recursive: true, encoding: 'utf8' })
+  return readdirSync(join(ROOT, folderOf(project), 'src'), { recursive: true, encoding: 'utf8' })
     .map((file) => `src/${file}`)
     .filter((file) => /\.ts$/.test(file) && !file.endsWith('.test.ts'))
     .filter((file) => within(file, include) && !within(file, exclude));
-  const names = files.flatMap((file) => [
-    ...readFileSync(join(folder, file), 'utf8').matchAll(/(?:from |import\()'(@tidegate\/[a-z]+)'/g),
+}
+
+function importsOf(project: string): string[] {
+  const names = filesOf(project).flatMap((file) => [
+    ...readFileSync(join(ROOT, folderOf(project), file), 'utf8').matchAll(
+      /(?:from |import\()'(@tidegate\/[a-z]+)'/g,
+    ),
   ]);
   return [...new Set(names.map(([, name = '']) => name))].sort();
 }
@@ -47,4 +52,12 @@ describe('the build', () => {
     );
     expect(referred.sort()).toEqual(importsOf(project));
   });
+
+  it.each(PROJECTS.filter((project) => project.startsWith('apps/')))(
+    'leaves code for tests and benches out of %s',
+    (project) => {
+      expect(filesOf(project).filter((file) => /^src\/(testing|bench)\//.test(file))).toEqual([]);
+      expect(importsOf(project)).not.toContain('@tidegate/testing');
+    },
+  );
 });

@@ -2,7 +2,7 @@
 // npm start: sets the checkout up, then starts everything on this machine and stays until Ctrl-C.
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { enterLauncher } from './setup/launchers.mjs';
+import { enterLauncher, processesOf } from './setup/launchers.mjs';
 import { checkNode, root, setUp } from './setup/setup.mjs';
 import { createTerminal, printFailure } from './setup/terminal.mjs';
 
@@ -29,7 +29,7 @@ async function start() {
     terminal.print(usage);
     return 0;
   }
-  (await fromBuild('already.js'))?.refuseIfRunning(args);
+  (await fromBuild('already.js'))?.refuseIfRunning(args, (await processesOf(root))?.isAlive);
   await setUp(terminal);
   const { launch } = await import(built('launcher.js').href);
   const leave = await enterLauncher(root);

@@ -3,7 +3,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { identify } from './local/src/process/identity.ts';
+import { identify } from '@tidegate/processes';
 
 const INFRA = import.meta.dirname;
 
@@ -15,8 +15,10 @@ let installed: string;
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'tidegate-start-'));
   installed = join(root, 'installed');
-  for (const part of ['start.mjs', 'setup', 'local/dist', 'local/package.json'])
-    cpSync(join(INFRA, part), join(root, 'infra', part), { recursive: true });
+  const processes = ['dist', 'package.json'].map((part) => `packages/processes/${part}`);
+  const launcher = ['start.mjs', 'setup', 'local/dist', 'local/package.json'].map((part) => `infra/${part}`);
+  for (const part of [...launcher, ...processes])
+    cpSync(join(INFRA, '..', part), join(root, part), { recursive: true });
   writeFileSync(join(root, 'package-lock.json'), '{"packages":{"node_modules/x":{"version":"1.0.0"}}}');
   npmThatSays('');
 });
@@ -79,7 +81,7 @@ describe('npm start where the stack already runs', () => {
   });
 
   it('goes on with the set-up when its launcher is gone, or no data is there', async () => {
-    dataFolder('.local', { pid: process.pid, began: 'another time' });
+    dataFolder('.local', { pid: process.pid, identity: 'another time' });
     await start([]);
     expect(existsSync(installed)).toBe(true);
     rmSync(installed);
@@ -110,7 +112,7 @@ describe('npm start', () => {
     expect(out).not.toContain('    at ');
     expect(existsSync(installed)).toBe(false);
     writeFileSync(join(launchers, '1'), '');
-    writeFileSync(entry, JSON.stringify({ pid: process.pid, began: 'another time' }));
+    writeFileSync(entry, JSON.stringify({ pid: process.pid, identity: 'another time' }));
     await start(['--data-dir', join(root, 'other')]);
     expect(existsSync(installed)).toBe(true);
   });

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { Failure } from './terminal.mjs';
 
 /** Stands for a process that has ended. */
-const GONE = { pid: 0, began: '' };
+const GONE = { pid: 0, identity: '' };
 
 /**
  * The folder with one file for each running launcher of the checkout, whatever its data folder. The
@@ -14,11 +14,13 @@ const GONE = { pid: 0, began: '' };
 const folderOf = (/** @type {string} */ root) => join(root, 'node_modules/.cache/tidegate/launchers');
 
 /**
- * The code that identifies processes is part of the build. Without a build, nothing runs.
+ * The code that identifies processes is part of the build, and needs no other package. Without a
+ * build, nothing runs.
+ *
  * @param {string} root
  */
-async function identities(root) {
-  const path = join(root, 'infra/local/dist/process/identity.js');
+export async function processesOf(root) {
+  const path = join(root, 'packages/processes/dist/index.js');
   return existsSync(path) ? import(pathToFileURL(path).href) : undefined;
 }
 
@@ -29,7 +31,7 @@ async function identities(root) {
  * @returns {Promise<() => void>} removes the record
  */
 export async function enterLauncher(root) {
-  const own = (await identities(root))?.identify(process.pid);
+  const own = (await processesOf(root))?.identify(process.pid);
   const file = join(folderOf(root), String(process.pid));
   try {
     mkdirSync(folderOf(root), { recursive: true });
@@ -49,7 +51,7 @@ export async function enterLauncher(root) {
  */
 export async function assertNoLauncher(root) {
   const folder = folderOf(root);
-  const known = await identities(root);
+  const known = await processesOf(root);
   if (!known || !existsSync(folder)) return;
   for (const name of readdirSync(folder)) {
     if (!known.isAlive(read(join(folder, name)))) {

@@ -105,14 +105,15 @@ interface Ended {
 
 async function ctl(args: readonly string[], variables: Record<string, string> = env): Promise<Ended> {
   let [out, err] = ['', ''];
-  const status = await run(args, variables, {
-    out: (text) => {
+  const io = {
+    out: (text: string) => {
       out += text;
     },
-    err: (text) => {
+    err: (text: string) => {
       err += text;
     },
-  });
+  };
+  const status = await run(args, io, variables);
   return { status, out, err };
 }
 

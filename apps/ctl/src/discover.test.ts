@@ -49,14 +49,15 @@ interface Ended {
 
 async function ctl(args: readonly string[], variables: Record<string, string> = env): Promise<Ended> {
   let [out, err] = ['', ''];
-  const code = await run(args, variables, {
-    out: (text) => {
+  const io = {
+    out: (text: string) => {
       out += text;
     },
-    err: (text) => {
+    err: (text: string) => {
       err += text;
     },
-  });
+  };
+  const code = await run(args, io, variables);
   return { code, out, err };
 }
 const discover = (...args: string[]) => ctl(['model', 'discover', '--ports', String(port), ...args]);

@@ -7,8 +7,12 @@ import { createProgram } from './program.ts';
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** Runs one command. Resolves to its exit status; never rejects. */
-export async function run(args: readonly string[], env: Variables, io: Io): Promise<number> {
+/**
+ * Runs one command. Resolves to its exit status; never rejects.
+ *
+ * @param env default: the process's own
+ */
+export async function run(args: readonly string[], io: Io, env?: Variables): Promise<number> {
   const context: Context = {
     io,
     config: () => readConfig(env),

@@ -31,7 +31,7 @@ import {
   testRedisSentinel,
 } from '@tidegate/testing';
 import { Queue } from 'bullmq';
-import { failure, readUsage, settlement } from './fixture.ts';
+import { failure, readUsage, settlement } from './testing/fixture.ts';
 
 /*
  * Runs the built worker as in production: as processes on real stores, killed and restarted, with a

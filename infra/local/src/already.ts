@@ -1,8 +1,9 @@
 import { parseArgs } from 'node:util';
+import type { KnownProcess } from '@tidegate/processes';
 import { StackError } from './errors.ts';
 import { dataDirOf, filesOf } from './files.ts';
 import { ownerHint } from './owner.ts';
-import { assertNotRunning } from './process/lock.ts';
+import { assertNotRunning } from './process/holder.ts';
 
 /**
  * Refuses a start while the stack runs. It runs before the set-up, which would install and build
@@ -10,9 +11,10 @@ import { assertNotRunning } from './process/lock.ts';
  * it does not know, which may be those of a newer version.
  *
  * @param args the arguments of `npm start`
+ * @param isAlive that of packages/processes
  * @throws StackError when a stack runs on the data folder that they name
  */
-export function refuseIfRunning(args: readonly string[]): void {
+export function refuseIfRunning(args: readonly string[], isAlive: (known: KnownProcess) => boolean): void {
   const { values } = parseArgs({
     args: [...args],
     options: { 'data-dir': { type: 'string' } },
@@ -21,7 +23,7 @@ export function refuseIfRunning(args: readonly string[]): void {
   const wished = values['data-dir'];
   const files = filesOf(dataDirOf(typeof wished === 'string' ? wished : undefined));
   try {
-    assertNotRunning(files);
+    assertNotRunning(files, isAlive);
   } catch (error) {
     if (error instanceof StackError) throw error;
     const { code } = error as NodeJS.ErrnoException;

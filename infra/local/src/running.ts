@@ -1,8 +1,8 @@
+import { identify } from '@tidegate/processes';
 import { StackError } from './errors.ts';
 import { type Files, removeFile, writeJson } from './files.ts';
 import type { StackInfo } from './info.ts';
 import type { StackReport } from './options.ts';
-import { identify } from './process/identity.ts';
 
 /** Something that the stack keeps running: a store, a stand-in or a service's process. */
 export interface Member {

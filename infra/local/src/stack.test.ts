@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { freePort } from '@tidegate/embedded';
+import { identify, isAlive, type KnownProcess } from '@tidegate/processes';
 import { eventually } from '@tidegate/testing';
 import type { StackOptions } from './options.ts';
-import { identify, isAlive, type ProcessIdentity } from './process/identity.ts';
 import { planInstances, servicesOf } from './services.ts';
 import { type Stack, startStack } from './stack.ts';
 
@@ -72,7 +72,7 @@ async function start(options: StackOptions = {}): Promise<Stack> {
 
 const readInfo = (stack: Stack) => JSON.parse(readFileSync(join(stack.dataDir, 'stack.json'), 'utf8'));
 const processes = (stack: Stack) =>
-  JSON.parse(readFileSync(join(stack.dataDir, 'processes.json'), 'utf8')) as ProcessIdentity[];
+  JSON.parse(readFileSync(join(stack.dataDir, 'processes.json'), 'utf8')) as KnownProcess[];
 
 describe('the local stack', () => {
   it('describes itself in a private stack.json, with every process of a scaled service', async () => {
@@ -156,7 +156,7 @@ describe('the local stack', () => {
       stopTimeoutMs: 300,
     });
     const log = readFileSync(join(stack.dataDir, 'logs/metering.log'), 'utf8');
-    const child = identify(Number(/child (\d+)/.exec(log)?.[1])) as ProcessIdentity;
+    const child = identify(Number(/child (\d+)/.exec(log)?.[1])) as KnownProcess;
     const all = processes(stack);
     expect(all.length).toBe(6);
     await stack.stop();
@@ -168,17 +168,14 @@ describe('the local stack', () => {
   it('ends the models of a runner that could not end them itself', async () => {
     const stack = await start();
     const model = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { detached: true });
-    const known = identify(model.pid ?? 0) as ProcessIdentity;
-    const note = (name: string, began: string) =>
-      writeFileSync(
-        join(stack.dataDir, 'runner', name),
-        JSON.stringify({ pid: known.pid, identity: `boot:${began}` }),
-      );
+    const known = identify(model.pid ?? 0) as KnownProcess;
+    const note = (name: string, identity: string) =>
+      writeFileSync(join(stack.dataDir, 'runner', name), JSON.stringify({ ...known, identity }));
     note('mdl_b.json', 'another time');
     await stack.stop();
     expect(isAlive(known)).toBe(true);
     const again = await start({ dataDir: stack.dataDir });
-    note('mdl_a.json', known.began);
+    note('mdl_a.json', known.identity);
     await again.stop();
     await eventually(() => !isAlive(known));
   });
@@ -226,8 +223,8 @@ describe('the local stack', () => {
     expect(secrets()).toBe(first);
     // What a killed runner and a killed launcher left running is remembered until it has ended.
     const model = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { detached: true });
-    const known = identify(model.pid ?? 0) as ProcessIdentity;
-    const record = JSON.stringify({ pid: known.pid, identity: `boot:${known.began}` });
+    const known = identify(model.pid ?? 0) as KnownProcess;
+    const record = JSON.stringify(known);
     writeFileSync(join(dataDir, 'runner', 'mdl_a.json'), record);
     await start({ dataDir, fresh: true });
     expect(secrets()).not.toBe(first);
@@ -254,7 +251,7 @@ describe('the local stack', () => {
       console.log(JSON.stringify(stack.info.services.map(({ pid }) => pid)));`;
     const launcher = spawn(process.execPath, ['--input-type=module', '-e', script]);
     const [line] = await once(launcher.stdout, 'data');
-    const services = (JSON.parse(String(line)) as number[]).map((pid) => identify(pid) as ProcessIdentity);
+    const services = (JSON.parse(String(line)) as number[]).map((pid) => identify(pid) as KnownProcess);
     expect(services.filter(isAlive)).toHaveLength(services.length);
     launcher.kill('SIGKILL');
     await eventually(() => !services.some(isAlive));
@@ -263,8 +260,8 @@ describe('the local stack', () => {
   it('ends what a killed launcher left running before it starts', async () => {
     const dataDir = folder();
     const orphan = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { detached: true });
-    const known = identify(orphan.pid ?? 0) as ProcessIdentity;
-    const other = { pid: process.pid, began: 'another time' };
+    const known = identify(orphan.pid ?? 0) as KnownProcess;
+    const other = { pid: process.pid, identity: 'another time' };
     writeFileSync(join(dataDir, 'processes.json'), JSON.stringify([known, other]));
     await start({ dataDir });
     expect(isAlive(known)).toBe(false);

@@ -1,7 +1,6 @@
 export { causeIn, EmbeddedError, systemCause } from './errors.ts';
 export { freePort, isFree } from './ports.ts';
 export { type PostgresOptions, type RunningPostgres, startPostgres } from './postgres/start.ts';
-export { type Command, diesWithParent } from './process.ts';
 export { type FindProgramOptions, findChromium, findProgram, type Program } from './program/find.ts';
 export {
   type ClusterNode,

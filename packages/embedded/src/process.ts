@@ -1,48 +1,15 @@
-import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:fs';
 import { access, mkdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { basename, delimiter, join } from 'node:path';
+import { basename } from 'node:path';
 import { createInterface } from 'node:readline';
+import { type Command, exitOf, stopChild, until } from '@tidegate/processes';
 import { causeIn, EmbeddedError } from './errors.ts';
 
 const TAIL_LINES = 15;
 /** A server that has not ended by then is killed. */
 const STOP_TIMEOUT_MS = 15_000;
-
-/** Finds the first executable on PATH with one of `names`. */
-export async function findOnPath(...names: string[]): Promise<string | undefined> {
-  for (const name of names) {
-    for (const directory of (process.env.PATH ?? '').split(delimiter)) {
-      const path = join(directory, name);
-      if (directory !== '' && (await isExecutable(path))) return path;
-    }
-  }
-  return undefined;
-}
-
-export async function isExecutable(path: string): Promise<boolean> {
-  return access(path, constants.X_OK).then(
-    () => true,
-    () => false,
-  );
-}
-
-export interface Command {
-  readonly command: string;
-  readonly args: readonly string[];
-  readonly options: SpawnOptions;
-}
-
-/**
- * Makes the system end a command with SIGINT when this process dies without ending it (kill -9).
- * Only Linux can do that. Elsewhere the command stays as it is.
- */
-export async function diesWithParent(command: Command): Promise<Command> {
-  const setpriv = process.platform === 'linux' ? await findOnPath('setpriv') : undefined;
-  if (setpriv === undefined) return command;
-  return { ...command, command: setpriv, args: ['--pdeathsig', 'INT', command.command, ...command.args] };
-}
 
 /** A child process. It keeps the last lines of its output for error messages. */
 export class ServerProcess {
@@ -66,12 +33,9 @@ export class ServerProcess {
         onLog(line);
       });
     }
-    this.exited = new Promise((resolve) => {
-      this.#child.once('error', (error) => {
-        this.#tail.push(error.message);
-        if (this.#child.pid === undefined) this.#end(resolve);
-      });
-      this.#child.once('close', () => this.#end(resolve));
+    this.exited = exitOf(this.#child, 'close').then(({ error }) => {
+      if (error) this.#tail.push(error.message);
+      this.#ended = true;
     });
   }
 
@@ -95,20 +59,12 @@ export class ServerProcess {
   /** Ends it with `signal`, and by force after 15 s. Resolves when it has ended. Idempotent. */
   async stop(signal: NodeJS.Signals): Promise<void> {
     if (this.#ended) return;
-    this.kill(signal);
-    const force = setTimeout(() => this.kill('SIGKILL'), STOP_TIMEOUT_MS);
-    await this.exited;
-    clearTimeout(force);
-  }
-
-  #end(resolve: () => void): void {
-    this.#ended = true;
-    resolve();
+    await stopChild(this.#child, { exited: this.exited, ask: signal, timeoutMs: STOP_TIMEOUT_MS });
   }
 }
 
 /**
- * Calls `probe` every 25 ms until it returns true.
+ * Calls `probe` until it returns true.
  * @throws EmbeddedError, with the server's last output, when the server ends first or `timeoutMs`
  * pass
  */
@@ -118,15 +74,11 @@ export async function untilReady(
   probe: () => Promise<boolean>,
   timeoutMs: number,
 ): Promise<void> {
-  const deadline = performance.now() + timeoutMs;
-  while (!(await probe())) {
-    if (server.ended) throw failed(`${what} ended while starting`, server.tail);
-    if (performance.now() > deadline) {
-      await server.stop('SIGKILL');
-      throw failed(`${what} was not ready after ${timeoutMs / 1000} s`, server.tail);
-    }
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
+  const decided = await until(async () => (await probe()) || server.ended, { timeoutMs });
+  if (server.ended) throw failed(`${what} ended while starting`, server.tail);
+  if (decided) return;
+  await server.stop('SIGKILL');
+  throw failed(`${what} was not ready after ${timeoutMs / 1000} s`, server.tail);
 }
 
 /** Checks that nothing listens on a port of 127.0.0.1. @throws EmbeddedError that names the port */

@@ -4,7 +4,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { diesWithParent, findProgram, freePort } from '@tidegate/embedded';
+import { findProgram, freePort } from '@tidegate/embedded';
+import { diesWithParent } from '@tidegate/processes';
 import { eventually } from './eventually.ts';
 
 /** Finds the system's PgBouncer. Installs it if need be. */

@@ -1,11 +1,9 @@
 import { orgIdOfTag } from '@tidegate/contracts';
 import { unexpected } from '../admission/decision.ts';
 import type { Context } from '../context.ts';
-import { LimiterError } from '../limiter-error.ts';
 import { SCRIPTS } from '../scripts.ts';
 import type { Seeder } from '../seeding/seeder.ts';
-
-const MAX_ATTEMPTS = 4;
+import { untilSeeded } from '../seeding/until-seeded.ts';
 
 export interface Principal {
   readonly orgId: string;
@@ -66,12 +64,8 @@ export async function authenticate(
   const keyId = typeof known === 'string' ? known : await seeder.findKey(orgTag, hash);
   if (keyId === null) return null;
 
-  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    const reply = await authenticateKey(context, orgId, keyId, hex);
-    if (reply.kind === 'principal') return reply.principal;
-    if (reply.kind === 'key_invalid') return null;
-    if (reply.kind === 'need_org') await seeder.seedOrg(orgId);
-    else if (!(await seeder.seedKey(orgId, keyId))) return null;
-  }
-  throw new LimiterError('state', 'state is missing again after it was seeded');
+  const reply = await untilSeeded({ seeder, clock: context.clock }, { orgId, keyId }, () =>
+    authenticateKey(context, orgId, keyId, hex),
+  );
+  return reply.kind === 'principal' ? reply.principal : null;
 }

@@ -12,7 +12,7 @@ import { createLimiterClient } from '@tidegate/rpc';
 type Ask = Omit<Call, 'callId'>;
 
 /**
- * A gateway's end of a session, for tests and benches. The calls of one turn travel as one message.
+ * A gateway's end of a session, for tests. The calls of one turn travel as one message.
  */
 export class SessionClient {
   readonly notices: Notice__Output[] = [];

@@ -4,11 +4,11 @@ import { closeDb, createDb, type Db, ensureRequestPartitions, listRequestPartiti
 import { dayOf } from '@tidegate/limits';
 import { createLogger } from '@tidegate/runtime';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
-import { readUsage, settlement } from '../fixture.ts';
 import { createMetering, type Metering } from '../metering.ts';
 import { createMeteringMetrics } from '../metrics.ts';
 import { openRedisClock, type RedisClock } from '../queue/clock.ts';
 import { openSettlementQueue, type SettlementQueue } from '../queue/settlement-queue.ts';
+import { readUsage, settlement } from '../testing/fixture.ts';
 
 const DAY_MS = 86_400_000;
 const WRONG_DAYS = [60, -60];

@@ -4,7 +4,7 @@ import { closeDb, createDb, type Db, ensureRequestPartitions } from '@tidegate/d
 import { dayOf } from '@tidegate/limits';
 import { type TestPostgres, testPostgres } from '@tidegate/testing';
 import fc from 'fast-check';
-import { failure, readUsage, settlement } from '../fixture.ts';
+import { failure, readUsage, settlement } from '../testing/fixture.ts';
 import { writeSettlements } from './write.ts';
 import { SettlementWriter } from './writer.ts';
 

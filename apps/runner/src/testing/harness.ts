@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { newModelId, newOrgId } from '@tidegate/contracts';
 import { closeDb, createDb, type Db, type Prisma } from '@tidegate/db';
+import { identify } from '@tidegate/processes';
 import {
   type CatalogUpdate__Output,
   callUnary,
@@ -279,10 +280,4 @@ class Watcher {
   }
 }
 
-export function isAlive(pid: number): boolean {
-  try {
-    return !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
-  } catch {
-    return false;
-  }
-}
+export const isAlive = (pid: number): boolean => identify(pid) !== null;

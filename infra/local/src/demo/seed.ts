@@ -1,8 +1,8 @@
 import { type Actor, type Control, createControl, type Result } from '@tidegate/control';
 import type { Db } from '@tidegate/db';
+import { until } from '@tidegate/processes';
 import { StackError } from '../errors.ts';
 import type { Files } from '../files.ts';
-import { until } from '../process/wait.ts';
 import { loadSecrets, rememberDemo, type Secrets } from '../secrets.ts';
 import { DEMO_MODELS, type Publication, publication, type StandinPlan } from './models.ts';
 

@@ -1,29 +1,9 @@
 import { linkSync, writeFileSync } from 'node:fs';
-import { StackError } from '../errors.ts';
+import { endGroup, identify, isAlive, type KnownProcess } from '@tidegate/processes';
 import { type Files, readJson, removeFile } from '../files.ts';
-import type { StackInfo } from '../info.ts';
-import { identify, isAlive, type ProcessIdentity, signal } from './identity.ts';
-import { until } from './wait.ts';
+import { assertNotRunning } from './holder.ts';
 
-const LEFTOVER_TIMEOUT_MS = 15_000;
-
-/**
- * @throws StackError when a launcher already uses the data folder; the hint says where its services
- * answer
- */
-export function assertNotRunning(files: Files): void {
-  const holder = readJson(files.lock) as ProcessIdentity | null;
-  if (!holder || !isAlive(holder)) return;
-  const info = readJson(files.stack) as StackInfo | null;
-  const answers = [info?.gateway && `API: ${info.gateway}`, info?.console && `Console: ${info.console}`];
-  throw new StackError(`Tidegate is already running here (process ${holder.pid}).`, {
-    hint: [
-      ...(info ? answers.filter((line) => line) : ['It is still starting.']),
-      `Stop it with Ctrl-C in its terminal, or: kill ${holder.pid}`,
-      `Its data is in ${files.dataDir}. To run a second one, give it its own --data-dir, --gateway-port and --console-port.`,
-    ].join('\n'),
-  });
-}
+const LEFTOVER_TIMINGS = { stopGraceMs: 15_000, killGraceMs: 15_000 };
 
 /**
  * Makes this process the only launcher of the data folder.
@@ -39,7 +19,7 @@ export function takeLock(files: Files): () => void {
   try {
     for (;;) {
       if (tryLink(staged, lock)) return () => removeFile(lock);
-      assertNotRunning(files);
+      assertNotRunning(files, isAlive);
       removeFile(lock);
     }
   } finally {
@@ -59,13 +39,8 @@ function tryLink(from: string, to: string): boolean {
 
 /** Ends what a killed launcher left running, so that no other process writes to the data. */
 export async function endLeftovers({ processes }: Files): Promise<void> {
-  const known = (readJson(processes) ?? []) as ProcessIdentity[];
-  const left = known.filter(isAlive);
-  for (const { pid } of left) signal(pid, 'SIGTERM', { group: true });
-  const gone = () => !left.some(isAlive);
-  if (!(await until(gone, { timeoutMs: LEFTOVER_TIMEOUT_MS }))) {
-    for (const { pid } of left) signal(pid, 'SIGKILL', { group: true });
-    await until(gone, { timeoutMs: LEFTOVER_TIMEOUT_MS });
-  }
+  const known = (readJson(processes) ?? []) as KnownProcess[];
+  // What cannot be ended is no reason not to start: the stores guard their data themselves.
+  await Promise.allSettled(known.filter(isAlive).map((leader) => endGroup(leader, LEFTOVER_TIMINGS)));
   removeFile(processes);
 }

@@ -1,22 +1,19 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { isAlive, type KnownProcess, signal } from '@tidegate/processes';
 import { type Files, readJson } from '../files.ts';
-import { identify, signal } from './identity.ts';
 
 /**
  * Ends the models whose runner could not end them, because it died or was killed.
  *
- * The runner describes each of them in a file of its state folder. It holds the pid, which is also
- * the process group's id, and an identity that ends with the start time of the process.
+ * The runner describes each of them in a file of its state folder. The process leads its group.
  */
 export function endAbandonedModels({ runner }: Files): void {
   for (const name of namesIn(runner)) {
-    const record = readJson(join(runner, name)) as { pid?: unknown; identity?: unknown } | null;
-    if (typeof record?.pid !== 'number' || typeof record.identity !== 'string') continue;
-    const found = identify(record.pid);
-    if (found && record.identity.endsWith(`:${found.began}`)) {
-      signal(record.pid, 'SIGKILL', { group: true });
-    }
+    const model = readJson(join(runner, name)) as Partial<KnownProcess> | null;
+    if (typeof model?.pid !== 'number' || typeof model.identity !== 'string') continue;
+    const { pid, identity } = model;
+    if (isAlive({ pid, identity })) signal(pid, 'SIGKILL', { group: true });
   }
 }
 

@@ -1,11 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
-import { type Command, diesWithParent } from '@tidegate/embedded';
+import { type Command, diesWithParent, exitOf, signal, stopChild, until } from '@tidegate/processes';
 import { StackError } from '../errors.ts';
 import { keepOlder, tailOf } from '../files.ts';
-import { signal } from './identity.ts';
 import { plainLog } from './log.ts';
-import { until } from './wait.ts';
 
 const READY_TIMEOUT_MS = 60_000;
 const READY_POLL_MS = 25;
@@ -116,13 +114,8 @@ export class Supervised {
   async stop(): Promise<void> {
     this.#wanted = false;
     clearTimeout(this.#retry);
-    const pid = this.pid;
-    if (pid === null) return;
-    signal(pid, 'SIGTERM');
-    const force = setTimeout(() => signal(pid, 'SIGKILL', { group: true }), this.#spec.stopTimeoutMs);
-    await this.#exited;
-    clearTimeout(force);
-    signal(pid, 'SIGKILL', { group: true });
+    if (this.#child === null) return;
+    await stopChild(this.#child, { exited: this.#exited, timeoutMs: this.#spec.stopTimeoutMs });
   }
 
   #spawn(): void {
@@ -133,15 +126,9 @@ export class Supervised {
     closeSync(log);
     this.#child = child;
     this.#startedAtMs = performance.now();
-    this.#exited = new Promise((resolve) => {
-      const end = (how: string) => {
-        if (this.#child !== child) return;
-        this.#child = null;
-        resolve();
-        this.#onExit(how);
-      };
-      child.once('error', (error) => child.pid === undefined && end(error.message));
-      child.once('exit', (code, by) => end(by ?? `exit code ${code}`));
+    this.#exited = exitOf(child).then(({ code, signal: by, error }) => {
+      this.#child = null;
+      this.#onExit(error?.message ?? by ?? `exit code ${code}`);
     });
     this.#events.spawned(this.name);
   }

@@ -1,4 +1,4 @@
-import { signal } from '../process/identity.ts';
+import { signal } from '@tidegate/processes';
 
 const FIRST_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 5_000;

@@ -1,7 +1,7 @@
 import { access, chown, readFile, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { type Command, findOnPath } from '@tidegate/processes';
 import { EmbeddedError } from '../errors.ts';
-import { type Command, findOnPath } from '../process.ts';
 
 /** The account that Postgres runs as. It refuses to run as root. */
 export interface Account {

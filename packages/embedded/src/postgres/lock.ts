@@ -1,5 +1,6 @@
 import { readFile, readlink, realpath, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { identify, until } from '@tidegate/processes';
 import { EmbeddedError } from '../errors.ts';
 
 /** Contains the id of the process that started the server. */
@@ -20,9 +21,9 @@ export async function clearStaleLock(dataDir: string): Promise<void> {
   });
   if (text === undefined) return;
   const pid = Number.parseInt(text, 10);
-  if (process.platform === 'linux' ? await servesFrom(pid, dataDir) : isAlive(pid)) {
+  if (process.platform === 'linux' ? await servesFrom(pid, dataDir) : isRunning(pid)) {
     const owner = Number.parseInt(await readFile(join(dataDir, OWNER_FILE), 'utf8').catch(() => ''), 10);
-    if (Number.isNaN(owner) || isAlive(owner))
+    if (Number.isNaN(owner) || isRunning(owner))
       throw new EmbeddedError(`Postgres cannot start: ${dataDir} is in use by process ${pid}`);
     await end(pid);
   }
@@ -39,21 +40,10 @@ async function servesFrom(pid: number, dataDir: string): Promise<boolean> {
   return cwd !== undefined && cwd === (await realpath(dataDir));
 }
 
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
-}
-
 async function end(pid: number): Promise<void> {
   process.kill(pid, 'SIGINT');
-  const deadline = performance.now() + STOP_TIMEOUT_MS;
-  while (isAlive(pid)) {
-    if (performance.now() > deadline)
-      throw new EmbeddedError(`an orphaned Postgres (process ${pid}) does not end`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+  if (!(await until(() => !isRunning(pid), { timeoutMs: STOP_TIMEOUT_MS })))
+    throw new EmbeddedError(`an orphaned Postgres (process ${pid}) does not end`);
 }
+
+const isRunning = (pid: number): boolean => identify(pid) !== null;

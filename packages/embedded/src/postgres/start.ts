@@ -1,7 +1,8 @@
 import { resolve } from 'node:path';
+import { type Command, diesWithParent } from '@tidegate/processes';
 import pg from 'pg';
 import { EmbeddedError, systemCause } from '../errors.ts';
-import { assertPortFree, type Command, diesWithParent, ServerProcess, untilReady } from '../process.ts';
+import { assertPortFree, ServerProcess, untilReady } from '../process.ts';
 import { type Account, checkOwner, findAccount, runAs } from './account.ts';
 import { findPostgresBinaries, type PostgresBinaries } from './binaries.ts';
 import { initializeCluster } from './initialize.ts';

@@ -1,5 +1,6 @@
+import { findOnPath } from '@tidegate/processes';
 import { EmbeddedError } from '../errors.ts';
-import { findOnPath, run } from '../process.ts';
+import { run } from '../process.ts';
 import { withoutServices } from '../redis/apt.ts';
 
 /** A program that a system package installs. */

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
+import type { Command } from '@tidegate/processes';
 import { EmbeddedError } from '../errors.ts';
-import type { Command } from '../process.ts';
 import type { RedisServer } from './find.ts';
 
 const ANSWER_TIMEOUT_MS = 2_000;

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { findOnPath, isExecutable } from '@tidegate/processes';
 import { EmbeddedError } from '../errors.ts';
-import { findOnPath, isExecutable } from '../process.ts';
 import { installWithApt, unpackWithApt } from './apt.ts';
 
 /** A redis-server or valkey-server that can be started. */

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { assertPortFree, diesWithParent, ServerProcess, untilReady } from '../process.ts';
+import { diesWithParent } from '@tidegate/processes';
+import { assertPortFree, ServerProcess, untilReady } from '../process.ts';
 import { command, programOf } from './command.ts';
 import { type RedisNode, type RedisOptions, type RunningRedis, startRedisNode } from './start.ts';
 

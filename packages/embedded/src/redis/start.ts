@@ -1,13 +1,7 @@
 import { resolve } from 'node:path';
+import { type Command, diesWithParent } from '@tidegate/processes';
 import { EmbeddedError, systemCause } from '../errors.ts';
-import {
-  assertPortFree,
-  type Command,
-  diesWithParent,
-  makeDirectory,
-  ServerProcess,
-  untilReady,
-} from '../process.ts';
+import { assertPortFree, makeDirectory, ServerProcess, untilReady } from '../process.ts';
 import { command, programOf } from './command.ts';
 import type { RedisServer } from './find.ts';
 

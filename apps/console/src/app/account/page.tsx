@@ -1,8 +1,8 @@
 import type { Metadata } from 'next';
-import { AccountScreen } from '../../account/account-screen.tsx';
-import { services } from '../../server/services.ts';
-import { membershipsOf, requireUser } from '../../session/current.ts';
-import { Shell } from '../../shell/shell.tsx';
+import { AccountScreen } from '#account/account-screen.tsx';
+import { services } from '#server/services.ts';
+import { membershipsOf, requireUser } from '#session/current.ts';
+import { Shell } from '#shell/shell.tsx';
 
 export const metadata: Metadata = { title: 'Account' };
 

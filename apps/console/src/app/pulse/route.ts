@@ -1,4 +1,4 @@
-import { currentUser } from '../../session/current.ts';
+import { currentUser } from '#session/current.ts';
 
 /**
  * Tells a page, before it refreshes, whether the console and its database answer and whether the

@@ -1,10 +1,10 @@
 import type { Metadata } from 'next';
 import { redirect } from 'next/navigation';
-import { services } from '../../server/services.ts';
-import { currentUser } from '../../session/current.ts';
-import { sameSitePath } from '../../session/next-path.ts';
-import { SignInForm } from '../../session/sign-in-form.tsx';
-import { providerTrouble } from '../../session/words.ts';
+import { services } from '#server/services.ts';
+import { currentUser } from '#session/current.ts';
+import { sameSitePath } from '#session/next-path.ts';
+import { SignInForm } from '#session/sign-in-form.tsx';
+import { providerTrouble } from '#session/words.ts';
 
 export const metadata: Metadata = { title: 'Sign in' };
 

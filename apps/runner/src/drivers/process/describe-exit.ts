@@ -1,10 +1,5 @@
 import { constants } from 'node:os';
-
-/** How a process ended. Null: not known, because the process is not a child of this runner. */
-export interface Exit {
-  readonly code: number | null;
-  readonly signal: string | null;
-}
+import type { Exit } from '@tidegate/processes';
 
 /** Such as `exited with code 1` or `was ended by SIGKILL`. */
 export function describeExit({ code, signal }: Exit): string {

@@ -1,12 +1,11 @@
+import { type Exit, endGroup, isAlive } from '@tidegate/processes';
 import type { Driver, DriverReport, DriverTimings, LeftBehind } from '../driver.ts';
 import { jittered, pause } from '../pause.ts';
 import { get, type NoAnswer } from '../probe/get.ts';
 import { inspect } from '../probe/inspect.ts';
 import type { ProcessSettings } from '../settings.ts';
 import type { UpstreamAccess } from '../upstream-access.ts';
-import { describeExit, describeStartFailure, type Exit } from './describe-exit.ts';
-import { endGroup } from './end-group.ts';
-import { identityOf } from './identity.ts';
+import { describeExit, describeStartFailure } from './describe-exit.ts';
 import { boundLog, logFileOf, removeLog } from './log-file.ts';
 import type { Ports } from './ports.ts';
 import { lastLines, NO_OUTPUT, type ProcessOutput, secretsOf } from './process-output.ts';
@@ -49,7 +48,7 @@ export class ProcessDriver implements Driver {
   async leftBehind(): Promise<LeftBehind> {
     const record = this.#record();
     if (!record) return 'nothing';
-    return !record.ending && identityOf(record.pid) === record.identity ? 'process' : 'remains';
+    return !record.ending && isAlive(record) ? 'process' : 'remains';
   }
 
   launch(resumed: boolean): void {
@@ -209,8 +208,7 @@ export class ProcessDriver implements Driver {
   }
 
   async #adoptedExit(record: ProcessRecord, signal: AbortSignal): Promise<Exit> {
-    while (!signal.aborted && identityOf(record.pid) === record.identity)
-      await pause(this.#options.timings.exitPollMs, signal);
+    while (!signal.aborted && isAlive(record)) await pause(this.#options.timings.exitPollMs, signal);
     return { code: null, signal: null };
   }
 

@@ -2,8 +2,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, fstatSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
-import type { Exit } from './describe-exit.ts';
-import { identityOf } from './identity.ts';
+import { type Exit, exitOf, identify } from '@tidegate/processes';
 import { logFileOf, openLog } from './log-file.ts';
 import { captureOutput, type ProcessOutput, readOutputFromLog } from './process-output.ts';
 import { type ProcessRecord, writeRecord } from './state-file.ts';
@@ -70,18 +69,15 @@ export async function spawnModel({
     env: { ...env, PORT: String(port) },
   });
   if (log !== null) closeSync(log);
-  const exited = new Promise<Exit>((resolve) => {
-    child.once('exit', (code, signal) => resolve({ code, signal }));
-    child.once('error', () => resolve({ code: null, signal: null }));
-  });
+  const exited = exitOf(child);
   const gate = child.stdio[3] as Socket;
   gate.on('error', () => {});
-  const identity = child.pid === undefined ? null : identityOf(child.pid);
-  if (child.pid === undefined || identity === null) {
+  const known = child.pid === undefined ? null : identify(child.pid);
+  if (known === null) {
     gate.destroy();
     throw new Error('the process could not be started');
   }
-  const record: ProcessRecord = { pid: child.pid, identity, port, launchedAtMs: nowMs, ending: false };
+  const record: ProcessRecord = { ...known, port, launchedAtMs: nowMs, ending: false };
   try {
     writeRecord(stateDir, modelId, record);
   } catch (error) {

@@ -13,7 +13,6 @@ import { z } from 'zod';
 
 const schema = z.object({
   pid: z.number().int().positive(),
-  /** See `identityOf`. */
   identity: z.string().min(1),
   port: z.number().int().min(1).max(65_535),
   launchedAtMs: z.number(),

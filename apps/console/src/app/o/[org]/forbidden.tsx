@@ -1,4 +1,4 @@
-import { Empty } from '../../../ui/page.tsx';
+import { Empty } from '#ui/page.tsx';
 
 /** Shown for a screen that the user's role may not see. */
 export default function ScreenForbidden() {

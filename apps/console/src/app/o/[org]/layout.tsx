@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
-import { requireOrg } from '../../../session/current.ts';
-import { Shell } from '../../../shell/shell.tsx';
+import { requireOrg } from '#session/current.ts';
+import { Shell } from '#shell/shell.tsx';
 
 export default async function OrgLayout({
   children,

@@ -1,4 +1,4 @@
-import { services } from '../../../../server/services.ts';
+import { services } from '#server/services.ts';
 
 /**
  * The identity provider sends browsers back to this path. Server actions do everything else of the

@@ -1,7 +1,7 @@
 import { forbidden } from 'next/navigation';
 import type { ReactNode } from 'react';
-import { services } from '../../../../server/services.ts';
-import { requireOrg } from '../../../../session/current.ts';
+import { services } from '#server/services.ts';
+import { requireOrg } from '#session/current.ts';
 
 /** Checks the role outside the page's loading state, so that a refusal can still set the status. */
 export default async function TryLayout({

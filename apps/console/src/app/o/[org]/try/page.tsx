@@ -1,7 +1,7 @@
 import type { Metadata } from 'next';
-import { services } from '../../../../server/services.ts';
-import { read, requireOrg } from '../../../../session/current.ts';
-import { TryScreen } from '../../../../try/try-screen.tsx';
+import { services } from '#server/services.ts';
+import { read, requireOrg } from '#session/current.ts';
+import { TryScreen } from '#try/try-screen.tsx';
 
 export const metadata: Metadata = { title: 'Try it' };
 

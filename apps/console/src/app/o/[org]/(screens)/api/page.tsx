@@ -1,8 +1,8 @@
 import type { Metadata } from 'next';
-import { ApiScreen } from '../../../../../models/api-screen.tsx';
-import { services } from '../../../../../server/services.ts';
-import { read, requireOrg } from '../../../../../session/current.ts';
-import { Live } from '../../../../../ui/live.tsx';
+import { ApiScreen } from '#models/api-screen.tsx';
+import { services } from '#server/services.ts';
+import { read, requireOrg } from '#session/current.ts';
+import { Live } from '#ui/live.tsx';
 
 export const metadata: Metadata = { title: 'API' };
 /** Short, because a model's condition changes within seconds. */

@@ -1,9 +1,9 @@
 import type { Metadata } from 'next';
 import Link from 'next/link';
-import { EventsTable } from '../../../../../audit/events-table.tsx';
-import { services } from '../../../../../server/services.ts';
-import { read, requireOrg } from '../../../../../session/current.ts';
-import { Empty, PageHeader } from '../../../../../ui/page.tsx';
+import { EventsTable } from '#audit/events-table.tsx';
+import { services } from '#server/services.ts';
+import { read, requireOrg } from '#session/current.ts';
+import { Empty, PageHeader } from '#ui/page.tsx';
 
 export const metadata: Metadata = { title: 'Audit' };
 

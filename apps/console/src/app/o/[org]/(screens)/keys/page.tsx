@@ -1,9 +1,9 @@
 import { KEY_RULES, limitsText, mayCallText } from '@tidegate/control';
 import type { Metadata } from 'next';
-import { KeysScreen } from '../../../../../keys/keys-screen.tsx';
-import { services } from '../../../../../server/services.ts';
-import { read, requireOrg } from '../../../../../session/current.ts';
-import { Live } from '../../../../../ui/live.tsx';
+import { KeysScreen } from '#keys/keys-screen.tsx';
+import { services } from '#server/services.ts';
+import { read, requireOrg } from '#session/current.ts';
+import { Live } from '#ui/live.tsx';
 
 export const metadata: Metadata = { title: 'Keys' };
 

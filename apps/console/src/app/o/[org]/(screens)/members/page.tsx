@@ -1,7 +1,7 @@
 import type { Metadata } from 'next';
-import { MembersScreen } from '../../../../../members/members-screen.tsx';
-import { services } from '../../../../../server/services.ts';
-import { read, requireOrg } from '../../../../../session/current.ts';
+import { MembersScreen } from '#members/members-screen.tsx';
+import { services } from '#server/services.ts';
+import { read, requireOrg } from '#session/current.ts';
 
 export const metadata: Metadata = { title: 'Members' };
 

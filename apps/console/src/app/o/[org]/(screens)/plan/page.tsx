@@ -1,8 +1,8 @@
 import type { Metadata } from 'next';
-import { PlanScreen } from '../../../../../plan/plan-screen.tsx';
-import { services } from '../../../../../server/services.ts';
-import { read, requireOrg } from '../../../../../session/current.ts';
-import { Live } from '../../../../../ui/live.tsx';
+import { PlanScreen } from '#plan/plan-screen.tsx';
+import { services } from '#server/services.ts';
+import { read, requireOrg } from '#session/current.ts';
+import { Live } from '#ui/live.tsx';
 
 export const metadata: Metadata = { title: 'Plan' };
 

@@ -1,9 +1,9 @@
 import type { Metadata } from 'next';
-import { services } from '../../../../../server/services.ts';
-import { read, requireOrg } from '../../../../../session/current.ts';
-import { Live } from '../../../../../ui/live.tsx';
-import { choiceOf } from '../../../../../usage/filter.ts';
-import { UsageScreen } from '../../../../../usage/usage-screen.tsx';
+import { services } from '#server/services.ts';
+import { read, requireOrg } from '#session/current.ts';
+import { Live } from '#ui/live.tsx';
+import { choiceOf } from '#usage/filter.ts';
+import { UsageScreen } from '#usage/usage-screen.tsx';
 
 export const metadata: Metadata = { title: 'Usage' };
 

@@ -1,6 +1,6 @@
-import { services } from '../../../../../server/services.ts';
-import { currentUser } from '../../../../../session/current.ts';
-import { answerTry } from '../../../../../try/forward.ts';
+import { services } from '#server/services.ts';
+import { currentUser } from '#session/current.ts';
+import { answerTry } from '#try/forward.ts';
 
 /** Passes a request on to the gateway unchanged, with its key, and streams the answer back. */
 export async function POST(

@@ -1,7 +1,7 @@
-import { services } from '../../../../../../server/services.ts';
-import { currentUser } from '../../../../../../session/current.ts';
-import { csvOfUsage } from '../../../../../../usage/csv.ts';
-import { choiceOf, isWanted } from '../../../../../../usage/filter.ts';
+import { services } from '#server/services.ts';
+import { currentUser } from '#session/current.ts';
+import { csvOfUsage } from '#usage/csv.ts';
+import { choiceOf, isWanted } from '#usage/filter.ts';
 
 const DAYS = 30;
 const DAY_MS = 86_400_000;

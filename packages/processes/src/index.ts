@@ -1,0 +1,5 @@
+export { type Exit, exitOf, stopChild } from './child.ts';
+export { type Command, diesWithParent, findOnPath, isExecutable } from './command.ts';
+export { endGroup, signal } from './group.ts';
+export { identify, isAlive, type KnownProcess } from './identity.ts';
+export { until } from './until.ts';
