@@ -447,4 +447,16 @@ describe('the log', () => {
     });
     expect(harness.logged.join()).not.toMatch(/secret words|Hello|ti_/);
   });
+
+  it('tells the model, and whether a stream was asked for, also of a request that is refused', async () => {
+    const model = await harness.publish({ name: 'small', contextTokens: 10 });
+    for (const stream of [true, false]) {
+      const response = await harness.complete({ ...hello, model: 'small', stream, max_tokens: 11 });
+      expect((await refusalOf(response)).code).toBe('model_refused');
+      const id = response.headers.get('x-request-id') ?? '';
+      const line = await eventually(() => harness.logged.find((text) => text.includes(id)));
+      expect(JSON.parse(line ?? '')).toMatchObject({ modelId: model.modelId, streamed: stream });
+    }
+    harness.runner.remove(model.modelId);
+  });
 });
