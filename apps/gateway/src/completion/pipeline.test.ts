@@ -64,6 +64,9 @@ describe('a whole answer', () => {
     expect(response.headers.get('x-ratelimit-limit-requests')).toBe('60');
     expect(response.headers.get('x-ratelimit-remaining-requests')).toBe('59');
     expect(response.headers.get('x-ratelimit-reset-requests')).toBe('1m0s');
+    // It was reserved in the call that admitted it.
+    const admits = harness.limiterServer.of('admit').map(({ admit }) => admit);
+    expect(admits).toMatchObject([{ admissionId: id, reserve: true }]);
     expect(settled()).toEqual([
       expect.objectContaining({
         admissionId: id,
