@@ -26,7 +26,7 @@ describe('months', () => {
     );
   });
 
-  it.each(['2026-13', '2026-00', '2026-1', '26-01', '', '2026-11-01'])('refuse %j', (month) => {
+  it.each(['2026-13', '2026-00', '2026-1', '26-01', '12026-11', '', '2026-11-01'])('refuse %j', (month) => {
     expect(() => monthEndMs(month)).toThrow(RangeError);
   });
 });

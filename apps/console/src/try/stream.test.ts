@@ -47,4 +47,16 @@ describe('a streamed answer', () => {
     const cut = new TextEncoder().encode(ANSWER.replace('data: [DONE]\n\n', ''));
     expect(await read([cut])).not.toContainEqual({ kind: 'done' });
   });
+
+  it('may have comments and CRLF', async () => {
+    const events = await read([new TextEncoder().encode(`: ping\n\n${ANSWER}`.replaceAll('\n', '\r\n'))]);
+    expect(events).toHaveLength(5);
+    expect(events.at(-1)).toEqual({ kind: 'done' });
+  });
+
+  it('is given up when an event does not end', async () => {
+    const mebibyte = new Uint8Array(1024 * 1024).fill(0x78);
+    const endless = [new TextEncoder().encode('data: '), mebibyte, mebibyte];
+    await expect(read(endless)).rejects.toThrow('max buffer size');
+  });
 });

@@ -1,3 +1,5 @@
+import { EventSourceParserStream } from 'eventsource-parser/stream';
+
 export interface TokenCounts {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
@@ -28,20 +30,20 @@ interface Chunk {
   readonly usage?: TokenCounts | null;
 }
 
+/** Longer than any event of the gateway, in characters. */
+const MAX_EVENT = 2 * 1024 * 1024;
+
 /** The events of a streamed answer, as they arrive. */
 export async function* eventsOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<TryEvent> {
   const reader = stream
     .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
+    .pipeThrough(new EventSourceParserStream({ maxBufferSize: MAX_EVENT }))
     .getReader();
-  let pending = '';
   try {
     for (;;) {
       const { value, done } = await reader.read();
       if (done) return;
-      const lines = (pending + value).split('\n');
-      pending = lines.pop() ?? '';
-      for (const line of lines)
-        if (line.startsWith('data: ')) yield* eventsIn(line.slice('data: '.length).trim());
+      yield* eventsIn(value.data);
     }
   } finally {
     reader.cancel().catch(() => {});

@@ -93,6 +93,8 @@ describe('principals', () => {
     expect(state.asked).toBe(1);
     state.nowMs -= 3_600_000;
     state.monotonicMs += 100;
+    expect(principals.get(key)).not.toBeInstanceOf(Promise);
+    state.monotonicMs += 1;
     await principals.get(key);
     expect(state.asked).toBe(2);
   });

@@ -2,6 +2,9 @@
  * Addresses that sent too many invalid keys, as reported by the limiters. Holds at most
  * `maxEntries` and forgets the oldest first. If a forgotten address sends another invalid key, the
  * limiter reports it again.
+ *
+ * A Map, not an lru-cache: `any` must not count blocks that are over, and the library keeps those
+ * until a scan. It also takes its memory for `maxEntries` at once, and there is rarely one.
  */
 export class BlockedAddresses {
   readonly #until = new Map<string, number>();

@@ -30,11 +30,6 @@ export interface PrincipalsOptions {
   readonly monotonicMs: () => number;
 }
 
-interface Cached {
-  readonly principal: Principal;
-  readonly untilMs: number;
-}
-
 type PrincipalOrRefusal = Principal | Refusal;
 
 /**
@@ -44,7 +39,7 @@ type PrincipalOrRefusal = Principal | Refusal;
  */
 export class Principals {
   readonly #options: PrincipalsOptions;
-  readonly #cached: LRUCache<string, Cached>;
+  readonly #cached: LRUCache<string, Principal>;
   readonly #pending = new Map<string, Promise<PrincipalOrRefusal>>();
   /**
    * Incremented with each drop. An answer that was requested before a drop may be stale, so it is
@@ -54,7 +49,13 @@ export class Principals {
 
   constructor(options: PrincipalsOptions) {
     this.#options = options;
-    this.#cached = new LRUCache({ max: options.maxEntries });
+    this.#cached = new LRUCache({
+      max: options.maxEntries,
+      ttl: options.ttlMs,
+      // Every look-up reads the clock: a resolution would keep the last reading, with a timer.
+      ttlResolution: 0,
+      perf: { now: options.monotonicMs },
+    });
   }
 
   get size(): number {
@@ -65,8 +66,8 @@ export class Principals {
   get(key: ParsedApiKey): PrincipalOrRefusal | Promise<PrincipalOrRefusal> {
     const id = key.hash.toString('latin1');
     const cached = this.#cached.get(id);
-    if (!cached || this.#isStale(cached)) return this.#load(id, key);
-    return cached.principal;
+    if (!cached || this.#isExpired(cached)) return this.#load(id, key);
+    return cached;
   }
 
   /** Asks for the current principal, bypassing the cache. */
@@ -92,7 +93,7 @@ export class Principals {
   #drop(matches: (principal: Principal) => boolean): void {
     this.#generation++;
     this.#pending.clear();
-    for (const [id, { principal }] of [...this.#cached.entries()])
+    for (const [id, principal] of [...this.#cached.entries()])
       if (matches(principal)) this.#cached.delete(id);
   }
 
@@ -118,13 +119,11 @@ export class Principals {
       modelIds: answer.allModels ? null : new Set(answer.modelIds),
       expiresAtMs: answer.expiresAtMs,
     };
-    const untilMs = this.#options.monotonicMs() + this.#options.ttlMs;
-    if (generation === this.#generation) this.#cached.set(id, { principal, untilMs });
+    if (generation === this.#generation) this.#cached.set(id, principal);
     return principal;
   }
 
-  #isStale({ principal: { expiresAtMs }, untilMs }: Cached): boolean {
-    if (untilMs <= this.#options.monotonicMs()) return true;
+  #isExpired({ expiresAtMs }: Principal): boolean {
     return expiresAtMs > 0 && this.#options.nowMs() >= expiresAtMs;
   }
 }

@@ -64,6 +64,9 @@ describe('a whole answer', () => {
     expect(response.headers.get('x-ratelimit-limit-requests')).toBe('60');
     expect(response.headers.get('x-ratelimit-remaining-requests')).toBe('59');
     expect(response.headers.get('x-ratelimit-reset-requests')).toBe('1m0s');
+    // It was reserved in the call that admitted it.
+    const admits = harness.limiterServer.of('admit').map(({ admit }) => admit);
+    expect(admits).toMatchObject([{ admissionId: id, reserve: true }]);
     expect(settled()).toEqual([
       expect.objectContaining({
         admissionId: id,
@@ -446,5 +449,17 @@ describe('the log', () => {
       orgId: harness.orgId,
     });
     expect(harness.logged.join()).not.toMatch(/secret words|Hello|ti_/);
+  });
+
+  it('tells the model, and whether a stream was asked for, also of a request that is refused', async () => {
+    const model = await harness.publish({ name: 'small', contextTokens: 10 });
+    for (const stream of [true, false]) {
+      const response = await harness.complete({ ...hello, model: 'small', stream, max_tokens: 11 });
+      expect((await refusalOf(response)).code).toBe('model_refused');
+      const id = response.headers.get('x-request-id') ?? '';
+      const line = await eventually(() => harness.logged.find((text) => text.includes(id)));
+      expect(JSON.parse(line ?? '')).toMatchObject({ modelId: model.modelId, streamed: stream });
+    }
+    harness.runner.remove(model.modelId);
   });
 });

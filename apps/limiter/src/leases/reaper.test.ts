@@ -46,6 +46,8 @@ describe('a dead gateway instance', () => {
     const keys = await Promise.all([0, 1].map(async () => makeKey(db, await makeOrg(db))));
     const instanceId = await beatingInstance(one);
     const beating = keepBeating(one, instanceId);
+    const largeOnly = await makeOrg(db);
+    await one.ask({ takeLargeBody: { orgId: largeOnly, instanceId, admissionId: 'large' } });
     for (const key of keys) {
       const reserved = Array.from({ length: 130 }, () => anAdmitCall(key, instanceId, { streamed: true }));
       const held = Array.from({ length: 20 }, () => anAdmitCall(key, instanceId, { reserve: false }));
@@ -85,6 +87,7 @@ describe('a dead gateway instance', () => {
     }
     await eventually(async () => (await store.redis.zscore(store.names.instances, instanceId)) === null);
     expect(await store.redis.exists(store.names.orgsOf(instanceId))).toBe(0);
+    expect(await store.redis.hget(store.names.org(largeOnly), 'large')).toBe('0');
   });
 
   it('is told that its lease is lost, is refused in every organization, and cannot settle again', async () => {

@@ -1,0 +1,109 @@
+import { describe, expect, it } from '@jest/globals';
+import { ByteBudget } from '../body/byte-budget.ts';
+import { Activity } from '../catalog/activity.ts';
+import type { AdmissionRef, AdmitRequest, Limiter, SettleRequest } from '../limiter/limiter.ts';
+import { INTERNAL_ERROR } from '../refusals.ts';
+import { admitted } from '../testing/fake-limiter.ts';
+import { Holdings } from './holdings.ts';
+
+const request: AdmitRequest = {
+  keyId: 'key_1',
+  modelId: 'mdl_1',
+  contextTokens: 10,
+  streamed: false,
+  hasImages: false,
+  reserve: true,
+};
+
+/** A limiter that grants what is asked for under the instance of the moment. */
+function start({ largeBody = 'taken' as 'taken' | 'full' | null } = {}) {
+  const state = { instanceId: 'old', calls: [] as string[], settlements: [] as SettleRequest[] };
+  const ended = (kind: string) => async (ref: AdmissionRef) => {
+    state.calls.push(`${kind} ${ref.instanceId}`);
+  };
+  const limiter = {
+    admissionRef: (orgId: string, admissionId: string) => ({
+      orgId,
+      instanceId: state.instanceId,
+      admissionId,
+    }),
+    takeLargeBody: async () => largeBody,
+    admit: async () => admitted,
+    withdraw: ended('withdraw'),
+    settle: (ref: AdmissionRef, settlement: SettleRequest) => {
+      state.settlements.push(settlement);
+      return ended('settle')(ref);
+    },
+    releaseLargeBody: ended('releaseLargeBody'),
+  } as unknown as Limiter;
+  const shared = { limiter, bodyBudget: new ByteBudget(1_000), activity: new Activity() };
+  return { held: new Holdings(shared, 'org_1', 'chatcmpl-1'), state, shared };
+}
+
+describe('the loss of a lease', () => {
+  it('takes what is held under it, and leaves what is held under another', async () => {
+    const { held, state } = start();
+    await held.takeLargeBody();
+    state.instanceId = 'new';
+    await held.admit(request);
+    expect(held.forget('old')).toBe(true);
+    expect(held.forget('old')).toBe(false);
+    await held.release(INTERNAL_ERROR);
+    expect(state.calls).toEqual(['withdraw new']);
+  });
+
+  it('takes an admission, and leaves a large body that is held under another', async () => {
+    const { held, state } = start();
+    await held.admit(request);
+    state.instanceId = 'new';
+    await held.takeLargeBody();
+    expect(held.forget('old')).toBe(true);
+    await held.release(INTERNAL_ERROR);
+    expect(state.calls).toEqual(['releaseLargeBody new']);
+  });
+
+  it('does not concern a request that holds nothing', () => {
+    expect(start().held.forget('old')).toBe(false);
+  });
+});
+
+describe('a slot for a large body', () => {
+  it.each([
+    ['none is free', 'full', 'rate_limit_exceeded'],
+    ['nobody can tell', null, 'internal_error'],
+  ] as const)('is refused when %s, and nothing is left to release', async (_when, largeBody, code) => {
+    const { held, state } = start({ largeBody });
+    expect(await held.takeLargeBody()).toMatchObject({ code });
+    await held.release(INTERNAL_ERROR);
+    expect(state.calls).toEqual([]);
+  });
+});
+
+describe('a counted request', () => {
+  it('is settled once, with the time since it was counted', async () => {
+    const { held, state } = start();
+    await held.admit(request);
+    const beforeMs = performance.now();
+    held.count();
+    await held.release(INTERNAL_ERROR);
+    await held.release(INTERNAL_ERROR);
+    const mostMs = Math.ceil(performance.now() - beforeMs);
+    expect(state.calls).toEqual(['settle old']);
+    const [settlement] = state.settlements;
+    expect(settlement?.durationMs).toBeGreaterThanOrEqual(0);
+    expect(settlement?.durationMs).toBeLessThanOrEqual(mostMs);
+  });
+});
+
+describe('memory', () => {
+  it('is free again for others once the request has ended, all of it and only once', async () => {
+    const { held, shared } = start();
+    expect(held.takeBytes(100)).toBeNull();
+    expect(held.takeBytes(150)).toBeNull();
+    expect(shared.bodyBudget.take('org_1', 1)).toBe(false);
+    await held.release(INTERNAL_ERROR);
+    expect(shared.bodyBudget.take('org_1', 250)).toBe(true);
+    await held.release(INTERNAL_ERROR);
+    expect(shared.bodyBudget.take('org_1', 1)).toBe(false);
+  });
+});
