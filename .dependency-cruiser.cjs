@@ -60,7 +60,10 @@ module.exports = {
       comment: 'A package is what its entries export.',
       severity: 'error',
       from: { path: '^(apps|packages|infra|tests|bench)/([^/]+)' },
-      to: { path: '^packages/[^/]+/', pathNot: ['^packages/([^/]+/src/index|redis/src/url)\\.ts$', '^packages/$2/'] },
+      to: {
+        path: '^packages/[^/]+/',
+        pathNot: ['^packages/([^/]+/src/index|redis/src/url)\\.ts$', '^packages/$2/'],
+      },
     },
     {
       name: 'tests-use-public-surfaces',
