@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { ConfigError, readConfig } from './config.ts';
+import { ConfigError } from '@tidegate/runtime';
+import { InstallationError, readConfig } from './config.ts';
 
 /** An installation's variables. Two installations differ in all of them. */
 const variables = (n: number) => ({
@@ -33,7 +34,7 @@ function refused(env: Record<string, string>, dir: string): string {
   try {
     readConfig(env, dir);
   } catch (error) {
-    expect(error).toBeInstanceOf(ConfigError);
+    expect(error instanceof InstallationError || error instanceof ConfigError).toBe(true);
     expect((error as Error).message).not.toContain('secret@');
     return (error as Error).message;
   }
@@ -42,9 +43,10 @@ function refused(env: Record<string, string>, dir: string): string {
 
 describe('the installation to manage is', () => {
   it('the local stack when the environment says nothing, with the prefix that its services were started with', () => {
-    const { LIMITER_ADDRESSES, ...others } = LOCAL;
+    const { LIMITER_ADDRESSES, SECRET_KEY, ...others } = LOCAL;
     const config = {
       ...others,
+      SECRET_KEY: Buffer.from(SECRET_KEY, 'base64'),
       LIMITER_ADDRESSES: [LIMITER_ADDRESSES],
       REDIS_PREFIX: 'tg:',
       CTL_CONNECT_TIMEOUT_MS: 20_000,
@@ -58,12 +60,19 @@ describe('the installation to manage is', () => {
 
   it('the local stack also for who keeps exported the stores that it was started with', () => {
     const { DATABASE_URL, REDIS_URL } = LOCAL;
-    expect(readConfig({ DATABASE_URL, REDIS_URL }, stack()).SECRET_KEY).toBe(LOCAL.SECRET_KEY);
+    expect(readConfig({ DATABASE_URL, REDIS_URL }, stack()).RUNNER_ADDRESS).toBe(LOCAL.RUNNER_ADDRESS);
   });
 
   it('the one in TIDEGATE_DATA_DIR when that is set', () => {
     const env = { TIDEGATE_DATA_DIR: stack(OTHER) };
     expect(readConfig(env, stack()).DATABASE_URL).toBe(OTHER.DATABASE_URL);
+  });
+
+  it('what the environment says when it says all, with secrets in files', () => {
+    const file = join(root, 'database-url');
+    writeFileSync(file, `${OTHER.DATABASE_URL}\n`);
+    const { DATABASE_URL, ...rest } = OTHER;
+    expect(readConfig({ ...rest, DATABASE_URL_FILE: file }, stack()).DATABASE_URL).toBe(DATABASE_URL);
   });
 
   it('what the environment says when it says all', () => {
@@ -101,6 +110,8 @@ describe('what to do is said', () => {
   });
 
   it('when a variable is bad', () => {
-    expect(refused({ ...OTHER, RUNNER_ADDRESS: 'nowhere' }, empty)).toContain('RUNNER_ADDRESS: host:port');
+    expect(refused({ ...OTHER, RUNNER_ADDRESS: 'nowhere' }, empty)).toContain(
+      'RUNNER_ADDRESS: must be host:port',
+    );
   });
 });

@@ -200,12 +200,15 @@ export function readiness(
 
 /** The variables of one process: the common ones and its own. */
 export function environmentOf(kind: ServiceKind, instance: Instance, layout: Layout): Record<string, string> {
+  const own = kind.env(instance, layout);
+  const inFiles = new Set(Object.keys(own).map((name) => `${name}_FILE`));
+  const outer = Object.entries(inherited()).filter(([name]) => !inFiles.has(name));
   return {
-    ...inherited(),
+    ...Object.fromEntries(outer),
     NODE_ENV: 'production',
     ADMIN_HOST: HOST,
     ADMIN_PORT: String(instance.adminPort),
-    ...kind.env(instance, layout),
+    ...own,
   };
 }
 

@@ -1,6 +1,22 @@
 export { type Admin, type AdminOptions, startAdmin } from './admin.ts';
 export { clientAddress } from './client-address.ts';
-export { ConfigError, loadConfig, shutdownDelayMs } from './config.ts';
+export { ConfigError, loadConfig, readSecretFiles, secret, type Variables } from './config.ts';
+export {
+  address,
+  addresses,
+  count,
+  databaseUrl,
+  durationMs,
+  flag,
+  host,
+  port,
+  redisPrefix,
+  secretKey,
+  serviceFields,
+  shutdownDelayMs,
+  trustedProxies,
+  wholeNumber,
+} from './fields.ts';
 export { createLineLog, type LineFields, type LineLog } from './line-log.ts';
 export {
   createLogger,

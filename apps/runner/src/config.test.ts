@@ -1,0 +1,22 @@
+import { describe, expect, it } from '@jest/globals';
+import { readConfig } from './config.ts';
+
+const NEEDED = {
+  DATABASE_URL: 'postgresql://127.0.0.1/tidegate',
+  RUNNER_STATE_DIR: '/var/lib/tidegate',
+  SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
+};
+
+describe('the environment of models', () => {
+  it('has no variable of the runner or of another service, and no path of a secret', () => {
+    const others = {
+      ADMIN_PORT: '0',
+      AUTH_SECRET: 'secret',
+      AUTH_SECRET_FILE: '/run/secrets/auth',
+      REDIS_URL_FILE: '/run/secrets/redis',
+      OIDC_CLIENT_SECRET: 'secret',
+    };
+    const { modelEnv } = readConfig({ ...NEEDED, ...others, PATH: '/bin', HF_TOKEN_FILE: '/token' });
+    expect(modelEnv).toEqual({ PATH: '/bin', HF_TOKEN_FILE: '/token' });
+  });
+});
