@@ -1,7 +1,10 @@
 import {
   address,
   addresses,
+  type Caller,
   ConfigError,
+  callerFields,
+  callerOf,
   databaseUrl,
   host,
   loadConfig,
@@ -21,6 +24,7 @@ const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https a
 
 const schema = z.object({
   ...serviceFields(9_300),
+  ...callerFields,
   CONSOLE_HOST: host.default('0.0.0.0'),
   /** Not 0: the screens' server is told the port before it listens. */
   CONSOLE_PORT: wholeNumber(1, 65_535).default(3_000),
@@ -50,7 +54,7 @@ const schema = z.object({
   OIDC_NAME: z.string().max(40).default('single sign-on'),
 });
 
-export type Config = z.output<typeof schema>;
+export type Config = z.output<typeof schema> & { readonly caller: Caller };
 
 export interface Oidc {
   readonly issuer: string;
@@ -67,7 +71,7 @@ export function readConfig(env: Variables = process.env): Config {
   const missing = Object.entries(oidc).filter(([, value]) => value === undefined);
   if (missing.length > 0 && missing.length < Object.keys(oidc).length)
     throw new ConfigError(missing.map(([variable]) => ({ variable, reason: 'is not set' })));
-  return config;
+  return { ...config, caller: callerOf(config) };
 }
 
 /** Null: no identity provider is configured. */

@@ -5,6 +5,9 @@ import { redisUrl } from '@tidegate/redis/url';
 import {
   address,
   addresses,
+  type Caller,
+  callerFields,
+  callerOf,
   databaseUrl,
   loadConfig,
   readSecretFiles,
@@ -21,6 +24,7 @@ const LOCAL_DATA_DIR = fileURLToPath(new URL('../../../.local', import.meta.url)
 const MAX_CONNECT_TIMEOUT_MS = 600_000;
 
 const schema = z.object({
+  ...callerFields,
   DATABASE_URL: secret(databaseUrl),
   REDIS_URL: secret(redisUrl),
   REDIS_PREFIX: redisPrefix,
@@ -35,7 +39,7 @@ const schema = z.object({
   CTL_CONNECT_TIMEOUT_MS: wholeNumber(1, MAX_CONNECT_TIMEOUT_MS).default(20_000),
 });
 
-export type Config = z.output<typeof schema>;
+export type Config = z.output<typeof schema> & { readonly caller: Caller };
 
 /** Nothing says which installation to manage. The message tells what to do and shows no value. */
 export class InstallationError extends Error {
@@ -55,14 +59,19 @@ const REQUIRED = ['DATABASE_URL', 'REDIS_URL', 'LIMITER_ADDRESSES', 'RUNNER_ADDR
 export function readConfig(env: Variables = process.env, defaultDir: string = LOCAL_DATA_DIR): Config {
   const given = readSecretFiles(schema, env);
   const set = REQUIRED.filter((name) => given[name]);
-  if (!given.TIDEGATE_DATA_DIR && set.length === REQUIRED.length) return loadConfig(schema, given);
+  if (!given.TIDEGATE_DATA_DIR && set.length === REQUIRED.length) return parse(given);
   const dir = resolve(given.TIDEGATE_DATA_DIR ?? defaultDir);
   const local = readFile(join(dir, 'env.json'));
   const differing = set.filter((name) => given[name] !== local?.[name]);
   if (!local || differing.length > 0)
     throw new InstallationError(whatToDo(dir, local !== null, set, differing));
   const { REDIS_PREFIX, CTL_CONNECT_TIMEOUT_MS } = given;
-  return loadConfig(schema, { REDIS_PREFIX, CTL_CONNECT_TIMEOUT_MS, ...local });
+  return parse({ REDIS_PREFIX, CTL_CONNECT_TIMEOUT_MS, ...local });
+}
+
+function parse(variables: Variables): Config {
+  const config = loadConfig(schema, variables);
+  return { ...config, caller: callerOf(config) };
 }
 
 /** Null: there is no file, or it is not JSON. */

@@ -14,8 +14,8 @@ export async function withControl<T>(config: Config, use: (control: Control) => 
     connectTimeoutMs: config.CTL_CONNECT_TIMEOUT_MS,
     transactionTimeoutMs: config.CTL_CONNECT_TIMEOUT_MS,
   });
-  const limiter = limiterOverGrpc(config.LIMITER_ADDRESSES);
-  const runner = runnerOverGrpc(config.RUNNER_ADDRESS);
+  const limiter = limiterOverGrpc(config.LIMITER_ADDRESSES, config.caller);
+  const runner = runnerOverGrpc(config.RUNNER_ADDRESS, config.caller);
   try {
     await connect(db, config.CTL_CONNECT_TIMEOUT_MS, isRefusedForNow);
     return await use(createControl({ db, limiter, runner, secretKey: config.SECRET_KEY, now: Date.now }));

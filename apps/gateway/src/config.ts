@@ -3,6 +3,9 @@ import { LIMITS } from '@tidegate/limits';
 import {
   address,
   addresses,
+  type Caller,
+  callerFields,
+  callerOf,
   count,
   durationMs,
   host,
@@ -31,6 +34,7 @@ const isNameServer = (text: string): boolean => {
 
 const SCHEMA = z.object({
   ...serviceFields(8_081),
+  ...callerFields,
   GATEWAY_HOST: host,
   GATEWAY_PORT: port.default(8_080),
   LIMITER_ADDRESSES: addresses,
@@ -73,7 +77,10 @@ const SCHEMA = z.object({
   PRINCIPAL_TTL_MS: durationMs.default(10_000),
 });
 
-export type Config = z.output<typeof SCHEMA>;
+export type Config = z.output<typeof SCHEMA> & { readonly caller: Caller };
 
 /** @throws ConfigError */
-export const readConfig = (env: Variables = process.env): Config => loadConfig(SCHEMA, env);
+export function readConfig(env: Variables = process.env): Config {
+  const config = loadConfig(SCHEMA, env);
+  return { ...config, caller: callerOf(config) };
+}

@@ -8,12 +8,16 @@ import {
   secret,
   serviceFields,
   shutdownDelayMs,
+  type Trust,
+  trustFields,
+  trustOf,
   type Variables,
 } from '@tidegate/runtime';
 import { z } from 'zod';
 
 const schema = z.object({
   ...serviceFields(7_101),
+  ...trustFields,
   LIMITER_HOST: host,
   LIMITER_PORT: port.default(7_100),
   REDIS_URL: secret(redisUrl),
@@ -29,7 +33,10 @@ const schema = z.object({
   SHUTDOWN_DELAY_MS: shutdownDelayMs,
 });
 
-export type Config = z.output<typeof schema>;
+export type Config = z.output<typeof schema> & { readonly trust: Trust };
 
 /** @throws ConfigError */
-export const readConfig = (env?: Variables): Config => loadConfig(schema, env);
+export function readConfig(env?: Variables): Config {
+  const config = loadConfig(schema, env);
+  return { ...config, trust: trustOf(config, { variable: 'LIMITER_HOST', host: config.LIMITER_HOST }) };
+}

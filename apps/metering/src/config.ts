@@ -1,6 +1,9 @@
 import { redisUrl } from '@tidegate/redis';
 import {
   addresses,
+  type Caller,
+  callerFields,
+  callerOf,
   databaseUrl,
   loadConfig,
   redisPrefix,
@@ -15,6 +18,7 @@ const MAX_CONCURRENCY = 256;
 
 const schema = z.object({
   ...serviceFields(7_301),
+  ...callerFields,
   REDIS_URL: secret(redisUrl),
   REDIS_PREFIX: redisPrefix,
   DATABASE_URL: secret(databaseUrl),
@@ -23,7 +27,10 @@ const schema = z.object({
   METERING_CONCURRENCY: wholeNumber(1, MAX_CONCURRENCY).default(40),
 });
 
-export type Config = z.output<typeof schema>;
+export type Config = z.output<typeof schema> & { readonly caller: Caller };
 
 /** @throws ConfigError */
-export const readConfig = (env?: Variables): Config => loadConfig(schema, env);
+export function readConfig(env?: Variables): Config {
+  const config = loadConfig(schema, env);
+  return { ...config, caller: callerOf(config) };
+}

@@ -15,8 +15,18 @@ describe('the environment of models', () => {
       AUTH_SECRET_FILE: '/run/secrets/auth',
       REDIS_URL_FILE: '/run/secrets/redis',
       OIDC_CLIENT_SECRET: 'secret',
+      SERVICE_TOKENS: `gateway:${'x'.repeat(32)}`,
+      SERVICE_TOKEN_FILE: '/run/secrets/token',
     };
     const { modelEnv } = readConfig({ ...NEEDED, ...others, PATH: '/bin', HF_TOKEN_FILE: '/token' });
     expect(modelEnv).toEqual({ PATH: '/bin', HF_TOKEN_FILE: '/token' });
+  });
+});
+
+describe('the runner', () => {
+  it('lets other machines in only with the tokens of services', () => {
+    const open = { ...NEEDED, RUNNER_HOST: '0.0.0.0' };
+    expect(() => readConfig(open)).toThrow('SERVICE_TOKENS: is not set, and RUNNER_HOST');
+    expect(readConfig({ ...open, SERVICE_TOKENS: `ctl:${'x'.repeat(32)}` }).trust.tokens).toHaveLength(1);
   });
 });

@@ -7,6 +7,9 @@ import {
   secret,
   secretKey,
   serviceFields,
+  type Trust,
+  trustFields,
+  trustOf,
   type Variables,
   wholeNumber,
 } from '@tidegate/runtime';
@@ -14,6 +17,7 @@ import { z } from 'zod';
 
 const schema = z.object({
   ...serviceFields(7_201),
+  ...trustFields,
   RUNNER_HOST: host,
   RUNNER_PORT: port.default(7_200),
   DATABASE_URL: secret(databaseUrl),
@@ -41,6 +45,7 @@ const schema = z.object({
 });
 
 export type Config = z.output<typeof schema> & {
+  readonly trust: Trust;
   /** The environment for models' processes: the runner's own, without Tidegate's variables. */
   readonly modelEnv: Readonly<Record<string, string>>;
 };
@@ -50,13 +55,16 @@ const OWN = new Set([
   'REDIS_URL',
   'SECRET_KEY',
   'AUTH_SECRET',
+  'SERVICE_TOKEN',
+  'SERVICE_TOKENS',
   'LOG_LEVEL',
   'PORT',
   'RUNNER_ADDRESS',
   'PGPASSWORD',
   'PGPASSFILE',
 ]);
-const OWN_PREFIX = /^(ADMIN|RUNNER|LIMITER|GATEWAY|METERING|CONSOLE|OIDC|TIDEGATE|BETTER_AUTH|REDIS)_/;
+const OWN_PREFIX =
+  /^(ADMIN|RUNNER|LIMITER|GATEWAY|METERING|CONSOLE|OIDC|TIDEGATE|BETTER_AUTH|REDIS|GRPC_TLS)_/;
 const isOwn = (name: string): boolean => OWN.has(name.replace(/_FILE$/, '')) || OWN_PREFIX.test(name);
 
 /** @throws ConfigError */
@@ -64,5 +72,7 @@ export function readConfig(env: Variables = process.env): Config {
   const modelEnv: Record<string, string> = {};
   for (const [name, value] of Object.entries(env))
     if (value !== undefined && !isOwn(name)) modelEnv[name] = value;
-  return { ...loadConfig(schema, env), modelEnv };
+  const config = loadConfig(schema, env);
+  const trust = trustOf(config, { variable: 'RUNNER_HOST', host: config.RUNNER_HOST });
+  return { ...config, trust, modelEnv };
 }

@@ -198,6 +198,7 @@ const ctlEnv = (layout: Layout): CtlEnv => ({
   LIMITER_ADDRESSES: addressesOf(layout, 'limiter'),
   RUNNER_ADDRESS: anyOf(layout, 'runner'),
   SECRET_KEY: layout.secrets.secretKey,
+  SERVICE_TOKEN: layout.secrets.serviceTokens.ctl,
 });
 
 /** The current state of the stack. */

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { LOG_LEVELS } from './logger.ts';
 
 /*
- * The fields that the configurations of several programs have in common. The same thing has the same
- * bounds and the same message everywhere. A message never shows the value.
+ * The fields that the configurations of several programs have in common. The same thing has the
+ * same bounds and the same message everywhere. A message never shows the value.
  */
 
 const MAX_PORT = 65_535;

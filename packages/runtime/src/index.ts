@@ -28,3 +28,13 @@ export {
 } from './logger.ts';
 export { Counter, createMetrics, Gauge, Histogram, Registry } from './metrics.ts';
 export { runService, type Service } from './service.ts';
+export {
+  type Caller,
+  callerFields,
+  callerOf,
+  type ServiceToken,
+  type TlsFiles,
+  type Trust,
+  trustFields,
+  trustOf,
+} from './trust.ts';
