@@ -13,6 +13,7 @@ const variables = (n: number) => ({
   RUNNER_ADDRESS: `127.0.0.1:${n}`,
   SECRET_KEY: Buffer.alloc(32, n).toString('base64'),
 });
+const SERVICE_TOKEN = 't'.repeat(32);
 const [LOCAL, OTHER] = [variables(1), variables(2)];
 
 let root: string;
@@ -50,9 +51,12 @@ describe('the installation to manage is', () => {
       LIMITER_ADDRESSES: [LIMITER_ADDRESSES],
       REDIS_PREFIX: 'tg:',
       CTL_CONNECT_TIMEOUT_MS: 20_000,
+      SERVICE_TOKEN,
+      caller: { token: SERVICE_TOKEN, tls: null },
     };
-    expect(readConfig({}, stack())).toEqual(config);
-    expect(readConfig({ REDIS_PREFIX: 'other:', DATABASE_URL: '' }, stack())).toEqual({
+    const local = () => stack({ ...LOCAL, SERVICE_TOKEN });
+    expect(readConfig({}, local())).toEqual(config);
+    expect(readConfig({ REDIS_PREFIX: 'other:', DATABASE_URL: '' }, local())).toEqual({
       ...config,
       REDIS_PREFIX: 'other:',
     });
