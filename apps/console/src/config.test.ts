@@ -43,7 +43,7 @@ describe('configuration', () => {
     rmSync(dir, { recursive: true });
   });
 
-    it('with half of an identity provider is refused, and the error names it', () => {
+  it('with half of an identity provider is refused, and the error names it', () => {
     expect(() => readConfig({ ...ENV, ...OIDC, OIDC_CLIENT_SECRET: '' })).toThrow(
       'OIDC_CLIENT_SECRET: is not set',
     );

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { ConfigError } from '@tidegate/runtime';
+import { ConfigError } from '@tidegate/runtime/settings';
 import { InstallationError, readConfig } from './config.ts';
 
 /** An installation's variables. Two installations differ in all of them. */

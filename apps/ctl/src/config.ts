@@ -16,7 +16,7 @@ import {
   secretKey,
   type Variables,
   wholeNumber,
-} from '@tidegate/runtime';
+} from '@tidegate/runtime/settings';
 import { z } from 'zod';
 
 /** The default folder of this checkout's local stack. */

@@ -1,4 +1,4 @@
-import { ConfigError, type Variables } from '@tidegate/runtime';
+import { ConfigError, type Variables } from '@tidegate/runtime/settings';
 import { CommanderError } from 'commander';
 import { InstallationError, readConfig } from './config.ts';
 import { CommandError, type Context, type Io } from './context.ts';

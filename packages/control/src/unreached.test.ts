@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { putInForce } from './plans/put-in-force.ts';
+import { applyLimits } from './plans/apply-limits.ts';
 import { unreached } from './unreached.ts';
 
 const failing = (error: unknown) => {
   const fail = () => Promise.reject(error);
-  return putInForce({ limiter: { refreshOrgs: fail, revokeKey: fail, month: fail } }, ['org_1'], null);
+  return applyLimits({ limiter: { refreshOrgs: fail, revokeKey: fail, month: fail } }, ['org_1'], null);
 };
 const said = async (error: unknown) => {
   const result = await failing(error);

@@ -1,4 +1,4 @@
-import { databaseUrl, loadConfig, secret, type Variables } from '@tidegate/runtime';
+import { databaseUrl, loadConfig, secret, type Variables } from '@tidegate/runtime/settings';
 import { z } from 'zod';
 
 const schema = z.object({ DATABASE_URL: secret(databaseUrl) });

@@ -1,6 +1,6 @@
 import { parseSecretKey } from '@tidegate/contracts';
 import { z } from 'zod';
-import { LOG_LEVELS } from './logger.ts';
+import { LOG_LEVELS } from './levels.ts';
 
 /*
  * The fields that the configurations of several programs have in common. The same thing has the
