@@ -31,8 +31,9 @@ export async function startBench(env = {}, scale = {}) {
   const dataDir = await mkdtemp(join(tmpdir(), 'tidegate-bench-'));
   const stack = await startStack({ dataDir, ports: 'random', demo: false, env, scale });
   const vars = JSON.parse(await readFile(join(dataDir, 'env.json'), 'utf8'));
-  const limiter = limiterOverGrpc(vars.LIMITER_ADDRESSES.split(','));
-  const runner = runnerOverGrpc(vars.RUNNER_ADDRESS);
+  const caller = { token: vars.SERVICE_TOKEN, tls: null };
+  const limiter = limiterOverGrpc(vars.LIMITER_ADDRESSES.split(','), caller);
+  const runner = runnerOverGrpc(vars.RUNNER_ADDRESS, caller);
   const db = createDb(stack.info.postgres);
   const secretKey = Buffer.from(vars.SECRET_KEY, 'base64');
   const control = createControl({ db, limiter, runner, secretKey, now: Date.now });

@@ -31,7 +31,7 @@ function filesOf(project: string): string[] {
 function importsOf(project: string): string[] {
   const names = filesOf(project).flatMap((file) => [
     ...readFileSync(join(ROOT, folderOf(project), file), 'utf8').matchAll(
-      /(?:from |import\()'(@tidegate\/[a-z]+)'/g,
+      /(?:from |import\()'(@tidegate\/[a-z]+)(?:\/[a-z]+)?'/g,
     ),
   ]);
   return [...new Set(names.map(([, name = '']) => name))].sort();

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newApiKey, randomBase62 } from '@tidegate/contracts';
-import type { Actor, Control } from '@tidegate/control';
+import { type Actor, type Control, limiterOverGrpc, runnerOverGrpc } from '@tidegate/control';
 import type { Db } from '@tidegate/db';
 import { eventually } from '@tidegate/testing';
 import { signInByForm } from '../support/console.ts';
-import { OPERATOR, type OpenControl, openControl } from '../support/control.ts';
+import { ctlVariables, OPERATOR, type OpenControl, openControl } from '../support/control.ts';
 import { type Call, call, MODELS, open, readAnswer } from '../support/http.ts';
 import { ask, post } from '../support/org.ts';
 import { usageOf, useStack } from '../support/stack.ts';
@@ -230,6 +230,21 @@ describe('two organizations', () => {
         await control.setPlan(stranger, plan),
       ])
         expect(refused).toMatchObject({ ok: false, refusal: { code: 'forbidden' } });
+    });
+  });
+
+  describe('inside the installation', () => {
+    it('are hidden from a program that reaches limiter and runner and is no service', async () => {
+      const { LIMITER_ADDRESSES = '', RUNNER_ADDRESS = '' } = ctlVariables(stack());
+      for (const token of [null, 'x'.repeat(32)]) {
+        const limiter = limiterOverGrpc(LIMITER_ADDRESSES.split(','), { token, tls: null });
+        const runner = runnerOverGrpc(RUNNER_ADDRESS, { token, tls: null });
+        const unauthenticated = { code: 16, details: expect.stringContaining('SERVICE_TOKEN') };
+        await expect(limiter.month(one.id)).rejects.toMatchObject(unauthenticated);
+        await expect(runner.inFlight(one.id)).rejects.toMatchObject(unauthenticated);
+        limiter.close();
+        runner.close();
+      }
     });
   });
 

@@ -19,14 +19,19 @@ export interface OpenControl {
   close(): Promise<void>;
 }
 
+/** The variables of a stack's `ctl`. */
+export const ctlVariables = (stack: Stack): Record<string, string> =>
+  JSON.parse(readFileSync(join(stack.dataDir, 'env.json'), 'utf8'));
+
 /**
  * Opens control over a stack within this process. It does what `ctl` does, without a process for
  * each command.
  */
 export function openControl(stack: Stack): OpenControl {
-  const env = JSON.parse(readFileSync(join(stack.dataDir, 'env.json'), 'utf8')) as Record<string, string>;
-  const limiter = limiterOverGrpc((env.LIMITER_ADDRESSES ?? '').split(','));
-  const runner = runnerOverGrpc(env.RUNNER_ADDRESS ?? '');
+  const env = ctlVariables(stack);
+  const caller = { token: env.SERVICE_TOKEN ?? null, tls: null };
+  const limiter = limiterOverGrpc((env.LIMITER_ADDRESSES ?? '').split(','), caller);
+  const runner = runnerOverGrpc(env.RUNNER_ADDRESS ?? '', caller);
   const db = createDb(stack.info.postgres, { maxConnections: 4 });
   const secretKey = Buffer.from(env.SECRET_KEY ?? '', 'base64');
   return {

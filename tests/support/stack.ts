@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,7 @@ import type { ListedModelView, UsageView } from '@tidegate/control';
 import { type Stack, type StackOptions, startStack } from '@tidegate/local';
 import { TEST_ENV, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
 import { watchGateways } from './conformance/watch.ts';
-import { closeControl, controlOf, must, OPERATOR } from './control.ts';
+import { closeControl, controlOf, ctlVariables, must, OPERATOR } from './control.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const START_TIMEOUT_MS = 120_000;
@@ -61,7 +61,7 @@ export function useStack(options: TestStackOptions | (() => Promise<TestStackOpt
  * it refuses.
  */
 export function ctl<T = unknown>(stack: Stack, ...args: string[]): Promise<T> {
-  const env = { ...process.env, ...JSON.parse(readFileSync(join(stack.dataDir, 'env.json'), 'utf8')) };
+  const env = { ...process.env, ...ctlVariables(stack) };
   return new Promise((resolve, reject) => {
     execFile(
       process.execPath,

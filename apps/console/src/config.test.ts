@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { oidcOf, readConfig } from './config.ts';
 
@@ -25,6 +28,19 @@ describe('configuration', () => {
 
   it.each(Object.keys(ENV))('without %s is refused, and the error names it', (variable) => {
     expect(() => readConfig({ ...ENV, [variable]: undefined })).toThrow(`${variable}: is not set`);
+  });
+
+  it('takes each of its secrets from a file', () => {
+    const dir = mkdtempSync(join(tmpdir(), 'tidegate-console-'));
+    const env: Record<string, string> = { ...ENV, ...OIDC };
+    for (const name of ['DATABASE_URL', 'AUTH_SECRET', 'SECRET_KEY', 'OIDC_CLIENT_SECRET']) {
+      const file = join(dir, name);
+      writeFileSync(file, `${env[name]}\n`);
+      delete env[name];
+      env[`${name}_FILE`] = file;
+    }
+    expect(readConfig(env)).toEqual(readConfig({ ...ENV, ...OIDC }));
+    rmSync(dir, { recursive: true });
   });
 
   it('with half of an identity provider is refused, and the error names it', () => {

@@ -26,9 +26,9 @@ runService(async (service) => {
 
   const db = createDb(config.DATABASE_URL, { maxConnections: MAX_DB_CONNECTIONS });
   service.onShutdown('postgres', () => closeDb(db));
-  const limiter = limiterOverGrpc(config.LIMITER_ADDRESSES);
+  const limiter = limiterOverGrpc(config.LIMITER_ADDRESSES, config.caller);
   service.onShutdown('limiter', () => limiter.close());
-  const runner = runnerOverGrpc(config.RUNNER_ADDRESS);
+  const runner = runnerOverGrpc(config.RUNNER_ADDRESS, config.caller);
   service.onShutdown('runner', () => runner.close());
 
   const oidc = oidcOf(config);

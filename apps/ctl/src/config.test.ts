@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { ConfigError, readConfig } from './config.ts';
+import { ConfigError } from '@tidegate/runtime/settings';
+import { InstallationError, readConfig } from './config.ts';
 
 /** An installation's variables. Two installations differ in all of them. */
 const variables = (n: number) => ({
@@ -12,6 +13,7 @@ const variables = (n: number) => ({
   RUNNER_ADDRESS: `127.0.0.1:${n}`,
   SECRET_KEY: Buffer.alloc(32, n).toString('base64'),
 });
+const SERVICE_TOKEN = 't'.repeat(32);
 const [LOCAL, OTHER] = [variables(1), variables(2)];
 
 let root: string;
@@ -33,7 +35,7 @@ function refused(env: Record<string, string>, dir: string): string {
   try {
     readConfig(env, dir);
   } catch (error) {
-    expect(error).toBeInstanceOf(ConfigError);
+    expect(error instanceof InstallationError || error instanceof ConfigError).toBe(true);
     expect((error as Error).message).not.toContain('secret@');
     return (error as Error).message;
   }
@@ -42,15 +44,19 @@ function refused(env: Record<string, string>, dir: string): string {
 
 describe('the installation to manage is', () => {
   it('the local stack when the environment says nothing, with the prefix that its services were started with', () => {
-    const { LIMITER_ADDRESSES, ...others } = LOCAL;
+    const { LIMITER_ADDRESSES, SECRET_KEY, ...others } = LOCAL;
     const config = {
       ...others,
+      SECRET_KEY: Buffer.from(SECRET_KEY, 'base64'),
       LIMITER_ADDRESSES: [LIMITER_ADDRESSES],
       REDIS_PREFIX: 'tg:',
       CTL_CONNECT_TIMEOUT_MS: 20_000,
+      SERVICE_TOKEN,
+      caller: { token: SERVICE_TOKEN, tls: null },
     };
-    expect(readConfig({}, stack())).toEqual(config);
-    expect(readConfig({ REDIS_PREFIX: 'other:', DATABASE_URL: '' }, stack())).toEqual({
+    const local = () => stack({ ...LOCAL, SERVICE_TOKEN });
+    expect(readConfig({}, local())).toEqual(config);
+    expect(readConfig({ REDIS_PREFIX: 'other:', DATABASE_URL: '' }, local())).toEqual({
       ...config,
       REDIS_PREFIX: 'other:',
     });
@@ -58,12 +64,19 @@ describe('the installation to manage is', () => {
 
   it('the local stack also for who keeps exported the stores that it was started with', () => {
     const { DATABASE_URL, REDIS_URL } = LOCAL;
-    expect(readConfig({ DATABASE_URL, REDIS_URL }, stack()).SECRET_KEY).toBe(LOCAL.SECRET_KEY);
+    expect(readConfig({ DATABASE_URL, REDIS_URL }, stack()).RUNNER_ADDRESS).toBe(LOCAL.RUNNER_ADDRESS);
   });
 
   it('the one in TIDEGATE_DATA_DIR when that is set', () => {
     const env = { TIDEGATE_DATA_DIR: stack(OTHER) };
     expect(readConfig(env, stack()).DATABASE_URL).toBe(OTHER.DATABASE_URL);
+  });
+
+  it('what the environment says when it says all, with secrets in files', () => {
+    const file = join(root, 'database-url');
+    writeFileSync(file, `${OTHER.DATABASE_URL}\n`);
+    const { DATABASE_URL, ...rest } = OTHER;
+    expect(readConfig({ ...rest, DATABASE_URL_FILE: file }, stack()).DATABASE_URL).toBe(DATABASE_URL);
   });
 
   it('what the environment says when it says all', () => {
@@ -101,6 +114,8 @@ describe('what to do is said', () => {
   });
 
   it('when a variable is bad', () => {
-    expect(refused({ ...OTHER, RUNNER_ADDRESS: 'nowhere' }, empty)).toContain('RUNNER_ADDRESS: host:port');
+    expect(refused({ ...OTHER, RUNNER_ADDRESS: 'nowhere' }, empty)).toContain(
+      'RUNNER_ADDRESS: must be host:port',
+    );
   });
 });

@@ -2,38 +2,50 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { redisUrl } from '@tidegate/redis/url';
+import {
+  address,
+  addresses,
+  type Caller,
+  callerFields,
+  callerOf,
+  databaseUrl,
+  loadConfig,
+  readSecretFiles,
+  redisPrefix,
+  secret,
+  secretKey,
+  type Variables,
+  wholeNumber,
+} from '@tidegate/runtime/settings';
 import { z } from 'zod';
 
 /** The default folder of this checkout's local stack. */
 const LOCAL_DATA_DIR = fileURLToPath(new URL('../../../.local', import.meta.url));
-const addresses = z
-  .string()
-  .transform((list) => list.split(',').map((address) => address.trim()))
-  .refine((list) => list.every((address) => /^\S+:\d+$/.test(address)), 'host:port, comma-separated');
+const MAX_CONNECT_TIMEOUT_MS = 600_000;
 
 const schema = z.object({
-  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }),
-  REDIS_URL: redisUrl,
-  REDIS_PREFIX: z.string().default('tg:'),
+  ...callerFields,
+  DATABASE_URL: secret(databaseUrl),
+  REDIS_URL: secret(redisUrl),
+  REDIS_PREFIX: redisPrefix,
   LIMITER_ADDRESSES: addresses,
-  RUNNER_ADDRESS: z.string().regex(/^\S+:\d+$/, 'host:port'),
-  /** 32 bytes in base64. The same as the runner's. */
-  SECRET_KEY: z.base64().refine((key) => Buffer.from(key, 'base64').length === 32, '32 bytes in base64'),
+  RUNNER_ADDRESS: address,
+  /** The same as the runner's. */
+  SECRET_KEY: secret(secretKey),
   /**
    * Many commands may run at once on a small machine with a small Postgres. Each takes one
    * connection and may wait this long for it.
    */
-  CTL_CONNECT_TIMEOUT_MS: z.coerce.number().int().min(1).max(600_000).default(20_000),
+  CTL_CONNECT_TIMEOUT_MS: wholeNumber(1, MAX_CONNECT_TIMEOUT_MS).default(20_000),
 });
 
-export type Config = z.output<typeof schema>;
+export type Config = z.output<typeof schema> & { readonly caller: Caller };
 
-/** The message names every missing or invalid variable and shows no value. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError';
+/** Nothing says which installation to manage. The message tells what to do and shows no value. */
+export class InstallationError extends Error {
+  override readonly name = 'InstallationError';
 }
 
-type Variables = Readonly<Record<string, string | undefined>>;
 const REQUIRED = ['DATABASE_URL', 'REDIS_URL', 'LIMITER_ADDRESSES', 'RUNNER_ADDRESS', 'SECRET_KEY'] as const;
 
 /**
@@ -42,23 +54,24 @@ const REQUIRED = ['DATABASE_URL', 'REDIS_URL', 'LIMITER_ADDRESSES', 'RUNNER_ADDR
  * could belong to two installations. Variables that are set besides a file must have the file's
  * values, for example a DATABASE_URL exported for `npm start`.
  * @throws ConfigError
+ * @throws InstallationError
  */
 export function readConfig(env: Variables = process.env, defaultDir: string = LOCAL_DATA_DIR): Config {
-  const set = REQUIRED.filter((name) => env[name]);
-  if (!env.TIDEGATE_DATA_DIR && set.length === REQUIRED.length) return parse(env);
-  const dir = resolve(env.TIDEGATE_DATA_DIR || defaultDir);
+  const given = readSecretFiles(schema, env);
+  const set = REQUIRED.filter((name) => given[name]);
+  if (!given.TIDEGATE_DATA_DIR && set.length === REQUIRED.length) return parse(given);
+  const dir = resolve(given.TIDEGATE_DATA_DIR ?? defaultDir);
   const local = readFile(join(dir, 'env.json'));
-  const differing = set.filter((name) => env[name] !== local?.[name]);
-  if (!local || differing.length > 0) throw new ConfigError(whatToDo(dir, local !== null, set, differing));
-  const { REDIS_PREFIX, CTL_CONNECT_TIMEOUT_MS } = env;
-  return parse({ REDIS_PREFIX: REDIS_PREFIX || undefined, CTL_CONNECT_TIMEOUT_MS, ...local });
+  const differing = set.filter((name) => given[name] !== local?.[name]);
+  if (!local || differing.length > 0)
+    throw new InstallationError(whatToDo(dir, local !== null, set, differing));
+  const { REDIS_PREFIX, CTL_CONNECT_TIMEOUT_MS } = given;
+  return parse({ REDIS_PREFIX, CTL_CONNECT_TIMEOUT_MS, ...local });
 }
 
 function parse(variables: Variables): Config {
-  const parsed = schema.safeParse(variables);
-  if (parsed.success) return parsed.data;
-  const lines = parsed.error.issues.map(({ path, message }) => `  ${String(path[0])}: ${message}`);
-  throw new ConfigError(`Bad configuration:\n${lines.join('\n')}`);
+  const config = loadConfig(schema, variables);
+  return { ...config, caller: callerOf(config) };
 }
 
 /** Null: there is no file, or it is not JSON. */

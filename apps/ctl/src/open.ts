@@ -14,12 +14,11 @@ export async function withControl<T>(config: Config, use: (control: Control) => 
     connectTimeoutMs: config.CTL_CONNECT_TIMEOUT_MS,
     transactionTimeoutMs: config.CTL_CONNECT_TIMEOUT_MS,
   });
-  const limiter = limiterOverGrpc(config.LIMITER_ADDRESSES);
-  const runner = runnerOverGrpc(config.RUNNER_ADDRESS);
-  const secretKey = Buffer.from(config.SECRET_KEY, 'base64');
+  const limiter = limiterOverGrpc(config.LIMITER_ADDRESSES, config.caller);
+  const runner = runnerOverGrpc(config.RUNNER_ADDRESS, config.caller);
   try {
     await connect(db, config.CTL_CONNECT_TIMEOUT_MS, isRefusedForNow);
-    return await use(createControl({ db, limiter, runner, secretKey, now: Date.now }));
+    return await use(createControl({ db, limiter, runner, secretKey: config.SECRET_KEY, now: Date.now }));
   } finally {
     limiter.close();
     runner.close();

@@ -1,11 +1,10 @@
+import { ConfigError, type Variables } from '@tidegate/runtime/settings';
 import { CommanderError } from 'commander';
-import { ConfigError, readConfig } from './config.ts';
+import { InstallationError, readConfig } from './config.ts';
 import { CommandError, type Context, type Io } from './context.ts';
 import { failureOf } from './failure.ts';
 import { withControl } from './open.ts';
 import { createProgram } from './program.ts';
-
-type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
  * Runs one command. Resolves to its exit status; never rejects.
@@ -24,8 +23,8 @@ export async function run(args: readonly string[], io: Io, env?: Variables): Pro
   } catch (error) {
     // The program has printed the help or the complaint.
     if (error instanceof CommanderError) return error.exitCode;
-    const known = error instanceof CommandError || error instanceof ConfigError;
-    io.err(`${known ? error.message.trim() : `Failed: ${await failureOf(error)}`}\n`);
+    const known = [CommandError, ConfigError, InstallationError].some((kind) => error instanceof kind);
+    io.err(`${known ? (error as Error).message.trim() : `Failed: ${await failureOf(error)}`}\n`);
     return 1;
   }
 }

@@ -54,7 +54,7 @@ runService(async (service: Service) => {
     isAllowed: createAddressFilter(config.IMAGE_ALLOWED_NETWORKS),
   });
   service.onShutdown('image fetcher', () => images.close());
-  const runner = createRunnerClient(config.RUNNER_ADDRESS);
+  const runner = createRunnerClient(config.RUNNER_ADDRESS, config.caller);
   service.onShutdown('runner client', () => runner.close());
 
   const { gateway, watch, limiter } = createGateway({
@@ -67,7 +67,7 @@ runService(async (service: Service) => {
     images,
     runner,
     wake: (modelId, deadlineMs) => callUnary(runner, 'wake', { modelId }, { deadlineMs }),
-    connectLimiter: createLimiterClient,
+    connectLimiter: (address) => createLimiterClient(address, config.caller),
     watchId: newInstanceId(),
     random: Math.random,
     nowMs: Date.now,

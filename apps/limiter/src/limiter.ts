@@ -1,7 +1,7 @@
 import { randomBase62 } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
 import { LIMITS } from '@tidegate/limits';
-import type { Logger, Registry } from '@tidegate/runtime';
+import type { Logger, Registry, Trust } from '@tidegate/runtime';
 import { Admissions } from './admission/admissions.ts';
 import type { Context } from './context.ts';
 import { Leases } from './leases/leases.ts';
@@ -52,6 +52,7 @@ export interface LimiterOptions {
   readonly host: string;
   /** 0 means any free port. */
   readonly port: number;
+  readonly trust: Trust;
   readonly redisUrl: string;
   readonly redisPrefix: string;
   readonly clockOffsetMs: number;
@@ -152,7 +153,8 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
     Session: sessions.accept,
     ...unaryHandlers({ context, seeder, notices, onFailed }),
   };
-  const server = await startServer({ host: options.host, port: options.port, handlers });
+  const { host, port, trust } = options;
+  const server = await startServer({ host, port, trust, handlers, log: logger });
   const reaping = startReaper({ context, ...timing, everyMs: timing.reapEveryMs, reaper, link, logger });
   const recovering = startRecovery({ everyMs: timing.recoverEveryMs, recovery, link, logger });
   let closed: Promise<void> | undefined;

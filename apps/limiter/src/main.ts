@@ -25,6 +25,7 @@ runService(async (service) => {
   const limiter = await startLimiter({
     host: config.LIMITER_HOST,
     port: config.LIMITER_PORT,
+    trust: config.trust,
     redisUrl: config.REDIS_URL,
     redisPrefix: config.REDIS_PREFIX,
     clockOffsetMs: config.LIMITER_CLOCK_OFFSET_MS,

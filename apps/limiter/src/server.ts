@@ -1,6 +1,5 @@
-import { Server, ServerCredentials } from '@grpc/grpc-js';
-import type { LimiterHandlers } from '@tidegate/rpc';
-import { limiterService } from '@tidegate/rpc';
+import type { Server } from '@grpc/grpc-js';
+import { type LimiterHandlers, type ServeOptions, serveLimiter } from '@tidegate/rpc';
 
 const SHUTDOWN_MS = 1_000;
 
@@ -20,19 +19,11 @@ export interface GrpcServer {
   close(): Promise<void>;
 }
 
-/** Listens on the private network, without TLS. Rejects if the port is taken. */
-export async function startServer(options: {
-  readonly host: string;
-  readonly port: number;
-  readonly handlers: LimiterHandlers;
-}): Promise<GrpcServer> {
-  const server = new Server(OPTIONS);
-  server.addService(limiterService, { ...options.handlers });
-  const port = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(`${options.host}:${options.port}`, ServerCredentials.createInsecure(), (error, bound) =>
-      error ? reject(error) : resolve(bound),
-    );
-  });
+/** Rejects if the port is taken. */
+export async function startServer(
+  options: Omit<ServeOptions<LimiterHandlers>, 'channelOptions'>,
+): Promise<GrpcServer> {
+  const { server, port } = await serveLimiter({ ...options, channelOptions: OPTIONS });
   return { port, close: () => shutDown(server) };
 }
 

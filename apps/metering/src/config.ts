@@ -1,32 +1,36 @@
 import { redisUrl } from '@tidegate/redis';
-import { LOG_LEVELS, loadConfig } from '@tidegate/runtime';
+import {
+  addresses,
+  type Caller,
+  callerFields,
+  callerOf,
+  databaseUrl,
+  loadConfig,
+  redisPrefix,
+  secret,
+  serviceFields,
+  type Variables,
+  wholeNumber,
+} from '@tidegate/runtime';
 import { z } from 'zod';
 
-const port = (fallback: number) => z.coerce.number().int().min(0).max(65_535).default(fallback);
+const MAX_CONCURRENCY = 256;
 
 const schema = z.object({
-  REDIS_URL: redisUrl,
-  REDIS_PREFIX: z
-    .string()
-    .regex(/^[A-Za-z0-9:_-]{1,32}$/, 'letters, digits, ":", "_" and "-" only')
-    .default('tg:'),
-  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }),
-  LIMITER_ADDRESSES: z
-    .string()
-    .transform((list) => list.split(',').map((address) => address.trim()))
-    .refine(
-      (list) => list.every((address) => /^[^\s:]+:\d+$|^\[.+\]:\d+$/.test(address)),
-      'host:port, comma-separated',
-    ),
-  ADMIN_HOST: z.string().default('127.0.0.1'),
-  ADMIN_PORT: port(7_301),
-  LOG_LEVEL: z.enum(LOG_LEVELS).default('info'),
+  ...serviceFields(7_301),
+  ...callerFields,
+  REDIS_URL: secret(redisUrl),
+  REDIS_PREFIX: redisPrefix,
+  DATABASE_URL: secret(databaseUrl),
+  LIMITER_ADDRESSES: addresses,
   /** How many jobs are worked on at once. Their settlements share transactions. */
-  METERING_CONCURRENCY: z.coerce.number().int().min(1).max(256).default(40),
+  METERING_CONCURRENCY: wholeNumber(1, MAX_CONCURRENCY).default(40),
 });
 
-export type Config = z.output<typeof schema>;
+export type Config = z.output<typeof schema> & { readonly caller: Caller };
 
 /** @throws ConfigError */
-export const readConfig = (env?: Readonly<Record<string, string | undefined>>): Config =>
-  loadConfig(schema, env);
+export function readConfig(env?: Variables): Config {
+  const config = loadConfig(schema, env);
+  return { ...config, caller: callerOf(config) };
+}

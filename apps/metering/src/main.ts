@@ -30,7 +30,7 @@ runService(async (service) => {
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
   });
   service.onShutdown('database', () => closeDb(db));
-  const limiters = connectLimiters(config.LIMITER_ADDRESSES);
+  const limiters = connectLimiters(config.LIMITER_ADDRESSES, config.caller);
   service.onShutdown('limiters', () => limiters.close());
   const redis = { redisUrl: config.REDIS_URL, redisPrefix: config.REDIS_PREFIX };
   const queue = openSettlementQueue({

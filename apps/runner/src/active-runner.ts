@@ -1,5 +1,5 @@
 import type { Db } from '@tidegate/db';
-import type { Logger, Registry } from '@tidegate/runtime';
+import type { Logger, Registry, Trust } from '@tidegate/runtime';
 import { Catalog } from './catalog/catalog.ts';
 import { ConditionWriter } from './catalog/condition-writer.ts';
 import { postgresStore } from './catalog/store.ts';
@@ -16,6 +16,7 @@ export interface ActiveRunnerOptions {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
+  readonly trust: Trust;
   readonly db: Db;
   readonly secretKey: Uint8Array;
   readonly stateDir: string;
@@ -72,10 +73,10 @@ export class ActiveRunner {
   /** Takes over the models, then answers calls. Resolves to the port. Rejects when it cannot. */
   async start(): Promise<number> {
     const { fleet, gateways } = this;
-    const { host, port, logger } = this.#options;
+    const { host, port, trust, logger } = this.#options;
     await fleet.start();
     const handlers = createHandlers({ fleet, catalog: this.#catalog, gateways, logger });
-    const server = await startServer(host, port, handlers);
+    const server = await startServer({ host, port, trust, handlers, log: logger });
     if (this.#closed) server.close();
     this.#server = server;
     return server.port;

@@ -1,29 +1,30 @@
-import { parseSecretKey } from '@tidegate/contracts';
-import { LOG_LEVELS, loadConfig } from '@tidegate/runtime';
+import {
+  databaseUrl,
+  flag,
+  host,
+  loadConfig,
+  port,
+  secret,
+  secretKey,
+  serviceFields,
+  type Trust,
+  trustFields,
+  trustOf,
+  type Variables,
+  wholeNumber,
+} from '@tidegate/runtime';
 import { z } from 'zod';
 
-const port = (fallback: number) => z.coerce.number().int().min(0).max(65_535).default(fallback);
-
-const flag = z
-  .enum(['true', 'false'])
-  .default('false')
-  .transform((value) => value === 'true');
-
 const schema = z.object({
-  RUNNER_HOST: z.string().default('127.0.0.1'),
-  RUNNER_PORT: port(7_200),
-  ADMIN_HOST: z.string().default('127.0.0.1'),
-  ADMIN_PORT: port(7_201),
-  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }),
+  ...serviceFields(7_201),
+  ...trustFields,
+  RUNNER_HOST: host,
+  RUNNER_PORT: port.default(7_200),
+  DATABASE_URL: secret(databaseUrl),
   /** The directory of the records of models' processes. The runners of one machine share it. */
   RUNNER_STATE_DIR: z.string(),
   /** Opens the upstream keys that the control plane sealed. */
-  SECRET_KEY: z.string().transform((setting, context) => {
-    const key = parseSecretKey(setting);
-    if (key) return key;
-    context.addIssue({ code: 'custom', message: 'must be 32 bytes in base64' });
-    return z.NEVER;
-  }),
+  SECRET_KEY: secret(secretKey),
   /** The host name or address by which gateways and the runner reach models' processes. */
   RUNNER_MODEL_HOST: z
     .string()
@@ -40,11 +41,11 @@ const schema = z.object({
    * How long a probe of a model waits for its answer. How many late answers end
    * a model's use depends on its driver.
    */
-  RUNNER_PROBE_TIMEOUT_MS: z.coerce.number().int().min(100).max(120_000).default(10_000),
-  LOG_LEVEL: z.enum(LOG_LEVELS).default('info'),
+  RUNNER_PROBE_TIMEOUT_MS: wholeNumber(100, 120_000).default(10_000),
 });
 
 export type Config = z.output<typeof schema> & {
+  readonly trust: Trust;
   /** The environment for models' processes: the runner's own, without Tidegate's variables. */
   readonly modelEnv: Readonly<Record<string, string>>;
 };
@@ -53,18 +54,25 @@ const OWN = new Set([
   'DATABASE_URL',
   'REDIS_URL',
   'SECRET_KEY',
+  'AUTH_SECRET',
+  'SERVICE_TOKEN',
+  'SERVICE_TOKENS',
   'LOG_LEVEL',
   'PORT',
   'RUNNER_ADDRESS',
   'PGPASSWORD',
   'PGPASSFILE',
 ]);
-const OWN_PREFIX = /^(ADMIN|RUNNER|LIMITER|GATEWAY|METERING|CONSOLE|TIDEGATE|BETTER_AUTH|REDIS)_/;
+const OWN_PREFIX =
+  /^(ADMIN|RUNNER|LIMITER|GATEWAY|METERING|CONSOLE|OIDC|TIDEGATE|BETTER_AUTH|REDIS|GRPC_TLS)_/;
+const isOwn = (name: string): boolean => OWN.has(name.replace(/_FILE$/, '')) || OWN_PREFIX.test(name);
 
 /** @throws ConfigError */
-export function readConfig(env: Readonly<Record<string, string | undefined>> = process.env): Config {
+export function readConfig(env: Variables = process.env): Config {
   const modelEnv: Record<string, string> = {};
   for (const [name, value] of Object.entries(env))
-    if (value !== undefined && !OWN.has(name) && !OWN_PREFIX.test(name)) modelEnv[name] = value;
-  return { ...loadConfig(schema, env), modelEnv };
+    if (value !== undefined && !isOwn(name)) modelEnv[name] = value;
+  const config = loadConfig(schema, env);
+  const trust = trustOf(config, { variable: 'RUNNER_HOST', host: config.RUNNER_HOST });
+  return { ...config, trust, modelEnv };
 }

@@ -19,6 +19,7 @@ runService(async (service) => {
   const runner = startRunner({
     host: config.RUNNER_HOST,
     port: config.RUNNER_PORT,
+    trust: config.trust,
     db,
     databaseUrl: config.DATABASE_URL,
     secretKey: config.SECRET_KEY,

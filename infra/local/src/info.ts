@@ -27,5 +27,8 @@ export interface ServiceInfo {
 
 /** The content of `.local/env.json`: the variables for `ctl`. */
 export type CtlEnv = Readonly<
-  Record<'DATABASE_URL' | 'REDIS_URL' | 'LIMITER_ADDRESSES' | 'RUNNER_ADDRESS' | 'SECRET_KEY', string>
+  Record<
+    'DATABASE_URL' | 'REDIS_URL' | 'LIMITER_ADDRESSES' | 'RUNNER_ADDRESS' | 'SECRET_KEY' | 'SERVICE_TOKEN',
+    string
+  >
 >;

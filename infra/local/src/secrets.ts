@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { SERVICE_NAMES, type ServiceName } from '@tidegate/contracts';
 import { type Files, readJson, writeJson } from './files.ts';
 
 /**
@@ -10,6 +11,8 @@ export interface Secrets {
   readonly secretKey: string;
   /** Signs the console's cookies. */
   readonly authSecret: string;
+  /** By which services prove who they are. */
+  readonly serviceTokens: Readonly<Record<ServiceName, string>>;
   /** The demo organization and its key value. Null until they are created. */
   readonly demo: { readonly org: string; readonly apiKey: string } | null;
 }
@@ -23,10 +26,17 @@ export function loadSecrets({ secrets }: Files): Secrets {
     authSecret: randomBytes(32).toString('base64url'),
     demo: null,
     ...known,
+    serviceTokens: { ...newTokens(), ...known?.serviceTokens },
   };
   writeJson(secrets, made);
   return made;
 }
+
+const newTokens = () =>
+  Object.fromEntries(SERVICE_NAMES.map((name) => [name, randomBytes(32).toString('base64url')])) as Record<
+    ServiceName,
+    string
+  >;
 
 export function rememberDemo(files: Files, demo: NonNullable<Secrets['demo']>): Secrets {
   const secrets = { ...loadSecrets(files), demo };

@@ -64,6 +64,12 @@ export const anyOf = (layout: Layout, service: ServiceName): string => {
   return addresses.includes(',') ? `ipv4:${addresses}` : addresses;
 };
 
+/** The form in which limiter and runner take them. */
+const tokensOf = ({ serviceTokens }: Secrets): string =>
+  Object.entries(serviceTokens)
+    .map(([service, token]) => `${service}:${token}`)
+    .join(',');
+
 const app = (name: ServiceName) => () => [join('apps', name, 'dist/main.js')];
 
 /** In the order of their start. They are stopped in reverse. */
@@ -81,6 +87,7 @@ const SERVICES: readonly ServiceKind[] = [
       RUNNER_STOP_MODELS_ON_EXIT: 'true',
       RUNNER_MODEL_LOGS: 'true',
       SECRET_KEY: secrets.secretKey,
+      SERVICE_TOKENS: tokensOf(secrets),
     }),
     faces: false,
     stopTimeoutMs: STOP_TIMEOUT_MS,
@@ -88,12 +95,13 @@ const SERVICES: readonly ServiceKind[] = [
   {
     name: 'limiter',
     args: app('limiter'),
-    env: ({ port }, { databaseUrl, redisUrl }) => ({
+    env: ({ port }, { secrets, databaseUrl, redisUrl }) => ({
       LIMITER_HOST: HOST,
       NODE_OPTIONS: LARGE_NURSERY,
       LIMITER_PORT: String(port),
       DATABASE_URL: databaseUrl,
       REDIS_URL: redisUrl,
+      SERVICE_TOKENS: tokensOf(secrets),
     }),
     faces: false,
     stopTimeoutMs: STOP_TIMEOUT_MS,
@@ -105,6 +113,7 @@ const SERVICES: readonly ServiceKind[] = [
       DATABASE_URL: layout.databaseUrl,
       REDIS_URL: layout.redisUrl,
       LIMITER_ADDRESSES: addressesOf(layout, 'limiter'),
+      SERVICE_TOKEN: layout.secrets.serviceTokens.metering,
     }),
     faces: false,
     stopTimeoutMs: STOP_TIMEOUT_MS,
@@ -118,6 +127,7 @@ const SERVICES: readonly ServiceKind[] = [
       GATEWAY_PORT: String(port),
       LIMITER_ADDRESSES: addressesOf(layout, 'limiter'),
       RUNNER_ADDRESS: anyOf(layout, 'runner'),
+      SERVICE_TOKEN: layout.secrets.serviceTokens.gateway,
       SHUTDOWN_TIMEOUT_MS: String(DRAIN_MS),
     }),
     faces: true,
@@ -137,6 +147,7 @@ const SERVICES: readonly ServiceKind[] = [
         layout.instances.filter(({ service }) => service === 'gateway').map(gatewayUrl)[0] ?? '',
       AUTH_SECRET: layout.secrets.authSecret,
       SECRET_KEY: layout.secrets.secretKey,
+      SERVICE_TOKEN: layout.secrets.serviceTokens.console,
     }),
     faces: true,
     stopTimeoutMs: STOP_TIMEOUT_MS,
@@ -200,12 +211,15 @@ export function readiness(
 
 /** The variables of one process: the common ones and its own. */
 export function environmentOf(kind: ServiceKind, instance: Instance, layout: Layout): Record<string, string> {
+  const own = kind.env(instance, layout);
+  const inFiles = new Set(Object.keys(own).map((name) => `${name}_FILE`));
+  const outer = Object.entries(inherited()).filter(([name]) => !inFiles.has(name));
   return {
-    ...inherited(),
+    ...Object.fromEntries(outer),
     NODE_ENV: 'production',
     ADMIN_HOST: HOST,
     ADMIN_PORT: String(instance.adminPort),
-    ...kind.env(instance, layout),
+    ...own,
   };
 }
 

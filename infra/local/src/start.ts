@@ -25,7 +25,7 @@ import {
   type ServiceKind,
   servicesOf,
 } from './services.ts';
-import { checkDatabaseUrl, checkRedisUrl } from './stores/given.ts';
+import { checkDatabaseUrl, checkRedisUrl, type GivenStores, givenStores } from './stores/given.ts';
 import type { KeeperEvents, StoreKeeper } from './stores/keeper.ts';
 import { openPostgres, openRedis } from './stores/stores.ts';
 
@@ -41,13 +41,15 @@ interface Context {
   readonly files: Files;
   readonly members: Members;
   readonly options: StackOptions;
+  /** The stores that someone else runs. */
+  readonly given: GivenStores;
   readonly phase: NonNullable<StackReport['phase']>;
 }
 
 /** Starts everything, stage by stage. Once a stage is added, `members` stops it. */
 export async function start(files: Files, members: Members, options: StackOptions): Promise<Started> {
   const phase = options.report?.phase ?? ((_title, work) => work(() => {}));
-  const context: Context = { files, members, options, phase };
+  const context: Context = { files, members, options, phase, given: givenStores(options) };
   const root = options.root ?? ROOT;
   const kinds = servicesOf(root).filter(({ name }) => name !== 'console' || options.console !== false);
   await endLeftovers(files);
@@ -71,8 +73,8 @@ export async function start(files: Files, members: Members, options: StackOption
   }
 }
 
-function forget({ files, options }: Context): void {
-  if (databaseUrlOf(options) || redisUrlOf(options)) {
+function forget({ files, given }: Context): void {
+  if (given.databaseUrl || given.redisUrl) {
     throw new StackError('--fresh deletes only data in the stores that the local stack starts.', {
       hint: 'Empty your own database and Redis yourself, or unset DATABASE_URL and REDIS_URL.',
     });
@@ -82,16 +84,13 @@ function forget({ files, options }: Context): void {
   wipe(files);
 }
 
-const databaseUrlOf = (options: StackOptions) => options.databaseUrl ?? process.env.DATABASE_URL;
-const redisUrlOf = (options: StackOptions) => options.redisUrl ?? process.env.REDIS_URL;
-
 /**
  * Opens both stores. Stores that someone else runs are checked first, and nothing is started if one
  * of them is unavailable.
  */
 async function openStores(context: Context): Promise<{ databaseUrl: string; redisUrl: string }> {
-  const { options } = context;
-  const [database, redis] = [databaseUrlOf(options), redisUrlOf(options)];
+  const { options, given } = context;
+  const { databaseUrl: database, redisUrl: redis } = given;
   if (database) await checkGivenDatabase(context, database);
   if (redis) await checkGivenRedis(context, redis);
   const databaseUrl = database || (await openOwn(context, 'Postgres', 'embedded', openPostgres));
@@ -199,6 +198,7 @@ const ctlEnv = (layout: Layout): CtlEnv => ({
   LIMITER_ADDRESSES: addressesOf(layout, 'limiter'),
   RUNNER_ADDRESS: anyOf(layout, 'runner'),
   SECRET_KEY: layout.secrets.secretKey,
+  SERVICE_TOKEN: layout.secrets.serviceTokens.ctl,
 });
 
 /** The current state of the stack. */

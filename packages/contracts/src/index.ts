@@ -10,4 +10,5 @@ export { IMAGE_TYPES, type ImageType, type InlineImage, type LinkedImage } from 
 export type { MessageSegment } from './request/messages.ts';
 export { buildUpstreamBody, type UpstreamBodyOptions } from './request/upstream-body.ts';
 export * from './sealed.ts';
+export * from './services.ts';
 export * from './settlement.ts';

@@ -1,3 +1,4 @@
+import type { Caller } from '@tidegate/runtime';
 import type { Condition, ConditionNow, LimiterPort, RunnerPort } from './deps.ts';
 
 const LIMITER_DEADLINE_MS = 3_000;
@@ -19,14 +20,14 @@ const rpc = () => import('@tidegate/rpc');
  * A client of the limiters at these addresses (`host:port`). A call goes to the limiter that
  * answered last. If it cannot be reached, the call tries the others. Connects with the first call.
  */
-export function limiterOverGrpc(addresses: readonly string[]): LimiterPort & Closable {
+export function limiterOverGrpc(addresses: readonly string[], caller?: Caller): LimiterPort & Closable {
   type Rpc = Awaited<ReturnType<typeof rpc>>;
   type Client = ReturnType<Rpc['createLimiterClient']>;
   let clients: Client[] | undefined;
   let current = 0;
   const first = async <T>(call: (callUnary: Rpc['callUnary'], client: Client) => Promise<T>): Promise<T> => {
     const { callUnary, createLimiterClient } = await rpc();
-    clients ??= addresses.map(createLimiterClient);
+    clients ??= addresses.map((address) => createLimiterClient(address, caller));
     let failure: unknown = new Error('no limiter address is configured');
     for (let tried = 0; tried < clients.length; tried++) {
       const at = current;
@@ -61,13 +62,13 @@ export function limiterOverGrpc(addresses: readonly string[]): LimiterPort & Clo
 }
 
 /** A client of the runner at `address` (`host:port`). Connects with the first call. */
-export function runnerOverGrpc(address: string): RunnerPort & Closable {
+export function runnerOverGrpc(address: string, caller?: Caller): RunnerPort & Closable {
   type Rpc = Awaited<ReturnType<typeof rpc>>;
   type Client = ReturnType<Rpc['createRunnerClient']>;
   let client: Client | undefined;
   const connect = async (): Promise<{ callUnary: Rpc['callUnary']; client: Client }> => {
     const { callUnary, createRunnerClient } = await rpc();
-    client ??= createRunnerClient(address);
+    client ??= createRunnerClient(address, caller);
     return { callUnary, client };
   };
   const ask = async (method: 'refresh' | 'start' | 'stop', modelId: string): Promise<ConditionNow | null> => {

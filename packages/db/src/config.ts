@@ -1,6 +1,7 @@
-/** The URL of the database to migrate. @throws Error that names the variable */
-export function migrationUrl(env: NodeJS.ProcessEnv = process.env): string {
-  const url = env.DATABASE_URL;
-  if (url === undefined || url === '') throw new Error('DATABASE_URL is not set');
-  return url;
-}
+import { databaseUrl, loadConfig, secret, type Variables } from '@tidegate/runtime/settings';
+import { z } from 'zod';
+
+const schema = z.object({ DATABASE_URL: secret(databaseUrl) });
+
+/** The URL of the database to migrate. @throws ConfigError */
+export const migrationUrl = (env: Variables = process.env): string => loadConfig(schema, env).DATABASE_URL;

@@ -1,4 +1,11 @@
-import { type ChannelOptions, type Client, credentials, type ServiceError } from '@grpc/grpc-js';
+import {
+  type ChannelOptions,
+  type Client,
+  type ClientOptions,
+  credentials,
+  type ServiceError,
+} from '@grpc/grpc-js';
+import type { Caller } from '@tidegate/runtime';
 import { LimiterStub, RunnerStub } from './definitions.ts';
 import type {
   ConfirmSettlementsRequest,
@@ -17,11 +24,12 @@ import type {
   RunnerClient,
   WakeRequest,
 } from './generated/index.ts';
+import { clientTls } from './trust/certificates.ts';
+import { sendToken } from './trust/guard.ts';
 
 /**
- * Services talk to each other on a private network, without TLS. Keepalive notices a silently dead
- * connection within 15 s; a gateway's heartbeat notices sooner. Connecting is tried again within a
- * second.
+ * Keepalive notices a silently dead connection within 15 s; a gateway's heartbeat notices sooner.
+ * Connecting is tried again within a second.
  */
 const channelOptions: ChannelOptions = {
   'grpc.keepalive_time_ms': 10_000,
@@ -34,13 +42,20 @@ const channelOptions: ChannelOptions = {
   'grpc.service_config_disable_resolution': 1,
 };
 
-/** @param address `host:port` */
-export const createLimiterClient = (address: string): LimiterClient =>
-  new LimiterStub(address, credentials.createInsecure(), channelOptions);
+/** Without a token or TLS: for servers on this machine that ask for neither. */
+const NOBODY: Caller = { token: null, tls: null };
+
+const credentialsOf = ({ tls }: Caller) => (tls ? clientTls(tls) : credentials.createInsecure());
+const optionsOf = ({ token }: Caller): ClientOptions =>
+  token === null ? channelOptions : { ...channelOptions, interceptors: [sendToken(token)] };
 
 /** @param address `host:port` */
-export const createRunnerClient = (address: string): RunnerClient =>
-  new RunnerStub(address, credentials.createInsecure(), channelOptions);
+export const createLimiterClient = (address: string, caller: Caller = NOBODY): LimiterClient =>
+  new LimiterStub(address, credentialsOf(caller), optionsOf(caller));
+
+/** @param address `host:port` */
+export const createRunnerClient = (address: string, caller: Caller = NOBODY): RunnerClient =>
+  new RunnerStub(address, credentialsOf(caller), optionsOf(caller));
 
 interface UnaryMethods {
   refreshOrgs: { request: RefreshOrgsRequest; response: RefreshOrgsResponse__Output };

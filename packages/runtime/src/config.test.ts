@@ -1,6 +1,9 @@
-import { describe, expect, it } from '@jest/globals';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
-import { ConfigError, loadConfig } from './config.ts';
+import { ConfigError, loadConfig, secret } from './config.ts';
 
 const schema = z.object({
   PORT: z.coerce.number().int().min(1).max(65_535),
@@ -8,9 +11,9 @@ const schema = z.object({
   LEVEL: z.enum(['info', 'debug']).default('info'),
 });
 
-const errorOf = (env: Record<string, string>): ConfigError => {
+const errorOf = (env: Record<string, string>, of: z.ZodObject = schema): ConfigError => {
   try {
-    loadConfig(schema, env);
+    loadConfig(of, env);
   } catch (error) {
     if (error instanceof ConfigError) return error;
   }
@@ -42,5 +45,54 @@ describe('loadConfig', () => {
   it('shows no value: a secret in the wrong variable stays secret', () => {
     const error = errorOf({ PORT: 'hunter2', REDIS_URL: 'hunter2', LEVEL: 'hunter2' });
     expect(error.message).not.toContain('hunter2');
+  });
+});
+
+describe('a secret', () => {
+  const secrets = z.object({
+    KEY: secret(z.string().regex(/^k/, 'must start with k')),
+    TOKEN: secret(z.string().optional()),
+    NAME: z.string().default('none'),
+  });
+  let dir: string;
+  const file = (name: string, content: string): string => {
+    const path = join(dir, name);
+    writeFileSync(path, content);
+    return path;
+  };
+  beforeAll(() => {
+    dir = mkdtempSync(join(tmpdir(), 'tidegate-secrets-'));
+  });
+  afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+  it('may come in a file, whose last newline is no part of it', () => {
+    const env = { KEY_FILE: file('key', 'k1\nk2\r\n'), TOKEN_FILE: file('token', ' t ') };
+    expect(loadConfig(secrets, env)).toEqual({ KEY: 'k1\nk2', TOKEN: ' t ', NAME: 'none' });
+    expect(loadConfig(secrets, { KEY: 'k', TOKEN_FILE: '' })).toEqual({ KEY: 'k', NAME: 'none' });
+  });
+
+  it('must not come in both ways', () => {
+    const { message } = errorOf({ KEY: 'khunter2', KEY_FILE: file('both', 'khunter2') }, secrets);
+    expect(message).toBe('Bad configuration:\n  KEY_FILE: is set, and so is KEY: unset one of them');
+  });
+
+  it('that cannot be read is refused by variable and path, beside all else that is bad', () => {
+    const [missing, empty] = [join(dir, 'missing'), file('empty', '\n')];
+    expect(errorOf({ KEY_FILE: missing, TOKEN_FILE: dir }, secrets).message).toBe(
+      `Bad configuration:\n  KEY_FILE: ${missing} cannot be read (ENOENT)\n  TOKEN_FILE: ${dir} cannot be read (EISDIR)`,
+    );
+    const { message, variables } = errorOf({ TOKEN_FILE: empty }, secrets);
+    expect(message).toContain(`TOKEN_FILE: ${empty} is empty`);
+    expect(variables).toEqual(['TOKEN_FILE', 'KEY']);
+  });
+
+  it('that is bad is shown no more than one in a variable', () => {
+    const { message } = errorOf({ KEY_FILE: file('bad', 'hunter2') }, secrets);
+    expect(message).toBe('Bad configuration:\n  KEY: must start with k');
+  });
+
+  it('alone is looked for in a file', () => {
+    const env = { KEY: 'k', NAME_FILE: file('name', 'other') };
+    expect(loadConfig(secrets, env).NAME).toBe('none');
   });
 });

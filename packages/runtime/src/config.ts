@@ -1,16 +1,19 @@
-import { z } from 'zod';
+import { readFileSync } from 'node:fs';
+import type { z } from 'zod';
 
-const MAX_SHUTDOWN_DELAY_MS = 3_600_000;
+export type Variables = Readonly<Record<string, string | undefined>>;
 
-/** The schema of SHUTDOWN_DELAY_MS in a configuration, for `Service.configure`. */
-export const shutdownDelayMs = z.coerce.number().int().min(0).max(MAX_SHUTDOWN_DELAY_MS).default(0);
+interface Issue {
+  readonly variable: string;
+  readonly reason: string;
+}
 
 /** The environment is invalid. The message names every bad variable and shows no value. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly variables: readonly string[];
 
-  constructor(issues: readonly { readonly variable: string; readonly reason: string }[]) {
+  constructor(issues: readonly Issue[]) {
     super(
       `Bad configuration:\n${issues.map(({ variable, reason }) => `  ${variable}: ${reason}`).join('\n')}`,
     );
@@ -19,23 +22,65 @@ export class ConfigError extends Error {
 }
 
 /**
- * Parses a service's environment variables once, at its start. An empty variable counts as not set.
+ * Marks a field as secret: the variable NAME_FILE may give the path of a file that holds the value.
+ * This must be the outermost call that makes the field.
+ */
+export const secret = <S extends z.ZodType>(field: S): S => field.meta({ secret: true });
+
+/**
+ * Parses a program's environment variables once, at its start. An empty variable counts as not set.
  * Variables that the schema does not name are ignored.
  * @throws ConfigError
  */
-export function loadConfig<S extends z.ZodObject>(
-  schema: S,
-  env: Readonly<Record<string, string | undefined>> = process.env,
-): z.output<S> {
-  const set = Object.fromEntries(
-    Object.entries(env).filter(([, value]) => value !== undefined && value !== ''),
-  );
+export function loadConfig<S extends z.ZodObject>(schema: S, env: Variables = process.env): z.output<S> {
+  const { set, issues } = withFiles(schema, env);
   const parsed = schema.safeParse(set);
-  if (parsed.success) return parsed.data;
-  throw new ConfigError(
-    parsed.error.issues.map(({ path, message }) => {
-      const variable = String(path[0] ?? 'environment');
-      return { variable, reason: variable in set || path.length === 0 ? message : 'is not set' };
-    }),
-  );
+  if (parsed.success && issues.length === 0) return parsed.data;
+  const unread = new Set(issues.map(({ variable }) => variable.replace(/_FILE$/, '')));
+  for (const { path, message } of parsed.error?.issues ?? []) {
+    const variable = String(path[0] ?? 'environment');
+    if (unread.has(variable)) continue;
+    issues.push({ variable, reason: variable in set || path.length === 0 ? message : 'is not set' });
+  }
+  throw new ConfigError(issues);
+}
+
+/**
+ * Returns the variables that are set, with the secrets that are in files in place of their names.
+ * @throws ConfigError
+ */
+export function readSecretFiles(schema: z.ZodObject, env: Variables = process.env): Record<string, string> {
+  const { set, issues } = withFiles(schema, env);
+  if (issues.length > 0) throw new ConfigError(issues);
+  return set;
+}
+
+function withFiles(schema: z.ZodObject, env: Variables) {
+  const set: Record<string, string> = {};
+  for (const [name, value] of Object.entries(env)) if (value) set[name] = value;
+  const issues: Issue[] = [];
+  for (const [name, field] of Object.entries(schema.shape)) {
+    const variable = `${name}_FILE`;
+    const file = set[variable];
+    if (file === undefined || !(field as z.ZodType).meta()?.secret) continue;
+    delete set[variable];
+    if (name in set) issues.push({ variable, reason: `is set, and so is ${name}: unset one of them` });
+    else readInto(set, name, file, (reason) => issues.push({ variable, reason }));
+  }
+  return { set, issues };
+}
+
+function readInto(
+  set: Record<string, string>,
+  name: string,
+  file: string,
+  failed: (reason: string) => void,
+): void {
+  try {
+    const value = readFileSync(file, 'utf8').replace(/\r?\n$/, '');
+    if (value === '') failed(`${file} is empty`);
+    else set[name] = value;
+  } catch (error) {
+    failed(`${file} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
 }

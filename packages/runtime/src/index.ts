@@ -1,14 +1,12 @@
 export { type Admin, type AdminOptions, startAdmin } from './admin.ts';
 export { clientAddress } from './client-address.ts';
-export { ConfigError, loadConfig, shutdownDelayMs } from './config.ts';
 export { createLineLog, type LineFields, type LineLog } from './line-log.ts';
 export {
   createLogger,
-  LOG_LEVELS,
   type Logger,
   type LoggerOptions,
-  type LogLevel,
   openStdout,
 } from './logger.ts';
 export { Counter, createMetrics, Gauge, Histogram, Registry } from './metrics.ts';
 export { runService, type Service } from './service.ts';
+export * from './settings.ts';

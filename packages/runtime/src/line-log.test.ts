@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import type { LogLevel } from './levels.ts';
 import { createLineLog, type LineFields } from './line-log.ts';
-import { createLogger, type LogLevel } from './logger.ts';
+import { createLogger } from './logger.ts';
 
 function written(level: LogLevel, fields: LineFields): string[] {
   const lines: string[] = [];

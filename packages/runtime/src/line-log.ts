@@ -1,4 +1,5 @@
-import type { Destination, LogLevel } from './logger.ts';
+import type { LogLevel } from './levels.ts';
+import type { Destination } from './logger.ts';
 import { redact } from './redact.ts';
 
 /** Numbers, booleans, ids and words from closed sets. Never what a caller wrote. */

@@ -74,6 +74,8 @@ describe('the logger', () => {
     ['basic credentials', { note: `Basic ${SECRET}` }],
     ['a cookie', { headers: { cookie: SECRET } }],
     ['a password', { user: { password: `quote" ${SECRET}` } }],
+    ['a service token', { trust: { tokens: [{ service: 'gateway', token: SECRET }] } }],
+    ['service tokens', { env: { SERVICE_TOKENS: `gateway:${SECRET}` } }],
     ['an upstream key', { model: { upstreamKey: SECRET } }],
     ['a secret key', { SECRET_KEY: SECRET }],
     ['a password in a URL', { url: `redis://tidegate:${SECRET}@127.0.0.1:6379/0` }],

@@ -1,10 +1,8 @@
 import { type Logger, pino } from 'pino';
+import type { LogLevel } from './levels.ts';
 import { redact } from './redact.ts';
 
 export type { Logger } from 'pino';
-
-export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** Lines may wait for a slow reader of stdout. Past this bound they are dropped. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;

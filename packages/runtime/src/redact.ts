@@ -2,7 +2,7 @@ const REDACTED = '[redacted]';
 
 /** Members whose value is never written, at any depth. */
 const SECRET_MEMBER =
-  /"(authorization|proxy-authorization|cookie|set-cookie|password|secret|secret_?key|api_?key|upstream_?key|x-api-key)":"(?:[^"\\]|\\.)*"/gi;
+  /"(authorization|proxy-authorization|cookie|set-cookie|password|secret|secret_?key|api_?key|upstream_?key|x-api-key|token|service_?tokens?)":"(?:[^"\\]|\\.)*"/gi;
 /**
  * More of a key than the characters that lists show. Not after a letter: "multi_tenancy" is no key.
  */

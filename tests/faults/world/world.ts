@@ -63,8 +63,9 @@ export class World {
     this.redis = createRedisConnection(env.REDIS_URL, { maxRetriesPerRequest: 0, retryStrategy: () => 100 });
     this.redis.on('error', () => {});
     this.db = createDb(env.DATABASE_URL, { maxConnections: 3 });
-    const limiter = limiterOverGrpc(env.LIMITER_ADDRESSES.split(','));
-    const runner = runnerOverGrpc(env.RUNNER_ADDRESS);
+    const caller = { token: env.SERVICE_TOKEN, tls: null };
+    const limiter = limiterOverGrpc(env.LIMITER_ADDRESSES.split(','), caller);
+    const runner = runnerOverGrpc(env.RUNNER_ADDRESS, caller);
     const secretKey = Buffer.from(env.SECRET_KEY, 'base64');
     this.control = createControl({ db: this.db, limiter, runner, secretKey, now: () => this.nowMs() });
     this.#close.push(async () => {

@@ -34,8 +34,9 @@ export class World {
   constructor(stack: Stack) {
     const env = JSON.parse(readFileSync(join(stack.dataDir, 'env.json'), 'utf8'));
     const db = createDb(env.DATABASE_URL, { maxConnections: 2 });
-    const limiter = limiterOverGrpc(env.LIMITER_ADDRESSES.split(','));
-    const runner = runnerOverGrpc(env.RUNNER_ADDRESS);
+    const caller = { token: env.SERVICE_TOKEN, tls: null };
+    const limiter = limiterOverGrpc(env.LIMITER_ADDRESSES.split(','), caller);
+    const runner = runnerOverGrpc(env.RUNNER_ADDRESS, caller);
     const secretKey = Buffer.from(env.SECRET_KEY, 'base64');
     this.gateway = stack.info.gateway;
     this.#db = db;

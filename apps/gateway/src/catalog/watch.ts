@@ -26,6 +26,8 @@ export class CatalogWatch {
   #live = false;
   #stopped = false;
   #revision = 0;
+  /** Attempts since the catalog was last kept current. */
+  #failures = 0;
   #reporter: NodeJS.Timeout | undefined;
   #reconnect: NodeJS.Timeout | undefined;
 
@@ -71,6 +73,7 @@ export class CatalogWatch {
     this.#revision = update.revision;
     if (!this.#live) {
       this.#live = true;
+      this.#failures = 0;
       this.#options.log.info({ models: update.models.length }, 'catalog watch is up');
     }
     this.#report();
@@ -95,6 +98,7 @@ export class CatalogWatch {
     if (this.#stream !== stream) return;
     this.#stream = null;
     if (this.#live) this.#options.log.warn({ reason }, 'catalog watch is down');
+    else if (this.#failures++ === 0) this.#options.log.warn({ reason }, 'cannot watch the catalog');
     this.#live = false;
     stream.cancel();
     if (!this.#stopped) this.#reconnect = setTimeout(() => this.#connect(), this.#options.reconnectMs);

@@ -209,6 +209,8 @@ export class LimiterSession {
     if (wasUp) {
       this.#options.log.warn({ reason }, 'limiter session is down');
       this.#options.onDown();
+    } else if (this.#failures === 1 && !this.#stopped) {
+      this.#options.log.warn({ reason }, 'cannot open a limiter session');
     }
     // Reconnect at once after a session that worked: the next limiter may be healthy.
     const pauseMs = this.#failures++ === 0 ? 0 : this.#options.reconnectMs;

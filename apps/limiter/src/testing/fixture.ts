@@ -124,6 +124,7 @@ export const startTestLimiter = (
   startLimiter({
     host: '127.0.0.1',
     port: 0,
+    trust: { tokens: [], tls: null },
     redisPrefix: 'tg:',
     clockOffsetMs: 0,
     logger: createLogger({ service: 'limiter', level: 'silent' }),

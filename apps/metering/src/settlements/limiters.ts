@@ -1,4 +1,5 @@
 import { callUnary, createLimiterClient } from '@tidegate/rpc';
+import type { Caller } from '@tidegate/runtime';
 import type { SettlementRef } from './confirm.ts';
 
 const DEADLINE_MS = 2_000;
@@ -13,8 +14,8 @@ export interface Limiters {
 }
 
 /** @param addresses `host:port`, at least one */
-export function connectLimiters(addresses: readonly string[]): Limiters {
-  const clients = addresses.map(createLimiterClient);
+export function connectLimiters(addresses: readonly string[], caller: Caller): Limiters {
+  const clients = addresses.map((address) => createLimiterClient(address, caller));
   let current = 0;
   return {
     async confirm(refs) {

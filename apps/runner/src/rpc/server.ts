@@ -1,5 +1,4 @@
-import { Server, ServerCredentials } from '@grpc/grpc-js';
-import { type RunnerHandlers, runnerService } from '@tidegate/rpc';
+import { type RunnerHandlers, type ServeOptions, serveRunner } from '@tidegate/rpc';
 
 export interface RpcServer {
   readonly port: number;
@@ -11,13 +10,9 @@ export interface RpcServer {
 const OPTIONS = { 'grpc.keepalive_time_ms': 2_000, 'grpc.keepalive_timeout_ms': 2_000 };
 
 /** Rejects when the port is taken. */
-export async function startServer(host: string, port: number, handlers: RunnerHandlers): Promise<RpcServer> {
-  const server = new Server(OPTIONS);
-  server.addService(runnerService, handlers);
-  const bound = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(`${host}:${port}`, ServerCredentials.createInsecure(), (error, port) =>
-      error ? reject(error) : resolve(port),
-    );
-  });
-  return { port: bound, close: () => server.forceShutdown() };
+export async function startServer(
+  options: Omit<ServeOptions<RunnerHandlers>, 'channelOptions'>,
+): Promise<RpcServer> {
+  const { server, port } = await serveRunner({ ...options, channelOptions: OPTIONS });
+  return { port, close: () => server.forceShutdown() };
 }

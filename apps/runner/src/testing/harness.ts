@@ -186,6 +186,7 @@ export class Harness {
       port: 0,
       db: this.db,
       databaseUrl: this.url,
+      trust: { tokens: [], tls: null },
       secretKey: this.secretKey,
       stateDir: this.stateDir,
       modelHost,

@@ -1,8 +1,30 @@
 import { checkPostgres } from '@tidegate/db';
 import { checkRedis, parseRedisUrl } from '@tidegate/redis';
+import { ConfigError, readSecretFiles, secret, type Variables } from '@tidegate/runtime';
+import { z } from 'zod';
 import { StackError } from '../errors.ts';
 
 const CHECK_TIMEOUT_MS = 5_000;
+
+const schema = z.object({ DATABASE_URL: secret(z.string()), REDIS_URL: secret(z.string()) });
+
+export interface GivenStores {
+  readonly databaseUrl?: string | undefined;
+  readonly redisUrl?: string | undefined;
+}
+
+/**
+ * The stores that someone else runs: those of the options, or else of the environment.
+ * @throws StackError
+ */
+export function givenStores(options: GivenStores, env: Variables = process.env): GivenStores {
+  try {
+    const { DATABASE_URL, REDIS_URL } = readSecretFiles(schema, env);
+    return { databaseUrl: options.databaseUrl ?? DATABASE_URL, redisUrl: options.redisUrl ?? REDIS_URL };
+  } catch (error) {
+    throw error instanceof ConfigError ? new StackError(error.message) : error;
+  }
+}
 
 /**
  * Checks a database that someone else runs, before anything is started on it.

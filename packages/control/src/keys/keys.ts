@@ -5,6 +5,7 @@ import type { Action } from '../access/policy.ts';
 import type { ControlDeps } from '../deps.ts';
 import { orgField, reference } from '../fields.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
+import { unreached } from '../unreached.ts';
 import { type KeyRow, type KeyView, keyInclude, keyView } from './view.ts';
 
 const listInput = z.object({ org: orgField });
@@ -115,10 +116,10 @@ async function tellLimiter(
   try {
     await limiter.revokeKey({ orgId, keyId: key.id, keyHash: key.hash });
     return ok(null);
-  } catch {
+  } catch (error) {
     return refuse(
       'unavailable',
-      'The key is marked as revoked but may still be accepted: the limiter could not be reached. It will be refused within a minute of the limiter being back.',
+      `The key is marked as revoked but may still be accepted: ${unreached('limiter', error)}. It will be refused within a minute of the limiter being back.`,
     );
   }
 }

@@ -5,6 +5,7 @@ import { audit } from '../access/audit.ts';
 import type { Action } from '../access/policy.ts';
 import type { ConditionNow, ControlDeps } from '../deps.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
+import { unreached } from '../unreached.ts';
 import {
   type Driver,
   driverOf,
@@ -114,10 +115,10 @@ async function move(
   let now: ConditionNow;
   try {
     now = await act(row.id);
-  } catch {
+  } catch (error) {
     return refuse(
       'unavailable',
-      'The runner did not confirm this: it could not be reached, or does not know the model yet. Try again when it is back.',
+      `This is not confirmed: ${unreached('runner', error)}, or it does not know the model yet. Try again when it is back.`,
     );
   }
   const { id: target, orgId, name } = row;

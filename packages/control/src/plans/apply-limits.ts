@@ -1,5 +1,6 @@
 import type { ControlDeps } from '../deps.ts';
 import { ok, type Result, refuse } from '../result.ts';
+import { unreached } from '../unreached.ts';
 
 const ORGS_A_CALL = 500;
 
@@ -14,10 +15,10 @@ export async function applyLimits<T>(
       await limiter.refreshOrgs(orgIds.slice(i, i + ORGS_A_CALL));
     }
     return ok(value);
-  } catch {
+  } catch (error) {
     return refuse(
       'unavailable',
-      'The change is saved but not in force yet: the limiter could not be reached. It takes effect within a minute of the limiter being back.',
+      `The change is saved but not in force yet: ${unreached('limiter', error)}. It takes effect within a minute of the limiter being back.`,
     );
   }
 }

@@ -1,0 +1,60 @@
+import { describe, expect, it } from '@jest/globals';
+import type { z } from 'zod';
+import {
+  address,
+  addresses,
+  count,
+  databaseUrl,
+  durationMs,
+  flag,
+  port,
+  redisPrefix,
+  secretKey,
+  serviceFields,
+  shutdownDelayMs,
+} from './fields.ts';
+
+const KEY = Buffer.alloc(32, 7);
+const level = serviceFields(1).LOG_LEVEL;
+
+describe('a field', () => {
+  it.each<[string, z.ZodType, string | undefined, unknown]>([
+    ['port', port, '0', 0],
+    ['port', port, '65535', 65_535],
+    ['count', count, '10000000000', 1e10],
+    ['time', durationMs, '2147483647', 2 ** 31 - 1],
+    ['shutdown delay', shutdownDelayMs, undefined, 0],
+    ['flag', flag, 'true', true],
+    ['flag', flag, undefined, false],
+    ['address', address, '[::1]:7100', '[::1]:7100'],
+    ['address', address, 'ipv4:127.0.0.1:1,127.0.0.1:2', 'ipv4:127.0.0.1:1,127.0.0.1:2'],
+    ['list of addresses', addresses, 'a:1, [::1]:2', ['a:1', '[::1]:2']],
+    ['database', databaseUrl, 'postgres://h/db', 'postgres://h/db'],
+    ['prefix', redisPrefix, undefined, 'tg:'],
+    ['secret key', secretKey, KEY.toString('base64'), KEY],
+    ['log level', level, undefined, 'info'],
+  ])('that is a %s is read: %#', (_what, field, text, value) => {
+    expect(field.parse(text)).toEqual(value);
+  });
+
+  it.each<[string, z.ZodType, string, string]>([
+    ['port', port, '65536', 'must be a whole number from 0 to 65535'],
+    ['port', port, '80 ', 'must be a whole number from 0 to 65535'],
+    ['port', port, '-1', 'must be a whole number from 0 to 65535'],
+    ['count', count, '0', 'must be a whole number of 1 or more'],
+    ['count', count, '9007199254740993', 'must be a whole number of 1 or more'],
+    ['time', durationMs, '1.5', 'must be a whole number from 1 to 2147483647'],
+    ['shutdown delay', shutdownDelayMs, '3600001', 'must be a whole number from 0 to 3600000'],
+    ['flag', flag, 'yes', 'must be true or false'],
+    ['address', address, 'limiter', 'must be host:port'],
+    ['list of addresses', addresses, 'a:1,', 'must be host:port, several separated by commas'],
+    ['database', databaseUrl, 'mysql://h/db', 'must be a URL that starts with postgresql://'],
+    ['prefix', redisPrefix, '{tag}', 'must be 1 to 32 letters, digits, ":", "_" and "-"'],
+    ['secret key', secretKey, 'c2hvcnQ=', 'must be 32 bytes in base64'],
+    ['log level', level, 'loud', 'must be one of'],
+  ])('that is no %s is refused with what it must be: %#', (_what, field, text, message) => {
+    const issues = field.safeParse(text).error?.issues ?? [];
+    expect(issues).toHaveLength(1);
+    expect(issues[0]?.message).toContain(message);
+  });
+});

@@ -1,0 +1,79 @@
+import { parseSecretKey } from '@tidegate/contracts';
+import { z } from 'zod';
+import { LOG_LEVELS } from './levels.ts';
+
+/*
+ * The fields that the configurations of several programs have in common. The same thing has the
+ * same bounds and the same message everywhere. A message never shows the value.
+ */
+
+const MAX_PORT = 65_535;
+/** The longest time that a timer of Node takes. */
+const MAX_MS = 2 ** 31 - 1;
+const MAX_SHUTDOWN_DELAY_MS = 3_600_000;
+
+export function wholeNumber(min: number, max: number = Number.MAX_SAFE_INTEGER) {
+  const range = max === Number.MAX_SAFE_INTEGER ? `of ${min} or more` : `from ${min} to ${max}`;
+  const message = `must be a whole number ${range}`;
+  return z
+    .string()
+    .regex(/^\d{1,16}$/, message)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, message);
+}
+
+/** A port to listen on. 0 means any free port. */
+export const port = wholeNumber(0, MAX_PORT);
+export const count = wholeNumber(1);
+export const durationMs = wholeNumber(1, MAX_MS);
+
+/** How long to keep serving after SIGTERM while not ready, for `Service.configure`. */
+export const shutdownDelayMs = wholeNumber(0, MAX_SHUTDOWN_DELAY_MS).default(0);
+
+/** How many proxies in front write X-Forwarded-For. */
+export const trustedProxies = wholeNumber(0).default(0);
+
+export const flag = z
+  .enum(['true', 'false'], 'must be true or false')
+  .transform((value) => value === 'true')
+  .default(false);
+
+/** The name or address to listen at. By default, only this machine is served. */
+export const host = z.string().default('127.0.0.1');
+
+/** Where to reach a service. */
+export const address = z.string().regex(/^\S+:\d{1,5}$/, 'must be host:port');
+
+export const addresses = z
+  .string()
+  .transform((text) => text.split(',').map((entry) => entry.trim()))
+  .refine(
+    (list) => list.every((entry) => address.safeParse(entry).success),
+    'must be host:port, several separated by commas',
+  );
+
+export const databaseUrl = z.url({
+  protocol: /^postgres(ql)?$/,
+  error: 'must be a URL that starts with postgresql://',
+});
+
+/** Of every key in Redis. */
+export const redisPrefix = z
+  .string()
+  .regex(/^[A-Za-z0-9:_-]{1,32}$/, 'must be 1 to 32 letters, digits, ":", "_" and "-"')
+  .default('tg:');
+
+/** The deployment's secret key, which seals and opens upstream keys. */
+export const secretKey = z.string().transform((setting, context) => {
+  const key = parseSecretKey(setting);
+  if (key) return key;
+  context.addIssue({ code: 'custom', message: 'must be 32 bytes in base64' });
+  return z.NEVER;
+});
+
+/** What every service reads. */
+export const serviceFields = (adminPort: number) => ({
+  ADMIN_HOST: host,
+  ADMIN_PORT: port.default(adminPort),
+  LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
+});

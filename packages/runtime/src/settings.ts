@@ -1,0 +1,31 @@
+/*
+ * The other entry of this package, for programs that read a configuration and load neither a logger
+ * nor metrics for it.
+ */
+export { ConfigError, loadConfig, readSecretFiles, secret, type Variables } from './config.ts';
+export {
+  address,
+  addresses,
+  count,
+  databaseUrl,
+  durationMs,
+  flag,
+  host,
+  port,
+  redisPrefix,
+  secretKey,
+  serviceFields,
+  shutdownDelayMs,
+  trustedProxies,
+  wholeNumber,
+} from './fields.ts';
+export {
+  type Caller,
+  callerFields,
+  callerOf,
+  type ServiceToken,
+  type TlsFiles,
+  type Trust,
+  trustFields,
+  trustOf,
+} from './trust.ts';

@@ -1,0 +1,143 @@
+import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
+import { SERVICE_NAMES, type ServiceName } from '@tidegate/contracts';
+import { z } from 'zod';
+import { ConfigError, secret } from './config.ts';
+
+/*
+ * How services prove to each other who they are: with a token each, and by mutual TLS if it is
+ * configured. docs/adr/0013-services-prove-who-they-are.md has the reasons.
+ */
+
+export interface ServiceToken {
+  readonly service: ServiceName;
+  readonly token: string;
+}
+
+/** Paths of PEM files. */
+export interface TlsFiles {
+  readonly ca: string;
+  readonly cert: string;
+  readonly key: string;
+  /** How often they are looked at for new content. Default: 10 s. */
+  readonly refreshMs?: number;
+  /** Is told when new content cannot be used. Default: a warning of the process. */
+  readonly warn?: (message: string) => void;
+}
+
+/** What a service shows to those that it calls. */
+export interface Caller {
+  readonly token: string | null;
+  /** Null: without TLS. */
+  readonly tls: TlsFiles | null;
+}
+
+/** Whom a service answers. */
+export interface Trust {
+  /** A service may have several. Empty: whoever can connect may make any call. */
+  readonly tokens: readonly ServiceToken[];
+  /** Null: without TLS. */
+  readonly tls: TlsFiles | null;
+}
+
+const TOKEN = /^[\w.~+/=-]{32,512}$/;
+
+const serviceToken = z.string().regex(TOKEN, 'must be 32 to 512 letters, digits and -._~+/=');
+
+const serviceTokens = z.string().transform((text, context): ServiceToken[] => {
+  const entries = text.split(/[\s,]+/).filter((entry) => entry !== '');
+  const tokens = entries.flatMap((entry) => {
+    const colon = entry.indexOf(':');
+    const service = SERVICE_NAMES.find((name) => name === entry.slice(0, colon));
+    const token = entry.slice(colon + 1);
+    return service && TOKEN.test(token) ? [{ service, token }] : [];
+  });
+  const wrong = (message: string) => {
+    context.addIssue({ code: 'custom', message });
+    return z.NEVER;
+  };
+  if (tokens.length === 0 || tokens.length < entries.length)
+    return wrong(
+      `must be SERVICE:TOKEN, several separated by commas: the service one of ${SERVICE_NAMES.join(', ')}, the token 32 characters or more`,
+    );
+  if (new Set(tokens.map(({ token }) => token)).size < tokens.length)
+    return wrong('must not have the same token twice');
+  return tokens;
+});
+
+const tlsFields = {
+  GRPC_TLS_CA_FILE: z.string().optional(),
+  GRPC_TLS_CERT_FILE: z.string().optional(),
+  GRPC_TLS_KEY_FILE: z.string().optional(),
+};
+
+/** What a service that calls others reads. `callerOf` checks it. */
+export const callerFields = { SERVICE_TOKEN: secret(serviceToken.optional()), ...tlsFields };
+
+/** What a service that others call reads. `trustOf` checks it. */
+export const trustFields = { SERVICE_TOKENS: secret(serviceTokens.optional()), ...tlsFields };
+
+type Fields<F extends z.ZodRawShape> = z.output<z.ZodObject<F>>;
+
+/** @throws ConfigError */
+export const callerOf = (config: Fields<typeof callerFields>): Caller => ({
+  token: config.SERVICE_TOKEN ?? null,
+  tls: tlsOf(config),
+});
+
+/**
+ * Without tokens, a service answers only its own machine, and only without TLS.
+ * @param listen the variable that says where the service listens, and its value
+ * @throws ConfigError
+ */
+export function trustOf(
+  config: Fields<typeof trustFields>,
+  listen: { readonly variable: string; readonly host: string },
+): Trust {
+  const tls = tlsOf(config);
+  const tokens = config.SERVICE_TOKENS ?? [];
+  if (tokens.length === 0 && (tls || !isLoopback(listen.host)))
+    throw new ConfigError([
+      {
+        variable: 'SERVICE_TOKENS',
+        reason: tls
+          ? 'is not set, and a certificate alone does not say which service calls'
+          : `is not set, and ${listen.variable} lets other machines call this service`,
+      },
+    ]);
+  return { tokens, tls };
+}
+
+const isLoopback = (host: string): boolean => /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?)$/i.test(host);
+
+function tlsOf(config: Fields<typeof tlsFields>): TlsFiles | null {
+  const named = {
+    GRPC_TLS_CA_FILE: config.GRPC_TLS_CA_FILE,
+    GRPC_TLS_CERT_FILE: config.GRPC_TLS_CERT_FILE,
+    GRPC_TLS_KEY_FILE: config.GRPC_TLS_KEY_FILE,
+  };
+  const { GRPC_TLS_CA_FILE: ca, GRPC_TLS_CERT_FILE: cert, GRPC_TLS_KEY_FILE: key } = named;
+  const all = Object.entries(named);
+  const missing = all.filter(([, path]) => path === undefined);
+  if (missing.length === all.length) return null;
+  if (!ca || !cert || !key)
+    throw new ConfigError(missing.map(([variable]) => ({ variable, reason: 'is not set' })));
+  const issues = all.flatMap(([variable, path]) => unreadable(variable, path ?? ''));
+  if (issues.length > 0) throw new ConfigError(issues);
+  try {
+    createSecureContext({ ca: readFileSync(ca), cert: readFileSync(cert), key: readFileSync(key) });
+  } catch (error) {
+    const reason = `cannot be used with the other GRPC_TLS files (${(error as NodeJS.ErrnoException).code})`;
+    throw new ConfigError([{ variable: 'GRPC_TLS_CERT_FILE', reason }]);
+  }
+  return { ca, cert, key };
+}
+
+function unreadable(variable: string, path: string): { variable: string; reason: string }[] {
+  try {
+    readFileSync(path);
+    return [];
+  } catch (error) {
+    return [{ variable, reason: `${path} cannot be read (${(error as NodeJS.ErrnoException).code})` }];
+  }
+}
