@@ -2,6 +2,7 @@
 // npm start: sets the checkout up, then starts everything on this machine and stays until Ctrl-C.
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { checkGivenStores } from './setup/given-stores.mjs';
 import { enterLauncher, processesOf } from './setup/launchers.mjs';
 import { checkNode, root, setUp } from './setup/setup.mjs';
 import { createTerminal, printFailure } from './setup/terminal.mjs';
@@ -30,6 +31,7 @@ async function start() {
     return 0;
   }
   (await fromBuild('already.js'))?.refuseIfRunning(args, (await processesOf(root))?.isAlive);
+  await checkGivenStores();
   await setUp(terminal);
   const { launch } = await import(built('launcher.js').href);
   const leave = await enterLauncher(root);

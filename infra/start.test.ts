@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { identify } from '@tidegate/processes';
+import { freePort } from '@tidegate/testing';
 
 const INFRA = import.meta.dirname;
 
@@ -102,6 +103,23 @@ describe('npm start', () => {
     },
   );
 
+  it.each([
+    ['DATABASE_URL', 'Postgres', 'postgresql://me:hidden@'],
+    ['REDIS_URL', 'Redis', 'redis://me:hidden@'],
+  ])('says that nobody listens at %s, and sets nothing up', async (variable, store, login) => {
+    const address = `127.0.0.1:${await freePort()}`;
+    const file = join(root, 'url');
+    writeFileSync(file, `${login}${address}/0\n`);
+    for (const env of [{ [variable]: `${login}${address}/0` }, { [`${variable}_FILE`]: file }]) {
+      const { failed, out } = await start([], env);
+      expect(failed).toBe(true);
+      expect(out).toContain(`${variable}: no connection to ${store} at ${address}: connect ECONNREFUSED`);
+      expect(out).toContain(`unset ${variable}`);
+      expect(out).not.toMatch(/hidden| {4}at /);
+      expect(existsSync(installed)).toBe(false);
+    }
+  });
+
   it('installs nothing while a stack of the checkout runs on other data, until it is gone', async () => {
     const launchers = join(root, 'node_modules/.cache/tidegate/launchers');
     mkdirSync(launchers, { recursive: true });
@@ -117,7 +135,7 @@ describe('npm start', () => {
     expect(existsSync(installed)).toBe(true);
   });
 
-  it('leaves a data folder that is none to the start itself', async () => {
+  it('leaves it to the start to refuse a data folder', async () => {
     writeFileSync(join(root, 'file'), '');
     await start(['--data-dir', join(root, 'file/data')]);
     expect(existsSync(installed)).toBe(true);

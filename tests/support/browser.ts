@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect } from '@jest/globals';
 import { findChromium } from '@tidegate/embedded';
+import { eventually } from '@tidegate/testing';
 import axe from 'axe-core';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { outOfReach } from './out-of-reach.mjs';
@@ -112,6 +113,8 @@ const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-pra
  * Expects that axe finds no violation of WCAG 2.2 AA or of best practice, or of the given rules.
  */
 export async function expectAccessible(page: Page, rules: readonly string[] = RULES): Promise<void> {
+  // The title of a page streams in after its first markup.
+  await eventually(async () => (await page.title()) !== '');
   await page.evaluate(axe.source);
   const found = await page.evaluate(
     async (runOnly) => {

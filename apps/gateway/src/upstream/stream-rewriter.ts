@@ -30,7 +30,7 @@ const NOT_FINISHED = chunkEnd('null');
 const FINISHED = { stop: chunkEnd('"stop"'), length: chunkEnd('"length"') };
 
 /**
- * FairSemaphore the bytes of a model's stream into the contract's chunks (docs/conformance.md,
+ * Turns the bytes of a model's stream into the contract's chunks (docs/conformance.md,
  * "Stream chunk"): first a chunk with the role and empty content, then one for each piece of text.
  * The last one has the finish reason. Some models send text after their finish reason. So from then
  * on the last piece is held back until the model has ended its answer.
