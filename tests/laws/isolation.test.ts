@@ -240,8 +240,12 @@ describe('two organizations', () => {
         const limiter = limiterOverGrpc(LIMITER_ADDRESSES.split(','), { token, tls: null });
         const runner = runnerOverGrpc(RUNNER_ADDRESS, { token, tls: null });
         const unauthenticated = { code: 16, details: expect.stringContaining('SERVICE_TOKEN') };
-        await expect(limiter.month(one.id)).rejects.toMatchObject(unauthenticated);
-        await expect(runner.inFlight(one.id)).rejects.toMatchObject(unauthenticated);
+        // A busy machine may answer after the deadline.
+        await eventually(async () => {
+          await expect(limiter.month(one.id)).rejects.toMatchObject(unauthenticated);
+          await expect(runner.inFlight(one.id)).rejects.toMatchObject(unauthenticated);
+          return true;
+        });
         limiter.close();
         runner.close();
       }

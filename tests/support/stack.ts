@@ -22,9 +22,8 @@ export interface TestStackOptions extends StackOptions {
 
 /**
  * Starts a stack for one file's tests, with its own data and ports, and without a console unless
- * `console` asks for it. Call the result for the stack, inside
- * tests. Everything that the tests exchange with its gateways is checked against the API's
- * description.
+ * `console` asks for it. Call the result for the stack, inside tests. Everything that the tests
+ * exchange with its gateways is checked against the API's description.
  */
 export function useStack(options: TestStackOptions | (() => Promise<TestStackOptions>) = {}): () => Stack {
   let dataDir: string | undefined;

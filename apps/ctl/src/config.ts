@@ -92,7 +92,7 @@ function whatToDo(dir: string, found: boolean, set: readonly string[], differing
     found
       ? `The local stack in ${dir} and the environment have different values of ${differing.join(', ')}: unset these to manage that stack.`
       : `There is no local stack in ${dir}: start one (npm start), or set TIDEGATE_DATA_DIR to the --data-dir of the one to manage.`,
-    `To manage another installation, set all of ${REQUIRED.join(', ')}, and not TIDEGATE_DATA_DIR.`,
+    `To manage another installation, set all of ${REQUIRED.join(', ')}, and SERVICE_TOKEN if its limiter and runner ask for tokens. Do not set TIDEGATE_DATA_DIR.`,
     ...(set.length > 0 && missing.length > 0 ? [`Missing for that: ${missing.join(', ')}.`] : []),
   ].join('\n');
 }

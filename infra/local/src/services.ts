@@ -224,13 +224,13 @@ export function environmentOf(kind: ServiceKind, instance: Instance, layout: Lay
 }
 
 /**
- * This process's environment, without the variables of the tools that started it. Models may need
- * theirs (CUDA_VISIBLE_DEVICES, HF_HOME, ...).
+ * This process's environment, without the variables of the tools that started it and without other
+ * installations' certificates. Models may need theirs (CUDA_VISIBLE_DEVICES, HF_HOME, ...).
  */
 export function inherited(env: NodeJS.ProcessEnv = process.env): Record<string, string> {
   const entries = Object.entries(env).filter(
     (entry): entry is [string, string] =>
-      entry[1] !== undefined && !/^(npm_|JEST_|NODE_OPTIONS$|TIDEGATE_TEST_)/.test(entry[0]),
+      entry[1] !== undefined && !/^(npm_|JEST_|NODE_OPTIONS$|TIDEGATE_TEST_|GRPC_TLS_)/.test(entry[0]),
   );
   return Object.fromEntries(entries);
 }

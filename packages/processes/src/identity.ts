@@ -14,7 +14,11 @@ export function identify(pid: number): KnownProcess | null {
   return identity === null ? null : { pid, identity };
 }
 
-export const isAlive = ({ pid, identity }: KnownProcess): boolean => identify(pid)?.identity === identity;
+/** False also of a record without an identity. */
+export function isAlive({ pid, identity }: KnownProcess): boolean {
+  const found = identify(pid);
+  return found !== null && found.identity === identity;
+}
 
 /** False: the machine has been rebooted since, so the process cannot exist. */
 export const isOfThisBoot = ({ identity }: KnownProcess): boolean =>

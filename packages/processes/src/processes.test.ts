@@ -60,6 +60,13 @@ describe('the identity of a process', () => {
   });
 });
 
+describe('a record without an identity', () => {
+  it('is of no process, neither a dead one nor a live one', () => {
+    const dead = { pid: 2 ** 30 } as KnownProcess;
+    expect([dead, { pid: process.pid } as KnownProcess].filter(isAlive)).toEqual([]);
+  });
+});
+
 describe('a group', () => {
   it.each([
     ['with the children of its leader', 'sleep 100 & echo $!; wait', 60_000],

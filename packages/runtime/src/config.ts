@@ -78,9 +78,10 @@ function readInto(
 ): void {
   try {
     const value = readFileSync(file, 'utf8').replace(/\r?\n$/, '');
-    if (value === '') failed(`${file} is empty`);
+    if (value === '') failed('names an empty file');
     else set[name] = value;
   } catch (error) {
-    failed(`${file} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+    // Not which file: the value may be the secret itself, set by mistake.
+    failed(`names a file that cannot be read (${(error as NodeJS.ErrnoException).code})`);
   }
 }

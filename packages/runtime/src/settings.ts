@@ -23,6 +23,7 @@ export {
   type Caller,
   callerFields,
   callerOf,
+  checkTlsPems,
   type ServiceToken,
   type TlsFiles,
   type Trust,

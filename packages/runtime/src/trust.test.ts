@@ -76,7 +76,7 @@ describe('what a service shows to those it calls', () => {
     const { GRPC_TLS_KEY_FILE: _, ...part } = TLS;
     expect(() => caller(part)).toThrow('GRPC_TLS_KEY_FILE: is not set');
     expect(() => caller({ ...TLS, GRPC_TLS_CA_FILE: '/nowhere/ca.pem' })).toThrow(
-      'GRPC_TLS_CA_FILE: /nowhere/ca.pem cannot be read (ENOENT)',
+      'GRPC_TLS_CA_FILE: names a file that cannot be read (ENOENT)',
     );
     const mixed = { ...TLS, GRPC_TLS_KEY_FILE: join(FIXTURES, 'two.key') };
     expect(() => caller(mixed)).toThrow('GRPC_TLS_CERT_FILE: cannot be used with the other GRPC_TLS files');

@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import { SERVICE_NAMES, type ServiceName } from '@tidegate/contracts';
@@ -110,6 +111,23 @@ export function trustOf(
 
 const isLoopback = (host: string): boolean => /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?)$/i.test(host);
 
+const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
+
+/** @throws Error unless the three can be used together, and `ca` is whole */
+export function checkTlsPems(pems: {
+  readonly ca: Buffer;
+  readonly cert: Buffer;
+  readonly key: Buffer;
+}): void {
+  createSecureContext(pems);
+  // Node takes any text as an authority, and then trusts nobody.
+  const text = pems.ca.toString('latin1');
+  const authorities = text.match(PEM_CERTIFICATE) ?? [];
+  if (authorities.length === 0 || authorities.length !== text.split('-----BEGIN').length - 1)
+    throw Object.assign(new Error('the authority is not a whole certificate'), { code: 'BAD_CA' });
+  for (const authority of authorities) new X509Certificate(authority);
+}
+
 function tlsOf(config: Fields<typeof tlsFields>): TlsFiles | null {
   const named = {
     GRPC_TLS_CA_FILE: config.GRPC_TLS_CA_FILE,
@@ -125,7 +143,7 @@ function tlsOf(config: Fields<typeof tlsFields>): TlsFiles | null {
   const issues = all.flatMap(([variable, path]) => unreadable(variable, path ?? ''));
   if (issues.length > 0) throw new ConfigError(issues);
   try {
-    createSecureContext({ ca: readFileSync(ca), cert: readFileSync(cert), key: readFileSync(key) });
+    checkTlsPems({ ca: readFileSync(ca), cert: readFileSync(cert), key: readFileSync(key) });
   } catch (error) {
     const reason = `cannot be used with the other GRPC_TLS files (${(error as NodeJS.ErrnoException).code})`;
     throw new ConfigError([{ variable: 'GRPC_TLS_CERT_FILE', reason }]);
@@ -138,6 +156,8 @@ function unreadable(variable: string, path: string): { variable: string; reason:
     readFileSync(path);
     return [];
   } catch (error) {
-    return [{ variable, reason: `${path} cannot be read (${(error as NodeJS.ErrnoException).code})` }];
+    return [
+      { variable, reason: `names a file that cannot be read (${(error as NodeJS.ErrnoException).code})` },
+    ];
   }
 }

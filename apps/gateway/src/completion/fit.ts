@@ -16,7 +16,7 @@ export interface FitInput {
  * plan, tokens by context length.
  */
 export async function checkFit(
-  door: AuthDeps,
+  auth: AuthDeps,
   completion: Completion,
   { bodyBytes, request, model }: FitInput,
 ): Promise<Refusal | null> {
@@ -24,17 +24,17 @@ export async function checkFit(
   if (!vision && bodyBytes > LIMITS.textBodyMaxBytes) return TOO_LARGE_FOR_TEXT;
   if (request.imageCount > 0) {
     if (!vision) return textOnly(model);
-    const refusal = await checkPlan(door, completion);
+    const refusal = await checkPlan(auth, completion);
     if (refusal) return refusal;
   }
   return request.maxTokens > model.contextTokens ? beyondContext(request, model) : null;
 }
 
 /** Never refuses on a cached plan: asks for the current one first. */
-async function checkPlan(door: AuthDeps, { exchange, caller }: Completion): Promise<Refusal | null> {
+async function checkPlan(auth: AuthDeps, { exchange, caller }: Completion): Promise<Refusal | null> {
   if (caller.principal.imagesAllowed) return null;
-  const principal = await door.principals.refresh(caller.key);
-  if (isRefusal(principal)) return refuseKey(door, exchange.request, principal);
+  const principal = await auth.principals.refresh(caller.key);
+  if (isRefusal(principal)) return refuseKey(auth, exchange.request, principal);
   return principal.imagesAllowed ? null : PLAN_UPGRADE_REQUIRED;
 }
 

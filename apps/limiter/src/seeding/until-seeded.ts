@@ -7,7 +7,7 @@ const MAX_ATTEMPTS = 6;
 
 type Need = 'need_org' | 'need_key' | 'need_join' | 'need_month' | 'month_turned';
 
-/** `nowUs` comes with `month_turned`. */
+/** A `month_turned` comes with Redis's time. */
 interface Reply {
   readonly kind: string;
   readonly nowUs?: number;

@@ -298,7 +298,7 @@ describe('validateCompletionRequest', () => {
     expect(refusalOf(`{"tools":null,"tools":[],${rest}}`).code).toBe('unsupported_parameter');
   });
 
-  it('takes 100 fields, null ones included, and no more', () => {
+  it('takes 100 fields, null and repeated ones included, and no more', () => {
     const nulls = (count: number) => Array.from({ length: count }, (_, i) => `"f${i}":null,`).join('');
     const rest = `"model":"m","messages":${MESSAGES}`;
     expect(requestOf(`{${nulls(98)}${rest}}`).model).toBe('m');
@@ -306,6 +306,7 @@ describe('validateCompletionRequest', () => {
       code: 'invalid_request',
       message: 'The body must contain at most 100 fields.',
     });
+    expect(refusalOf(`{${'"user":"u",'.repeat(99)}${rest}}`).code).toBe('invalid_request');
   });
 
   it('refuses an unknown member of stream_options by name', () => {

@@ -75,7 +75,7 @@ const MAX_FIELDS = 100;
  * Validates a body, or refuses it by the first rule that it breaks. Unsupported fields come first.
  */
 export function validateCompletionRequest(text: string): ValidatedRequest {
-  const outline = outlineJson(text, { values: MAX_VALUES, members: MAX_FIELDS + 1 });
+  const outline = outlineJson(text, { values: MAX_VALUES, names: MAX_FIELDS });
   if (outline === null)
     return refuse(newRefusal({ code: 'invalid_json', message: 'The body is not valid JSON.' }));
   const { members } = outline;
@@ -83,7 +83,7 @@ export function validateCompletionRequest(text: string): ValidatedRequest {
   for (const [name, span] of members) {
     if (!FIELDS.includes(name) && text[span.start] !== 'n') return refuse(unsupported(name));
   }
-  if (members.size > MAX_FIELDS) {
+  if (outline.names > MAX_FIELDS) {
     return refuse(invalidRequest(`The body must contain at most ${MAX_FIELDS} fields.`));
   }
   if (outline.values > MAX_VALUES) {

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { outlineJson } from './json-text.ts';
 
-const NO_LIMIT = { values: Number.MAX_SAFE_INTEGER, members: Number.MAX_SAFE_INTEGER };
+const NO_LIMIT = { values: Number.MAX_SAFE_INTEGER, names: Number.MAX_SAFE_INTEGER };
 const RUNS = { numRuns: 1_000 };
 
 function parses(text: string): boolean {
@@ -195,11 +195,12 @@ describe('outlineJson', () => {
     expect([...(outline?.members?.keys() ?? [])]).toEqual(['a', 'b']);
   });
 
-  it('keeps no more members than wanted, and reads on to the end of the text', () => {
-    const text = '{"a":1,"b":2,"a":3,"c":4';
-    const outline = outlineJson(`${text}}`, { ...NO_LIMIT, members: 2 });
+  it('reads no more names than wanted, counts repeated ones, and reads on to the end of the text', () => {
+    const text = '{"a":1,"a":{"x":2},"b":3,"c":4';
+    const outline = outlineJson(`${text}}`, { ...NO_LIMIT, names: 3 });
     expect([...(outline?.members?.keys() ?? [])]).toEqual(['a', 'b']);
-    expect(outlineJson(text, { ...NO_LIMIT, members: 2 })).toBeNull();
+    expect(outline?.names).toBe(4);
+    expect(outlineJson(text, { ...NO_LIMIT, names: 3 })).toBeNull();
   });
 
   it('walks a million nested arrays', () => {

@@ -14,6 +14,8 @@ export interface JsonOutline {
    * out.
    */
   readonly members: ReadonlyMap<string, JsonSpan> | null;
+  /** The names in the top-level object, each as often as it is written. */
+  readonly names: number;
 }
 
 interface JsonSpan {
@@ -35,18 +37,19 @@ const LETTER_U = 0x75;
 export interface JsonLimits {
   /** Members that begin after this many values are not kept. */
   readonly values: number;
-  /** The most members to keep: names cost more than the rest of the text. */
-  readonly members: number;
+  /** The most names to read: they cost more than the rest of the text. */
+  readonly names: number;
 }
 
 /** Null: the text is not JSON. */
 export function outlineJson(text: string, limits: JsonLimits): JsonOutline | null {
   const walk = new Walk(text, limits);
-  return walk.run() ? { values: walk.values, members: walk.members } : null;
+  return walk.run() ? { values: walk.values, members: walk.members, names: walk.names } : null;
 }
 
 class Walk {
   values = 0;
+  names = 0;
   members: Map<string, JsonSpan> | null = null;
 
   readonly #text: string;
@@ -63,11 +66,6 @@ class Walk {
   constructor(text: string, limits: JsonLimits) {
     this.#text = text;
     this.#limits = limits;
-  }
-
-  get #isFull(): boolean {
-    const { values, members } = this.#limits;
-    return this.values >= values || (this.members?.size ?? 0) >= members;
   }
 
   run(): boolean {
@@ -117,7 +115,11 @@ class Walk {
     if (this.#peek() !== QUOTE) return false;
     const start = this.#at;
     if (!this.#string()) return false;
-    if (this.#depth === 1) this.#name = this.#isFull ? null : nameOf(this.#text, start, this.#at);
+    if (this.#depth === 1) {
+      this.names++;
+      const kept = this.values < this.#limits.values && this.names <= this.#limits.names;
+      this.#name = kept ? nameOf(this.#text, start, this.#at) : null;
+    }
     if (this.#peek() !== COLON) return false;
     this.#at++;
     return true;

@@ -1,4 +1,4 @@
-import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
@@ -40,7 +40,7 @@ function client(caller: Caller): LimiterClient {
 }
 
 const month = (of: LimiterClient) =>
-  callUnary(of, 'getMonth', { orgId: 'org_1' }, { deadlineMs: 2_000 }).then(
+  callUnary(of, 'getMonth', { orgId: 'org_1' }, { deadlineMs: 60_000 }).then(
     () => status.OK,
     (error) => error.code as status,
   );
@@ -108,5 +108,15 @@ describe('with TLS configured', () => {
     expect(await serial()).toBe('01');
     copyFileSync(join(FIXTURES, 'two.key'), join(dir, 'limiter-key.pem'));
     await eventually(async () => (await serial()) === '02');
+  });
+
+  it.each(['', 'half'])('an authority that is not whole is not taken: %j', async (kind) => {
+    const ca = readFileSync(join(FIXTURES, 'ca.pem'), 'utf8');
+    const part = kind === 'half' ? ca.slice(0, ca.length / 2) : '';
+    writeFileSync(join(dir, 'limiter-ca.pem'), part);
+    await eventually(() => warnings.some((text) => text.includes('BAD_CA')));
+    expect(await month(client({ token, tls: files('console', 'two') }))).toBe(status.OK);
+    const tls = { ...files('gateway', 'two'), ca: join(dir, 'limiter-ca.pem') };
+    expect(() => createLimiterClient('localhost:1', { token, tls })).toThrow('not a whole certificate');
   });
 });

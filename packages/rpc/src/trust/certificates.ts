@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { createSecureContext } from 'node:tls';
 import { type ChannelCredentials, experimental, type ServerCredentials } from '@grpc/grpc-js';
-import type { TlsFiles } from '@tidegate/runtime';
+import { checkTlsPems, type TlsFiles } from '@tidegate/runtime/settings';
 
 type CaListener = experimental.CaCertificateUpdateListener;
 type IdentityListener = experimental.IdentityCertificateUpdateListener;
@@ -101,9 +100,10 @@ class CertificateFiles implements experimental.CertificateProvider {
         Buffer,
       ];
       const former = this.#pems;
-      if (ca.equals(former.ca) && cert.equals(former.cert) && key.equals(former.key)) return;
-      this.#pems = checked({ ca, cert, key });
+      const same = ca.equals(former.ca) && cert.equals(former.cert) && key.equals(former.key);
+      if (!same) this.#pems = checked({ ca, cert, key });
       this.#lastFailure = '';
+      if (same) return;
     } catch (error) {
       this.#warn(error as NodeJS.ErrnoException);
       return;
@@ -124,6 +124,6 @@ class CertificateFiles implements experimental.CertificateProvider {
 const identityOf = ({ cert, key }: Pems) => ({ certificate: cert, privateKey: key });
 
 function checked(pems: Pems): Pems {
-  createSecureContext({ ca: pems.ca, cert: pems.cert, key: pems.key });
+  checkTlsPems(pems);
   return pems;
 }
