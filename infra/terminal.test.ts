@@ -1,4 +1,9 @@
-import { describe, expect, it } from '@jest/globals';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { eventually } from '@tidegate/testing';
+import { install } from './setup/packages.mjs';
 import { createTerminal } from './setup/terminal.mjs';
 
 const written = () => {
@@ -33,5 +38,37 @@ describe('progress of a phase', () => {
     const out = written();
     await createTerminal({ ...out, isTTY: true }, { progressEveryMs: 0 }).phase('packages', work);
     expect(out.texts.join('').split('\n')).toHaveLength(2);
+  });
+});
+
+describe('while npm installs', () => {
+  const npmBefore = process.env.npm_execpath;
+  let root: string;
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), 'tidegate-install-'));
+    process.env.npm_execpath = join(root, 'npm.js');
+    // It ends when it is told to.
+    writeFileSync(
+      join(root, 'npm.js'),
+      `setInterval(() => require('node:fs').existsSync('${root}/end') && process.exit(), 20)`,
+    );
+    const packages = { 'node_modules/a': {}, 'node_modules/b': {}, 'node_modules/c': { os: ['none'] } };
+    writeFileSync(join(root, 'package-lock.json'), JSON.stringify({ packages }));
+  });
+  afterEach(() => {
+    if (npmBefore === undefined) delete process.env.npm_execpath;
+    else process.env.npm_execpath = npmBefore;
+    rmSync(root, { recursive: true, force: true });
+  });
+
+  it('the packages for this machine that are there are counted', async () => {
+    const out = written();
+    const installed = install(root, 'everything', createTerminal(out, { progressEveryMs: 0 }));
+    await eventually(() => out.texts.includes('    packages 0 of 2\n'));
+    mkdirSync(join(root, 'node_modules/a'), { recursive: true });
+    writeFileSync(join(root, 'node_modules/a/package.json'), '{}');
+    await eventually(() => out.texts.includes('    packages 1 of 2\n'));
+    writeFileSync(join(root, 'end'), '');
+    await installed;
   });
 });
