@@ -53,7 +53,7 @@ describe('what is installed', () => {
     expect([...needed(LOCK, 'product')].sort()).toEqual(PRODUCT);
   });
 
-  it('suffices for the product when only packages of other platforms are away, and does not for everything', () => {
+  it('suffices for the product, but not for everything, if only packages of other platforms are missing', () => {
     present(PRODUCT.filter((path) => path !== 'node_modules/library-other'));
     expect(isInstalled(root, 'product')).toBe(true);
     expect(isInstalled(root, 'everything')).toBe(false);
@@ -65,7 +65,7 @@ describe('what is installed', () => {
     expect(isInstalled(root, 'product')).toBe(true);
   });
 
-  it('does not suffice when a package is away or another than the lock names, nor when npm did not end', () => {
+  it('does not suffice if a package is missing or differs from the lock, or if npm did not finish', () => {
     expect(isInstalled(root, 'product')).toBe(false);
     present(PRODUCT.filter((path) => path !== 'node_modules/peer'));
     expect(isInstalled(root, 'product')).toBe(false);

@@ -213,7 +213,7 @@ describe('a link is refused, and nothing but the allowed address is reached', ()
     ['spaces [image.link.spaces]', (url: string) => `${url} `, 'must not contain spaces'],
     ['a tab', (url: string) => url.replace('/cat', '/\tcat'), 'must not contain spaces'],
     ['a port where nothing listens', (url: string) => url.replace(/:\d+\//, ':1/'), UNREACHABLE],
-    ['a port that is none', (url: string) => url.replace(/:\d+\//, ':65536/'), 'valid URL'],
+    ['an impossible port', (url: string) => url.replace(/:\d+\//, ':65536/'), 'valid URL'],
     ['http [image.link.scheme]', (url: string) => url.replace('https', 'http'), 'start with https://'],
     [
       'a certificate for another name',

@@ -104,7 +104,7 @@ describe('an image is refused with 400 invalid_request', () => {
       `https://example.com/${'a'.repeat(2049 - 20)}`,
     ],
     ['no host', 'https://'],
-    ['a port that is none', 'https://example.com:99999/a.png'],
+    ['an impossible port', 'https://example.com:99999/a.png'],
     ['a password', 'https://me:secret@example.com/a.png'],
     ['this machine [image.link.reachable]', 'https://127.0.0.1/a.png'],
     ['this machine by name', 'https://localhost/a.png'],

@@ -95,7 +95,7 @@ describe('of several faults the first in this order is told', () => {
     ],
     ['fields before the model', 'invalid_request', () => send(ask('nothing', 'x', { n: 2 }))],
     ['the model before the size of 2 MiB', 'model_not_found', () => send(ask('nothing', filler))],
-    ['an image that is none before the model', 'invalid_request', () => send(picture('nothing', 'data:,x'))],
+    ['an invalid image before the model', 'invalid_request', () => send(picture('nothing', 'data:,x'))],
     ['the size before the kind', 'request_too_large', () => send(picture('tide', PIXEL, filler))],
     ['the kind before the plan', 'model_text_only', () => send(picture('tide'))],
     ['the kind before the condition', 'model_text_only', () => send(picture('stopped'))],

@@ -137,7 +137,7 @@ describe('model discover', () => {
     expect(await published()).toEqual(before);
   });
 
-  it('refuses once when the organization is not to be had, and ports that are none', async () => {
+  it('refuses an unknown organization once, and refuses invalid ports', async () => {
     expect(await discover('--publish', '--org', 'nobody')).toEqual({
       code: 1,
       out: '',

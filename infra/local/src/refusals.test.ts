@@ -48,7 +48,7 @@ const onLinux = process.platform === 'linux' ? it : it.skip;
 const asRoot = process.platform === 'linux' && process.getuid?.() === 0 ? it : it.skip;
 
 describe('a store that someone else runs', () => {
-  it('and is not there is told by its variable, with what to do, before anything is started', async () => {
+  it('fails the start if it does not answer: names its variable, says what to do, starts nothing', async () => {
     const port = await freePort();
     const database = await refused(
       start({ databaseUrl: `postgresql://me:hidden@127.0.0.1:${port}/tidegate` }),
@@ -65,7 +65,7 @@ describe('a store that someone else runs', () => {
     expect(() => readFileSync(join(dataDir, 'processes.json'))).toThrow(/ENOENT/);
   });
 
-  it('and says nothing is given up', async () => {
+  it('is given up if it says nothing', async () => {
     const sockets: Socket[] = [];
     const silent = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
     await once(silent, 'listening');
@@ -116,7 +116,7 @@ describe('a store that someone else runs', () => {
   });
 });
 
-describe('a data folder that cannot be used is told by the step and the cause', () => {
+describe('a data folder that cannot be used fails the start with the step and the cause', () => {
   onLinux('when it is full, with where else the data may be', async () => {
     symlinkSync('/dev/full', join(dataDir, `launcher.pid.${process.pid}`));
     const { message, hint } = await refused(start({}));

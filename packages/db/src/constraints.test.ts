@@ -58,7 +58,7 @@ describe('the database itself refuses', () => {
     ['257 requests at once', { requestsAtOnce: 257 }],
     ['an empty name', { name: '' }],
     ['a name of 81 characters [limit.key-name]', { name: 'x'.repeat(81) }],
-    ['a hash that is none', { hash: new Uint8Array(31) }],
+    ['a hash of the wrong size', { hash: new Uint8Array(31) }],
     ['a prefix that could be the whole value [key.value.not-stored]', { prefix: `ti_${'x'.repeat(20)}` }],
   ])('a key with %s', async (_, values) => {
     await expect(key(values)).rejects.toThrow('check');

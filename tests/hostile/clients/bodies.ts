@@ -43,7 +43,7 @@ export function describeBodies({ base, key, connection, from, newOrgWithModels }
         'transfer-encoding: chunked',
         `2\r\n{}\r\n0\r\na: ${'a'.repeat(70_000)}\r\n\r\n`,
       ],
-      ['a coding that is none', 'transfer-encoding: chunked, gzip', '2\r\n{}\r\n0\r\n\r\n'],
+      ['a coding after chunked', 'transfer-encoding: chunked, gzip', '2\r\n{}\r\n0\r\n\r\n'],
       ['a length with a sign', 'content-length: +2', '{}'],
       ['two lengths in one', 'content-length: 2, 2', '{}'],
       ['a length of 2^64', 'content-length: 18446744073709551616', '{}'],

@@ -31,7 +31,7 @@ export const NO_ANSWERS: readonly Case[] = proving('streamed', '[completions.str
     ['a list', '[]'],
     ['no choices', '{"choices":[]}'],
     ['only another choice [answer.choices.one]', '{"choices":[{"index":1,"message":{"content":"Hello"}}]}'],
-    ['choices that are none', '{"choices":{"0":{"message":{"content":"x"}}}}'],
+    ['choices that are no array', '{"choices":{"0":{"message":{"content":"x"}}}}'],
     ['no message', '{"choices":[{"text":"Hello"}]}'],
     ['content of another kind', JSON.stringify(answer([{ type: 'text', text: 'Hello' }]))],
     ['events', `${HEL}${LO}${DONE}`],
@@ -62,7 +62,7 @@ export const NO_ANSWERS: readonly Case[] = proving('streamed', '[completions.str
     [
       ['a first event that is no JSON', 'data: {"choices":\n\n'],
       ['a first event of another kind', event([1])],
-      ['a first event with choices that are none', event({ choices: { 0: { delta: { content: 'x' } } } })],
+      ['a first event whose choices are no array', event({ choices: { 0: { delta: { content: 'x' } } } })],
       ['a first event with content of another kind', event(delta([{ text: 'x' }]))],
     ] as const
   ).map(([name, body]) =>
