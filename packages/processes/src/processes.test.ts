@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { type Exit, exitOf, stopChild } from './child.ts';
 import { endGroup, signal } from './group.ts';
@@ -52,8 +53,11 @@ describe('the identity of a process', () => {
   });
 
   it('is gone while an ended process waits to be reaped', async () => {
-    const { other } = await start('sleep 100 & echo $!; exec sleep 100');
+    const { known, other } = await start('sleep 100 & echo $!; exec sleep 100');
     expect(isAlive(other)).toBe(true);
+    // The shell would reap its child; `sleep`, which takes its place, does not.
+    const program = () => readFileSync(`/proc/${known.pid}/comm`, 'utf8');
+    expect(await until(() => program() === 'sleep\n', { timeoutMs: 60_000 })).toBe(true);
     signal(other.pid, 'SIGKILL');
     await untilGone(other);
     expect(signal(other.pid, 'SIGKILL')).toBe(true);
