@@ -41,8 +41,14 @@ export const flag = z
 /** The name or address to listen at. By default, only this machine is served. */
 export const host = z.string().default('127.0.0.1');
 
+/** A name or an IPv4 address, an IPv6 address in brackets, or gRPC's own form with its scheme. */
+const ADDRESS = /^([^\s:]+|\[[^\s\]]+\]|(dns|ipv[46]):\S+):(\d{1,5})$/;
+
 /** Where to reach a service. */
-export const address = z.string().regex(/^\S+:\d{1,5}$/, 'must be host:port');
+export const address = z.string().refine((text) => {
+  const number = ADDRESS.exec(text)?.[3];
+  return number !== undefined && Number(number) <= MAX_PORT;
+}, 'must be host:port');
 
 export const addresses = z
   .string()
