@@ -14,7 +14,7 @@ import { createRedisClient } from '@tidegate/redis';
 import { limiterService, runnerService } from '@tidegate/rpc';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
 import { Queue, UnrecoverableError, Worker } from 'bullmq';
-import { run } from './run.ts';
+import { type Ended, ctl as runHere } from './testing/ctl.ts';
 
 /*
  * Runs commands on real stores, with a limiter and a runner that speak the real protocol and record
@@ -97,25 +97,7 @@ function serve(server: Server): Promise<string> {
   );
 }
 
-interface Ended {
-  readonly status: number | null;
-  readonly out: string;
-  readonly err: string;
-}
-
-async function ctl(args: readonly string[], variables: Record<string, string> = env): Promise<Ended> {
-  let [out, err] = ['', ''];
-  const io = {
-    out: (text: string) => {
-      out += text;
-    },
-    err: (text: string) => {
-      err += text;
-    },
-  };
-  const status = await run(args, io, variables);
-  return { status, out, err };
-}
+const ctl = (args: readonly string[], variables = env): Promise<Ended> => runHere(args, variables);
 
 /** Runs the built command line as operators do. */
 function spawned(args: readonly string[], variables: Record<string, string> = env): Promise<Ended> {

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { closeDb, createDb } from '@tidegate/db';
 import { freePort, type TestPostgres, testPostgres } from '@tidegate/testing';
-import { run } from './run.ts';
+import { type Ended, ctl as runHere } from './testing/ctl.ts';
 
 let postgres: TestPostgres;
 let env: Record<string, string>;
@@ -41,25 +41,7 @@ afterEach(async () => {
   await postgres.drop();
 });
 
-interface Ended {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
-
-async function ctl(args: readonly string[], variables: Record<string, string> = env): Promise<Ended> {
-  let [out, err] = ['', ''];
-  const io = {
-    out: (text: string) => {
-      out += text;
-    },
-    err: (text: string) => {
-      err += text;
-    },
-  };
-  const code = await run(args, io, variables);
-  return { code, out, err };
-}
+const ctl = (args: readonly string[], variables = env): Promise<Ended> => runHere(args, variables);
 const discover = (...args: string[]) => ctl(['model', 'discover', '--ports', String(port), ...args]);
 
 async function published(): Promise<object[]> {
@@ -75,7 +57,7 @@ async function published(): Promise<object[]> {
 describe('model discover', () => {
   it('shows servers and models without an installation, and publishes nothing by itself', async () => {
     const listed = await ctl(['model', 'discover', '--ports', String(port)], {});
-    expect(listed).toMatchObject({ code: 0, err: '' });
+    expect(listed).toMatchObject({ status: 0, err: '' });
     expect(listed.out).toMatch(/^Server +URL +Model +Name +Kind +Context\n/);
     expect(listed.out).toMatch(/\nllama\.cpp +http:\S+\/v1 +small\.gguf +small +text +8,192\n/);
     expect(listed.out).toMatch(/ large\.gguf +large +text +4,096 \(assumed\)\n/);
@@ -92,7 +74,7 @@ describe('model discover', () => {
       { ...where, name: 'small', contextTokens: 8_192, upstreamModel: 'small.gguf' },
     ];
     const first = await discover('--publish', '--json');
-    expect(first).toMatchObject({ code: 0, err: '' });
+    expect(first).toMatchObject({ status: 0, err: '' });
     const model = { kind: 'text', published: true };
     expect(JSON.parse(first.out)).toEqual([
       {
@@ -139,12 +121,12 @@ describe('model discover', () => {
 
   it('refuses an unknown organization once, and refuses invalid ports', async () => {
     expect(await discover('--publish', '--org', 'nobody')).toEqual({
-      code: 1,
+      status: 1,
       out: '',
       err: 'There is no organization "nobody".\n',
     });
     const bad = await ctl(['model', 'discover', '--ports', '8080,x']);
-    expect(bad).toMatchObject({ code: 1, err: expect.stringContaining('--ports must be ports') });
+    expect(bad).toMatchObject({ status: 1, err: expect.stringContaining('--ports must be ports') });
   });
 
   it('says that a server has no models, or asks for a key and how to give it one', async () => {
@@ -159,8 +141,11 @@ describe('model discover', () => {
 
   it('says where it looked when it finds nothing', async () => {
     const free = await freePort();
-    const { code, out } = await ctl(['model', 'discover', '--ports', String(free)]);
-    expect({ code, out }).toEqual({ code: 0, out: `No model server answers on this machine at ${free}.\n` });
+    const { status, out } = await ctl(['model', 'discover', '--ports', String(free)]);
+    expect({ status, out }).toEqual({
+      status: 0,
+      out: `No model server answers on this machine at ${free}.\n`,
+    });
     expect((await ctl(['model', 'discover', '--ports', String(free), '--json'])).out).toBe('[]\n');
   });
 });

@@ -1,0 +1,23 @@
+import type { Variables } from '@tidegate/runtime/settings';
+import { run } from '../run.ts';
+
+export interface Ended {
+  readonly status: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs one command in this process, which is many times faster than in one of its own. */
+export async function ctl(args: readonly string[], env: Variables): Promise<Ended> {
+  let [out, err] = ['', ''];
+  const io = {
+    out: (text: string) => {
+      out += text;
+    },
+    err: (text: string) => {
+      err += text;
+    },
+  };
+  const status = await run(args, io, env);
+  return { status, out, err };
+}
