@@ -48,7 +48,7 @@ export class ActiveRunner {
   constructor(options: ActiveRunnerOptions, metrics: RunnerMetrics, lead: Lead) {
     const { db, secretKey, stateDir, modelHost, keepModelLogs, modelEnv, timings } = options;
     const { now, random, logger } = options;
-    const store = postgresStore(db, secretKey, lead.query);
+    const store = postgresStore(db, secretKey, lead);
     const drivers = createDrivers({
       ...{ stateDir, modelHost, metrics, now, random, logger },
       keepOutput: keepModelLogs,

@@ -2,6 +2,8 @@ import { closeDb, createDb, explainPostgres } from '@tidegate/db';
 import { createLogger, createMetrics, runService, startAdmin } from '@tidegate/runtime';
 import { readConfig } from './config.ts';
 import { FLEET_TIMINGS } from './fleet/timings.ts';
+import { LEAD_TIMINGS } from './lead/lead.ts';
+import { ownName, ownProcess } from './lead/own-process.ts';
 import { startRunner } from './runner.ts';
 
 const MAX_DB_CONNECTIONS = 4;
@@ -21,7 +23,8 @@ runService(async (service) => {
     port: config.RUNNER_PORT,
     trust: config.trust,
     db,
-    databaseUrl: config.DATABASE_URL,
+    candidate: { holder: ownName(), process: ownProcess() },
+    leadTimings: LEAD_TIMINGS,
     secretKey: config.SECRET_KEY,
     stateDir: config.RUNNER_STATE_DIR,
     modelHost: config.RUNNER_MODEL_HOST,

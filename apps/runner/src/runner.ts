@@ -1,17 +1,20 @@
 import { ActiveRunner, type ActiveRunnerOptions } from './active-runner.ts';
 import { pause } from './drivers/pause.ts';
-import { LEAD_TIMINGS, type Lead, takeLead } from './lead/lead.ts';
+import { type Lead, type LeadOptions, type LeadTimings, takeLead } from './lead/lead.ts';
 import { createRunnerMetrics, observeRunner } from './metrics.ts';
 
 export interface RunnerOptions extends ActiveRunnerOptions {
-  /** For the lead's own connection. */
-  readonly databaseUrl: string;
+  /** How other runners know this one. */
+  readonly candidate: LeadOptions['candidate'];
+  readonly leadTimings: LeadTimings;
   readonly stopModelsOnExit: boolean;
 }
 
 export interface Runner {
-  /** Whether it is the active runner and answers calls. */
+  /** Whether it is the active runner and answers calls, or stands by while another one acts. */
   ready(): boolean;
+  /** Whether it is the active runner and answers calls. */
+  acts(): boolean;
   /**
    * Resolves to the port when this runner is active, now or later. Rejects when its first attempt
    * to act fails, or when it is closed before.
@@ -28,10 +31,12 @@ const RETRY_MS = 1_000;
  * they are and waits again.
  */
 export function startRunner(options: RunnerOptions): Runner {
-  const { databaseUrl: url, logger, stopModelsOnExit } = options;
+  const { db, candidate, leadTimings: timings, logger, stopModelsOnExit } = options;
   const ending = new AbortController();
   const metrics = createRunnerMetrics(options.metrics);
   let activeRunner: ActiveRunner | null = null;
+  /** The runner that acts while this one stands by. */
+  let leader: string | null = null;
   let active = new Deferred<number>();
   let wasActive = false;
   observeRunner(options.metrics, () => ({
@@ -40,14 +45,19 @@ export function startRunner(options: RunnerOptions): Runner {
     active: activeRunner !== null,
   }));
 
+  const onStandby = (holder: string) => {
+    if (leader !== holder) logger.info({ leader: holder }, 'another runner is active: standing by');
+    leader = holder;
+  };
+
   /** Stays active until the lead is lost or the runner ends. Rejects when it cannot start. */
   const runWhileLeading = async (lead: Lead): Promise<void> => {
     const stopped = aborted(AbortSignal.any([lead.lost, ending.signal]));
-    const candidate = new ActiveRunner(options, metrics, lead);
+    const acting = new ActiveRunner(options, metrics, lead);
     try {
-      const port = await Promise.race([candidate.start(), stopped]);
+      const port = await Promise.race([acting.start(), stopped]);
       if (port === undefined) return;
-      activeRunner = candidate;
+      activeRunner = acting;
       wasActive = true;
       active.resolve(port);
       logger.info({ port }, 'this runner is active');
@@ -55,14 +65,15 @@ export function startRunner(options: RunnerOptions): Runner {
     } finally {
       if (activeRunner) active = new Deferred();
       activeRunner = null;
-      if (ending.signal.aborted && !lead.lost.aborted) await candidate.close(stopModelsOnExit);
-      else candidate.abandon();
+      if (ending.signal.aborted && !lead.lost.aborted) await acting.close(stopModelsOnExit);
+      else acting.abandon();
     }
   };
 
   const runUntilClosed = async (): Promise<void> => {
     for (;;) {
-      const lead = await takeLead({ url, timings: LEAD_TIMINGS, logger }, ending.signal);
+      const lead = await takeLead({ db, candidate, timings, logger, onStandby }, ending.signal);
+      leader = null;
       if (!lead) throw new Error('closed before it was active');
       try {
         await runWhileLeading(lead);
@@ -72,7 +83,6 @@ export function startRunner(options: RunnerOptions): Runner {
       } finally {
         await lead.release();
       }
-      if (lead.lost.aborted) logger.error('the lead is lost: standing by');
       await pause(RETRY_MS, ending.signal);
     }
   };
@@ -81,7 +91,8 @@ export function startRunner(options: RunnerOptions): Runner {
     get active() {
       return active.promise;
     },
-    ready: () => activeRunner !== null,
+    ready: () => activeRunner !== null || leader !== null,
+    acts: () => activeRunner !== null,
     close: async () => {
       ending.abort();
       await ended;

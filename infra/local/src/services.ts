@@ -4,7 +4,6 @@ import { freePort } from '@tidegate/embedded';
 import { StackError } from './errors.ts';
 import type { Files } from './files.ts';
 import { claimPort } from './ports.ts';
-import { answersOk } from './process/supervised.ts';
 import type { Secrets } from './secrets.ts';
 
 export type ServiceName = 'runner' | 'limiter' | 'metering' | 'gateway' | 'console';
@@ -35,8 +34,6 @@ export interface ServiceKind {
   /** The arguments after `node`. Paths are relative to the checkout's root. */
   readonly args: (instance: Instance, layout: Layout) => string[];
   readonly env: (instance: Instance, layout: Layout) => Record<string, string>;
-  /** Only one of its processes acts. The others stand by: they are alive but not ready. */
-  readonly oneActs?: boolean;
   /** Started last, when the models are up. */
   readonly faces: boolean;
   /** How long a process may take to stop. */
@@ -76,7 +73,6 @@ const app = (name: ServiceName) => () => [join('apps', name, 'dist/main.js')];
 const SERVICES: readonly ServiceKind[] = [
   {
     name: 'runner',
-    oneActs: true,
     args: app('runner'),
     env: ({ port }, { files, secrets, databaseUrl }) => ({
       RUNNER_HOST: HOST,
@@ -188,26 +184,10 @@ async function portOf(
 }
 
 export const gatewayUrl = ({ port }: Instance): string => `http://${HOST}:${port}/v1`;
-const adminUrl = ({ adminPort }: Instance, path: string): string => `http://${HOST}:${adminPort}/${path}`;
+export const adminUrl = ({ adminPort }: Instance, path: string): string =>
+  `http://${HOST}:${adminPort}/${path}`;
 export const healthUrl = (instance: Instance): string => adminUrl(instance, 'healthz');
 export const metricsUrl = (instance: Instance): string => adminUrl(instance, 'metrics');
-
-/**
- * Returns a check that a process does its part. It is ready, or it is alive while another process
- * of its kind is ready.
- */
-export function readiness(
-  kind: ServiceKind,
-  instance: Instance,
-  { instances }: Layout,
-): () => Promise<boolean> {
-  const ready = answersOk(adminUrl(instance, 'readyz'));
-  const peers = instances.filter(({ service }) => service === kind.name);
-  if (!kind.oneActs || peers.length === 1) return ready;
-  const lives = answersOk(healthUrl(instance));
-  const all = peers.map((peer) => answersOk(adminUrl(peer, 'readyz')));
-  return async () => (await lives()) && (await Promise.all(all.map((probe) => probe()))).includes(true);
-}
 
 /** The variables of one process: the common ones and its own. */
 export function environmentOf(kind: ServiceKind, instance: Instance, layout: Layout): Record<string, string> {

@@ -8,11 +8,12 @@ import type { CtlEnv, StackInfo } from './info.ts';
 import type { StackOptions, StackReport } from './options.ts';
 import { endLeftovers } from './process/lock.ts';
 import { endAbandonedModels } from './process/models.ts';
-import { Supervised } from './process/supervised.ts';
+import { answersOk, Supervised } from './process/supervised.ts';
 import type { Members } from './running.ts';
 import { loadSecrets, type Secrets } from './secrets.ts';
 import {
   addressesOf,
+  adminUrl,
   anyOf,
   environmentOf,
   gatewayUrl,
@@ -21,7 +22,6 @@ import {
   type Layout,
   metricsUrl,
   planInstances,
-  readiness,
   type ServiceKind,
   servicesOf,
 } from './services.ts';
@@ -187,7 +187,7 @@ function processOf(
     cwd: layout.root,
     env: { ...environmentOf(kind, instance, layout), ...env?.[kind.name], ...env?.[instance.name] },
     logFile: join(layout.files.logs, `${instance.name}.log`),
-    ready: readiness(kind, instance, layout),
+    ready: answersOk(adminUrl(instance, 'readyz')),
     stopTimeoutMs: stopTimeoutMs ?? kind.stopTimeoutMs,
   };
 }

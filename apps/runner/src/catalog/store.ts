@@ -25,11 +25,8 @@ export interface ModelStore {
   writeCondition(modelId: string, record: ConditionRecord): Promise<void>;
 }
 
-const WRITE_CONDITION =
-  'UPDATE model SET condition = $2::model_condition, condition_reason = $3, condition_at = $4 WHERE id = $1';
-
-/** Writes through the lead's `query`, so that a runner that is no longer active writes nothing. */
-export function postgresStore(db: Db, secretKey: Uint8Array, query: Lead['query']): ModelStore {
+/** Writes through the lead, so that a runner that is no longer active writes nothing. */
+export function postgresStore(db: Db, secretKey: Uint8Array, lead: Pick<Lead, 'writeCondition'>): ModelStore {
   type Row = NonNullable<Awaited<ReturnType<Db['model']['findFirst']>>>;
   const stored = (row: Row): StoredModel => ({
     spec: specOf(row, secretKey),
@@ -47,8 +44,7 @@ export function postgresStore(db: Db, secretKey: Uint8Array, query: Lead['query'
       const row = await db.model.findFirst({ where: { id: modelId, deletedAt: null } });
       return row && stored(row);
     },
-    writeCondition: async (modelId, { condition, reason, atMs }) => {
-      await query(WRITE_CONDITION, [modelId, condition, reason || null, new Date(atMs)]);
-    },
+    writeCondition: (modelId, { condition, reason, atMs }) =>
+      lead.writeCondition({ modelId, condition, reason: reason || null, at: new Date(atMs) }),
   };
 }

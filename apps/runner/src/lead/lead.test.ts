@@ -1,12 +1,14 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { Prisma } from '@tidegate/db';
+import { closeDb, createDb, type Db } from '@tidegate/db';
+import { identify } from '@tidegate/processes';
 import { createLogger } from '@tidegate/runtime';
 import { eventually, findPgbouncer, testPgbouncer, testPostgres } from '@tidegate/testing';
-import pg from 'pg';
 import type { Runner } from '../runner.ts';
 import { Harness, isAlive } from '../testing/harness.ts';
-import { LEAD_TIMINGS, type Lead, takeLead } from './lead.ts';
-import { LOCK, POOLED } from './own-session.ts';
+import { type Lead, type LeadOptions, takeLead } from './lead.ts';
+import { hasEnded, ownProcess } from './own-process.ts';
 
 let harness: Harness;
 beforeEach(async () => {
@@ -14,36 +16,62 @@ beforeEach(async () => {
 });
 afterEach(() => harness.close());
 
-/** The sessions of this test's database that hold the lock. */
-const HOLDERS = Prisma.sql`FROM pg_locks WHERE locktype = 'advisory' AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
-const leadSessions = async (): Promise<number> =>
-  (await harness.db.$queryRaw<unknown[]>`SELECT pid ${HOLDERS}`).length;
-const endLeadSessions = () => harness.db.$queryRaw`SELECT pg_terminate_backend(pid) ${HOLDERS}`;
+const logger = createLogger({ service: 'runner', level: 'silent' });
+const LONG_MS = 600_000;
+/** A lease that is renewed often and lasts longer than any test. */
+const STEADY = { leaseMs: LONG_MS, renewMs: 50, tryMs: 20 };
+
+async function candidate(options: Partial<LeadOptions> = {}): Promise<Lead> {
+  const taken = await takeLead(
+    {
+      ...{ db: harness.db, candidate: { holder: 'one', process: null }, timings: STEADY, logger },
+      ...{ onStandby: () => {}, ...options },
+    },
+    new AbortController().signal,
+  );
+  if (!taken) throw new Error('the lead was not taken');
+  harness.onClose(() => taken.release());
+  return taken;
+}
+
+/** Looks like another active runner to the others, until its lease is ended. */
+async function anotherTakesTheLead(): Promise<{ end(): Promise<void> }> {
+  await harness.db.$executeRaw`
+    UPDATE runner_lease SET epoch = epoch + 1, holder = 'another', process = NULL, expires_at = now() + interval '1 h'`;
+  return { end: async () => void (await harness.db.$executeRaw`UPDATE runner_lease SET expires_at = now()`) };
+}
 
 describe('one of several runners', () => {
-  it('is active, and another stands by, not ready, and takes over when it ends', async () => {
+  it('is active, and another stands by, ready, names it, and takes over when it ends', async () => {
     const first = await harness.start();
-    const second = harness.standBy();
-    await harness.elapse(800);
-    expect([first.runner?.ready(), second.ready()]).toEqual([true, false]);
+    const said: string[] = [];
+    const second = harness.standBy({ logTo: (line) => said.push(line) });
+    await eventually(() => second.ready());
+    await harness.elapse(300);
+    expect([first.runner?.acts(), second.acts()]).toEqual([true, false]);
+    const standing = said.map((line) => JSON.parse(line)).filter(({ leader }) => leader);
+    expect(standing.map(({ leader, msg }) => [leader, msg])).toEqual([
+      ['test', 'another runner is active: standing by'],
+    ]);
     await first.runner?.close();
     await second.active;
-    expect(second.ready()).toBe(true);
+    expect([second.ready(), second.acts()]).toEqual([true, true]);
   });
 
-  it('is active again after the lock was lost, with later revisions', async () => {
+  it('is active again after the lease was lost, with later revisions', async () => {
     const first = await harness.start();
     const watcher = first.watch('gw_1');
     await eventually(() => watcher.revision > 0);
     const second = harness.standBy();
-    await endLeadSessions();
+    const other = await anotherTakesTheLead();
     await watcher.ended;
+    await other.end();
     const both = [first.runner as Runner, second];
     const port = await Promise.race(both.map(({ active }) => active));
     const after = harness.connect(port).watch('gw_1');
     await eventually(() => after.revision > watcher.revision);
-    await harness.elapse(1_500);
-    expect(both.filter((runner) => runner.ready())).toHaveLength(1);
+    await harness.elapse(500);
+    expect(both.filter((runner) => runner.acts())).toHaveLength(1);
   });
 
   it('can be closed on standby without having been active', async () => {
@@ -54,23 +82,8 @@ describe('one of several runners', () => {
   });
 });
 
-/**
- * Looks like another active runner to the others. It has the lock when this returns, until its
- * session ends.
- */
-async function anotherTakesTheLead(): Promise<pg.Client> {
-  const other = new pg.Client({ connectionString: harness.url });
-  await other.connect();
-  other.on('error', () => {});
-  harness.onClose(() => other.end());
-  const locked = other.query(`SELECT pg_advisory_lock(${LOCK})`);
-  await endLeadSessions();
-  await locked;
-  return other;
-}
-
 describe('a runner that loses the lead', () => {
-  it('leaves its models serving, is not ready, and writes nothing, until it leads the same models again', async () => {
+  it('leaves its models serving, does not act, and writes nothing, until it leads the same models again', async () => {
     const model = await harness.publishProcess({}, { mode: 'always_on' });
     const first = await harness.start();
     const runner = first.runner as Runner;
@@ -80,14 +93,14 @@ describe('a runner that loses the lead', () => {
     await eventually(async () => (await row()).condition === 'running');
     const other = await anotherTakesTheLead();
     await watcher.ended;
-    expect(runner.ready()).toBe(false);
+    expect(runner.acts()).toBe(false);
     await expect(first.stopModel(model.modelId, 1_000)).rejects.toThrow();
     const [replica] = watcher.models.get(model.modelId)?.replicas ?? [];
     expect((await fetch(`${replica?.baseUrl}/models`)).status).toBe(200);
     await other.end();
     const again = harness.connect(await runner.active).watch('gw_1');
     await eventually(() => again.models.get(model.modelId));
-    expect(runner.ready()).toBe(true);
+    expect(runner.acts()).toBe(true);
     expect(again.updates[0]?.models[0]).toMatchObject({
       condition: 'CONDITION_RUNNING',
       replicas: [replica],
@@ -105,11 +118,13 @@ describe('a runner that loses the lead', () => {
       await tx.$queryRaw`SELECT 1 FROM model WHERE id = ${model.modelId} FOR UPDATE`;
       runner.stopModel(model.modelId).catch(() => {});
       await eventually(() => !isAlive(model.starts()[0]?.pid ?? 0));
+      await eventually(waitsForAModel);
+      // The write that waits does not keep another runner from the lease.
       await anotherTakesTheLead();
     });
-    await harness.elapse(1_500);
+    await eventually(async () => !(await waitsForAModel()));
     expect((await row()).condition).toBe('running');
-    expect(runner.runner?.ready()).toBe(false);
+    expect(runner.runner?.acts()).toBe(false);
   });
 
   it('before it has taken over its models does so once it leads again', async () => {
@@ -117,10 +132,11 @@ describe('a runner that loses the lead', () => {
     const runner = await harness.db.$transaction(async (tx) => {
       await tx.$executeRaw`LOCK TABLE model IN ACCESS EXCLUSIVE MODE`;
       const waiting = harness.standBy();
-      await eventually(async () => (await leadSessions()) > 0);
-      await endLeadSessions();
-      await harness.elapse(300);
-      expect(waiting.ready()).toBe(false);
+      await eventually(async () => (await harness.db.runnerLease.count()) > 0);
+      const other = await anotherTakesTheLead();
+      await eventually(() => waiting.ready());
+      expect(waiting.acts()).toBe(false);
+      await other.end();
       return waiting;
     });
     const client = harness.connect(await runner.active);
@@ -129,93 +145,123 @@ describe('a runner that loses the lead', () => {
   });
 });
 
-describe('the session that holds the lead', () => {
-  const lead = async (timings = LEAD_TIMINGS): Promise<Lead> => {
-    const logger = createLogger({ service: 'runner', level: 'silent' });
-    const taken = await takeLead({ url: harness.url, timings, logger }, new AbortController().signal);
-    if (!taken) throw new Error('the lead was not taken');
-    harness.onClose(() => taken.release());
-    return taken;
-  };
+const waitsForAModel = async (): Promise<boolean> => {
+  const waiting = await harness.db.$queryRaw<unknown[]>`
+    SELECT FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%condition_reason%'`;
+  return waiting.length > 0;
+};
 
-  it('is ended by the server within seconds when its machine disappears', async () => {
-    const { query } = await lead();
-    const inForce = async (name: string) => Object.values((await query(`SHOW ${name}`))[0] ?? {})[0];
-    expect({
-      idle: await inForce('tcp_keepalives_idle'),
-      interval: await inForce('tcp_keepalives_interval'),
-      count: await inForce('tcp_keepalives_count'),
-      userTimeout: await inForce('tcp_user_timeout'),
-    }).toEqual({ idle: '5', interval: '2', count: '3', userTimeout: '15000' });
+describe('the lease', () => {
+  const lease = () => harness.db.runnerLease.findFirstOrThrow();
+
+  it('of a runner that is silent is free when it has expired, and not before', async () => {
+    await candidate({ timings: { ...STEADY, leaseMs: 1_000, renewMs: LONG_MS } });
+    const { expiresAt } = await lease();
+    await candidate({ candidate: { holder: 'two', process: null } });
+    const [{ now } = { now: new Date(0) }] = await harness.db.$queryRaw<{ now: Date }[]>`SELECT now()`;
+    expect(now.getTime()).toBeGreaterThanOrEqual(expiresAt.getTime());
+    expect(await lease()).toMatchObject({ epoch: 2n, holder: 'two' });
   });
 
-  it('survives a failed statement, and is given up when a statement gets no answer in time', async () => {
-    const { query, lost } = await lead({ ...LEAD_TIMINGS, proofMs: 60_000, proofTimeoutMs: 1_000 });
-    await expect(query('SELECT 1 / 0')).rejects.toThrow('division by zero');
-    expect(lost.aborted).toBe(false);
-    await expect(query('SELECT pg_sleep(3)')).rejects.toThrow();
-    expect(lost.aborted).toBe(true);
-    await expect(query('SELECT 1')).rejects.toThrow();
+  it('of a process that can be seen to have ended is free at once, and of one that runs is not', async () => {
+    const child = spawn('sleep', ['1000']);
+    const own = ownProcess() ?? '';
+    const known = identify(child.pid ?? 0);
+    const named = `${own.split(' ')[0]} ${known?.pid} ${known?.identity}`;
+    await candidate({ candidate: { holder: 'child', process: named } });
+    const ending = new AbortController();
+    const seen = new Set<string>();
+    const next = takeLead(
+      {
+        ...{ db: harness.db, candidate: { holder: 'next', process: null }, timings: STEADY, logger },
+        onStandby: (holder) => seen.add(holder),
+      },
+      ending.signal,
+    );
+    await eventually(() => seen.has('child'));
+    expect(await lease()).toMatchObject({ epoch: 1n });
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    harness.onClose(await next.then((lead) => () => lead?.release()));
+    expect(await lease()).toMatchObject({ epoch: 2n, holder: 'next' });
+  });
+
+  it('of a process that cannot be seen from here is never taken for ended', () => {
+    const [namespace, pid, identity] = ownProcess()?.split(' ') ?? [];
+    expect(hasEnded(`${namespace} ${pid} ${identity}`)).toBe(false);
+    expect(hasEnded(`${namespace} 999999999 ${identity}`)).toBe(true);
+    expect(hasEnded(`pid:[1] 999999999 ${identity}`)).toBe(false);
+    expect(hasEnded(`${namespace} 999999999 another-boot:12`)).toBe(false);
+    for (const unknown of [null, '', 'x', `${namespace} 5`]) expect(hasEnded(unknown)).toBe(false);
+  });
+
+  it('is kept through a short outage of Postgres, and given up in time in a long one', async () => {
+    const short = await candidate({ timings: { leaseMs: LONG_MS, renewMs: 20, tryMs: 20 } });
+    await harness.db.$transaction(async (tx) => {
+      await tx.$executeRaw`LOCK TABLE runner_lease IN ACCESS EXCLUSIVE MODE`;
+      await harness.elapse(300);
+    });
+    expect(short.lost.aborted).toBe(false);
+    await short.release();
+
+    const long = await candidate({ timings: { leaseMs: 900, renewMs: 20, tryMs: 20 } });
+    await harness.db.$transaction(async (tx) => {
+      await tx.$executeRaw`LOCK TABLE runner_lease IN ACCESS EXCLUSIVE MODE`;
+      await eventually(() => long.lost.aborted);
+      const [{ held } = { held: false }] = await tx.$queryRaw<{ held: boolean }[]>`
+        SELECT expires_at > clock_timestamp() AS held FROM runner_lease`;
+      expect(held).toBe(true);
+    });
+  });
+
+  it('fences: who has lost it writes nothing, and learns of the loss', async () => {
+    const modelId = await harness.publish();
+    const lead = await candidate({ timings: { ...STEADY, renewMs: LONG_MS } });
+    const write = (condition: string) =>
+      lead.writeCondition({ modelId, condition, reason: null, at: new Date() });
+    await write('running');
+    await anotherTakesTheLead();
+    await expect(write('stopped')).rejects.toThrow('another runner has taken the lease');
+    expect(lead.lost.aborted).toBe(true);
+    await expect(write('stopped')).rejects.toThrow('the lead is over');
+    expect(await harness.db.model.findUniqueOrThrow({ where: { id: modelId } })).toMatchObject({
+      condition: 'running',
+    });
   });
 });
 
-describe('behind a pooler', () => {
+describe('behind a pooler that gives each transaction another session', () => {
   // The first use may install it.
   beforeAll(findPgbouncer, 180_000);
-
-  /**
-   * Lets two runners compete for the lead through the pooler for a while. Returns how many got it,
-   * and their log lines.
-   */
-  const contend = async (settings: Record<string, string | number>, forMs: number) => {
-    const pooler = await testPgbouncer(harness.url, settings);
-    harness.onClose(() => pooler.stop());
-    const said: string[] = [];
-    const logger = createLogger({
-      ...{ service: 'runner', level: 'info', destination: { write: (line) => said.push(line) } },
-    });
-    const ending = new AbortController();
-    const leads = [0, 1].map(() =>
-      takeLead({ url: pooler.url, timings: { ...LEAD_TIMINGS, tryMs: 50 }, logger }, ending.signal),
-    );
-    await harness.elapse(forMs);
-    ending.abort();
-    const taken = (await Promise.all(leads)).filter((lead) => lead !== null);
-    const held = taken.filter(({ lost }) => !lost.aborted).length;
-    await Promise.all(taken.map((lead) => lead.release()));
-    return { held, said: said.map((line) => JSON.parse(line)) };
-  };
 
   it.each([
     ['the last server first', {}],
     ['each server in turn', { server_round_robin: 1 }],
     ['one server for all', { default_pool_size: 1 }],
-    ['a server reset after each transaction', { server_reset_query_always: 1 }],
-  ])(
-    'that gives each transaction another session, no runner leads, and the log says why (%s)',
-    async (_name, settings) => {
-      const { held, said } = await contend({ pool_mode: 'transaction', ...settings }, 1_500);
-      expect(held).toBe(0);
-      expect(said).toContainEqual(expect.objectContaining({ level: 'error', msg: POOLED }));
-      expect(POOLED).toMatch(/pool_mode = transaction.*directly to Postgres.*pool_mode = session/);
-    },
-  );
-
-  it('that gives each connection its own session, one runner leads as usual', async () => {
-    const { held, said } = await contend({ pool_mode: 'session' }, 1_500);
-    expect(held).toBe(1);
-    expect(said.map(({ msg }) => msg)).toEqual(['another runner is active: standing by']);
-  });
-
-  it('that later moves the connection to another session, the lead is lost', async () => {
-    const pooler = await testPgbouncer(harness.url, { pool_mode: 'session' });
+  ])('one runner leads (%s)', async (_name, settings) => {
+    const pooler = await testPgbouncer(harness.url, {
+      ...{ pool_mode: 'transaction', ignore_startup_parameters: 'statement_timeout', ...settings },
+    });
     harness.onClose(() => pooler.stop());
-    const logger = createLogger({ service: 'runner', level: 'silent' });
-    const timings = { ...LEAD_TIMINGS, proofMs: 50 };
-    const lead = await takeLead({ url: pooler.url, timings, logger }, new AbortController().signal);
-    harness.onClose(() => lead?.release());
-    expect(lead?.lost.aborted).toBe(false);
-    await lead?.query(`SELECT pg_advisory_unlock(${LOCK})`);
-    await eventually(() => lead?.lost.aborted);
+    const ending = new AbortController();
+    const dbs: Db[] = [0, 1, 2].map(() => createDb(pooler.url, { maxConnections: 2 }));
+    harness.onClose(() => Promise.all(dbs.map(closeDb)));
+    const leads = dbs.map((db, i) =>
+      takeLead(
+        {
+          ...{ db, candidate: { holder: `runner ${i}`, process: null }, timings: STEADY, logger },
+          onStandby: () => {},
+        },
+        ending.signal,
+      ),
+    );
+    const first = await Promise.race(leads);
+    await harness.elapse(500);
+    ending.abort();
+    const taken = (await Promise.all(leads)).filter((lead) => lead !== null);
+    expect(taken).toEqual([first]);
+    expect(first?.lost.aborted).toBe(false);
+    await first?.release();
   });
 });

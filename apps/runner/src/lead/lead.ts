@@ -1,173 +1,132 @@
+import type { Db } from '@tidegate/db';
 import type { Logger } from '@tidegate/runtime';
-import pg from 'pg';
 import { pause } from '../drivers/pause.ts';
-import { hasOwnSession, LOCK, POOLED, sessionOf, tryAdvisoryLock } from './own-session.ts';
+import {
+  type Candidate,
+  type ConditionChange,
+  endLease,
+  readLease,
+  renewLease,
+  takeLease,
+  writeConditionUnder,
+} from './lease.ts';
+import { hasEnded } from './own-process.ts';
 
 export interface LeadTimings {
-  /** Between two attempts to become the active runner. */
-  readonly tryMs: number;
   /**
-   * Between two checks that the session lives and has the lock. Each check may take
-   * `proofTimeoutMs`.
+   * How long the lease lasts without being renewed. By then its holder stops acting, and another
+   * runner takes the lease.
    */
-  readonly proofMs: number;
-  readonly proofTimeoutMs: number;
-  /** Between two attempts through a pooler that shares sessions. */
-  readonly pooledMs: number;
+  readonly leaseMs: number;
+  /** Between two renewals. */
+  readonly renewMs: number;
+  /** Between two attempts to take the lease, and after a renewal that failed. */
+  readonly tryMs: number;
 }
 
-export const LEAD_TIMINGS: LeadTimings = {
-  tryMs: 500,
-  proofMs: 2_000,
-  proofTimeoutMs: 5_000,
-  pooledMs: 10_000,
-};
+export const LEAD_TIMINGS: LeadTimings = { leaseMs: 8_000, renewMs: 2_000, tryMs: 500 };
 
+/** How much earlier than the lease the lead ends: timers may be late, and clocks differ in speed. */
+const MARGIN_MS = 500;
 /** How long `release` waits for a silent server. */
 const RELEASE_MS = 2_000;
 
-/**
- * If a machine vanishes, the server ends its session after 11 s, or after 15 s if it had data to
- * send, and not after hours. Then the lock is free. By that time a runner that is alive but cut off
- * has failed a check. Checks wait for the session's other statements, so none of those may wait
- * long for other sessions' locks.
- */
-const SESSION = `
-  SET tcp_keepalives_idle = 5;
-  SET tcp_keepalives_interval = 2;
-  SET tcp_keepalives_count = 3;
-  SET tcp_user_timeout = 15000;
-  SET lock_timeout = 2000;`;
-
 export interface LeadOptions {
-  readonly url: string;
+  readonly db: Db;
+  readonly candidate: Omit<Candidate, 'leaseMs'>;
   readonly timings: LeadTimings;
   readonly logger: Logger;
+  /** Called with every runner that is found to have the lease. */
+  readonly onStandby: (holder: string) => void;
 }
 
 /** Leadership: being the one active runner. */
 export interface Lead {
-  /** Aborted when the lock is lost. Another runner may be active already. */
+  /** Aborted when the lease is lost. Another runner may be active already. */
   readonly lost: AbortSignal;
   /**
-   * Runs a statement in the session that holds the lock. So it takes effect before any other runner
-   * becomes active, or not at all. Rejects if the statement fails. Without an answer in time the
-   * lead is lost, as after a failed check.
+   * Writes a condition before any other runner becomes active, or not at all. Rejects if it was not
+   * written.
    */
-  query(sql: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
-  /** Ends the session and so releases the lock. Never rejects. */
+  writeCondition(change: ConditionChange): Promise<void>;
+  /** Gives up the lease. Never rejects. */
   release(): Promise<void>;
 }
 
-/**
- * Waits until this runner is the active one of its database. Null: aborted before that. It never
- * leads in a session that it shares, because there the lock would exclude nobody.
- */
+/** Waits until this runner is the active one of its database. Null: aborted before that. */
 export async function takeLead(options: LeadOptions, signal: AbortSignal): Promise<Lead | null> {
-  const { timings, logger } = options;
-  let announced = false;
-  const onStandby = () => {
-    if (!announced) logger.info('another runner is active: standing by');
-    announced = true;
-  };
+  const { db, timings, logger, onStandby } = options;
+  const candidate: Candidate = { ...options.candidate, leaseMs: timings.leaseMs };
   while (!signal.aborted) {
-    const client = newClient(options);
-    const outcome = await tryLock(client, options, signal, onStandby);
-    if (typeof outcome === 'number') return keepLead(client, outcome, options);
-    await client.end().catch(() => {});
-    if (outcome === 'pooled') logger.error(POOLED);
-    await pause(outcome === 'pooled' ? timings.pooledMs : timings.tryMs, signal);
+    try {
+      const held = await readLease(db);
+      const over = held !== null && hasEnded(held.process) ? held.epoch : null;
+      const askedMs = performance.now();
+      const epoch = await takeLease(db, candidate, over);
+      if (epoch !== null) return keepLead(options, epoch, askedMs);
+      if (held !== null) onStandby(held.holder);
+    } catch (err) {
+      logger.warn({ err }, 'the lease in Postgres could not be requested: trying again');
+    }
+    await pause(timings.tryMs, signal);
   }
   return null;
 }
 
-function newClient({ url, timings }: LeadOptions): pg.Client {
-  const client = new pg.Client({
-    connectionString: url,
-    application_name: 'tidegate-runner-lead',
-    connectionTimeoutMillis: timings.proofTimeoutMs,
-    query_timeout: timings.proofTimeoutMs,
-    keepAlive: true,
-  });
-  client.on('error', () => {});
-  return client;
-}
-
-/**
- * Tries to take the lock on one connection for as long as it lives. Returns the pid of the session
- * that has the lock, or why there is none.
- */
-async function tryLock(
-  client: pg.Client,
-  options: LeadOptions,
-  signal: AbortSignal,
-  onStandby: () => void,
-): Promise<number | 'pooled' | 'failed'> {
-  const { timings, logger } = options;
-  const witness = newClient(options);
-  try {
-    await client.connect();
-    await client.query(SESSION);
-    await witness.connect();
-    if (!(await hasOwnSession(client, witness))) return 'pooled';
-    await witness.end();
-    while (!signal.aborted) {
-      const lead = await tryAdvisoryLock(client);
-      if (lead === 'shared') return 'pooled';
-      if (lead === 'taken') {
-        const { pid, held } = await sessionOf(client);
-        if (held) return pid;
-        await client.query(`SELECT pg_advisory_unlock(${LOCK})`);
-        return 'pooled';
-      }
-      onStandby();
-      await pause(timings.tryMs, signal);
-    }
-  } catch (err) {
-    logger.warn({ err }, 'the lock in Postgres could not be requested: trying again');
-  } finally {
-    await witness.end().catch(() => {});
-  }
-  return 'failed';
-}
-
-function keepLead(client: pg.Client, pid: number, { timings, logger }: LeadOptions): Lead {
+/** @param takenMs when the lease was asked for, by `performance.now`: it lasts at least from then on */
+function keepLead({ db, timings, logger }: LeadOptions, epoch: bigint, takenMs: number): Lead {
+  const { leaseMs, renewMs, tryMs } = timings;
   const lost = new AbortController();
   const over = new AbortController();
-  let ended: Promise<void> | null = null;
+  let expiry: NodeJS.Timeout | undefined;
   const end = () => {
+    clearTimeout(expiry);
     over.abort();
-    ended ??= client.end().catch(() => {});
-    return ended;
   };
-  const lose = () => {
+  const lose = (reason: string) => {
     if (over.signal.aborted) return;
-    void end();
+    end();
+    logger.error({ reason }, 'the lead is lost');
     lost.abort();
   };
-  client.on('error', lose);
-  client.on('end', lose);
-  const prove = async () => {
-    for (;;) {
-      await pause(timings.proofMs, over.signal);
+  const heldSince = (sentMs: number) => {
+    clearTimeout(expiry);
+    const leftMs = sentMs + leaseMs - MARGIN_MS - performance.now();
+    expiry = setTimeout(() => lose('Postgres did not renew the lease in time'), leftMs);
+  };
+  const TAKEN = 'another runner has taken the lease';
+  const keep = async () => {
+    heldSince(takenMs);
+    for (let failed = false; ; ) {
+      await pause(failed ? tryMs : renewMs, over.signal);
       if (over.signal.aborted) return;
-      const now = await sessionOf(client);
-      if (now.held && now.pid === pid) continue;
-      logger.error(POOLED);
-      return lose();
+      const sentMs = performance.now();
+      const renewed = await renewLease(db, epoch, leaseMs).catch((err) => {
+        logger.warn({ err }, 'the lease could not be renewed: trying again');
+        return null;
+      });
+      if (over.signal.aborted) return;
+      if (renewed === false) return lose(TAKEN);
+      failed = renewed === null;
+      if (!failed) heldSince(sentMs);
     }
   };
-  prove().catch(lose);
+  void keep();
   return {
     lost: lost.signal,
-    query: async (sql, values = []) => {
-      try {
-        return (await client.query<Record<string, unknown>>(sql, [...values])).rows;
-      } catch (err) {
-        if (!(err instanceof pg.DatabaseError)) lose();
-        throw err;
-      }
+    writeCondition: async (change) => {
+      if (over.signal.aborted) throw new Error('the lead is over');
+      if (await writeConditionUnder(db, epoch, change)) return;
+      lose(TAKEN);
+      throw new Error(TAKEN);
     },
-    release: () => Promise.race([end(), pause(RELEASE_MS, new AbortController().signal)]),
+    release: async () => {
+      end();
+      if (lost.signal.aborted) return;
+      const silent = new AbortController();
+      const ended = endLease(db, epoch).catch(() => {});
+      await Promise.race([ended, pause(RELEASE_MS, silent.signal)]);
+      silent.abort();
+    },
   };
 }

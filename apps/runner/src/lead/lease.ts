@@ -1,0 +1,90 @@
+import type { Db } from '@tidegate/db';
+
+/** Models belong to a pool of runners, of which one acts. There is one pool. */
+const POOL = 'local';
+
+/** The row that says which runner acts. Times are the server's, so runners' clocks do not matter. */
+export interface HeldLease {
+  readonly epoch: bigint;
+  /** For people. */
+  readonly holder: string;
+  /** See `ownProcess`. Null: unknown. */
+  readonly process: string | null;
+}
+
+/** The runner that asks for the lease. */
+export interface Candidate extends Omit<HeldLease, 'epoch'> {
+  readonly leaseMs: number;
+}
+
+/**
+ * Takes the lease if nobody has it, or if its epoch is `over` because its holder has ended. Returns
+ * the new epoch, or null if another runner has the lease.
+ */
+export async function takeLease(db: Db, candidate: Candidate, over: bigint | null): Promise<bigint | null> {
+  const { holder, process, leaseMs } = candidate;
+  const [row] = await db.$queryRaw<{ epoch: bigint }[]>`
+    INSERT INTO runner_lease AS lease (pool, epoch, holder, process, expires_at)
+    VALUES (${POOL}, 1, ${holder}, ${process}, clock_timestamp() + ${leaseMs} * interval '1 ms')
+    ON CONFLICT (pool) DO UPDATE
+      SET epoch = lease.epoch + 1, holder = excluded.holder, process = excluded.process,
+        expires_at = clock_timestamp() + ${leaseMs} * interval '1 ms'
+      WHERE lease.expires_at <= clock_timestamp() OR lease.epoch = ${over}
+    RETURNING epoch`;
+  return row?.epoch ?? null;
+}
+
+/** Null: no runner has ever had the lease. */
+export async function readLease(db: Db): Promise<HeldLease | null> {
+  const [row] = await db.$queryRaw<HeldLease[]>`
+    SELECT epoch, holder, process FROM runner_lease WHERE pool = ${POOL}`;
+  return row ?? null;
+}
+
+/** False: another runner has taken the lease. */
+export async function renewLease(db: Db, epoch: bigint, leaseMs: number): Promise<boolean> {
+  const renewed = await db.$executeRaw`
+    UPDATE runner_lease SET expires_at = clock_timestamp() + ${leaseMs} * interval '1 ms'
+    WHERE pool = ${POOL} AND epoch = ${epoch}`;
+  return renewed === 1;
+}
+
+/** Gives the lease up, so that others need not wait until it expires. */
+export async function endLease(db: Db, epoch: bigint): Promise<void> {
+  await db.$executeRaw`
+    UPDATE runner_lease SET expires_at = clock_timestamp() WHERE pool = ${POOL} AND epoch = ${epoch}`;
+}
+
+export interface ConditionChange {
+  readonly modelId: string;
+  readonly condition: string;
+  readonly reason: string | null;
+  readonly at: Date;
+}
+
+/**
+ * Writes a model's condition if the lease still has this epoch. False: it has not, and nothing is
+ * written. While this runs, nobody can take the lease, so no write of an earlier holder follows one
+ * of a later holder. It is one statement, so that the server completes it whatever becomes of the
+ * runner. It locks the model first: it must not keep others from the lease while it waits.
+ */
+export async function writeConditionUnder(
+  db: Db,
+  epoch: bigint,
+  { modelId, condition, reason, at }: ConditionChange,
+): Promise<boolean> {
+  const [row] = await db.$queryRaw<{ held: boolean }[]>`
+    WITH one AS MATERIALIZED (
+      SELECT id FROM model WHERE id = ${modelId} FOR NO KEY UPDATE
+    ), lease AS MATERIALIZED (
+      SELECT epoch FROM runner_lease
+      WHERE pool = ${POOL} AND epoch = ${epoch} AND (SELECT count(*) FROM one) >= 0
+      FOR SHARE
+    ), written AS (
+      UPDATE model
+      SET condition = ${condition}::model_condition, condition_reason = ${reason}, condition_at = ${at}
+      FROM one, lease WHERE model.id = one.id
+    )
+    SELECT EXISTS (SELECT FROM lease) AS held`;
+  return row?.held === true;
+}

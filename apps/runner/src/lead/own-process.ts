@@ -1,0 +1,41 @@
+import { readlinkSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { identify, isAlive } from '@tidegate/processes';
+
+/** Names this runner for people. */
+export const ownName = (): string => `${hostname()}:${process.pid}`;
+
+/**
+ * Names this process to other runners that can see it: those with the same namespace of processes,
+ * in the same boot of the machine. Null: the system has no such names.
+ */
+export function ownProcess(): string | null {
+  const namespace = pidNamespace();
+  const known = identify(process.pid);
+  return namespace === null || known === null ? null : `${namespace} ${known.pid} ${known.identity}`;
+}
+
+/** Whether a process so named has surely ended. */
+export function hasEnded(name: string | null): boolean {
+  const [namespace, pid, identity] = name?.split(' ') ?? [];
+  if (!namespace || !pid || !identity) return false;
+  return (
+    namespace === pidNamespace() && isOfThisMachine(identity) && !isAlive({ pid: Number(pid), identity })
+  );
+}
+
+/** The part of an identity that names the boot of a machine. No two machines share it. */
+const bootOf = (identity: string): string => identity.slice(0, identity.lastIndexOf(':'));
+
+function isOfThisMachine(identity: string): boolean {
+  const own = identify(process.pid);
+  return own !== null && bootOf(own.identity) !== '' && bootOf(own.identity) === bootOf(identity);
+}
+
+function pidNamespace(): string | null {
+  try {
+    return readlinkSync('/proc/self/ns/pid');
+  } catch {
+    return null;
+  }
+}
