@@ -11,7 +11,7 @@ const HISTORIES = 1_000;
 const PER_RUN = 50;
 
 const read = (name: string): string =>
-  readFileSync(new URL(`../../lua/lib/${name}.lua`, import.meta.url), 'utf8');
+  readFileSync(new URL(`../lua/${name}.lua`, import.meta.url), 'utf8');
 
 /**
  * Runs the scripts' window functions at given times. KEYS 1 is the window. ARGV has three values
