@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 
 /**
- * One Lua script. It lies beside the TypeScript that runs it. The header of its file documents KEYS,
- * ARGV and replies.
+ * One Lua script. It lies beside the TypeScript that runs it. The header of its file documents
+ * KEYS, ARGV and replies.
  */
 export interface Script {
   readonly name: string;

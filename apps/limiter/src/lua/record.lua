@@ -1,6 +1,6 @@
--- An open record has key_id, model_id, context, admitted_us, reserved_us, month and streamed, all as
--- text. Before the reservation, reserved_us is 0 and month is "-". Redis keeps the values in this
--- order, with blanks between them.
+-- An open record has key_id, model_id, context, admitted_us, reserved_us, month and streamed, all
+-- as text. Before the reservation, reserved_us is 0 and month is "-". Redis keeps the values in
+-- this order, with blanks between them.
 
 local function write_record(record)
   return record.key_id .. ' ' .. record.model_id .. ' ' .. record.context .. ' ' .. record.admitted_us .. ' '
