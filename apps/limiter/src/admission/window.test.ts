@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { inWindow, mostInAnyWindow } from '@tidegate/limits';
+import { inWindow, mostInAnyWindow } from '@tidegate/limits/model';
 import { cases, type TestRedis, testRedis } from '@tidegate/testing';
 import fc from 'fast-check';
 import { openStore, type TestStore } from '../testing/fixture.ts';
