@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ExternalSettings } from '@tidegate/contracts/driver-settings';
 import type { Logger } from '@tidegate/runtime';
-import type { Driver, DriverReport, DriverTimings, LeftBehind, Replica } from './driver.ts';
+import type { Driver, DriverReport, DriverTimings, LeftBehind, ReplicaAddress } from './driver.ts';
 import { pause, probePauseMs } from './pause.ts';
 import { get } from './probe/get.ts';
 import { inspect, type Problem } from './probe/inspect.ts';
@@ -18,7 +18,7 @@ export interface ExternalDriverOptions {
 }
 
 interface Watched {
-  readonly replica: Replica;
+  readonly replica: ReplicaAddress;
   healthy: boolean;
   failures: number;
   /** Null: none. Undefined: not probed yet. */
