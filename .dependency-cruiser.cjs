@@ -57,13 +57,18 @@ module.exports = {
     {
       name: 'through-the-index',
       // `url` is the other entry of packages/redis: parsing a URL loads no client. `settings` is that of
-      // packages/runtime: reading a configuration loads no logger.
+      // packages/runtime: reading a configuration loads no logger. `driver-settings` is that of
+      // packages/contracts: the gateway loads none of it. `model` is that of packages/limits: only
+      // tests load it.
       comment: 'A package is what its entries export.',
       severity: 'error',
       from: { path: '^(apps|packages|infra|tests|bench)/([^/]+)' },
       to: {
         path: '^packages/[^/]+/',
-        pathNot: ['^packages/([^/]+/src/index|redis/src/url|runtime/src/settings)\\.ts$', '^packages/$2/'],
+        pathNot: [
+          '^packages/([^/]+/src/index|contracts/src/driver-settings|limits/src/model|redis/src/url|runtime/src/settings)\\.ts$',
+          '^packages/$2/',
+        ],
       },
     },
     {
@@ -124,10 +129,10 @@ module.exports = {
     },
     {
       name: 'test-harness-does-not-ship',
-      comment: "packages/testing and an app's src/testing are for tests.",
+      comment: "packages/testing, an app's src/testing and the model in packages/limits are for tests.",
       severity: 'error',
       from: { path: '^(apps|packages|infra)/', pathNot: TEST },
-      to: { path: '^(packages/testing/|apps/[^/]+/src/testing/)' },
+      to: { path: '^(packages/testing/|packages/limits/src/model\\.ts$|apps/[^/]+/src/testing/)' },
     },
     {
       name: 'embedded-is-for-machines-without',

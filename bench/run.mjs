@@ -55,14 +55,19 @@ function machine() {
   return `${new Date().toISOString().slice(0, 10)}, commit ${commit}, Node ${process.versions.node}, ${cpus().length} cores (${cpu.model.trim()}), ${gib} GiB, Linux ${release()}.`;
 }
 
+/** Wraps a line at 100 columns, like the rest of the page. */
+const wrapped = (line) => line.replace(/(?=.{101})(.{1,100}) /g, '$1\n');
+
 const dir = mkdtempSync(join(tmpdir(), 'tidegate-bench-'));
 try {
   const json = join(dir, 'gateway.json');
   await bench('bench/gateway.mjs', '--json', json, ...(values.quick ? ['--quick'] : []));
   const { measured, rounds, seconds } = JSON.parse(readFileSync(json, 'utf8'));
   const parts = [
-    machine(),
-    `Medians of ${rounds} interleaved rounds of ${seconds} s; "spread" is the fastest round over the slowest.`,
+    wrapped(machine()),
+    wrapped(
+      `Medians of ${rounds} interleaved rounds of ${seconds} s; "spread" is the fastest round over the slowest.`,
+    ),
     ...measured.map((load) => `**${load.load}**\n\n${table(load)}`),
   ];
   for (const { title, script } of values.quick ? [] : OTHERS) {

@@ -132,7 +132,7 @@ export function describeLive(site: Site): void {
     );
 
     it(
-      'keep what they show while Postgres is away, say so, and go on by themselves when it is back',
+      'keep what they show while Postgres is unavailable, say so, and go on by themselves when it is back',
       async () => {
         const [{ page: open }, { page: late }] = [await site.signedIn(), await site.signedIn()];
         await site.open(open, 'keys');

@@ -201,7 +201,7 @@ export function describeUsage(site: Site): void {
         await choose(page, /All keys/, /Second/);
         await totalOf(page, 'Requests').getByText('5', { exact: true }).waitFor();
         // The plan belongs to the organization, so that panel does not show the usage of one key.
-        const month = page.locator('section').filter({ has: page.getByText('Starts anew on') });
+        const month = page.locator('section').filter({ has: page.getByText('Starts again on') });
         expect(await textOf(month.getByRole('heading'))).toMatch(/^\w+ \d{4}, whole organization$/);
         await month.getByText('12 used', { exact: true }).waitFor();
         expect(await csvOn(site, page)).toEqual(inCsv.slice(1, 3));
@@ -216,7 +216,7 @@ export function describeUsage(site: Site): void {
     );
 
     it(
-      'shows what requests in progress have reserved of the month, what is left, and when it starts anew',
+      'shows what requests in progress have reserved of the month, what is left, and when it starts again',
       async () => {
         const org = await site.organization('In progress');
         await publish(org);
@@ -237,7 +237,7 @@ export function describeUsage(site: Site): void {
           )?.tokensPerMonth;
           const [left, of] = [(cap ?? 0) - CONTEXT_TOKENS, cap ?? 0].map((n) => n.toLocaleString('en-US'));
           await page.getByText(`${left} of ${of} left`).waitFor();
-          expect(await textOf(page.getByText('Starts anew on').locator('time'))).toMatch(/^1 .* UTC$/);
+          expect(await textOf(page.getByText('Starts again on').locator('time'))).toMatch(/^1 .* UTC$/);
         } finally {
           leaving.abort();
           await stalled.catch(() => {});

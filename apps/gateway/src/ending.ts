@@ -10,12 +10,22 @@ export interface Aborted {
   readonly reason: AbortReason;
 }
 
-/** Why a request goes no further. Each step returns what the next one needs, or a stop. */
-export type Stop = Refusal | Aborted;
+/*
+ * How anything in the gateway refuses. A function returns what its caller needs, or the refusal in
+ * its place: `CatalogModel | Refusal`. Where the request may also be aborted, it is `EarlyEnd` in
+ * place of `Refusal`. A check without a result returns PASSED. The caller asks `isRefusal` or
+ * `endsEarly` first. Null never stands for a refusal, and none is thrown.
+ */
+
+/** Why a request goes no further. */
+export type EarlyEnd = Refusal | Aborted;
+
+export const PASSED = 'passed' as const;
+export type Passed = typeof PASSED;
 
 /** How a request ends. */
 export type Ending =
-  | Stop
+  | EarlyEnd
   /** A complete answer that was not streamed. `json` is all of it. */
   | { readonly kind: 'whole'; readonly json: string; readonly usage: Usage | null }
   /** A complete stream, of which only the tail is still unsent. */
@@ -26,4 +36,4 @@ export type Ending =
 export const isAborted = (value: unknown): value is Aborted =>
   typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'aborted';
 
-export const isStop = (value: unknown): value is Stop => isRefusal(value) || isAborted(value);
+export const endsEarly = (value: unknown): value is EarlyEnd => isRefusal(value) || isAborted(value);

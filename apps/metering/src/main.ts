@@ -5,7 +5,7 @@ import { readConfig } from './config.ts';
 import { createMetering } from './metering.ts';
 import { createMeteringMetrics } from './metrics.ts';
 import { openRedisClock } from './queue/clock.ts';
-import { openSettlementQueue } from './queue/settlement-queue.ts';
+import { openSettlementJobs } from './queue/settlement-jobs.ts';
 import { startWorker } from './queue/worker.ts';
 import { connectLimiters } from './settlements/limiters.ts';
 
@@ -33,7 +33,7 @@ runService(async (service) => {
   const limiters = connectLimiters(config.LIMITER_ADDRESSES, config.caller);
   service.onShutdown('limiters', () => limiters.close());
   const redis = { redisUrl: config.REDIS_URL, redisPrefix: config.REDIS_PREFIX };
-  const queue = openSettlementQueue({
+  const queue = openSettlementJobs({
     ...redis,
     onError: (err) => logger.debug({ err }, 'the queue connection failed'),
   });

@@ -3,7 +3,7 @@ import type { Logger } from '@tidegate/runtime';
 import { DayPartitions } from './days/partitions.ts';
 import type { MeteringMetrics } from './metrics.ts';
 import { type BatchJob, processJob } from './queue/process.ts';
-import type { SettlementQueue } from './queue/settlement-queue.ts';
+import type { SettlementJobs } from './queue/settlement-jobs.ts';
 import { Confirmer } from './settlements/confirm.ts';
 import type { Limiters } from './settlements/limiters.ts';
 import { writeSettlements } from './settlements/write.ts';
@@ -14,7 +14,7 @@ const MAX_ROWS = 2_000;
 export interface MeteringDeps {
   readonly db: Db;
   readonly limiters: Limiters;
-  readonly queue: Pick<SettlementQueue, 'isolate'>;
+  readonly queue: Pick<SettlementJobs, 'isolate'>;
   readonly metrics: MeteringMetrics;
   readonly logger: Logger;
   /** This machine's clock in Unix milliseconds. It may be wrong. */

@@ -2,15 +2,15 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { type Admin, startAdmin } from '@tidegate/runtime';
 import { eventually, type TestRedis, testRedis } from '@tidegate/testing';
 import { createMeteringMetrics } from './metrics.ts';
-import { openSettlementQueue, type SettlementQueue } from './queue/settlement-queue.ts';
+import { openSettlementJobs, type SettlementJobs } from './queue/settlement-jobs.ts';
 
 let redis: TestRedis;
-let queue: SettlementQueue;
+let queue: SettlementJobs;
 let admin: Admin;
 
 beforeAll(async () => {
   redis = await testRedis({ appendonly: true });
-  queue = openSettlementQueue({ redisUrl: redis.url, redisPrefix: 'tg:', onError: () => {} });
+  queue = openSettlementJobs({ redisUrl: redis.url, redisPrefix: 'tg:', onError: () => {} });
   const { registry } = createMeteringMetrics(queue.counts);
   admin = await startAdmin({ host: '127.0.0.1', port: 0, metrics: registry, ready: () => true });
 });

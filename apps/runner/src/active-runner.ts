@@ -1,6 +1,6 @@
 import type { Db } from '@tidegate/db';
 import type { Logger, Registry, Trust } from '@tidegate/runtime';
-import { Catalog } from './catalog/catalog.ts';
+import { CatalogSource } from './catalog/catalog.ts';
 import { ConditionWriter } from './catalog/condition-writer.ts';
 import { postgresStore } from './catalog/store.ts';
 import { createDrivers } from './drivers/create-driver.ts';
@@ -40,7 +40,7 @@ export class ActiveRunner {
   readonly fleet: Fleet;
   readonly gateways: Gateways;
   readonly #options: ActiveRunnerOptions;
-  readonly #catalog: Catalog;
+  readonly #catalog: CatalogSource;
   readonly #writer: ConditionWriter;
   #server: RpcServer | null = null;
   #closed = false;
@@ -56,7 +56,7 @@ export class ActiveRunner {
       timings: timings.drivers,
     });
     this.#options = options;
-    this.#catalog = new Catalog(now());
+    this.#catalog = new CatalogSource(now());
     this.#writer = new ConditionWriter(store, logger);
     this.gateways = new Gateways({
       ...{ now, absentGraceMs: timings.absentGraceMs },

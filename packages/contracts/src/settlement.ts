@@ -29,6 +29,9 @@ export interface Settlement {
   readonly durationMs: number | null;
 }
 
+/** Names the outbox entry of a settlement. */
+export type SettlementRef = Pick<Settlement, 'orgId' | 'outboxId'>;
+
 /** The BullMQ queue between the limiter and metering. */
 export const SETTLEMENT_QUEUE = 'settlements';
 

@@ -45,7 +45,7 @@ export type { ListModelsInput, ModelInput, PublishModelInput } from './models/in
 export type { ListedModelView, ModelChange, ModelView } from './models/view.ts';
 export type { MembershipView, TryModelInput } from './orgs/memberships.ts';
 export type { CreateOrgInput, OrgView, SetOrgPlanInput } from './orgs/orgs.ts';
-export type { PlanView, SetPlanInput } from './plans/plans.ts';
+export { PLAN_LIMITS, type PlanLimits, type PlanView, type SetPlanInput } from './plans/plans.ts';
 export { type ControlRefusal, type Fault, type RefusalCode, type Result, refuseInput } from './result.ts';
 export type { Counts, UsageDayView, UsageRowView } from './usage/read.ts';
 export type { UsageInput, UsageMonth, UsageOfDayInput, UsageView } from './usage/usage.ts';

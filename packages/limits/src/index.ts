@@ -1,5 +1,4 @@
 export * from './limits.ts';
-export * from './month.ts';
+export * from './plan.ts';
 export * from './time.ts';
 export * from './usage.ts';
-export * from './window.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { canReserve, charge, EMPTY_MONTH, type MonthLedger, reserve, settle, withdraw } from './month.ts';
-import { usageIsValid } from './usage.ts';
+import { canReserve, EMPTY_MONTH, type MonthLedger, reserve, settle, withdraw } from './month.ts';
+import { charge, usageIsValid } from './usage.ts';
 
 const steps = fc.array(
   fc.record({

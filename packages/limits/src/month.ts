@@ -1,7 +1,5 @@
-import { usageIsValid } from './usage.ts';
-
 /*
- * The arithmetic of an organization's month ledger. Two sums never exceed the plan: the counted
+ * The definition of an organization's month ledger. Two sums never exceed the plan: the counted
  * requests, and the charged plus reserved tokens.
  */
 
@@ -36,24 +34,6 @@ export const reserve = (ledger: MonthLedger, contextTokens: number): MonthLedger
   chargedTokens: ledger.chargedTokens,
   reservedTokens: ledger.reservedTokens + contextTokens,
 });
-
-export interface End {
-  readonly answered: boolean;
-  readonly usage: { readonly prompt: number; readonly completion: number } | null;
-}
-
-/** The usage that sets a request's charge. Null: no complete answer, or no valid usage. */
-export function countedUsage(reservedTokens: number, { answered, usage }: End): End['usage'] {
-  if (!answered || !usage) return null;
-  const { prompt, completion } = usage;
-  return usageIsValid({ prompt, completion, total: prompt + completion, reservedTokens }) ? usage : null;
-}
-
-/** The charge of a request that ended: the tokens used, or else the full reservation. */
-export function charge(reservedTokens: number, end: End): number {
-  const counted = countedUsage(reservedTokens, end);
-  return counted ? counted.prompt + counted.completion : reservedTokens;
-}
 
 /** Ends a reservation: releases the reserved tokens and adds the charge. */
 export const settle = (ledger: MonthLedger, reservedTokens: number, chargedTokens: number): MonthLedger => ({

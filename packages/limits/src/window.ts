@@ -1,9 +1,8 @@
 import { WINDOW_MS } from './limits.ts';
 
 /*
- * The definition of the sliding window. Tests hold the limiter against it. With a limit of N,
- * request N+1 within any half-open window (t - 60 s, t] is refused. Times are in milliseconds, may
- * have fractions, and never go backwards.
+ * The definition of the sliding window. With a limit of N, request N+1 within any half-open window
+ * (t - 60 s, t] is refused. Times are in milliseconds, may have fractions, and never go backwards.
  */
 
 /** The admissions that share a window with a request at `nowMs`. They may be in any order. */

@@ -33,20 +33,20 @@ describe('the admin server', () => {
 
   it('is not ready while its check throws, rejects or never answers', async () => {
     let check: () => boolean | Promise<boolean> = () => {
-      throw new Error('away');
+      throw new Error('unavailable');
     };
     const url = await start(() => check());
     expect((await fetch(`${url}/readyz`)).status).toBe(503);
-    check = () => Promise.reject(new Error('away'));
+    check = () => Promise.reject(new Error('unavailable'));
     expect((await fetch(`${url}/readyz`)).status).toBe(503);
     check = () => new Promise(() => {});
     expect((await fetch(`${url}/readyz`)).status).toBe(503);
   });
 
   it('says why it is not ready, if it knows', async () => {
-    const response = await fetch(`${await start(async () => 'Redis is away.')}/readyz`);
+    const response = await fetch(`${await start(async () => 'Redis is unavailable.')}/readyz`);
     expect(response.status).toBe(503);
-    expect(await response.text()).toBe('not ready: Redis is away.\n');
+    expect(await response.text()).toBe('not ready: Redis is unavailable.\n');
   });
 
   it("serves the process's metrics and the service's own, labelled with the service", async () => {
@@ -67,15 +67,15 @@ describe('the admin server', () => {
     [
       'throws',
       () => {
-        throw new Error('away');
+        throw new Error('unavailable');
       },
     ],
-    ['rejects', () => Promise.reject(new Error('away'))],
+    ['rejects', () => Promise.reject(new Error('unavailable'))],
     ['never ends', () => new Promise<void>(() => {})],
   ])('leaves a metric out whose collection %s, and serves all others', async (_what, collect) => {
     const metrics = createMetrics('test');
     const registers = [metrics];
-    new Gauge({ name: 'lost', help: 'Of a store that is away', registers, collect }).set(1);
+    new Gauge({ name: 'lost', help: 'Of a store that is unavailable', registers, collect }).set(1);
     new Counter({ name: 'kept_total', help: 'Of this process', registers }).inc(3);
     const response = await fetch(`${await start(() => true, metrics)}/metrics`);
     expect(response.status).toBe(200);

@@ -29,12 +29,12 @@ describe('the logger', () => {
     const lines: string[] = [];
     const logger = createLogger({
       ...{ service: 'test', level: 'info', destination: { write: (line) => lines.push(line) } },
-      explain: (error) => (String(error).includes('ECONNREFUSED') ? 'The store is away.' : null),
+      explain: (error) => (String(error).includes('ECONNREFUSED') ? 'The store is unavailable.' : null),
     });
     logger.warn({ err: new Error('connect ECONNREFUSED') }, 'one');
     logger.warn({ err: new Error('boom') }, 'other');
-    const [away, other] = lines.map((line) => JSON.parse(line).err);
-    expect(away).toEqual({ type: 'Error', message: 'The store is away.' });
+    const [unavailable, other] = lines.map((line) => JSON.parse(line).err);
+    expect(unavailable).toEqual({ type: 'Error', message: 'The store is unavailable.' });
     expect(other).toMatchObject({ message: 'boom', stack: expect.stringContaining('boom') });
   });
 

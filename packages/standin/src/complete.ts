@@ -4,7 +4,7 @@ import { composeAnswer } from './answer.ts';
 import type { Behaviour } from './behaviour.ts';
 import { type Exchange, pause, sendError, sendStream, sendWhole, stall } from './deliver.ts';
 import { upstreamError } from './errors.ts';
-import { type CompletionRequest, readRequest, type ServedModel } from './request.ts';
+import { type CompletionRequest, readRequest, type StandinModel } from './request.ts';
 import type { StatsKeeper } from './stats.ts';
 import { streamSteps } from './stream.ts';
 import { wholeBody } from './whole.ts';
@@ -15,7 +15,7 @@ const MAX_BODY_BYTES = 64 * 1024 * 1024;
 export async function complete(
   incoming: IncomingMessage,
   exchange: Exchange,
-  model: ServedModel,
+  model: StandinModel,
   defaults: Behaviour,
   stats: StatsKeeper,
 ): Promise<void> {

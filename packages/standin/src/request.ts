@@ -4,7 +4,7 @@ import { type SeenImage, seeImage } from './images.ts';
 import { ANSWER_START_TOKENS, countTokens, imageTokens, MESSAGE_TOKENS } from './tokens.ts';
 
 /** What requests are checked against. */
-export interface ServedModel {
+export interface StandinModel {
   readonly names: readonly string[];
   readonly kind: 'text' | 'vision';
   readonly contextTokens: number;
@@ -35,7 +35,7 @@ const refused = (status: number, message: string): Read => ({
 });
 
 /** Reads a parsed body. It checks only what it uses, unlike a gateway. */
-export function readRequest(body: unknown, model: ServedModel, defaults: Behaviour): Read {
+export function readRequest(body: unknown, model: StandinModel, defaults: Behaviour): Read {
   if (!isMembers(body) || !Array.isArray(body.messages) || body.messages.length === 0)
     return refused(400, 'messages must be a list with at least one message');
   const name = body.model;

@@ -5,7 +5,7 @@ import { type Behaviour, parseDirectives } from './behaviour.ts';
 import { complete } from './complete.ts';
 import { type Exchange, sendError } from './deliver.ts';
 import { upstreamError } from './errors.ts';
-import type { ServedModel } from './request.ts';
+import type { StandinModel } from './request.ts';
 import { type Stats, StatsKeeper } from './stats.ts';
 
 const KEEP_ALIVE_MS = 60_000;
@@ -75,7 +75,7 @@ class StandinServer {
   exit: () => void = () => {};
   #ready = false;
   #behaviour: Behaviour;
-  readonly #model: ServedModel;
+  readonly #model: StandinModel;
   readonly #authorization: string | undefined;
   readonly #createdS = Math.floor(Date.now() / 1_000);
   readonly #routes: Readonly<Record<string, Route>> = {

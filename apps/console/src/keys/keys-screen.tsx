@@ -7,14 +7,14 @@ import { Empty, Note, PageHeader } from '../ui/page.tsx';
 import { type ChosenFrom, CreateKey } from './create-key.tsx';
 import { fullness } from './fullness.ts';
 import { KeysTable } from './keys-table.tsx';
-import { arrange, type KeyRow, type Sort, type StateFilter } from './rows.ts';
+import { arrange, type KeyTableRow, type Sort, type StateFilter } from './rows.ts';
 import type { KeyRules } from './rules.ts';
 
 interface KeysScreenProps {
   readonly org: string;
   readonly plan: string;
   readonly mayChange: boolean;
-  readonly keys: readonly KeyRow[];
+  readonly keys: readonly KeyTableRow[];
   readonly models: readonly ChosenFrom[];
   readonly rules: KeyRules;
   readonly today: string;

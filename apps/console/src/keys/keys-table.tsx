@@ -7,7 +7,7 @@ import { Confirm } from '../ui/dialogs.tsx';
 import { Table } from '../ui/table.tsx';
 import { Day, Time } from '../ui/time.tsx';
 import { deleteKey, revokeKey } from './actions.ts';
-import type { KeyRow, Sort, SortColumn } from './rows.ts';
+import type { KeyTableRow, Sort, SortColumn } from './rows.ts';
 
 const COLUMNS: readonly { id: SortColumn; name: string; width?: string }[] = [
   { id: 'name', name: 'Name' },
@@ -25,16 +25,17 @@ const STATE_COLORS: Record<KeyState, 'success' | 'warning' | 'default'> = {
 
 interface KeysTableProps {
   readonly org: string;
-  readonly rows: readonly KeyRow[];
+  readonly rows: readonly KeyTableRow[];
   readonly mayChange: boolean;
   readonly sort: Sort | null;
   readonly onSort: (sort: Sort | null) => void;
 }
 
 export function KeysTable({ org, rows, mayChange, sort, onSort }: KeysTableProps) {
-  const [asked, setAsked] = useState<{ readonly what: 'revoke' | 'delete'; readonly key: KeyRow } | null>(
-    null,
-  );
+  const [asked, setAsked] = useState<{
+    readonly what: 'revoke' | 'delete';
+    readonly key: KeyTableRow;
+  } | null>(null);
   const close = () => setAsked(null);
   return (
     <>
@@ -159,7 +160,7 @@ function SortableHeader({
   );
 }
 
-function RowAction({ keyRow, onAsk }: { keyRow: KeyRow; onAsk: (what: 'revoke' | 'delete') => void }) {
+function RowAction({ keyRow, onAsk }: { keyRow: KeyTableRow; onAsk: (what: 'revoke' | 'delete') => void }) {
   const revoked = keyRow.state === 'Revoked';
   const icon = revoked ? 'icon-trash' : 'icon-ban';
   return (

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { arrange, type KeyRow } from './rows.ts';
+import { arrange, type KeyTableRow } from './rows.ts';
 
-const row = (name: string, part: Partial<KeyRow> = {}): KeyRow => ({
+const row = (name: string, part: Partial<KeyTableRow> = {}): KeyTableRow => ({
   id: name,
   name,
   prefix: `ti_${name}`,
@@ -21,7 +21,7 @@ const KEYS = [
   row('A', { state: 'Revoked', requestsPerMinute: 60, requestsAtOnce: 1 }),
   row('c', { state: 'Expired', expiresOn: '2026-11-01', lastUsedAt: '2026-11-20T10:00:00Z' }),
 ];
-const names = (keys: readonly KeyRow[]) => keys.map(({ name }) => name).join('');
+const names = (keys: readonly KeyTableRow[]) => keys.map(({ name }) => name).join('');
 const arranged = (part: Partial<Parameters<typeof arrange>[1]>) =>
   names(arrange(KEYS, { text: '', state: 'all', sort: null, ...part }));
 

@@ -1,6 +1,6 @@
 import type { KeyView } from '@tidegate/control';
 
-export interface KeyRow extends KeyView {
+export interface KeyTableRow extends KeyView {
   readonly mayCallText: string;
   readonly limitsText: string;
 }
@@ -16,9 +16,9 @@ const STATES: readonly KeyView['state'][] = ['Active', 'Expired', 'Revoked'];
 
 /** The keys that match a text and a state, sorted. Equal ones stay newest first. */
 export function arrange(
-  keys: readonly KeyRow[],
+  keys: readonly KeyTableRow[],
   { text, state, sort }: { text: string; state: StateFilter; sort: Sort | null },
-): KeyRow[] {
+): KeyTableRow[] {
   const wanted = text.trim().toLowerCase();
   const kept = keys.filter(
     (key) =>
@@ -30,7 +30,7 @@ export function arrange(
   return kept.sort((a, b) => direction * compare(a, b, sort.column));
 }
 
-function compare(a: KeyRow, b: KeyRow, column: SortColumn): number {
+function compare(a: KeyTableRow, b: KeyTableRow, column: SortColumn): number {
   switch (column) {
     case 'name':
       return a.name.localeCompare(b.name, 'en', { sensitivity: 'base', numeric: true });

@@ -1,7 +1,7 @@
 'use client';
 
 import { Button, Chip, toast } from '@heroui/react';
-import type { PlanView, UsageMonth } from '@tidegate/control';
+import type { PlanLimits, PlanView, UsageMonth } from '@tidegate/control';
 import { useEffect, useState } from 'react';
 import { Confirm } from '../ui/dialogs.tsx';
 import { compact, whole } from '../ui/numbers.ts';
@@ -13,13 +13,14 @@ import { quotasOf } from './quotas.ts';
 interface PlanScreenProps {
   readonly org: { readonly slug: string; readonly plan: string };
   readonly mayChange: boolean;
+  readonly limits: PlanLimits;
   readonly plans: readonly PlanView[];
   readonly month: UsageMonth;
   /** Keys that are not revoked. */
   readonly keysInUse: number;
 }
 
-export function PlanScreen({ org, mayChange, plans, month, keysInUse }: PlanScreenProps) {
+export function PlanScreen({ org, mayChange, limits, plans, month, keysInUse }: PlanScreenProps) {
   const [asked, setAsked] = useState<PlanView | null>(null);
   // The plan that the limiter has confirmed and the page does not show yet.
   const [awaited, setAwaited] = useState<string | null>(null);
@@ -41,6 +42,7 @@ export function PlanScreen({ org, mayChange, plans, month, keysInUse }: PlanScre
           {plans.map((plan) => (
             <PlanCard
               key={plan.id}
+              limits={limits}
               plan={plan}
               isCurrent={plan.name === org.plan}
               onChoose={mayChange ? () => setAsked(plan) : undefined}
@@ -82,21 +84,22 @@ function Use({ plan, month, keysInUse }: { plan: PlanView; month: UsageMonth; ke
   );
 }
 
+/** Numbers that may be larger than this are shown in short. */
+const IN_FULL_UP_TO = 1_000_000;
+
 interface PlanCardProps {
+  readonly limits: PlanLimits;
   readonly plan: PlanView;
   readonly isCurrent: boolean;
   readonly onChoose: (() => void) | undefined;
 }
 
-function PlanCard({ plan, isCurrent, onChoose }: PlanCardProps) {
-  const limits = [
-    ['API keys', whole(plan.keys), whole(plan.keys)],
-    ['Requests a month', compact(plan.requestsPerMonth), whole(plan.requestsPerMonth)],
-    ['Requests a minute', whole(plan.requestsPerMinute), whole(plan.requestsPerMinute)],
-    ['Requests at once', whole(plan.requestsAtOnce), whole(plan.requestsAtOnce)],
-    ['Tokens a month', compact(plan.tokensPerMonth), whole(plan.tokensPerMonth)],
-    ['Images', plan.images ? 'Yes' : 'No', ''],
-  ] as const;
+function PlanCard({ limits, plan, isCurrent, onChoose }: PlanCardProps) {
+  const numbers = Object.entries(limits).map(([name, { label, max }]) => {
+    const value = plan[name as keyof PlanLimits];
+    return [label, max > IN_FULL_UP_TO ? compact(value) : whole(value), whole(value)] as const;
+  });
+  const rows = [...numbers, ['Images', plan.images ? 'Yes' : 'No', ''] as const];
   return (
     <li className={`card-surface flex flex-col p-5 ${isCurrent ? 'ring-2 ring-accent' : ''}`}>
       <div className="flex items-center justify-between">
@@ -108,7 +111,7 @@ function PlanCard({ plan, isCurrent, onChoose }: PlanCardProps) {
         ) : null}
       </div>
       <dl className="mt-4 flex-1 divide-y divide-separator text-sm">
-        {limits.map(([name, value, exact]) => (
+        {rows.map(([name, value, exact]) => (
           <div key={name} className="flex justify-between gap-4 py-2">
             <dt className="text-muted">{name}</dt>
             <dd className="font-medium tabular-nums" title={exact}>

@@ -42,7 +42,7 @@ export function MonthPanel({ month }: { month: UsageMonth }) {
 export function MonthNote({ what, month }: { what: string; month: UsageMonth }) {
   return (
     <>
-      {what} anew on <Time iso={month.resetsAt} />.
+      {what} again on <Time iso={month.resetsAt} />.
       {month.live ? '' : ' The limiter is unavailable: these are the settled requests only.'}
     </>
   );

@@ -1,48 +1,43 @@
 import type { PlanView, SetPlanInput } from '@tidegate/control';
+import { eachPlanLimit, PLAN_LIMITS, type PlanLimitName } from '@tidegate/limits';
 import type { Command } from 'commander';
 import { type Context, OPERATOR, show } from '../context.ts';
 import { type Column, table } from '../output/table.ts';
 import { given, verb, whole, yesNo } from './verb.ts';
 
+const limits = Object.entries(PLAN_LIMITS).map(([name, limit]) => ({
+  name: name as PlanLimitName,
+  ...limit,
+}));
+
 const columns: Column<PlanView>[] = [
   { title: 'Name', cell: (plan) => plan.name },
-  { title: 'Keys', cell: (plan) => plan.keys },
-  { title: 'Requests/month', cell: (plan) => plan.requestsPerMonth },
-  { title: 'Requests/min', cell: (plan) => plan.requestsPerMinute },
-  { title: 'At once', cell: (plan) => plan.requestsAtOnce },
-  { title: 'Tokens/month', cell: (plan) => plan.tokensPerMonth },
+  ...limits.map(({ name, column }) => ({ title: column, cell: (plan: PlanView) => plan[name] })),
   { title: 'Images', cell: (plan) => (plan.images ? 'yes' : 'no') },
 ];
 
 interface SetFlags {
   readonly name: string;
-  readonly keys?: number;
-  readonly requestsMonth?: number;
-  readonly requestsMinute?: number;
-  readonly requestsAtOnce?: number;
-  readonly tokensMonth?: number;
   readonly images?: boolean;
+  /** Numbers, one for each limit that is given. */
+  readonly [limit: string]: unknown;
 }
 
 const setFlags = [
   { flags: '--name <name>', help: 'the plan; a new one needs all values', required: true },
-  { flags: '--keys <n>', help: 'most keys that are not revoked', parse: whole },
-  { flags: '--requests-month <n>', help: 'requests a month', parse: whole },
-  { flags: '--requests-minute <n>', help: 'requests in any 60 seconds', parse: whole },
-  { flags: '--requests-at-once <n>', help: 'requests in progress at once', parse: whole },
-  { flags: '--tokens-month <n>', help: 'tokens a month', parse: whole },
+  ...limits.map(({ flag, help }) => ({ flags: `--${flag} <n>`, help, parse: whole })),
   { flags: '--images <true|false>', help: 'whether images may be sent', parse: yesNo },
 ];
 
-const planOf = (flags: SetFlags): SetPlanInput => ({
-  name: flags.name,
+/** Commander's name for a flag: `requestsMonth` for `requests-month`. */
+const optionOf = (flag: string): string =>
+  flag.replace(/-(\w)/g, (_dash, letter: string) => letter.toUpperCase());
+
+const planOf = ({ name, images, ...numbers }: SetFlags): SetPlanInput => ({
+  name,
   ...given({
-    keys: flags.keys,
-    requestsPerMonth: flags.requestsMonth,
-    requestsPerMinute: flags.requestsMinute,
-    requestsAtOnce: flags.requestsAtOnce,
-    tokensPerMonth: flags.tokensMonth,
-    images: flags.images,
+    ...eachPlanLimit((_name, { flag }) => numbers[optionOf(flag)] as number | undefined),
+    images,
   }),
 });
 

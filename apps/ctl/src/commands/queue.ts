@@ -1,15 +1,15 @@
 import type { Command } from 'commander';
 import { CommandError, type Context, print } from '../context.ts';
 import { facts, table, time } from '../output/table.ts';
-import type { DeadLetter, QueueStatus } from '../settlement-queue.ts';
+import type { DeadLetter, QueueStatus } from '../queue-admin.ts';
 import { verb, whole } from './verb.ts';
 
 const DEFAULT_LIMIT = 100;
 
 const open = async (context: Context) => {
   const { REDIS_URL, REDIS_PREFIX } = context.config();
-  const { openSettlementQueue } = await import('../settlement-queue.ts');
-  return openSettlementQueue(REDIS_URL, REDIS_PREFIX);
+  const { openQueueAdmin } = await import('../queue-admin.ts');
+  return openQueueAdmin(REDIS_URL, REDIS_PREFIX);
 };
 
 async function withQueue<T>(

@@ -2,8 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import { isRefusal, newRefusal, type ParsedApiKey, type Refusal } from '@tidegate/contracts';
 import { retryAfterSeconds } from '@tidegate/limits';
 import { clientAddress } from '@tidegate/runtime';
+import { PASSED, type Passed } from '../ending.ts';
 import type { Exchange } from '../http/exchange.ts';
-import { INTERNAL_ERROR, INVALID_API_KEY } from '../refusals.ts';
+import { INVALID_API_KEY } from '../refusals.ts';
 import { presentedKey } from './authorization.ts';
 import type { BlockedAddresses } from './blocked-addresses.ts';
 import type { Principal, Principals } from './principals.ts';
@@ -11,7 +12,7 @@ import type { Principal, Principals } from './principals.ts';
 export interface AuthDeps {
   readonly principals: Principals;
   readonly blocked: BlockedAddresses;
-  readonly limiter: { reportInvalidKey(address: string): Promise<number | null> };
+  readonly limiter: { reportInvalidKey(address: string): Promise<number | Refusal> };
   readonly trustedProxies: number;
 }
 
@@ -27,10 +28,10 @@ export interface Caller {
 export function refuseBlockedAddress(
   { blocked, trustedProxies }: AuthDeps,
   request: IncomingMessage,
-): Refusal | null {
-  if (!blocked.any) return null;
+): Passed | Refusal {
+  if (!blocked.any) return PASSED;
   const remainingMs = blocked.remainingMs(clientAddress(request, trustedProxies));
-  return remainingMs > 0 ? tooManyInvalidKeys(remainingMs) : null;
+  return remainingMs > 0 ? tooManyInvalidKeys(remainingMs) : PASSED;
 }
 
 /**
@@ -75,7 +76,7 @@ export const refuseKey = (
 async function countInvalidKey(deps: AuthDeps, request: IncomingMessage): Promise<Refusal> {
   const address = clientAddress(request, deps.trustedProxies);
   const blockedMs = await deps.limiter.reportInvalidKey(address);
-  if (blockedMs === null) return INTERNAL_ERROR;
+  if (isRefusal(blockedMs)) return blockedMs;
   if (blockedMs === 0) return INVALID_API_KEY;
   deps.blocked.block(address, blockedMs);
   return tooManyInvalidKeys(blockedMs);

@@ -1,7 +1,6 @@
-import type { ParsedApiKey, Refusal } from '@tidegate/contracts';
+import { isRefusal, type ParsedApiKey, type Refusal } from '@tidegate/contracts';
 import type { Principal__Output } from '@tidegate/rpc';
 import { LRUCache } from 'lru-cache';
-import { INTERNAL_ERROR, INVALID_API_KEY } from '../refusals.ts';
 
 /** Who is calling: one key of one organization, at most `ttlMs` out of date. */
 export interface Principal {
@@ -18,8 +17,7 @@ export const mayCall = ({ modelIds }: Principal, modelId: string): boolean =>
   modelIds === null || modelIds.has(modelId);
 
 export interface PrincipalsOptions {
-  /** Resolves to null if the limiter could not be asked. */
-  readonly authenticate: (orgTag: string, keyHash: Buffer) => Promise<Principal__Output | 'invalid' | null>;
+  readonly authenticate: (orgTag: string, keyHash: Buffer) => Promise<Principal__Output | Refusal>;
   readonly ttlMs: number;
   readonly maxEntries: number;
   /**
@@ -110,8 +108,7 @@ export class Principals {
   async #fetch(id: string, { orgTag, hash }: ParsedApiKey): Promise<PrincipalOrRefusal> {
     const generation = this.#generation;
     const answer = await this.#options.authenticate(orgTag, hash);
-    if (answer === null) return INTERNAL_ERROR;
-    if (answer === 'invalid') return INVALID_API_KEY;
+    if (isRefusal(answer)) return answer;
     const principal: Principal = {
       orgId: answer.orgId,
       keyId: answer.keyId,

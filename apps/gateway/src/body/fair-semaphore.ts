@@ -11,7 +11,7 @@ export interface FairSemaphoreOptions {
   readonly maxWaiting: number;
 }
 
-interface Waiting {
+interface Waiter {
   readonly resolve: (got: boolean) => void;
   readonly reject: (error: Error) => void;
 }
@@ -23,7 +23,7 @@ export class FairSemaphore {
   readonly #options: FairSemaphoreOptions;
   readonly #maxWaitingOfOrg: number;
   /** Callers waiting, by organization. The organization to be served next comes first. */
-  readonly #waiting = new Map<string, Waiting[]>();
+  readonly #waiting = new Map<string, Waiter[]>();
   #waitingCount = 0;
   #held = 0;
   #closed = false;

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import {
   type CompletionRequest,
+  isRefusal,
   newRefusal,
   type Refusal,
   validateCompletionRequest,
@@ -18,7 +19,8 @@ export async function parseBody(body: Uint8Array): Promise<CompletionRequest | R
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
   const validated = validateCompletionRequest(text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text);
   if (!validated.ok) return validated.refusal;
-  return (await checkInlineImages(validated.inlineImages)) ?? validated.request;
+  const images = await checkInlineImages(validated.inlineImages);
+  return isRefusal(images) ? images : validated.request;
 }
 
 const NOT_UTF8 = newRefusal({

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { newRefusal, type Refusal } from '@tidegate/contracts';
 import { eventually } from '@tidegate/testing';
-import { isStop, type Stop } from '../ending.ts';
+import { type EarlyEnd, endsEarly, PASSED, type Passed } from '../ending.ts';
 import { type ReadBodyOptions, readBody } from './read-body.ts';
 
 const NO_SLOT = newRefusal({
@@ -16,7 +16,7 @@ const NO_SLOT = newRefusal({
 
 interface Harness {
   readonly server: Server;
-  readonly read: Promise<Buffer | Stop>;
+  readonly read: Promise<Buffer | EarlyEnd>;
   readonly socket: Socket;
 }
 
@@ -31,8 +31,8 @@ async function start({
   late,
   ...options
 }: Partial<ReadBodyOptions> & { late?: boolean } = {}): Promise<Harness> {
-  let settle: (read: Promise<Buffer | Stop>) => void = () => {};
-  const read = new Promise<Buffer | Stop>((resolve) => {
+  let settle: (read: Promise<Buffer | EarlyEnd>) => void = () => {};
+  const read = new Promise<Buffer | EarlyEnd>((resolve) => {
     settle = resolve;
   });
   const server = createServer(async (request, response) => {
@@ -41,15 +41,15 @@ async function start({
       timeoutMs: 20_000,
       maxBytes: 1_000,
       largeBytes: 100,
-      takeLarge: async () => null,
-      claim: () => null,
+      takeLarge: async () => PASSED,
+      claim: () => PASSED,
       signal: () => new AbortController().signal,
       ...options,
     });
     settle(reading);
     reading.then(
       (result) =>
-        isStop(result)
+        endsEarly(result)
           ? response.writeHead(400).end('refused')
           : response.writeHead(200).end(`${result.length}`),
       () => response.writeHead(500).end(),
@@ -77,15 +77,15 @@ const declared = (bytes: number, ...lines: string[]): string => head(`Content-Le
 const CHUNKED = head('Transfer-Encoding: chunked');
 const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`;
 
-const codeOf = async (read: Promise<Buffer | Stop>): Promise<string> => {
+const codeOf = async (read: Promise<Buffer | EarlyEnd>): Promise<string> => {
   const result = await read;
-  if (!isStop(result)) return 'ok';
+  if (!endsEarly(result)) return 'ok';
   return result.kind === 'aborted' ? 'aborted' : result.code;
 };
 
-const textOf = async (read: Promise<Buffer | Stop>): Promise<string> => {
+const textOf = async (read: Promise<Buffer | EarlyEnd>): Promise<string> => {
   const result = await read;
-  return isStop(result) ? JSON.stringify(result) : result.toString();
+  return endsEarly(result) ? JSON.stringify(result) : result.toString();
 };
 
 describe('readBody', () => {
@@ -120,7 +120,7 @@ describe('readBody', () => {
       late: true,
       claim: (bytes) => {
         claimed.push(bytes);
-        return null;
+        return PASSED;
       },
       signal: () => {
         throw new Error('there is nothing to wait for');
@@ -161,7 +161,7 @@ describe('readBody', () => {
     const { socket, read } = await start({
       takeLarge: async () => {
         asked++;
-        return null;
+        return PASSED;
       },
     });
     socket.write(declared(1_001));
@@ -180,7 +180,7 @@ describe('readBody', () => {
     const claimed: number[] = [];
     const claim = (bytes: number) => {
       claimed.push(bytes);
-      return claimed.length === 2 ? NO_SLOT : null;
+      return claimed.length === 2 ? NO_SLOT : PASSED;
     };
     const { socket, read } = await start({ claim });
     socket.write(CHUNKED + chunk('abc') + chunk('defg'));
@@ -252,13 +252,13 @@ describe('readBody', () => {
   describe('a large body', () => {
     /** A `takeLarge` that counts its calls and waits for the test to supply the answer. */
     function slots() {
-      let answer: (refusal: Refusal | null) => void = () => {};
+      let answer: (slot: Passed | Refusal) => void = () => {};
       let asked: () => void = () => {};
       const wasAsked = new Promise<void>((resolve) => {
         asked = resolve;
       });
-      const state = { times: 0, wasAsked, answer: (refusal: Refusal | null) => answer(refusal) };
-      const takeLarge = (): Promise<Refusal | null> => {
+      const state = { times: 0, wasAsked, answer: (slot: Passed | Refusal) => answer(slot) };
+      const takeLarge = (): Promise<Passed | Refusal> => {
         state.times++;
         asked();
         return new Promise((resolve) => {
@@ -277,7 +277,7 @@ describe('readBody', () => {
       socket.write('x'.repeat(500));
       const [incoming] = await request;
       expect(incoming.isPaused()).toBe(true);
-      state.answer(null);
+      state.answer(PASSED);
       expect(await textOf(read)).toHaveLength(500);
       expect(state.times).toBe(1);
     });
@@ -287,7 +287,7 @@ describe('readBody', () => {
       const { socket, read } = await start({ takeLarge });
       socket.write(CHUNKED + chunk('x'.repeat(100)) + chunk('y') + chunk('z'.repeat(300)));
       await state.wasAsked;
-      state.answer(null);
+      state.answer(PASSED);
       socket.write('0\r\n\r\n');
       expect(await textOf(read)).toHaveLength(401);
       expect(state.times).toBe(1);
@@ -322,7 +322,7 @@ describe('readBody', () => {
       await closed;
       const early = await Promise.race([read, new Promise((resolve) => setImmediate(resolve, 'waiting'))]);
       expect(early).toBe('waiting');
-      state.answer(null);
+      state.answer(PASSED);
       expect(await codeOf(read)).toBe('aborted');
     });
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import { newRefusal, type Refusal } from '@tidegate/contracts';
+import { isRefusal, newRefusal, type Refusal } from '@tidegate/contracts';
 import { Pieces } from '../bytes/pieces.ts';
-import type { Aborted, Stop } from '../ending.ts';
+import type { Aborted, EarlyEnd, Passed } from '../ending.ts';
 
 export interface ReadBodyOptions {
   /** For the whole body, from the call on. */
@@ -12,11 +12,11 @@ export interface ReadBodyOptions {
    * Called once, when the body is known to exceed `largeBytes`. Reading pauses until it resolves.
    * `readBody` never resolves before it does. The caller owns what it takes.
    */
-  readonly takeLarge: () => Promise<Refusal | null>;
+  readonly takeLarge: () => Promise<Passed | Refusal>;
   /**
    * Called before each piece is kept. A refusal ends the reading. The caller owns what it claims.
    */
-  readonly claim: (bytes: number) => Refusal | null;
+  readonly claim: (bytes: number) => Passed | Refusal;
   /**
    * Aborts when the client is gone or nobody waits for the answer any more. Called only if the body
    * has not fully arrived yet.
@@ -32,12 +32,12 @@ export interface ReadBodyOptions {
  * an abort if the signal aborts or the client hangs up in mid-body. Rejects only if `takeLarge`
  * does.
  */
-export function readBody(request: IncomingMessage, options: ReadBodyOptions): Promise<Buffer | Stop> {
+export function readBody(request: IncomingMessage, options: ReadBodyOptions): Promise<Buffer | EarlyEnd> {
   return new BodyReader(request, options).read();
 }
 
-/** Why the reading ends: the body is complete, or there is a reason to stop. */
-type End = 'complete' | Stop;
+/** Why the reading ends: the body is complete, or the request ends early. */
+type End = 'complete' | EarlyEnd;
 
 class BodyReader {
   readonly #request: IncomingMessage;
@@ -47,14 +47,14 @@ class BodyReader {
   #end: (end: End) => void = () => {};
   #fail: (error: unknown) => void = () => {};
   /** Set while `takeLarge` is running. If the reading ends meanwhile, `read` waits for it. */
-  #taking: Promise<Refusal | null> | null = null;
+  #taking: Promise<Passed | Refusal> | null = null;
 
   constructor(request: IncomingMessage, options: ReadBodyOptions) {
     this.#request = request;
     this.#options = options;
   }
 
-  async read(): Promise<Buffer | Stop> {
+  async read(): Promise<Buffer | EarlyEnd> {
     const { maxBytes, largeBytes } = this.#options;
     const encoding = this.#request.headers['content-encoding']?.trim().toLowerCase() ?? '';
     if (encoding !== '' && encoding !== 'identity') return ENCODED;
@@ -70,8 +70,8 @@ class BodyReader {
 
   /** Most bodies arrive together with their head, so no listeners are needed. */
   #takeBuffered(bytes: number): Buffer | Refusal {
-    const refusal = this.#options.claim(bytes);
-    if (refusal) return refusal;
+    const room = this.#options.claim(bytes);
+    if (isRefusal(room)) return room;
     const body: Buffer = this.#request.read();
     this.#request.resume();
     return body;
@@ -107,9 +107,9 @@ class BodyReader {
   #take(chunk: Buffer): void {
     const { maxBytes, largeBytes, claim } = this.#options;
     const fits = this.#body.bytes + chunk.length <= maxBytes;
-    const refusal = fits ? claim(chunk.length) : tooLarge(maxBytes);
-    if (refusal) {
-      this.#end(refusal);
+    const room = fits ? claim(chunk.length) : tooLarge(maxBytes);
+    if (isRefusal(room)) {
+      this.#end(room);
       return;
     }
     this.#body.add(chunk);
@@ -122,9 +122,9 @@ class BodyReader {
     this.#request.pause();
     this.#taking = this.#options.takeLarge();
     this.#taking.then(
-      (refusal) => {
-        if (refusal === null) this.#request.resume();
-        else this.#end(refusal);
+      (slot) => {
+        if (isRefusal(slot)) this.#end(slot);
+        else this.#request.resume();
       },
       (error) => this.#fail(error),
     );

@@ -36,7 +36,8 @@ export async function admit(
 export async function reserve(
   gateway: Gateway,
   { exchange, caller, held }: Completion,
-): Promise<Refusal | null> {
-  const reserved = await held.reserve();
-  return isRefusal(reserved) ? refuseAdmission(gateway, exchange.request, caller.principal, reserved) : null;
+): Promise<Admission | Refusal> {
+  const admission = await held.reserve();
+  if (!isRefusal(admission)) return admission;
+  return refuseAdmission(gateway, exchange.request, caller.principal, admission);
 }

@@ -2,6 +2,7 @@ import { type CompletionRequest, isRefusal, newRefusal, type Refusal } from '@ti
 import { LIMITS } from '@tidegate/limits';
 import { type AuthDeps, refuseKey } from '../auth/authenticate.ts';
 import { type CatalogModel, isVision } from '../catalog/catalog.ts';
+import { PASSED, type Passed } from '../ending.ts';
 import { PLAN_UPGRADE_REQUIRED } from '../refusals.ts';
 import type { Completion } from './completion.ts';
 
@@ -19,23 +20,23 @@ export async function checkFit(
   auth: AuthDeps,
   completion: Completion,
   { bodyBytes, request, model }: FitInput,
-): Promise<Refusal | null> {
+): Promise<Passed | Refusal> {
   const vision = isVision(model);
   if (!vision && bodyBytes > LIMITS.textBodyMaxBytes) return TOO_LARGE_FOR_TEXT;
   if (request.imageCount > 0) {
     if (!vision) return textOnly(model);
-    const refusal = await checkPlan(auth, completion);
-    if (refusal) return refusal;
+    const plan = await checkPlan(auth, completion);
+    if (isRefusal(plan)) return plan;
   }
-  return request.maxTokens > model.contextTokens ? beyondContext(request, model) : null;
+  return request.maxTokens > model.contextTokens ? beyondContext(request, model) : PASSED;
 }
 
 /** Never refuses on a cached plan: asks for the current one first. */
-async function checkPlan(auth: AuthDeps, { exchange, caller }: Completion): Promise<Refusal | null> {
-  if (caller.principal.imagesAllowed) return null;
+async function checkPlan(auth: AuthDeps, { exchange, caller }: Completion): Promise<Passed | Refusal> {
+  if (caller.principal.imagesAllowed) return PASSED;
   const principal = await auth.principals.refresh(caller.key);
   if (isRefusal(principal)) return refuseKey(auth, exchange.request, principal);
-  return principal.imagesAllowed ? null : PLAN_UPGRADE_REQUIRED;
+  return principal.imagesAllowed ? PASSED : PLAN_UPGRADE_REQUIRED;
 }
 
 const TOO_LARGE_FOR_TEXT = newRefusal({

@@ -1,6 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
+import type { Refusal } from '@tidegate/contracts';
 import { ByteBudget } from '../body/byte-budget.ts';
 import { Activity } from '../catalog/activity.ts';
+import { PASSED, type Passed } from '../ending.ts';
+import { TOO_MANY_LARGE_BODIES } from '../limiter/admission.ts';
 import type { AdmissionRef, AdmitRequest, Limiter, SettleRequest } from '../limiter/limiter.ts';
 import { INTERNAL_ERROR } from '../refusals.ts';
 import { admitted } from '../testing/fake-limiter.ts';
@@ -16,7 +19,7 @@ const request: AdmitRequest = {
 };
 
 /** A limiter that grants what is asked for under the instance of the moment. */
-function start({ largeBody = 'taken' as 'taken' | 'full' | null } = {}) {
+function start({ largeBody = PASSED as Passed | Refusal } = {}) {
   const state = { instanceId: 'old', calls: [] as string[], settlements: [] as SettleRequest[] };
   const ended = (kind: string) => async (ref: AdmissionRef) => {
     state.calls.push(`${kind} ${ref.instanceId}`);
@@ -28,7 +31,7 @@ function start({ largeBody = 'taken' as 'taken' | 'full' | null } = {}) {
       admissionId,
     }),
     takeLargeBody: async () => largeBody,
-    admit: async () => admitted,
+    admit: async () => admitted.admitted,
     withdraw: ended('withdraw'),
     settle: (ref: AdmissionRef, settlement: SettleRequest) => {
       state.settlements.push(settlement);
@@ -69,11 +72,11 @@ describe('the loss of a lease', () => {
 
 describe('a slot for a large body', () => {
   it.each([
-    ['none is free', 'full', 'rate_limit_exceeded'],
-    ['nobody can tell', null, 'internal_error'],
-  ] as const)('is refused when %s, and nothing is left to release', async (_when, largeBody, code) => {
+    ['none is free', TOO_MANY_LARGE_BODIES],
+    ['nobody can tell', INTERNAL_ERROR],
+  ])('is refused when %s, and nothing is left to release', async (_when, largeBody) => {
     const { held, state } = start({ largeBody });
-    expect(await held.takeLargeBody()).toMatchObject({ code });
+    expect(await held.takeLargeBody()).toBe(largeBody);
     await held.release(INTERNAL_ERROR);
     expect(state.calls).toEqual([]);
   });
@@ -98,8 +101,8 @@ describe('a counted request', () => {
 describe('memory', () => {
   it('is free again for others once the request has ended, all of it and only once', async () => {
     const { held, shared } = start();
-    expect(held.takeBytes(100)).toBeNull();
-    expect(held.takeBytes(150)).toBeNull();
+    expect(held.takeBytes(100)).toBe(PASSED);
+    expect(held.takeBytes(150)).toBe(PASSED);
     expect(shared.bodyBudget.take('org_1', 1)).toBe(false);
     await held.release(INTERNAL_ERROR);
     expect(shared.bodyBudget.take('org_1', 250)).toBe(true);

@@ -1,9 +1,8 @@
-import { isRefusal, newRefusal, type Refusal } from '@tidegate/contracts';
-import { LIMITS } from '@tidegate/limits';
+import { isRefusal, type Refusal } from '@tidegate/contracts';
 import type { ByteBudget } from '../body/byte-budget.ts';
 import type { Activity } from '../catalog/activity.ts';
-import type { Ending } from '../ending.ts';
-import { type Admission, readAdmission } from '../limiter/admission.ts';
+import { type Ending, PASSED, type Passed } from '../ending.ts';
+import type { Admission } from '../limiter/admission.ts';
 import type { AdmissionRef, AdmitRequest, Limiter } from '../limiter/limiter.ts';
 import { BUSY, INTERNAL_ERROR } from '../refusals.ts';
 import { settlementOf } from './settlement.ts';
@@ -44,21 +43,20 @@ export class Holdings {
     return this.#bytes;
   }
 
-  takeBytes(bytes: number): Refusal | null {
+  takeBytes(bytes: number): Passed | Refusal {
     if (!this.#shared.bodyBudget.take(this.#orgId, bytes)) return BUSY;
     this.#bytes += bytes;
-    return null;
+    return PASSED;
   }
 
   /** Takes one of the organization's slots for large bodies. */
-  async takeLargeBody(): Promise<Refusal | null> {
+  async takeLargeBody(): Promise<Passed | Refusal> {
     const { limiter } = this.#shared;
-    const largeBody = limiter.admissionRef(this.#orgId, this.#requestId);
-    this.#largeBody = largeBody;
-    const result = await limiter.takeLargeBody(largeBody);
-    if (result === 'taken') return null;
-    this.#largeBody = null;
-    return result === 'full' ? TOO_MANY_LARGE_BODIES : INTERNAL_ERROR;
+    const ref = limiter.admissionRef(this.#orgId, this.#requestId);
+    this.#largeBody = ref;
+    const taken = await limiter.takeLargeBody(ref);
+    if (isRefusal(taken)) this.#largeBody = null;
+    return taken;
   }
 
   /** Marks the model as in use. From now on the runner does not put it to sleep. */
@@ -72,7 +70,7 @@ export class Holdings {
     const { limiter } = this.#shared;
     const ref = limiter.admissionRef(this.#orgId, this.#requestId);
     this.#admission = ref;
-    const admission = readAdmission(await limiter.admit(ref, request));
+    const admission = await limiter.admit(ref, request);
     if (isRefusal(admission)) this.#admission = null;
     return admission;
   }
@@ -80,7 +78,7 @@ export class Holdings {
   /** Reserves for the held admission. A refusal leaves the admission as it was. */
   async reserve(): Promise<Admission | Refusal> {
     const ref = this.#admission;
-    return ref ? readAdmission(await this.#shared.limiter.reserve(ref)) : INTERNAL_ERROR;
+    return ref ? this.#shared.limiter.reserve(ref) : INTERNAL_ERROR;
   }
 
   /**
@@ -147,10 +145,3 @@ export class Holdings {
     this.#modelId = null;
   }
 }
-
-const TOO_MANY_LARGE_BODIES = newRefusal({
-  code: 'rate_limit_exceeded',
-  cause: 'large_bodies',
-  message: `The organization has ${LIMITS.largeBodiesAtOncePerOrg} requests over 2 MiB in progress, the most at once.`,
-  retryAfterS: LIMITS.retryAfterSeconds.largeBodies,
-});

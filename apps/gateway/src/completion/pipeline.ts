@@ -1,7 +1,7 @@
 import type { CompletionRequest } from '@tidegate/contracts';
 import { authenticate } from '../auth/authenticate.ts';
 import type { CatalogModel } from '../catalog/catalog.ts';
-import { type Ending, isStop } from '../ending.ts';
+import { type Ending, endsEarly } from '../ending.ts';
 import type { Gateway } from '../gateway.ts';
 import { deliver } from '../http/deliver.ts';
 import type { Exchange } from '../http/exchange.ts';
@@ -19,13 +19,13 @@ import { receiveBody } from './receive-body.ts';
 
 /*
  * Serves a completion to its last byte. Step 1 has checked the caller's address, and step 2 the
- * route and method. Each step returns what the next one needs, or a stop: a refusal, or an abort
- * when nobody waits for the answer any more. A stop before the reservation leaves no trace. From
- * the reservation on the request is counted, and it is settled once.
+ * route and method. Each step returns what the next one needs, or an early end: a refusal, or an
+ * abort when nobody waits for the answer any more. An early end before the reservation leaves no
+ * trace. From the reservation on the request is counted, and it is settled once.
  */
 export async function complete(gateway: Gateway, exchange: Exchange): Promise<void> {
   const caller = await authenticate(gateway, exchange); // 3
-  if (isStop(caller)) return deliver(exchange, caller);
+  if (endsEarly(caller)) return deliver(exchange, caller);
 
   const held = new Holdings(gateway, caller.principal.orgId, exchange.id);
   exchange.held = held;
@@ -43,19 +43,19 @@ export async function complete(gateway: Gateway, exchange: Exchange): Promise<vo
 async function answer(gateway: Gateway, completion: Completion): Promise<Ending> {
   const { exchange, caller, held } = completion;
   const body = await receiveBody(gateway, completion); // 4
-  if (isStop(body)) return body;
+  if (endsEarly(body)) return body;
 
   const bodyBytes = body.length;
   const request = await gateway.parser.parse(body, caller.principal.orgId); // 5, 6
-  if (isStop(request)) return request;
+  if (endsEarly(request)) return request;
   exchange.facts.streamed = request.stream;
 
   const model = findModel(gateway.catalog, caller.principal, request.model); // 7
-  if (isStop(model)) return model;
+  if (endsEarly(model)) return model;
   exchange.facts.modelId = model.modelId;
 
-  const unfit = await checkFit(gateway, completion, { bodyBytes, request, model }); // 8
-  if (isStop(unfit)) return unfit;
+  const fit = await checkFit(gateway, completion, { bodyBytes, request, model }); // 8
+  if (endsEarly(fit)) return fit;
 
   held.takeModel(model.modelId);
   // Look the model up again: it may have fallen asleep before it was marked as in use.
@@ -71,7 +71,7 @@ async function serve(
 ): Promise<Ending> {
   const { exchange, held } = completion;
   const readiness = checkCondition(model); // 9
-  if (isStop(readiness)) return readiness;
+  if (endsEarly(readiness)) return readiness;
   const { linkedImages } = request;
   const wake = readiness === 'wake';
   const toPrepare = wake || linkedImages.length > 0;
@@ -79,17 +79,17 @@ async function serve(
   if (exchange.aborted) return exchange.aborted;
   const wanted = { request, model, reserve: !toPrepare };
   const admission = await admit(gateway, completion, wanted); // 10, 12
-  if (isStop(admission)) return admission;
+  if (endsEarly(admission)) return admission;
 
   const prepared = toPrepare
     ? await prepare(gateway, completion, { model, linkedImages, wake }) // 11
     : { model, dataUrls: [] };
-  if (isStop(prepared)) return prepared;
+  if (endsEarly(prepared)) return prepared;
 
   if (exchange.aborted) return exchange.aborted;
   if (toPrepare) {
-    const unreserved = await reserve(gateway, completion); // 12
-    if (isStop(unreserved)) return unreserved;
+    const reserved = await reserve(gateway, completion); // 12
+    if (endsEarly(reserved)) return reserved;
     if (exchange.aborted) return exchange.aborted;
   }
 

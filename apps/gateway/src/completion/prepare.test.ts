@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { newRefusal } from '@tidegate/contracts';
+import { isRefusal, newRefusal } from '@tidegate/contracts';
 import type { ModelState } from '@tidegate/rpc';
 import { eventually, type UpstreamHandler } from '@tidegate/testing';
 import type { ImageFetcher } from '../images/fetch.ts';
@@ -261,7 +261,7 @@ describe('linked images', () => {
       (...dataUrls: Buffer[]): ImageFetcher['fetchAll'] =>
       async (_links, claim) => {
         const refusals = dataUrls.map(({ length }) => claim(length));
-        return refusals.find((one) => one !== null) ?? dataUrls;
+        return refusals.find(isRefusal) ?? dataUrls;
       };
     fetchAll = bringing(Buffer.from('"data:image/png;base64,AAAA"'), image);
     const held: number[] = [];

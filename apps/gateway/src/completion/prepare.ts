@@ -1,6 +1,6 @@
 import type { CompletionRequest } from '@tidegate/contracts';
 import type { CatalogModel } from '../catalog/catalog.ts';
-import { isStop, type Stop } from '../ending.ts';
+import { type EarlyEnd, endsEarly } from '../ending.ts';
 import type { Gateway } from '../gateway.ts';
 import type { DataUrls } from '../images/fetch.ts';
 import type { Completion } from './completion.ts';
@@ -27,21 +27,21 @@ export async function prepare(
   gateway: Gateway,
   completion: Completion,
   { model, linkedImages, wake }: PrepareInput,
-): Promise<Prepared | Stop> {
+): Promise<Prepared | EarlyEnd> {
   const startedAtMs = performance.now();
   const dataUrls = await fetchImages(gateway, completion, linkedImages);
-  if (isStop(dataUrls)) return dataUrls;
+  if (endsEarly(dataUrls)) return dataUrls;
   if (!wake) return { model, dataUrls };
   const leftMs = Math.max(0, gateway.config.COLD_START_MS - (performance.now() - startedAtMs));
   const awake = await wakeUp(gateway, completion, model, leftMs);
-  return isStop(awake) ? awake : { model: awake, dataUrls };
+  return endsEarly(awake) ? awake : { model: awake, dataUrls };
 }
 
 async function fetchImages(
   { images }: Gateway,
   { exchange, held }: Completion,
   links: CompletionRequest['linkedImages'],
-): Promise<DataUrls | Stop> {
+): Promise<DataUrls | EarlyEnd> {
   if (links.length === 0) return [];
   try {
     return await images.fetchAll(links, (bytes) => held.takeBytes(bytes), exchange.signal);
@@ -56,7 +56,7 @@ async function wakeUp(
   { exchange }: Completion,
   model: CatalogModel,
   waitMs: number,
-): Promise<CatalogModel | Stop> {
+): Promise<CatalogModel | EarlyEnd> {
   const outcome = await waker.wait(model.modelId, waitMs, exchange.signal);
   if (exchange.aborted) return exchange.aborted;
   if (outcome === 'failed') return COULD_NOT_START;

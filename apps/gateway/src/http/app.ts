@@ -1,5 +1,5 @@
 import { IncomingMessage, type ServerOptions, ServerResponse } from 'node:http';
-import { newRefusal } from '@tidegate/contracts';
+import { isRefusal, newRefusal } from '@tidegate/contracts';
 import express, { type Express, type Request, type Response } from 'express';
 import { refuseBlockedAddress } from '../auth/authenticate.ts';
 import { complete } from '../completion/pipeline.ts';
@@ -44,7 +44,7 @@ export function createApp(gateway: Gateway): App {
     const { request, response } = exchange;
     // This precedes routing: a blocked address is refused whatever it asks for.
     const blocked = refuseBlockedAddress(gateway, request);
-    if (blocked) return refuse(exchange, blocked);
+    if (isRefusal(blocked)) return refuse(exchange, blocked);
     if (hasBlankAfterName(request.rawHeaders)) {
       response.shouldKeepAlive = false;
       return refuse(exchange, NOT_HTTP);

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { isRefusal } from '@tidegate/contracts';
 import { refuseBlockedAddress } from '../auth/authenticate.ts';
 import type { Gateway } from '../gateway.ts';
 import { createApp, NOT_FOUND } from './app.ts';
@@ -65,7 +66,8 @@ export async function startServer(gateway: Gateway): Promise<GatewayServer> {
   server.on('connect', (request: IncomingMessage, socket: Duplex) => {
     tunnels.add(socket);
     socket.once('close', () => tunnels.delete(socket));
-    refuseTunnel(raw, socket, refuseBlockedAddress(gateway, request) ?? NOT_FOUND);
+    const blocked = refuseBlockedAddress(gateway, request);
+    refuseTunnel(raw, socket, isRefusal(blocked) ? blocked : NOT_FOUND);
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) =>
     onClientError(raw, error, socket),

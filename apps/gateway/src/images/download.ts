@@ -1,7 +1,8 @@
 import { isIP, type LookupFunction } from 'node:net';
-import type { Refusal } from '@tidegate/contracts';
+import { isRefusal, type Refusal } from '@tidegate/contracts';
 import { type buildConnector, Client } from 'undici';
 import { Pieces } from '../bytes/pieces.ts';
+import type { Passed } from '../ending.ts';
 import { isPublicAddress } from './public-address.ts';
 
 /**
@@ -15,7 +16,7 @@ export interface DownloadOptions {
   /**
    * Called before each piece is kept. A refusal ends the download. The caller owns what it claims.
    */
-  readonly claim: (bytes: number) => Refusal | null;
+  readonly claim: (bytes: number) => Passed | Refusal;
   /** Certificate authorities (PEM) to trust instead of the system's. */
   readonly ca?: string;
   /** Whether to connect to an address. Public addresses only by default. */
@@ -152,8 +153,8 @@ async function readImage(
   const image = new Pieces();
   for await (const chunk of body) {
     if (image.bytes + chunk.length > maxBytes) return problem(tooLarge(maxBytes));
-    const refusal = claim(chunk.length);
-    if (refusal) return refusal;
+    const room = claim(chunk.length);
+    if (isRefusal(room)) return room;
     image.add(chunk);
   }
   return image.take();

@@ -5,6 +5,7 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { isRefusal, newOrgId, newRefusal, type Refusal } from '@tidegate/contracts';
 import { eventually } from '@tidegate/testing';
+import { PASSED } from '../ending.ts';
 import { startHarness } from '../testing/harness.ts';
 import { createImageFetcher, type DataUrls, type ImageFetcher, type ImageFetcherOptions } from './fetch.ts';
 
@@ -95,7 +96,7 @@ function fetchAll(
     index,
     path: `messages[0].content[${index}].image_url.url`,
   }));
-  return fetcherOf(options).fetchAll(links, () => null, signal);
+  return fetcherOf(options).fetchAll(links, () => PASSED, signal);
 }
 
 function messageOf(fetched: DataUrls | Refusal): string {
@@ -195,7 +196,7 @@ describe('createImageFetcher', () => {
       const fetcher = createImageFetcher({ resolve: async () => Promise.reject(new Error('looked up')) });
       const fetched = await fetcher.fetchAll(
         [{ url, index: 0, path: 'messages[0].content[0].image_url.url' }],
-        () => null,
+        () => PASSED,
         AbortSignal.timeout(5_000),
       );
       expect(messageOf(fetched)).toContain(UNREACHABLE);
@@ -205,7 +206,7 @@ describe('createImageFetcher', () => {
       for (const host of [LOOPBACK, 'images.test']) {
         const fetcher = createImageFetcher({ ca: CERT, resolve: async () => [LOOPBACK] });
         const link = { url: at('/cat.png', host), index: 0, path: 'messages[0].content[0].image_url.url' };
-        expect(messageOf(await fetcher.fetchAll([link], () => null, AbortSignal.timeout(5_000)))).toContain(
+        expect(messageOf(await fetcher.fetchAll([link], () => PASSED, AbortSignal.timeout(5_000)))).toContain(
           UNREACHABLE,
         );
       }
@@ -301,7 +302,7 @@ describe('createImageFetcher', () => {
   it('refuses an untrusted certificate, and one for another name', async () => {
     const fetcher = createImageFetcher({ isAllowed: () => true, resolve: async () => [LOOPBACK] });
     const link = { url: at('/cat.png'), index: 0, path: 'messages[0].content[0].image_url.url' };
-    expect(messageOf(await fetcher.fetchAll([link], () => null, AbortSignal.timeout(5_000)))).toContain(
+    expect(messageOf(await fetcher.fetchAll([link], () => PASSED, AbortSignal.timeout(5_000)))).toContain(
       'by https',
     );
     expect(messageOf(await fetchAll([at('/cat.png', 'else.test')]))).toContain('by https');
@@ -452,7 +453,7 @@ describe('createImageFetcher', () => {
     const links = [{ url: at('/slow'), index: 0, path: 'messages[0].content[0].image_url.url' }];
     const claim = (bytes: number) => {
       claims.push(bytes);
-      return null;
+      return PASSED;
     };
     const fetching = fetcherOf().fetchAll(links, claim, new AbortController().signal);
     await eventually(() => claimed() === PNG.length);
@@ -469,7 +470,7 @@ describe('createImageFetcher', () => {
     let left = room;
     const claim = (bytes: number) => {
       left -= bytes;
-      return left < 0 ? busy : null;
+      return left < 0 ? busy : PASSED;
     };
     const asked = new Promise<void>((resolve) => {
       handlers['/silent'] = () => resolve();

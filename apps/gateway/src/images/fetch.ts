@@ -119,7 +119,8 @@ async function judged(link: LinkedImage, got: Download, claim: Claim): Promise<B
   if ('problem' in got) return refused(link, got.problem);
   const type = await imageTypeOf(got);
   if (type === null) return refused(link, 'is not a PNG, JPEG, WebP or GIF image');
-  return claim(dataUrlJsonBytes(got.length, type) - got.length) ?? (await toDataUrlJson(got, type));
+  const room = claim(dataUrlJsonBytes(got.length, type) - got.length);
+  return isRefusal(room) ? room : toDataUrlJson(got, type);
 }
 
 const refused = ({ path }: LinkedImage, problem: string): Refusal =>

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { ImageType } from '@tidegate/contracts';
+import { type ImageType, isRefusal, type Refusal } from '@tidegate/contracts';
+import { PASSED, type Passed } from '../ending.ts';
 import { checkInlineImages } from './inline.ts';
 
 /** Decodes the smallest complete images of each type, one pixel each. */
@@ -28,6 +29,8 @@ const PATH = 'messages[0].content[0].image_url.url';
 const check = (declaredType: ImageType, bytes: Uint8Array) =>
   checkInlineImages([{ path: PATH, declaredType, base64: Buffer.from(bytes).toString('base64') }]);
 
+const messageOf = (checked: Passed | Refusal) => (isRefusal(checked) ? checked.message : checked);
+
 const REAL: [ImageType, Buffer][] = [
   ['image/png', PNG],
   ['image/jpeg', JPEG],
@@ -39,11 +42,11 @@ describe('checkInlineImages', () => {
   it.each(REAL)(
     'accepts %s as its real type and as no other [image.inline.real-type]',
     async (type, bytes) => {
-      expect(await check(type, bytes)).toBeNull();
+      expect(await check(type, bytes)).toBe(PASSED);
       for (const [other] of REAL.filter(([name]) => name !== type)) {
         const refusal = await check(other, bytes);
         expect(refusal).toMatchObject({ code: 'invalid_request' });
-        expect(refusal?.message).toBe(
+        expect(messageOf(refusal)).toBe(
           `${PATH} is declared as ${other} but is ${type}: the declared type must be the real one.`,
         );
       }
@@ -62,14 +65,14 @@ describe('checkInlineImages', () => {
     ['one byte', Buffer.alloc(1)],
   ])('refuses %s whatever it is declared as [image.inline.others]', async (_, bytes) => {
     for (const [type] of REAL) {
-      expect((await check(type, bytes))?.message).toBe(
+      expect(messageOf(await check(type, bytes))).toBe(
         `${PATH} is declared as ${type} but is not a PNG, JPEG, WebP or GIF image.`,
       );
     }
   });
 
   it('accepts an animated PNG as a PNG', async () => {
-    expect(await check('image/png', animatedPng())).toBeNull();
+    expect(await check('image/png', animatedPng())).toBe(PASSED);
   });
 
   it('accepts a PNG whose colour profile is longer than the sample', async () => {
@@ -77,9 +80,9 @@ describe('checkInlineImages', () => {
     const length = Buffer.alloc(4);
     length.writeUInt32BE(profile.length);
     const chunk = Buffer.concat([length, Buffer.from('iCCP'), profile, Buffer.alloc(4)]);
-    expect(
-      await check('image/png', Buffer.concat([PNG.subarray(0, 33), chunk, PNG.subarray(33)])),
-    ).toBeNull();
+    expect(await check('image/png', Buffer.concat([PNG.subarray(0, 33), chunk, PNG.subarray(33)]))).toBe(
+      PASSED,
+    );
   });
 
   it('names the image that is wrong', async () => {
@@ -93,9 +96,9 @@ describe('checkInlineImages', () => {
       path: 'messages[2].content[1].image_url.url',
       declaredType: 'image/gif',
     } as const;
-    expect((await checkInlineImages([right, wrong]))?.message).toMatch(
+    expect(messageOf(await checkInlineImages([right, wrong]))).toMatch(
       /^messages\[2\]\.content\[1\]\.image_url\.url /,
     );
-    expect(await checkInlineImages([])).toBeNull();
+    expect(await checkInlineImages([])).toBe(PASSED);
   });
 });

@@ -1,10 +1,11 @@
 import { type InlineImage, newRefusal, type Refusal } from '@tidegate/contracts';
+import { PASSED, type Passed } from '../ending.ts';
 import { imageTypeOf, TYPE_SAMPLE_BYTES } from './type.ts';
 
 const SAMPLE_CHARACTERS = Math.ceil(TYPE_SAMPLE_BYTES / 3) * 4;
 
 /** Checks that each inline image has the type that its data URL declares. */
-export async function checkInlineImages(images: readonly InlineImage[]): Promise<Refusal | null> {
+export async function checkInlineImages(images: readonly InlineImage[]): Promise<Passed | Refusal> {
   for (const { path, declaredType, base64 } of images) {
     const type = await imageTypeOf(Buffer.from(base64.slice(0, SAMPLE_CHARACTERS), 'base64'));
     if (type === declaredType) continue;
@@ -14,5 +15,5 @@ export async function checkInlineImages(images: readonly InlineImage[]): Promise
         : `is declared as ${declaredType} but is ${type}: the declared type must be the real one`;
     return newRefusal({ code: 'invalid_request', message: `${path} ${problem}.` });
   }
-  return null;
+  return PASSED;
 }

@@ -83,3 +83,10 @@ const quotaExceeded = ({ cause, retryAfterMs }: QuotaExceeded__Output): Refusal 
     retryAfterS: retryAfterSeconds(retryAfterMs),
     shouldRetry: false,
   });
+
+export const TOO_MANY_LARGE_BODIES = newRefusal({
+  code: 'rate_limit_exceeded',
+  cause: 'large_bodies',
+  message: `The organization has ${LIMITS.largeBodiesAtOncePerOrg} requests over 2 MiB in progress, the most at once.`,
+  retryAfterS: LIMITS.retryAfterSeconds.largeBodies,
+});

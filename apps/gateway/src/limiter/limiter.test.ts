@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import type { Notice__Output } from '@tidegate/rpc';
 import { createLimiterClient } from '@tidegate/rpc';
 import { eventually } from '@tidegate/testing';
+import { INTERNAL_ERROR, PLAN_UPGRADE_REQUIRED } from '../refusals.ts';
 import { admitted, FakeLimiter } from '../testing/fake-limiter.ts';
 import { Limiter, type LimiterOptions } from './limiter.ts';
 
@@ -83,14 +84,12 @@ describe('the session', () => {
     fake.answers.admit = ({ admit }) => ({
       admission: admit?.admissionId === 'a7' ? { planUpgradeRequired: {} } : admitted,
     });
-    const outcomes = await Promise.all(
+    const answers = await Promise.all(
       Array.from({ length: 100 }, (_, i) => limiter.admit(limiter.admissionRef('org_1', `a${i}`), admission)),
     );
     // On a slow machine, a heartbeat that probes the limiter may follow.
     expect(fake.messages[0]).toBe(100);
-    expect(outcomes.map((outcome) => outcome?.outcome)).toEqual(
-      outcomes.map((_, i) => (i === 7 ? 'planUpgradeRequired' : 'admitted')),
-    );
+    expect(answers).toEqual(answers.map((_, i) => (i === 7 ? PLAN_UPGRADE_REQUIRED : admitted.admitted)));
   });
 
   it('fails open calls at once when it breaks, then reconnects and withdraws admissions of unknown outcome', async () => {
@@ -99,10 +98,10 @@ describe('the session', () => {
     const open = limiter.admit(limiter.admissionRef('org_1', 'a1'), admission);
     await eventually(() => fake.of('admit').length === 1);
     fake.stop();
-    expect(await open).toBeNull();
+    expect(await open).toBe(INTERNAL_ERROR);
     expect(told.down).toBe(1);
     expect(limiter.ready).toBe(false);
-    expect(await limiter.admit(limiter.admissionRef('org_1', 'a2'), admission)).toBeNull();
+    expect(await limiter.admit(limiter.admissionRef('org_1', 'a2'), admission)).toBe(INTERNAL_ERROR);
     await fake.start();
     await eventually(() => limiter.ready && limiter.unacknowledged === 0);
     expect(fake.of('withdraw').map(({ withdraw }) => withdraw?.admissionId)).toEqual(['a1']);
@@ -116,7 +115,7 @@ describe('the session', () => {
       stoodStillMs = 20_000;
       return { admission: admitted };
     };
-    expect(await limiter.admit(limiter.admissionRef('org_1', 'a1'), admission)).toBeNull();
+    expect(await limiter.admit(limiter.admissionRef('org_1', 'a1'), admission)).toBe(INTERNAL_ERROR);
     await eventually(() => fake.of('withdraw').length === 1);
   });
 
@@ -144,7 +143,7 @@ describe('the session', () => {
     const { limiter, told } = await start({ ...PATIENT, addresses, silenceMs: 100 }, first);
     running.push(second);
     for (const kind of ['heartbeat', 'admit'] as const) first.answers[kind] = () => undefined;
-    expect(await limiter.admit(limiter.admissionRef('org_1', 'a1'), admission)).toBeNull();
+    expect(await limiter.admit(limiter.admissionRef('org_1', 'a1'), admission)).toBe(INTERNAL_ERROR);
     expect(told.down).toBe(1);
     await eventually(() => limiter.ready && second.sessions === 1);
     // Anything the first limiter may have admitted is taken back through the second.
@@ -159,9 +158,9 @@ describe('the session', () => {
     await eventually(() => fake.of('heartbeat').length > asked + 10);
     expect(told.down).toBe(0);
     fake.answers.admit = () => ({ admission: admitted });
-    expect((await limiter.admit(limiter.admissionRef('org_1', 'a2'), admission))?.outcome).toBe('admitted');
+    expect(await limiter.admit(limiter.admissionRef('org_1', 'a2'), admission)).toEqual(admitted.admitted);
     limiter.stop();
-    expect(await slow).toBeNull();
+    expect(await slow).toBe(INTERNAL_ERROR);
   });
 
   it('allows more silence the more calls are open', async () => {
@@ -170,7 +169,7 @@ describe('the session', () => {
     const admissions = Array.from({ length: 400 }, (_, i) =>
       limiter.admit(limiter.admissionRef('org_1', `a${i}`), admission),
     );
-    for (const outcome of await Promise.all(admissions)) expect(outcome?.outcome).toBe('admitted');
+    for (const answer of await Promise.all(admissions)) expect(answer).toEqual(admitted.admitted);
     expect(told.down).toBe(0);
   });
 
@@ -179,7 +178,7 @@ describe('the session', () => {
     const { heartbeat } = fake.answers;
     fake.answers.admit = () => undefined;
     fake.answers.heartbeat = () => ({ failed: { reason: 'Redis is unavailable' } });
-    expect(await limiter.admit(limiter.admissionRef('org_1', 'a1'), admission)).toBeNull();
+    expect(await limiter.admit(limiter.admissionRef('org_1', 'a1'), admission)).toBe(INTERNAL_ERROR);
     expect(told.down).toBe(1);
     fake.answers.heartbeat = heartbeat;
     await eventually(() => limiter.ready);
@@ -205,7 +204,7 @@ describe('the session', () => {
     const { limiter, fake } = await start({ maxOpenCalls: 3, heartbeatMs: 60_000 });
     fake.answers.countRequest = () => undefined;
     const calls = Array.from({ length: 5 }, () => limiter.countRequest('org_1', 'key_1'));
-    expect(await Promise.all(calls)).toEqual([null, null, null, null, null]);
+    expect(await Promise.all(calls)).toEqual(Array(5).fill(INTERNAL_ERROR));
     expect(fake.of('countRequest')).toHaveLength(3);
   });
 });
@@ -390,7 +389,7 @@ describe('a lost lease', () => {
     await eventually(() => told.lost.length === 1);
     reply.admit();
     reply.takeLargeBody();
-    expect(await granted).toEqual([null, null]);
+    expect(await granted).toEqual([INTERNAL_ERROR, INTERNAL_ERROR]);
 
     fake.answers.takeLargeBody = () => ({ takeLargeBody: { result: 'RESULT_TAKEN' } });
     await limiter.takeLargeBody(limiter.admissionRef('org_1', 'a2'));
@@ -410,7 +409,7 @@ describe('a lost lease', () => {
     fake.answers.heartbeat = ({ heartbeat }) => ({
       heartbeat: { leaseLost: heartbeat?.instanceId === ref.instanceId },
     });
-    expect((await limiter.admit(ref, admission))?.outcome).toBe('leaseLost');
+    expect(await limiter.admit(ref, admission)).toBe(INTERNAL_ERROR);
     await eventually(() => told.lost.length === 1);
   });
 });
@@ -422,8 +421,8 @@ describe('a call that has certainly not run', () => {
     fake.answers.admit = () => failed;
     fake.answers.takeLargeBody = () => failed;
     const ref = limiter.admissionRef('org_1', 'a1');
-    expect(await limiter.admit(ref, admission)).toBeNull();
-    expect(await limiter.takeLargeBody(ref)).toBeNull();
+    expect(await limiter.admit(ref, admission)).toBe(INTERNAL_ERROR);
+    expect(await limiter.takeLargeBody(ref)).toBe(INTERNAL_ERROR);
     expect(limiter.unacknowledged).toBe(0);
   });
 });
@@ -465,7 +464,7 @@ describe('a settlement', () => {
       ['a', 'b', 'c'].map((id) => limiter.settle(limiter.admissionRef('org_1', id), settlement)),
     );
     expect(limiter.ready).toBe(false);
-    expect(await limiter.admit(limiter.admissionRef('org_1', 'd'), admission)).toBeNull();
+    expect(await limiter.admit(limiter.admissionRef('org_1', 'd'), admission)).toBe(INTERNAL_ERROR);
     fake.answers.settle = () => ({ settle: {} });
     expect(await limiter.flush(5_000)).toBe(true);
     expect(limiter.ready).toBe(true);

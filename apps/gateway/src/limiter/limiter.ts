@@ -1,9 +1,8 @@
-import type {
-  AdmissionOutcome__Output,
-  LimiterClient,
-  Notice__Output,
-  Principal__Output,
-} from '@tidegate/rpc';
+import { isRefusal, type Refusal } from '@tidegate/contracts';
+import type { LimiterClient, Notice__Output, Principal__Output } from '@tidegate/rpc';
+import { PASSED, type Passed } from '../ending.ts';
+import { INTERNAL_ERROR, INVALID_API_KEY } from '../refusals.ts';
+import { type Admission, readAdmission, TOO_MANY_LARGE_BODIES } from './admission.ts';
 import type { AdmissionRef, AdmitCall, SettleRequest } from './calls.ts';
 import { Grants, type LostGrant } from './grants.ts';
 import { InstanceLease } from './lease.ts';
@@ -12,7 +11,6 @@ import { Unacknowledged } from './unacknowledged.ts';
 
 export type { AdmissionRef, SettleRequest };
 export type AdmitRequest = Omit<AdmitCall, keyof AdmissionRef>;
-export type AdmissionOutcome = AdmissionOutcome__Output;
 
 export interface LimiterOptions {
   readonly addresses: readonly string[];
@@ -37,8 +35,8 @@ const RETRY_MS = 500;
 const MAX_SETTLED_REMEMBERED = 30_000;
 
 /**
- * The gateway's view of the limiter. Null always means that the limiter could not decide. Anything
- * it may have done nevertheless has been or will be taken back. The caller fails closed.
+ * The gateway's view of the limiter. If the limiter cannot decide, the request is refused with
+ * INTERNAL_ERROR. Anything it may have done nevertheless has been or will be taken back.
  */
 export class Limiter {
   readonly #options: LimiterOptions;
@@ -107,35 +105,35 @@ export class Limiter {
     return { orgId, instanceId: this.#lease.instanceId, admissionId };
   }
 
-  async authenticate(orgTag: string, keyHash: Buffer): Promise<Principal__Output | 'invalid' | null> {
+  async authenticate(orgTag: string, keyHash: Buffer): Promise<Principal__Output | Refusal> {
     const reply = await this.#session.call({ authenticate: { orgTag, keyHash } });
     const outcome = reply?.authenticate;
     if (outcome?.principal) return outcome.principal;
-    return outcome?.keyInvalid ? 'invalid' : null;
+    return outcome?.keyInvalid ? INVALID_API_KEY : INTERNAL_ERROR;
   }
 
   /**
    * Resolves to how long the address remains blocked, in milliseconds. 0 means that it was not
    * blocked before this report.
    */
-  async reportInvalidKey(address: string): Promise<number | null> {
+  async reportInvalidKey(address: string): Promise<number | Refusal> {
     const reply = await this.#session.call({ reportInvalidKey: { address } });
-    return reply?.reportInvalidKey?.blockedRemainingMs ?? null;
+    return reply?.reportInvalidKey?.blockedRemainingMs ?? INTERNAL_ERROR;
   }
 
-  async takeLargeBody(ref: AdmissionRef): Promise<'taken' | 'full' | null> {
-    if (!this.ready) return null;
+  async takeLargeBody(ref: AdmissionRef): Promise<Passed | Refusal> {
+    if (!this.ready) return INTERNAL_ERROR;
     const reply = await this.#session.call({ takeLargeBody: ref });
-    if (this.#isOver(ref) || reply?.failed?.notRun) return null;
+    if (this.#isOver(ref) || reply?.failed?.notRun) return INTERNAL_ERROR;
     const result = reply?.takeLargeBody?.result;
     if (result === 'RESULT_TAKEN') {
       this.#grants.tookLargeBody(ref);
-      return 'taken';
+      return PASSED;
     }
-    if (result === 'RESULT_FULL') return 'full';
+    if (result === 'RESULT_FULL') return TOO_MANY_LARGE_BODIES;
     if (result === 'RESULT_LEASE_LOST') void this.#lease.sendHeartbeat(this.#session);
     else void this.releaseLargeBody(ref);
-    return null;
+    return INTERNAL_ERROR;
   }
 
   /** Waits like `settle`. */
@@ -144,29 +142,29 @@ export class Limiter {
     return this.#unacknowledged.send(ref.instanceId, { releaseLargeBody: ref });
   }
 
-  async countRequest(orgId: string, keyId: string): Promise<AdmissionOutcome | null> {
-    return this.#decided((await this.#session.call({ countRequest: { orgId, keyId } }))?.admission);
+  async countRequest(orgId: string, keyId: string): Promise<Admission | Refusal> {
+    return this.#decided(await this.#session.call({ countRequest: { orgId, keyId } }));
   }
 
-  async admit(ref: AdmissionRef, request: AdmitRequest): Promise<AdmissionOutcome | null> {
-    if (!this.ready) return null;
+  async admit(ref: AdmissionRef, request: AdmitRequest): Promise<Admission | Refusal> {
+    if (!this.ready) return INTERNAL_ERROR;
     const call = { ...ref, ...request };
     const reply = await this.#session.call({ admit: call });
-    if (this.#isOver(ref) || reply?.failed?.notRun) return null;
-    const outcome = this.#decided(reply?.admission);
-    if (outcome?.admitted) this.#grants.admitted(call, outcome.admitted.admittedAtMs);
-    if (!outcome) void this.withdraw(ref);
-    return outcome;
+    if (this.#isOver(ref) || reply?.failed?.notRun) return INTERNAL_ERROR;
+    const admission = this.#decided(reply);
+    if (!isRefusal(admission)) this.#grants.admitted(call, admission.admittedAtMs);
+    else if (!reply?.admission?.outcome) void this.withdraw(ref);
+    return admission;
   }
 
   /**
    * If the reservation is refused or its outcome is unknown, the caller must withdraw the
    * admission.
    */
-  async reserve(ref: AdmissionRef): Promise<AdmissionOutcome | null> {
-    const outcome = this.#decided((await this.#session.call({ reserve: ref }))?.admission);
-    if (outcome?.admitted) this.#grants.reserved(ref, outcome.admitted.admittedAtMs);
-    return outcome;
+  async reserve(ref: AdmissionRef): Promise<Admission | Refusal> {
+    const admission = this.#decided(await this.#session.call({ reserve: ref }));
+    if (!isRefusal(admission)) this.#grants.reserved(ref, admission.admittedAtMs);
+    return admission;
   }
 
   /** Takes an admission back. Waits like `settle`. */
@@ -215,9 +213,9 @@ export class Limiter {
     return instanceId !== this.#lease.instanceId;
   }
 
-  #decided(outcome: AdmissionOutcome | null | undefined): AdmissionOutcome | null {
-    if (!outcome?.outcome) return null;
-    if (outcome.leaseLost) void this.#lease.sendHeartbeat(this.#session);
-    return outcome;
+  #decided(reply: LimiterReply | null): Admission | Refusal {
+    const outcome = reply?.admission ?? null;
+    if (outcome?.leaseLost) void this.#lease.sendHeartbeat(this.#session);
+    return readAdmission(outcome);
   }
 }

@@ -5,7 +5,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { Gateway } from '../gateway.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { refuse, sendJson } from '../http/respond.ts';
-import { rateLimitHeaders, readAdmission } from '../limiter/admission.ts';
+import { rateLimitHeaders } from '../limiter/admission.ts';
 import { INTERNAL_ERROR } from '../refusals.ts';
 
 /** Answers `GET /models`. The request counts toward the requests a minute and nothing else. */
@@ -20,7 +20,7 @@ async function answer(gateway: Gateway, exchange: Exchange): Promise<string | Re
   if (isRefusal(caller)) return caller;
   if (!gateway.catalog.known) return INTERNAL_ERROR;
   const { principal } = caller;
-  const admission = readAdmission(await gateway.limiter.countRequest(principal.orgId, principal.keyId));
+  const admission = await gateway.limiter.countRequest(principal.orgId, principal.keyId);
   if (isRefusal(admission)) return refuseAdmission(gateway, exchange.request, principal, admission);
   exchange.headers = rateLimitHeaders(admission);
   return modelList(gateway.catalog, principal);

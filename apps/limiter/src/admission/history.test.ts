@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newInstanceId, newKeyId, newOrgId } from '@tidegate/contracts';
+import { charge } from '@tidegate/limits';
 import {
   canReserve,
-  charge,
   EMPTY_MONTH,
   type MonthLedger,
   mayAdmit,
@@ -10,7 +10,7 @@ import {
   reserve as reserveIn,
   settle as settleIn,
   withdraw as withdrawFrom,
-} from '@tidegate/limits';
+} from '@tidegate/limits/model';
 import { cases, type TestRedis, testRedis } from '@tidegate/testing';
 import fc from 'fast-check';
 import { joinOrg, sendHeartbeat } from '../leases/lease.ts';

@@ -54,7 +54,7 @@ export async function restore(
   throw unexpected(reply);
 }
 
-/** The open record, in the format of lib/record.lua. */
+/** The open record, in the format of lua/record.lua. */
 const recordOf = (lost: LostAdmission, month: string | null): string =>
   [
     lost.keyId,

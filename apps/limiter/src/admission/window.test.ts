@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { inWindow, mostInAnyWindow } from '@tidegate/limits';
+import { inWindow, mostInAnyWindow } from '@tidegate/limits/model';
 import { cases, type TestRedis, testRedis } from '@tidegate/testing';
 import fc from 'fast-check';
 import { openStore, type TestStore } from '../testing/fixture.ts';
@@ -10,8 +10,7 @@ const START_US = Date.UTC(2026, 5, 10) * 1_000;
 const HISTORIES = 1_000;
 const PER_RUN = 50;
 
-const read = (name: string): string =>
-  readFileSync(new URL(`../../lua/lib/${name}.lua`, import.meta.url), 'utf8');
+const read = (name: string): string => readFileSync(new URL(`../lua/${name}.lua`, import.meta.url), 'utf8');
 
 /**
  * Runs the scripts' window functions at given times. KEYS 1 is the window. ARGV has three values

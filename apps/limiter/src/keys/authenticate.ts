@@ -5,7 +5,7 @@ import { SCRIPTS } from '../scripts.ts';
 import type { Seeder } from '../seeding/seeder.ts';
 import { untilSeeded } from '../seeding/until-seeded.ts';
 
-export interface Principal {
+export interface AuthenticatedKey {
   readonly orgId: string;
   readonly keyId: string;
   /** Null means all models of the organization. */
@@ -16,7 +16,7 @@ export interface Principal {
 }
 
 type AuthenticateReply =
-  | { readonly kind: 'principal'; readonly principal: Principal }
+  | { readonly kind: 'principal'; readonly principal: AuthenticatedKey }
   | { readonly kind: 'key_invalid' | 'need_key' | 'need_org' };
 
 /** Runs authenticate.lua. */
@@ -56,7 +56,7 @@ export async function authenticate(
   seeder: Seeder,
   orgTag: string,
   hash: Buffer,
-): Promise<Principal | null> {
+): Promise<AuthenticatedKey | null> {
   const { store, names } = context;
   const orgId = orgIdOfTag(orgTag);
   const hex = hash.toString('hex');

@@ -1,9 +1,5 @@
+import type { SettlementRef } from '@tidegate/contracts';
 import type { Context } from '../context.ts';
-
-export interface SettlementRef {
-  readonly orgId: string;
-  readonly outboxId: string;
-}
 
 /** Drops outbox entries that metering has committed. Idempotent. */
 export async function confirmSettlements(

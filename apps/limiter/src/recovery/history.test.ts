@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newInstanceId, type Settlement } from '@tidegate/contracts';
 import { closeDb, type Db, ensureRequestPartitions } from '@tidegate/db';
-import { dayOf, mostInAnyWindow } from '@tidegate/limits';
+import { dayOf } from '@tidegate/limits';
+import { mostInAnyWindow } from '@tidegate/limits/model';
 import { cases, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
 import fc from 'fast-check';
 import { Admissions } from '../admission/admissions.ts';

@@ -127,7 +127,7 @@ export class Recovery {
   }
 }
 
-/** The prefix of the fields named in lib/state.lua. */
+/** The prefix of the fields named in lua/state.lua. */
 const JOINED = 'in:';
 
 const joinedIn = (state: Readonly<Record<string, string>>): string[] =>

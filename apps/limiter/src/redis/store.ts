@@ -14,7 +14,7 @@ const MAX_PIPELINE = 32;
 
 type Argument = string | number;
 
-interface Waiting {
+interface WaitingCommand {
   readonly command: string;
   readonly args: readonly Argument[];
   readonly script: Script | null;
@@ -37,7 +37,7 @@ export interface StoreOptions {
 export class Store {
   readonly #shards: Shards;
   readonly #onPipeline: (seconds: number, commands: number) => void;
-  #waiting = new Map<Redis, Waiting[]>();
+  #waiting = new Map<Redis, WaitingCommand[]>();
   readonly #loading = new WeakMap<Redis, Set<Script>>();
 
   constructor({ shards, onPipeline }: StoreOptions) {
@@ -100,7 +100,7 @@ export class Store {
   }
 
   /** Sends the commands of a batch in one write. Pipelines of ioredis cost twice as much. */
-  #send(shard: Redis, batch: readonly Waiting[], again = false): void {
+  #send(shard: Redis, batch: readonly WaitingCommand[], again = false): void {
     const startedMs = performance.now();
     const { stream } = shard;
     let last: Promise<unknown> = Promise.resolve();
@@ -120,7 +120,7 @@ export class Store {
     void last.then(() => this.#onPipeline((performance.now() - startedMs) / 1_000, batch.length));
   }
 
-  #failed(shard: Redis, waiting: Waiting, error: Error, again: boolean): void {
+  #failed(shard: Redis, waiting: WaitingCommand, error: Error, again: boolean): void {
     const { script } = waiting;
     if (script && !again && error.message.startsWith('NOSCRIPT')) {
       this.#send(shard, [...this.#loadOnce(shard, script), waiting], true);
@@ -132,7 +132,7 @@ export class Store {
    * The command that loads a script. Empty if the script is being loaded already, because commands
    * run in order.
    */
-  #loadOnce(shard: Redis, script: Script): Waiting[] {
+  #loadOnce(shard: Redis, script: Script): WaitingCommand[] {
     const loading = this.#loading.get(shard) ?? new Set();
     this.#loading.set(shard, loading);
     if (loading.has(script)) return [];
@@ -142,7 +142,7 @@ export class Store {
   }
 
   /** Sends a script with its source, because the other node may not have loaded it. */
-  async #follow(waiting: Waiting): Promise<void> {
+  async #follow(waiting: WaitingCommand): Promise<void> {
     const { command, args, script } = waiting;
     try {
       const sent = script ? this.#shards.follow('eval', [script.source, ...args.slice(1)]) : null;
@@ -154,5 +154,5 @@ export class Store {
 }
 
 /** Redis's own messages name commands and scripts, never arguments. */
-const limiterError = ({ command, script }: Waiting, cause: Error, notRun = false): LimiterError =>
+const limiterError = ({ command, script }: WaitingCommand, cause: Error, notRun = false): LimiterError =>
   new LimiterError('redis', `${script?.name ?? command} failed: ${cause.message}`, { cause, notRun });

@@ -1,7 +1,7 @@
 import { monthEndMs, monthOf } from '@tidegate/limits';
 import type { AdmissionOutcome, AuthenticateOutcome } from '@tidegate/rpc';
 import type { Decision, RateCause } from '../admission/decision.ts';
-import type { Principal } from '../keys/authenticate.ts';
+import type { AuthenticatedKey } from '../keys/authenticate.ts';
 
 const RATE_CAUSES = {
   recovering: 'CAUSE_RECOVERING',
@@ -55,7 +55,7 @@ export function admissionOutcome(decision: Decision): AdmissionOutcome {
   }
 }
 
-export const authenticateOutcome = (principal: Principal | null): AuthenticateOutcome =>
+export const authenticateOutcome = (principal: AuthenticatedKey | null): AuthenticateOutcome =>
   principal
     ? {
         principal: {

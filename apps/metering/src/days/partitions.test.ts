@@ -7,7 +7,7 @@ import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis 
 import { createMetering, type Metering } from '../metering.ts';
 import { createMeteringMetrics } from '../metrics.ts';
 import { openRedisClock, type RedisClock } from '../queue/clock.ts';
-import { openSettlementQueue, type SettlementQueue } from '../queue/settlement-queue.ts';
+import { openSettlementJobs, type SettlementJobs } from '../queue/settlement-jobs.ts';
 import { readUsage, settlement } from '../testing/fixture.ts';
 
 const DAY_MS = 86_400_000;
@@ -16,7 +16,7 @@ const WRONG_DAYS = [60, -60];
 let postgres: TestPostgres;
 let redis: TestRedis;
 let db: Db;
-let queue: SettlementQueue;
+let queue: SettlementJobs;
 let clock: RedisClock;
 let tests = 0;
 
@@ -31,7 +31,7 @@ afterAll(async () => {
 beforeEach(async () => {
   postgres = await testPostgres();
   db = createDb(postgres.url);
-  queue = openSettlementQueue({ redisUrl: redis.url, redisPrefix: `t${++tests}:`, onError: () => {} });
+  queue = openSettlementJobs({ redisUrl: redis.url, redisPrefix: `t${++tests}:`, onError: () => {} });
   await eventually(() => queue.counts());
 });
 afterEach(async () => {

@@ -1,15 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Settlement } from '@tidegate/contracts';
+import type { Settlement, SettlementRef } from '@tidegate/contracts';
 
 const MAX_A_CALL = 1_000;
 const MAX_WAITING = 50_000;
 const TRIES = 3;
 const RETRY_MS = 200;
-
-export interface SettlementRef {
-  readonly orgId: string;
-  readonly outboxId: string;
-}
 
 export interface ConfirmerOptions {
   /** Confirms to one limiter. Rejects when it could not be reached. */

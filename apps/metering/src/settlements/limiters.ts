@@ -1,6 +1,6 @@
+import type { SettlementRef } from '@tidegate/contracts';
 import { callUnary, createLimiterClient } from '@tidegate/rpc';
 import type { Caller } from '@tidegate/runtime';
-import type { SettlementRef } from './confirm.ts';
 
 const DEADLINE_MS = 2_000;
 

@@ -20,11 +20,13 @@ export async function writeSettlements(db: Db, settlements: readonly Settlement[
       INSERT INTO request (
         reservation_id, day, org_id, key_id, model_id, admitted_at, answered, error_code, streamed,
         prompt_tokens, completion_tokens, reserved_tokens, charged_tokens, duration_ms)
-      SELECT r, d, o, k, m, to_timestamp(t / 1000.0), a, e, s, p, c, v, g, u
+      SELECT reservation_id, day, org_id, key_id, model_id, to_timestamp(admitted_at_ms / 1000.0), answered,
+        error_code, streamed, prompt_tokens, completion_tokens, reserved_tokens, charged_tokens, duration_ms
       FROM json_to_recordset(${rows}::json) AS incoming(
-        r text, d date, o text, k text, m text, t float8, a boolean, e text, s boolean,
-        p integer, c integer, v integer, g integer, u integer)
-      ORDER BY d, r
+        reservation_id text, day date, org_id text, key_id text, model_id text, admitted_at_ms float8,
+        answered boolean, error_code text, streamed boolean, prompt_tokens integer, completion_tokens integer,
+        reserved_tokens integer, charged_tokens integer, duration_ms integer)
+      ORDER BY day, reservation_id
       ON CONFLICT DO NOTHING
       RETURNING day, org_id, key_id, model_id, admitted_at, answered, prompt_tokens, completion_tokens, charged_tokens, duration_ms
     ), days AS (
@@ -72,20 +74,20 @@ export async function writeSettlements(db: Db, settlements: readonly Settlement[
   return result?.fresh ?? 0;
 }
 
-/** Each column is one letter, which makes the text of a batch a third as long. */
-const rowOf = (s: Settlement) => ({
-  r: s.reservationId,
-  d: dayOf(s.admittedAtMs),
-  o: s.orgId,
-  k: s.keyId,
-  m: s.modelId,
-  t: s.admittedAtMs,
-  a: s.answered,
-  e: s.errorCode,
-  s: s.streamed,
-  p: s.promptTokens,
-  c: s.completionTokens,
-  v: s.reservedTokens,
-  g: s.chargedTokens,
-  u: s.durationMs,
+/** Named as the columns of the statement. */
+const rowOf = (settlement: Settlement) => ({
+  reservation_id: settlement.reservationId,
+  day: dayOf(settlement.admittedAtMs),
+  org_id: settlement.orgId,
+  key_id: settlement.keyId,
+  model_id: settlement.modelId,
+  admitted_at_ms: settlement.admittedAtMs,
+  answered: settlement.answered,
+  error_code: settlement.errorCode,
+  streamed: settlement.streamed,
+  prompt_tokens: settlement.promptTokens,
+  completion_tokens: settlement.completionTokens,
+  reserved_tokens: settlement.reservedTokens,
+  charged_tokens: settlement.chargedTokens,
+  duration_ms: settlement.durationMs,
 });

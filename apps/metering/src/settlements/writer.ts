@@ -16,7 +16,7 @@ export interface Rejected {
   readonly reason: string;
 }
 
-interface Waiting {
+interface WaitingBatch {
   readonly settlements: readonly Settlement[];
   readonly resolve: (rejected: Rejected[]) => void;
   readonly reject: (error: unknown) => void;
@@ -29,7 +29,7 @@ interface Waiting {
  */
 export class SettlementWriter {
   readonly #options: WriterOptions;
-  #waiting: Waiting[] = [];
+  #waiting: WaitingBatch[] = [];
   #running = false;
 
   constructor(options: WriterOptions) {
@@ -56,7 +56,7 @@ export class SettlementWriter {
     this.#running = false;
   }
 
-  #take(): Waiting[] {
+  #take(): WaitingBatch[] {
     let rows = 0;
     let length = 0;
     for (const { settlements } of this.#waiting) {
@@ -67,7 +67,7 @@ export class SettlementWriter {
     return this.#waiting.splice(0, length);
   }
 
-  async #writeGroup(group: readonly Waiting[]): Promise<void> {
+  async #writeGroup(group: readonly WaitingBatch[]): Promise<void> {
     try {
       const rejected = await this.#commit(group.flatMap(({ settlements }) => settlements));
       const bad = new Map(rejected.map((entry) => [entry.data, entry]));

@@ -1,14 +1,14 @@
 import type { Model } from '@tidegate/rpc';
 
 /** A catalog entry in the form that gateways get. */
-export type CatalogModel = Model & { readonly modelId: string };
+export type CatalogEntry = Model & { readonly modelId: string };
 
 /**
  * All published models in their current state. Each change takes the next revision and is told to
  * the listeners. Revisions only grow, even across restarts.
  */
-export class Catalog {
-  readonly #models = new Map<string, CatalogModel>();
+export class CatalogSource {
+  readonly #models = new Map<string, CatalogEntry>();
   readonly #listeners = new Set<(modelId: string) => void>();
   #revision: number;
 
@@ -28,16 +28,16 @@ export class Catalog {
     return this.#models.size;
   }
 
-  get(modelId: string): CatalogModel | undefined {
+  get(modelId: string): CatalogEntry | undefined {
     return this.#models.get(modelId);
   }
 
-  all(): CatalogModel[] {
+  all(): CatalogEntry[] {
     return [...this.#models.values()];
   }
 
   /** Returns the new revision. */
-  put(model: CatalogModel): number {
+  put(model: CatalogEntry): number {
     this.#models.set(model.modelId, model);
     return this.#changed(model.modelId);
   }

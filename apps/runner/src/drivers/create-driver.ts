@@ -1,4 +1,5 @@
 import { mkdirSync } from 'node:fs';
+import type { ProcessSettings } from '@tidegate/contracts/driver-settings';
 import type { Logger } from '@tidegate/runtime';
 import type { ModelSpec } from '../catalog/spec.ts';
 import type { RunnerMetrics } from '../metrics.ts';
@@ -7,7 +8,6 @@ import { ExternalDriver } from './external-driver.ts';
 import { Ports } from './process/ports.ts';
 import { ProcessDriver } from './process/process-driver.ts';
 import { knownModels } from './process/state-file.ts';
-import type { ProcessSettings } from './settings.ts';
 import { UnusableDriver } from './unusable-driver.ts';
 import type { UpstreamAccess } from './upstream-access.ts';
 

@@ -1,5 +1,5 @@
 /** One server that answers for a model. */
-export interface Replica {
+export interface ReplicaAddress {
   /** Stays the same for the same address. */
   readonly id: string;
   /** Ends in `/v1`. */
@@ -10,7 +10,7 @@ export type DriverReport =
   /**
    * The model can be called at these replicas, at least one. Reported again whenever they change.
    */
-  | { readonly type: 'up'; readonly replicas: readonly Replica[] }
+  | { readonly type: 'up'; readonly replicas: readonly ReplicaAddress[] }
   /**
    * The model cannot be called. `watching`: the driver keeps probing and may report again, `up` or
    * another reason. Otherwise this is its last report until the next launch. The reason is for

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
+import type { ExternalSettings } from '@tidegate/contracts/driver-settings';
 import type { Logger } from '@tidegate/runtime';
-import type { Driver, DriverReport, DriverTimings, LeftBehind, Replica } from './driver.ts';
+import type { Driver, DriverReport, DriverTimings, LeftBehind, ReplicaAddress } from './driver.ts';
 import { pause, probePauseMs } from './pause.ts';
 import { get } from './probe/get.ts';
 import { inspect, type Problem } from './probe/inspect.ts';
-import type { ExternalSettings } from './settings.ts';
 import type { UpstreamAccess } from './upstream-access.ts';
 
 export interface ExternalDriverOptions {
@@ -18,7 +18,7 @@ export interface ExternalDriverOptions {
 }
 
 interface Watched {
-  readonly replica: Replica;
+  readonly replica: ReplicaAddress;
   healthy: boolean;
   failures: number;
   /** Null: none. Undefined: not probed yet. */

@@ -1,29 +1,9 @@
-import { z } from 'zod';
-
-const healthPath = z.string().startsWith('/').max(1_024);
-
-const processSettings = z.object({
-  /** Runs in /bin/sh. `$PORT` and `${PORT}` are replaced by the port to listen on. */
-  command: z.string().min(1).max(16_384),
-  /** Answers 2xx once the model is ready. */
-  healthPath: healthPath.default('/health'),
-  startTimeoutS: z.number().int().min(1).max(86_400).default(600),
-});
-
-const externalSettings = z.object({
-  urls: z
-    .array(z.url({ protocol: /^https?$/ }).refine((url) => url.endsWith('/v1')))
-    .min(1)
-    .max(64),
-  /**
-   * Probed instead of `{url}/models`. Any answer below 500 is healthy; key and names are not
-   * checked.
-   */
-  healthPath: healthPath.optional(),
-});
-
-export type ProcessSettings = z.output<typeof processSettings>;
-export type ExternalSettings = z.output<typeof externalSettings>;
+import {
+  driverSettings,
+  type ExternalSettings,
+  type ProcessSettings,
+} from '@tidegate/contracts/driver-settings';
+import type { z } from 'zod';
 
 export type DriverSettings =
   | { readonly driver: 'process'; readonly settings: ProcessSettings }
@@ -33,11 +13,11 @@ export type DriverSettings =
 /** Reads a model's driver from its row. The reason names fields, never their values. */
 export function parseSettings(driver: string, settings: unknown): DriverSettings {
   if (driver === 'process') {
-    const parsed = processSettings.safeParse(settings);
+    const parsed = driverSettings.process.safeParse(settings);
     return parsed.success ? { driver, settings: parsed.data } : unusable(driver, parsed.error);
   }
   if (driver === 'external') {
-    const parsed = externalSettings.safeParse(settings);
+    const parsed = driverSettings.external.safeParse(settings);
     return parsed.success ? { driver, settings: parsed.data } : unusable(driver, parsed.error);
   }
   return { driver: 'unusable', reason: 'This runner has no such driver.' };

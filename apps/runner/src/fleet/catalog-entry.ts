@@ -1,7 +1,7 @@
-import type { CatalogModel } from '../catalog/catalog.ts';
+import type { CatalogEntry } from '../catalog/catalog.ts';
 import type { ModelSpec } from '../catalog/spec.ts';
 import { type Condition, conditionOf, isWakeable, type State } from '../condition/machine.ts';
-import type { Replica } from '../drivers/driver.ts';
+import type { ReplicaAddress } from '../drivers/driver.ts';
 
 export const WIRE_CONDITIONS = {
   stopped: 'CONDITION_STOPPED',
@@ -12,7 +12,11 @@ export const WIRE_CONDITIONS = {
 } as const satisfies Record<Condition, string>;
 
 /** A model as gateways see it. Only running models have replicas. */
-export function catalogEntry(spec: ModelSpec, state: State, replicas: readonly Replica[]): CatalogModel {
+export function catalogEntry(
+  spec: ModelSpec,
+  state: State,
+  replicas: readonly ReplicaAddress[],
+): CatalogEntry {
   const { modelId, orgId, name, kind, mode, contextTokens, publishedAtMs, upstreamModel, upstreamKey } = spec;
   const condition = conditionOf(state);
   return {

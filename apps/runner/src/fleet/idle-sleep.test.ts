@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { eventually, testPostgres } from '@tidegate/testing';
-import { Harness, isAlive, type Published, type TestRunner } from '../testing/harness.ts';
+import { Harness, isAlive, type PublishedProcess, type TestRunner } from '../testing/harness.ts';
 
 let harness: Harness;
-let model: Published;
+let model: PublishedProcess;
 beforeEach(async () => {
   harness = await Harness.create(await testPostgres());
   model = await harness.publishProcess({}, { sleepAfterS: 1 });

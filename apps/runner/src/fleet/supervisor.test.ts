@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { createLogger, createMetrics } from '@tidegate/runtime';
 import { eventually } from '@tidegate/testing';
-import { Catalog } from '../catalog/catalog.ts';
+import { CatalogSource } from '../catalog/catalog.ts';
 import { ConditionWriter } from '../catalog/condition-writer.ts';
 import type { ModelSpec } from '../catalog/spec.ts';
 import type { Driver, DriverReport } from '../drivers/driver.ts';
@@ -51,7 +51,7 @@ const supervise = (driver: Stuck) => {
   });
   const supervisor = new Supervisor(SPEC, {
     ...{
-      catalog: new Catalog(0),
+      catalog: new CatalogSource(0),
       now: () => 0,
       logger,
       metrics: createRunnerMetrics(createMetrics('runner')),

@@ -1,5 +1,5 @@
 import type { Logger } from '@tidegate/runtime';
-import type { Catalog } from '../catalog/catalog.ts';
+import type { CatalogSource } from '../catalog/catalog.ts';
 import type { ConditionWriter } from '../catalog/condition-writer.ts';
 import type { ModelSpec, PersistedCondition } from '../catalog/spec.ts';
 import { haltBackoffMs } from '../condition/backoff.ts';
@@ -12,7 +12,7 @@ import {
   step,
   takeOver,
 } from '../condition/machine.ts';
-import type { Driver, DriverReport, Replica } from '../drivers/driver.ts';
+import type { Driver, DriverReport, ReplicaAddress } from '../drivers/driver.ts';
 import { pause } from '../drivers/pause.ts';
 import type { RunnerMetrics } from '../metrics.ts';
 import type { Gateways } from '../watch/gateways.ts';
@@ -30,7 +30,7 @@ export interface ModelStatus {
 }
 
 export interface SupervisorDeps {
-  readonly catalog: Catalog;
+  readonly catalog: CatalogSource;
   readonly gateways: Gateways;
   readonly writer: ConditionWriter;
   readonly timings: FleetTimings;
@@ -54,7 +54,7 @@ export class Supervisor {
   readonly #spec: ModelSpec;
   #state: State = { phase: 'stopped', reason: '', failures: 0, crashed: false };
   #driver: Driver;
-  #replicas: readonly Replica[] = [];
+  #replicas: readonly ReplicaAddress[] = [];
   #revision = 0;
   #persisted: PersistedCondition | null = null;
   #phaseTimer: NodeJS.Timeout | undefined;

@@ -1,7 +1,7 @@
 import { type ServerUnaryCall, type ServiceError, status } from '@grpc/grpc-js';
 import type { ModelRequest__Output, ModelState, RunnerHandlers, WatchRequest__Output } from '@tidegate/rpc';
 import type { Logger } from '@tidegate/runtime';
-import type { Catalog } from '../catalog/catalog.ts';
+import type { CatalogSource } from '../catalog/catalog.ts';
 import { WIRE_CONDITIONS } from '../fleet/catalog-entry.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { ModelStatus } from '../fleet/supervisor.ts';
@@ -10,7 +10,7 @@ import type { Gateways } from '../watch/gateways.ts';
 
 export interface HandlersOptions {
   readonly fleet: Fleet;
-  readonly catalog: Catalog;
+  readonly catalog: CatalogSource;
   readonly gateways: Gateways;
   readonly logger: Logger;
 }

@@ -68,7 +68,7 @@ setTimeout(() => createServer((request, response) => {
 }).listen(process.env.PORT, '127.0.0.1'), Number(delayMs));
 `;
 
-export interface Published {
+export interface PublishedProcess {
   readonly modelId: string;
   /** The starts so far: the pid, and the names of its environment variables. */
   starts(): { readonly pid: number; readonly note: string }[];
@@ -82,7 +82,7 @@ export class Harness {
   readonly url: string;
   readonly db: Db;
   readonly #runners = new Set<Runner>();
-  readonly #published: Published[] = [];
+  readonly #published: PublishedProcess[] = [];
   readonly #closing: (() => unknown)[] = [];
 
   private constructor(url: string, drop: () => Promise<void>) {
@@ -143,7 +143,7 @@ export class Harness {
   async publishProcess(
     { delayMs = 0, how = '', settings = {} }: { delayMs?: number; how?: string; settings?: object } = {},
     data: Partial<Prisma.ModelUncheckedCreateInput> = {},
-  ): Promise<Published> {
+  ): Promise<PublishedProcess> {
     const file = join(this.dir, `starts-${Math.random()}`);
     writeFileSync(file, '');
     const command = `exec "${process.execPath}" "${join(this.dir, 'model.mjs')}" "${file}" ${delayMs} ${how}`;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { CatalogUpdate } from '@tidegate/rpc';
 import fc from 'fast-check';
-import { Catalog } from '../catalog/catalog.ts';
+import { CatalogSource } from '../catalog/catalog.ts';
 import { Feed, type UpdateSink } from './feed.ts';
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
@@ -42,7 +42,7 @@ const named = (modelId: string, name: string) => ({ modelId, name });
 
 describe('a watcher of the catalog', () => {
   it('gets a snapshot at once, then the changes of a turn as one update, with increasing revisions', async () => {
-    const catalog = new Catalog(1);
+    const catalog = new CatalogSource(1);
     catalog.put(named('a', '1'));
     const sink = new Sink();
     new Feed(catalog, sink);
@@ -62,7 +62,7 @@ describe('a watcher of the catalog', () => {
   });
 
   it('that is slow gets one update when it has room, and a snapshot after many changes', async () => {
-    const catalog = new Catalog(1);
+    const catalog = new CatalogSource(1);
     const sink = new Sink();
     sink.room = 1;
     new Feed(catalog, sink);
@@ -80,7 +80,7 @@ describe('a watcher of the catalog', () => {
     const change = fc.record({ id: fc.nat(5), remove: fc.boolean(), room: fc.nat(2), turn: fc.boolean() });
     await fc.assert(
       fc.asyncProperty(fc.array(change, { maxLength: 40 }), async (changes) => {
-        const catalog = new Catalog(1);
+        const catalog = new CatalogSource(1);
         const sink = new Sink();
         new Feed(catalog, sink);
         for (const [i, { id, remove, room, turn }] of changes.entries()) {
@@ -99,7 +99,7 @@ describe('a watcher of the catalog', () => {
   });
 
   it('gets nothing more once closed', async () => {
-    const catalog = new Catalog(1);
+    const catalog = new CatalogSource(1);
     const sink = new Sink();
     const feed = new Feed(catalog, sink);
     catalog.put(named('a', '1'));

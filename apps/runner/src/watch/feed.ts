@@ -1,5 +1,5 @@
 import type { CatalogUpdate } from '@tidegate/rpc';
-import type { Catalog } from '../catalog/catalog.ts';
+import type { CatalogSource } from '../catalog/catalog.ts';
 
 /** A stream for a watcher's updates. It says when it is full. */
 export interface UpdateSink {
@@ -17,7 +17,7 @@ const MAX_WAITING_CHANGES = 256;
  * current state is sent, and the states between are skipped.
  */
 export class Feed {
-  readonly #catalog: Catalog;
+  readonly #catalog: CatalogSource;
   readonly #sink: UpdateSink;
   readonly #unsubscribe: () => void;
   readonly #changed = new Set<string>();
@@ -26,7 +26,7 @@ export class Feed {
   #scheduled = false;
   #closed = false;
 
-  constructor(catalog: Catalog, sink: UpdateSink) {
+  constructor(catalog: CatalogSource, sink: UpdateSink) {
     this.#catalog = catalog;
     this.#sink = sink;
     this.#unsubscribe = catalog.onChange((modelId) => this.#note(modelId));

@@ -5,7 +5,7 @@ import type { FoundModel, FoundServer } from './discover.ts';
 const upstreamOf = (url: string, upstreamModel: string) => `${url} ${upstreamModel}`;
 
 /** The published models that servers at URLs answer. */
-export interface Published {
+export interface PublishedModels {
   /** The name that a model is published under. Undefined: it is not published. */
   nameOf(server: FoundServer, model: FoundModel): string | undefined;
   /** Whether anything is published from a server. */
@@ -13,7 +13,7 @@ export interface Published {
 }
 
 /** Reads the published models of one organization, or of all. */
-export async function readPublished(db: Db, orgId?: string): Promise<Published> {
+export async function readPublished(db: Db, orgId?: string): Promise<PublishedModels> {
   const rows = await db.model.findMany({
     where: { deletedAt: null, driver: 'external', ...(orgId === undefined ? {} : { orgId }) },
     select: { settings: true, upstreamModel: true, name: true },

@@ -6,7 +6,7 @@ import type { ControlDeps } from '../deps.ts';
 import { orgField, reference } from '../fields.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { unreached } from '../unreached.ts';
-import { type KeyRow, type KeyView, keyInclude, keyView } from './view.ts';
+import { type KeyRecord, type KeyView, keyInclude, keyView } from './view.ts';
 
 const listInput = z.object({ org: orgField });
 export type ListKeysInput = z.input<typeof listInput>;
@@ -74,7 +74,7 @@ export async function deleteKey(deps: ControlDeps, actor: Actor, input: KeyInput
   return ok(keyView(row, deps.now()));
 }
 
-type FoundKey = { readonly orgId: string; readonly row: KeyRow & { readonly hash: Uint8Array } };
+type FoundKey = { readonly orgId: string; readonly row: KeyRecord & { readonly hash: Uint8Array } };
 
 async function findKey(
   deps: ControlDeps,

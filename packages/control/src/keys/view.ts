@@ -27,7 +27,7 @@ export interface KeyView {
   readonly createdAt: string;
 }
 
-export interface KeyRow {
+export interface KeyRecord {
   readonly id: string;
   readonly name: string;
   readonly prefix: string;
@@ -46,7 +46,7 @@ export const keyInclude = {
   models: { select: { model: { select: { name: true, deletedAt: true } } } },
 } as const;
 
-export function keyView(row: KeyRow, nowMs: number): KeyView {
+export function keyView(row: KeyRecord, nowMs: number): KeyView {
   const expiresOn = row.expiresOn && dayOf(row.expiresOn.getTime());
   const kept = row.models.filter(({ model }) => model.deletedAt === null);
   return {
@@ -68,7 +68,7 @@ export function keyView(row: KeyRow, nowMs: number): KeyView {
 }
 
 export function stateOf(
-  { revokedAt, expiresOn }: Pick<KeyRow, 'revokedAt' | 'expiresOn'>,
+  { revokedAt, expiresOn }: Pick<KeyRecord, 'revokedAt' | 'expiresOn'>,
   nowMs: number,
 ): KeyState {
   if (revokedAt) return 'Revoked';

@@ -1,12 +1,11 @@
+import { MAX_REPLICAS, MAX_START_TIMEOUT_S, type StoredDriver } from '@tidegate/contracts/driver-settings';
 import { z } from 'zod';
 import { choice, orgField, reference, text, whole } from '../fields.ts';
 import { ok, type Result, refuse } from '../result.ts';
 
 const MAX_CONTEXT_TOKENS = 16_777_216;
 const MAX_SLEEP_AFTER_S = 30 * 86_400;
-const MAX_START_TIMEOUT_S = 86_400;
 const DEFAULT_SLEEP_AFTER_S = 600;
-const MAX_REPLICAS = 64;
 const NAME_RULE =
   'Name must be 1 to 128 characters: a letter or digit first, then letters, digits and any of . _ : / -';
 const URLS_RULE = `URLs must be 1 to ${MAX_REPLICAS} different http or https addresses, without user, query and fragment.`;
@@ -57,21 +56,6 @@ export const listInput = z.object({
 });
 export type ListModelsInput = z.input<typeof listInput>;
 
-/** How a model runs, as its row stores it. */
-export type Driver =
-  | {
-      readonly driver: 'external';
-      readonly settings: { readonly urls: readonly string[]; readonly healthPath?: string };
-    }
-  | {
-      readonly driver: 'process';
-      readonly settings: {
-        readonly command: string;
-        readonly healthPath?: string;
-        readonly startTimeoutS?: number;
-      };
-    };
-
 /** The input must have either URLs or a command. A model at URLs cannot be woken. */
 export function driverOf({
   urls,
@@ -79,7 +63,7 @@ export function driverOf({
   healthPath,
   startTimeoutS,
   mode,
-}: PublishSettings): Result<Driver> {
+}: PublishSettings): Result<StoredDriver> {
   if ((urls === undefined) === (command === undefined)) {
     return refuse(
       'invalid_input',

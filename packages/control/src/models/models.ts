@@ -1,4 +1,5 @@
 import { newModelId, seal } from '@tidegate/contracts';
+import type { StoredDriver } from '@tidegate/contracts/driver-settings';
 import type { Model } from '@tidegate/db';
 import { type Actor, access } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
@@ -7,7 +8,6 @@ import type { ConditionNow, ControlDeps } from '../deps.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { unreached } from '../unreached.ts';
 import {
-  type Driver,
   driverOf,
   type ListModelsInput,
   listInput,
@@ -46,7 +46,7 @@ async function insertModel(
   actor: Actor,
   orgId: string,
   { name, kind, mode, contextTokens, sleepAfterS, upstreamModel, upstreamKey }: PublishSettings,
-  { driver, settings }: Driver,
+  { driver, settings }: StoredDriver,
 ): Promise<Model | null> {
   const at = new Date(deps.now());
   return deps.db.$transaction(async (tx) => {

@@ -1,6 +1,6 @@
 import { newPlanId } from '@tidegate/contracts';
 import type { Plan } from '@tidegate/db';
-import { LIMITS } from '@tidegate/limits';
+import { eachPlanLimit, PLAN_LIMITS, type PlanLimitValues } from '@tidegate/limits';
 import { z } from 'zod';
 import { type Actor, operatorOnly } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
@@ -11,25 +11,17 @@ import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { applyLimits } from './apply-limits.ts';
 import { lockPlan } from './lock.ts';
 
-export interface PlanView {
+export interface PlanView extends PlanLimitValues {
   readonly id: string;
   readonly name: string;
-  /** Most keys that are not revoked. */
-  readonly keys: number;
-  readonly requestsPerMonth: number;
-  readonly requestsPerMinute: number;
-  readonly requestsAtOnce: number;
-  readonly tokensPerMonth: number;
   readonly images: boolean;
 }
 
-const MAX_A_MONTH = 1_000_000_000_000_000;
+export { PLAN_LIMITS };
+export type PlanLimits = typeof PLAN_LIMITS;
+
 const values = {
-  keys: whole('Keys', 1, LIMITS.keysPerOrg.notRevoked),
-  requestsPerMonth: whole('Requests a month', 0, MAX_A_MONTH),
-  requestsPerMinute: whole('Requests a minute', 1, 1_000_000),
-  requestsAtOnce: whole('Requests at once', 1, 100_000),
-  tokensPerMonth: whole('Tokens a month', 0, MAX_A_MONTH),
+  ...eachPlanLimit((_name, { label, min, max }) => whole(label, min, max)),
   images: z.boolean({ error: 'Images must be true or false.' }),
 };
 const allValues = z.object(values);
@@ -109,10 +101,6 @@ async function createPlan(tx: Tx, name: string, given: object): Promise<Written>
 const planView = (plan: Plan): PlanView => ({
   id: plan.id,
   name: plan.name,
-  keys: plan.keys,
-  requestsPerMonth: toNumber(plan.requestsPerMonth),
-  requestsPerMinute: plan.requestsPerMinute,
-  requestsAtOnce: plan.requestsAtOnce,
-  tokensPerMonth: toNumber(plan.tokensPerMonth),
+  ...eachPlanLimit((name) => toNumber(plan[name])),
   images: plan.images,
 });

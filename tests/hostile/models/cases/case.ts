@@ -2,6 +2,9 @@ import type { ErrorCode } from '@tidegate/contracts';
 import { event, streamed, whole } from '../bytes.ts';
 import type { Play } from '../server.ts';
 
+/** The message of a model's failure. */
+export const MODEL_FAILED = 'The model failed to answer.';
+
 /** What the client receives. */
 export type Sees =
   | { readonly kind: 'error'; readonly code: ErrorCode; readonly message: string | null }

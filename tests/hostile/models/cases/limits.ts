@@ -14,14 +14,13 @@ import {
   whole,
 } from '../bytes.ts';
 import type { Play } from '../server.ts';
-import { brokenOff, type Case, failed, failedBoth, proving, relayed, says } from './case.ts';
+import { brokenOff, type Case, failed, failedBoth, MODEL_FAILED, proving, relayed, says } from './case.ts';
 
 /** Answers that are too long, too late, or break off. */
 
 type Wire = Parameters<Play>[0];
 
 const LATE = 'The model did not answer in time.';
-const FAILED = 'The model failed to answer.';
 const JSON_TYPE = 'content-type: application/json';
 const TAIL = event(usageChunk()) + DONE;
 
@@ -114,20 +113,20 @@ const ended = { connection: 'ended' } as const;
 export const BREAKS: readonly Case[] = (['end', 'reset'] as const).flatMap((how) => {
   const name = (when: string) => `${how === 'end' ? 'closed' : 'reset'} ${when}`;
   return [
-    ...failedBoth(name('before the head'), breaks(how), { ...ended, message: FAILED }),
+    ...failedBoth(name('before the head'), breaks(how), { ...ended, message: MODEL_FAILED }),
     ...failedBoth(name('within the head'), breaks(how, 'HTTP/1.1 200 OK\r\ncontent-ty'), {
       ...ended,
-      message: FAILED,
+      message: MODEL_FAILED,
     }),
-    ...failedBoth(name('after the head'), breaks(how, chunkedHead()), { ...ended, message: FAILED }),
+    ...failedBoth(name('after the head'), breaks(how, chunkedHead()), { ...ended, message: MODEL_FAILED }),
     failed(name('within the answer'), breaks(how, whole(ANSWER).subarray(0, -9)), {
       ...ended,
-      message: FAILED,
+      message: MODEL_FAILED,
     }),
     failed(name('within the first event'), breaks(how, chunkedHead(), chunk(HEL.slice(0, 20))), {
       ...ended,
       streamed: true,
-      message: FAILED,
+      message: MODEL_FAILED,
     }),
     brokenOff(name('after an event'), breaks(how, chunkedHead(), chunk(HEL)), 'upstream_error', ended),
     brokenOff(

@@ -1,14 +1,13 @@
 import { gzipSync } from 'node:zlib';
 import { ANSWER, chunk, chunkedHead, DONE, event, HEL, HELLO, head, LO, streamed, whole } from '../bytes.ts';
 import type { Play } from '../server.ts';
-import { brokenOff, type Case, failed, failedBoth, says } from './case.ts';
+import { brokenOff, type Case, failed, failedBoth, MODEL_FAILED, says } from './case.ts';
 
 /** Models that refuse, each in the dialect of its server, by the status or inside an answer. */
 
 const status = (line: string, body: unknown, type = 'content-type: application/json') =>
   says(whole(typeof body === 'string' ? body : JSON.stringify(body), { status: line, type }));
 const refused = (message: string) => ({ code: 'model_refused', message, connection: 'kept' }) as const;
-const FAILED = 'The model failed to answer.';
 const UNREADABLE = 'The model sent an answer that cannot be read.';
 const NO_REASON = 'The model refused the request and gave no reason.';
 
@@ -120,7 +119,7 @@ export const STATUSES: readonly Case[] = [
     '424 Failed Dependency',
     '425 Too Early',
     '429 Too Many Requests',
-  ].map((line) => failed(line, status(line, SECRET), { message: FAILED, connection: 'kept' })),
+  ].map((line) => failed(line, status(line, SECRET), { message: MODEL_FAILED, connection: 'kept' })),
   ...[
     '500 Internal Server Error',
     '502 Bad Gateway',
@@ -128,18 +127,18 @@ export const STATUSES: readonly Case[] = [
     '504 Gateway Timeout',
     '529 Overloaded',
     '999 Odd',
-  ].flatMap((line) => failedBoth(line, status(line, SECRET), { message: FAILED, connection: 'kept' })),
+  ].flatMap((line) => failedBoth(line, status(line, SECRET), { message: MODEL_FAILED, connection: 'kept' })),
   ...['301 Moved Permanently', '302 Found', '307 Temporary Redirect', '308 Permanent Redirect'].flatMap(
     (line) =>
       failedBoth(line, says(head(line, 'location: /elsewhere', 'content-length: 0')), {
-        message: FAILED,
+        message: MODEL_FAILED,
         connection: 'kept',
       }),
   ),
-  failed('201 Created', status('201 Created', ANSWER), { message: FAILED, connection: 'kept' }),
-  failed('204 No Content', says(head('204 No Content')), { message: FAILED, connection: 'kept' }),
+  failed('201 Created', status('201 Created', ANSWER), { message: MODEL_FAILED, connection: 'kept' }),
+  failed('204 No Content', says(head('204 No Content')), { message: MODEL_FAILED, connection: 'kept' }),
   failed('206 Partial Content', status('206 Partial Content', ANSWER), {
-    message: FAILED,
+    message: MODEL_FAILED,
     connection: 'kept',
   }),
   failed('gzip', gzipped('200 OK', ANSWER), { message: UNREADABLE }),
@@ -189,16 +188,19 @@ export const IN_BAND: readonly Case[] = [
     { error: '' },
   ].map((error) =>
     failed(`first event, ${JSON.stringify(error)}`, first(event(error), DONE), {
-      message: FAILED,
+      message: MODEL_FAILED,
       streamed: true,
     }),
   ),
   failed('whole, vLLM', says(whole(JSON.stringify(vllm))), refused(VLLM)),
   failed('whole, SGLang', says(whole(JSON.stringify(flat(SGLANG)))), refused(SGLANG)),
   failed('whole, TGI', says(whole(JSON.stringify(tgi))), refused(TGI)),
-  failed('whole, a failure', says(whole(JSON.stringify(SECRET))), { message: FAILED, connection: 'kept' }),
+  failed('whole, a failure', says(whole(JSON.stringify(SECRET))), {
+    message: MODEL_FAILED,
+    connection: 'kept',
+  }),
   failed('whole, its code nested without end', says(whole(nestedCode)), {
-    message: FAILED,
+    message: MODEL_FAILED,
     connection: 'kept',
   }),
   failed('whole, nested without end', says(whole(nested)), refused(NO_REASON)),

@@ -15,7 +15,7 @@ import {
   whole,
 } from '../bytes.ts';
 import type { Play } from '../server.ts';
-import { answered, brokenOff, type Case, failed, failedBoth, relayed, says } from './case.ts';
+import { answered, brokenOff, type Case, failed, failedBoth, MODEL_FAILED, relayed, says } from './case.ts';
 
 /** Answers of exactly the largest size allowed, and larger ones. */
 
@@ -23,7 +23,6 @@ const MIB = 1024 * 1024;
 const KIB = 1024;
 
 const TOO_LARGE = 'The answer of the model is too large.';
-const FAILED = 'The model failed to answer.';
 const JSON_TYPE = 'content-type: application/json';
 
 /**
@@ -118,7 +117,7 @@ export const SIZES: readonly Case[] = [
     endless(chunkedHead(JSON_TYPE), (bytes) => chunk(bytes)),
     { message: TOO_LARGE },
   ),
-  ...failedBoth('bytes without end and without a head', endless(''), { message: FAILED }),
+  ...failedBoth('bytes without end and without a head', endless(''), { message: MODEL_FAILED }),
   relayed('an event of 1 MiB [limit.stream.event]', chunks(event(delta(EVENT)), LO, TAIL), {
     pieces: [EVENT, 'lo'],
   }),

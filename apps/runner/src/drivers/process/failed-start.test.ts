@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { seal } from '@tidegate/contracts';
 import { eventually, testPostgres } from '@tidegate/testing';
-import { Harness, isAlive, type Published } from '../../testing/harness.ts';
+import { Harness, isAlive, type PublishedProcess } from '../../testing/harness.ts';
 import { lastLines, secretsOf } from './process-output.ts';
 
 let harness: Harness;
@@ -142,8 +142,9 @@ describe('a process that never stops printing', () => {
    * Counts what it could print. It would block on a pipe that nobody reads, and die on a broken
    * one.
    */
-  const printedBy = (model: Published) => model.starts().filter(({ note }) => note === 'printed').length;
-  const goesOn = async (model: Published) => {
+  const printedBy = (model: PublishedProcess) =>
+    model.starts().filter(({ note }) => note === 'printed').length;
+  const goesOn = async (model: PublishedProcess) => {
     const before = printedBy(model);
     await eventually(() => printedBy(model) > before + 3);
     expect(isAlive(model.starts()[0]?.pid ?? 0)).toBe(true);

@@ -1,9 +1,9 @@
+import type { ProcessSettings } from '@tidegate/contracts/driver-settings';
 import { type Exit, endGroup, isAlive } from '@tidegate/processes';
 import type { Driver, DriverReport, DriverTimings, LeftBehind } from '../driver.ts';
 import { jittered, pause } from '../pause.ts';
 import { get, type NoAnswer } from '../probe/get.ts';
 import { inspect } from '../probe/inspect.ts';
-import type { ProcessSettings } from '../settings.ts';
 import type { UpstreamAccess } from '../upstream-access.ts';
 import { describeExit, describeStartFailure } from './describe-exit.ts';
 import { boundLog, logFileOf, removeLog } from './log-file.ts';

@@ -1,3 +1,4 @@
+import { PLAN_LIMITS } from '@tidegate/control';
 import type { Metadata } from 'next';
 import { PlanScreen } from '#plan/plan-screen.tsx';
 import { services } from '#server/services.ts';
@@ -20,6 +21,7 @@ export default async function Plan({ params }: { params: Promise<{ org: string }
       <PlanScreen
         org={{ slug: org.slug, plan: org.plan }}
         mayChange={org.role === 'owner'}
+        limits={PLAN_LIMITS}
         plans={read(plans)}
         month={read(usage).month}
         keysInUse={read(keys).filter(({ state }) => state !== 'Revoked').length}

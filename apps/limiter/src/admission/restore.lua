@@ -12,20 +12,23 @@
 --!include time
 --!include state
 
-if redis.call('ZSCORE', KEYS[1], ARGV[2]) then return { 'lease_lost' } end
-local org = read_org(KEYS[2], ARGV[2])
+local fenced, org_hash, key_hash, open, month_hash = unpack(KEYS)
+local offset_us, instance_id, admission_id, record, reserved_tokens, month_keep_s = unpack(ARGV)
+
+if redis.call('ZSCORE', fenced, instance_id) then return { 'lease_lost' } end
+local org = read_org(org_hash, instance_id)
 if not org then return { 'need_org' } end
 if not org.joined then return { 'need_join' } end
-local held = redis.call('HGET', KEYS[4], ARGV[3])
+local held = redis.call('HGET', open, admission_id)
 if held == 'void' then return { 'lease_lost' } end
 if held then return { 'present' } end
-if now_us(ARGV[1]) >= org.opens_us then return { 'lease_lost' } end
-redis.call('HSET', KEYS[4], ARGV[3], ARGV[4])
-redis.call('HINCRBY', KEYS[2], 'in_flight', 1)
-redis.call('HINCRBY', KEYS[3], 'in_flight', 1)
-if ARGV[5] ~= '-' then
-  redis.call('HINCRBY', KEYS[5], 'requests', 1)
-  redis.call('HINCRBY', KEYS[5], 'reserved', ARGV[5])
-  redis.call('EXPIRE', KEYS[5], ARGV[6])
+if now_us(offset_us) >= org.opens_us then return { 'lease_lost' } end
+redis.call('HSET', open, admission_id, record)
+redis.call('HINCRBY', org_hash, 'in_flight', 1)
+redis.call('HINCRBY', key_hash, 'in_flight', 1)
+if reserved_tokens ~= '-' then
+  redis.call('HINCRBY', month_hash, 'requests', 1)
+  redis.call('HINCRBY', month_hash, 'reserved', reserved_tokens)
+  redis.call('EXPIRE', month_hash, month_keep_s)
 end
 return { 'restored' }

@@ -7,9 +7,12 @@
 -- Returns joined | lease_lost
 --!include state
 
-if redis.call('ZSCORE', KEYS[1], ARGV[1]) then return { 'lease_lost' } end
-redis.call('HSET', KEYS[2], joined_field(ARGV[1]), '1')
+local fenced, org_hash, open, voids = unpack(KEYS)
+local instance_id = ARGV[1]
+
+if redis.call('ZSCORE', fenced, instance_id) then return { 'lease_lost' } end
+redis.call('HSET', org_hash, joined_field(instance_id), '1')
 -- From now on the reaper removes them, so they must not expire (voids.lua).
-redis.call('PERSIST', KEYS[3])
-redis.call('PERSIST', KEYS[4])
+redis.call('PERSIST', open)
+redis.call('PERSIST', voids)
 return { 'joined' }

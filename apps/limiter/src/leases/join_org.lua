@@ -5,8 +5,11 @@
 -- ARGV  1 organization id
 -- Returns joined | lease_lost | unregistered
 
-local lease = redis.call('HMGET', KEYS[1], 'beat_ms', 'dead')
+local lease_hash, orgs = unpack(KEYS)
+local org_id = ARGV[1]
+
+local lease = redis.call('HMGET', lease_hash, 'beat_ms', 'dead')
 if lease[2] then return { 'lease_lost' } end
 if not lease[1] then return { 'unregistered' } end
-redis.call('SADD', KEYS[2], ARGV[1])
+redis.call('SADD', orgs, org_id)
 return { 'joined' }

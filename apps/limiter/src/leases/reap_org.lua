@@ -9,32 +9,35 @@
 --!include time
 --!include state
 
-local now = now_us(ARGV[1])
-local past = now - ARGV[4] * 1000000
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', exact(past))
-redis.call('ZADD', KEYS[1], 'NX', exact(now), ARGV[2])
-redis.call('EXPIRE', KEYS[1], ARGV[4])
+local fenced, open, voids, org_hash = unpack(KEYS)
+local offset_us, instance_id, at_most, fence_keep_s = unpack(ARGV)
+
+local now = now_us(offset_us)
+local past = now - fence_keep_s * 1000000
+redis.call('ZREMRANGEBYSCORE', fenced, '-inf', exact(past))
+redis.call('ZADD', fenced, 'NX', exact(now), instance_id)
+redis.call('EXPIRE', fenced, fence_keep_s)
 -- Fence it in the organization too, where admit.lua looks. The field stays until nothing is left,
 -- so that the instance can be found again.
-local joined = joined_field(ARGV[2])
-if redis.call('HEXISTS', KEYS[4], joined) == 1 then redis.call('HSET', KEYS[4], joined, FENCED) end
+local joined = joined_field(instance_id)
+if redis.call('HEXISTS', org_hash, joined) == 1 then redis.call('HSET', org_hash, joined, FENCED) end
 
 -- Void markers can go: the fence refuses whatever they would refuse.
-local most = ARGV[3] + 0
-local voids = redis.call('ZRANGE', KEYS[3], 0, most - 1)
-if #voids > 0 then
-  redis.call('HDEL', KEYS[2], unpack(voids))
-  redis.call('ZREM', KEYS[3], unpack(voids))
+local most = at_most + 0
+local markers = redis.call('ZRANGE', voids, 0, most - 1)
+if #markers > 0 then
+  redis.call('HDEL', open, unpack(markers))
+  redis.call('ZREM', voids, unpack(markers))
 end
 local reply = { 'left' }
 local cursor = '0'
 repeat
-  local page = redis.call('HSCAN', KEYS[2], cursor, 'COUNT', most)
+  local page = redis.call('HSCAN', open, cursor, 'COUNT', most)
   cursor = page[1]
   for i = 1, #page[2] do reply[#reply + 1] = page[2][i] end
 until cursor == '0' or #reply > most
-if #reply == 1 and redis.call('EXISTS', KEYS[3]) == 0 then
-  redis.call('HDEL', KEYS[4], joined)
+if #reply == 1 and redis.call('EXISTS', voids) == 0 then
+  redis.call('HDEL', org_hash, joined)
   return { 'done' }
 end
 return reply

@@ -21,40 +21,46 @@
 --!include state
 --!include decisions
 
-local now = now_us(ARGV[1])
-local reserve = ARGV[9] == '1'
-local context = ARGV[6] + 0
+local org_hash, key_hash, key_window, org_window, open, month_hash = unpack(KEYS)
+local offset_us, instance_id, admission_id, key_id, model_id, context, has_images, streamed,
+  reserve, month_name, month_from_us, month_until_us = unpack(ARGV)
 
-local org = read_org(KEYS[1], ARGV[2])
+local now = now_us(offset_us)
+local org = read_org(org_hash, instance_id)
 if not org then return { 'need_org' } end
 if not org.joined then return { 'need_join' } end
 if org.joined == FENCED then return { 'lease_lost' } end
-local key = read_key(KEYS[2])
+local key = read_key(key_hash)
 if not key then return { 'need_key' } end
 
 local refusal = refuse_key(key, now)
 if refusal then return refusal end
-if ARGV[7] == '1' and org.images ~= '1' then return { 'plan_upgrade_required' } end
+if has_images == '1' and org.images ~= '1' then return { 'plan_upgrade_required' } end
 refusal = refuse_recovering(org, now)
-  or refuse_window('key_rpm', KEYS[3], key.rpm, now)
-  or refuse_window('org_rpm', KEYS[4], org.rpm, now)
+  or refuse_window('key_rpm', key_window, key.rpm, now)
+  or refuse_window('org_rpm', org_window, org.rpm, now)
   or refuse_slots('key_at_once', key.in_flight, key.at_once)
   or refuse_slots('org_at_once', org.in_flight, org.at_once)
 if refusal then return refusal end
 
-if now < ARGV[11] + 0 or now >= ARGV[12] + 0 then return { 'month_turned', now } end
-local month = redis.call('HMGET', KEYS[6], 'requests', 'charged', 'reserved')
+if now < month_from_us + 0 or now >= month_until_us + 0 then return { 'month_turned', now } end
+local month = redis.call('HMGET', month_hash, 'requests', 'charged', 'reserved')
 if not month[2] then return { 'need_month' } end
 refusal = refuse_month(org, month, context, now)
 if refusal then return refusal end
 
 local at = exact(now)
-local record = reserve and write_record(ARGV[4], ARGV[5], ARGV[6], at, at, ARGV[10], ARGV[8])
-  or write_record(ARGV[4], ARGV[5], ARGV[6], at, '0', '-', ARGV[8])
-if redis.call('HSETNX', KEYS[5], ARGV[3], record) == 0 then return { 'lease_lost' } end
-redis.call('HINCRBY', KEYS[1], 'in_flight', '1')
-redis.call('HINCRBY', KEYS[2], 'in_flight', '1')
-if reserve then
-  redis.call('HSET', KEYS[6], 'requests', exact(month[1] + 1), 'reserved', exact(month[3] + context))
+local record = {
+  key_id = key_id, model_id = model_id, context = context, admitted_us = at, reserved_us = '0', month = '-',
+  streamed = streamed,
+}
+if reserve == '1' then
+  record.reserved_us, record.month = at, month_name
 end
-return admitted(key, KEYS[3], org, KEYS[4], now, at)
+if redis.call('HSETNX', open, admission_id, write_record(record)) == 0 then return { 'lease_lost' } end
+redis.call('HINCRBY', org_hash, 'in_flight', '1')
+redis.call('HINCRBY', key_hash, 'in_flight', '1')
+if reserve == '1' then
+  redis.call('HSET', month_hash, 'requests', exact(month[1] + 1), 'reserved', exact(month[3] + context))
+end
+return admitted(key, key_window, org, org_window, now, at)

@@ -22,7 +22,7 @@ export interface DeadLetter {
   readonly reservationIds: readonly string[];
 }
 
-export interface SettlementQueue {
+export interface QueueAdmin {
   status(): Promise<QueueStatus>;
   /** Lists dead letters, newest first. */
   dead(limit: number): Promise<DeadLetter[]>;
@@ -37,7 +37,7 @@ export interface SettlementQueue {
 }
 
 /** Opens the queue. If Redis cannot be reached, the first command fails. */
-export function openSettlementQueue(redisUrl: string, redisPrefix: string): SettlementQueue {
+export function openQueueAdmin(redisUrl: string, redisPrefix: string): QueueAdmin {
   const connection = createRedisClient(redisUrl, {
     maxRetriesPerRequest: 0,
     connectTimeout: 3_000,

@@ -6,7 +6,7 @@ import {
 } from '@tidegate/contracts';
 import { openQueue } from '@tidegate/redis';
 
-export interface SettlementQueue {
+export interface SettlementJobs {
   /** Queues settlements as a job of their own. */
   isolate(settlements: readonly unknown[], jobId: string): Promise<void>;
   /** The number of jobs by state. */
@@ -15,11 +15,11 @@ export interface SettlementQueue {
 }
 
 /** Opens the queue for adding and counting jobs. */
-export function openSettlementQueue(options: {
+export function openSettlementJobs(options: {
   readonly redisUrl: string;
   readonly redisPrefix: string;
   readonly onError: (error: Error) => void;
-}): SettlementQueue {
+}): SettlementJobs {
   const queue = openQueue({
     redisUrl: options.redisUrl,
     name: SETTLEMENT_QUEUE,

@@ -7,9 +7,12 @@
 --   lease_unknown                                         registered before; Redis lost the lease
 --!include time
 
-local lease = redis.call('HMGET', KEYS[1], 'beat_ms', 'dead')
+local lease_hash = KEYS[1]
+local offset_us, registered, keep_s = unpack(ARGV)
+
+local lease = redis.call('HMGET', lease_hash, 'beat_ms', 'dead')
 if lease[2] then return { 'lease_lost' } end
-if not lease[1] and ARGV[2] == '1' then return { 'lease_unknown' } end
-redis.call('HSET', KEYS[1], 'beat_ms', exact(math.floor(now_us(ARGV[1]) / 1000)))
-redis.call('EXPIRE', KEYS[1], ARGV[3])
+if not lease[1] and registered == '1' then return { 'lease_unknown' } end
+redis.call('HSET', lease_hash, 'beat_ms', exact(math.floor(now_us(offset_us) / 1000)))
+redis.call('EXPIRE', lease_hash, keep_s)
 return { 'alive' }

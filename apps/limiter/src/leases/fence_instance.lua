@@ -8,17 +8,20 @@
 -- Returns dead | alive                                    dead: now or already before
 --!include time
 
-local lease = redis.call('HMGET', KEYS[1], 'beat_ms', 'dead', 'looked_ms')
+local lease_hash = KEYS[1]
+local offset_us, lease_ms, keep_s = unpack(ARGV)
+
+local lease = redis.call('HMGET', lease_hash, 'beat_ms', 'dead', 'looked_ms')
 if lease[2] then return { 'dead' } end
-local now_ms = now_us(ARGV[1]) / 1000
+local now_ms = now_us(offset_us) / 1000
 local since_ms = lease[1] or lease[3]
-if since_ms and now_ms - since_ms > ARGV[2] + 0 then
-  redis.call('HSET', KEYS[1], 'dead', '1')
-  redis.call('EXPIRE', KEYS[1], ARGV[3])
+if since_ms and now_ms - since_ms > lease_ms + 0 then
+  redis.call('HSET', lease_hash, 'dead', '1')
+  redis.call('EXPIRE', lease_hash, keep_s)
   return { 'dead' }
 end
 if not since_ms then
-  redis.call('HSET', KEYS[1], 'looked_ms', exact(math.floor(now_ms)))
-  redis.call('EXPIRE', KEYS[1], ARGV[3])
+  redis.call('HSET', lease_hash, 'looked_ms', exact(math.floor(now_ms)))
+  redis.call('EXPIRE', lease_hash, keep_s)
 end
 return { 'alive' }

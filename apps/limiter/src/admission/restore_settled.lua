@@ -13,10 +13,13 @@
 --!include time
 --!include state
 
-local org = read_org(KEYS[1])
+local org_hash, open, month_hash, outbox = unpack(KEYS)
+local offset_us, admission_id, charged_tokens, entry, month_keep_s = unpack(ARGV)
+
+local org = read_org(org_hash)
 if not org then return { 'need_org' } end
-if now_us(ARGV[1]) >= org.opens_us then return { 'too_late' } end
-if redis.call('HEXISTS', KEYS[2], ARGV[2]) == 1 then return { 'present' } end
-if redis.call('HSETNX', KEYS[3], 'settled:' .. ARGV[2], ARGV[3]) == 0 then return { 'present' } end
-redis.call('EXPIRE', KEYS[3], ARGV[5])
-return { 'settled', redis.call('XADD', KEYS[4], '*', 's', ARGV[4]) }
+if now_us(offset_us) >= org.opens_us then return { 'too_late' } end
+if redis.call('HEXISTS', open, admission_id) == 1 then return { 'present' } end
+if redis.call('HSETNX', month_hash, 'settled:' .. admission_id, charged_tokens) == 0 then return { 'present' } end
+redis.call('EXPIRE', month_hash, month_keep_s)
+return { 'settled', redis.call('XADD', outbox, '*', 's', entry) }

@@ -9,14 +9,17 @@
 --!include state
 --!include voids
 
-local held = redis.call('HGET', KEYS[3], ARGV[3])
+local fenced, org_hash, open, voids = unpack(KEYS)
+local offset_us, instance_id, field = unpack(ARGV)
+
+local held = redis.call('HGET', open, field)
 if held == 'void' then return { 'unknown' } end
 if not held then
-  if not redis.call('ZSCORE', KEYS[1], ARGV[2]) then
-    leave_void(KEYS[2], ARGV[2], KEYS[3], KEYS[4], ARGV[3], now_us(ARGV[1]))
+  if not redis.call('ZSCORE', fenced, instance_id) then
+    leave_void(org_hash, instance_id, open, voids, field, now_us(offset_us))
   end
   return { 'unknown' }
 end
-redis.call('HDEL', KEYS[3], ARGV[3])
-release_slot(KEYS[2], 'large')
+redis.call('HDEL', open, field)
+release_slot(org_hash, 'large')
 return { 'released' }

@@ -11,11 +11,15 @@
 --   another_life                                          lost since its life was read: start over
 --!include time
 
-local org = redis.call('HMGET', KEYS[1], 'life', 'version')
-if org[1] ~= ARGV[2] then return { 'another_life' } end
-if org[2] and org[2] + 0 >= ARGV[5] + 0 then return { 'kept' } end
-redis.call('HSET', KEYS[1], 'version', ARGV[5], 'images', ARGV[6], 'rpm', ARGV[7], 'at_once', ARGV[8], 'requests_month', ARGV[9],
-  'tokens_month', ARGV[10])
-if org[2] or ARGV[3] == '1' then return { 'written' } end
-redis.call('HSET', KEYS[1], 'opens_us', exact(now_us(ARGV[1]) + ARGV[4]))
+local org_hash = KEYS[1]
+local offset_us, life, first_life, recover_us, version, images, rpm, at_once, requests_month,
+  tokens_month = unpack(ARGV)
+
+local org = redis.call('HMGET', org_hash, 'life', 'version')
+if org[1] ~= life then return { 'another_life' } end
+if org[2] and org[2] + 0 >= version + 0 then return { 'kept' } end
+redis.call('HSET', org_hash, 'version', version, 'images', images, 'rpm', rpm, 'at_once', at_once,
+  'requests_month', requests_month, 'tokens_month', tokens_month)
+if org[2] or first_life == '1' then return { 'written' } end
+redis.call('HSET', org_hash, 'opens_us', exact(now_us(offset_us) + recover_us))
 return { 'recovering' }

@@ -19,26 +19,31 @@
 --!include state
 --!include decisions
 
-local now = now_us(ARGV[1])
-if redis.call('ZSCORE', KEYS[1], ARGV[2]) then return { 'lease_lost' } end
-local text = redis.call('HGET', KEYS[4], ARGV[3])
-if not text or text == 'void' then return { 'lease_lost' } end
-local key_id, model, context, admitted, reserved, month_name, streamed = read_record(text)
-if reserved ~= '0' then return { 'reserved', reserved + 0 } end
-if key_id ~= ARGV[4] then return { 'wrong_scope', key_id, month_name } end
+local fenced, org_hash, key_hash, open, month_hash = unpack(KEYS)
+local offset_us, instance_id, admission_id, key_id, month_name, month_from_us,
+  month_until_us = unpack(ARGV)
 
-local org = read_org(KEYS[2])
+local now = now_us(offset_us)
+if redis.call('ZSCORE', fenced, instance_id) then return { 'lease_lost' } end
+local text = redis.call('HGET', open, admission_id)
+if not text or text == 'void' then return { 'lease_lost' } end
+local record = read_record(text)
+if record.reserved_us ~= '0' then return { 'reserved', record.reserved_us + 0 } end
+if record.key_id ~= key_id then return { 'wrong_scope', record.key_id, record.month } end
+
+local org = read_org(org_hash)
 if not org then return { 'need_org' } end
-local key = read_key(KEYS[3])
+local key = read_key(key_hash)
 if not key then return { 'need_key' } end
 local refusal = refuse_key(key, now) or refuse_recovering(org, now)
 if refusal then return refusal end
-if now < ARGV[6] + 0 or now >= ARGV[7] + 0 then return { 'month_turned', now } end
-local month = redis.call('HMGET', KEYS[5], 'requests', 'charged', 'reserved')
+if now < month_from_us + 0 or now >= month_until_us + 0 then return { 'month_turned', now } end
+local month = redis.call('HMGET', month_hash, 'requests', 'charged', 'reserved')
 if not month[2] then return { 'need_month' } end
-refusal = refuse_month(org, month, context, now)
+refusal = refuse_month(org, month, record.context, now)
 if refusal then return refusal end
 
-redis.call('HSET', KEYS[4], ARGV[3], write_record(key_id, model, context, admitted, exact(now), ARGV[5], streamed))
-redis.call('HSET', KEYS[5], 'requests', exact(month[1] + 1), 'reserved', exact(month[3] + context))
+record.reserved_us, record.month = exact(now), month_name
+redis.call('HSET', open, admission_id, write_record(record))
+redis.call('HSET', month_hash, 'requests', exact(month[1] + 1), 'reserved', exact(month[3] + record.context))
 return { 'reserved', now }

@@ -12,14 +12,17 @@
 --!include state
 --!include decisions
 
-local now = now_us(ARGV[1])
-local org = read_org(KEYS[1])
+local org_hash, key_hash, key_window, org_window = unpack(KEYS)
+local offset_us = ARGV[1]
+
+local now = now_us(offset_us)
+local org = read_org(org_hash)
 if not org then return { 'need_org' } end
-local key = read_key(KEYS[2])
+local key = read_key(key_hash)
 if not key then return { 'need_key' } end
 local refusal = refuse_key(key, now)
   or refuse_recovering(org, now)
-  or refuse_window('key_rpm', KEYS[3], key.rpm, now)
-  or refuse_window('org_rpm', KEYS[4], org.rpm, now)
+  or refuse_window('key_rpm', key_window, key.rpm, now)
+  or refuse_window('org_rpm', org_window, org.rpm, now)
 if refusal then return refusal end
-return admitted(key, KEYS[3], org, KEYS[4], now, exact(now))
+return admitted(key, key_window, org, org_window, now, exact(now))

@@ -10,16 +10,19 @@
 --!include time
 --!include window
 
-local now = now_us(ARGV[1])
-local until_us = redis.call('ZSCORE', KEYS[2], ARGV[2])
+local times, blocked = unpack(KEYS)
+local offset_us, address, blocks_at, block_ms = unpack(ARGV)
+
+local now = now_us(offset_us)
+local until_us = redis.call('ZSCORE', blocked, address)
 if until_us and until_us + 0 > now then return { 'blocked', until_us - now } end
 
-local others = ARGV[3] - 1
-if window_wait(KEYS[1], others, now) == 0 then
-  window_count(KEYS[1], now, exact(now))
+local others = blocks_at - 1
+if window_wait(times, others, now) == 0 then
+  window_count(times, now, exact(now))
   return { 'counted' }
 end
-redis.call('DEL', KEYS[1])
-redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', exact(now))
-redis.call('ZADD', KEYS[2], exact(now + ARGV[4] * 1000), ARGV[2])
+redis.call('DEL', times)
+redis.call('ZREMRANGEBYSCORE', blocked, '-inf', exact(now))
+redis.call('ZADD', blocked, exact(now + block_ms * 1000), address)
 return { 'counted_and_blocked' }

@@ -10,11 +10,14 @@
 --!include time
 --!include state
 
-local now = now_us(ARGV[1])
-if now < ARGV[2] + 0 or now >= ARGV[3] + 0 then return { 'month_turned', now } end
-local org = read_org(KEYS[1])
+local org_hash, month_hash = unpack(KEYS)
+local offset_us, month_from_us, month_until_us = unpack(ARGV)
+
+local now = now_us(offset_us)
+if now < month_from_us + 0 or now >= month_until_us + 0 then return { 'month_turned', now } end
+local org = read_org(org_hash)
 if not org then return { 'need_org' } end
 if now < org.opens_us then return { 'recovering', org.in_flight } end
-local month = redis.call('HMGET', KEYS[2], 'requests', 'charged', 'reserved')
+local month = redis.call('HMGET', month_hash, 'requests', 'charged', 'reserved')
 if not month[2] then return { 'need_month' } end
 return { 'month', month[1] + 0, month[2] + 0, month[3] + 0, org.in_flight }

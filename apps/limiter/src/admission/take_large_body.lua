@@ -10,19 +10,22 @@
 --!include time
 --!include state
 
-if redis.call('ZSCORE', KEYS[1], ARGV[2]) then return { 'lease_lost' } end
-local held = redis.call('HGET', KEYS[3], ARGV[3])
+local fenced, org_hash, open = unpack(KEYS)
+local offset_us, instance_id, field, slots, restore = unpack(ARGV)
+
+if redis.call('ZSCORE', fenced, instance_id) then return { 'lease_lost' } end
+local held = redis.call('HGET', open, field)
 if held == 'void' then return { 'lease_lost' } end
 if held then return { 'taken' } end
-local org = read_org(KEYS[2], ARGV[2])
+local org = read_org(org_hash, instance_id)
 if not org then return { 'need_org' } end
 if not org.joined then return { 'need_join' } end
-local recovering = now_us(ARGV[1]) < org.opens_us
-if ARGV[5] == '1' then
+local recovering = now_us(offset_us) < org.opens_us
+if restore == '1' then
   if not recovering then return { 'lease_lost' } end
-elseif recovering or (redis.call('HGET', KEYS[2], 'large') or 0) + 0 >= ARGV[4] + 0 then
+elseif recovering or (redis.call('HGET', org_hash, 'large') or 0) + 0 >= slots + 0 then
   return { 'full' }
 end
-redis.call('HSET', KEYS[3], ARGV[3], '1')
-redis.call('HINCRBY', KEYS[2], 'large', 1)
+redis.call('HSET', open, field, '1')
+redis.call('HINCRBY', org_hash, 'large', 1)
 return { 'taken' }

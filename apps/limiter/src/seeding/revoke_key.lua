@@ -6,7 +6,10 @@
 --       than any read of Postgres takes)
 -- Returns revoked
 
-redis.call('SET', KEYS[2], ARGV[1], 'EX', ARGV[3])
-redis.call('HSET', KEYS[1], 'hash', ARGV[2], 'state', 'revoked')
-redis.call('EXPIRE', KEYS[1], ARGV[3])
+local key_hash, id_by_value = unpack(KEYS)
+local key_id, sha256, keep_s = unpack(ARGV)
+
+redis.call('SET', id_by_value, key_id, 'EX', keep_s)
+redis.call('HSET', key_hash, 'hash', sha256, 'state', 'revoked')
+redis.call('EXPIRE', key_hash, keep_s)
 return { 'revoked' }

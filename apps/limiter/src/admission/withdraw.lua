@@ -1,0 +1,46 @@
+-- Takes an admission and its reservation back as if they had never been. If the admission is
+-- unknown, it is refused should it arrive later. Idempotent.
+--
+-- KEYS  1 fenced  2 org  3 key  4 key's window  5 org's window  6 open records of the instance
+--       7 void markers  8 month
+-- ARGV  1 offset (us)  2 instance id  3 admission id  4 key id of KEYS 3 and 4  5 month of KEYS 8
+-- Returns one of
+--   withdrawn | unknown
+--   wrong_scope, key id, month ("-": not reserved)       of these: call again with their keys
+--!include time
+--!include window
+--!include record
+--!include slots
+--!include state
+--!include voids
+
+local fenced, org_hash, key_hash, key_window, org_window, open, voids, month_hash = unpack(KEYS)
+local offset_us, instance_id, admission_id, key_id, month_name = unpack(ARGV)
+
+local now = now_us(offset_us)
+local text = redis.call('HGET', open, admission_id)
+if not text then
+  -- A fenced instance is refused whatever it sends.
+  if not redis.call('ZSCORE', fenced, instance_id) then
+    leave_void(org_hash, instance_id, open, voids, admission_id, now)
+  end
+  return { 'unknown' }
+end
+if text == 'void' then return { 'unknown' } end
+
+local record = read_record(text)
+local reserved = record.reserved_us ~= '0'
+if record.key_id ~= key_id or (reserved and record.month ~= month_name) then
+  return { 'wrong_scope', record.key_id, record.month }
+end
+
+redis.call('HDEL', open, admission_id)
+window_withdraw(key_window, record.admitted_us, now)
+window_withdraw(org_window, record.admitted_us, now)
+release_slot(org_hash, 'in_flight')
+release_slot(key_hash, 'in_flight')
+if reserved and redis.call('EXISTS', month_hash) == 1 then
+  redis.call('HINCRBY', month_hash, 'requests', '-1')
+  redis.call('HINCRBY', month_hash, 'reserved', exact(-record.context))
+end
+return { 'withdrawn' }
