@@ -94,6 +94,26 @@ describe('a model', () => {
     await eventually(async () => (await send('tide')).status === 200);
   });
 
+  it('changed: what is in flight ends as it began, and the next request goes to the new URL', async () => {
+    const [before, after] = [
+      await startStandin({ names: ['moved'], contextTokens: 1000, behaviour: { say: 'before' } }),
+      await startStandin({ names: ['moved'], contextTokens: 1000, behaviour: { say: 'after' } }),
+    ];
+    await publish(stack(), org, before.url, { name: 'moved' });
+    await eventually(async () => (await send('moved')).status === 200);
+    const told = before.stats().calls;
+    const streaming = send('moved', {
+      stream: true,
+      content: '[[say=one two three four five six seven]][[token-ms=500]]',
+    });
+    await eventually(() => before.stats().calls > told);
+    await ctl(stack(), 'model', 'set', '--org', org, '--name', 'moved', '--url', after.url);
+    await eventually(async () => (await send('moved')).text.includes('after'));
+    const { status, over, text } = await streaming;
+    expect([status, over, text.includes('seven'), text.includes('[DONE]')]).toEqual([200, true, true, true]);
+    await Promise.all([before.close(), after.close()]);
+  });
+
   it('asleep and too slow: held for the whole time, then 503 model_starting, Retry-After 15 [errors.model_starting] [limit.cold-start] [retry.after] [state.model.asleep.late]', async () => {
     await publishCommand('slow', `exec node ${STANDIN} --port $PORT --name slow --startup-ms 600000`);
     await eventually(async () => (await listed()).includes('slow'));

@@ -9,6 +9,7 @@ import { deleteKey, listKeys, revokeKey } from './keys/keys.ts';
 import { tryKey } from './keys/try.ts';
 import { addMember, listMembers, removeMember, setMemberRole } from './members/members.ts';
 import { setPassword } from './members/password.ts';
+import { changeModel } from './models/change.ts';
 import { deleteModel, listModels, publishModel, startModel, stopModel } from './models/models.ts';
 import { listMemberships, tryModel } from './orgs/memberships.ts';
 import { createOrg, listOrgs, setOrgPlan } from './orgs/orgs.ts';
@@ -32,6 +33,7 @@ const operations = {
   revokeKey,
   deleteKey,
   publishModel,
+  changeModel,
   publishFound,
   listModels,
   startModel,

@@ -57,6 +57,7 @@ export const WITHIN_ORG: Inputs<Exclude<keyof Control, Unbound>> = {
   publishModel: ({ org }) => ({ org, ...PUBLICATION, urls: [...PUBLICATION.urls] }),
   publishFound: ({ org }) => ({ org, ...FOUND }),
   listModels: ({ org }) => ({ org }),
+  changeModel: ({ org, model }) => ({ org, name: model, contextTokens: 1 }),
   startModel: ({ org, model }) => ({ org, name: model }),
   stopModel: ({ org, model }) => ({ org, name: model }),
   deleteModel: ({ org, model }) => ({ org, name: model }),

@@ -1,4 +1,10 @@
-import type { ListedModelView, ModelChange, ModelView, PublishModelInput } from '@tidegate/control';
+import type {
+  ChangeModelInput,
+  ListedModelView,
+  ModelChange,
+  ModelView,
+  PublishModelInput,
+} from '@tidegate/control';
 import type { Command } from 'commander';
 import { type Context, OPERATOR, show } from '../context.ts';
 import { type Column, table } from '../output/table.ts';
@@ -97,12 +103,47 @@ const publishInput = (org: string | undefined, flags: PublishFlags): PublishMode
   }),
 });
 
+type ChangeFlags = Pick<PublishFlags, 'name'> & Partial<Omit<PublishFlags, 'name' | 'kind' | 'mode'>>;
+
+const PUBLISH_ONLY = new Set(['--kind', '--mode']);
+const changeFlags = publishFlags
+  .filter(({ flags }) => !PUBLISH_ONLY.has(flags.split(' ')[0] ?? ''))
+  .map((flag) => (flag === name ? flag : { ...flag, required: false }));
+
+/** An empty text takes a setting away. */
+const orNone = (value: string | undefined): string | null | undefined => (value === '' ? null : value);
+
+const changeInput = (org: string | undefined, flags: ChangeFlags): ChangeModelInput => ({
+  name: flags.name,
+  ...given({
+    org,
+    contextTokens: flags.context,
+    urls: flags.url,
+    command: flags.command,
+    healthPath: orNone(flags.healthPath),
+    startTimeoutS: flags.startTimeout,
+    upstreamModel: orNone(flags.upstreamModel),
+    upstreamKey: orNone(flags.upstreamKey),
+    sleepAfterS: flags.sleepAfter,
+  }),
+});
+
 export function addModel(program: Command, context: Context): void {
   const noun = program.command('model').description('published models');
   verb<PublishFlags>(noun, 'publish', 'publish a model', publishFlags, ({ org, json = false, ...flags }) =>
     show(context, { json, human: one, warning }, (control) =>
       control.publishModel(OPERATOR, publishInput(org, flags)),
     ),
+  );
+  verb<ChangeFlags>(
+    noun,
+    'set',
+    'change settings of a published model; what is not given stays, and "" takes a setting away',
+    changeFlags,
+    ({ org, json = false, ...flags }) =>
+      show(context, { json, human: one, warning }, (control) =>
+        control.changeModel(OPERATOR, changeInput(org, flags)),
+      ),
   );
   addDiscover(noun, context);
   verb(noun, 'list', 'list the published models', [], ({ org, json = false }) =>

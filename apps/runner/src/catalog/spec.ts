@@ -3,11 +3,11 @@ import type { Model as ModelRow } from '@tidegate/db';
 import type { Condition, Mode } from '../condition/machine.ts';
 import { type DriverSettings, parseSettings } from '../drivers/settings.ts';
 
-/**
- * A published model, read from its row and ready to run. It never changes while it is published.
- */
+/** A published model, read from its row and ready to run. */
 export interface ModelSpec {
   readonly modelId: string;
+  /** Grows with each change of the settings. Name, kind and mode never change. */
+  readonly version: number;
   readonly orgId: string;
   readonly name: string;
   readonly kind: 'text' | 'vision';
@@ -41,6 +41,7 @@ export function specOf(row: ModelRow, secretKey: Uint8Array): ModelSpec {
       : parseSettings(row.driver, row.settings);
   return {
     modelId: row.id,
+    version: row.version,
     orgId: row.orgId,
     name: row.name,
     kind: row.kind,

@@ -16,8 +16,8 @@ export interface ConditionRecord {
 
 /** Published models in Postgres. */
 export interface ModelStore {
-  /** The ids of all published models. */
-  ids(): Promise<string[]>;
+  /** The versions of all published models, by model id. */
+  versions(): Promise<Map<string, number>>;
   /** Reads some models. Deleted ones are left out. */
   some(modelIds: readonly string[]): Promise<StoredModel[]>;
   /** Null: the model is unknown or deleted. */
@@ -34,9 +34,10 @@ export function postgresStore(db: Db, secretKey: Uint8Array, lead: Pick<Lead, 'w
   });
   return {
     // This is SQL because it runs often: preparing the typed query costs many times more.
-    ids: async () => {
-      const rows = await db.$queryRaw<{ id: string }[]>`SELECT id FROM model WHERE deleted_at IS NULL`;
-      return rows.map(({ id }) => id);
+    versions: async () => {
+      const rows = await db.$queryRaw<{ id: string; version: number }[]>`
+        SELECT id, version FROM model WHERE deleted_at IS NULL`;
+      return new Map(rows.map(({ id, version }) => [id, version]));
     },
     some: async (modelIds) =>
       (await db.model.findMany({ where: { id: { in: [...modelIds] }, deletedAt: null } })).map(stored),

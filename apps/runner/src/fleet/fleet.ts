@@ -115,15 +115,17 @@ export class Fleet {
     await Promise.all([...releases, ...this.#removals]);
   }
 
-  /** Reads only new models whole, because a published model never changes. */
+  /** Reads only new and changed models whole. */
   #reread(): Promise<void> {
     return this.#inOrder(async () => {
       const { store } = this.#deps;
-      const published = new Set(await store.ids());
-      const unknown = [...published].filter((modelId) => !this.#supervisors.has(modelId));
-      const stored = unknown.length > 0 ? await store.some(unknown) : [];
+      const versions = await store.versions();
+      const changed = [...versions].filter(
+        ([modelId, version]) => this.#supervisors.get(modelId)?.version !== version,
+      );
+      const stored = changed.length > 0 ? await store.some(changed.map(([modelId]) => modelId)) : [];
       await Promise.all(stored.map((model) => this.#apply(model)));
-      for (const modelId of [...this.#supervisors.keys()]) if (!published.has(modelId)) this.#remove(modelId);
+      for (const modelId of [...this.#supervisors.keys()]) if (!versions.has(modelId)) this.#remove(modelId);
     });
   }
 
@@ -134,7 +136,9 @@ export class Fleet {
   }
 
   async #apply({ spec, persisted }: StoredModel): Promise<void> {
-    if (this.#closed || this.#supervisors.has(spec.modelId)) return;
+    if (this.#closed) return;
+    const known = this.#supervisors.get(spec.modelId);
+    if (known) return known.change(spec);
     const supervisor = new Supervisor(spec, this.#deps);
     this.#starting.add(supervisor);
     await supervisor.begin(persisted).finally(() => this.#starting.delete(supervisor));

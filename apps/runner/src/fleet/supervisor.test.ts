@@ -39,6 +39,7 @@ class Stuck implements Driver {
 }
 
 const SPEC: ModelSpec = {
+  version: 1,
   ...{ modelId: 'mdl_1', orgId: 'org_1', name: 'one', kind: 'text', mode: 'always_on', contextTokens: 1 },
   ...{ publishedAtMs: 0, sleepAfterMs: 1, upstreamModel: 'one', upstreamModelAssumed: true, upstreamKey: '' },
   driver: { driver: 'unusable', reason: '' },

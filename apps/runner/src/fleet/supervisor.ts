@@ -40,6 +40,8 @@ export interface SupervisorDeps {
   readonly createDriver: (spec: ModelSpec, report: (report: DriverReport) => void) => Driver;
 }
 
+/** The phases in which a driver watches servers at URLs. */
+const WATCHED: ReadonlySet<State['phase']> = new Set(['launching', 'running', 'unreachable']);
 /** The most callers that may wait for one model's start. */
 const MAX_WAITERS = 20_000;
 
@@ -51,7 +53,7 @@ export class Supervisor {
   readonly #deps: SupervisorDeps;
   readonly #logger: Logger;
   readonly #waiters = new Waiters(MAX_WAITERS);
-  readonly #spec: ModelSpec;
+  #spec: ModelSpec;
   #state: State = { phase: 'stopped', reason: '', failures: 0, crashed: false };
   #driver: Driver;
   #replicas: readonly ReplicaAddress[] = [];
@@ -75,6 +77,11 @@ export class Supervisor {
     return conditionOf(this.#state);
   }
 
+  /** The version of the settings that it has. */
+  get version(): number {
+    return this.#spec.version;
+  }
+
   /** Whether the model may have a process on this machine. */
   get isProcess(): boolean {
     return this.#spec.driver.driver === 'process';
@@ -95,6 +102,28 @@ export class Supervisor {
     if (state.phase === 'running') this.#driver.launch(true);
     this.#announce();
     for (const effect of effects) this.#run(effect);
+  }
+
+  /**
+   * Takes over changed settings. Requests in flight end as they began. Servers at URLs are looked for
+   * at once. Until the first of them can be called, the model stays as it is. A process goes on as
+   * it was started; its next start is as changed.
+   */
+  change(spec: ModelSpec): void {
+    if (spec.version <= this.#spec.version) return;
+    const before = this.#spec;
+    this.#spec = spec;
+    this.#logger.info({ version: spec.version }, 'a model is changed');
+    const isProcess = before.driver.driver === 'process';
+    if (!isProcess && WATCHED.has(this.#state.phase)) {
+      this.#driver.release();
+      this.#driver = this.#createDriver();
+      this.#driver.launch(false);
+    }
+    this.#announce();
+    // What made it fail may be mended.
+    if (this.condition === 'failed' && spec.mode === 'always_on' && !WATCHED.has(this.#state.phase))
+      this.dispatch({ type: 'start' });
   }
 
   dispatch(event: Event): void {

@@ -21,6 +21,7 @@ export const POLICY = {
   'model.list': EVERYONE,
   'model.try': MEMBERS,
   'model.publish': OWNERS,
+  'model.change': OWNERS,
   'model.start': OWNERS,
   'model.stop': OWNERS,
   'model.delete': OWNERS,

@@ -10,11 +10,8 @@ const NAME_RULE =
   'Name must be 1 to 128 characters: a letter or digit first, then letters, digits and any of . _ : / -';
 const URLS_RULE = `URLs must be 1 to ${MAX_REPLICAS} different http or https addresses, without user, query and fragment.`;
 
-export const publishInput = z.object({
-  org: orgField,
-  name: z.string({ error: NAME_RULE }).regex(/^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/, { error: NAME_RULE }),
-  kind: choice('Kind', ['text', 'vision']),
-  mode: choice('Mode', ['always_on', 'wake_on_request']),
+/** The settings that can be changed while a model is published. */
+const settings = {
   contextTokens: whole('Context', 1, MAX_CONTEXT_TOKENS),
   /** Each URL is turned into the base URL of its API. */
   urls: z
@@ -23,28 +20,52 @@ export const publishInput = z.object({
     .max(MAX_REPLICAS, { error: URLS_RULE })
     .transform((urls) => urls.map(baseUrlOf))
     .refine((bases) => !bases.includes(null) && new Set(bases).size === bases.length, { error: URLS_RULE })
-    .transform((bases) => bases as string[])
-    .optional(),
-  command: text('Command', 8_192).optional(),
+    .transform((bases) => bases as string[]),
+  command: text('Command', 8_192),
   healthPath: z
     .string()
-    .regex(/^\/[!-~]{0,255}$/, { error: 'Health path must begin with / and have no spaces.' })
-    .optional(),
-  startTimeoutS: whole('Start timeout', 1, MAX_START_TIMEOUT_S).optional(),
-  upstreamModel: text('Upstream model', 256).optional(),
-  upstreamKey: z
-    .string()
-    .regex(/^[!-~]{1,4096}$/, {
-      error: 'Upstream key must be 1 to 4,096 printable characters without spaces.',
-    })
-    .optional(),
-  sleepAfterS: whole('Sleep after', 1, MAX_SLEEP_AFTER_S).default(DEFAULT_SLEEP_AFTER_S),
+    .regex(/^\/[!-~]{0,255}$/, { error: 'Health path must begin with / and have no spaces.' }),
+  startTimeoutS: whole('Start timeout', 1, MAX_START_TIMEOUT_S),
+  upstreamModel: text('Upstream model', 256),
+  upstreamKey: z.string().regex(/^[!-~]{1,4096}$/, {
+    error: 'Upstream key must be 1 to 4,096 printable characters without spaces.',
+  }),
+  sleepAfterS: whole('Sleep after', 1, MAX_SLEEP_AFTER_S),
+};
+
+export const publishInput = z.object({
+  org: orgField,
+  name: z.string({ error: NAME_RULE }).regex(/^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/, { error: NAME_RULE }),
+  kind: choice('Kind', ['text', 'vision']),
+  mode: choice('Mode', ['always_on', 'wake_on_request']),
+  contextTokens: settings.contextTokens,
+  urls: settings.urls.optional(),
+  command: settings.command.optional(),
+  healthPath: settings.healthPath.optional(),
+  startTimeoutS: settings.startTimeoutS.optional(),
+  upstreamModel: settings.upstreamModel.optional(),
+  upstreamKey: settings.upstreamKey.optional(),
+  sleepAfterS: settings.sleepAfterS.default(DEFAULT_SLEEP_AFTER_S),
 });
 export type PublishModelInput = z.input<typeof publishInput>;
 export type PublishSettings = z.output<typeof publishInput>;
 
 export const modelInput = z.object({ org: orgField, name: reference('Name') });
 export type ModelInput = z.input<typeof modelInput>;
+
+/** What is absent stays as it is. Null takes a setting away. */
+export const changeInput = modelInput.extend({
+  contextTokens: settings.contextTokens.optional(),
+  urls: settings.urls.optional(),
+  command: settings.command.optional(),
+  healthPath: settings.healthPath.nullable().optional(),
+  startTimeoutS: settings.startTimeoutS.nullable().optional(),
+  upstreamModel: settings.upstreamModel.nullable().optional(),
+  upstreamKey: settings.upstreamKey.nullable().optional(),
+  sleepAfterS: settings.sleepAfterS.optional(),
+});
+export type ChangeModelInput = z.input<typeof changeInput>;
+export type ChangedSettings = z.output<typeof changeInput>;
 
 export const listInput = z.object({
   org: orgField,

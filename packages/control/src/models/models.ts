@@ -150,7 +150,7 @@ export async function deleteModel(
   return ok(await tellRunner(deps, found.value));
 }
 
-async function findModel(
+export async function findModel(
   deps: ControlDeps,
   actor: Actor,
   input: ModelInput,
@@ -169,7 +169,7 @@ async function findModel(
  * Tells the runner of a change. If it cannot be reached, the change stands: the runner reads the
  * row when it is back.
  */
-async function tellRunner({ runner }: ControlDeps, row: Model): Promise<ModelChange> {
+export async function tellRunner({ runner }: ControlDeps, row: Model): Promise<ModelChange> {
   try {
     const now = await runner.refresh(row.id);
     return { ...(now ? withCondition(modelView(row), now) : modelView(row)), runnerTold: true };

@@ -1,0 +1,95 @@
+import { seal } from '@tidegate/contracts';
+import type { Prisma } from '@tidegate/db';
+import { type Actor, access } from '../access/access.ts';
+import { audit } from '../access/audit.ts';
+import type { ControlDeps, Tx } from '../deps.ts';
+import { ok, parseInput, type Result, refuse } from '../result.ts';
+import { type ChangedSettings, type ChangeModelInput, changeInput } from './input.ts';
+import { findModel, tellRunner } from './models.ts';
+import type { ModelChange } from './view.ts';
+
+/** The settings that are stored with the driver, not in columns of their own. */
+const OF_DRIVER = ['urls', 'command', 'healthPath', 'startTimeoutS'] as const;
+
+/**
+ * Changes settings of a published model. Its id, its keys and its usage stay. Requests in flight end
+ * as they began. A process that runs goes on as it was started; its next start is as changed.
+ */
+export async function changeModel(
+  deps: ControlDeps,
+  actor: Actor,
+  input: ChangeModelInput,
+): Promise<Result<ModelChange>> {
+  const parsed = parseInput(changeInput, input);
+  if (!parsed.ok) return parsed;
+  const { org: ref, name, ...changes } = parsed.value;
+  const org = await access(deps, actor, ref, 'model.change');
+  if (!org.ok) return org;
+  const changed = Object.entries(changes).flatMap(([field, value]) => (value === undefined ? [] : [field]));
+  if (changed.length === 0)
+    return refuse('invalid_input', 'Give at least one setting to change: URLs, context, upstream key, …');
+  if (changes.command !== undefined && actor.kind !== 'operator')
+    return refuse('forbidden', 'Only an operator of the installation may change a command.', 'command');
+  const found = await findModel(deps, actor, { org: org.value.id, name }, 'model.change');
+  if (!found.ok) return found;
+  const { id, driver, mode } = found.value;
+  const unfit = unfitFor(driver, mode, changes);
+  if (unfit) return unfit;
+  const row = await deps.db.$transaction(async (tx) => {
+    const data = await changeOf(tx, deps, id, changes);
+    const rows = await tx.model.updateManyAndReturn({ where: { id, deletedAt: null }, data });
+    const details = { name, changed };
+    if (rows[0])
+      await audit(tx, actor, deps.now(), [
+        { orgId: org.value.id, action: 'model.change', target: id, details },
+      ]);
+    return rows[0];
+  });
+  if (!row) return refuse('not_found', `There is no published model "${name}".`, 'name');
+  return ok(await tellRunner(deps, row));
+}
+
+type Changes = Omit<ChangedSettings, 'org' | 'name'>;
+
+function unfitFor(driver: string, mode: string, changes: Changes) {
+  const { urls, command, startTimeoutS, sleepAfterS } = changes;
+  if (driver !== 'external' && urls !== undefined)
+    return refuse('invalid_input', 'This model runs a command and has no URLs. Publish another one.', 'urls');
+  if (driver !== 'process' && command !== undefined)
+    return refuse(
+      'invalid_input',
+      'This model is at URLs and runs no command. Publish another one.',
+      'command',
+    );
+  if (driver !== 'process' && startTimeoutS !== undefined) {
+    const message = 'Start timeout is only for a command: what is at URLs is started by someone else.';
+    return refuse('invalid_input', message, 'startTimeoutS');
+  }
+  if (mode === 'always_on' && sleepAfterS !== undefined)
+    return refuse('invalid_input', 'Sleep after is only for a model that wakes on request.', 'sleepAfterS');
+  return null;
+}
+
+/** Locks the row, so that of two changes at once each keeps what the other changes. */
+async function changeOf(tx: Tx, { secretKey }: ControlDeps, id: string, changes: Changes) {
+  const { contextTokens, sleepAfterS, upstreamModel, upstreamKey } = changes;
+  const [row] = await tx.$queryRaw<{ settings: Record<string, unknown> }[]>`
+    SELECT settings FROM model WHERE id = ${id} FOR NO KEY UPDATE`;
+  const settings: Record<string, unknown> = { ...row?.settings };
+  for (const field of OF_DRIVER) {
+    const value = changes[field];
+    if (value === null) delete settings[field];
+    else if (value !== undefined) settings[field] = value;
+  }
+  const data: Prisma.ModelUncheckedUpdateManyInput = {
+    settings: settings as Prisma.InputJsonObject,
+    version: { increment: 1 },
+    ...(contextTokens !== undefined && { contextTokens }),
+    ...(sleepAfterS !== undefined && { sleepAfterS }),
+    ...(upstreamModel !== undefined && { upstreamModel }),
+    ...(upstreamKey !== undefined && {
+      upstreamKey: upstreamKey === null ? null : Uint8Array.from(seal(secretKey, upstreamKey)),
+    }),
+  };
+  return data;
+}
