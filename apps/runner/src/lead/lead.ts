@@ -73,7 +73,9 @@ export async function takeLead(options: LeadOptions, signal: AbortSignal): Promi
   return null;
 }
 
-/** @param takenMs when the lease was asked for, by `performance.now`: it lasts at least from then on */
+/**
+ * @param takenMs when the lease was asked for, by `performance.now`; it lasts at least from then on
+ */
 function keepLead({ db, timings, logger }: LeadOptions, epoch: bigint, takenMs: number): Lead {
   const { leaseMs, renewMs, tryMs } = timings;
   const lost = new AbortController();
