@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { clientAddress, type Logger } from '@tidegate/runtime';
+import { clientAddress, createProxyWarning, type Logger } from '@tidegate/runtime';
 import { CLIENT_ADDRESS_HEADER, NONCE_HEADER, PATH_HEADER } from './names.ts';
 import { securityHeaders } from './security.ts';
 
@@ -29,7 +29,9 @@ export interface Site {
  */
 export async function startSite(options: SiteOptions): Promise<Site> {
   const { logger, handle } = options;
+  const warnOfProxy = createProxyWarning(options.trustedProxies, logger);
   const server = createServer((request, response) => {
+    warnOfProxy(request.rawHeaders);
     secure(request, response, options);
     if (!isOwn(request, options.consoleUrl)) return void response.writeHead(403).end();
     vouchForOrigin(request);
