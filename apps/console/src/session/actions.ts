@@ -76,9 +76,9 @@ export async function changePassword(current: string, next: string): Promise<Res
   const { accounts, signIn: attempts } = services();
   const user = await currentUser();
   if (!user) return refuseInput({ message: 'You have been signed out. Sign in again.' });
-  const waitS = await attempts.guard(await callerAddress(), user.actor.email);
-  if (waitS !== null) return refuseInput({ message: tooManyAttempts(waitS) });
   const own = new Headers(await headers());
+  const waitS = await attempts.guard(await callerAddress(), user.actor.email, own);
+  if (waitS !== null) return refuseInput({ message: tooManyAttempts(waitS) });
   if (next.length < 8 || next.length > 128) {
     const isRight = await accounts.isPassword(current, own);
     return isRight ? refuseInput(PASSWORD_RULE) : refuseInput(WRONG_PASSWORD, PASSWORD_RULE);
