@@ -41,6 +41,7 @@ export type {
   SetMemberRoleInput,
 } from './members/members.ts';
 export type { AccountView, SetPasswordInput } from './members/password.ts';
+export { weakPassword } from './members/weak-password.ts';
 export type { ListModelsInput, ModelInput, PublishModelInput } from './models/input.ts';
 export type { ListedModelView, ModelChange, ModelView } from './models/view.ts';
 export type { MembershipView, TryModelInput } from './orgs/memberships.ts';
