@@ -17,7 +17,7 @@ export function createProxyWarning(
     if (!due || !hasName(rawHeaders)) return;
     due = false;
     log.warn(
-      'a request came with X-Forwarded-For, which is not believed: if a proxy is in front, set TRUSTED_PROXIES',
+      'X-Forwarded-For is not believed: if a proxy is in front of this service, set TRUSTED_PROXIES (the console sends the header, too, when someone tries a model)',
     );
   };
 }
