@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { createControl, limiterOverGrpc, runnerOverGrpc } from '@tidegate/control';
+import { createControl, limiterOverGrpc, logFailures, runnerOverGrpc } from '@tidegate/control';
 import { closeDb, createDb, explainPostgres } from '@tidegate/db';
 import { createLogger, createMetrics, runService, startAdmin } from '@tidegate/runtime';
 import { oidcOf, readConfig } from './config.ts';
@@ -36,7 +36,13 @@ runService(async (service) => {
   const auth = createAuth({ db, consoleUrl, secret: config.AUTH_SECRET, oidc });
   const devices = createDevices({ secret: config.AUTH_SECRET, consoleUrl, now: Date.now });
   provideServices({
-    control: createControl({ db, limiter, runner, secretKey: config.SECRET_KEY, now: Date.now }),
+    control: createControl({
+      db,
+      limiter: logFailures(limiter, { service: 'limiter', log: logger, now: Date.now }),
+      runner: logFailures(runner, { service: 'runner', log: logger, now: Date.now }),
+      secretKey: config.SECRET_KEY,
+      now: Date.now,
+    }),
     auth,
     signIn: createSignIn({ db, auth, devices, now: Date.now }),
     accounts: createAccounts({ db, auth }),

@@ -33,6 +33,7 @@ export {
   type MayCall,
   mayCallText,
 } from './keys/view.ts';
+export { logFailures } from './log-failures.ts';
 export type {
   AddedMember,
   AddMemberInput,

@@ -112,5 +112,5 @@ export async function setOrgPlan(
     return ok({ id: org.value.id, slug, name, plan: plan.value.name });
   });
   if (!changed.ok) return changed;
-  return applyLimits(deps, [org.value.id], changed.value);
+  return applyLimits(deps, actor, [org.value.id], changed.value);
 }

@@ -58,7 +58,7 @@ export async function setPlan(
   if (!parsed.ok) return parsed;
   const written = await deps.db.$transaction((tx) => writePlan(deps, tx, actor, parsed.value));
   if (!written.ok) return written;
-  return applyLimits(deps, written.value.orgIds, written.value.plan);
+  return applyLimits(deps, actor, written.value.orgIds, written.value.plan);
 }
 
 type Written = Result<{ plan: PlanView; orgIds: string[] }>;
