@@ -11,9 +11,9 @@ import { fileURLToPath } from 'node:url';
 import { resolvePackage } from './setup/packages.mjs';
 
 /**
- * @typedef {{ name?: string, version?: string, resolved?: string, link?: boolean, dev?: boolean,
- * optional?: boolean, os?: string[], cpu?: string[], libc?: string[], optionalDependencies?:
- * Record<string, string> }} Entry
+ * @typedef {{ name?: string, version?: string, resolved?: string, integrity?: string,
+ * link?: boolean, dev?: boolean, optional?: boolean, os?: string[], cpu?: string[],
+ * libc?: string[], optionalDependencies?: Record<string, string> }} Entry
  */
 
 const root = resolve(fileURLToPath(import.meta.url), '../..');
@@ -70,6 +70,26 @@ export function missingAddresses(packages) {
       ]),
   );
 }
+
+/**
+ * The packages whose contents the lock does not fix by a hash. npm would take whatever the registry
+ * has under their address. Optional packages that Linux with glibc never installs do not count: a
+ * registry that does not offer them tells no hash.
+ *
+ * @param {Record<string, Entry>} packages of the lock
+ * @returns {string[]} paths in the lock
+ */
+export function missingHashes(packages) {
+  return Object.entries(packages)
+    .filter(([path, { link }]) => path.includes('node_modules/') && !link)
+    .filter(([, entry]) => !entry.optional || isForLinux(entry))
+    .filter(([, { integrity = '' }]) => !/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity))
+    .map(([path]) => path);
+}
+
+/** @param {Entry} entry */
+const isForLinux = ({ os = ['linux'], cpu = ['x64'], libc = ['glibc'] }) =>
+  os.includes('linux') && (cpu.includes('x64') || cpu.includes('arm64')) && libc.includes('glibc');
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const path = join(root, 'package-lock.json');

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { missingAddresses, missingEntries } from './lock.mjs';
+import { missingAddresses, missingEntries, missingHashes } from './lock.mjs';
 
 const lock = JSON.parse(readFileSync(join(import.meta.dirname, '../package-lock.json'), 'utf8'));
 
@@ -12,6 +12,35 @@ describe('package-lock.json', () => {
 
   it('holds the address of each package, so that npm ci asks for nothing else (node infra/lock.mjs completes it)', () => {
     expect(Object.keys(missingAddresses(lock.packages))).toEqual([]);
+  });
+
+  it('holds the hash of each package, so that nobody can put another one under its address', () => {
+    expect(missingHashes(lock.packages)).toEqual([]);
+    const integrity = `sha512-${'a'.repeat(86)}==`;
+    const packages = {
+      '': {},
+      'node_modules/@house/a': { resolved: 'apps/a', link: true },
+      'node_modules/good': { version: '1.0.0', integrity },
+      'node_modules/none': { version: '1.0.0' },
+      'node_modules/good/node_modules/weak': {
+        version: '1.0.0',
+        integrity: 'sha1-qUqP5cyxm6YcTAhz05Hph5gvu9M=',
+      },
+      'node_modules/here': {
+        version: '1.0.0',
+        optional: true,
+        os: ['linux'],
+        cpu: ['arm64'],
+        libc: ['glibc'],
+      },
+      'node_modules/anywhere': { version: '1.0.0', optional: true },
+      'node_modules/musl': { version: '1.0.0', optional: true, os: ['linux'], cpu: ['x64'], libc: ['musl'] },
+      'node_modules/mac': { version: '1.0.0', optional: true, os: ['darwin'], cpu: ['arm64'] },
+    };
+    expect(missingHashes(packages)).toEqual([
+      ...['node_modules/none', 'node_modules/good/node_modules/weak'],
+      ...['node_modules/here', 'node_modules/anywhere'],
+    ]);
   });
 
   it('gets the addresses of the public registry, also of a package that stands in for another', () => {

@@ -1,10 +1,11 @@
 import { resolve } from 'node:path';
-import { createControl, limiterOverGrpc, runnerOverGrpc } from '@tidegate/control';
+import { createControl, limiterOverGrpc, logFailures, runnerOverGrpc } from '@tidegate/control';
 import { closeDb, createDb, explainPostgres } from '@tidegate/db';
 import { createLogger, createMetrics, runService, startAdmin } from '@tidegate/runtime';
 import { oidcOf, readConfig } from './config.ts';
 import { createAccounts } from './server/auth/accounts.ts';
 import { createAuth } from './server/auth/auth.ts';
+import { createDevices } from './server/auth/devices.ts';
 import { createSignIn } from './server/auth/sign-in.ts';
 import { startScreens } from './server/http/screens.ts';
 import { startSite } from './server/http/server.ts';
@@ -33,10 +34,17 @@ runService(async (service) => {
 
   const oidc = oidcOf(config);
   const auth = createAuth({ db, consoleUrl, secret: config.AUTH_SECRET, oidc });
+  const devices = createDevices({ secret: config.AUTH_SECRET, consoleUrl, now: Date.now });
   provideServices({
-    control: createControl({ db, limiter, runner, secretKey: config.SECRET_KEY, now: Date.now }),
+    control: createControl({
+      db,
+      limiter: logFailures(limiter, { service: 'limiter', log: logger, now: Date.now }),
+      runner: logFailures(runner, { service: 'runner', log: logger, now: Date.now }),
+      secretKey: config.SECRET_KEY,
+      now: Date.now,
+    }),
     auth,
-    signIn: createSignIn({ db, auth, now: Date.now }),
+    signIn: createSignIn({ db, auth, devices, now: Date.now }),
     accounts: createAccounts({ db, auth }),
     logger,
     publicApiUrl: config.GATEWAY_PUBLIC_URL,

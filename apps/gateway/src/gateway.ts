@@ -1,3 +1,4 @@
+import type { Logger } from '@tidegate/runtime';
 import type { Dispatcher } from 'undici';
 import type { AuthDeps } from './auth/authenticate.ts';
 import type { ByteBudget } from './body/byte-budget.ts';
@@ -27,6 +28,7 @@ export interface Gateway extends AuthDeps {
   readonly bodyBudget: ByteBudget;
   readonly exchanges: Exchanges;
   readonly observer: Observer;
+  readonly log: Logger;
   /** Unix time. */
   readonly nowMs: () => number;
 }

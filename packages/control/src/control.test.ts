@@ -238,6 +238,18 @@ describe('members', () => {
     );
   });
 
+  it('adds nobody with a password that is common or the name of the organization', async () => {
+    const org = await fixture.org('Weak Words');
+    for (const password of ['sunshine', 'weakwords1']) {
+      const input = { org, email: 'ada@weak.example', role: 'viewer', password } as const;
+      expect(refusal(await fixture.control.addMember(OPERATOR, input))).toMatchObject({
+        code: 'invalid_input',
+        field: 'password',
+      });
+    }
+    expect(value(await fixture.control.listMembers(OPERATOR, { org }))).toEqual([]);
+  });
+
   it('adds a known e-mail to another organization with its account as it is', async () => {
     const [one, two] = [await fixture.org('One'), await fixture.org('Two')];
     const email = 'both@example.com';

@@ -9,6 +9,22 @@ import { z } from 'zod';
 const NUMBER = new Intl.NumberFormat('en-US');
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/u;
+/**
+ * What nobody sees: control and format characters, among them those that change the direction of
+ * text, separators of lines, halves of pairs, private and unassigned characters, and fillers.
+ */
+const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/u;
+/** Letters, marks and pictures that joiners make look different. */
+const JOINABLE = [
+  ...['Arabic', 'Syriac', 'Devanagari', 'Bengali', 'Gurmukhi', 'Gujarati', 'Oriya', 'Tamil', 'Telugu'],
+  ...['Kannada', 'Malayalam', 'Sinhala', 'Khmer'],
+]
+  .map((script) => `\\p{Script=${script}}`)
+  .concat('\\p{Extended_Pictographic}', '\\p{Emoji_Modifier}', '\\ufe0f')
+  .join('');
+const JOINER = new RegExp(`(?<=[${JOINABLE}])[\\u200c\\u200d](?=[${JOINABLE}])`, 'gu');
+/** Shows the character before it as a coloured picture. */
+const PICTURE_STYLE = /(?<=\p{Emoji})\ufe0f/gu;
 
 /** A whole number from `min` to `max`. */
 export function whole(label: string, min: number, max: number) {
@@ -25,6 +41,16 @@ export function text(label: string, max: number) {
     .string({ error })
     .trim()
     .refine((value) => value.length > 0 && [...value].length <= max && !CONTROL.test(value), { error });
+}
+
+/**
+ * A name that people tell others apart by. It may not have what they cannot see, because two names
+ * that differ would look the same.
+ */
+export function nameField(label: string, max: number) {
+  const error = `${label} must not have invisible characters, or characters that change the direction of text.`;
+  const isVisible = (value: string) => !INVISIBLE.test(value.replace(JOINER, '').replace(PICTURE_STYLE, ''));
+  return text(label, max).refine(isVisible, { error });
 }
 
 export function choice<const T extends readonly [string, ...string[]]>(label: string, values: T) {

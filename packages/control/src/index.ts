@@ -33,6 +33,7 @@ export {
   type MayCall,
   mayCallText,
 } from './keys/view.ts';
+export { logFailures } from './log-failures.ts';
 export type {
   AddedMember,
   AddMemberInput,
@@ -41,6 +42,7 @@ export type {
   SetMemberRoleInput,
 } from './members/members.ts';
 export type { AccountView, SetPasswordInput } from './members/password.ts';
+export { weakPassword } from './members/weak-password.ts';
 export type { ChangeModelInput, ListModelsInput, ModelInput, PublishModelInput } from './models/input.ts';
 export type { ListedModelView, ModelChange, ModelView } from './models/view.ts';
 export type { MembershipView, TryModelInput } from './orgs/memberships.ts';

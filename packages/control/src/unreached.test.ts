@@ -1,29 +1,41 @@
 import { describe, expect, it } from '@jest/globals';
+import { OPERATOR } from './fixture.ts';
 import { applyLimits } from './plans/apply-limits.ts';
 import { unreached } from './unreached.ts';
 
-const failing = (error: unknown) => {
+const OWNER = { kind: 'user', userId: 'usr_1', email: 'ada@example.com' } as const;
+const notAccepted = Object.assign(new Error(), {
+  code: 16,
+  details: 'the call has no service token: set SERVICE_TOKEN',
+});
+
+const said = async (error: unknown, actor: Parameters<typeof applyLimits>[1] = OPERATOR) => {
   const fail = () => Promise.reject(error);
-  return applyLimits({ limiter: { refreshOrgs: fail, revokeKey: fail, month: fail } }, ['org_1'], null);
-};
-const said = async (error: unknown) => {
-  const result = await failing(error);
+  const limiter = { refreshOrgs: fail, revokeKey: fail, month: fail };
+  const result = await applyLimits({ limiter }, actor, ['org_1'], null);
   return result.ok ? '' : result.refusal.message;
 };
 
 describe('a call that failed', () => {
   it('because the program proved no service is not told as one that did not arrive', async () => {
-    const details = 'the call has no service token: set SERVICE_TOKEN';
-    expect(await said(Object.assign(new Error(), { code: 16, details }))).toContain(
-      `the limiter does not accept calls of this program (${details}).`,
+    expect(await said(notAccepted)).toContain(
+      `the limiter does not accept calls of this program (${notAccepted.details}).`,
     );
-    expect(unreached('runner', { code: 7, details: 'no' })).toContain('does not accept');
+    expect(unreached('runner', { code: 7, details: 'no' }, OPERATOR)).toContain('does not accept');
   });
 
   it('for another reason is told as one that did not arrive', async () => {
     expect(await said(Object.assign(new Error(), { code: 14 }))).toContain(
       'the limiter could not be reached.',
     );
-    for (const error of [new Error('x'), null]) expect(unreached('runner', error)).toContain('be reached');
+    for (const error of [new Error('x'), null])
+      expect(unreached('runner', error, OPERATOR)).toContain('be reached');
+  });
+
+  it('is told to a user as not available right now, whatever the reason', async () => {
+    for (const error of [notAccepted, new Error('x')]) {
+      expect(await said(error, OWNER)).toContain('the limiter is not available right now.');
+      expect(unreached('runner', error, OWNER)).toBe('the runner is not available right now');
+    }
   });
 });

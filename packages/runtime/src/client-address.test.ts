@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { clientAddress } from './client-address.ts';
+import { clientAddress, networkOf } from './client-address.ts';
 
 const from = (remoteAddress: string | undefined, forwarded?: string) => ({
   socket: { remoteAddress },
@@ -40,5 +40,15 @@ describe("the client's address", () => {
     [undefined, 'unknown'],
   ])('is counted as one however it is written, IPv6 by its /64: %s as %s', (peer, expected) => {
     expect(clientAddress(from(peer), 0)).toBe(expected);
+  });
+
+  it.each([
+    ['2001:db8:1:2::', '2001:db8:1::/48'],
+    ['2001:db8:1:ffff::', '2001:db8:1::/48'],
+    ['2001:db8:2:2::', '2001:db8:2::/48'],
+    ['192.0.2.1', '192.0.2.1'],
+    ['unknown', 'unknown'],
+  ])('belongs to a network, an IPv6 one to its /48: %s to %s', (address, network) => {
+    expect(networkOf(address)).toBe(network);
   });
 });

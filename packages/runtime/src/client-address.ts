@@ -2,6 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import ipaddr from 'ipaddr.js';
 
 const IPV6_PREFIX_PARTS = 4;
+/** A /48, which providers commonly give to one site. */
+const IPV6_SITE_PARTS = 3;
 
 /**
  * The caller's address, in the form that attempts are counted by: IPv4 in full, IPv6 as the first
@@ -19,6 +21,18 @@ export function clientAddress(
   const entries = trustedProxies > 0 ? String(request.headers['x-forwarded-for'] ?? '').split(',') : [];
   const entry = entries.at(-trustedProxies) ?? '';
   return counted(withoutPort(entry.trim())) ?? counted(peer) ?? peer;
+}
+
+/**
+ * The network in which one person may have any number of addresses: of IPv6 the /48, of IPv4 the
+ * address itself.
+ *
+ * @param address as `clientAddress` returns it
+ */
+export function networkOf(address: string): string {
+  if (!ipaddr.IPv6.isValid(address)) return address;
+  const site = ipaddr.IPv6.parse(address).parts.slice(0, IPV6_SITE_PARTS);
+  return `${new ipaddr.IPv6([...site, 0, 0, 0, 0, 0])}/48`;
 }
 
 /** Null: the text is not an address. */

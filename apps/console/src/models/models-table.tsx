@@ -128,9 +128,9 @@ function Mode({ mode, sleepAfterS }: ModelView) {
 function InFlight({ count }: { count: number | null }) {
   if (count !== null) return whole(count);
   return (
-    <span title="The runner is unavailable">
+    <span title="Not available right now">
       <span aria-hidden>–</span>
-      <span className="sr-only">Unknown</span>
+      <span className="sr-only">Not available right now</span>
     </span>
   );
 }

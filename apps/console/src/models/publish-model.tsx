@@ -41,7 +41,7 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
     if (published.runnerTold) toast.success(`“${published.name}” is published.`);
     else
       toast.warning(
-        `“${published.name}” is published. The runner is unavailable and will start it when it is back.`,
+        `“${published.name}” is published. The runner is not available right now and will start it when it is back.`,
       );
     onClose();
   };

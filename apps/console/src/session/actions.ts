@@ -1,6 +1,6 @@
 'use server';
 
-import { type ControlRefusal, type Fault, type Result, refuseInput } from '@tidegate/control';
+import { type ControlRefusal, type Fault, type Result, refuseInput, weakPassword } from '@tidegate/control';
 import { headers } from 'next/headers';
 import { redirect } from 'next/navigation';
 import { services } from '../server/services.ts';
@@ -76,12 +76,16 @@ export async function changePassword(current: string, next: string): Promise<Res
   const { accounts, signIn: attempts } = services();
   const user = await currentUser();
   if (!user) return refuseInput({ message: 'You have been signed out. Sign in again.' });
-  const waitS = await attempts.guard(await callerAddress(), user.actor.email);
-  if (waitS !== null) return refuseInput({ message: tooManyAttempts(waitS) });
   const own = new Headers(await headers());
-  if (next.length < 8 || next.length > 128) {
+  const waitS = await attempts.guard(await callerAddress(), user.actor.email, own);
+  if (waitS !== null) return refuseInput({ message: tooManyAttempts(waitS) });
+  const fault =
+    next.length < 8 || next.length > 128
+      ? PASSWORD_RULE
+      : await weakPassword(next, { email: user.actor.email }, 'next');
+  if (fault) {
     const isRight = await accounts.isPassword(current, own);
-    return isRight ? refuseInput(PASSWORD_RULE) : refuseInput(WRONG_PASSWORD, PASSWORD_RULE);
+    return isRight ? refuseInput(fault) : refuseInput(WRONG_PASSWORD, fault);
   }
   const result = await accounts.changePassword({ current, next, headers: own });
   if (result.outcome === 'wrong') return refuseInput(WRONG_PASSWORD);

@@ -39,6 +39,14 @@ describe('usage as CSV', () => {
     ['=HYPERLINK("x")', `"'=HYPERLINK(""x"")"`],
     ['+1', "'+1"],
     ['@x', "'@x"],
+    [' =1', " '=1"],
+    ['\uff1d1', "'\uff1d1"],
+    ['a;b', '"a;b"'],
+    ['a;=1', `"a;'=1"`],
+    ['a; -1;+1', `"a; '-1;'+1"`],
+    ['a,@x', `"a,'@x"`],
+    ['"=1', `"""'=1"`],
+    ['a - b = c', 'a - b = c'],
   ])('writes the name %j so that nothing takes it for a formula or another cell', async (key, cell) => {
     expect((await csv({ '2026-11-21': [row({ key })] }))[0]).toContain(`,${cell},`);
   });

@@ -43,9 +43,16 @@ export async function* csvOfUsage(
 
 const lineOf = (values: readonly (string | number)[]): string => `${values.map(cell).join(',')}\r\n`;
 
-/** Marks as text what a spreadsheet would read as a formula. */
+/** Where a cell can begin, also for a spreadsheet that separates cells with semicolons or tabs. */
+const FORMULA = /(^|[;,\t\r\n"])(\s*)(?=[=+\-@\t\r\uff1d\uff0b\uff0d\uff20])/g;
+
+/**
+ * Marks as text what a spreadsheet would read as a formula. Where the comma is the decimal
+ * separator, it cuts lines at semicolons, even at those in a cell with quotes. So a formula after a
+ * separator is marked as well.
+ */
 function cell(value: string | number): string {
   if (typeof value === 'number') return String(value);
-  const inert = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
-  return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert;
+  const inert = value.replace(FORMULA, "$1$2'");
+  return /[";,\t\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert;
 }

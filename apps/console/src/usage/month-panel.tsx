@@ -43,7 +43,7 @@ export function MonthNote({ what, month }: { what: string; month: UsageMonth }) 
   return (
     <>
       {what} again on <Time iso={month.resetsAt} />.
-      {month.live ? '' : ' The limiter is unavailable: these are the settled requests only.'}
+      {month.live ? '' : ' Live counts are not available right now: these are the settled requests only.'}
     </>
   );
 }

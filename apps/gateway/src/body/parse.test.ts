@@ -130,6 +130,20 @@ describe('createParser', () => {
     expect(parsed).toEqual(['a', 'a', 'b', 'a']);
   });
 
+  it("parses one organization's small body before the many that another sent first", async () => {
+    const parser = parserOf({});
+    const order: string[] = [];
+    const parse = async (orgId: string, filler: string) => {
+      const body = bodyOf({ messages: [{ role: 'user', content: filler }] });
+      expect(await refusalOf(parser, body, orgId)).toBeNull();
+      order.push(orgId);
+    };
+    const flood = Array.from({ length: 20 }, () => parse('a', 'x'.repeat(30_000)));
+    await Promise.all([...flood, parse('b', 'x')]);
+    expect(order.indexOf('b')).toBe(1);
+    expect(order).toHaveLength(21);
+  });
+
   it('refuses bodies beyond its bounded queue as busy, with Retry-After 1', async () => {
     const busy = parserOf({ workerBytes: 0, maxThreads: 1, maxWaiting: 2 });
     const results = await Promise.all(Array.from({ length: 40 }, () => refusalOf(busy, bodyOf({}))));

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { type CompletionRequest, newRefusal, type Refusal } from '@tidegate/contracts';
 import { Piscina } from 'piscina';
 import { FairSemaphore } from './fair-semaphore.ts';
+import { LoopTurns } from './loop-turns.ts';
 import { parseBody } from './parse-body.ts';
 
 export interface ParserOptions {
@@ -21,8 +22,8 @@ export interface ParserOptions {
 export interface Parser {
   /**
    * Steps 5 and 6. The memory of a large body may move to the worker, so the caller must not use
-   * the body afterwards. Organizations take turns at the worker threads. Rejects only if a worker
-   * dies or the parser is closed.
+   * the body afterwards. Organizations take turns, at this thread as at the workers. Rejects only
+   * if a worker dies or the parser is closed.
    */
   parse(body: Buffer, orgId: string): Promise<CompletionRequest | Refusal>;
   /** Ends the threads. Bodies that are waiting or being parsed reject. */
@@ -30,11 +31,11 @@ export interface Parser {
 }
 
 /**
- * From 64 KiB on, the worst text takes longer to parse than to pass to a thread and back. 2,048
- * waiting bodies let each organization have 512, more than one key may have at once. `ByteBudget`
- * bounds their memory.
+ * 32 KiB of the worst text take this thread 2 ms, which is as long as an organization may make the
+ * others wait. 2,048 waiting bodies let each organization have 512, more than one key may have at
+ * once. `ByteBudget` bounds their memory.
  */
-const DEFAULTS = { workerBytes: 64 * 1024, maxThreads: 2, maxWaiting: 2_048 };
+const DEFAULTS = { workerBytes: 32 * 1024, maxThreads: 2, maxWaiting: 2_048 };
 const IDLE_THREAD_MS = 60_000;
 /** The most wasteful 20 MiB body needs about a quarter of this. */
 const WORKER_HEAP_MB = 512;
@@ -50,12 +51,17 @@ export function createParser(options: ParserOptions = {}): Parser {
     resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB },
     recordTiming: false,
   });
+  const turns = new LoopTurns();
   // The pool's own queue does not know organizations. `semaphore` therefore never gives it more
   // bodies than it has threads.
   const semaphore = new FairSemaphore({ permits: maxThreads, maxWaiting });
   return {
     parse: async (body, orgId) => {
-      if (body.length < workerBytes) return parseBody(body);
+      if (body.length < workerBytes) {
+        const turn = turns.take(orgId, body.length);
+        if (turn) await turn;
+        return parseBody(body);
+      }
       if (!(await semaphore.acquire(orgId))) return PARSERS_BUSY;
       try {
         const owned = ownMemory(body);

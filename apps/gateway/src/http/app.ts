@@ -1,5 +1,6 @@
 import { IncomingMessage, type ServerOptions, ServerResponse } from 'node:http';
 import { isRefusal, newRefusal } from '@tidegate/contracts';
+import { createProxyWarning } from '@tidegate/runtime';
 import express, { type Express, type Request, type Response } from 'express';
 import { refuseBlockedAddress } from '../auth/authenticate.ts';
 import { complete } from '../completion/pipeline.ts';
@@ -40,8 +41,11 @@ export function createApp(gateway: Gateway): App {
   app.get('/v1/models', handle('models', listModels));
   app.all('/v1/models', wrongMethod('models', 'GET'));
   app.use((_request: Request, response: Response) => refuse(exchangeOf(response), NOT_FOUND));
+  const warnOfProxy = createProxyWarning(gateway.trustedProxies, gateway.log);
   const handleExchange = (exchange: Exchange) => {
     const { request, response } = exchange;
+    warnOfProxy(request.rawHeaders);
+
     // This precedes routing: a blocked address is refused whatever it asks for.
     const blocked = refuseBlockedAddress(gateway, request);
     if (isRefusal(blocked)) return refuse(exchange, blocked);

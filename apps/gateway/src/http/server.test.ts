@@ -57,6 +57,12 @@ describe('a path that is not one of the two', () => {
   });
 });
 
+it('logs once that X-Forwarded-For is not believed, if no proxy is configured', async () => {
+  for (const path of ['/models', '/nowhere'])
+    await fetch(harness.url + path, { headers: { 'x-forwarded-for': '192.0.2.1' } });
+  expect(harness.logged.filter((line) => line.includes('set TRUSTED_PROXIES'))).toHaveLength(1);
+});
+
 describe('a wrong method', () => {
   it.each(['GET', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])(
     'is refused on completions with Allow: %s',

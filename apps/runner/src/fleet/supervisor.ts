@@ -105,9 +105,9 @@ export class Supervisor {
   }
 
   /**
-   * Takes over changed settings. Requests in flight end as they began. Servers at URLs are looked for
-   * at once. Until the first of them can be called, the model stays as it is. A process goes on as
-   * it was started; its next start is as changed.
+   * Takes over changed settings. Requests in flight end as they began. Servers at URLs are looked
+   * for at once. Until the first of them can be called, the model stays as it is. A process goes on
+   * as it was started; its next start is as changed.
    */
   change(spec: ModelSpec): void {
     if (spec.version <= this.#spec.version) return;

@@ -26,7 +26,7 @@ export interface LeadTimings {
 
 export const LEAD_TIMINGS: LeadTimings = { leaseMs: 8_000, renewMs: 2_000, tryMs: 500 };
 
-/** How much earlier than the lease the lead ends: timers may be late, and clocks differ in speed. */
+/** How much earlier than the lease the lead ends. Timers may be late, and clocks drift. */
 const MARGIN_MS = 500;
 /** How long `release` waits for a silent server. */
 const RELEASE_MS = 2_000;

@@ -3,7 +3,7 @@ import type { Db } from '@tidegate/db';
 /** Models belong to a pool of runners, of which one acts. There is one pool. */
 const POOL = 'local';
 
-/** The row that says which runner acts. Times are the server's, so runners' clocks do not matter. */
+/** The row that says which runner acts. Its times are the server's, not the runners'. */
 export interface HeldLease {
   readonly epoch: bigint;
   /** For people. */

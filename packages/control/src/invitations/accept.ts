@@ -3,9 +3,10 @@ import type { Actor } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
 import type { Role } from '../access/policy.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
-import { reference, text } from '../fields.ts';
+import { nameField, reference } from '../fields.ts';
 import { findOrCreateUser, passwordField, type Secret, secretOf } from '../members/user.ts';
-import { ok, parseInput, type Result, refuse } from '../result.ts';
+import { weakPassword } from '../members/weak-password.ts';
+import { ok, parseInput, type Result, refuse, refuseInput } from '../result.ts';
 import { hashOfToken } from './token.ts';
 
 /** What anyone with an invitation's link may see. */
@@ -47,7 +48,7 @@ export async function openInvitation(
 const acceptInput = z.object({
   token: tokenField,
   /** Name and password are for a new account. Users who are signed in leave them out. */
-  name: text('Name', 80).optional(),
+  name: nameField('Name', 80).optional(),
   password: passwordField.optional(),
 });
 export type AcceptInvitationInput = z.input<typeof acceptInput>;
@@ -68,6 +69,9 @@ export async function acceptInvitation(
   // Without an invitation we hash no password: that costs CPU time.
   const open = await openInvitation(deps, actor, { token });
   if (!open.ok) return open;
+  const about = { email: open.value.email, org: open.value.org.name };
+  const weak = password === undefined ? null : await weakPassword(password, about);
+  if (weak) return refuseInput(weak);
   const secret = password === undefined ? undefined : await secretOf(password);
   return deps.db
     .$transaction(async (tx): Promise<Result<{ email: string; org: string }>> => {

@@ -46,6 +46,16 @@ describe('an invitation', () => {
     expect(refusal(await fixture.control.openInvitation(null, { token })).code).toBe('not_found');
   });
 
+  it('stays open if the password is common or the name of the organization', async () => {
+    const org = await fixture.org('Easy Words');
+    const { token } = await invite(org, 'ada@easy.example');
+    for (const password of ['sunshine', 'easywords']) {
+      const accepted = await fixture.control.acceptInvitation(null, { token, ...account, password });
+      expect(refusal(accepted)).toMatchObject({ code: 'invalid_input', field: 'password' });
+    }
+    value(await fixture.control.acceptInvitation(null, { token, ...account }));
+  });
+
   it('keeps its token out of lists, the audit trail and the database', async () => {
     const org = await fixture.org('Secret link');
     const { token } = await invite(org, 'ada@secret.example');

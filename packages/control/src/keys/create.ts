@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
-import { isDay, orgField, reference, text, whole } from '../fields.ts';
+import { isDay, nameField, orgField, reference, whole } from '../fields.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { KEY_RULES, type KeyView, keyInclude, keyView } from './view.ts';
 
@@ -15,7 +15,7 @@ const DATE_RULE = 'Expires on must be a day as YYYY-MM-DD, today (UTC) or later.
 const createInput = (today: string) =>
   z.object({
     org: orgField,
-    name: text('Name', KEY_RULES.name),
+    name: nameField('Name', KEY_RULES.name),
     models: z
       .array(reference('Model'), { error: MODELS_RULE })
       .transform((names) => [...new Set(names)])

@@ -51,7 +51,7 @@ export async function revokeKey(deps: ControlDeps, actor: Actor, input: KeyInput
     const details = { name: row.name, prefix: row.prefix };
     await audit(tx, actor, deps.now(), [{ orgId, action: 'key.revoke', target: row.id, details }]);
   });
-  const told = await tellLimiter(deps, orgId, row);
+  const told = await tellLimiter(deps, actor, orgId, row);
   return told.ok ? ok(keyView({ ...row, revokedAt: row.revokedAt ?? at }, deps.now())) : told;
 }
 
@@ -63,7 +63,7 @@ export async function deleteKey(deps: ControlDeps, actor: Actor, input: KeyInput
   if (!row.revokedAt) return refuse('conflict', 'Only a revoked key can be deleted: revoke it first.', 'id');
   // Without its row, nobody could revoke the key again. So the limiter must know of the revocation
   // before the row is deleted.
-  const told = await tellLimiter(deps, orgId, row);
+  const told = await tellLimiter(deps, actor, orgId, row);
   if (!told.ok) return told;
   await deps.db.$transaction(async (tx) => {
     const { count } = await tx.apiKey.deleteMany({ where: { id: row.id } });
@@ -110,6 +110,7 @@ async function orgOfKey(
 
 async function tellLimiter(
   { limiter }: ControlDeps,
+  actor: Actor,
   orgId: string,
   key: { id: string; hash: Uint8Array },
 ): Promise<Result<null>> {
@@ -119,7 +120,7 @@ async function tellLimiter(
   } catch (error) {
     return refuse(
       'unavailable',
-      `The key is marked as revoked but may still be accepted: ${unreached('limiter', error)}. It will be refused within a minute of the limiter being back.`,
+      `The key is marked as revoked but may still be accepted: ${unreached('limiter', error, actor)}. It will be refused within a minute of the limiter being back.`,
     );
   }
 }

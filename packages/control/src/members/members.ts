@@ -4,10 +4,11 @@ import { audit } from '../access/audit.ts';
 import type { Role } from '../access/policy.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { orgField } from '../fields.ts';
-import { ok, parseInput, type Result, refuse } from '../result.ts';
+import { ok, parseInput, type Result, refuse, refuseInput } from '../result.ts';
 import { memberInput } from './input.ts';
 import { lockMembers } from './lock.ts';
 import { emailField, findOrCreateUser, passwordField, secretOf } from './user.ts';
+import { weakPassword } from './weak-password.ts';
 
 export interface MemberView {
   readonly userId: string;
@@ -47,6 +48,8 @@ export async function addMember(
   const org = await access(deps, actor, ref, 'member.add');
   if (!org.ok) return org;
   const orgId = org.value.id;
+  const weak = password === undefined ? null : await weakPassword(password, { email, org: org.value.name });
+  if (weak) return refuseInput(weak);
   const secret = await secretOf(password);
   return deps.db.$transaction(async (tx): Promise<Result<AddedMember>> => {
     await lockMembers(tx, orgId);

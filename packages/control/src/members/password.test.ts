@@ -71,6 +71,13 @@ describe('a new password of an operator', () => {
     expect((await db.session.findMany()).map(({ token }) => token)).toEqual(['other']);
   });
 
+  it('is refused if it is common', async () => {
+    const email = 'ada@common.example';
+    await member(email, await fixture.org('Common'));
+    const set = refusal(await fixture.control.setPassword(OPERATOR, { email, password: 'password1' }));
+    expect(set).toMatchObject({ code: 'invalid_input', field: 'password' });
+  });
+
   it('is made up when none is given, and kept nowhere but as a hash', async () => {
     const ada = await member('ada@madeup.example', await fixture.org('Made up'));
     const { password = '' } = value(

@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { type Actor, operatorOnly } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
-import { ok, parseInput, type Result, refuse } from '../result.ts';
+import { ok, parseInput, type Result, refuse, refuseInput } from '../result.ts';
 import { CREDENTIAL, createCredential, emailField, passwordField, secretOf } from './user.ts';
+import { weakPassword } from './weak-password.ts';
 
 /** An account with a new password. */
 export interface AccountView {
@@ -31,6 +32,8 @@ export async function setPassword(
   const parsed = parseInput(passwordInput, input);
   if (!parsed.ok) return parsed;
   const { email, password } = parsed.value;
+  const weak = password === undefined ? null : await weakPassword(password, { email });
+  if (weak) return refuseInput(weak);
   const { hash, generated } = await secretOf(password);
   return deps.db.$transaction(async (tx): Promise<Result<AccountView>> => {
     const userId = await lockUser(tx, email);

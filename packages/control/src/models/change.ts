@@ -12,8 +12,8 @@ import type { ModelChange } from './view.ts';
 const OF_DRIVER = ['urls', 'command', 'healthPath', 'startTimeoutS'] as const;
 
 /**
- * Changes settings of a published model. Its id, its keys and its usage stay. Requests in flight end
- * as they began. A process that runs goes on as it was started; its next start is as changed.
+ * Changes settings of a published model. Its id, its keys and its usage stay. Requests in flight
+ * end as they began. A process that runs goes on as it was started; its next start is as changed.
  */
 export async function changeModel(
   deps: ControlDeps,

@@ -118,7 +118,7 @@ async function move(
   } catch (error) {
     return refuse(
       'unavailable',
-      `This is not confirmed: ${unreached('runner', error)}, or it does not know the model yet. Try again when it is back.`,
+      `This is not confirmed: ${unreached('runner', error, actor)}, or it does not know the model yet. Try again when it is back.`,
     );
   }
   const { id: target, orgId, name } = row;

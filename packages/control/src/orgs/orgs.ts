@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type Actor, access, operatorOnly } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
-import { orgField, reference, text } from '../fields.ts';
+import { nameField, orgField, reference } from '../fields.ts';
 import { applyLimits } from '../plans/apply-limits.ts';
 import { lockPlan } from '../plans/lock.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
@@ -21,7 +21,7 @@ const MAX_SLUG_TRIES = 1_000;
 const DEFAULT_PLAN = 'Free';
 
 const createOrgInput = z.object({
-  name: text('Name', 80),
+  name: nameField('Name', 80),
   plan: reference('Plan').default(DEFAULT_PLAN),
 });
 export type CreateOrgInput = z.input<typeof createOrgInput>;
@@ -112,5 +112,5 @@ export async function setOrgPlan(
     return ok({ id: org.value.id, slug, name, plan: plan.value.name });
   });
   if (!changed.ok) return changed;
-  return applyLimits(deps, [org.value.id], changed.value);
+  return applyLimits(deps, actor, [org.value.id], changed.value);
 }

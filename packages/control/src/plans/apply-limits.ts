@@ -1,3 +1,4 @@
+import type { Actor } from '../access/access.ts';
 import type { ControlDeps } from '../deps.ts';
 import { ok, type Result, refuse } from '../result.ts';
 import { unreached } from '../unreached.ts';
@@ -7,6 +8,7 @@ const ORGS_A_CALL = 500;
 /** Makes the limiter apply limits that were just committed. Safe to repeat. */
 export async function applyLimits<T>(
   { limiter }: Pick<ControlDeps, 'limiter'>,
+  actor: Actor,
   orgIds: readonly string[],
   value: T,
 ): Promise<Result<T>> {
@@ -18,7 +20,7 @@ export async function applyLimits<T>(
   } catch (error) {
     return refuse(
       'unavailable',
-      `The change is saved but not in force yet: ${unreached('limiter', error)}. It takes effect within a minute of the limiter being back.`,
+      `The change is saved but not in force yet: ${unreached('limiter', error, actor)}. It takes effect within a minute of the limiter being back.`,
     );
   }
 }

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { type Actor, operatorOnly } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
-import { text, whole } from '../fields.ts';
+import { nameField, whole } from '../fields.ts';
 import { toNumber } from '../numbers.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { applyLimits } from './apply-limits.ts';
@@ -25,7 +25,7 @@ const values = {
   images: z.boolean({ error: 'Images must be true or false.' }),
 };
 const allValues = z.object(values);
-const setPlanInput = z.object({ name: text('Name', 40), ...allValues.partial().shape });
+const setPlanInput = z.object({ name: nameField('Name', 40), ...allValues.partial().shape });
 export type SetPlanInput = z.input<typeof setPlanInput>;
 
 /** Lists all plans in display order. Anyone may read them. */
@@ -50,7 +50,7 @@ export async function setPlan(
   if (!parsed.ok) return parsed;
   const written = await deps.db.$transaction((tx) => writePlan(deps, tx, actor, parsed.value));
   if (!written.ok) return written;
-  return applyLimits(deps, written.value.orgIds, written.value.plan);
+  return applyLimits(deps, actor, written.value.orgIds, written.value.plan);
 }
 
 type Written = Result<{ plan: PlanView; orgIds: string[] }>;

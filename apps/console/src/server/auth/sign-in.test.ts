@@ -5,6 +5,7 @@ import { type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
 import { hashPassword } from 'better-auth/crypto';
 import { type Accounts, createAccounts } from './accounts.ts';
 import { type Auth, createAuth } from './auth.ts';
+import { createDevices, type Devices } from './devices.ts';
 import { createSignIn, type SignIn } from './sign-in.ts';
 
 const PASSWORD = 'a-long-enough-password';
@@ -12,6 +13,7 @@ const PASSWORD = 'a-long-enough-password';
 let postgres: TestPostgres;
 let db: Db;
 let auth: Auth;
+let devices: Devices;
 let signIn: SignIn;
 let accounts: Accounts;
 const clock = testClock();
@@ -20,7 +22,8 @@ beforeAll(async () => {
   postgres = await testPostgres();
   db = createDb(postgres.url);
   auth = createAuth({ db, consoleUrl: 'https://console.example', secret: 'x'.repeat(32), oidc: null });
-  signIn = createSignIn({ db, auth, now: clock.now });
+  devices = createDevices({ secret: 'x'.repeat(32), consoleUrl: 'https://console.example', now: clock.now });
+  signIn = createSignIn({ db, auth, devices, now: clock.now });
   accounts = createAccounts({ db, auth });
 });
 afterAll(async () => {
@@ -39,8 +42,18 @@ async function account(): Promise<string> {
   return email;
 }
 
-const attempt = (email: string, password: string, address: string) =>
-  signIn.withPassword({ email, password, address, headers: new Headers() });
+const attempt = (email: string, password: string, address: string, headers = new Headers()) =>
+  signIn.withPassword({ email, password, address, headers });
+const guard = (address: string, email: string, headers = new Headers()) =>
+  signIn.guard(address, email, headers);
+
+/** The headers of a browser in which the e-mail has signed in. */
+async function browserOf(email: string, address: string): Promise<Headers> {
+  const result = await attempt(email, PASSWORD, address);
+  if (result.outcome !== 'signed in') throw new Error(result.outcome);
+  const cookies = result.headers.getSetCookie().map((cookie) => cookie.split(';')[0]);
+  return new Headers({ cookie: cookies.join('; ') });
+}
 
 describe('sign-in with a password', () => {
   it('opens a session in Postgres behind a cookie that scripts and plain http cannot read', async () => {
@@ -67,7 +80,7 @@ describe('sign-in with a password', () => {
   it('allows 20 attempts a minute from an address, even if they are concurrent, and then none, right or wrong', async () => {
     const email = await account();
     const waits = await Promise.all(
-      Array.from({ length: 25 }, (_, i) => signIn.guard('10.0.0.3', `someone-${i}@example.com`)),
+      Array.from({ length: 25 }, (_, i) => guard('10.0.0.3', `someone-${i}@example.com`)),
     );
     expect(waits.filter((wait) => wait === null)).toHaveLength(20);
     expect((await attempt(email, PASSWORD, '10.0.0.3')).outcome).toBe('too many');
@@ -81,7 +94,7 @@ describe('sign-in with a password', () => {
     const waits: (number | null)[] = [];
     // 451 attempts. The refused ones must not use up the e-mail's wider limit.
     for (const length of [15, 16, ...Array(12).fill(35)]) {
-      const guards = Array.from({ length }, () => signIn.guard('10.1.0.1', email));
+      const guards = Array.from({ length }, () => guard('10.1.0.1', email));
       waits.push(...(await Promise.all(guards)));
       clock.advance(60_000);
     }
@@ -94,13 +107,58 @@ describe('sign-in with a password', () => {
 
   it('allows 300 attempts in 15 minutes for an e-mail from all addresses together', async () => {
     const email = await account();
-    const guards = Array.from({ length: 301 }, (_, i) => signIn.guard(`10.2.0.${i}`, email));
+    const guards = Array.from({ length: 301 }, (_, i) => guard(`10.2.0.${i}`, email));
     const waits = (await Promise.all(guards)).filter((wait) => wait !== null);
     expect(waits).toHaveLength(1);
     expect(waits[0]).toBeGreaterThan(0);
     expect(waits[0]).toBeLessThanOrEqual(900);
     clock.advance(15 * 60_000);
     expect((await attempt(email, PASSWORD, '10.2.1.1')).outcome).toBe('signed in');
+  });
+
+  it('stays possible in a browser that signed in before, whatever others attempt, 30 times in 15 minutes', async () => {
+    const email = await account();
+    const browser = await browserOf(email, '10.4.0.1');
+    await Promise.all(Array.from({ length: 300 }, (_, i) => guard(`10.4.1.${i}`, email)));
+    expect((await attempt(email, PASSWORD, '10.4.0.1')).outcome).toBe('too many');
+    expect((await attempt(email, PASSWORD, '10.4.0.1', browser)).outcome).toBe('signed in');
+    expect((await attempt('else@example.com', 'wrong', '10.4.0.1', browser)).outcome).toBe('wrong');
+    const waits = [];
+    for (let i = 0; i < 30; i++) waits.push(await guard(`10.4.2.${i}`, email, browser));
+    expect(waits.filter((wait) => wait === null)).toHaveLength(29);
+  });
+
+  it('is limited as ever for a browser with a cookie of another e-mail, of another secret, forged or expired', async () => {
+    const [email, other] = [await account(), await account()];
+    const browser = await browserOf(email, '10.5.0.1');
+    const [name = '', value = ''] =
+      /(\S*device\S*?)=(\S+)/.exec(String(browser.get('cookie')))?.slice(1) ?? [];
+    const known = (cookie: string, of = email) => devices.idOf(new Headers({ cookie }), of);
+    expect(known(`a=b; ${name}=${value}; c=d`)).toMatch(/^\w{20}$/);
+    const nameOfOther = devices.remember(new Headers(), other).split('=')[0];
+    expect(known(`${nameOfOther}=${value}`, other)).toBeNull();
+    for (const bad of [value.replace(/^./, '-'), value.replace(/\.\d/, '.9'), value.slice(0, -1), '..', ''])
+      expect(known(`${name}=${bad}`)).toBeNull();
+    const elsewhere = createDevices({
+      secret: 'y'.repeat(32),
+      consoleUrl: 'https://console.example',
+      now: clock.now,
+    });
+    expect(elsewhere.idOf(browser, email)).toBeNull();
+    clock.advance(181 * 86_400_000);
+    expect(devices.idOf(browser, email)).toBeNull();
+  });
+
+  it('is counted for IPv6 by the /48 as well: 100 attempts a minute, 30 in 15 minutes for one e-mail', async () => {
+    const email = await account();
+    const addressOf = (i: number) => `2001:db8:7:${(i % 200).toString(16)}::`;
+    const all = (count: number, emailOf: (i: number) => string) =>
+      Promise.all(Array.from({ length: count }, (_, i) => guard(addressOf(i), emailOf(i))));
+    const ofEmail = await all(35, () => email);
+    expect(ofEmail.filter((wait) => wait === null)).toHaveLength(30);
+    const ofAll = await all(70, (i) => `someone-${i}@example.org`);
+    expect(ofAll.filter((wait) => wait === null)).toHaveLength(65);
+    expect((await attempt(email, PASSWORD, '2001:db8:8:1::')).outcome).toBe('signed in');
   });
 
   it('deletes sessions that have expired, and no others', async () => {
@@ -111,7 +169,7 @@ describe('sign-in with a password', () => {
       return { id, token: id, userId, expiresAt };
     };
     await db.session.createMany({ data: [session('past', -1), session('now', 0), session('later', 60_000)] });
-    await signIn.guard('10.3.0.1', email);
+    await guard('10.3.0.1', email);
     expect(await db.session.findMany({ where: { userId }, select: { id: true } })).toEqual([{ id: 'later' }]);
   });
 
@@ -124,12 +182,7 @@ describe('sign-in with a password', () => {
 
 describe('a change of the password', () => {
   const next = 'another-long-password';
-  /** The headers of a browser with a new session. */
-  const session = async (email: string): Promise<Headers> => {
-    const result = await attempt(email, PASSWORD, '10.0.1.1');
-    if (result.outcome !== 'signed in') throw new Error(result.outcome);
-    return new Headers({ cookie: result.headers.getSetCookie()[0]?.split(';')[0] ?? '' });
-  };
+  const session = (email: string) => browserOf(email, '10.0.1.1');
 
   it('requires the current one, and ends the other sessions', async () => {
     const email = await account();

@@ -1,6 +1,8 @@
-import { createHash } from 'node:crypto';
 import type { Db } from '@tidegate/db';
+import { networkOf } from '@tidegate/runtime';
 import type { Auth } from './auth.ts';
+import type { Devices } from './devices.ts';
+import { digest } from './digest.ts';
 
 /** How many attempts a window allows, successful or not. */
 interface Allowance {
@@ -9,15 +11,22 @@ interface Allowance {
 }
 
 const PER_ADDRESS: Allowance = { attempts: 20, windowMs: 60_000 };
+/** IPv6 only, where one site has any number of addresses. A site may have many people. */
+const PER_NETWORK: Allowance = { attempts: 100, windowMs: 60_000 };
 /**
- * For an e-mail from one address. Using it up locks out the e-mail's owner at that address only.
+ * For an e-mail from one network. Using it up locks out the e-mail's owner in that network only.
  */
-const PER_EMAIL_AND_ADDRESS: Allowance = { attempts: 30, windowMs: 15 * 60_000 };
+const PER_EMAIL_AND_NETWORK: Allowance = { attempts: 30, windowMs: 15 * 60_000 };
 /**
- * For an e-mail from all addresses, against guessing from many of them. An attacker needs at least
- * ten addresses to use it up.
+ * For an e-mail from all networks, against guessing from many of them. An attacker needs at least
+ * ten networks to use it up.
  */
 const PER_EMAIL: Allowance = { attempts: 300, windowMs: 15 * 60_000 };
+/**
+ * For an e-mail in a browser in which it has signed in before, instead of the other two. So nobody
+ * else can lock it out there.
+ */
+const PER_EMAIL_AND_DEVICE: Allowance = { attempts: 30, windowMs: 15 * 60_000 };
 /**
  * Expired sessions that one attempt deletes. It is more than the one session that it may create.
  */
@@ -30,49 +39,75 @@ export type SignInOutcome =
 
 export interface SignIn {
   /**
-   * Counts the attempt in Postgres before it checks the password. `headers` contain the session's
-   * cookie.
+   * Counts the attempt in Postgres before it checks the password. `headers` of the outcome contain
+   * the cookies of the session and of the browser.
    */
   withPassword(attempt: {
     readonly email: string;
     readonly password: string;
     /** The caller's address. */
     readonly address: string;
+    /** Contain the browser's cookies. */
     readonly headers: Headers;
   }): Promise<SignInOutcome>;
   /**
    * Counts an attempt to change a password as one to sign in. Null: allowed. Otherwise seconds to
-   * wait.
+   * wait. `headers` contain the browser's cookies.
    */
-  guard(address: string, email: string): Promise<number | null>;
+  guard(address: string, email: string, headers: Headers): Promise<number | null>;
 }
 
-export function createSignIn({ db, auth, now }: { db: Db; auth: Auth; now: () => number }): SignIn {
-  const guard = async (address: string, email: string): Promise<number | null> => {
+interface SignInOptions {
+  readonly db: Db;
+  readonly auth: Auth;
+  readonly devices: Devices;
+  /** Unix milliseconds. */
+  readonly now: () => number;
+}
+
+export function createSignIn({ db, auth, devices, now }: SignInOptions): SignIn {
+  const guard = async (address: string, email: string, headers: Headers): Promise<number | null> => {
     await clear(db, new Date(now()));
-    const hash = digest(email.trim().toLowerCase());
-    const waits = await Promise.all([
-      take(db, now(), `address:${address}`, PER_ADDRESS),
-      take(db, now(), `email:${hash} address:${address}`, PER_EMAIL_AND_ADDRESS),
-    ]);
-    // Attempts that are already refused do not count here. Otherwise one address could use this up.
-    if (Math.max(...waits) === 0) waits.push(await take(db, now(), `email:${hash}`, PER_EMAIL));
-    const waitMs = Math.max(...waits);
-    return waitMs > 0 ? Math.ceil(waitMs / 1_000) : null;
+    // An attempt that one of these refuses does not count for the next, wider one. Otherwise a
+    // single address could use up what its whole network or the e-mail is allowed.
+    for (const [key, allowance] of allowancesOf(address, email, devices.idOf(headers, email))) {
+      const waitMs = await take(db, now(), key, allowance);
+      if (waitMs > 0) return Math.ceil(waitMs / 1_000);
+    }
+    return null;
   };
   return {
     guard,
     async withPassword({ email, password, address, headers }) {
-      const retryAfterS = await guard(address, email);
+      const retryAfterS = await guard(address, email, headers);
       if (retryAfterS !== null) return { outcome: 'too many', retryAfterS };
       const body = { email: email.trim().toLowerCase(), password };
       const response = await auth.api
         .signInEmail({ body, headers, asResponse: true })
         .catch(() => new Response(null, { status: 400 }));
       if (response.status >= 500) throw new Error(`sign-in failed with ${response.status}`);
-      return response.ok ? { outcome: 'signed in', headers: response.headers } : { outcome: 'wrong' };
+      if (!response.ok) return { outcome: 'wrong' };
+      const cookies = new Headers(response.headers);
+      cookies.append('set-cookie', devices.remember(headers, email));
+      return { outcome: 'signed in', headers: cookies };
     },
   };
+}
+
+type Allowances = [key: string, allowance: Allowance][];
+
+/** @param deviceId of a browser in which the e-mail has signed in before, or null */
+function allowancesOf(address: string, email: string, deviceId: string | null): Allowances {
+  const hash = digest(email);
+  const network = networkOf(address);
+  const ofAddress: Allowances = [[`address:${address}`, PER_ADDRESS]];
+  if (network !== address) ofAddress.push([`network:${network}`, PER_NETWORK]);
+  if (deviceId !== null) return [...ofAddress, [`email:${hash} device:${deviceId}`, PER_EMAIL_AND_DEVICE]];
+  return [
+    ...ofAddress,
+    [`email:${hash} network:${network}`, PER_EMAIL_AND_NETWORK],
+    [`email:${hash}`, PER_EMAIL],
+  ];
 }
 
 /** Deletes what has expired. Skips sessions that another attempt is deleting. */
@@ -100,5 +135,3 @@ async function take(db: Db, nowMs: number, key: string, { attempts, windowMs }: 
   if (!row || row.count <= attempts) return 0;
   return Math.max(1, row.resets_at.getTime() - nowMs);
 }
-
-const digest = (text: string): string => createHash('sha256').update(text).digest('hex');

@@ -4,6 +4,7 @@ import { CLIENT_ADDRESS_HEADER, NONCE_HEADER, PATH_HEADER } from './names.ts';
 import { type Site, startSite } from './server.ts';
 
 let site: Site | undefined;
+const logged: string[] = [];
 afterEach(() => site?.close());
 
 async function start(consoleUrl: string): Promise<string> {
@@ -12,7 +13,11 @@ async function start(consoleUrl: string): Promise<string> {
     port: 0,
     consoleUrl,
     trustedProxies: 0,
-    logger: createLogger({ service: 'test', level: 'silent' }),
+    logger: createLogger({
+      service: 'test',
+      level: 'warn',
+      destination: { write: (line) => logged.push(line) },
+    }),
     handle: async (request, response) => {
       if (request.url === '/fails') throw new Error('fails');
       response.end(JSON.stringify(request.headers));
@@ -84,6 +89,12 @@ describe('the site', () => {
       expect(((await answer.json()) as Record<string, string>)['x-forwarded-host']).toBe(host);
     },
   );
+
+  it('logs once that X-Forwarded-For is not believed, if no proxy is configured', async () => {
+    const url = await start('http://console.example');
+    for (const path of ['/', '/o']) await fetch(url + path, { headers: { 'x-forwarded-for': '192.0.2.1' } });
+    expect(logged.filter((line) => line.includes('set TRUSTED_PROXIES'))).toHaveLength(1);
+  });
 
   it('answers 500 without a reason when a screen fails', async () => {
     const response = await fetch(`${await start('http://console.example')}/fails`);

@@ -2,7 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { clientAddress, type Logger } from '@tidegate/runtime';
+import { clientAddress, createProxyWarning, type Logger } from '@tidegate/runtime';
+import {
+  CLIENT_LIMITS,
+  type ClientLimits,
+  limitBody,
+  limitConnections,
+  serverOptionsOf,
+} from './client-limits.ts';
 import { CLIENT_ADDRESS_HEADER, NONCE_HEADER, PATH_HEADER } from './names.ts';
 import { securityHeaders } from './security.ts';
 
@@ -16,6 +23,7 @@ export interface SiteOptions {
   readonly trustedProxies: number;
   readonly logger: Logger;
   readonly handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+  readonly limits?: ClientLimits;
 }
 
 export interface Site {
@@ -28,10 +36,13 @@ export interface Site {
  * The console's HTTP server. Every request gets a nonce and every response the security headers.
  */
 export async function startSite(options: SiteOptions): Promise<Site> {
-  const { logger, handle } = options;
-  const server = createServer((request, response) => {
+  const { logger, handle, limits = CLIENT_LIMITS } = options;
+  const warnOfProxy = createProxyWarning(options.trustedProxies, logger);
+  const server = createServer(serverOptionsOf(limits), (request, response) => {
+    warnOfProxy(request.rawHeaders);
     secure(request, response, options);
     if (!isOwn(request, options.consoleUrl)) return void response.writeHead(403).end();
+    if (!limitBody(request, response, limits)) return;
     vouchForOrigin(request);
     handle(request, response).catch((err: unknown) => {
       logger.error({ err }, 'a request failed');
@@ -39,6 +50,7 @@ export async function startSite(options: SiteOptions): Promise<Site> {
       response.writeHead(500, { 'content-type': 'text/plain; charset=utf-8' }).end('Something went wrong.\n');
     });
   });
+  limitConnections(server, limits);
   server.listen(options.port, options.host);
   await once(server, 'listening');
   return { port: (server.address() as AddressInfo).port, close: () => close(server) };

@@ -1,0 +1,64 @@
+import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http';
+
+/** How long clients may take, how much they may send, and how many may be connected. */
+export interface ClientLimits {
+  readonly headersMs: number;
+  /** For a whole request, its headers included. */
+  readonly requestMs: number;
+  readonly maxBodyBytes: number;
+  readonly maxConnections: number;
+}
+
+/**
+ * The largest bodies have the images with which someone tries a model. They may be a little larger
+ * than the API takes, so that people read its refusal.
+ */
+export const CLIENT_LIMITS: ClientLimits = {
+  headersMs: 15_000,
+  requestMs: 60_000,
+  maxBodyBytes: 21 * 1024 * 1024,
+  maxConnections: 5_000,
+};
+const MAX_HEADER_BYTES = 32 * 1024;
+/** How late a time limit may be noticed. Node's default is 30 s. */
+const CHECK_MS = 1_000;
+/** Longer than the minute that load balancers usually allow: they should be the ones to close. */
+const KEEP_ALIVE_MS = 75_000;
+
+/** Node answers 408 to who exceeds a time limit, and closes the connection. */
+export const serverOptionsOf = ({ headersMs, requestMs }: ClientLimits): ServerOptions => ({
+  maxHeaderSize: MAX_HEADER_BYTES,
+  headersTimeout: headersMs,
+  requestTimeout: requestMs,
+  connectionsCheckingInterval: Math.min(CHECK_MS, headersMs),
+  keepAliveTimeout: KEEP_ALIVE_MS,
+});
+
+export function limitConnections(server: Server, { maxConnections }: ClientLimits): void {
+  server.maxConnections = maxConnections;
+}
+
+/**
+ * Returns false, and answers 413, if the body says that it is too large. Ends the connection of a
+ * body that turns out to be.
+ */
+export function limitBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { maxBodyBytes }: ClientLimits,
+): boolean {
+  if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) {
+    response.writeHead(413, { connection: 'close' }).end();
+    return false;
+  }
+  let bytes = 0;
+  // A listener for data would start the body before the screen that reads it is ready.
+  const push = request.push.bind(request);
+  request.push = (chunk: Buffer | null, encoding?: BufferEncoding): boolean => {
+    bytes += chunk?.length ?? 0;
+    if (bytes <= maxBodyBytes) return push(chunk, encoding);
+    request.destroy();
+    return false;
+  };
+  return true;
+}

@@ -1,0 +1,56 @@
+/** What one organization may parse in a turn of the event loop: this much, or one larger body. */
+const TURN_BYTES = 16 * 1024;
+
+interface Waiting {
+  readonly bytes: number;
+  readonly resolve: () => void;
+}
+
+/**
+ * Shares the main thread's time for parsing. Whatever one organization sends, the others wait no
+ * longer than for its share of a turn.
+ */
+export class LoopTurns {
+  readonly #nextTurn: (callback: () => void) => unknown;
+  /** Bytes parsed in this turn, by organization. */
+  readonly #parsed = new Map<string, number>();
+  readonly #waiting = new Map<string, Waiting[]>();
+
+  /** @param nextTurn calls back once, in the next turn of the event loop */
+  constructor(nextTurn: (callback: () => void) => unknown = setImmediate) {
+    this.#nextTurn = nextTurn;
+  }
+
+  /**
+   * Returns null if the caller may parse its body at once. Otherwise the promise resolves when it
+   * may. The caller bounds how many wait.
+   */
+  take(orgId: string, bytes: number): Promise<void> | null {
+    const waiting = this.#waiting.get(orgId);
+    if (waiting === undefined && this.#parse(orgId, bytes)) return null;
+    return new Promise((resolve) => {
+      const one = { bytes, resolve };
+      if (waiting) waiting.push(one);
+      else this.#waiting.set(orgId, [one]);
+    });
+  }
+
+  /** Returns false if the organization's share of this turn does not allow it. */
+  #parse(orgId: string, bytes: number): boolean {
+    const parsed = this.#parsed.get(orgId) ?? 0;
+    if (parsed > 0 && parsed + bytes > TURN_BYTES) return false;
+    if (this.#parsed.size === 0) this.#nextTurn(() => this.#begin());
+    this.#parsed.set(orgId, parsed + bytes);
+    return true;
+  }
+
+  #begin(): void {
+    this.#parsed.clear();
+    for (const [orgId, waiting] of this.#waiting) {
+      const next = waiting.findIndex(({ bytes }) => !this.#parse(orgId, bytes));
+      const served = waiting.splice(0, next === -1 ? waiting.length : next);
+      if (waiting.length === 0) this.#waiting.delete(orgId);
+      for (const { resolve } of served) resolve();
+    }
+  }
+}

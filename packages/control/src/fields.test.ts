@@ -1,0 +1,46 @@
+import { describe, expect, it } from '@jest/globals';
+import { nameField } from './fields.ts';
+
+const said = (value: string) => nameField('Name', 80).safeParse(value).error?.issues[0]?.message;
+
+describe('a name', () => {
+  it.each([
+    ['a zero-width space', 'ad\u200bmin'],
+    ['a soft hyphen', 'ad\u00admin'],
+    ['a word joiner', 'ad\u2060min'],
+    ['an override of direction', 'live\u202egnp.yek'],
+    ['an isolate', '\u2067key\u2069'],
+    ['a joiner between Latin letters', 'ad\u200dmin'],
+    ['a joiner at the end', 'key \u06a9\u200c'],
+    ['a letter that is blank', 'a\u3164b'],
+    ['a pattern of Braille without dots', 'a\u2800b'],
+    ['a tag', 'a\u{e0061}b'],
+    ['a selector after a letter', 'a\ufe0f'],
+    ['a private character', 'a\ue000'],
+    ['a character that does not exist', 'a\u0378'],
+    ['half a pair', 'a\ud83d'],
+  ])('with %s is refused with the reason', (_what, value) => {
+    expect(said(value)).toContain('Name must not have invisible characters');
+  });
+
+  it.each(['a\u0000b', 'a\nb', 'a\u2028b', 'a\u2029b', '', 'a'.repeat(81)])('like %j is no text', (value) => {
+    expect(said(value)).toContain('Name must be text of 1 to 80 characters');
+  });
+
+  it.each([
+    'Ada Lovelace',
+    "Renée d'Ünal-Łukasz №1 (été) — 50 %",
+    '東京 API キー',
+    'كتاب‌ها',
+    'क्‍ष',
+    'می‌خواهم',
+    'шлюз',
+    '🔑 prod',
+    '👩🏽‍💻 dev',
+    '❤️‍🔥',
+    '👨‍👩‍👧',
+    '1️⃣',
+  ])('may be in any script, with pictures: %s', (value) => {
+    expect(nameField('Name', 80).parse(value)).toBe(value);
+  });
+});

@@ -1,0 +1,35 @@
+import { describe, expect, it } from '@jest/globals';
+import { weakPassword } from './weak-password.ts';
+
+const about = { email: 'ada.lovelace@analytical-engines.example', org: 'Engine Works' };
+
+describe('a password', () => {
+  it.each([
+    ['is common', 'baseball'],
+    ['is common in other letters', 'BaseBall'],
+    ['is common with digits or signs after it', 'Sunshine2026!'],
+    ['is a row of digits', '1234567890'],
+    ['is the e-mail', about.email],
+    ['is the name in the e-mail', 'AdaLovelace'],
+    ['is a part of the name in the e-mail', 'lovelace1815'],
+    ['is the host in the e-mail', 'Analytical-Engines!'],
+    ['is the name of the organization', 'engine works 1'],
+    ['is the name of the product', 'tidegate1'],
+  ])('that %s is refused: %s', async (_what, password) => {
+    expect(await weakPassword(password, about, 'next')).toEqual({
+      field: 'next',
+      message: expect.stringContaining('too easy to guess'),
+    });
+  });
+
+  it.each([
+    'a-long-enough-password',
+    'correct horse',
+    'lovelace-4711-47',
+    '        ',
+    'eis zapfen',
+    'длинныйпароль',
+  ])('that is not is taken: %s', async (password) => {
+    expect(await weakPassword(password, about)).toBeNull();
+  });
+});

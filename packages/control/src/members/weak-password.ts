@@ -1,0 +1,43 @@
+import type { Fault } from '../result.ts';
+
+/** What people append to a word: `sunshine2026!`. */
+const APPENDED = /\P{L}{1,5}$/u;
+/** Anything else in a name or a password that does not make it another word. */
+const NOT_WORD = /[^\p{L}\p{N}]/gu;
+const PRODUCT = 'tidegate';
+const MESSAGE = 'Password is too easy to guess. Choose one that is not common and not a name from here.';
+
+/**
+ * The fault of a password that attackers try first: one of the 49,000 most common ones, or the
+ * e-mail, one of its parts or the organization's name, also with a few digits or signs at the end.
+ *
+ * @param field of the fault
+ */
+export async function weakPassword(
+  password: string,
+  about: { readonly email: string; readonly org?: string },
+  field = 'password',
+): Promise<Fault | null> {
+  const common = await commonPasswords();
+  const lower = password.toLowerCase();
+  const forms = [lower, lower.replace(APPENDED, '')];
+  const names = namesOf(about);
+  const isWeak = forms.some((form) => common.has(form) || names.has(form.replace(NOT_WORD, '')));
+  return isWeak ? { field, message: MESSAGE } : null;
+}
+
+function namesOf({ email, org = '' }: { email: string; org?: string }): Set<string> {
+  const [person = '', host = ''] = email.split('@');
+  const names = [PRODUCT, email, person, host, ...person.split(/[.+_-]/), ...host.split('.'), org];
+  return new Set(names.map((name) => name.toLowerCase().replace(NOT_WORD, '')).filter((name) => name !== ''));
+}
+
+let loaded: Promise<ReadonlySet<string>> | undefined;
+
+/** Loaded with the first password, because most operations do not need the list. */
+function commonPasswords(): Promise<ReadonlySet<string>> {
+  loaded ??= import('@zxcvbn-ts/language-common').then(
+    ({ dictionary }) => new Set(dictionary['passwords-common']),
+  );
+  return loaded;
+}
