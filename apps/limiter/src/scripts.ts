@@ -42,6 +42,7 @@ export const SCRIPTS = {
   seedMonth: load('seed_month', 1),
   settle: load('settle', 5),
   takeLargeBody: load('take_large_body', 3),
+  unnameOrg: load('unname_org', 1),
   withdraw: load('withdraw', 8),
   writeOrg: load('write_org', 1),
 } as const;

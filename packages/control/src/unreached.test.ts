@@ -4,7 +4,8 @@ import { unreached } from './unreached.ts';
 
 const failing = (error: unknown) => {
   const fail = () => Promise.reject(error);
-  return applyLimits({ limiter: { refreshOrgs: fail, revokeKey: fail, month: fail } }, ['org_1'], null);
+  const limiter = { refreshOrgs: fail, revokeKey: fail, forgetOrg: fail, month: fail };
+  return applyLimits({ limiter }, ['org_1'], null);
 };
 const said = async (error: unknown) => {
   const result = await failing(error);

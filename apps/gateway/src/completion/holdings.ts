@@ -24,7 +24,7 @@ export interface SharedParts {
  */
 export class Holdings {
   readonly #shared: SharedParts;
-  readonly #orgId: string;
+  readonly orgId: string;
   readonly #requestId: string;
   #bytes = 0;
   #largeBody: AdmissionRef | null = null;
@@ -35,7 +35,7 @@ export class Holdings {
 
   constructor(shared: SharedParts, orgId: string, requestId: string) {
     this.#shared = shared;
-    this.#orgId = orgId;
+    this.orgId = orgId;
     this.#requestId = requestId;
   }
 
@@ -45,7 +45,7 @@ export class Holdings {
   }
 
   takeBytes(bytes: number): Refusal | null {
-    if (!this.#shared.bodyBudget.take(this.#orgId, bytes)) return BUSY;
+    if (!this.#shared.bodyBudget.take(this.orgId, bytes)) return BUSY;
     this.#bytes += bytes;
     return null;
   }
@@ -53,7 +53,7 @@ export class Holdings {
   /** Takes one of the organization's slots for large bodies. */
   async takeLargeBody(): Promise<Refusal | null> {
     const { limiter } = this.#shared;
-    const largeBody = limiter.admissionRef(this.#orgId, this.#requestId);
+    const largeBody = limiter.admissionRef(this.orgId, this.#requestId);
     this.#largeBody = largeBody;
     const result = await limiter.takeLargeBody(largeBody);
     if (result === 'taken') return null;
@@ -70,7 +70,7 @@ export class Holdings {
   /** Takes slots of the key and the organization. */
   async admit(request: AdmitRequest): Promise<Admission | Refusal> {
     const { limiter } = this.#shared;
-    const ref = limiter.admissionRef(this.#orgId, this.#requestId);
+    const ref = limiter.admissionRef(this.orgId, this.#requestId);
     this.#admission = ref;
     const admission = readAdmission(await limiter.admit(ref, request));
     if (isRefusal(admission)) this.#admission = null;
@@ -138,7 +138,7 @@ export class Holdings {
   }
 
   #releaseBytes(): void {
-    if (this.#bytes > 0) this.#shared.bodyBudget.release(this.#orgId, this.#bytes);
+    if (this.#bytes > 0) this.#shared.bodyBudget.release(this.orgId, this.#bytes);
     this.#bytes = 0;
   }
 

@@ -10,6 +10,9 @@ import { dayOf } from '@tidegate/limits';
  * Rows are touched table by table, in the order of their keys. So concurrent writers wait for each
  * other but cannot deadlock.
  *
+ * Settlements of a deleted organization are dropped, however late they come: its rows never come
+ * back (see delete_organization in the migrations).
+ *
  * @returns how many settlements were new
  */
 export async function writeSettlements(db: Db, settlements: readonly Settlement[]): Promise<number> {
@@ -24,6 +27,7 @@ export async function writeSettlements(db: Db, settlements: readonly Settlement[
       FROM json_to_recordset(${rows}::json) AS incoming(
         r text, d date, o text, k text, m text, t float8, a boolean, e text, s boolean,
         p integer, c integer, v integer, g integer, u integer)
+      WHERE NOT EXISTS (SELECT FROM deleted_org WHERE deleted_org.org_id = o)
       ORDER BY d, r
       ON CONFLICT DO NOTHING
       RETURNING day, org_id, key_id, model_id, admitted_at, answered, prompt_tokens, completion_tokens, charged_tokens, duration_ms

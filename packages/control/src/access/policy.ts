@@ -9,11 +9,13 @@ const OWNERS: readonly Role[] = ['owner'];
 export const POLICY = {
   'org.read': EVERYONE,
   'org.setPlan': OWNERS,
+  'org.delete': OWNERS,
   'member.list': EVERYONE,
   'member.add': OWNERS,
   'member.invite': OWNERS,
   'member.setRole': OWNERS,
   'member.remove': OWNERS,
+  'member.leave': EVERYONE,
   'key.list': EVERYONE,
   'key.create': OWNERS,
   'key.revoke': OWNERS,
