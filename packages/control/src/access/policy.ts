@@ -28,6 +28,7 @@ export const POLICY = {
   'model.delete': OWNERS,
   'usage.show': EVERYONE,
   'audit.list': EVERYONE,
+  'audit.readAll': OWNERS,
 } as const satisfies Record<string, readonly Role[]>;
 
 export type Action = keyof typeof POLICY;
