@@ -41,7 +41,8 @@ export async function* csvOfUsage(
   }
 }
 
-const lineOf = (values: readonly (string | number)[]): string => `${values.map(cell).join(',')}\r\n`;
+/** One line of CSV. */
+export const lineOf = (values: readonly (string | number)[]): string => `${values.map(cell).join(',')}\r\n`;
 
 /** Marks as text what a spreadsheet would read as a formula. */
 function cell(value: string | number): string {
