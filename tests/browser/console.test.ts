@@ -5,6 +5,7 @@ import { expectAccessible, signIn } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
 import { describeFirstModel } from './first-model.ts';
 import { describeFit } from './fit.ts';
+import { describeLeaving } from './leaving.ts';
 import { confirm, createKey, rowOf, TEST_TIMEOUT_MS, textOf, useSite } from './site.ts';
 import { describeUsage } from './usage.ts';
 
@@ -264,3 +265,4 @@ describe('an owner', () => {
 describeUsage(site);
 describeFirstModel(site);
 describeFit(site);
+describeLeaving(site);

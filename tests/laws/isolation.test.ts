@@ -8,6 +8,7 @@ import { ctlVariables, OPERATOR, type OpenControl, openControl } from '../suppor
 import { type Call, call, MODELS, open, readAnswer } from '../support/http.ts';
 import { ask, post } from '../support/org.ts';
 import { usageOf, useStack } from '../support/stack.ts';
+import { describeLeaving } from './isolation/leaving.ts';
 import { NAMING, outcome, type Target, WITHIN_ORG, type WithinOrg } from './isolation/operations.ts';
 import { SCREENS, type Visitor, visit } from './isolation/screens.ts';
 import { newMark, newTenant, ownModelOf, SHARED_MODEL, type Tenant, tracesOf } from './isolation/tenants.ts';
@@ -286,4 +287,6 @@ describe('two organizations', () => {
       expect(one.standin.stats().calls).toBe(before);
     });
   });
+
+  describeLeaving(() => ({ stack: stack(), control, db, other }));
 });

@@ -4,6 +4,7 @@ import { closeDb, createDb, explainPostgres } from '@tidegate/db';
 import { createLogger, createMetrics, runService, startAdmin } from '@tidegate/runtime';
 import { oidcOf, readConfig } from './config.ts';
 import { createAccounts } from './server/auth/accounts.ts';
+import { auditedSignIn, createRecorder } from './server/auth/audited.ts';
 import { createAuth } from './server/auth/auth.ts';
 import { createDevices } from './server/auth/devices.ts';
 import { createSignIn } from './server/auth/sign-in.ts';
@@ -33,8 +34,9 @@ runService(async (service) => {
   service.onShutdown('runner', () => runner.close());
 
   const oidc = oidcOf(config);
-  const auth = createAuth({ db, consoleUrl, secret: config.AUTH_SECRET, oidc });
   const devices = createDevices({ secret: config.AUTH_SECRET, consoleUrl, now: Date.now });
+  const recordAccount = createRecorder({ db, now: Date.now, logger });
+  const auth = createAuth({ db, consoleUrl, secret: config.AUTH_SECRET, oidc, recordAccount });
   provideServices({
     control: createControl({
       db,
@@ -44,8 +46,9 @@ runService(async (service) => {
       now: Date.now,
     }),
     auth,
-    signIn: createSignIn({ db, auth, devices, now: Date.now }),
+    signIn: auditedSignIn(createSignIn({ db, auth, devices, now: Date.now }), recordAccount),
     accounts: createAccounts({ db, auth }),
+    recordAccount,
     logger,
     publicApiUrl: config.GATEWAY_PUBLIC_URL,
     apiUrl: config.GATEWAY_URL ?? config.GATEWAY_PUBLIC_URL,

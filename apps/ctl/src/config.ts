@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { redisUrl } from '@tidegate/redis/url';
@@ -40,6 +41,19 @@ const schema = z.object({
 });
 
 export type Config = z.output<typeof schema> & { readonly caller: Caller };
+
+/** The system user who runs the command. With sudo, the one who called it. */
+export function systemUser(env: Variables = process.env): string {
+  // A user without an entry, as in some containers, has no name.
+  const named = () => {
+    try {
+      return userInfo().username;
+    } catch {
+      return String(process.getuid?.() ?? 'unknown');
+    }
+  };
+  return env.SUDO_USER || named();
+}
 
 /** Nothing says which installation to manage. The message tells what to do and shows no value. */
 export class InstallationError extends Error {

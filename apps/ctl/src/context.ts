@@ -1,7 +1,8 @@
 import type { Actor, Control, Result } from '@tidegate/control';
-import type { Config } from './config.ts';
+import { type Config, systemUser } from './config.ts';
 
-export const OPERATOR: Actor = { kind: 'operator' };
+/** Whoever runs the command. The audit trail names the system user. */
+export const OPERATOR: Actor = { kind: 'operator', systemUser: systemUser() };
 
 export interface Io {
   out(text: string): void;

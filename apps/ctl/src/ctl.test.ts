@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { userInfo } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -14,6 +15,7 @@ import { createRedisClient } from '@tidegate/redis';
 import { limiterService, runnerService } from '@tidegate/rpc';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
 import { Queue, UnrecoverableError, Worker } from 'bullmq';
+import { systemUser } from './config.ts';
 import { type Ended, ctl as runHere } from './testing/ctl.ts';
 
 /*
@@ -67,6 +69,7 @@ function serve(server: Server): Promise<string> {
     session: refuse,
     refreshOrgs: answer('refreshOrgs', {}),
     revokeKey: answer('revokeKey', {}),
+    forgetOrg: answer('forgetOrg', {}),
     confirmSettlements: answer('confirmSettlements', {}),
     getMonth: answer('getMonth', month),
   });
@@ -457,5 +460,36 @@ describe('queue', () => {
     expect((await queue.getJob(job.id ?? ''))?.attemptsMade).toBe(0);
     await queue.close();
     connection.disconnect();
+  });
+});
+
+describe('what is deleted for good', () => {
+  it('is an organization, confirmed with its name, by the system user that the trail names', async () => {
+    const { id } = await json('org', 'create', '--name', 'Short lived', '--plan', 'Pro');
+    const events = await db.auditEvent.findMany({ where: { orgId: String(id) } });
+    expect(events.map(({ actor }) => actor)).toEqual([`ctl (${systemUser()})`]);
+    expect(await refused('org', 'delete', '--org', 'short-lived', '--confirm', 'no')).toContain(
+      'Short lived',
+    );
+    expect(await json('org', 'delete', '--org', 'short-lived', '--confirm', 'Short lived')).toEqual({
+      ...{ id, runnerTold: true, usageDeleted: true },
+    });
+    expect(asked).toContainEqual({ method: 'forgetOrg', request: { orgId: id } });
+    expect(await db.org.count({ where: { id: String(id) } })).toBe(0);
+  });
+
+  it('is an account, in every organization', async () => {
+    const email = 'leaver@example.com';
+    const { slug } = await json('org', 'create', '--name', 'Left by one');
+    await json('member', 'add', '--org', String(slug), '--email', email, '--role', 'viewer');
+    expect(await json('member', 'delete', '--email', email)).toEqual({ email, left: [slug] });
+    expect(await refused('member', 'delete', '--email', email)).toContain('no account');
+  });
+});
+
+describe('the system user', () => {
+  it('is who called sudo, or else who runs the command', () => {
+    expect(systemUser({ SUDO_USER: 'alice' })).toBe('alice');
+    expect(systemUser({})).toBe(userInfo().username);
   });
 });

@@ -65,7 +65,7 @@ export function createGateway(parts: GatewayParts): AssembledGateway {
   const limiter: Limiter = createLimiter(parts, {
     onDown: () => principals.dropAll(),
     onLeaseLost: (instanceId) => exchanges.abortInstance(instanceId),
-    onNotice: (notice) => applyNotice(notice, principals, blocked),
+    onNotice: (notice) => applyNotice(notice, { principals, blocked, exchanges }),
   });
   const gateway: Gateway = {
     ...parts,
@@ -121,10 +121,17 @@ function createLimiter(
   });
 }
 
-function applyNotice(notice: Notice__Output, principals: Principals, blocked: BlockedAddresses): void {
-  const { keyRevoked, orgChanged, addressBlocked } = notice;
+function applyNotice(
+  notice: Notice__Output,
+  { principals, blocked, exchanges }: Pick<Gateway, 'principals' | 'blocked' | 'exchanges'>,
+): void {
+  const { keyRevoked, orgChanged, orgDeleted, addressBlocked } = notice;
   if (keyRevoked) principals.dropKey(keyRevoked.keyId);
   if (orgChanged) principals.dropOrg(orgChanged.orgId);
+  if (orgDeleted) {
+    principals.dropOrg(orgDeleted.orgId);
+    exchanges.abortOrg(orgDeleted.orgId);
+  }
   if (addressBlocked) blocked.block(addressBlocked.address, addressBlocked.remainingMs);
 }
 

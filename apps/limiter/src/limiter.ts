@@ -4,6 +4,7 @@ import { LIMITS } from '@tidegate/limits';
 import type { Logger, Registry, Trust } from '@tidegate/runtime';
 import { Admissions } from './admission/admissions.ts';
 import type { Context } from './context.ts';
+import { DeletedOrgs, startForgetting } from './deletion/deleted-orgs.ts';
 import { Leases } from './leases/leases.ts';
 import { Reaper } from './leases/reaper.ts';
 import { startReaper } from './leases/start-reaper.ts';
@@ -140,6 +141,8 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
     lock: new Lock(store, names.recoveryLock, limiterId, timing.recoverEveryMs),
   });
 
+  const deletedOrgs = new DeletedOrgs({ ...context, db, notices });
+
   link.onReady(() => void store.loadScripts().catch(onFailed));
   notices.listen((notice) => 'orgChanged' in notice && seeder.forgetMisses());
   link.open();
@@ -151,15 +154,16 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   });
   const handlers = {
     Session: sessions.accept,
-    ...unaryHandlers({ context, seeder, notices, onFailed }),
+    ...unaryHandlers({ context, seeder, notices, deletedOrgs, onFailed }),
   };
   const { host, port, trust } = options;
   const server = await startServer({ host, port, trust, handlers, log: logger });
   const reaping = startReaper({ context, ...timing, everyMs: timing.reapEveryMs, reaper, link, logger });
   const recovering = startRecovery({ everyMs: timing.recoverEveryMs, recovery, link, logger });
+  const forgetting = startForgetting({ everyMs: timing.recoverEveryMs, deletedOrgs, link, logger });
   let closed: Promise<void> | undefined;
   const close = async () => {
-    await Promise.all([reaping.stop(), recovering.stop()]);
+    await Promise.all([reaping.stop(), recovering.stop(), forgetting.stop()]);
     await sessions.close();
     await server.close();
     await outbox.close();

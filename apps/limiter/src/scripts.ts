@@ -48,6 +48,7 @@ export const SCRIPTS = {
   seedMonth: load('seeding/seed_month', 1),
   settle: load('admission/settle', 5),
   takeLargeBody: load('admission/take_large_body', 3),
+  unnameOrg: load('seeding/unname_org', 1),
   withdraw: load('admission/withdraw', 8),
   writeOrg: load('seeding/write_org', 1),
 } as const;

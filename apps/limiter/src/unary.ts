@@ -2,6 +2,7 @@ import { type handleUnaryCall, type ServiceError, status } from '@grpc/grpc-js';
 import type { LimiterHandlers } from '@tidegate/rpc';
 import { readMonthLedger } from './admission/month.ts';
 import type { Context } from './context.ts';
+import type { DeletedOrgs } from './deletion/deleted-orgs.ts';
 import { LimiterError } from './limiter-error.ts';
 import type { NoticeHub } from './notices/hub.ts';
 import { confirmSettlements } from './outbox/confirm.ts';
@@ -17,6 +18,7 @@ export interface UnaryDeps {
   readonly context: Context;
   readonly seeder: Seeder;
   readonly notices: NoticeHub;
+  readonly deletedOrgs: DeletedOrgs;
   readonly onFailed: (error: unknown) => void;
 }
 
@@ -25,8 +27,12 @@ export function unaryHandlers({
   context,
   seeder,
   notices,
+  deletedOrgs,
   onFailed,
-}: UnaryDeps): Pick<LimiterHandlers, 'RefreshOrgs' | 'RevokeKey' | 'ConfirmSettlements' | 'GetMonth'> {
+}: UnaryDeps): Pick<
+  LimiterHandlers,
+  'RefreshOrgs' | 'RevokeKey' | 'ForgetOrg' | 'ConfirmSettlements' | 'GetMonth'
+> {
   const unary = <Q, A>(answer: (request: Q) => Promise<A>): handleUnaryCall<Q, A> => {
     return ({ request }, callback) => {
       answer(request).then(
@@ -50,6 +56,13 @@ export function unaryHandlers({
       if (keyHash.length !== HASH_BYTES) throw new LimiterError('bad_call', 'a hash has the wrong length');
       await revokeKey(context, orgId, keyId, Buffer.from(keyHash));
       await notices.publish({ keyRevoked: { keyId } });
+      return {};
+    }),
+    ForgetOrg: unary(async ({ orgId }) => {
+      checkIds(orgId);
+      if (!(await seeder.isDeleted(orgId)))
+        throw new LimiterError('bad_call', 'this organization was not deleted');
+      await deletedOrgs.forget(orgId);
       return {};
     }),
     ConfirmSettlements: unary(async ({ settlements }) => {

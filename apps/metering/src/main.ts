@@ -2,6 +2,7 @@ import { closeDb, createDb, explainPostgres } from '@tidegate/db';
 import { explainRedis } from '@tidegate/redis';
 import { createLogger, runService, startAdmin } from '@tidegate/runtime';
 import { readConfig } from './config.ts';
+import { Leftovers } from './days/leftovers.ts';
 import { createMetering } from './metering.ts';
 import { createMeteringMetrics } from './metrics.ts';
 import { openRedisClock } from './queue/clock.ts';
@@ -49,6 +50,9 @@ runService(async (service) => {
   service.onShutdown('confirmations', () => metering.drain());
   metering.partitions.start();
   service.onShutdown('partitions', () => metering.partitions.stop());
+  const leftovers = new Leftovers({ db, logger, auditKeepDays: config.AUDIT_KEEP_DAYS });
+  leftovers.start();
+  service.onShutdown('leftovers', () => leftovers.stop());
 
   const worker = startWorker({
     ...redis,

@@ -87,6 +87,7 @@ async function serveLimiter(server: Server): Promise<string> {
     Session: unused,
     RefreshOrgs: unused,
     RevokeKey: unused,
+    ForgetOrg: unused,
     GetMonth: unused,
     ConfirmSettlements: ({ request }, callback) => {
       for (const { outboxId } of request.settlements) confirmed.add(outboxId);

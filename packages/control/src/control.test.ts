@@ -44,6 +44,7 @@ describe('roles', () => {
   /** Every operation on an organization: the action it requires, and an input. */
   const GUARDED: { readonly [K in keyof Fixture['control']]?: readonly [Action, object] } = {
     setOrgPlan: ['org.setPlan', { plan: 'Pro' }],
+    deleteOrg: ['org.delete', { confirm: 'not its name' }],
     addMember: ['member.add', { email, role: 'viewer' }],
     listMembers: ['member.list', {}],
     setMemberRole: ['member.setRole', { email, role: 'member' }],
@@ -67,13 +68,15 @@ describe('roles', () => {
     showUsage: ['usage.show', {}],
     showUsageOfDay: ['usage.show', { day: '2026-11-21' }],
     listAudit: ['audit.list', {}],
+    // The last one: afterwards the actor is no longer a member.
+    leaveOrg: ['member.leave', {}],
   };
   /**
    * Operations for operators or for holders of an invitation, or about the actor or the
    * installation. They have tests of their own.
    */
   const OTHERS = [
-    ...['createOrg', 'setPlan', 'setPassword', 'openInvitation', 'acceptInvitation'],
+    ...['createOrg', 'setPlan', 'setPassword', 'deleteAccount', 'openInvitation', 'acceptInvitation'],
     ...['listOrgs', 'listPlans', 'listMemberships'],
   ];
 
@@ -105,11 +108,11 @@ describe('roles', () => {
     },
   );
 
-  it('lets viewers do nothing but look, and only owners change what is managed [auth.owners] [service.owners-manage] [state.key.revoked.owner] [state.model.stopped.owner]', () => {
+  it('lets viewers do nothing but look and leave, and only owners change what is managed [auth.owners] [service.owners-manage] [state.key.revoked.owner] [state.model.stopped.owner]', () => {
     const allowed = (role: string) =>
       Object.entries(POLICY).filter(([, roles]) => (roles as readonly string[]).includes(role));
-    for (const [action] of allowed('viewer')) expect(action).toMatch(/\.(read|list|show)$/);
-    for (const [action] of allowed('member')) expect(action).toMatch(/\.(read|list|show|try)$/);
+    for (const [action] of allowed('viewer')) expect(action).toMatch(/\.(read|list|show|leave)$/);
+    for (const [action] of allowed('member')) expect(action).toMatch(/\.(read|list|show|leave|try)$/);
     expect(allowed('owner')).toHaveLength(Object.keys(POLICY).length);
   });
 

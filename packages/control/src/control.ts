@@ -1,4 +1,5 @@
 import type { Actor } from './access/access.ts';
+import { deleteAccount } from './account/delete.ts';
 import { listAudit } from './audit/list.ts';
 import type { ControlDeps } from './deps.ts';
 import { publishFound } from './discovery/publish.ts';
@@ -7,10 +8,11 @@ import { createInvitation, listInvitations, withdrawInvitation } from './invitat
 import { createKey } from './keys/create.ts';
 import { deleteKey, listKeys, revokeKey } from './keys/keys.ts';
 import { tryKey } from './keys/try.ts';
-import { addMember, listMembers, removeMember, setMemberRole } from './members/members.ts';
+import { addMember, leaveOrg, listMembers, removeMember, setMemberRole } from './members/members.ts';
 import { setPassword } from './members/password.ts';
 import { changeModel } from './models/change.ts';
 import { deleteModel, listModels, publishModel, startModel, stopModel } from './models/models.ts';
+import { deleteOrg } from './orgs/delete.ts';
 import { listMemberships, tryModel } from './orgs/memberships.ts';
 import { createOrg, listOrgs, setOrgPlan } from './orgs/orgs.ts';
 import { listPlans, setPlan } from './plans/plans.ts';
@@ -21,12 +23,15 @@ const operations = {
   createOrg,
   listOrgs,
   setOrgPlan,
+  deleteOrg,
   listPlans,
   setPlan,
   addMember,
   listMembers,
   setMemberRole,
   removeMember,
+  leaveOrg,
+  deleteAccount,
   setPassword,
   createKey,
   listKeys,

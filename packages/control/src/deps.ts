@@ -9,6 +9,11 @@ export interface LimiterPort {
   refreshOrgs(orgIds: readonly string[]): Promise<void>;
   /** Resolves when no gateway admits the key any more. */
   revokeKey(key: { orgId: string; keyId: string; keyHash: Uint8Array }): Promise<void>;
+  /**
+   * For an organization that Postgres no longer has. Resolves when no gateway admits a key of it
+   * and its requests in flight are ending.
+   */
+  forgetOrg(orgId: string): Promise<void>;
   /** The live month ledger. */
   month(orgId: string): Promise<LiveMonth>;
 }

@@ -19,6 +19,7 @@ interface RecordedLimiter extends LimiterPort {
   live: LiveMonth;
   readonly revoked: string[];
   readonly refreshed: string[];
+  readonly forgotten: string[];
 }
 
 interface RecordedRunner extends RunnerPort {
@@ -87,6 +88,7 @@ function recordedLimiter(): RecordedLimiter {
     },
     revoked: [],
     refreshed: [],
+    forgotten: [],
     revokeKey: async ({ keyId }) => {
       reach();
       recorded.revoked.push(keyId);
@@ -94,6 +96,10 @@ function recordedLimiter(): RecordedLimiter {
     refreshOrgs: async (orgIds) => {
       reach();
       recorded.refreshed.push(...orgIds);
+    },
+    forgetOrg: async (orgId) => {
+      reach();
+      recorded.forgotten.push(orgId);
     },
     month: async () => {
       reach();

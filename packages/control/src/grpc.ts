@@ -2,6 +2,8 @@ import type { Caller } from '@tidegate/runtime';
 import type { Condition, ConditionNow, LimiterPort, RunnerPort } from './deps.ts';
 
 const LIMITER_DEADLINE_MS = 3_000;
+/** The limiter looks at every key in Redis. */
+const FORGET_DEADLINE_MS = 30_000;
 const RUNNER_DEADLINE_MS = 10_000;
 /** For figures that are only shown: a screen does not wait long for a limiter or a runner. */
 const SHOWN_DEADLINE_MS = 1_000;
@@ -49,6 +51,10 @@ export function limiterOverGrpc(addresses: readonly string[], caller?: Caller): 
     async revokeKey({ orgId, keyId, keyHash }) {
       const request = { orgId, keyId, keyHash: Buffer.from(keyHash) };
       await first((callUnary, client) => callUnary(client, 'revokeKey', request, options));
+    },
+    async forgetOrg(orgId) {
+      const patient = { deadlineMs: FORGET_DEADLINE_MS };
+      await first((callUnary, client) => callUnary(client, 'forgetOrg', { orgId }, patient));
     },
     async month(orgId) {
       return first((callUnary, client) =>

@@ -1,5 +1,7 @@
 export type { Actor } from './access/access.ts';
 export { type Action, POLICY, ROLES, type Role } from './access/policy.ts';
+export type { DeleteAccountInput, DeletedAccountView } from './account/delete.ts';
+export { type AccountAction, type AccountEvent, recordAccountEvent } from './account/events.ts';
 export type { AuditPage, AuditView, ListAuditInput } from './audit/list.ts';
 export { type Control, createControl } from './control.ts';
 export type { Condition, ControlDeps, LimiterPort, LiveMonth, RunnerPort } from './deps.ts';
@@ -37,6 +39,7 @@ export { logFailures } from './log-failures.ts';
 export type {
   AddedMember,
   AddMemberInput,
+  LeaveOrgInput,
   MemberView,
   RemoveMemberInput,
   SetMemberRoleInput,
@@ -45,6 +48,7 @@ export type { AccountView, SetPasswordInput } from './members/password.ts';
 export { weakPassword } from './members/weak-password.ts';
 export type { ChangeModelInput, ListModelsInput, ModelInput, PublishModelInput } from './models/input.ts';
 export type { ListedModelView, ModelChange, ModelView } from './models/view.ts';
+export type { DeletedOrgView, DeleteOrgInput } from './orgs/delete.ts';
 export type { MembershipView, TryModelInput } from './orgs/memberships.ts';
 export type { CreateOrgInput, OrgView, SetOrgPlanInput } from './orgs/orgs.ts';
 export { PLAN_LIMITS, type PlanLimits, type PlanView, type SetPlanInput } from './plans/plans.ts';

@@ -15,6 +15,7 @@ const handlers: LimiterHandlers = {
   RefreshOrgs: () => {}, // never answers
   RevokeKey: (call, callback) =>
     callback({ code: status.INVALID_ARGUMENT, details: `${call.request.keyHash.length} bytes of hash` }),
+  ForgetOrg: (_call, callback) => callback(null, {}),
   ConfirmSettlements: (_call, callback) => callback(null, {}),
   Session: (call) => {
     call.on('data', (request: SessionRequest__Output) =>

@@ -10,6 +10,8 @@ import { LimiterStub, RunnerStub } from './definitions.ts';
 import type {
   ConfirmSettlementsRequest,
   ConfirmSettlementsResponse__Output,
+  ForgetOrgRequest,
+  ForgetOrgResponse__Output,
   GetMonthRequest,
   GetMonthResponse__Output,
   LimiterClient,
@@ -60,6 +62,7 @@ export const createRunnerClient = (address: string, caller: Caller = NOBODY): Ru
 interface UnaryMethods {
   refreshOrgs: { request: RefreshOrgsRequest; response: RefreshOrgsResponse__Output };
   revokeKey: { request: RevokeKeyRequest; response: RevokeKeyResponse__Output };
+  forgetOrg: { request: ForgetOrgRequest; response: ForgetOrgResponse__Output };
   confirmSettlements: { request: ConfirmSettlementsRequest; response: ConfirmSettlementsResponse__Output };
   getMonth: { request: GetMonthRequest; response: GetMonthResponse__Output };
   wake: { request: WakeRequest; response: ModelState__Output };

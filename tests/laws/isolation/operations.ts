@@ -36,6 +36,7 @@ export type Unbound =
   | 'listPlans'
   | 'setPlan'
   | 'setPassword'
+  | 'deleteAccount'
   | 'openInvitation'
   | 'acceptInvitation'
   | 'listMemberships';
@@ -46,6 +47,8 @@ export type Unbound =
  */
 export const WITHIN_ORG: Inputs<Exclude<keyof Control, Unbound>> = {
   setOrgPlan: ({ org }) => ({ org, plan: 'Free' }),
+  deleteOrg: ({ org }) => ({ org, confirm: 'not its name' }),
+  leaveOrg: ({ org }) => ({ org }),
   addMember: ({ org }) => ({ org, email: 'new@example.com', role: 'viewer' }),
   listMembers: ({ org }) => ({ org }),
   setMemberRole: ({ org, email }) => ({ org, email, role: 'viewer' }),

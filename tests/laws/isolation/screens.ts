@@ -1,5 +1,15 @@
 /** An organization's pages in the console. */
-export const SCREENS = ['keys', 'api', 'usage', 'try', 'plan', 'members', 'audit', 'usage/csv'];
+export const SCREENS = [
+  'keys',
+  'api',
+  'usage',
+  'try',
+  'plan',
+  'members',
+  'audit',
+  'usage/csv',
+  'audit/export',
+];
 
 export interface Visitor {
   readonly site: string;

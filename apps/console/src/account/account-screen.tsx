@@ -8,6 +8,8 @@ import { useAct } from '../ui/act.ts';
 import { Field } from '../ui/field.tsx';
 import { Form } from '../ui/form.tsx';
 import { PageHeader, Panel } from '../ui/page.tsx';
+import { TypedConfirm } from '../ui/typed-confirm.tsx';
+import { deleteAccount } from './actions.ts';
 
 interface AccountScreenProps {
   readonly email: string;
@@ -64,6 +66,18 @@ export function AccountScreen({ email, hasPassword, memberships }: AccountScreen
               </form>
             </div>
           </Panel>
+          <TypedConfirm
+            title="Delete account"
+            lead="Ends your memberships and sessions. Keys stay: they belong to organizations."
+            what="your e-mail"
+            action={deleteAccount}
+            leadsTo="/sign-in"
+          >
+            <p>
+              The account of {email} is deleted for good. The audit trails of its organizations go on naming
+              it, until their events are old enough to be deleted.
+            </p>
+          </TypedConfirm>
         </div>
         {hasPassword ? (
           <Panel title="Change password" lead="Ends all your other sessions.">

@@ -19,6 +19,17 @@ const VERBS: Readonly<Record<string, string>> = {
   'member.setRole': 'Changed the role of',
   'member.setPassword': 'Set the password of',
   'member.remove': 'Removed member',
+  'member.leave': 'Left',
+  'account.delete': 'Deleted the account of',
+  'account.signIn': 'Signed in',
+  'account.signInFailed': 'Failed to sign in as',
+  'account.linkProvider': 'Linked an identity provider to',
+  'account.changePassword': 'Changed the password of',
+  'account.enableTwoFactor': 'Turned on two-factor sign-in of',
+  'account.disableTwoFactor': 'Turned off two-factor sign-in of',
+  'account.addPasskey': 'Added a passkey to',
+  'account.removePasskey': 'Removed a passkey of',
+  'account.useBackupCode': 'Used a backup code of',
 };
 
 const SUBJECTS = ['name', 'email', 'plan'] as const;

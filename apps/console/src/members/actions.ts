@@ -26,3 +26,6 @@ export const setRole = async (org: string, email: string, role: Role): Promise<R
 
 export const removeMember = async (org: string, email: string): Promise<Result<MemberView>> =>
   asUser((actor) => services().control.removeMember(actor, { org, email }));
+
+export const leave = async (org: string): Promise<Result<MemberView>> =>
+  asUser((actor) => services().control.leaveOrg(actor, { org }));

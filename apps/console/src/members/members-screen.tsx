@@ -9,7 +9,7 @@ import { Choice } from '../ui/field.tsx';
 import { PageHeader, Panel } from '../ui/page.tsx';
 import { Table } from '../ui/table.tsx';
 import { Time } from '../ui/time.tsx';
-import { removeMember, setRole, withdrawInvitation } from './actions.ts';
+import { leave, removeMember, setRole, withdrawInvitation } from './actions.ts';
 import { InviteMember } from './invite-member.tsx';
 import { ROLE_OPTIONS } from './roles.ts';
 
@@ -47,6 +47,7 @@ export function MembersScreen({ org, me, mayChange, members, invitations }: Memb
             <InvitationsTable org={org} invitations={invitations} />
           </Panel>
         ) : null}
+        <Leave org={org} isOnlyOwner={isOnlyOwner(me, members)} />
       </div>
       {inviting ? <InviteMember org={org} onClose={() => setInviting(false)} /> : null}
     </>
@@ -147,6 +148,41 @@ function MembersTable({ org, me, mayChange, members }: Omit<MembersScreenProps, 
         </p>
       </Confirm>
     </>
+  );
+}
+
+const isOnlyOwner = (me: string, members: readonly MemberView[]): boolean =>
+  members.filter(({ role }) => role === 'owner').every(({ email }) => email === me);
+
+function Leave({ org, isOnlyOwner: cannot }: { org: string; isOnlyOwner: boolean }) {
+  const [asked, setAsked] = useState(false);
+  return (
+    <Panel
+      title="Leave organization"
+      lead={
+        cannot
+          ? 'You are the only owner. Make someone else an owner first, or delete the organization on the Plan screen.'
+          : 'Your account stays. Keys stay, too: they belong to the organization.'
+      }
+    >
+      {cannot ? null : (
+        <div className="px-5 pb-5">
+          <Button variant="danger-soft" onPress={() => setAsked(true)}>
+            Leave organization
+          </Button>
+        </div>
+      )}
+      <Confirm
+        isOpen={asked}
+        onClose={() => setAsked(false)}
+        title="Leave organization?"
+        confirm="Leave"
+        action={() => leave(org)}
+        onDone={() => window.location.assign('/')}
+      >
+        <p>You lose access to it at once. To come back, you need a new invitation.</p>
+      </Confirm>
+    </Panel>
   );
 }
 

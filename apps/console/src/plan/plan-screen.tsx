@@ -6,12 +6,13 @@ import { useEffect, useState } from 'react';
 import { Confirm } from '../ui/dialogs.tsx';
 import { compact, whole } from '../ui/numbers.ts';
 import { PageHeader, Panel } from '../ui/page.tsx';
+import { TypedConfirm } from '../ui/typed-confirm.tsx';
 import { MonthNote, Quota } from '../usage/month-panel.tsx';
-import { setPlan } from './actions.ts';
+import { deleteOrg, setPlan } from './actions.ts';
 import { quotasOf } from './quotas.ts';
 
 interface PlanScreenProps {
-  readonly org: { readonly slug: string; readonly plan: string };
+  readonly org: { readonly slug: string; readonly name: string; readonly plan: string };
   readonly mayChange: boolean;
   readonly limits: PlanLimits;
   readonly plans: readonly PlanView[];
@@ -49,6 +50,20 @@ export function PlanScreen({ org, mayChange, limits, plans, month, keysInUse }: 
             />
           ))}
         </ul>
+        {mayChange ? (
+          <TypedConfirm
+            title="Delete organization"
+            lead="With its keys, models, members, usage and audit trail. Nobody can undo it."
+            what="the organization's name"
+            action={(typed) => deleteOrg(org.slug, typed)}
+            leadsTo="/"
+          >
+            <p>
+              {org.name} is deleted for good. Its keys are refused from the next request on, requests in
+              progress end, and its models stop. Accounts of its members stay.
+            </p>
+          </TypedConfirm>
+        ) : null}
       </div>
       <Confirm
         isOpen={asked !== null}

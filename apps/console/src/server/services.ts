@@ -1,4 +1,4 @@
-import type { Control } from '@tidegate/control';
+import type { AccountEvent, Control } from '@tidegate/control';
 import type { Logger } from '@tidegate/runtime';
 import type { Accounts } from './auth/accounts.ts';
 import type { Auth } from './auth/auth.ts';
@@ -10,6 +10,8 @@ export interface Services {
   readonly auth: Auth;
   readonly signIn: SignIn;
   readonly accounts: Accounts;
+  /** Records what happened to an account in the audit trails. Never rejects. */
+  readonly recordAccount: (event: AccountEvent) => Promise<void>;
   readonly logger: Logger;
   /** Base URL of the API, as shown to users. */
   readonly publicApiUrl: string;

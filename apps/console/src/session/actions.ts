@@ -91,6 +91,11 @@ export async function changePassword(current: string, next: string): Promise<Res
   if (result.outcome === 'wrong') return refuseInput(WRONG_PASSWORD);
   if (result.outcome === 'failed')
     return refuseInput({ message: 'The password could not be changed now. Try again later.' });
+  await services().recordAccount({
+    action: 'account.changePassword',
+    account: { userId: user.actor.userId },
+    address: await callerAddress(),
+  });
   await passCookiesOn(result.headers);
   return { ok: true, value: null };
 }

@@ -1,4 +1,4 @@
-import type { AccountView, AddedMember, MemberView, Role } from '@tidegate/control';
+import type { AccountView, AddedMember, DeletedAccountView, MemberView, Role } from '@tidegate/control';
 import type { Command } from 'commander';
 import { type Context, OPERATOR, show } from '../context.ts';
 import { type Column, table, time } from '../output/table.ts';
@@ -85,6 +85,18 @@ export function addMember(program: Command, context: Context): void {
     ({ json = false, password, ...who }) =>
       show(context, { json, human: passwordSet }, (control) =>
         control.setPassword(OPERATOR, { email: who.email, ...given({ password }) }),
+      ),
+  );
+  verb<Omit<Flags, 'role'>>(
+    noun,
+    'delete',
+    'delete an account, in every organization',
+    [{ flags: '--email <address>', help: 'whose account', required: true }],
+    ({ json = false, ...who }) =>
+      show(
+        context,
+        { json, human: (account: DeletedAccountView) => `The account of ${account.email} is deleted.` },
+        (control) => control.deleteAccount(OPERATOR, { email: who.email }),
       ),
   );
 }

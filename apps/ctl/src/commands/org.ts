@@ -1,4 +1,4 @@
-import type { OrgView } from '@tidegate/control';
+import type { DeletedOrgView, OrgView } from '@tidegate/control';
 import type { Command } from 'commander';
 import { type Context, OPERATOR, show } from '../context.ts';
 import { type Column, table } from '../output/table.ts';
@@ -11,6 +11,10 @@ const columns: Column<OrgView>[] = [
   { title: 'Id', cell: (org) => org.id },
 ];
 const one = (org: OrgView): string => table([org], columns);
+const deleted = ({ id, usageDeleted }: DeletedOrgView): string =>
+  `${id} is deleted.${usageDeleted ? '' : ' Metering is deleting the rest of its usage.'}`;
+const untold = ({ runnerTold }: DeletedOrgView): string | undefined =>
+  runnerTold ? undefined : 'The runner could not be reached: it ends the models once it is back.';
 
 export function addOrg(program: Command, context: Context): void {
   const noun = program.command('org').description('organizations');
@@ -40,6 +44,16 @@ export function addOrg(program: Command, context: Context): void {
     ({ org, plan, json = false }) =>
       show(context, { json, human: one }, (control) =>
         control.setOrgPlan(OPERATOR, { plan, ...given({ org }) }),
+      ),
+  );
+  verb<{ confirm: string }>(
+    noun,
+    'delete',
+    'delete an organization with its keys, models, members and usage, for good',
+    [{ flags: '--confirm <name>', help: "the organization's name", required: true }],
+    ({ org, confirm, json = false }) =>
+      show(context, { json, human: deleted, warning: untold }, (control) =>
+        control.deleteOrg(OPERATOR, { confirm, ...given({ org }) }),
       ),
   );
 }

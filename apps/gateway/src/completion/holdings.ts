@@ -23,7 +23,7 @@ export interface SharedParts {
  */
 export class Holdings {
   readonly #shared: SharedParts;
-  readonly #orgId: string;
+  readonly orgId: string;
   readonly #requestId: string;
   #bytes = 0;
   #largeBody: AdmissionRef | null = null;
@@ -34,7 +34,7 @@ export class Holdings {
 
   constructor(shared: SharedParts, orgId: string, requestId: string) {
     this.#shared = shared;
-    this.#orgId = orgId;
+    this.orgId = orgId;
     this.#requestId = requestId;
   }
 
@@ -44,7 +44,7 @@ export class Holdings {
   }
 
   takeBytes(bytes: number): Passed | Refusal {
-    if (!this.#shared.bodyBudget.take(this.#orgId, bytes)) return BUSY;
+    if (!this.#shared.bodyBudget.take(this.orgId, bytes)) return BUSY;
     this.#bytes += bytes;
     return PASSED;
   }
@@ -52,7 +52,7 @@ export class Holdings {
   /** Takes one of the organization's slots for large bodies. */
   async takeLargeBody(): Promise<Passed | Refusal> {
     const { limiter } = this.#shared;
-    const ref = limiter.admissionRef(this.#orgId, this.#requestId);
+    const ref = limiter.admissionRef(this.orgId, this.#requestId);
     this.#largeBody = ref;
     const taken = await limiter.takeLargeBody(ref);
     if (isRefusal(taken)) this.#largeBody = null;
@@ -68,7 +68,7 @@ export class Holdings {
   /** Takes slots of the key and the organization. */
   async admit(request: AdmitRequest): Promise<Admission | Refusal> {
     const { limiter } = this.#shared;
-    const ref = limiter.admissionRef(this.#orgId, this.#requestId);
+    const ref = limiter.admissionRef(this.orgId, this.#requestId);
     this.#admission = ref;
     const admission = await limiter.admit(ref, request);
     if (isRefusal(admission)) this.#admission = null;
@@ -136,7 +136,7 @@ export class Holdings {
   }
 
   #releaseBytes(): void {
-    if (this.#bytes > 0) this.#shared.bodyBudget.release(this.#orgId, this.#bytes);
+    if (this.#bytes > 0) this.#shared.bodyBudget.release(this.orgId, this.#bytes);
     this.#bytes = 0;
   }
 

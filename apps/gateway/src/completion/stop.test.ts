@@ -308,3 +308,31 @@ describe('an internal fault', () => {
     expect(harness.logged.join('')).toContain(FAULT);
   });
 });
+
+describe('the deletion of an organization', () => {
+  it('ends its requests in flight and those of no other, and its keys are asked about again', async () => {
+    let hungUp = false;
+    upstream = async (_request, reply) => {
+      await reply.closed;
+      hungUp = true;
+    };
+    const { answer } = send(hello);
+    await eventually(() => asked('admit') && harness.gateway.activity.total === 1);
+    const authenticated = harness.limiterServer.of('authenticate').length;
+    const dropped = jest.spyOn(harness.gateway.principals, 'dropOrg');
+    harness.limiterServer.notify({ orgDeleted: { orgId: 'org_other' } });
+    await eventually(() => dropped.mock.calls.length === 1);
+    expect(heldNow()).not.toBeNull();
+    expect([...harness.gateway.exchanges][0]?.aborted).toBeNull();
+    harness.limiterServer.notify({ orgDeleted: { orgId: harness.orgId } });
+    await eventually(() => answer() !== '' && hungUp);
+    expect(harness.limiterServer.of('settle')[0]?.settle).toMatchObject({
+      answered: false,
+      errorCode: 'org_deleted',
+    });
+    harness.limiterServer.answers.authenticate = () => ({ authenticate: { keyInvalid: {} } });
+    const refused = send(hello);
+    await eventually(() => refused.answer().includes('invalid_api_key'));
+    expect(harness.limiterServer.of('authenticate').length).toBeGreaterThan(authenticated);
+  });
+});

@@ -81,6 +81,11 @@ export class Exchanges {
     for (const exchange of this.#open) if (exchange.held?.forget(instanceId)) exchange.abort('lease_lost');
   }
 
+  /** Aborts the exchanges of a deleted organization. */
+  abortOrg(orgId: string): void {
+    for (const exchange of this.#open) if (exchange.held?.orgId === orgId) exchange.abort('org_deleted');
+  }
+
   abortAll(reason: AbortReason): void {
     for (const exchange of this.#open) exchange.abort(reason);
   }

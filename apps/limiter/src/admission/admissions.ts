@@ -2,7 +2,7 @@ import type { Settlement } from '@tidegate/contracts';
 import type { Context } from '../context.ts';
 import type { Leases } from '../leases/leases.ts';
 import type { Seeder } from '../seeding/seeder.ts';
-import { type Subject, untilSeeded } from '../seeding/until-seeded.ts';
+import { type NoOrg, type Subject, untilSeeded } from '../seeding/until-seeded.ts';
 import { type AdmitCall, admit } from './admit.ts';
 import { countRequest } from './count-request.ts';
 import type { Decision } from './decision.ts';
@@ -37,10 +37,11 @@ export class Admissions {
     const { clock } = this.#deps;
     const { keyId, admissionId } = call;
     let month = clock.month().name;
-    const decision = await untilSeeded(this.#deps, this.#joining(call), () => {
+    const reply = await untilSeeded(this.#deps, this.#joining(call), () => {
       month = clock.month().name;
       return admit(this.#deps, call);
     });
+    const decision = decisionOf(reply);
     if (decision.kind === 'admitted')
       this.#scopes.put(admissionId, { keyId, month: call.reserve ? month : '-' });
     return decision;
@@ -49,19 +50,21 @@ export class Admissions {
   async reserve(ref: AdmissionRef): Promise<Decision> {
     const { clock } = this.#deps;
     let reserved = this.#scopes.get(ref.admissionId);
-    const decision = await withScope<Decision>(reserved, ({ keyId }) =>
-      untilSeeded(this.#deps, this.#joining({ ...ref, keyId }), () => {
+    const decision = await withScope<Decision>(reserved, async ({ keyId }) => {
+      const reply = await untilSeeded(this.#deps, this.#joining({ ...ref, keyId }), () => {
         const month = clock.month();
         reserved = { keyId, month: month.name };
         return reserve(this.#deps, ref, keyId, month);
-      }),
-    );
+      });
+      return decisionOf(reply);
+    });
     if (decision.kind === 'admitted') this.#scopes.put(ref.admissionId, reserved);
     return decision;
   }
 
-  countRequest(orgId: string, keyId: string): Promise<Decision> {
-    return untilSeeded(this.#deps, { orgId, keyId }, () => countRequest(this.#deps, orgId, keyId));
+  async countRequest(orgId: string, keyId: string): Promise<Decision> {
+    const subject = { orgId, keyId };
+    return decisionOf(await untilSeeded(this.#deps, subject, () => countRequest(this.#deps, orgId, keyId)));
   }
 
   async withdraw(ref: AdmissionRef): Promise<void> {
@@ -86,11 +89,14 @@ export class Admissions {
     const reply = await untilSeeded(this.#deps, this.#joining(ref), async () => ({
       kind: await takeLargeBody(this.#deps, ref, restore),
     }));
-    return reply.kind;
+    return reply.kind === 'no_org' ? 'lease_lost' : reply.kind;
   }
 
-  /** Restores an admission that was lost with its organization's state. */
-  async restore(lost: LostAdmission): Promise<'restored' | 'present' | 'lease_lost'> {
+  /**
+   * Restores an admission that was lost with its organization's state. Of a deleted organization
+   * nothing is held, so there is nothing to restore.
+   */
+  async restore(lost: LostAdmission): Promise<'restored' | 'present' | 'lease_lost' | 'no_org'> {
     const reply = await untilSeeded(this.#deps, this.#joining(lost), async () => ({
       kind: await restore(this.#deps, lost),
     }));
@@ -121,3 +127,7 @@ export class Admissions {
     return { orgId, ...(keyId ? { keyId } : {}), join: () => this.#deps.leases.join(instanceId, orgId) };
   }
 }
+
+/** A deleted organization has no valid keys. */
+const decisionOf = <D extends { readonly kind: string }>(reply: D | NoOrg) =>
+  reply.kind === 'no_org' ? ({ kind: 'key_invalid' } as const) : (reply as Exclude<D, NoOrg>);

@@ -1,5 +1,6 @@
 import type { GetMonthResponse } from '@tidegate/rpc';
 import type { Context } from '../context.ts';
+import { LimiterError } from '../limiter-error.ts';
 import type { Month } from '../redis/clock.ts';
 import { SCRIPTS } from '../scripts.ts';
 import type { MonthRow } from '../seeding/rows.ts';
@@ -51,6 +52,7 @@ export async function readMonthLedger(
   const { clock } = context;
   const reply = await untilSeeded({ seeder, clock }, { orgId }, () => getMonth(context, orgId));
   if (reply.kind === 'month') return reply.ledger;
+  if (reply.kind === 'no_org') throw new LimiterError('state', 'no such organization');
   const { month, inFlight } = reply;
   return recoveringMonth(await seeder.monthTotals(orgId, month.name), month, inFlight);
 }

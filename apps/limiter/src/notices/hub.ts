@@ -5,6 +5,7 @@ import { type Connect, Subscription } from '../redis/subscription.ts';
 export type PublishedNotice =
   | { readonly keyRevoked: { readonly keyId: string } }
   | { readonly orgChanged: { readonly orgId: string } }
+  | { readonly orgDeleted: { readonly orgId: string } }
   | { readonly orgStateLost: { readonly orgId: string } }
   | { readonly addressBlocked: { readonly address: string; readonly remainingMs: number } };
 
@@ -72,7 +73,7 @@ export class NoticeHub {
   }
 }
 
-const KINDS = ['keyRevoked', 'orgChanged', 'addressBlocked'];
+const KINDS = ['keyRevoked', 'orgChanged', 'orgDeleted', 'addressBlocked'];
 
 /** On the channel, `orgStateLost` keeps the name that limiters of earlier versions know. */
 interface OrgStateLostMessage {

@@ -1,5 +1,8 @@
 import { orgTagOf } from '@tidegate/contracts';
 
+/** The characters that have a meaning in Redis's patterns. */
+const GLOB = /[[\]*?\\^-]/g;
+
 /**
  * The names of all Redis keys. Redis Cluster hashes only the part in braces. All keys of one
  * organization share it, and so do all keys that one script touches.
@@ -30,6 +33,8 @@ export class KeyNames {
     return `${this.#prefix}{${orgTagOf(orgId)}}:`;
   }
 
+  /** A pattern for SCAN that matches every key of an organization and no other. */
+  ofOrg = (orgId: string): string => `${this.#of(orgId).replace(GLOB, '\\$&')}*`;
   org = (orgId: string): string => `${this.#of(orgId)}org`;
   /** @param hash SHA-256 of a key value, hex */
   hash = (orgId: string, hash: string): string => `${this.#of(orgId)}hash:${hash}`;

@@ -115,6 +115,13 @@ export async function readLiveOrgs(db: Db, after: string, most: number): Promise
   return rows.map(({ id, limits_version }) => ({ orgId: id, version: Number(limits_version) }));
 }
 
+/** Whether an organization was deleted, and not only unknown. */
+export async function readIsDeleted(db: Db, orgId: string): Promise<boolean> {
+  const rows = await db.$queryRaw<unknown[]>`
+    SELECT 1 FROM deleted_org WHERE org_id = ${orgId} AND NOT EXISTS (SELECT FROM org WHERE id = ${orgId})`;
+  return rows.length > 0;
+}
+
 /** The keys revoked most recently, within the last week. */
 export async function readRevokedKeys(
   db: Db,

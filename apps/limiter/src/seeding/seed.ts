@@ -62,6 +62,11 @@ export async function nameLives(
   return new Map(lives);
 }
 
+/** Runs unname_org.lua. */
+export async function unnameOrg({ store, names }: Context, orgId: string): Promise<void> {
+  await store.run(SCRIPTS.unnameOrg, [names.org(orgId)], []);
+}
+
 /** Runs write_org.lua. */
 export async function writeOrg({ store, names, clock }: Context, org: OrgRow): Promise<OrgWritten> {
   const reply = await store.run(

@@ -4,8 +4,8 @@ import type { Context } from '../context.ts';
 import { LimiterError } from '../limiter-error.ts';
 import { Misses } from './misses.ts';
 import { ReadThrough } from './read-through.ts';
-import { type MonthRow, readKey, readMonth, readOrgs } from './rows.ts';
-import { nameLives, readUnseeded, seedKey, seedMonth, writeOrg } from './seed.ts';
+import { type MonthRow, readIsDeleted, readKey, readMonth, readOrgs } from './rows.ts';
+import { nameLives, readUnseeded, seedKey, seedMonth, unnameOrg, writeOrg } from './seed.ts';
 
 const READS = { maxRunning: 8, maxWaiting: 2_000, timeoutMs: 4_000 } as const;
 const MISSES = { max: 10_000, keepMs: 5_000 } as const;
@@ -83,10 +83,13 @@ export class Seeder {
     });
   }
 
-  seedOrg(orgId: string): Promise<void> {
-    return this.#reads.read(`org ${orgId}`, async () => {
-      if ((await this.#writeOrgs([orgId])) === 0) throw new LimiterError('state', 'no such organization');
-    });
+  /** Resolves to false if there is no such organization. */
+  seedOrg(orgId: string): Promise<boolean> {
+    return this.#reads.read(`org ${orgId}`, async () => (await this.#writeOrgs([orgId])) > 0);
+  }
+
+  isDeleted(orgId: string): Promise<boolean> {
+    return this.#reads.read(`deleted ${orgId}`, () => readIsDeleted(this.#db, orgId));
   }
 
   /**
@@ -128,6 +131,9 @@ export class Seeder {
     );
     if (written.some(({ code }) => code === 'another_life'))
       throw new LimiterError('state', "an organization's state was lost while it was seeded");
+    const known = new Set(rows.map(({ orgId }) => orgId));
+    const unknown = orgIds.filter((orgId) => !known.has(orgId));
+    await Promise.all(unknown.map((orgId) => unnameOrg(this.#context, orgId)));
     for (const { orgId, code } of written) if (code === 'recovering') this.#onStateLost(orgId);
     return rows.length;
   }

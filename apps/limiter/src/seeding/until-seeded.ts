@@ -19,8 +19,15 @@ type Complete<R extends Reply> = R extends { readonly kind: infer K }
     : R & { readonly kind: Exclude<K, Need> }
   : never;
 
+/** Postgres has no such organization: it was deleted, with its keys and all that was held there. */
+export interface NoOrg {
+  readonly kind: 'no_org';
+}
+const NO_ORG: NoOrg = { kind: 'no_org' };
+
 type Seeded<R extends Reply> =
   | Complete<R>
+  | NoOrg
   | ('need_key' extends R['kind'] ? { readonly kind: 'key_invalid' } : never)
   | ('need_join' extends R['kind'] ? { readonly kind: 'lease_lost' } : never);
 
@@ -45,8 +52,8 @@ export async function untilSeeded<R extends Reply>(
     const reply: Reply = await ask();
     switch (reply.kind as Need) {
       case 'need_org':
-        await seeder.seedOrg(orgId);
-        break;
+        if (await seeder.seedOrg(orgId)) break;
+        return NO_ORG as Seeded<R>;
       case 'need_key':
         if (keyId === undefined || !(await seeder.seedKey(orgId, keyId)))
           return { kind: 'key_invalid' } as Seeded<R>;

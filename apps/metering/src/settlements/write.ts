@@ -10,6 +10,9 @@ import { dayOf } from '@tidegate/limits';
  * Rows are touched table by table, in the order of their keys. So concurrent writers wait for each
  * other but cannot deadlock.
  *
+ * Settlements of a deleted organization are dropped, however late they come: its rows never come
+ * back (see delete_organization in the migrations).
+ *
  * @returns how many settlements were new
  */
 export async function writeSettlements(db: Db, settlements: readonly Settlement[]): Promise<number> {
@@ -26,6 +29,7 @@ export async function writeSettlements(db: Db, settlements: readonly Settlement[
         reservation_id text, day date, org_id text, key_id text, model_id text, admitted_at_ms float8,
         answered boolean, error_code text, streamed boolean, prompt_tokens integer, completion_tokens integer,
         reserved_tokens integer, charged_tokens integer, duration_ms integer)
+      WHERE NOT EXISTS (SELECT FROM deleted_org WHERE deleted_org.org_id = incoming.org_id)
       ORDER BY day, reservation_id
       ON CONFLICT DO NOTHING
       RETURNING day, org_id, key_id, model_id, admitted_at, answered, prompt_tokens, completion_tokens, charged_tokens, duration_ms

@@ -3,14 +3,18 @@ import { ok, type Result, refuse } from '../result.ts';
 import { type Action, POLICY, type Role } from './policy.ts';
 
 /**
- * Who acts. An operator uses the installation's command line. A user is signed in to the console.
+ * Who acts. An operator uses the installation's command line, as a user of that machine. A user is
+ * signed in to the console.
  */
 export type Actor =
-  | { readonly kind: 'operator' }
+  | { readonly kind: 'operator'; readonly systemUser?: string }
   | { readonly kind: 'user'; readonly userId: string; readonly email: string };
 
 /** The actor's name in the audit trail. */
-export const actorName = (actor: Actor): string => (actor.kind === 'operator' ? 'ctl' : actor.email);
+export function actorName(actor: Actor): string {
+  if (actor.kind === 'user') return actor.email;
+  return actor.systemUser === undefined ? 'ctl' : `ctl (${actor.systemUser})`;
+}
 
 export interface OrgRef {
   readonly id: string;

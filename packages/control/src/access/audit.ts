@@ -14,11 +14,11 @@ export interface AuditEntry {
 
 /**
  * Writes events in the transaction of the change itself. So there is never a change without its
- * event, nor an event without its change.
+ * event, nor an event without its change. Null: nobody knows who did it.
  */
 export async function audit(
   tx: Tx,
-  actor: Actor,
+  actor: Actor | null,
   atMs: number,
   entries: readonly AuditEntry[],
 ): Promise<void> {
@@ -26,7 +26,7 @@ export async function audit(
     data: entries.map(({ details, ...entry }) => ({
       id: newAuditId(),
       at: new Date(atMs),
-      actor: actorName(actor),
+      actor: actor ? actorName(actor) : 'unknown',
       ...entry,
       details: { ...details } as object,
     })),

@@ -9,11 +9,13 @@ const OWNERS: readonly Role[] = ['owner'];
 export const POLICY = {
   'org.read': EVERYONE,
   'org.setPlan': OWNERS,
+  'org.delete': OWNERS,
   'member.list': EVERYONE,
   'member.add': OWNERS,
   'member.invite': OWNERS,
   'member.setRole': OWNERS,
   'member.remove': OWNERS,
+  'member.leave': EVERYONE,
   'key.list': EVERYONE,
   'key.create': OWNERS,
   'key.revoke': OWNERS,
@@ -27,6 +29,7 @@ export const POLICY = {
   'model.delete': OWNERS,
   'usage.show': EVERYONE,
   'audit.list': EVERYONE,
+  'audit.readAll': OWNERS,
 } as const satisfies Record<string, readonly Role[]>;
 
 export type Action = keyof typeof POLICY;

@@ -1,17 +1,23 @@
+import type { AuditEvent } from '@tidegate/db';
 import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import type { ControlDeps } from '../deps.ts';
-import { orgField, reference, whole } from '../fields.ts';
+import { isDay, orgField, reference, whole } from '../fields.ts';
 import { ok, parseInput, type Result } from '../result.ts';
 
 const MAX_PAGE = 200;
 const DEFAULT_PAGE = 50;
+const DAY_MS = 86_400_000;
+const DAY_RULE = 'A day must be given as YYYY-MM-DD.';
+const ACTION_RULE = 'Action must be a noun such as key, or a noun and a verb such as key.create.';
 
 export interface AuditView {
   readonly id: string;
   /** ISO 8601. */
   readonly at: string;
-  /** A user's e-mail, or `ctl`. */
+  /**
+   * A user's e-mail; `ctl` with the system user; `unknown`, where an attempt to sign in failed.
+   */
   readonly actor: string;
   /** noun.verb */
   readonly action: string;
@@ -27,15 +33,26 @@ export interface AuditPage {
   readonly next: string | null;
 }
 
+const dayField = z.string({ error: DAY_RULE }).refine(isDay, { error: DAY_RULE }).optional();
 const auditInput = z.object({
   org: orgField,
   /** The id of an event. Only older events are listed. */
   before: reference('Before').optional(),
   limit: whole('Limit', 1, MAX_PAGE).default(DEFAULT_PAGE),
+  /** Only events of this actor, as the trail names it, in any case. */
+  actor: reference('Actor').optional(),
+  /** Only this action, or all actions of a noun. */
+  action: z
+    .string({ error: ACTION_RULE })
+    .regex(/^[a-zA-Z]{1,40}(\.[a-zA-Z]{1,40})?$/, { error: ACTION_RULE })
+    .optional(),
+  /** The first and the last day (UTC). */
+  from: dayField,
+  to: dayField,
 });
 export type ListAuditInput = z.input<typeof auditInput>;
 
-/** Lists the organization's audit events, newest first, in pages. */
+/** Lists the organization's audit events that match, newest first, in pages. */
 export async function listAudit(
   deps: ControlDeps,
   actor: Actor,
@@ -47,23 +64,43 @@ export async function listAudit(
   const org = await access(deps, actor, parsed.value.org, 'audit.list');
   if (!org.ok) return org;
   const orgId = org.value.id;
+  const seesAll = (await access(deps, actor, orgId, 'audit.readAll')).ok;
   const from =
     before === undefined ? null : await deps.db.auditEvent.findFirst({ where: { id: before, orgId } });
   const rows = await deps.db.auditEvent.findMany({
     where: {
       orgId,
+      AND: matching(parsed.value),
       ...(from ? { OR: [{ at: { lt: from.at } }, { at: from.at, id: { lt: from.id } }] } : {}),
     },
     orderBy: [{ at: 'desc' }, { id: 'desc' }],
     take: limit + 1,
   });
-  const events = rows.slice(0, limit).map(({ id, at, actor: who, action, target, details }) => ({
-    id,
-    at: at.toISOString(),
-    actor: who,
-    action,
-    target,
-    details: details as Record<string, unknown>,
-  }));
+  const events = rows.slice(0, limit).map((row) => view(row, seesAll));
   return ok({ events, next: rows.length > limit ? (events.at(-1)?.id ?? null) : null });
+}
+
+function matching({ actor, action, from, to }: z.output<typeof auditInput>) {
+  return [
+    ...(actor === undefined ? [] : [{ actor: { equals: actor, mode: 'insensitive' as const } }]),
+    ...(action === undefined
+      ? []
+      : [{ action: action.includes('.') ? action : { startsWith: `${action}.` } }]),
+    ...(from === undefined ? [] : [{ at: { gte: new Date(from) } }]),
+    ...(to === undefined ? [] : [{ at: { lt: new Date(Date.parse(to) + DAY_MS) } }]),
+  ];
+}
+
+/** Details that only owners see: whom they invited, and from where people sign in. */
+const FOR_OWNERS: readonly (readonly [action: RegExp, detail: string])[] = [
+  [/^member\.(invite|withdraw)$/, 'email'],
+  [/^account\./, 'network'],
+];
+
+function view({ id, at, actor, action, target, details }: AuditEvent, seesAll: boolean): AuditView {
+  const hidden = seesAll
+    ? []
+    : FOR_OWNERS.filter(([actions]) => actions.test(action)).map(([, name]) => name);
+  const shown = Object.entries(details as Record<string, unknown>).filter(([name]) => !hidden.includes(name));
+  return { id, at: at.toISOString(), actor, action, target, details: Object.fromEntries(shown) };
 }

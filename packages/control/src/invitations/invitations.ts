@@ -1,7 +1,7 @@
 import { randomBase62 } from '@tidegate/contracts';
 import type { Invitation } from '@tidegate/db';
 import { z } from 'zod';
-import { type Actor, access } from '../access/access.ts';
+import { type Actor, access, actorName } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
 import type { Role } from '../access/policy.ts';
 import type { ControlDeps } from '../deps.ts';
@@ -66,7 +66,7 @@ export async function createInvitation(
     const row = await tx.invitation.create({
       data: {
         ...{ id: `inv_${randomBase62(16)}`, orgId, email, role, tokenHash: hashOfToken(token) },
-        invitedBy: actor.kind === 'operator' ? 'ctl' : actor.email,
+        invitedBy: actorName(actor),
         createdAt: at,
         expiresAt: new Date(at.getTime() + VALID_MS),
       },

@@ -144,10 +144,34 @@ export async function removeMember(
   );
 }
 
+const leaveInput = z.object({ org: orgField });
+export type LeaveOrgInput = z.input<typeof leaveInput>;
+
+/** Takes the actor out of an organization. The account stays. The last owner cannot leave. */
+export async function leaveOrg(
+  deps: ControlDeps,
+  actor: Actor,
+  input: LeaveOrgInput,
+): Promise<Result<MemberView>> {
+  const parsed = parseInput(leaveInput, input);
+  if (!parsed.ok) return parsed;
+  if (actor.kind === 'operator') return refuse('forbidden', 'Operators belong to no organization.');
+  const { email } = actor;
+  return changeMember(
+    deps,
+    actor,
+    { ...parsed.value, email, action: 'member.leave', losesOwner: true },
+    async (tx, where) => {
+      await tx.member.delete({ where });
+      return {};
+    },
+  );
+}
+
 interface Change {
   readonly org?: string | undefined;
   readonly email: string;
-  readonly action: 'member.setRole' | 'member.remove';
+  readonly action: 'member.setRole' | 'member.remove' | 'member.leave';
   /** Whether an owner would no longer be one afterwards. */
   readonly losesOwner: boolean;
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { newModelId, seal } from '@tidegate/contracts';
 import type { StoredDriver } from '@tidegate/contracts/driver-settings';
 import type { Model } from '@tidegate/db';
@@ -46,8 +47,9 @@ async function insertModel(
   actor: Actor,
   orgId: string,
   { name, kind, mode, contextTokens, sleepAfterS, upstreamModel, upstreamKey }: PublishSettings,
-  { driver, settings }: StoredDriver,
+  runs: StoredDriver,
 ): Promise<Model | null> {
+  const { driver, settings } = runs;
   const at = new Date(deps.now());
   return deps.db.$transaction(async (tx) => {
     const rows = await tx.model.createManyAndReturn({
@@ -65,11 +67,21 @@ async function insertModel(
     });
     const row = rows[0];
     if (!row) return null;
-    const details = { name, kind, mode, contextTokens, driver };
+    const details = {
+      ...{ name, kind, mode, contextTokens, driver },
+      ...originOf(runs),
+      upstreamKey: upstreamKey !== undefined,
+    };
     await audit(tx, actor, deps.now(), [{ orgId, action: 'model.publish', target: row.id, details }]);
     return row;
   });
 }
+
+/** Where it runs, for the audit trail. A URL's path and a command may hold secrets. */
+const originOf = ({ driver, settings }: StoredDriver): { origins: string[] } | { commandSha256: string } =>
+  driver === 'external'
+    ? { origins: [...new Set(settings.urls.map((url) => new URL(url).origin))] }
+    : { commandSha256: createHash('sha256').update(settings.command).digest('hex') };
 
 /**
  * Lists the organization's published models by name. With requests in flight, unless `activity` is

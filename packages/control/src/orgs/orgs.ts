@@ -96,6 +96,7 @@ export async function setOrgPlan(
     const plan = await lockPlan(tx, parsed.value.plan, 'share');
     if (!plan.ok) return plan;
     const { slug, name } = org.value;
+    const before = await tx.org.findUnique({ where: { id: org.value.id }, select: { plan: true } });
     const { count } = await tx.org.updateMany({
       where: { id: org.value.id },
       data: { planId: plan.value.id, limitsVersion: { increment: 1 } },
@@ -106,7 +107,7 @@ export async function setOrgPlan(
         orgId: org.value.id,
         action: 'org.setPlan',
         target: org.value.id,
-        details: { plan: plan.value.name },
+        details: { plan: plan.value.name, from: before?.plan.name ?? null },
       },
     ]);
     return ok({ id: org.value.id, slug, name, plan: plan.value.name });

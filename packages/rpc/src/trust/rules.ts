@@ -16,6 +16,7 @@ const LIMITER: Rules<LimiterDefinition> = {
   ConfirmSettlements: ['metering'],
   RefreshOrgs: CONTROL_PLANE,
   RevokeKey: CONTROL_PLANE,
+  ForgetOrg: CONTROL_PLANE,
   GetMonth: CONTROL_PLANE,
 };
 

@@ -1,18 +1,24 @@
 import { newUserId, randomBase62 } from '@tidegate/contracts';
+import type { AccountEvent } from '@tidegate/control';
 import type { Db } from '@tidegate/db';
 import { betterAuth } from 'better-auth';
 import { prismaAdapter } from 'better-auth/adapters/prisma';
 import { type GenericOAuthConfig, genericOAuth } from 'better-auth/plugins/generic-oauth';
 import type { Oidc } from '../../config.ts';
+import { CLIENT_ADDRESS_HEADER } from '../http/names.ts';
 
 export const OIDC_PROVIDER_ID = 'oidc';
 const SESSION_S = 7 * 86_400;
+/** The routes of better-auth to which the provider sends browsers back. */
+const PROVIDER_CALLBACK = /^\/(oauth2\/)?callback\//;
 
 export interface AuthOptions {
   readonly db: Db;
   readonly consoleUrl: string;
   readonly secret: string;
   readonly oidc: Oidc | null;
+  /** Told of sign-ins through the identity provider, and of accounts that are linked to it. */
+  readonly recordAccount?: (event: AccountEvent) => Promise<void>;
 }
 
 /**
@@ -20,7 +26,7 @@ export interface AuthOptions {
  * create accounts. SignIn limits attempts before it calls this. Only the identity provider's routes
  * are reachable over HTTP.
  */
-export function createAuth({ db, consoleUrl, secret, oidc }: AuthOptions) {
+export function createAuth({ db, consoleUrl, secret, oidc, recordAccount }: AuthOptions) {
   const secure = consoleUrl.startsWith('https://');
   return betterAuth({
     appName: 'Tidegate',
@@ -51,7 +57,19 @@ export function createAuth({ db, consoleUrl, secret, oidc }: AuthOptions) {
       account: {
         create: {
           after: async ({ providerId, userId }) => {
-            if (providerId === OIDC_PROVIDER_ID) await takeOver(db, userId);
+            if (providerId !== OIDC_PROVIDER_ID) return;
+            await takeOver(db, userId);
+            await recordAccount?.({ action: 'account.linkProvider', account: { userId } });
+          },
+        },
+      },
+      session: {
+        create: {
+          after: async ({ userId }, context) => {
+            if (!PROVIDER_CALLBACK.test(context?.path ?? '')) return;
+            const address = context?.headers?.get(CLIENT_ADDRESS_HEADER) ?? undefined;
+            const details = { with: 'identity provider' };
+            await recordAccount?.({ action: 'account.signIn', account: { userId }, address, details });
           },
         },
       },

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newUserId, randomBase62 } from '@tidegate/contracts';
+import type { AccountEvent } from '@tidegate/control';
 import { closeDb, createDb, type Db } from '@tidegate/db';
 import {
   type IdentityProvider,
@@ -19,10 +20,14 @@ let postgres: TestPostgres;
 let db: Db;
 let provider: IdentityProvider;
 let auth: Auth;
+const recorded: AccountEvent[] = [];
 
 const authWith = (issuer: string): Auth => {
   const oidc = { issuer, clientId: 'id', clientSecret: 'secret', name: 'Example' };
-  return createAuth({ db, consoleUrl: SITE, secret: 'x'.repeat(32), oidc });
+  const recordAccount = async ({ action, account: who }: AccountEvent) => {
+    recorded.push({ action, account: who });
+  };
+  return createAuth({ db, consoleUrl: SITE, secret: 'x'.repeat(32), oidc, recordAccount });
 };
 
 beforeAll(async () => {
@@ -78,6 +83,20 @@ describe('sign-in through an identity provider', () => {
     expect(await db.account.findMany({ where: { userId: id }, select: { providerId: true } })).toEqual([
       { providerId: 'oidc' },
     ]);
+  });
+
+  it('is recorded each time, and the first time that the account is linked', async () => {
+    const userId = await account('emmy@example.com');
+    provider.person = { sub: 'sub-3', email: 'emmy@example.com', email_verified: true, name: 'Emmy' };
+    recorded.length = 0;
+    for (let i = 0; i < 2; i++) await signInThere();
+    const body = { email: 'emmy@example.com', password: 'wrong' };
+    await auth.api.signInEmail({ body, asResponse: true });
+    expect(recorded).toEqual(
+      ['account.linkProvider', 'account.signIn', 'account.signIn'].map((action) => ({
+        ...{ action, account: { userId } },
+      })),
+    );
   });
 
   it.each([

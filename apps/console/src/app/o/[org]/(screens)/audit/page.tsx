@@ -1,31 +1,56 @@
 import type { Metadata } from 'next';
 import Link from 'next/link';
 import { EventsTable } from '#audit/events-table.tsx';
+import { filterOf, given, type Query, queryOf } from '#audit/filter.ts';
+import { Filters } from '#audit/filters.tsx';
 import { services } from '#server/services.ts';
 import { read, requireOrg } from '#session/current.ts';
-import { Empty, PageHeader } from '#ui/page.tsx';
+import { Empty, Note, PageHeader } from '#ui/page.tsx';
 
 export const metadata: Metadata = { title: 'Audit' };
 
 interface AuditProps {
   readonly params: Promise<{ org: string }>;
-  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
+  readonly searchParams: Promise<Query>;
 }
 
 export default async function Audit({ params, searchParams }: AuditProps) {
   const { actor, org } = await requireOrg((await params).org);
-  const { before } = await searchParams;
-  const page = read(
-    await services().control.listAudit(actor, {
-      org: org.slug,
-      ...(typeof before === 'string' && before !== '' ? { before } : {}),
-    }),
-  );
+  const query = await searchParams;
+  const { before } = query;
+  const filter = filterOf(query);
+  const listed = await services().control.listAudit(actor, {
+    org: org.slug,
+    ...given(filter),
+    ...(typeof before === 'string' && before !== '' ? { before } : {}),
+  });
+  const refused = !listed.ok && listed.refusal.code === 'invalid_input' ? listed.refusal.message : null;
+  const page = refused === null ? read(listed) : { events: [], next: null };
   const path = `/o/${org.slug}/audit`;
   const link = 'button button--secondary button--sm';
   return (
     <>
-      <PageHeader title="Audit" lead="Who changed what, and when. Newest first; never secrets." />
+      <PageHeader
+        title="Audit"
+        lead="Who changed what, and when. Newest first; never secrets."
+        actions={['csv', 'jsonl'].map((format) => (
+          <a
+            key={format}
+            href={`${path}/export${queryOf(filter, { format })}`}
+            download
+            className="button button--secondary gap-2"
+          >
+            <span className="icon-download size-4" aria-hidden />
+            {format === 'csv' ? 'CSV' : 'JSON lines'}
+          </a>
+        ))}
+      />
+      <Filters filter={filter} />
+      {refused === null ? null : (
+        <Note kind="danger" className="mb-6">
+          {refused}
+        </Note>
+      )}
       <section className="card-surface" aria-label="Events">
         {page.events.length === 0 ? (
           <Empty icon={<span className="icon-scroll-text size-5" aria-hidden />} title="Nothing here">
@@ -37,12 +62,12 @@ export default async function Audit({ params, searchParams }: AuditProps) {
       </section>
       <nav className="mt-4 flex justify-end gap-2" aria-label="Pages">
         {before ? (
-          <Link href={path} className={link}>
+          <Link href={`${path}${queryOf(filter)}`} className={link}>
             Newest
           </Link>
         ) : null}
         {page.next ? (
-          <Link href={`${path}?before=${page.next}`} className={link}>
+          <Link href={`${path}${queryOf(filter, { before: page.next })}`} className={link}>
             Older
           </Link>
         ) : null}

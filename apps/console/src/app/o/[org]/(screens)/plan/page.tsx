@@ -19,7 +19,7 @@ export default async function Plan({ params }: { params: Promise<{ org: string }
     <>
       <Live />
       <PlanScreen
-        org={{ slug: org.slug, plan: org.plan }}
+        org={{ slug: org.slug, name: org.name, plan: org.plan }}
         mayChange={org.role === 'owner'}
         limits={PLAN_LIMITS}
         plans={read(plans)}

@@ -1,3 +1,4 @@
+import { streamOf } from '#server/http/streamed.ts';
 import { services } from '#server/services.ts';
 import { currentUser } from '#session/current.ts';
 import { csvOfUsage } from '#usage/csv.ts';
@@ -34,21 +35,6 @@ export async function GET(
       'content-type': 'text/csv; charset=utf-8',
       'content-disposition': `attachment; filename="usage-${days.at(-1)}.csv"`,
       'cache-control': 'no-store',
-    },
-  });
-}
-
-/** Reads the next day only when the reader has taken the last one. */
-function streamOf(lines: AsyncGenerator<string>): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder();
-  return new ReadableStream({
-    async pull(controller) {
-      const { value, done } = await lines.next();
-      if (done) controller.close();
-      else controller.enqueue(encoder.encode(value));
-    },
-    async cancel() {
-      await lines.return(undefined);
     },
   });
 }

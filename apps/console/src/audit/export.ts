@@ -1,0 +1,50 @@
+import type { AuditPage, AuditView, Result } from '@tidegate/control';
+import { lineOf } from '../usage/csv.ts';
+
+/** An export ends after this many pages of 200 events. Narrower days show the rest. */
+const MAX_PAGES = 500;
+export const EVENTS_A_PAGE = 200;
+
+const HEADER = ['at', 'actor', 'action', 'target', 'details', 'id'];
+
+/** How one event is written, and what comes before the first. */
+export interface Format {
+  readonly head: string;
+  readonly line: (event: AuditView) => string;
+  readonly type: string;
+}
+
+export const FORMATS: Readonly<Record<string, Format>> = {
+  csv: {
+    head: lineOf(HEADER),
+    line: ({ at, actor, action, target, details, id }) =>
+      lineOf([at, actor, action, target, JSON.stringify(details), id]),
+    type: 'text/csv; charset=utf-8',
+  },
+  jsonl: {
+    head: '',
+    line: (event) => `${JSON.stringify(event)}\n`,
+    type: 'application/jsonl; charset=utf-8',
+  },
+};
+
+/**
+ * The events as text, newest first, a page at a time. Reads a page only when the last one is taken.
+ *
+ * @param first the first page, read already
+ */
+export async function* exported(
+  { head, line }: Format,
+  first: AuditPage,
+  read: (before: string) => Promise<Result<AuditPage>>,
+): AsyncGenerator<string> {
+  yield head;
+  let page = first;
+  for (let pages = 1; ; pages++) {
+    yield page.events.map(line).join('');
+    if (page.next === null || pages === MAX_PAGES) return;
+    const next = await read(page.next);
+    if (!next.ok) throw new Error(next.refusal.message);
+    page = next.value;
+  }
+}

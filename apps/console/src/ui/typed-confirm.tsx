@@ -1,0 +1,50 @@
+'use client';
+
+import { Button } from '@heroui/react';
+import type { Result } from '@tidegate/control';
+import { type ReactNode, useState } from 'react';
+import { Confirm } from './dialogs.tsx';
+import { Field } from './field.tsx';
+import { Panel } from './page.tsx';
+
+interface TypedConfirmProps {
+  /** For the panel, and for the buttons that open and confirm. */
+  readonly title: string;
+  readonly lead: ReactNode;
+  /** What will happen if the user confirms. */
+  readonly children: ReactNode;
+  /** What the user types to confirm, for example: the organization's name. */
+  readonly what: string;
+  readonly action: (typed: string) => Promise<Result<unknown>>;
+  /** Where the browser goes afterwards. */
+  readonly leadsTo: string;
+}
+
+/** A panel with something that cannot be undone, and so is confirmed by typing. */
+export function TypedConfirm({ title, lead, children, what, action, leadsTo }: TypedConfirmProps) {
+  const [isOpen, setOpen] = useState(false);
+  const [typed, setTyped] = useState('');
+  return (
+    <Panel title={title} lead={lead}>
+      <div className="px-5 pb-5">
+        <Button variant="danger-soft" onPress={() => setOpen(true)}>
+          {title}
+        </Button>
+      </div>
+      <Confirm
+        isOpen={isOpen}
+        onClose={() => {
+          setOpen(false);
+          setTyped('');
+        }}
+        title={`${title}?`}
+        confirm={`${title} for good`}
+        action={() => action(typed)}
+        onDone={() => window.location.assign(leadsTo)}
+      >
+        {children}
+        <Field label={`Type ${what} to confirm`} value={typed} onChange={setTyped} autoComplete="off" />
+      </Confirm>
+    </Panel>
+  );
+}

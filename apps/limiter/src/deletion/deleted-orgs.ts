@@ -1,0 +1,65 @@
+import type { Db } from '@tidegate/db';
+import type { Logger } from '@tidegate/runtime';
+import { startChore } from '../chore.ts';
+import type { Context } from '../context.ts';
+import type { NoticeHub } from '../notices/hub.ts';
+import type { RedisLink } from '../redis/link.ts';
+import { forgetOrg } from './forget.ts';
+
+/** Organizations in one run. */
+const MAX_ORGS = 20;
+
+export interface DeletedOrgsOptions extends Context {
+  readonly db: Db;
+  readonly notices: NoticeHub;
+}
+
+/**
+ * Finishes what ForgetOrg began, or what nobody asked for because the program that deleted the
+ * organization died. For a minute after the deletion, each run forgets the organization again: a
+ * limiter may have read Postgres before the deletion and write Redis after it, and a gateway may
+ * have missed the notice. Any limiter may do this, also several at once.
+ */
+export class DeletedOrgs {
+  readonly #options: DeletedOrgsOptions;
+
+  constructor(options: DeletedOrgsOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves to how many organizations are forgotten for good. */
+  async run(): Promise<number> {
+    const { db } = this.#options;
+    const orgs = await db.$queryRaw<{ org_id: string; final: boolean }[]>`
+      SELECT org_id, deleted_at < now() - interval '1 minute' AS final FROM deleted_org
+      WHERE forgotten_at IS NULL ORDER BY deleted_at LIMIT ${MAX_ORGS}`;
+    for (const { org_id } of orgs) await this.forget(org_id);
+    const done = orgs.filter(({ final }) => final).map(({ org_id }) => org_id);
+    if (done.length === 0) return 0;
+    return db.$executeRaw`
+      UPDATE deleted_org SET forgotten_at = now() WHERE org_id = ANY(${done}::text[]) AND forgotten_at IS NULL`;
+  }
+
+  /** Resolves when no gateway admits a request of the organization any more. */
+  async forget(orgId: string): Promise<void> {
+    await forgetOrg(this.#options, orgId);
+    await this.#options.notices.publish({ orgDeleted: { orgId } });
+  }
+}
+
+/** Starts the chore, which does nothing while Redis is unavailable. */
+export function startForgetting(options: {
+  readonly deletedOrgs: DeletedOrgs;
+  readonly link: RedisLink;
+  readonly everyMs: number;
+  readonly logger: Logger;
+}): { stop(): Promise<void> } {
+  const { deletedOrgs, link, everyMs, logger } = options;
+  return startChore({
+    everyMs,
+    onError: (err) => logger.warn({ err }, 'a deleted organization could not be removed from Redis'),
+    run: async () => {
+      if (link.ready()) await deletedOrgs.run();
+    },
+  });
+}

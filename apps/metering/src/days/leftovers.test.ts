@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newOrgId, newPlanId } from '@tidegate/contracts';
+import { closeDb, createDb, type Db, ensureRequestPartitions } from '@tidegate/db';
+import { createLogger } from '@tidegate/runtime';
+import { eventually, type TestPostgres, testPostgres } from '@tidegate/testing';
+import { writeSettlements } from '../settlements/write.ts';
+import { readUsage, settlement } from '../testing/fixture.ts';
+import { Leftovers } from './leftovers.ts';
+
+const DAYS = ['2026-11-20', '2026-11-21'];
+const DAY_MS = 86_400_000;
+
+let postgres: TestPostgres;
+let db: Db;
+
+beforeAll(async () => {
+  postgres = await testPostgres();
+  db = createDb(postgres.url);
+  await ensureRequestPartitions(db, DAYS);
+});
+afterAll(async () => {
+  await closeDb(db);
+  await postgres.drop();
+});
+
+const leftovers = () =>
+  new Leftovers({ db, logger: createLogger({ service: 'metering', level: 'silent' }), auditKeepDays: 30 });
+const ofDay = (orgId: string, day: string) => settlement({ orgId, admittedAtMs: Date.parse(day) });
+
+async function makeOrg(): Promise<string> {
+  const [planId, id] = [newPlanId(), newOrgId()];
+  await db.$executeRaw`INSERT INTO plan VALUES (${planId}, ${planId}, 9, 1, 1, 1, 1, 1, false, now(), now())`;
+  await db.org.create({ data: { id, slug: id.toLowerCase(), name: id, planId } });
+  return id;
+}
+const deleteOrg = (orgId: string) => db.$queryRaw`SELECT delete_organization(${orgId}, 'operator')`;
+
+describe('settlements of a deleted organization', () => {
+  it('are dropped when they come late, and those of others are not', async () => {
+    const [gone, stays] = [await makeOrg(), await makeOrg()];
+    await deleteOrg(gone);
+    expect(await writeSettlements(db, [ofDay(gone, '2026-11-21'), ofDay(stays, '2026-11-21')])).toBe(1);
+    const usage = JSON.stringify(await readUsage(db));
+    expect(usage).toContain(stays);
+    expect(usage).not.toContain(gone);
+  });
+
+  it('that are being written while it is deleted do not outlive it', async () => {
+    const orgId = await makeOrg();
+    let deleted = false;
+    const deletion = await db.$transaction(async (writer) => {
+      await writer.$executeRaw`INSERT INTO usage_day VALUES (${orgId}, '2026-11-21', 'key_x', 'mdl_x', 1, 0, 1, 1, 0, 1, 1)`;
+      await writer.$executeRaw`INSERT INTO month_total VALUES (${orgId}, '2026-11', 1, 2)`;
+      const deleting = deleteOrg(orgId).then(() => {
+        deleted = true;
+      });
+      await eventually(async () => {
+        const [row] = await db.$queryRaw<{ waits: boolean }[]>`
+          SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'month_total'::regclass) AS waits`;
+        return row?.waits;
+      });
+      expect(deleted).toBe(false);
+      return { deleting };
+    });
+    await deletion.deleting;
+    await leftovers().run();
+    expect(JSON.stringify(await readUsage(db))).not.toContain(orgId);
+  });
+});
+
+describe('usage of a deleted organization', () => {
+  it('is deleted to the last day by metering when nobody else did, with all others kept', async () => {
+    const [gone, stays] = [await makeOrg(), await makeOrg()];
+    const settlements = [gone, stays].flatMap((orgId) => DAYS.map((day) => ofDay(orgId, day)));
+    await writeSettlements(db, settlements);
+    await deleteOrg(gone);
+    await leftovers().run();
+    const usage = await readUsage(db);
+    expect(JSON.stringify(usage)).not.toContain(gone);
+    expect(usage.rollup.filter((row) => JSON.stringify(row).includes(stays))).toHaveLength(2);
+    expect((await db.deletedOrg.findUniqueOrThrow({ where: { orgId: gone } })).purgedAt).not.toBeNull();
+  });
+});
+
+describe('audit events', () => {
+  it('are deleted after their time, and not before', async () => {
+    const orgId = await makeOrg();
+    const event = (id: string, days: number) => ({
+      ...{ id, orgId, actor: 'ctl', action: 'key.create', target: 'key_x', details: {} },
+      at: new Date(Date.now() - days * DAY_MS),
+    });
+    await db.auditEvent.createMany({ data: [event('old', 31), event('recent', 29)] });
+    await leftovers().run();
+    expect(await db.auditEvent.findMany({ select: { id: true }, where: { orgId } })).toEqual([
+      { id: 'recent' },
+    ]);
+    await expect(db.$queryRaw`SELECT prune_audit_events(29)`).rejects.toThrow('at least 30 days');
+  });
+});

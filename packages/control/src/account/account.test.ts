@@ -1,0 +1,138 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { closeDb, createDb, type Db } from '@tidegate/db';
+import { type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
+import { recordAccountEvent } from './events.ts';
+
+let postgres: TestPostgres;
+let db: Db;
+let fixture: Fixture;
+const clock = testClock();
+
+beforeAll(async () => {
+  postgres = await testPostgres();
+  db = createDb(postgres.url);
+});
+afterAll(async () => {
+  await closeDb(db);
+  await postgres.drop();
+});
+beforeEach(() => {
+  clock.set(Date.UTC(2026, 10, 21, 12));
+  fixture = createFixture(db, clock.now);
+});
+
+const membersOf = async (org: string) =>
+  value(await fixture.control.listMembers(OPERATOR, { org })).map(({ email }) => email);
+/** The events of the trail that are about accounts and memberships that end, newest first. */
+const trailOf = async (org: string) =>
+  value(await fixture.control.listAudit(OPERATOR, { org })).events.filter(({ action }) =>
+    /^account|leave$/.test(action),
+  );
+
+describe('leaving an organization', () => {
+  it('ends the membership, keeps the account and is in the trail', async () => {
+    const org = await fixture.org('Left');
+    const viewer = await fixture.user(org, 'viewer');
+    expect(value(await fixture.control.leaveOrg(viewer, { org })).email).toBe(viewer.email);
+    expect(await membersOf(org)).toEqual([]);
+    expect(await db.user.count({ where: { id: viewer.userId } })).toBe(1);
+    expect((await trailOf(org))[0]).toMatchObject({ action: 'member.leave', actor: viewer.email });
+    expect(refusal(await fixture.control.listKeys(viewer, { org })).code).toBe('not_found');
+  });
+
+  it('is refused to the only owner, also when two leave at once', async () => {
+    const org = await fixture.org('Owners stay');
+    const owners = [await fixture.user(org, 'owner'), await fixture.user(org, 'owner')];
+    const left = await Promise.all(owners.map((owner) => fixture.control.leaveOrg(owner, { org })));
+    expect(left.map(({ ok }) => ok).sort()).toEqual([false, true]);
+    expect(await membersOf(org)).toHaveLength(1);
+  });
+});
+
+describe('deleting an account', () => {
+  it('leaves nothing of it but its name in the trails of its organizations', async () => {
+    const org = await fixture.org('Bereft');
+    const elsewhere = await fixture.org('Elsewhere');
+    await fixture.user(org, 'owner');
+    const member = await fixture.user(org, 'member');
+    const { userId, email } = member;
+    value(await fixture.control.setPassword(OPERATOR, { email }));
+    value(await fixture.control.createInvitation(OPERATOR, { org: elsewhere, email, role: 'viewer' }));
+    const hash = createHash('sha256').update(email).digest('hex');
+    await db.session.create({
+      data: { id: 's1', token: 't1', userId, expiresAt: new Date(clock.now() + 1) },
+    });
+    await db.signInAttempt.createMany({
+      data: [`email:${hash}`, `email:${hash} address:127.0.0.1`, 'email:other'].map((key) => ({
+        ...{ key, count: 1 },
+        resetsAt: new Date(clock.now() + 1),
+      })),
+    });
+    expect(value(await fixture.control.deleteAccount(member, { email }))).toEqual({ email, left: [org] });
+    for (const table of ['user', 'session', 'account', 'member', 'invitation', 'sign_in_attempt']) {
+      const rows = await db.$queryRawUnsafe<unknown[]>(
+        `SELECT 1 FROM "${table}" t WHERE t::text ~ '${userId}|${email}|${hash}'`,
+      );
+      expect({ table, rows: rows.length }).toEqual({ table, rows: 0 });
+    }
+    expect(await db.signInAttempt.count({ where: { key: 'email:other' } })).toBe(1);
+    expect((await trailOf(org))[0]).toMatchObject({
+      action: 'account.delete',
+      actor: email,
+      details: { email },
+    });
+  });
+
+  it('is confirmed with its own e-mail, and nobody deletes another one but operators', async () => {
+    const org = await fixture.org('Confirmed');
+    const owner = await fixture.user(org, 'owner');
+    const viewer = await fixture.user(org, 'viewer');
+    const other = await fixture.control.deleteAccount(owner, { email: viewer.email });
+    expect(refusal(other)).toMatchObject({ code: 'invalid_input', field: 'email' });
+    expect(value(await fixture.control.deleteAccount(OPERATOR, { email: viewer.email })).left).toEqual([org]);
+    expect(refusal(await fixture.control.deleteAccount(OPERATOR, { email: viewer.email })).code).toBe(
+      'not_found',
+    );
+  });
+
+  it('is refused to the only owner of an organization', async () => {
+    const org = await fixture.org('Needs an owner');
+    const owner = await fixture.user(org, 'owner');
+    const refused = refusal(await fixture.control.deleteAccount(owner, { email: owner.email }));
+    expect(refused).toMatchObject({ code: 'conflict', message: expect.stringContaining('Needs an owner') });
+    expect(await membersOf(org)).toEqual([owner.email]);
+  });
+});
+
+describe('an event of an account', () => {
+  const record = (event: Parameters<typeof recordAccountEvent>[1]) =>
+    recordAccountEvent({ db, now: clock.now }, event);
+
+  it('is in the trail of each of its organizations, with the network and not the address', async () => {
+    const orgs = [await fixture.org('Event one'), await fixture.org('Event two')];
+    const [first = '', second = ''] = orgs;
+    const { userId, email } = await fixture.user(first, 'viewer');
+    value(await fixture.control.addMember(OPERATOR, { org: second, email, role: 'viewer' }));
+    await record({ action: 'account.signIn', account: { userId }, address: '203.0.113.77' });
+    await record({ action: 'account.signIn', account: { userId }, address: '2001:db8:12:34::' });
+    for (const org of orgs) {
+      const networks = (await trailOf(org))
+        .filter(({ action, actor }) => action === 'account.signIn' && actor === email)
+        .map(({ details }) => details.network);
+      expect(networks.sort()).toEqual(['2001:db8:12::/48', '203.0.113.0/24']);
+    }
+    expect(JSON.stringify(await db.auditEvent.findMany())).not.toContain('203.0.113.77');
+  });
+
+  it('that failed names no actor, and an e-mail without an account leaves no trace', async () => {
+    const org = await fixture.org('Failed');
+    const { email } = await fixture.user(org, 'viewer');
+    await record({ action: 'account.signInFailed', account: { email: email.toUpperCase() } });
+    expect((await trailOf(org))[0]).toMatchObject({ actor: 'unknown', details: { email } });
+    const before = await db.auditEvent.count();
+    expect(await record({ action: 'account.signInFailed', account: { email: 'no@example.com' } })).toBe(0);
+    expect(await db.auditEvent.count()).toBe(before);
+  });
+});

@@ -1,0 +1,119 @@
+import { z } from 'zod';
+import { type Actor, access, type OrgRef } from '../access/access.ts';
+import type { ControlDeps } from '../deps.ts';
+import { orgField } from '../fields.ts';
+import { ok, parseInput, type Result, refuse } from '../result.ts';
+import { unreached } from '../unreached.ts';
+
+/** How long deleting may wait for whoever is changing the organization, and then take. */
+const TRANSACTION = { maxWait: 10_000, timeout: 60_000 };
+/** Usage may be large. After this time, metering deletes the rest. */
+const PURGE_MS = 20_000;
+const MODELS_AT_ONCE = 8;
+
+export interface DeletedOrgView {
+  readonly id: string;
+  /**
+   * False: the runner could not be reached. It ends the organization's models within half a minute
+   * of being back.
+   */
+  readonly runnerTold: boolean;
+  /** False: there is much usage, and metering deletes the rest of it. */
+  readonly usageDeleted: boolean;
+}
+
+const deleteInput = z.object({
+  org: orgField,
+  confirm: z.string({ error: "Type the organization's name to confirm." }).trim(),
+});
+export type DeleteOrgInput = z.input<typeof deleteInput>;
+
+/**
+ * Deletes an organization with everything of it, for good. Its name confirms that. Postgres forgets
+ * it first, in one transaction: from then on nothing can bring it back. Once this has resolved ok,
+ * no gateway admits its keys, and its requests in flight are ending.
+ *
+ * If this program dies in between, limiter, runner and metering finish by themselves. It is also
+ * safe to repeat, for an operator with the organization's id. `unavailable`: it is deleted, but no
+ * limiter could be told.
+ */
+export async function deleteOrg(
+  deps: ControlDeps,
+  actor: Actor,
+  input: DeleteOrgInput,
+): Promise<Result<DeletedOrgView>> {
+  const parsed = parseInput(deleteInput, input);
+  if (!parsed.ok) return parsed;
+  const { org: ref, confirm } = parsed.value;
+  const found = await access(deps, actor, ref, 'org.delete');
+  if (!found.ok) {
+    const again = await wasDeleted(deps, actor, ref);
+    return again === null ? found : finish(deps, actor, again, []);
+  }
+  if (confirm !== found.value.name)
+    return refuse('invalid_input', `Type the organization's name to confirm: ${found.value.name}`, 'confirm');
+  const deleted = await deleteRows(deps, actor, found.value);
+  return deleted.ok ? finish(deps, actor, found.value.id, deleted.value) : deleted;
+}
+
+/** An operator may repeat a deletion. The id of the deleted organization, or null. */
+async function wasDeleted(
+  { db }: ControlDeps,
+  actor: Actor,
+  ref: string | undefined,
+): Promise<string | null> {
+  if (actor.kind !== 'operator' || ref === undefined) return null;
+  const row = await db.deletedOrg.findUnique({ where: { orgId: ref }, select: { orgId: true } });
+  return row?.orgId ?? null;
+}
+
+/** Resolves to the ids of the models that were published. */
+async function deleteRows({ db }: ControlDeps, actor: Actor, { id }: OrgRef): Promise<Result<string[]>> {
+  const by = actor.kind === 'operator' ? 'operator' : actor.userId;
+  return db.$transaction(async (tx): Promise<Result<string[]>> => {
+    // Makes whoever adds something to it finish first, or find that it is gone.
+    const locked = await tx.$queryRaw<unknown[]>`SELECT id FROM org WHERE id = ${id} FOR UPDATE`;
+    if (locked.length === 0) return refuse('not_found', 'The organization no longer exists.', 'org');
+    const models = await tx.$queryRaw<{ id: string }[]>`SELECT delete_organization(${id}, ${by}) AS id`;
+    return ok(models.map((model) => model.id));
+  }, TRANSACTION);
+}
+
+async function finish(
+  deps: ControlDeps,
+  actor: Actor,
+  id: string,
+  modelIds: readonly string[],
+): Promise<Result<DeletedOrgView>> {
+  try {
+    await deps.limiter.forgetOrg(id);
+  } catch (error) {
+    return refuse(
+      'unavailable',
+      `The organization is deleted, but its keys may still be accepted: ${unreached('limiter', error, actor)}. They will be refused within a minute of the limiter being back.`,
+    );
+  }
+  const [runnerTold, usageDeleted] = await Promise.all([endModels(deps, modelIds), purgeUsage(deps, id)]);
+  return ok({ id, runnerTold, usageDeleted });
+}
+
+/** Has the runner end the models, whose rows are gone. False: it could not be reached. */
+async function endModels({ runner }: ControlDeps, modelIds: readonly string[]): Promise<boolean> {
+  try {
+    for (let i = 0; i < modelIds.length; i += MODELS_AT_ONCE)
+      await Promise.all(modelIds.slice(i, i + MODELS_AT_ONCE).map((modelId) => runner.refresh(modelId)));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Deletes usage day by day. False: the time was not enough. */
+async function purgeUsage({ db }: ControlDeps, id: string): Promise<boolean> {
+  const untilMs = performance.now() + PURGE_MS;
+  while (performance.now() < untilMs) {
+    const [row] = await db.$queryRaw<{ more: boolean }[]>`SELECT purge_organization(${id}) AS more`;
+    if (!row?.more) return true;
+  }
+  return false;
+}

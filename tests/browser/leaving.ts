@@ -1,0 +1,105 @@
+import { readFile } from 'node:fs/promises';
+import { describe, expect, it } from '@jest/globals';
+import { eventually } from '@tidegate/testing';
+import { expectAccessible } from '../support/browser.ts';
+import { must, OPERATOR } from '../support/control.ts';
+import { rowOf, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
+
+export function describeLeaving(site: Site): void {
+  describe('someone who goes', () => {
+    it(
+      'deletes an organization by typing its name, and its keys are refused at once',
+      async () => {
+        const org = await site.organization('Closing down');
+        const account = await site.person('owner', org);
+        const { key } = await site.newKey('last', { org });
+        const { page, errors } = await site.signedIn(account);
+        await site.open(page, 'plan', org);
+        await page.getByRole('button', { name: 'Delete organization', exact: true }).click();
+        const dialog = page.getByRole('alertdialog');
+        await dialog.getByLabel("Type the organization's name to confirm").fill('closing down');
+        await expectAccessible(page);
+        await dialog.getByRole('button', { name: 'Delete organization for good' }).click();
+        await dialog.getByRole('alert').getByText('Closing down').waitFor();
+        await dialog.getByLabel("Type the organization's name to confirm").fill('Closing down');
+        await dialog.getByRole('button', { name: 'Delete organization for good' }).click();
+        await page.waitForURL('**/account');
+        await page.getByText('You belong to no organization').waitFor();
+        expect((await site.ask(key)).code).toBe('invalid_api_key');
+        expect((await page.goto(`${site.url()}/o/${org}/keys`))?.status()).toBe(404);
+        expect(errors.filter((error) => !error.includes('404'))).toEqual([]);
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
+      'leaves an organization, then deletes the account, and the owners read both in the trail',
+      async () => {
+        const [left, kept] = [
+          await site.organization('Left behind'),
+          await site.organization('Kept until then'),
+        ];
+        const owner = await site.person('owner', left);
+        const account = await site.person('viewer', left);
+        must(await site.control().addMember(OPERATOR, { org: kept, email: account.email, role: 'viewer' }));
+        const { page } = await site.signedIn(account);
+        await site.open(page, 'members', left);
+        await page.getByRole('button', { name: 'Leave organization', exact: true }).click();
+        await page.getByRole('alertdialog').getByRole('button', { name: 'Leave', exact: true }).click();
+        await page.waitForURL(`**/o/${kept}/keys`);
+        await page.goto(`${site.url()}/account`);
+        await page.getByRole('button', { name: 'Delete account', exact: true }).click();
+        await page.getByRole('alertdialog').getByLabel('Type your e-mail to confirm').fill(account.email);
+        await page.getByRole('button', { name: 'Delete account for good' }).click();
+        await page.waitForURL('**/sign-in');
+        const events = must(await site.control().listAudit(OPERATOR, { org: kept })).events;
+        expect(events[0]).toMatchObject({ action: 'account.delete', actor: account.email });
+
+        const trail = await site.signedIn(owner);
+        await site.open(trail.page, 'audit', left);
+        await trail.page.getByLabel('Who').fill(account.email);
+        await trail.page.getByLabel('What').selectOption('Members');
+        await trail.page.getByRole('button', { name: 'Filter', exact: true }).click();
+        await trail.page.waitForURL('**/audit?*actor=*');
+        await eventually(async () => (await trail.page.getByRole('row').count()) === 2);
+        expect(await textOf(rowOf(trail.page, account.email))).toContain('Left');
+        for (const format of ['CSV', 'JSON lines']) {
+          const download = trail.page.waitForEvent('download');
+          await trail.page.getByRole('link', { name: format, exact: true }).click();
+          const lines = await textOfDownload(await download);
+          expect(lines.filter((line) => line.includes('member.leave'))).toHaveLength(1);
+          expect(lines).toHaveLength(format === 'CSV' ? 2 : 1);
+        }
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
+      'signed in before, as the trail says, and failed to before that',
+      async () => {
+        const org = await site.organization('Watched');
+        const account = await site.person('viewer', org);
+        const { page } = await site.visit();
+        await page.goto(`${site.url()}/sign-in`);
+        for (const password of ['not-the-password', account.password]) {
+          await page.getByLabel('E-mail').fill(account.email);
+          await page.getByLabel('Password').fill(password);
+          await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+          if (password !== account.password) await page.getByText('is not right').waitFor();
+        }
+        await page.waitForURL('**/keys');
+        const { events } = must(await site.control().listAudit(OPERATOR, { org, action: 'account' }));
+        expect(events.map(({ action, actor }) => [action, actor])).toEqual([
+          ['account.signIn', account.email],
+          ['account.signInFailed', 'unknown'],
+        ]);
+        expect(events[0]?.details).toMatchObject({ with: 'password', network: '127.0.0.0/24' });
+      },
+      TEST_TIMEOUT_MS,
+    );
+  });
+}
+
+async function textOfDownload(download: { path(): Promise<string> }): Promise<string[]> {
+  return (await readFile(await download.path(), 'utf8')).split(/\r?\n/).filter((line) => line !== '');
+}

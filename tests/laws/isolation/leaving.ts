@@ -1,0 +1,110 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import type { Control } from '@tidegate/control';
+import type { Db } from '@tidegate/db';
+import type { Stack } from '@tidegate/local';
+import { eventually } from '@tidegate/testing';
+import { must, OPERATOR } from '../../support/control.ts';
+import { COMPLETIONS, call, open, readAnswer } from '../../support/http.ts';
+import { ask, post } from '../../support/org.ts';
+import { postgresOf, redisOf } from '../content/places.ts';
+import { newTenant, SHARED_MODEL, type Tenant } from './tenants.ts';
+
+const STANDIN = join(import.meta.dirname, '../../../packages/standin/dist/main.js');
+/** Keeps the request in flight after its first token. */
+const STALLS = '[[tokens=2]][[after=1]][[stall]]';
+
+export interface Leaving {
+  readonly stack: Stack;
+  readonly control: Control;
+  readonly db: Db;
+  /** An organization that stays. */
+  readonly other: Tenant;
+}
+
+/** Publishes a command and wakes it with a request. Resolves to its process id. */
+async function wokenCommand(world: Leaving, { slug: org, key }: Tenant, name: string): Promise<number> {
+  const pidFile = join(world.stack.dataDir, `${name}.pid`);
+  const command = `echo $$ > '${pidFile}'; exec '${process.execPath}' '${STANDIN}' --port $PORT --name ${name}`;
+  const model = { org, name, kind: 'text', mode: 'wake_on_request', contextTokens: 1_000, command } as const;
+  must(await world.control.publishModel(OPERATOR, { ...model, healthPath: '/health' }));
+  const answer = await post(world.stack.info.gateway, key.key, ask(name, 'x'));
+  expect(answer.status).toBe(200);
+  const listed = must(await world.control.listModels(OPERATOR, { org }));
+  expect(listed.find((one) => one.name === name)?.condition).toBe('running');
+  return Number(readFileSync(pidFile, 'utf8'));
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+/** What only rows and keys of this organization have. Accounts of its members stay. */
+const ownTraces = ({ mark, id, slug, key, narrowKey, ownModel }: Tenant): string[] => [
+  ...[id, id.slice('org_'.length), slug, `Tenant ${mark}`, key.id, narrowKey.id, ownModel],
+];
+
+/** Every table and every key of Redis that has one of these. */
+async function placesWith({ stack, db }: Leaving, traces: readonly string[]): Promise<string[]> {
+  const places = [...(await postgresOf(db)), ...(await redisOf(stack))];
+  return places
+    .filter(({ where }) => where !== 'table pg_stat_activity')
+    .filter(({ bytes }) => traces.some((trace) => bytes.includes(trace)))
+    .map(({ where }) => where);
+}
+
+export function describeLeaving(world: () => Leaving): void {
+  describe('one that is deleted with keys, models, usage and requests in flight', () => {
+    it('is refused by every gateway from then on, ends its requests and models, and leaves nothing in any table or key', async () => {
+      const { stack, control, other } = world();
+      const { gateway, gateways } = stack.info;
+      const gone = await newTenant(control, gateway);
+      try {
+        const pid = await wokenCommand(world(), gone, `command-${gone.mark}`);
+        const body = ask(SHARED_MODEL, STALLS, { stream: true });
+        const streams = await Promise.all(
+          [0, 1].map(() => open(gateway, { target: COMPLETIONS, key: gone.key.key, body })),
+        );
+        const inFlight = async () =>
+          must(await control.listModels(OPERATOR, { org: gone.slug })).find(
+            ({ name }) => name === SHARED_MODEL,
+          )?.inFlight;
+        await eventually(async () => (await inFlight()) === 2);
+        expect((await placesWith(world(), ownTraces(gone))).length).toBeGreaterThan(10);
+        const untouched = (await placesWith(world(), ownTraces(other))).filter((at) =>
+          at.startsWith('table'),
+        );
+
+        const confirm = `Tenant ${gone.mark}`;
+        const deleted = must(await control.deleteOrg(OPERATOR, { org: gone.slug, confirm }));
+        expect(deleted).toEqual({ id: gone.id, runnerTold: true, usageDeleted: true });
+
+        await eventually(() => !isAlive(pid));
+        for (const base of gateways)
+          for (const key of [gone.key.key, gone.narrowKey.key])
+            expect(await call(base, { key, body: ask(SHARED_MODEL, 'x') })).toMatchObject({
+              status: 401,
+              code: 'invalid_api_key',
+            });
+        for (const stream of streams) {
+          const { over, text } = await readAnswer(stream);
+          expect({ over, done: text.includes('[DONE]') }).toEqual({ over: false, done: false });
+        }
+        await eventually(async () => {
+          expect(await placesWith(world(), ownTraces(gone))).toEqual(['table public.deleted_org']);
+          return true;
+        });
+        const left = (await placesWith(world(), ownTraces(other))).filter((at) => at.startsWith('table'));
+        expect(left).toEqual(untouched);
+        expect((await post(gateway, other.key.key, ask(SHARED_MODEL, 'x'))).status).toBe(200);
+      } finally {
+        await gone.standin.close();
+      }
+    });
+  });
+}
