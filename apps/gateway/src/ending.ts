@@ -2,7 +2,8 @@ import { isRefusal, type Refusal } from '@tidegate/contracts';
 import type { Usage } from './upstream/usage.ts';
 
 /**
- * The client hung up, the lease was lost, the organization was deleted, or the gateway shuts down.
+ * The client hung up, the lease was lost, the organization was deleted, or the gateway is shutting
+ * down.
  */
 export type AbortReason = 'client_closed' | 'lease_lost' | 'org_deleted' | 'shutdown';
 
