@@ -41,7 +41,8 @@ export async function* csvOfUsage(
   }
 }
 
-const lineOf = (values: readonly (string | number)[]): string => `${values.map(cell).join(',')}\r\n`;
+/** Of any CSV: cells as text that is safe in spreadsheets. */
+export const lineOf = (values: readonly (string | number)[]): string => `${values.map(cell).join(',')}\r\n`;
 
 /** Where a cell can begin, also for a spreadsheet that separates cells with semicolons or tabs. */
 const FORMULA = /(^|[;,\t\r\n"])(\s*)(?=[=+\-@\t\r\uff1d\uff0b\uff0d\uff20])/g;
