@@ -1,7 +1,7 @@
 // Measures what one key's refused bodies do to another organization: the p99 of its requests while
-// the key sends the worst bodies of a size and shape over some connections, against the p99 while it
-// sends tiny bodies over as many. Also whether requests of the other organization failed, and whether
-// the gateway lost its session with the limiter.
+// the key sends the worst bodies of a size and shape, against the p99 beside as many connections
+// that send tiny ones. Also whether requests of the other organization failed, and whether the
+// gateway lost its session with the limiter.
 //
 //   node bench/flood.mjs [--seconds 2] [--rounds 3] [--connections 8] [--kib 8,31,33,240]
 //

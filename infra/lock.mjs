@@ -11,9 +11,9 @@ import { fileURLToPath } from 'node:url';
 import { resolvePackage } from './setup/packages.mjs';
 
 /**
- * @typedef {{ name?: string, version?: string, resolved?: string, integrity?: string, link?: boolean, dev?: boolean,
- * optional?: boolean, os?: string[], cpu?: string[], libc?: string[], optionalDependencies?:
- * Record<string, string> }} Entry
+ * @typedef {{ name?: string, version?: string, resolved?: string, integrity?: string, link?:
+ * boolean, dev?: boolean, optional?: boolean, os?: string[], cpu?: string[], libc?: string[],
+ * optionalDependencies?: Record<string, string> }} Entry
  */
 
 const root = resolve(fileURLToPath(import.meta.url), '../..');
