@@ -19,6 +19,7 @@ const MEASURED = /(?<=<!-- measured -->\n)[\s\S]*(?=<!-- \/measured -->)/;
 const OTHERS = [
   { title: '600 and 5,000 streams at once', script: 'bench/streams.mjs' },
   { title: 'Bodies of 20 MiB beside other streams', script: 'bench/large-body.mjs' },
+  { title: "One key's worst bodies beside another organization", script: 'bench/flood.mjs' },
   { title: 'The limiter: decisions a second', script: 'bench/decisions.mjs' },
   { title: 'Metering: settlements a second', script: 'bench/metering.mjs' },
   { title: 'The usage panel over 10 million requests', script: 'bench/usage.mjs' },

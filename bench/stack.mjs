@@ -42,6 +42,8 @@ export async function startBench(env = {}, scale = {}) {
   return {
     stack,
     db,
+    /** The log of a service's first process so far. */
+    logOf: (service) => readFile(join(dataDir, 'logs', `${service}.log`), 'utf8'),
     /** Resolves to its slug. */
     createOrg: async (name = 'Bench') =>
       must(await control.createOrg(OPERATOR, { name, plan: 'Bench' })).slug,

@@ -41,7 +41,7 @@ export async function* csvOfUsage(
   }
 }
 
-/** One line of CSV. */
+/** One line of any CSV, with cells that are safe in spreadsheets. */
 export const lineOf = (values: readonly (string | number)[]): string => `${values.map(cell).join(',')}\r\n`;
 
 /** Where a cell can begin, also for a spreadsheet that separates cells with semicolons or tabs. */
