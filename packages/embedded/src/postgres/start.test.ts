@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { eventually, freePort } from '@tidegate/testing';
 import pg from 'pg';
 import { findPostgresBinaries, type PostgresBinaries } from './binaries.ts';
@@ -15,10 +15,17 @@ import { type RunningPostgres, startPostgres } from './start.ts';
 const PACKAGE = fileURLToPath(new URL('../..', import.meta.url));
 const settings = { fsync: 'off' };
 
+let template: string;
 let directory: string;
 let dataDir: string;
 let running: RunningPostgres | undefined;
 
+beforeAll(async () => {
+  template = await mkdtemp(join(tmpdir(), 'tidegate-postgres-'));
+  const first = await startPostgres({ dataDir: join(template, 'data'), port: await freePort(), settings });
+  await first.stop();
+});
+afterAll(() => rm(template, { recursive: true, force: true }));
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'tidegate-postgres-'));
   dataDir = join(directory, 'data');
@@ -33,6 +40,10 @@ async function start(): Promise<RunningPostgres> {
   running = await startPostgres({ dataDir, port: await freePort(), settings });
   return running;
 }
+
+/** Puts a database in place that was started and stopped before. Making one takes a second. */
+const givenDatabase = (): Promise<unknown> =>
+  promisify(execFile)('cp', ['-a', join(template, 'data'), dataDir]);
 
 async function query(url: string, sql: string): Promise<unknown[]> {
   const client = new pg.Client({ connectionString: url });
@@ -71,6 +82,7 @@ const asRoot = process.platform === 'linux' && process.getuid?.() === 0 ? it : i
 
 describe('startPostgres', () => {
   it('keeps the data and the password through stop and start', async () => {
+    await givenDatabase();
     const first = await start();
     await query(first.url, 'CREATE TABLE kept AS SELECT 1 AS n');
     await first.stop();
@@ -81,6 +93,7 @@ describe('startPostgres', () => {
   });
 
   it('refuses a connection without the password', async () => {
+    await givenDatabase();
     const url = new URL((await start()).url);
     url.password = 'wrong';
     await expect(query(url.toString(), 'SELECT 1')).rejects.toThrow('password authentication failed');
@@ -89,6 +102,7 @@ describe('startPostgres', () => {
   onLinux(
     'starts after kill -9 with what was committed, though another process has the number in its lock file',
     async () => {
+      await givenDatabase();
       const first = await start();
       await query(first.url, 'CREATE TABLE kept AS SELECT 1 AS n');
       process.kill(first.pid, 'SIGKILL');
@@ -146,6 +160,7 @@ describe('startPostgres', () => {
       const rightsOf = async (pid: number | 'self') =>
         Number(`0x${/^CapEff:\s*(\w+)$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]}`);
       const [override, readSearch] = [1 << 1, 1 << 2];
+      await givenDatabase();
       const mayRead = (BigInt(await rightsOf('self')) & BigInt(readSearch)) !== 0n;
       expect(await rightsOf((await start()).pid)).toBe(mayRead ? readSearch : override);
     },
@@ -208,7 +223,7 @@ describe('startPostgres', () => {
   });
 
   asRoot('says whose its data is when that is not who it would run as', async () => {
-    await (await start()).stop();
+    await givenDatabase();
     await promisify(execFile)('chown', ['-R', '0', dataDir]);
     const refused =
       /^Postgres could not be set up: its data in .* belongs to root, and it would run as \w+\. To put that right: (.*)$/;
@@ -222,7 +237,7 @@ describe('startPostgres', () => {
   });
 
   asRoot('says first to start as the person whose its data is', async () => {
-    await (await start()).stop();
+    await givenDatabase();
     await promisify(execFile)('chown', ['-R', '54321', dataDir]);
     await expect(start()).rejects.toThrow(
       /belongs to user 54321, .*\. Start it as user 54321\. To start it as root/,
@@ -230,6 +245,7 @@ describe('startPostgres', () => {
   });
 
   it('names the port that is taken', async () => {
+    await givenDatabase();
     const taken = createServer();
     const port = await freePort();
     await new Promise<void>((resolve) => taken.listen(port, '127.0.0.1', resolve));
@@ -239,6 +255,7 @@ describe('startPostgres', () => {
   });
 
   it('leaves alone a server that another start owns', async () => {
+    await givenDatabase();
     const { pid, url } = await start();
     const second = startPostgres({ dataDir, port: await freePort(), settings });
     await expect(second).rejects.toThrow(`${dataDir} is in use by process ${pid}`);
@@ -246,6 +263,7 @@ describe('startPostgres', () => {
   });
 
   it('says what the server said when it cannot start', async () => {
+    await givenDatabase();
     const wrong = startPostgres({ dataDir, port: await freePort(), settings: { nonsense: 'on' } });
     await expect(wrong).rejects.toThrow('unrecognized configuration parameter "nonsense"');
   });
@@ -264,6 +282,7 @@ describe('startPostgres', () => {
   });
 
   onLinux('ends with its owner, though that is killed without a word', async () => {
+    await givenDatabase();
     const options = JSON.stringify({ dataDir, port: await freePort(), settings });
     const source = `import { startPostgres } from '@tidegate/embedded';
       console.log((await startPostgres(${options})).pid)`;
