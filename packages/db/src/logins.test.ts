@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +12,7 @@ import { type DatabaseService, loginUrl, makeLogins } from './logins.ts';
 import { migrate } from './migrate.ts';
 import { dropOldRequestPartitions, ensureRequestPartitions, listRequestPartitions } from './partitions.ts';
 
-const PASSWORD = 'vQ7hX2mK9pL4sT8wZ1';
+const PASSWORD = randomBytes(16).toString('hex');
 const SHIPPED = fileURLToPath(new URL('../prisma/migrations', import.meta.url));
 const DAY_MS = 86_400_000;
 
