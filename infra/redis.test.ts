@@ -12,9 +12,9 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createRedisConnection } from '@tidegate/redis';
 import { eventually, freePort, TEST_ENV } from '@tidegate/testing';
 import { Queue, Worker } from 'bullmq';
-import { Redis } from 'ioredis';
 
 const PASSWORDS = {
   REDIS_PASSWORD: 'operator-of-this-test',
@@ -30,8 +30,8 @@ const USERS = {
 };
 type User = keyof typeof USERS;
 const SERVICES = ['limiter', 'metering', 'ctl'] as const;
-/** Where, and without a wait for the server's end when a connection is closed. */
-const AT_ONCE = { host: '127.0.0.1', disconnectTimeout: 1 };
+type Redis = ReturnType<typeof createRedisConnection>;
+type Options = Parameters<typeof createRedisConnection>[1];
 const QUEUE = { name: 'settlements', prefix: '{tg:queue}' };
 
 let dir: string;
@@ -39,12 +39,16 @@ let server: ChildProcess;
 let port: number;
 const open: Redis[] = [];
 
-const connect = (user: User, options = {}): Redis => {
-  const redis = new Redis({ ...AT_ONCE, port, username: user, password: USERS[user], ...options });
+/** @param login `user:password@`, or nothing */
+function connectAs(login: string, options: Options): Redis {
+  const redis = createRedisConnection(`redis://${login}127.0.0.1:${port}`, options);
   redis.on('error', () => {});
   open.push(redis);
   return redis;
-};
+}
+
+const connect = (user: User, options: Options = {}): Redis => connectAs(`${user}:${USERS[user]}@`, options);
+const ONCE: Options = { retryStrategy: () => null };
 
 /** Starts Redis as compose does, with the data elsewhere. */
 beforeAll(async () => {
@@ -80,17 +84,13 @@ describe("Redis' users", () => {
     for (const password of Object.values(PASSWORDS))
       expect(readFileSync(file, 'utf8')).not.toContain(password);
     for (const user of Object.keys(USERS) as User[]) {
-      await expect(connect(user, { password: 'wrong', retryStrategy: () => null }).ping()).rejects.toThrow(
-        'WRONGPASS',
-      );
+      await expect(connectAs(`${user}:wrong@`, ONCE).ping()).rejects.toThrow('WRONGPASS');
       expect(await connect(user).ping()).toBe('PONG');
     }
   });
 
   it('do not include anyone without a password', async () => {
-    const nobody = new Redis({ ...AT_ONCE, port, retryStrategy: () => null });
-    nobody.on('error', () => {});
-    open.push(nobody);
+    const nobody = connectAs('', ONCE);
     await expect(nobody.ping()).rejects.toThrow('NOAUTH');
   });
 
