@@ -21,6 +21,8 @@ export interface Files {
   /** The processes that the launcher started. If it is killed, the next launcher ends them. */
   readonly processes: string;
   readonly secrets: string;
+  /** Redis' users, with hashes of their passwords. */
+  readonly redisUsers: string;
   readonly stack: string;
   readonly env: string;
 }
@@ -37,6 +39,7 @@ export function filesOf(dataDir: string): Files {
     lock: at('launcher.pid'),
     processes: at('processes.json'),
     secrets: at('secrets.json'),
+    redisUsers: at('redis.acl'),
     stack: at('stack.json'),
     env: at('env.json'),
   };
@@ -61,16 +64,20 @@ export const makeDataFolder = ({ dataDir }: Files): void =>
 
 /** Removes all data and secrets. Keeps the lock and the tools. */
 export function wipe(files: Files): void {
-  const { postgres, redis, runner, logs, secrets, stack, env } = files;
-  for (const path of [postgres, redis, runner, logs, secrets, stack, env]) {
+  const { postgres, redis, runner, logs, secrets, redisUsers, stack, env } = files;
+  for (const path of [postgres, redis, runner, logs, secrets, redisUsers, stack, env]) {
     rmSync(path, { recursive: true, force: true });
   }
 }
 
 /** Replaces a file at once. Readers see either the old or the new content, never a part. */
-export function writeJson(path: string, value: unknown): void {
+export const writeJson = (path: string, value: unknown): void =>
+  writeWhole(path, `${JSON.stringify(value, null, 2)}\n`);
+
+/** As `writeJson`, with any text. */
+export function writeWhole(path: string, text: string): void {
   const staged = join(dirname(path), `.${basename(path)}.${process.pid}`);
-  writeFileSync(staged, `${JSON.stringify(value, null, 2)}\n`, { mode: MODE_PRIVATE_FILE });
+  writeFileSync(staged, text, { mode: MODE_PRIVATE_FILE });
   renameSync(staged, path);
 }
 

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { SERVICE_NAMES, type ServiceName } from '@tidegate/contracts';
+import { DATABASE_SERVICES, type DatabaseService } from '@tidegate/db';
 import { type Files, readJson, writeJson } from './files.ts';
+import { REDIS_USERS, type RedisUser } from './stores/redis-users.ts';
 
 /**
  * Secrets that the local stack must remember, because the product does not keep them in the clear.
@@ -13,6 +15,10 @@ export interface Secrets {
   readonly authSecret: string;
   /** By which services prove who they are. */
   readonly serviceTokens: Readonly<Record<ServiceName, string>>;
+  /** With which services log in to the stack's own Postgres. */
+  readonly databasePasswords: Readonly<Record<DatabaseService, string>>;
+  /** With which the operator and services log in to the stack's own Redis. */
+  readonly redisPasswords: Readonly<Record<RedisUser, string>>;
   /** The demo organization and its key value. Null until they are created. */
   readonly demo: { readonly org: string; readonly apiKey: string } | null;
 }
@@ -23,20 +29,21 @@ export function loadSecrets({ secrets }: Files): Secrets {
   const made: Secrets = {
     owner: { email: 'owner@demo.local', password: randomBytes(12).toString('base64url') },
     secretKey: randomBytes(32).toString('base64'),
-    authSecret: randomBytes(32).toString('base64url'),
+    authSecret: newSecret(),
     demo: null,
     ...known,
-    serviceTokens: { ...newTokens(), ...known?.serviceTokens },
+    serviceTokens: { ...newSecrets(SERVICE_NAMES), ...known?.serviceTokens },
+    databasePasswords: { ...newSecrets(DATABASE_SERVICES), ...known?.databasePasswords },
+    redisPasswords: { ...newSecrets(REDIS_USERS), ...known?.redisPasswords },
   };
   writeJson(secrets, made);
   return made;
 }
 
-const newTokens = () =>
-  Object.fromEntries(SERVICE_NAMES.map((name) => [name, randomBytes(32).toString('base64url')])) as Record<
-    ServiceName,
-    string
-  >;
+const newSecret = (): string => randomBytes(32).toString('base64url');
+
+const newSecrets = <Name extends string>(names: readonly Name[]) =>
+  Object.fromEntries(names.map((name) => [name, newSecret()])) as Record<Name, string>;
 
 export function rememberDemo(files: Files, demo: NonNullable<Secrets['demo']>): Secrets {
   const secrets = { ...loadSecrets(files), demo };

@@ -1,10 +1,12 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { DatabaseService } from '@tidegate/db';
 import { freePort } from '@tidegate/embedded';
 import { StackError } from './errors.ts';
 import type { Files } from './files.ts';
 import { claimPort } from './ports.ts';
 import type { Secrets } from './secrets.ts';
+import type { RedisUser } from './stores/redis-users.ts';
 
 export type ServiceName = 'runner' | 'limiter' | 'metering' | 'gateway' | 'console';
 
@@ -24,9 +26,18 @@ export interface Layout {
   readonly root: string;
   readonly files: Files;
   readonly secrets: Secrets;
+  readonly stores: Stores;
+  readonly instances: readonly Instance[];
+}
+
+/** Where the stores are. */
+export interface Stores {
+  /** With all rights. */
   readonly databaseUrl: string;
   readonly redisUrl: string;
-  readonly instances: readonly Instance[];
+  /** With the rights of one service, if the stack runs the store itself. */
+  readonly databaseUrlFor: (service: DatabaseService) => string;
+  readonly redisUrlFor: (service: RedisUser) => string;
 }
 
 export interface ServiceKind {
@@ -74,10 +85,10 @@ const SERVICES: readonly ServiceKind[] = [
   {
     name: 'runner',
     args: app('runner'),
-    env: ({ port }, { files, secrets, databaseUrl }) => ({
+    env: ({ port }, { files, secrets, stores }) => ({
       RUNNER_HOST: HOST,
       RUNNER_PORT: String(port),
-      DATABASE_URL: databaseUrl,
+      DATABASE_URL: stores.databaseUrlFor('runner'),
       RUNNER_STATE_DIR: files.runner,
       // Nothing may outlive the stack.
       RUNNER_STOP_MODELS_ON_EXIT: 'true',
@@ -91,12 +102,12 @@ const SERVICES: readonly ServiceKind[] = [
   {
     name: 'limiter',
     args: app('limiter'),
-    env: ({ port }, { secrets, databaseUrl, redisUrl }) => ({
+    env: ({ port }, { secrets, stores }) => ({
       LIMITER_HOST: HOST,
       NODE_OPTIONS: LARGE_NURSERY,
       LIMITER_PORT: String(port),
-      DATABASE_URL: databaseUrl,
-      REDIS_URL: redisUrl,
+      DATABASE_URL: stores.databaseUrlFor('limiter'),
+      REDIS_URL: stores.redisUrlFor('limiter'),
       SERVICE_TOKENS: tokensOf(secrets),
     }),
     faces: false,
@@ -106,8 +117,8 @@ const SERVICES: readonly ServiceKind[] = [
     name: 'metering',
     args: app('metering'),
     env: (_instance, layout) => ({
-      DATABASE_URL: layout.databaseUrl,
-      REDIS_URL: layout.redisUrl,
+      DATABASE_URL: layout.stores.databaseUrlFor('metering'),
+      REDIS_URL: layout.stores.redisUrlFor('metering'),
       LIMITER_ADDRESSES: addressesOf(layout, 'limiter'),
       SERVICE_TOKEN: layout.secrets.serviceTokens.metering,
     }),
@@ -136,7 +147,7 @@ const SERVICES: readonly ServiceKind[] = [
       CONSOLE_HOST: HOST,
       CONSOLE_PORT: String(port),
       CONSOLE_URL: `http://${HOST}:${port}`,
-      DATABASE_URL: layout.databaseUrl,
+      DATABASE_URL: layout.stores.databaseUrlFor('console'),
       LIMITER_ADDRESSES: addressesOf(layout, 'limiter'),
       RUNNER_ADDRESS: anyOf(layout, 'runner'),
       GATEWAY_PUBLIC_URL:

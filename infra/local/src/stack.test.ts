@@ -5,8 +5,10 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { closeDb, createDb } from '@tidegate/db';
 import { freePort } from '@tidegate/embedded';
 import { identify, isAlive, type KnownProcess } from '@tidegate/processes';
+import { createRedisConnection } from '@tidegate/redis';
 import { eventually } from '@tidegate/testing';
 import type { StackOptions } from './options.ts';
 import { planInstances, servicesOf } from './services.ts';
@@ -74,6 +76,20 @@ const readInfo = (stack: Stack) => JSON.parse(readFileSync(join(stack.dataDir, '
 const processes = (stack: Stack) =>
   JSON.parse(readFileSync(join(stack.dataDir, 'processes.json'), 'utf8')) as KnownProcess[];
 
+/** Logs in to both stores, and returns the users' names. */
+async function whoIsIn(urls: { readonly DATABASE_URL: string; readonly REDIS_URL: string }) {
+  const db = createDb(urls.DATABASE_URL, { maxConnections: 1 });
+  const redis = createRedisConnection(urls.REDIS_URL, { maxRetriesPerRequest: 0, retryStrategy: () => null });
+  redis.on('error', () => {});
+  try {
+    const [row] = await db.$queryRaw<{ name: string }[]>`SELECT current_user::text AS name`;
+    return { postgres: row?.name, redis: `${new URL(urls.REDIS_URL).username} ${await redis.ping()}` };
+  } finally {
+    await closeDb(db);
+    redis.disconnect();
+  }
+}
+
 describe('the local stack', () => {
   it('describes itself in a private stack.json, with every process of a scaled service', async () => {
     const stack = await start({ scale: { gateway: 2, limiter: 2 } });
@@ -128,6 +144,47 @@ describe('the local stack', () => {
     expect(env.LOG_LEVEL).toBe('warn');
     expect(env.DATABASE_URL).toBe(process.env.DATABASE_URL);
     expect(env.REDIS_URL).toBe(process.env.REDIS_URL);
+  });
+
+  it('gives each service its own login to the stores, with passwords in private files', async () => {
+    const stack = await start();
+    const { databasePasswords, redisPasswords } = JSON.parse(
+      readFileSync(join(stack.dataDir, 'secrets.json'), 'utf8'),
+    );
+    for (const { name, health } of stack.info.services.filter((service) => service.name !== 'gateway')) {
+      const env = (await (await fetch(health)).json()) as Record<string, string>;
+      const database = new URL(env.DATABASE_URL ?? '');
+      expect([database.username, database.password]).toEqual([
+        `tidegate_${name}_login`,
+        databasePasswords[name],
+      ]);
+      if (name === 'runner') continue;
+      const redis = new URL(env.REDIS_URL ?? '');
+      expect([redis.username, redis.password]).toEqual([name, redisPasswords[name]]);
+    }
+    for (const file of ['secrets.json', 'redis.acl', 'env.json'])
+      expect(statSync(join(stack.dataDir, file)).mode & 0o777).toBe(0o600);
+    const ctl = JSON.parse(readFileSync(join(stack.dataDir, 'env.json'), 'utf8'));
+    expect(await whoIsIn(ctl)).toEqual({ postgres: 'tidegate_ctl_login', redis: 'ctl PONG' });
+    const operator = { DATABASE_URL: stack.info.postgres, REDIS_URL: stack.info.redis };
+    expect(await whoIsIn(operator)).toEqual({ postgres: 'tidegate', redis: ' PONG' });
+    const nobody = { ...operator, REDIS_URL: stack.info.redis.replace(/:[^/@]+@/, '') };
+    await expect(whoIsIn(nobody)).rejects.toThrow();
+  });
+
+  it('makes the logins on data of a version that had none', async () => {
+    const stack = await start();
+    await stack.stop();
+    const path = join(stack.dataDir, 'secrets.json');
+    const { databasePasswords, redisPasswords, ...older } = JSON.parse(readFileSync(path, 'utf8'));
+    writeFileSync(path, JSON.stringify(older));
+    const again = await start({ dataDir: stack.dataDir });
+    const ctl = JSON.parse(readFileSync(join(again.dataDir, 'env.json'), 'utf8'));
+    expect(await whoIsIn(ctl)).toEqual({ postgres: 'tidegate_ctl_login', redis: 'ctl PONG' });
+    const now = JSON.parse(readFileSync(path, 'utf8'));
+    expect(now).toMatchObject(older);
+    expect(now.redisPasswords.ctl).not.toBe(redisPasswords.ctl);
+    expect(now.databasePasswords.ctl).not.toBe(databasePasswords.ctl);
   });
 
   it('starts a killed service again, and stack.json follows', async () => {

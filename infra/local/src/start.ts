@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { closeDb, createDb, type Db, migrate } from '@tidegate/db';
+import { closeDb, createDb, type Db, loginUrl, makeLogins, migrate } from '@tidegate/db';
 import { DEMO_MODELS, planStandins, type StandinPlan, standinProcess } from './demo/models.ts';
 import { demoModelsSettled, seedDemo } from './demo/seed.ts';
 import { StackError } from './errors.ts';
@@ -23,10 +23,12 @@ import {
   metricsUrl,
   planInstances,
   type ServiceKind,
+  type Stores,
   servicesOf,
 } from './services.ts';
 import { checkDatabaseUrl, checkRedisUrl, type GivenStores, givenStores } from './stores/given.ts';
 import type { KeeperEvents, StoreKeeper } from './stores/keeper.ts';
+import { redisUrlOf } from './stores/redis-users.ts';
 import { openPostgres, openRedis } from './stores/stores.ts';
 
 const DEFAULT_PORTS = { gateway: 8080, console: 3000 };
@@ -64,7 +66,7 @@ export async function start(files: Files, members: Members, options: StackOption
     const demo = options.demo ?? true;
     const standins = demo ? await planStandins() : [];
     const secrets = await prepareDatabase(context, root, stores.databaseUrl, db, standins);
-    const layout: Layout = { root, files, secrets, instances, ...stores };
+    const layout: Layout = { root, files, secrets, instances, stores };
     await startServices(context, kinds, layout, standins, db);
     writeJson(files.env, ctlEnv(layout));
     return { layout, demo };
@@ -88,18 +90,25 @@ function forget({ files, given }: Context): void {
  * Opens both stores. Stores that someone else runs are checked first, and nothing is started if one
  * of them is unavailable.
  */
-async function openStores(context: Context): Promise<{ databaseUrl: string; redisUrl: string }> {
-  const { options, given } = context;
+async function openStores(context: Context): Promise<Stores> {
+  const { files, options, given } = context;
   const { databaseUrl: database, redisUrl: redis } = given;
   if (database) await checkGivenDatabase(context, database);
   if (redis) await checkGivenRedis(context, redis);
   const databaseUrl = database || (await openOwn(context, 'Postgres', 'embedded', openPostgres));
+  const { databasePasswords, redisPasswords } = loadSecrets(files);
   const redisUrl =
     redis ||
-    (await openOwn(context, 'Redis', 'append-only file', (files, events) =>
-      openRedis(files, events, options.redisAppendfsync),
+    (await openOwn(context, 'Redis', 'append-only file', (_files, events) =>
+      openRedis(files, events, redisPasswords, options.redisAppendfsync),
     ));
-  return { databaseUrl, redisUrl };
+  return {
+    databaseUrl,
+    redisUrl,
+    databaseUrlFor: (service) =>
+      database ? databaseUrl : loginUrl(databaseUrl, service, databasePasswords[service]),
+    redisUrlFor: (service) => (redis ? redisUrl : redisUrlOf(redisUrl, service, redisPasswords)),
+  };
 }
 
 const checkGivenDatabase = ({ phase }: Context, url: string): Promise<void> =>
@@ -131,7 +140,7 @@ function openOwn(
 }
 
 function prepareDatabase(
-  { files, options, members, phase }: Context,
+  { files, given, options, members, phase }: Context,
   root: string,
   url: string,
   db: Db,
@@ -140,6 +149,7 @@ function prepareDatabase(
   return phase('database', async (note) => {
     members.assertWanted();
     const applied = await migrate(url);
+    if (!given.databaseUrl) await makeLogins(url, loadSecrets(files).databasePasswords);
     note(applied.length > 0 ? 'migrated' : 'up to date');
     return (options.demo ?? true) ? seedDemo(db, files, standins, root) : loadSecrets(files);
   });
@@ -193,8 +203,8 @@ function processOf(
 }
 
 const ctlEnv = (layout: Layout): CtlEnv => ({
-  DATABASE_URL: layout.databaseUrl,
-  REDIS_URL: layout.redisUrl,
+  DATABASE_URL: layout.stores.databaseUrlFor('ctl'),
+  REDIS_URL: layout.stores.redisUrlFor('ctl'),
   LIMITER_ADDRESSES: addressesOf(layout, 'limiter'),
   RUNNER_ADDRESS: anyOf(layout, 'runner'),
   SECRET_KEY: layout.secrets.secretKey,
@@ -214,8 +224,8 @@ export function describe({ layout, demo }: Started, members: Members): StackInfo
     org: (demo && secrets.demo?.org) || null,
     apiKey: (demo && secrets.demo?.apiKey) || null,
     models: demo ? DEMO_MODELS.map(({ name }) => name) : [],
-    redis: layout.redisUrl,
-    postgres: layout.databaseUrl,
+    redis: layout.stores.redisUrl,
+    postgres: layout.stores.databaseUrl,
     services: instances.map((instance) => ({
       name: instance.service,
       pid: members.pidOf(instance.name),

@@ -1,7 +1,33 @@
 import { databaseUrl, loadConfig, secret, type Variables } from '@tidegate/runtime/settings';
 import { z } from 'zod';
+import { DATABASE_SERVICES, type DatabaseService } from './logins.ts';
 
-const schema = z.object({ DATABASE_URL: secret(databaseUrl) });
+/** Letters that mean nothing in a URL, because the password becomes part of one. */
+const PASSWORD = /^[\w.~-]{16,128}$/;
 
-/** The URL of the database to migrate. @throws ConfigError */
-export const migrationUrl = (env: Variables = process.env): string => loadConfig(schema, env).DATABASE_URL;
+const passwords = z.string().transform((text, context) => {
+  const entries = text.split(/[\s,]+/).filter((entry) => entry !== '');
+  const made: Partial<Record<DatabaseService, string>> = {};
+  for (const entry of entries) {
+    const [name, password = ''] = entry.split(':');
+    const service = DATABASE_SERVICES.find((each) => each === name);
+    if (service && PASSWORD.test(password)) made[service] = password;
+  }
+  if (Object.keys(made).length === entries.length) return made;
+  context.addIssue({
+    code: 'custom',
+    message: `must be SERVICE:PASSWORD, several separated by commas: each service once, of ${DATABASE_SERVICES.join(', ')}, the password 16 to 128 letters, digits and -._~`,
+  });
+  return z.NEVER;
+});
+
+const schema = z.object({
+  DATABASE_URL: secret(databaseUrl),
+  SERVICE_DATABASE_PASSWORDS: secret(passwords.default({})),
+});
+
+/** The database to migrate, and the passwords of the logins to make. @throws ConfigError */
+export function readConfig(env: Variables = process.env) {
+  const { DATABASE_URL, SERVICE_DATABASE_PASSWORDS } = loadConfig(schema, env);
+  return { url: DATABASE_URL, passwords: SERVICE_DATABASE_PASSWORDS };
+}

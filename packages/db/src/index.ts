@@ -2,5 +2,6 @@ export { closeDb, createDb, type Db, type DbOptions } from './client.ts';
 export { ConnectError, checkPostgres } from './connect.ts';
 export { explainPostgres, isRefusedForNow } from './explain.ts';
 export * from './generated/client.ts';
+export { DATABASE_SERVICES, type DatabaseService, loginUrl, makeLogins } from './logins.ts';
 export { MigrationError, migrate } from './migrate.ts';
 export { dropOldRequestPartitions, ensureRequestPartitions, listRequestPartitions } from './partitions.ts';

@@ -9,7 +9,7 @@ import { connect } from './connect.ts';
  * The advisory lock that `prisma migrate deploy` takes, so that it and this runner exclude each
  * other.
  */
-const MIGRATION_LOCK = 72707369;
+export const MIGRATION_LOCK = 72707369;
 const LOCK_TIMEOUT_MS = 60_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 

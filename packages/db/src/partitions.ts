@@ -1,12 +1,5 @@
 import type { Db } from './client.ts';
 
-/** An arbitrary number. Only one process at a time creates or drops partitions. */
-const PARTITION_LOCK = 72707370;
-/**
- * How long dropping a partition waits for its lock. Writers queue behind it meanwhile. The next
- * call tries again.
- */
-const DROP_LOCK_TIMEOUT_MS = 2_000;
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 const PARTITION = /^request_(\d{4})(\d{2})(\d{2})$/;
 
@@ -29,7 +22,8 @@ export async function ensureRequestPartitions(db: Db, days: Iterable<string>): P
 }
 
 /**
- * Drops the partitions of `request` for all days before `beforeDay`.
+ * Drops the partitions of `request` for all days before `beforeDay`. Those of the last 31 days by
+ * Postgres' clock stay.
  *
  * @param beforeDay UTC, `YYYY-MM-DD`; the first day to keep
  * @returns the dropped days, oldest first
@@ -38,14 +32,9 @@ export async function ensureRequestPartitions(db: Db, days: Iterable<string>): P
 export async function dropOldRequestPartitions(db: Db, beforeDay: string): Promise<string[]> {
   assertDay(beforeDay);
   const old = (await listRequestPartitions(db)).filter((day) => day < beforeDay);
-  for (const day of old) {
-    await db.$transaction([
-      db.$executeRaw`SELECT pg_advisory_xact_lock(${PARTITION_LOCK})`,
-      db.$executeRawUnsafe(`SET LOCAL lock_timeout = ${DROP_LOCK_TIMEOUT_MS}`),
-      db.$executeRawUnsafe(`DROP TABLE IF EXISTS ${tableOf(day)}`),
-    ]);
-  }
-  return old;
+  const dropped: string[] = [];
+  for (const day of old) if (await drop(db, day)) dropped.push(day);
+  return dropped;
 }
 
 /** Lists the days that `request` has partitions for, oldest first. */
@@ -57,36 +46,26 @@ export async function listRequestPartitions(db: Db): Promise<string[]> {
   return names.map(([, year, month, day]) => `${year}-${month}-${day}`).sort();
 }
 
-/**
- * Creates a table and then attaches it. Unlike creating the partition in place, this locks
- * `request` against no reader or writer.
- * @returns false if another caller has created it meanwhile
+/*
+ * Metering owns no table. These functions run as the owner, and a migration says what they do. Each
+ * returns false if there was nothing to do.
  */
+
 async function create(db: Db, day: string): Promise<boolean> {
-  const table = tableOf(day);
-  return db.$transaction(async (tx) => {
-    await tx.$executeRaw`SELECT pg_advisory_xact_lock(${PARTITION_LOCK})`;
-    const rows = await tx.$queryRaw<
-      { exists: boolean }[]
-    >`SELECT to_regclass(${table}) IS NOT NULL AS exists`;
-    if (rows[0]?.exists === true) return false;
-    await tx.$executeRawUnsafe(`CREATE TABLE ${table} (LIKE request INCLUDING ALL)`);
-    await tx.$executeRawUnsafe(
-      `ALTER TABLE request ATTACH PARTITION ${table} FOR VALUES FROM ('${day}') TO ('${dayAfter(day)}')`,
-    );
-    return true;
-  });
+  const [made] = await db.$queryRaw<Done[]>`SELECT create_request_partition(${day}::date) AS done`;
+  return made?.done === true;
 }
 
-const tableOf = (day: string): string => `request_${day.replaceAll('-', '')}`;
-
-function dayAfter(day: string): string {
-  const next = new Date(`${day}T00:00:00Z`);
-  next.setUTCDate(next.getUTCDate() + 1);
-  return next.toISOString().slice(0, 10);
+async function drop(db: Db, day: string): Promise<boolean> {
+  const [dropped] = await db.$queryRaw<Done[]>`SELECT drop_request_partition(${day}::date) AS done`;
+  return dropped?.done === true;
 }
 
-/** Accepts only real dates, because days become part of SQL. */
+interface Done {
+  readonly done: boolean;
+}
+
+/** Accepts only real dates. */
 function assertDay(day: string): void {
   const real = DAY.test(day) && !Number.isNaN(Date.parse(day)) && new Date(day).toISOString().startsWith(day);
   if (!real) throw new RangeError(`not a day (YYYY-MM-DD): ${JSON.stringify(day)}`);

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
+import { isGuessable } from './guessable.ts';
 
 export type Variables = Readonly<Record<string, string | undefined>>;
 
@@ -29,11 +30,13 @@ export const secret = <S extends z.ZodType>(field: S): S => field.meta({ secret:
 
 /**
  * Parses a program's environment variables once, at its start. An empty variable counts as not set.
- * Variables that the schema does not name are ignored.
+ * Variables that the schema does not name are ignored. With NODE_ENV `production`, no secret may be
+ * one that can be guessed.
  * @throws ConfigError
  */
 export function loadConfig<S extends z.ZodObject>(schema: S, env: Variables = process.env): z.output<S> {
   const { set, issues } = withFiles(schema, env);
+  if (env.NODE_ENV === 'production') issues.push(...guessableIn(schema, set));
   const parsed = schema.safeParse(set);
   if (parsed.success && issues.length === 0) return parsed.data;
   const unread = new Set(issues.map(({ variable }) => variable.replace(/_FILE$/, '')));
@@ -55,6 +58,13 @@ export function readSecretFiles(schema: z.ZodObject, env: Variables = process.en
   return set;
 }
 
+const isSecret = (field: unknown): boolean => (field as z.ZodType).meta()?.secret === true;
+
+const guessableIn = (schema: z.ZodObject, set: Record<string, string>): Issue[] =>
+  Object.entries(schema.shape)
+    .filter(([name, field]) => isSecret(field) && set[name] !== undefined && isGuessable(set[name]))
+    .map(([variable]) => ({ variable, reason: 'can be guessed: use a random one' }));
+
 function withFiles(schema: z.ZodObject, env: Variables) {
   const set: Record<string, string> = {};
   for (const [name, value] of Object.entries(env)) if (value) set[name] = value;
@@ -62,7 +72,7 @@ function withFiles(schema: z.ZodObject, env: Variables) {
   for (const [name, field] of Object.entries(schema.shape)) {
     const variable = `${name}_FILE`;
     const file = set[variable];
-    if (file === undefined || !(field as z.ZodType).meta()?.secret) continue;
+    if (file === undefined || !isSecret(field)) continue;
     delete set[variable];
     if (name in set) issues.push({ variable, reason: `is set, and so is ${name}: unset one of them` });
     else readInto(set, name, file, (reason) => issues.push({ variable, reason }));

@@ -60,9 +60,12 @@ export class World {
     this.#recovered = parts.recovered;
     this.#close = parts.close;
     const env = JSON.parse(readFileSync(join(this.stack.dataDir, 'env.json'), 'utf8'));
-    this.redis = createRedisConnection(env.REDIS_URL, { maxRetriesPerRequest: 0, retryStrategy: () => 100 });
+    this.redis = createRedisConnection(this.stack.info.redis, {
+      maxRetriesPerRequest: 0,
+      retryStrategy: () => 100,
+    });
     this.redis.on('error', () => {});
-    this.db = createDb(env.DATABASE_URL, { maxConnections: 3 });
+    this.db = createDb(this.stack.info.postgres, { maxConnections: 3 });
     const caller = { token: env.SERVICE_TOKEN, tls: null };
     const limiter = limiterOverGrpc(env.LIMITER_ADDRESSES.split(','), caller);
     const runner = runnerOverGrpc(env.RUNNER_ADDRESS, caller);

@@ -33,7 +33,7 @@ export class World {
 
   constructor(stack: Stack) {
     const env = JSON.parse(readFileSync(join(stack.dataDir, 'env.json'), 'utf8'));
-    const db = createDb(env.DATABASE_URL, { maxConnections: 2 });
+    const db = createDb(stack.info.postgres, { maxConnections: 2 });
     const caller = { token: env.SERVICE_TOKEN, tls: null };
     const limiter = limiterOverGrpc(env.LIMITER_ADDRESSES.split(','), caller);
     const runner = runnerOverGrpc(env.RUNNER_ADDRESS, caller);

@@ -11,11 +11,18 @@ export function programOf({ command, libraryPath }: RedisServer, args: readonly 
   return { command, args, options: { env } };
 }
 
+type Words = readonly (string | number)[];
+
 /**
  * Sends one command to a Redis on 127.0.0.1. Resolves to its answer: a status, a number or a text.
  * @throws EmbeddedError when there is no answer, or the answer is an error
  */
-export function command(port: number, ...words: readonly (string | number)[]): Promise<string> {
+export const command = (port: number, ...words: Words): Promise<string> =>
+  commandAs(undefined, port, ...words);
+
+/** Sends one command as the user `default`, who has this password. */
+export function commandAs(password: string | undefined, port: number, ...words: Words): Promise<string> {
+  const login = password === undefined ? '' : `AUTH ${password}\r\n`;
   return new Promise((resolve, reject) => {
     const socket: Socket = connect({ host: '127.0.0.1', port, timeout: ANSWER_TIMEOUT_MS });
     let text = '';
@@ -25,10 +32,10 @@ export function command(port: number, ...words: readonly (string | number)[]): P
       else reject(answer);
     };
     socket.setEncoding('latin1');
-    socket.once('connect', () => socket.write(`${words.join(' ')}\r\n`));
+    socket.once('connect', () => socket.write(`${login}${words.join(' ')}\r\n`));
     socket.on('data', (data: string) => {
       text += data;
-      const answer = answerOf(text);
+      const answer = answerOf(login === '' ? text : text.replace(/^\+OK\r\n/, ''));
       if (answer === undefined) return;
       end(answer.startsWith('-') ? new EmbeddedError(`${words.join(' ')}: ${answer.slice(1)}`) : answer);
     });

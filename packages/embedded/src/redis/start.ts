@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { type Command, diesWithParent } from '@tidegate/processes';
 import { EmbeddedError, systemCause } from '../errors.ts';
 import { assertPortFree, makeDirectory, ServerProcess, untilReady } from '../process.ts';
-import { command, programOf } from './command.ts';
+import { commandAs, programOf } from './command.ts';
 import type { RedisServer } from './find.ts';
 
 const READY_TIMEOUT_MS = 30_000;
@@ -22,6 +22,13 @@ export interface RedisOptions {
    * earlier ones to disk.
    */
   readonly appendfsync?: 'always' | 'everysec' | 'no';
+  /** Users and their rights. Default: everybody who can connect may do everything. */
+  readonly users?: {
+    /** A file of `user` lines. */
+    readonly aclFile: string;
+    /** The password that the file gives to the user `default`, who may do everything. */
+    readonly password: string;
+  };
   /** Refuse writes while fewer replicas than this follow. Default: 0. */
   readonly minReplicas?: number;
   /** Makes it a node of a cluster. `startRedisCluster` joins the nodes. */
@@ -35,6 +42,7 @@ export interface RedisOptions {
 }
 
 export interface RunningRedis {
+  /** With the password, if there is one. */
   readonly url: string;
   readonly port: number;
   readonly pid: number;
@@ -79,9 +87,10 @@ export async function startRedis(options: RedisOptions): Promise<RunningRedis> {
   });
   const server = new ServerProcess(await serverCommand(options, dir), options.onLog);
   const { port } = options;
-  await untilReady('Redis', server, () => answers(port), READY_TIMEOUT_MS);
+  const password = options.users?.password;
+  await untilReady('Redis', server, () => answers(port, password), READY_TIMEOUT_MS);
   return {
-    url: `redis://127.0.0.1:${port}`,
+    url: `redis://${password === undefined ? '' : `:${encodeURIComponent(password)}@`}127.0.0.1:${port}`,
     port,
     pid: server.pid,
     exited: server.exited,
@@ -103,6 +112,7 @@ async function serverCommand(options: RedisOptions, dir: string): Promise<Comman
     'maxmemory-policy': 'noeviction',
     'repl-diskless-sync-delay': '0',
     'min-replicas-to-write': String(options.minReplicas ?? 0),
+    ...(options.users ? { aclfile: resolve(options.users.aclFile) } : {}),
     ...(options.cluster
       ? {
           'cluster-enabled': 'yes',
@@ -118,8 +128,8 @@ async function serverCommand(options: RedisOptions, dir: string): Promise<Comman
 }
 
 /** Whether it answers PING. While it loads its data, it answers with an error. */
-const answers = (port: number): Promise<boolean> =>
-  command(port, 'PING').then(
+const answers = (port: number, password: string | undefined): Promise<boolean> =>
+  commandAs(password, port, 'PING').then(
     (answer) => answer === 'PONG',
     () => false,
   );

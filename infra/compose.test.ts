@@ -1,0 +1,139 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { parse } from 'yaml';
+
+interface Service {
+  readonly networks?: readonly string[];
+  readonly network_mode?: string;
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly ports?: readonly string[];
+  readonly volumes?: readonly string[];
+  readonly [setting: string]: unknown;
+}
+
+const ROOT = join(import.meta.dirname, '..');
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
+const compose = parse(read('docker-compose.yml'), { merge: true });
+const services = compose.services as Readonly<Record<string, Service>>;
+const networks = compose.networks as Readonly<Record<string, { readonly internal?: boolean } | null>>;
+const STORES = { postgres: 'postgresql', redis: 'redis' } as const;
+
+const membersOf = (network: string): string[] =>
+  Object.keys(services).filter((name) => services[name]?.networks?.includes(network));
+/** The services that share a network with a service. */
+const neighboursOf = (name: string): string[] =>
+  [...new Set(services[name]?.networks?.flatMap(membersOf))].filter((other) => other !== name).sort();
+const variablesOf = (name: string): Readonly<Record<string, string>> => services[name]?.environment ?? {};
+
+describe('the networks of docker-compose.yml', () => {
+  it('are named by every service, so that none is in a network of all', () => {
+    for (const [name, { networks: own = [], network_mode }] of Object.entries(services)) {
+      expect([name, own.length, network_mode]).toEqual([name, expect.any(Number), undefined]);
+      expect(own.length).toBeGreaterThan(0);
+      for (const network of own) expect(Object.keys(networks)).toContain(network);
+    }
+  });
+
+  it.each(['gateway', 'standin'])('let %s reach neither store', (name) => {
+    for (const store of Object.keys(STORES)) expect(neighboursOf(name)).not.toContain(store);
+  });
+
+  it('let only those reach a store that log in to it', () => {
+    expect(neighboursOf('postgres')).toEqual(['console', 'ctl', 'limiter', 'metering', 'migrate', 'runner']);
+    expect(neighboursOf('redis')).toEqual(['ctl', 'limiter', 'metering']);
+  });
+
+  it('publish no port of a store, and have it in a network that does not lead out', () => {
+    for (const store of Object.keys(STORES)) {
+      expect(services[store]?.ports).toBeUndefined();
+      for (const network of services[store]?.networks ?? []) expect(networks[network]?.internal).toBe(true);
+    }
+  });
+
+  it('lead models to gateways and the runner only, and callers to gateway and console only', () => {
+    expect(membersOf('models').sort()).toEqual(['gateway', 'runner', 'standin']);
+    expect(membersOf('edge').sort()).toEqual(['console', 'gateway']);
+    const open = Object.keys(services).filter((name) => services[name]?.ports);
+    expect(open.sort()).toEqual(['console', 'gateway']);
+  });
+});
+
+describe('each container of docker-compose.yml', () => {
+  it.each(Object.keys(services))('%s has no capabilities, a read-only disk, and limits', (name) => {
+    expect(services[name]).toMatchObject({
+      cap_drop: ['ALL'],
+      read_only: true,
+      security_opt: ['no-new-privileges:true'],
+      tmpfs: expect.arrayContaining(['/tmp']),
+      mem_limit: expect.stringMatching(/\dg\}?$/),
+      pids_limit: expect.any(Number),
+    });
+    expect(services[name]).not.toHaveProperty('cap_add');
+    expect(services[name]).not.toHaveProperty('privileged');
+  });
+
+  it('of a store runs as its user, because it cannot change the user without capabilities', () => {
+    for (const store of Object.keys(STORES)) expect(services[store]?.user).toBe(store);
+  });
+
+  it('that has a volume can write there, and where else the program must', () => {
+    expect(services.postgres?.tmpfs).toContain('/var/run/postgresql');
+    const writable = Object.entries(services).flatMap(([name, { volumes = [] }]) =>
+      volumes.filter((volume) => !volume.endsWith(':ro')).map((volume) => `${name} ${volume}`),
+    );
+    expect(writable).toEqual([
+      'postgres postgres:/var/lib/postgresql',
+      'redis redis:/data',
+      'runner runner:/var/lib/tidegate',
+    ]);
+  });
+});
+
+describe('the passwords of docker-compose.yml', () => {
+  it.each(['limiter', 'metering', 'runner', 'console', 'ctl'])(
+    'log %s in to Postgres as itself, never as the owner',
+    (name) => {
+      const password = `\${${name.toUpperCase()}_PASSWORD:?set ${name.toUpperCase()}_PASSWORD}`;
+      expect(variablesOf(name).DATABASE_URL).toBe(
+        `postgresql://tidegate_${name}_login:${password}@postgres:5432/tidegate`,
+      );
+      expect(variablesOf('migrate').SERVICE_DATABASE_PASSWORDS).toContain(`${name}:${password}`);
+      expect(JSON.stringify(services[name])).not.toContain('POSTGRES_PASSWORD');
+    },
+  );
+
+  it.each(['limiter', 'metering', 'ctl'])(
+    'log %s in to Redis as itself, with a password of redis.acl',
+    (name) => {
+      const variable = `${name.toUpperCase()}_PASSWORD`;
+      const password = `\${${variable}:?set ${variable}}`;
+      expect(variablesOf(name).REDIS_URL).toBe(`redis://${name}:${password}@redis:6379`);
+      expect(variablesOf('redis')[variable]).toBe(password);
+      expect(read('infra/redis.acl')).toContain(`user ${name} on #SHA256_OF_${variable} `);
+    },
+  );
+
+  it('are all required, and written by the commands at its head', () => {
+    const text = read('docker-compose.yml');
+    const used = new Set(
+      [...text.matchAll(/\$\{(\w+_(?:PASSWORD|TOKEN|SECRET|KEY))\b/g)].map(([, name]) => name),
+    );
+    const head = text.slice(0, text.indexOf('\nx-'));
+    for (const name of used) {
+      if (name === 'OIDC_CLIENT_SECRET') continue;
+      expect(text).not.toMatch(new RegExp(`\\$\\{${name}(:-|\\})`));
+      expect(head).toContain(name);
+    }
+  });
+});
+
+describe('the images', () => {
+  it('are all made from Node 24', () => {
+    const bases = [...read('infra/docker/Dockerfile').matchAll(/^FROM (\S+)/gm)].map(([, base = '']) => base);
+    expect(bases.filter((base) => base.includes(':'))).toEqual([
+      'node:24-bookworm-slim',
+      'node:24-bookworm-slim',
+    ]);
+  });
+});

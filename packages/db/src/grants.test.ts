@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type TestPostgres, testPostgres } from '@tidegate/testing';
+import pg from 'pg';
+import { DATABASE_SERVICES, type DatabaseService } from './logins.ts';
+
+/** Privileges on whole tables, and on columns: `UPDATE(revoked_at)`. */
+type Grants = Readonly<Record<string, readonly string[]>>;
+
+const ALL = ['DELETE', 'INSERT', 'SELECT', 'UPDATE'];
+
+/** What each service may do. A table that is not listed is closed to it. */
+const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
+  limiter: {
+    api_key: ['SELECT'],
+    api_key_model: ['SELECT'],
+    month_total: ['SELECT'],
+    org: ['SELECT', 'UPDATE(limiter_life)'],
+    plan: ['SELECT'],
+    request: ['SELECT(day)', 'SELECT(reservation_id)'],
+  },
+  metering: {
+    api_key: ['SELECT(id)', 'SELECT(last_used_at)', 'UPDATE(last_used_at)'],
+    month_total: ['INSERT', 'SELECT', 'UPDATE'],
+    request: ['INSERT', 'SELECT'],
+    usage_day: ['INSERT', 'SELECT', 'UPDATE'],
+  },
+  runner: {
+    model: ['SELECT', 'UPDATE(condition)', 'UPDATE(condition_at)', 'UPDATE(condition_reason)'],
+  },
+  console: {
+    account: ALL,
+    api_key: ['DELETE', 'INSERT', 'SELECT', 'UPDATE(revoked_at)'],
+    api_key_model: ['INSERT', 'SELECT'],
+    audit_event: ['INSERT', 'SELECT'],
+    invitation: ALL,
+    member: ALL,
+    model: ['INSERT', 'SELECT', 'UPDATE(deleted_at)'],
+    month_total: ['SELECT'],
+    org: ['SELECT', 'UPDATE(limits_version)', 'UPDATE(plan_id)'],
+    plan: ['SELECT', 'UPDATE(updated_at)'],
+    session: ALL,
+    sign_in_attempt: ALL,
+    usage_day: ['SELECT'],
+    user: ['INSERT', 'SELECT', 'UPDATE'],
+    verification: ALL,
+  },
+  ctl: {
+    account: ['INSERT', 'SELECT', 'UPDATE'],
+    api_key: ['DELETE', 'INSERT', 'SELECT', 'UPDATE(revoked_at)'],
+    api_key_model: ['INSERT', 'SELECT'],
+    audit_event: ['INSERT', 'SELECT'],
+    member: ALL,
+    model: ['INSERT', 'SELECT', 'UPDATE(deleted_at)'],
+    month_total: ['SELECT'],
+    org: ['INSERT', 'SELECT', 'UPDATE(limits_version)', 'UPDATE(plan_id)'],
+    plan: ['INSERT', 'SELECT', 'UPDATE'],
+    session: ['DELETE', 'SELECT'],
+    usage_day: ['SELECT'],
+    user: ['INSERT', 'SELECT', 'UPDATE'],
+  },
+};
+
+/** Privileges of roles, and of everyone, on the tables and columns of this database. */
+const READ = `
+  WITH granted AS (
+    SELECT c.relname, NULL AS attname, a.grantee, a.privilege_type
+    FROM pg_class c, aclexplode(c.relacl) a
+    WHERE c.relnamespace = 'public'::regnamespace
+    UNION ALL
+    SELECT c.relname, t.attname, a.grantee, a.privilege_type
+    FROM pg_class c JOIN pg_attribute t ON t.attrelid = c.oid, aclexplode(t.attacl) a
+    WHERE c.relnamespace = 'public'::regnamespace
+  )
+  SELECT coalesce(r.rolname, 'everyone') AS role, g.relname AS table,
+    g.privilege_type || coalesce('(' || g.attname || ')', '') AS privilege
+  FROM granted g LEFT JOIN pg_roles r ON r.oid = g.grantee
+  WHERE r.rolname IS DISTINCT FROM current_user
+  ORDER BY role, g.relname, privilege`;
+
+let server: TestPostgres;
+let client: pg.Client;
+beforeAll(async () => {
+  server = await testPostgres();
+  client = new pg.Client({ connectionString: server.url });
+  await client.connect();
+});
+afterAll(async () => {
+  await client.end();
+  await server.drop();
+});
+
+describe('the role of each service', () => {
+  it('has exactly the stated privileges, and nobody else has any', async () => {
+    const found: Record<string, Record<string, string[]>> = {};
+    for (const { role, table, privilege } of (await client.query(READ)).rows) {
+      found[role] ??= {};
+      found[role][table] ??= [];
+      found[role][table].push(privilege);
+    }
+    const stated = DATABASE_SERVICES.map((service) => [`tidegate_${service}`, GRANTS[service]]);
+    expect(found).toEqual(Object.fromEntries(stated));
+  });
+
+  it('cannot log in, is no superuser, makes nothing, owns nothing and is member of nothing', async () => {
+    const { rows } = await client.query(`
+      SELECT rolname FROM pg_roles r
+      WHERE rolname ~ '^tidegate_(${DATABASE_SERVICES.join('|')})$' AND NOT (
+        rolcanlogin OR rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls
+        OR has_schema_privilege(r.oid, 'public', 'CREATE')
+        OR EXISTS (SELECT FROM pg_class WHERE relowner = r.oid)
+        OR EXISTS (SELECT FROM pg_auth_members WHERE member = r.oid))
+      ORDER BY rolname`);
+    expect(rows.map(({ rolname }) => rolname)).toEqual(
+      DATABASE_SERVICES.map((service) => `tidegate_${service}`).sort(),
+    );
+  });
+
+  it('may call a function with the rights of the owner only if it is metering, for partitions', async () => {
+    const { rows } = await client.query(`
+      SELECT proname AS name, array_to_string(proconfig, ' ') AS settings,
+        ARRAY(SELECT coalesce(r.rolname, 'everyone')::text
+          FROM aclexplode(coalesce(proacl, acldefault('f', proowner))) a
+          LEFT JOIN pg_roles r ON r.oid = a.grantee WHERE a.grantee <> proowner) AS callers
+      FROM pg_proc WHERE prosecdef AND pronamespace = 'public'::regnamespace ORDER BY 1`);
+    const callers = ['tidegate_metering'];
+    expect(rows).toEqual([
+      { name: 'create_request_partition', settings: 'search_path=public, pg_temp', callers },
+      {
+        name: 'drop_request_partition',
+        settings: 'lock_timeout=2s search_path=public, pg_temp',
+        callers,
+      },
+    ]);
+  });
+});

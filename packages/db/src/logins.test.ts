@@ -1,0 +1,135 @@
+import { randomBytes } from 'node:crypto';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { emptyPostgres, type TestPostgres, testPostgres } from '@tidegate/testing';
+import pg from 'pg';
+import { closeDb, createDb } from './client.ts';
+import { readConfig } from './config.ts';
+import { type DatabaseService, loginUrl, makeLogins } from './logins.ts';
+import { migrate } from './migrate.ts';
+import { dropOldRequestPartitions, ensureRequestPartitions, listRequestPartitions } from './partitions.ts';
+
+const PASSWORD = randomBytes(16).toString('hex');
+const SHIPPED = fileURLToPath(new URL('../prisma/migrations', import.meta.url));
+const DAY_MS = 86_400_000;
+
+let server: TestPostgres;
+beforeEach(async () => {
+  server = await testPostgres();
+});
+afterEach(() => server.drop());
+
+async function asService<T>(service: DatabaseService, use: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: loginUrl(server.url, service, PASSWORD) });
+  await client.connect();
+  try {
+    return await use(client);
+  } finally {
+    await client.end();
+  }
+}
+
+describe('the login of a service', () => {
+  it('has a password that can be changed, and the rights of its role', async () => {
+    await makeLogins(server.url, { runner: 'another-password-than-that' });
+    await makeLogins(server.url, { runner: PASSWORD });
+    expect(await asService('runner', (client) => client.query('SELECT id FROM model'))).toMatchObject({
+      rows: [],
+    });
+  });
+
+  it.each<[DatabaseService, string]>([
+    ['limiter', 'UPDATE org SET limits_version = 0'],
+    ['limiter', 'DELETE FROM api_key'],
+    ['limiter', 'SELECT password FROM account'],
+    ['metering', 'SELECT hash FROM api_key'],
+    ['metering', 'UPDATE request SET charged_tokens = 0'],
+    ['metering', 'CREATE TABLE mine ()'],
+    ['runner', "UPDATE model SET settings = '{}'"],
+    ['runner', 'SELECT 1 FROM org'],
+    ['console', 'DELETE FROM audit_event'],
+    ['console', "UPDATE audit_event SET actor = 'nobody'"],
+    ['ctl', 'TRUNCATE audit_event'],
+    ['ctl', 'SELECT * FROM session; DROP TABLE session'],
+  ])('of %s refuses %s', async (service, sql) => {
+    await makeLogins(server.url, { [service]: PASSWORD });
+    await expect(asService(service, (client) => client.query(sql))).rejects.toMatchObject({
+      message: expect.stringMatching(/permission denied|must be owner/),
+    });
+  });
+
+  it('of metering makes partitions of requests and drops old ones, but none of the last 31 days', async () => {
+    await makeLogins(server.url, { metering: PASSWORD });
+    const db = createDb(loginUrl(server.url, 'metering', PASSWORD), { maxConnections: 1 });
+    const daysAgo = (days: number) => new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10);
+    try {
+      await ensureRequestPartitions(db, [daysAgo(40), daysAgo(20), daysAgo(0)]);
+      expect(await dropOldRequestPartitions(db, daysAgo(-2))).toEqual([daysAgo(40)]);
+      expect(await listRequestPartitions(db)).toEqual([daysAgo(20), daysAgo(0)]);
+    } finally {
+      await closeDb(db);
+    }
+  });
+});
+
+describe('a user that may not create roles', () => {
+  let empty: TestPostgres;
+  let superuser: pg.Client;
+  let name: string;
+  let url: string;
+  beforeEach(async () => {
+    empty = await emptyPostgres();
+    superuser = new pg.Client({ connectionString: server.url });
+    await superuser.connect();
+    name = new URL(empty.url).pathname.slice(1);
+    await superuser.query(`CREATE ROLE ${name} LOGIN PASSWORD '${PASSWORD}'`);
+    await superuser.query(`ALTER DATABASE ${name} OWNER TO ${name}`);
+    url = Object.assign(new URL(empty.url), { username: name, password: PASSWORD }).href;
+  });
+  afterEach(async () => {
+    await empty.drop();
+    await superuser.query(`DROP ROLE ${name}`);
+    await superuser.end();
+  });
+
+  it('migrates where the roles are already', async () => {
+    expect(await migrate(url)).not.toEqual([]);
+  });
+
+  it('is told what to do where they are not', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'tidegate-migrations-'));
+    try {
+      await cp(SHIPPED, directory, { recursive: true });
+      const file = join(directory, '20261122000001_roles/migration.sql');
+      await writeFile(file, (await readFile(file, 'utf8')).replaceAll('tidegate_', `${name}_`));
+      await expect(migrate(url, directory)).rejects.toThrow(
+        `${name} may not create the role ${name}_limiter: run the statements of docs/accounts.md first`,
+      );
+    } finally {
+      await rm(directory, { recursive: true });
+    }
+  });
+});
+
+describe('SERVICE_DATABASE_PASSWORDS', () => {
+  const read = (text: string) =>
+    readConfig({ DATABASE_URL: server.url, SERVICE_DATABASE_PASSWORDS: text }).passwords;
+
+  it('has a password for some services, or is not set', () => {
+    expect(read(`limiter:${PASSWORD}, ctl:${PASSWORD}`)).toEqual({ limiter: PASSWORD, ctl: PASSWORD });
+    expect(readConfig({ DATABASE_URL: server.url }).passwords).toEqual({});
+  });
+
+  it.each([
+    `gateway:${PASSWORD}`,
+    'limiter:short',
+    'limiter',
+    `ctl:${PASSWORD},ctl:${PASSWORD}`,
+    'ctl:p@ss/word:of-a-url',
+  ])('is refused as %s', (text) =>
+    expect(() => read(text)).toThrow('SERVICE_DATABASE_PASSWORDS: must be SERVICE:PASSWORD'),
+  );
+});

@@ -1,0 +1,69 @@
+import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
+import type pg from 'pg';
+import { connect } from './connect.ts';
+import { MIGRATION_LOCK } from './migrate.ts';
+
+/** The services that use Postgres. A migration makes the role `tidegate_SERVICE` for each. */
+export const DATABASE_SERVICES = ['limiter', 'metering', 'runner', 'console', 'ctl'] as const;
+export type DatabaseService = (typeof DATABASE_SERVICES)[number];
+
+const CONNECT_TIMEOUT_MS = 10_000;
+const SCRAM_ITERATIONS = 4_096;
+
+const loginOf = (service: DatabaseService): string => `tidegate_${service}_login`;
+
+/**
+ * Makes a login for each service given, or changes the password of the one that is there. The
+ * login has the rights of the service's role. The database must be migrated.
+ *
+ * @param url of a user that may create roles
+ * @throws ConnectError
+ */
+export async function makeLogins(
+  url: string,
+  passwords: Readonly<Partial<Record<DatabaseService, string>>>,
+): Promise<void> {
+  const client = await connect(url, CONNECT_TIMEOUT_MS);
+  try {
+    // Two sessions cannot change one role at the same moment.
+    await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    for (const service of DATABASE_SERVICES) {
+      const password = passwords[service];
+      if (password !== undefined) await makeLogin(client, service, password);
+    }
+  } finally {
+    await client.end();
+  }
+}
+
+async function makeLogin(client: pg.Client, service: DatabaseService, password: string): Promise<void> {
+  const login = loginOf(service);
+  const { rows } = await client.query<{ sql: string }>(
+    `SELECT format(
+       CASE WHEN EXISTS (SELECT FROM pg_roles WHERE rolname = $1) THEN 'ALTER' ELSE 'CREATE' END
+       || ' ROLE %I LOGIN PASSWORD %L; GRANT %I TO %I', $1::text, $2::text, $3::text, $1::text) AS sql`,
+    [login, scramVerifier(password), `tidegate_${service}`],
+  );
+  await client.query(rows[0]?.sql ?? '');
+}
+
+/** The URL with which a service logs in where `url` leads. */
+export function loginUrl(url: string, service: DatabaseService, password: string): string {
+  const login = new URL(url);
+  login.username = loginOf(service);
+  login.password = encodeURIComponent(password);
+  return login.href;
+}
+
+/**
+ * What Postgres stores of a password (RFC 5802). It is made here, so that no statement, and no log
+ * of statements, has the password itself.
+ */
+function scramVerifier(password: string): string {
+  const salt = randomBytes(16);
+  const salted = pbkdf2Sync(password, salt, SCRAM_ITERATIONS, 32, 'sha256');
+  const keyFor = (name: string) => createHmac('sha256', salted).update(name).digest();
+  const stored = createHash('sha256').update(keyFor('Client Key')).digest('base64');
+  const server = keyFor('Server Key').toString('base64');
+  return `SCRAM-SHA-256$${SCRAM_ITERATIONS}:${salt.toString('base64')}$${stored}:${server}`;
+}
