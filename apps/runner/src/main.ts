@@ -26,7 +26,7 @@ runService(async (service) => {
     stateDir: config.RUNNER_STATE_DIR,
     modelHost: config.RUNNER_MODEL_HOST,
     keepModelLogs: config.RUNNER_MODEL_LOGS,
-    modelEnv: config.modelEnv,
+    models: config.models,
     stopModelsOnExit: config.RUNNER_STOP_MODELS_ON_EXIT,
     timings: {
       ...FLEET_TIMINGS,

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { freePort } from '@tidegate/embedded';
 import { StackError } from './errors.ts';
 import type { Files } from './files.ts';
+import { modelUserSettings } from './model-user.ts';
 import { claimPort } from './ports.ts';
 import { answersOk } from './process/supervised.ts';
 import type { Secrets } from './secrets.ts';
@@ -78,7 +79,7 @@ const SERVICES: readonly ServiceKind[] = [
     name: 'runner',
     oneActs: true,
     args: app('runner'),
-    env: ({ port }, { files, secrets, databaseUrl }) => ({
+    env: ({ port }, { root, files, secrets, databaseUrl }) => ({
       RUNNER_HOST: HOST,
       RUNNER_PORT: String(port),
       DATABASE_URL: databaseUrl,
@@ -88,6 +89,7 @@ const SERVICES: readonly ServiceKind[] = [
       RUNNER_MODEL_LOGS: 'true',
       SECRET_KEY: secrets.secretKey,
       SERVICE_TOKENS: tokensOf(secrets),
+      ...modelUserSettings(root, files),
     }),
     faces: false,
     stopTimeoutMs: STOP_TIMEOUT_MS,
