@@ -32,7 +32,8 @@ runService(async (service) => {
   service.onShutdown('runner', () => runner.close());
 
   const oidc = oidcOf(config);
-  const auth = createAuth({ db, consoleUrl, secret: config.AUTH_SECRET, oidc });
+  const { AUTH_SECRET: secret, AUTH_SECRET_PREVIOUS: previousSecret } = config;
+  const auth = createAuth({ db, consoleUrl, secret, previousSecret, oidc });
   provideServices({
     control: createControl({ db, limiter, runner, secretKey: config.SECRET_KEY, now: Date.now }),
     auth,

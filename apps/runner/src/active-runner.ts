@@ -19,7 +19,8 @@ export interface ActiveRunnerOptions {
   readonly port: number;
   readonly trust: Trust;
   readonly db: Db;
-  readonly secretKey: Uint8Array;
+  /** Open upstream keys: the current one, and the previous one while it is being replaced. */
+  readonly secretKeys: readonly Uint8Array[];
   readonly stateDir: string;
   /** The host name or address of models' processes. */
   readonly modelHost: string;
@@ -48,9 +49,9 @@ export class ActiveRunner {
   #closed = false;
 
   constructor(options: ActiveRunnerOptions, metrics: RunnerMetrics, lead: Lead) {
-    const { db, secretKey, stateDir, modelHost, keepModelLogs, models, timings } = options;
+    const { db, secretKeys, stateDir, modelHost, keepModelLogs, models, timings } = options;
     const { now, random, logger } = options;
-    const store = postgresStore(db, secretKey, lead.query);
+    const store = postgresStore(db, secretKeys, lead.query);
     const drivers = createDrivers({
       ...{ stateDir, modelHost, metrics, now, random, logger },
       keepOutput: keepModelLogs,

@@ -27,6 +27,8 @@ const schema = z.object({
   RUNNER_STATE_DIR: z.string(),
   /** Opens the upstream keys that the control plane sealed. */
   SECRET_KEY: secret(secretKey),
+  /** The key before, while there are values that were sealed under it. */
+  SECRET_KEY_PREVIOUS: secret(secretKey.optional()),
   /** The host name or address by which gateways and the runner reach models' processes. */
   RUNNER_MODEL_HOST: z
     .string()
@@ -60,6 +62,7 @@ const schema = z.object({
 
 export type Config = z.output<typeof schema> & {
   readonly trust: Trust;
+  readonly secretKeys: readonly Uint8Array[];
   /** Whom models' processes run as, and their environment. */
   readonly models: ModelUser;
 };
@@ -74,5 +77,6 @@ export function readConfig(env: Variables = process.env, uid = process.getuid?.(
   const { RUNNER_MODEL_USER: wanted, RUNNER_MODEL_HOME: home, RUNNER_STATE_DIR: stateDir } = config;
   const { user, env: ofUser } = modelUser({ wanted, home, stateDir }, env, uid);
   const models = { user, env: { ...modelEnv(env, config.RUNNER_MODEL_ENV), ...ofUser } };
-  return { ...config, trust, models };
+  const secretKeys = [config.SECRET_KEY, ...(config.SECRET_KEY_PREVIOUS ? [config.SECRET_KEY_PREVIOUS] : [])];
+  return { ...config, trust, secretKeys, models };
 }

@@ -22,7 +22,7 @@ runService(async (service) => {
     trust: config.trust,
     db,
     databaseUrl: config.DATABASE_URL,
-    secretKey: config.SECRET_KEY,
+    secretKeys: config.secretKeys,
     stateDir: config.RUNNER_STATE_DIR,
     modelHost: config.RUNNER_MODEL_HOST,
     keepModelLogs: config.RUNNER_MODEL_LOGS,

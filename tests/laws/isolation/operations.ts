@@ -38,7 +38,8 @@ export type Unbound =
   | 'setPassword'
   | 'openInvitation'
   | 'acceptInvitation'
-  | 'listMemberships';
+  | 'listMemberships'
+  | 'resealSecrets';
 
 /**
  * The input that makes each operation act on the target. A new operation does not compile until it

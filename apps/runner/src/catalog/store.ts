@@ -29,10 +29,10 @@ const WRITE_CONDITION =
   'UPDATE model SET condition = $2::model_condition, condition_reason = $3, condition_at = $4 WHERE id = $1';
 
 /** Writes through the lead's `query`, so that a runner that is no longer active writes nothing. */
-export function postgresStore(db: Db, secretKey: Uint8Array, query: Lead['query']): ModelStore {
+export function postgresStore(db: Db, secretKeys: readonly Uint8Array[], query: Lead['query']): ModelStore {
   type Row = NonNullable<Awaited<ReturnType<Db['model']['findFirst']>>>;
   const stored = (row: Row): StoredModel => ({
-    spec: specOf(row, secretKey),
+    spec: specOf(row, secretKeys),
     persisted: { condition: row.condition, reason: row.conditionReason ?? '' },
   });
   return {

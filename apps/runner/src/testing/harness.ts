@@ -199,7 +199,7 @@ export class Harness {
       db: this.db,
       databaseUrl: this.url,
       trust: { tokens: [], tls: null },
-      secretKey: this.secretKey,
+      secretKeys: [this.secretKey],
       stateDir: this.stateDir,
       modelHost,
       keepModelLogs,

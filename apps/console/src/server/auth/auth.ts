@@ -4,6 +4,7 @@ import { betterAuth } from 'better-auth';
 import { prismaAdapter } from 'better-auth/adapters/prisma';
 import { type GenericOAuthConfig, genericOAuth } from 'better-auth/plugins/generic-oauth';
 import type { Oidc } from '../../config.ts';
+import { acceptPrevious, versioned } from './previous-secret.ts';
 
 export const OIDC_PROVIDER_ID = 'oidc';
 const SESSION_S = 7 * 86_400;
@@ -12,6 +13,8 @@ export interface AuthOptions {
   readonly db: Db;
   readonly consoleUrl: string;
   readonly secret: string;
+  /** The secret before, while cookies and values of its time are still to be accepted. */
+  readonly previousSecret?: string | undefined;
   readonly oidc: Oidc | null;
 }
 
@@ -20,13 +23,15 @@ export interface AuthOptions {
  * create accounts. SignIn limits attempts before it calls this. Only the identity provider's routes
  * are reachable over HTTP.
  */
-export function createAuth({ db, consoleUrl, secret, oidc }: AuthOptions) {
+export function createAuth({ db, consoleUrl, secret, previousSecret, oidc }: AuthOptions) {
   const secure = consoleUrl.startsWith('https://');
   return betterAuth({
     appName: 'Tidegate',
     baseURL: consoleUrl,
     basePath: '/api/auth',
-    secret,
+    // Only values of a time before `secrets` need it.
+    secret: previousSecret ?? secret,
+    secrets: versioned([...new Set([secret, previousSecret ?? secret])]),
     trustedOrigins: [consoleUrl],
     database: prismaAdapter(db, { provider: 'postgresql' }),
     telemetry: { enabled: false },
@@ -56,7 +61,10 @@ export function createAuth({ db, consoleUrl, secret, oidc }: AuthOptions) {
         },
       },
     },
-    plugins: oidc ? [identityProvider(oidc)] : [],
+    plugins: [
+      ...(previousSecret ? [acceptPrevious(secret, previousSecret)] : []),
+      ...(oidc ? [identityProvider(oidc)] : []),
+    ],
   });
 }
 
