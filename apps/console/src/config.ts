@@ -19,6 +19,7 @@ import {
 import { z } from 'zod';
 
 const MIN_AUTH_SECRET_CHARACTERS = 32;
+const authSecret = z.string().min(MIN_AUTH_SECRET_CHARACTERS, 'must have 32 characters or more');
 
 const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https address' });
 
@@ -42,7 +43,9 @@ const schema = z.object({
   /** Base URL of the API for this server. Default: the public one. */
   GATEWAY_URL: httpUrl.transform((url) => url.replace(/\/+$/, '')).optional(),
   /** Signs cookies. */
-  AUTH_SECRET: secret(z.string().min(MIN_AUTH_SECRET_CHARACTERS, 'must have 32 characters or more')),
+  AUTH_SECRET: secret(authSecret),
+  /** The secret before, until the sessions of its time are over. */
+  AUTH_SECRET_PREVIOUS: secret(authSecret.optional()),
   /** Seals upstream keys for the runner. */
   SECRET_KEY: secret(secretKey),
   TRUSTED_PROXIES: trustedProxies,

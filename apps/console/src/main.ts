@@ -34,9 +34,10 @@ runService(async (service) => {
   service.onShutdown('runner', () => runner.close());
 
   const oidc = oidcOf(config);
-  const devices = createDevices({ secret: config.AUTH_SECRET, consoleUrl, now: Date.now });
+  const { AUTH_SECRET: secret, AUTH_SECRET_PREVIOUS: previousSecret } = config;
+  const devices = createDevices({ secret, consoleUrl, now: Date.now });
   const recordAccount = createRecorder({ db, now: Date.now, logger });
-  const auth = createAuth({ db, consoleUrl, secret: config.AUTH_SECRET, oidc, recordAccount });
+  const auth = createAuth({ db, consoleUrl, secret, previousSecret, oidc, recordAccount });
   provideServices({
     control: createControl({
       db,

@@ -33,6 +33,8 @@ const schema = z.object({
   RUNNER_ADDRESS: address,
   /** The same as the runner's. */
   SECRET_KEY: secret(secretKey),
+  /** The key before, for `secrets reseal`. */
+  SECRET_KEY_PREVIOUS: secret(secretKey.optional()),
   /**
    * Many commands may run at once on a small machine with a small Postgres. Each takes one
    * connection and may wait this long for it.
@@ -79,8 +81,8 @@ export function readConfig(env: Variables = process.env, defaultDir: string = LO
   const differing = set.filter((name) => given[name] !== local?.[name]);
   if (!local || differing.length > 0)
     throw new InstallationError(whatToDo(dir, local !== null, set, differing));
-  const { REDIS_PREFIX, CTL_CONNECT_TIMEOUT_MS } = given;
-  return parse({ REDIS_PREFIX, CTL_CONNECT_TIMEOUT_MS, ...local });
+  const { REDIS_PREFIX, CTL_CONNECT_TIMEOUT_MS, SECRET_KEY_PREVIOUS } = given;
+  return parse({ REDIS_PREFIX, CTL_CONNECT_TIMEOUT_MS, SECRET_KEY_PREVIOUS, ...local });
 }
 
 function parse(variables: Variables): Config {

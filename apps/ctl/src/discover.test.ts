@@ -136,7 +136,7 @@ describe('model discover', () => {
     answer = { status: 401, body: { error: 'Unauthorized' } };
     const { out } = await discover();
     expect(out).toContain(`A server at ${url} asks for a key. Publish its models with it: model publish `);
-    expect(out).toMatch(/ --url http:\S+\/v1 .*--upstream-key K\n$/);
+    expect(out).toMatch(/ --url http:\S+\/v1 .*--upstream-key-stdin\n$/);
   });
 
   it('says where it looked when it finds nothing', async () => {

@@ -18,7 +18,8 @@ export async function withControl<T>(config: Config, use: (control: Control) => 
   const runner = runnerOverGrpc(config.RUNNER_ADDRESS, config.caller);
   try {
     await connect(db, config.CTL_CONNECT_TIMEOUT_MS, isRefusedForNow);
-    return await use(createControl({ db, limiter, runner, secretKey: config.SECRET_KEY, now: Date.now }));
+    const { SECRET_KEY: secretKey, SECRET_KEY_PREVIOUS: previousSecretKey } = config;
+    return await use(createControl({ db, limiter, runner, secretKey, previousSecretKey, now: Date.now }));
   } finally {
     limiter.close();
     runner.close();

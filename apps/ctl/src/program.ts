@@ -5,6 +5,7 @@ import { addModel } from './commands/model.ts';
 import { addOrg } from './commands/org.ts';
 import { addPlan } from './commands/plan.ts';
 import { addQueue } from './commands/queue.ts';
+import { addSecrets } from './commands/secrets.ts';
 import { addUsage } from './commands/usage.ts';
 import type { Context } from './context.ts';
 
@@ -15,6 +16,7 @@ export function createProgram(context: Context): Command {
     .showHelpAfterError('Try --help.')
     .exitOverride()
     .configureOutput({ writeOut: context.io.out, writeErr: context.io.err });
-  for (const add of [addOrg, addPlan, addMember, addKey, addModel, addUsage, addQueue]) add(program, context);
+  for (const add of [addOrg, addPlan, addMember, addKey, addModel, addUsage, addQueue, addSecrets])
+    add(program, context);
   return program;
 }

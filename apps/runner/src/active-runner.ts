@@ -6,6 +6,7 @@ import { postgresStore } from './catalog/store.ts';
 import { createDrivers } from './drivers/create-driver.ts';
 import { Fleet } from './fleet/fleet.ts';
 import type { FleetTimings } from './fleet/timings.ts';
+import type { ModelUser } from './isolation/model-user.ts';
 import type { Lead } from './lead/lead.ts';
 import type { RunnerMetrics } from './metrics.ts';
 import { createHandlers } from './rpc/handlers.ts';
@@ -18,13 +19,15 @@ export interface ActiveRunnerOptions {
   readonly port: number;
   readonly trust: Trust;
   readonly db: Db;
-  readonly secretKey: Uint8Array;
+  /** Open upstream keys: the current one, and the previous one while it is being replaced. */
+  readonly secretKeys: readonly Uint8Array[];
   readonly stateDir: string;
   /** The host name or address of models' processes. */
   readonly modelHost: string;
   /** Keep the output of models' processes in the state directory. */
   readonly keepModelLogs: boolean;
-  readonly modelEnv: Readonly<Record<string, string>>;
+  /** Whom models' processes run as, and their environment. */
+  readonly models: ModelUser;
   readonly timings: FleetTimings;
   readonly now: () => number;
   readonly random: () => number;
@@ -46,13 +49,13 @@ export class ActiveRunner {
   #closed = false;
 
   constructor(options: ActiveRunnerOptions, metrics: RunnerMetrics, lead: Lead) {
-    const { db, secretKey, stateDir, modelHost, keepModelLogs, modelEnv, timings } = options;
+    const { db, secretKeys, stateDir, modelHost, keepModelLogs, models, timings } = options;
     const { now, random, logger } = options;
-    const store = postgresStore(db, secretKey, lead);
+    const store = postgresStore(db, secretKeys, lead);
     const drivers = createDrivers({
       ...{ stateDir, modelHost, metrics, now, random, logger },
       keepOutput: keepModelLogs,
-      env: modelEnv,
+      models,
       timings: timings.drivers,
     });
     this.#options = options;

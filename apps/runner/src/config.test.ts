@@ -7,19 +7,77 @@ const NEEDED = {
   SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
 };
 
+const models = (env: Record<string, string>, uid: number) => readConfig({ ...NEEDED, ...env }, uid).models;
+
 describe('the environment of models', () => {
-  it('has no variable of the runner or of another service, and no path of a secret', () => {
-    const others = {
-      ADMIN_PORT: '0',
-      AUTH_SECRET: 'secret',
-      AUTH_SECRET_FILE: '/run/secrets/auth',
-      REDIS_URL_FILE: '/run/secrets/redis',
-      OIDC_CLIENT_SECRET: 'secret',
-      SERVICE_TOKENS: `gateway:${'x'.repeat(32)}`,
-      SERVICE_TOKEN_FILE: '/run/secrets/token',
-    };
-    const { modelEnv } = readConfig({ ...NEEDED, ...others, PATH: '/bin', HF_TOKEN_FILE: '/token' });
-    expect(modelEnv).toEqual({ PATH: '/bin', HF_TOKEN_FILE: '/token' });
+  const secrets = {
+    ADMIN_PORT: '0',
+    AUTH_SECRET: 'secret',
+    AUTH_SECRET_FILE: '/run/secrets/auth',
+    SERVICE_TOKENS: `gateway:${'x'.repeat(32)}`,
+    AWS_SECRET_ACCESS_KEY: 'of another program',
+    HF_TOKEN: 'hf_1',
+    HTTPS_PROXY: 'http://user:password@proxy',
+  };
+  const needed = {
+    PATH: '/bin',
+    LC_ALL: 'C',
+    CUDA_VISIBLE_DEVICES: '0',
+    HF_HOME: '/models',
+    HOME: '/home/me',
+  };
+
+  it('has what model servers need, and nothing that nobody allowed', () => {
+    expect(models({ ...secrets, ...needed }, 1_000).env).toEqual(needed);
+  });
+
+  it('has what the operator names, by name or by the beginning of it', () => {
+    const { env } = models({ ...secrets, VLLM_USE_V1: '1', RUNNER_MODEL_ENV: 'HF_TOKEN,VLLM_*' }, 1_000);
+    expect(env).toEqual({ HF_TOKEN: 'hf_1', VLLM_USE_V1: '1' });
+  });
+
+  it("never has Tidegate's own variables", () => {
+    expect(
+      Object.keys(models({ ...secrets, RUNNER_MODEL_ENV: 'AUTH*,ADMIN*,SERVICE_*' }, 1_000).env),
+    ).toEqual([]);
+  });
+
+  it.each(['SECRET_KEY', 'SECRET_KEY_FILE', 'REDIS_*', 'RUNNER_STATE_DIR'])(
+    'stops the start if the operator names %s',
+    (name) => {
+      expect(() => models({ RUNNER_MODEL_ENV: name }, 1_000)).toThrow(`RUNNER_MODEL_ENV: names ${name}`);
+    },
+  );
+});
+
+describe('the user of models', () => {
+  it('is one of their own under root, with a home outside of the records', () => {
+    const { user, env } = models({ HOME: '/root' }, 0);
+    expect(user?.uid).toBeGreaterThan(0);
+    expect(env).toEqual({ HOME: '/var/lib/tidegate-models', USER: 'model', LOGNAME: 'model' });
+  });
+
+  it('is the named one, with its group and home', () => {
+    const { user, env } = models({ RUNNER_MODEL_USER: 'nobody:0' }, 0);
+    expect(user).toMatchObject({ uid: expect.any(Number), gid: 0 });
+    expect(env).toMatchObject({ USER: 'nobody', HOME: user?.home });
+    expect(models({ RUNNER_MODEL_USER: '1234', RUNNER_MODEL_HOME: '/m' }, 0)).toMatchObject({
+      user: { uid: 1_234, gid: 1_234 },
+      env: { HOME: '/m' },
+    });
+  });
+
+  it.each([
+    ['without root', {}, 1_000],
+    ['if root says so', { RUNNER_MODEL_USER: 'root' }, 0],
+    ['if it is named', { RUNNER_MODEL_USER: '1000' }, 1_000],
+  ])("is the runner's own %s", (_when, env, uid) => {
+    expect(models(env, uid).user).toBeNull();
+  });
+
+  it('stops the start if it does not exist, or if the runner cannot become it', () => {
+    expect(() => models({ RUNNER_MODEL_USER: 'no-such-user' }, 0)).toThrow('names no user or group');
+    expect(() => models({ RUNNER_MODEL_USER: '1234' }, 1_000)).toThrow('only if the runner runs as root');
   });
 });
 

@@ -14,6 +14,8 @@ import {
   wholeNumber,
 } from '@tidegate/runtime';
 import { z } from 'zod';
+import { modelEnv, VARIABLE_NAMES } from './isolation/model-env.ts';
+import { type ModelUser, modelUser } from './isolation/model-user.ts';
 
 const schema = z.object({
   ...serviceFields(7_201),
@@ -25,11 +27,25 @@ const schema = z.object({
   RUNNER_STATE_DIR: z.string(),
   /** Opens the upstream keys that the control plane sealed. */
   SECRET_KEY: secret(secretKey),
+  /** The key before, while there are values that were sealed under it. */
+  SECRET_KEY_PREVIOUS: secret(secretKey.optional()),
   /** The host name or address by which gateways and the runner reach models' processes. */
   RUNNER_MODEL_HOST: z
     .string()
     .regex(/^([\w.-]+|\[[\da-fA-F:]+\])$/, 'must be a host name or an address')
     .default('127.0.0.1'),
+  /**
+   * Whom models' processes run as: `user` or `user:group`, names or numbers. Only a runner that is
+   * root can choose.
+   */
+  RUNNER_MODEL_USER: z.string().optional(),
+  /** The home of models' processes. Default: their user's, or else a folder beside the records. */
+  RUNNER_MODEL_HOME: z.string().startsWith('/', 'must be a path from the root').optional(),
+  /** Further variables of the runner that models' processes get. */
+  RUNNER_MODEL_ENV: z
+    .string()
+    .regex(VARIABLE_NAMES, 'must be names of variables, separated by commas; * stands for any end')
+    .optional(),
   /** End models' processes when the runner stops. Otherwise the next runner adopts them. */
   RUNNER_STOP_MODELS_ON_EXIT: flag,
   /**
@@ -46,33 +62,21 @@ const schema = z.object({
 
 export type Config = z.output<typeof schema> & {
   readonly trust: Trust;
-  /** The environment for models' processes: the runner's own, without Tidegate's variables. */
-  readonly modelEnv: Readonly<Record<string, string>>;
+  readonly secretKeys: readonly Uint8Array[];
+  /** Whom models' processes run as, and their environment. */
+  readonly models: ModelUser;
 };
 
-const OWN = new Set([
-  'DATABASE_URL',
-  'REDIS_URL',
-  'SECRET_KEY',
-  'AUTH_SECRET',
-  'SERVICE_TOKEN',
-  'SERVICE_TOKENS',
-  'LOG_LEVEL',
-  'PORT',
-  'RUNNER_ADDRESS',
-  'PGPASSWORD',
-  'PGPASSFILE',
-]);
-const OWN_PREFIX =
-  /^(ADMIN|RUNNER|LIMITER|GATEWAY|METERING|CONSOLE|OIDC|TIDEGATE|BETTER_AUTH|REDIS|GRPC_TLS)_/;
-const isOwn = (name: string): boolean => OWN.has(name.replace(/_FILE$/, '')) || OWN_PREFIX.test(name);
-
-/** @throws ConfigError */
-export function readConfig(env: Variables = process.env): Config {
-  const modelEnv: Record<string, string> = {};
-  for (const [name, value] of Object.entries(env))
-    if (value !== undefined && !isOwn(name)) modelEnv[name] = value;
+/**
+ * @param uid the user that the runner runs as
+ * @throws ConfigError
+ */
+export function readConfig(env: Variables = process.env, uid = process.getuid?.()): Config {
   const config = loadConfig(schema, env);
   const trust = trustOf(config, { variable: 'RUNNER_HOST', host: config.RUNNER_HOST });
-  return { ...config, trust, modelEnv };
+  const { RUNNER_MODEL_USER: wanted, RUNNER_MODEL_HOME: home, RUNNER_STATE_DIR: stateDir } = config;
+  const { user, env: ofUser } = modelUser({ wanted, home, stateDir }, env, uid);
+  const models = { user, env: { ...modelEnv(env, config.RUNNER_MODEL_ENV), ...ofUser } };
+  const secretKeys = [config.SECRET_KEY, ...(config.SECRET_KEY_PREVIOUS ? [config.SECRET_KEY_PREVIOUS] : [])];
+  return { ...config, trust, secretKeys, models };
 }

@@ -1,6 +1,14 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -8,6 +16,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { eventually, freePort, testPostgres } from '@tidegate/testing';
+import { BURGLAR } from './testing/burglar.ts';
 import { Harness, isAlive } from './testing/harness.ts';
 
 /*
@@ -167,8 +176,48 @@ describe('a runner that is told to stop', () => {
   });
 });
 
+const asRoot = process.getuid?.() === 0 ? it : it.skip;
+
+describe("a model's command that looks for secrets", () => {
+  async function burgle(env: Record<string, string>): Promise<string> {
+    const loot = harness.writable('loot');
+    const script = join(harness.dir, 'burglar.sh');
+    const keyFile = join(harness.dir, 'the-secret-key');
+    writeFileSync(script, BURGLAR);
+    writeFileSync(keyFile, harness.secretKey.toString('base64'), { mode: 0o600 });
+    const command = `exec sh ${script} ${harness.dir} >${loot} 2>/dev/null`;
+    const modelId = await harness.publish({ settings: { command } });
+    const runner = await run({
+      ...{ SECRET_KEY: '', SECRET_KEY_FILE: keyFile, RUNNER_MODEL_LOGS: 'true', CUDA_VISIBLE_DEVICES: '3' },
+      ...{ DATABASE_URL: `${harness.url}?application_name=database-secret` },
+      ...{ AWS_SECRET_ACCESS_KEY: 'cloud-secret', ...env },
+    });
+    await ready(runner);
+    await harness.connect(runner.port).wake(modelId);
+    return readFileSync(loot, 'latin1');
+  }
+  /** What the command says, among the contents of files. */
+  const opened = (loot: string) => [...loot.matchAll(/opened ([^\n]*)/g)].map(([, what]) => what);
+  const secrets = () => [harness.secretKey.toString('base64'), 'database-secret', 'cloud-secret'];
+
+  asRoot('gets nothing: it runs as another user, and its environment has only what is allowed', async () => {
+    const loot = await burgle({});
+    expect(loot).toContain('CUDA_VISIBLE_DEVICES=3');
+    expect(loot).toMatch(/^uid 65522, groups 65522$/m);
+    expect(opened(loot)).toEqual([]);
+    expect(secrets().filter((secret) => loot.includes(secret))).toEqual([]);
+  });
+
+  it('gets everything but its environment from a runner that runs as the same user', async () => {
+    const loot = await burgle(process.getuid?.() === 0 ? { RUNNER_MODEL_USER: 'root' } : {});
+    expect(secrets().filter((secret) => !loot.includes(secret))).toEqual([]);
+    expect(opened(loot)).toEqual(expect.arrayContaining(['its runner', 'the records']));
+    expect(loot).not.toMatch(/^AWS_SECRET/m);
+  });
+});
+
 describe('a runner as its operator sees it', () => {
-  it('passes its environment to models without its own variables, and counts models in its metrics', async () => {
+  it('passes what models may know of its environment, and counts models in its metrics', async () => {
     const model = await harness.publishProcess({}, { mode: 'always_on' });
     const runner = await run({ RUNNER_STOP_MODELS_ON_EXIT: 'true' });
     await ready(runner);

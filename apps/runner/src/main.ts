@@ -25,11 +25,11 @@ runService(async (service) => {
     db,
     candidate: { holder: ownName(), process: ownProcess() },
     leadTimings: LEAD_TIMINGS,
-    secretKey: config.SECRET_KEY,
+    secretKeys: config.secretKeys,
     stateDir: config.RUNNER_STATE_DIR,
     modelHost: config.RUNNER_MODEL_HOST,
     keepModelLogs: config.RUNNER_MODEL_LOGS,
-    modelEnv: config.modelEnv,
+    models: config.models,
     stopModelsOnExit: config.RUNNER_STOP_MODELS_ON_EXIT,
     timings: {
       ...FLEET_TIMINGS,

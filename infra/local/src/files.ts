@@ -4,6 +4,9 @@ import { basename, dirname, join, resolve } from 'node:path';
 /** The checkout that contains this file. */
 export const ROOT = resolve(import.meta.dirname, '../../..');
 
+/** The program of the stand-ins, in the checkout. */
+export const STANDIN = 'packages/standin/dist/main.js';
+
 const MODE_PRIVATE_FILE = 0o600;
 const MODE_PRIVATE_FOLDER = 0o700;
 const MODE_PASSABLE_FOLDER = 0o711;
@@ -16,6 +19,8 @@ export interface Files {
   /** A Redis that was fetched for this machine. `--fresh` keeps it. */
   readonly tools: string;
   readonly runner: string;
+  /** The home of models' processes, if they run as another user. */
+  readonly models: string;
   readonly logs: string;
   readonly lock: string;
   /** The processes that the launcher started. If it is killed, the next launcher ends them. */
@@ -35,6 +40,7 @@ export function filesOf(dataDir: string): Files {
     redis: at('redis'),
     tools: at('tools'),
     runner: at('runner'),
+    models: at('models'),
     logs: at('logs'),
     lock: at('launcher.pid'),
     processes: at('processes.json'),
@@ -64,8 +70,8 @@ export const makeDataFolder = ({ dataDir }: Files): void =>
 
 /** Removes all data and secrets. Keeps the lock and the tools. */
 export function wipe(files: Files): void {
-  const { postgres, redis, runner, logs, secrets, redisUsers, stack, env } = files;
-  for (const path of [postgres, redis, runner, logs, secrets, redisUsers, stack, env]) {
+  const { postgres, redis, runner, models, logs, secrets, redisUsers, stack, env } = files;
+  for (const path of [postgres, redis, runner, models, logs, secrets, redisUsers, stack, env]) {
     rmSync(path, { recursive: true, force: true });
   }
 }

@@ -69,7 +69,7 @@ describe('a start says of model servers that run on this machine', () => {
     expect(said(LOCAL, [ollama()])).toContain(`Ollama at ${OLLAMA} answers, but has no chat models yet.`);
     expect(said(LOCAL, [ollama()])).not.toContain('discover --publish');
     expect(said(LOCAL, [{ ...ollama(), needsKey: true }])).toMatch(
-      /asks for a key\. .*: npm run -s ctl -- model publish .* --upstream-key K/,
+      /asks for a key\. .*: npm run -s ctl -- model publish .* --upstream-key-stdin/,
     );
   });
 

@@ -4,6 +4,7 @@ import type { DatabaseService } from '@tidegate/db';
 import { freePort } from '@tidegate/embedded';
 import { StackError } from './errors.ts';
 import type { Files } from './files.ts';
+import { modelUserSettings } from './model-user.ts';
 import { claimPort } from './ports.ts';
 import type { Secrets } from './secrets.ts';
 import type { RedisUser } from './stores/redis-users.ts';
@@ -85,7 +86,7 @@ const SERVICES: readonly ServiceKind[] = [
   {
     name: 'runner',
     args: app('runner'),
-    env: ({ port }, { files, secrets, stores }) => ({
+    env: ({ port }, { root, files, secrets, stores }) => ({
       RUNNER_HOST: HOST,
       RUNNER_PORT: String(port),
       DATABASE_URL: stores.databaseUrlFor('runner'),
@@ -95,6 +96,7 @@ const SERVICES: readonly ServiceKind[] = [
       RUNNER_MODEL_LOGS: 'true',
       SECRET_KEY: secrets.secretKey,
       SERVICE_TOKENS: tokensOf(secrets),
+      ...modelUserSettings(root, files),
     }),
     faces: false,
     stopTimeoutMs: STOP_TIMEOUT_MS,

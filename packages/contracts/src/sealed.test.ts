@@ -1,17 +1,41 @@
-import { randomBytes } from 'node:crypto';
+import { createCipheriv, randomBytes } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { open, parseSecretKey, seal } from './sealed.ts';
+import { open, parseSecretKey, seal, underKey } from './sealed.ts';
 
 const KEY = randomBytes(32);
 
+/** The form of values before sealed values named their key: version 1. */
+function sealedWithoutKeyId(key: Uint8Array, text: string): Buffer {
+  const nonce = randomBytes(12);
+  const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: 16 });
+  cipher.setAAD(Buffer.of(1));
+  const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+  return Buffer.concat([Buffer.of(1), nonce, cipher.getAuthTag(), sealed]);
+}
+
 describe('a sealed secret', () => {
   it('opens under its key to what was sealed', () => {
-    fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => open(KEY, seal(KEY, text)) === text));
+    fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => open([KEY], seal(KEY, text)) === text));
   });
 
   it('does not open under another key', () => {
-    expect(open(randomBytes(32), seal(KEY, 'sk-upstream'))).toBeNull();
+    expect(open([randomBytes(32)], seal(KEY, 'sk-upstream'))).toBeNull();
+  });
+
+  it('opens under the previous key while the key is being replaced, and tells which of them it is under', () => {
+    const [current, previous] = [randomBytes(32), randomBytes(32)];
+    const [fresh, old] = [seal(current, 'fresh'), seal(previous, 'old')];
+    expect([fresh, old].map((sealed) => open([current, previous], sealed))).toEqual(['fresh', 'old']);
+    expect([fresh, old].map((sealed) => underKey(current, sealed))).toEqual([true, false]);
+  });
+
+  it('opens if it was sealed before sealed values named their key, under the current or the previous key', () => {
+    const sealed = sealedWithoutKeyId(KEY, 'sk-upstream');
+    expect(open([KEY], sealed)).toBe('sk-upstream');
+    expect(open([randomBytes(32), KEY], sealed)).toBe('sk-upstream');
+    expect(open([randomBytes(32)], sealed)).toBeNull();
+    expect(underKey(KEY, sealed)).toBe(false);
   });
 
   it('does not open once any of its bytes has changed, or when cut short', () => {
@@ -20,7 +44,7 @@ describe('a sealed secret', () => {
       fc.property(fc.nat(sealed.length - 1), fc.integer({ min: 1, max: 255 }), (at, flip) => {
         const altered = Buffer.from(sealed);
         altered[at] = (altered[at] ?? 0) ^ flip;
-        return open(KEY, altered) === null && open(KEY, sealed.subarray(0, at)) === null;
+        return open([KEY], altered) === null && open([KEY], sealed.subarray(0, at)) === null;
       }),
     );
   });

@@ -77,7 +77,7 @@ describe('roles', () => {
    */
   const OTHERS = [
     ...['createOrg', 'setPlan', 'setPassword', 'deleteAccount', 'openInvitation', 'acceptInvitation'],
-    ...['listOrgs', 'listPlans', 'listMemberships'],
+    ...['listOrgs', 'listPlans', 'listMemberships', 'resealSecrets'],
   ];
 
   it('are asked for by every operation there is', () => {
@@ -312,7 +312,7 @@ describe('models', () => {
     expect(fixture.runner.calls).toEqual([`refresh ${published.id}`]);
     const row = await db.model.findUniqueOrThrow({ where: { id: published.id } });
     expect(row.settings).toEqual({ urls: ['http://127.0.0.1:9/v1'] });
-    expect(open(SECRET_KEY, row.upstreamKey as Uint8Array)).toBe('sk-upstream');
+    expect(open([SECRET_KEY], row.upstreamKey as Uint8Array)).toBe('sk-upstream');
     expect(JSON.stringify(await db.auditEvent.findMany())).not.toContain('sk-upstream');
     expect(JSON.stringify(value(await fixture.control.listModels(OPERATOR, { org })))).not.toContain(
       'sk-upstream',

@@ -17,6 +17,7 @@ import { listMemberships, tryModel } from './orgs/memberships.ts';
 import { createOrg, listOrgs, setOrgPlan } from './orgs/orgs.ts';
 import { listPlans, setPlan } from './plans/plans.ts';
 import type { Result } from './result.ts';
+import { resealSecrets } from './secrets/reseal.ts';
 import { showUsage, showUsageOfDay } from './usage/usage.ts';
 
 const operations = {
@@ -55,6 +56,7 @@ const operations = {
   listMemberships,
   tryModel,
   tryKey,
+  resealSecrets,
 };
 
 type Operations = typeof operations;

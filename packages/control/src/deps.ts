@@ -58,6 +58,8 @@ export interface ControlDeps {
   readonly runner: RunnerPort;
   /** Seals upstream keys. 32 bytes. */
   readonly secretKey: Uint8Array;
+  /** Opens what was sealed before the secret key was replaced. For `resealSecrets`. */
+  readonly previousSecretKey?: Uint8Array | undefined;
   /** Unix milliseconds. */
   readonly now: () => number;
 }

@@ -53,5 +53,6 @@ export type { MembershipView, TryModelInput } from './orgs/memberships.ts';
 export type { CreateOrgInput, OrgView, SetOrgPlanInput } from './orgs/orgs.ts';
 export { PLAN_LIMITS, type PlanLimits, type PlanView, type SetPlanInput } from './plans/plans.ts';
 export { type ControlRefusal, type Fault, type RefusalCode, type Result, refuseInput } from './result.ts';
+export type { Resealed } from './secrets/reseal.ts';
 export type { Counts, UsageDayView, UsageRowView } from './usage/read.ts';
 export type { UsageInput, UsageMonth, UsageOfDayInput, UsageView } from './usage/usage.ts';

@@ -39,7 +39,8 @@ export type Unbound =
   | 'deleteAccount'
   | 'openInvitation'
   | 'acceptInvitation'
-  | 'listMemberships';
+  | 'listMemberships'
+  | 'resealSecrets';
 
 /**
  * The input that makes each operation act on the target. A new operation does not compile until it

@@ -2,6 +2,7 @@ import type { AccountView, AddedMember, DeletedAccountView, MemberView, Role } f
 import type { Command } from 'commander';
 import { type Context, OPERATOR, show } from '../context.ts';
 import { type Column, table, time } from '../output/table.ts';
+import { flagsOf, secretOf } from './secret.ts';
 import { given, verb } from './verb.ts';
 
 const columns: Column<MemberView>[] = [
@@ -29,7 +30,12 @@ interface Flags {
   readonly email: string;
   readonly role: Role;
   readonly password?: string;
+  readonly passwordStdin?: boolean;
 }
+
+const password = { name: 'password', prompt: 'New password' };
+const ofNewAccount = { ...password, help: 'of the new account (default: generated and shown once)' };
+const ofAccount = { ...password, help: 'the new one (default: generated and shown once)' };
 
 export function addMember(program: Command, context: Context): void {
   const noun = program.command('member').description('who belongs to an organization');
@@ -37,15 +43,13 @@ export function addMember(program: Command, context: Context): void {
     noun,
     'add',
     'add someone; a new e-mail gets an account',
-    [
-      email,
-      role,
-      { flags: '--password <password>', help: 'of the new account (default: generated and shown once)' },
-    ],
-    ({ org, json = false, password, ...who }) =>
-      show(context, { json, human: added, warning: hadAccount }, (control) =>
+    [email, role, ...flagsOf(ofNewAccount)],
+    async ({ org, json = false, ...who }) => {
+      const password = await secretOf(context, ofNewAccount, who.password, who.passwordStdin);
+      await show(context, { json, human: added, warning: hadAccount }, (control) =>
         control.addMember(OPERATOR, { email: who.email, role: who.role, ...given({ org, password }) }),
-      ),
+      );
+    },
   );
   verb(noun, 'list', 'list the members', [], ({ org, json = false }) =>
     show(context, { json, human: (members: MemberView[]) => table(members, columns) }, (control) =>
@@ -78,14 +82,13 @@ export function addMember(program: Command, context: Context): void {
     noun,
     'set-password',
     'replace a lost password and end all sessions, in every organization',
-    [
-      { flags: '--email <address>', help: 'whose account', required: true },
-      { flags: '--password <password>', help: 'the new one (default: generated and shown once)' },
-    ],
-    ({ json = false, password, ...who }) =>
-      show(context, { json, human: passwordSet }, (control) =>
+    [{ flags: '--email <address>', help: 'whose account', required: true }, ...flagsOf(ofAccount)],
+    async ({ json = false, ...who }) => {
+      const password = await secretOf(context, ofAccount, who.password, who.passwordStdin);
+      await show(context, { json, human: passwordSet }, (control) =>
         control.setPassword(OPERATOR, { email: who.email, ...given({ password }) }),
-      ),
+      );
+    },
   );
   verb<Omit<Flags, 'role'>>(
     noun,

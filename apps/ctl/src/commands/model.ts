@@ -9,6 +9,7 @@ import type { Command } from 'commander';
 import { type Context, OPERATOR, show } from '../context.ts';
 import { type Column, table } from '../output/table.ts';
 import { addDiscover } from './discover.ts';
+import { flagsOf, secretOf } from './secret.ts';
 import { given, list, verb, whole } from './verb.ts';
 
 /** The first line of a reason says why. The lines below are what the model's process printed. */
@@ -61,9 +62,15 @@ interface PublishFlags {
   readonly startTimeout?: number;
   readonly upstreamModel?: string;
   readonly upstreamKey?: string;
+  readonly upstreamKeyStdin?: boolean;
   readonly sleepAfter?: number;
 }
 
+const upstreamKeyFlag = {
+  name: 'upstream-key',
+  prompt: 'Upstream key',
+  help: 'bearer token for the server; stored encrypted',
+};
 const name = { flags: '--name <name>', help: 'name of the model', required: true };
 const publishFlags = [
   name,
@@ -82,11 +89,15 @@ const publishFlags = [
     parse: whole,
   },
   { flags: '--upstream-model <name>', help: 'its name on the server' },
-  { flags: '--upstream-key <key>', help: 'bearer token for the server; stored encrypted' },
+  ...flagsOf(upstreamKeyFlag),
   { flags: '--sleep-after <seconds>', help: 'idle time before it sleeps (default 600)', parse: whole },
 ];
 
-const publishInput = (org: string | undefined, flags: PublishFlags): PublishModelInput => ({
+const publishInput = (
+  org: string | undefined,
+  flags: PublishFlags,
+  upstreamKey: string | undefined,
+): PublishModelInput => ({
   name: flags.name,
   kind: flags.kind,
   mode: flags.mode,
@@ -98,7 +109,7 @@ const publishInput = (org: string | undefined, flags: PublishFlags): PublishMode
     healthPath: flags.healthPath,
     startTimeoutS: flags.startTimeout,
     upstreamModel: flags.upstreamModel,
-    upstreamKey: flags.upstreamKey,
+    upstreamKey,
     sleepAfterS: flags.sleepAfter,
   }),
 });
@@ -130,10 +141,18 @@ const changeInput = (org: string | undefined, flags: ChangeFlags): ChangeModelIn
 
 export function addModel(program: Command, context: Context): void {
   const noun = program.command('model').description('published models');
-  verb<PublishFlags>(noun, 'publish', 'publish a model', publishFlags, ({ org, json = false, ...flags }) =>
-    show(context, { json, human: one, warning }, (control) =>
-      control.publishModel(OPERATOR, publishInput(org, flags)),
-    ),
+  verb<PublishFlags>(
+    noun,
+    'publish',
+    'publish a model',
+    publishFlags,
+    async ({ org, json = false, ...flags }) => {
+      const { upstreamKey: given, upstreamKeyStdin } = flags;
+      const upstreamKey = await secretOf(context, upstreamKeyFlag, given, upstreamKeyStdin);
+      await show(context, { json, human: one, warning }, (control) =>
+        control.publishModel(OPERATOR, publishInput(org, flags, upstreamKey)),
+      );
+    },
   );
   verb<ChangeFlags>(
     noun,

@@ -1,4 +1,6 @@
+import { Readable } from 'node:stream';
 import type { Variables } from '@tidegate/runtime/settings';
+import { readSecret } from '../input.ts';
 import { run } from '../run.ts';
 
 export interface Ended {
@@ -8,7 +10,11 @@ export interface Ended {
 }
 
 /** Runs one command in this process, which is many times faster than in one of its own. */
-export async function ctl(args: readonly string[], env: Variables): Promise<Ended> {
+export async function ctl(
+  args: readonly string[],
+  env: Variables,
+  { stdin = '', isTerminal = false } = {},
+): Promise<Ended> {
   let [out, err] = ['', ''];
   const io = {
     out: (text: string) => {
@@ -17,6 +23,13 @@ export async function ctl(args: readonly string[], env: Variables): Promise<Ende
     err: (text: string) => {
       err += text;
     },
+    isTerminal,
+    readSecret: (prompt: string) =>
+      readSecret(Readable.from([stdin]), prompt, {
+        write: () => {
+          throw new Error('only a terminal is asked');
+        },
+      }),
   };
   const status = await run(args, io, env);
   return { status, out, err };

@@ -30,8 +30,8 @@ export interface PersistedCondition {
   readonly reason: string;
 }
 
-export function specOf(row: ModelRow, secretKey: Uint8Array): ModelSpec {
-  const upstreamKey = row.upstreamKey ? open(secretKey, row.upstreamKey) : '';
+export function specOf(row: ModelRow, secretKeys: readonly Uint8Array[]): ModelSpec {
+  const upstreamKey = row.upstreamKey ? open(secretKeys, row.upstreamKey) : '';
   const driver: DriverSettings =
     upstreamKey === null
       ? {

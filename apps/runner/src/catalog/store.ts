@@ -26,10 +26,14 @@ export interface ModelStore {
 }
 
 /** Writes through the lead, so that a runner that is no longer active writes nothing. */
-export function postgresStore(db: Db, secretKey: Uint8Array, lead: Pick<Lead, 'writeCondition'>): ModelStore {
+export function postgresStore(
+  db: Db,
+  secretKeys: readonly Uint8Array[],
+  lead: Pick<Lead, 'writeCondition'>,
+): ModelStore {
   type Row = NonNullable<Awaited<ReturnType<Db['model']['findFirst']>>>;
   const stored = (row: Row): StoredModel => ({
-    spec: specOf(row, secretKey),
+    spec: specOf(row, secretKeys),
     persisted: { condition: row.condition, reason: row.conditionReason ?? '' },
   });
   return {

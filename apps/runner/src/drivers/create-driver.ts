@@ -1,7 +1,8 @@
-import { mkdirSync } from 'node:fs';
+import { chmodSync, mkdirSync, statSync } from 'node:fs';
 import type { ProcessSettings } from '@tidegate/contracts/driver-settings';
 import type { Logger } from '@tidegate/runtime';
 import type { ModelSpec } from '../catalog/spec.ts';
+import { type ModelUser, makeHome } from '../isolation/model-user.ts';
 import type { RunnerMetrics } from '../metrics.ts';
 import type { Driver, DriverReport, DriverTimings } from './driver.ts';
 import { ExternalDriver } from './external-driver.ts';
@@ -18,8 +19,8 @@ export interface DriversOptions {
   readonly modelHost: string;
   /** Keep the output of models' processes. */
   readonly keepOutput: boolean;
-  /** The environment of models' processes. */
-  readonly env: Readonly<Record<string, string>>;
+  /** Whom models' processes run as, and their environment. */
+  readonly models: ModelUser;
   readonly timings: DriverTimings;
   readonly metrics: RunnerMetrics;
   readonly now: () => number;
@@ -37,8 +38,10 @@ export interface Drivers {
 }
 
 export function createDrivers(options: DriversOptions): Drivers {
-  const { stateDir, modelHost: host, keepOutput, env, timings, metrics, now, random, logger } = options;
-  mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+  const { stateDir, modelHost: host, keepOutput, models, timings, metrics, now, random, logger } = options;
+  makeStateDir(stateDir);
+  const { user, env } = models;
+  let prepared = false;
   const ports = new Ports(stateDir, random);
   const common = (driver: string) => ({
     ...{ timings, random },
@@ -52,12 +55,16 @@ export function createDrivers(options: DriversOptions): Drivers {
   ) =>
     new ProcessDriver({
       ...common('process'),
-      ...{ modelId, settings, access, stateDir, ports, host, keepOutput, env, now, report },
+      ...{ modelId, settings, access, stateDir, ports, host, keepOutput, env, user, now, report },
     });
   return {
     create: ({ modelId, driver, upstreamModel, upstreamModelAssumed, upstreamKey }, report) => {
       const access = { name: upstreamModel, nameAssumed: upstreamModelAssumed, key: upstreamKey };
-      if (driver.driver === 'process') return processDriver(modelId, driver.settings, access, report);
+      if (driver.driver === 'process') {
+        if (!prepared) prepare(models, logger);
+        prepared = true;
+        return processDriver(modelId, driver.settings, access, report);
+      }
       if (driver.driver === 'external')
         return new ExternalDriver({
           ...common('external'),
@@ -79,4 +86,25 @@ export function createDrivers(options: DriversOptions): Drivers {
       );
     },
   };
+}
+
+/** Creates the folder of the records if it is missing. Only the runner's user can look into it. */
+function makeStateDir(stateDir: string): void {
+  mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+  // Someone else's folder, such as a volume's, is theirs to close.
+  if (statSync(stateDir).uid === process.getuid?.()) chmodSync(stateDir, 0o700);
+}
+
+const SHARED_USER =
+  "models' processes run as the runner's own user, and can read its environment, its files and its memory: " +
+  'a runner that runs as root gives them another user';
+
+/** What the first model with a process needs. */
+function prepare(models: ModelUser, logger: Logger): void {
+  if (models.user === null) logger.warn(SHARED_USER);
+  try {
+    makeHome(models);
+  } catch (err) {
+    logger.warn({ err }, "the home of models' processes cannot be created");
+  }
 }

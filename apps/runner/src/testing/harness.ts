@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { newModelId, newOrgId } from '@tidegate/contracts';
@@ -15,6 +15,7 @@ import {
 import { createLogger, createMetrics, type Registry } from '@tidegate/runtime';
 import { DRIVER_TIMINGS } from '../drivers/driver.ts';
 import { FLEET_TIMINGS, type FleetTimings } from '../fleet/timings.ts';
+import type { ModelUser } from '../isolation/model-user.ts';
 import { type Runner, startRunner } from '../runner.ts';
 
 /** The timings of production, but shorter. */
@@ -94,6 +95,8 @@ export class Harness {
       () => closeDb(this.db),
     );
     writeFileSync(join(this.dir, 'model.mjs'), MODEL);
+    // Models may run as another user.
+    chmodSync(this.dir, 0o755);
   }
 
   /** Uses a migrated database of its own, which is dropped at the end. */
@@ -122,6 +125,14 @@ export class Harness {
     this.#closing.push(close);
   }
 
+  /** Creates an empty file that any user can write to. */
+  writable(name: string): string {
+    const file = join(this.dir, name);
+    writeFileSync(file, '');
+    chmodSync(file, 0o666);
+    return file;
+  }
+
   async publish(data: Partial<Prisma.ModelUncheckedCreateInput> = {}): Promise<string> {
     const mode = data.mode ?? 'wake_on_request';
     const condition = mode === 'always_on' ? 'starting' : 'asleep';
@@ -144,8 +155,7 @@ export class Harness {
     { delayMs = 0, how = '', settings = {} }: { delayMs?: number; how?: string; settings?: object } = {},
     data: Partial<Prisma.ModelUncheckedCreateInput> = {},
   ): Promise<PublishedProcess> {
-    const file = join(this.dir, `starts-${Math.random()}`);
-    writeFileSync(file, '');
+    const file = this.writable(`starts-${Math.random()}`);
     const command = `exec "${process.execPath}" "${join(this.dir, 'model.mjs')}" "${file}" ${delayMs} ${how}`;
     const modelId = await this.publish({ ...data, settings: { command, ...settings } });
     const starts = () =>
@@ -166,6 +176,7 @@ export class Harness {
       modelHost?: string;
       keepModelLogs?: boolean;
       stopModelsOnExit?: boolean;
+      models?: ModelUser;
       logTo?: (line: string) => void;
     } = {},
   ): Promise<TestRunner> {
@@ -179,6 +190,7 @@ export class Harness {
     modelHost = '127.0.0.1',
     keepModelLogs = false,
     stopModelsOnExit = true,
+    models = { user: null, env: { PATH: '/usr/bin:/bin', HF_TOKEN: 'hf-confidential' } },
     logTo,
   }: Parameters<Harness['start']>[0] = {}): Runner {
     const runner = startRunner({
@@ -188,11 +200,11 @@ export class Harness {
       candidate: { holder: 'test', process: null },
       leadTimings: { leaseMs: 1_500, renewMs: 100, tryMs: 50 },
       trust: { tokens: [], tls: null },
-      secretKey: this.secretKey,
+      secretKeys: [this.secretKey],
       stateDir: this.stateDir,
       modelHost,
       keepModelLogs,
-      modelEnv: { PATH: '/usr/bin:/bin', HF_TOKEN: 'hf-confidential' },
+      models,
       stopModelsOnExit,
       timings: { ...FAST, ...timings },
       now: Date.now,

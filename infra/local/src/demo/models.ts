@@ -1,11 +1,10 @@
 import { join } from 'node:path';
 import { freePort } from '@tidegate/embedded';
-import type { Files } from '../files.ts';
+import { type Files, STANDIN } from '../files.ts';
 import type { ProcessSpec } from '../process/supervised.ts';
 import { answersOk } from '../process/supervised.ts';
 import { inherited } from '../services.ts';
 
-const STANDIN = 'packages/standin/dist/main.js';
 const HOST = '127.0.0.1';
 const CONTEXT_TOKENS = 8_192;
 /** Short, so that users can watch it fall asleep. */

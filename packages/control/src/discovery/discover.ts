@@ -121,6 +121,6 @@ export function lackOf(
 ): string | undefined {
   const where = `${server} at ${url}`;
   if (!needsKey) return models.length === 0 ? `${where} answers, but has no chat models yet.` : undefined;
-  const args = `model publish --name N --kind text --mode always_on --context N --url ${url} --upstream-model M --upstream-key K`;
+  const args = `model publish --name N --kind text --mode always_on --context N --url ${url} --upstream-model M --upstream-key-stdin`;
   return `${where} asks for a key. Publish its models with it: ${ctl(args)}`;
 }

@@ -33,7 +33,7 @@ export async function publishModel(
   if (!driver.ok) return driver;
   const org = await access(deps, actor, settings.org, 'model.publish');
   if (!org.ok) return org;
-  // A command runs on the runner's machine with its rights. An organization's owner has none there.
+  // A command runs on the runner's machine. An organization's owner has no rights there.
   if (driver.value.driver === 'process' && actor.kind !== 'operator')
     return refuse('forbidden', 'Only an operator of the installation may publish a command.', 'command');
   const row = await insertModel(deps, actor, org.value.id, settings, driver.value);

@@ -6,6 +6,7 @@ import { prismaAdapter } from 'better-auth/adapters/prisma';
 import { type GenericOAuthConfig, genericOAuth } from 'better-auth/plugins/generic-oauth';
 import type { Oidc } from '../../config.ts';
 import { CLIENT_ADDRESS_HEADER } from '../http/names.ts';
+import { acceptPrevious, versioned } from './previous-secret.ts';
 
 export const OIDC_PROVIDER_ID = 'oidc';
 const SESSION_S = 7 * 86_400;
@@ -16,6 +17,8 @@ export interface AuthOptions {
   readonly db: Db;
   readonly consoleUrl: string;
   readonly secret: string;
+  /** The secret before, while cookies and values of its time are still to be accepted. */
+  readonly previousSecret?: string | undefined;
   readonly oidc: Oidc | null;
   /** Told of sign-ins through the identity provider, and of accounts that are linked to it. */
   readonly recordAccount?: (event: AccountEvent) => Promise<void>;
@@ -26,13 +29,15 @@ export interface AuthOptions {
  * create accounts. SignIn limits attempts before it calls this. Only the identity provider's routes
  * are reachable over HTTP.
  */
-export function createAuth({ db, consoleUrl, secret, oidc, recordAccount }: AuthOptions) {
+export function createAuth({ db, consoleUrl, secret, previousSecret, oidc, recordAccount }: AuthOptions) {
   const secure = consoleUrl.startsWith('https://');
   return betterAuth({
     appName: 'Tidegate',
     baseURL: consoleUrl,
     basePath: '/api/auth',
-    secret,
+    // Only values of a time before `secrets` need it.
+    secret: previousSecret ?? secret,
+    secrets: versioned([...new Set([secret, previousSecret ?? secret])]),
     trustedOrigins: [consoleUrl],
     database: prismaAdapter(db, { provider: 'postgresql' }),
     telemetry: { enabled: false },
@@ -74,7 +79,10 @@ export function createAuth({ db, consoleUrl, secret, oidc, recordAccount }: Auth
         },
       },
     },
-    plugins: oidc ? [identityProvider(oidc)] : [],
+    plugins: [
+      ...(previousSecret ? [acceptPrevious(secret, previousSecret)] : []),
+      ...(oidc ? [identityProvider(oidc)] : []),
+    ],
   });
 }
 

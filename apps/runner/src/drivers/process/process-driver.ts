@@ -1,5 +1,5 @@
 import type { ProcessSettings } from '@tidegate/contracts/driver-settings';
-import { type Exit, endGroup, isAlive } from '@tidegate/processes';
+import { type Exit, endGroup, isAlive, type SystemUser } from '@tidegate/processes';
 import type { Driver, DriverReport, DriverTimings, LeftBehind } from '../driver.ts';
 import { jittered, pause } from '../pause.ts';
 import { get, type NoAnswer } from '../probe/get.ts';
@@ -24,6 +24,8 @@ export interface ProcessDriverOptions {
   readonly keepOutput: boolean;
   /** The environment of the process, besides `PORT`. */
   readonly env: Readonly<Record<string, string>>;
+  /** Whom the process runs as. Null: the runner's own user. */
+  readonly user: SystemUser | null;
   readonly timings: DriverTimings;
   readonly now: () => number;
   readonly random: () => number;
@@ -104,12 +106,12 @@ export class ProcessDriver implements Driver {
   }
 
   async #spawn(run: AbortController): Promise<void> {
-    const { modelId, stateDir, ports, env, settings, keepOutput, now } = this.#options;
+    const { modelId, stateDir, ports, env, user, settings, keepOutput, now } = this.#options;
     try {
       const port = await ports.take();
       if (run.signal.aborted) return;
       const { record, exited, printed } = await spawnModel({
-        ...{ stateDir, modelId, env, port, keepOutput },
+        ...{ stateDir, modelId, env, user, port, keepOutput },
         command: settings.command,
         nowMs: now(),
       });

@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process';
 import { closeSync, fstatSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import { join } from 'node:path';
-import { type Exit, exitOf, identify } from '@tidegate/processes';
+import { type Exit, exitOf, identify, type SystemUser } from '@tidegate/processes';
 import { logFileOf, openLog } from './log-file.ts';
 import { captureOutput, type ProcessOutput, readOutputFromLog } from './process-output.ts';
 import { type ProcessRecord, writeRecord } from './state-file.ts';
@@ -13,6 +12,8 @@ export interface Launch {
   readonly command: string;
   readonly port: number;
   readonly env: Readonly<Record<string, string>>;
+  /** Null: the runner's own. */
+  readonly user: SystemUser | null;
   readonly nowMs: number;
   /** Keep the output in the model's log. Otherwise it is dropped once it is forgotten. */
   readonly keepOutput: boolean;
@@ -35,20 +36,21 @@ const GATE = 'read -r _ <&3 || exit 1; exec 3<&-;';
  * ended.
  */
 const RELAY = `
-  rm -f "$1"
-  if mkfifo -m 600 "$1"; then
-    ( (trap '' TERM INT HUP; cat >&4; exec cat >/dev/null 4>&-) <"$1" 2>/dev/null & )
-    exec >"$1" 2>&1
-    rm -f "$1"
+  if d=$(mktemp -d || TMPDIR=/tmp mktemp -d) && mkfifo -m 600 "$d/o"; then
+    ( (trap '' TERM INT HUP; cat >&4; exec cat >/dev/null 4>&-) <"$d/o" 2>/dev/null & )
+    exec >"$d/o" 2>&1
+    rm -rf "$d"
   fi
   exec 4>&-;`;
 
 const COMMAND = ' exec /bin/sh -c "$0"';
 
 /**
- * Starts a command as the leader of its own session and process group. If output is kept, it goes
- * to the model's log. The command begins only when its record is on disk. So a runner that dies at
- * any point leaves either a recorded process or none. Throws when nothing could be started.
+ * Starts a command as the leader of its own session and process group, as `user` and
+ * with no further groups. If output is kept, it goes to the model's log, which the command cannot
+ * open: it has only a descriptor. The command begins only when its record is on disk. So a runner
+ * that dies at any point leaves either a recorded process or none. Throws when nothing could be
+ * started.
  */
 export async function spawnModel({
   stateDir,
@@ -56,17 +58,18 @@ export async function spawnModel({
   command,
   port,
   env,
+  user,
   nowMs,
   keepOutput,
 }: Launch): Promise<Spawned> {
   const log = keepOutput ? openLog(stateDir, modelId) : null;
   const loggedBytes = log === null ? 0 : fstatSync(log).size;
   const script = log === null ? GATE + RELAY + COMMAND : GATE + COMMAND;
-  const fifo = join(stateDir, `${modelId}.output`);
-  const child = spawn('/bin/sh', ['-c', script, withPort(command, port), fifo], {
+  const child = spawn('/bin/sh', ['-c', script, withPort(command, port)], {
     detached: true,
     stdio: log === null ? ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] : ['ignore', log, log, 'pipe'],
     env: { ...env, PORT: String(port) },
+    ...(user && { uid: user.uid, gid: user.gid }),
   });
   if (log !== null) closeSync(log);
   const exited = exitOf(child);

@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newUserId, randomBase62 } from '@tidegate/contracts';
+import { closeDb, createDb, type Db } from '@tidegate/db';
+import { type TestPostgres, testPostgres } from '@tidegate/testing';
+import { hashPassword, symmetricDecrypt, symmetricEncrypt } from 'better-auth/crypto';
+import { type Auth, createAuth } from './auth.ts';
+import { createSignIn } from './sign-in.ts';
+
+const PASSWORD = 'a-long-enough-password';
+const [OLD, NEW, OTHER] = ['o', 'n', 'x'].map((letter) => letter.repeat(32)) as [string, string, string];
+
+let postgres: TestPostgres;
+let db: Db;
+/** The cookie of a session that began under the old secret. */
+let cookie: string;
+const email = 'ada@example.com';
+
+const authWith = (secret: string, previousSecret?: string): Auth =>
+  createAuth({ db, consoleUrl: 'https://console.example', secret, previousSecret, oidc: null });
+
+beforeAll(async () => {
+  postgres = await testPostgres();
+  db = createDb(postgres.url);
+  const id = newUserId();
+  await db.user.create({ data: { id, email, name: 'Ada' } });
+  const row = { id: `acc_${randomBase62(8)}`, accountId: id, providerId: 'credential', userId: id };
+  await db.account.create({ data: { ...row, password: await hashPassword(PASSWORD) } });
+  const signIn = createSignIn({ db, auth: authWith(OLD), now: Date.now });
+  const result = await signIn.withPassword({
+    email,
+    password: PASSWORD,
+    address: '',
+    headers: new Headers(),
+  });
+  if (result.outcome !== 'signed in') throw new Error(result.outcome);
+  cookie = result.headers.getSetCookie()[0]?.split(';')[0] ?? '';
+});
+afterAll(async () => {
+  await closeDb(db);
+  await postgres.drop();
+});
+
+const signedInAs = async (auth: Auth, header: string) =>
+  (await auth.api.getSession({ headers: new Headers({ cookie: header }) }))?.user.email;
+
+describe('a session that began under the previous secret', () => {
+  it('goes on, in whatever company its cookie comes', async () => {
+    const auth = authWith(NEW, OLD);
+    expect(await signedInAs(auth, cookie)).toBe(email);
+    expect(await signedInAs(auth, `a=b; ${cookie};c=%; tidegate.x=1.2`)).toBe(email);
+  });
+
+  it('ends with the previous secret', async () => {
+    expect(await signedInAs(authWith(NEW), cookie)).toBeUndefined();
+    expect(await signedInAs(authWith(NEW, OTHER), cookie)).toBeUndefined();
+  });
+
+  it('can be signed out', async () => {
+    const auth = authWith(NEW, OLD);
+    const before = await db.session.count();
+    const signIn = createSignIn({ db, auth: authWith(OLD), now: Date.now });
+    const who = { email, password: PASSWORD, address: '', headers: new Headers() };
+    const result = await signIn.withPassword(who);
+    if (result.outcome !== 'signed in') throw new Error(result.outcome);
+    const own = result.headers.getSetCookie()[0]?.split(';')[0] ?? '';
+    await auth.api.signOut({ headers: new Headers({ cookie: own }) });
+    expect(await db.session.count()).toBe(before);
+  });
+
+  it('is no session if anyone changed its cookie', async () => {
+    const changed = cookie.replace(/=(.)/, (_all, first) => `=${first === 'a' ? 'b' : 'a'}`);
+    expect(await signedInAs(authWith(NEW, OLD), changed)).toBeUndefined();
+  });
+});
+
+it('what the auth library encrypted under the previous secret still opens, and new values need only the new one', async () => {
+  const key = async (auth: Auth) => (await auth.$context).secretConfig;
+  const old = await symmetricEncrypt({ key: await key(authWith(OLD)), data: 'a' });
+  const [both, fresh] = [await key(authWith(NEW, OLD)), await key(authWith(NEW))];
+  expect(await symmetricDecrypt({ key: both, data: old })).toBe('a');
+  const made = await symmetricEncrypt({ key: both, data: 'b' });
+  expect(await symmetricDecrypt({ key: fresh, data: made })).toBe('b');
+});

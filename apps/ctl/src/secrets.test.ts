@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { open } from '@tidegate/contracts';
+import { closeDb, createDb, type Db } from '@tidegate/db';
+import { type TestPostgres, testPostgres } from '@tidegate/testing';
+import { ctl } from './testing/ctl.ts';
+
+const NEW_KEY = Buffer.alloc(32, 2);
+const ASKED = { stdin: 'sk-upstream\n' };
+
+let postgres: TestPostgres;
+let db: Db;
+let env: Record<string, string>;
+beforeAll(async () => {
+  postgres = await testPostgres();
+  db = createDb(postgres.url);
+  env = {
+    DATABASE_URL: postgres.url,
+    REDIS_URL: 'redis://127.0.0.1:1',
+    LIMITER_ADDRESSES: '127.0.0.1:1',
+    RUNNER_ADDRESS: '127.0.0.1:1',
+    SECRET_KEY: Buffer.alloc(32, 1).toString('base64'),
+  };
+  await ctl(['org', 'create', '--name', 'Acme'], env);
+});
+afterAll(async () => {
+  await closeDb(db);
+  await postgres.drop();
+});
+
+const publish = (name: string, flags: readonly string[], how: { isTerminal?: boolean } = {}) => {
+  const model = ['--name', name, '--kind', 'text', '--mode', 'always_on', '--context', '10'];
+  const args = ['model', 'publish', ...model, '--url', 'http://127.0.0.1:1', ...flags];
+  return ctl(args, env, { ...ASKED, ...how });
+};
+const upstreamKeyOf = async (name: string, key = Buffer.alloc(32, 1)) =>
+  open([key], (await db.model.findFirstOrThrow({ where: { name } })).upstreamKey ?? Buffer.of());
+
+describe('a secret', () => {
+  it('is read from standard input: an upstream key', async () => {
+    expect((await publish('asked', ['--upstream-key-stdin'])).status).toBe(0);
+    expect(await upstreamKeyOf('asked')).toBe('sk-upstream');
+  });
+
+  it('is read from standard input: a password', async () => {
+    const who = ['--email', 'ada@example.com'];
+    const add = ['member', 'add', ...who, '--role', 'owner', '--password-stdin', '--json'];
+    expect((await ctl(add, env, { stdin: 'short' })).err).toMatch(/password/i);
+    expect(JSON.parse((await ctl(add, env, { stdin: 'long enough' })).out)).not.toHaveProperty('password');
+    const set = ['member', 'set-password', ...who, '--password-stdin', '--json'];
+    expect((await ctl(set, env, { stdin: 'short' })).err).toMatch(/password/i);
+    expect(JSON.parse((await ctl(set, env, { stdin: 'long enough' })).out)).not.toHaveProperty('password');
+  });
+
+  it('can be an argument, and only who sits at a terminal is told what that means', async () => {
+    const told = /list.* processes/;
+    expect((await publish('argued', ['--upstream-key', 'sk-argued'])).err).not.toMatch(told);
+    const atTerminal = await publish('told', ['--upstream-key', 'sk-argued'], { isTerminal: true });
+    expect(atTerminal).toMatchObject({ status: 0, err: expect.stringMatching(told) });
+    expect(await upstreamKeyOf('told')).toBe('sk-argued');
+  });
+
+  it('is given in one way only', async () => {
+    const ended = await publish('twice', ['--upstream-key', 'sk-argued', '--upstream-key-stdin']);
+    expect(ended).toMatchObject({ status: 1, err: expect.stringContaining('not both') });
+  });
+});
+
+it('secrets reseal says what it did, and which keys it cannot open', async () => {
+  const { id } = await db.model.findFirstOrThrow({ where: { name: 'asked' } });
+  await db.model.updateMany({ where: { id: { not: id } }, data: { upstreamKey: null } });
+  const lost = { ...env, SECRET_KEY: NEW_KEY.toString('base64') };
+  const keys = { ...lost, SECRET_KEY_PREVIOUS: env.SECRET_KEY };
+  const ended = await ctl(['secrets', 'reseal'], lost);
+  expect(ended).toMatchObject({ status: 0, err: expect.stringContaining(id) });
+  expect((await ctl(['secrets', 'reseal'], keys)).out).toBe('Resealed    1\nUnchanged   0\nUnreadable  0\n');
+  expect(await upstreamKeyOf('asked', NEW_KEY)).toBe('sk-upstream');
+});

@@ -1,0 +1,16 @@
+/**
+ * A command that prints what it can get of its runner and of the files in $1: environment, memory,
+ * records and logs. It says what it could open.
+ */
+export const BURGLAR = `
+  echo "uid $(id -u), groups $(id -G)"
+  env
+  open() { (: <"$1") && echo "opened $1" && cat "$1"; }
+  for process in "/proc/$PPID" /proc/[0-9]*; do cat "$process/environ"; done
+  for file in environ maps mem auxv stack; do open "/proc/$PPID/$file"; done
+  ls "/proc/$PPID/fd" && echo "opened its runner"
+  ls "$1/state" && echo 'opened the records'
+  for file in "$1"/*secret* "$1"/state/*; do open "$file"; done
+  for file in "$1"/state/*.log; do (: >>"$file") && echo "opened $file"; done
+  kill -0 "$PPID" && echo 'opened fire on its runner'
+  exit 1`;

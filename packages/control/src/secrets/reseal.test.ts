@@ -1,0 +1,63 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { newModelId, open, seal, underKey } from '@tidegate/contracts';
+import { closeDb, createDb, type Db } from '@tidegate/db';
+import { type TestPostgres, testPostgres } from '@tidegate/testing';
+import { createControl } from '../control.ts';
+import { SECRET_KEY as CURRENT, createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
+
+const [PREVIOUS, LOST] = [randomBytes(32), randomBytes(32)];
+/** More than one batch. */
+const MANY = 450;
+
+let postgres: TestPostgres;
+let db: Db;
+let fixture: Fixture;
+let orgId: string;
+beforeAll(async () => {
+  postgres = await testPostgres();
+  db = createDb(postgres.url);
+  fixture = createFixture(db, Date.now);
+  await fixture.org('Sealed');
+  orgId = (await db.org.findFirstOrThrow()).id;
+});
+afterAll(async () => {
+  await closeDb(db);
+  await postgres.drop();
+});
+
+const model = (name: string, upstreamKey: Uint8Array | null, deletedAt: Date | null = null) => ({
+  ...({ id: newModelId(), orgId, name, kind: 'text', mode: 'always_on', contextTokens: 1 } as const),
+  ...({ driver: 'external', settings: {}, condition: 'running', deletedAt } as const),
+  upstreamKey: upstreamKey && Uint8Array.from(upstreamKey),
+});
+
+it('seals all upstream keys under the current key, those of deleted models too, and once only', async () => {
+  const old = Array.from({ length: MANY }, (_, i) => model(`old-${i}`, seal(PREVIOUS, `sk-${i}`)));
+  const lost = model('lost', seal(LOST, 'sk'));
+  const kept = model('kept', seal(CURRENT, 'sk'));
+  const rows = [...old, lost, kept, model('open', null), model('gone', seal(PREVIOUS, 'sk'), new Date())];
+  await db.model.createMany({ data: rows });
+  const { limiter, runner } = fixture;
+  const keys = { secretKey: CURRENT, previousSecretKey: PREVIOUS };
+  const control = createControl({ db, limiter, runner, ...keys, now: Date.now });
+  const unreadable = [lost.id];
+  expect(value(await control.resealSecrets(OPERATOR))).toEqual({
+    ...{ resealed: MANY + 1, unchanged: 1, unreadable },
+  });
+  expect(value(await fixture.control.resealSecrets(OPERATOR))).toEqual({
+    ...{ resealed: 0, unchanged: MANY + 2, unreadable },
+  });
+  const now = await db.model.findMany({ where: { upstreamKey: { not: null } } });
+  const keyOf = new Map(now.map(({ name, upstreamKey }) => [name, upstreamKey as Uint8Array]));
+  expect(old.map(({ name }) => open([CURRENT], keyOf.get(name) ?? Buffer.of()))).toEqual(
+    old.map((_, i) => `sk-${i}`),
+  );
+  expect(underKey(CURRENT, keyOf.get('gone') ?? Buffer.of())).toBe(true);
+  expect(open([LOST], keyOf.get('lost') ?? Buffer.of())).toBe('sk');
+});
+
+it('is for operators only', async () => {
+  const owner = await fixture.user('sealed', 'owner');
+  expect(refusal(await fixture.control.resealSecrets(owner)).code).toBe('forbidden');
+});

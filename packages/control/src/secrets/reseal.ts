@@ -1,0 +1,70 @@
+import { open, seal, underKey } from '@tidegate/contracts';
+import { type Actor, operatorOnly } from '../access/access.ts';
+import type { ControlDeps } from '../deps.ts';
+import { ok, type Result } from '../result.ts';
+
+/** What became of the upstream keys of all models, deleted ones included. */
+export interface Resealed {
+  /** Sealed under the secret key now. They were under the previous one, or did not name theirs. */
+  readonly resealed: number;
+  /** Under the secret key already. */
+  readonly unchanged: number;
+  /** The ids of models whose key opens under neither. They were left as they are. */
+  readonly unreadable: readonly string[];
+}
+
+const BATCH = 200;
+
+/**
+ * Seals all upstream keys under the secret key. It can be repeated, and run while models are
+ * published and called: what they are sealed under changes, and not the keys. For operators only.
+ */
+export async function resealSecrets(deps: ControlDeps, actor: Actor): Promise<Result<Resealed>> {
+  const allowed = operatorOnly(actor);
+  if (!allowed.ok) return allowed;
+  let [resealed, unchanged] = [0, 0];
+  const unreadable: string[] = [];
+  for await (const { id, upstreamKey } of sealedKeys(deps)) {
+    const fresh = freshlySealed(deps, upstreamKey);
+    if (fresh === 'unchanged') unchanged++;
+    else if (fresh === null) unreadable.push(id);
+    else resealed += await replace(deps, id, upstreamKey, fresh);
+  }
+  return ok({ resealed, unchanged, unreadable });
+}
+
+type Sealed = Uint8Array<ArrayBuffer>;
+
+async function* sealedKeys({ db }: ControlDeps): AsyncGenerator<{ id: string; upstreamKey: Sealed }> {
+  for (let after = ''; ; ) {
+    const rows = await db.model.findMany({
+      where: { id: { gt: after }, upstreamKey: { not: null } },
+      select: { id: true, upstreamKey: true },
+      orderBy: { id: 'asc' },
+      take: BATCH,
+    });
+    for (const { id, upstreamKey } of rows) if (upstreamKey) yield { id, upstreamKey };
+    const last = rows.at(-1);
+    if (!last || rows.length < BATCH) return;
+    after = last.id;
+  }
+}
+
+/** Null: it opens under neither key. */
+function freshlySealed(
+  { secretKey, previousSecretKey }: ControlDeps,
+  sealed: Sealed,
+): Sealed | 'unchanged' | null {
+  const text = open([secretKey, ...(previousSecretKey ? [previousSecretKey] : [])], sealed);
+  if (text === null) return null;
+  return underKey(secretKey, sealed) ? 'unchanged' : Uint8Array.from(seal(secretKey, text));
+}
+
+/** Replaces the value unless someone else just did. Returns how many were replaced. */
+async function replace({ db }: ControlDeps, id: string, from: Sealed, to: Sealed): Promise<number> {
+  const { count } = await db.model.updateMany({
+    where: { id, upstreamKey: from },
+    data: { upstreamKey: to },
+  });
+  return count;
+}

@@ -1,0 +1,52 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+
+/** A user that a process can run as. */
+export interface SystemUser {
+  readonly uid: number;
+  readonly gid: number;
+  /** Null: the system does not know of one. */
+  readonly home: string | null;
+}
+
+/**
+ * A user that owns nothing and that no system gives to anyone: outside of people's and services'
+ * ranges, and of those that systemd hands out. It is not `nobody`, which other programs run as. It
+ * has no entry in the system's list of users, so a process may need HOME and USER.
+ */
+export const UNPRIVILEGED: SystemUser = { uid: 65_522, gid: 65_522, home: null };
+
+const FORM = /^([\w.-]+)(?::([\w.-]+))?$/;
+const isNumber = (text: string): boolean => /^\d{1,9}$/.test(text);
+
+/**
+ * Finds a user written as `user` or `user:group`, each a name or a number. The group is the user's
+ * own, or for a number the same number. Null: there is no such user or group.
+ */
+export function findUser(text: string): SystemUser | null {
+  const [, user = '', group] = FORM.exec(text) ?? [];
+  const [, , uid, ownGid, , home] = entry('passwd', user);
+  const [, , gid] = group === undefined ? [] : entry('group', group);
+  const found = {
+    uid: Number(uid ?? numberOf(user)),
+    gid: Number(group === undefined ? (ownGid ?? numberOf(user)) : (gid ?? numberOf(group))),
+  };
+  return Number.isNaN(found.uid + found.gid) ? null : { ...found, home: home || null };
+}
+
+const numberOf = (text: string): string => (isNumber(text) ? text : 'none');
+
+/** The fields of an entry of the system's databases. Empty: there is none. */
+function entry(database: 'passwd' | 'group', key: string): string[] {
+  try {
+    const out = execFileSync('getent', [database, key], { encoding: 'utf8', stdio: 'pipe' });
+    return out.trim().split(':');
+  } catch {
+    return [];
+  }
+}
+
+/** Whether a user can read all of these files and folders. Only root can ask. */
+export function canRead({ uid, gid }: SystemUser, paths: readonly string[]): boolean {
+  const script = 'for path; do test -r "$path" || exit 1; done';
+  return spawnSync('/bin/sh', ['-c', script, 'sh', ...paths], { uid, gid, cwd: '/' }).status === 0;
+}
