@@ -147,10 +147,10 @@ describe('a model', () => {
   });
 
   it('that wakes on request and is killed: the next request starts it and is answered [state.model.asleep]', async () => {
-    const pidFile = join(stack().dataDir, 'mortal.pid');
-    await publishCommand('mortal', `echo $$ > '${pidFile}'; exec node ${STANDIN} --port $PORT --name mortal`);
-    const pid = () => Number(readFileSync(pidFile, 'utf8'));
+    await publishCommand('mortal', `exec node ${STANDIN} --port $PORT --name mortal`);
     await eventually(async () => (await send('mortal')).status === 200);
+    const { id } = (await modelsOf(stack(), org)).find(({ name }) => name === 'mortal') ?? {};
+    const pid = () => JSON.parse(readFileSync(join(stack().dataDir, 'runner', `${id}.json`), 'utf8')).pid;
     const first = pid();
     process.kill(first, 'SIGKILL');
     const condition = async () =>
