@@ -161,7 +161,7 @@ function Leave({ org, isOnlyOwner: cannot }: { org: string; isOnlyOwner: boolean
       title="Leave organization"
       lead={
         cannot
-          ? 'You are the only owner. Make someone else an owner first, or delete the organization on the Plan screen.'
+          ? 'It would have no owner. Make someone else an owner first, or delete it on the Plan screen.'
           : 'Your account stays. Keys stay, too: they belong to the organization.'
       }
     >
