@@ -142,8 +142,9 @@ function MembersTable({ org, me, mayChange, members }: Omit<MembersScreenProps, 
         onDone={() => toast.success('The member is removed.')}
       >
         <p>
-          {removed?.email === me ? 'You lose' : 'They lose'} access to this organization at once. Keys keep
-          working: they belong to the organization.
+          {removed?.email === me ? 'You lose' : 'They lose'} access to this organization at once. Open
+          invitations that {removed?.email === me ? 'you' : 'they'} made stop working. Keys keep working: they
+          belong to the organization.
         </p>
       </Confirm>
     </>

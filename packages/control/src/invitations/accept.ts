@@ -4,8 +4,10 @@ import { audit } from '../access/audit.ts';
 import type { Role } from '../access/policy.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { reference, text } from '../fields.ts';
+import { lockMembers } from '../members/lock.ts';
 import { findOrCreateUser, passwordField, type Secret, secretOf } from '../members/user.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
+import { whoMayInvite } from './inviter.ts';
 import { hashOfToken } from './token.ts';
 
 /** What anyone with an invitation's link may see. */
@@ -39,7 +41,8 @@ export async function openInvitation(
     include: { org: { select: { slug: true, name: true } } },
   });
   if (!row) return refuse('not_found', VOID, 'token');
-  const { org, email, role, invitedBy } = row;
+  const { orgId, org, email, role, invitedBy } = row;
+  if (!(await whoMayInvite(deps.db, orgId)).has(invitedBy)) return refuse('not_found', VOID, 'token');
   const account = await deps.db.user.findUnique({ where: { email }, select: { id: true } });
   return ok({ org, email, role, invitedBy, hasAccount: account !== null });
 }
@@ -105,18 +108,27 @@ class Refused extends Error {
 
 interface Taken {
   readonly orgId: string;
+  readonly invitedBy: string;
   readonly email: string;
   readonly role: Role;
   readonly slug: string;
 }
 
-/** Takes the invitation. Of two concurrent callers, only one gets it. */
+/**
+ * Takes the invitation, if its inviter may still invite. Of two concurrent callers, only one gets
+ * it. Members are locked first, as where members change: so nobody joins by an invitation of
+ * someone who is being removed.
+ */
 async function takeInvitation(tx: Tx, nowMs: number, token: string): Promise<Taken | undefined> {
+  const tokenHash = hashOfToken(token);
+  const open = await tx.invitation.findUnique({ where: { tokenHash }, select: { orgId: true } });
+  if (!open) return undefined;
+  await lockMembers(tx, open.orgId);
   const [taken] = await tx.$queryRaw<Taken[]>`
     DELETE FROM invitation USING org
-    WHERE token_hash = ${hashOfToken(token)} AND expires_at > ${new Date(nowMs)} AND org.id = invitation.org_id
-    RETURNING org_id AS "orgId", email, role::text AS role, org.slug`;
-  return taken;
+    WHERE token_hash = ${tokenHash} AND expires_at > ${new Date(nowMs)} AND org.id = invitation.org_id
+    RETURNING org_id AS "orgId", email, role::text AS role, invited_by AS "invitedBy", org.slug`;
+  return taken && (await whoMayInvite(tx, open.orgId)).has(taken.invitedBy) ? taken : undefined;
 }
 
 async function accountFor(

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
-import { audit } from '../access/audit.ts';
+import { type AuditEntry, audit } from '../access/audit.ts';
 import type { Role } from '../access/policy.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { orgField } from '../fields.ts';
@@ -99,7 +99,7 @@ export async function listMembers(
 
 export type SetMemberRoleInput = z.input<typeof memberInput>;
 
-/** Changes a member's role. The last owner stays owner. */
+/** Changes a member's role. The last owner stays owner. An owner's demotion voids their invitations. */
 export async function setMemberRole(
   deps: ControlDeps,
   actor: Actor,
@@ -122,7 +122,10 @@ export async function setMemberRole(
 const removeInput = z.object({ org: orgField, email: emailField });
 export type RemoveMemberInput = z.input<typeof removeInput>;
 
-/** Removes someone from an organization. The account stays. The last owner cannot be removed. */
+/**
+ * Removes someone from an organization, and voids their invitations. The account stays. The last
+ * owner cannot be removed.
+ */
 export async function removeMember(
   deps: ControlDeps,
   actor: Actor,
@@ -170,9 +173,21 @@ async function changeMember(
     }
     const { userId, createdAt, user } = member;
     const { role = member.role } = await apply(tx, { orgId_userId: { orgId, userId } });
+    const voided = change.losesOwner ? await voidInvitationsBy(tx, orgId, email) : [];
     await audit(tx, actor, deps.now(), [
       { orgId, action: change.action, target: userId, details: { email, role } },
+      ...voided,
     ]);
     return ok({ userId, email, name: user.name, role, since: createdAt.toISOString() });
   });
+}
+
+/** Deletes the open invitations of someone who may no longer invite. Returns the audit's entries. */
+async function voidInvitationsBy(tx: Tx, orgId: string, inviter: string): Promise<AuditEntry[]> {
+  const rows = await tx.invitation.findMany({ where: { orgId, invitedBy: inviter } });
+  await tx.invitation.deleteMany({ where: { id: { in: rows.map(({ id }) => id) } } });
+  return rows.map(({ id, email, role }) => ({
+    ...{ orgId, action: 'member.withdraw', target: id },
+    details: { email, role, invitedBy: inviter },
+  }));
 }
