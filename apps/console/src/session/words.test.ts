@@ -16,6 +16,7 @@ describe('a visitor who is not signed in', () => {
     [PROVIDER_AWAY, /could not be reached/],
     ['signup_disabled', /no account for you here/],
     ['account_not_linked', /no account for you here/],
+    ['unable_to_link_account', /belongs to another identity/],
     ['access_denied', /did not confirm who you are/],
     ['invalid_code', /did not confirm who you are/],
   ])('hears what the identity provider did: of %s', (error, words) => {

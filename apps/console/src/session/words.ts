@@ -12,11 +12,15 @@ export const PROVIDER_AWAY = 'provider';
  * verified the e-mail.
  */
 const NO_ACCOUNT = new Set(['signup_disabled', 'account_not_linked']);
+/** The account with this e-mail has another identity at the provider. */
+const OTHER_IDENTITY = 'unable_to_link_account';
 
 /** Explains the `error` parameter of the sign-in page. Null: nothing went wrong. */
 export function providerTrouble(error: string | undefined): string | null {
   if (error === undefined) return null;
   if (error === PROVIDER_AWAY) return 'The identity provider could not be reached. Try again in a moment.';
+  if (error === OTHER_IDENTITY)
+    return 'The account with your e-mail belongs to another identity at the provider. Ask an operator.';
   return NO_ACCOUNT.has(error)
     ? 'That did not work: there is no account for you here yet. Ask an owner for an invitation.'
     : 'The identity provider did not confirm who you are. Try again.';

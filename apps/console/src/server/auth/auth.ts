@@ -45,11 +45,16 @@ export function createAuth({ db, consoleUrl, secret, oidc }: AuthOptions) {
       ipAddress: { disableIpTracking: true },
     },
     // Accounts come from invitations, so their e-mails are never verified here. This trusts the
-    // provider's verification.
-    account: { accountLinking: { enabled: true, requireLocalEmailVerified: false } },
+    // provider's verification. An e-mail finds an account only until the account has an identity:
+    // the database refuses a second one.
+    account: {
+      accountLinking: { enabled: true, requireLocalEmailVerified: false },
+      updateAccountOnSignIn: false,
+    },
     databaseHooks: {
       account: {
         create: {
+          before: async (account) => ({ data: { ...account, ...NO_TOKENS } }),
           after: async ({ providerId, userId }) => {
             if (providerId === OIDC_PROVIDER_ID) await takeOver(db, userId);
           },
@@ -59,6 +64,15 @@ export function createAuth({ db, consoleUrl, secret, oidc }: AuthOptions) {
     plugins: oidc ? [identityProvider(oidc)] : [],
   });
 }
+
+/** The provider tells once who signs in. The console calls nothing of it in the user's name. */
+const NO_TOKENS = {
+  accessToken: null,
+  refreshToken: null,
+  idToken: null,
+  accessTokenExpiresAt: null,
+  refreshTokenExpiresAt: null,
+};
 
 /**
  * The first sign-in through the provider proves who owns the e-mail. It removes a password that

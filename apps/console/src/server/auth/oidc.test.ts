@@ -92,6 +92,35 @@ describe('sign-in through an identity provider', () => {
     expect(await db.session.count({ where: { user: { email } } })).toBe(0);
   });
 
+  it('links an account to one identity: its e-mail finds it for no second one', async () => {
+    const id = await account('mary@example.com');
+    const person = { email: 'mary@example.com', email_verified: true, name: 'Mary' };
+    const comeAs = async (sub: string) => {
+      provider.person = { sub, ...person };
+      return (await signInThere()).headers.get('location');
+    };
+    expect(await comeAs('first')).toBe(`${SITE}/`);
+    expect(await comeAs('second')).toBe(`${SITE}/sign-in?error=unable_to_link_account`);
+    expect(await comeAs('first')).toBe(`${SITE}/`);
+    const identities = await db.account.findMany({ where: { userId: id }, select: { accountId: true } });
+    expect(identities).toEqual([{ accountId: 'first' }]);
+    expect(await db.session.count({ where: { userId: id } })).toBe(2);
+  });
+
+  it("keeps none of the provider's tokens, at the first sign-in nor at the next", async () => {
+    const id = await account('joan@example.com');
+    provider.person = { sub: 'joan', email: 'joan@example.com', email_verified: true, name: 'Joan' };
+    for (let i = 0; i < 2; i++) {
+      expect((await signInThere()).headers.get('location')).toBe(`${SITE}/`);
+      expect(await db.account.findMany({ where: { userId: id } })).toMatchObject([
+        {
+          ...{ providerId: 'oidc', accessToken: null, refreshToken: null, idToken: null },
+          ...{ accessTokenExpiresAt: null, refreshTokenExpiresAt: null },
+        },
+      ]);
+    }
+  });
+
   it('may end at another console process than the one at which it began', async () => {
     await account('grace@example.com');
     provider.person = { sub: 'sub-2', email: 'grace@example.com', email_verified: true, name: 'Grace' };
