@@ -6,6 +6,7 @@ import {
   callerFields,
   callerOf,
   databaseUrl,
+  flag,
   host,
   loadConfig,
   secret,
@@ -52,6 +53,8 @@ const schema = z.object({
   OIDC_CLIENT_SECRET: secret(z.string().optional()),
   /** The button says "Sign in with" and this name. */
   OIDC_NAME: z.string().max(40).default('single sign-on'),
+  /** Nobody signs in with a password. */
+  OIDC_ONLY: flag,
 });
 
 export type Config = z.output<typeof schema> & { readonly caller: Caller };
@@ -61,6 +64,8 @@ export interface Oidc {
   readonly clientId: string;
   readonly clientSecret: string;
   readonly name: string;
+  /** Whether it is the only way to sign in. */
+  readonly only: boolean;
 }
 
 /** @throws ConfigError */
@@ -69,7 +74,7 @@ export function readConfig(env: Variables = process.env): Config {
   const { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET } = config;
   const oidc = { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET };
   const missing = Object.entries(oidc).filter(([, value]) => value === undefined);
-  if (missing.length > 0 && missing.length < Object.keys(oidc).length)
+  if (missing.length > 0 && (config.OIDC_ONLY || missing.length < Object.keys(oidc).length))
     throw new ConfigError(missing.map(([variable]) => ({ variable, reason: 'is not set' })));
   return { ...config, caller: callerOf(config) };
 }
@@ -78,5 +83,5 @@ export function readConfig(env: Variables = process.env): Config {
 export function oidcOf(config: Config): Oidc | null {
   const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret } = config;
   if (!issuer || !clientId || !clientSecret) return null;
-  return { issuer, clientId, clientSecret, name: config.OIDC_NAME };
+  return { issuer, clientId, clientSecret, name: config.OIDC_NAME, only: config.OIDC_ONLY };
 }

@@ -37,12 +37,13 @@ runService(async (service) => {
     control: createControl({ db, limiter, runner, secretKey: config.SECRET_KEY, now: Date.now }),
     auth,
     signIn: createSignIn({ db, auth, now: Date.now }),
-    accounts: createAccounts({ db, auth }),
+    accounts: createAccounts({ db, auth, passwords: !oidc?.only }),
     logger,
     publicApiUrl: config.GATEWAY_PUBLIC_URL,
     apiUrl: config.GATEWAY_URL ?? config.GATEWAY_PUBLIC_URL,
     consoleUrl,
     oidcName: oidc?.name ?? null,
+    passwords: !oidc?.only,
     now: Date.now,
   });
 

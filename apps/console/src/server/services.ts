@@ -19,6 +19,8 @@ export interface Services {
   readonly consoleUrl: string;
   /** Name of the identity provider. Null: there is none. */
   readonly oidcName: string | null;
+  /** Whether people sign in with passwords. Otherwise only with the identity provider. */
+  readonly passwords: boolean;
   /** Unix milliseconds. */
   readonly now: () => number;
 }

@@ -6,8 +6,9 @@ import { redirect } from 'next/navigation';
 import { services } from '../server/services.ts';
 import { passCookiesOn } from './cookies.ts';
 import { callerAddress, currentUser } from './current.ts';
-import { sameSitePath, signInPath } from './next-path.ts';
-import { PROVIDER_AWAY, tooManyAttempts } from './words.ts';
+import { sameSitePath } from './next-path.ts';
+import { goToProvider } from './provider.ts';
+import { tooManyAttempts } from './words.ts';
 
 export interface SignInState {
   readonly email: string;
@@ -34,20 +35,7 @@ export async function signIn(_before: SignInState, form: FormData): Promise<Sign
 
 /** Sends the browser to the identity provider. */
 export async function signInWithProvider(form: FormData): Promise<void> {
-  const { auth, consoleUrl } = services();
-  const next = sameSitePath(form.get('next'));
-  const response = await auth.api.signInSocial({
-    body: {
-      provider: 'oidc',
-      callbackURL: `${consoleUrl}${next}`,
-      errorCallbackURL: `${consoleUrl}${signInPath(next)}`,
-    },
-    headers: new Headers(await headers()),
-    asResponse: true,
-  });
-  await passCookiesOn(response.headers);
-  const { url } = (await response.json()) as { url?: string };
-  redirect(url ?? signInPath(next, PROVIDER_AWAY));
+  await goToProvider(sameSitePath(form.get('next')));
 }
 
 export async function signOut(): Promise<void> {
@@ -76,6 +64,8 @@ export async function changePassword(current: string, next: string): Promise<Res
   const { accounts, signIn: attempts } = services();
   const user = await currentUser();
   if (!user) return refuseInput({ message: 'You have been signed out. Sign in again.' });
+  if (!(await accounts.hasPassword(user.actor.userId)))
+    return refuseInput({ message: 'You sign in without a password.' });
   const waitS = await attempts.guard(await callerAddress(), user.actor.email);
   if (waitS !== null) return refuseInput({ message: tooManyAttempts(waitS) });
   const own = new Headers(await headers());

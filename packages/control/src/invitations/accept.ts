@@ -5,7 +5,7 @@ import type { Role } from '../access/policy.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { reference, text } from '../fields.ts';
 import { lockMembers } from '../members/lock.ts';
-import { findOrCreateUser, passwordField, type Secret, secretOf } from '../members/user.ts';
+import { createCredential, createUser, passwordField, type Secret, secretOf } from '../members/user.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { whoMayInvite } from './inviter.ts';
 import { hashOfToken } from './token.ts';
@@ -52,6 +52,8 @@ const acceptInput = z.object({
   /** Name and password are for a new account. Users who are signed in leave them out. */
   name: text('Name', 80).optional(),
   password: passwordField.optional(),
+  /** The new account gets no password: its owner signs in with the identity provider. */
+  withoutPassword: z.boolean().optional(),
 });
 export type AcceptInvitationInput = z.input<typeof acceptInput>;
 
@@ -67,11 +69,11 @@ export async function acceptInvitation(
 ): Promise<Result<{ email: string; org: string }>> {
   const parsed = parseInput(acceptInput, input);
   if (!parsed.ok) return parsed;
-  const { token, name, password } = parsed.value;
+  const { token, name, password, withoutPassword = false } = parsed.value;
   // Without an invitation we hash no password: that costs CPU time.
   const open = await openInvitation(deps, actor, { token });
   if (!open.ok) return open;
-  const secret = password === undefined ? undefined : await secretOf(password);
+  const secret = withoutPassword ? null : password === undefined ? undefined : await secretOf(password);
   return deps.db
     .$transaction(async (tx): Promise<Result<{ email: string; org: string }>> => {
       const taken = await takeInvitation(tx, deps.now(), token);
@@ -136,18 +138,19 @@ async function accountFor(
   nowMs: number,
   actor: Actor | null,
   email: string,
-  { name, secret }: { name: string | undefined; secret: Secret | undefined },
+  /** No secret: one is missing. Null: the account needs none. */
+  { name, secret }: { name: string | undefined; secret: Secret | null | undefined },
 ): Promise<Result<string>> {
   if (actor?.kind === 'user') {
     if (actor.email === email) return ok(actor.userId);
     return refuse('forbidden', `This invitation is for ${email}: sign in as that account to accept it.`);
   }
-  if (await tx.user.findUnique({ where: { email }, select: { id: true } }))
-    return refuse('forbidden', `${email} has an account: sign in to accept the invitation.`);
+  const hasAccount = () => refuse('forbidden', `${email} has an account: sign in to accept the invitation.`);
+  if (await tx.user.findUnique({ where: { email }, select: { id: true } })) return hasAccount();
   if (name === undefined) return refuse('invalid_input', 'Name must be given.', 'name');
   if (secret === undefined) return refuse('invalid_input', 'Password must be given.', 'password');
-  const user = await findOrCreateUser(tx, nowMs, email, secret);
-  if (!user.ok) return user;
-  await tx.user.update({ where: { id: user.value.id }, data: { name } });
-  return ok(user.value.id);
+  const user = await createUser(tx, nowMs, email, name);
+  if (user === null) return hasAccount();
+  if (secret !== null) await createCredential(tx, user.createdAt, user.id, secret.hash);
+  return ok(user.id);
 }

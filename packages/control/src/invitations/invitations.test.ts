@@ -111,6 +111,19 @@ describe('an invitation', () => {
     expect(accepted).toEqual({ email: there.email, org });
   });
 
+  it('makes an account without a password where people sign in elsewhere, and adds none to an account', async () => {
+    const org = await fixture.org('No passwords');
+    const { token } = await invite(org, 'ada@provider.example');
+    const accept = (at: string) =>
+      fixture.control.acceptInvitation(null, { token: at, name: 'Ada', withoutPassword: true });
+    value(await accept(token));
+    const { id } = await db.user.findUniqueOrThrow({ where: { email: 'ada@provider.example' } });
+    expect(await db.account.count({ where: { userId: id } })).toBe(0);
+    const there = await fixture.user(await fixture.org('No passwords elsewhere'), 'viewer');
+    const second = await invite(org, there.email);
+    expect(refusal(await accept(second.token)).message).toContain('sign in');
+  });
+
   it.each([
     ['removed', (org: string, email: string) => fixture.control.removeMember(OPERATOR, { org, email })],
     [

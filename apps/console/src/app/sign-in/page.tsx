@@ -15,10 +15,12 @@ export default async function SignIn({
 }) {
   const { next, error } = await searchParams;
   if (await currentUser()) redirect(sameSitePath(next));
+  const { oidcName, passwords } = services();
   return (
     <SignInForm
       next={sameSitePath(next)}
-      provider={services().oidcName}
+      provider={oidcName}
+      passwords={passwords}
       trouble={providerTrouble(typeof error === 'string' ? error : undefined)}
     />
   );

@@ -32,7 +32,12 @@ export function createAuth({ db, consoleUrl, secret, oidc }: AuthOptions) {
     telemetry: { enabled: false },
     rateLimit: { enabled: false },
     logger: { disabled: true },
-    emailAndPassword: { enabled: true, disableSignUp: true, minPasswordLength: 8, maxPasswordLength: 128 },
+    emailAndPassword: {
+      enabled: !oidc?.only,
+      disableSignUp: true,
+      minPasswordLength: 8,
+      maxPasswordLength: 128,
+    },
     session: { expiresIn: SESSION_S, disableSessionRefresh: true, cookieCache: { enabled: false } },
     advanced: {
       cookiePrefix: 'tidegate',

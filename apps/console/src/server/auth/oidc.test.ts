@@ -12,6 +12,7 @@ import {
 } from '@tidegate/testing';
 import { hashPassword } from 'better-auth/crypto';
 import { type Auth, createAuth } from './auth.ts';
+import { createSignIn } from './sign-in.ts';
 
 const SITE = 'https://console.example';
 
@@ -20,8 +21,8 @@ let db: Db;
 let provider: IdentityProvider;
 let auth: Auth;
 
-const authWith = (issuer: string): Auth => {
-  const oidc = { issuer, clientId: 'id', clientSecret: 'secret', name: 'Example' };
+const authWith = (issuer: string, only = false): Auth => {
+  const oidc = { issuer, clientId: 'id', clientSecret: 'secret', name: 'Example', only };
   return createAuth({ db, consoleUrl: SITE, secret: 'x'.repeat(32), oidc });
 };
 
@@ -127,6 +128,17 @@ describe('sign-in through an identity provider', () => {
     const back = await signInThere(authWith(provider.issuer));
     expect(back.headers.get('location')).toBe(`${SITE}/`);
     expect(cookiesOf(back)).toContain('session_token=');
+  });
+
+  it('is the only way in, if passwords are off', async () => {
+    const email = 'barbara@example.com';
+    await account(email);
+    const only = authWith(provider.issuer, true);
+    const signIn = createSignIn({ db, auth: only, now: Date.now });
+    const attempt = { email, password: 'set-by-someone-else', address: '10.0.0.1', headers: new Headers() };
+    expect(await signIn.withPassword(attempt)).toEqual({ outcome: 'wrong' });
+    provider.person = { sub: 'sub-3', email, email_verified: true, name: 'Barbara' };
+    expect(cookiesOf(await signInThere(only))).toContain('session_token=');
   });
 
   it('is refused while the provider hangs, and passwords and sessions do not wait for it', async () => {

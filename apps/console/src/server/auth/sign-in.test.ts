@@ -21,7 +21,7 @@ beforeAll(async () => {
   db = createDb(postgres.url);
   auth = createAuth({ db, consoleUrl: 'https://console.example', secret: 'x'.repeat(32), oidc: null });
   signIn = createSignIn({ db, auth, now: clock.now });
-  accounts = createAccounts({ db, auth });
+  accounts = createAccounts({ db, auth, passwords: true });
 });
 afterAll(async () => {
   await closeDb(db);
