@@ -176,7 +176,7 @@ describe('a session', () => {
       await site.open(page, 'members');
       await page.getByRole('button', { name: 'Invite', exact: true }).click();
       await page.getByLabel('E-mail').fill('someone@example.com');
-      const sent = page.waitForRequest((request) => request.method() === 'POST');
+      const sent = page.waitForRequest((request) => 'next-action' in request.headers());
       await page.getByRole('button', { name: 'Make the link' }).click();
       await page.getByLabel('Invitation link').waitFor();
       const made = await sent;

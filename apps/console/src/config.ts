@@ -20,6 +20,10 @@ import {
 import { z } from 'zod';
 
 const MIN_AUTH_SECRET_CHARACTERS = 32;
+const HOUR_MS = 3_600_000;
+const WEEK_MS = 7 * 24 * HOUR_MS;
+/** Sessions know their last use to the minute. */
+const MIN_IDLE_MS = 5 * 60_000;
 
 const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https address' });
 
@@ -47,6 +51,8 @@ const schema = z.object({
   /** Seals upstream keys for the runner. */
   SECRET_KEY: secret(secretKey),
   TRUSTED_PROXIES: trustedProxies,
+  /** A session that nobody uses for so long ends. Whatever its use, it lasts a week at most. */
+  SESSION_IDLE_TIMEOUT_MS: wholeNumber(MIN_IDLE_MS, WEEK_MS).default(8 * HOUR_MS),
   /** Sign-in with an identity provider. Set all three of issuer, client id and secret, or none. */
   OIDC_ISSUER: httpUrl.transform((url) => url.replace(/\/+$/, '')).optional(),
   OIDC_CLIENT_ID: z.string().optional(),

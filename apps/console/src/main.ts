@@ -5,6 +5,7 @@ import { createLogger, createMetrics, runService, startAdmin } from '@tidegate/r
 import { oidcOf, readConfig } from './config.ts';
 import { createAccounts } from './server/auth/accounts.ts';
 import { createAuth } from './server/auth/auth.ts';
+import { createSessions } from './server/auth/sessions.ts';
 import { createSignIn } from './server/auth/sign-in.ts';
 import { startScreens } from './server/http/screens.ts';
 import { startSite } from './server/http/server.ts';
@@ -31,12 +32,14 @@ runService(async (service) => {
   const runner = runnerOverGrpc(config.RUNNER_ADDRESS, config.caller);
   service.onShutdown('runner', () => runner.close());
 
+  const idleTimeoutMs = config.SESSION_IDLE_TIMEOUT_MS;
   const oidc = oidcOf(config);
   const auth = createAuth({ db, consoleUrl, secret: config.AUTH_SECRET, oidc });
   provideServices({
     control: createControl({ db, limiter, runner, secretKey: config.SECRET_KEY, now: Date.now }),
     auth,
     signIn: createSignIn({ db, auth, now: Date.now }),
+    sessions: createSessions({ db, auth, idleTimeoutMs, now: Date.now }),
     accounts: createAccounts({ db, auth, passwords: !oidc?.only }),
     logger,
     publicApiUrl: config.GATEWAY_PUBLIC_URL,
@@ -44,6 +47,7 @@ runService(async (service) => {
     consoleUrl,
     oidcName: oidc?.name ?? null,
     passwords: !oidc?.only,
+    idleTimeoutMs,
     now: Date.now,
   });
 

@@ -3,16 +3,20 @@
 import { Button, toast } from '@heroui/react';
 import Link from 'next/link';
 import { type FormEvent, useState } from 'react';
-import { changePassword, signOut, signOutEverywhere } from '../session/actions.ts';
+import { changePassword } from '../session/actions.ts';
 import { useAct } from '../ui/act.ts';
 import { Field } from '../ui/field.tsx';
 import { Form } from '../ui/form.tsx';
 import { PageHeader, Panel } from '../ui/page.tsx';
+import { SessionsPanel, type SessionView } from './sessions-panel.tsx';
 
 interface AccountScreenProps {
   readonly email: string;
   /** False: the user can sign in only with the identity provider. */
   readonly hasPassword: boolean;
+  readonly sessions: readonly SessionView[];
+  /** How long a session lasts without use, in words. */
+  readonly idle: string;
   readonly memberships: readonly {
     readonly slug: string;
     readonly name: string;
@@ -21,7 +25,7 @@ interface AccountScreenProps {
   }[];
 }
 
-export function AccountScreen({ email, hasPassword, memberships }: AccountScreenProps) {
+export function AccountScreen({ email, hasPassword, sessions, idle, memberships }: AccountScreenProps) {
   return (
     <>
       <PageHeader title="Account" lead={`You are signed in as ${email}.`} />
@@ -47,23 +51,7 @@ export function AccountScreen({ email, hasPassword, memberships }: AccountScreen
               </ul>
             )}
           </Panel>
-          <Panel title="Sessions">
-            <div className="flex flex-wrap gap-3 px-5 pb-5">
-              <p className="w-full text-sm leading-6 text-muted">
-                Signing out everywhere ends every session of your account, on every device, this one too.
-              </p>
-              <form action={signOut}>
-                <Button type="submit" variant="secondary">
-                  Sign out
-                </Button>
-              </form>
-              <form action={signOutEverywhere}>
-                <Button type="submit" variant="danger-soft">
-                  Sign out everywhere
-                </Button>
-              </form>
-            </div>
-          </Panel>
+          <SessionsPanel sessions={sessions} idle={idle} />
         </div>
         {hasPassword ? (
           <Panel title="Change password" lead="Ends all your other sessions.">

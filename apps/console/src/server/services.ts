@@ -2,6 +2,7 @@ import type { Control } from '@tidegate/control';
 import type { Logger } from '@tidegate/runtime';
 import type { Accounts } from './auth/accounts.ts';
 import type { Auth } from './auth/auth.ts';
+import type { Sessions } from './auth/sessions.ts';
 import type { SignIn } from './auth/sign-in.ts';
 
 /** What the screens work with. main.ts creates it and owns everything in it. */
@@ -9,6 +10,7 @@ export interface Services {
   readonly control: Control;
   readonly auth: Auth;
   readonly signIn: SignIn;
+  readonly sessions: Sessions;
   readonly accounts: Accounts;
   readonly logger: Logger;
   /** Base URL of the API, as shown to users. */
@@ -21,6 +23,8 @@ export interface Services {
   readonly oidcName: string | null;
   /** Whether people sign in with passwords. Otherwise only with the identity provider. */
   readonly passwords: boolean;
+  /** How long a session lasts without use. */
+  readonly idleTimeoutMs: number;
   /** Unix milliseconds. */
   readonly now: () => number;
 }

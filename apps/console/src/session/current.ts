@@ -2,6 +2,7 @@ import type { Actor, MembershipView, Result } from '@tidegate/control';
 import { headers } from 'next/headers';
 import { notFound, redirect } from 'next/navigation';
 import { cache } from 'react';
+import { isUse } from '../server/auth/sessions.ts';
 import { CLIENT_ADDRESS_HEADER, PATH_HEADER } from '../server/http/names.ts';
 import { services } from '../server/services.ts';
 import { signInPath } from './next-path.ts';
@@ -11,14 +12,16 @@ export type UserActor = Actor & { readonly kind: 'user' };
 export interface CurrentUser {
   readonly actor: UserActor;
   readonly name: string;
+  readonly sessionId: string;
 }
 
 /** The signed-in user. Read once per request. */
 export const currentUser = cache(async (): Promise<CurrentUser | null> => {
-  const session = await services().auth.api.getSession({ headers: await headers() });
+  const own = new Headers(await headers());
+  const session = await services().sessions.current(own, isUse(own));
   if (!session) return null;
   const { id: userId, email, name } = session.user;
-  return { actor: { kind: 'user', userId, email }, name };
+  return { actor: { kind: 'user', userId, email }, name, sessionId: session.id };
 });
 
 /** Redirects to the sign-in page, which leads back, if nobody is signed in. */

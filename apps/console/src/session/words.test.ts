@@ -1,5 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
-import { PROVIDER_AWAY, providerTrouble, tooManyAttempts } from './words.ts';
+import { PROVIDER_AWAY, providerTrouble, timeInWords, tooManyAttempts } from './words.ts';
+
+describe('the idle time of sessions', () => {
+  it.each([
+    [28_800_000, '8 hours'],
+    [3_600_000, '1 hour'],
+    [5_400_000, '90 minutes'],
+  ])('is said in words: %i ms are %s', (ms, words) => {
+    expect(timeInWords(ms)).toBe(words);
+  });
+});
 
 describe('a visitor who is not signed in', () => {
   it.each([

@@ -1,8 +1,19 @@
 const S_A_MINUTE = 60;
 
-export function tooManyAttempts(retryAfterS: number): string {
-  const minutes = Math.ceil(retryAfterS / S_A_MINUTE);
-  return `Too many attempts. Try again in ${minutes} minute${minutes === 1 ? '' : 's'}.`;
+const MS_A_MINUTE = 1_000 * S_A_MINUTE;
+const MINUTES_AN_HOUR = 60;
+
+const counted = (count: number, unit: string): string => `${count} ${unit}${count === 1 ? '' : 's'}`;
+
+export const tooManyAttempts = (retryAfterS: number): string =>
+  `Too many attempts. Try again in ${counted(Math.ceil(retryAfterS / S_A_MINUTE), 'minute')}.`;
+
+/** A time in whole hours if it can be, otherwise in minutes: "8 hours", "90 minutes". */
+export function timeInWords(ms: number): string {
+  const minutes = Math.round(ms / MS_A_MINUTE);
+  return minutes % MINUTES_AN_HOUR === 0
+    ? counted(minutes / MINUTES_AN_HOUR, 'hour')
+    : counted(minutes, 'minute');
 }
 
 /** This console's own error: the provider gave no page to redirect to. */

@@ -38,7 +38,12 @@ export function createAuth({ db, consoleUrl, secret, oidc }: AuthOptions) {
       minPasswordLength: 8,
       maxPasswordLength: 128,
     },
-    session: { expiresIn: SESSION_S, disableSessionRefresh: true, cookieCache: { enabled: false } },
+    session: {
+      expiresIn: SESSION_S,
+      disableSessionRefresh: true,
+      cookieCache: { enabled: false },
+      additionalFields: { lastSeenAt: { type: 'date', input: false, defaultValue: () => new Date() } },
+    },
     advanced: {
       cookiePrefix: 'tidegate',
       useSecureCookies: secure,

@@ -9,3 +9,6 @@ DROP INDEX "account_user_id_idx";
 UPDATE "account" SET "access_token" = NULL, "refresh_token" = NULL, "id_token" = NULL,
   "access_token_expires_at" = NULL, "refresh_token_expires_at" = NULL
 WHERE "provider_id" <> 'credential';
+
+-- A session ends when nobody uses it for a while.
+ALTER TABLE "session" ADD COLUMN "last_seen_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP;
