@@ -3,6 +3,7 @@ import { eventually } from '@tidegate/testing';
 import type { Page } from 'playwright-core';
 import { expectAccessible } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
+import { describeAccount } from './account.ts';
 import { describeForms } from './forms.ts';
 import { describeLive } from './live.ts';
 import { describePages } from './pages.ts';
@@ -249,6 +250,7 @@ describe('a session', () => {
   );
 });
 
+describeAccount(site);
 describePages(site);
 describeForms(site);
 describeLive(site);

@@ -5,6 +5,7 @@ import { createLogger, createMetrics, runService, startAdmin } from '@tidegate/r
 import { oidcOf, readConfig } from './config.ts';
 import { createAccounts } from './server/auth/accounts.ts';
 import { createAuth } from './server/auth/auth.ts';
+import { createSecondFactor } from './server/auth/second-factor.ts';
 import { createSessions } from './server/auth/sessions.ts';
 import { createSignIn } from './server/auth/sign-in.ts';
 import { startScreens } from './server/http/screens.ts';
@@ -39,6 +40,7 @@ runService(async (service) => {
     control: createControl({ db, limiter, runner, secretKey: config.SECRET_KEY, now: Date.now }),
     auth,
     signIn: createSignIn({ db, auth, now: Date.now }),
+    secondFactor: createSecondFactor(auth),
     sessions: createSessions({ db, auth, idleTimeoutMs, now: Date.now }),
     accounts: createAccounts({ db, auth, passwords: !oidc?.only }),
     logger,

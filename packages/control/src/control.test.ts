@@ -44,6 +44,7 @@ describe('roles', () => {
   /** Every operation on an organization: the action it requires, and an input. */
   const GUARDED: { readonly [K in keyof Fixture['control']]?: readonly [Action, object] } = {
     setOrgPlan: ['org.setPlan', { plan: 'Pro' }],
+    requireTwoFactor: ['org.requireTwoFactor', { required: true }],
     addMember: ['member.add', { email, role: 'viewer' }],
     listMembers: ['member.list', {}],
     setMemberRole: ['member.setRole', { email, role: 'member' }],
@@ -72,7 +73,7 @@ describe('roles', () => {
    * installation. They have tests of their own.
    */
   const OTHERS = [
-    ...['createOrg', 'setPlan', 'setPassword', 'openInvitation', 'acceptInvitation'],
+    ...['createOrg', 'setPlan', 'setPassword', 'resetTwoFactor', 'openInvitation', 'acceptInvitation'],
     ...['listOrgs', 'listPlans', 'listMemberships'],
   ];
 

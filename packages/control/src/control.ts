@@ -9,9 +9,11 @@ import { deleteKey, listKeys, revokeKey } from './keys/keys.ts';
 import { tryKey } from './keys/try.ts';
 import { addMember, listMembers, removeMember, setMemberRole } from './members/members.ts';
 import { setPassword } from './members/password.ts';
+import { resetTwoFactor } from './members/reset-two-factor.ts';
 import { deleteModel, listModels, publishModel, startModel, stopModel } from './models/models.ts';
 import { listMemberships, tryModel } from './orgs/memberships.ts';
 import { createOrg, listOrgs, setOrgPlan } from './orgs/orgs.ts';
+import { requireTwoFactor } from './orgs/require-two-factor.ts';
 import { listPlans, setPlan } from './plans/plans.ts';
 import type { Result } from './result.ts';
 import { showUsage, showUsageOfDay } from './usage/usage.ts';
@@ -20,6 +22,7 @@ const operations = {
   createOrg,
   listOrgs,
   setOrgPlan,
+  requireTwoFactor,
   listPlans,
   setPlan,
   addMember,
@@ -27,6 +30,7 @@ const operations = {
   setMemberRole,
   removeMember,
   setPassword,
+  resetTwoFactor,
   createKey,
   listKeys,
   revokeKey,

@@ -36,15 +36,18 @@ export {
 export type {
   AddedMember,
   AddMemberInput,
+  ListedMember,
   MemberView,
   RemoveMemberInput,
   SetMemberRoleInput,
 } from './members/members.ts';
 export type { AccountView, SetPasswordInput } from './members/password.ts';
+export type { ResetTwoFactorInput } from './members/reset-two-factor.ts';
 export type { ListModelsInput, ModelInput, PublishModelInput } from './models/input.ts';
 export type { ListedModelView, ModelChange, ModelView } from './models/view.ts';
 export type { MembershipView, TryModelInput } from './orgs/memberships.ts';
 export type { CreateOrgInput, OrgView, SetOrgPlanInput } from './orgs/orgs.ts';
+export type { RequireTwoFactorInput } from './orgs/require-two-factor.ts';
 export type { PlanView, SetPlanInput } from './plans/plans.ts';
 export { type ControlRefusal, type Fault, type RefusalCode, type Result, refuseInput } from './result.ts';
 export type { Counts, UsageDayView, UsageRowView } from './usage/read.ts';

@@ -36,6 +36,7 @@ export type Unbound =
   | 'listPlans'
   | 'setPlan'
   | 'setPassword'
+  | 'resetTwoFactor'
   | 'openInvitation'
   | 'acceptInvitation'
   | 'listMemberships';
@@ -46,6 +47,7 @@ export type Unbound =
  */
 export const WITHIN_ORG: Inputs<Exclude<keyof Control, Unbound>> = {
   setOrgPlan: ({ org }) => ({ org, plan: 'Free' }),
+  requireTwoFactor: ({ org }) => ({ org, required: false }),
   addMember: ({ org }) => ({ org, email: 'new@example.com', role: 'viewer' }),
   listMembers: ({ org }) => ({ org }),
   setMemberRole: ({ org, email }) => ({ org, email, role: 'viewer' }),

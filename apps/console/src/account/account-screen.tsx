@@ -9,11 +9,14 @@ import { Field } from '../ui/field.tsx';
 import { Form } from '../ui/form.tsx';
 import { PageHeader, Panel } from '../ui/page.tsx';
 import { SessionsPanel, type SessionView } from './sessions-panel.tsx';
+import { TwoFactorPanel } from './two-factor-panel.tsx';
 
 interface AccountScreenProps {
   readonly email: string;
   /** False: the user can sign in only with the identity provider. */
   readonly hasPassword: boolean;
+  /** Whether a second factor is asked for after the password. */
+  readonly twoFactor: boolean;
   readonly sessions: readonly SessionView[];
   /** How long a session lasts without use, in words. */
   readonly idle: string;
@@ -25,7 +28,14 @@ interface AccountScreenProps {
   }[];
 }
 
-export function AccountScreen({ email, hasPassword, sessions, idle, memberships }: AccountScreenProps) {
+export function AccountScreen({
+  email,
+  hasPassword,
+  twoFactor,
+  sessions,
+  idle,
+  memberships,
+}: AccountScreenProps) {
   return (
     <>
       <PageHeader title="Account" lead={`You are signed in as ${email}.`} />
@@ -54,9 +64,12 @@ export function AccountScreen({ email, hasPassword, sessions, idle, memberships 
           <SessionsPanel sessions={sessions} idle={idle} />
         </div>
         {hasPassword ? (
-          <Panel title="Change password" lead="Ends all your other sessions.">
-            <PasswordForm email={email} />
-          </Panel>
+          <div className="space-y-6">
+            <Panel title="Change password" lead="Ends all your other sessions.">
+              <PasswordForm email={email} />
+            </Panel>
+            <TwoFactorPanel email={email} isOn={twoFactor} />
+          </div>
         ) : null}
       </div>
     </>

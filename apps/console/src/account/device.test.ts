@@ -17,6 +17,7 @@ describe('a session in the list', () => {
       'Chrome on iPhone',
     ],
     [`${MOZILLA} (Android 15; Mobile; rv:140.0) Gecko/140.0 Firefox/140.0`, 'Firefox on Android'],
+    [`${MOZILLA} (X11; Linux x86_64) ${WEBKIT} HeadlessChrome/140.0 Safari/537.36`, 'Chrome on Linux'],
     ['curl/8.5.0', 'Unknown browser'],
     ['', 'Unknown browser'],
   ])('names what %j claims to be: %s', (userAgent, device) => {

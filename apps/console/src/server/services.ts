@@ -2,6 +2,7 @@ import type { Control } from '@tidegate/control';
 import type { Logger } from '@tidegate/runtime';
 import type { Accounts } from './auth/accounts.ts';
 import type { Auth } from './auth/auth.ts';
+import type { SecondFactor } from './auth/second-factor.ts';
 import type { Sessions } from './auth/sessions.ts';
 import type { SignIn } from './auth/sign-in.ts';
 
@@ -10,6 +11,7 @@ export interface Services {
   readonly control: Control;
   readonly auth: Auth;
   readonly signIn: SignIn;
+  readonly secondFactor: SecondFactor;
   readonly sessions: Sessions;
   readonly accounts: Accounts;
   readonly logger: Logger;

@@ -6,9 +6,11 @@ import { redirect } from 'next/navigation';
 import { services } from '../server/services.ts';
 import { passCookiesOn } from './cookies.ts';
 import { callerAddress, currentUser } from './current.ts';
-import { sameSitePath } from './next-path.ts';
+import { sameSitePath, secondStepPath, signInPath } from './next-path.ts';
 import { goToProvider } from './provider.ts';
-import { tooManyAttempts } from './words.ts';
+import { SIGN_IN_OVER, tooManyAttempts } from './words.ts';
+
+const MAX_CODE_CHARACTERS = 40;
 
 export interface SignInState {
   readonly email: string;
@@ -30,7 +32,27 @@ export async function signIn(_before: SignInState, form: FormData): Promise<Sign
   if (result.outcome === 'wrong') return refused({ message: 'The e-mail or the password is not right.' });
   if (result.outcome === 'too many') return refused({ message: tooManyAttempts(result.retryAfterS) });
   await passCookiesOn(result.headers);
-  redirect(sameSitePath(form.get('next')));
+  const next = sameSitePath(form.get('next'));
+  redirect(result.outcome === 'second step' ? secondStepPath(next) : next);
+}
+
+/** The action of the form after the password. It also works before any script has loaded. */
+export async function completeSignIn(
+  _before: ControlRefusal | null,
+  form: FormData,
+): Promise<ControlRefusal | null> {
+  const next = sameSitePath(form.get('next'));
+  if (await currentUser()) redirect(next);
+  const code = String(form.get('code') ?? '').slice(0, MAX_CODE_CHARACTERS);
+  const refused = (message: string) => refuseInput({ field: 'code', message }).refusal;
+  if (code.trim() === '') return refused('Enter the code.');
+  const step = await services().secondFactor.complete({ code, headers: new Headers(await headers()) });
+  if (step.outcome === 'wrong') return refused('This code is not right, or no longer.');
+  if (step.outcome === 'locked')
+    return refused('There were too many wrong codes for this account. Try again in 15 minutes.');
+  if (step.outcome === 'over') redirect(signInPath(next, SIGN_IN_OVER));
+  await passCookiesOn(step.headers);
+  redirect(next);
 }
 
 /** Sends the browser to the identity provider. */

@@ -5,7 +5,7 @@ import { passCookiesOn } from './cookies.ts';
 import { signInPath } from './next-path.ts';
 import { PROVIDER_AWAY } from './words.ts';
 
-/** Sends the browser to the identity provider, which leads back to `next`, a path of this console. */
+/** Sends the browser to the identity provider, and then on to `next`, a path of this console. */
 export async function goToProvider(next: string): Promise<never> {
   const { auth, consoleUrl } = services();
   const response = await auth.api.signInSocial({

@@ -14,7 +14,7 @@ interface SignInFormProps {
   readonly provider: string | null;
   /** False: the provider is the only way. */
   readonly passwords: boolean;
-  /** Why signing in with the provider failed. Null: it did not fail. */
+  /** Why an earlier sign-in failed on its way. Null: it did not. */
   readonly trouble: string | null;
 }
 

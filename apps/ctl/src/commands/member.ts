@@ -22,6 +22,9 @@ const hadAccount = ({ email, existed, accountSince }: AddedMember): string | und
 const passwordSet = ({ email, password }: AccountView): string =>
   withPassword(`${email} has a new password, and is signed out everywhere.`, password);
 
+const twoFactorReset = ({ email }: { email: string }): string =>
+  `${email} has no second factor any more, and is signed out everywhere.`;
+
 const email = { flags: '--email <address>', help: 'whose membership', required: true };
 const role = { flags: '--role <role>', help: 'owner, member or viewer', required: true };
 
@@ -72,6 +75,16 @@ export function addMember(program: Command, context: Context): void {
         context,
         { json, human: (member: MemberView) => `${member.email} is no longer a member.` },
         (control) => control.removeMember(OPERATOR, { email: who.email, ...given({ org }) }),
+      ),
+  );
+  verb<Pick<Flags, 'email'>>(
+    noun,
+    'reset-two-factor',
+    'remove the second factor of someone who lost it, and end all sessions, in every organization',
+    [{ flags: '--email <address>', help: 'whose account', required: true }],
+    ({ json = false, ...who }) =>
+      show(context, { json, human: twoFactorReset }, (control) =>
+        control.resetTwoFactor(OPERATOR, { email: who.email }),
       ),
   );
   verb<Omit<Flags, 'role'>>(

@@ -9,6 +9,7 @@ const OWNERS: readonly Role[] = ['owner'];
 export const POLICY = {
   'org.read': EVERYONE,
   'org.setPlan': OWNERS,
+  'org.requireTwoFactor': OWNERS,
   'member.list': EVERYONE,
   'member.add': OWNERS,
   'member.invite': OWNERS,

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import { type AuditEntry, audit } from '../access/audit.ts';
 import type { Role } from '../access/policy.ts';
+import { isPasswordEnough, SECOND_FACTOR } from '../access/second-factor.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { orgField } from '../fields.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
@@ -16,6 +17,11 @@ export interface MemberView {
   readonly role: Role;
   /** ISO 8601. */
   readonly since: string;
+}
+
+export interface ListedMember extends MemberView {
+  /** Whether a password alone lets this member in. */
+  readonly lacksTwoFactor: boolean;
 }
 
 export interface AddedMember extends MemberView {
@@ -76,14 +82,14 @@ export async function listMembers(
   deps: ControlDeps,
   actor: Actor,
   input: OrgInput,
-): Promise<Result<MemberView[]>> {
+): Promise<Result<ListedMember[]>> {
   const parsed = parseInput(listInput, input);
   if (!parsed.ok) return parsed;
   const org = await access(deps, actor, parsed.value.org, 'member.list');
   if (!org.ok) return org;
   const members = await deps.db.member.findMany({
     where: { orgId: org.value.id },
-    include: { user: { select: { email: true, name: true } } },
+    include: { user: { select: { email: true, name: true, ...SECOND_FACTOR } } },
     orderBy: [{ role: 'asc' }, { user: { email: 'asc' } }],
   });
   return ok(
@@ -93,13 +99,14 @@ export async function listMembers(
       name: user.name,
       role,
       since: createdAt.toISOString(),
+      lacksTwoFactor: isPasswordEnough(user),
     })),
   );
 }
 
 export type SetMemberRoleInput = z.input<typeof memberInput>;
 
-/** Changes a member's role. The last owner stays owner. An owner's demotion voids their invitations. */
+/** Changes a member's role. The last owner stays owner. A demotion voids the owner's invitations. */
 export async function setMemberRole(
   deps: ControlDeps,
   actor: Actor,
@@ -182,7 +189,7 @@ async function changeMember(
   });
 }
 
-/** Deletes the open invitations of someone who may no longer invite. Returns the audit's entries. */
+/** Deletes the open invitations of someone who may no longer invite. Returns audit entries. */
 async function voidInvitationsBy(tx: Tx, orgId: string, inviter: string): Promise<AuditEntry[]> {
   const rows = await tx.invitation.findMany({ where: { orgId, invitedBy: inviter } });
   await tx.invitation.deleteMany({ where: { id: { in: rows.map(({ id }) => id) } } });

@@ -1,14 +1,10 @@
 import { newUserId, randomBase62 } from '@tidegate/contracts';
 import { z } from 'zod';
+import { CREDENTIAL } from '../access/second-factor.ts';
 import type { Tx } from '../deps.ts';
 import { ok, type Result, refuse } from '../result.ts';
 
 const GENERATED_LENGTH = 20;
-/**
- * The provider id that the sign-in library gives to passwords. Other accounts name an identity
- * provider.
- */
-export const CREDENTIAL = 'credential';
 const EMAIL_RULE = 'E-mail must be an address such as ada@example.com.';
 const PASSWORD_RULE = 'Password must have 8 to 128 characters.';
 

@@ -26,6 +26,7 @@ export default async function Account() {
       <AccountScreen
         email={user.actor.email}
         hasPassword={hasPassword}
+        twoFactor={user.twoFactor}
         sessions={open.map(({ id, userAgent, startedAt, lastSeenAt }) => ({
           ...{ id, device: deviceOf(userAgent), isThis: id === user.sessionId },
           ...{ startedAt: startedAt.toISOString(), lastSeenAt: lastSeenAt.toISOString() },

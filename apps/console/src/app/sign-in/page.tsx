@@ -4,7 +4,7 @@ import { services } from '#server/services.ts';
 import { currentUser } from '#session/current.ts';
 import { sameSitePath } from '#session/next-path.ts';
 import { SignInForm } from '#session/sign-in-form.tsx';
-import { providerTrouble } from '#session/words.ts';
+import { signInTrouble } from '#session/words.ts';
 
 export const metadata: Metadata = { title: 'Sign in' };
 
@@ -21,7 +21,7 @@ export default async function SignIn({
       next={sameSitePath(next)}
       provider={oidcName}
       passwords={passwords}
-      trouble={providerTrouble(typeof error === 'string' ? error : undefined)}
+      trouble={signInTrouble(typeof error === 'string' ? error : undefined)}
     />
   );
 }

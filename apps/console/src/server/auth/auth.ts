@@ -3,6 +3,7 @@ import type { Db } from '@tidegate/db';
 import { betterAuth } from 'better-auth';
 import { prismaAdapter } from 'better-auth/adapters/prisma';
 import { type GenericOAuthConfig, genericOAuth } from 'better-auth/plugins/generic-oauth';
+import { twoFactor } from 'better-auth/plugins/two-factor';
 import type { Oidc } from '../../config.ts';
 
 export const OIDC_PROVIDER_ID = 'oidc';
@@ -71,7 +72,7 @@ export function createAuth({ db, consoleUrl, secret, oidc }: AuthOptions) {
         },
       },
     },
-    plugins: oidc ? [identityProvider(oidc)] : [],
+    plugins: [twoFactor({ issuer: new URL(consoleUrl).host }), ...(oidc ? [identityProvider(oidc)] : [])],
   });
 }
 

@@ -6,7 +6,12 @@ const PRECISION_MS = 60_000;
 
 export interface OpenSession {
   readonly id: string;
-  readonly user: { readonly id: string; readonly email: string; readonly name: string };
+  readonly user: {
+    readonly id: string;
+    readonly email: string;
+    readonly name: string;
+    readonly twoFactorEnabled?: boolean | null | undefined;
+  };
 }
 
 export interface ListedSession {

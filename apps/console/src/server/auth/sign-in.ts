@@ -25,6 +25,8 @@ const MAX_SESSIONS_DELETED = 100;
 
 export type SignInOutcome =
   | { readonly outcome: 'signed in'; readonly headers: Headers }
+  /** The password is right. `headers` contain the cookie with which the second step goes on. */
+  | { readonly outcome: 'second step'; readonly headers: Headers }
   | { readonly outcome: 'wrong' }
   | { readonly outcome: 'too many'; readonly retryAfterS: number };
 
@@ -70,7 +72,9 @@ export function createSignIn({ db, auth, now }: { db: Db; auth: Auth; now: () =>
         .signInEmail({ body, headers, asResponse: true })
         .catch(() => new Response(null, { status: 400 }));
       if (response.status >= 500) throw new Error(`sign-in failed with ${response.status}`);
-      return response.ok ? { outcome: 'signed in', headers: response.headers } : { outcome: 'wrong' };
+      if (!response.ok) return { outcome: 'wrong' };
+      const { twoFactorRedirect = false } = (await response.json()) as { twoFactorRedirect?: boolean };
+      return { outcome: twoFactorRedirect ? 'second step' : 'signed in', headers: response.headers };
     },
   };
 }

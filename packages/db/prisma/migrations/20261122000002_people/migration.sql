@@ -12,3 +12,20 @@ WHERE "provider_id" <> 'credential';
 
 -- A session ends when nobody uses it for a while.
 ALTER TABLE "session" ADD COLUMN "last_seen_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP;
+
+-- A second factor after the password: an authenticator app, with recovery codes.
+ALTER TABLE "user" ADD COLUMN "two_factor_enabled" BOOLEAN NOT NULL DEFAULT false;
+CREATE TABLE "two_factor" (
+    "id" TEXT NOT NULL,
+    "user_id" TEXT NOT NULL,
+    "secret" TEXT NOT NULL,
+    "backup_codes" TEXT NOT NULL,
+    "verified" BOOLEAN NOT NULL DEFAULT true,
+    "failed_verification_count" INTEGER NOT NULL DEFAULT 0,
+    "locked_until" TIMESTAMPTZ(3),
+
+    CONSTRAINT "two_factor_pkey" PRIMARY KEY ("id"),
+    CONSTRAINT "two_factor_user_id_fkey" FOREIGN KEY ("user_id") REFERENCES "user"("id") ON DELETE CASCADE ON UPDATE CASCADE
+);
+CREATE UNIQUE INDEX "two_factor_user_id_key" ON "two_factor"("user_id");
+ALTER TABLE "org" ADD COLUMN "requires_two_factor" BOOLEAN NOT NULL DEFAULT false;
