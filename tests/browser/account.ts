@@ -1,4 +1,5 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { closeDb, createDb } from '@tidegate/db';
 import { totp } from '@tidegate/testing';
 import type { Page } from 'playwright-core';
 import { expectAccessibleInBoth, expectInReach, expectStill } from '../support/browser.ts';
@@ -29,7 +30,7 @@ async function expectFit(page: Page): Promise<void> {
   }
 }
 
-/** Sets up two-factor on the page that is open. Resolves to the app's address and recovery codes. */
+/** Sets up two-factor on the open page. Resolves to the app's address and the recovery codes. */
 async function setUp(page: Page): Promise<{ app: string; codes: string[] }> {
   await page.getByLabel('Password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Continue' }).click();
@@ -51,6 +52,15 @@ async function setUp(page: Page): Promise<{ app: string; codes: string[] }> {
 
 export function describeAccount(site: Site): void {
   describe('an account', () => {
+    // All tests sign in from one address, and these do so often.
+    const forgetAttempts = async () => {
+      const db = createDb(site.stack().info.postgres, { maxConnections: 1 });
+      await db.signInAttempt.deleteMany();
+      await closeDb(db);
+    };
+    beforeEach(forgetAttempts);
+    afterEach(forgetAttempts);
+
     it(
       'lists its sessions, and ends one of another device',
       async () => {

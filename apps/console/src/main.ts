@@ -40,7 +40,7 @@ runService(async (service) => {
     control: createControl({ db, limiter, runner, secretKey: config.SECRET_KEY, now: Date.now }),
     auth,
     signIn: createSignIn({ db, auth, now: Date.now }),
-    secondFactor: createSecondFactor(auth),
+    secondFactor: createSecondFactor({ db, auth }),
     sessions: createSessions({ db, auth, idleTimeoutMs, now: Date.now }),
     accounts: createAccounts({ db, auth, passwords: !oidc?.only }),
     logger,

@@ -73,7 +73,15 @@ describe('roles', () => {
    * installation. They have tests of their own.
    */
   const OTHERS = [
-    ...['createOrg', 'setPlan', 'setPassword', 'resetTwoFactor', 'openInvitation', 'acceptInvitation'],
+    ...[
+      'createOrg',
+      'setPlan',
+      'setPassword',
+      'resetTwoFactor',
+      'resetIdentity',
+      'openInvitation',
+      'acceptInvitation',
+    ],
     ...['listOrgs', 'listPlans', 'listMemberships'],
   ];
 

@@ -9,7 +9,7 @@ import { deleteKey, listKeys, revokeKey } from './keys/keys.ts';
 import { tryKey } from './keys/try.ts';
 import { addMember, listMembers, removeMember, setMemberRole } from './members/members.ts';
 import { setPassword } from './members/password.ts';
-import { resetTwoFactor } from './members/reset-two-factor.ts';
+import { resetIdentity, resetTwoFactor } from './members/reset.ts';
 import { deleteModel, listModels, publishModel, startModel, stopModel } from './models/models.ts';
 import { listMemberships, tryModel } from './orgs/memberships.ts';
 import { createOrg, listOrgs, setOrgPlan } from './orgs/orgs.ts';
@@ -31,6 +31,7 @@ const operations = {
   removeMember,
   setPassword,
   resetTwoFactor,
+  resetIdentity,
   createKey,
   listKeys,
   revokeKey,

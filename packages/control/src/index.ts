@@ -42,7 +42,7 @@ export type {
   SetMemberRoleInput,
 } from './members/members.ts';
 export type { AccountView, SetPasswordInput } from './members/password.ts';
-export type { ResetTwoFactorInput } from './members/reset-two-factor.ts';
+export type { AccountInput, NamedAccount } from './members/reset.ts';
 export type { ListModelsInput, ModelInput, PublishModelInput } from './models/input.ts';
 export type { ListedModelView, ModelChange, ModelView } from './models/view.ts';
 export type { MembershipView, TryModelInput } from './orgs/memberships.ts';

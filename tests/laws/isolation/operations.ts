@@ -37,6 +37,7 @@ export type Unbound =
   | 'setPlan'
   | 'setPassword'
   | 'resetTwoFactor'
+  | 'resetIdentity'
   | 'openInvitation'
   | 'acceptInvitation'
   | 'listMemberships';

@@ -5,7 +5,7 @@ import { headers } from 'next/headers';
 import { encode } from 'uqr';
 import { services } from '../server/services.ts';
 import { passCookiesOn } from '../session/cookies.ts';
-import { asUser, callerAddress } from '../session/current.ts';
+import { asUser, callerAddress, currentUser } from '../session/current.ts';
 import { tooManyAttempts } from '../session/words.ts';
 
 export interface NewApp {
@@ -40,8 +40,11 @@ export const beginTwoFactor = async (password: string): Promise<Result<NewApp>> 
     return { ok: true, value: { secret, qr: qrOf(uri), recoveryCodes } };
   });
 
+/** Not limited: the code of one's own new app is no secret to guess. That of an app in use is. */
 export const confirmTwoFactor = async (code: string): Promise<Result<null>> =>
-  guarded(async (own) => {
+  asUser(async () => {
+    if ((await currentUser())?.twoFactor !== false) return refuseInput(FAILED);
+    const own = new Headers(await headers());
     const confirmed = await services().secondFactor.confirm({ code, headers: own });
     if (confirmed.outcome !== 'changed')
       return refuseInput(confirmed.outcome === 'wrong' ? WRONG_CODE : FAILED);

@@ -19,6 +19,7 @@ const VERBS: Readonly<Record<string, string>> = {
   'member.setRole': 'Changed the role of',
   'member.setPassword': 'Set the password of',
   'member.resetTwoFactor': 'Removed the second factor of',
+  'member.resetIdentity': 'Removed the identity of',
   'member.remove': 'Removed member',
 };
 

@@ -1,4 +1,4 @@
-import type { AccountView, AddedMember, MemberView, Role } from '@tidegate/control';
+import type { AccountView, AddedMember, MemberView, NamedAccount, Role } from '@tidegate/control';
 import type { Command } from 'commander';
 import { type Context, OPERATOR, show } from '../context.ts';
 import { type Column, table, time } from '../output/table.ts';
@@ -22,7 +22,9 @@ const hadAccount = ({ email, existed, accountSince }: AddedMember): string | und
 const passwordSet = ({ email, password }: AccountView): string =>
   withPassword(`${email} has a new password, and is signed out everywhere.`, password);
 
-const twoFactorReset = ({ email }: { email: string }): string =>
+const identityReset = ({ email }: NamedAccount): string =>
+  `${email} has no identity at the provider any more, and is signed out everywhere.`;
+const twoFactorReset = ({ email }: NamedAccount): string =>
   `${email} has no second factor any more, and is signed out everywhere.`;
 
 const email = { flags: '--email <address>', help: 'whose membership', required: true };
@@ -85,6 +87,16 @@ export function addMember(program: Command, context: Context): void {
     ({ json = false, ...who }) =>
       show(context, { json, human: twoFactorReset }, (control) =>
         control.resetTwoFactor(OPERATOR, { email: who.email }),
+      ),
+  );
+  verb<Pick<Flags, 'email'>>(
+    noun,
+    'reset-identity',
+    'let the next identity at the provider with this e-mail have the account; end all sessions',
+    [{ flags: '--email <address>', help: 'whose account', required: true }],
+    ({ json = false, ...who }) =>
+      show(context, { json, human: identityReset }, (control) =>
+        control.resetIdentity(OPERATOR, { email: who.email }),
       ),
   );
   verb<Omit<Flags, 'role'>>(

@@ -106,7 +106,7 @@ export async function listMembers(
 
 export type SetMemberRoleInput = z.input<typeof memberInput>;
 
-/** Changes a member's role. The last owner stays owner. A demotion voids the owner's invitations. */
+/** Changes a member's role. The last owner stays owner. A demotion voids an owner's invitations. */
 export async function setMemberRole(
   deps: ControlDeps,
   actor: Actor,

@@ -107,6 +107,23 @@ describe('an organization that requires two-factor', () => {
 });
 
 describe('an operator', () => {
+  it('removes an identity at the provider, not the password, and ends the sessions', async () => {
+    const org = await fixture.org('New identity');
+    const { userId, email } = await withPassword(org, 'member');
+    await db.account.create({ data: { id: 'acc_sub', accountId: 'sub', providerId: 'oidc', userId } });
+    const expiresAt = new Date(clock.now() + 1_000);
+    await db.session.create({ data: { id: 'ses_sub', token: 'sub', userId, expiresAt } });
+    clock.advance(1);
+    const { resetIdentity } = fixture.control;
+    expect(value(await resetIdentity(OPERATOR, { email }))).toEqual({ userId, email });
+    expect(await db.account.findMany({ where: { userId } })).toMatchObject([{ providerId: 'credential' }]);
+    expect(await db.session.count({ where: { userId } })).toBe(0);
+    const { events } = value(await fixture.control.listAudit(OPERATOR, { org, limit: 1 }));
+    expect(events).toMatchObject([{ actor: 'ctl', action: 'member.resetIdentity', target: userId }]);
+    expect(refusal(await resetIdentity(OPERATOR, { email })).code).toBe('conflict');
+    expect(refusal(await resetIdentity({ kind: 'user', userId, email }, { email })).code).toBe('forbidden');
+  });
+
   it('removes the second factor of who lost it, ends their sessions, and leaves a trace in each organization', async () => {
     const [one, two] = [await fixture.org('Reset one'), await fixture.org('Reset two')];
     const [ada, bob] = [await withPassword(one, 'member'), await withPassword(one, 'member')];

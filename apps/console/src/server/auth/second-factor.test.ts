@@ -21,7 +21,7 @@ beforeAll(async () => {
   db = createDb(postgres.url);
   auth = createAuth({ db, consoleUrl: SITE, secret: 'x'.repeat(32), oidc: null });
   signIn = createSignIn({ db, auth, now: Date.now });
-  factor = createSecondFactor(auth);
+  factor = createSecondFactor({ db, auth });
 });
 afterAll(async () => {
   await closeDb(db);
@@ -96,6 +96,15 @@ describe('an authenticator app', () => {
     expect(await isSignedIn(after(done.headers))).toBe(true);
     expect(await factor.complete({ code: totp(uri), headers })).toEqual({ outcome: 'over' });
     expect(await factor.complete({ code: totp(uri), headers: new Headers() })).toEqual({ outcome: 'over' });
+  });
+
+  it('shows codes of which each signs in once, even to concurrent sign-ins', async () => {
+    const { email, uri } = await withApp();
+    const [first, second] = [(await password(email)).headers, (await password(email)).headers];
+    const code = totp(uri);
+    const both = await Promise.all([first, second].map((headers) => factor.complete({ code, headers })));
+    expect(both.map(({ outcome }) => outcome).sort()).toEqual(['signed in', 'wrong']);
+    expect(await db.session.count({ where: { user: { email } } })).toBe(2);
   });
 
   it('leaves its secret and the recovery codes nowhere in Postgres as they are', async () => {

@@ -1,3 +1,4 @@
+import type { Db } from '@tidegate/db';
 import type { Auth } from './auth.ts';
 
 /** An authenticator app that is not in use yet: `confirm` proves that it works. */
@@ -40,15 +41,16 @@ export interface SecondFactor {
   renewCodes(proof: WithPassword): Promise<Renewed>;
   remove(proof: WithPassword): Promise<Changed>;
   /**
-   * Ends a sign-in that has begun with a password, by a code of the app or a recovery code. Five
-   * wrong codes end the sign-in. Ten in a row lock the account's second step for 15 minutes.
+   * Ends a sign-in that has begun with a password, by a code of the app or a recovery code, each of
+   * which works once. Five wrong codes end the sign-in. Ten in a row lock the account's second step
+   * for 15 minutes.
    */
   complete(attempt: { readonly code: string; readonly headers: Headers }): Promise<SecondStep>;
 }
 
 const APP_CODE = /^\d{6}$/;
 
-export const createSecondFactor = (auth: Auth): SecondFactor => ({
+export const createSecondFactor = ({ db, auth }: { db: Db; auth: Auth }): SecondFactor => ({
   async begin({ password, headers }) {
     const response = await auth.api.enableTwoFactor({
       body: { password, method: 'totp' },
@@ -84,12 +86,28 @@ export const createSecondFactor = (auth: Auth): SecondFactor => ({
     const given = compact(code);
     const verify = APP_CODE.test(given) ? auth.api.verifyTOTP : auth.api.verifyBackupCode;
     const response = await verify({ body: { code: given }, headers, asResponse: true });
-    if (response.ok) return { outcome: 'signed in', headers: response.headers };
+    if (response.ok) {
+      const { token, user } = (await response.json()) as { token: string; user: { id: string } };
+      if (await isFirstUse(db, `code:${user.id}:${given}`))
+        return { outcome: 'signed in', headers: response.headers };
+      await db.session.deleteMany({ where: { token } });
+      return { outcome: 'wrong' };
+    }
     const problem = await problemOf(response);
     if (WRONG.has(problem)) return { outcome: 'wrong' };
     return { outcome: problem === LOCKED ? 'locked' : 'over' };
   },
 });
+
+/** An app's code is right for a minute and a half. A longer time does no harm. */
+const REMEMBERED_MS = 5 * 60_000;
+
+/** Remembers a code among the attempts to sign in, which are deleted when their time is over. */
+async function isFirstUse(db: Db, key: string): Promise<boolean> {
+  const resetsAt = new Date(Date.now() + REMEMBERED_MS);
+  const data = [{ key, count: 1, resetsAt }];
+  return (await db.signInAttempt.createMany({ data, skipDuplicates: true })).count === 1;
+}
 
 /** Codes are shown in groups, and people type them so. */
 const compact = (code: string): string => code.replace(/\s/g, '');
