@@ -93,6 +93,10 @@ describe('an authenticator app', () => {
     expect(await db.session.count({ where: { user: { email } } })).toBe(1);
     const done = await factor.complete({ code: totp(uri), headers });
     if (done.outcome !== 'signed in') throw new Error(done.outcome);
+    expect(done).toMatchObject({
+      by: 'app',
+      userId: (await db.user.findUniqueOrThrow({ where: { email } })).id,
+    });
     expect(await isSignedIn(after(done.headers))).toBe(true);
     expect(await factor.complete({ code: totp(uri), headers })).toEqual({ outcome: 'over' });
     expect(await factor.complete({ code: totp(uri), headers: new Headers() })).toEqual({ outcome: 'over' });

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Db } from '@tidegate/db';
 import type { Auth } from './auth.ts';
 
@@ -19,7 +20,12 @@ interface Failure {
 }
 
 export type SecondStep =
-  | { readonly outcome: 'signed in'; readonly headers: Headers }
+  | {
+      readonly outcome: 'signed in';
+      readonly headers: Headers;
+      readonly userId: string;
+      readonly by: 'app' | 'recovery code';
+    }
   | { readonly outcome: 'wrong' }
   /** Too many wrong codes for this account. It takes none for a while. */
   | { readonly outcome: 'locked' }
@@ -84,12 +90,13 @@ export const createSecondFactor = ({ db, auth }: { db: Db; auth: Auth }): Second
   },
   async complete({ code, headers }) {
     const given = compact(code);
-    const verify = APP_CODE.test(given) ? auth.api.verifyTOTP : auth.api.verifyBackupCode;
+    const by = APP_CODE.test(given) ? 'app' : 'recovery code';
+    const verify = by === 'app' ? auth.api.verifyTOTP : auth.api.verifyBackupCode;
     const response = await verify({ body: { code: given }, headers, asResponse: true });
     if (response.ok) {
       const { token, user } = (await response.json()) as { token: string; user: { id: string } };
-      if (await isFirstUse(db, `code:${user.id}:${given}`))
-        return { outcome: 'signed in', headers: response.headers };
+      if (await isFirstUse(db, `${user.id} ${given}`))
+        return { outcome: 'signed in', headers: response.headers, userId: user.id, by };
       await db.session.deleteMany({ where: { token } });
       return { outcome: 'wrong' };
     }
@@ -103,7 +110,8 @@ export const createSecondFactor = ({ db, auth }: { db: Db; auth: Auth }): Second
 const REMEMBERED_MS = 5 * 60_000;
 
 /** Remembers a code among the attempts to sign in, which are deleted when their time is over. */
-async function isFirstUse(db: Db, key: string): Promise<boolean> {
+async function isFirstUse(db: Db, userAndCode: string): Promise<boolean> {
+  const key = `code:${createHash('sha256').update(userAndCode).digest('hex')}`;
   const resetsAt = new Date(Date.now() + REMEMBERED_MS);
   const data = [{ key, count: 1, resetsAt }];
   return (await db.signInAttempt.createMany({ data, skipDuplicates: true })).count === 1;
