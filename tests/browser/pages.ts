@@ -121,7 +121,7 @@ export function describePages(site: Site): void {
           if (route.request().method() === 'POST') await held;
           await route.continue();
         });
-        const sent = page.waitForRequest((request) => request.method() === 'POST');
+        const sent = page.waitForRequest((request) => 'next-action' in request.headers());
         await dialog.getByRole('button', { name: make }).click();
         await sent;
         await page.keyboard.press('Escape');

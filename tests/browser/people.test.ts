@@ -3,6 +3,7 @@ import { eventually } from '@tidegate/testing';
 import type { Page } from 'playwright-core';
 import { expectAccessible } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
+import { describeAccount } from './account.ts';
 import { describeForms } from './forms.ts';
 import { describeLive } from './live.ts';
 import { describePages } from './pages.ts';
@@ -176,7 +177,7 @@ describe('a session', () => {
       await site.open(page, 'members');
       await page.getByRole('button', { name: 'Invite', exact: true }).click();
       await page.getByLabel('E-mail').fill('someone@example.com');
-      const sent = page.waitForRequest((request) => request.method() === 'POST');
+      const sent = page.waitForRequest((request) => 'next-action' in request.headers());
       await page.getByRole('button', { name: 'Make the link' }).click();
       await page.getByLabel('Invitation link').waitFor();
       const made = await sent;
@@ -249,6 +250,7 @@ describe('a session', () => {
   );
 });
 
+describeAccount(site);
 describePages(site);
 describeForms(site);
 describeLive(site);

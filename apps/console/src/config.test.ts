@@ -43,6 +43,13 @@ describe('configuration', () => {
     rmSync(dir, { recursive: true });
   });
 
+  it.each(Object.keys(OIDC))('without passwords and without %s is refused', (variable) => {
+    const env = { ...ENV, ...OIDC, OIDC_ONLY: 'true' };
+    expect(oidcOf(readConfig(env))?.only).toBe(true);
+    expect(() => readConfig({ ...env, [variable]: undefined })).toThrow(`${variable}: is not set`);
+    expect(() => readConfig({ ...ENV, OIDC_ONLY: 'true' })).toThrow(`${variable}: is not set`);
+  });
+
   it('with half of an identity provider is refused, and the error names it', () => {
     expect(() => readConfig({ ...ENV, ...OIDC, OIDC_CLIENT_SECRET: '' })).toThrow(
       'OIDC_CLIENT_SECRET: is not set',

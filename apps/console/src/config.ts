@@ -6,6 +6,7 @@ import {
   callerFields,
   callerOf,
   databaseUrl,
+  flag,
   host,
   loadConfig,
   secret,
@@ -20,6 +21,10 @@ import { z } from 'zod';
 
 const MIN_AUTH_SECRET_CHARACTERS = 32;
 const authSecret = z.string().min(MIN_AUTH_SECRET_CHARACTERS, 'must have 32 characters or more');
+const HOUR_MS = 3_600_000;
+const WEEK_MS = 7 * 24 * HOUR_MS;
+/** Sessions know their last use to the minute. */
+const MIN_IDLE_MS = 5 * 60_000;
 
 const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https address' });
 
@@ -49,12 +54,16 @@ const schema = z.object({
   /** Seals upstream keys for the runner. */
   SECRET_KEY: secret(secretKey),
   TRUSTED_PROXIES: trustedProxies,
+  /** A session that nobody uses for so long ends. Whatever its use, it lasts a week at most. */
+  SESSION_IDLE_TIMEOUT_MS: wholeNumber(MIN_IDLE_MS, WEEK_MS).default(8 * HOUR_MS),
   /** Sign-in with an identity provider. Set all three of issuer, client id and secret, or none. */
   OIDC_ISSUER: httpUrl.transform((url) => url.replace(/\/+$/, '')).optional(),
   OIDC_CLIENT_ID: z.string().optional(),
   OIDC_CLIENT_SECRET: secret(z.string().optional()),
   /** The button says "Sign in with" and this name. */
   OIDC_NAME: z.string().max(40).default('single sign-on'),
+  /** Nobody signs in with a password. */
+  OIDC_ONLY: flag,
 });
 
 export type Config = z.output<typeof schema> & { readonly caller: Caller };
@@ -64,6 +73,8 @@ export interface Oidc {
   readonly clientId: string;
   readonly clientSecret: string;
   readonly name: string;
+  /** Whether it is the only way to sign in. */
+  readonly only: boolean;
 }
 
 /** @throws ConfigError */
@@ -72,7 +83,7 @@ export function readConfig(env: Variables = process.env): Config {
   const { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET } = config;
   const oidc = { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET };
   const missing = Object.entries(oidc).filter(([, value]) => value === undefined);
-  if (missing.length > 0 && missing.length < Object.keys(oidc).length)
+  if (missing.length > 0 && (config.OIDC_ONLY || missing.length < Object.keys(oidc).length))
     throw new ConfigError(missing.map(([variable]) => ({ variable, reason: 'is not set' })));
   return { ...config, caller: callerOf(config) };
 }
@@ -81,5 +92,5 @@ export function readConfig(env: Variables = process.env): Config {
 export function oidcOf(config: Config): Oidc | null {
   const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret } = config;
   if (!issuer || !clientId || !clientSecret) return null;
-  return { issuer, clientId, clientSecret, name: config.OIDC_NAME };
+  return { issuer, clientId, clientSecret, name: config.OIDC_NAME, only: config.OIDC_ONLY };
 }

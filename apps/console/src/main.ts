@@ -7,6 +7,8 @@ import { createAccounts } from './server/auth/accounts.ts';
 import { auditedSignIn, createRecorder } from './server/auth/audited.ts';
 import { createAuth } from './server/auth/auth.ts';
 import { createDevices } from './server/auth/devices.ts';
+import { createSecondFactor } from './server/auth/second-factor.ts';
+import { createSessions } from './server/auth/sessions.ts';
 import { createSignIn } from './server/auth/sign-in.ts';
 import { startScreens } from './server/http/screens.ts';
 import { startSite } from './server/http/server.ts';
@@ -33,6 +35,7 @@ runService(async (service) => {
   const runner = runnerOverGrpc(config.RUNNER_ADDRESS, config.caller);
   service.onShutdown('runner', () => runner.close());
 
+  const idleTimeoutMs = config.SESSION_IDLE_TIMEOUT_MS;
   const oidc = oidcOf(config);
   const { AUTH_SECRET: secret, AUTH_SECRET_PREVIOUS: previousSecret } = config;
   const devices = createDevices({ secret, consoleUrl, now: Date.now });
@@ -48,13 +51,17 @@ runService(async (service) => {
     }),
     auth,
     signIn: auditedSignIn(createSignIn({ db, auth, devices, now: Date.now }), recordAccount),
-    accounts: createAccounts({ db, auth }),
+    secondFactor: createSecondFactor({ db, auth, devices }),
+    sessions: createSessions({ db, auth, idleTimeoutMs, now: Date.now }),
+    accounts: createAccounts({ db, auth, passwords: !oidc?.only }),
     recordAccount,
     logger,
     publicApiUrl: config.GATEWAY_PUBLIC_URL,
     apiUrl: config.GATEWAY_URL ?? config.GATEWAY_PUBLIC_URL,
     consoleUrl,
     oidcName: oidc?.name ?? null,
+    passwords: !oidc?.only,
+    idleTimeoutMs,
     now: Date.now,
   });
 

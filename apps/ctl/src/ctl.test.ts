@@ -295,6 +295,18 @@ describe('accounts', () => {
       'nobody@example.com',
     );
   });
+
+  it('lose a second factor that their owner has lost', async () => {
+    const { userId } = await json('member', 'add', '--email', 'mary@example.com', '--role', 'member');
+    const id = String(userId);
+    await db.twoFactor.create({ data: { id: 'two_mary', userId: id, secret: 's', backupCodes: 'c' } });
+    await db.user.update({ where: { id }, data: { twoFactorEnabled: true } });
+    const reset = ['member', 'reset-two-factor', '--email', 'mary@example.com'];
+    expect((await ctl(reset)).out).toBe(
+      'mary@example.com has no second factor any more, and is signed out everywhere.\n',
+    );
+    expect(await refused(...reset)).toContain('mary@example.com has no second factor.');
+  });
 });
 
 describe('the program', () => {

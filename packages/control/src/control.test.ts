@@ -45,6 +45,7 @@ describe('roles', () => {
   const GUARDED: { readonly [K in keyof Fixture['control']]?: readonly [Action, object] } = {
     setOrgPlan: ['org.setPlan', { plan: 'Pro' }],
     deleteOrg: ['org.delete', { confirm: 'not its name' }],
+    requireTwoFactor: ['org.requireTwoFactor', { required: true }],
     addMember: ['member.add', { email, role: 'viewer' }],
     listMembers: ['member.list', {}],
     setMemberRole: ['member.setRole', { email, role: 'member' }],
@@ -77,7 +78,7 @@ describe('roles', () => {
    */
   const OTHERS = [
     ...['createOrg', 'setPlan', 'setPassword', 'deleteAccount', 'openInvitation', 'acceptInvitation'],
-    ...['listOrgs', 'listPlans', 'listMemberships', 'resealSecrets'],
+    ...['listOrgs', 'listPlans', 'listMemberships', 'resealSecrets', 'resetTwoFactor', 'resetIdentity'],
   ];
 
   it('are asked for by every operation there is', () => {

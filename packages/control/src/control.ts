@@ -10,11 +10,13 @@ import { deleteKey, listKeys, revokeKey } from './keys/keys.ts';
 import { tryKey } from './keys/try.ts';
 import { addMember, leaveOrg, listMembers, removeMember, setMemberRole } from './members/members.ts';
 import { setPassword } from './members/password.ts';
+import { resetIdentity, resetTwoFactor } from './members/reset.ts';
 import { changeModel } from './models/change.ts';
 import { deleteModel, listModels, publishModel, startModel, stopModel } from './models/models.ts';
 import { deleteOrg } from './orgs/delete.ts';
 import { listMemberships, tryModel } from './orgs/memberships.ts';
 import { createOrg, listOrgs, setOrgPlan } from './orgs/orgs.ts';
+import { requireTwoFactor } from './orgs/require-two-factor.ts';
 import { listPlans, setPlan } from './plans/plans.ts';
 import type { Result } from './result.ts';
 import { resealSecrets } from './secrets/reseal.ts';
@@ -25,6 +27,7 @@ const operations = {
   listOrgs,
   setOrgPlan,
   deleteOrg,
+  requireTwoFactor,
   listPlans,
   setPlan,
   addMember,
@@ -34,6 +37,8 @@ const operations = {
   leaveOrg,
   deleteAccount,
   setPassword,
+  resetTwoFactor,
+  resetIdentity,
   createKey,
   listKeys,
   revokeKey,

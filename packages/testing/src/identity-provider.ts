@@ -35,7 +35,7 @@ export async function startIdentityProvider(): Promise<IdentityProvider> {
         userinfo_endpoint: `${issuer}/userinfo`,
         id_token_signing_alg_values_supported: ['RS256'],
       },
-      '/token': { access_token: 'access', token_type: 'Bearer', expires_in: 60 },
+      '/token': { access_token: 'access', refresh_token: 'refresh', token_type: 'Bearer', expires_in: 60 },
       '/userinfo': person,
     };
     response.setHeader('content-type', 'application/json');

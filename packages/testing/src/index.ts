@@ -12,4 +12,5 @@ export {
   testRedisCluster,
   testRedisSentinel,
 } from './redis.ts';
+export { totp } from './totp.ts';
 export * from './upstream.ts';

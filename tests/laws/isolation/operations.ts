@@ -37,6 +37,8 @@ export type Unbound =
   | 'setPlan'
   | 'setPassword'
   | 'deleteAccount'
+  | 'resetTwoFactor'
+  | 'resetIdentity'
   | 'openInvitation'
   | 'acceptInvitation'
   | 'listMemberships'
@@ -50,6 +52,7 @@ export const WITHIN_ORG: Inputs<Exclude<keyof Control, Unbound>> = {
   setOrgPlan: ({ org }) => ({ org, plan: 'Free' }),
   deleteOrg: ({ org }) => ({ org, confirm: 'not its name' }),
   leaveOrg: ({ org }) => ({ org }),
+  requireTwoFactor: ({ org }) => ({ org, required: false }),
   addMember: ({ org }) => ({ org, email: 'new@example.com', role: 'viewer' }),
   listMembers: ({ org }) => ({ org }),
   setMemberRole: ({ org, email }) => ({ org, email, role: 'viewer' }),

@@ -3,18 +3,25 @@
 import { Button, toast } from '@heroui/react';
 import Link from 'next/link';
 import { type FormEvent, useState } from 'react';
-import { changePassword, signOut, signOutEverywhere } from '../session/actions.ts';
+import { changePassword } from '../session/actions.ts';
 import { useAct } from '../ui/act.ts';
 import { Field } from '../ui/field.tsx';
 import { Form } from '../ui/form.tsx';
 import { PageHeader, Panel } from '../ui/page.tsx';
 import { TypedConfirm } from '../ui/typed-confirm.tsx';
 import { deleteAccount } from './actions.ts';
+import { SessionsPanel, type SessionView } from './sessions-panel.tsx';
+import { TwoFactorPanel } from './two-factor-panel.tsx';
 
 interface AccountScreenProps {
   readonly email: string;
   /** False: the user can sign in only with the identity provider. */
   readonly hasPassword: boolean;
+  /** Whether a second factor is asked for after the password. */
+  readonly twoFactor: boolean;
+  readonly sessions: readonly SessionView[];
+  /** How long a session lasts without use, in words. */
+  readonly idle: string;
   readonly memberships: readonly {
     readonly slug: string;
     readonly name: string;
@@ -23,7 +30,14 @@ interface AccountScreenProps {
   }[];
 }
 
-export function AccountScreen({ email, hasPassword, memberships }: AccountScreenProps) {
+export function AccountScreen({
+  email,
+  hasPassword,
+  twoFactor,
+  sessions,
+  idle,
+  memberships,
+}: AccountScreenProps) {
   return (
     <>
       <PageHeader title="Account" lead={`You are signed in as ${email}.`} />
@@ -49,23 +63,7 @@ export function AccountScreen({ email, hasPassword, memberships }: AccountScreen
               </ul>
             )}
           </Panel>
-          <Panel title="Sessions">
-            <div className="flex flex-wrap gap-3 px-5 pb-5">
-              <p className="w-full text-sm leading-6 text-muted">
-                Signing out everywhere ends every session of your account, on every device, this one too.
-              </p>
-              <form action={signOut}>
-                <Button type="submit" variant="secondary">
-                  Sign out
-                </Button>
-              </form>
-              <form action={signOutEverywhere}>
-                <Button type="submit" variant="danger-soft">
-                  Sign out everywhere
-                </Button>
-              </form>
-            </div>
-          </Panel>
+          <SessionsPanel sessions={sessions} idle={idle} />
           <TypedConfirm
             title="Delete account"
             lead="Ends your memberships and sessions. Keys stay: they belong to organizations."
@@ -80,9 +78,12 @@ export function AccountScreen({ email, hasPassword, memberships }: AccountScreen
           </TypedConfirm>
         </div>
         {hasPassword ? (
-          <Panel title="Change password" lead="Ends all your other sessions.">
-            <PasswordForm email={email} />
-          </Panel>
+          <div className="space-y-6">
+            <Panel title="Change password" lead="Ends all your other sessions.">
+              <PasswordForm email={email} />
+            </Panel>
+            <TwoFactorPanel email={email} isOn={twoFactor} />
+          </div>
         ) : null}
       </div>
     </>

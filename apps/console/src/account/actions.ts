@@ -1,9 +1,17 @@
 'use server';
 
-import type { DeletedAccountView, Result } from '@tidegate/control';
+import { type DeletedAccountView, type Result, refuseInput } from '@tidegate/control';
 import { services } from '../server/services.ts';
 import { asUser } from '../session/current.ts';
 
 /** The account's e-mail, typed by the user, confirms it. */
 export const deleteAccount = async (email: string): Promise<Result<DeletedAccountView>> =>
   asUser((actor) => services().control.deleteAccount(actor, { email }));
+
+/** Ends another session of the account. */
+export const endSession = async (id: string): Promise<Result<null>> =>
+  asUser(async ({ userId }) =>
+    (await services().sessions.end(userId, id))
+      ? { ok: true, value: null }
+      : refuseInput({ message: 'This session has ended already.' }),
+  );

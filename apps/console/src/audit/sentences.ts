@@ -2,6 +2,7 @@ import type { AuditView } from '@tidegate/control';
 
 const VERBS: Readonly<Record<string, string>> = {
   'org.create': 'Created the organization',
+  'org.requireTwoFactor': 'Changed whether two-factor is required',
   'org.setPlan': 'Changed the plan',
   'plan.set': 'Changed the limits of the plan',
   'key.create': 'Created key',
@@ -18,6 +19,8 @@ const VERBS: Readonly<Record<string, string>> = {
   'member.join': 'Joined',
   'member.setRole': 'Changed the role of',
   'member.setPassword': 'Set the password of',
+  'member.resetTwoFactor': 'Removed the second factor of',
+  'member.resetIdentity': 'Removed the identity of',
   'member.remove': 'Removed member',
   'member.leave': 'Left',
   'account.delete': 'Deleted the account of',

@@ -13,11 +13,13 @@ interface AcceptFormProps {
   readonly email: string;
   readonly hasAccount: boolean;
   readonly signedInAs: string | null;
+  /** Name of the identity provider, if it is the only way to sign in. */
+  readonly onlyProvider: string | null;
 }
 
 const FIELDS = ['name', 'password'];
 
-export function AcceptForm({ token, email, hasAccount, signedInAs }: AcceptFormProps) {
+export function AcceptForm({ token, email, hasAccount, signedInAs, onlyProvider }: AcceptFormProps) {
   const [{ name, refusal }, action, pending] = useActionState(accept.bind(null, token), {
     name: '',
     refusal: null,
@@ -47,18 +49,22 @@ export function AcceptForm({ token, email, hasAccount, signedInAs }: AcceptFormP
       {signedInAs === null ? (
         <>
           <Field label="Your name" name="name" autoComplete="name" defaultValue={name} />
-          <input type="hidden" name="username" autoComplete="username" value={email} />
-          <Field
-            label="Password"
-            name="password"
-            type="password"
-            autoComplete="new-password"
-            hint="8 to 128 characters."
-          />
+          {onlyProvider === null ? (
+            <>
+              <input type="hidden" name="username" autoComplete="username" value={email} />
+              <Field
+                label="Password"
+                name="password"
+                type="password"
+                autoComplete="new-password"
+                hint="8 to 128 characters."
+              />
+            </>
+          ) : null}
         </>
       ) : null}
       <Button type="submit" fullWidth isPending={pending}>
-        Join
+        {onlyProvider !== null && signedInAs === null ? `Join with ${onlyProvider}` : 'Join'}
       </Button>
     </Form>
   );

@@ -21,6 +21,12 @@ export const invite = async (
 export const withdrawInvitation = async (org: string, id: string): Promise<Result<InvitationView>> =>
   asUser((actor) => services().control.withdrawInvitation(actor, { org, id }));
 
+export const requireTwoFactor = async (
+  org: string,
+  required: boolean,
+): Promise<Result<{ readonly required: boolean }>> =>
+  asUser((actor) => services().control.requireTwoFactor(actor, { org, required }));
+
 export const setRole = async (org: string, email: string, role: Role): Promise<Result<MemberView>> =>
   asUser((actor) => services().control.setMemberRole(actor, { org, email, role }));
 

@@ -1,7 +1,7 @@
 'use client';
 
 import { Button, Chip, toast } from '@heroui/react';
-import type { InvitationView, MemberView, Role } from '@tidegate/control';
+import type { InvitationView, ListedMember, MemberView, Role } from '@tidegate/control';
 import { useState } from 'react';
 import { useAct } from '../ui/act.ts';
 import { Confirm } from '../ui/dialogs.tsx';
@@ -11,6 +11,7 @@ import { Table } from '../ui/table.tsx';
 import { Time } from '../ui/time.tsx';
 import { leave, removeMember, setRole, withdrawInvitation } from './actions.ts';
 import { InviteMember } from './invite-member.tsx';
+import { RequireTwoFactor } from './require-two-factor.tsx';
 import { ROLE_OPTIONS } from './roles.ts';
 
 interface MembersScreenProps {
@@ -18,11 +19,13 @@ interface MembersScreenProps {
   /** E-mail of the signed-in user. */
   readonly me: string;
   readonly mayChange: boolean;
-  readonly members: readonly MemberView[];
+  readonly members: readonly ListedMember[];
+  readonly requiresTwoFactor: boolean;
   readonly invitations: readonly InvitationView[];
 }
 
-export function MembersScreen({ org, me, mayChange, members, invitations }: MembersScreenProps) {
+export function MembersScreen(props: MembersScreenProps) {
+  const { org, me, mayChange, members, requiresTwoFactor, invitations } = props;
   const [inviting, setInviting] = useState(false);
   return (
     <>
@@ -47,6 +50,13 @@ export function MembersScreen({ org, me, mayChange, members, invitations }: Memb
             <InvitationsTable org={org} invitations={invitations} />
           </Panel>
         ) : null}
+        {mayChange ? (
+          <RequireTwoFactor
+            org={org}
+            isRequired={requiresTwoFactor}
+            lacking={members.filter(({ lacksTwoFactor }) => lacksTwoFactor).length}
+          />
+        ) : null}
         <Leave org={org} isOnlyOwner={isOnlyOwner(me, members)} />
       </div>
       {inviting ? <InviteMember org={org} onClose={() => setInviting(false)} /> : null}
@@ -54,7 +64,12 @@ export function MembersScreen({ org, me, mayChange, members, invitations }: Memb
   );
 }
 
-function MembersTable({ org, me, mayChange, members }: Omit<MembersScreenProps, 'invitations'>) {
+function MembersTable({
+  org,
+  me,
+  mayChange,
+  members,
+}: Omit<MembersScreenProps, 'invitations' | 'requiresTwoFactor'>) {
   const [removed, setRemoved] = useState<MemberView | null>(null);
   const { act, pending } = useAct();
   const owners = members.filter(({ role }) => role === 'owner').length;
@@ -91,7 +106,10 @@ function MembersTable({ org, me, mayChange, members }: Omit<MembersScreenProps, 
                 <th scope="row">
                   <span className="font-medium">{member.name}</span>
                   {member.email === me ? <span className="text-muted"> (you)</span> : null}
-                  <span className="block text-xs text-muted">{member.email}</span>
+                  <span className="block text-xs text-muted">
+                    {member.email}
+                    {mayChange && member.lacksTwoFactor ? ' · no two-factor' : null}
+                  </span>
                 </th>
                 <td data-label="Role">
                   {mayChange && !onlyOwner ? (
@@ -143,8 +161,9 @@ function MembersTable({ org, me, mayChange, members }: Omit<MembersScreenProps, 
         onDone={() => toast.success('The member is removed.')}
       >
         <p>
-          {removed?.email === me ? 'You lose' : 'They lose'} access to this organization at once. Keys keep
-          working: they belong to the organization.
+          {removed?.email === me ? 'You lose' : 'They lose'} access to this organization at once. Open
+          invitations that {removed?.email === me ? 'you' : 'they'} made stop working. Keys keep working: they
+          belong to the organization.
         </p>
       </Confirm>
     </>

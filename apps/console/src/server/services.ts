@@ -2,6 +2,8 @@ import type { AccountEvent, Control } from '@tidegate/control';
 import type { Logger } from '@tidegate/runtime';
 import type { Accounts } from './auth/accounts.ts';
 import type { Auth } from './auth/auth.ts';
+import type { SecondFactor } from './auth/second-factor.ts';
+import type { Sessions } from './auth/sessions.ts';
 import type { SignIn } from './auth/sign-in.ts';
 
 /** What the screens work with. main.ts creates it and owns everything in it. */
@@ -9,6 +11,8 @@ export interface Services {
   readonly control: Control;
   readonly auth: Auth;
   readonly signIn: SignIn;
+  readonly secondFactor: SecondFactor;
+  readonly sessions: Sessions;
   readonly accounts: Accounts;
   /** Records what happened to an account in the audit trails. Never rejects. */
   readonly recordAccount: (event: AccountEvent) => Promise<void>;
@@ -21,6 +25,10 @@ export interface Services {
   readonly consoleUrl: string;
   /** Name of the identity provider. Null: there is none. */
   readonly oidcName: string | null;
+  /** Whether people sign in with passwords. Otherwise only with the identity provider. */
+  readonly passwords: boolean;
+  /** How long a session lasts without use. */
+  readonly idleTimeoutMs: number;
   /** Unix milliseconds. */
   readonly now: () => number;
 }

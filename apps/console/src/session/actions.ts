@@ -6,8 +6,11 @@ import { redirect } from 'next/navigation';
 import { services } from '../server/services.ts';
 import { passCookiesOn } from './cookies.ts';
 import { callerAddress, currentUser } from './current.ts';
-import { sameSitePath, signInPath } from './next-path.ts';
-import { PROVIDER_AWAY, tooManyAttempts } from './words.ts';
+import { sameSitePath, secondStepPath, signInPath } from './next-path.ts';
+import { goToProvider } from './provider.ts';
+import { SIGN_IN_OVER, tooManyAttempts } from './words.ts';
+
+const MAX_CODE_CHARACTERS = 40;
 
 export interface SignInState {
   readonly email: string;
@@ -29,25 +32,37 @@ export async function signIn(_before: SignInState, form: FormData): Promise<Sign
   if (result.outcome === 'wrong') return refused({ message: 'The e-mail or the password is not right.' });
   if (result.outcome === 'too many') return refused({ message: tooManyAttempts(result.retryAfterS) });
   await passCookiesOn(result.headers);
-  redirect(sameSitePath(form.get('next')));
+  const next = sameSitePath(form.get('next'));
+  redirect(result.outcome === 'second step' ? secondStepPath(next) : next);
+}
+
+/** The action of the form after the password. It also works before any script has loaded. */
+export async function completeSignIn(
+  _before: ControlRefusal | null,
+  form: FormData,
+): Promise<ControlRefusal | null> {
+  const next = sameSitePath(form.get('next'));
+  if (await currentUser()) redirect(next);
+  const code = String(form.get('code') ?? '').slice(0, MAX_CODE_CHARACTERS);
+  const refused = (message: string) => refuseInput({ field: 'code', message }).refusal;
+  if (code.trim() === '') return refused('Enter the code.');
+  const step = await services().secondFactor.complete({ code, headers: new Headers(await headers()) });
+  if (step.outcome === 'wrong') return refused('This code is not right, or no longer.');
+  if (step.outcome === 'locked')
+    return refused('There were too many wrong codes for this account. Try again in 15 minutes.');
+  if (step.outcome === 'over') redirect(signInPath(next, SIGN_IN_OVER));
+  const { userId, by } = step;
+  const event = { account: { userId }, address: await callerAddress() };
+  if (by === 'recovery code') await services().recordAccount({ action: 'account.useBackupCode', ...event });
+  const details = { with: `password and ${by}` };
+  await services().recordAccount({ action: 'account.signIn', ...event, details });
+  await passCookiesOn(step.headers);
+  redirect(next);
 }
 
 /** Sends the browser to the identity provider. */
 export async function signInWithProvider(form: FormData): Promise<void> {
-  const { auth, consoleUrl } = services();
-  const next = sameSitePath(form.get('next'));
-  const response = await auth.api.signInSocial({
-    body: {
-      provider: 'oidc',
-      callbackURL: `${consoleUrl}${next}`,
-      errorCallbackURL: `${consoleUrl}${signInPath(next)}`,
-    },
-    headers: new Headers(await headers()),
-    asResponse: true,
-  });
-  await passCookiesOn(response.headers);
-  const { url } = (await response.json()) as { url?: string };
-  redirect(url ?? signInPath(next, PROVIDER_AWAY));
+  await goToProvider(sameSitePath(form.get('next')));
 }
 
 export async function signOut(): Promise<void> {
@@ -76,6 +91,8 @@ export async function changePassword(current: string, next: string): Promise<Res
   const { accounts, signIn: attempts } = services();
   const user = await currentUser();
   if (!user) return refuseInput({ message: 'You have been signed out. Sign in again.' });
+  if (!(await accounts.hasPassword(user.actor.userId)))
+    return refuseInput({ message: 'You sign in without a password.' });
   const own = new Headers(await headers());
   const waitS = await attempts.guard(await callerAddress(), user.actor.email, own);
   if (waitS !== null) return refuseInput({ message: tooManyAttempts(waitS) });

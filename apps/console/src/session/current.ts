@@ -2,23 +2,29 @@ import type { Actor, MembershipView, Result } from '@tidegate/control';
 import { headers } from 'next/headers';
 import { notFound, redirect } from 'next/navigation';
 import { cache } from 'react';
+import { isUse } from '../server/auth/sessions.ts';
 import { CLIENT_ADDRESS_HEADER, PATH_HEADER } from '../server/http/names.ts';
 import { services } from '../server/services.ts';
-import { signInPath } from './next-path.ts';
+import { signInPath, twoFactorPath } from './next-path.ts';
 
 export type UserActor = Actor & { readonly kind: 'user' };
 
 export interface CurrentUser {
   readonly actor: UserActor;
   readonly name: string;
+  readonly sessionId: string;
+  /** Whether the user has a second factor here. */
+  readonly twoFactor: boolean;
 }
 
 /** The signed-in user. Read once per request. */
 export const currentUser = cache(async (): Promise<CurrentUser | null> => {
-  const session = await services().auth.api.getSession({ headers: await headers() });
+  const own = new Headers(await headers());
+  const session = await services().sessions.current(own, isUse(own));
   if (!session) return null;
-  const { id: userId, email, name } = session.user;
-  return { actor: { kind: 'user', userId, email }, name };
+  const { id: userId, email, name, twoFactorEnabled } = session.user;
+  const actor: UserActor = { kind: 'user', userId, email };
+  return { actor, name, sessionId: session.id, twoFactor: twoFactorEnabled === true };
 });
 
 /** Redirects to the sign-in page, which leads back, if nobody is signed in. */
@@ -38,12 +44,17 @@ export interface InOrg extends CurrentUser {
   readonly memberships: readonly MembershipView[];
 }
 
-/** Finds the organization of a screen. Answers 404 if the user does not belong to it. */
+/**
+ * Finds the organization of a screen. Answers 404 if the user does not belong to it. Leads to the
+ * set-up of two-factor if the organization requires it and the user has none.
+ */
 export async function requireOrg(slug: string): Promise<InOrg> {
   const user = await requireUser();
   const all = await membershipsOf(user);
   const org = all.find((each) => each.slug === slug);
-  return org ? { ...user, org, memberships: all } : notFound();
+  if (!org) return notFound();
+  if (org.lacksTwoFactor) redirect(twoFactorPath((await headers()).get(PATH_HEADER) ?? `/o/${slug}/keys`));
+  return { ...user, org, memberships: all };
 }
 
 /**

@@ -19,8 +19,16 @@ export function sameSitePath(wished: unknown): string {
 }
 
 /** The path of the sign-in page, which leads back to the requested path. */
-export function signInPath(asked: string, error?: string): string {
+export const signInPath = (asked: string, error?: string): string => pathTo(SIGN_IN, asked, error);
+
+/** The path of the page that asks for the second factor, which leads on to the requested path. */
+export const secondStepPath = (asked: string): string => pathTo(`${SIGN_IN}/two-factor`, asked);
+
+/** The path of the page that sets up two-factor, which leads back to the requested path. */
+export const twoFactorPath = (asked: string): string => pathTo('/account/two-factor', asked);
+
+function pathTo(page: string, asked: string, error?: string): string {
   const next = sameSitePath(asked);
   const query = new URLSearchParams({ ...(next === '/' ? {} : { next }), ...(error ? { error } : {}) });
-  return query.size === 0 ? SIGN_IN : `${SIGN_IN}?${query}`;
+  return query.size === 0 ? page : `${page}?${query}`;
 }

@@ -12,13 +12,15 @@ interface SignInFormProps {
   readonly next: string;
   /** Name of the identity provider. Null: there is none. */
   readonly provider: string | null;
-  /** Why signing in with the provider failed. Null: it did not fail. */
+  /** False: the provider is the only way. */
+  readonly passwords: boolean;
+  /** Why an earlier sign-in failed on its way. Null: it did not. */
   readonly trouble: string | null;
 }
 
 const FIELDS = ['email', 'password'];
 
-export function SignInForm({ next, provider, trouble }: SignInFormProps) {
+export function SignInForm({ next, provider, passwords, trouble }: SignInFormProps) {
   const [{ email, refusal }, action, pending] = useActionState(signIn, { email: '', refusal: null });
   return (
     <Entrance title="Sign in to Tidegate" lead="Keys, models and usage of your organization.">
@@ -27,18 +29,20 @@ export function SignInForm({ next, provider, trouble }: SignInFormProps) {
           {trouble}
         </Note>
       ) : null}
-      <Form action={action} className="space-y-4" refusal={refusal} fields={FIELDS}>
-        <input type="hidden" name="next" value={next} />
-        <Field label="E-mail" name="email" type="email" autoComplete="username" defaultValue={email} />
-        <Field label="Password" name="password" type="password" autoComplete="current-password" />
-        <Button type="submit" fullWidth isPending={pending}>
-          Sign in
-        </Button>
-      </Form>
-      {provider ? (
-        <form action={signInWithProvider} className="mt-3">
+      {passwords ? (
+        <Form action={action} className="space-y-4" refusal={refusal} fields={FIELDS}>
           <input type="hidden" name="next" value={next} />
-          <Button type="submit" variant="secondary" fullWidth>
+          <Field label="E-mail" name="email" type="email" autoComplete="username" defaultValue={email} />
+          <Field label="Password" name="password" type="password" autoComplete="current-password" />
+          <Button type="submit" fullWidth isPending={pending}>
+            Sign in
+          </Button>
+        </Form>
+      ) : null}
+      {provider ? (
+        <form action={signInWithProvider} className={passwords ? 'mt-3' : ''}>
+          <input type="hidden" name="next" value={next} />
+          <Button type="submit" variant={passwords ? 'secondary' : 'primary'} fullWidth>
             Sign in with {provider}
           </Button>
         </form>

@@ -1,5 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
-import { PROVIDER_AWAY, providerTrouble, tooManyAttempts } from './words.ts';
+import { PROVIDER_AWAY, signInTrouble, timeInWords, tooManyAttempts } from './words.ts';
+
+describe('the idle time of sessions', () => {
+  it.each([
+    [28_800_000, '8 hours'],
+    [3_600_000, '1 hour'],
+    [5_400_000, '90 minutes'],
+  ])('is said in words: %i ms are %s', (ms, words) => {
+    expect(timeInWords(ms)).toBe(words);
+  });
+});
 
 describe('a visitor who is not signed in', () => {
   it.each([
@@ -16,10 +26,12 @@ describe('a visitor who is not signed in', () => {
     [PROVIDER_AWAY, /could not be reached/],
     ['signup_disabled', /no account for you here/],
     ['account_not_linked', /no account for you here/],
+    ['over', /too many wrong codes/],
+    ['unable_to_link_account', /belongs to another identity/],
     ['access_denied', /did not confirm who you are/],
     ['invalid_code', /did not confirm who you are/],
-  ])('hears what the identity provider did: of %s', (error, words) => {
-    const told = providerTrouble(error);
+  ])('hears why the sign-in failed: of %s', (error, words) => {
+    const told = signInTrouble(error);
     if (words === null) expect(told).toBeNull();
     else expect(told).toMatch(words);
   });

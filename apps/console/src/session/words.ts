@@ -1,8 +1,19 @@
 const S_A_MINUTE = 60;
 
-export function tooManyAttempts(retryAfterS: number): string {
-  const minutes = Math.ceil(retryAfterS / S_A_MINUTE);
-  return `Too many attempts. Try again in ${minutes} minute${minutes === 1 ? '' : 's'}.`;
+const MS_A_MINUTE = 1_000 * S_A_MINUTE;
+const MINUTES_AN_HOUR = 60;
+
+const counted = (count: number, unit: string): string => `${count} ${unit}${count === 1 ? '' : 's'}`;
+
+export const tooManyAttempts = (retryAfterS: number): string =>
+  `Too many attempts. Try again in ${counted(Math.ceil(retryAfterS / S_A_MINUTE), 'minute')}.`;
+
+/** A time in whole hours if it can be, otherwise in minutes: "8 hours", "90 minutes". */
+export function timeInWords(ms: number): string {
+  const minutes = Math.round(ms / MS_A_MINUTE);
+  return minutes % MINUTES_AN_HOUR === 0
+    ? counted(minutes / MINUTES_AN_HOUR, 'hour')
+    : counted(minutes, 'minute');
 }
 
 /** This console's own error: the provider gave no page to redirect to. */
@@ -12,11 +23,19 @@ export const PROVIDER_AWAY = 'provider';
  * verified the e-mail.
  */
 const NO_ACCOUNT = new Set(['signup_disabled', 'account_not_linked']);
+/** The account with this e-mail has another identity at the provider. */
+const OTHER_IDENTITY = 'unable_to_link_account';
+
+/** This console's own error: a sign-in ended before its second step. */
+export const SIGN_IN_OVER = 'over';
 
 /** Explains the `error` parameter of the sign-in page. Null: nothing went wrong. */
-export function providerTrouble(error: string | undefined): string | null {
+export function signInTrouble(error: string | undefined): string | null {
   if (error === undefined) return null;
   if (error === PROVIDER_AWAY) return 'The identity provider could not be reached. Try again in a moment.';
+  if (error === OTHER_IDENTITY)
+    return 'The account with your e-mail belongs to another identity at the provider. Ask an operator.';
+  if (error === SIGN_IN_OVER) return 'The sign-in took too long, or had too many wrong codes. Start again.';
   return NO_ACCOUNT.has(error)
     ? 'That did not work: there is no account for you here yet. Ask an owner for an invitation.'
     : 'The identity provider did not confirm who you are. Try again.';

@@ -5,6 +5,7 @@ import Link from 'next/link';
 import { usePathname } from 'next/navigation';
 import type { ReactNode } from 'react';
 import { Mark } from '../ui/mark.tsx';
+import { Activity } from './activity.tsx';
 import { OrgMenu, type OrgOption, UserMenu } from './menus.tsx';
 
 const SCREENS = [
@@ -42,6 +43,7 @@ export function Shell({ org, orgs, user, children }: ShellProps) {
       >
         Skip to content
       </a>
+      <Activity />
       <aside className="sticky top-0 z-30 flex flex-col border-border bg-(--sidebar) max-lg:border-b lg:h-dvh lg:border-r">
         <div className="flex h-13 items-center gap-3 px-4 pt-3 lg:block lg:h-auto lg:px-3 lg:pt-4">
           <Link

@@ -1,4 +1,11 @@
-import type { AccountView, AddedMember, DeletedAccountView, MemberView, Role } from '@tidegate/control';
+import type {
+  AccountView,
+  AddedMember,
+  DeletedAccountView,
+  MemberView,
+  NamedAccount,
+  Role,
+} from '@tidegate/control';
 import type { Command } from 'commander';
 import { type Context, OPERATOR, show } from '../context.ts';
 import { type Column, table, time } from '../output/table.ts';
@@ -22,6 +29,11 @@ const hadAccount = ({ email, existed, accountSince }: AddedMember): string | und
     : undefined;
 const passwordSet = ({ email, password }: AccountView): string =>
   withPassword(`${email} has a new password, and is signed out everywhere.`, password);
+
+const identityReset = ({ email }: NamedAccount): string =>
+  `${email} has no identity at the provider any more, and is signed out everywhere.`;
+const twoFactorReset = ({ email }: NamedAccount): string =>
+  `${email} has no second factor any more, and is signed out everywhere.`;
 
 const email = { flags: '--email <address>', help: 'whose membership', required: true };
 const role = { flags: '--role <role>', help: 'owner, member or viewer', required: true };
@@ -76,6 +88,26 @@ export function addMember(program: Command, context: Context): void {
         context,
         { json, human: (member: MemberView) => `${member.email} is no longer a member.` },
         (control) => control.removeMember(OPERATOR, { email: who.email, ...given({ org }) }),
+      ),
+  );
+  verb<Pick<Flags, 'email'>>(
+    noun,
+    'reset-two-factor',
+    'remove the second factor of someone who lost it, and end all sessions, in every organization',
+    [{ flags: '--email <address>', help: 'whose account', required: true }],
+    ({ json = false, ...who }) =>
+      show(context, { json, human: twoFactorReset }, (control) =>
+        control.resetTwoFactor(OPERATOR, { email: who.email }),
+      ),
+  );
+  verb<Pick<Flags, 'email'>>(
+    noun,
+    'reset-identity',
+    'let the next identity at the provider with this e-mail have the account; end all sessions',
+    [{ flags: '--email <address>', help: 'whose account', required: true }],
+    ({ json = false, ...who }) =>
+      show(context, { json, human: identityReset }, (control) =>
+        control.resetIdentity(OPERATOR, { email: who.email }),
       ),
   );
   verb<Omit<Flags, 'role'>>(

@@ -1,6 +1,7 @@
 import type { ControlDeps } from '../deps.ts';
 import { ok, type Result, refuse } from '../result.ts';
 import { type Action, POLICY, type Role } from './policy.ts';
+import { lacksSecondFactor } from './second-factor.ts';
 
 /**
  * Who acts. An operator uses the installation's command line, as a user of that machine. A user is
@@ -42,6 +43,7 @@ export async function access(
       id: true,
       slug: true,
       name: true,
+      requiresTwoFactor: true,
       members: { where: { userId: actor.kind === 'user' ? actor.userId : '' }, select: { role: true } },
     },
     take: 2,
@@ -55,10 +57,12 @@ export async function access(
     );
   if (another)
     return refuse('invalid_input', 'There are several organizations: name one by its id or slug.', 'org');
-  const { members, ...org } = found;
+  const { members, requiresTwoFactor, ...org } = found;
   if (actor.kind === 'user' && !mayDo(members[0]?.role, action)) {
     return refuse('forbidden', `Only the role ${POLICY[action].join(' or ')} may do this.`);
   }
+  if (actor.kind === 'user' && requiresTwoFactor && (await lacksSecondFactor(db, actor.userId)))
+    return refuse('forbidden', 'This organization requires a second factor: set it up in your account.');
   return ok(org);
 }
 

@@ -10,6 +10,7 @@ export const POLICY = {
   'org.read': EVERYONE,
   'org.setPlan': OWNERS,
   'org.delete': OWNERS,
+  'org.requireTwoFactor': OWNERS,
   'member.list': EVERYONE,
   'member.add': OWNERS,
   'member.invite': OWNERS,

@@ -77,7 +77,7 @@ async function lockOrgsOf(tx: Tx, userId: string): Promise<OwnOrg[]> {
 
 /** Sessions, ways to sign in and memberships go with the user's row. */
 async function deleteTraces(tx: Tx, userId: string, email: string): Promise<void> {
-  await tx.invitation.deleteMany({ where: { email } });
+  await tx.invitation.deleteMany({ where: { OR: [{ email }, { invitedBy: email }] } });
   // The console counts attempts to sign in by the hash of the e-mail.
   const hash = createHash('sha256').update(email).digest('hex');
   await tx.signInAttempt.deleteMany({ where: { key: { startsWith: `email:${hash}` } } });

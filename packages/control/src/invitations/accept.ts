@@ -4,9 +4,11 @@ import { audit } from '../access/audit.ts';
 import type { Role } from '../access/policy.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { nameField, reference } from '../fields.ts';
-import { findOrCreateUser, passwordField, type Secret, secretOf } from '../members/user.ts';
+import { lockMembers } from '../members/lock.ts';
+import { createCredential, createUser, passwordField, type Secret, secretOf } from '../members/user.ts';
 import { weakPassword } from '../members/weak-password.ts';
 import { ok, parseInput, type Result, refuse, refuseInput } from '../result.ts';
+import { whoMayInvite } from './inviter.ts';
 import { hashOfToken } from './token.ts';
 
 /** What anyone with an invitation's link may see. */
@@ -40,7 +42,8 @@ export async function openInvitation(
     include: { org: { select: { slug: true, name: true } } },
   });
   if (!row) return refuse('not_found', VOID, 'token');
-  const { org, email, role, invitedBy } = row;
+  const { orgId, org, email, role, invitedBy } = row;
+  if (!(await whoMayInvite(deps.db, orgId)).has(invitedBy)) return refuse('not_found', VOID, 'token');
   const account = await deps.db.user.findUnique({ where: { email }, select: { id: true } });
   return ok({ org, email, role, invitedBy, hasAccount: account !== null });
 }
@@ -50,6 +53,8 @@ const acceptInput = z.object({
   /** Name and password are for a new account. Users who are signed in leave them out. */
   name: nameField('Name', 80).optional(),
   password: passwordField.optional(),
+  /** The new account gets no password: its owner signs in with the identity provider. */
+  withoutPassword: z.boolean().optional(),
 });
 export type AcceptInvitationInput = z.input<typeof acceptInput>;
 
@@ -65,14 +70,14 @@ export async function acceptInvitation(
 ): Promise<Result<{ email: string; org: string }>> {
   const parsed = parseInput(acceptInput, input);
   if (!parsed.ok) return parsed;
-  const { token, name, password } = parsed.value;
+  const { token, name, password, withoutPassword = false } = parsed.value;
   // Without an invitation we hash no password: that costs CPU time.
   const open = await openInvitation(deps, actor, { token });
   if (!open.ok) return open;
   const about = { email: open.value.email, org: open.value.org.name };
   const weak = password === undefined ? null : await weakPassword(password, about);
   if (weak) return refuseInput(weak);
-  const secret = password === undefined ? undefined : await secretOf(password);
+  const secret = withoutPassword ? null : password === undefined ? undefined : await secretOf(password);
   return deps.db
     .$transaction(async (tx): Promise<Result<{ email: string; org: string }>> => {
       const taken = await takeInvitation(tx, deps.now(), token);
@@ -109,18 +114,27 @@ class Refused extends Error {
 
 interface Taken {
   readonly orgId: string;
+  readonly invitedBy: string;
   readonly email: string;
   readonly role: Role;
   readonly slug: string;
 }
 
-/** Takes the invitation. Of two concurrent callers, only one gets it. */
+/**
+ * Takes the invitation, if its inviter may still invite. Of two concurrent callers, only one gets
+ * it. Members are locked first, as where members change: so nobody joins by an invitation of
+ * someone who is being removed.
+ */
 async function takeInvitation(tx: Tx, nowMs: number, token: string): Promise<Taken | undefined> {
+  const tokenHash = hashOfToken(token);
+  const open = await tx.invitation.findUnique({ where: { tokenHash }, select: { orgId: true } });
+  if (!open) return undefined;
+  await lockMembers(tx, open.orgId);
   const [taken] = await tx.$queryRaw<Taken[]>`
     DELETE FROM invitation USING org
-    WHERE token_hash = ${hashOfToken(token)} AND expires_at > ${new Date(nowMs)} AND org.id = invitation.org_id
-    RETURNING org_id AS "orgId", email, role::text AS role, org.slug`;
-  return taken;
+    WHERE token_hash = ${tokenHash} AND expires_at > ${new Date(nowMs)} AND org.id = invitation.org_id
+    RETURNING org_id AS "orgId", email, role::text AS role, invited_by AS "invitedBy", org.slug`;
+  return taken && (await whoMayInvite(tx, open.orgId)).has(taken.invitedBy) ? taken : undefined;
 }
 
 async function accountFor(
@@ -128,18 +142,19 @@ async function accountFor(
   nowMs: number,
   actor: Actor | null,
   email: string,
-  { name, secret }: { name: string | undefined; secret: Secret | undefined },
+  /** No secret: one is missing. Null: the account needs none. */
+  { name, secret }: { name: string | undefined; secret: Secret | null | undefined },
 ): Promise<Result<string>> {
   if (actor?.kind === 'user') {
     if (actor.email === email) return ok(actor.userId);
     return refuse('forbidden', `This invitation is for ${email}: sign in as that account to accept it.`);
   }
-  if (await tx.user.findUnique({ where: { email }, select: { id: true } }))
-    return refuse('forbidden', `${email} has an account: sign in to accept the invitation.`);
+  const hasAccount = () => refuse('forbidden', `${email} has an account: sign in to accept the invitation.`);
+  if (await tx.user.findUnique({ where: { email }, select: { id: true } })) return hasAccount();
   if (name === undefined) return refuse('invalid_input', 'Name must be given.', 'name');
   if (secret === undefined) return refuse('invalid_input', 'Password must be given.', 'password');
-  const user = await findOrCreateUser(tx, nowMs, email, secret);
-  if (!user.ok) return user;
-  await tx.user.update({ where: { id: user.value.id }, data: { name } });
-  return ok(user.value.id);
+  const user = await createUser(tx, nowMs, email, name);
+  if (user === null) return hasAccount();
+  if (secret !== null) await createCredential(tx, user.createdAt, user.id, secret.hash);
+  return ok(user.id);
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { closeDb, createDb, type Db } from '@tidegate/db';
-import { type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { eventually, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
 import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 
 const DAY_MS = 86_400_000;
@@ -26,6 +26,14 @@ beforeEach(() => {
 
 const invite = async (org: string, email: string, role: 'owner' | 'member' | 'viewer' = 'member') =>
   value(await fixture.control.createInvitation(OPERATOR, { org, email, role }));
+
+/** This database's transactions that wait for another one. */
+async function waiting(): Promise<number> {
+  const [row] = await db.$queryRaw<{ count: number }[]>`
+    SELECT count(*)::int AS count FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+  return row?.count ?? 0;
+}
 
 describe('an invitation', () => {
   it('makes its e-mail a member with an account, once', async () => {
@@ -111,6 +119,80 @@ describe('an invitation', () => {
     );
     const accepted = value(await fixture.control.acceptInvitation(there, { token }));
     expect(accepted).toEqual({ email: there.email, org });
+  });
+
+  it('makes an account without a password where people sign in elsewhere, and adds none to an account', async () => {
+    const org = await fixture.org('No passwords');
+    const { token } = await invite(org, 'ada@provider.example');
+    const accept = (at: string) =>
+      fixture.control.acceptInvitation(null, { token: at, name: 'Ada', withoutPassword: true });
+    value(await accept(token));
+    const { id } = await db.user.findUniqueOrThrow({ where: { email: 'ada@provider.example' } });
+    expect(await db.account.count({ where: { userId: id } })).toBe(0);
+    const there = await fixture.user(await fixture.org('No passwords elsewhere'), 'viewer');
+    const second = await invite(org, there.email);
+    expect(refusal(await accept(second.token)).message).toContain('sign in');
+  });
+
+  it.each([
+    ['removed', (org: string, email: string) => fixture.control.removeMember(OPERATOR, { org, email })],
+    [
+      'demoted',
+      (org: string, email: string) =>
+        fixture.control.setMemberRole(OPERATOR, { org, email, role: 'member' as const }),
+    ],
+  ])('is void once the owner who made it is %s, and the audit trail says so', async (how, leave) => {
+    const org = await fixture.org(`Inviter ${how}`);
+    await fixture.user(org, 'owner');
+    const [leaving, staying] = [await fixture.user(org, 'owner'), await fixture.user(org, 'owner')];
+    const by = async (owner: typeof leaving, email: string) =>
+      value(await fixture.control.createInvitation(owner, { org, email, role: 'owner' }));
+    const first = await by(leaving, `ada@${how}.example`);
+    const second = await by(staying, `bob@${how}.example`);
+    clock.advance(1);
+    value(await leave(org, leaving.email));
+    expect(await db.invitation.count({ where: { id: first.id } })).toBe(0);
+    const late = await fixture.control.acceptInvitation(null, { token: first.token, ...account });
+    expect(refusal(late).code).toBe('not_found');
+    expect((await fixture.control.acceptInvitation(null, { token: second.token, ...account })).ok).toBe(true);
+    const { events } = value(await fixture.control.listAudit(OPERATOR, { org }));
+    expect(events).toContainEqual(
+      expect.objectContaining({
+        ...{ action: 'member.withdraw', target: first.id },
+        details: { email: first.email, role: 'owner', invitedBy: leaving.email },
+      }),
+    );
+  });
+
+  it('is good for nothing while its inviter is no owner, however that came about', async () => {
+    const org = await fixture.org('Inviter gone');
+    const owner = await fixture.user(org, 'owner');
+    const { token } = value(
+      await fixture.control.createInvitation(owner, { org, email: 'ada@gone.example', role: 'owner' }),
+    );
+    await db.member.deleteMany({ where: { userId: owner.userId } });
+    expect(refusal(await fixture.control.openInvitation(null, { token })).code).toBe('not_found');
+    expect(value(await fixture.control.listInvitations(OPERATOR, { org }))).toEqual([]);
+    expect(await db.user.count({ where: { email: 'ada@gone.example' } })).toBe(0);
+  });
+
+  it('is refused if its inviter is removed while it is being accepted', async () => {
+    const org = await fixture.org('Inviter leaves');
+    const owner = await fixture.user(org, 'owner');
+    const { token } = value(
+      await fixture.control.createInvitation(owner, { org, email: 'ada@leaves.example', role: 'owner' }),
+    );
+    const { accepted } = await db.$transaction(
+      async (tx) => {
+        await tx.$queryRaw`SELECT id FROM org WHERE slug = ${org} FOR UPDATE`;
+        const accepting = fixture.control.acceptInvitation(null, { token, ...account });
+        await eventually(async () => (await waiting()) === 1);
+        await tx.member.deleteMany({ where: { userId: owner.userId } });
+        return { accepted: accepting };
+      },
+      { timeout: 60_000 },
+    );
+    expect(refusal(await accepted).code).toBe('not_found');
   });
 
   it('is made, seen and withdrawn by owners only', async () => {

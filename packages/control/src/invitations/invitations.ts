@@ -1,7 +1,7 @@
 import { randomBase62 } from '@tidegate/contracts';
 import type { Invitation } from '@tidegate/db';
 import { z } from 'zod';
-import { type Actor, access, actorName } from '../access/access.ts';
+import { type Actor, access } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
 import type { Role } from '../access/policy.ts';
 import type { ControlDeps } from '../deps.ts';
@@ -9,6 +9,7 @@ import { orgField, reference } from '../fields.ts';
 import { memberInput } from '../members/input.ts';
 import { lockMembers } from '../members/lock.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
+import { OPERATOR_NAME, whoMayInvite } from './inviter.ts';
 import { hashOfToken, newInvitationToken } from './token.ts';
 
 const VALID_MS = 7 * 86_400_000;
@@ -66,7 +67,7 @@ export async function createInvitation(
     const row = await tx.invitation.create({
       data: {
         ...{ id: `inv_${randomBase62(16)}`, orgId, email, role, tokenHash: hashOfToken(token) },
-        invitedBy: actorName(actor),
+        invitedBy: actor.kind === 'operator' ? OPERATOR_NAME : actor.email,
         createdAt: at,
         expiresAt: new Date(at.getTime() + VALID_MS),
       },
@@ -91,11 +92,15 @@ export async function listInvitations(
   if (!parsed.ok) return parsed;
   const org = await access(deps, actor, parsed.value.org, 'member.invite');
   if (!org.ok) return org;
-  const rows = await deps.db.invitation.findMany({
-    where: { orgId: org.value.id, expiresAt: { gt: new Date(deps.now()) } },
-    orderBy: { email: 'asc' },
-  });
-  return ok(rows.map(view));
+  const orgId = org.value.id;
+  const [rows, inviters] = await Promise.all([
+    deps.db.invitation.findMany({
+      where: { orgId, expiresAt: { gt: new Date(deps.now()) } },
+      orderBy: { email: 'asc' },
+    }),
+    whoMayInvite(deps.db, orgId),
+  ]);
+  return ok(rows.filter(({ invitedBy }) => inviters.has(invitedBy)).map(view));
 }
 
 const withdrawInput = z.object({ org: orgField, id: reference('Invitation id') });

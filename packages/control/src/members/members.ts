@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
-import { audit } from '../access/audit.ts';
+import { type AuditEntry, audit } from '../access/audit.ts';
 import type { Role } from '../access/policy.ts';
+import { isPasswordEnough, SECOND_FACTOR } from '../access/second-factor.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { orgField } from '../fields.ts';
 import { ok, parseInput, type Result, refuse, refuseInput } from '../result.ts';
@@ -17,6 +18,11 @@ export interface MemberView {
   readonly role: Role;
   /** ISO 8601. */
   readonly since: string;
+}
+
+export interface ListedMember extends MemberView {
+  /** Whether a password alone lets this member in. */
+  readonly lacksTwoFactor: boolean;
 }
 
 export interface AddedMember extends MemberView {
@@ -79,14 +85,14 @@ export async function listMembers(
   deps: ControlDeps,
   actor: Actor,
   input: OrgInput,
-): Promise<Result<MemberView[]>> {
+): Promise<Result<ListedMember[]>> {
   const parsed = parseInput(listInput, input);
   if (!parsed.ok) return parsed;
   const org = await access(deps, actor, parsed.value.org, 'member.list');
   if (!org.ok) return org;
   const members = await deps.db.member.findMany({
     where: { orgId: org.value.id },
-    include: { user: { select: { email: true, name: true } } },
+    include: { user: { select: { email: true, name: true, ...SECOND_FACTOR } } },
     orderBy: [{ role: 'asc' }, { user: { email: 'asc' } }],
   });
   return ok(
@@ -96,13 +102,14 @@ export async function listMembers(
       name: user.name,
       role,
       since: createdAt.toISOString(),
+      lacksTwoFactor: isPasswordEnough(user),
     })),
   );
 }
 
 export type SetMemberRoleInput = z.input<typeof memberInput>;
 
-/** Changes a member's role. The last owner stays owner. */
+/** Changes a member's role. The last owner stays owner. A demotion voids an owner's invitations. */
 export async function setMemberRole(
   deps: ControlDeps,
   actor: Actor,
@@ -125,7 +132,10 @@ export async function setMemberRole(
 const removeInput = z.object({ org: orgField, email: emailField });
 export type RemoveMemberInput = z.input<typeof removeInput>;
 
-/** Removes someone from an organization. The account stays. The last owner cannot be removed. */
+/**
+ * Removes someone from an organization, and voids their invitations. The account stays. The last
+ * owner cannot be removed.
+ */
 export async function removeMember(
   deps: ControlDeps,
   actor: Actor,
@@ -197,9 +207,21 @@ async function changeMember(
     }
     const { userId, createdAt, user } = member;
     const { role = member.role } = await apply(tx, { orgId_userId: { orgId, userId } });
+    const voided = change.losesOwner ? await voidInvitationsBy(tx, orgId, email) : [];
     await audit(tx, actor, deps.now(), [
       { orgId, action: change.action, target: userId, details: { email, role } },
+      ...voided,
     ]);
     return ok({ userId, email, name: user.name, role, since: createdAt.toISOString() });
   });
+}
+
+/** Deletes the open invitations of someone who may no longer invite. Returns audit entries. */
+async function voidInvitationsBy(tx: Tx, orgId: string, inviter: string): Promise<AuditEntry[]> {
+  const rows = await tx.invitation.findMany({ where: { orgId, invitedBy: inviter } });
+  await tx.invitation.deleteMany({ where: { id: { in: rows.map(({ id }) => id) } } });
+  return rows.map(({ id, email, role }) => ({
+    ...{ orgId, action: 'member.withdraw', target: id },
+    details: { email, role, invitedBy: inviter },
+  }));
 }

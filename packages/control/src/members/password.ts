@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { type Actor, operatorOnly } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
+import { CREDENTIAL } from '../access/second-factor.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { ok, parseInput, type Result, refuse, refuseInput } from '../result.ts';
-import { CREDENTIAL, createCredential, emailField, passwordField, secretOf } from './user.ts';
+import { createCredential, emailField, passwordField, secretOf } from './user.ts';
 import { weakPassword } from './weak-password.ts';
 
 /** An account with a new password. */
@@ -62,7 +63,7 @@ export async function setPassword(
  * allows foreign keys to the row, so someone who has locked an organization's members can still add
  * this user.
  */
-async function lockUser(tx: Tx, email: string): Promise<string | undefined> {
+export async function lockUser(tx: Tx, email: string): Promise<string | undefined> {
   const [user] = await tx.$queryRaw<{ id: string }[]>`
     SELECT id FROM "user" WHERE email = ${email} FOR NO KEY UPDATE`;
   return user?.id;

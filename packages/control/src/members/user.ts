@@ -1,14 +1,10 @@
 import { newUserId, randomBase62 } from '@tidegate/contracts';
 import { z } from 'zod';
+import { CREDENTIAL } from '../access/second-factor.ts';
 import type { Tx } from '../deps.ts';
 import { ok, type Result, refuse } from '../result.ts';
 
 const GENERATED_LENGTH = 20;
-/**
- * The provider id that the sign-in library gives to passwords. Other accounts name an identity
- * provider.
- */
-export const CREDENTIAL = 'credential';
 const EMAIL_RULE = 'E-mail must be an address such as ada@example.com.';
 const PASSWORD_RULE = 'Password must have 8 to 128 characters.';
 
@@ -59,16 +55,8 @@ export async function findOrCreateUser(
   email: string,
   { hash, generated }: Secret,
 ): Promise<Result<FoundUser>> {
-  const at = new Date(nowMs);
-  const user = {
-    id: newUserId(),
-    name: email.slice(0, email.indexOf('@')),
-    email,
-    createdAt: at,
-    updatedAt: at,
-  };
-  const created = await tx.user.createMany({ data: [user], skipDuplicates: true });
-  if (created.count === 0) {
+  const user = await createUser(tx, nowMs, email);
+  if (user === null) {
     if (generated === undefined) {
       return refuse(
         'conflict',
@@ -79,10 +67,23 @@ export async function findOrCreateUser(
     const select = { id: true, name: true, createdAt: true };
     return ok({ ...(await tx.user.findUniqueOrThrow({ where: { email }, select })), existed: true });
   }
-  await createCredential(tx, at, user.id, hash);
-  const { id, name } = user;
-  const made = { id, name, createdAt: at, existed: false };
+  await createCredential(tx, user.createdAt, user.id, hash);
+  const made = { ...user, existed: false };
   return ok(generated === undefined ? made : { ...made, generatedPassword: generated });
+}
+
+/** Creates a user who cannot sign in with a password yet. Null: the e-mail has an account. */
+export async function createUser(
+  tx: Tx,
+  nowMs: number,
+  email: string,
+  name = email.slice(0, email.indexOf('@')),
+): Promise<{ id: string; name: string; createdAt: Date } | null> {
+  const at = new Date(nowMs);
+  const [id, createdAt] = [newUserId(), at];
+  const data = [{ id, name, email, createdAt, updatedAt: at }];
+  const { count } = await tx.user.createMany({ data, skipDuplicates: true });
+  return count === 0 ? null : { id, name, createdAt };
 }
 
 /** Gives an account its first password. It must not have one yet. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import type { Role } from '../access/policy.ts';
+import { isPasswordEnough, SECOND_FACTOR } from '../access/second-factor.ts';
 import type { ControlDeps } from '../deps.ts';
 import { orgField } from '../fields.ts';
 import { ok, parseInput, type Result } from '../result.ts';
@@ -8,6 +9,10 @@ import type { OrgView } from './orgs.ts';
 
 export interface MembershipView extends OrgView {
   readonly role: Role;
+  /** Whether the organization is closed to members whom a password alone lets in. */
+  readonly requiresTwoFactor: boolean;
+  /** Whether it is closed to this user for that reason. */
+  readonly lacksTwoFactor: boolean;
 }
 
 /** Lists a user's organizations, oldest first, with the user's role in each. */
@@ -17,11 +22,17 @@ export async function listMemberships(
 ): Promise<Result<MembershipView[]>> {
   const members = await db.member.findMany({
     where: { userId: actor.userId },
-    include: { org: { include: { plan: { select: { name: true } } } } },
+    include: {
+      org: { include: { plan: { select: { name: true } } } },
+      user: { select: SECOND_FACTOR },
+    },
     orderBy: [{ org: { createdAt: 'asc' } }, { orgId: 'asc' }],
   });
   return ok(
-    members.map(({ role, org: { id, slug, name, plan } }) => ({ id, slug, name, plan: plan.name, role })),
+    members.map(({ role, user, org: { id, slug, name, plan, requiresTwoFactor } }) => ({
+      ...{ id, slug, name, plan: plan.name, role, requiresTwoFactor },
+      lacksTwoFactor: requiresTwoFactor && isPasswordEnough(user),
+    })),
   );
 }
 

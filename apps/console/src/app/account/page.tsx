@@ -1,14 +1,22 @@
 import type { Metadata } from 'next';
 import { AccountScreen } from '#account/account-screen.tsx';
+import { deviceOf } from '#account/device.ts';
 import { services } from '#server/services.ts';
 import { membershipsOf, requireUser } from '#session/current.ts';
+import { timeInWords } from '#session/words.ts';
 import { Shell } from '#shell/shell.tsx';
 
 export const metadata: Metadata = { title: 'Account' };
 
 export default async function Account() {
   const user = await requireUser();
-  const memberships = await membershipsOf(user);
+  const { accounts, sessions, idleTimeoutMs } = services();
+  const { userId } = user.actor;
+  const [memberships, hasPassword, open] = await Promise.all([
+    membershipsOf(user),
+    accounts.hasPassword(userId),
+    sessions.list(userId),
+  ]);
   return (
     <Shell
       org={null}
@@ -17,7 +25,13 @@ export default async function Account() {
     >
       <AccountScreen
         email={user.actor.email}
-        hasPassword={await services().accounts.hasPassword(user.actor.userId)}
+        hasPassword={hasPassword}
+        twoFactor={user.twoFactor}
+        sessions={open.map(({ id, userAgent, startedAt, lastSeenAt }) => ({
+          ...{ id, device: deviceOf(userAgent), isThis: id === user.sessionId },
+          ...{ startedAt: startedAt.toISOString(), lastSeenAt: lastSeenAt.toISOString() },
+        }))}
+        idle={timeInWords(idleTimeoutMs)}
         memberships={memberships.map(({ slug, name, role, plan }) => ({ slug, name, role, plan }))}
       />
     </Shell>

@@ -1,3 +1,4 @@
+import { services } from '#server/services.ts';
 import { currentUser } from '#session/current.ts';
 
 /**
@@ -11,4 +12,10 @@ export async function GET(): Promise<Response> {
   } catch {
     return new Response(null, { status: 503, headers });
   }
+}
+
+/** A page tells that somebody uses it. */
+export async function POST(request: Request): Promise<Response> {
+  const session = await services().sessions.current(request.headers, true);
+  return new Response(null, { status: session ? 204 : 401 });
 }

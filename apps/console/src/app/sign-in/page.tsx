@@ -4,7 +4,7 @@ import { services } from '#server/services.ts';
 import { currentUser } from '#session/current.ts';
 import { sameSitePath } from '#session/next-path.ts';
 import { SignInForm } from '#session/sign-in-form.tsx';
-import { providerTrouble } from '#session/words.ts';
+import { signInTrouble } from '#session/words.ts';
 
 export const metadata: Metadata = { title: 'Sign in' };
 
@@ -15,11 +15,13 @@ export default async function SignIn({
 }) {
   const { next, error } = await searchParams;
   if (await currentUser()) redirect(sameSitePath(next));
+  const { oidcName, passwords } = services();
   return (
     <SignInForm
       next={sameSitePath(next)}
-      provider={services().oidcName}
-      trouble={providerTrouble(typeof error === 'string' ? error : undefined)}
+      provider={oidcName}
+      passwords={passwords}
+      trouble={signInTrouble(typeof error === 'string' ? error : undefined)}
     />
   );
 }

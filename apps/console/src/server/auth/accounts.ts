@@ -15,15 +15,23 @@ export type ChangeOutcome =
   | { readonly outcome: 'failed' };
 
 export interface Accounts {
+  /** Whether the user can sign in with a password. */
   hasPassword(userId: string): Promise<boolean>;
   /** Checks the password of the user whose session cookie `headers` contain. */
   isPassword(password: string, headers: Headers): Promise<boolean>;
   changePassword(change: PasswordChange): Promise<ChangeOutcome>;
 }
 
-export const createAccounts = ({ db, auth }: { db: Db; auth: Auth }): Accounts => ({
+interface AccountsOptions {
+  readonly db: Db;
+  readonly auth: Auth;
+  /** Whether passwords are in use at all. */
+  readonly passwords: boolean;
+}
+
+export const createAccounts = ({ db, auth, passwords }: AccountsOptions): Accounts => ({
   hasPassword: async (userId) =>
-    (await db.account.count({ where: { userId, providerId: 'credential' } })) > 0,
+    passwords && (await db.account.count({ where: { userId, providerId: 'credential' } })) > 0,
   async isPassword(password, headers) {
     const { ok } = await auth.api.verifyPassword({ body: { password }, headers, asResponse: true });
     return ok;

@@ -4,6 +4,7 @@ import type { Db } from '@tidegate/db';
 import { betterAuth } from 'better-auth';
 import { prismaAdapter } from 'better-auth/adapters/prisma';
 import { type GenericOAuthConfig, genericOAuth } from 'better-auth/plugins/generic-oauth';
+import { twoFactor } from 'better-auth/plugins/two-factor';
 import type { Oidc } from '../../config.ts';
 import { CLIENT_ADDRESS_HEADER } from '../http/names.ts';
 import { acceptPrevious, versioned } from './previous-secret.ts';
@@ -43,8 +44,18 @@ export function createAuth({ db, consoleUrl, secret, previousSecret, oidc, recor
     telemetry: { enabled: false },
     rateLimit: { enabled: false },
     logger: { disabled: true },
-    emailAndPassword: { enabled: true, disableSignUp: true, minPasswordLength: 8, maxPasswordLength: 128 },
-    session: { expiresIn: SESSION_S, disableSessionRefresh: true, cookieCache: { enabled: false } },
+    emailAndPassword: {
+      enabled: !oidc?.only,
+      disableSignUp: true,
+      minPasswordLength: 8,
+      maxPasswordLength: 128,
+    },
+    session: {
+      expiresIn: SESSION_S,
+      disableSessionRefresh: true,
+      cookieCache: { enabled: false },
+      additionalFields: { lastSeenAt: { type: 'date', input: false, defaultValue: () => new Date() } },
+    },
     advanced: {
       cookiePrefix: 'tidegate',
       useSecureCookies: secure,
@@ -56,11 +67,16 @@ export function createAuth({ db, consoleUrl, secret, previousSecret, oidc, recor
       ipAddress: { disableIpTracking: true },
     },
     // Accounts come from invitations, so their e-mails are never verified here. This trusts the
-    // provider's verification.
-    account: { accountLinking: { enabled: true, requireLocalEmailVerified: false } },
+    // provider's verification. An e-mail finds an account only until the account has an identity:
+    // the database refuses a second one.
+    account: {
+      accountLinking: { enabled: true, requireLocalEmailVerified: false },
+      updateAccountOnSignIn: false,
+    },
     databaseHooks: {
       account: {
         create: {
+          before: async (account) => ({ data: { ...account, ...NO_TOKENS } }),
           after: async ({ providerId, userId }) => {
             if (providerId !== OIDC_PROVIDER_ID) return;
             await takeOver(db, userId);
@@ -81,10 +97,20 @@ export function createAuth({ db, consoleUrl, secret, previousSecret, oidc, recor
     },
     plugins: [
       ...(previousSecret ? [acceptPrevious(secret, previousSecret)] : []),
+      twoFactor({ issuer: new URL(consoleUrl).host }),
       ...(oidc ? [identityProvider(oidc)] : []),
     ],
   });
 }
+
+/** The provider tells once who signs in. The console calls nothing of it in the user's name. */
+const NO_TOKENS = {
+  accessToken: null,
+  refreshToken: null,
+  idToken: null,
+  accessTokenExpiresAt: null,
+  refreshTokenExpiresAt: null,
+};
 
 /**
  * The first sign-in through the provider proves who owns the e-mail. It removes a password that

@@ -13,6 +13,8 @@ import {
 } from '@tidegate/testing';
 import { hashPassword } from 'better-auth/crypto';
 import { type Auth, createAuth } from './auth.ts';
+import { createDevices } from './devices.ts';
+import { createSignIn } from './sign-in.ts';
 
 const SITE = 'https://console.example';
 
@@ -22,8 +24,8 @@ let provider: IdentityProvider;
 let auth: Auth;
 const recorded: AccountEvent[] = [];
 
-const authWith = (issuer: string): Auth => {
-  const oidc = { issuer, clientId: 'id', clientSecret: 'secret', name: 'Example' };
+const authWith = (issuer: string, only = false): Auth => {
+  const oidc = { issuer, clientId: 'id', clientSecret: 'secret', name: 'Example', only };
   const recordAccount = async ({ action, account: who }: AccountEvent) => {
     recorded.push({ action, account: who });
   };
@@ -113,12 +115,53 @@ describe('sign-in through an identity provider', () => {
     expect(await db.session.count({ where: { user: { email } } })).toBe(0);
   });
 
+  it('links an account to one identity: its e-mail finds it for no second one', async () => {
+    const id = await account('mary@example.com');
+    const person = { email: 'mary@example.com', email_verified: true, name: 'Mary' };
+    const comeAs = async (sub: string) => {
+      provider.person = { sub, ...person };
+      return (await signInThere()).headers.get('location');
+    };
+    expect(await comeAs('first')).toBe(`${SITE}/`);
+    expect(await comeAs('second')).toBe(`${SITE}/sign-in?error=unable_to_link_account`);
+    expect(await comeAs('first')).toBe(`${SITE}/`);
+    const identities = await db.account.findMany({ where: { userId: id }, select: { accountId: true } });
+    expect(identities).toEqual([{ accountId: 'first' }]);
+    expect(await db.session.count({ where: { userId: id } })).toBe(2);
+  });
+
+  it("keeps none of the provider's tokens, at the first sign-in nor at the next", async () => {
+    const id = await account('joan@example.com');
+    provider.person = { sub: 'joan', email: 'joan@example.com', email_verified: true, name: 'Joan' };
+    for (let i = 0; i < 2; i++) {
+      expect((await signInThere()).headers.get('location')).toBe(`${SITE}/`);
+      expect(await db.account.findMany({ where: { userId: id } })).toMatchObject([
+        {
+          ...{ providerId: 'oidc', accessToken: null, refreshToken: null, idToken: null },
+          ...{ accessTokenExpiresAt: null, refreshTokenExpiresAt: null },
+        },
+      ]);
+    }
+  });
+
   it('may end at another console process than the one at which it began', async () => {
     await account('grace@example.com');
     provider.person = { sub: 'sub-2', email: 'grace@example.com', email_verified: true, name: 'Grace' };
     const back = await signInThere(authWith(provider.issuer));
     expect(back.headers.get('location')).toBe(`${SITE}/`);
     expect(cookiesOf(back)).toContain('session_token=');
+  });
+
+  it('is the only way in, if passwords are off', async () => {
+    const email = 'barbara@example.com';
+    await account(email);
+    const only = authWith(provider.issuer, true);
+    const devices = createDevices({ secret: 'x'.repeat(32), consoleUrl: SITE, now: Date.now });
+    const signIn = createSignIn({ db, auth: only, devices, now: Date.now });
+    const attempt = { email, password: 'set-by-someone-else', address: '10.0.0.1', headers: new Headers() };
+    expect(await signIn.withPassword(attempt)).toEqual({ outcome: 'wrong' });
+    provider.person = { sub: 'sub-3', email, email_verified: true, name: 'Barbara' };
+    expect(cookiesOf(await signInThere(only))).toContain('session_token=');
   });
 
   it('is refused while the provider hangs, and passwords and sessions do not wait for it', async () => {

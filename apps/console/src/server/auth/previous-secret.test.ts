@@ -4,6 +4,7 @@ import { closeDb, createDb, type Db } from '@tidegate/db';
 import { type TestPostgres, testPostgres } from '@tidegate/testing';
 import { hashPassword, symmetricDecrypt, symmetricEncrypt } from 'better-auth/crypto';
 import { type Auth, createAuth } from './auth.ts';
+import { createDevices } from './devices.ts';
 import { createSignIn } from './sign-in.ts';
 
 const PASSWORD = 'a-long-enough-password';
@@ -15,6 +16,7 @@ let db: Db;
 let cookie: string;
 const email = 'ada@example.com';
 
+const devices = createDevices({ secret: OLD, consoleUrl: 'https://console.example', now: Date.now });
 const authWith = (secret: string, previousSecret?: string): Auth =>
   createAuth({ db, consoleUrl: 'https://console.example', secret, previousSecret, oidc: null });
 
@@ -25,7 +27,7 @@ beforeAll(async () => {
   await db.user.create({ data: { id, email, name: 'Ada' } });
   const row = { id: `acc_${randomBase62(8)}`, accountId: id, providerId: 'credential', userId: id };
   await db.account.create({ data: { ...row, password: await hashPassword(PASSWORD) } });
-  const signIn = createSignIn({ db, auth: authWith(OLD), now: Date.now });
+  const signIn = createSignIn({ db, auth: authWith(OLD), devices, now: Date.now });
   const result = await signIn.withPassword({
     email,
     password: PASSWORD,
@@ -58,7 +60,7 @@ describe('a session that began under the previous secret', () => {
   it('can be signed out', async () => {
     const auth = authWith(NEW, OLD);
     const before = await db.session.count();
-    const signIn = createSignIn({ db, auth: authWith(OLD), now: Date.now });
+    const signIn = createSignIn({ db, auth: authWith(OLD), devices, now: Date.now });
     const who = { email, password: PASSWORD, address: '', headers: new Headers() };
     const result = await signIn.withPassword(who);
     if (result.outcome !== 'signed in') throw new Error(result.outcome);

@@ -24,7 +24,7 @@ beforeAll(async () => {
   auth = createAuth({ db, consoleUrl: 'https://console.example', secret: 'x'.repeat(32), oidc: null });
   devices = createDevices({ secret: 'x'.repeat(32), consoleUrl: 'https://console.example', now: clock.now });
   signIn = createSignIn({ db, auth, devices, now: clock.now });
-  accounts = createAccounts({ db, auth });
+  accounts = createAccounts({ db, auth, passwords: true });
 });
 afterAll(async () => {
   await closeDb(db);

@@ -34,6 +34,8 @@ const MAX_SESSIONS_DELETED = 100;
 
 export type SignInOutcome =
   | { readonly outcome: 'signed in'; readonly headers: Headers }
+  /** The password is right. `headers` contain the cookie with which the second step goes on. */
+  | { readonly outcome: 'second step'; readonly headers: Headers }
   | { readonly outcome: 'wrong' }
   | { readonly outcome: 'too many'; readonly retryAfterS: number };
 
@@ -87,6 +89,8 @@ export function createSignIn({ db, auth, devices, now }: SignInOptions): SignIn 
         .catch(() => new Response(null, { status: 400 }));
       if (response.status >= 500) throw new Error(`sign-in failed with ${response.status}`);
       if (!response.ok) return { outcome: 'wrong' };
+      const { twoFactorRedirect = false } = (await response.json()) as { twoFactorRedirect?: boolean };
+      if (twoFactorRedirect) return { outcome: 'second step', headers: response.headers };
       const cookies = new Headers(response.headers);
       cookies.append('set-cookie', devices.remember(headers, email));
       return { outcome: 'signed in', headers: cookies };

@@ -9,10 +9,8 @@ export const metadata: Metadata = { title: 'Invitation' };
 
 export default async function Invitation({ params }: { params: Promise<{ token: string }> }) {
   const { token } = await params;
-  const [invitation, user] = await Promise.all([
-    services().control.openInvitation(null, { token }),
-    currentUser(),
-  ]);
+  const { control, oidcName, passwords } = services();
+  const [invitation, user] = await Promise.all([control.openInvitation(null, { token }), currentUser()]);
   if (!invitation.ok)
     return (
       <Entrance title="This link does not work" lead={invitation.refusal.message}>
@@ -32,6 +30,7 @@ export default async function Invitation({ params }: { params: Promise<{ token: 
         email={email}
         hasAccount={hasAccount}
         signedInAs={user?.actor.email ?? null}
+        onlyProvider={passwords ? null : oidcName}
       />
     </Entrance>
   );

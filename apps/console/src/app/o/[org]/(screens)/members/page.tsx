@@ -19,7 +19,8 @@ export default async function Members({ params }: { params: Promise<{ org: strin
       org={org.slug}
       me={actor.email}
       mayChange={mayChange}
-      members={read(members)}
+      requiresTwoFactor={org.requiresTwoFactor}
+      members={read(members).map((member) => (mayChange ? member : { ...member, lacksTwoFactor: false }))}
       invitations={invitations ? read(invitations) : []}
     />
   );

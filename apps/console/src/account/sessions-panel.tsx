@@ -1,0 +1,82 @@
+'use client';
+
+import { Button, Chip, toast } from '@heroui/react';
+import { signOut, signOutEverywhere } from '../session/actions.ts';
+import { useAct } from '../ui/act.ts';
+import { Panel } from '../ui/page.tsx';
+import { Time } from '../ui/time.tsx';
+import { endSession } from './actions.ts';
+
+export interface SessionView {
+  readonly id: string;
+  /** Browser and system. */
+  readonly device: string;
+  /** ISO 8601. */
+  readonly startedAt: string;
+  /** ISO 8601. */
+  readonly lastSeenAt: string;
+  /** Whether the page is shown in this session. */
+  readonly isThis: boolean;
+}
+
+export function SessionsPanel({ sessions, idle }: { sessions: readonly SessionView[]; idle: string }) {
+  return (
+    <Panel title="Sessions" lead={`Where you are signed in. A session ends after ${idle} without use.`}>
+      <ul aria-label="Sessions" className="divide-y divide-separator border-y border-border">
+        {sessions.map((session) => (
+          <SessionRow key={session.id} session={session} />
+        ))}
+      </ul>
+      <div className="flex flex-wrap gap-3 px-5 pt-4 pb-5">
+        <form action={signOut}>
+          <Button type="submit" variant="secondary">
+            Sign out
+          </Button>
+        </form>
+        <form action={signOutEverywhere}>
+          <Button type="submit" variant="danger-soft">
+            Sign out everywhere
+          </Button>
+        </form>
+      </div>
+    </Panel>
+  );
+}
+
+function SessionRow({ session: { id, device, startedAt, lastSeenAt, isThis } }: { session: SessionView }) {
+  const { act, pending } = useAct();
+  const end = async () => {
+    const ended = await act(async () => {
+      const result = await endSession(id);
+      if (!result.ok) toast.danger(result.refusal.message);
+      return result;
+    });
+    if (ended !== undefined) toast.success('The session has ended.');
+  };
+  return (
+    <li className="flex items-center justify-between gap-4 px-5 py-3 text-sm">
+      <div className="min-w-0">
+        <p className="font-medium">{device}</p>
+        <p className="mt-0.5 text-xs text-muted">
+          Last used <Time iso={lastSeenAt} /> · since <Time iso={startedAt} />
+        </p>
+      </div>
+      {isThis ? (
+        <Chip size="sm" variant="soft" color="accent" className="shrink-0">
+          This one
+        </Chip>
+      ) : (
+        <Button
+          size="sm"
+          variant="ghost"
+          className="shrink-0"
+          isPending={pending}
+          onPress={end}
+          aria-label={`End the session of ${device}`}
+        >
+          End
+        </Button>
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,85 @@
+'use server';
+
+import { type Fault, type Result, refuseInput } from '@tidegate/control';
+import { headers } from 'next/headers';
+import { encode } from 'uqr';
+import { services } from '../server/services.ts';
+import { passCookiesOn } from '../session/cookies.ts';
+import { asUser, callerAddress, currentUser } from '../session/current.ts';
+import { tooManyAttempts } from '../session/words.ts';
+
+export interface NewApp {
+  /** The secret, to type into an app that cannot scan. */
+  readonly secret: string;
+  /** The QR code's modules a side, its margin included, and the dark ones as an SVG path. */
+  readonly qr: { readonly size: number; readonly path: string };
+  readonly recoveryCodes: readonly string[];
+}
+
+const WRONG_PASSWORD: Fault = { field: 'password', message: 'This is not your password.' };
+const WRONG_CODE: Fault = {
+  field: 'code',
+  message: 'This is not the code that the app shows now. Check the clock of its device.',
+};
+const FAILED: Fault = { message: 'That did not work now. Load the page again, then try once more.' };
+
+/** Runs an action for the signed-in user. It counts as an attempt to sign in. */
+const guarded = async <T>(action: (own: Headers) => Promise<Result<T>>): Promise<Result<T>> =>
+  asUser(async ({ email }) => {
+    const own = new Headers(await headers());
+    const waitS = await services().signIn.guard(await callerAddress(), email, own);
+    if (waitS !== null) return refuseInput({ message: tooManyAttempts(waitS) });
+    return action(own);
+  });
+
+async function recordChange(action: 'account.enableTwoFactor' | 'account.disableTwoFactor'): Promise<void> {
+  const user = await currentUser();
+  if (!user) return;
+  const { userId } = user.actor;
+  await services().recordAccount({ action, account: { userId }, address: await callerAddress() });
+}
+
+export const beginTwoFactor = async (password: string): Promise<Result<NewApp>> =>
+  guarded(async (own) => {
+    const begun = await services().secondFactor.begin({ password, headers: own });
+    if (begun.outcome !== 'begun') return refuseInput(begun.outcome === 'wrong' ? WRONG_PASSWORD : FAILED);
+    const { uri, recoveryCodes } = begun;
+    const secret = new URL(uri).searchParams.get('secret') ?? '';
+    return { ok: true, value: { secret, qr: qrOf(uri), recoveryCodes } };
+  });
+
+/** Not limited: the code of one's own new app is no secret to guess. That of an app in use is. */
+export const confirmTwoFactor = async (code: string): Promise<Result<null>> =>
+  asUser(async () => {
+    if ((await currentUser())?.twoFactor !== false) return refuseInput(FAILED);
+    const own = new Headers(await headers());
+    const confirmed = await services().secondFactor.confirm({ code, headers: own });
+    if (confirmed.outcome !== 'changed')
+      return refuseInput(confirmed.outcome === 'wrong' ? WRONG_CODE : FAILED);
+    await recordChange('account.enableTwoFactor');
+    await passCookiesOn(confirmed.headers);
+    return { ok: true, value: null };
+  });
+
+export const renewRecoveryCodes = async (password: string): Promise<Result<readonly string[]>> =>
+  guarded(async (own) => {
+    const renewed = await services().secondFactor.renewCodes({ password, headers: own });
+    if (renewed.outcome === 'renewed') return { ok: true, value: renewed.recoveryCodes };
+    return refuseInput(renewed.outcome === 'wrong' ? WRONG_PASSWORD : FAILED);
+  });
+
+export const removeTwoFactor = async (password: string): Promise<Result<null>> =>
+  guarded(async (own) => {
+    const removed = await services().secondFactor.remove({ password, headers: own });
+    if (removed.outcome !== 'changed')
+      return refuseInput(removed.outcome === 'wrong' ? WRONG_PASSWORD : FAILED);
+    await recordChange('account.disableTwoFactor');
+    await passCookiesOn(removed.headers);
+    return { ok: true, value: null };
+  });
+
+function qrOf(text: string): NewApp['qr'] {
+  const { size, data } = encode(text, { ecc: 'M', border: 3 });
+  const path = data.flatMap((row, y) => row.map((dark, x) => (dark ? `M${x} ${y}h1v1h-1z` : '')));
+  return { size, path: path.join('') };
+}

@@ -1,0 +1,33 @@
+import type { Metadata } from 'next';
+import { redirect } from 'next/navigation';
+import { SetUpTwoFactor } from '#account/set-up-two-factor.tsx';
+import { services } from '#server/services.ts';
+import { membershipsOf, requireUser } from '#session/current.ts';
+import { sameSitePath } from '#session/next-path.ts';
+import { Shell } from '#shell/shell.tsx';
+
+export const metadata: Metadata = { title: 'Two-factor' };
+
+/** Where an organization that requires a second factor leads members who have none. */
+export default async function TwoFactor({
+  searchParams,
+}: {
+  searchParams: Promise<Record<string, string | string[] | undefined>>;
+}) {
+  const user = await requireUser();
+  const { next } = await searchParams;
+  const wanted = next === undefined ? '/account' : sameSitePath(next);
+  const hasPassword = await services().accounts.hasPassword(user.actor.userId);
+  if (user.twoFactor || !hasPassword) redirect(wanted);
+  const memberships = await membershipsOf(user);
+  const org = memberships.find(({ slug }) => wanted.startsWith(`/o/${slug}/`));
+  return (
+    <Shell
+      org={null}
+      orgs={memberships.map(({ slug, name, plan }) => ({ slug, name, plan }))}
+      user={{ name: user.name, email: user.actor.email }}
+    >
+      <SetUpTwoFactor email={user.actor.email} requiredBy={org?.requiresTwoFactor ? org.name : null} />
+    </Shell>
+  );
+}

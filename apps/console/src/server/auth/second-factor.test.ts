@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newUserId, randomBase62 } from '@tidegate/contracts';
+import { closeDb, createDb, type Db } from '@tidegate/db';
+import { type TestPostgres, testPostgres, totp } from '@tidegate/testing';
+import { hashPassword } from 'better-auth/crypto';
+import { type Auth, createAuth } from './auth.ts';
+import { createDevices } from './devices.ts';
+import { createSecondFactor, type SecondFactor } from './second-factor.ts';
+import { createSignIn, type SignIn } from './sign-in.ts';
+
+const PASSWORD = 'a-long-enough-password';
+const SECRET = 'x'.repeat(32);
+const SITE = 'https://console.example';
+
+let postgres: TestPostgres;
+let db: Db;
+let auth: Auth;
+let signIn: SignIn;
+let factor: SecondFactor;
+
+beforeAll(async () => {
+  postgres = await testPostgres();
+  db = createDb(postgres.url);
+  auth = createAuth({ db, consoleUrl: SITE, secret: SECRET, oidc: null });
+  const devices = createDevices({ secret: SECRET, consoleUrl: SITE, now: Date.now });
+  signIn = createSignIn({ db, auth, devices, now: Date.now });
+  factor = createSecondFactor({ db, auth, devices });
+});
+afterAll(async () => {
+  await closeDb(db);
+  await postgres.drop();
+});
+
+async function account(): Promise<string> {
+  const id = newUserId();
+  const email = `${id.toLowerCase()}@example.com`;
+  await db.user.create({ data: { id, email, name: 'Ada' } });
+  const password = await hashPassword(PASSWORD);
+  const row = { id: `acc_${randomBase62(8)}`, accountId: id, providerId: 'credential', userId: id, password };
+  await db.account.create({ data: row });
+  return email;
+}
+
+/** What a browser sends after an answer: the cookies that the answer left it. */
+const after = (headers: Headers): Headers => {
+  const kept = headers.getSetCookie().filter((cookie) => !/max-age=0/i.test(cookie));
+  return new Headers({ cookie: kept.map((cookie) => cookie.split(';')[0]).join('; ') });
+};
+const isSignedIn = async (headers: Headers) => (await auth.api.getSession({ headers })) !== null;
+
+async function password(email: string): Promise<{ outcome: string; headers: Headers }> {
+  const attempt = { email, password: PASSWORD, address: randomBase62(8), headers: new Headers() };
+  const result = await signIn.withPassword(attempt);
+  if (!('headers' in result)) throw new Error(result.outcome);
+  return { outcome: result.outcome, headers: after(result.headers) };
+}
+
+/** An account that uses an authenticator app, and a session of it. */
+async function withApp() {
+  const email = await account();
+  const { headers } = await password(email);
+  const begun = await factor.begin({ password: PASSWORD, headers });
+  if (begun.outcome !== 'begun') throw new Error(begun.outcome);
+  const confirmed = await factor.confirm({ code: totp(begun.uri), headers });
+  if (confirmed.outcome !== 'changed') throw new Error(confirmed.outcome);
+  return { email, ...begun, headers: after(confirmed.headers) };
+}
+
+describe('an authenticator app', () => {
+  it('is in use only once a code proves that it works, and then ends the sessions begun without it', async () => {
+    const email = await account();
+    const [laptop, phone] = [(await password(email)).headers, (await password(email)).headers];
+    expect(await factor.begin({ password: 'not the password', headers: laptop })).toEqual({
+      outcome: 'wrong',
+    });
+    const begun = await factor.begin({ password: PASSWORD, headers: laptop });
+    if (begun.outcome !== 'begun') throw new Error(begun.outcome);
+    expect(decodeURIComponent(begun.uri)).toContain(`otpauth://totp/console.example:${email}?`);
+    expect(begun.recoveryCodes).toHaveLength(10);
+    const wrong = totp(begun.uri, 0);
+    expect(await factor.confirm({ code: wrong, headers: laptop })).toEqual({ outcome: 'wrong' });
+    expect((await password(email)).outcome).toBe('signed in');
+    const code = totp(begun.uri);
+    const changed = await factor.confirm({ code: `${code.slice(0, 3)} ${code.slice(3)}`, headers: laptop });
+    if (changed.outcome !== 'changed') throw new Error(changed.outcome);
+    expect(await isSignedIn(after(changed.headers))).toBe(true);
+    expect(await db.session.count({ where: { user: { email } } })).toBe(1);
+    expect(await isSignedIn(phone)).toBe(false);
+  });
+
+  it('is asked for after the password, which alone opens no session', async () => {
+    const { email, uri } = await withApp();
+    const { outcome, headers } = await password(email);
+    expect(outcome).toBe('second step');
+    expect(await isSignedIn(headers)).toBe(false);
+    expect(await db.session.count({ where: { user: { email } } })).toBe(1);
+    const done = await factor.complete({ code: totp(uri), headers });
+    if (done.outcome !== 'signed in') throw new Error(done.outcome);
+    expect(done).toMatchObject({
+      by: 'app',
+      userId: (await db.user.findUniqueOrThrow({ where: { email } })).id,
+    });
+    expect(await isSignedIn(after(done.headers))).toBe(true);
+    expect(await factor.complete({ code: totp(uri), headers })).toEqual({ outcome: 'over' });
+    expect(await factor.complete({ code: totp(uri), headers: new Headers() })).toEqual({ outcome: 'over' });
+  });
+
+  it('shows codes of which each signs in once, even to concurrent sign-ins', async () => {
+    const { email, uri } = await withApp();
+    const [first, second] = [(await password(email)).headers, (await password(email)).headers];
+    const code = totp(uri);
+    const both = await Promise.all([first, second].map((headers) => factor.complete({ code, headers })));
+    expect(both.map(({ outcome }) => outcome).sort()).toEqual(['signed in', 'wrong']);
+    expect(await db.session.count({ where: { user: { email } } })).toBe(2);
+  });
+
+  it('leaves its secret and the recovery codes nowhere in Postgres as they are', async () => {
+    const { uri, recoveryCodes } = await withApp();
+    const rows = JSON.stringify(await db.twoFactor.findMany());
+    const secret = new URL(uri).searchParams.get('secret') ?? '';
+    const base32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
+    const bits = [...secret].map((letter) => base32.indexOf(letter).toString(2).padStart(5, '0')).join('');
+    const raw = String.fromCharCode(...(bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
+    expect(raw).toHaveLength(32);
+    for (const part of [secret, raw, ...recoveryCodes]) expect(rows).not.toContain(part);
+  });
+
+  it('gives way to each recovery code once, until new ones are made', async () => {
+    const { email, recoveryCodes, headers } = await withApp();
+    const come = async (code = '') =>
+      (await factor.complete({ code, headers: (await password(email)).headers })).outcome;
+    expect(await come(recoveryCodes[0])).toBe('signed in');
+    expect(await come(recoveryCodes[0])).toBe('wrong');
+    expect(await factor.renewCodes({ password: 'wrong', headers })).toEqual({ outcome: 'wrong' });
+    const renewed = await factor.renewCodes({ password: PASSWORD, headers });
+    if (renewed.outcome !== 'renewed') throw new Error(renewed.outcome);
+    expect(await come(recoveryCodes[1])).toBe('wrong');
+    expect(await come(renewed.recoveryCodes[1])).toBe('signed in');
+  });
+
+  it('allows 5 codes for a sign-in and 10 for an account, and then none, right or wrong', async () => {
+    const { email, uri, recoveryCodes } = await withApp();
+    const [right, wrong] = [totp(uri), totp(uri, 0)];
+    const first = (await password(email)).headers;
+    const outcomes = [];
+    for (const code of [wrong, 'aaaaa-bbbbb', wrong, wrong, wrong, right])
+      outcomes.push((await factor.complete({ code, headers: first })).outcome);
+    expect(outcomes).toEqual([...Array(5).fill('wrong'), 'over']);
+    const second = (await password(email)).headers;
+    for (let i = 0; i < 5; i++) await factor.complete({ code: wrong, headers: second });
+    const { headers } = await password(email);
+    for (const code of [right, recoveryCodes[0] ?? ''])
+      expect(await factor.complete({ code, headers })).toEqual({ outcome: 'locked' });
+    await db.twoFactor.updateMany({ where: { user: { email } }, data: { lockedUntil: new Date(0) } });
+    expect((await factor.complete({ code: totp(uri), headers })).outcome).toBe('signed in');
+  });
+
+  it('is removed with the password alone, and not without', async () => {
+    const { email, headers } = await withApp();
+    expect(await factor.remove({ password: 'wrong', headers })).toEqual({ outcome: 'wrong' });
+    expect((await password(email)).outcome).toBe('second step');
+    expect((await factor.remove({ password: PASSWORD, headers })).outcome).toBe('changed');
+    expect((await password(email)).outcome).toBe('signed in');
+    expect(await db.twoFactor.count({ where: { user: { email } } })).toBe(0);
+  });
+});

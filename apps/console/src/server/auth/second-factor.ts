@@ -1,0 +1,155 @@
+import { createHash } from 'node:crypto';
+import type { Db } from '@tidegate/db';
+import type { Auth } from './auth.ts';
+import type { Devices } from './devices.ts';
+
+/** An authenticator app that is not in use yet: `confirm` proves that it works. */
+export interface NewApp {
+  /** An `otpauth` address, for the app to scan. It contains the secret. */
+  readonly uri: string;
+  /** Each replaces the app once. Shown only now. */
+  readonly recoveryCodes: readonly string[];
+}
+
+export type Begun = ({ readonly outcome: 'begun' } & NewApp) | Failure;
+export type Renewed = { readonly outcome: 'renewed'; readonly recoveryCodes: readonly string[] } | Failure;
+/** `headers` contain the cookie of the session that goes on. */
+export type Changed = { readonly outcome: 'changed'; readonly headers: Headers } | Failure;
+interface Failure {
+  /** `wrong`: the password or the code. */
+  readonly outcome: 'wrong' | 'failed';
+}
+
+export type SecondStep =
+  | {
+      readonly outcome: 'signed in';
+      readonly headers: Headers;
+      readonly userId: string;
+      readonly by: 'app' | 'recovery code';
+    }
+  | { readonly outcome: 'wrong' }
+  /** Too many wrong codes for this account. It takes none for a while. */
+  | { readonly outcome: 'locked' }
+  /** The sign-in is too old, or had too many wrong codes. It must begin again. */
+  | { readonly outcome: 'over' };
+
+/** `headers` contain the session's cookie. */
+interface WithPassword {
+  readonly password: string;
+  readonly headers: Headers;
+}
+
+/** The second factor of accounts that have a password. */
+export interface SecondFactor {
+  begin(proof: WithPassword): Promise<Begun>;
+  /** Takes the new app into use, and ends all other sessions: they began without it. */
+  confirm(proof: { readonly code: string; readonly headers: Headers }): Promise<Changed>;
+  /** Voids the recovery codes and makes new ones. */
+  renewCodes(proof: WithPassword): Promise<Renewed>;
+  remove(proof: WithPassword): Promise<Changed>;
+  /**
+   * Ends a sign-in that has begun with a password, by a code of the app or a recovery code, each of
+   * which works once. Five wrong codes end the sign-in. Ten in a row lock the account's second step
+   * for 15 minutes.
+   */
+  complete(attempt: { readonly code: string; readonly headers: Headers }): Promise<SecondStep>;
+}
+
+interface VerifiedStep {
+  readonly token: string;
+  readonly user: { readonly id: string; readonly email: string };
+}
+
+const APP_CODE = /^\d{6}$/;
+
+interface SecondFactorOptions {
+  readonly db: Db;
+  readonly auth: Auth;
+  readonly devices: Devices;
+}
+
+export const createSecondFactor = ({ db, auth, devices }: SecondFactorOptions): SecondFactor => ({
+  async begin({ password, headers }) {
+    const response = await auth.api.enableTwoFactor({
+      body: { password, method: 'totp' },
+      headers,
+      asResponse: true,
+    });
+    if (!response.ok) return failure(response);
+    const { totpURI, backupCodes } = (await response.json()) as { totpURI: string; backupCodes: string[] };
+    return { outcome: 'begun', uri: totpURI, recoveryCodes: backupCodes };
+  },
+  async confirm({ code, headers }) {
+    const response = await auth.api.verifyTOTP({
+      body: { code: compact(code) },
+      headers,
+      asResponse: true,
+    });
+    if (!response.ok) return failure(response);
+    const own = new Headers({ cookie: cookiesOf(response) });
+    await auth.api.revokeOtherSessions({ headers: own });
+    return { outcome: 'changed', headers: response.headers };
+  },
+  async renewCodes({ password, headers }) {
+    const response = await auth.api.generateBackupCodes({ body: { password }, headers, asResponse: true });
+    if (!response.ok) return failure(response);
+    const { backupCodes } = (await response.json()) as { backupCodes: string[] };
+    return { outcome: 'renewed', recoveryCodes: backupCodes };
+  },
+  async remove({ password, headers }) {
+    const response = await auth.api.disableTwoFactor({ body: { password }, headers, asResponse: true });
+    return response.ok ? { outcome: 'changed', headers: response.headers } : failure(response);
+  },
+  async complete({ code, headers }) {
+    const given = compact(code);
+    const by = APP_CODE.test(given) ? 'app' : 'recovery code';
+    const verify = by === 'app' ? auth.api.verifyTOTP : auth.api.verifyBackupCode;
+    const response = await verify({ body: { code: given }, headers, asResponse: true });
+    if (response.ok) {
+      const { token, user } = (await response.json()) as VerifiedStep;
+      if (await isFirstUse(db, `${user.id} ${given}`)) {
+        const cookies = new Headers(response.headers);
+        cookies.append('set-cookie', devices.remember(headers, user.email));
+        return { outcome: 'signed in', headers: cookies, userId: user.id, by };
+      }
+      await db.session.deleteMany({ where: { token } });
+      return { outcome: 'wrong' };
+    }
+    const problem = await problemOf(response);
+    if (WRONG.has(problem)) return { outcome: 'wrong' };
+    return { outcome: problem === LOCKED ? 'locked' : 'over' };
+  },
+});
+
+/** An app's code is right for a minute and a half. A longer time does no harm. */
+const REMEMBERED_MS = 5 * 60_000;
+
+/** Remembers a code among the attempts to sign in, which are deleted when their time is over. */
+async function isFirstUse(db: Db, userAndCode: string): Promise<boolean> {
+  const key = `code:${createHash('sha256').update(userAndCode).digest('hex')}`;
+  const resetsAt = new Date(Date.now() + REMEMBERED_MS);
+  const data = [{ key, count: 1, resetsAt }];
+  return (await db.signInAttempt.createMany({ data, skipDuplicates: true })).count === 1;
+}
+
+/** Codes are shown in groups, and people type them so. */
+const compact = (code: string): string => code.replace(/\s/g, '');
+
+const WRONG = new Set(['INVALID_PASSWORD', 'INVALID_CODE', 'INVALID_BACKUP_CODE']);
+const LOCKED = 'ACCOUNT_TEMPORARILY_LOCKED';
+
+async function problemOf(response: Response): Promise<string> {
+  if (response.status >= 500) throw new Error(`the second factor failed with ${response.status}`);
+  const { code = '' } = (await response.json().catch(() => ({}))) as { readonly code?: string };
+  return code;
+}
+
+const failure = async (response: Response): Promise<Failure> => ({
+  outcome: WRONG.has(await problemOf(response)) ? 'wrong' : 'failed',
+});
+
+const cookiesOf = ({ headers }: Response): string =>
+  headers
+    .getSetCookie()
+    .map((cookie) => cookie.split(';', 1)[0])
+    .join('; ');

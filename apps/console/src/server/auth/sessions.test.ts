@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { newUserId, randomBase62 } from '@tidegate/contracts';
+import { closeDb, createDb, type Db } from '@tidegate/db';
+import { type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { hashPassword } from 'better-auth/crypto';
+import { type Auth, createAuth } from './auth.ts';
+import { createSessions, isUse, type Sessions } from './sessions.ts';
+
+const PASSWORD = 'a-long-enough-password';
+const IDLE_MS = 8 * 3_600_000;
+
+let postgres: TestPostgres;
+let db: Db;
+let auth: Auth;
+let sessions: Sessions;
+const clock = testClock();
+
+beforeAll(async () => {
+  postgres = await testPostgres();
+  db = createDb(postgres.url);
+  auth = createAuth({ db, consoleUrl: 'https://console.example', secret: 'x'.repeat(32), oidc: null });
+  sessions = createSessions({ db, auth, idleTimeoutMs: IDLE_MS, now: clock.now });
+});
+afterAll(async () => {
+  await closeDb(db);
+  await postgres.drop();
+});
+beforeEach(() => clock.set(Date.now()));
+
+async function account(): Promise<{ userId: string; email: string }> {
+  const userId = newUserId();
+  const email = `${userId.toLowerCase()}@example.com`;
+  await db.user.create({ data: { id: userId, email, name: 'Ada' } });
+  const password = await hashPassword(PASSWORD);
+  const row = { id: `acc_${randomBase62(8)}`, accountId: userId, providerId: 'credential', userId, password };
+  await db.account.create({ data: row });
+  return { userId, email };
+}
+
+/** Signs in with a browser, and resolves to the headers of its requests. */
+async function browser(email: string, userAgent: string): Promise<Headers> {
+  const headers = new Headers({ 'user-agent': userAgent });
+  const body = { email, password: PASSWORD };
+  const response = await auth.api.signInEmail({ body, headers, asResponse: true });
+  return new Headers({ cookie: response.headers.getSetCookie()[0]?.split(';')[0] ?? '' });
+}
+
+describe('a session', () => {
+  it('goes on while it is used, and ends after the idle time without use', async () => {
+    const { email, userId } = await account();
+    const headers = await browser(email, 'laptop');
+    const { id } = (await sessions.current(headers, false)) ?? {};
+    for (let i = 0; i < 3; i++) {
+      clock.advance(IDLE_MS - 60_000);
+      expect(await sessions.current(headers, true)).toMatchObject({ id, user: { id: userId, email } });
+    }
+    clock.advance(IDLE_MS - 60_000);
+    expect(await sessions.current(headers, false)).not.toBeNull();
+    clock.advance(60_000);
+    expect(await sessions.list(userId)).toEqual([]);
+    expect(await sessions.current(headers, true)).toBeNull();
+    expect(await db.session.count({ where: { userId } })).toBe(0);
+  });
+
+  it('is listed with its browser and its use, and ended from another one', async () => {
+    const { email, userId } = await account();
+    const [laptop, phone] = [await browser(email, 'laptop'), await browser(email, 'phone')];
+    clock.advance(120_000);
+    const { id } = (await sessions.current(laptop, true)) ?? { id: '' };
+    const listed = await sessions.list(userId);
+    expect(listed.map(({ userAgent }) => userAgent)).toEqual(['laptop', 'phone']);
+    expect(listed[0]).toMatchObject({ id, lastSeenAt: new Date(clock.now()) });
+    expect(await sessions.end(userId, listed[1]?.id ?? '')).toBe(true);
+    expect(await sessions.end(userId, listed[1]?.id ?? '')).toBe(false);
+    expect(await sessions.current(phone, true)).toBeNull();
+    expect(await sessions.current(laptop, true)).not.toBeNull();
+  });
+
+  it('is ended by nobody else', async () => {
+    const [ada, eve] = [await account(), await account()];
+    const headers = await browser(ada.email, 'laptop');
+    const [session] = await sessions.list(ada.userId);
+    expect(await sessions.end(eve.userId, session?.id ?? '')).toBe(false);
+    expect(await sessions.current(headers, true)).not.toBeNull();
+  });
+});
+
+describe('a request', () => {
+  it.each([
+    ['that opens a page', { 'sec-fetch-dest': 'document' }, true],
+    ['that runs an action', { 'sec-fetch-dest': 'empty', 'next-action': 'a1b2' }, true],
+    ['of a page that refreshes itself', { 'sec-fetch-dest': 'empty', rsc: '1' }, false],
+  ])('%s is a use of the session: %j, %s', (_what, headers, used) => {
+    expect(isUse(new Headers(headers))).toBe(used);
+  });
+});

@@ -1,0 +1,83 @@
+import type { Db } from '@tidegate/db';
+import type { Auth } from './auth.ts';
+
+/** How long a session's last use may be out of date. */
+const PRECISION_MS = 60_000;
+
+export interface OpenSession {
+  readonly id: string;
+  readonly user: {
+    readonly id: string;
+    readonly email: string;
+    readonly name: string;
+    readonly twoFactorEnabled?: boolean | null | undefined;
+  };
+}
+
+export interface ListedSession {
+  readonly id: string;
+  /** As the browser told it. */
+  readonly userAgent: string;
+  readonly startedAt: Date;
+  readonly lastSeenAt: Date;
+}
+
+export interface Sessions {
+  /**
+   * The session whose cookie `headers` contain. Null: there is none, or nobody used it for too
+   * long, and it is ended now. It counts as used if `used` says so.
+   */
+  current(headers: Headers, used: boolean): Promise<OpenSession | null>;
+  /** A user's sessions, last used first. */
+  list(userId: string): Promise<ListedSession[]>;
+  /** Ends one of the user's sessions. False: there is none with this id. */
+  end(userId: string, sessionId: string): Promise<boolean>;
+}
+
+interface SessionsOptions {
+  readonly db: Db;
+  readonly auth: Auth;
+  readonly idleTimeoutMs: number;
+  /** Unix milliseconds. */
+  readonly now: () => number;
+}
+
+export function createSessions({ db, auth, idleTimeoutMs, now }: SessionsOptions): Sessions {
+  /** Sessions whose last use is not after this are ended. */
+  const deadline = () => new Date(now() - idleTimeoutMs);
+  return {
+    async current(headers, used) {
+      const found = await auth.api.getSession({ headers });
+      if (!found) return null;
+      const { id, lastSeenAt } = found.session;
+      if (lastSeenAt <= deadline()) {
+        await db.session.deleteMany({ where: { id, lastSeenAt: { lte: deadline() } } });
+        return null;
+      }
+      if (used && lastSeenAt.getTime() <= now() - PRECISION_MS)
+        await db.session.updateMany({ where: { id }, data: { lastSeenAt: new Date(now()) } });
+      return { id, user: found.user };
+    },
+    async list(userId) {
+      const rows = await db.session.findMany({
+        where: { userId, expiresAt: { gt: new Date(now()) }, lastSeenAt: { gt: deadline() } },
+        orderBy: [{ lastSeenAt: 'desc' }, { id: 'asc' }],
+        select: { id: true, userAgent: true, createdAt: true, lastSeenAt: true },
+      });
+      return rows.map(({ userAgent, createdAt, ...row }) => ({
+        ...row,
+        userAgent: userAgent ?? '',
+        startedAt: createdAt,
+      }));
+    },
+    end: async (userId, sessionId) =>
+      (await db.session.deleteMany({ where: { id: sessionId, userId } })).count > 0,
+  };
+}
+
+/**
+ * Whether a user caused a request: opened a page or ran an action. Pages that refresh themselves do
+ * neither. What a user does without a request, such as typing, a page reports by itself.
+ */
+export const isUse = (headers: Headers): boolean =>
+  headers.get('sec-fetch-dest') === 'document' || headers.has('next-action');

@@ -1,0 +1,40 @@
+'use client';
+
+import { Button } from '@heroui/react';
+import Link from 'next/link';
+import { useActionState } from 'react';
+import { Field } from '../ui/field.tsx';
+import { Form } from '../ui/form.tsx';
+import { completeSignIn } from './actions.ts';
+import { Entrance } from './entrance.tsx';
+import { signInPath } from './next-path.ts';
+
+const FIELDS = ['code'];
+
+/** The step of a sign-in after the password. */
+export function SecondStepForm({ next }: { next: string }) {
+  const [refusal, action, pending] = useActionState(completeSignIn, null);
+  return (
+    <Entrance title="One more step" lead="Your password is right. Now prove that it is you.">
+      <Form action={action} className="space-y-4" refusal={refusal} fields={FIELDS}>
+        <input type="hidden" name="next" value={next} />
+        <Field
+          label="Code"
+          name="code"
+          autoComplete="one-time-code"
+          autoFocus
+          hint="From your authenticator app, or one of your recovery codes."
+          input={{ autoCapitalize: 'none', spellCheck: false }}
+        />
+        <Button type="submit" fullWidth isPending={pending}>
+          Sign in
+        </Button>
+      </Form>
+      <p className="mt-4 text-center text-sm">
+        <Link href={signInPath(next)} className="font-medium text-accent underline underline-offset-4">
+          Start again
+        </Link>
+      </p>
+    </Entrance>
+  );
+}

@@ -1,0 +1,26 @@
+'use client';
+
+import { useEffect } from 'react';
+
+const EVERY_MS = 60_000;
+const INPUTS = ['pointerdown', 'keydown', 'wheel', 'touchmove'] as const;
+
+/**
+ * Tells the server, at most once a minute, that somebody uses this page. Otherwise the session of
+ * someone who only reads and types would end as idle.
+ */
+export function Activity() {
+  useEffect(() => {
+    const left = new AbortController();
+    let toldAt = Date.now();
+    const tell = () => {
+      if (Date.now() - toldAt < EVERY_MS) return;
+      toldAt = Date.now();
+      // If this fails, the next input tells it.
+      fetch('/pulse', { method: 'POST' }).catch(() => {});
+    };
+    for (const input of INPUTS) addEventListener(input, tell, { passive: true, signal: left.signal });
+    return () => left.abort();
+  }, []);
+  return null;
+}

@@ -1,0 +1,30 @@
+import type { ControlDeps, Tx } from '../deps.ts';
+
+/**
+ * The provider id that the sign-in library gives to passwords. Other accounts name an identity
+ * provider.
+ */
+export const CREDENTIAL = 'credential';
+
+/** What tells whether a user lacks a second factor. */
+export const SECOND_FACTOR = {
+  twoFactorEnabled: true,
+  accounts: { where: { providerId: CREDENTIAL }, select: { id: true } },
+} as const;
+
+interface Factors {
+  readonly twoFactorEnabled: boolean;
+  readonly accounts: readonly { readonly id: string }[];
+}
+
+/**
+ * Whether a password alone lets the user in. Users without one come from the identity provider,
+ * which asks for what it wants.
+ */
+export const isPasswordEnough = ({ twoFactorEnabled, accounts }: Factors): boolean =>
+  accounts.length > 0 && !twoFactorEnabled;
+
+export async function lacksSecondFactor(db: ControlDeps['db'] | Tx, userId: string): Promise<boolean> {
+  const user = await db.user.findUnique({ where: { id: userId }, select: SECOND_FACTOR });
+  return user !== null && isPasswordEnough(user);
+}

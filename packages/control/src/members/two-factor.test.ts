@@ -1,0 +1,158 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { closeDb, createDb, type Db } from '@tidegate/db';
+import { type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import type { Actor } from '../access/access.ts';
+import type { Role } from '../access/policy.ts';
+import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
+
+type User = Actor & { kind: 'user' };
+
+let postgres: TestPostgres;
+let db: Db;
+let fixture: Fixture;
+const clock = testClock();
+
+beforeAll(async () => {
+  postgres = await testPostgres();
+  db = createDb(postgres.url);
+});
+afterAll(async () => {
+  await closeDb(db);
+  await postgres.drop();
+});
+beforeEach(() => {
+  fixture = createFixture(db, clock.now);
+});
+
+/** Creates a user who signs in with a password. */
+async function withPassword(org: string, role: Role): Promise<User> {
+  const user = await fixture.user(org, role);
+  await db.account.create({
+    data: { id: `acc_${user.userId}`, accountId: user.userId, providerId: 'credential', userId: user.userId },
+  });
+  return user;
+}
+
+async function setUp({ userId }: User): Promise<void> {
+  await db.twoFactor.create({ data: { id: `two_${userId}`, userId, secret: 's', backupCodes: 'c' } });
+  await db.user.update({ where: { id: userId }, data: { twoFactorEnabled: true } });
+}
+
+const memberships = async (user: User) => value(await fixture.control.listMemberships(user));
+
+describe('an organization that requires two-factor', () => {
+  it('is closed to members whom a password alone lets in, until they set it up', async () => {
+    const org = await fixture.org('Closed');
+    const owner = await withPassword(org, 'owner');
+    await setUp(owner);
+    const member = await withPassword(org, 'member');
+    const fromProvider = await fixture.user(org, 'member');
+    expect((await fixture.control.listKeys(member, { org })).ok).toBe(true);
+    expect(value(await fixture.control.requireTwoFactor(owner, { org, required: true }))).toEqual({
+      required: true,
+    });
+    for (const attempt of [
+      fixture.control.listKeys(member, { org }),
+      fixture.control.showUsage(member, { org }),
+      fixture.control.tryModel(member, { org }),
+      fixture.control.listMembers(member, {}),
+    ])
+      expect(refusal(await attempt)).toMatchObject({
+        code: 'forbidden',
+        message: expect.stringContaining('second factor'),
+      });
+    expect(await memberships(member)).toMatchObject([
+      { slug: org, requiresTwoFactor: true, lacksTwoFactor: true },
+    ]);
+    for (const inside of [owner, fromProvider]) {
+      expect((await fixture.control.listKeys(inside, { org })).ok).toBe(true);
+      expect(await memberships(inside)).toMatchObject([{ requiresTwoFactor: true, lacksTwoFactor: false }]);
+    }
+    const lacking = value(await fixture.control.listMembers(owner, { org })).filter(
+      (each) => each.lacksTwoFactor,
+    );
+    expect(lacking.map(({ email }) => email)).toEqual([member.email]);
+    await setUp(member);
+    expect((await fixture.control.listKeys(member, { org })).ok).toBe(true);
+  });
+
+  it('leaves its members as they were in other organizations', async () => {
+    const [org, other] = [await fixture.org('Strict'), await fixture.org('Easy')];
+    const member = await withPassword(org, 'member');
+    const { email } = member;
+    value(await fixture.control.addMember(OPERATOR, { org: other, email, role: 'owner' }));
+    value(await fixture.control.requireTwoFactor(OPERATOR, { org, required: true }));
+    expect((await fixture.control.listKeys(member, { org: other })).ok).toBe(true);
+    expect((await fixture.control.listKeys(member, { org })).ok).toBe(false);
+  });
+
+  it('is made so by owners who have it themselves, and by no one else, and the audit trail says so', async () => {
+    const org = await fixture.org('Who requires');
+    const [owner, member] = [await withPassword(org, 'owner'), await withPassword(org, 'member')];
+    const { requireTwoFactor } = fixture.control;
+    expect(refusal(await requireTwoFactor(member, { org, required: true })).code).toBe('forbidden');
+    expect(refusal(await requireTwoFactor(owner, { org, required: true })).code).toBe('conflict');
+    await setUp(owner);
+    for (const required of [true, true, false]) {
+      clock.advance(1);
+      value(await requireTwoFactor(owner, { org, required }));
+    }
+    const { events } = value(await fixture.control.listAudit(OPERATOR, { org }));
+    const changes = events.filter(({ action }) => action === 'org.requireTwoFactor');
+    expect(changes.map(({ actor, details }) => ({ actor, ...details }))).toEqual([
+      { actor: owner.email, required: false },
+      { actor: owner.email, required: true },
+    ]);
+  });
+});
+
+describe('an operator', () => {
+  it('removes an identity at the provider, not the password, and ends the sessions', async () => {
+    const org = await fixture.org('New identity');
+    const { userId, email } = await withPassword(org, 'member');
+    await db.account.create({ data: { id: 'acc_sub', accountId: 'sub', providerId: 'oidc', userId } });
+    const expiresAt = new Date(clock.now() + 1_000);
+    await db.session.create({ data: { id: 'ses_sub', token: 'sub', userId, expiresAt } });
+    clock.advance(1);
+    const { resetIdentity } = fixture.control;
+    expect(value(await resetIdentity(OPERATOR, { email }))).toEqual({ userId, email });
+    expect(await db.account.findMany({ where: { userId } })).toMatchObject([{ providerId: 'credential' }]);
+    expect(await db.session.count({ where: { userId } })).toBe(0);
+    const { events } = value(await fixture.control.listAudit(OPERATOR, { org, limit: 1 }));
+    expect(events).toMatchObject([{ actor: 'ctl', action: 'member.resetIdentity', target: userId }]);
+    expect(refusal(await resetIdentity(OPERATOR, { email })).code).toBe('conflict');
+    expect(refusal(await resetIdentity({ kind: 'user', userId, email }, { email })).code).toBe('forbidden');
+  });
+
+  it('removes the second factor of who lost it, ends their sessions, and leaves a trace in each organization', async () => {
+    const [one, two] = [await fixture.org('Reset one'), await fixture.org('Reset two')];
+    const [ada, bob] = [await withPassword(one, 'member'), await withPassword(one, 'member')];
+    value(await fixture.control.addMember(OPERATOR, { org: two, email: ada.email, role: 'viewer' }));
+    for (const user of [ada, bob]) {
+      await setUp(user);
+      const { userId } = user;
+      const expiresAt = new Date(clock.now() + 1_000);
+      await db.session.create({ data: { id: `ses_${userId}`, token: userId, userId, expiresAt } });
+    }
+    clock.advance(1);
+    const { resetTwoFactor } = fixture.control;
+    expect(value(await resetTwoFactor(OPERATOR, { email: ada.email }))).toEqual({
+      userId: ada.userId,
+      email: ada.email,
+    });
+    expect(await db.user.findUnique({ where: { id: ada.userId } })).toMatchObject({
+      twoFactorEnabled: false,
+    });
+    expect(
+      await db.twoFactor.findMany({ where: { userId: { in: [ada.userId, bob.userId] } } }),
+    ).toMatchObject([{ userId: bob.userId }]);
+    expect(await db.session.findMany()).toMatchObject([{ userId: bob.userId }]);
+    for (const org of [one, two]) {
+      const { events } = value(await fixture.control.listAudit(OPERATOR, { org, limit: 1 }));
+      expect(events).toMatchObject([{ actor: 'ctl', action: 'member.resetTwoFactor', target: ada.userId }]);
+    }
+    expect(refusal(await resetTwoFactor(OPERATOR, { email: ada.email })).code).toBe('conflict');
+    expect(refusal(await resetTwoFactor(OPERATOR, { email: 'nobody@reset.example' })).code).toBe('not_found');
+    expect(refusal(await resetTwoFactor(bob, { email: bob.email })).code).toBe('forbidden');
+  });
+});

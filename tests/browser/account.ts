@@ -1,0 +1,150 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { closeDb, createDb } from '@tidegate/db';
+import { totp } from '@tidegate/testing';
+import type { Page } from 'playwright-core';
+import { expectAccessibleInBoth, expectInReach, expectStill } from '../support/browser.ts';
+import { confirm, PASSWORD, rowOf, type Site, TEST_TIMEOUT_MS } from './site.ts';
+
+const SIGN_IN = { name: 'Sign in', exact: true } as const;
+
+async function givePassword(page: Page, site: Site, email: string): Promise<void> {
+  await page.goto(`${site.url()}/sign-in`);
+  await page.getByLabel('E-mail').fill(email);
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', SIGN_IN).click();
+}
+
+async function giveCode(page: Page, code: string): Promise<void> {
+  await page.getByRole('textbox', { name: 'Code' }).fill(code);
+  await page.getByRole('button', SIGN_IN).click();
+}
+
+/** Fits a phone, and is accessible in light and dark. */
+async function expectFit(page: Page): Promise<void> {
+  await expectAccessibleInBoth(page);
+  await page.emulateMedia({ colorScheme: 'light' });
+  await expectStill(page);
+  for (const width of [390, 1280]) {
+    await page.setViewportSize({ width, height: 900 });
+    await expectInReach(page);
+  }
+}
+
+/** Sets up two-factor on the open page. Resolves to the app's address and the recovery codes. */
+async function setUp(page: Page): Promise<{ app: string; codes: string[] }> {
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('img', { name: 'QR code' }).waitFor();
+  await expectFit(page);
+  const secret = ((await page.getByTestId('secret').textContent()) ?? '').replaceAll(' ', '');
+  const app = `otpauth://totp/x?secret=${secret}`;
+  const codes = await page
+    .getByRole('list', { name: 'Recovery codes' })
+    .getByRole('listitem')
+    .allTextContents();
+  await page.getByRole('textbox', { name: 'Code' }).fill('000000');
+  await page.getByRole('button', { name: 'Turn on' }).click();
+  await page.getByText('This is not the code that the app shows now').waitFor();
+  await page.getByRole('textbox', { name: 'Code' }).fill(totp(app));
+  await page.getByRole('button', { name: 'Turn on' }).click();
+  return { app, codes };
+}
+
+export function describeAccount(site: Site): void {
+  describe('an account', () => {
+    // All tests sign in from one address, and these do so often.
+    const forgetAttempts = async () => {
+      const db = createDb(site.stack().info.postgres, { maxConnections: 1 });
+      await db.signInAttempt.deleteMany();
+      await closeDb(db);
+    };
+    beforeEach(forgetAttempts);
+    afterEach(forgetAttempts);
+
+    it(
+      'lists its sessions, and ends one of another device',
+      async () => {
+        const account = await site.person('viewer');
+        const [laptop, phone] = [await site.visit(), await site.visit()];
+        for (const { page } of [laptop, phone]) {
+          await givePassword(page, site, account.email);
+          await page.waitForURL('**/o/demo/keys');
+        }
+        await laptop.page.goto(`${site.url()}/account`);
+        const sessions = laptop.page.getByRole('list', { name: 'Sessions' }).getByRole('listitem');
+        await laptop.page.getByRole('button', { name: /^End the session of Chrome on / }).click();
+        await laptop.page.getByText('The session has ended.').waitFor();
+        expect(await sessions.filter({ hasText: 'This one' }).count()).toBe(1);
+        await site.open(phone.page, 'keys');
+        await phone.page.waitForURL('**/sign-in?**');
+        await site.open(laptop.page, 'keys');
+        await laptop.page.getByRole('heading', { level: 1 }).waitFor();
+        expect(laptop.page.url()).toMatch(/\/o\/demo\/keys$/);
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
+      'gets a second factor where its organization requires one, and is asked for it after the password',
+      async () => {
+        const org = await site.organization('Careful');
+        const owner = await site.signedIn(await site.person('owner', org));
+        const { page, errors } = owner;
+        await site.open(page, 'members', org);
+        await page.getByRole('button', { name: 'Require two-factor' }).click();
+        await page.getByRole('button', { name: 'Require it' }).click();
+        await page.getByText('Set up two-factor for your own account first.').waitFor();
+        await page.getByRole('button', { name: 'Cancel' }).click();
+        await page.goto(`${site.url()}/account`);
+        await page.getByRole('link', { name: 'Set up' }).click();
+        await expectFit(page);
+        await setUp(page);
+        await page.waitForURL('**/account');
+        await page.getByRole('button', { name: 'New recovery codes' }).waitFor();
+
+        const member = await site.person('member', org);
+        const { page: theirs } = await site.signedIn(member);
+        await site.open(page, 'members', org);
+        await rowOf(page, `${member.email} · no two-factor`).waitFor();
+        await page.getByRole('button', { name: 'Require two-factor' }).click();
+        await confirm(page, 'Require it');
+        await site.open(theirs, 'usage', org);
+        await theirs.getByText('Careful requires two-factor of its members').waitFor();
+        expect((await theirs.request.get(`${site.url()}/o/${org}/usage/csv`)).status()).toBe(404);
+        const { app, codes } = await setUp(theirs);
+        await theirs.waitForURL(`**/o/${org}/usage`);
+
+        const { page: later } = await site.visit();
+        await givePassword(later, site, member.email);
+        await later.getByRole('heading', { name: 'One more step' }).waitFor();
+        await expectFit(later);
+        await giveCode(later, '000000');
+        await later.getByText('This code is not right').waitFor();
+        await giveCode(later, totp(app));
+        await later.waitForURL(`**/o/${org}/keys`);
+
+        const { page: plain } = await site.visit({ javaScriptEnabled: false });
+        await givePassword(plain, site, member.email);
+        await giveCode(plain, codes[0] ?? '');
+        await plain.waitForURL(`**/o/${org}/keys`);
+
+        await later.goto(`${site.url()}/account`);
+        await later.getByRole('button', { name: 'New recovery codes' }).click();
+        await expectAccessibleInBoth(later);
+        await later.getByLabel('Your password').fill(PASSWORD);
+        await later.getByRole('button', { name: 'Make new codes' }).click();
+        await later.getByRole('list', { name: 'Recovery codes' }).waitFor();
+        await expectAccessibleInBoth(later);
+        await later.getByRole('button', { name: 'I have kept them' }).click();
+        await later.getByRole('button', { name: 'Turn off' }).click();
+        await later.getByLabel('Your password').fill(PASSWORD);
+        await later.getByRole('button', { name: 'Turn off' }).last().click();
+        await later.getByRole('link', { name: 'Set up' }).waitFor();
+        await site.open(later, 'keys', org);
+        await later.getByRole('heading', { name: 'Set up two-factor' }).waitFor();
+        expect(errors).toEqual([]);
+      },
+      TEST_TIMEOUT_MS,
+    );
+  });
+}
