@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll } from '@jest/globals';
 import { type IdentityProvider, startIdentityProvider } from '@tidegate/testing';
 
@@ -14,7 +15,7 @@ export function useProvider(): Provider {
   let provider: IdentityProvider;
   beforeAll(async () => {
     provider = await startIdentityProvider();
-    const settings = { OIDC_CLIENT_ID: 'id', OIDC_CLIENT_SECRET: 'secret', OIDC_NAME: 'Example' };
+    const settings = { OIDC_CLIENT_ID: 'id', OIDC_CLIENT_SECRET: randomUUID(), OIDC_NAME: 'Example' };
     Object.assign(env, settings, { OIDC_ISSUER: provider.issuer });
   });
   afterAll(() => provider?.close());
