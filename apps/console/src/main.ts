@@ -7,6 +7,7 @@ import { createAccounts } from './server/auth/accounts.ts';
 import { auditedSignIn, createRecorder } from './server/auth/audited.ts';
 import { createAuth } from './server/auth/auth.ts';
 import { createDevices } from './server/auth/devices.ts';
+import { resealSecondFactors } from './server/auth/reseal-second-factors.ts';
 import { createSecondFactor } from './server/auth/second-factor.ts';
 import { createSessions } from './server/auth/sessions.ts';
 import { createSignIn } from './server/auth/sign-in.ts';
@@ -64,6 +65,11 @@ runService(async (service) => {
     idleTimeoutMs,
     now: Date.now,
   });
+
+  if (previousSecret) {
+    const resealed = await resealSecondFactors({ db, auth });
+    logger.info({ resealed }, 'second factors are encrypted under the current secret');
+  }
 
   const screens = await startScreens({
     dir: resolve(import.meta.dirname, '..'),

@@ -8,11 +8,18 @@ type Grants = Readonly<Record<string, readonly string[]>>;
 
 const ALL = ['DELETE', 'INSERT', 'SELECT', 'UPDATE'];
 
+/** Of those who publish and change models. Name, kind and mode of a model never change. */
+const MANAGED_MODEL = [
+  ...['INSERT', 'SELECT', 'UPDATE(context_tokens)', 'UPDATE(deleted_at)', 'UPDATE(settings)'],
+  ...['UPDATE(sleep_after_s)', 'UPDATE(upstream_key)', 'UPDATE(upstream_model)', 'UPDATE(version)'],
+];
+
 /** What each service may do. A table that is not listed is closed to it. */
 const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
   limiter: {
     api_key: ['SELECT'],
     api_key_model: ['SELECT'],
+    deleted_org: ['SELECT', 'UPDATE(forgotten_at)'],
     month_total: ['SELECT'],
     org: ['SELECT', 'UPDATE(limiter_life)'],
     plan: ['SELECT'],
@@ -20,43 +27,53 @@ const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
   },
   metering: {
     api_key: ['SELECT(id)', 'SELECT(last_used_at)', 'UPDATE(last_used_at)'],
+    deleted_org: ['SELECT'],
     month_total: ['INSERT', 'SELECT', 'UPDATE'],
     request: ['INSERT', 'SELECT'],
     usage_day: ['INSERT', 'SELECT', 'UPDATE'],
   },
   runner: {
     model: ['SELECT', 'UPDATE(condition)', 'UPDATE(condition_at)', 'UPDATE(condition_reason)'],
+    runner_lease: ['INSERT', 'SELECT', 'UPDATE'],
   },
   console: {
     account: ALL,
     api_key: ['DELETE', 'INSERT', 'SELECT', 'UPDATE(revoked_at)'],
     api_key_model: ['INSERT', 'SELECT'],
     audit_event: ['INSERT', 'SELECT'],
+    deleted_org: ['SELECT'],
     invitation: ALL,
     member: ALL,
-    model: ['INSERT', 'SELECT', 'UPDATE(deleted_at)'],
+    model: MANAGED_MODEL,
     month_total: ['SELECT'],
-    org: ['SELECT', 'UPDATE(limits_version)', 'UPDATE(plan_id)'],
+    org: ['SELECT', 'UPDATE(limits_version)', 'UPDATE(plan_id)', 'UPDATE(requires_two_factor)'],
     plan: ['SELECT', 'UPDATE(updated_at)'],
     session: ALL,
     sign_in_attempt: ALL,
+    two_factor: ALL,
     usage_day: ['SELECT'],
-    user: ['INSERT', 'SELECT', 'UPDATE'],
+    user: ALL,
     verification: ALL,
   },
   ctl: {
-    account: ['INSERT', 'SELECT', 'UPDATE'],
+    account: ALL,
     api_key: ['DELETE', 'INSERT', 'SELECT', 'UPDATE(revoked_at)'],
     api_key_model: ['INSERT', 'SELECT'],
     audit_event: ['INSERT', 'SELECT'],
+    deleted_org: ['SELECT'],
+    invitation: ['DELETE', 'SELECT'],
     member: ALL,
-    model: ['INSERT', 'SELECT', 'UPDATE(deleted_at)'],
+    model: MANAGED_MODEL,
     month_total: ['SELECT'],
-    org: ['INSERT', 'SELECT', 'UPDATE(limits_version)', 'UPDATE(plan_id)'],
+    org: [
+      ...['INSERT', 'SELECT', 'UPDATE(limits_version)', 'UPDATE(plan_id)', 'UPDATE(requires_two_factor)'],
+    ],
     plan: ['INSERT', 'SELECT', 'UPDATE'],
     session: ['DELETE', 'SELECT'],
+    sign_in_attempt: ['DELETE', 'SELECT'],
+    two_factor: ['DELETE', 'SELECT'],
     usage_day: ['SELECT'],
-    user: ['INSERT', 'SELECT', 'UPDATE'],
+    user: ALL,
   },
 };
 
@@ -115,21 +132,21 @@ describe('the role of each service', () => {
     );
   });
 
-  it('may call a function with the rights of the owner only if it is metering, for partitions', async () => {
+  it('may call only these functions with the rights of the owner', async () => {
     const { rows } = await client.query(`
       SELECT proname AS name, array_to_string(proconfig, ' ') AS settings,
         ARRAY(SELECT coalesce(r.rolname, 'everyone')::text
           FROM aclexplode(coalesce(proacl, acldefault('f', proowner))) a
-          LEFT JOIN pg_roles r ON r.oid = a.grantee WHERE a.grantee <> proowner) AS callers
+          LEFT JOIN pg_roles r ON r.oid = a.grantee WHERE a.grantee <> proowner ORDER BY 1) AS callers
       FROM pg_proc WHERE prosecdef AND pronamespace = 'public'::regnamespace ORDER BY 1`);
-    const callers = ['tidegate_metering'];
+    const path = 'search_path=public, pg_temp';
+    const [console, ctl, metering] = ['tidegate_console', 'tidegate_ctl', 'tidegate_metering'];
     expect(rows).toEqual([
-      { name: 'create_request_partition', settings: 'search_path=public, pg_temp', callers },
-      {
-        name: 'drop_request_partition',
-        settings: 'lock_timeout=2s search_path=public, pg_temp',
-        callers,
-      },
+      { name: 'create_request_partition', settings: path, callers: [metering] },
+      { name: 'delete_organization', settings: path, callers: [console, ctl] },
+      { name: 'drop_request_partition', settings: `lock_timeout=2s ${path}`, callers: [metering] },
+      { name: 'prune_audit_events', settings: path, callers: [metering] },
+      { name: 'purge_organization', settings: path, callers: [console, ctl, metering] },
     ]);
   });
 });

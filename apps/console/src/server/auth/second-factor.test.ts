@@ -5,6 +5,7 @@ import { type TestPostgres, testPostgres, totp } from '@tidegate/testing';
 import { hashPassword } from 'better-auth/crypto';
 import { type Auth, createAuth } from './auth.ts';
 import { createDevices } from './devices.ts';
+import { resealSecondFactors } from './reseal-second-factors.ts';
 import { createSecondFactor, type SecondFactor } from './second-factor.ts';
 import { createSignIn, type SignIn } from './sign-in.ts';
 
@@ -153,6 +154,26 @@ describe('an authenticator app', () => {
       expect(await factor.complete({ code, headers })).toEqual({ outcome: 'locked' });
     await db.twoFactor.updateMany({ where: { user: { email } }, data: { lockedUntil: new Date(0) } });
     expect((await factor.complete({ code: totp(uri), headers })).outcome).toBe('signed in');
+  });
+
+  it('survives the replacement of the secret that encrypts it, once a console has started with both', async () => {
+    const { email, uri } = await withApp();
+    const next = 'y'.repeat(32);
+    const authWith = (previousSecret?: string) =>
+      createAuth({ db, consoleUrl: SITE, secret: next, previousSecret, oidc: null });
+    expect(await resealSecondFactors({ db, auth: authWith(SECRET) })).toBeGreaterThan(0);
+    expect(await resealSecondFactors({ db, auth: authWith(SECRET) })).toBe(0);
+    const devices = createDevices({ secret: next, consoleUrl: SITE, now: Date.now });
+    const later = { db, auth: authWith(), devices };
+    const attempt = { email, password: PASSWORD, address: '10.1.1.1', headers: new Headers() };
+    const begun = await createSignIn({ ...later, now: Date.now }).withPassword(attempt);
+    if (begun.outcome !== 'second step') throw new Error(begun.outcome);
+    const headers = after(begun.headers);
+    // The code that set the app up has been used, so this is the next one.
+    const code = totp(uri, Date.now() + 30_000);
+    expect(await createSecondFactor(later).complete({ code, headers })).toMatchObject({
+      outcome: 'signed in',
+    });
   });
 
   it('is removed with the password alone, and not without', async () => {
