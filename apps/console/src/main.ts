@@ -67,8 +67,10 @@ runService(async (service) => {
   });
 
   if (previousSecret) {
-    const resealed = await resealSecondFactors({ db, auth });
-    logger.info({ resealed }, 'second factors are encrypted under the current secret');
+    resealSecondFactors({ db, auth }).then(
+      (counts) => logger.info(counts, 'second factors are encrypted under the current secret'),
+      (err) => logger.error({ err }, 'second factors could not be encrypted under the current secret'),
+    );
   }
 
   const screens = await startScreens({

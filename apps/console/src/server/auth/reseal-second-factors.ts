@@ -4,18 +4,25 @@ import type { Auth } from './auth.ts';
 
 const BATCH = 200;
 
+interface Resealed {
+  readonly resealed: number;
+  readonly unreadable: number;
+}
+
 /**
  * Encrypts second factors under the current secret that were encrypted under the previous one, so
- * that nothing needs the previous one any more. Consoles may do this at the same time. Resolves to
- * how many it changed.
+ * that nothing needs the previous one any more. Consoles may do this at the same time. `unreadable`
+ * are those that neither secret opens: their owners need `ctl member reset-two-factor`.
  */
-export async function resealSecondFactors({ db, auth }: { db: Db; auth: Auth }): Promise<number> {
+export async function resealSecondFactors({ db, auth }: { db: Db; auth: Auth }): Promise<Resealed> {
   const key = (await auth.$context).secretConfig;
-  if (typeof key === 'string') return 0;
+  if (typeof key === 'string') return { resealed: 0, unreadable: 0 };
   const isCurrent = (text: string) => parseEnvelope(text)?.version === key.currentVersion;
-  const reseal = async (data: string) =>
-    symmetricEncrypt({ key, data: await symmetricDecrypt({ key, data }) });
-  let changed = 0;
+  const reseal = async (data: string): Promise<string | null> => {
+    const text = await symmetricDecrypt({ key, data }).catch(() => null);
+    return text === null ? null : symmetricEncrypt({ key, data: text });
+  };
+  let [resealed, unreadable] = [0, 0];
   for (let after = ''; ; ) {
     const rows = await db.twoFactor.findMany({
       where: { id: { gt: after } },
@@ -25,12 +32,17 @@ export async function resealSecondFactors({ db, auth }: { db: Db; auth: Auth }):
     });
     for (const { id, secret, backupCodes } of rows) {
       if (isCurrent(secret) && isCurrent(backupCodes)) continue;
-      const data = { secret: await reseal(secret), backupCodes: await reseal(backupCodes) };
+      const [newSecret, newCodes] = await Promise.all([reseal(secret), reseal(backupCodes)]);
+      if (newSecret === null || newCodes === null) {
+        unreadable++;
+        continue;
+      }
+      const data = { secret: newSecret, backupCodes: newCodes };
       // Its owner may have used a code or set up another app meanwhile.
-      changed += (await db.twoFactor.updateMany({ where: { id, secret, backupCodes }, data })).count;
+      resealed += (await db.twoFactor.updateMany({ where: { id, secret, backupCodes }, data })).count;
     }
     const last = rows.at(-1);
-    if (!last || rows.length < BATCH) return changed;
+    if (!last || rows.length < BATCH) return { resealed, unreadable };
     after = last.id;
   }
 }
