@@ -140,7 +140,7 @@ describe("Redis' users", () => {
   });
 
   it("of the limiter may run every command of the limiter's scripts", async () => {
-    const lua = join(import.meta.dirname, '../apps/limiter/lua');
+    const lua = join(import.meta.dirname, '../apps/limiter/src');
     const files = readdirSync(lua, { recursive: true, encoding: 'utf8' }).filter((file) =>
       file.endsWith('.lua'),
     );

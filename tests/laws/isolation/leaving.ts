@@ -25,15 +25,15 @@ export interface Leaving {
 
 /** Publishes a command and wakes it with a request. Resolves to its process id. */
 async function wokenCommand(world: Leaving, { slug: org, key }: Tenant, name: string): Promise<number> {
-  const pidFile = join(world.stack.dataDir, `${name}.pid`);
-  const command = `echo $$ > '${pidFile}'; exec '${process.execPath}' '${STANDIN}' --port $PORT --name ${name}`;
+  const command = `exec '${process.execPath}' '${STANDIN}' --port $PORT --name ${name}`;
   const model = { org, name, kind: 'text', mode: 'wake_on_request', contextTokens: 1_000, command } as const;
-  must(await world.control.publishModel(OPERATOR, { ...model, healthPath: '/health' }));
+  const { id } = must(await world.control.publishModel(OPERATOR, { ...model, healthPath: '/health' }));
   const answer = await post(world.stack.info.gateway, key.key, ask(name, 'x'));
   expect(answer.status).toBe(200);
   const listed = must(await world.control.listModels(OPERATOR, { org }));
   expect(listed.find((one) => one.name === name)?.condition).toBe('running');
-  return Number(readFileSync(pidFile, 'utf8'));
+  const record = join(world.stack.dataDir, 'runner', `${id}.json`);
+  return Number(JSON.parse(readFileSync(record, 'utf8')).pid);
 }
 
 function isAlive(pid: number): boolean {
