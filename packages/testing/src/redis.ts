@@ -18,8 +18,8 @@ const DOWN_AFTER_MS = 1_000;
 
 export interface TestRedisOptions {
   /**
-   * Keep an append-only file, so that `restart` finds the data again; default false. It is forced to
-   * disk before each reply. Otherwise a Redis that is killed on a slow disk forgets answered writes.
+   * Keep an append-only file, so that `restart` finds the data again; default false. One server
+   * forces it to disk before each reply: killed on a slow disk, it would forget answered writes.
    */
   readonly appendonly?: boolean;
   /** Use one server even when the run uses clusters. */
@@ -47,7 +47,8 @@ export async function testRedis(options: TestRedisOptions = {}): Promise<TestRed
   const server = JSON.parse(testEnv('redis')) as RedisServer;
   const dir = await mkdtemp(join(testEnv('directory'), 'redis-'));
   const port = await freePort();
-  const start = () => startRedis({ server, dir, port, ...persistence(options) });
+  const { appendonly = false } = options;
+  const start = () => startRedis({ server, dir, port, appendonly, appendfsync: 'always' });
   let running: RunningRedis = await start();
   return {
     url: running.url,
@@ -66,9 +67,6 @@ export async function testRedis(options: TestRedisOptions = {}): Promise<TestRed
   };
 }
 
-const persistence = ({ appendonly = false }: TestRedisOptions) =>
-  ({ appendonly, appendfsync: 'always' }) as const;
-
 /** Starts a cluster of three masters, with a replica each if asked. The test must stop it. */
 export async function testRedisCluster(
   options: TestRedisOptions & { readonly replicas?: boolean; readonly nodeTimeoutMs?: number } = {},
@@ -79,7 +77,7 @@ export async function testRedisCluster(
     ports.push({ port: await freePort(), busPort: await freePort() });
   const server = JSON.parse(testEnv('redis')) as RedisServer;
   const dir = await mkdtemp(join(testEnv('directory'), 'redis-cluster-'));
-  return startRedisCluster({ ...rest, ...persistence(options), server, dir, ports, masters: MASTERS });
+  return startRedisCluster({ appendonly: false, ...rest, server, dir, ports, masters: MASTERS });
 }
 
 /** Starts a master, its replica, and a Sentinel that fails over. The test must stop them. */
