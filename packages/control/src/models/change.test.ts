@@ -90,6 +90,12 @@ describe('a published model', () => {
       owner.email,
       { name: 'm', changed: ['contextTokens', 'upstreamKey'] },
     ]);
+    value(await change({ urls: ['http://gpu:8000/secret-path/v1'] }, owner));
+    const moved = await db.auditEvent.findMany({ where: { action: 'model.change', target: id } });
+    expect(moved.map(({ details }) => details)).toContainEqual({
+      ...{ name: 'm', changed: ['urls'] },
+      origins: ['http://gpu:8000'],
+    });
   });
 
   it.each([

@@ -1,11 +1,11 @@
 import { seal } from '@tidegate/contracts';
 import type { Prisma } from '@tidegate/db';
-import { type Actor, access } from '../access/access.ts';
+import type { Actor } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { type ChangedSettings, type ChangeModelInput, changeInput } from './input.ts';
-import { findModel, tellRunner } from './models.ts';
+import { findModel, originOf, tellRunner } from './models.ts';
 import type { ModelChange } from './view.ts';
 
 /** The settings that are stored with the driver, not in columns of their own. */
@@ -22,27 +22,22 @@ export async function changeModel(
 ): Promise<Result<ModelChange>> {
   const parsed = parseInput(changeInput, input);
   if (!parsed.ok) return parsed;
-  const { org: ref, name, ...changes } = parsed.value;
-  const org = await access(deps, actor, ref, 'model.change');
-  if (!org.ok) return org;
+  const { org, name, ...changes } = parsed.value;
+  const found = await findModel(deps, actor, { ...(org === undefined ? {} : { org }), name }, 'model.change');
+  if (!found.ok) return found;
+  const { id, orgId, driver, mode } = found.value;
   const changed = Object.entries(changes).flatMap(([field, value]) => (value === undefined ? [] : [field]));
   if (changed.length === 0)
     return refuse('invalid_input', 'Give at least one setting to change: URLs, context, upstream key, …');
   if (changes.command !== undefined && actor.kind !== 'operator')
     return refuse('forbidden', 'Only an operator of the installation may change a command.', 'command');
-  const found = await findModel(deps, actor, { org: org.value.id, name }, 'model.change');
-  if (!found.ok) return found;
-  const { id, driver, mode } = found.value;
   const unfit = unfitFor(driver, mode, changes);
   if (unfit) return unfit;
   const row = await deps.db.$transaction(async (tx) => {
     const data = await changeOf(tx, deps, id, changes);
     const rows = await tx.model.updateManyAndReturn({ where: { id, deletedAt: null }, data });
-    const details = { name, changed };
-    if (rows[0])
-      await audit(tx, actor, deps.now(), [
-        { orgId: org.value.id, action: 'model.change', target: id, details },
-      ]);
+    const details = { name, changed, ...originsIn(changes) };
+    if (rows[0]) await audit(tx, actor, deps.now(), [{ orgId, action: 'model.change', target: id, details }]);
     return rows[0];
   });
   if (!row) return refuse('not_found', `There is no published model "${name}".`, 'name');
@@ -50,6 +45,12 @@ export async function changeModel(
 }
 
 type Changes = Omit<ChangedSettings, 'org' | 'name'>;
+
+/** Where it runs from now on, for the audit trail. */
+function originsIn({ urls, command }: Changes): Partial<ReturnType<typeof originOf>> {
+  if (urls !== undefined) return originOf({ driver: 'external', settings: { urls } });
+  return command === undefined ? {} : originOf({ driver: 'process', settings: { command } });
+}
 
 function unfitFor(driver: string, mode: string, changes: Changes) {
   const { urls, command, startTimeoutS, sleepAfterS } = changes;

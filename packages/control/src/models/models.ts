@@ -78,7 +78,10 @@ async function insertModel(
 }
 
 /** Where it runs, for the audit trail. A URL's path and a command may hold secrets. */
-const originOf = ({ driver, settings }: StoredDriver): { origins: string[] } | { commandSha256: string } =>
+export const originOf = ({
+  driver,
+  settings,
+}: StoredDriver): { origins: string[] } | { commandSha256: string } =>
   driver === 'external'
     ? { origins: [...new Set(settings.urls.map((url) => new URL(url).origin))] }
     : { commandSha256: createHash('sha256').update(settings.command).digest('hex') };
