@@ -35,7 +35,7 @@ export async function complete(gateway: Gateway, exchange: Exchange): Promise<vo
   try {
     ending = await answer(gateway, { exchange, caller, held });
   } finally {
-    await held.release(ending); // 14
+    await held.release(ending, exchange.facts.firstChunkAtMs); // 14
   }
   deliver(exchange, ending);
 }
