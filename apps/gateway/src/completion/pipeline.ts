@@ -36,7 +36,7 @@ export async function complete(gateway: Gateway, exchange: Exchange): Promise<vo
     ending = await answer(gateway, { exchange, caller, held });
   } finally {
     gateway.observer.enter(exchange, 'settle');
-    await held.release(ending); // 14
+    await held.release(ending, exchange.facts.firstChunkAtMs); // 14
     gateway.observer.enter(exchange, null);
   }
   deliver(exchange, ending);
