@@ -1,11 +1,14 @@
 'use server';
 
-import type { ModelChange, ModelView, PublishModelInput, Result } from '@tidegate/control';
+import type { ChangeModelInput, ModelChange, ModelView, PublishModelInput, Result } from '@tidegate/control';
 import { services } from '../server/services.ts';
 import { asUser } from '../session/current.ts';
 
 export const publishModel = async (input: PublishModelInput): Promise<Result<ModelChange>> =>
   asUser((actor) => services().control.publishModel(actor, input));
+
+export const changeModel = async (input: ChangeModelInput): Promise<Result<ModelChange>> =>
+  asUser((actor) => services().control.changeModel(actor, input));
 
 export const startModel = async (org: string, name: string): Promise<Result<ModelView>> =>
   asUser((actor) => services().control.startModel(actor, { org, name }));

@@ -8,20 +8,30 @@ const LOOKS: Record<Condition, { name: string; dot: string }> = {
   failed: { name: 'Failed', dot: 'bg-danger' },
 };
 
+/** A condition's name after its colour. `still`: it is over, so nothing moves. */
+export function ConditionDot({ condition, still = false }: { condition: Condition; still?: boolean }) {
+  const { name, dot } = LOOKS[condition];
+  return (
+    <span className="inline-flex items-center gap-2 whitespace-nowrap">
+      <span
+        className={`size-2 rounded-full ${still ? dot.replace(' animate-pulse', '') : dot}`}
+        aria-hidden
+      />
+      {name}
+    </span>
+  );
+}
+
 /**
  * Has the same width for every condition, and the same height for every reason of up to two lines.
  * So a change of condition seldom moves the page. The first line of a reason is always visible. The
  * other lines are what the model's process printed, and open on a click.
  */
 export function ConditionMark({ condition, reason }: { condition: Condition; reason: string | null }) {
-  const { name, dot } = LOOKS[condition];
   const [why, ...printed] = (reason ?? '').trimEnd().split('\n');
   return (
     <div className="flex min-h-14 w-48 flex-col justify-center">
-      <span className="inline-flex items-center gap-2 whitespace-nowrap">
-        <span className={`size-2 rounded-full ${dot}`} aria-hidden />
-        {name}
-      </span>
+      <ConditionDot condition={condition} />
       {why ? (
         <div className="mt-0.5 text-xs leading-4 break-words text-muted">
           {why}

@@ -63,11 +63,11 @@ function unfitFor(driver: string, mode: string, changes: Changes) {
       'command',
     );
   if (driver !== 'process' && startTimeoutS !== undefined) {
-    const message = 'Start timeout is only for a command: what is at URLs is started by someone else.';
+    const message = 'A time to start is only for a command: what is at URLs is started by someone else.';
     return refuse('invalid_input', message, 'startTimeoutS');
   }
   if (mode === 'always_on' && sleepAfterS !== undefined)
-    return refuse('invalid_input', 'Sleep after is only for a model that wakes on request.', 'sleepAfterS');
+    return refuse('invalid_input', 'An idle time is only for a model that wakes on request.', 'sleepAfterS');
   return null;
 }
 
