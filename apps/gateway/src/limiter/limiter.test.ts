@@ -22,6 +22,7 @@ const settlement = {
   completionTokens: 1,
   durationMs: 1,
   errorCode: '',
+  firstChunkMs: 0,
 };
 
 const running: { stop(): void }[] = [];

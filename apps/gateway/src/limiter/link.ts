@@ -27,6 +27,8 @@ export interface LinkOptions {
    */
   readonly silenceMs: number;
   readonly maxOpenCalls: number;
+  /** Called with the time each call took to its reply, or null if it resolves to null. */
+  readonly onCalled?: ((ms: number | null) => void) | undefined;
   /** Monotonic clock. */
   readonly nowMs: () => number;
 }
@@ -95,8 +97,9 @@ export class LimiterLink {
   }
 
   call(call: LimiterCall): Promise<LimiterReply | null> {
-    if (!this.#up || this.#open.size >= this.#options.maxOpenCalls) return Promise.resolve(null);
-    return this.#send(call);
+    if (this.#up && this.#open.size < this.#options.maxOpenCalls) return this.#send(call);
+    this.#options.onCalled?.(null);
+    return Promise.resolve(null);
   }
 
   /** The owner makes no further call. Open calls are finished, then the link ends. */
@@ -113,7 +116,7 @@ export class LimiterLink {
     this.#batch = [];
     this.#stream.cancel();
     this.#options.client.close();
-    for (const call of this.#open.values()) call.resolve(null);
+    for (const call of this.#open.values()) this.#giveUp(call);
     this.#open.clear();
     this.#stopTicking();
     this.#options.onEnd(reason);
@@ -176,9 +179,19 @@ export class LimiterLink {
       this.#open.delete(reply.callId);
       // Discard a late reply, for example after this process stood still. What it grants may have
       // been taken back with the lease since.
-      call.resolve(call.deadlineMs > nowMs ? reply : null);
+      if (call.deadlineMs <= nowMs) {
+        this.#giveUp(call);
+        continue;
+      }
+      this.#options.onCalled?.(nowMs - call.deadlineMs + this.#options.callTimeoutMs);
+      call.resolve(reply);
     }
     if (this.#retired) this.#endIfDone();
+  }
+
+  #giveUp(call: OpenCall): void {
+    this.#options.onCalled?.(null);
+    call.resolve(null);
   }
 
   #endIfDone(): void {
@@ -223,7 +236,7 @@ export class LimiterLink {
     for (const [callId, call] of this.#open) {
       if (call.deadlineMs > nowMs) return;
       this.#open.delete(callId);
-      call.resolve(null);
+      this.#giveUp(call);
     }
   }
 }

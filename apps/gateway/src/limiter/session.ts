@@ -74,7 +74,9 @@ export class LimiterSession {
   }
 
   call(call: LimiterCall): Promise<LimiterReply | null> {
-    return this.#current ? this.#current.link.call(call) : Promise.resolve(null);
+    if (this.#current) return this.#current.link.call(call);
+    this.#options.onCalled?.(null);
+    return Promise.resolve(null);
   }
 
   /** Gives up this link and connects to the next limiter, unless it is no longer in use. */
