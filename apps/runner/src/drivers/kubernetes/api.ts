@@ -52,7 +52,7 @@ const MAX_BODY_BYTES = 8 * 1024 * 1024;
 
 /**
  * The part of the Kubernetes API that the driver uses. All methods throw an `ApiError`. What they
- * call needs the rights in `infra/kubernetes/base/runner-role.yaml`.
+ * call needs the rights in `infra/kubernetes/model-namespace/role.yaml`.
  */
 export class KubernetesApi {
   readonly #connection: Pick<Connection, 'send'>;

@@ -16,7 +16,7 @@ export interface KubernetesDriverOptions {
   readonly api: KubernetesApi;
   readonly settings: KubernetesSettings;
   readonly access: UpstreamAccess;
-  /** A model that wakes on request is switched off when it cannot start. An always-on one is not. */
+  /** An always-on model is not switched off when it cannot start. */
   readonly alwaysOn: boolean;
   readonly timings: DriverTimings;
   readonly now: () => number;
