@@ -14,6 +14,8 @@ import type {
   ForgetOrgResponse__Output,
   GetMonthRequest,
   GetMonthResponse__Output,
+  InspectRequest,
+  InspectResponse__Output,
   LimiterClient,
   ListActivityRequest,
   ListActivityResponse__Output,
@@ -69,6 +71,7 @@ interface UnaryMethods {
   start: { request: ModelRequest; response: ModelState__Output };
   stop: { request: ModelRequest; response: ModelState__Output };
   refresh: { request: ModelRequest; response: ModelState__Output };
+  inspect: { request: InspectRequest; response: InspectResponse__Output };
   listActivity: { request: ListActivityRequest; response: ListActivityResponse__Output };
 }
 

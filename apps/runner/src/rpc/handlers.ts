@@ -7,11 +7,14 @@ import type { Fleet } from '../fleet/fleet.ts';
 import type { ModelStatus } from '../fleet/supervisor.ts';
 import { Feed } from '../watch/feed.ts';
 import type { Gateways } from '../watch/gateways.ts';
+import { inspectHandler } from './inspect.ts';
 
 export interface HandlersOptions {
   readonly fleet: Fleet;
   readonly catalog: CatalogSource;
   readonly gateways: Gateways;
+  /** How long a checked server may take for an answer. */
+  readonly checkTimeoutMs: number;
   readonly logger: Logger;
 }
 
@@ -29,7 +32,13 @@ const UNKNOWN_MODEL = () => new Status(status.NOT_FOUND, 'no such model');
  * The runner's calls. An unknown model is NOT_FOUND. What the runner cannot do right now is
  * UNAVAILABLE.
  */
-export function createHandlers({ fleet, catalog, gateways, logger }: HandlersOptions): RunnerHandlers {
+export function createHandlers({
+  fleet,
+  catalog,
+  gateways,
+  checkTimeoutMs,
+  logger,
+}: HandlersOptions): RunnerHandlers {
   type Call = ServerUnaryCall<ModelRequest__Output, ModelState>;
   const unary =
     (answer: (modelId: string, signal: AbortSignal) => Promise<ModelState>) =>
@@ -63,6 +72,7 @@ export function createHandlers({ fleet, catalog, gateways, logger }: HandlersOpt
         .map(([modelId, inFlight]) => ({ modelId, inFlight }));
       callback(null, { models });
     },
+    Inspect: inspectHandler(checkTimeoutMs),
     Watch: (call) => {
       const link = gateways.connect();
       const feed = new Feed(catalog, call);

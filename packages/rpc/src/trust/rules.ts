@@ -28,6 +28,7 @@ const RUNNER: Rules<RunnerDefinition> = {
   Stop: CONTROL_PLANE,
   Refresh: CONTROL_PLANE,
   ListActivity: CONTROL_PLANE,
+  Inspect: CONTROL_PLANE,
 };
 
 const pathsOf = (service: object, rules: object): [string, readonly ServiceName[]][] =>
