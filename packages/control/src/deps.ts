@@ -1,3 +1,4 @@
+import type { KubernetesSettings } from '@tidegate/contracts/driver-settings';
 import type { Db } from '@tidegate/db';
 
 /**
@@ -65,6 +66,9 @@ export interface Inspection {
   }[];
 }
 
+/** A workload of Kubernetes, and the Service whose endpoints answer for it. */
+export type Workload = Pick<KubernetesSettings, 'namespace' | 'kind' | 'name' | 'service'>;
+
 /**
  * What control needs from the runner. Each call rejects when the runner refuses or does not answer
  * in time.
@@ -76,6 +80,8 @@ export interface RunnerPort {
   stop(modelId: string): Promise<ConditionNow>;
   /** Asks a server what it serves, and whether calls to it can work. */
   inspect(server: InspectedServer): Promise<Inspection>;
+  /** Why the runner cannot have this workload as a model. Empty: it can. */
+  checkWorkload(workload: Workload): Promise<string>;
   /** The organization's requests in flight by model id. Models without any are left out. */
   inFlight(orgId: string): Promise<ReadonlyMap<string, number>>;
 }

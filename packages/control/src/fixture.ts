@@ -33,6 +33,8 @@ interface RecordedRunner extends RunnerPort {
   away: boolean;
   /** Requests in flight by model id, the same for every organization. */
   busy: ReadonlyMap<string, number>;
+  /** Why it cannot have the next workload. */
+  workloadProblem: string;
   readonly calls: string[];
   /** What each checked server answers, by base URL. Any other cannot be reached. */
   readonly servers: Map<string, Inspection>;
@@ -130,6 +132,7 @@ function recordedRunner(): RecordedRunner {
   const recorded: RecordedRunner = {
     away: false,
     busy: new Map(),
+    workloadProblem: '',
     calls: [],
     looked: [],
     refresh: call('refresh', 'starting'),
@@ -142,6 +145,11 @@ function recordedRunner(): RecordedRunner {
       recorded.inspected.push(server);
       const absent = { problem: 'Its server does not answer.', server: '', version: '', models: [] };
       return recorded.servers.get(server.baseUrl) ?? absent;
+    },
+    checkWorkload: async ({ namespace, kind, name, service }) => {
+      if (recorded.away) throw new Error('away');
+      recorded.calls.push(`check ${namespace}/${kind}/${name} ${service}`);
+      return recorded.workloadProblem;
     },
     inFlight: async (orgId) => {
       if (recorded.away) throw new Error('away');

@@ -103,6 +103,11 @@ export function runnerOverGrpc(address: string, caller?: Caller): RunnerPort & C
       const { callUnary, client } = await connect();
       return callUnary(client, 'inspect', server, { deadlineMs: INSPECT_DEADLINE_MS });
     },
+    async checkWorkload({ namespace, kind, name, service }) {
+      const { callUnary, client } = await connect();
+      const request = { namespace, kind, name, service };
+      return (await callUnary(client, 'checkWorkload', request, { deadlineMs: RUNNER_DEADLINE_MS })).problem;
+    },
     async inFlight(orgId) {
       const { callUnary, client } = await connect();
       const options = { deadlineMs: SHOWN_DEADLINE_MS };

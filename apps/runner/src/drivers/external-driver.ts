@@ -3,7 +3,8 @@ import type { ExternalSettings } from '@tidegate/contracts/driver-settings';
 import type { Logger } from '@tidegate/runtime';
 import type { Driver, DriverReport, DriverTimings, LeftBehind, ReplicaAddress } from './driver.ts';
 import { pause, probePauseMs } from './pause.ts';
-import { describeProblems, healthProblem, inspect, type Problem } from './probe/inspect.ts';
+import { inspect, type Problem } from './probe/inspect.ts';
+import { describeProblems, probeHealth } from './probe/problems.ts';
 import type { UpstreamAccess } from './upstream-access.ts';
 
 export interface ExternalDriverOptions {
@@ -104,8 +105,7 @@ export class ExternalDriver implements Driver {
     const timeoutMs = timings.probeTimeoutMs;
     if (settings.healthPath === undefined)
       return inspect({ baseUrl, ...access, own: false, timeoutMs }, signal);
-    const { healthPath: path } = settings;
-    return healthProblem({ url: new URL(path, baseUrl).href, path, key: access.key, timeoutMs }, signal);
+    return probeHealth(new URL(settings.healthPath, baseUrl).href, access.key, timeoutMs, signal);
   }
 
   /** Returns whether the replica came or went. */

@@ -1,4 +1,5 @@
 import { type ServerUnaryCall, type ServiceError, status } from '@grpc/grpc-js';
+import { driverSettings, type KubernetesSettings } from '@tidegate/contracts/driver-settings';
 import type { ModelRequest__Output, ModelState, RunnerHandlers, WatchRequest__Output } from '@tidegate/rpc';
 import type { Logger } from '@tidegate/runtime';
 import type { CatalogSource } from '../catalog/catalog.ts';
@@ -16,6 +17,8 @@ export interface HandlersOptions {
   /** How long a checked server may take for an answer. */
   readonly checkTimeoutMs: number;
   readonly logger: Logger;
+  /** Why a workload cannot be a model. Empty: it can. */
+  readonly checkWorkload: (settings: KubernetesSettings) => Promise<string>;
 }
 
 class Status extends Error {
@@ -38,6 +41,7 @@ export function createHandlers({
   gateways,
   checkTimeoutMs,
   logger,
+  checkWorkload,
 }: HandlersOptions): RunnerHandlers {
   type Call = ServerUnaryCall<ModelRequest__Output, ModelState>;
   const unary =
@@ -66,6 +70,17 @@ export function createHandlers({
       if (refreshed.published) return toState(refreshed.status);
       return { modelId, condition: 'CONDITION_UNSPECIFIED', reason: '', revision: refreshed.revision };
     }),
+    CheckWorkload: ({ request }, callback) => {
+      const { success, data } = driverSettings.kubernetes.safeParse(request);
+      if (!success) {
+        callback(new Status(status.INVALID_ARGUMENT, 'not a workload'));
+        return;
+      }
+      checkWorkload(data).then(
+        (problem) => callback(null, { problem }),
+        (err: unknown) => callback(toStatus(err, logger)),
+      );
+    },
     ListActivity: ({ request: { orgId } }, callback) => {
       const models = [...gateways.inFlight()]
         .filter(([modelId]) => catalog.get(modelId)?.orgId === orgId)

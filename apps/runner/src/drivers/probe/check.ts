@@ -1,6 +1,7 @@
 import { type DescribedServer, describeServer } from '@tidegate/upstream';
 import type { UpstreamAccess } from '../upstream-access.ts';
-import { describeProblems, inspect } from './inspect.ts';
+import { inspect } from './inspect.ts';
+import { describeProblems } from './problems.ts';
 
 export interface CheckedServer extends UpstreamAccess {
   /** Ends in `/v1`. */
