@@ -19,7 +19,9 @@ export interface DescribedModel {
 
 /** What a model server says about itself. */
 export interface DescribedServer {
-  /** The product's name, such as Ollama. "A server" if it asks for a key before it says anything. */
+  /**
+   * The product's name, such as Ollama. "A server" if it asks for a key before it says anything.
+   */
   readonly server: string;
   /** Undefined: it does not tell. */
   readonly version: string | undefined;
