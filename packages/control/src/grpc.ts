@@ -97,6 +97,11 @@ export function runnerOverGrpc(address: string, caller?: Caller): RunnerPort & C
     refresh: (modelId) => ask('refresh', modelId),
     start: (modelId) => move('start', modelId),
     stop: (modelId) => move('stop', modelId),
+    async checkWorkload({ namespace, kind, name, service }) {
+      const { callUnary, client } = await connect();
+      const request = { namespace, kind, name, service };
+      return (await callUnary(client, 'checkWorkload', request, { deadlineMs: RUNNER_DEADLINE_MS })).problem;
+    },
     async inFlight(orgId) {
       const { callUnary, client } = await connect();
       const options = { deadlineMs: SHOWN_DEADLINE_MS };
