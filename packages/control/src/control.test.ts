@@ -59,7 +59,7 @@ describe('roles', () => {
     revokeKey: ['key.revoke', { id: 'key_x' }],
     deleteKey: ['key.delete', { id: 'key_x' }],
     listModels: ['model.list', {}],
-    showModel: ['model.list', { name: 'm' }],
+    showModel: ['model.list', { id: 'mdl_x' }],
     tryModel: ['model.try', {}],
     tryKey: ['model.try', { key: 'ti_x' }],
     publishModel: ['model.publish', { name: 'm', ...external }],
