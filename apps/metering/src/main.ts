@@ -24,7 +24,7 @@ const explain = (error: unknown) => explainPostgres(error) ?? explainRedis(error
 runService(async (service) => {
   const config = readConfig();
   const logger = createLogger({ service: 'metering', level: config.LOG_LEVEL, explain });
-  service.configure({ logger });
+  service.configure({ logger, shutdownDelayMs: config.SHUTDOWN_DELAY_MS });
 
   const db = createDb(config.DATABASE_URL, {
     maxConnections: MAX_CONNECTIONS,
@@ -44,8 +44,13 @@ runService(async (service) => {
   );
   service.onShutdown('clock', () => clock.close());
 
-  const metrics = createMeteringMetrics(queue.counts);
   const { nowMs: redisNowMs } = clock;
+  const metrics = createMeteringMetrics({
+    jobCounts: queue.counts,
+    oldestJobS: () => queue.oldestS(Date.now()),
+    pingRedis: redisNowMs,
+    pingPostgres: () => db.$queryRaw`SELECT 1`,
+  });
   const metering = createMetering({ db, limiters, queue, metrics, logger, now: Date.now, redisNowMs });
   service.onShutdown('confirmations', () => metering.drain());
   metering.partitions.start();

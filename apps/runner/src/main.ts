@@ -11,7 +11,7 @@ const MAX_DB_CONNECTIONS = 4;
 runService(async (service) => {
   const config = readConfig();
   const logger = createLogger({ service: 'runner', level: config.LOG_LEVEL, explain: explainPostgres });
-  service.configure({ logger });
+  service.configure({ logger, shutdownDelayMs: config.SHUTDOWN_DELAY_MS });
   const metrics = createMetrics('runner');
 
   const db = createDb(config.DATABASE_URL, { maxConnections: MAX_DB_CONNECTIONS });
@@ -30,6 +30,7 @@ runService(async (service) => {
     modelHost: config.RUNNER_MODEL_HOST,
     keepModelLogs: config.RUNNER_MODEL_LOGS,
     models: config.models,
+    kubernetes: config.kubernetes,
     stopModelsOnExit: config.RUNNER_STOP_MODELS_ON_EXIT,
     timings: {
       ...FLEET_TIMINGS,

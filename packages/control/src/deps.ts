@@ -1,3 +1,4 @@
+import type { KubernetesSettings } from '@tidegate/contracts/driver-settings';
 import type { Db } from '@tidegate/db';
 
 /**
@@ -39,6 +40,9 @@ export interface ConditionNow {
   readonly reason: string;
 }
 
+/** A workload of Kubernetes, and the Service whose endpoints answer for it. */
+export type Workload = Pick<KubernetesSettings, 'namespace' | 'kind' | 'name' | 'service'>;
+
 /**
  * What control needs from the runner. Each call rejects when the runner refuses or does not answer
  * in time.
@@ -48,6 +52,8 @@ export interface RunnerPort {
   refresh(modelId: string): Promise<ConditionNow | null>;
   start(modelId: string): Promise<ConditionNow>;
   stop(modelId: string): Promise<ConditionNow>;
+  /** Why the runner cannot have this workload as a model. Empty: it can. */
+  checkWorkload(workload: Workload): Promise<string>;
   /** The organization's requests in flight by model id. Models without any are left out. */
   inFlight(orgId: string): Promise<ReadonlyMap<string, number>>;
 }

@@ -26,6 +26,8 @@ interface RecordedRunner extends RunnerPort {
   away: boolean;
   /** Requests in flight by model id, the same for every organization. */
   busy: ReadonlyMap<string, number>;
+  /** Why it cannot have the next workload. */
+  workloadProblem: string;
   readonly calls: string[];
   /** The organizations whose requests in flight were asked for. */
   readonly looked: string[];
@@ -120,11 +122,17 @@ function recordedRunner(): RecordedRunner {
   const recorded: RecordedRunner = {
     away: false,
     busy: new Map(),
+    workloadProblem: '',
     calls: [],
     looked: [],
     refresh: call('refresh', 'starting'),
     start: call('start', 'starting'),
     stop: call('stop', 'stopped'),
+    checkWorkload: async ({ namespace, kind, name, service }) => {
+      if (recorded.away) throw new Error('away');
+      recorded.calls.push(`check ${namespace}/${kind}/${name} ${service}`);
+      return recorded.workloadProblem;
+    },
     inFlight: async (orgId) => {
       if (recorded.away) throw new Error('away');
       recorded.looked.push(orgId);

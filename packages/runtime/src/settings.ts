@@ -15,7 +15,6 @@ export {
   redisPrefix,
   secretKey,
   serviceFields,
-  shutdownDelayMs,
   trustedProxies,
   wholeNumber,
 } from './fields.ts';
