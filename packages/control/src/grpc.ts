@@ -6,6 +6,8 @@ const LIMITER_DEADLINE_MS = 3_000;
 /** The limiter looks at every key in Redis. */
 const FORGET_DEADLINE_MS = 30_000;
 const RUNNER_DEADLINE_MS = 10_000;
+/** The runner asks a server several questions. */
+const INSPECT_DEADLINE_MS = 20_000;
 /** For figures that are only shown: a screen does not wait long for a limiter or a runner. */
 const SHOWN_DEADLINE_MS = 1_000;
 
@@ -91,6 +93,10 @@ export function runnerOverGrpc(address: string, caller?: Caller): RunnerPort & C
     refresh: (modelId) => ask('refresh', modelId),
     start: (modelId) => move('start', modelId),
     stop: (modelId) => move('stop', modelId),
+    async inspect(server) {
+      const { callUnary, client } = await connect();
+      return callUnary(client, 'inspect', server, { deadlineMs: INSPECT_DEADLINE_MS });
+    },
     async checkWorkload({ namespace, kind, name, service }) {
       const { callUnary, client } = await connect();
       const request = { namespace, kind, name, service };
