@@ -10,6 +10,7 @@ const VERBS: Readonly<Record<string, string>> = {
   'key.revoke': 'Revoked key',
   'key.delete': 'Deleted key',
   'model.publish': 'Published model',
+  'model.check': 'Tested servers for a model',
   'model.change': 'Changed model',
   'model.start': 'Started model',
   'model.stop': 'Stopped model',
@@ -78,6 +79,7 @@ const VALUES: Readonly<Record<string, string>> = {
   wake_on_request: 'wakes on request',
   external: 'at URLs',
   process: 'a command',
+  kubernetes: 'on Kubernetes',
 };
 /** The settings with such a value. */
 const CHOICES: ReadonlySet<string> = new Set(['mode', 'driver']);

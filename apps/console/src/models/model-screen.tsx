@@ -156,7 +156,10 @@ function Settings({
       </code>
     ))
   ) : (
-    <>A command on the runner’s machine. An operator can change it.</>
+    <>
+      {model.driver === 'kubernetes' ? 'A workload on Kubernetes' : 'A command on the runner’s machine'}. An
+      operator can change it.
+    </>
   );
   return (
     <Panel title="Settings" lead="Only owners see them.">

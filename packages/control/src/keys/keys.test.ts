@@ -196,7 +196,7 @@ describe('chosen models', () => {
 describe('states', () => {
   it('are all that changes of a key: no operation edits one [key.no-edit] [state.key.revoked.final]', () => {
     const ofKeys = Object.keys(fixture.control).filter((name) => /key/i.test(name));
-    expect(ofKeys.sort()).toEqual(['createKey', 'deleteKey', 'listKeys', 'revokeKey', 'tryKey']);
+    expect(ofKeys.sort()).toEqual(['createKey', 'deleteKey', 'listKeys', 'revokeKey', 'showKey', 'tryKey']);
   });
 
   it('are all Active that may be tried, in their own organization, and whoever may try models may ask', async () => {
