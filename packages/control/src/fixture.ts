@@ -1,9 +1,9 @@
-import { newUserId } from '@tidegate/contracts';
+import { LOCAL_POOL, newUserId } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
 import type { Actor } from './access/access.ts';
 import type { Role } from './access/policy.ts';
 import { type Control, createControl } from './control.ts';
-import type { ConditionNow, LimiterPort, LiveMonth, RunnerPort } from './deps.ts';
+import type { ConditionNow, LimiterPort, LiveMonth, ReplicaCount, RunnerPort } from './deps.ts';
 import type { ControlRefusal, Result } from './result.ts';
 
 /*
@@ -26,6 +26,9 @@ interface RecordedRunner extends RunnerPort {
   away: boolean;
   /** Requests in flight by model id, the same for every organization. */
   busy: ReadonlyMap<string, number>;
+  /** Replicas by model id. */
+  counts: ReadonlyMap<string, ReplicaCount>;
+  pools: readonly string[];
   readonly calls: string[];
   /** The organizations whose requests in flight were asked for. */
   readonly looked: string[];
@@ -112,23 +115,25 @@ function recordedLimiter(): RecordedLimiter {
 function recordedRunner(): RecordedRunner {
   const call =
     (name: string, condition: ConditionNow['condition']) =>
-    async (modelId: string): Promise<ConditionNow> => {
+    async (modelId: string, pool: string | null): Promise<ConditionNow> => {
       if (recorded.away) throw new Error('away');
-      recorded.calls.push(`${name} ${modelId}`);
+      recorded.calls.push([name, modelId, ...(pool === LOCAL_POOL ? [] : [pool])].join(' '));
       return { condition, reason: '' };
     };
   const recorded: RecordedRunner = {
     away: false,
     busy: new Map(),
+    counts: new Map(),
+    pools: [LOCAL_POOL],
     calls: [],
     looked: [],
     refresh: call('refresh', 'starting'),
     start: call('start', 'starting'),
     stop: call('stop', 'stopped'),
-    inFlight: async (orgId) => {
+    activity: async (orgId) => {
       if (recorded.away) throw new Error('away');
       recorded.looked.push(orgId);
-      return recorded.busy;
+      return new Map([[LOCAL_POOL, { inFlight: recorded.busy, replicas: recorded.counts }]]);
     },
   };
   return recorded;

@@ -14,6 +14,9 @@ const MANAGED_MODEL = [
   ...['UPDATE(sleep_after_s)', 'UPDATE(upstream_key)', 'UPDATE(upstream_model)', 'UPDATE(version)'],
 ];
 
+/** Of an operator, whose machines they run on. */
+const PLACED_MODEL = [...MANAGED_MODEL, 'UPDATE(cost)', 'UPDATE(pinned)', 'UPDATE(pool)'].sort();
+
 /** What each service may do. A table that is not listed is closed to it. */
 const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
   limiter: {
@@ -35,6 +38,7 @@ const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
   runner: {
     model: ['SELECT', 'UPDATE(condition)', 'UPDATE(condition_at)', 'UPDATE(condition_reason)'],
     runner_lease: ['INSERT', 'SELECT', 'UPDATE'],
+    runner_pool: ['SELECT'],
   },
   console: {
     account: ALL,
@@ -63,12 +67,14 @@ const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
     deleted_org: ['SELECT'],
     invitation: ['DELETE', 'SELECT'],
     member: ALL,
-    model: MANAGED_MODEL,
+    model: PLACED_MODEL,
     month_total: ['SELECT'],
     org: [
       ...['INSERT', 'SELECT', 'UPDATE(limits_version)', 'UPDATE(plan_id)', 'UPDATE(requires_two_factor)'],
     ],
     plan: ['INSERT', 'SELECT', 'UPDATE'],
+    runner_lease: ['SELECT(expires_at)', 'SELECT(pool)'],
+    runner_pool: ALL,
     session: ['DELETE', 'SELECT'],
     sign_in_attempt: ['DELETE', 'SELECT'],
     two_factor: ['DELETE', 'SELECT'],

@@ -88,7 +88,7 @@ function defaultOf({ default: value }: Field): string {
   if (value === undefined) return '';
   if (typeof value === 'object')
     return value.name === 'now' ? ' default CURRENT_TIMESTAMP' : ` default ${value.name}()`;
-  return ` default ${value}`;
+  return typeof value === 'string' ? ` default '${value}'::text` : ` default ${value}`;
 }
 
 function schemaColumns(): string[] {

@@ -15,7 +15,7 @@ const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60
 
 export interface ObservedParts {
   readonly limiter: { readonly ready: boolean; readonly unacknowledged: number };
-  readonly watch: { readonly live: boolean };
+  readonly watches: { readonly live: boolean };
 }
 
 /** What operators see of requests: counts, times, and one log line each. Never content or keys. */
@@ -108,7 +108,7 @@ export class Observer {
 }
 
 /** Gauges for the services that a gateway depends on. */
-export function observeParts(registry: Registry, { limiter, watch }: ObservedParts): void {
+export function observeParts(registry: Registry, { limiter, watches }: ObservedParts): void {
   const gauge = (name: string, help: string, value: () => number) =>
     new Gauge({
       name: `tidegate_gateway_${name}`,
@@ -120,7 +120,7 @@ export function observeParts(registry: Registry, { limiter, watch }: ObservedPar
     });
   gauge('limiter_ready', '1 while a limiter session is up', () => Number(limiter.ready));
   gauge('limiter_unacknowledged', 'Settlements and withdrawals being retried', () => limiter.unacknowledged);
-  gauge('catalog_live', '1 while the catalog follows the runner', () => Number(watch.live));
+  gauge('catalog_live', '1 while the catalog follows the runners of all pools', () => Number(watches.live));
 }
 
 const fieldsOf = (exchange: Exchange, status: number, ms: number): LineFields => ({

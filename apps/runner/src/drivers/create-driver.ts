@@ -8,13 +8,14 @@ import type { Driver, DriverReport, DriverTimings } from './driver.ts';
 import { ExternalDriver } from './external-driver.ts';
 import { Ports } from './process/ports.ts';
 import { ProcessDriver } from './process/process-driver.ts';
-import { knownModels } from './process/state-file.ts';
+import { knownModels, stateDirOf } from './process/state-file.ts';
 import { UnusableDriver } from './unusable-driver.ts';
 import type { UpstreamAccess } from './upstream-access.ts';
 
 export interface DriversOptions {
-  /** Created if missing. */
+  /** Created if missing. The runners of one machine share it, whatever their pools. */
   readonly stateDir: string;
+  readonly pool: string;
   /** The host name or address of models' processes. */
   readonly modelHost: string;
   /** Keep the output of models' processes. */
@@ -38,11 +39,13 @@ export interface Drivers {
 }
 
 export function createDrivers(options: DriversOptions): Drivers {
-  const { stateDir, modelHost: host, keepOutput, models, timings, metrics, now, random, logger } = options;
+  const { modelHost: host, keepOutput, models, timings, metrics, now, random, logger } = options;
+  const stateDir = stateDirOf(options.stateDir, options.pool);
+  makeStateDir(options.stateDir);
   makeStateDir(stateDir);
   const { user, env } = models;
   let prepared = false;
-  const ports = new Ports(stateDir, random);
+  const ports = new Ports(options.stateDir, random);
   const common = (driver: string) => ({
     ...{ timings, random },
     onProbeFailure: () => metrics.probeFailures.inc({ driver }),

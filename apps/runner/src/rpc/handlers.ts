@@ -61,7 +61,7 @@ export function createHandlers({ fleet, catalog, gateways, logger }: HandlersOpt
       const models = [...gateways.inFlight()]
         .filter(([modelId]) => catalog.get(modelId)?.orgId === orgId)
         .map(([modelId, inFlight]) => ({ modelId, inFlight }));
-      callback(null, { models });
+      callback(null, { models, replicas: fleet.replicas(orgId) });
     },
     Watch: (call) => {
       const link = gateways.connect();
