@@ -45,6 +45,7 @@ const settlement = (i) => ({
   completionTokens: i % 50 === 0 ? null : 120,
   chargedTokens: i % 50 === 0 ? 8_192 : 1_020,
   durationMs: 1_500,
+  firstChunkMs: i % 2 === 0 ? 300 : null,
 });
 
 async function serveLimiter() {

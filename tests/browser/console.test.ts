@@ -5,6 +5,7 @@ import { expectAccessible, signIn } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
 import { describeFirstModel } from './first-model.ts';
 import { describeFit } from './fit.ts';
+import { describeGuide } from './guide.ts';
 import { describeLeaving } from './leaving.ts';
 import { confirm, createKey, rowOf, TEST_TIMEOUT_MS, textOf, useSite } from './site.ts';
 import { describeUsage } from './usage.ts';
@@ -263,6 +264,7 @@ describe('an owner', () => {
 });
 
 describeUsage(site);
+describeGuide(site);
 describeFirstModel(site);
 describeFit(site);
 describeLeaving(site);

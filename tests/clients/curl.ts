@@ -6,7 +6,7 @@ import { type Answered, type Client, messagesOf, type Question } from './client.
 
 let found: Promise<string> | undefined;
 const findCurl = (): Promise<string> => {
-  found ??= findProgram({ title: 'curl', names: ['curl'], package: 'curl' });
+  found ??= findProgram({ title: 'curl', names: ['curl'], packages: ['curl'] });
   return found;
 };
 

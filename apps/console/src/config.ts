@@ -12,7 +12,6 @@ import {
   secret,
   secretKey,
   serviceFields,
-  shutdownDelayMs,
   trustedProxies,
   type Variables,
   wholeNumber,
@@ -39,7 +38,6 @@ const schema = z.object({
    * only https.
    */
   CONSOLE_URL: httpUrl.transform((url) => new URL(url).origin),
-  SHUTDOWN_DELAY_MS: shutdownDelayMs,
   DATABASE_URL: secret(databaseUrl),
   LIMITER_ADDRESSES: addresses,
   RUNNER_ADDRESS: poolAddresses,

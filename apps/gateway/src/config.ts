@@ -12,7 +12,6 @@ import {
   poolAddresses,
   port,
   serviceFields,
-  shutdownDelayMs,
   trustedProxies,
   type Variables,
 } from '@tidegate/runtime';
@@ -49,8 +48,6 @@ const SCHEMA = z.object({
    */
   MAX_BUFFERED_BODY_BYTES: count.default(1024 * 1024 * 1024),
   MAX_CONNECTIONS: count.default(20_000),
-  /** How long to keep serving after SIGTERM while not ready, until proxies have noticed. */
-  SHUTDOWN_DELAY_MS: shutdownDelayMs,
   SHUTDOWN_TIMEOUT_MS: durationMs.default(LIMITS.streamMaxMs.alwaysOn + 30_000),
 
   HEADERS_TIMEOUT_MS: durationMs.default(15_000),

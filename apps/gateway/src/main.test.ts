@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { get } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { newApiKey } from '@tidegate/contracts';
@@ -90,7 +91,15 @@ async function start(change: Record<string, string> = {}) {
       () => false,
       () => true,
     );
-  return { ...gateway, admin, stream, whole, refuses };
+  /** The status of a request on a connection of its own. */
+  const statusOnNewConnection = async () => {
+    const headers = { authorization: `Bearer ${key.value}` };
+    const request = get(`http://127.0.0.1:${port}/v1/models`, { agent: false, headers });
+    const [response] = await once(request, 'response');
+    response.resume();
+    return response.statusCode;
+  };
+  return { ...gateway, admin, stream, whole, refuses, statusOnNewConnection };
 }
 
 const piece = (content: string, finish_reason: string | null = null) => ({
@@ -134,7 +143,9 @@ describe('the gateway process', () => {
       if (hold) await finished;
       reply.json(wholeAnswer());
     };
-    const { child, exit, admin, whole, refuses } = await start({ SHUTDOWN_DELAY_MS: '3600000' });
+    const { child, exit, admin, whole, refuses, statusOnNewConnection } = await start({
+      SHUTDOWN_DELAY_MS: '3600000',
+    });
     await eventually(() => admin('/readyz').then(({ ok }) => ok));
     child.kill('SIGTERM');
     await eventually(() => admin('/readyz').then(({ status }) => status === 503));
@@ -144,7 +155,7 @@ describe('the gateway process', () => {
       expect(response.headers.get('connection')).toBe('keep-alive');
       await response.text();
     }
-    expect(await refuses()).toBe(false);
+    expect(await statusOnNewConnection()).toBe(200);
     hold = true;
     const last = whole();
     await eventually(() => model.inFlight === 1);

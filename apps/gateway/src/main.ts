@@ -13,11 +13,11 @@ import { Agent } from 'undici';
 import { createGateway } from './assemble.ts';
 import { createParser } from './body/parse.ts';
 import { readConfig } from './config.ts';
-import { startServer } from './http/server.ts';
+import { type GatewayServer, startServer } from './http/server.ts';
 import { createImageFetcher } from './images/fetch.ts';
 import { createAddressFilter } from './images/public-address.ts';
 import { createResolve } from './images/resolve.ts';
-import { observeParts } from './observe/observer.ts';
+import { observeParts } from './observe/gauges.ts';
 
 /** Added to the time for draining, to end remaining requests, flush and close. */
 const SHUTDOWN_MARGIN_MS = 20_000;
@@ -76,7 +76,13 @@ runService(async (service: Service) => {
     nowMs: Date.now,
     monotonicMs: () => performance.now(),
   });
-  observeParts(metrics, { limiter, watches });
+  let server: GatewayServer | null = null;
+  observeParts(metrics, {
+    gateway,
+    watches,
+    connections: async () => (await server?.connections()) ?? 0,
+    monotonicMs: () => performance.now(),
+  });
   watches.start();
   service.onShutdown('catalog watches', () => watches.stop());
   limiter.start();
@@ -93,7 +99,8 @@ runService(async (service: Service) => {
     ready: () => !service.stopping.aborted && limiter.ready && gateway.catalog.known && watches.tried,
   });
   service.onShutdown('admin', () => admin.close());
-  const server = await startServer(gateway);
-  service.onShutdown('requests', () => server.drain(config.SHUTDOWN_TIMEOUT_MS));
-  log.info({ port: server.port, adminPort: admin.port }, 'gateway is listening');
+  const started = await startServer(gateway);
+  server = started;
+  service.onShutdown('requests', () => started.drain(config.SHUTDOWN_TIMEOUT_MS));
+  log.info({ port: started.port, adminPort: admin.port }, 'gateway is listening');
 });

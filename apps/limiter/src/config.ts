@@ -7,7 +7,6 @@ import {
   redisPrefix,
   secret,
   serviceFields,
-  shutdownDelayMs,
   type Trust,
   trustFields,
   trustOf,
@@ -30,7 +29,6 @@ const schema = z.object({
     .optional(),
   /** Shifts the limiter's time relative to Redis's clock. For tests. */
   LIMITER_CLOCK_OFFSET_MS: z.coerce.number().int().default(0),
-  SHUTDOWN_DELAY_MS: shutdownDelayMs,
 });
 
 export type Config = z.output<typeof schema> & { readonly trust: Trust };

@@ -24,7 +24,7 @@ const explain = (error: unknown) => explainPostgres(error) ?? explainRedis(error
 runService(async (service) => {
   const config = readConfig();
   const logger = createLogger({ service: 'metering', level: config.LOG_LEVEL, explain });
-  service.configure({ logger });
+  service.configure({ logger, shutdownDelayMs: config.SHUTDOWN_DELAY_MS });
 
   const db = createDb(config.DATABASE_URL, {
     maxConnections: MAX_CONNECTIONS,

@@ -107,7 +107,11 @@ interface Running {
   readonly admin: string;
 }
 
-async function startWorker(databaseUrl = postgres.url, redisUrl = redis.url): Promise<Running> {
+async function startWorker(
+  databaseUrl = postgres.url,
+  redisUrl = redis.url,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Running> {
   const port = await freePort();
   const worker = spawn(process.execPath, [MAIN], {
     env: {
@@ -117,6 +121,7 @@ async function startWorker(databaseUrl = postgres.url, redisUrl = redis.url): Pr
       LIMITER_ADDRESSES: `127.0.0.1:1,${limiterAddress}`,
       ADMIN_PORT: String(port),
       LOG_LEVEL: 'silent',
+      ...env,
     },
     stdio: 'inherit',
   });
@@ -248,6 +253,16 @@ describe('a Postgres that is unavailable', () => {
       await closeDb(db);
       await server.stop();
     }
+  });
+});
+
+describe('a worker that is told to stop', () => {
+  it('is not ready first, and goes on writing for its delay', async () => {
+    const worker = await startWorker(postgres.url, redis.url, { SHUTDOWN_DELAY_MS: '3600000' });
+    worker.process.kill('SIGTERM');
+    await eventually(async () => (await fetch(`${worker.admin}/readyz`)).status === 503);
+    await publish(many(100));
+    await eventually(async () => (await readUsage(db)).rows === 100);
   });
 });
 

@@ -152,6 +152,16 @@ describe('a runner that is killed', () => {
 });
 
 describe('a runner that is told to stop', () => {
+  it('is not ready first, and goes on acting for its delay', async () => {
+    const model = await harness.publishProcess();
+    const runner = await run({ SHUTDOWN_DELAY_MS: '3600000', RUNNER_STOP_MODELS_ON_EXIT: 'true' });
+    await ready(runner);
+    runner.child.kill('SIGTERM');
+    await eventually(async () => (await fetch(`${runner.admin}/readyz`)).status === 503);
+    const woken = await harness.connect(runner.port).wake(model.modelId);
+    expect(woken.condition).toBe('CONDITION_RUNNING');
+  });
+
   it('leaves its models running for the next runner', async () => {
     const model = await harness.publishProcess({}, { mode: 'always_on' });
     const runner = await run();

@@ -11,7 +11,7 @@ const MAX_DB_CONNECTIONS = 4;
 runService(async (service) => {
   const config = readConfig();
   const logger = createLogger({ service: 'runner', level: config.LOG_LEVEL, explain: explainPostgres });
-  service.configure({ logger });
+  service.configure({ logger, shutdownDelayMs: config.SHUTDOWN_DELAY_MS });
   const metrics = createMetrics('runner');
 
   const db = createDb(config.DATABASE_URL, { maxConnections: MAX_DB_CONNECTIONS });

@@ -27,6 +27,8 @@ export interface Settlement {
   readonly chargedTokens: number;
   /** Null: unknown, because the gateway died. */
   readonly durationMs: number | null;
+  /** From the reservation to the first chunk. Null: no stream had begun, or it is unknown. */
+  readonly firstChunkMs: number | null;
 }
 
 /** Names the outbox entry of a settlement. */

@@ -12,11 +12,10 @@ import {
   redisPrefix,
   secretKey,
   serviceFields,
-  shutdownDelayMs,
 } from './fields.ts';
 
 const KEY = Buffer.alloc(32, 7);
-const level = serviceFields(1).LOG_LEVEL;
+const { LOG_LEVEL: level, SHUTDOWN_DELAY_MS: shutdownDelayMs } = serviceFields(1);
 
 describe('a field', () => {
   it.each<[string, z.ZodType, string | undefined, unknown]>([

@@ -27,9 +27,6 @@ export const port = wholeNumber(0, MAX_PORT);
 export const count = wholeNumber(1);
 export const durationMs = wholeNumber(1, MAX_MS);
 
-/** How long to keep serving after SIGTERM while not ready, for `Service.configure`. */
-export const shutdownDelayMs = wholeNumber(0, MAX_SHUTDOWN_DELAY_MS).default(0);
-
 /** How many proxies in front write X-Forwarded-For. */
 export const trustedProxies = wholeNumber(0).default(0);
 
@@ -110,4 +107,9 @@ export const serviceFields = (adminPort: number) => ({
   ADMIN_HOST: host,
   ADMIN_PORT: port.default(adminPort),
   LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
+  /**
+   * How long to keep serving after SIGTERM while not ready, until callers have noticed. For
+   * `Service.configure`.
+   */
+  SHUTDOWN_DELAY_MS: wholeNumber(0, MAX_SHUTDOWN_DELAY_MS).default(0),
 });

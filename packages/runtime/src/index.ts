@@ -1,4 +1,5 @@
 export { type Admin, type AdminOptions, startAdmin } from './admin.ts';
+export { type CountCell, CountCells, type SpreadCell, SpreadCells } from './cells.ts';
 export { clientAddress, networkOf } from './client-address.ts';
 export { createProxyWarning } from './forwarded.ts';
 export { createLineLog, type LineFields, type LineLog } from './line-log.ts';

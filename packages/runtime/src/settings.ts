@@ -18,7 +18,6 @@ export {
   redisPrefix,
   secretKey,
   serviceFields,
-  shutdownDelayMs,
   trustedProxies,
   wholeNumber,
 } from './fields.ts';

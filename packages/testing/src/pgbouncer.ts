@@ -10,7 +10,7 @@ import { eventually } from './eventually.ts';
 
 /** Finds the system's PgBouncer. Installs it if need be. */
 export const findPgbouncer = (): Promise<string> =>
-  findProgram({ title: 'PgBouncer', names: ['pgbouncer'], package: 'pgbouncer' });
+  findProgram({ title: 'PgBouncer', names: ['pgbouncer'], packages: ['pgbouncer'] });
 
 export interface TestPgbouncer {
   /** Reaches the same database through the pooler. */

@@ -1,5 +1,6 @@
 /** An organization's pages in the console. */
 export const SCREENS = [
+  'start',
   'keys',
   'api',
   'usage',

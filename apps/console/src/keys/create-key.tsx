@@ -25,13 +25,19 @@ interface CreateKeyProps {
   readonly today: string;
   readonly apiUrl: string;
   readonly onClose: () => void;
+  /** Gets the key's value, too. */
+  readonly onCreated?: (key: CreatedKey) => void;
 }
 
 /** Asks for the settings, then shows the key's value once. */
 export function CreateKey(props: CreateKeyProps) {
   const [created, setCreated] = useState<CreatedKey | null>(null);
+  const onCreated = (key: CreatedKey) => {
+    setCreated(key);
+    props.onCreated?.(key);
+  };
   if (created) return <CreatedKeyDialog {...props} created={created} />;
-  return <SettingsDialog {...props} onCreated={setCreated} />;
+  return <SettingsDialog {...props} onCreated={onCreated} />;
 }
 
 type MayCall = 'all' | 'chosen';

@@ -2,6 +2,7 @@
 
 import { Button, Input } from '@heroui/react';
 import { useState } from 'react';
+import { ToGuide } from '../start/to-guide.tsx';
 import { Choice } from '../ui/field.tsx';
 import { Empty, Note, PageHeader } from '../ui/page.tsx';
 import { type ChosenFrom, CreateKey } from './create-key.tsx';
@@ -85,9 +86,13 @@ export function KeysScreen({ org, plan, mayChange, keys, models, rules, today, a
         </div>
         {keys.length === 0 ? (
           <Empty icon={<span className="icon-key-round size-5" aria-hidden />} title="No keys yet">
-            {mayChange
-              ? 'Create the first one to send requests to your models.'
-              : 'An owner creates keys; they are listed here.'}
+            {mayChange ? (
+              <>
+                Create the first one to send requests to your models, or <ToGuide org={org} />.
+              </>
+            ) : (
+              'An owner creates keys; they are listed here.'
+            )}
           </Empty>
         ) : shown.length === 0 ? (
           <p className="px-6 py-14 text-center text-sm text-muted">No key matches the filter.</p>

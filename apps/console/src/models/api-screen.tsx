@@ -3,6 +3,7 @@
 import { Button } from '@heroui/react';
 import type { ListedModelView } from '@tidegate/control';
 import { useState } from 'react';
+import { ToGuide } from '../start/to-guide.tsx';
 import { CopyButton, Snippets } from '../ui/code.tsx';
 import { Empty, PageHeader, Panel } from '../ui/page.tsx';
 import { firstUsable } from './first-usable.ts';
@@ -39,9 +40,13 @@ export function ApiScreen({ org, mayChange, models, apiUrl }: ApiScreenProps) {
         <Panel id="models" title="Models" lead="Conditions and requests in flight are live.">
           {models.length === 0 ? (
             <Empty icon={<span className="icon-boxes size-5" aria-hidden />} title="No models yet">
-              {mayChange
-                ? 'Publish the first one: any server that speaks chat completions.'
-                : 'An owner publishes models; they are listed here.'}
+              {mayChange ? (
+                <>
+                  Publish the first one: any server that speaks chat completions. Or <ToGuide org={org} />.
+                </>
+              ) : (
+                'An owner publishes models; they are listed here.'
+              )}
             </Empty>
           ) : (
             <ModelsTable org={org} models={models} mayChange={mayChange} />

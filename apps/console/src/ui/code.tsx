@@ -89,7 +89,7 @@ export function Snippets({ snippets, label }: { snippets: readonly Snippet[]; la
         </Tabs.List>
       </Tabs.ListContainer>
       {snippets.map(({ id, title, text }) => (
-        <Tabs.Panel key={id} id={id}>
+        <Tabs.Panel key={id} id={id} className="px-0">
           <Code text={text} label={title} />
         </Tabs.Panel>
       ))}

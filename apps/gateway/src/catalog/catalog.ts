@@ -47,6 +47,10 @@ export class Catalog {
     return this.#pools.get(modelId);
   }
 
+  all(): Iterable<CatalogModel> {
+    return this.#byId.values();
+  }
+
   find(orgId: string, name: string): CatalogModel | undefined {
     return this.#byName.get(orgId)?.get(name);
   }

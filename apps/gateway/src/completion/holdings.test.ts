@@ -51,7 +51,7 @@ describe('the loss of a lease', () => {
     await held.admit(request);
     expect(held.forget('old')).toBe(true);
     expect(held.forget('old')).toBe(false);
-    await held.release(INTERNAL_ERROR);
+    await held.release(INTERNAL_ERROR, null);
     expect(state.calls).toEqual(['withdraw new']);
   });
 
@@ -61,7 +61,7 @@ describe('the loss of a lease', () => {
     state.instanceId = 'new';
     await held.takeLargeBody();
     expect(held.forget('old')).toBe(true);
-    await held.release(INTERNAL_ERROR);
+    await held.release(INTERNAL_ERROR, null);
     expect(state.calls).toEqual(['releaseLargeBody new']);
   });
 
@@ -77,7 +77,7 @@ describe('a slot for a large body', () => {
   ])('is refused when %s, and nothing is left to release', async (_when, largeBody) => {
     const { held, state } = start({ largeBody });
     expect(await held.takeLargeBody()).toBe(largeBody);
-    await held.release(INTERNAL_ERROR);
+    await held.release(INTERNAL_ERROR, null);
     expect(state.calls).toEqual([]);
   });
 });
@@ -88,13 +88,27 @@ describe('a counted request', () => {
     await held.admit(request);
     const beforeMs = performance.now();
     held.count();
-    await held.release(INTERNAL_ERROR);
-    await held.release(INTERNAL_ERROR);
+    await held.release(INTERNAL_ERROR, null);
+    await held.release(INTERNAL_ERROR, null);
     const mostMs = Math.ceil(performance.now() - beforeMs);
     expect(state.calls).toEqual(['settle old']);
     const [settlement] = state.settlements;
     expect(settlement?.durationMs).toBeGreaterThanOrEqual(0);
     expect(settlement?.durationMs).toBeLessThanOrEqual(mostMs);
+    expect(settlement?.firstChunkMs).toBe(0);
+  });
+
+  it('is settled with the time of its first chunk, which is never nothing', async () => {
+    const atOnce = start();
+    const later = start();
+    for (const { held } of [atOnce, later]) {
+      await held.admit(request);
+      held.count();
+    }
+    await atOnce.held.release(INTERNAL_ERROR, performance.now() - 5);
+    await later.held.release(INTERNAL_ERROR, performance.now() + 3_000);
+    expect(atOnce.state.settlements[0]?.firstChunkMs).toBe(1);
+    expect(later.state.settlements[0]?.firstChunkMs).toBeGreaterThanOrEqual(3_000);
   });
 });
 
@@ -104,9 +118,9 @@ describe('memory', () => {
     expect(held.takeBytes(100)).toBe(PASSED);
     expect(held.takeBytes(150)).toBe(PASSED);
     expect(shared.bodyBudget.take('org_1', 1)).toBe(false);
-    await held.release(INTERNAL_ERROR);
+    await held.release(INTERNAL_ERROR, null);
     expect(shared.bodyBudget.take('org_1', 250)).toBe(true);
-    await held.release(INTERNAL_ERROR);
+    await held.release(INTERNAL_ERROR, null);
     expect(shared.bodyBudget.take('org_1', 1)).toBe(false);
   });
 });

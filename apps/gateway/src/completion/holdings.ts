@@ -38,6 +38,11 @@ export class Holdings {
     this.#requestId = requestId;
   }
 
+  /** Whether the request is counted, so that its reservation is open until the release. */
+  get counted(): boolean {
+    return this.#countedAtMs !== null;
+  }
+
   /** Memory held for the request's body and its linked images. */
   get bytes(): number {
     return this.#bytes;
@@ -105,12 +110,13 @@ export class Holdings {
    * Gives everything back, once. When it resolves, the slots are free and the reservation is
    * settled. It never fails the answer: if the limiter does not acknowledge soon, the call is sent
    * again in the background.
+   * @param firstChunkAtMs monotonic; null if no stream has begun
    */
-  async release(ending: Ending): Promise<void> {
+  async release(ending: Ending, firstChunkAtMs: number | null): Promise<void> {
     this.#releaseBytes();
     try {
       // Started together, so that both travel in one message.
-      const admission = this.#endAdmission(ending);
+      const admission = this.#endAdmission(ending, firstChunkAtMs);
       const largeBody = this.#releaseLargeBody();
       await admission;
       if (largeBody) await largeBody;
@@ -119,14 +125,16 @@ export class Holdings {
     }
   }
 
-  #endAdmission(ending: Ending): Promise<void> | null {
+  #endAdmission(ending: Ending, firstChunkAtMs: number | null): Promise<void> | null {
     const admission = this.#admission;
     this.#admission = null;
     if (!admission) return null;
     const { limiter } = this.#shared;
-    if (this.#countedAtMs === null) return limiter.withdraw(admission);
-    const durationMs = Math.round(performance.now() - this.#countedAtMs);
-    return limiter.settle(admission, settlementOf(ending, durationMs));
+    const countedAtMs = this.#countedAtMs;
+    if (countedAtMs === null) return limiter.withdraw(admission);
+    const durationMs = Math.round(performance.now() - countedAtMs);
+    const firstChunkMs = firstChunkAtMs === null ? 0 : Math.max(1, Math.round(firstChunkAtMs - countedAtMs));
+    return limiter.settle(admission, settlementOf(ending, { durationMs, firstChunkMs }));
   }
 
   #releaseLargeBody(): Promise<void> | null {

@@ -75,6 +75,7 @@ describe('a whole answer', () => {
         promptTokens: 5,
         completionTokens: 2,
         errorCode: '',
+        firstChunkMs: 0,
       }),
     ]);
   });

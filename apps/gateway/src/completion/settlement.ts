@@ -2,37 +2,46 @@ import type { Ending } from '../ending.ts';
 import type { SettleRequest } from '../limiter/limiter.ts';
 import type { Usage } from '../upstream/usage.ts';
 
+/** Whole milliseconds since the request was counted. */
+export interface Times {
+  readonly durationMs: number;
+  /** At least 1. 0: no stream had begun. */
+  readonly firstChunkMs: number;
+}
+
 /**
  * How a counted request is metered. Without a complete answer the full reservation stays charged.
  */
-export function settlementOf(ending: Ending, durationMs: number): SettleRequest {
+export function settlementOf(ending: Ending, times: Times): SettleRequest {
   switch (ending.kind) {
     case 'whole':
     case 'streamed':
-      return answered(ending.usage, durationMs);
+      return answered(ending.usage, times);
     case 'refused':
-      return failed(ending.code, durationMs);
+      return failed(ending.code, times);
     case 'broken':
-      return failed(ending.errorCode, durationMs);
+      return failed(ending.errorCode, times);
     case 'aborted':
-      return failed(ending.reason, durationMs);
+      return failed(ending.reason, times);
   }
 }
 
-const answered = (usage: Usage | null, durationMs: number): SettleRequest => ({
+const answered = (usage: Usage | null, { durationMs, firstChunkMs }: Times): SettleRequest => ({
   answered: true,
   usageValid: usage !== null,
   promptTokens: usage?.promptTokens ?? 0,
   completionTokens: usage?.completionTokens ?? 0,
   durationMs,
   errorCode: '',
+  firstChunkMs,
 });
 
-const failed = (errorCode: string, durationMs: number): SettleRequest => ({
+const failed = (errorCode: string, { durationMs, firstChunkMs }: Times): SettleRequest => ({
   answered: false,
   usageValid: false,
   promptTokens: 0,
   completionTokens: 0,
   durationMs,
   errorCode,
+  firstChunkMs,
 });

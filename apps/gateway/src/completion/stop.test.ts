@@ -225,7 +225,7 @@ async function endAt({ body, missing, arrange, reached }: Stage, end: (socket: S
   letGo?.();
   await eventually(() => harness.gateway.activity.total === 0 && held?.bytes === 0);
   expect(harness.logged.join('')).not.toContain(FAULT);
-  await held?.release(INTERNAL_ERROR);
+  await held?.release(INTERNAL_ERROR, null);
   expect(harness.gateway.activity.total).toBe(0);
   return answer;
 }

@@ -88,6 +88,7 @@ describe('a streamed answer', () => {
     expect(settled()).toEqual([
       expect.objectContaining({ answered: true, usageValid: true, completionTokens: 2 }),
     ]);
+    expect(settled()[0]?.firstChunkMs).toBeGreaterThanOrEqual(1);
   });
 
   it('is settled before [DONE] leaves', async () => {

@@ -254,7 +254,13 @@ class Run {
     const ref = { orgId: this.orgId, instanceId: this.instanceId, admissionId: open.id };
     const scope = { keyId: this.keys[open.key]?.id ?? '', month: '2026-06' };
     const usage = { promptTokens: s.used, completionTokens: 0 };
-    const end = { answered: s.answered, usage, durationMs: 1, errorCode: 'upstream_error' };
+    const end = {
+      answered: s.answered,
+      usage,
+      durationMs: 1,
+      errorCode: 'upstream_error',
+      firstChunkMs: null,
+    };
     const first = await settle(this.context, ref, scope, end);
     expect(await settle(this.context, ref, scope, end)).toEqual({ kind: 'unknown' });
     const charged = charge(CONTEXT_TOKENS, {

@@ -71,7 +71,7 @@ function settlementOfLost(
   lost: LostAdmission,
   requestEnd: RequestEnd,
 ): Omit<Settlement, 'orgId' | 'outboxId'> {
-  const { answered, usage, durationMs } = requestEnd;
+  const { answered, usage, durationMs, firstChunkMs } = requestEnd;
   const { contextTokens } = lost;
   const end = {
     answered,
@@ -91,6 +91,7 @@ function settlementOfLost(
     completionTokens: counted?.completion ?? null,
     chargedTokens: charge(contextTokens, end),
     durationMs,
+    firstChunkMs,
   };
 }
 

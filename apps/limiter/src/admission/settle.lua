@@ -4,7 +4,7 @@
 -- KEYS  1 org  2 key  3 open records of the instance  4 month  5 outbox
 -- ARGV  1 admission id  2 key id of KEYS 2  3 month of KEYS 4  4 answered (1, 0)
 --       5 usage valid (1, 0)  6 prompt tokens  7 completion tokens  8 duration (ms; "-": unknown)
---       9 error code ("-" when answered)
+--       9 error code ("-" when answered)  10 first chunk (ms; "-": none, or unknown)
 -- Returns one of
 --   settled, outbox id, entry                             entry: see outbox/entry.ts
 --   unknown                                               ended before, or never admitted
@@ -16,7 +16,7 @@
 
 local org_hash, key_hash, open, month_hash, outbox = unpack(KEYS)
 local admission_id, key_id, month_name, answered, usage_valid, prompt_tokens, completion_tokens,
-  duration_ms, error_code = unpack(ARGV)
+  duration_ms, error_code, first_chunk_ms = unpack(ARGV)
 
 local text = redis.call('HGET', open, admission_id)
 if not text or text == 'void' then return { 'unknown' } end
@@ -50,6 +50,6 @@ end
 local reserved_ms = string.sub(record.reserved_us, 1, -4)
 local entry = table.concat({
   admission_id, key_id, record.model_id, reserved_ms, answered, error_code, record.streamed, context,
-  prompt, completion, charged, duration_ms,
+  prompt, completion, charged, duration_ms, first_chunk_ms,
 }, ' ')
 return { 'settled', redis.call('XADD', outbox, '*', 's', entry), entry }

@@ -15,6 +15,8 @@ export interface RequestEnd {
   readonly durationMs: number | null;
   /** Why the request counts as an error. Null if it was answered. */
   readonly errorCode: string | null;
+  /** Null if no stream had begun, or if unknown. */
+  readonly firstChunkMs: number | null;
 }
 
 export type SettleReply =
@@ -30,7 +32,7 @@ export async function settle(
   end: RequestEnd,
 ): Promise<SettleReply> {
   const { orgId, instanceId, admissionId } = ref;
-  const { answered, usage, durationMs, errorCode } = end;
+  const { answered, usage, durationMs, errorCode, firstChunkMs } = end;
   const reply = await store.run(
     SCRIPTS.settle,
     [
@@ -50,6 +52,7 @@ export async function settle(
       usage?.completionTokens ?? 0,
       durationMs ?? '-',
       answered ? '-' : (errorCode ?? 'internal_error'),
+      firstChunkMs ?? '-',
     ],
   );
   const [kind, first, second] = reply;

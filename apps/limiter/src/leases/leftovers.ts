@@ -50,6 +50,7 @@ async function end(
     usage: null,
     durationMs: null,
     errorCode: 'gateway_lost',
+    firstChunkMs: null,
   });
   return settled ? 'settled' : 'withdrawn';
 }

@@ -80,6 +80,7 @@ describe('a dead gateway instance', () => {
           chargedTokens: 1_000,
           promptTokens: null,
           durationMs: null,
+          firstChunkMs: null,
         });
       expect(await store.redis.hget(store.names.org(orgId), 'large')).toBe('0');
       expect(await store.redis.exists(store.names.voids(orgId, instanceId))).toBe(0);

@@ -1,12 +1,13 @@
 import type { Settlement } from '@tidegate/contracts';
 
-const FIELDS = 12;
+/** Entries of limiters before the time of the first chunk have one field less. */
+const FIELDS = [12, 13];
 const NONE = '-';
 
 /** Parses an outbox entry as written by settle.lua. Null if it is malformed. */
 export function parseOutboxEntry(orgId: string, outboxId: string, entry: string): Settlement | null {
   const fields = entry.split(' ');
-  if (fields.length !== FIELDS) return null;
+  if (!FIELDS.includes(fields.length)) return null;
   const [
     id,
     keyId,
@@ -20,7 +21,8 @@ export function parseOutboxEntry(orgId: string, outboxId: string, entry: string)
     completion,
     charged,
     duration,
-  ] = fields as [string, ...string[]] & { length: 12 };
+    firstChunk,
+  ] = fields as [string, ...string[]];
   return {
     reservationId: id,
     outboxId,
@@ -36,6 +38,7 @@ export function parseOutboxEntry(orgId: string, outboxId: string, entry: string)
     completionTokens: count(completion),
     chargedTokens: Number(charged),
     durationMs: count(duration),
+    firstChunkMs: count(firstChunk),
   };
 }
 
@@ -58,4 +61,5 @@ export const formatOutboxEntry = (settlement: Omit<Settlement, 'orgId' | 'outbox
     settlement.completionTokens ?? NONE,
     settlement.chargedTokens,
     settlement.durationMs ?? NONE,
+    settlement.firstChunkMs ?? NONE,
   ].join(' ');

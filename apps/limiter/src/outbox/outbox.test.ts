@@ -49,7 +49,8 @@ async function settled(session: SessionClient, key: TestKey, count: number): Pro
   const instanceId = await beatingInstance(session);
   const admissions = Array.from({ length: count }, () => anAdmitCall(key, instanceId));
   await Promise.all(admissions.map((admit) => session.decide({ admit })));
-  const usage = { answered: true, usageValid: true, promptTokens: 30, completionTokens: 4, durationMs: 12 };
+  const times = { durationMs: 12, firstChunkMs: 7 };
+  const usage = { answered: true, usageValid: true, promptTokens: 30, completionTokens: 4, ...times };
   await Promise.all(admissions.map((admission) => session.ask({ settle: { ...admission, ...usage } })));
   return admissions.map(({ admissionId }) => admissionId).sort();
 }
@@ -75,6 +76,7 @@ describe('settlements', () => {
       completionTokens: 4,
       chargedTokens: 34,
       durationMs: 12,
+      firstChunkMs: 7,
     });
     expect(Math.abs((settlements[0]?.admittedAtMs ?? 0) - Date.now())).toBeLessThan(60_000);
 

@@ -17,6 +17,7 @@ const settlement = (i: number): Settlement => ({
   completionTokens: 0,
   chargedTokens: 1,
   durationMs: 1,
+  firstChunkMs: null,
 });
 
 describe('the publisher', () => {

@@ -79,6 +79,7 @@ const requestEndOf = (used: number) => ({
   usage: { promptTokens: used, completionTokens: 0 },
   durationMs: 1,
   errorCode: null,
+  firstChunkMs: null,
 });
 
 class Run {
@@ -270,6 +271,7 @@ const rowOf = (s: Settlement) => ({
   reservedTokens: s.reservedTokens,
   chargedTokens: s.chargedTokens,
   durationMs: s.durationMs,
+  firstChunkMs: s.firstChunkMs,
 });
 
 let postgres: TestPostgres;

@@ -87,13 +87,15 @@ async function settle({ admissions }: DispatchDeps, call: Settle__Output): Promi
 }
 
 function requestEndOf(call: Settle__Output): RequestEnd {
-  const { answered, usageValid, promptTokens, completionTokens, durationMs } = call;
+  const { answered, usageValid, promptTokens, completionTokens, durationMs, firstChunkMs } = call;
   if (!answered) checkErrorCode(call.errorCode);
   return {
     answered,
     usage: usageValid ? { promptTokens, completionTokens } : null,
     durationMs,
     errorCode: answered ? null : call.errorCode,
+    // An older gateway does not say, which reads as 0.
+    firstChunkMs: firstChunkMs || null,
   };
 }
 

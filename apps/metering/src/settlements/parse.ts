@@ -28,6 +28,8 @@ const settlementSchema = z
     completionTokens: count.nullable(),
     chargedTokens: count,
     durationMs: count.nullable(),
+    // Older limiters do not send it.
+    firstChunkMs: count.nullable().default(null),
   })
   .refine(
     (s) => (s.promptTokens === null) === (s.completionTokens === null),

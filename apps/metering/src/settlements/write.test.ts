@@ -5,6 +5,7 @@ import { dayOf } from '@tidegate/limits';
 import { type TestPostgres, testPostgres } from '@tidegate/testing';
 import fc from 'fast-check';
 import { failure, readUsage, settlement } from '../testing/fixture.ts';
+import { parseBatch } from './parse.ts';
 import { writeSettlements } from './write.ts';
 import { SettlementWriter } from './writer.ts';
 
@@ -72,6 +73,21 @@ describe('writing', () => {
     ]);
     const row = await db.request.findFirstOrThrow({ where: { reservationId: last.reservationId } });
     expect(row.admittedAt.getTime()).toBe(last.admittedAtMs);
+  });
+
+  it('keeps when the first chunk came, and takes settlements that do not say', async () => {
+    const streamed = settlement({ streamed: true, firstChunkMs: 42 });
+    const { firstChunkMs: _, ...older } = settlement();
+    const { settlements, poison } = parseBatch(
+      { settlements: [streamed, older] },
+      Date.UTC(2026, 10, 21, 13),
+    );
+    expect(poison).toEqual([]);
+    expect(await write(settlements)).toBe(2);
+    const rows = await db.request.findMany({ select: { reservationId: true, firstChunkMs: true } });
+    const kept = new Map(rows.map((row) => [row.reservationId, row.firstChunkMs]));
+    expect(kept.get(streamed.reservationId)).toBe(42);
+    expect(kept.get(older.reservationId)).toBeNull();
   });
 
   it('moves the last use of a key only forward [key.list.last-used]', async () => {

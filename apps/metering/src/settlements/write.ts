@@ -22,13 +22,14 @@ export async function writeSettlements(db: Db, settlements: readonly Settlement[
     WITH fresh AS (
       INSERT INTO request (
         reservation_id, day, org_id, key_id, model_id, admitted_at, answered, error_code, streamed,
-        prompt_tokens, completion_tokens, reserved_tokens, charged_tokens, duration_ms)
+        prompt_tokens, completion_tokens, reserved_tokens, charged_tokens, duration_ms, first_chunk_ms)
       SELECT reservation_id, day, org_id, key_id, model_id, to_timestamp(admitted_at_ms / 1000.0), answered,
-        error_code, streamed, prompt_tokens, completion_tokens, reserved_tokens, charged_tokens, duration_ms
+        error_code, streamed, prompt_tokens, completion_tokens, reserved_tokens, charged_tokens, duration_ms, first_chunk_ms
       FROM json_to_recordset(${rows}::json) AS incoming(
         reservation_id text, day date, org_id text, key_id text, model_id text, admitted_at_ms float8,
         answered boolean, error_code text, streamed boolean, prompt_tokens integer, completion_tokens integer,
-        reserved_tokens integer, charged_tokens integer, duration_ms integer)
+        reserved_tokens integer, charged_tokens integer, duration_ms integer,
+        first_chunk_ms integer)
       WHERE NOT EXISTS (SELECT FROM deleted_org WHERE deleted_org.org_id = incoming.org_id)
       ORDER BY day, reservation_id
       ON CONFLICT DO NOTHING
@@ -94,4 +95,5 @@ const rowOf = (settlement: Settlement) => ({
   reserved_tokens: settlement.reservedTokens,
   charged_tokens: settlement.chargedTokens,
   duration_ms: settlement.durationMs,
+  first_chunk_ms: settlement.firstChunkMs,
 });

@@ -21,6 +21,7 @@ export function settlement(fields: Partial<Settlement> = {}): Settlement {
     completionTokens: 5,
     chargedTokens: 15,
     durationMs: 100,
+    firstChunkMs: null,
     ...fields,
   };
 }

@@ -16,18 +16,37 @@ afterEach(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
+async function program(name: string, script: string): Promise<string> {
+  const path = join(directory, name);
+  await writeFile(path, `#!/bin/sh\n${script}\n`);
+  await chmod(path, 0o755);
+  return path;
+}
+
 describe('findChromium', () => {
-  it('takes the one on PATH', async () => {
-    const command = join(directory, 'chromium');
-    await writeFile(command, '#!/bin/sh\n');
-    await chmod(command, 0o755);
-    expect(await findChromium()).toBe(command);
+  it('takes the one on PATH, and of two the shell without a window', async () => {
+    const chromium = await program('chromium', 'exit 0');
+    expect(await findChromium()).toBe(chromium);
+    const shell = await program('chromium-headless-shell', 'exit 0');
+    expect(await findChromium()).toBe(shell);
+  });
+
+  it('installs the next package where a system does not have the first', async () => {
+    // `apt-get install … NAME`: the last argument is the package.
+    await program(
+      'apt-get',
+      `for name; do :; done
+      [ "$name" = chromium ] || exit 100
+      printf '#!/bin/sh\\n' > ${directory}/chromium; /bin/chmod +x ${directory}/chromium`,
+    );
+    if (process.getuid?.() === 0) expect(await findChromium()).toBe(join(directory, 'chromium'));
+    else await expect(findChromium()).rejects.toThrow(/^no Chromium found: /);
   });
 
   it('says in one line how to get one where it cannot', async () => {
     await expect(findChromium()).rejects.toThrow(/^no Chromium found: [^\n]+$/);
-    await expect(findProgram({ title: 'curl', names: ['curl'], package: 'curl' })).rejects.toThrow(
-      /^no curl found: install the package curl/,
-    );
+    await expect(
+      findProgram({ title: 'curl', names: ['curl'], packages: ['curl', 'curl-minimal'] }),
+    ).rejects.toThrow(/^no curl found: install the package curl or curl-minimal of/);
   });
 });

@@ -9,7 +9,8 @@ export interface Program {
   readonly title: string;
   /** Its commands, the preferred one first. */
   readonly names: readonly string[];
-  readonly package: string;
+  /** The packages that install one of its commands, the preferred one first. */
+  readonly packages: readonly string[];
 }
 
 export interface FindProgramOptions {
@@ -21,13 +22,15 @@ const LOCK_TIMEOUT_S = 120;
 
 const CHROMIUM: Program = {
   title: 'Chromium',
-  names: ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'],
-  package: 'chromium',
+  // The shell draws no window: it loads a page with a third of the processor time. Debian has it,
+  // Ubuntu does not.
+  names: ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'],
+  packages: ['chromium-headless-shell', 'chromium'],
 };
 
 /**
- * Finds a program on PATH. If it is missing, and this is root on a system with apt, installs its
- * package without starting any service.
+ * Finds a program on PATH. If it is missing, and this is root on a system with apt, installs the
+ * first of its packages that can be installed, without starting any service.
  * @throws EmbeddedError that says in one line how to install it
  */
 export async function findProgram(program: Program, { onLog }: FindProgramOptions = {}): Promise<string> {
@@ -35,15 +38,27 @@ export async function findProgram(program: Program, { onLog }: FindProgramOption
   if (found !== undefined) return found;
   const apt = await findOnPath('apt-get');
   if (apt !== undefined && process.getuid?.() === 0) {
-    await install(apt, program.package, onLog);
+    await installFirst(apt, program.packages, onLog);
     const installed = await findOnPath(...program.names);
     if (installed !== undefined) return installed;
   }
-  throw new EmbeddedError(`no ${program.title} found: install the package ${program.package} of your system`);
+  const packages = program.packages.join(' or ');
+  throw new EmbeddedError(`no ${program.title} found: install the package ${packages} of your system`);
 }
 
 /** Finds Chromium or Chrome, and installs Chromium if need be. */
 export const findChromium = (options?: FindProgramOptions): Promise<string> => findProgram(CHROMIUM, options);
+
+/** @throws what the last of the packages failed with */
+async function installFirst(
+  apt: string,
+  [name, ...others]: readonly string[],
+  onLog: FindProgramOptions['onLog'],
+): Promise<void> {
+  if (name === undefined) return;
+  if (others.length === 0) return install(apt, name, onLog);
+  await install(apt, name, onLog).catch(() => installFirst(apt, others, onLog));
+}
 
 async function install(apt: string, name: string, onLog: FindProgramOptions['onLog']): Promise<void> {
   const options = { env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } };

@@ -1,6 +1,7 @@
-import { KEY_RULES, limitsText, mayCallText } from '@tidegate/control';
+import { limitsText, mayCallText } from '@tidegate/control';
 import type { Metadata } from 'next';
 import { KeysScreen } from '#keys/keys-screen.tsx';
+import { rulesOf } from '#keys/rules-of.ts';
 import { services } from '#server/services.ts';
 import { read, requireOrg } from '#session/current.ts';
 import { Live } from '#ui/live.tsx';
@@ -16,7 +17,6 @@ export default async function Keys({ params }: { params: Promise<{ org: string }
     control.listModels(actor, { ...at, activity: false }),
     control.listPlans(actor),
   ]);
-  const planKeys = read(plans).find(({ name }) => name === org.plan)?.keys ?? KEY_RULES.perOrg.notRevoked;
   return (
     <>
       <Live />
@@ -30,10 +30,7 @@ export default async function Keys({ params }: { params: Promise<{ org: string }
           limitsText: limitsText(key),
         }))}
         models={read(models).map(({ name, kind, condition }) => ({ name, kind, condition }))}
-        rules={{
-          ...KEY_RULES,
-          mostKeys: Math.min(planKeys, KEY_RULES.perOrg.notRevoked),
-        }}
+        rules={rulesOf(read(plans), org.plan)}
         today={new Date(now()).toISOString().slice(0, 10)}
         apiUrl={publicApiUrl}
       />

@@ -1,0 +1,49 @@
+import { describe, expect, it } from '@jest/globals';
+import { type Begun, stepsOf } from './steps.ts';
+
+const NOTHING: Begun = { models: [], keys: [], requests: 0, errors: 0 };
+const told = (begun: Partial<Begun>) => stepsOf({ ...NOTHING, ...begun });
+const model = (
+  name: string,
+  condition: Begun['models'][number]['condition'],
+  reason: string | null = null,
+) => ({
+  ...{ name, condition, conditionReason: reason },
+});
+
+describe('the first steps', () => {
+  it('are all to be done in an empty organization', () => {
+    expect(Object.values(told({})).map(({ done }) => done)).toEqual([false, false, false]);
+  });
+
+  it.each([
+    [[model('a', 'running')], true, 'a is running.'],
+    [
+      [model('a', 'failed', 'x'), model('b', 'asleep')],
+      true,
+      'b is asleep. It wakes with the first request.',
+    ],
+    [[model('a', 'starting')], false, 'a is starting.'],
+    [[model('a', 'stopped')], false, 'a is stopped.'],
+    [
+      [model('a', 'failed', 'Its server does not answer.\nprinted')],
+      false,
+      'a cannot be called. Its server does not answer.',
+    ],
+  ])('have a model only if one can answer: %j', (models, done, what) => {
+    expect(told({ models }).model).toEqual({ done, told: what });
+  });
+
+  it('have a key if one works', () => {
+    expect(told({ keys: ['Laptop'] }).key).toEqual({ done: true, told: 'Laptop works.' });
+    expect(told({ keys: ['Laptop', 'CI'] }).key).toEqual({ done: true, told: '2 keys work.' });
+  });
+
+  it('end with an answer, not with an error', () => {
+    expect(told({ requests: 2, errors: 2 }).request).toEqual({
+      done: false,
+      told: 'A request has arrived, but ended without a complete answer.',
+    });
+    expect(told({ requests: 2, errors: 1 }).request.done).toBe(true);
+  });
+});

@@ -1,0 +1,47 @@
+import type { ModelView } from '@tidegate/control';
+import { firstUsable } from '../models/first-usable.ts';
+
+export interface Begun {
+  readonly models: readonly Pick<ModelView, 'name' | 'condition' | 'conditionReason'>[];
+  /** The names of keys that work. */
+  readonly keys: readonly string[];
+  /** Counted requests of the last 30 days. */
+  readonly requests: number;
+  /** Those of them without a complete answer. */
+  readonly errors: number;
+}
+
+export interface Step {
+  readonly done: boolean;
+  /** What has happened, or is awaited. */
+  readonly told: string;
+}
+
+/** The steps from an empty organization to its first answer. Each is done when it has happened. */
+export function stepsOf(begun: Begun): { readonly model: Step; readonly key: Step; readonly request: Step } {
+  return { model: modelStep(begun), key: keyStep(begun), request: requestStep(begun) };
+}
+
+function modelStep({ models }: Begun): Step {
+  const usable = firstUsable(models);
+  if (usable?.condition === 'running') return { done: true, told: `${usable.name} is running.` };
+  if (usable?.condition === 'asleep')
+    return { done: true, told: `${usable.name} is asleep. It wakes with the first request.` };
+  if (usable) return { done: false, told: `${usable.name} is starting.` };
+  const [first] = models;
+  if (!first) return { done: false, told: 'No model is published yet.' };
+  const [why] = (first.conditionReason ?? '').split('\n');
+  const state = first.condition === 'failed' ? 'cannot be called' : 'is stopped';
+  return { done: false, told: `${first.name} ${state}.${why ? ` ${why}` : ''}` };
+}
+
+function keyStep({ keys: [first, ...others] }: Begun): Step {
+  if (first === undefined) return { done: false, told: 'There is no key yet.' };
+  return { done: true, told: others.length > 0 ? `${others.length + 1} keys work.` : `${first} works.` };
+}
+
+function requestStep({ requests, errors }: Begun): Step {
+  if (requests > errors) return { done: true, told: 'The first answer has been given.' };
+  if (requests === 0) return { done: false, told: 'Waiting for the first request.' };
+  return { done: false, told: 'A request has arrived, but ended without a complete answer.' };
+}

@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type Standin, startStandin } from '@tidegate/standin';
+import { eventually } from '@tidegate/testing';
+import { expectAccessible, expectStill, signIn } from '../support/browser.ts';
+import { must, OPERATOR } from '../support/control.ts';
+import { type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
+
+export function describeGuide(site: Site): void {
+  describe('the first steps', () => {
+    let standin: Standin;
+    beforeAll(async () => {
+      standin = await startStandin({ names: ['first-model'], contextTokens: 1_000 });
+    });
+    afterAll(() => standin.close());
+
+    it(
+      'lead an owner from an empty organization to the first answer, each ticked when it has happened',
+      async () => {
+        const org = await site.organization('Just begun');
+        const { page, errors } = await site.visit();
+        await signIn(page, site.url(), await site.person('owner', org));
+        await page.waitForURL(`**/o/${org}/start`);
+        const steps = page.getByRole('list', { name: 'First steps' }).locator('> li');
+        const isDone = (title: string) =>
+          page.getByRole('heading', { name: `${title} (done)`, exact: true }).waitFor();
+        await expectAccessible(page);
+        expect(await page.getByRole('heading', { name: /\(done\)/ }).count()).toBe(0);
+
+        await steps.getByRole('button', { name: 'Publish model' }).click();
+        const dialog = page.getByRole('dialog');
+        await dialog.getByLabel('Name', { exact: true }).fill('first-model');
+        await dialog.getByLabel('Servers', { exact: true }).fill(`${standin.url}/v1`);
+        await dialog.getByLabel('Context length').fill('1000');
+        await dialog.getByRole('button', { name: 'Publish model' }).click();
+        await isDone('Publish a model');
+        await page.getByText('first-model is running.').waitFor();
+
+        await steps.getByRole('button', { name: 'Create key' }).click();
+        await dialog.getByLabel('Name').fill('First');
+        await dialog.getByRole('button', { name: 'Create key' }).click();
+        const key = await page.getByLabel('API key').inputValue();
+        await page.getByRole('button', { name: 'I have copied the key' }).click();
+        await isDone('Create a key');
+        const request = await textOf(page.getByRole('tabpanel').locator('pre'));
+        for (const part of [key, '"model": "first-model"', 'Hello!']) expect(request).toContain(part);
+
+        expect((await site.ask(key, { model: 'not-one' })).status).toBe(404);
+        await page.getByText('Waiting for the first request.').waitFor();
+        expect((await site.ask(key, { model: 'first-model' })).status).toBe(200);
+        await isDone('Send the first request');
+        await expectAccessible(page);
+        await expectStill(page);
+        await page.goto(site.url());
+        await page.waitForURL(`**/o/${org}/keys`);
+        expect(errors).toEqual([]);
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
+      'are for owners, who find them where nothing exists yet; others go to the keys',
+      async () => {
+        const org = await site.organization('Empty still');
+        const { page } = await site.signedIn(await site.person('owner', org));
+        for (const screen of ['keys', 'api']) {
+          await site.open(page, screen, org);
+          await page.getByRole('link', { name: 'follow the first steps' }).click();
+          await page.waitForURL(`**/o/${org}/start`);
+        }
+        const member = await site.signedIn(await site.person('member', org));
+        for (const path of ['', `/o/${org}/start`]) {
+          await member.page.goto(`${site.url()}${path}`);
+          await member.page.waitForURL(`**/o/${org}/keys`);
+        }
+        must(await site.control().createKey(OPERATOR, { org, name: 'One' }));
+        await page.goto(site.url());
+        await eventually(async () => page.url().endsWith(`/o/${org}/keys`));
+      },
+      TEST_TIMEOUT_MS,
+    );
+  });
+}
