@@ -25,8 +25,8 @@ export interface Runner {
 const RETRY_MS = 1_000;
 
 /**
- * Waits, and becomes active when no other runner of its pool is. If it loses the lead, it leaves its models as
- * they are and waits again.
+ * Waits, and becomes active when no other runner of its pool is. If it loses the lead, it leaves its
+ * models as they are and waits again.
  */
 export function startRunner(options: RunnerOptions): Runner {
   const { db, candidate, leadTimings: timings, logger, stopModelsOnExit } = options;

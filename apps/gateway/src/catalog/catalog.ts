@@ -11,7 +11,7 @@ export const isAlwaysOn = (model: CatalogModel): boolean => model.mode === 'alwa
 type Listener = (model: CatalogModel | null) => void;
 
 /**
- * The published models of all pools, as last reported by the pools' runners. What is known of a pool
+ * The published models of all pools, as their runners last reported them. What is known of a pool
  * stays unchanged while its runner is unavailable.
  */
 export class Catalog {
@@ -34,7 +34,9 @@ export class Catalog {
     return this.#missing.size < this.#sources;
   }
 
-  /** Whether a snapshot of every pool has arrived. Until then a model may exist that is not here. */
+  /**
+   * Whether a snapshot of every pool has arrived. Until then, models may exist that are not here.
+   */
   get complete(): boolean {
     return this.#missing.size === 0;
   }

@@ -13,7 +13,9 @@ export class PoolWatches {
     return this.#watches.every(({ live }) => live);
   }
 
-  /** Whether every pool was asked for its models. A pool whose runner is away keeps nobody waiting. */
+  /**
+   * Whether every pool was asked for its models. A pool whose runner is away keeps nobody waiting.
+   */
   get tried(): boolean {
     return this.#watches.every(({ tried }) => tried);
   }

@@ -17,9 +17,9 @@ export interface WatchOptions {
 type Stream = ReturnType<RunnerClient['watch']>;
 
 /**
- * Keeps the catalog in step with the runner of one pool and acknowledges each applied update. Reports activity
- * every second while there is any, and once more when it ends. The last report of an idle gateway
- * stays valid.
+ * Keeps the catalog in step with the runner of one pool and acknowledges each applied update.
+ * Reports activity every second while there is any, and once more when it ends. The last report of
+ * an idle gateway stays valid.
  */
 export class CatalogWatch {
   readonly #options: WatchOptions;

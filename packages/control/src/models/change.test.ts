@@ -161,8 +161,11 @@ describe('a published model', () => {
     for (const pool of ['gpu1', 'GPU'])
       expect(refusal(await change({ pool }))).toMatchObject({ code: 'invalid_input', field: 'pool' });
     expect(refusal(await change({ pool: 'local' }, owner)).code).toBe('forbidden');
-    const theirs = { ...external, org, name: 'n', urls: [...external.urls] };
-    const elsewhere = await fixture.control.publishModel(owner, { ...theirs, pool: 'gpu0' });
+    const theirs = { ...external, org, name: 'n' } as never;
+    const elsewhere = await fixture.control.publishModel(owner, {
+      ...(theirs as object),
+      pool: 'gpu0',
+    } as never);
     expect(refusal(elsewhere)).toMatchObject({ code: 'forbidden', field: 'pool' });
     fixture.runner.pools = ['gpu0'];
     expect(value(await fixture.control.publishModel(owner, theirs)).pool).toBe('gpu0');

@@ -19,7 +19,7 @@ import {
   publishInput,
 } from './input.ts';
 import { poolFor } from './placement.ts';
-import { type ListedModelView, type ModelChange, type ModelView, modelView } from './view.ts';
+import { activityOf, type ListedModelView, type ModelChange, type ModelView, modelView } from './view.ts';
 
 /** Publishes a model. It starts at once (always on) or with its first request (wake on request). */
 export async function publishModel(
@@ -128,16 +128,7 @@ export async function listModels(
     deps.db.model.findMany({ where: { orgId, deletedAt: null }, orderBy: [{ name: 'asc' }] }),
     parsed.value.activity ? deps.runner.activity(orgId).catch(() => null) : null,
   ]);
-  return ok(
-    rows.map((row) => {
-      const of = activity?.get(row.pool);
-      return {
-        ...modelView(row),
-        inFlight: of ? (of.inFlight.get(row.id) ?? 0) : null,
-        replicas: of?.replicas.get(row.id) ?? null,
-      };
-    }),
-  );
+  return ok(rows.map((row) => ({ ...modelView(row), ...activityOf(row, activity) })));
 }
 
 /** Has the runner start the model. Resolves when the start has begun. */

@@ -1,5 +1,5 @@
 import type { Model } from '@tidegate/db';
-import type { Condition, ReplicaCount } from '../deps.ts';
+import type { Condition, PoolActivity, ReplicaCount } from '../deps.ts';
 
 export interface ModelView {
   readonly id: string;
@@ -52,3 +52,13 @@ export const modelView = (row: Model): ModelView => ({
   conditionReason: row.conditionReason,
   publishedAt: row.publishedAt.toISOString(),
 });
+
+/** @param activity null: not known */
+export function activityOf(
+  { id, pool }: Model,
+  activity: ReadonlyMap<string, PoolActivity> | null,
+): Pick<ListedModelView, 'inFlight' | 'replicas'> {
+  const ofPool = activity?.get(pool);
+  if (!ofPool) return { inFlight: null, replicas: null };
+  return { inFlight: ofPool.inFlight.get(id) ?? 0, replicas: ofPool.replicas.get(id) ?? null };
+}
