@@ -3,12 +3,16 @@ import type { Logger, Registry, Trust } from '@tidegate/runtime';
 import { CatalogSource } from './catalog/catalog.ts';
 import { ConditionWriter } from './catalog/condition-writer.ts';
 import { postgresStore } from './catalog/store.ts';
+import type { KubernetesConfig } from './config.ts';
 import { createDrivers } from './drivers/create-driver.ts';
+import { KubernetesApi } from './drivers/kubernetes/api.ts';
+import { checkWorkload, type Kubernetes } from './drivers/kubernetes/check.ts';
+import { Connection } from './drivers/kubernetes/connection.ts';
 import { Fleet } from './fleet/fleet.ts';
 import type { FleetTimings } from './fleet/timings.ts';
 import type { ModelUser } from './isolation/model-user.ts';
 import type { Lead, LeadOptions } from './lead/lead.ts';
-import type { RunnerMetrics } from './metrics.ts';
+import type { ObservedModel, RunnerMetrics } from './metrics.ts';
 import { createHandlers } from './rpc/handlers.ts';
 import { type RpcServer, startServer } from './rpc/server.ts';
 import { Gateways } from './watch/gateways.ts';
@@ -30,6 +34,8 @@ export interface ActiveRunnerOptions {
   readonly keepModelLogs: boolean;
   /** Whom models' processes run as, and their environment. */
   readonly models: ModelUser;
+  /** Null: models cannot be workloads of Kubernetes. */
+  readonly kubernetes: KubernetesConfig | null;
   readonly timings: FleetTimings;
   readonly now: () => number;
   readonly random: () => number;
@@ -47,17 +53,23 @@ export class ActiveRunner {
   readonly #options: ActiveRunnerOptions;
   readonly #catalog: CatalogSource;
   readonly #writer: ConditionWriter;
+  readonly #kubernetes: Kubernetes | null;
   #server: RpcServer | null = null;
   #closed = false;
 
   constructor(options: ActiveRunnerOptions, metrics: RunnerMetrics, lead: Lead) {
     const { db, secretKeys, stateDir, modelHost, keepModelLogs, models, timings } = options;
-    const { now, random, logger } = options;
+    const { now, random, logger, kubernetes } = options;
     const store = postgresStore(db, options.candidate.pool, secretKeys, lead);
+    this.#kubernetes = kubernetes && {
+      api: new KubernetesApi(new Connection(kubernetes.access)),
+      namespaces: kubernetes.namespaces,
+    };
     const drivers = createDrivers({
       ...{ stateDir, pool: options.candidate.pool, modelHost, metrics, now, random, logger },
       keepOutput: keepModelLogs,
       models,
+      kubernetes: this.#kubernetes,
       timings: timings.drivers,
     });
     this.#options = options;
@@ -75,12 +87,31 @@ export class ActiveRunner {
     });
   }
 
+  /** What operators see of each model. */
+  *observed(): Iterable<ObservedModel> {
+    const inFlight = this.gateways.inFlight();
+    for (const { modelId, orgId = '', name = '', condition, replicas } of this.#catalog.all())
+      yield {
+        orgId,
+        name,
+        condition: String(condition ?? '')
+          .replace('CONDITION_', '')
+          .toLowerCase(),
+        replicas: replicas?.length ?? 0,
+        inFlight: inFlight.get(modelId) ?? 0,
+        waiting: this.fleet.waiting(modelId),
+      };
+  }
+
   /** Takes over the models, then answers calls. Resolves to the port. Rejects when it cannot. */
   async start(): Promise<number> {
     const { fleet, gateways } = this;
     const { host, port, trust, logger } = this.#options;
     await fleet.start();
-    const handlers = createHandlers({ fleet, catalog: this.#catalog, gateways, logger });
+    const handlers = createHandlers({
+      ...{ fleet, catalog: this.#catalog, gateways, logger },
+      checkWorkload: (settings) => checkWorkload(this.#kubernetes, settings),
+    });
     const server = await startServer({ host, port, trust, handlers, log: logger });
     if (this.#closed) server.close();
     this.#server = server;

@@ -30,6 +30,7 @@ runService(async (service) => {
     modelHost: config.RUNNER_MODEL_HOST,
     keepModelLogs: config.RUNNER_MODEL_LOGS,
     models: config.models,
+    kubernetes: config.kubernetes,
     stopModelsOnExit: config.RUNNER_STOP_MODELS_ON_EXIT,
     timings: {
       ...FLEET_TIMINGS,

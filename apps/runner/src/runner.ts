@@ -1,3 +1,4 @@
+import { observeStore } from '@tidegate/runtime';
 import { ActiveRunner, type ActiveRunnerOptions } from './active-runner.ts';
 import { pause } from './drivers/pause.ts';
 import { type Lead, type LeadTimings, takeLead } from './lead/lead.ts';
@@ -25,8 +26,8 @@ export interface Runner {
 const RETRY_MS = 1_000;
 
 /**
- * Waits, and becomes active when no other runner of its pool is. If it loses the lead, it leaves its
- * models as they are and waits again.
+ * Waits, and becomes active when no other runner of its pool is. If it loses the lead, it leaves
+ * its models as they are and waits again.
  */
 export function startRunner(options: RunnerOptions): Runner {
   const { db, candidate, leadTimings: timings, logger, stopModelsOnExit } = options;
@@ -40,9 +41,11 @@ export function startRunner(options: RunnerOptions): Runner {
   let wasActive = false;
   observeRunner(options.metrics, () => ({
     conditions: () => activeRunner?.fleet.conditions() ?? [],
+    models: () => activeRunner?.observed() ?? [],
     gateways: activeRunner?.gateways.connected ?? 0,
     active: activeRunner !== null,
   }));
+  observeStore(options.metrics, 'postgres', () => db.$queryRaw`SELECT 1`);
 
   const onStandby = (holder: string) => {
     if (leader !== holder) logger.info({ pool, leader: holder }, 'another runner is active: standing by');

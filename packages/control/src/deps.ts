@@ -1,3 +1,4 @@
+import type { KubernetesSettings } from '@tidegate/contracts/driver-settings';
 import type { Db } from '@tidegate/db';
 
 /**
@@ -39,6 +40,9 @@ export interface ConditionNow {
   readonly reason: string;
 }
 
+/** A workload of Kubernetes, and the Service whose endpoints answer for it. */
+export type Workload = Pick<KubernetesSettings, 'namespace' | 'kind' | 'name' | 'service'>;
+
 /**
  * What control needs from the runners. A call goes to the runner that leads the model's pool. Each
  * call rejects when that runner refuses or does not answer in time.
@@ -54,6 +58,8 @@ export interface RunnerPort {
   refresh(modelId: string, pool: string | null): Promise<ConditionNow | null>;
   start(modelId: string, pool: string): Promise<ConditionNow>;
   stop(modelId: string, pool: string): Promise<ConditionNow>;
+  /** Why the runner cannot have this workload as a model. Empty: it can. */
+  checkWorkload(workload: Workload, pool: string): Promise<string>;
   /** By pool. Pools whose runner did not answer are left out; it rejects when none did. */
   activity(orgId: string): Promise<ReadonlyMap<string, PoolActivity>>;
 }

@@ -29,6 +29,8 @@ interface RecordedRunner extends RunnerPort {
   /** Replicas by model id. */
   counts: ReadonlyMap<string, ReplicaCount>;
   pools: readonly string[];
+  /** Why it cannot have the next workload. */
+  workloadProblem: string;
   readonly calls: string[];
   /** The organizations whose requests in flight were asked for. */
   readonly looked: string[];
@@ -125,11 +127,17 @@ function recordedRunner(): RecordedRunner {
     busy: new Map(),
     counts: new Map(),
     pools: [LOCAL_POOL],
+    workloadProblem: '',
     calls: [],
     looked: [],
     refresh: call('refresh', 'starting'),
     start: call('start', 'starting'),
     stop: call('stop', 'stopped'),
+    checkWorkload: async ({ namespace, kind, name, service }) => {
+      if (recorded.away) throw new Error('away');
+      recorded.calls.push(`check ${namespace}/${kind}/${name} ${service}`);
+      return recorded.workloadProblem;
+    },
     activity: async (orgId) => {
       if (recorded.away) throw new Error('away');
       recorded.looked.push(orgId);

@@ -126,6 +126,11 @@ export function runnerOverGrpc(
     },
     start: (modelId, pool) => move('start', modelId, pool),
     stop: (modelId, pool) => move('stop', modelId, pool),
+    async checkWorkload({ namespace, kind, name, service }, pool) {
+      const { callUnary, client } = await connect(pool);
+      const request = { namespace, kind, name, service };
+      return (await callUnary(client, 'checkWorkload', request, { deadlineMs: RUNNER_DEADLINE_MS })).problem;
+    },
     async activity(orgId) {
       const asked = await Promise.allSettled(pools.map((pool) => activityOf(pool, orgId)));
       const answered = asked.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));

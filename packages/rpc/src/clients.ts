@@ -8,6 +8,8 @@ import {
 import type { Caller } from '@tidegate/runtime';
 import { LimiterStub, RunnerStub } from './definitions.ts';
 import type {
+  CheckWorkloadRequest,
+  CheckWorkloadResponse__Output,
   ConfirmSettlementsRequest,
   ConfirmSettlementsResponse__Output,
   ForgetOrgRequest,
@@ -69,6 +71,7 @@ interface UnaryMethods {
   start: { request: ModelRequest; response: ModelState__Output };
   stop: { request: ModelRequest; response: ModelState__Output };
   refresh: { request: ModelRequest; response: ModelState__Output };
+  checkWorkload: { request: CheckWorkloadRequest; response: CheckWorkloadResponse__Output };
   listActivity: { request: ListActivityRequest; response: ListActivityResponse__Output };
 }
 

@@ -9,6 +9,15 @@ export {
   type LoggerOptions,
   openStdout,
 } from './logger.ts';
-export { Counter, createMetrics, Gauge, Histogram, Registry } from './metrics.ts';
+export {
+  Counter,
+  createMetrics,
+  Gauge,
+  Histogram,
+  observeStore,
+  Registry,
+  readGauge,
+  readGauges,
+} from './metrics.ts';
 export { runService, type Service } from './service.ts';
 export * from './settings.ts';

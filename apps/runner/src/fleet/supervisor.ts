@@ -89,6 +89,11 @@ export class Supervisor {
     return this.#spec.driver.driver === 'process';
   }
 
+  /** Callers that wait until it runs or will not run. */
+  get waiting(): number {
+    return this.#waiters.size;
+  }
+
   status(): ModelStatus {
     const { reason } = this.#state;
     return { modelId: this.#spec.modelId, condition: this.condition, reason, revision: this.#revision };
@@ -201,7 +206,7 @@ export class Supervisor {
   async release(stopProcess: boolean): Promise<void> {
     this.#end();
     this.#driver.release();
-    if (!stopProcess) return;
+    if (!stopProcess || !this.isProcess) return;
     await this.#driver.halt().catch((err) => this.#logger.error({ err }, 'a model could not be ended'));
   }
 
@@ -224,6 +229,10 @@ export class Supervisor {
       const { type, reason, printed, watching } = report;
       this.#logger.warn({ reason }, 'a model is down');
       this.dispatch({ type, reason: printed ? `${reason}\n${printed}` : reason, watching });
+      return;
+    }
+    if (report.type === 'restarting') {
+      this.dispatch(report);
       return;
     }
     this.#replicas = report.replicas;

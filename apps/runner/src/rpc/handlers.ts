@@ -1,4 +1,5 @@
 import { type ServerUnaryCall, type ServiceError, status } from '@grpc/grpc-js';
+import { driverSettings, type KubernetesSettings } from '@tidegate/contracts/driver-settings';
 import type { ModelRequest__Output, ModelState, RunnerHandlers, WatchRequest__Output } from '@tidegate/rpc';
 import type { Logger } from '@tidegate/runtime';
 import type { CatalogSource } from '../catalog/catalog.ts';
@@ -13,6 +14,8 @@ export interface HandlersOptions {
   readonly catalog: CatalogSource;
   readonly gateways: Gateways;
   readonly logger: Logger;
+  /** Why a workload cannot be a model. Empty: it can. */
+  readonly checkWorkload: (settings: KubernetesSettings) => Promise<string>;
 }
 
 class Status extends Error {
@@ -29,7 +32,13 @@ const UNKNOWN_MODEL = () => new Status(status.NOT_FOUND, 'no such model');
  * The runner's calls. An unknown model is NOT_FOUND. What the runner cannot do right now is
  * UNAVAILABLE.
  */
-export function createHandlers({ fleet, catalog, gateways, logger }: HandlersOptions): RunnerHandlers {
+export function createHandlers({
+  fleet,
+  catalog,
+  gateways,
+  logger,
+  checkWorkload,
+}: HandlersOptions): RunnerHandlers {
   type Call = ServerUnaryCall<ModelRequest__Output, ModelState>;
   const unary =
     (answer: (modelId: string, signal: AbortSignal) => Promise<ModelState>) =>
@@ -57,6 +66,17 @@ export function createHandlers({ fleet, catalog, gateways, logger }: HandlersOpt
       if (refreshed.published) return toState(refreshed.status);
       return { modelId, condition: 'CONDITION_UNSPECIFIED', reason: '', revision: refreshed.revision };
     }),
+    CheckWorkload: ({ request }, callback) => {
+      const { success, data } = driverSettings.kubernetes.safeParse(request);
+      if (!success) {
+        callback(new Status(status.INVALID_ARGUMENT, 'not a workload'));
+        return;
+      }
+      checkWorkload(data).then(
+        (problem) => callback(null, { problem }),
+        (err: unknown) => callback(toStatus(err, logger)),
+      );
+    },
     ListActivity: ({ request: { orgId } }, callback) => {
       const models = [...gateways.inFlight()]
         .filter(([modelId]) => catalog.get(modelId)?.orgId === orgId)

@@ -32,7 +32,10 @@ export async function seedDemo(
   const control = createControl({
     db,
     limiter: { refreshOrgs: notYet, revokeKey: notYet, forgetOrg: notYet, month: notYet },
-    runner: { pools: ['local'], refresh: notYet, start: notYet, stop: notYet, activity: notYet },
+    runner: {
+      pools: ['local'],
+      ...{ refresh: notYet, start: notYet, stop: notYet, checkWorkload: notYet, activity: notYet },
+    },
     secretKey: Buffer.from(secrets.secretKey, 'base64'),
     now: Date.now,
   });

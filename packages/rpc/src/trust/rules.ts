@@ -27,6 +27,7 @@ const RUNNER: Rules<RunnerDefinition> = {
   Start: CONTROL_PLANE,
   Stop: CONTROL_PLANE,
   Refresh: CONTROL_PLANE,
+  CheckWorkload: CONTROL_PLANE,
   ListActivity: CONTROL_PLANE,
 };
 
