@@ -4,6 +4,8 @@ import {
   type LimiterClient,
   type ModelState__Output,
   type Notice__Output,
+  type Peer,
+  Peers,
   type RunnerClient,
 } from '@tidegate/rpc';
 import type { LineLog, Logger, Registry } from '@tidegate/runtime';
@@ -28,6 +30,8 @@ const MAX_BLOCKED_ADDRESSES = 100_000;
 const MAX_OPEN_CALLS = 50_000;
 const WAKE_RETRY_MS = 1_000;
 const REPORT_MS = 1_000;
+/** Limiters' names are looked up this often. */
+const LOOK_MS = 10_000;
 
 export interface GatewayParts {
   readonly config: Config;
@@ -40,7 +44,7 @@ export interface GatewayParts {
   readonly images: Gateway['images'];
   /** By pool. */
   readonly runners: ReadonlyMap<string, RunnerClient>;
-  readonly connectLimiter: (address: string) => LimiterClient;
+  readonly connectLimiter: (peer: Peer) => LimiterClient;
   /** Identifies this process to the runner. */
   readonly watchId: string;
   readonly random: () => number;
@@ -119,7 +123,7 @@ function createLimiter(
   events: LimiterEvents,
 ): Limiter {
   return new Limiter({
-    addresses: config.LIMITER_ADDRESSES,
+    peers: new Peers({ addresses: config.LIMITER_ADDRESSES, random, nowMs: monotonicMs }),
     connect: connectLimiter,
     random,
     nowMs: monotonicMs,
@@ -127,6 +131,7 @@ function createLimiter(
     callTimeoutMs: config.LIMITER_CALL_TIMEOUT_MS,
     silenceMs: config.LIMITER_SILENCE_MS,
     reconnectMs: config.RECONNECT_MS,
+    lookMs: LOOK_MS,
     heartbeatMs: config.HEARTBEAT_MS,
     settleWaitMs: config.SETTLE_WAIT_MS,
     maxOpenCalls: MAX_OPEN_CALLS,

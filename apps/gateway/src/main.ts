@@ -70,7 +70,7 @@ runService(async (service: Service) => {
     parser,
     images,
     runners,
-    connectLimiter: (address) => createLimiterClient(address, config.caller),
+    connectLimiter: (peer) => createLimiterClient(peer, config.caller),
     watchId: newInstanceId(),
     random: Math.random,
     nowMs: Date.now,

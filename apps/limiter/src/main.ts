@@ -35,6 +35,7 @@ runService(async (service) => {
     metrics,
   });
   service.onShutdown('limiter', () => limiter.close());
+  service.stopping.addEventListener('abort', () => limiter.drain(), { once: true });
 
   const admin = await startAdmin({
     host: config.ADMIN_HOST,

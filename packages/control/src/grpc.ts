@@ -1,4 +1,5 @@
 import { LOCAL_POOL } from '@tidegate/contracts';
+import type { Pool } from '@tidegate/rpc';
 import type { Caller, PoolAddress } from '@tidegate/runtime';
 import type { Condition, ConditionNow, LimiterPort, PoolActivity, RunnerPort } from './deps.ts';
 
@@ -20,29 +21,24 @@ export interface Closable {
 const rpc = () => import('@tidegate/rpc');
 
 /**
- * A client of the limiters at these addresses (`host:port`). A call goes to the limiter that
- * answered last. If it cannot be reached, the call tries the others. Connects with the first call.
+ * A client of the limiters at these addresses (`host:port`). A call goes to one that did not fail
+ * before. If it cannot be reached, the call tries the others. Connects with the first call.
  */
-export function limiterOverGrpc(addresses: readonly string[], caller?: Caller): LimiterPort & Closable {
+export function limiterOverGrpc(
+  addresses: readonly string[],
+  caller?: Caller,
+  random: () => number = Math.random,
+): LimiterPort & Closable {
   type Rpc = Awaited<ReturnType<typeof rpc>>;
   type Client = ReturnType<Rpc['createLimiterClient']>;
-  let clients: Client[] | undefined;
-  let current = 0;
+  let pool: Pool<Client> | undefined;
   const first = async <T>(call: (callUnary: Rpc['callUnary'], client: Client) => Promise<T>): Promise<T> => {
-    const { callUnary, createLimiterClient } = await rpc();
-    clients ??= addresses.map((address) => createLimiterClient(address, caller));
-    let failure: unknown = new Error('no limiter address is configured');
-    for (let tried = 0; tried < clients.length; tried++) {
-      const at = current;
-      try {
-        return await call(callUnary, clients[at] as Client);
-      } catch (error) {
-        failure = error;
-        // Unless a concurrent call has already moved on.
-        if (current === at) current = (at + 1) % clients.length;
-      }
-    }
-    throw failure;
+    const { callUnary, createLimiterClient, Peers, Pool } = await rpc();
+    pool ??= new Pool({
+      peers: new Peers({ addresses, random, nowMs: () => performance.now() }),
+      connect: (peer) => createLimiterClient(peer, caller),
+    });
+    return pool.call((client) => call(callUnary, client));
   };
   const options = { deadlineMs: LIMITER_DEADLINE_MS };
   return {
@@ -62,9 +58,7 @@ export function limiterOverGrpc(addresses: readonly string[], caller?: Caller): 
         callUnary(client, 'getMonth', { orgId }, { deadlineMs: SHOWN_DEADLINE_MS }),
       );
     },
-    close() {
-      for (const client of clients ?? []) client.close();
-    },
+    close: () => pool?.close(),
   };
 }
 

@@ -99,7 +99,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     parser,
     images: options.images ?? noImages,
     runners,
-    connectLimiter: createLimiterClient,
+    connectLimiter: (peer) => createLimiterClient(peer),
     watchId: newInstanceId(),
     random: () => 0,
     nowMs: options.nowMs ?? Date.now,
