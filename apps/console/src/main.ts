@@ -5,8 +5,9 @@ import { createLogger, createMetrics, observeStore, runService, startAdmin } fro
 import { oidcOf, readConfig } from './config.ts';
 import { createAccounts } from './server/auth/accounts.ts';
 import { auditedSignIn, createRecorder } from './server/auth/audited.ts';
-import { createAuth } from './server/auth/auth.ts';
+import { canHavePasskeys, createAuth } from './server/auth/auth.ts';
 import { createDevices } from './server/auth/devices.ts';
+import { createPasskeys } from './server/auth/passkeys.ts';
 import { resealSecondFactors } from './server/auth/reseal-second-factors.ts';
 import { createSecondFactor } from './server/auth/second-factor.ts';
 import { createSessions } from './server/auth/sessions.ts';
@@ -54,6 +55,7 @@ runService(async (service) => {
     auth,
     signIn: auditedSignIn(createSignIn({ db, auth, devices, now: Date.now }), recordAccount),
     secondFactor: createSecondFactor({ db, auth, devices }),
+    passkeys: !oidc?.only && canHavePasskeys(consoleUrl) ? createPasskeys({ db, auth, devices }) : null,
     sessions: createSessions({ db, auth, idleTimeoutMs, now: Date.now }),
     accounts: createAccounts({ db, auth, passwords: !oidc?.only }),
     recordAccount,

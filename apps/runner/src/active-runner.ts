@@ -45,6 +45,8 @@ export interface ActiveRunnerOptions {
 
 /** How long `close` waits for conditions that are still to be written to Postgres. */
 const CLOSE_WRITE_MS = 3_000;
+/** Someone waits for a check, so it has less patience than probes may have. */
+const MAX_CHECK_TIMEOUT_MS = 5_000;
 
 /** The work of the active runner, for as long as it leads. */
 export class ActiveRunner {
@@ -108,8 +110,9 @@ export class ActiveRunner {
     const { fleet, gateways } = this;
     const { host, port, trust, logger } = this.#options;
     await fleet.start();
+    const checkTimeoutMs = Math.min(this.#options.timings.drivers.probeTimeoutMs, MAX_CHECK_TIMEOUT_MS);
     const handlers = createHandlers({
-      ...{ fleet, catalog: this.#catalog, gateways, logger },
+      ...{ fleet, catalog: this.#catalog, gateways, checkTimeoutMs, logger },
       checkWorkload: (settings) => checkWorkload(this.#kubernetes, settings),
     });
     const server = await startServer({ host, port, trust, handlers, log: logger });

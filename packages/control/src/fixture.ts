@@ -3,7 +3,15 @@ import type { Db } from '@tidegate/db';
 import type { Actor } from './access/access.ts';
 import type { Role } from './access/policy.ts';
 import { type Control, createControl } from './control.ts';
-import type { ConditionNow, LimiterPort, LiveMonth, ReplicaCount, RunnerPort } from './deps.ts';
+import type {
+  ConditionNow,
+  InspectedServer,
+  Inspection,
+  LimiterPort,
+  LiveMonth,
+  ReplicaCount,
+  RunnerPort,
+} from './deps.ts';
 import type { ControlRefusal, Result } from './result.ts';
 
 /*
@@ -32,6 +40,9 @@ interface RecordedRunner extends RunnerPort {
   /** Why it cannot have the next workload. */
   workloadProblem: string;
   readonly calls: string[];
+  /** What each checked server answers, by base URL. Any other cannot be reached. */
+  readonly servers: Map<string, Inspection>;
+  readonly inspected: InspectedServer[];
   /** The organizations whose requests in flight were asked for. */
   readonly looked: string[];
 }
@@ -133,6 +144,14 @@ function recordedRunner(): RecordedRunner {
     refresh: call('refresh', 'starting'),
     start: call('start', 'starting'),
     stop: call('stop', 'stopped'),
+    servers: new Map(),
+    inspected: [],
+    inspect: async (server) => {
+      if (recorded.away) throw new Error('away');
+      recorded.inspected.push(server);
+      const absent = { problem: 'Its server does not answer.', server: '', version: '', models: [] };
+      return recorded.servers.get(server.baseUrl) ?? absent;
+    },
     checkWorkload: async ({ namespace, kind, name, service }) => {
       if (recorded.away) throw new Error('away');
       recorded.calls.push(`check ${namespace}/${kind}/${name} ${service}`);

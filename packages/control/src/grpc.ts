@@ -1,12 +1,21 @@
 import { LOCAL_POOL } from '@tidegate/contracts';
 import type { Pool } from '@tidegate/rpc';
 import type { Caller, PoolAddress } from '@tidegate/runtime';
-import type { Condition, ConditionNow, LimiterPort, PoolActivity, RunnerPort } from './deps.ts';
+import {
+  type Condition,
+  type ConditionNow,
+  type LimiterPort,
+  type PoolActivity,
+  type RunnerPort,
+  usualPool,
+} from './deps.ts';
 
 const LIMITER_DEADLINE_MS = 3_000;
 /** The limiter looks at every key in Redis. */
 const FORGET_DEADLINE_MS = 30_000;
 const RUNNER_DEADLINE_MS = 10_000;
+/** The runner asks a server several questions. */
+const INSPECT_DEADLINE_MS = 20_000;
 /** For figures that are only shown: a screen does not wait long for a limiter or a runner. */
 const SHOWN_DEADLINE_MS = 1_000;
 
@@ -120,6 +129,10 @@ export function runnerOverGrpc(
     },
     start: (modelId, pool) => move('start', modelId, pool),
     stop: (modelId, pool) => move('stop', modelId, pool),
+    async inspect(server) {
+      const { callUnary, client } = await connect(usualPool(pools));
+      return callUnary(client, 'inspect', server, { deadlineMs: INSPECT_DEADLINE_MS });
+    },
     async checkWorkload({ namespace, kind, name, service }, pool) {
       const { callUnary, client } = await connect(pool);
       const request = { namespace, kind, name, service };

@@ -34,7 +34,8 @@ export async function seedDemo(
     limiter: { refreshOrgs: notYet, revokeKey: notYet, forgetOrg: notYet, month: notYet },
     runner: {
       pools: ['local'],
-      ...{ refresh: notYet, start: notYet, stop: notYet, checkWorkload: notYet, activity: notYet },
+      ...{ refresh: notYet, start: notYet, stop: notYet, activity: notYet },
+      ...{ inspect: notYet, checkWorkload: notYet },
     },
     secretKey: Buffer.from(secrets.secretKey, 'base64'),
     now: Date.now,

@@ -1,11 +1,6 @@
-import { LOCAL_POOL } from '@tidegate/contracts';
 import type { Actor } from '../access/access.ts';
-import type { ControlDeps, Tx } from '../deps.ts';
+import { type ControlDeps, type Tx, usualPool } from '../deps.ts';
 import { ok, type Result, refuse } from '../result.ts';
-
-/** The pool of models that are published without one. */
-const usualPool = (pools: readonly string[]): string =>
-  pools.includes(LOCAL_POOL) ? LOCAL_POOL : (pools[0] ?? LOCAL_POOL);
 
 /** Where a model is to run. Machines are the operator's, so only an operator chooses. */
 export function poolFor(
