@@ -1,5 +1,12 @@
 import { status } from '@grpc/grpc-js';
-import type { LimiterClient, ModelState__Output, Notice__Output, RunnerClient } from '@tidegate/rpc';
+import {
+  type LimiterClient,
+  type ModelState__Output,
+  type Notice__Output,
+  type Peer,
+  Peers,
+  type RunnerClient,
+} from '@tidegate/rpc';
 import type { LineLog, Logger, Registry } from '@tidegate/runtime';
 import type { Dispatcher } from 'undici';
 import { BlockedAddresses } from './auth/blocked-addresses.ts';
@@ -21,6 +28,8 @@ const MAX_BLOCKED_ADDRESSES = 100_000;
 const MAX_OPEN_CALLS = 50_000;
 const WAKE_RETRY_MS = 1_000;
 const REPORT_MS = 1_000;
+/** Limiters' names are looked up this often. */
+const LOOK_MS = 10_000;
 
 export interface GatewayParts {
   readonly config: Config;
@@ -33,7 +42,7 @@ export interface GatewayParts {
   readonly images: Gateway['images'];
   readonly runner: RunnerClient;
   readonly wake: (modelId: string, deadlineMs: number) => Promise<ModelState__Output>;
-  readonly connectLimiter: (address: string) => LimiterClient;
+  readonly connectLimiter: (peer: Peer) => LimiterClient;
   /** Identifies this process to the runner. */
   readonly watchId: string;
   readonly random: () => number;
@@ -110,7 +119,7 @@ function createLimiter(
   events: LimiterEvents,
 ): Limiter {
   return new Limiter({
-    addresses: config.LIMITER_ADDRESSES,
+    peers: new Peers({ addresses: config.LIMITER_ADDRESSES, random, nowMs: monotonicMs }),
     connect: connectLimiter,
     random,
     nowMs: monotonicMs,
@@ -118,6 +127,7 @@ function createLimiter(
     callTimeoutMs: config.LIMITER_CALL_TIMEOUT_MS,
     silenceMs: config.LIMITER_SILENCE_MS,
     reconnectMs: config.RECONNECT_MS,
+    lookMs: LOOK_MS,
     heartbeatMs: config.HEARTBEAT_MS,
     settleWaitMs: config.SETTLE_WAIT_MS,
     maxOpenCalls: MAX_OPEN_CALLS,

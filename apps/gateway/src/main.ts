@@ -67,7 +67,7 @@ runService(async (service: Service) => {
     images,
     runner,
     wake: (modelId, deadlineMs) => callUnary(runner, 'wake', { modelId }, { deadlineMs }),
-    connectLimiter: (address) => createLimiterClient(address, config.caller),
+    connectLimiter: (peer) => createLimiterClient(peer, config.caller),
     watchId: newInstanceId(),
     random: Math.random,
     nowMs: Date.now,

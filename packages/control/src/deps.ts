@@ -1,3 +1,4 @@
+import type { KubernetesSettings } from '@tidegate/contracts/driver-settings';
 import type { Db } from '@tidegate/db';
 
 /**
@@ -39,6 +40,35 @@ export interface ConditionNow {
   readonly reason: string;
 }
 
+export interface InspectedServer {
+  /** Ends in `/v1`. */
+  readonly baseUrl: string;
+  /** The model's name at the server. Empty: not known yet. */
+  readonly upstreamModel: string;
+  /** Whether nobody said so, and it is the name to publish. */
+  readonly upstreamModelAssumed: boolean;
+  /** The bearer token. Empty: none. */
+  readonly upstreamKey: string;
+}
+
+export interface Inspection {
+  /** Why calls cannot work. Empty: no problem was found. */
+  readonly problem: string;
+  /** The product's name. Empty: the server does not tell. */
+  readonly server: string;
+  /** Empty: the server does not tell. */
+  readonly version: string;
+  /** Its models for chats. A context of 0: the server does not tell. */
+  readonly models: readonly {
+    readonly name: string;
+    readonly contextTokens: number;
+    readonly vision: boolean;
+  }[];
+}
+
+/** A workload of Kubernetes, and the Service whose endpoints answer for it. */
+export type Workload = Pick<KubernetesSettings, 'namespace' | 'kind' | 'name' | 'service'>;
+
 /**
  * What control needs from the runner. Each call rejects when the runner refuses or does not answer
  * in time.
@@ -48,6 +78,10 @@ export interface RunnerPort {
   refresh(modelId: string): Promise<ConditionNow | null>;
   start(modelId: string): Promise<ConditionNow>;
   stop(modelId: string): Promise<ConditionNow>;
+  /** Asks a server what it serves, and whether calls to it can work. */
+  inspect(server: InspectedServer): Promise<Inspection>;
+  /** Why the runner cannot have this workload as a model. Empty: it can. */
+  checkWorkload(workload: Workload): Promise<string>;
   /** The organization's requests in flight by model id. Models without any are left out. */
   inFlight(orgId: string): Promise<ReadonlyMap<string, number>>;
 }

@@ -3,7 +3,14 @@ import type { Db } from '@tidegate/db';
 import type { Actor } from './access/access.ts';
 import type { Role } from './access/policy.ts';
 import { type Control, createControl } from './control.ts';
-import type { ConditionNow, LimiterPort, LiveMonth, RunnerPort } from './deps.ts';
+import type {
+  ConditionNow,
+  InspectedServer,
+  Inspection,
+  LimiterPort,
+  LiveMonth,
+  RunnerPort,
+} from './deps.ts';
 import type { ControlRefusal, Result } from './result.ts';
 
 /*
@@ -26,7 +33,12 @@ interface RecordedRunner extends RunnerPort {
   away: boolean;
   /** Requests in flight by model id, the same for every organization. */
   busy: ReadonlyMap<string, number>;
+  /** Why it cannot have the next workload. */
+  workloadProblem: string;
   readonly calls: string[];
+  /** What each checked server answers, by base URL. Any other cannot be reached. */
+  readonly servers: Map<string, Inspection>;
+  readonly inspected: InspectedServer[];
   /** The organizations whose requests in flight were asked for. */
   readonly looked: string[];
 }
@@ -120,11 +132,25 @@ function recordedRunner(): RecordedRunner {
   const recorded: RecordedRunner = {
     away: false,
     busy: new Map(),
+    workloadProblem: '',
     calls: [],
     looked: [],
     refresh: call('refresh', 'starting'),
     start: call('start', 'starting'),
     stop: call('stop', 'stopped'),
+    servers: new Map(),
+    inspected: [],
+    inspect: async (server) => {
+      if (recorded.away) throw new Error('away');
+      recorded.inspected.push(server);
+      const absent = { problem: 'Its server does not answer.', server: '', version: '', models: [] };
+      return recorded.servers.get(server.baseUrl) ?? absent;
+    },
+    checkWorkload: async ({ namespace, kind, name, service }) => {
+      if (recorded.away) throw new Error('away');
+      recorded.calls.push(`check ${namespace}/${kind}/${name} ${service}`);
+      return recorded.workloadProblem;
+    },
     inFlight: async (orgId) => {
       if (recorded.away) throw new Error('away');
       recorded.looked.push(orgId);

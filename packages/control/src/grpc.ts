@@ -1,3 +1,4 @@
+import type { Pool } from '@tidegate/rpc';
 import type { Caller } from '@tidegate/runtime';
 import type { Condition, ConditionNow, LimiterPort, RunnerPort } from './deps.ts';
 
@@ -5,6 +6,8 @@ const LIMITER_DEADLINE_MS = 3_000;
 /** The limiter looks at every key in Redis. */
 const FORGET_DEADLINE_MS = 30_000;
 const RUNNER_DEADLINE_MS = 10_000;
+/** The runner asks a server several questions. */
+const INSPECT_DEADLINE_MS = 20_000;
 /** For figures that are only shown: a screen does not wait long for a limiter or a runner. */
 const SHOWN_DEADLINE_MS = 1_000;
 
@@ -19,29 +22,24 @@ export interface Closable {
 const rpc = () => import('@tidegate/rpc');
 
 /**
- * A client of the limiters at these addresses (`host:port`). A call goes to the limiter that
- * answered last. If it cannot be reached, the call tries the others. Connects with the first call.
+ * A client of the limiters at these addresses (`host:port`). A call goes to one that did not fail
+ * before. If it cannot be reached, the call tries the others. Connects with the first call.
  */
-export function limiterOverGrpc(addresses: readonly string[], caller?: Caller): LimiterPort & Closable {
+export function limiterOverGrpc(
+  addresses: readonly string[],
+  caller?: Caller,
+  random: () => number = Math.random,
+): LimiterPort & Closable {
   type Rpc = Awaited<ReturnType<typeof rpc>>;
   type Client = ReturnType<Rpc['createLimiterClient']>;
-  let clients: Client[] | undefined;
-  let current = 0;
+  let pool: Pool<Client> | undefined;
   const first = async <T>(call: (callUnary: Rpc['callUnary'], client: Client) => Promise<T>): Promise<T> => {
-    const { callUnary, createLimiterClient } = await rpc();
-    clients ??= addresses.map((address) => createLimiterClient(address, caller));
-    let failure: unknown = new Error('no limiter address is configured');
-    for (let tried = 0; tried < clients.length; tried++) {
-      const at = current;
-      try {
-        return await call(callUnary, clients[at] as Client);
-      } catch (error) {
-        failure = error;
-        // Unless a concurrent call has already moved on.
-        if (current === at) current = (at + 1) % clients.length;
-      }
-    }
-    throw failure;
+    const { callUnary, createLimiterClient, Peers, Pool } = await rpc();
+    pool ??= new Pool({
+      peers: new Peers({ addresses, random, nowMs: () => performance.now() }),
+      connect: (peer) => createLimiterClient(peer, caller),
+    });
+    return pool.call((client) => call(callUnary, client));
   };
   const options = { deadlineMs: LIMITER_DEADLINE_MS };
   return {
@@ -61,9 +59,7 @@ export function limiterOverGrpc(addresses: readonly string[], caller?: Caller): 
         callUnary(client, 'getMonth', { orgId }, { deadlineMs: SHOWN_DEADLINE_MS }),
       );
     },
-    close() {
-      for (const client of clients ?? []) client.close();
-    },
+    close: () => pool?.close(),
   };
 }
 
@@ -97,6 +93,15 @@ export function runnerOverGrpc(address: string, caller?: Caller): RunnerPort & C
     refresh: (modelId) => ask('refresh', modelId),
     start: (modelId) => move('start', modelId),
     stop: (modelId) => move('stop', modelId),
+    async inspect(server) {
+      const { callUnary, client } = await connect();
+      return callUnary(client, 'inspect', server, { deadlineMs: INSPECT_DEADLINE_MS });
+    },
+    async checkWorkload({ namespace, kind, name, service }) {
+      const { callUnary, client } = await connect();
+      const request = { namespace, kind, name, service };
+      return (await callUnary(client, 'checkWorkload', request, { deadlineMs: RUNNER_DEADLINE_MS })).problem;
+    },
     async inFlight(orgId) {
       const { callUnary, client } = await connect();
       const options = { deadlineMs: SHOWN_DEADLINE_MS };

@@ -14,9 +14,13 @@ const MANAGED_MODEL = [
   ...['UPDATE(sleep_after_s)', 'UPDATE(upstream_key)', 'UPDATE(upstream_model)', 'UPDATE(version)'],
 ];
 
+/** Whether the database has the migrations of a release. */
+const MIGRATION_RECORDS = ['SELECT(finished_at)', 'SELECT(migration_name)', 'SELECT(rolled_back_at)'];
+
 /** What each service may do. A table that is not listed is closed to it. */
 const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
   limiter: {
+    _prisma_migrations: MIGRATION_RECORDS,
     api_key: ['SELECT'],
     api_key_model: ['SELECT'],
     deleted_org: ['SELECT', 'UPDATE(forgotten_at)'],
@@ -26,6 +30,7 @@ const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
     request: ['SELECT(day)', 'SELECT(reservation_id)'],
   },
   metering: {
+    _prisma_migrations: MIGRATION_RECORDS,
     api_key: ['SELECT(id)', 'SELECT(last_used_at)', 'UPDATE(last_used_at)'],
     deleted_org: ['SELECT'],
     month_total: ['INSERT', 'SELECT', 'UPDATE'],
@@ -33,11 +38,13 @@ const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
     usage_day: ['INSERT', 'SELECT', 'UPDATE'],
   },
   runner: {
+    _prisma_migrations: MIGRATION_RECORDS,
     condition_change: ALL,
     model: ['SELECT', 'UPDATE(condition)', 'UPDATE(condition_at)', 'UPDATE(condition_reason)'],
     runner_lease: ['INSERT', 'SELECT', 'UPDATE'],
   },
   console: {
+    _prisma_migrations: MIGRATION_RECORDS,
     account: ALL,
     api_key: ['DELETE', 'INSERT', 'SELECT', 'UPDATE(revoked_at)'],
     api_key_model: ['INSERT', 'SELECT'],
@@ -53,12 +60,14 @@ const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
     request: ['SELECT'],
     session: ALL,
     sign_in_attempt: ALL,
+    passkey: ALL,
     two_factor: ALL,
     usage_day: ['SELECT'],
     user: ALL,
     verification: ALL,
   },
   ctl: {
+    _prisma_migrations: MIGRATION_RECORDS,
     account: ALL,
     api_key: ['DELETE', 'INSERT', 'SELECT', 'UPDATE(revoked_at)'],
     api_key_model: ['INSERT', 'SELECT'],
@@ -76,6 +85,7 @@ const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
     request: ['SELECT'],
     session: ['DELETE', 'SELECT'],
     sign_in_attempt: ['DELETE', 'SELECT'],
+    passkey: ['DELETE', 'SELECT'],
     two_factor: ['DELETE', 'SELECT'],
     usage_day: ['SELECT'],
     user: ALL,

@@ -58,6 +58,9 @@ interface PublishFlags {
   readonly context: number;
   readonly url?: string[];
   readonly command?: string;
+  readonly kubernetes?: string;
+  readonly service?: string;
+  readonly replicas?: number;
   readonly healthPath?: string;
   readonly startTimeout?: number;
   readonly upstreamModel?: string;
@@ -80,12 +83,25 @@ const publishFlags = [
   { flags: '--url <urls>', help: 'servers that someone else runs, comma-separated', parse: list },
   { flags: '--command <command>', help: 'the command that starts it; $PORT is replaced' },
   {
+    flags: '--kubernetes <workload>',
+    help: 'a Deployment or StatefulSet to scale: namespace/name, namespace/statefulset/name',
+  },
+  {
+    flags: '--service <name>',
+    help: "the workload's Service, or name:port (default: called like the workload)",
+  },
+  {
+    flags: '--replicas <count>',
+    help: 'what a workload is scaled to when it starts (default 1)',
+    parse: whole,
+  },
+  {
     flags: '--health-path <path>',
-    help: 'probed until a command is ready (default /health); for URLs: probed instead of the list of models',
+    help: 'probed until a command is ready (default /health); otherwise: probed instead of the list of models',
   },
   {
     flags: '--start-timeout <seconds>',
-    help: 'time for a command to become ready (default 600)',
+    help: 'time for a command or a workload to become ready (default 600)',
     parse: whole,
   },
   { flags: '--upstream-model <name>', help: 'its name on the server' },
@@ -106,6 +122,9 @@ const publishInput = (
     org,
     urls: flags.url,
     command: flags.command,
+    kubernetes: flags.kubernetes,
+    service: flags.service,
+    replicas: flags.replicas,
     healthPath: flags.healthPath,
     startTimeoutS: flags.startTimeout,
     upstreamModel: flags.upstreamModel,
@@ -114,9 +133,10 @@ const publishInput = (
   }),
 });
 
-type ChangeFlags = Pick<PublishFlags, 'name'> & Partial<Omit<PublishFlags, 'name' | 'kind' | 'mode'>>;
+type ChangeFlags = Pick<PublishFlags, 'name'> &
+  Partial<Omit<PublishFlags, 'name' | 'kind' | 'mode' | 'kubernetes'>>;
 
-const PUBLISH_ONLY = new Set(['--kind', '--mode']);
+const PUBLISH_ONLY = new Set(['--kind', '--mode', '--kubernetes']);
 const changeFlags = publishFlags
   .filter(({ flags }) => !PUBLISH_ONLY.has(flags.split(' ')[0] ?? ''))
   .map((flag) => (flag === name ? flag : { ...flag, required: false }));
@@ -131,6 +151,8 @@ const changeInput = (org: string | undefined, flags: ChangeFlags): ChangeModelIn
     contextTokens: flags.context,
     urls: flags.url,
     command: flags.command,
+    service: flags.service,
+    replicas: flags.replicas,
     healthPath: orNone(flags.healthPath),
     startTimeoutS: flags.startTimeout,
     upstreamModel: orNone(flags.upstreamModel),

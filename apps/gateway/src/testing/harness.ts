@@ -99,7 +99,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     images: options.images ?? noImages,
     runner: client,
     wake: (modelId, deadlineMs) => callUnary(client, 'wake', { modelId }, { deadlineMs }),
-    connectLimiter: createLimiterClient,
+    connectLimiter: (peer) => createLimiterClient(peer),
     watchId: newInstanceId(),
     random: () => 0,
     nowMs: options.nowMs ?? Date.now,

@@ -194,7 +194,7 @@ export class Supervisor {
   async release(stopProcess: boolean): Promise<void> {
     this.#end();
     this.#driver.release();
-    if (!stopProcess) return;
+    if (!stopProcess || !this.isProcess) return;
     await this.#driver.halt().catch((err) => this.#logger.error({ err }, 'a model could not be ended'));
   }
 
@@ -217,6 +217,10 @@ export class Supervisor {
       const { type, reason, printed, watching } = report;
       this.#logger.warn({ reason }, 'a model is down');
       this.dispatch({ type, reason: printed ? `${reason}\n${printed}` : reason, watching });
+      return;
+    }
+    if (report.type === 'restarting') {
+      this.dispatch(report);
       return;
     }
     this.#replicas = report.replicas;

@@ -32,7 +32,10 @@ export async function seedDemo(
   const control = createControl({
     db,
     limiter: { refreshOrgs: notYet, revokeKey: notYet, forgetOrg: notYet, month: notYet },
-    runner: { refresh: notYet, start: notYet, stop: notYet, inFlight: notYet },
+    runner: {
+      ...{ refresh: notYet, start: notYet, stop: notYet, inFlight: notYet },
+      ...{ inspect: notYet, checkWorkload: notYet },
+    },
     secretKey: Buffer.from(secrets.secretKey, 'base64'),
     now: Date.now,
   });

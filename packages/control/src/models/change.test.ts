@@ -106,7 +106,7 @@ describe('a published model', () => {
       external,
       { startTimeoutS: 5 },
       'startTimeoutS',
-      /only for a command/,
+      /not for a model at URLs/,
     ],
     [
       'an idle time to one that is always on',

@@ -19,6 +19,7 @@ import {
   publishInput,
 } from './input.ts';
 import { type ListedModelView, type ModelChange, type ModelView, modelView } from './view.ts';
+import { unfitWorkload } from './workload.ts';
 
 /** Publishes a model. It starts at once (always on) or with its first request (wake on request). */
 export async function publishModel(
@@ -36,6 +37,8 @@ export async function publishModel(
   // A command runs on the runner's machine. An organization's owner has no rights there.
   if (driver.value.driver === 'process' && actor.kind !== 'operator')
     return refuse('forbidden', 'Only an operator of the installation may publish a command.', 'command');
+  const unfit = await unfitWorkload(deps, actor, driver.value);
+  if (unfit) return unfit;
   const row = await insertModel(deps, actor, org.value.id, settings, driver.value);
   if (!row) return refuse('conflict', `A model "${settings.name}" is already published.`, 'name');
   return ok(await tellRunner(deps, row));
@@ -77,14 +80,22 @@ async function insertModel(
   });
 }
 
+type Origin =
+  | { readonly origins: readonly string[] }
+  | { readonly commandSha256: string }
+  | { readonly workload: string };
+
 /** Where it runs, for the audit trail. A URL's path and a command may hold secrets. */
-export const originOf = ({
-  driver,
-  settings,
-}: StoredDriver): { origins: string[] } | { commandSha256: string } =>
-  driver === 'external'
-    ? { origins: [...new Set(settings.urls.map((url) => new URL(url).origin))] }
-    : { commandSha256: createHash('sha256').update(settings.command).digest('hex') };
+export function originOf({ driver, settings }: StoredDriver): Origin {
+  switch (driver) {
+    case 'external':
+      return { origins: [...new Set(settings.urls.map((url) => new URL(url).origin))] };
+    case 'process':
+      return { commandSha256: createHash('sha256').update(settings.command).digest('hex') };
+    case 'kubernetes':
+      return { workload: `${settings.namespace}/${settings.kind}/${settings.name}` };
+  }
+}
 
 /**
  * Lists the organization's published models by name. With requests in flight, unless `activity` is
