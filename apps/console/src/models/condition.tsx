@@ -1,4 +1,4 @@
-import type { Condition } from '@tidegate/control';
+import type { Condition, ListedModelView } from '@tidegate/control';
 
 const LOOKS: Record<Condition, { name: string; dot: string }> = {
   running: { name: 'Running', dot: 'bg-success' },
@@ -9,7 +9,15 @@ const LOOKS: Record<Condition, { name: string; dot: string }> = {
 };
 
 /** A condition's name after its colour. `still`: it is over, so nothing moves. */
-export function ConditionDot({ condition, still = false }: { condition: Condition; still?: boolean }) {
+export function ConditionDot({
+  condition,
+  replicas = null,
+  still = false,
+}: {
+  condition: Condition;
+  replicas?: ListedModelView['replicas'];
+  still?: boolean;
+}) {
   const { name, dot } = LOOKS[condition];
   return (
     <span className="inline-flex items-center gap-2 whitespace-nowrap">
@@ -18,6 +26,13 @@ export function ConditionDot({ condition, still = false }: { condition: Conditio
         aria-hidden
       />
       {name}
+      {replicas ? (
+        <span
+          className={replicas.up < replicas.total ? 'font-medium text-warning-soft-foreground' : 'text-muted'}
+        >
+          {replicas.up} of {replicas.total} up
+        </span>
+      ) : null}
     </span>
   );
 }
@@ -27,11 +42,19 @@ export function ConditionDot({ condition, still = false }: { condition: Conditio
  * So a change of condition seldom moves the page. The first line of a reason is always visible. The
  * other lines are what the model's process printed, and open on a click.
  */
-export function ConditionMark({ condition, reason }: { condition: Condition; reason: string | null }) {
+export function ConditionMark({
+  condition,
+  reason,
+  replicas,
+}: {
+  condition: Condition;
+  reason: string | null;
+  replicas: ListedModelView['replicas'];
+}) {
   const [why, ...printed] = (reason ?? '').trimEnd().split('\n');
   return (
     <div className="flex min-h-14 w-48 flex-col justify-center">
-      <ConditionDot condition={condition} />
+      <ConditionDot condition={condition} replicas={replicas} />
       {why ? (
         <div className="mt-0.5 text-xs leading-4 break-words text-muted">
           {why}

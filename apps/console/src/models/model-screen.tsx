@@ -108,7 +108,7 @@ function Actions({ org, model }: { org: string; model: ModelDetail }) {
 
 /** The condition, since when, and why. */
 function Now({
-  model: { condition, conditionAt, conditionReason, mode, sleepAfterS },
+  model: { condition, replicas, conditionAt, conditionReason, mode, sleepAfterS },
 }: {
   model: ModelDetail;
 }) {
@@ -117,7 +117,7 @@ function Now({
     <section className="card-surface px-5 py-4" aria-label="Condition">
       <div className="flex flex-wrap items-baseline justify-between gap-x-6 gap-y-1">
         <p className="text-[0.9375rem] font-semibold">
-          <ConditionDot condition={condition} />{' '}
+          <ConditionDot condition={condition} replicas={replicas} />{' '}
           <span className="text-[0.8125rem] font-normal text-muted">
             · changed <Time iso={conditionAt} />
           </span>

@@ -18,6 +18,7 @@ interface ModelsTableProps {
 
 export function ModelsTable({ org, models, mayChange }: ModelsTableProps) {
   const [asked, setAsked] = useState<AskedOfModel | null>(null);
+  const severalPools = new Set(models.map(({ pool }) => pool)).size > 1;
   return (
     <>
       <Table label="List of models" cardsBelow="4xl" className="border-t border-border">
@@ -55,10 +56,15 @@ export function ModelsTable({ org, models, mayChange }: ModelsTableProps) {
                 </Link>
                 <span className="text-xs text-muted tabular-nums">
                   {model.kind === 'vision' ? 'Vision' : 'Text'} · context {whole(model.contextTokens)}
+                  {severalPools ? ` · pool ${model.pool}` : ''}
                 </span>
               </th>
               <td data-label="Condition">
-                <ConditionMark condition={model.condition} reason={model.conditionReason} />
+                <ConditionMark
+                  condition={model.condition}
+                  reason={model.conditionReason}
+                  replicas={model.replicas}
+                />
               </td>
               <td data-label="In flight" className="number">
                 <InFlight count={model.inFlight} />
