@@ -27,9 +27,7 @@ export function ConditionDot({
       />
       {name}
       {replicas ? (
-        <span
-          className={replicas.up < replicas.total ? 'font-medium text-warning-soft-foreground' : 'text-muted'}
-        >
+        <span className={replicas.up < replicas.total ? 'font-medium text-foreground' : 'text-muted'}>
           {replicas.up} of {replicas.total} up
         </span>
       ) : null}
