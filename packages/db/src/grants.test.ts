@@ -83,6 +83,7 @@ const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
     ],
     plan: ['INSERT', 'SELECT', 'UPDATE'],
     request: ['SELECT'],
+    runner_lease: ['SELECT'],
     session: ['DELETE', 'SELECT'],
     sign_in_attempt: ['DELETE', 'SELECT'],
     passkey: ['DELETE', 'SELECT'],

@@ -1,0 +1,2 @@
+-- `ctl doctor` looks whether a runner acts.
+GRANT SELECT ON "runner_lease" TO tidegate_ctl;
