@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { createControl, limiterOverGrpc, logFailures, runnerOverGrpc } from '@tidegate/control';
-import { closeDb, createDb, explainPostgres } from '@tidegate/db';
+import { closeDb, createDb, explainPostgres, SchemaVersion } from '@tidegate/db';
 import { createLogger, createMetrics, observeStore, runService, startAdmin } from '@tidegate/runtime';
 import { oidcOf, readConfig } from './config.ts';
 import { createAccounts } from './server/auth/accounts.ts';
@@ -32,6 +32,12 @@ runService(async (service) => {
 
   const db = createDb(config.DATABASE_URL, { maxConnections: MAX_DB_CONNECTIONS });
   service.onShutdown('postgres', () => closeDb(db));
+  const schema = new SchemaVersion({
+    db,
+    nowMs: () => performance.now(),
+    onBehind: (problem) => logger.error({ problem }, 'the database is older than this release'),
+  });
+  void schema.problem();
   observeStore(metrics, 'postgres', () => db.$queryRaw`SELECT 1`);
   const limiter = limiterOverGrpc(config.LIMITER_ADDRESSES, config.caller);
   service.onShutdown('limiter', () => limiter.close());
@@ -99,7 +105,7 @@ runService(async (service) => {
     ready: async () => {
       if (service.stopping.aborted) return false;
       return await db.$queryRaw`SELECT 1`.then(
-        () => true,
+        async () => (await schema.problem()) ?? true,
         (error) => explainPostgres(error) ?? false,
       );
     },
