@@ -15,23 +15,21 @@ export function queueFinding({ waiting, active, delayed, dead }: QueueStatus): F
 
 /** Whether a runner acts in each pool that has models. Times are those of Postgres' clock. */
 export async function runnerFinding(db: Db): Promise<Finding> {
-  const leases = await db.$queryRaw<{ pool: string; holder: string; late: number }[]>`
-    SELECT pool, holder, extract(epoch FROM now() - expires_at)::float8 AS late FROM runner_lease ORDER BY pool`;
-  const acting = leases.filter(({ late }) => late <= 0);
-  const models = await db.model.count({ where: { deletedAt: null } });
-  const gone = leases
-    .filter(({ late }) => late > 0)
-    .map(
-      ({ pool, holder, late }) => `none acts in pool ${pool} since ${Math.floor(late)} s (last: ${holder})`,
-    );
-  if (models === 0 || (acting.length > 0 && gone.length === 0))
-    return fine(
-      'runners',
-      acting.map(({ pool, holder }) => `${holder} acts in pool ${pool}`).join('; ') || 'none',
-    );
+  const pools = await db.$queryRaw<{ pool: string; late: number | null }[]>`
+    SELECT pool, extract(epoch FROM now() - expires_at)::float8 AS late
+    FROM (SELECT DISTINCT pool FROM model WHERE deleted_at IS NULL) AS used LEFT JOIN runner_lease USING (pool)
+    ORDER BY pool`;
+  const gone = pools.filter(({ late }) => late === null || late > 0);
+  if (gone.length === 0) return fine('runners', `one acts in each of ${pools.length} pools that have models`);
   return wrong(
     'runners',
-    gone.length > 0 ? some(gone) : 'no runner has ever acted',
-    'Models neither wake nor sleep there. Start a runner, and read its log. A pool that is no more: delete its row in runner_lease.',
+    some(
+      gone.map(({ pool, late }) =>
+        late === null
+          ? `none has ever acted in pool ${pool}`
+          : `none acts in pool ${pool} since ${Math.floor(late)} s`,
+      ),
+    ),
+    'Models there neither wake nor sleep. Start a runner of that pool, and read its log.',
   );
 }
