@@ -1,4 +1,5 @@
 import type { Actor, Control, Result } from '@tidegate/control';
+import type { Variables } from '@tidegate/runtime/settings';
 import { type Config, systemUser } from './config.ts';
 
 /** Whoever runs the command. The audit trail names the system user. */
@@ -20,6 +21,8 @@ export interface Io {
 export interface Context {
   readonly io: Io;
   readonly config: () => Config;
+  /** The environment, for what a command reads besides the configuration. */
+  readonly env: () => Variables;
   /** Opens control over the configured installation. Closes it after `use`. */
   readonly withControl: <T>(use: (control: Control) => Promise<T>) => Promise<T>;
 }

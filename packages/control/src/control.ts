@@ -15,6 +15,7 @@ import { resetIdentity, resetTwoFactor } from './members/reset.ts';
 import { changeModel } from './models/change.ts';
 import { deleteModel, listModels, publishModel, startModel, stopModel } from './models/models.ts';
 import { showModel } from './models/show.ts';
+import { bootstrap } from './orgs/bootstrap.ts';
 import { deleteOrg } from './orgs/delete.ts';
 import { listMemberships, tryModel } from './orgs/memberships.ts';
 import { createOrg, listOrgs, setOrgPlan } from './orgs/orgs.ts';
@@ -25,6 +26,7 @@ import { resealSecrets } from './secrets/reseal.ts';
 import { showUsage, showUsageOfDay } from './usage/usage.ts';
 
 const operations = {
+  bootstrap,
   createOrg,
   listOrgs,
   setOrgPlan,
