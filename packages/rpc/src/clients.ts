@@ -16,6 +16,8 @@ import type {
   ForgetOrgResponse__Output,
   GetMonthRequest,
   GetMonthResponse__Output,
+  InspectRequest,
+  InspectResponse__Output,
   LimiterClient,
   ListActivityRequest,
   ListActivityResponse__Output,
@@ -81,6 +83,7 @@ interface UnaryMethods {
   start: { request: ModelRequest; response: ModelState__Output };
   stop: { request: ModelRequest; response: ModelState__Output };
   refresh: { request: ModelRequest; response: ModelState__Output };
+  inspect: { request: InspectRequest; response: InspectResponse__Output };
   checkWorkload: { request: CheckWorkloadRequest; response: CheckWorkloadResponse__Output };
   listActivity: { request: ListActivityRequest; response: ListActivityResponse__Output };
 }

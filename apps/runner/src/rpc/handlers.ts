@@ -8,11 +8,14 @@ import type { Fleet } from '../fleet/fleet.ts';
 import type { ModelStatus } from '../fleet/supervisor.ts';
 import { Feed } from '../watch/feed.ts';
 import type { Gateways } from '../watch/gateways.ts';
+import { inspectHandler } from './inspect.ts';
 
 export interface HandlersOptions {
   readonly fleet: Fleet;
   readonly catalog: CatalogSource;
   readonly gateways: Gateways;
+  /** How long a checked server may take for an answer. */
+  readonly checkTimeoutMs: number;
   readonly logger: Logger;
   /** Why a workload cannot be a model. Empty: it can. */
   readonly checkWorkload: (settings: KubernetesSettings) => Promise<string>;
@@ -36,6 +39,7 @@ export function createHandlers({
   fleet,
   catalog,
   gateways,
+  checkTimeoutMs,
   logger,
   checkWorkload,
 }: HandlersOptions): RunnerHandlers {
@@ -81,8 +85,9 @@ export function createHandlers({
       const models = [...gateways.inFlight()]
         .filter(([modelId]) => catalog.get(modelId)?.orgId === orgId)
         .map(([modelId, inFlight]) => ({ modelId, inFlight }));
-      callback(null, { models });
+      callback(null, { models, replicas: fleet.replicas(orgId) });
     },
+    Inspect: inspectHandler(checkTimeoutMs),
     Watch: (call) => {
       const link = gateways.connect();
       const feed = new Feed(catalog, call);

@@ -32,7 +32,11 @@ export async function seedDemo(
   const control = createControl({
     db,
     limiter: { refreshOrgs: notYet, revokeKey: notYet, forgetOrg: notYet, month: notYet },
-    runner: { refresh: notYet, start: notYet, stop: notYet, checkWorkload: notYet, inFlight: notYet },
+    runner: {
+      pools: ['local'],
+      ...{ refresh: notYet, start: notYet, stop: notYet, activity: notYet },
+      ...{ inspect: notYet, checkWorkload: notYet },
+    },
     secretKey: Buffer.from(secrets.secretKey, 'base64'),
     now: Date.now,
   });

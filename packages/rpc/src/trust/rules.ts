@@ -29,6 +29,7 @@ const RUNNER: Rules<RunnerDefinition> = {
   Refresh: CONTROL_PLANE,
   CheckWorkload: CONTROL_PLANE,
   ListActivity: CONTROL_PLANE,
+  Inspect: CONTROL_PLANE,
 };
 
 const pathsOf = (service: object, rules: object): [string, readonly ServiceName[]][] =>

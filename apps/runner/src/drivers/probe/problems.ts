@@ -1,7 +1,10 @@
 import { get } from './get.ts';
-import type { Problem } from './inspect.ts';
+import { misconfigured, type Problem } from './inspect.ts';
 
-/** Any answer below 500 is healthy. */
+/**
+ * For a server whose health path was given: whether it answers there. Nothing else is known of the
+ * path, so any other answer below 500 is healthy.
+ */
 export async function probeHealth(
   url: string,
   key: string,
@@ -10,7 +13,16 @@ export async function probeHealth(
 ): Promise<Problem | null> {
   const answer = await get({ url, key, timeoutMs }, signal);
   if (typeof answer === 'string') return { kind: 'no_answer', words: answer };
-  return answer.status < 500 ? null : { kind: 'no_answer', words: `HTTP ${answer.status}` };
+  const { status } = answer;
+  if (status >= 500) return { kind: 'no_answer', words: `HTTP ${status}` };
+  const path = new URL(url).pathname;
+  if (status === 404) return misconfigured(`There is nothing at the health path ${path} (404).`);
+  if (status !== 401 && status !== 403) return null;
+  return misconfigured(
+    key
+      ? `The server refused the upstream key at the health path ${path} (${status}).`
+      : `The server asks for an upstream key at the health path ${path} (${status}), and the model has none.`,
+  );
 }
 
 const MAX_SENTENCES = 3;
