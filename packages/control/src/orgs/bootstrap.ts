@@ -26,8 +26,8 @@ export interface BootstrapView {
 /**
  * Makes the first organization and its owner, both or nothing. Does nothing once there is an
  * organization, whichever it is: so it may run at every start, and brings back nothing that was
- * changed or deleted since. Null: there is one. Without a password a new account has one that nobody
- * knows. An existing account keeps its own. For operators only.
+ * changed or deleted since. Null: there is one. Without a password a new account has one that
+ * nobody knows. An existing account keeps its own. For operators only.
  */
 export async function bootstrap(
   deps: ControlDeps,
