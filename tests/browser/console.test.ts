@@ -145,6 +145,12 @@ describe('an owner', () => {
         await site.open(page, 'plan');
         await page.getByRole('button', { name: `Change to ${plan}` }).click();
         await confirm(page, 'Change plan');
+        await page.getByText('The new limits are in force.').first().waitFor();
+        const current = page
+          .getByRole('list', { name: 'Plans' })
+          .getByRole('listitem')
+          .filter({ hasText: 'Current' });
+        expect(await textOf(current.getByRole('heading'))).toBe(plan);
       };
       await changeTo('Starter');
       expect(await askWithImage()).toBe(403);
@@ -209,6 +215,13 @@ describe('an owner', () => {
       await signIn(there.page, site.url(), { ...account, password: 'another-long-password' });
       await there.page.goto(`${site.url()}/account`);
       await there.page.getByRole('button', { name: 'Sign out everywhere' }).click();
+      await there.page.getByRole('alertdialog').getByText('All your sessions end').waitFor();
+      await expectAccessible(there.page);
+      await there.page.getByRole('button', { name: 'Cancel' }).click();
+      await there.page.getByRole('alertdialog').waitFor({ state: 'detached' });
+      await there.page.reload();
+      await there.page.getByRole('button', { name: 'Sign out everywhere' }).click();
+      await there.page.getByRole('button', { name: 'End all sessions' }).click();
       await there.page.waitForURL('**/sign-in');
       await site.open(here.page, 'keys');
       expect(new URL(here.page.url()).pathname).toBe('/sign-in');

@@ -53,6 +53,10 @@ export function describeForms(site: Site): void {
         await expectRefused(form, { Password: /8 to 128 characters/ });
         expect(await focusIn(form)).toBe('Password');
         expect(await form.getByLabel('Your name').inputValue()).toBe('Ada');
+        await form.getByLabel('Password').fill('password1234');
+        await form.getByRole('button', { name: 'Join' }).click();
+        await form.getByText(/8 to 128 characters\.$/).waitFor({ state: 'detached' });
+        await form.locator('[data-slot=field-error]').waitFor();
         await form.getByLabel('Password').fill(PASSWORD);
         await form.getByRole('button', { name: 'Join' }).click();
         await page.waitForURL('**/o/demo/keys');

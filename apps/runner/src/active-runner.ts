@@ -11,7 +11,7 @@ import { Connection } from './drivers/kubernetes/connection.ts';
 import { Fleet } from './fleet/fleet.ts';
 import type { FleetTimings } from './fleet/timings.ts';
 import type { ModelUser } from './isolation/model-user.ts';
-import type { Lead } from './lead/lead.ts';
+import type { Lead, LeadOptions } from './lead/lead.ts';
 import type { ObservedModel, RunnerMetrics } from './metrics.ts';
 import { createHandlers } from './rpc/handlers.ts';
 import { type RpcServer, startServer } from './rpc/server.ts';
@@ -23,6 +23,8 @@ export interface ActiveRunnerOptions {
   readonly port: number;
   readonly trust: Trust;
   readonly db: Db;
+  /** How other runners know this one. Only models of its pool are its own. */
+  readonly candidate: LeadOptions['candidate'];
   /** Open upstream keys: the current one, and the previous one while it is being replaced. */
   readonly secretKeys: readonly Uint8Array[];
   readonly stateDir: string;
@@ -60,13 +62,13 @@ export class ActiveRunner {
   constructor(options: ActiveRunnerOptions, metrics: RunnerMetrics, lead: Lead) {
     const { db, secretKeys, stateDir, modelHost, keepModelLogs, models, timings } = options;
     const { now, random, logger, kubernetes } = options;
-    const store = postgresStore(db, secretKeys, lead);
+    const store = postgresStore(db, options.candidate.pool, secretKeys, lead);
     this.#kubernetes = kubernetes && {
       api: new KubernetesApi(new Connection(kubernetes.access)),
       namespaces: kubernetes.namespaces,
     };
     const drivers = createDrivers({
-      ...{ stateDir, modelHost, metrics, now, random, logger },
+      ...{ stateDir, pool: options.candidate.pool, modelHost, metrics, now, random, logger },
       keepOutput: keepModelLogs,
       models,
       kubernetes: this.#kubernetes,

@@ -1,9 +1,11 @@
+import { LOCAL_POOL } from '@tidegate/contracts';
 import {
   ConfigError,
   databaseUrl,
   flag,
   host,
   loadConfig,
+  poolName,
   port,
   secret,
   secretKey,
@@ -27,6 +29,8 @@ const schema = z.object({
   RUNNER_HOST: host,
   RUNNER_PORT: port.default(7_200),
   DATABASE_URL: secret(databaseUrl),
+  /** The pool whose models this runner runs, unless another runner of the pool does. */
+  RUNNER_POOL: poolName.default(LOCAL_POOL),
   /** The directory of the records of models' processes. The runners of one machine share it. */
   RUNNER_STATE_DIR: z.string(),
   /** Opens the upstream keys that the control plane sealed. */

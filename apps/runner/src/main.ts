@@ -29,7 +29,7 @@ runService(async (service) => {
     port: config.RUNNER_PORT,
     trust: config.trust,
     db,
-    candidate: { holder: ownName(), process: ownProcess() },
+    candidate: { pool: config.RUNNER_POOL, holder: ownName(), process: ownProcess() },
     leadTimings: LEAD_TIMINGS,
     secretKeys: config.secretKeys,
     stateDir: config.RUNNER_STATE_DIR,

@@ -1,4 +1,4 @@
-import { newUserId } from '@tidegate/contracts';
+import { LOCAL_POOL, newUserId } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
 import type { Actor } from './access/access.ts';
 import type { Role } from './access/policy.ts';
@@ -9,6 +9,7 @@ import type {
   Inspection,
   LimiterPort,
   LiveMonth,
+  ReplicaCount,
   RunnerPort,
 } from './deps.ts';
 import type { ControlRefusal, Result } from './result.ts';
@@ -33,6 +34,9 @@ interface RecordedRunner extends RunnerPort {
   away: boolean;
   /** Requests in flight by model id, the same for every organization. */
   busy: ReadonlyMap<string, number>;
+  /** Replicas by model id. */
+  counts: ReadonlyMap<string, ReplicaCount>;
+  pools: readonly string[];
   /** Why it cannot have the next workload. */
   workloadProblem: string;
   readonly calls: string[];
@@ -124,14 +128,16 @@ function recordedLimiter(): RecordedLimiter {
 function recordedRunner(): RecordedRunner {
   const call =
     (name: string, condition: ConditionNow['condition']) =>
-    async (modelId: string): Promise<ConditionNow> => {
+    async (modelId: string, pool: string | null): Promise<ConditionNow> => {
       if (recorded.away) throw new Error('away');
-      recorded.calls.push(`${name} ${modelId}`);
+      recorded.calls.push([name, modelId, ...(pool === LOCAL_POOL ? [] : [pool])].join(' '));
       return { condition, reason: '' };
     };
   const recorded: RecordedRunner = {
     away: false,
     busy: new Map(),
+    counts: new Map(),
+    pools: [LOCAL_POOL],
     workloadProblem: '',
     calls: [],
     looked: [],
@@ -151,10 +157,10 @@ function recordedRunner(): RecordedRunner {
       recorded.calls.push(`check ${namespace}/${kind}/${name} ${service}`);
       return recorded.workloadProblem;
     },
-    inFlight: async (orgId) => {
+    activity: async (orgId) => {
       if (recorded.away) throw new Error('away');
       recorded.looked.push(orgId);
-      return recorded.busy;
+      return new Map([[LOCAL_POOL, { inFlight: recorded.busy, replicas: recorded.counts }]]);
     },
   };
   return recorded;

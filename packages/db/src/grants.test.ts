@@ -14,6 +14,8 @@ const MANAGED_MODEL = [
   ...['UPDATE(sleep_after_s)', 'UPDATE(upstream_key)', 'UPDATE(upstream_model)', 'UPDATE(version)'],
 ];
 
+/** Of an operator, whose machines they run on. */
+const PLACED_MODEL = [...MANAGED_MODEL, 'UPDATE(cost)', 'UPDATE(pinned)', 'UPDATE(pool)'].sort();
 /** Whether the database has the migrations of a release. */
 const MIGRATION_RECORDS = ['SELECT(finished_at)', 'SELECT(migration_name)', 'SELECT(rolled_back_at)'];
 
@@ -42,6 +44,7 @@ const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
     condition_change: ALL,
     model: ['SELECT', 'UPDATE(condition)', 'UPDATE(condition_at)', 'UPDATE(condition_reason)'],
     runner_lease: ['INSERT', 'SELECT', 'UPDATE'],
+    runner_pool: ['SELECT'],
   },
   console: {
     _prisma_migrations: MIGRATION_RECORDS,
@@ -76,13 +79,15 @@ const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
     deleted_org: ['SELECT'],
     invitation: ['DELETE', 'SELECT'],
     member: ALL,
-    model: MANAGED_MODEL,
+    model: PLACED_MODEL,
     month_total: ['SELECT'],
     org: [
       ...['INSERT', 'SELECT', 'UPDATE(limits_version)', 'UPDATE(plan_id)', 'UPDATE(requires_two_factor)'],
     ],
     plan: ['INSERT', 'SELECT', 'UPDATE'],
     request: ['SELECT'],
+    runner_lease: ['SELECT(expires_at)', 'SELECT(pool)'],
+    runner_pool: ALL,
     session: ['DELETE', 'SELECT'],
     sign_in_attempt: ['DELETE', 'SELECT'],
     passkey: ['DELETE', 'SELECT'],

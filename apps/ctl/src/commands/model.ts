@@ -16,22 +16,29 @@ import { given, list, verb, whole } from './verb.ts';
 const why = (reason: string): string => reason.split('\n', 1)[0] ?? '';
 const printedBy = (reason: string | null): string[] => reason?.split('\n').slice(1) ?? [];
 
+/** A condition, and how many replicas of several can be called. */
+const conditionOf = (
+  { condition, conditionReason }: ModelView,
+  replicas: ListedModelView['replicas'] = null,
+) =>
+  condition +
+  (replicas ? ` (${replicas.up} of ${replicas.total} up)` : '') +
+  (conditionReason ? ` (${why(conditionReason)})` : '');
+
 const columns: Column<ModelView>[] = [
   { title: 'Name', cell: (model) => model.name },
   { title: 'Kind', cell: (model) => model.kind },
   { title: 'Mode', cell: (model) => model.mode },
   { title: 'Context', cell: (model) => model.contextTokens },
   { title: 'Driver', cell: (model) => model.driver },
-  {
-    title: 'Condition',
-    cell: ({ condition, conditionReason }) =>
-      condition + (conditionReason ? ` (${why(conditionReason)})` : ''),
-  },
+  { title: 'Pool', cell: (model) => model.pool },
+  { title: 'Condition', cell: (model) => conditionOf(model) },
   { title: 'Id', cell: (model) => model.id },
 ];
 /** The count comes before the id, which is last in every table. */
 const listColumns: Column<ListedModelView>[] = [
-  ...columns.slice(0, -1),
+  ...columns.slice(0, -2),
+  { title: 'Condition', cell: (model) => conditionOf(model, model.replicas) },
   { title: 'In flight', cell: ({ inFlight }) => inFlight ?? 'unknown' },
   ...columns.slice(-1),
 ];
@@ -67,6 +74,7 @@ interface PublishFlags {
   readonly upstreamKey?: string;
   readonly upstreamKeyStdin?: boolean;
   readonly sleepAfter?: number;
+  readonly pool?: string;
 }
 
 const upstreamKeyFlag = {
@@ -107,6 +115,7 @@ const publishFlags = [
   { flags: '--upstream-model <name>', help: 'its name on the server' },
   ...flagsOf(upstreamKeyFlag),
   { flags: '--sleep-after <seconds>', help: 'idle time before it sleeps (default 600)', parse: whole },
+  { flags: '--pool <pool>', help: 'the pool of runners that it belongs to (default local)' },
 ];
 
 const publishInput = (
@@ -130,6 +139,7 @@ const publishInput = (
     upstreamModel: flags.upstreamModel,
     upstreamKey,
     sleepAfterS: flags.sleepAfter,
+    pool: flags.pool,
   }),
 });
 
@@ -158,6 +168,7 @@ const changeInput = (org: string | undefined, flags: ChangeFlags): ChangeModelIn
     upstreamModel: orNone(flags.upstreamModel),
     upstreamKey: orNone(flags.upstreamKey),
     sleepAfterS: flags.sleepAfter,
+    pool: flags.pool,
   }),
 });
 

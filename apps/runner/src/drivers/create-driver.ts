@@ -10,13 +10,14 @@ import { type Kubernetes, ruledOut } from './kubernetes/check.ts';
 import { KubernetesDriver } from './kubernetes/kubernetes-driver.ts';
 import { Ports } from './process/ports.ts';
 import { ProcessDriver } from './process/process-driver.ts';
-import { knownModels } from './process/state-file.ts';
+import { knownModels, stateDirOf } from './process/state-file.ts';
 import { UnusableDriver } from './unusable-driver.ts';
 import type { UpstreamAccess } from './upstream-access.ts';
 
 export interface DriversOptions {
-  /** Created if missing. */
+  /** Created if missing. The runners of one machine share it, whatever their pools. */
   readonly stateDir: string;
+  readonly pool: string;
   /** The host name or address of models' processes. */
   readonly modelHost: string;
   /** Keep the output of models' processes. */
@@ -42,12 +43,14 @@ export interface Drivers {
 }
 
 export function createDrivers(options: DriversOptions): Drivers {
-  const { stateDir, modelHost: host, keepOutput, models, kubernetes, timings, metrics } = options;
+  const { modelHost: host, keepOutput, models, kubernetes, timings, metrics } = options;
   const { now, random, logger } = options;
+  const stateDir = stateDirOf(options.stateDir, options.pool);
+  makeStateDir(options.stateDir);
   makeStateDir(stateDir);
   const { user, env } = models;
   let prepared = false;
-  const ports = new Ports(stateDir, random);
+  const ports = new Ports(options.stateDir, random);
   const common = (driver: string) => ({
     ...{ timings, random },
     onProbeFailure: () => metrics.probeFailures.inc({ driver }),

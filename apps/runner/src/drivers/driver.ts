@@ -10,7 +10,12 @@ export type DriverReport =
   /**
    * The model can be called at these replicas, at least one. Reported again whenever they change.
    */
-  | { readonly type: 'up'; readonly replicas: readonly ReplicaAddress[] }
+  | {
+      readonly type: 'up';
+      readonly replicas: readonly ReplicaAddress[];
+      /** How many there are, with those that cannot be called. Default: these are all. */
+      readonly total?: number;
+    }
   /**
    * The model cannot be called. `watching`: the driver keeps probing and may report again, `up` or
    * another reason. Otherwise this is its last report until the next launch. The reason is for

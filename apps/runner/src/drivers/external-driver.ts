@@ -144,7 +144,7 @@ export class ExternalDriver implements Driver {
     if (replicas.length > 0) {
       run.settled = true;
       run.reason = '';
-      this.#options.report({ type: 'up', replicas });
+      this.#options.report({ type: 'up', replicas, total: run.all.length });
       return;
     }
     if (!run.settled && !run.all.every(({ problem }) => problem?.kind === 'misconfigured')) return;

@@ -57,6 +57,8 @@ export class Supervisor {
   #state: State = { phase: 'stopped', reason: '', failures: 0, crashed: false };
   #driver: Driver;
   #replicas: readonly ReplicaAddress[] = [];
+  /** With those that cannot be called. */
+  #replicaTotal = 0;
   #revision = 0;
   #persisted: PersistedCondition | null = null;
   #phaseTimer: NodeJS.Timeout | undefined;
@@ -95,6 +97,16 @@ export class Supervisor {
   status(): ModelStatus {
     const { reason } = this.#state;
     return { modelId: this.#spec.modelId, condition: this.condition, reason, revision: this.#revision };
+  }
+
+  get orgId(): string {
+    return this.#spec.orgId;
+  }
+
+  /** How many of its replicas can be called. Null: it does not run, or there is only one. */
+  get replicaCount(): { readonly up: number; readonly total: number } | null {
+    if (this.condition !== 'running' || this.#replicaTotal < 2) return null;
+    return { up: this.#replicas.length, total: this.#replicaTotal };
   }
 
   /** Takes over the model, by its row and by what still runs. Call it once, first. */
@@ -224,6 +236,7 @@ export class Supervisor {
       return;
     }
     this.#replicas = report.replicas;
+    this.#replicaTotal = report.total ?? report.replicas.length;
     if (this.#state.phase === 'running') this.#announce();
     else this.dispatch({ type: 'up' });
   }

@@ -85,7 +85,7 @@ export function createHandlers({
       const models = [...gateways.inFlight()]
         .filter(([modelId]) => catalog.get(modelId)?.orgId === orgId)
         .map(([modelId, inFlight]) => ({ modelId, inFlight }));
-      callback(null, { models });
+      callback(null, { models, replicas: fleet.replicas(orgId) });
     },
     Inspect: inspectHandler(checkTimeoutMs),
     Watch: (call) => {

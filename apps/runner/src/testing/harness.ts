@@ -185,6 +185,8 @@ export class Harness {
       models?: ModelUser;
       kubernetes?: KubernetesConfig | null;
       logTo?: (line: string) => void;
+      pool?: string;
+      leaseMs?: number;
     } = {},
   ): Promise<TestRunner> {
     const runner = this.standBy(options);
@@ -200,13 +202,15 @@ export class Harness {
     kubernetes = null,
     models = { user: null, env: { PATH: '/usr/bin:/bin', HF_TOKEN: 'hf-confidential' } },
     logTo,
+    pool = 'local',
+    leaseMs = 1_500,
   }: Parameters<Harness['start']>[0] = {}): Runner {
     const runner = startRunner({
       host: '127.0.0.1',
       port: 0,
       db: this.db,
-      candidate: { holder: 'test', process: null },
-      leadTimings: { leaseMs: 1_500, renewMs: 100, tryMs: 50 },
+      candidate: { pool, holder: 'test', process: null },
+      leadTimings: { leaseMs, renewMs: 100, tryMs: 50 },
       trust: { tokens: [], tls: null },
       secretKeys: [this.secretKey],
       stateDir: this.stateDir,

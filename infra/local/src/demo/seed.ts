@@ -33,7 +33,8 @@ export async function seedDemo(
     db,
     limiter: { refreshOrgs: notYet, revokeKey: notYet, forgetOrg: notYet, month: notYet },
     runner: {
-      ...{ refresh: notYet, start: notYet, stop: notYet, inFlight: notYet },
+      pools: ['local'],
+      ...{ refresh: notYet, start: notYet, stop: notYet, activity: notYet },
       ...{ inspect: notYet, checkWorkload: notYet },
     },
     secretKey: Buffer.from(secrets.secretKey, 'base64'),

@@ -6,6 +6,7 @@ import type { ControlDeps, Tx } from '../deps.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { type ChangedSettings, type ChangeModelInput, changeInput, ONLY_FOR_WORKLOADS } from './input.ts';
 import { findModel, originOf, tellRunner } from './models.ts';
+import { poolFor, refuseMove } from './placement.ts';
 import type { ModelChange } from './view.ts';
 
 /** The settings that are stored with the driver, not in columns of their own. */
@@ -31,17 +32,26 @@ export async function changeModel(
     return refuse('invalid_input', 'Give at least one setting to change: URLs, context, upstream key, …');
   if (changes.command !== undefined && actor.kind !== 'operator')
     return refuse('forbidden', 'Only an operator of the installation may change a command.', 'command');
+  if (changes.pool !== undefined && actor.kind !== 'operator')
+    return refuse('forbidden', 'Only an operator of the installation may move a model.', 'pool');
+  if (changes.pool !== undefined) {
+    const pool = poolFor(deps, actor, changes.pool);
+    if (!pool.ok) return pool;
+  }
   const unfit = unfitFor(driver, mode, changes);
   if (unfit) return unfit;
   const row = await deps.db.$transaction(async (tx) => {
     const data = await changeOf(tx, deps, id, changes);
+    const stays = changes.pool === undefined ? null : await refuseMove(tx, id, changes.pool);
+    if (stays) return stays;
     const rows = await tx.model.updateManyAndReturn({ where: { id, deletedAt: null }, data });
     const details = { name, changed, ...originsIn(changes) };
     if (rows[0]) await audit(tx, actor, deps.now(), [{ orgId, action: 'model.change', target: id, details }]);
     return rows[0];
   });
+  if (row && 'refusal' in row) return row;
   if (!row) return refuse('not_found', `There is no published model "${name}".`, 'name');
-  return ok(await tellRunner(deps, row));
+  return ok(await tellRunner(deps, row, found.value.pool));
 }
 
 type Changes = Omit<ChangedSettings, 'org' | 'name'>;
@@ -85,7 +95,7 @@ function unfitFor(driver: string, mode: string, changes: Changes) {
 
 /** Locks the row, so that of two changes at once each keeps what the other changes. */
 async function changeOf(tx: Tx, { secretKey }: ControlDeps, id: string, changes: Changes) {
-  const { contextTokens, sleepAfterS, upstreamModel, upstreamKey, service } = changes;
+  const { contextTokens, sleepAfterS, upstreamModel, upstreamKey, service, pool } = changes;
   const [row] = await tx.$queryRaw<{ settings: Record<string, unknown> }[]>`
     SELECT settings FROM model WHERE id = ${id} FOR NO KEY UPDATE`;
   const settings: Record<string, unknown> = { ...row?.settings };
@@ -104,6 +114,7 @@ async function changeOf(tx: Tx, { secretKey }: ControlDeps, id: string, changes:
     version: { increment: 1 },
     ...(contextTokens !== undefined && { contextTokens }),
     ...(sleepAfterS !== undefined && { sleepAfterS }),
+    ...(pool !== undefined && { pool }),
     ...(upstreamModel !== undefined && { upstreamModel }),
     ...(upstreamKey !== undefined && {
       upstreamKey: upstreamKey === null ? null : Uint8Array.from(seal(secretKey, upstreamKey)),

@@ -5,7 +5,7 @@ import {
   WORKLOAD_KINDS,
 } from '@tidegate/contracts/driver-settings';
 import { z } from 'zod';
-import { choice, orgField, reference, text, whole } from '../fields.ts';
+import { choice, orgField, poolField, reference, text, whole } from '../fields.ts';
 import { ok, type Result, refuse } from '../result.ts';
 
 const MAX_CONTEXT_TOKENS = 16_777_216;
@@ -44,6 +44,7 @@ const settings = {
     error: 'Upstream key must be 1 to 4,096 printable characters without spaces.',
   }),
   sleepAfterS: whole('Sleep after', 1, MAX_SLEEP_AFTER_S),
+  pool: poolField('Pool'),
 };
 
 export const publishInput = z.object({
@@ -66,6 +67,7 @@ export const publishInput = z.object({
   upstreamModel: settings.upstreamModel.optional(),
   upstreamKey: settings.upstreamKey.optional(),
   sleepAfterS: settings.sleepAfterS.default(DEFAULT_SLEEP_AFTER_S),
+  pool: settings.pool.optional(),
 });
 export type PublishModelInput = z.input<typeof publishInput>;
 export type PublishSettings = z.output<typeof publishInput>;
@@ -85,6 +87,7 @@ export const changeInput = modelInput.extend({
   upstreamModel: settings.upstreamModel.nullable().optional(),
   upstreamKey: settings.upstreamKey.nullable().optional(),
   sleepAfterS: settings.sleepAfterS.optional(),
+  pool: settings.pool.optional(),
 });
 export type ChangeModelInput = z.input<typeof changeInput>;
 export type ChangedSettings = z.output<typeof changeInput>;

@@ -13,6 +13,7 @@ export async function unfitWorkload(
   deps: ControlDeps,
   actor: Actor,
   runs: StoredDriver,
+  pool: string,
 ): Promise<ReturnType<typeof refuse> | null> {
   if (runs.driver !== 'kubernetes') return null;
   // It is scaled with the runner's rights. An organization's owner has none in the cluster.
@@ -36,7 +37,7 @@ export async function unfitWorkload(
     return refuse('conflict', message, 'kubernetes');
   }
   try {
-    const problem = await deps.runner.checkWorkload(runs.settings);
+    const problem = await deps.runner.checkWorkload(runs.settings, pool);
     return problem === '' ? null : refuse('invalid_input', problem, 'kubernetes');
   } catch (error) {
     const why = unreached('runner', error, actor);
