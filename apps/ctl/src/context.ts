@@ -1,4 +1,5 @@
 import type { Actor, Control, Result } from '@tidegate/control';
+import type { Db } from '@tidegate/db';
 import type { Variables } from '@tidegate/runtime/settings';
 import { type Config, systemUser } from './config.ts';
 
@@ -23,6 +24,8 @@ export interface Context {
   readonly config: () => Config;
   /** The environment, for what a command reads besides the configuration. */
   readonly env: () => Variables;
+  /** Connects to the configured installation's Postgres. Disconnects after `use`. */
+  readonly withDb: <T>(use: (db: Db) => Promise<T>) => Promise<T>;
   /** Opens control over the configured installation. Closes it after `use`. */
   readonly withControl: <T>(use: (control: Control) => Promise<T>) => Promise<T>;
 }

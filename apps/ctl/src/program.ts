@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { addBootstrap } from './commands/bootstrap.ts';
+import { addDoctor } from './commands/doctor.ts';
 import { addKey } from './commands/key.ts';
 import { addMember } from './commands/member.ts';
 import { addModel } from './commands/model.ts';
@@ -27,6 +28,7 @@ export function createProgram(context: Context): Command {
     addUsage,
     addQueue,
     addSecrets,
+    addDoctor,
   ])
     add(program, context);
   return program;
