@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { addDoctor } from './commands/doctor.ts';
 import { addKey } from './commands/key.ts';
 import { addMember } from './commands/member.ts';
 import { addModel } from './commands/model.ts';
@@ -16,7 +17,7 @@ export function createProgram(context: Context): Command {
     .showHelpAfterError('Try --help.')
     .exitOverride()
     .configureOutput({ writeOut: context.io.out, writeErr: context.io.err });
-  for (const add of [addOrg, addPlan, addMember, addKey, addModel, addUsage, addQueue, addSecrets])
+  for (const add of [addOrg, addPlan, addMember, addKey, addModel, addUsage, addQueue, addSecrets, addDoctor])
     add(program, context);
   return program;
 }

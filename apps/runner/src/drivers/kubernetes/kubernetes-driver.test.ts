@@ -406,7 +406,8 @@ describe('switching off', () => {
     const { driver } = driverOf();
     driver.launch(false);
     await driver.halt();
-    expect(cluster.replicas(DEPLOYMENT)).toBe(0);
+    const counts = cluster.asked.flatMap(({ verb, body }) => (verb === 'update' ? body.spec.replicas : []));
+    expect(counts).toEqual([3, 0]);
   });
 
   it('is done when the workload is not there', async () => {
