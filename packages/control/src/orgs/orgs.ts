@@ -86,8 +86,8 @@ const setPlanInput = z.object({ org: orgField, plan: reference('Plan') });
 export type SetOrgPlanInput = z.input<typeof setPlanInput>;
 
 /**
- * Moves an organization to a plan. Users can choose only plans that are offered. Resolves when the new limits are in force. `unavailable`: the
- * change is written but not in force yet.
+ * Moves an organization to a plan. Users can choose only plans that are offered. Resolves when the
+ * new limits are in force. `unavailable`: the change is written but not in force yet.
  */
 export async function setOrgPlan(
   deps: ControlDeps,
