@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { Command } from 'commander';
+import { addBootstrap } from './commands/bootstrap.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addKey } from './commands/key.ts';
 import { addMember } from './commands/member.ts';
@@ -22,7 +23,18 @@ export function createProgram(context: Context): Command {
     .showHelpAfterError('Try --help.')
     .exitOverride()
     .configureOutput({ writeOut: context.io.out, writeErr: context.io.err });
-  for (const add of [addOrg, addPlan, addMember, addKey, addModel, addUsage, addQueue, addSecrets, addDoctor])
+  for (const add of [
+    addBootstrap,
+    addOrg,
+    addPlan,
+    addMember,
+    addKey,
+    addModel,
+    addUsage,
+    addQueue,
+    addSecrets,
+    addDoctor,
+  ])
     add(program, context);
   return program;
 }
