@@ -383,7 +383,7 @@ describe('a start that does not succeed', () => {
 describe('switching off', () => {
   it('scales to 0, and is done when no pod is left that nobody told to end', async () => {
     cluster.workload(DEPLOYMENT, 4);
-    const { driver } = driverOf();
+    const { driver } = driverOf({}, { now: () => 0 });
     let done = false;
     const halted = driver.halt().then(() => {
       done = true;
