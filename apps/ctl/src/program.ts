@@ -5,6 +5,7 @@ import { addMember } from './commands/member.ts';
 import { addModel } from './commands/model.ts';
 import { addOrg } from './commands/org.ts';
 import { addPlan } from './commands/plan.ts';
+import { addPool } from './commands/pool.ts';
 import { addQueue } from './commands/queue.ts';
 import { addSecrets } from './commands/secrets.ts';
 import { addUsage } from './commands/usage.ts';
@@ -17,7 +18,18 @@ export function createProgram(context: Context): Command {
     .showHelpAfterError('Try --help.')
     .exitOverride()
     .configureOutput({ writeOut: context.io.out, writeErr: context.io.err });
-  for (const add of [addOrg, addPlan, addMember, addKey, addModel, addUsage, addQueue, addSecrets, addDoctor])
+  for (const add of [
+    addOrg,
+    addPlan,
+    addPool,
+    addMember,
+    addKey,
+    addModel,
+    addUsage,
+    addQueue,
+    addSecrets,
+    addDoctor,
+  ])
     add(program, context);
   return program;
 }

@@ -82,7 +82,16 @@ describe('roles', () => {
    */
   const OTHERS = [
     ...['createOrg', 'setPlan', 'setPassword', 'deleteAccount', 'openInvitation', 'acceptInvitation'],
-    ...['listOrgs', 'listPlans', 'listMemberships', 'resealSecrets', 'resetTwoFactor', 'resetIdentity'],
+    ...[
+      'listOrgs',
+      'listPlans',
+      'listPools',
+      'setPool',
+      'listMemberships',
+      'resealSecrets',
+      'resetTwoFactor',
+      'resetIdentity',
+    ],
   ];
 
   it('are asked for by every operation there is', () => {

@@ -35,6 +35,8 @@ export type Unbound =
   | 'listOrgs'
   | 'listPlans'
   | 'setPlan'
+  | 'listPools'
+  | 'setPool'
   | 'setPassword'
   | 'deleteAccount'
   | 'resetTwoFactor'
