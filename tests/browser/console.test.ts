@@ -3,9 +3,11 @@ import type { Actor } from '@tidegate/control';
 import { eventually } from '@tidegate/testing';
 import { expectAccessible, signIn } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
+import { describeDetail } from './detail.ts';
 import { describeFirstModel } from './first-model.ts';
 import { describeFit } from './fit.ts';
 import { describeGuide } from './guide.ts';
+import { describeKeyboard } from './keyboard.ts';
 import { describeLeaving } from './leaving.ts';
 import { confirm, createKey, rowOf, TEST_TIMEOUT_MS, textOf, useSite } from './site.ts';
 import { describeUsage } from './usage.ts';
@@ -46,7 +48,7 @@ describe('an owner', () => {
       expect(await page.content()).not.toContain(key);
 
       expect((await site.ask(key)).status).toBe(200);
-      await eventually(async () => /UTC/.test(await textOf(row)));
+      await eventually(async () => /just now/.test(await textOf(row)));
 
       await row.getByRole('button', { name: 'Revoke Journey' }).click();
       await page.getByRole('alertdialog').getByText('refused from the next one on').waitFor();
@@ -72,7 +74,7 @@ describe('an owner', () => {
       await page.getByRole('button', { name: 'Create key' }).click();
       const dialog = page.getByRole('dialog');
       await dialog.getByRole('button', { name: 'Create key' }).click();
-      await dialog.getByText('Name must be text of 1 to 80 characters').waitFor();
+      await dialog.getByText('Give a name of 1 to 80 characters').waitFor();
       await dialog.getByLabel('Name').fill('x');
       await dialog.getByLabel('Requests per minute').fill('6001');
       await dialog.getByRole('button', { name: 'Create key' }).click();
@@ -110,7 +112,7 @@ describe('an owner', () => {
       await dialog.getByLabel('Name', { exact: true }).fill('elsewhere');
       await dialog.getByLabel('Servers', { exact: true }).fill('not a url');
       await dialog.getByRole('button', { name: 'Publish model' }).click();
-      await dialog.getByText('different http or https addresses').waitFor();
+      await dialog.getByText('http:// or https://').waitFor();
       await dialog.getByLabel('Servers', { exact: true }).fill('http://127.0.0.1:9/v1');
       await dialog.getByRole('button', { name: 'Publish model' }).click();
       await dialog.getByText('Its server does not answer').waitFor();
@@ -282,5 +284,7 @@ describe('an owner', () => {
 describeUsage(site);
 describeGuide(site);
 describeFirstModel(site);
+describeDetail(site);
 describeFit(site);
+describeKeyboard(site);
 describeLeaving(site);

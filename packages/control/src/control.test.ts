@@ -81,16 +81,22 @@ describe('roles', () => {
    * installation. They have tests of their own.
    */
   const OTHERS = [
-    ...['createOrg', 'setPlan', 'setPassword', 'deleteAccount', 'openInvitation', 'acceptInvitation'],
     ...[
+      'acceptInvitation',
+      'bootstrap',
+      'createOrg',
+      'deleteAccount',
+      'listMemberships',
       'listOrgs',
       'listPlans',
       'listPools',
-      'setPool',
-      'listMemberships',
+      'openInvitation',
       'resealSecrets',
-      'resetTwoFactor',
       'resetIdentity',
+      'resetTwoFactor',
+      'setPassword',
+      'setPlan',
+      'setPool',
     ],
   ];
 
