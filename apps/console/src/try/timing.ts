@@ -11,8 +11,8 @@ export interface Timing {
 const MIN_SPAN_MS = 50;
 
 /**
- * `120 ms to the first token · 42.0 tokens/s`. The rate counts the tokens after the first. It is left
- * out when they came too close together to measure.
+ * `120 ms to the first token · 42.0 tokens/s`. The rate counts the tokens after the first. It is
+ * left out when they came too close together to measure.
  */
 export function timingText({ sentAt, firstAt, endedAt }: Timing, tokens: number | null): string {
   if (firstAt === null) return '';
