@@ -24,8 +24,8 @@ export interface RoomTimings {
 }
 
 /**
- * Shares out what a pool has. A tenant asks for room before it starts, and gives it back when all of
- * it has ended. It has no clock: whoever calls says what time it is.
+ * Shares out what a pool has. A tenant asks for room before it starts, and gives it back when all
+ * of it has ended. It has no clock: whoever calls says what time it is.
  */
 export class Room {
   readonly #timings: RoomTimings;
