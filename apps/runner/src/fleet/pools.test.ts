@@ -3,7 +3,6 @@ import { eventually, testPostgres } from '@tidegate/testing';
 import { Harness, isAlive } from '../testing/harness.ts';
 
 /** No lead is lost, however busy the machine. */
-const STEADY = { leaseMs: 60_000 };
 
 let harness: Harness;
 beforeEach(async () => {
@@ -19,9 +18,9 @@ describe('the runners of two pools', () => {
       await harness.publishProcess(),
       await harness.publishProcess({}, { pool: 'gpu0' }),
     ];
-    const local = await harness.start(STEADY);
+    const local = await harness.start();
     await local.wake(here.modelId);
-    const gpu = await harness.start({ ...STEADY, pool: 'gpu0' });
+    const gpu = await harness.start({ pool: 'gpu0' });
     await gpu.wake(there.modelId);
     expect([pidOf(here), pidOf(there)].map(isAlive)).toEqual([true, true]);
     await expect(local.wake(there.modelId)).rejects.toMatchObject({ details: 'no such model' });
@@ -32,8 +31,8 @@ describe('the runners of two pools', () => {
 
   it('hand a stopped model over when it moves', async () => {
     const model = await harness.publishProcess();
-    const local = await harness.start(STEADY);
-    const gpu = await harness.start({ ...STEADY, pool: 'gpu0' });
+    const local = await harness.start();
+    const gpu = await harness.start({ pool: 'gpu0' });
     await local.stopModel(model.modelId);
     const moved = { pool: 'gpu0', version: { increment: 1 } };
     await harness.db.model.update({ where: { id: model.modelId }, data: moved });

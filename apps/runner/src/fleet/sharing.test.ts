@@ -3,7 +3,7 @@ import { eventually, testPostgres } from '@tidegate/testing';
 import { Harness, isAlive, type PublishedProcess } from '../testing/harness.ts';
 
 /** No lead is lost, however busy the machine, and models give way as soon as they are idle. */
-const STEADY = { leaseMs: 60_000, timings: { minimumStayMs: 0 } };
+const STEADY = { timings: { minimumStayMs: 0 } };
 
 let harness: Harness;
 beforeEach(async () => {

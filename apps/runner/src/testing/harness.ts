@@ -203,7 +203,7 @@ export class Harness {
     models = { user: null, env: { PATH: '/usr/bin:/bin', HF_TOKEN: 'hf-confidential' } },
     logTo,
     pool = 'local',
-    leaseMs = 1_500,
+    leaseMs = 60_000,
   }: Parameters<Harness['start']>[0] = {}): Runner {
     const runner = startRunner({
       host: '127.0.0.1',
