@@ -72,6 +72,7 @@ function serve(server: Server): Promise<string> {
     forgetOrg: answer('forgetOrg', {}),
     confirmSettlements: answer('confirmSettlements', {}),
     getMonth: answer('getMonth', month),
+    findRequest: answer('findRequest', { state: 'STATE_QUEUED' }),
   });
   const state = (condition: string) => ({ modelId: 'm', condition, reason: '' });
   server.addService(runnerService, {

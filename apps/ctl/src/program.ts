@@ -5,6 +5,7 @@ import { addModel } from './commands/model.ts';
 import { addOrg } from './commands/org.ts';
 import { addPlan } from './commands/plan.ts';
 import { addQueue } from './commands/queue.ts';
+import { addRequest } from './commands/request.ts';
 import { addSecrets } from './commands/secrets.ts';
 import { addUsage } from './commands/usage.ts';
 import type { Context } from './context.ts';
@@ -16,7 +17,17 @@ export function createProgram(context: Context): Command {
     .showHelpAfterError('Try --help.')
     .exitOverride()
     .configureOutput({ writeOut: context.io.out, writeErr: context.io.err });
-  for (const add of [addOrg, addPlan, addMember, addKey, addModel, addUsage, addQueue, addSecrets])
+  for (const add of [
+    addOrg,
+    addPlan,
+    addMember,
+    addKey,
+    addModel,
+    addUsage,
+    addRequest,
+    addQueue,
+    addSecrets,
+  ])
     add(program, context);
   return program;
 }

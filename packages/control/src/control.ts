@@ -18,6 +18,8 @@ import { listMemberships, tryModel } from './orgs/memberships.ts';
 import { createOrg, listOrgs, setOrgPlan } from './orgs/orgs.ts';
 import { requireTwoFactor } from './orgs/require-two-factor.ts';
 import { listPlans, setPlan } from './plans/plans.ts';
+import { listRequests } from './requests/list.ts';
+import { showRequest } from './requests/show.ts';
 import type { Result } from './result.ts';
 import { resealSecrets } from './secrets/reseal.ts';
 import { showUsage, showUsageOfDay } from './usage/usage.ts';
@@ -52,6 +54,8 @@ const operations = {
   deleteModel,
   showUsage,
   showUsageOfDay,
+  listRequests,
+  showRequest,
   listAudit,
   createInvitation,
   listInvitations,

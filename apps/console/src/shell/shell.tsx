@@ -12,6 +12,7 @@ const SCREENS = [
   { path: 'keys', name: 'Keys', icon: 'icon-key-round' },
   { path: 'api', name: 'API', icon: 'icon-boxes' },
   { path: 'usage', name: 'Usage', icon: 'icon-chart-column' },
+  { path: 'requests', name: 'Requests', icon: 'icon-list' },
   { path: 'try', name: 'Try it', icon: 'icon-message-square', roles: ['owner', 'member'] },
   { path: 'plan', name: 'Plan', icon: 'icon-gauge' },
   { path: 'members', name: 'Members', icon: 'icon-users' },

@@ -31,7 +31,13 @@ export async function seedDemo(
   const secrets = loadSecrets(files);
   const control = createControl({
     db,
-    limiter: { refreshOrgs: notYet, revokeKey: notYet, forgetOrg: notYet, month: notYet },
+    limiter: {
+      refreshOrgs: notYet,
+      revokeKey: notYet,
+      forgetOrg: notYet,
+      month: notYet,
+      findRequest: notYet,
+    },
     runner: { refresh: notYet, start: notYet, stop: notYet, inFlight: notYet },
     secretKey: Buffer.from(secrets.secretKey, 'base64'),
     now: Date.now,
