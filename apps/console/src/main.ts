@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { createControl, limiterOverGrpc, logFailures, runnerOverGrpc } from '@tidegate/control';
 import { closeDb, createDb, explainPostgres } from '@tidegate/db';
-import { createLogger, createMetrics, runService, startAdmin } from '@tidegate/runtime';
+import { createLogger, createMetrics, observeStore, runService, startAdmin } from '@tidegate/runtime';
 import { oidcOf, readConfig } from './config.ts';
 import { createAccounts } from './server/auth/accounts.ts';
 import { auditedSignIn, createRecorder } from './server/auth/audited.ts';
@@ -31,6 +31,7 @@ runService(async (service) => {
 
   const db = createDb(config.DATABASE_URL, { maxConnections: MAX_DB_CONNECTIONS });
   service.onShutdown('postgres', () => closeDb(db));
+  observeStore(metrics, 'postgres', () => db.$queryRaw`SELECT 1`);
   const limiter = limiterOverGrpc(config.LIMITER_ADDRESSES, config.caller);
   service.onShutdown('limiter', () => limiter.close());
   const runner = runnerOverGrpc(config.RUNNER_ADDRESS, config.caller);

@@ -62,7 +62,9 @@ export function createGateway(parts: GatewayParts): AssembledGateway {
     nowMs,
     monotonicMs,
   });
+  const observer = new Observer(parts.log, parts.requestLog, parts.metrics, catalog);
   const limiter: Limiter = createLimiter(parts, {
+    onCalled: (ms) => observer.limiterAnswered(ms),
     onDown: () => principals.dropAll(),
     onLeaseLost: (instanceId) => exchanges.abortInstance(instanceId),
     onNotice: (notice) => applyNotice(notice, { principals, blocked, exchanges }),
@@ -84,7 +86,7 @@ export function createGateway(parts: GatewayParts): AssembledGateway {
     replicas: new Replicas(monotonicMs),
     bodyBudget: new ByteBudget(config.MAX_BUFFERED_BODY_BYTES),
     exchanges,
-    observer: new Observer(parts.log, parts.requestLog, parts.metrics, () => activity.total),
+    observer,
   };
   const watch = new CatalogWatch({
     client: parts.runner,
@@ -98,7 +100,10 @@ export function createGateway(parts: GatewayParts): AssembledGateway {
   return { gateway, limiter, watch };
 }
 
-type LimiterEvents = Pick<ConstructorParameters<typeof Limiter>[0], 'onDown' | 'onLeaseLost' | 'onNotice'>;
+type LimiterEvents = Pick<
+  ConstructorParameters<typeof Limiter>[0],
+  'onCalled' | 'onDown' | 'onLeaseLost' | 'onNotice'
+>;
 
 function createLimiter(
   { config, log, connectLimiter, random, monotonicMs }: GatewayParts,

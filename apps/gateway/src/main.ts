@@ -13,11 +13,11 @@ import { Agent } from 'undici';
 import { createGateway } from './assemble.ts';
 import { createParser } from './body/parse.ts';
 import { readConfig } from './config.ts';
-import { startServer } from './http/server.ts';
+import { type GatewayServer, startServer } from './http/server.ts';
 import { createImageFetcher } from './images/fetch.ts';
 import { createAddressFilter } from './images/public-address.ts';
 import { createResolve } from './images/resolve.ts';
-import { observeParts } from './observe/observer.ts';
+import { observeParts } from './observe/gauges.ts';
 
 /** Added to the time for draining, to end remaining requests, flush and close. */
 const SHUTDOWN_MARGIN_MS = 20_000;
@@ -73,7 +73,13 @@ runService(async (service: Service) => {
     nowMs: Date.now,
     monotonicMs: () => performance.now(),
   });
-  observeParts(metrics, { limiter, watch });
+  let server: GatewayServer | null = null;
+  observeParts(metrics, {
+    gateway,
+    watch,
+    connections: async () => (await server?.connections()) ?? 0,
+    monotonicMs: () => performance.now(),
+  });
   watch.start();
   service.onShutdown('catalog watch', () => watch.stop());
   limiter.start();
@@ -90,7 +96,8 @@ runService(async (service: Service) => {
     ready: () => !service.stopping.aborted && limiter.ready && gateway.catalog.known,
   });
   service.onShutdown('admin', () => admin.close());
-  const server = await startServer(gateway);
-  service.onShutdown('requests', () => server.drain(config.SHUTDOWN_TIMEOUT_MS));
-  log.info({ port: server.port, adminPort: admin.port }, 'gateway is listening');
+  const started = await startServer(gateway);
+  server = started;
+  service.onShutdown('requests', () => started.drain(config.SHUTDOWN_TIMEOUT_MS));
+  log.info({ port: started.port, adminPort: admin.port }, 'gateway is listening');
 });

@@ -7,6 +7,8 @@ export function startChore(options: {
   readonly everyMs: number;
   readonly run: () => Promise<unknown>;
   readonly onError: (error: unknown) => void;
+  /** Called after a run that succeeded. */
+  readonly onRan?: (() => void) | undefined;
 }): { stop(): Promise<void> } {
   let stopped = false;
   let running: Promise<void> = Promise.resolve();
@@ -14,6 +16,7 @@ export function startChore(options: {
   const runOnce = async () => {
     try {
       await options.run();
+      options.onRan?.();
     } catch (error) {
       options.onError(error);
     }

@@ -1,6 +1,7 @@
 import { randomBase62 } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
 import { LIMITS } from '@tidegate/limits';
+import type { Call__Output } from '@tidegate/rpc';
 import type { Logger, Registry, Trust } from '@tidegate/runtime';
 import { Admissions } from './admission/admissions.ts';
 import type { Context } from './context.ts';
@@ -12,6 +13,7 @@ import { LimiterError } from './limiter-error.ts';
 import { createLimiterMetrics } from './metrics.ts';
 import { NoticeHub } from './notices/hub.ts';
 import { startOutbox } from './outbox/outbox.ts';
+import { readState } from './read-state.ts';
 import { Recovery, startRecovery } from './recovery/recovery.ts';
 import { LimiterClock } from './redis/clock.ts';
 import { createRedisLink } from './redis/link.ts';
@@ -21,7 +23,9 @@ import { Store } from './redis/store.ts';
 import { Seeder } from './seeding/seeder.ts';
 import { startServer } from './server.ts';
 import { countedDispatch } from './session/counted.ts';
+import { requestIdOf } from './session/ids.ts';
 import { Sessions } from './session/sessions.ts';
+import { observeLimiter } from './state-metrics.ts';
 import { unaryHandlers } from './unary.ts';
 
 const REAPER_LOCK_MS = 5_000;
@@ -86,8 +90,7 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   const { logger, db, redisUrl, redisPrefix } = options;
   const timing = { ...TIMING, ...options.timing };
   const limiterId = options.id ?? `lim_${randomBase62(8)}`;
-  const live = { sessions: () => sessions.count, openCalls: () => sessions.openCalls };
-  const metrics = createLimiterMetrics(options.metrics, live);
+  const metrics = createLimiterMetrics(options.metrics);
   let warnedAtMs = Number.NEGATIVE_INFINITY;
   const postgresFailed = (err: LimiterError) => {
     if (performance.now() - warnedAtMs < WARN_EVERY_MS) return;
@@ -98,9 +101,10 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
       'Postgres cannot be used: only requests that need no more than Redis are served',
     );
   };
-  const onFailed = (error: unknown) => {
+  const onFailed = (error: unknown, call?: Call__Output) => {
     metrics.failed(error instanceof LimiterError ? error.reason : 'internal');
-    if (!(error instanceof LimiterError)) logger.error({ err: error }, 'a call failed');
+    if (!(error instanceof LimiterError))
+      logger.error({ err: error, requestId: call && requestIdOf(call) }, 'a call failed');
     else if (error.reason === 'postgres') postgresFailed(error);
   };
 
@@ -122,11 +126,15 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   );
   const maxOpenCalls = options.maxOpenCalls ?? MAX_OPEN_CALLS;
   const sessions = new Sessions({ context, notices, dispatch, maxOpenCalls, onFailed });
-  const lock = new Lock(store, names.reaperLock, limiterId, REAPER_LOCK_MS);
+  const locks = {
+    reaper: new Lock(store, names.reaperLock, limiterId, REAPER_LOCK_MS),
+    recovery: new Lock(store, names.recoveryLock, limiterId, timing.recoverEveryMs),
+  };
+  const onRan = (chore: keyof typeof locks) => () => locks[chore].held && metrics.ran(chore);
   const reaper = new Reaper({
     ...context,
     admissions,
-    lock,
+    lock: locks.reaper,
     leaseMs: timing.leaseMs,
     graceMs: timing.graceMs,
     onReaped: metrics.reaped,
@@ -138,10 +146,19 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
     db,
     seeder,
     notices,
-    lock: new Lock(store, names.recoveryLock, limiterId, timing.recoverEveryMs),
+    lock: locks.recovery,
   });
 
   const deletedOrgs = new DeletedOrgs({ ...context, db, notices });
+  observeLimiter(options.metrics, {
+    ...readState({ context, db, link }),
+    sessions: () => sessions.count,
+    openCalls: () => sessions.openCalls,
+    maxOpenCalls,
+    recovering: () => recovery.recovering,
+    oldestUnconfirmedS: () => outbox.oldestUnconfirmedS(),
+    holds: (chore) => (chore === 'sweep' ? outbox.sweeps() : locks[chore].held),
+  });
 
   link.onReady(() => void store.loadScripts().catch(onFailed));
   notices.listen((notice) => 'orgChanged' in notice && seeder.forgetMisses());
@@ -158,8 +175,10 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   };
   const { host, port, trust } = options;
   const server = await startServer({ host, port, trust, handlers, log: logger });
-  const reaping = startReaper({ context, ...timing, everyMs: timing.reapEveryMs, reaper, link, logger });
-  const recovering = startRecovery({ everyMs: timing.recoverEveryMs, recovery, link, logger });
+  const chores = { ...timing, context, link, logger };
+  const reaping = startReaper({ ...chores, everyMs: timing.reapEveryMs, reaper, onRan: onRan('reaper') });
+  const everyMs = timing.recoverEveryMs;
+  const recovering = startRecovery({ ...chores, everyMs, recovery, onRan: onRan('recovery') });
   const forgetting = startForgetting({ everyMs: timing.recoverEveryMs, deletedOrgs, link, logger });
   let closed: Promise<void> | undefined;
   const close = async () => {

@@ -1,9 +1,15 @@
-import { Counter, Gauge, Histogram, type Registry } from '@tidegate/runtime';
+import { CountCells, Counter, Gauge, Histogram, type Registry, SpreadCells } from '@tidegate/runtime';
+
+export const CHORES = ['reaper', 'sweep', 'recovery'] as const;
+/** What one limiter does for all of them. */
+export type Chore = (typeof CHORES)[number];
 
 const BUCKETS_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2];
 
 export interface LimiterMetrics {
-  readonly decided: (call: string, outcome: string) => void;
+  readonly decided: (call: string, outcome: string, seconds: number) => void;
+  /** A run of a chore has succeeded. */
+  readonly ran: (chore: Chore) => void;
   readonly failed: (reason: string) => void;
   readonly pipelineTook: (seconds: number, commands: number) => void;
   readonly reaped: (counts: { readonly settled: number; readonly withdrawn: number }) => void;
@@ -11,14 +17,23 @@ export interface LimiterMetrics {
   readonly unpublished: (settlements: number) => void;
 }
 
-export function createLimiterMetrics(
-  registry: Registry,
-  live: { readonly sessions: () => number; readonly openCalls: () => number },
-): LimiterMetrics {
+export function createLimiterMetrics(registry: Registry): LimiterMetrics {
   const registers = [registry];
   const counter = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
     new Counter({ name: `tidegate_limiter_${name}`, help, labelNames, registers });
-  const decisions = counter('decisions_total', 'Decisions by call and outcome.', ['call', 'outcome']);
+  const decisions = new CountCells({
+    registry,
+    name: 'tidegate_limiter_decisions_total',
+    help: 'Decisions by call and outcome.',
+    labelNames: ['call', 'outcome'],
+  });
+  const decisionSeconds = new SpreadCells({
+    registry,
+    name: 'tidegate_limiter_decision_seconds',
+    help: 'From the arrival of a call to its decision.',
+    labelNames: ['call'],
+    buckets: BUCKETS_S,
+  });
   const failures = counter('failures_total', 'Calls that could not be decided.', ['reason']);
   const reaped = counter('reaped_total', 'Admissions that dead gateways left.', ['end']);
   const republished = counter('republished_total', 'Settlements that the sweep offered to the queue again.');
@@ -30,29 +45,27 @@ export function createLimiterMetrics(
     registers,
   });
   const commands = counter('redis_commands_total', 'Scripts and commands sent to Redis.');
-  const gauge = (name: string, help: string, value: () => number) =>
-    new Gauge({
-      name: `tidegate_limiter_${name}`,
-      help,
-      registers,
-      collect() {
-        this.set(value());
-      },
-    });
-  gauge('sessions', 'Open sessions.', live.sessions);
-  gauge('open_calls', 'Calls without a reply.', live.openCalls);
+  const ran = new Gauge({
+    name: 'tidegate_limiter_chore_last_run_timestamp_seconds',
+    help: 'When this limiter last did a chore for all: reaper, sweep, recovery.',
+    labelNames: ['chore'],
+    registers,
+  });
 
-  const children = new Map<string, { inc(): void }>();
+  const children = new Map<string, { readonly count: { value: number }; observe(seconds: number): void }>();
   return {
-    decided(call, outcome) {
+    decided(call, outcome, took) {
       const name = `${call} ${outcome}`;
       let child = children.get(name);
       if (!child) {
-        child = decisions.labels(call, outcome);
+        const spread = decisionSeconds.cell(call);
+        child = { count: decisions.cell(call, outcome), observe: (value) => spread.observe(value) };
         children.set(name, child);
       }
-      child.inc();
+      child.count.value++;
+      child.observe(took);
     },
+    ran: (chore) => ran.setToCurrentTime({ chore }),
     failed: (reason) => failures.inc({ reason }),
     pipelineTook(took, count) {
       seconds.observe(took);

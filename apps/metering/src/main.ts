@@ -44,8 +44,13 @@ runService(async (service) => {
   );
   service.onShutdown('clock', () => clock.close());
 
-  const metrics = createMeteringMetrics(queue.counts);
   const { nowMs: redisNowMs } = clock;
+  const metrics = createMeteringMetrics({
+    jobCounts: queue.counts,
+    oldestJobS: () => queue.oldestS(Date.now()),
+    pingRedis: redisNowMs,
+    pingPostgres: () => db.$queryRaw`SELECT 1`,
+  });
   const metering = createMetering({ db, limiters, queue, metrics, logger, now: Date.now, redisNowMs });
   service.onShutdown('confirmations', () => metering.drain());
   metering.partitions.start();

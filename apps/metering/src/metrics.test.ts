@@ -1,8 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { newRequestId } from '@tidegate/contracts';
 import { type Admin, startAdmin } from '@tidegate/runtime';
 import { eventually, type TestRedis, testRedis } from '@tidegate/testing';
 import { createMeteringMetrics } from './metrics.ts';
 import { openSettlementJobs, type SettlementJobs } from './queue/settlement-jobs.ts';
+import { requestIdsOf } from './queue/worker.ts';
 
 let redis: TestRedis;
 let queue: SettlementJobs;
@@ -11,7 +13,12 @@ let admin: Admin;
 beforeAll(async () => {
   redis = await testRedis({ appendonly: true });
   queue = openSettlementJobs({ redisUrl: redis.url, redisPrefix: 'tg:', onError: () => {} });
-  const { registry } = createMeteringMetrics(queue.counts);
+  const { registry } = createMeteringMetrics({
+    jobCounts: queue.counts,
+    oldestJobS: () => queue.oldestS(Date.now()),
+    pingRedis: queue.counts,
+    pingPostgres: () => Promise.resolve(),
+  });
   admin = await startAdmin({ host: '127.0.0.1', port: 0, metrics: registry, ready: () => true });
 });
 afterEach(async () => {
@@ -24,11 +31,15 @@ afterAll(async () => {
   await redis.stop();
 });
 
+async function scrape(): Promise<string> {
+  const response = await fetch(`http://127.0.0.1:${admin.port}/metrics`);
+  expect(response.status).toBe(200);
+  return response.text();
+}
+
 /** The samples of the queue's gauge. Null: there are none. The scrape succeeds in any case. */
 async function jobs(): Promise<Record<string, number> | null> {
-  const response = await fetch(`http://127.0.0.1:${admin.port}/metrics`);
-  const text = await response.text();
-  expect(response.status).toBe(200);
+  const text = await scrape();
   expect(text).toContain('tidegate_metering_dead_letters_total');
   const samples = [...text.matchAll(/^tidegate_metering_jobs\{state="(\w+)".*\} (\d+)$/gm)];
   return samples.length === 0 ? null : Object.fromEntries(samples.map(([, state, n]) => [state, Number(n)]));
@@ -38,8 +49,12 @@ describe("the queue's gauge", () => {
   it('has no samples while Redis is unavailable, rather than old ones', async () => {
     await eventually(() => queue.isolate([{}], 'one').then(() => true));
     expect(await jobs()).toEqual({ waiting: 1, active: 0, delayed: 0, failed: 0 });
+    expect(await scrape()).toMatch(/^tidegate_metering_oldest_job_seconds\{service="metering"\} \d/m);
+    expect(await scrape()).toContain('tidegate_redis_up{service="metering"} 1');
     await redis.kill();
     await eventually(async () => (await jobs()) === null);
+    expect(await scrape()).not.toMatch(/^tidegate_metering_oldest_job_seconds/m);
+    expect(await scrape()).toContain('tidegate_redis_up{service="metering"} 0');
     await redis.restart();
     await eventually(async () => (await jobs())?.waiting === 1);
   });
@@ -52,5 +67,15 @@ describe("the queue's gauge", () => {
     } finally {
       for (const pid of redis.pids) process.kill(pid, 'SIGCONT');
     }
+  });
+});
+
+describe('the log of a failed job', () => {
+  it('names the first requests, and nothing that is no request id', () => {
+    const id = newRequestId();
+    const settlements = [{ reservationId: id }, { reservationId: 'x y' }, null, {}, 7];
+    expect(requestIdsOf({ settlements })).toEqual([`req_${id}`]);
+    expect(requestIdsOf({ settlements: Array(100).fill({ reservationId: id }) })).toHaveLength(5);
+    for (const data of [null, 'text', {}, { settlements: 'none' }]) expect(requestIdsOf(data)).toEqual([]);
   });
 });

@@ -1,4 +1,12 @@
-import { Counter, createMetrics, Gauge, Histogram, type Registry } from '@tidegate/runtime';
+import {
+  Counter,
+  createMetrics,
+  Gauge,
+  Histogram,
+  observeStore,
+  type Registry,
+  readGauge,
+} from '@tidegate/runtime';
 
 export interface MeteringMetrics {
   readonly registry: Registry;
@@ -11,11 +19,17 @@ export interface MeteringMetrics {
   readonly unconfirmed: Counter;
 }
 
-/**
- * @param jobCounts reads the queue's jobs by state, at each scrape; rejects while the queue is
- *   unavailable
- */
-export function createMeteringMetrics(jobCounts: () => Promise<Record<string, number>>): MeteringMetrics {
+/** What is read at each scrape. A rejection leaves the metric out. */
+export interface MeteringState {
+  /** The queue's jobs by state. */
+  readonly jobCounts: () => Promise<Record<string, number>>;
+  /** How long the next job of the queue has been waiting. 0: none is. */
+  readonly oldestJobS: () => Promise<number>;
+  readonly pingRedis: () => Promise<unknown>;
+  readonly pingPostgres: () => Promise<unknown>;
+}
+
+export function createMeteringMetrics(queried: MeteringState): MeteringMetrics {
   const registry = createMetrics('metering');
   const registers = [registry];
   new Gauge({
@@ -26,9 +40,19 @@ export function createMeteringMetrics(jobCounts: () => Promise<Record<string, nu
     async collect() {
       // While the queue is unavailable there is no sample. An old one would look current.
       this.reset();
-      for (const [state, count] of Object.entries(await jobCounts())) this.set({ state }, count);
+      for (const [state, count] of Object.entries(await queried.jobCounts())) this.set({ state }, count);
     },
   });
+  readGauge(
+    {
+      registry,
+      name: 'tidegate_metering_oldest_job_seconds',
+      help: 'How long the next job of the settlement queue has been waiting. 0: none is.',
+    },
+    queried.oldestJobS,
+  );
+  observeStore(registry, 'redis', queried.pingRedis);
+  observeStore(registry, 'postgres', queried.pingPostgres);
   return {
     registry,
     lagSeconds: new Histogram({

@@ -8,7 +8,7 @@ import { Fleet } from './fleet/fleet.ts';
 import type { FleetTimings } from './fleet/timings.ts';
 import type { ModelUser } from './isolation/model-user.ts';
 import type { Lead } from './lead/lead.ts';
-import type { RunnerMetrics } from './metrics.ts';
+import type { ObservedModel, RunnerMetrics } from './metrics.ts';
 import { createHandlers } from './rpc/handlers.ts';
 import { type RpcServer, startServer } from './rpc/server.ts';
 import { Gateways } from './watch/gateways.ts';
@@ -71,6 +71,22 @@ export class ActiveRunner {
       createDriver: drivers.create,
       clearStrays: drivers.clearStrays,
     });
+  }
+
+  /** What operators see of each model. */
+  *observed(): Iterable<ObservedModel> {
+    const inFlight = this.gateways.inFlight();
+    for (const { modelId, orgId = '', name = '', condition, replicas } of this.#catalog.all())
+      yield {
+        orgId,
+        name,
+        condition: String(condition ?? '')
+          .replace('CONDITION_', '')
+          .toLowerCase(),
+        replicas: replicas?.length ?? 0,
+        inFlight: inFlight.get(modelId) ?? 0,
+        waiting: this.fleet.waiting(modelId),
+      };
   }
 
   /** Takes over the models, then answers calls. Resolves to the port. Rejects when it cannot. */

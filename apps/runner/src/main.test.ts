@@ -238,6 +238,10 @@ describe('a runner as its operator sees it', () => {
     const metrics = await (await fetch(`${runner.admin}/metrics`)).text();
     expect(metrics).toMatch(/tidegate_runner_models\{condition="running",service="runner"\} 1/);
     expect(metrics).toMatch(/tidegate_runner_starts_total\{result="running",service="runner"\} 1/);
+    expect(metrics).toMatch(/tidegate_runner_model_condition\{org=".+",model=".+",condition="running".*\} 1/);
+    expect(metrics).toMatch(/tidegate_runner_model_replicas\{.+\} 1/);
+    expect(metrics).toMatch(/tidegate_runner_model_waiters\{.+\} 0/);
+    expect(metrics).toContain('tidegate_postgres_up{service="runner"} 1');
     expect(metrics).toMatch(/tidegate_runner_active\{service="runner"\} 1/);
     runner.child.kill('SIGTERM');
     await runner.ended();

@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, type Registry } from '@tidegate/runtime';
+import { Counter, Gauge, Histogram, type Registry, readGauges } from '@tidegate/runtime';
 import type { Condition } from './condition/machine.ts';
 
 const CONDITIONS: readonly Condition[] = ['stopped', 'starting', 'running', 'asleep', 'failed'];
@@ -47,7 +47,22 @@ export function createRunnerMetrics(registry: Registry): RunnerMetrics {
   };
 }
 
+/** Models with series of their own: those with the most requests, if there are more. */
+const MAX_MODELS = 200;
+
+export interface ObservedModel {
+  readonly orgId: string;
+  readonly name: string;
+  readonly condition: string;
+  readonly replicas: number;
+  /** As gateways last reported. */
+  readonly inFlight: number;
+  /** Callers that wait until it runs. */
+  readonly waiting: number;
+}
+
 export interface Observed {
+  models(): Iterable<ObservedModel>;
   /** The current conditions of all models. */
   conditions(): Iterable<Condition>;
   readonly gateways: number;
@@ -85,4 +100,32 @@ export function observeRunner(registry: Registry, observed: () => Observed): voi
       this.set(observed().active ? 1 : 0);
     },
   });
+  observeModels(registry, () => {
+    const models = [...observed().models()];
+    if (models.length <= MAX_MODELS) return models;
+    return models.sort((a, b) => b.inFlight - a.inFlight).slice(0, MAX_MODELS);
+  });
+}
+
+function observeModels(registry: Registry, models: () => readonly ObservedModel[]): void {
+  const perModel = (name: string, help: string, value: (model: ObservedModel) => number) =>
+    readGauges({ registry, name: `tidegate_runner_model_${name}`, help, labelNames: ['org', 'model'] }, () =>
+      models().map((model) => [{ org: model.orgId, model: model.name }, value(model)] as const),
+    );
+  readGauges(
+    {
+      registry,
+      name: 'tidegate_runner_model_condition',
+      help: 'The condition of each model: 1 for the one that it is in.',
+      labelNames: ['org', 'model', 'condition'],
+    },
+    () => models().map(({ orgId, name, condition }) => [{ org: orgId, model: name, condition }, 1] as const),
+  );
+  perModel('replicas', 'Replicas that can be called.', ({ replicas }) => replicas);
+  perModel(
+    'requests_in_flight',
+    'Requests in flight, as gateways last reported.',
+    ({ inFlight }) => inFlight,
+  );
+  perModel('waiters', 'Callers that wait until the model runs.', ({ waiting }) => waiting);
 }

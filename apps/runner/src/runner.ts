@@ -1,3 +1,4 @@
+import { observeStore } from '@tidegate/runtime';
 import { ActiveRunner, type ActiveRunnerOptions } from './active-runner.ts';
 import { pause } from './drivers/pause.ts';
 import { type Lead, type LeadOptions, type LeadTimings, takeLead } from './lead/lead.ts';
@@ -41,9 +42,11 @@ export function startRunner(options: RunnerOptions): Runner {
   let wasActive = false;
   observeRunner(options.metrics, () => ({
     conditions: () => activeRunner?.fleet.conditions() ?? [],
+    models: () => activeRunner?.observed() ?? [],
     gateways: activeRunner?.gateways.connected ?? 0,
     active: activeRunner !== null,
   }));
+  observeStore(options.metrics, 'postgres', () => db.$queryRaw`SELECT 1`);
 
   const onStandby = (holder: string) => {
     if (leader !== holder) logger.info({ leader: holder }, 'another runner is active: standing by');

@@ -7,12 +7,14 @@ import { acceptInvitation, openInvitation } from './invitations/accept.ts';
 import { createInvitation, listInvitations, withdrawInvitation } from './invitations/invitations.ts';
 import { createKey } from './keys/create.ts';
 import { deleteKey, listKeys, revokeKey } from './keys/keys.ts';
+import { showKey } from './keys/show.ts';
 import { tryKey } from './keys/try.ts';
 import { addMember, leaveOrg, listMembers, removeMember, setMemberRole } from './members/members.ts';
 import { setPassword } from './members/password.ts';
 import { resetIdentity, resetTwoFactor } from './members/reset.ts';
 import { changeModel } from './models/change.ts';
 import { deleteModel, listModels, publishModel, startModel, stopModel } from './models/models.ts';
+import { showModel } from './models/show.ts';
 import { deleteOrg } from './orgs/delete.ts';
 import { listMemberships, tryModel } from './orgs/memberships.ts';
 import { createOrg, listOrgs, setOrgPlan } from './orgs/orgs.ts';
@@ -43,12 +45,14 @@ const operations = {
   resetIdentity,
   createKey,
   listKeys,
+  showKey,
   revokeKey,
   deleteKey,
   publishModel,
   changeModel,
   publishFound,
   listModels,
+  showModel,
   startModel,
   stopModel,
   deleteModel,

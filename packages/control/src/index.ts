@@ -26,6 +26,7 @@ export type {
 } from './invitations/invitations.ts';
 export type { CreatedKey, CreateKeyInput } from './keys/create.ts';
 export type { KeyInput, ListKeysInput } from './keys/keys.ts';
+export type { KeyDetail } from './keys/show.ts';
 export type { TryKeyInput } from './keys/try.ts';
 export {
   KEY_RULES,
@@ -49,6 +50,7 @@ export type { AccountView, SetPasswordInput } from './members/password.ts';
 export type { AccountInput, NamedAccount } from './members/reset.ts';
 export { weakPassword } from './members/weak-password.ts';
 export type { ChangeModelInput, ListModelsInput, ModelInput, PublishModelInput } from './models/input.ts';
+export type { ConditionChangeView, ModelDetail, ModelSettings, ShowModelInput } from './models/show.ts';
 export type { ListedModelView, ModelChange, ModelView } from './models/view.ts';
 export type { DeletedOrgView, DeleteOrgInput } from './orgs/delete.ts';
 export type { MembershipView, TryModelInput } from './orgs/memberships.ts';

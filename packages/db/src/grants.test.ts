@@ -33,6 +33,7 @@ const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
     usage_day: ['INSERT', 'SELECT', 'UPDATE'],
   },
   runner: {
+    condition_change: ALL,
     model: ['SELECT', 'UPDATE(condition)', 'UPDATE(condition_at)', 'UPDATE(condition_reason)'],
     runner_lease: ['INSERT', 'SELECT', 'UPDATE'],
   },
@@ -41,6 +42,7 @@ const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
     api_key: ['DELETE', 'INSERT', 'SELECT', 'UPDATE(revoked_at)'],
     api_key_model: ['INSERT', 'SELECT'],
     audit_event: ['INSERT', 'SELECT'],
+    condition_change: ['SELECT'],
     deleted_org: ['SELECT'],
     invitation: ALL,
     member: ALL,
@@ -61,6 +63,7 @@ const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
     api_key: ['DELETE', 'INSERT', 'SELECT', 'UPDATE(revoked_at)'],
     api_key_model: ['INSERT', 'SELECT'],
     audit_event: ['INSERT', 'SELECT'],
+    condition_change: ['SELECT'],
     deleted_org: ['SELECT'],
     invitation: ['DELETE', 'SELECT'],
     member: ALL,

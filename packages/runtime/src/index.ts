@@ -1,4 +1,5 @@
 export { type Admin, type AdminOptions, startAdmin } from './admin.ts';
+export { type CountCell, CountCells, type SpreadCell, SpreadCells } from './cells.ts';
 export { clientAddress, networkOf } from './client-address.ts';
 export { createProxyWarning } from './forwarded.ts';
 export { createLineLog, type LineFields, type LineLog } from './line-log.ts';
@@ -8,6 +9,15 @@ export {
   type LoggerOptions,
   openStdout,
 } from './logger.ts';
-export { Counter, createMetrics, Gauge, Histogram, Registry } from './metrics.ts';
+export {
+  Counter,
+  createMetrics,
+  Gauge,
+  Histogram,
+  observeStore,
+  Registry,
+  readGauge,
+  readGauges,
+} from './metrics.ts';
 export { runService, type Service } from './service.ts';
 export * from './settings.ts';

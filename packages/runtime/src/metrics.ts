@@ -29,3 +29,77 @@ export function createMetrics(service: string): Registry {
   });
   return registry;
 }
+
+/** A slower answer counts as none. */
+const ANSWER_MS = 1_500;
+
+export interface ReadGauge<L extends string = never> {
+  readonly registry: Registry;
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames?: readonly L[];
+}
+
+type Samples<L extends string> = Iterable<readonly [labels: Readonly<Record<L, string>>, value: number]>;
+
+/**
+ * A gauge without labels that is read at each scrape. It has no sample when the value is null, is
+ * late or cannot be read: an old one would look current.
+ */
+export function readGauge(
+  { registry, name, help }: ReadGauge,
+  read: () => number | null | Promise<number | null>,
+): void {
+  new Gauge({
+    name,
+    help,
+    registers: [registry],
+    async collect() {
+      const value = await inTime(read);
+      this.remove();
+      if (value !== null) this.set(value);
+    },
+  });
+}
+
+/** As `readGauge`, with one sample for each set of labels. */
+export function readGauges<L extends string>(
+  { registry, name, help, labelNames = [] }: ReadGauge<L>,
+  read: () => Samples<L> | Promise<Samples<L>>,
+): void {
+  new Gauge<L>({
+    name,
+    help,
+    labelNames: [...labelNames],
+    registers: [registry],
+    async collect() {
+      const samples = (await inTime(read)) ?? [];
+      this.reset();
+      for (const [labels, value] of samples) this.set(labels as never, value);
+    },
+  });
+}
+
+/** Reports at each scrape whether a store answers. */
+export function observeStore(
+  registry: Registry,
+  store: 'postgres' | 'redis',
+  ask: () => Promise<unknown>,
+): void {
+  const help = `1 while ${store === 'redis' ? 'Redis' : 'Postgres'} answers this process, 0 while it does not`;
+  readGauge({ registry, name: `tidegate_${store}_up`, help }, async () =>
+    Number((await inTime(() => ask().then(() => true))) ?? false),
+  );
+}
+
+/** Null if it fails or is late. */
+async function inTime<T>(read: () => T | Promise<T>): Promise<T | null> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<null>((resolve) => {
+    timer = setTimeout(resolve, ANSWER_MS, null);
+  });
+  const reading = async () => read();
+  const value = await Promise.race([reading().catch(() => null), late]);
+  clearTimeout(timer);
+  return value;
+}

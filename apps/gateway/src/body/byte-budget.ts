@@ -12,6 +12,11 @@ export class ByteBudget {
     this.#maxBytes = maxBytes;
   }
 
+  /** Bytes held by all requests. */
+  get taken(): number {
+    return this.#taken;
+  }
+
   /** Returns false, taking nothing, if the bytes are not available now. */
   take(orgId: string, bytes: number): boolean {
     const ofOrg = (this.#takenByOrg.get(orgId) ?? 0) + bytes;

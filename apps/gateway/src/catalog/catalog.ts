@@ -28,6 +28,10 @@ export class Catalog {
     return this.#byId.get(modelId);
   }
 
+  all(): Iterable<CatalogModel> {
+    return this.#byId.values();
+  }
+
   find(orgId: string, name: string): CatalogModel | undefined {
     return this.#byName.get(orgId)?.get(name);
   }

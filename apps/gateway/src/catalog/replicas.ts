@@ -66,6 +66,11 @@ export class Replicas {
     if (this.#states.size > MAX_STATES) this.#forgetFailed();
   }
 
+  /** Whether the replica is passed over now. */
+  isEjected({ replicaId }: Replica): boolean {
+    return (this.#states.get(replicaId)?.ejectedUntilMs ?? 0) > this.#nowMs();
+  }
+
   /** Forgets replicas whose ejection is over. The catalog may have dropped them long ago. */
   #forgetFailed(): void {
     const nowMs = this.#nowMs();

@@ -29,9 +29,15 @@ interface Waiter {
 export class Waker {
   readonly #options: WakerOptions;
   readonly #calls = new Map<string, Promise<WakeAnswer>>();
+  readonly #waiting = new Map<string, number>();
 
   constructor(options: WakerOptions) {
     this.#options = options;
+  }
+
+  /** Requests that wait for the model. */
+  waiting(modelId: string): number {
+    return this.#waiting.get(modelId) ?? 0;
   }
 
   /**
@@ -42,7 +48,9 @@ export class Waker {
     const { catalog, nowMs } = this.#options;
     return new Promise((resolve) => {
       const waiter = { endMs: nowMs() + waitMs, done: false };
+      this.#waiting.set(modelId, this.waiting(modelId) + 1);
       const finish = (outcome: WakeOutcome) => {
+        if (!waiter.done) this.#leave(modelId);
         waiter.done = true;
         clearTimeout(timer);
         unsubscribe();
@@ -63,6 +71,12 @@ export class Waker {
       else if (!model || isReady(model)) onChange(model ?? null);
       else void this.#wake(modelId, waiter).then((couldStart) => couldStart || finish('failed'));
     });
+  }
+
+  #leave(modelId: string): void {
+    const left = this.waiting(modelId) - 1;
+    if (left > 0) this.#waiting.set(modelId, left);
+    else this.#waiting.delete(modelId);
   }
 
   /**

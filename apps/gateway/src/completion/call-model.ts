@@ -44,6 +44,7 @@ async function callReplicas(
       dataUrls,
     ),
     key: model.upstreamKey,
+    requestId: exchange.requestId,
     streamed: request.stream,
   };
   const identity: AnswerIdentity = {
@@ -59,6 +60,7 @@ async function callReplicas(
   for (;;) {
     const replica = gateway.replicas.take(withReplicas(gateway, model), first?.replicaId);
     if (!replica) return outcome;
+    exchange.facts.replicaId = replica.replicaId;
     const leftMs = Math.max(1, maxMs - (performance.now() - startedAtMs));
     const call = request.stream
       ? streamCall(gateway.config, exchange, rewriterOf(identity, request), leftMs)
@@ -69,6 +71,7 @@ async function callReplicas(
       if (outcome.kind !== 'aborted') reached = outcome.kind !== 'unreached';
     } finally {
       gateway.replicas.release(replica, reached);
+      gateway.observer.upstreamAnswered(call.status);
     }
     if (outcome.kind !== 'unreached' || first) return outcome;
     first = replica;

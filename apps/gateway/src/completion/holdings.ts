@@ -38,6 +38,11 @@ export class Holdings {
     this.#requestId = requestId;
   }
 
+  /** Whether the request is counted, so that its reservation is open until the release. */
+  get counted(): boolean {
+    return this.#countedAtMs !== null;
+  }
+
   /** Memory held for the request's body and its linked images. */
   get bytes(): number {
     return this.#bytes;

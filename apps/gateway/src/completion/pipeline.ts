@@ -35,7 +35,9 @@ export async function complete(gateway: Gateway, exchange: Exchange): Promise<vo
   try {
     ending = await answer(gateway, { exchange, caller, held });
   } finally {
+    gateway.observer.enter(exchange, 'settle');
     await held.release(ending, exchange.facts.firstChunkAtMs); // 14
+    gateway.observer.enter(exchange, null);
   }
   deliver(exchange, ending);
 }
@@ -52,7 +54,7 @@ async function answer(gateway: Gateway, completion: Completion): Promise<Ending>
 
   const model = findModel(gateway.catalog, caller.principal, request.model); // 7
   if (endsEarly(model)) return model;
-  exchange.facts.modelId = model.modelId;
+  exchange.facts.model = model;
 
   const fit = await checkFit(gateway, completion, { bodyBytes, request, model }); // 8
   if (endsEarly(fit)) return fit;
@@ -77,6 +79,7 @@ async function serve(
   const toPrepare = wake || linkedImages.length > 0;
 
   if (exchange.aborted) return exchange.aborted;
+  gateway.observer.enter(exchange, 'admit');
   const wanted = { request, model, reserve: !toPrepare };
   const admission = await admit(gateway, completion, wanted); // 10, 12
   if (endsEarly(admission)) return admission;
@@ -88,6 +91,7 @@ async function serve(
 
   if (exchange.aborted) return exchange.aborted;
   if (toPrepare) {
+    gateway.observer.enter(exchange, 'reserve');
     const reserved = await reserve(gateway, completion); // 12
     if (endsEarly(reserved)) return reserved;
     if (exchange.aborted) return exchange.aborted;
@@ -95,5 +99,6 @@ async function serve(
 
   held.count();
   exchange.headers = rateLimitHeaders(admission);
+  gateway.observer.enter(exchange, 'answer');
   return callModel(gateway, exchange, request, prepared); // 13
 }

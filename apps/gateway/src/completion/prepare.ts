@@ -38,11 +38,12 @@ export async function prepare(
 }
 
 async function fetchImages(
-  { images }: Gateway,
+  { images, observer }: Gateway,
   { exchange, held }: Completion,
   links: CompletionRequest['linkedImages'],
 ): Promise<DataUrls | EarlyEnd> {
   if (links.length === 0) return [];
+  observer.enter(exchange, 'images');
   try {
     return await images.fetchAll(links, (bytes) => held.takeBytes(bytes), exchange.signal);
   } catch (error) {
@@ -52,11 +53,12 @@ async function fetchImages(
 }
 
 async function wakeUp(
-  { waker, catalog }: Gateway,
+  { waker, catalog, observer }: Gateway,
   { exchange }: Completion,
   model: CatalogModel,
   waitMs: number,
 ): Promise<CatalogModel | EarlyEnd> {
+  observer.enter(exchange, 'wake');
   const outcome = await waker.wait(model.modelId, waitMs, exchange.signal);
   if (exchange.aborted) return exchange.aborted;
   if (outcome === 'failed') return COULD_NOT_START;

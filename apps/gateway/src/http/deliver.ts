@@ -8,9 +8,11 @@ import { refuse, sendJson } from './respond.ts';
 export function deliver(exchange: Exchange, ending: Ending): void {
   switch (ending.kind) {
     case 'whole':
+      exchange.facts.usage = ending.usage;
       sendJson(exchange, 200, ending.json);
       break;
     case 'streamed':
+      exchange.facts.usage = ending.usage;
       exchange.response.end(ending.tail);
       break;
     case 'refused':
@@ -18,6 +20,7 @@ export function deliver(exchange: Exchange, ending: Ending): void {
       if (exchange.aborted?.reason !== 'client_closed') refuse(exchange, ending);
       break;
     case 'broken':
+      exchange.facts.brokenBy = ending.errorCode;
       endIncomplete(exchange);
       break;
     case 'aborted':

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { promisify } from 'node:util';
 import { isRefusal } from '@tidegate/contracts';
 import { refuseBlockedAddress } from '../auth/authenticate.ts';
 import type { Gateway } from '../gateway.ts';
@@ -23,6 +24,8 @@ const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 
 export interface GatewayServer {
   readonly port: number;
+  /** Resolves to the number of open connections. */
+  connections(): Promise<number>;
   /**
    * Stops accepting connections, lets requests finish for `timeoutMs`, then ends the rest. Resolves
    * once every request is over and either settled or waiting for its settlement to be acknowledged.
@@ -76,6 +79,7 @@ export async function startServer(gateway: Gateway): Promise<GatewayServer> {
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,
+    connections: () => promisify(server.getConnections.bind(server))(),
     drain: async (timeoutMs) => {
       draining = true;
       const closed = once(server, 'close');

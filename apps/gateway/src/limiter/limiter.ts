@@ -26,6 +26,7 @@ export interface LimiterOptions {
   readonly maxOpenCalls: number;
   /** Requests are refused while more final calls than this await acknowledgement. */
   readonly maxUnacknowledged: number;
+  readonly onCalled?: SessionOptions['onCalled'];
   readonly onDown: () => void;
   readonly onLeaseLost: (instanceId: string) => void;
   readonly onNotice: (notice: Notice__Output) => void;

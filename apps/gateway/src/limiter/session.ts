@@ -37,6 +37,8 @@ export interface SessionOptions {
   readonly silenceMs: number;
   readonly reconnectMs: number;
   readonly maxOpenCalls: number;
+  /** Called with the time each call took to its reply, or null if it resolves to null. */
+  readonly onCalled?: ((ms: number | null) => void) | undefined;
   /** Monotonic clock. */
   readonly nowMs: () => number;
 }
@@ -108,8 +110,9 @@ export class LimiterSession {
   }
 
   call(call: LimiterCall): Promise<LimiterReply | null> {
-    if (!this.#up || this.#open.size >= this.#options.maxOpenCalls) return Promise.resolve(null);
-    return this.#send(call);
+    if (this.#up && this.#open.size < this.#options.maxOpenCalls) return this.#send(call);
+    this.#options.onCalled?.(null);
+    return Promise.resolve(null);
   }
 
   /** Gives up this session and connects to the next limiter. */
@@ -189,8 +192,18 @@ export class LimiterSession {
       this.#open.delete(reply.callId);
       // Discard a late reply, for example after this process stood still. What it grants may have
       // been taken back with the lease since.
-      call.resolve(call.deadlineMs > nowMs ? reply : null);
+      if (call.deadlineMs <= nowMs) {
+        this.#giveUp(call);
+        continue;
+      }
+      this.#options.onCalled?.(nowMs - call.deadlineMs + this.#options.callTimeoutMs);
+      call.resolve(reply);
     }
+  }
+
+  #giveUp(call: OpenCall): void {
+    this.#options.onCalled?.(null);
+    call.resolve(null);
   }
 
   #disconnect(reason: string): void {
@@ -203,7 +216,7 @@ export class LimiterSession {
     stream?.on('error', () => {});
     stream?.cancel();
     client?.close();
-    for (const call of this.#open.values()) call.resolve(null);
+    for (const call of this.#open.values()) this.#giveUp(call);
     this.#open.clear();
     this.#stopTicking();
     if (wasUp) {
@@ -251,7 +264,7 @@ export class LimiterSession {
     for (const [callId, call] of this.#open) {
       if (call.deadlineMs > nowMs) return;
       this.#open.delete(callId);
-      call.resolve(null);
+      this.#giveUp(call);
     }
   }
 }

@@ -1,104 +1,153 @@
 import { ERRORS, REFUSAL_CAUSES, type Refusal } from '@tidegate/contracts';
 import {
-  Counter,
-  Gauge,
-  Histogram,
+  type CountCell,
+  CountCells,
   type LineFields,
   type LineLog,
   type Logger,
   type Registry,
+  type SpreadCell,
+  SpreadCells,
 } from '@tidegate/runtime';
+import type { Catalog } from '../catalog/catalog.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { CallOutcome } from '../upstream/call-outcome.ts';
+import { PHASES, type Phase, type Route } from './facts.ts';
+import { ModelMeters, type Result } from './models.ts';
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
+const PHASE_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30, 60, 120, 600];
+const LIMITER_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
+const ROUTES: readonly Route[] = ['chat_completions', 'models', 'none'];
+/** Statuses of models with a series of their own. Others are counted by their class, as `4xx`. */
+const UPSTREAM_STATUSES = new Set([200, 400, 401, 403, 404, 408, 413, 422, 429, 500, 502, 503, 504]);
 
-export interface ObservedParts {
-  readonly limiter: { readonly ready: boolean; readonly unacknowledged: number };
-  readonly watch: { readonly live: boolean };
-}
-
-/** What operators see of requests: counts, times, and one log line each. Never content or keys. */
+/**
+ * What operators see of requests: counts, times, and one log line each. Never content or keys. All
+ * that is counted for each request has its series looked up before.
+ */
 export class Observer {
   readonly #log: Logger;
   readonly #line: LineLog;
-  readonly #requests: Counter<'route' | 'status' | 'code'>;
-  readonly #refusals: Counter<'code' | 'cause'>;
-  readonly #seconds: Histogram<'route'>;
-  readonly #firstChunk: Histogram;
-  readonly #upstreamFailures: Counter<'kind'>;
+  readonly #models: ModelMeters;
+  readonly #requests: CountCells<'route' | 'status' | 'code'>;
+  readonly #answered: Readonly<Record<Route, CountCell>>;
+  readonly #refusals: CountCells<'code' | 'cause'>;
+  readonly #seconds: Readonly<Record<Route, SpreadCell>>;
+  readonly #phases: Readonly<Record<Phase, SpreadCell>>;
+  readonly #limiterCalls: SpreadCell;
+  readonly #unanswered: CountCell;
+  readonly #upstreamFailures: CountCells<'kind'>;
+  readonly #upstreamResponses: CountCells<'status'>;
+  readonly #upstreamOk: CountCell;
 
-  /** @param requestsInFlight completions that passed validation and have not ended */
-  constructor(log: Logger, line: LineLog, registry: Registry, requestsInFlight: () => number) {
+  constructor(log: Logger, line: LineLog, registry: Registry, catalog: Catalog) {
     this.#log = log;
     this.#line = line;
-    const registers = [registry];
-    this.#requests = new Counter({
+    this.#models = new ModelMeters(registry, catalog);
+    this.#requests = new CountCells({
+      registry,
       name: 'tidegate_gateway_requests_total',
-      help: 'Requests answered; code is empty for answers that have begun, broken off or not',
+      help: 'Requests by answer. Status 0: no complete answer. Code: of the refusal, or why the answer is incomplete',
       labelNames: ['route', 'status', 'code'],
-      registers,
     });
-    this.#refusals = new Counter({
+    this.#answered = forEach(ROUTES, (route) => this.#requests.cell(route, '200', ''));
+    this.#refusals = new CountCells({
+      registry,
       name: 'tidegate_gateway_refusals_total',
       help: 'Requests that a limit refused (429), by the limit',
       labelNames: ['code', 'cause'],
-      registers,
     });
     for (const [code, causes] of Object.entries(REFUSAL_CAUSES))
-      for (const cause of causes) this.#refusals.inc({ code, cause }, 0);
-    this.#seconds = new Histogram({
+      for (const cause of causes) this.#refusals.cell(code, cause);
+    const seconds = new SpreadCells({
+      registry,
       name: 'tidegate_gateway_request_seconds',
       help: 'From the head of the request to the end of its answer',
       labelNames: ['route'],
       buckets: SECONDS,
-      registers,
     });
-    this.#firstChunk = new Histogram({
-      name: 'tidegate_gateway_first_chunk_seconds',
-      help: 'From the head of the request to the first chunk of a stream',
-      buckets: SECONDS,
-      registers,
+    this.#seconds = forEach(ROUTES, (route) => seconds.cell(route));
+    const phases = new SpreadCells({
+      registry,
+      name: 'tidegate_gateway_phase_seconds',
+      help: "A completion's time by phase: receive (to the end of all checks), admit, images, wake, reserve, answer (by the model), settle",
+      labelNames: ['phase'],
+      buckets: PHASE_S,
     });
-    this.#upstreamFailures = new Counter({
+    this.#phases = forEach(PHASES, (phase) => phases.cell(phase));
+    this.#limiterCalls = new SpreadCells({
+      registry,
+      name: 'tidegate_gateway_limiter_call_seconds',
+      help: 'From a call to the limiter to its reply',
+      buckets: LIMITER_S,
+    }).cell();
+    this.#unanswered = new CountCells({
+      registry,
+      name: 'tidegate_gateway_limiter_unanswered_total',
+      help: 'Calls that no limiter answered: there was no session, it broke, or the time ran out',
+    }).cell();
+    this.#upstreamFailures = new CountCells({
+      registry,
       name: 'tidegate_gateway_upstream_failures_total',
       help: 'Calls to models that did not end in a complete answer',
       labelNames: ['kind'],
-      registers,
     });
-    new Gauge({
-      name: 'tidegate_gateway_requests_in_flight',
-      help: 'Completions past validation and not ended',
-      registers,
-      collect() {
-        this.set(requestsInFlight());
-      },
+    this.#upstreamResponses = new CountCells({
+      registry,
+      name: 'tidegate_gateway_upstream_responses_total',
+      help: 'Answers of models by HTTP status. Unusual statuses by their class',
+      labelNames: ['status'],
     });
+    this.#upstreamOk = this.#upstreamResponses.cell('200');
+  }
+
+  /** A request goes on to its next phase. Null: it is over but for its answer. */
+  enter({ facts }: Exchange, phase: Phase | null): void {
+    const nowMs = performance.now();
+    if (facts.phase) this.#phases[facts.phase].observe((nowMs - facts.phaseAtMs) / 1_000);
+    if (facts.phase === 'answer') facts.answeredAtMs = nowMs;
+    facts.phase = phase;
+    facts.phaseAtMs = nowMs;
+  }
+
+  /** @param ms from the call to its reply; null: there was none */
+  limiterAnswered(ms: number | null): void {
+    if (ms === null) this.#unanswered.value++;
+    else this.#limiterCalls.observe(ms / 1_000);
+  }
+
+  /** @param status 0: no answer */
+  upstreamAnswered(status: number): void {
+    if (status === 200) this.#upstreamOk.value++;
+    else if (status > 0) this.#upstreamResponses.cell(upstreamStatus(status)).value++;
   }
 
   upstreamEnded(outcome: CallOutcome): void {
     if (outcome.kind === 'whole' || outcome.kind === 'streamed') return;
-    this.#upstreamFailures.inc({ kind: outcome.kind === 'refused' ? outcome.code : outcome.kind });
+    this.#upstreamFailures.cell(outcome.kind === 'refused' ? outcome.code : outcome.kind).value++;
   }
 
   /** Records an exchange that is over. Its answer was sent or given up. */
   ended(exchange: Exchange): void {
-    const { response, facts } = exchange;
-    const { route, code, cause, startedAtMs, firstChunkAtMs } = facts;
-    const ms = performance.now() - startedAtMs;
-    const status = response.headersSent ? response.statusCode : 0;
-    this.#requests.inc({ route, status, code: code ?? '' });
-    if (code && cause) this.#refusals.inc({ code, cause });
-    this.#seconds.observe({ route }, ms / 1_000);
-    if (firstChunkAtMs !== null) this.#firstChunk.observe((firstChunkAtMs - startedAtMs) / 1_000);
+    const { facts } = exchange;
+    const { route, code, cause, model } = facts;
+    const ms = performance.now() - facts.startedAtMs;
+    const incomplete = reasonIncomplete(exchange);
+    const status = incomplete === null ? exchange.response.statusCode : 0;
+    if (incomplete === null && code === null) this.#answered[route].value++;
+    else this.#requests.cell(route, String(status), incomplete ?? code ?? '').value++;
+    if (code && cause) this.#refusals.cell(code, cause).value++;
+    this.#seconds[route].observe(ms / 1_000);
+    if (model) this.#models.ended(model, resultOf(exchange), facts);
     this.#line(fieldsOf(exchange, status, ms), 'request');
   }
 
   /** Records an answer without an exchange: the input was not HTTP, or did not arrive in time. */
   refusedRaw(requestId: string, { code, cause }: Refusal): void {
     const { status } = ERRORS[code];
-    this.#requests.inc({ route: 'none', status, code });
-    if (cause) this.#refusals.inc({ code, cause });
+    this.#requests.cell('none', String(status), code).value++;
+    if (cause) this.#refusals.cell(code, cause).value++;
     this.#line({ requestId, route: 'none', status, code, cause }, 'request');
   }
 
@@ -107,34 +156,48 @@ export class Observer {
   }
 }
 
-/** Gauges for the services that a gateway depends on. */
-export function observeParts(registry: Registry, { limiter, watch }: ObservedParts): void {
-  const gauge = (name: string, help: string, value: () => number) =>
-    new Gauge({
-      name: `tidegate_gateway_${name}`,
-      help,
-      registers: [registry],
-      collect() {
-        this.set(value());
-      },
-    });
-  gauge('limiter_ready', '1 while a limiter session is up', () => Number(limiter.ready));
-  gauge('limiter_unacknowledged', 'Settlements and withdrawals being retried', () => limiter.unacknowledged);
-  gauge('catalog_live', '1 while the catalog follows the runner', () => Number(watch.live));
+const forEach = <K extends string, V>(keys: readonly K[], value: (key: K) => V): Record<K, V> =>
+  Object.fromEntries(keys.map((key) => [key, value(key)])) as Record<K, V>;
+
+const upstreamStatus = (status: number): string => {
+  if (UPSTREAM_STATUSES.has(status)) return String(status);
+  return status < 600 ? `${Math.floor(status / 100)}xx` : 'other';
+};
+
+/** Why the client has no complete answer, or null if it has one. */
+function reasonIncomplete({ response, brokenOff, aborted, facts }: Exchange): string | null {
+  if (!brokenOff && response.headersSent && aborted?.reason !== 'client_closed') return null;
+  return aborted?.reason ?? facts.brokenBy ?? 'internal_error';
 }
 
-const fieldsOf = (exchange: Exchange, status: number, ms: number): LineFields => ({
-  requestId: exchange.requestId,
-  method: exchange.request.method,
-  route: exchange.facts.route,
-  status,
-  code: exchange.facts.code,
-  cause: exchange.facts.cause,
-  aborted: exchange.aborted?.reason,
-  brokenOff: exchange.brokenOff || null,
-  orgId: exchange.facts.orgId,
-  keyId: exchange.facts.keyId,
-  modelId: exchange.facts.modelId,
-  streamed: exchange.facts.modelId ? exchange.facts.streamed : null,
-  ms: Math.round(ms * 10) / 10,
-});
+function resultOf({ aborted, brokenOff, facts }: Exchange): Result {
+  if (aborted) return 'aborted';
+  if (brokenOff) return 'broken_off';
+  return facts.code ? 'refused' : 'answered';
+}
+
+function fieldsOf(exchange: Exchange, status: number, ms: number): LineFields {
+  const { facts } = exchange;
+  const { model, usage, firstChunkAtMs } = facts;
+  return {
+    requestId: exchange.requestId,
+    method: exchange.request.method,
+    route: facts.route,
+    status,
+    code: facts.code ?? facts.brokenBy,
+    cause: facts.cause,
+    aborted: exchange.aborted?.reason,
+    brokenOff: exchange.brokenOff || null,
+    orgId: facts.orgId,
+    keyId: facts.keyId,
+    modelId: model?.modelId,
+    replica: facts.replicaId,
+    streamed: model ? facts.streamed : null,
+    promptTokens: usage?.promptTokens,
+    completionTokens: usage?.completionTokens,
+    firstChunkMs: firstChunkAtMs === null ? null : tenths(firstChunkAtMs - facts.startedAtMs),
+    ms: tenths(ms),
+  };
+}
+
+const tenths = (ms: number): number => Math.round(ms * 10) / 10;

@@ -8,6 +8,8 @@ export interface UpstreamRequest {
   readonly body: readonly Uint8Array[];
   /** Bearer token. Empty for none. */
   readonly key: string;
+  /** Sent along, so that the model's log can be matched with ours. */
+  readonly requestId: string;
   readonly streamed: boolean;
 }
 
@@ -38,10 +40,14 @@ export function send(
   }
 }
 
-function optionsOf(replica: Replica, { body, key, streamed }: UpstreamRequest): Dispatcher.DispatchOptions {
+function optionsOf(
+  replica: Replica,
+  { body, key, requestId, streamed }: UpstreamRequest,
+): Dispatcher.DispatchOptions {
   const bytes = body.reduce((sum, piece) => sum + piece.byteLength, 0);
   const headers = ['content-type', 'application/json', 'content-length', String(bytes)];
   headers.push('accept', streamed ? 'text/event-stream' : 'application/json', 'accept-encoding', 'identity');
+  headers.push('x-request-id', requestId);
   if (key) headers.push('authorization', `Bearer ${key}`);
   return {
     ...targetOf(replica),

@@ -37,7 +37,7 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
   #resolve!: (outcome: CallOutcome) => void;
   #reject!: (error: unknown) => void;
   #ended = false;
-  #answered = false;
+  #status = 0;
   #errorStatus = 0;
   readonly #errorBody = new Pieces();
   readonly #timer: NodeJS.Timeout;
@@ -60,6 +60,11 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
   /** The answer took longer than allowed. */
   protected abstract onTimeout(): void;
 
+  /** The status that the replica answered. 0: none yet. */
+  get status(): number {
+    return this.#status;
+  }
+
   abort(aborted: Aborted): void {
     this.end(aborted);
   }
@@ -75,7 +80,7 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
     headers: Readonly<Record<string, unknown>>,
   ): void {
     if (status < 200 || this.#ended) return;
-    this.#answered = true;
+    this.#status = status;
     if (status !== 200) this.#errorStatus = status;
     if (isPlain(headers['content-encoding'])) return;
     if (status === 200) this.end(UNREADABLE);
@@ -112,7 +117,7 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
     this.controller = null;
     if (this.#ended) return;
     const connected = !NOT_CONNECTED.has((error as NodeJS.ErrnoException).code ?? '');
-    if (!this.#answered) this.end({ kind: 'unreached', connected });
+    if (this.#status === 0) this.end({ kind: 'unreached', connected });
     else if (this.#errorStatus === 0) this.onBroken();
     else this.#endWithStatus();
   }

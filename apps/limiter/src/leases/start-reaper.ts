@@ -24,8 +24,10 @@ export function startReaper(options: {
   readonly graceMs: number;
   readonly everyMs: number;
   readonly logger: Logger;
+  /** See `startChore`. */
+  readonly onRan?: () => void;
 }): { stop(): Promise<void> } {
-  const { context, reaper, link, graceMs, everyMs, logger } = options;
+  const { context, reaper, link, graceMs, everyMs, logger, onRan } = options;
   const { shards } = link;
   const stable = new StableServers<Redis>({ graceMs, maxGapMs: everyMs + MAX_LATE_MS });
   link.onBreak((server) => stable.lost(server));
@@ -35,6 +37,7 @@ export function startReaper(options: {
   };
   return startChore({
     everyMs,
+    onRan,
     onError(err) {
       // For example, a Redis whose disk is full answers but stores no heartbeats.
       stable.lost(null);

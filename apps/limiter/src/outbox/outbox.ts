@@ -24,6 +24,9 @@ export interface OutboxOptions {
 
 export interface Outbox {
   publish(settlement: Settlement): void;
+  /** See `LimiterState`. */
+  oldestUnconfirmedS(): number | null;
+  sweeps(): boolean;
   /** Publishes what is still waiting. */
   close(): Promise<void>;
 }
@@ -48,21 +51,29 @@ export function startOutbox(options: OutboxOptions): Outbox {
       logger.warn({ err: err ?? undefined, settlements }, 'settlements are left to the sweep');
     },
   });
+  const lock = new Lock(context.store, context.names.sweepLock, limiterId, sweepEveryMs * 2);
+  let oldestS: number | null = null;
   const sweep = new OutboxSweep({
     ...context,
     ...SWEEP,
     queue,
-    lock: new Lock(context.store, context.names.sweepLock, limiterId, sweepEveryMs * 2),
+    lock,
+    onSwept: (seconds) => {
+      oldestS = seconds;
+    },
     minAgeMs: options.sweepMinAgeMs,
     onRepublished: metrics.republished,
   });
   const chore = startChore({
     everyMs: sweepEveryMs,
     run: () => sweep.run(),
+    onRan: () => lock.held && metrics.ran('sweep'),
     onError: (err) => logger.warn({ err }, 'the outbox sweep failed'),
   });
   return {
     publish: (settlement) => publisher.publish(settlement),
+    sweeps: () => lock.held,
+    oldestUnconfirmedS: () => (lock.held ? oldestS : null),
     async close() {
       await chore.stop();
       await publisher.close();

@@ -26,6 +26,8 @@ export interface SweepOptions extends Context {
    */
   readonly maxBacklog: number;
   readonly onRepublished: (settlements: number) => void;
+  /** Called after each run with the age of the oldest entry that it found; 0: none was old enough. */
+  readonly onSwept?: (oldestS: number) => void;
 }
 
 /** The budget of one run. */
@@ -34,6 +36,8 @@ interface Budget {
   jobs: number;
   /** Whether metering is behind. Null if not asked yet. */
   behind: Promise<boolean> | null;
+  /** The time of the oldest entry, in Unix milliseconds. Null: none is old enough. */
+  oldestMs: number | null;
 }
 
 /**
@@ -56,10 +60,19 @@ export class OutboxSweep {
    * unavailable.
    */
   async run(): Promise<number> {
-    const { lock, maxJobs, store, names } = this.#options;
+    const { lock, maxJobs, minAgeMs, onSwept } = this.#options;
     const [acquired, before] = await Promise.all([lock.acquire(), this.#before()]);
     if (!acquired) return 0;
-    const budget: Budget = { jobs: maxJobs, behind: null };
+    const budget: Budget = { jobs: maxJobs, behind: null, oldestMs: null };
+    const sent = await this.#sweep(before, budget);
+    const oldestS = budget.oldestMs === null ? 0 : (Number(before) + minAgeMs - budget.oldestMs) / 1_000;
+    onSwept?.(oldestS);
+    return sent;
+  }
+
+  /** Resolves to the number of jobs offered. */
+  async #sweep(before: string, budget: Budget): Promise<number> {
+    const { maxJobs, store, names } = this.#options;
     do {
       const at = this.#cursor;
       const [cursor, orgIds] = (await store.command(
@@ -99,6 +112,7 @@ export class OutboxSweep {
       const [first] = batch;
       const last = batch.at(-1);
       if (!first || !last) return;
+      budget.oldestMs = Math.min(budget.oldestMs ?? Number.MAX_VALUE, Number.parseInt(first.outboxId, 10));
       // Do not ask the queue while there is nothing to add.
       budget.behind ??= this.#isBehind();
       if (await budget.behind) return;

@@ -33,9 +33,16 @@ export class Recovery {
   readonly #options: RecoveryOptions;
   /** The first failure of this run. */
   #failure: unknown;
+  #recovering = 0;
+  #seenRecovering: number | null = null;
 
   constructor(options: RecoveryOptions) {
     this.#options = options;
+  }
+
+  /** Organizations that were recovering at the last run. Null if another limiter has the lock. */
+  get recovering(): number | null {
+    return this.#options.lock.held ? this.#seenRecovering : null;
   }
 
   /**
@@ -46,6 +53,7 @@ export class Recovery {
   async run(): Promise<number> {
     const { db, lock, notices } = this.#options;
     this.#failure = undefined;
+    this.#recovering = 0;
     let found = 0;
     let after = '';
     while (await lock.acquire()) {
@@ -56,6 +64,7 @@ export class Recovery {
       await this.#allSettled(behind.map((orgId) => notices.publish({ orgChanged: { orgId } })));
       found += lost.length;
       if (orgs.length < ORGS_PER_PAGE) {
+        this.#seenRecovering = this.#recovering;
         await this.#revokeAgain();
         break;
       }
@@ -98,8 +107,10 @@ export class Recovery {
       if (state.version === undefined) lost.push(orgId);
       else if (Number(state.version) < version) behind.push(orgId);
       // This process's idea of the time is good enough: one notice more or less does not matter.
-      if (Number(state.opens_us ?? 0) > clock.nowMs() * 1_000)
+      if (Number(state.opens_us ?? 0) > clock.nowMs() * 1_000) {
+        this.#recovering++;
         await this.#allSettled([notices.publish({ orgStateLost: { orgId } })]);
+      }
       for (const instanceId of joinedIn(state))
         orgsOf.set(instanceId, [...(orgsOf.get(instanceId) ?? []), orgId]);
     }
@@ -139,10 +150,12 @@ export function startRecovery(options: {
   readonly link: RedisLink;
   readonly everyMs: number;
   readonly logger: Logger;
+  readonly onRan: () => void;
 }): { stop(): Promise<void> } {
-  const { recovery, link, everyMs, logger } = options;
+  const { recovery, link, everyMs, logger, onRan } = options;
   return startChore({
     everyMs,
+    onRan,
     onError: (err) => logger.warn({ err }, 'the search for lost state failed'),
     async run() {
       if (!link.ready()) return;

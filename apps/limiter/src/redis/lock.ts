@@ -10,6 +10,8 @@ export class Lock {
   readonly #name: string;
   readonly #holder: string;
   readonly #ttlMs: number;
+  /** Monotonic time. */
+  #heldUntilMs = 0;
 
   constructor(store: Store, name: string, holder: string, ttlMs: number) {
     this.#store = store;
@@ -18,9 +20,17 @@ export class Lock {
     this.#ttlMs = ttlMs;
   }
 
+  /** Whether it was acquired and has not expired. */
+  get held(): boolean {
+    return performance.now() < this.#heldUntilMs;
+  }
+
   /** Takes or extends the lock. */
   async acquire(): Promise<boolean> {
+    const askedMs = performance.now();
     const [code] = await this.#store.run(SCRIPTS.acquireLock, [this.#name], [this.#holder, this.#ttlMs]);
-    return code === 'acquired';
+    const acquired = code === 'acquired';
+    this.#heldUntilMs = acquired ? askedMs + this.#ttlMs : 0;
+    return acquired;
   }
 }

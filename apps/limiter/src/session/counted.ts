@@ -6,8 +6,9 @@ import { type DispatchDeps, dispatch, type Outcome } from './dispatch.ts';
 export const countedDispatch =
   (deps: DispatchDeps, metrics: LimiterMetrics) =>
   async (call: Call__Output): Promise<Outcome> => {
+    const startedMs = performance.now();
     const outcome = await dispatch(deps, call);
-    metrics.decided(call.call ?? 'none', nameOf(outcome));
+    metrics.decided(call.call ?? 'none', nameOf(outcome), (performance.now() - startedMs) / 1_000);
     return outcome;
   };
 

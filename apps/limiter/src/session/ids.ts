@@ -1,3 +1,4 @@
+import type { Call__Output } from '@tidegate/rpc';
 import { LimiterError } from '../limiter-error.ts';
 
 const ID = /^[A-Za-z0-9_-]{1,64}$/;
@@ -22,4 +23,11 @@ export function checkErrorCode(code: string): void {
 export function checkAddress(address: string): void {
   if (address.length === 0 || address.length > MAX_ADDRESS_CHARACTERS)
     throw new LimiterError('bad_call', 'an address is malformed');
+}
+
+/** The `x-request-id` of the request that a call is about, if it is about one. For logs. */
+export function requestIdOf(call: Call__Output): string | undefined {
+  const about = call[call.call ?? 'heartbeat'];
+  const id = about && 'admissionId' in about ? about.admissionId : '';
+  return ID.test(id) ? `req_${id}` : undefined;
 }

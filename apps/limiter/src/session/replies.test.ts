@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import { describe, expect, it } from '@jest/globals';
 import type { SessionResponse } from '@tidegate/rpc';
 import type { Outcome } from './dispatch.ts';
+import { requestIdOf } from './ids.ts';
 import { Session, type SessionStream } from './session.ts';
 
 /** The part of a gRPC stream that a session uses. */
@@ -74,5 +75,24 @@ describe('a reply', () => {
       await endOfTurn();
     }
     expect(stream.messages.map(({ replies }) => replies?.length)).toEqual([2, 1, 1]);
+  });
+});
+
+describe('a call that fails', () => {
+  it('is reported with the id of its request, as the client knows it', async () => {
+    const stream = new Stream();
+    const failed: (string | undefined)[] = [];
+    new Session({
+      stream: stream as unknown as SessionStream,
+      dispatch: () => Promise.reject(new Error('a fault')),
+      maxOpenCalls: 100,
+      onFailed: (_error, call) => failed.push(requestIdOf(call)),
+      onClosed: () => {},
+    });
+    const withId = (admissionId: string) => ({ call: 'admit', admit: { admissionId } });
+    const calls = [withId('abc123'), withId('not an id'), { call: 'heartbeat', heartbeat: {} }];
+    stream.emit('data', { calls: calls.map((call, callId) => ({ callId, ...call })) });
+    await endOfTurn();
+    expect(failed).toEqual(['req_abc123', undefined, undefined]);
   });
 });

@@ -10,7 +10,7 @@ export interface SessionOptions {
   readonly dispatch: (call: Call__Output) => Promise<Outcome>;
   /** How many calls may await replies. Calls beyond that fail at once. */
   readonly maxOpenCalls: number;
-  readonly onFailed: (error: unknown) => void;
+  readonly onFailed: (error: unknown, call: Call__Output) => void;
   readonly onClosed: () => void;
 }
 
@@ -61,7 +61,7 @@ export class Session {
     for (const call of request.calls) {
       if (this.#open >= this.#options.maxOpenCalls) {
         this.#fail(
-          call.callId,
+          call,
           new LimiterError('overloaded', 'too many open calls in the session', { notRun: true }),
         );
         continue;
@@ -71,7 +71,7 @@ export class Session {
         (outcome) => this.#reply(call.callId, outcome),
         (error: unknown) => {
           this.#open--;
-          this.#fail(call.callId, error);
+          this.#fail(call, error);
         },
       );
     }
@@ -84,8 +84,9 @@ export class Session {
     this.#schedule();
   }
 
-  #fail(callId: number, error: unknown): void {
-    this.#options.onFailed(error);
+  #fail(call: Call__Output, error: unknown): void {
+    const { callId } = call;
+    this.#options.onFailed(error, call);
     const failed =
       error instanceof LimiterError
         ? { reason: error.message, notRun: error.notRun }

@@ -12,7 +12,7 @@ export interface SessionsOptions {
   readonly notices: NoticeHub;
   readonly dispatch: (call: Call__Output) => Promise<Outcome>;
   readonly maxOpenCalls: number;
-  readonly onFailed: (error: unknown) => void;
+  readonly onFailed: (error: unknown, call?: Call__Output) => void;
 }
 
 /** All sessions of this limiter. Each of them gets every notice. */

@@ -46,7 +46,12 @@ const meteringAt = (wrongDays: number): Metering =>
     db,
     queue,
     limiters: { confirm: () => Promise.resolve(), close: () => undefined },
-    metrics: createMeteringMetrics(queue.counts),
+    metrics: createMeteringMetrics({
+      jobCounts: queue.counts,
+      oldestJobS: async () => 0,
+      pingRedis: queue.counts,
+      pingPostgres: queue.counts,
+    }),
     logger: createLogger({ service: 'metering', level: 'silent' }),
     now: () => Date.now() + wrongDays * DAY_MS,
     redisNowMs: clock.nowMs,

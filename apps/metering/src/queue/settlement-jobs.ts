@@ -11,6 +11,8 @@ export interface SettlementJobs {
   isolate(settlements: readonly unknown[], jobId: string): Promise<void>;
   /** The number of jobs by state. */
   counts(): Promise<Record<string, number>>;
+  /** How long the next job has been waiting, in seconds. 0: none is. */
+  oldestS(nowMs: number): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -33,6 +35,11 @@ export function openSettlementJobs(options: {
       );
     },
     counts: () => queue.use((jobs) => jobs.getJobCounts('waiting', 'active', 'delayed', 'failed')),
+    oldestS: (nowMs) =>
+      queue.use(async (jobs) => {
+        const [next] = await jobs.getWaiting(0, 0);
+        return next ? Math.max(0, nowMs - next.timestamp) / 1_000 : 0;
+      }),
     close: () => queue.close(),
   };
 }

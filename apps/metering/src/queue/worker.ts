@@ -1,4 +1,10 @@
-import { SETTLEMENT_QUEUE, settlementQueuePrefix, settlementRetryDelayMs } from '@tidegate/contracts';
+import {
+  SETTLEMENT_QUEUE,
+  type Settlement,
+  type SettlementBatch,
+  settlementQueuePrefix,
+  settlementRetryDelayMs,
+} from '@tidegate/contracts';
 import { createRedisClient } from '@tidegate/redis';
 import type { Logger } from '@tidegate/runtime';
 import { UnrecoverableError, Worker } from 'bullmq';
@@ -57,7 +63,8 @@ export function startWorker({ metrics, logger, ...options }: WorkerOptions): Set
     const dead = job !== undefined && job.finishedOn !== undefined;
     if (dead) metrics.deadLetters.inc();
     else metrics.failedAttempts.inc();
-    const record = { err, jobId: job?.id, attempts: job?.attemptsMade };
+    const requestIds = job && requestIdsOf(job.data);
+    const record = { err, jobId: job?.id, attempts: job?.attemptsMade, requestIds };
     if (dead) logger.error(record, 'settlements could not be written and are now a dead letter');
     else logger.warn(record, 'settlements could not be written yet');
   });
@@ -76,4 +83,18 @@ async function attempt(process: WorkerOptions['process'], job: BatchJob): Promis
   } catch (error) {
     throw error instanceof PoisonError ? new UnrecoverableError(error.message) : error;
   }
+}
+
+const MAX_LOGGED = 5;
+const RESERVATION_ID = /^[A-Za-z0-9]{24}$/;
+
+/** The first requests of a job, for the log. The job's data may be anything. */
+export function requestIdsOf(data: unknown): string[] {
+  const settlements = (data as Partial<SettlementBatch> | null)?.settlements;
+  if (!Array.isArray(settlements)) return [];
+  return settlements
+    .slice(0, MAX_LOGGED)
+    .map((settlement: Partial<Settlement> | null) => String(settlement?.reservationId))
+    .filter((id) => RESERVATION_ID.test(id))
+    .map((id) => `req_${id}`);
 }

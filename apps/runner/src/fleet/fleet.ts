@@ -61,6 +61,11 @@ export class Fleet {
     return [...this.#supervisors.values()].map(({ condition }) => condition);
   }
 
+  /** Callers that wait for the model to run. */
+  waiting(modelId: string): number {
+    return this.#supervisors.get(modelId)?.waiting ?? 0;
+  }
+
   touch(modelId: string): void {
     this.#supervisors.get(modelId)?.touch();
   }

@@ -87,6 +87,11 @@ export class Supervisor {
     return this.#spec.driver.driver === 'process';
   }
 
+  /** Callers that wait until it runs or will not run. */
+  get waiting(): number {
+    return this.#waiters.size;
+  }
+
   status(): ModelStatus {
     const { reason } = this.#state;
     return { modelId: this.#spec.modelId, condition: this.condition, reason, revision: this.#revision };

@@ -7,6 +7,10 @@ export class Waiters {
     this.#max = max;
   }
 
+  get size(): number {
+    return this.#waiting.size;
+  }
+
   /** Resolves at the next release, or when aborted. Null: too many are waiting. */
   wait(signal: AbortSignal): Promise<void> | null {
     if (this.#waiting.size >= this.#max) return null;

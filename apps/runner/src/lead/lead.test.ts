@@ -18,6 +18,7 @@ afterEach(() => harness.close());
 
 const logger = createLogger({ service: 'runner', level: 'silent' });
 const LONG_MS = 600_000;
+const DAY_MS = 86_400_000;
 /** A lease that is renewed often and lasts longer than any test. */
 const STEADY = { leaseMs: LONG_MS, renewMs: 50, tryMs: 20 };
 
@@ -228,8 +229,39 @@ describe('the lease', () => {
     expect(await harness.db.model.findUniqueOrThrow({ where: { id: modelId } })).toMatchObject({
       condition: 'running',
     });
+    expect(await historyOf(modelId)).toEqual(['running']);
+  });
+
+  it('keeps the last 200 conditions of a model, for 35 days, without what a process printed', async () => {
+    const [modelId, other] = [await harness.publish(), await harness.publish()];
+    const lead = await candidate({ timings: { ...STEADY, renewMs: LONG_MS } });
+    const nowMs = Date.UTC(2026, 10, 22, 12);
+    const write = (id: string, condition: string, atMs: number, reason: string | null = null) =>
+      lead.writeCondition({ modelId: id, condition, reason, at: new Date(atMs) });
+    await write(other, 'stopped', nowMs - 36 * DAY_MS);
+    await write(other, 'asleep', nowMs - 34 * DAY_MS);
+    await harness.db.conditionChange.createMany({
+      data: Array.from({ length: 199 }, (_, i) => ({
+        ...{ modelId, condition: 'asleep' as const, at: new Date(nowMs - 1_000 - i) },
+      })),
+    });
+    await write(modelId, 'starting', nowMs - 1);
+    // Written again, as after an answer that was lost.
+    for (let i = 0; i < 2; i++) await write(modelId, 'failed', nowMs, 'It ended.\nIt printed this.');
+    const kept = await historyOf(modelId);
+    expect(kept).toHaveLength(200);
+    expect(kept.slice(0, 3)).toEqual(['failed', 'starting', 'asleep']);
+    expect(await historyOf(other)).toEqual(['asleep']);
+    const last = await harness.db.conditionChange.findFirst({ where: { modelId, condition: 'failed' } });
+    expect(last?.reason).toBe('It ended.');
   });
 });
+
+/** Newest first. */
+async function historyOf(modelId: string): Promise<string[]> {
+  const changes = await harness.db.conditionChange.findMany({ where: { modelId }, orderBy: { at: 'desc' } });
+  return changes.map(({ condition }) => condition);
+}
 
 describe('behind a pooler that gives each transaction another session', () => {
   // The first use may install it.

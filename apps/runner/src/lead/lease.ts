@@ -62,8 +62,12 @@ export interface ConditionChange {
   readonly at: Date;
 }
 
+/** The most changes that are kept of a model, and for how long. The screens say the same. */
+const KEPT_CHANGES = 200;
+const KEPT_DAYS = 35;
+
 /**
- * Writes a model's condition if the lease still has this epoch. False: it has not, and nothing is
+ * Writes a model's condition, and adds it to the model's history, if the lease still has this epoch. False: it has not, and nothing is
  * written. While this runs, nobody can take the lease, so no write of an earlier holder follows one
  * of a later holder. It is one statement, so that the server completes it whatever becomes of the
  * runner. It locks the model first: it must not keep others from the lease while it waits.
@@ -84,6 +88,16 @@ export async function writeConditionUnder(
       UPDATE model
       SET condition = ${condition}::model_condition, condition_reason = ${reason}, condition_at = ${at}
       FROM one, lease WHERE model.id = one.id
+    ), noted AS (
+      INSERT INTO condition_change (model_id, at, condition, reason)
+      SELECT id, ${at}::timestamptz, ${condition}::model_condition, split_part(${reason}::text, E'\n', 1) FROM one, lease
+      ON CONFLICT (model_id, at) DO UPDATE SET condition = excluded.condition, reason = excluded.reason
+    ), dropped AS (
+      DELETE FROM condition_change USING lease
+      WHERE condition_change.at < ${at}::timestamptz - ${KEPT_DAYS} * interval '1 day'
+        OR (model_id = ${modelId} AND condition_change.at <= (
+          SELECT old.at FROM condition_change old WHERE old.model_id = ${modelId} AND old.at < ${at}::timestamptz
+          ORDER BY old.at DESC OFFSET ${KEPT_CHANGES - 1} LIMIT 1))
     )
     SELECT EXISTS (SELECT FROM lease) AS held`;
   return row?.held === true;

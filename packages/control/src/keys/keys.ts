@@ -76,7 +76,7 @@ export async function deleteKey(deps: ControlDeps, actor: Actor, input: KeyInput
 
 type FoundKey = { readonly orgId: string; readonly row: KeyRecord & { readonly hash: Uint8Array } };
 
-async function findKey(
+export async function findKey(
   deps: ControlDeps,
   actor: Actor,
   input: KeyInput,

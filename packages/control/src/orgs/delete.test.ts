@@ -55,6 +55,7 @@ async function fullOrg(name: string): Promise<Full> {
       (${`${slug}-${day}`}, ${day}::date, ${id}, ${key.id}, ${kept.id}, ${day}::timestamptz, true, NULL, false, 1, 1, 10, 2, 5)`;
     await db.$executeRaw`INSERT INTO usage_day VALUES (${id}, ${day}::date, ${key.id}, ${kept.id}, 1, 0, 1, 1, 0, 5, 1)`;
   }
+  await db.$executeRaw`INSERT INTO condition_change VALUES (${kept.id}, '2026-11-21', 'running', NULL)`;
   await db.$executeRaw`INSERT INTO month_total VALUES (${id}, '2026-11', 2, 4)`;
   return { id, slug, traces: [id, slug, key.id, key.prefix, kept.id, gone.id, invited], modelId: kept.id };
 }

@@ -1,0 +1,116 @@
+import { Gauge, type Registry } from '@tidegate/runtime';
+import type { CatalogModel } from '../catalog/catalog.ts';
+import type { CatalogWatch } from '../catalog/watch.ts';
+import type { Gateway } from '../gateway.ts';
+import type { Exchange } from '../http/exchange.ts';
+import { MAX_MODELS } from './models.ts';
+
+export interface ObservedParts {
+  readonly gateway: Gateway;
+  readonly watch: CatalogWatch;
+  readonly connections: () => Promise<number>;
+  readonly monotonicMs: () => number;
+}
+
+/** Gauges that are read when they are collected: loads beside their limits, and the parts' state. */
+export function observeParts(registry: Registry, parts: ObservedParts): void {
+  const { gateway, watch, connections, monotonicMs } = parts;
+  const { config, activity, bodyBudget, limiter, exchanges } = gateway;
+  const gauge = (name: string, help: string, value: () => number | Promise<number>) =>
+    new Gauge({
+      name: `tidegate_gateway_${name}`,
+      help,
+      registers: [registry],
+      async collect() {
+        this.set(await value());
+      },
+    });
+  const limited = (name: string, help: string, value: () => number | Promise<number>, max: number) => {
+    gauge(name, help, value);
+    gauge(`${name}_max`, `Limit of tidegate_gateway_${name}`, () => max);
+  };
+  const oldest = (matches: (exchange: Exchange) => boolean) => () => {
+    // They are in the order of their beginning.
+    for (const exchange of exchanges)
+      if (matches(exchange)) return (monotonicMs() - exchange.facts.startedAtMs) / 1_000;
+    return 0;
+  };
+  limited(
+    'requests_in_flight',
+    'Completions past validation and not ended',
+    () => activity.total,
+    config.MAX_REQUESTS_IN_FLIGHT,
+  );
+  limited('connections', "Clients' connections", connections, config.MAX_CONNECTIONS);
+  limited(
+    'body_bytes',
+    'Memory held by request bodies and linked images',
+    () => bodyBudget.taken,
+    config.MAX_BUFFERED_BODY_BYTES,
+  );
+  limited(
+    'limiter_unacknowledged',
+    'Settlements and withdrawals being retried. Beyond the limit, requests are refused',
+    () => limiter.unacknowledged,
+    config.MAX_REQUESTS_IN_FLIGHT,
+  );
+  gauge(
+    'oldest_request_seconds',
+    'Age of the oldest request in progress',
+    oldest(() => true),
+  );
+  gauge(
+    'oldest_reservation_seconds',
+    'Age of the oldest request with an open reservation',
+    oldest(({ held }) => held?.counted ?? false),
+  );
+  gauge('limiter_ready', '1 while a limiter session is up', () => Number(limiter.ready));
+  gauge('catalog_live', '1 while the catalog follows the runner', () => Number(watch.live));
+  observeModels(registry, gateway);
+}
+
+/** Models that are in use come first, so that the bound leaves out idle ones. */
+function observeModels(registry: Registry, { catalog, activity, waker, replicas }: Gateway): void {
+  const shown = (): CatalogModel[] => {
+    const models = [...catalog.all()];
+    if (models.length <= MAX_MODELS) return models;
+    const use = ({ modelId }: CatalogModel) => activity.inFlight(modelId);
+    return models.sort((a, b) => use(b) - use(a)).slice(0, MAX_MODELS);
+  };
+  const perModel = <L extends string = never>(
+    name: string,
+    help: string,
+    set: (
+      gauge: Gauge<'org' | 'model' | L>,
+      labels: { org: string; model: string },
+      of: CatalogModel,
+    ) => void,
+    more: readonly L[] = [],
+  ) =>
+    new Gauge<'org' | 'model' | L>({
+      name: `tidegate_gateway_model_${name}`,
+      help,
+      labelNames: ['org', 'model', ...more],
+      registers: [registry],
+      collect() {
+        this.reset();
+        for (const model of shown()) set(this, { org: model.orgId, model: model.name }, model);
+      },
+    });
+  perModel('requests_in_flight', 'Completions past validation and not ended, by model', (gauge, labels, of) =>
+    gauge.set(labels as never, activity.inFlight(of.modelId)),
+  );
+  perModel('waiters', 'Requests that wait for the model to wake', (gauge, labels, of) =>
+    gauge.set(labels as never, waker.waiting(of.modelId)),
+  );
+  perModel(
+    'replicas',
+    'Replicas of a running model, by state: usable, or ejected for a while because it did not answer',
+    (gauge, labels, of) => {
+      const ejected = of.replicas.filter((replica) => replicas.isEjected(replica)).length;
+      gauge.set({ ...labels, state: 'ejected' } as never, ejected);
+      gauge.set({ ...labels, state: 'usable' } as never, of.replicas.length - ejected);
+    },
+    ['state'],
+  );
+}

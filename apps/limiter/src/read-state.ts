@@ -1,0 +1,44 @@
+import type { Db } from '@tidegate/db';
+import type { Context } from './context.ts';
+import type { RedisLink } from './redis/link.ts';
+import type { LimiterState, QuotaUse } from './state-metrics.ts';
+
+/** How often at most the quotas are read. That reads every organization's month. */
+const QUOTAS_EVERY_MS = 60_000;
+const TOP_QUOTAS = 10;
+
+/** What metrics read from Redis and Postgres. */
+export function readState({ context, db, link }: { context: Context; db: Db; link: RedisLink }) {
+  const { store, names } = context;
+  let quotas: { readonly readAtMs: number; readonly top: readonly QuotaUse[] } | null = null;
+  return {
+    pingRedis: () => store.commandAt(null, 'ping'),
+    pingPostgres: async (): Promise<unknown> => db.$queryRaw`SELECT 1`,
+    leases: async () => Number(await store.command('zcard', names.instances)),
+    async appendOnly() {
+      const servers = link.shards.all();
+      if (servers.length === 0) throw new Error('no server is available');
+      const told = await Promise.all(servers.map((server) => server.info('persistence')));
+      return told.every(
+        (text) => /^aof_enabled:1\r?$/m.test(text) && /^aof_last_write_status:ok\r?$/m.test(text),
+      );
+    },
+    async topQuotas() {
+      const nowMs = performance.now();
+      if (!quotas || nowMs - quotas.readAtMs > QUOTAS_EVERY_MS)
+        quotas = { readAtMs: nowMs, top: await readTopQuotas(db) };
+      return quotas.top;
+    },
+  } satisfies Partial<LimiterState>;
+}
+
+async function readTopQuotas(db: Db): Promise<QuotaUse[]> {
+  const rows = await db.$queryRaw<{ id: string; tokens: number; requests: number }[]>`
+    SELECT * FROM (
+      SELECT o.id, coalesce(t.charged_tokens::float8 / nullif(p.tokens_per_month, 0), 1) AS tokens,
+        coalesce(t.requests::float8 / nullif(p.requests_per_month, 0), 1) AS requests
+      FROM org o JOIN plan p ON p.id = o.plan_id JOIN month_total t ON t.org_id = o.id
+        AND t.month = to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM')
+    ) used ORDER BY greatest(tokens, requests) DESC LIMIT ${TOP_QUOTAS}`;
+  return rows.map(({ id, tokens, requests }) => ({ orgId: id, tokens, requests }));
+}

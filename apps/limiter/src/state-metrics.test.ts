@@ -1,0 +1,96 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { closeDb, type Db } from '@tidegate/db';
+import { createMetrics, type Registry } from '@tidegate/runtime';
+import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
+import { anAdmitCall } from './testing/admit-call.ts';
+import { connectDb, makeKey, makeOrg } from './testing/fixture.ts';
+import { beatingInstance, Rig } from './testing/rig.ts';
+
+let postgres: TestPostgres;
+let redis: TestRedis;
+let db: Db;
+let rig: Rig;
+let metrics: Registry;
+
+beforeAll(async () => {
+  postgres = await testPostgres();
+  db = connectDb(postgres.url);
+});
+beforeEach(async () => {
+  redis = await testRedis({ appendonly: true, cluster: false });
+  rig = new Rig(redis.url, db);
+  metrics = createMetrics('limiter');
+});
+afterEach(async () => {
+  await rig.close();
+  await redis.stop();
+});
+afterAll(async () => {
+  await closeDb(db);
+  await postgres.drop();
+});
+
+/** The value of a series. Null: it has no sample. */
+async function sample(name: string, labels = ''): Promise<number | null> {
+  const text = await metrics.metrics();
+  const line = text
+    .split('\n')
+    .find((one) => (one.startsWith(`${name}{`) || one.startsWith(`${name} `)) && one.includes(labels));
+  return line === undefined ? null : Number(line.split(' ').at(-1));
+}
+
+const fast = { reapEveryMs: 50, recoverEveryMs: 50, sweepEveryMs: 50, sweepMinAgeMs: 0, graceMs: 0 };
+
+describe('the metrics of a limiter', () => {
+  it('show the stores, the leases, the chores and who does them', async () => {
+    const limiter = await rig.limiter({ metrics, timing: fast });
+    await beatingInstance(rig.session(limiter));
+    expect(await sample('tidegate_redis_up')).toBe(1);
+    expect(await sample('tidegate_postgres_up')).toBe(1);
+    expect(await sample('tidegate_redis_append_only')).toBe(1);
+    expect(await sample('tidegate_limiter_leases')).toBe(1);
+    const secondsAgo = async (chore: string) =>
+      Date.now() / 1_000 - ((await sample('tidegate_limiter_chore_last_run_timestamp_seconds', chore)) ?? 0);
+    for (const chore of ['reaper', 'sweep', 'recovery'])
+      await eventually(async () => (await secondsAgo(chore)) < 60);
+    await eventually(async () => (await sample('tidegate_limiter_chore_held', 'reaper')) === 1);
+    await eventually(async () => (await sample('tidegate_limiter_outbox_oldest_seconds')) !== null);
+  });
+
+  it('show the age of what is unconfirmed, and time the decisions', async () => {
+    const session = rig.session(await rig.limiter({ metrics, timing: fast }));
+    const key = await makeKey(db, await makeOrg(db));
+    const admit = anAdmitCall(key, await beatingInstance(session));
+    await session.decide({ admit });
+    await session.ask({
+      settle: { ...admit, answered: false, errorCode: 'upstream_error', durationMs: 1 },
+    });
+    await eventually(async () => ((await sample('tidegate_limiter_outbox_oldest_seconds')) ?? 0) > 0);
+    expect(await sample('tidegate_limiter_decision_seconds_count', 'call="admit"')).toBe(1);
+  });
+
+  it('show the organizations with the highest share of their month', async () => {
+    const month = new Date().toISOString().slice(0, 7);
+    const limits = { tokensPerMonth: 1_000, requestsPerMonth: 100 };
+    const orgs = await Promise.all(Array.from({ length: 11 }, () => makeOrg(db, limits)));
+    for (const [i, orgId] of orgs.entries())
+      await db.monthTotal.create({ data: { orgId, month, requests: 1, chargedTokens: 100 + i } });
+    await rig.limiter({ metrics, timing: fast });
+    const shown = (orgId: string, quota: string) =>
+      sample('tidegate_limiter_quota_used_ratio', `org="${orgId}",quota="${quota}"`);
+    expect(await shown(orgs[10] as string, 'tokens')).toBeCloseTo(0.11);
+    expect(await shown(orgs[10] as string, 'requests')).toBeCloseTo(0.01);
+    expect(await shown(orgs[0] as string, 'tokens')).toBeNull();
+  });
+
+  it('say so when Redis is away, and show nothing old', async () => {
+    await rig.limiter({ metrics, timing: fast });
+    expect(await sample('tidegate_limiter_leases')).toBe(0);
+    await redis.kill();
+    await eventually(async () => (await sample('tidegate_redis_up')) === 0 || null);
+    expect(await sample('tidegate_postgres_up')).toBe(1);
+    expect(await sample('tidegate_limiter_leases')).toBeNull();
+    expect(await sample('tidegate_redis_append_only')).toBeNull();
+    await redis.restart();
+  });
+});

@@ -1,0 +1,83 @@
+import { observeStore, type Registry, readGauge, readGauges } from '@tidegate/runtime';
+import { CHORES, type Chore } from './metrics.ts';
+
+/** An organization and how much of its month is used, from 0 to 1. */
+export interface QuotaUse {
+  readonly orgId: string;
+  readonly tokens: number;
+  readonly requests: number;
+}
+
+/** What is read at each scrape. A rejection leaves the metric out. */
+export interface LimiterState {
+  readonly sessions: () => number;
+  readonly openCalls: () => number;
+  readonly maxOpenCalls: number;
+  readonly pingRedis: () => Promise<unknown>;
+  readonly pingPostgres: () => Promise<unknown>;
+  /** Instances that are listed with a lease. */
+  readonly leases: () => Promise<number>;
+  /** Whether every server of Redis keeps an append-only file, and could last write to it. */
+  readonly appendOnly: () => Promise<boolean>;
+  /** Null: not known here, because another limiter does the chore. */
+  readonly recovering: () => number | null;
+  readonly oldestUnconfirmedS: () => number | null;
+  readonly holds: (chore: Chore) => boolean;
+  readonly topQuotas: () => Promise<readonly QuotaUse[]>;
+}
+
+/** Registers what is read at each scrape. */
+export function observeLimiter(registry: Registry, state: LimiterState): void {
+  const gauge = (name: string, help: string, read: () => number | null | Promise<number | null>) =>
+    readGauge({ registry, name: `tidegate_limiter_${name}`, help }, read);
+  observeStore(registry, 'redis', state.pingRedis);
+  observeStore(registry, 'postgres', state.pingPostgres);
+  readGauge(
+    {
+      registry,
+      name: 'tidegate_redis_append_only',
+      help: '1 if every server of Redis keeps an append-only file that it could write to last, 0 if not. Missing if the user may not ask.',
+    },
+    async () => Number(await state.appendOnly()),
+  );
+  gauge('sessions', 'Open sessions.', state.sessions);
+  gauge('open_calls', 'Calls without a reply.', state.openCalls);
+  gauge(
+    'session_open_calls_max',
+    'Calls that one session may have without a reply.',
+    () => state.maxOpenCalls,
+  );
+  gauge('leases', 'Gateway instances that are listed with a lease, in Redis.', state.leases);
+  gauge(
+    'recovering_organizations',
+    'Organizations that are recovering. Only from the limiter that looks for lost state.',
+    state.recovering,
+  );
+  gauge(
+    'outbox_oldest_seconds',
+    'Age of the oldest settlement that has been unconfirmed for more than 30 s; 0: none. Only from the limiter that sweeps.',
+    state.oldestUnconfirmedS,
+  );
+  readGauges(
+    {
+      registry,
+      name: 'tidegate_limiter_chore_held',
+      help: '1 while this limiter holds the lock of a chore.',
+      labelNames: ['chore'],
+    },
+    () => CHORES.map((chore) => [{ chore }, Number(state.holds(chore))] as const),
+  );
+  readGauges(
+    {
+      registry,
+      name: 'tidegate_limiter_quota_used_ratio',
+      help: 'Share of the month that is used, as written to Postgres, by quota: tokens or requests. Only the 10 organizations with the highest share.',
+      labelNames: ['org', 'quota'],
+    },
+    async () =>
+      (await state.topQuotas()).flatMap(({ orgId: org, tokens, requests }) => [
+        [{ org, quota: 'tokens' }, tokens] as const,
+        [{ org, quota: 'requests' }, requests] as const,
+      ]),
+  );
+}

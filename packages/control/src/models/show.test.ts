@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { closeDb, createDb, type Db } from '@tidegate/db';
+import { type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
+
+const DAY_MS = 86_400_000;
+const clock = testClock();
+let server: TestPostgres;
+let db: Db;
+let fixture: Fixture;
+let org: string;
+
+beforeAll(async () => {
+  server = await testPostgres();
+  db = createDb(server.url);
+});
+beforeEach(async () => {
+  fixture = createFixture(db, clock.now);
+  org = await fixture.org('Show');
+});
+afterAll(async () => {
+  await closeDb(db);
+  await server.drop();
+});
+
+const publish = async (): Promise<string> =>
+  value(
+    await fixture.control.publishModel(OPERATOR, {
+      ...{ org, name: 'm', kind: 'text', mode: 'always_on', contextTokens: 100 },
+      ...{ urls: ['http://gpu/secret-path'], upstreamKey: 'sk-secret', upstreamModel: 'up' },
+    }),
+  ).id;
+
+describe('one model', () => {
+  it('is shown with its activity, and its conditions of the last 35 days, newest first', async () => {
+    const id = await publish();
+    fixture.runner.busy = new Map([[id, 3]]);
+    const at = (days: number) => new Date(clock.now() - days * DAY_MS);
+    await db.conditionChange.createMany({
+      data: [
+        { modelId: id, condition: 'stopped', at: at(36) },
+        { modelId: id, condition: 'starting', at: at(2) },
+        { modelId: id, condition: 'failed', at: at(1), reason: 'No answer.' },
+      ],
+    });
+    const shown = value(await fixture.control.showModel(OPERATOR, { org, id }));
+    expect(shown).toMatchObject({ id, name: 'm', inFlight: 3, conditionAt: at(0).toISOString() });
+    expect(shown.changes).toEqual([
+      { condition: 'failed', reason: 'No answer.', at: at(1).toISOString() },
+      { condition: 'starting', reason: null, at: at(2).toISOString() },
+    ]);
+    fixture.runner.away = true;
+    expect(value(await fixture.control.showModel(OPERATOR, { org, id })).inFlight).toBeNull();
+  });
+
+  it('shows its settings to owners only, and its upstream key to nobody', async () => {
+    const id = await publish();
+    const seenBy = async (role: 'owner' | 'member') =>
+      value(await fixture.control.showModel(await fixture.user(org, role), { org, id }));
+    expect((await seenBy('owner')).settings).toEqual({
+      ...{ urls: ['http://gpu/secret-path/v1'], upstreamModel: 'up', hasUpstreamKey: true },
+      ...{ healthPath: null, startTimeoutS: null },
+    });
+    const seen = JSON.stringify([await seenBy('owner'), await seenBy('member')]);
+    expect(seen).not.toContain('sk-secret');
+    expect((await seenBy('member')).settings).toBeNull();
+    expect(JSON.stringify(await seenBy('member'))).not.toContain('secret-path');
+  });
+
+  it('never shows a command, not even to the owner', async () => {
+    const id = value(
+      await fixture.control.publishModel(OPERATOR, {
+        ...{ org, name: 'c', kind: 'text', mode: 'wake_on_request', contextTokens: 100 },
+        ...{ command: 'serve --token secret-token', startTimeoutS: 30 },
+      }),
+    ).id;
+    const shown = value(await fixture.control.showModel(await fixture.user(org, 'owner'), { org, id }));
+    expect(shown.settings).toMatchObject({ urls: null, startTimeoutS: 30 });
+    expect(JSON.stringify(shown)).not.toContain('secret-token');
+  });
+
+  it('is not found once it is deleted, and in another organization', async () => {
+    const id = await publish();
+    const elsewhere = await fixture.org('Elsewhere');
+    expect(refusal(await fixture.control.showModel(OPERATOR, { org: elsewhere, id })).code).toBe('not_found');
+    value(await fixture.control.deleteModel(OPERATOR, { org, name: 'm' }));
+    expect(refusal(await fixture.control.showModel(OPERATOR, { org, id })).code).toBe('not_found');
+  });
+});
+
+describe('one key', () => {
+  it('is shown with who created it, and when it was revoked, for as long as the trail tells', async () => {
+    const owner = await fixture.user(org, 'owner');
+    const { id, key } = value(await fixture.control.createKey(owner, { org, name: 'k' }));
+    const show = async () => value(await fixture.control.showKey(owner, { org, id }));
+    expect(await show()).toMatchObject({ id, name: 'k', createdBy: owner.email, revokedAt: null });
+    value(await fixture.control.revokeKey(owner, { org, id }));
+    expect(await show()).toMatchObject({ revokedAt: new Date(clock.now()).toISOString() });
+    expect(JSON.stringify(await show())).not.toContain(key);
+    await db.auditEvent.deleteMany({ where: { target: id } });
+    expect((await show()).createdBy).toBeNull();
+  });
+});

@@ -1,0 +1,88 @@
+import type { Model } from '@tidegate/db';
+import { z } from 'zod';
+import { type Actor, access } from '../access/access.ts';
+import type { Condition, ControlDeps } from '../deps.ts';
+import { orgField, reference } from '../fields.ts';
+import { ok, parseInput, type Result, refuse } from '../result.ts';
+import { type ListedModelView, modelView } from './view.ts';
+
+const showInput = z.object({ org: orgField, id: reference('Model id') });
+export type ShowModelInput = z.input<typeof showInput>;
+
+/** How long the runner keeps conditions. Older ones may remain until the next change. */
+const KEPT_DAYS = 35;
+const MOST_CHANGES = 200;
+const DAY_MS = 86_400_000;
+
+export interface ConditionChangeView {
+  readonly condition: Condition;
+  /** The first line of the reason why it failed; null otherwise. */
+  readonly reason: string | null;
+  /** ISO 8601. */
+  readonly at: string;
+}
+
+/** What owners can change. A URL's path may hold a secret, so only they see it. */
+export interface ModelSettings {
+  /** Null: the model runs a command. */
+  readonly urls: readonly string[] | null;
+  readonly upstreamModel: string | null;
+  /** Whether there is a key for the servers. Nobody sees it. */
+  readonly hasUpstreamKey: boolean;
+  readonly healthPath: string | null;
+  /** Null: the default, or the model runs no command. */
+  readonly startTimeoutS: number | null;
+}
+
+export interface ModelDetail extends ListedModelView {
+  /** ISO 8601: when it got the condition. */
+  readonly conditionAt: string;
+  /** Newest first: the last 200 of the last 35 days. */
+  readonly changes: readonly ConditionChangeView[];
+  /** Null: the actor may not change the model. */
+  readonly settings: ModelSettings | null;
+}
+
+/** Shows one published model: its condition and the last ones, its activity and its settings. */
+export async function showModel(
+  deps: ControlDeps,
+  actor: Actor,
+  input: ShowModelInput,
+): Promise<Result<ModelDetail>> {
+  const parsed = parseInput(showInput, input);
+  if (!parsed.ok) return parsed;
+  const { id } = parsed.value;
+  const org = await access(deps, actor, parsed.value.org, 'model.list');
+  if (!org.ok) return org;
+  const orgId = org.value.id;
+  const row = await deps.db.model.findFirst({ where: { id, orgId, deletedAt: null } });
+  if (!row) return refuse('not_found', `There is no published model "${id}".`, 'id');
+  const since = new Date(deps.now() - KEPT_DAYS * DAY_MS);
+  const [changes, inFlight, owner] = await Promise.all([
+    deps.db.conditionChange.findMany({
+      where: { modelId: id, at: { gte: since } },
+      orderBy: { at: 'desc' },
+      take: MOST_CHANGES,
+    }),
+    deps.runner.inFlight(orgId).catch(() => null),
+    access(deps, actor, orgId, 'model.change'),
+  ]);
+  return ok({
+    ...modelView(row),
+    inFlight: inFlight ? (inFlight.get(id) ?? 0) : null,
+    conditionAt: row.conditionAt.toISOString(),
+    changes: changes.map(({ condition, reason, at }) => ({ condition, reason, at: at.toISOString() })),
+    settings: owner.ok ? settingsOf(row) : null,
+  });
+}
+
+function settingsOf({ settings, upstreamModel, upstreamKey }: Model): ModelSettings {
+  const { urls, healthPath, startTimeoutS } = settings as Partial<ModelSettings>;
+  return {
+    urls: urls ?? null,
+    upstreamModel,
+    hasUpstreamKey: upstreamKey !== null,
+    healthPath: healthPath ?? null,
+    startTimeoutS: startTimeoutS ?? null,
+  };
+}
