@@ -7,6 +7,7 @@ import { describeFirstModel } from './first-model.ts';
 import { describeFit } from './fit.ts';
 import { describeGuide } from './guide.ts';
 import { describeLeaving } from './leaving.ts';
+import { describeRequests } from './requests.ts';
 import { confirm, createKey, rowOf, TEST_TIMEOUT_MS, textOf, useSite } from './site.ts';
 import { describeUsage } from './usage.ts';
 
@@ -264,6 +265,7 @@ describe('an owner', () => {
 });
 
 describeUsage(site);
+describeRequests(site);
 describeGuide(site);
 describeFirstModel(site);
 describeFit(site);

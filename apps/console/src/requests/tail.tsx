@@ -5,20 +5,23 @@ import { Live } from '../ui/live.tsx';
 
 const EVERY_MS = 3_000;
 
-/** Keeps the newest requests on the page until it is paused. */
+/**
+ * Keeps the newest requests on the page while it is pressed. Otherwise nothing moves under the eyes of
+ * someone who reads.
+ */
 export function Tail() {
-  const [live, setLive] = useState(true);
+  const [live, setLive] = useState(false);
   return (
     <>
       {live ? <Live everyMs={EVERY_MS} /> : null}
       <button
         type="button"
-        className="button button--secondary w-28 gap-2"
+        className="button button--secondary w-30 gap-2"
         aria-pressed={live}
         onClick={() => setLive(!live)}
       >
         <span className={`size-2 rounded-full ${live ? 'bg-success' : 'bg-muted'}`} aria-hidden />
-        {live ? 'Live' : 'Paused'}
+        {live ? 'Following' : 'Follow'}
       </button>
     </>
   );
