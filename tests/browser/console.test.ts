@@ -114,6 +114,9 @@ describe('an owner', () => {
       await dialog.getByText('different http or https addresses').waitFor();
       await dialog.getByLabel('Servers', { exact: true }).fill('http://127.0.0.1:9/v1');
       await dialog.getByRole('button', { name: 'Publish model' }).click();
+      await dialog.getByText('Its server does not answer').waitFor();
+      await expectAccessible(page);
+      await dialog.getByRole('button', { name: 'Publish anyway' }).click();
       const row = rowOf(page, 'elsewhere');
       await row.waitFor();
       await row.getByRole('button', { name: 'Delete elsewhere' }).click();

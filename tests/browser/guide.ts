@@ -9,7 +9,7 @@ export function describeGuide(site: Site): void {
   describe('the first steps', () => {
     let standin: Standin;
     beforeAll(async () => {
-      standin = await startStandin({ names: ['first-model'], contextTokens: 1_000 });
+      standin = await startStandin({ names: ['first-model', 'other-model'], contextTokens: 1_000 });
     });
     afterAll(() => standin.close());
 
@@ -28,10 +28,25 @@ export function describeGuide(site: Site): void {
 
         await steps.getByRole('button', { name: 'Publish model' }).click();
         const dialog = page.getByRole('dialog');
-        await dialog.getByLabel('Name', { exact: true }).fill('first-model');
         await dialog.getByLabel('Servers', { exact: true }).fill(`${standin.url}/v1`);
-        await dialog.getByLabel('Context length').fill('1000');
+        await dialog.getByRole('button', { name: 'Test the connection' }).click();
+        await dialog.getByText('It serves first-model and other-model, context 1,000.').waitFor();
+        await expectAccessible(page);
+        const filledIn = async () => [
+          await dialog.getByLabel('Name', { exact: true }).inputValue(),
+          await dialog.getByLabel('Context length').inputValue(),
+        ];
+        expect(await filledIn()).toEqual(['first-model', '1000']);
+        await dialog.getByRole('button', { name: /Model at the servers/ }).click();
+        await page.getByRole('option', { name: 'other-model' }).click();
+        expect(await filledIn()).toEqual(['other-model', '1000']);
+        await dialog.getByLabel('Name', { exact: true }).fill('first-model');
+        await dialog.getByLabel('Name at the servers').fill('no-such-model');
         await dialog.getByRole('button', { name: 'Publish model' }).click();
+        await dialog.getByText("The server does not serve 'no-such-model'").waitFor();
+        await dialog.getByLabel('Name at the servers').fill('');
+        await dialog.getByRole('button', { name: 'Publish model' }).click();
+        await page.getByText('“first-model” is published. Reached a server. It serves').waitFor();
         await isDone('Publish a model');
         await page.getByText('first-model is running.').waitFor();
 

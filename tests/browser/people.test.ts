@@ -7,13 +7,14 @@ import { describeAccount } from './account.ts';
 import { describeForms } from './forms.ts';
 import { describeLive } from './live.ts';
 import { describePages } from './pages.ts';
+import { describePasskeys } from './passkeys.ts';
 import { useProvider } from './provider.ts';
 import { PASSWORD, rowOf, SCREENS, TEST_TIMEOUT_MS, textOf, useSite } from './site.ts';
 
 const IMAGE =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==';
 const provider = useProvider();
-const site = useSite({ env: { console: provider.env } });
+const site = useSite({ named: true, env: { console: provider.env } });
 const demoKey = () => site.stack().info.apiKey ?? '';
 /** How many requests are in flight at the models of the demo organization. */
 const inFlight = async () =>
@@ -251,6 +252,7 @@ describe('a session', () => {
 });
 
 describeAccount(site);
+describePasskeys(site);
 describePages(site);
 describeForms(site);
 describeLive(site);

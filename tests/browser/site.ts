@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll } from '@jest/globals';
 import type { Control, CreateKeyInput, Role } from '@tidegate/control';
 import type { StackOptions } from '@tidegate/local';
+import { freePort } from '@tidegate/testing';
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { useBrowser, type Visitor } from '../support/browser.ts';
 import { signInByForm } from '../support/console.ts';
@@ -17,22 +18,37 @@ export interface Account {
   readonly password: string;
 }
 
+export interface SiteOptions extends StackOptions {
+  /** Browsers find the console at `localhost`. They make passkeys only for names. */
+  readonly named?: boolean;
+}
+
+/** The stack's options for a console at `localhost`, which must know its port before it starts. */
+async function atLocalhost({ env, ...options }: StackOptions): Promise<StackOptions> {
+  const [gateway, port] = [await freePort(), await freePort()];
+  const site = { ...env?.console, CONSOLE_URL: `http://localhost:${port}` };
+  return { ...options, ports: { gateway, console: port }, env: { ...env, console: site } };
+}
+
 /**
  * Starts a stack with a console, for users in browsers. Call the returned functions only in tests
  * and hooks.
  */
-export function useSite(options: StackOptions = {}) {
+export function useSite({ named = false, ...options }: SiteOptions = {}) {
   let opened: OpenControl | undefined;
   // Hooks after all tests run in this order, so the database is closed before it is dropped.
   afterAll(() => opened?.close());
-  const stack = useStack({ console: true, ...options });
+  const stack = useStack(async () => ({
+    console: true,
+    ...(named ? await atLocalhost(options) : options),
+  }));
   const visit = useBrowser();
   let url = '';
   let owner: Account;
   beforeAll(() => {
     const { info } = stack();
     if (!info.console || !info.owner) throw new Error('the stack has no console');
-    url = info.console;
+    url = named ? info.console.replace('127.0.0.1', 'localhost') : info.console;
     owner = info.owner;
     opened = openControl(stack());
   });

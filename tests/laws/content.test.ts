@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -148,6 +148,20 @@ describe('content', () => {
 
   it('is in no metric [image.not-stored] [key.value.not-stored] [metered.counts-only] [service.counts-only]', async () => {
     expect(found(await metricsOf(stack()))).toEqual([]);
+  });
+
+  it('has no metric to be in that docs/metrics.md does not list, nor does that list more', async () => {
+    const text = readFileSync(fileURLToPath(new URL('../../docs/metrics.md', import.meta.url)), 'utf8');
+    const [, ...sections] = text.split(/^## /m).map((section) => ({
+      title: section.split('\n', 1)[0]?.toLowerCase(),
+      names: [...section.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name),
+    }));
+    const listed = (title: string) => sections.find((one) => one.title === title)?.names ?? [];
+    for (const { where, bytes } of await metricsOf(stack())) {
+      const shown = [...bytes.toString().matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name);
+      const service = where.replace('metrics of ', '');
+      expect(shown.sort()).toEqual([...listed(service), ...listed('every service')].sort());
+    }
   });
 
   it('is in nothing that Redis holds, jobs and dead letters included [image.not-stored] [key.value.not-stored] [metered.counts-only] [service.counts-only]', async () => {

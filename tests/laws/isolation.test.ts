@@ -245,7 +245,7 @@ describe('two organizations', () => {
         // A busy machine may answer after the deadline.
         await eventually(async () => {
           await expect(limiter.month(one.id)).rejects.toMatchObject(unauthenticated);
-          await expect(runner.inFlight(one.id)).rejects.toMatchObject(unauthenticated);
+          await expect(runner.activity(one.id)).rejects.toMatchObject(unauthenticated);
           return true;
         });
         limiter.close();

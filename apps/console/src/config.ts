@@ -1,5 +1,4 @@
 import {
-  address,
   addresses,
   type Caller,
   ConfigError,
@@ -9,6 +8,7 @@ import {
   flag,
   host,
   loadConfig,
+  poolAddresses,
   secret,
   secretKey,
   serviceFields,
@@ -40,7 +40,7 @@ const schema = z.object({
   CONSOLE_URL: httpUrl.transform((url) => new URL(url).origin),
   DATABASE_URL: secret(databaseUrl),
   LIMITER_ADDRESSES: addresses,
-  RUNNER_ADDRESS: address,
+  RUNNER_ADDRESS: poolAddresses,
   /** Base URL of the API for callers, ending in /v1. Quick starts show it. */
   GATEWAY_PUBLIC_URL: httpUrl.transform((url) => url.replace(/\/+$/, '')),
   /** Base URL of the API for this server. Default: the public one. */

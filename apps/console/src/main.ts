@@ -1,12 +1,13 @@
 import { resolve } from 'node:path';
 import { createControl, limiterOverGrpc, logFailures, runnerOverGrpc } from '@tidegate/control';
-import { closeDb, createDb, explainPostgres } from '@tidegate/db';
+import { closeDb, createDb, explainPostgres, SchemaVersion } from '@tidegate/db';
 import { createLogger, createMetrics, observeStore, runService, startAdmin } from '@tidegate/runtime';
 import { oidcOf, readConfig } from './config.ts';
 import { createAccounts } from './server/auth/accounts.ts';
 import { auditedSignIn, createRecorder } from './server/auth/audited.ts';
-import { createAuth } from './server/auth/auth.ts';
+import { canHavePasskeys, createAuth } from './server/auth/auth.ts';
 import { createDevices } from './server/auth/devices.ts';
+import { createPasskeys } from './server/auth/passkeys.ts';
 import { resealSecondFactors } from './server/auth/reseal-second-factors.ts';
 import { createSecondFactor } from './server/auth/second-factor.ts';
 import { createSessions } from './server/auth/sessions.ts';
@@ -31,6 +32,12 @@ runService(async (service) => {
 
   const db = createDb(config.DATABASE_URL, { maxConnections: MAX_DB_CONNECTIONS });
   service.onShutdown('postgres', () => closeDb(db));
+  const schema = new SchemaVersion({
+    db,
+    nowMs: () => performance.now(),
+    onBehind: (problem) => logger.error({ problem }, 'the database is older than this release'),
+  });
+  void schema.problem();
   observeStore(metrics, 'postgres', () => db.$queryRaw`SELECT 1`);
   const limiter = limiterOverGrpc(config.LIMITER_ADDRESSES, config.caller);
   service.onShutdown('limiter', () => limiter.close());
@@ -54,6 +61,7 @@ runService(async (service) => {
     auth,
     signIn: auditedSignIn(createSignIn({ db, auth, devices, now: Date.now }), recordAccount),
     secondFactor: createSecondFactor({ db, auth, devices }),
+    passkeys: !oidc?.only && canHavePasskeys(consoleUrl) ? createPasskeys({ db, auth, devices }) : null,
     sessions: createSessions({ db, auth, idleTimeoutMs, now: Date.now }),
     accounts: createAccounts({ db, auth, passwords: !oidc?.only }),
     recordAccount,
@@ -97,7 +105,7 @@ runService(async (service) => {
     ready: async () => {
       if (service.stopping.aborted) return false;
       return await db.$queryRaw`SELECT 1`.then(
-        () => true,
+        async () => (await schema.problem()) ?? true,
         (error) => explainPostgres(error) ?? false,
       );
     },

@@ -4,13 +4,13 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { redisUrl } from '@tidegate/redis/url';
 import {
-  address,
   addresses,
   type Caller,
   callerFields,
   callerOf,
   databaseUrl,
   loadConfig,
+  poolAddresses,
   readSecretFiles,
   redisPrefix,
   secret,
@@ -30,7 +30,7 @@ const schema = z.object({
   REDIS_URL: secret(redisUrl),
   REDIS_PREFIX: redisPrefix,
   LIMITER_ADDRESSES: addresses,
-  RUNNER_ADDRESS: address,
+  RUNNER_ADDRESS: poolAddresses,
   /** The same as the runner's. */
   SECRET_KEY: secret(secretKey),
   /** The key before, for `secrets reseal`. */

@@ -357,10 +357,10 @@ describe('refusals', () => {
         'always_on',
         '--context',
         '1',
-        '--kubernetes',
+        '--helm',
         'a/b',
       ],
-      '--kubernetes',
+      '--helm',
     ],
     [['nonsense'], 'nonsense'],
   ])('%j exits 1 with its reason on stderr', async (args, reason) => {

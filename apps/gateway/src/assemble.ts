@@ -1,5 +1,13 @@
 import { status } from '@grpc/grpc-js';
-import type { LimiterClient, ModelState__Output, Notice__Output, RunnerClient } from '@tidegate/rpc';
+import {
+  callUnary,
+  type LimiterClient,
+  type ModelState__Output,
+  type Notice__Output,
+  type Peer,
+  Peers,
+  type RunnerClient,
+} from '@tidegate/rpc';
 import type { LineLog, Logger, Registry } from '@tidegate/runtime';
 import type { Dispatcher } from 'undici';
 import { BlockedAddresses } from './auth/blocked-addresses.ts';
@@ -7,6 +15,7 @@ import { Principals } from './auth/principals.ts';
 import { ByteBudget } from './body/byte-budget.ts';
 import { Activity } from './catalog/activity.ts';
 import { Catalog } from './catalog/catalog.ts';
+import { PoolWatches } from './catalog/pool-watches.ts';
 import { Replicas } from './catalog/replicas.ts';
 import { Waker } from './catalog/wake.ts';
 import { CatalogWatch } from './catalog/watch.ts';
@@ -21,6 +30,8 @@ const MAX_BLOCKED_ADDRESSES = 100_000;
 const MAX_OPEN_CALLS = 50_000;
 const WAKE_RETRY_MS = 1_000;
 const REPORT_MS = 1_000;
+/** Limiters' names are looked up this often. */
+const LOOK_MS = 10_000;
 
 export interface GatewayParts {
   readonly config: Config;
@@ -31,9 +42,9 @@ export interface GatewayParts {
   readonly upstream: Dispatcher;
   readonly parser: Gateway['parser'];
   readonly images: Gateway['images'];
-  readonly runner: RunnerClient;
-  readonly wake: (modelId: string, deadlineMs: number) => Promise<ModelState__Output>;
-  readonly connectLimiter: (address: string) => LimiterClient;
+  /** By pool. */
+  readonly runners: ReadonlyMap<string, RunnerClient>;
+  readonly connectLimiter: (peer: Peer) => LimiterClient;
   /** Identifies this process to the runner. */
   readonly watchId: string;
   readonly random: () => number;
@@ -45,14 +56,14 @@ export interface GatewayParts {
 export interface AssembledGateway {
   readonly gateway: Gateway;
   readonly limiter: Limiter;
-  readonly watch: CatalogWatch;
+  readonly watches: PoolWatches;
 }
 
 /** Builds the gateway without starting anything. */
 export function createGateway(parts: GatewayParts): AssembledGateway {
-  const { config, nowMs, monotonicMs } = parts;
+  const { config, runners, nowMs, monotonicMs } = parts;
   const exchanges = new Exchanges();
-  const catalog = new Catalog();
+  const catalog = new Catalog([...runners.keys()]);
   const activity = new Activity();
   const blocked = new BlockedAddresses(MAX_BLOCKED_ADDRESSES, monotonicMs);
   const principals: Principals = new Principals({
@@ -79,7 +90,10 @@ export function createGateway(parts: GatewayParts): AssembledGateway {
     activity,
     waker: new Waker({
       catalog,
-      wake: (modelId, deadlineMs) => wakeOutcome(parts.wake(modelId, deadlineMs)),
+      wake: async (modelId, deadlineMs) => {
+        const runner = runners.get(catalog.poolOf(modelId) ?? '');
+        return runner ? wakeOutcome(callUnary(runner, 'wake', { modelId }, { deadlineMs })) : 'failed';
+      },
       retryMs: WAKE_RETRY_MS,
       nowMs: monotonicMs,
     }),
@@ -88,16 +102,15 @@ export function createGateway(parts: GatewayParts): AssembledGateway {
     exchanges,
     observer,
   };
-  const watch = new CatalogWatch({
-    client: parts.runner,
-    catalog,
-    activity,
-    instanceId: parts.watchId,
-    reportMs: REPORT_MS,
-    reconnectMs: config.RECONNECT_MS,
-    log: parts.log,
-  });
-  return { gateway, limiter, watch };
+  const watch = ([pool, client]: [string, RunnerClient]) =>
+    new CatalogWatch({
+      ...{ pool, client, catalog, activity },
+      instanceId: parts.watchId,
+      reportMs: REPORT_MS,
+      reconnectMs: config.RECONNECT_MS,
+      log: parts.log,
+    });
+  return { gateway, limiter, watches: new PoolWatches([...runners].map(watch)) };
 }
 
 type LimiterEvents = Pick<
@@ -110,7 +123,7 @@ function createLimiter(
   events: LimiterEvents,
 ): Limiter {
   return new Limiter({
-    addresses: config.LIMITER_ADDRESSES,
+    peers: new Peers({ addresses: config.LIMITER_ADDRESSES, random, nowMs: monotonicMs }),
     connect: connectLimiter,
     random,
     nowMs: monotonicMs,
@@ -118,6 +131,7 @@ function createLimiter(
     callTimeoutMs: config.LIMITER_CALL_TIMEOUT_MS,
     silenceMs: config.LIMITER_SILENCE_MS,
     reconnectMs: config.RECONNECT_MS,
+    lookMs: LOOK_MS,
     heartbeatMs: config.HEARTBEAT_MS,
     settleWaitMs: config.SETTLE_WAIT_MS,
     maxOpenCalls: MAX_OPEN_CALLS,

@@ -1,7 +1,6 @@
 import { isIP } from 'node:net';
 import { LIMITS } from '@tidegate/limits';
 import {
-  address,
   addresses,
   type Caller,
   callerFields,
@@ -10,6 +9,7 @@ import {
   durationMs,
   host,
   loadConfig,
+  poolAddresses,
   port,
   serviceFields,
   trustedProxies,
@@ -37,7 +37,8 @@ const SCHEMA = z.object({
   GATEWAY_HOST: host,
   GATEWAY_PORT: port.default(8_080),
   LIMITER_ADDRESSES: addresses,
-  RUNNER_ADDRESS: address,
+  /** Of each pool: the gateway serves the models of all of them. */
+  RUNNER_ADDRESS: poolAddresses,
   TRUSTED_PROXIES: trustedProxies,
 
   MAX_REQUESTS_IN_FLIGHT: count.default(10_000),

@@ -1,5 +1,5 @@
 import { newInstanceId } from '@tidegate/contracts';
-import { callUnary, createLimiterClient, createRunnerClient } from '@tidegate/rpc';
+import { createLimiterClient, createRunnerClient } from '@tidegate/rpc';
 import {
   createLineLog,
   createLogger,
@@ -54,10 +54,14 @@ runService(async (service: Service) => {
     isAllowed: createAddressFilter(config.IMAGE_ALLOWED_NETWORKS),
   });
   service.onShutdown('image fetcher', () => images.close());
-  const runner = createRunnerClient(config.RUNNER_ADDRESS, config.caller);
-  service.onShutdown('runner client', () => runner.close());
+  const runners = new Map(
+    config.RUNNER_ADDRESS.map(({ pool, address }) => [pool, createRunnerClient(address, config.caller)]),
+  );
+  service.onShutdown('runner clients', () => {
+    for (const runner of runners.values()) runner.close();
+  });
 
-  const { gateway, watch, limiter } = createGateway({
+  const { gateway, watches, limiter } = createGateway({
     config,
     log,
     requestLog: createLineLog({ ...logging, nowMs: Date.now }),
@@ -65,9 +69,8 @@ runService(async (service: Service) => {
     upstream,
     parser,
     images,
-    runner,
-    wake: (modelId, deadlineMs) => callUnary(runner, 'wake', { modelId }, { deadlineMs }),
-    connectLimiter: (address) => createLimiterClient(address, config.caller),
+    runners,
+    connectLimiter: (peer) => createLimiterClient(peer, config.caller),
     watchId: newInstanceId(),
     random: Math.random,
     nowMs: Date.now,
@@ -76,12 +79,12 @@ runService(async (service: Service) => {
   let server: GatewayServer | null = null;
   observeParts(metrics, {
     gateway,
-    watch,
+    watches,
     connections: async () => (await server?.connections()) ?? 0,
     monotonicMs: () => performance.now(),
   });
-  watch.start();
-  service.onShutdown('catalog watch', () => watch.stop());
+  watches.start();
+  service.onShutdown('catalog watches', () => watches.stop());
   limiter.start();
   service.onShutdown('limiter session', async () => {
     if (!(await limiter.flush(FLUSH_MS)))
@@ -93,7 +96,7 @@ runService(async (service: Service) => {
     host: config.ADMIN_HOST,
     port: config.ADMIN_PORT,
     metrics,
-    ready: () => !service.stopping.aborted && limiter.ready && gateway.catalog.known,
+    ready: () => !service.stopping.aborted && limiter.ready && gateway.catalog.known && watches.tried,
   });
   service.onShutdown('admin', () => admin.close());
   const started = await startServer(gateway);

@@ -75,6 +75,8 @@ export interface Limiter {
   readonly port: number;
   /** Whether Redis answers and Postgres has had its time to. */
   ready(): boolean;
+  /** Asks gateways to move to other limiters, and goes on serving. `close` gives them a moment. */
+  drain(): void;
   /**
    * Ends sessions after their open calls, publishes waiting settlements, and closes connections.
    * Idempotent.
@@ -192,6 +194,7 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   return {
     port: server.port,
     ready: () => warm && link.ready(),
+    drain: () => sessions.drain(),
     close: () => {
       closed ??= close();
       return closed;

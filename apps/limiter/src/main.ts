@@ -1,4 +1,4 @@
-import { closeDb, createDb, explainPostgres } from '@tidegate/db';
+import { closeDb, createDb, explainPostgres, SchemaVersion } from '@tidegate/db';
 import { explainRedis } from '@tidegate/redis';
 import { createLogger, createMetrics, runService, startAdmin } from '@tidegate/runtime';
 import { readConfig } from './config.ts';
@@ -21,6 +21,12 @@ runService(async (service) => {
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
   });
   service.onShutdown('postgres', () => closeDb(db));
+  const schema = new SchemaVersion({
+    db,
+    nowMs: () => performance.now(),
+    onBehind: (problem) => logger.error({ problem }, 'the database is older than this release'),
+  });
+  void schema.problem();
 
   const limiter = await startLimiter({
     host: config.LIMITER_HOST,
@@ -35,12 +41,13 @@ runService(async (service) => {
     metrics,
   });
   service.onShutdown('limiter', () => limiter.close());
+  service.stopping.addEventListener('abort', () => limiter.drain(), { once: true });
 
   const admin = await startAdmin({
     host: config.ADMIN_HOST,
     port: config.ADMIN_PORT,
     metrics,
-    ready: () => !service.stopping.aborted && limiter.ready(),
+    ready: async () => !service.stopping.aborted && ((await schema.problem()) ?? limiter.ready()),
   });
   service.onShutdown('admin', () => admin.close());
   logger.info({ port: limiter.port, adminPort: admin.port }, 'limiter is up');

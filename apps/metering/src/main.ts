@@ -1,4 +1,4 @@
-import { closeDb, createDb, explainPostgres } from '@tidegate/db';
+import { closeDb, createDb, explainPostgres, SchemaVersion } from '@tidegate/db';
 import { explainRedis } from '@tidegate/redis';
 import { createLogger, runService, startAdmin } from '@tidegate/runtime';
 import { readConfig } from './config.ts';
@@ -31,6 +31,12 @@ runService(async (service) => {
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
   });
   service.onShutdown('database', () => closeDb(db));
+  const schema = new SchemaVersion({
+    db,
+    nowMs: () => performance.now(),
+    onBehind: (problem) => logger.error({ problem }, 'the database is older than this release'),
+  });
+  void schema.problem();
   const limiters = connectLimiters(config.LIMITER_ADDRESSES, config.caller);
   service.onShutdown('limiters', () => limiters.close());
   const redis = { redisUrl: config.REDIS_URL, redisPrefix: config.REDIS_PREFIX };
@@ -76,7 +82,7 @@ runService(async (service) => {
       if (service.stopping.aborted || !worker.running()) return false;
       try {
         await Promise.all([queue.counts(), db.$queryRaw`SELECT 1`]);
-        return true;
+        return (await schema.problem()) ?? true;
       } catch (error) {
         return explain(error) ?? false;
       }

@@ -108,7 +108,8 @@ interface Running {
   readonly admin: string;
 }
 
-async function startWorker(
+/** Resolves when the worker says whether it is ready. */
+async function launchWorker(
   databaseUrl = postgres.url,
   redisUrl = redis.url,
   env: Readonly<Record<string, string>> = {},
@@ -128,9 +129,17 @@ async function startWorker(
   });
   workers.push(worker);
   const admin = `http://127.0.0.1:${port}`;
-  await eventually(async () => (await fetch(`${admin}/readyz`)).ok);
+  await eventually(() => readiness(admin));
   return { process: worker, admin };
 }
+
+async function startWorker(...options: Parameters<typeof launchWorker>): Promise<Running> {
+  const worker = await launchWorker(...options);
+  await eventually(async () => (await readiness(worker.admin)) === 'ready\n');
+  return worker;
+}
+
+const readiness = async (admin: string): Promise<string> => (await fetch(`${admin}/readyz`)).text();
 
 async function kill(worker: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
   if (worker.exitCode !== null || worker.signalCode !== null) return worker.exitCode;
@@ -253,6 +262,25 @@ describe('a Postgres that is unavailable', () => {
       await Promise.all(workers.splice(0).map((one) => kill(one, 'SIGKILL')));
       await closeDb(db);
       await server.stop();
+    }
+  });
+});
+
+describe('a worker whose database lacks a migration', () => {
+  it('is not ready and says what to run, until the migration is there', async () => {
+    const newest = 'SELECT max(migration_name) FROM _prisma_migrations';
+    const setFinished = (at: string) =>
+      db.$executeRawUnsafe(
+        `UPDATE _prisma_migrations SET finished_at = ${at} WHERE migration_name = (${newest})`,
+      );
+    await setFinished('NULL');
+    try {
+      const { admin } = await launchWorker();
+      await eventually(async () => /lacks migration .* run migrate/.test(await readiness(admin)));
+      await setFinished('now()');
+      await eventually(async () => (await readiness(admin)) === 'ready\n');
+    } finally {
+      await setFinished('now()');
     }
   });
 });

@@ -3,11 +3,15 @@ import type { Logger, Registry, Trust } from '@tidegate/runtime';
 import { CatalogSource } from './catalog/catalog.ts';
 import { ConditionWriter } from './catalog/condition-writer.ts';
 import { postgresStore } from './catalog/store.ts';
+import type { KubernetesConfig } from './config.ts';
 import { createDrivers } from './drivers/create-driver.ts';
+import { KubernetesApi } from './drivers/kubernetes/api.ts';
+import { checkWorkload, type Kubernetes } from './drivers/kubernetes/check.ts';
+import { Connection } from './drivers/kubernetes/connection.ts';
 import { Fleet } from './fleet/fleet.ts';
 import type { FleetTimings } from './fleet/timings.ts';
 import type { ModelUser } from './isolation/model-user.ts';
-import type { Lead } from './lead/lead.ts';
+import type { Lead, LeadOptions } from './lead/lead.ts';
 import type { ObservedModel, RunnerMetrics } from './metrics.ts';
 import { createHandlers } from './rpc/handlers.ts';
 import { type RpcServer, startServer } from './rpc/server.ts';
@@ -19,6 +23,8 @@ export interface ActiveRunnerOptions {
   readonly port: number;
   readonly trust: Trust;
   readonly db: Db;
+  /** How other runners know this one. Only models of its pool are its own. */
+  readonly candidate: LeadOptions['candidate'];
   /** Open upstream keys: the current one, and the previous one while it is being replaced. */
   readonly secretKeys: readonly Uint8Array[];
   readonly stateDir: string;
@@ -28,6 +34,8 @@ export interface ActiveRunnerOptions {
   readonly keepModelLogs: boolean;
   /** Whom models' processes run as, and their environment. */
   readonly models: ModelUser;
+  /** Null: models cannot be workloads of Kubernetes. */
+  readonly kubernetes: KubernetesConfig | null;
   readonly timings: FleetTimings;
   readonly now: () => number;
   readonly random: () => number;
@@ -37,6 +45,8 @@ export interface ActiveRunnerOptions {
 
 /** How long `close` waits for conditions that are still to be written to Postgres. */
 const CLOSE_WRITE_MS = 3_000;
+/** Someone waits for a check, so it has less patience than probes may have. */
+const MAX_CHECK_TIMEOUT_MS = 5_000;
 
 /** The work of the active runner, for as long as it leads. */
 export class ActiveRunner {
@@ -45,17 +55,23 @@ export class ActiveRunner {
   readonly #options: ActiveRunnerOptions;
   readonly #catalog: CatalogSource;
   readonly #writer: ConditionWriter;
+  readonly #kubernetes: Kubernetes | null;
   #server: RpcServer | null = null;
   #closed = false;
 
   constructor(options: ActiveRunnerOptions, metrics: RunnerMetrics, lead: Lead) {
     const { db, secretKeys, stateDir, modelHost, keepModelLogs, models, timings } = options;
-    const { now, random, logger } = options;
-    const store = postgresStore(db, secretKeys, lead);
+    const { now, random, logger, kubernetes } = options;
+    const store = postgresStore(db, options.candidate.pool, secretKeys, lead);
+    this.#kubernetes = kubernetes && {
+      api: new KubernetesApi(new Connection(kubernetes.access)),
+      namespaces: kubernetes.namespaces,
+    };
     const drivers = createDrivers({
-      ...{ stateDir, modelHost, metrics, now, random, logger },
+      ...{ stateDir, pool: options.candidate.pool, modelHost, metrics, now, random, logger },
       keepOutput: keepModelLogs,
       models,
+      kubernetes: this.#kubernetes,
       timings: timings.drivers,
     });
     this.#options = options;
@@ -94,7 +110,11 @@ export class ActiveRunner {
     const { fleet, gateways } = this;
     const { host, port, trust, logger } = this.#options;
     await fleet.start();
-    const handlers = createHandlers({ fleet, catalog: this.#catalog, gateways, logger });
+    const checkTimeoutMs = Math.min(this.#options.timings.drivers.probeTimeoutMs, MAX_CHECK_TIMEOUT_MS);
+    const handlers = createHandlers({
+      ...{ fleet, catalog: this.#catalog, gateways, checkTimeoutMs, logger },
+      checkWorkload: (settings) => checkWorkload(this.#kubernetes, settings),
+    });
     const server = await startServer({ host, port, trust, handlers, log: logger });
     if (this.#closed) server.close();
     this.#server = server;

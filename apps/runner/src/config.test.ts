@@ -88,3 +88,30 @@ describe('the runner', () => {
     expect(readConfig({ ...open, SERVICE_TOKENS: `ctl:${'x'.repeat(32)}` }).trust.tokens).toHaveLength(1);
   });
 });
+
+describe('Kubernetes', () => {
+  const kubernetes = (env: Record<string, string>) => readConfig({ ...NEEDED, ...env }, 1_000).kubernetes;
+
+  it('is off unless it is set', () => {
+    expect(kubernetes({})).toBeNull();
+  });
+
+  it('has an allow-list of namespaces', () => {
+    expect(
+      kubernetes({ RUNNER_KUBERNETES: '/etc/kubeconfig', RUNNER_KUBERNETES_NAMESPACES: 'gpu, models' }),
+    ).toEqual({ access: '/etc/kubeconfig', namespaces: new Set(['gpu', 'models']) });
+  });
+
+  it.each([
+    [{ RUNNER_KUBERNETES: 'in-cluster' }, 'RUNNER_KUBERNETES_NAMESPACES: is missing'],
+    [{ RUNNER_KUBERNETES_NAMESPACES: 'gpu' }, 'RUNNER_KUBERNETES: is missing'],
+    [
+      { RUNNER_KUBERNETES: 'yes', RUNNER_KUBERNETES_NAMESPACES: 'gpu' },
+      'RUNNER_KUBERNETES: must be in-cluster',
+    ],
+    [{ RUNNER_KUBERNETES: '/x', RUNNER_KUBERNETES_NAMESPACES: '*' }, 'must be names of namespaces'],
+    [{ RUNNER_KUBERNETES: 'in-cluster', RUNNER_KUBERNETES_NAMESPACES: 'gpu' }, 'but this is no pod'],
+  ])('is refused with %j', (env, message) => {
+    expect(() => kubernetes(env as Record<string, string>)).toThrow(message);
+  });
+});

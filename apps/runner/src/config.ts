@@ -1,8 +1,11 @@
+import { LOCAL_POOL } from '@tidegate/contracts';
 import {
+  ConfigError,
   databaseUrl,
   flag,
   host,
   loadConfig,
+  poolName,
   port,
   secret,
   secretKey,
@@ -14,8 +17,11 @@ import {
   wholeNumber,
 } from '@tidegate/runtime';
 import { z } from 'zod';
+import type { ClusterAccess } from './drivers/kubernetes/connection.ts';
 import { modelEnv, VARIABLE_NAMES } from './isolation/model-env.ts';
 import { type ModelUser, modelUser } from './isolation/model-user.ts';
+
+const NAMESPACES = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\s*,\s*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/;
 
 const schema = z.object({
   ...serviceFields(7_201),
@@ -23,6 +29,8 @@ const schema = z.object({
   RUNNER_HOST: host,
   RUNNER_PORT: port.default(7_200),
   DATABASE_URL: secret(databaseUrl),
+  /** The pool whose models this runner runs, unless another runner of the pool does. */
+  RUNNER_POOL: poolName.default(LOCAL_POOL),
   /** The directory of the records of models' processes. The runners of one machine share it. */
   RUNNER_STATE_DIR: z.string(),
   /** Opens the upstream keys that the control plane sealed. */
@@ -58,6 +66,16 @@ const schema = z.object({
    * a model's use depends on its driver.
    */
   RUNNER_PROBE_TIMEOUT_MS: wholeNumber(100, 120_000).default(10_000),
+  /** Whether models may be workloads of Kubernetes, and how its API is reached. */
+  RUNNER_KUBERNETES: z
+    .string()
+    .regex(/^(in-cluster|\/.+)$/, 'must be in-cluster, or the path of a kubeconfig from the root')
+    .optional(),
+  /** The only namespaces whose workloads may be models. */
+  RUNNER_KUBERNETES_NAMESPACES: z
+    .string()
+    .regex(NAMESPACES, 'must be names of namespaces, separated by commas')
+    .optional(),
 });
 
 export type Config = z.output<typeof schema> & {
@@ -65,7 +83,15 @@ export type Config = z.output<typeof schema> & {
   readonly secretKeys: readonly Uint8Array[];
   /** Whom models' processes run as, and their environment. */
   readonly models: ModelUser;
+  /** Null: models cannot be workloads of Kubernetes. */
+  readonly kubernetes: KubernetesConfig | null;
 };
+
+export interface KubernetesConfig {
+  readonly access: ClusterAccess;
+  /** At least one. */
+  readonly namespaces: ReadonlySet<string>;
+}
 
 /**
  * @param uid the user that the runner runs as
@@ -78,5 +104,21 @@ export function readConfig(env: Variables = process.env, uid = process.getuid?.(
   const { user, env: ofUser } = modelUser({ wanted, home, stateDir }, env, uid);
   const models = { user, env: { ...modelEnv(env, config.RUNNER_MODEL_ENV), ...ofUser } };
   const secretKeys = [config.SECRET_KEY, ...(config.SECRET_KEY_PREVIOUS ? [config.SECRET_KEY_PREVIOUS] : [])];
-  return { ...config, trust, secretKeys, models };
+  return { ...config, trust, secretKeys, models, kubernetes: kubernetesOf(config, env) };
+}
+
+function kubernetesOf(
+  { RUNNER_KUBERNETES: access, RUNNER_KUBERNETES_NAMESPACES: names }: z.output<typeof schema>,
+  env: Variables,
+): KubernetesConfig | null {
+  if (access === undefined && names === undefined) return null;
+  if (access === undefined)
+    throw new ConfigError([{ variable: 'RUNNER_KUBERNETES', reason: 'is missing: its namespaces are set' }]);
+  if (names === undefined)
+    throw new ConfigError([
+      { variable: 'RUNNER_KUBERNETES_NAMESPACES', reason: 'is missing: RUNNER_KUBERNETES needs it' },
+    ]);
+  if (access === 'in-cluster' && !env.KUBERNETES_SERVICE_HOST)
+    throw new ConfigError([{ variable: 'RUNNER_KUBERNETES', reason: 'is in-cluster, but this is no pod' }]);
+  return { access, namespaces: new Set(names.split(',').map((name) => name.trim())) };
 }

@@ -1,4 +1,4 @@
-import { closeDb, createDb, explainPostgres } from '@tidegate/db';
+import { closeDb, createDb, explainPostgres, SchemaVersion } from '@tidegate/db';
 import { createLogger, createMetrics, runService, startAdmin } from '@tidegate/runtime';
 import { readConfig } from './config.ts';
 import { FLEET_TIMINGS } from './fleet/timings.ts';
@@ -16,6 +16,12 @@ runService(async (service) => {
 
   const db = createDb(config.DATABASE_URL, { maxConnections: MAX_DB_CONNECTIONS });
   service.onShutdown('postgres', () => closeDb(db));
+  const schema = new SchemaVersion({
+    db,
+    nowMs: () => performance.now(),
+    onBehind: (problem) => logger.error({ problem }, 'the database is older than this release'),
+  });
+  void schema.problem();
 
   const { drivers } = FLEET_TIMINGS;
   const runner = startRunner({
@@ -23,13 +29,14 @@ runService(async (service) => {
     port: config.RUNNER_PORT,
     trust: config.trust,
     db,
-    candidate: { holder: ownName(), process: ownProcess() },
+    candidate: { pool: config.RUNNER_POOL, holder: ownName(), process: ownProcess() },
     leadTimings: LEAD_TIMINGS,
     secretKeys: config.secretKeys,
     stateDir: config.RUNNER_STATE_DIR,
     modelHost: config.RUNNER_MODEL_HOST,
     keepModelLogs: config.RUNNER_MODEL_LOGS,
     models: config.models,
+    kubernetes: config.kubernetes,
     stopModelsOnExit: config.RUNNER_STOP_MODELS_ON_EXIT,
     timings: {
       ...FLEET_TIMINGS,
@@ -46,7 +53,7 @@ runService(async (service) => {
     host: config.ADMIN_HOST,
     port: config.ADMIN_PORT,
     metrics,
-    ready: () => !service.stopping.aborted && runner.ready(),
+    ready: async () => !service.stopping.aborted && ((await schema.problem()) ?? runner.ready()),
   });
   service.onShutdown('admin', () => admin.close());
   logger.info({ adminPort: admin.port }, 'runner is up');

@@ -1,12 +1,10 @@
 import { observeStore } from '@tidegate/runtime';
 import { ActiveRunner, type ActiveRunnerOptions } from './active-runner.ts';
 import { pause } from './drivers/pause.ts';
-import { type Lead, type LeadOptions, type LeadTimings, takeLead } from './lead/lead.ts';
+import { type Lead, type LeadTimings, takeLead } from './lead/lead.ts';
 import { createRunnerMetrics, observeRunner } from './metrics.ts';
 
 export interface RunnerOptions extends ActiveRunnerOptions {
-  /** How other runners know this one. */
-  readonly candidate: LeadOptions['candidate'];
   readonly leadTimings: LeadTimings;
   readonly stopModelsOnExit: boolean;
 }
@@ -28,11 +26,12 @@ export interface Runner {
 const RETRY_MS = 1_000;
 
 /**
- * Waits, and becomes active when no other runner is. If it loses the lead, it leaves its models as
- * they are and waits again.
+ * Waits, and becomes active when no other runner of its pool is. If it loses the lead, it leaves
+ * its models as they are and waits again.
  */
 export function startRunner(options: RunnerOptions): Runner {
   const { db, candidate, leadTimings: timings, logger, stopModelsOnExit } = options;
+  const { pool } = candidate;
   const ending = new AbortController();
   const metrics = createRunnerMetrics(options.metrics);
   let activeRunner: ActiveRunner | null = null;
@@ -49,7 +48,7 @@ export function startRunner(options: RunnerOptions): Runner {
   observeStore(options.metrics, 'postgres', () => db.$queryRaw`SELECT 1`);
 
   const onStandby = (holder: string) => {
-    if (leader !== holder) logger.info({ leader: holder }, 'another runner is active: standing by');
+    if (leader !== holder) logger.info({ pool, leader: holder }, 'another runner is active: standing by');
     leader = holder;
   };
 
@@ -63,7 +62,7 @@ export function startRunner(options: RunnerOptions): Runner {
       activeRunner = acting;
       wasActive = true;
       active.resolve(port);
-      logger.info({ port }, 'this runner is active');
+      logger.info({ pool, port }, 'this runner is active');
       await stopped;
     } finally {
       if (activeRunner) active = new Deferred();

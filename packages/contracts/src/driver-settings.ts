@@ -9,6 +9,15 @@ export const MAX_REPLICAS = 64;
 export const MAX_START_TIMEOUT_S = 86_400;
 
 const healthPath = z.string().startsWith('/').max(1_024);
+const startTimeoutS = z.number().int().min(1).max(MAX_START_TIMEOUT_S).default(600);
+/** A name that Kubernetes takes for most things. */
+const kubernetesName = z
+  .string()
+  .max(253)
+  .regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/);
+
+/** The kinds of workloads that can be scaled, as they are written in their API's path. */
+export const WORKLOAD_KINDS = ['deployment', 'statefulset'] as const;
 
 export const driverSettings = {
   process: z.object({
@@ -16,7 +25,7 @@ export const driverSettings = {
     command: z.string().min(1).max(16_384),
     /** Answers 2xx once the model is ready. */
     healthPath: healthPath.default('/health'),
-    startTimeoutS: z.number().int().min(1).max(MAX_START_TIMEOUT_S).default(600),
+    startTimeoutS,
   }),
   external: z.object({
     /** Base URLs of the API. */
@@ -29,6 +38,20 @@ export const driverSettings = {
      * checked.
      */
     healthPath: healthPath.optional(),
+  }),
+  kubernetes: z.object({
+    namespace: kubernetesName,
+    kind: z.enum(WORKLOAD_KINDS),
+    name: kubernetesName,
+    /** The Service whose endpoints are the replicas. */
+    service: kubernetesName,
+    /** A port of its endpoints, by name or number. Absent: their only one. */
+    port: z.string().max(63).optional(),
+    /** What its count is set to when it is 0 and the model starts. */
+    replicas: z.number().int().min(1).max(MAX_REPLICAS).default(1),
+    /** As for `external`. */
+    healthPath: healthPath.optional(),
+    startTimeoutS,
   }),
 };
 
@@ -43,3 +66,4 @@ export type StoredDriver = {
 /** What a row says, with defaults filled in. */
 export type ProcessSettings = z.output<Schemas['process']>;
 export type ExternalSettings = z.output<Schemas['external']>;
+export type KubernetesSettings = z.output<Schemas['kubernetes']>;

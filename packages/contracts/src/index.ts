@@ -1,6 +1,7 @@
 export * from './api-key.ts';
 export * from './errors.ts';
 export * from './ids.ts';
+export * from './pools.ts';
 export {
   type CompletionRequest,
   type ValidatedRequest,

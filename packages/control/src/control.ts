@@ -13,6 +13,7 @@ import { addMember, leaveOrg, listMembers, removeMember, setMemberRole } from '.
 import { setPassword } from './members/password.ts';
 import { resetIdentity, resetTwoFactor } from './members/reset.ts';
 import { changeModel } from './models/change.ts';
+import { checkModel } from './models/check.ts';
 import { deleteModel, listModels, publishModel, startModel, stopModel } from './models/models.ts';
 import { showModel } from './models/show.ts';
 import { deleteOrg } from './orgs/delete.ts';
@@ -49,6 +50,7 @@ const operations = {
   revokeKey,
   deleteKey,
   publishModel,
+  checkModel,
   changeModel,
   publishFound,
   listModels,

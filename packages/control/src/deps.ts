@@ -1,3 +1,5 @@
+import { LOCAL_POOL } from '@tidegate/contracts';
+import type { KubernetesSettings } from '@tidegate/contracts/driver-settings';
 import type { Db } from '@tidegate/db';
 
 /**
@@ -44,17 +46,77 @@ export interface ConditionNow {
   readonly reason: string;
 }
 
+export interface InspectedServer {
+  /** Ends in `/v1`. */
+  readonly baseUrl: string;
+  /** The model's name at the server. Empty: not known yet. */
+  readonly upstreamModel: string;
+  /** Whether nobody said so, and it is the name to publish. */
+  readonly upstreamModelAssumed: boolean;
+  /** The bearer token. Empty: none. */
+  readonly upstreamKey: string;
+}
+
+export interface Inspection {
+  /** Why calls cannot work. Empty: no problem was found. */
+  readonly problem: string;
+  /** The product's name. Empty: the server does not tell. */
+  readonly server: string;
+  /** Empty: the server does not tell. */
+  readonly version: string;
+  /** Its models for chats. A context of 0: the server does not tell. */
+  readonly models: readonly {
+    readonly name: string;
+    readonly contextTokens: number;
+    readonly vision: boolean;
+  }[];
+}
+
+/** A workload of Kubernetes, and the Service whose endpoints answer for it. */
+export type Workload = Pick<KubernetesSettings, 'namespace' | 'kind' | 'name' | 'service'>;
+
 /**
- * What control needs from the runner. Each call rejects when the runner refuses or does not answer
- * in time.
+ * What control needs from the runners. A call goes to the runner that leads the model's pool. Each
+ * call rejects when that runner refuses or does not answer in time.
  */
 export interface RunnerPort {
-  /** Null: the model is no longer published. */
-  refresh(modelId: string): Promise<ConditionNow | null>;
-  start(modelId: string): Promise<ConditionNow>;
-  stop(modelId: string): Promise<ConditionNow>;
-  /** The organization's requests in flight by model id. Models without any are left out. */
-  inFlight(orgId: string): Promise<ReadonlyMap<string, number>>;
+  /** The pools whose runners can be called. */
+  readonly pools: readonly string[];
+  /**
+   * Null: the model is no longer published.
+   *
+   * @param pool null: it may belong to any pool, so the runners of all are told
+   */
+  refresh(modelId: string, pool: string | null): Promise<ConditionNow | null>;
+  start(modelId: string, pool: string): Promise<ConditionNow>;
+  stop(modelId: string, pool: string): Promise<ConditionNow>;
+  /**
+   * Asks a server what it serves, and whether calls to it can work. The runner of the usual pool
+   * asks.
+   */
+  inspect(server: InspectedServer): Promise<Inspection>;
+  /** Why the runner cannot have this workload as a model. Empty: it can. */
+  checkWorkload(workload: Workload, pool: string): Promise<string>;
+  /** By pool. Pools whose runner did not answer are left out; it rejects when none did. */
+  activity(orgId: string): Promise<ReadonlyMap<string, PoolActivity>>;
+}
+
+/** The pool of models that are published without one. */
+export const usualPool = (pools: readonly string[]): string =>
+  pools.includes(LOCAL_POOL) ? LOCAL_POOL : (pools[0] ?? LOCAL_POOL);
+
+/** What an organization's models of one pool are doing, by model id. */
+export interface PoolActivity {
+  /** Models without requests in flight are left out. */
+  readonly inFlight: ReadonlyMap<string, number>;
+  /** Of running models that have several. */
+  readonly replicas: ReadonlyMap<string, ReplicaCount>;
+}
+
+export interface ReplicaCount {
+  /** Those that can be called. */
+  readonly up: number;
+  readonly total: number;
 }
 
 export interface ControlDeps {

@@ -1,3 +1,4 @@
+import { POOL_NAME } from '@tidegate/contracts';
 import { expiryInstantMs } from '@tidegate/limits';
 import { z } from 'zod';
 
@@ -56,6 +57,12 @@ export function nameField(label: string, max: number) {
 export function choice<const T extends readonly [string, ...string[]]>(label: string, values: T) {
   return z.enum(values, { error: `${label} must be one of: ${values.join(', ')}.` });
 }
+
+/** The name of a pool of runners. */
+export const poolField = (label: string) => {
+  const error = `${label} must be 1 to 63 lower-case letters, digits and -, a letter or digit first.`;
+  return z.string({ error }).regex(POOL_NAME, { error });
+};
 
 /** Whether the text is an existing day, as YYYY-MM-DD. */
 export function isDay(value: string): boolean {

@@ -1,9 +1,17 @@
-import { newUserId } from '@tidegate/contracts';
+import { LOCAL_POOL, newUserId } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
 import type { Actor } from './access/access.ts';
 import type { Role } from './access/policy.ts';
 import { type Control, createControl } from './control.ts';
-import type { ConditionNow, LimiterPort, LiveMonth, RunnerPort } from './deps.ts';
+import type {
+  ConditionNow,
+  InspectedServer,
+  Inspection,
+  LimiterPort,
+  LiveMonth,
+  ReplicaCount,
+  RunnerPort,
+} from './deps.ts';
 import type { ControlRefusal, Result } from './result.ts';
 
 /*
@@ -28,7 +36,15 @@ interface RecordedRunner extends RunnerPort {
   away: boolean;
   /** Requests in flight by model id, the same for every organization. */
   busy: ReadonlyMap<string, number>;
+  /** Replicas by model id. */
+  counts: ReadonlyMap<string, ReplicaCount>;
+  pools: readonly string[];
+  /** Why it cannot have the next workload. */
+  workloadProblem: string;
   readonly calls: string[];
+  /** What each checked server answers, by base URL. Any other cannot be reached. */
+  readonly servers: Map<string, Inspection>;
+  readonly inspected: InspectedServer[];
   /** The organizations whose requests in flight were asked for. */
   readonly looked: string[];
 }
@@ -119,23 +135,39 @@ function recordedLimiter(): RecordedLimiter {
 function recordedRunner(): RecordedRunner {
   const call =
     (name: string, condition: ConditionNow['condition']) =>
-    async (modelId: string): Promise<ConditionNow> => {
+    async (modelId: string, pool: string | null): Promise<ConditionNow> => {
       if (recorded.away) throw new Error('away');
-      recorded.calls.push(`${name} ${modelId}`);
+      recorded.calls.push([name, modelId, ...(pool === LOCAL_POOL ? [] : [pool])].join(' '));
       return { condition, reason: '' };
     };
   const recorded: RecordedRunner = {
     away: false,
     busy: new Map(),
+    counts: new Map(),
+    pools: [LOCAL_POOL],
+    workloadProblem: '',
     calls: [],
     looked: [],
     refresh: call('refresh', 'starting'),
     start: call('start', 'starting'),
     stop: call('stop', 'stopped'),
-    inFlight: async (orgId) => {
+    servers: new Map(),
+    inspected: [],
+    inspect: async (server) => {
+      if (recorded.away) throw new Error('away');
+      recorded.inspected.push(server);
+      const absent = { problem: 'Its server does not answer.', server: '', version: '', models: [] };
+      return recorded.servers.get(server.baseUrl) ?? absent;
+    },
+    checkWorkload: async ({ namespace, kind, name, service }) => {
+      if (recorded.away) throw new Error('away');
+      recorded.calls.push(`check ${namespace}/${kind}/${name} ${service}`);
+      return recorded.workloadProblem;
+    },
+    activity: async (orgId) => {
       if (recorded.away) throw new Error('away');
       recorded.looked.push(orgId);
-      return recorded.busy;
+      return new Map([[LOCAL_POOL, { inFlight: recorded.busy, replicas: recorded.counts }]]);
     },
   };
   return recorded;

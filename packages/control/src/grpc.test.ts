@@ -38,7 +38,7 @@ afterAll(() => {
 
 describe('of several limiters', () => {
   it('one that does not answer is waited for once: later calls go to the one that answered last', async () => {
-    const port = limiterOverGrpc(addresses);
+    const port = limiterOverGrpc(addresses, undefined, () => 0);
     for (let i = 0; i < 3; i++) expect((await port.month('org_1')).requests).toBe(3);
     expect(askedSilent).toBe(1);
     port.close();

@@ -1,10 +1,21 @@
-import type { Caller } from '@tidegate/runtime';
-import type { Condition, ConditionNow, LimiterPort, RunnerPort } from './deps.ts';
+import { LOCAL_POOL } from '@tidegate/contracts';
+import type { Pool } from '@tidegate/rpc';
+import type { Caller, PoolAddress } from '@tidegate/runtime';
+import {
+  type Condition,
+  type ConditionNow,
+  type LimiterPort,
+  type PoolActivity,
+  type RunnerPort,
+  usualPool,
+} from './deps.ts';
 
 const LIMITER_DEADLINE_MS = 3_000;
 /** The limiter looks at every key in Redis. */
 const FORGET_DEADLINE_MS = 30_000;
 const RUNNER_DEADLINE_MS = 10_000;
+/** The runner asks a server several questions. */
+const INSPECT_DEADLINE_MS = 20_000;
 /** For figures that are only shown: a screen does not wait long for a limiter or a runner. */
 const SHOWN_DEADLINE_MS = 1_000;
 
@@ -19,29 +30,24 @@ export interface Closable {
 const rpc = () => import('@tidegate/rpc');
 
 /**
- * A client of the limiters at these addresses (`host:port`). A call goes to the limiter that
- * answered last. If it cannot be reached, the call tries the others. Connects with the first call.
+ * A client of the limiters at these addresses (`host:port`). A call goes to one that did not fail
+ * before. If it cannot be reached, the call tries the others. Connects with the first call.
  */
-export function limiterOverGrpc(addresses: readonly string[], caller?: Caller): LimiterPort & Closable {
+export function limiterOverGrpc(
+  addresses: readonly string[],
+  caller?: Caller,
+  random: () => number = Math.random,
+): LimiterPort & Closable {
   type Rpc = Awaited<ReturnType<typeof rpc>>;
   type Client = ReturnType<Rpc['createLimiterClient']>;
-  let clients: Client[] | undefined;
-  let current = 0;
+  let pool: Pool<Client> | undefined;
   const first = async <T>(call: (callUnary: Rpc['callUnary'], client: Client) => Promise<T>): Promise<T> => {
-    const { callUnary, createLimiterClient } = await rpc();
-    clients ??= addresses.map((address) => createLimiterClient(address, caller));
-    let failure: unknown = new Error('no limiter address is configured');
-    for (let tried = 0; tried < clients.length; tried++) {
-      const at = current;
-      try {
-        return await call(callUnary, clients[at] as Client);
-      } catch (error) {
-        failure = error;
-        // Unless a concurrent call has already moved on.
-        if (current === at) current = (at + 1) % clients.length;
-      }
-    }
-    throw failure;
+    const { callUnary, createLimiterClient, Peers, Pool } = await rpc();
+    pool ??= new Pool({
+      peers: new Peers({ addresses, random, nowMs: () => performance.now() }),
+      connect: (peer) => createLimiterClient(peer, caller),
+    });
+    return pool.call((client) => call(callUnary, client));
   };
   const options = { deadlineMs: LIMITER_DEADLINE_MS };
   return {
@@ -67,49 +73,86 @@ export function limiterOverGrpc(addresses: readonly string[], caller?: Caller): 
       );
       return state === 'STATE_OPEN' ? 'open' : state === 'STATE_QUEUED' ? 'queued' : null;
     },
-    close() {
-      for (const client of clients ?? []) client.close();
-    },
+    close: () => pool?.close(),
   };
 }
 
-/** A client of the runner at `address` (`host:port`). Connects with the first call. */
-export function runnerOverGrpc(address: string, caller?: Caller): RunnerPort & Closable {
+/**
+ * A client of the runners that lead their pools. Connects with the first call.
+ *
+ * @param addresses where each pool's runners are; a text is the address of the pool `local`
+ */
+export function runnerOverGrpc(
+  addresses: string | readonly PoolAddress[],
+  caller?: Caller,
+): RunnerPort & Closable {
   type Rpc = Awaited<ReturnType<typeof rpc>>;
   type Client = ReturnType<Rpc['createRunnerClient']>;
-  let client: Client | undefined;
-  const connect = async (): Promise<{ callUnary: Rpc['callUnary']; client: Client }> => {
+  const byPool = new Map(
+    typeof addresses === 'string'
+      ? [[LOCAL_POOL, addresses]]
+      : addresses.map(({ pool, address }) => [pool, address]),
+  );
+  const pools = [...byPool.keys()];
+  const clients = new Map<string, Client>();
+  const connect = async (pool: string): Promise<{ callUnary: Rpc['callUnary']; client: Client }> => {
     const { callUnary, createRunnerClient } = await rpc();
-    client ??= createRunnerClient(address, caller);
+    const address = byPool.get(pool);
+    if (address === undefined) throw new Error(`RUNNER_ADDRESS names no runners of the pool "${pool}"`);
+    const client = clients.get(pool) ?? createRunnerClient(address, caller);
+    clients.set(pool, client);
     return { callUnary, client };
   };
-  const ask = async (method: 'refresh' | 'start' | 'stop', modelId: string): Promise<ConditionNow | null> => {
-    const { callUnary, client } = await connect();
-    const { condition, reason } = await callUnary(
-      client,
-      method,
-      { modelId },
-      { deadlineMs: RUNNER_DEADLINE_MS },
-    );
+  const ask = async (
+    method: 'refresh' | 'start' | 'stop',
+    modelId: string,
+    pool: string,
+  ): Promise<ConditionNow | null> => {
+    const { callUnary, client } = await connect(pool);
+    const options = { deadlineMs: RUNNER_DEADLINE_MS };
+    const { condition, reason } = await callUnary(client, method, { modelId }, options);
     const known = CONDITIONS[condition];
     return known ? { condition: known, reason } : null;
   };
-  const move = async (method: 'start' | 'stop', modelId: string): Promise<ConditionNow> => {
-    const now = await ask(method, modelId);
+  const move = async (method: 'start' | 'stop', modelId: string, pool: string): Promise<ConditionNow> => {
+    const now = await ask(method, modelId, pool);
     if (!now) throw new Error('the runner sent no condition');
     return now;
   };
+  const activityOf = async (pool: string, orgId: string): Promise<[string, PoolActivity]> => {
+    const { callUnary, client } = await connect(pool);
+    const options = { deadlineMs: SHOWN_DEADLINE_MS };
+    const { models, replicas } = await callUnary(client, 'listActivity', { orgId }, options);
+    const inFlight = new Map(models.map((model) => [model.modelId, model.inFlight]));
+    return [pool, { inFlight, replicas: new Map(replicas.map(({ modelId, ...count }) => [modelId, count])) }];
+  };
   return {
-    refresh: (modelId) => ask('refresh', modelId),
-    start: (modelId) => move('start', modelId),
-    stop: (modelId) => move('stop', modelId),
-    async inFlight(orgId) {
-      const { callUnary, client } = await connect();
-      const options = { deadlineMs: SHOWN_DEADLINE_MS };
-      const { models } = await callUnary(client, 'listActivity', { orgId }, options);
-      return new Map(models.map(({ modelId, inFlight }) => [modelId, inFlight]));
+    pools,
+    async refresh(modelId, pool) {
+      if (pool !== null) return ask('refresh', modelId, pool);
+      const answers = await Promise.all(pools.map((one) => ask('refresh', modelId, one)));
+      return answers.find((answer) => answer !== null) ?? null;
     },
-    close: () => client?.close(),
+    start: (modelId, pool) => move('start', modelId, pool),
+    stop: (modelId, pool) => move('stop', modelId, pool),
+    async inspect(server) {
+      const { callUnary, client } = await connect(usualPool(pools));
+      return callUnary(client, 'inspect', server, { deadlineMs: INSPECT_DEADLINE_MS });
+    },
+    async checkWorkload({ namespace, kind, name, service }, pool) {
+      const { callUnary, client } = await connect(pool);
+      const request = { namespace, kind, name, service };
+      return (await callUnary(client, 'checkWorkload', request, { deadlineMs: RUNNER_DEADLINE_MS })).problem;
+    },
+    async activity(orgId) {
+      const asked = await Promise.allSettled(pools.map((pool) => activityOf(pool, orgId)));
+      const answered = asked.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+      if (answered.length > 0) return new Map(answered);
+      throw asked.find((one) => one.status === 'rejected')?.reason;
+    },
+    close() {
+      for (const client of clients.values()) client.close();
+    },
   };
 }
 

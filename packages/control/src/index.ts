@@ -4,7 +4,15 @@ export type { DeleteAccountInput, DeletedAccountView } from './account/delete.ts
 export { type AccountAction, type AccountEvent, recordAccountEvent } from './account/events.ts';
 export type { AuditPage, AuditView, ListAuditInput } from './audit/list.ts';
 export { type Control, createControl } from './control.ts';
-export type { Condition, ControlDeps, LimiterPort, LiveMonth, RunnerPort } from './deps.ts';
+export type {
+  Condition,
+  ControlDeps,
+  InspectedServer,
+  Inspection,
+  LimiterPort,
+  LiveMonth,
+  RunnerPort,
+} from './deps.ts';
 export {
   type DiscoverOptions,
   discoverServers,
@@ -49,6 +57,7 @@ export type {
 export type { AccountView, SetPasswordInput } from './members/password.ts';
 export type { AccountInput, NamedAccount } from './members/reset.ts';
 export { weakPassword } from './members/weak-password.ts';
+export type { CheckModelInput, ModelCheck, ServedModelView } from './models/check.ts';
 export type { ChangeModelInput, ListModelsInput, ModelInput, PublishModelInput } from './models/input.ts';
 export type { ConditionChangeView, ModelDetail, ModelSettings, ShowModelInput } from './models/show.ts';
 export type { ListedModelView, ModelChange, ModelView } from './models/view.ts';

@@ -23,13 +23,16 @@ export function logFailures<P extends object>(port: P, { service, log, now }: Lo
     loggedMs.set(kind, now());
     log.warn({ service, call, code, reason: details ?? message }, 'a call to a service failed');
   };
-  const calls = Object.entries(port).map(([name, call]) => [
-    name,
+  const logged =
+    (name: string, call: (...args: unknown[]) => unknown) =>
     (...args: unknown[]) => {
       const result = call(...args);
       if (result instanceof Promise) result.catch((error) => report(name, error));
       return result;
-    },
+    };
+  const calls = Object.entries(port).map(([name, member]) => [
+    name,
+    typeof member === 'function' ? logged(name, member) : member,
   ]);
   return Object.fromEntries(calls) as P;
 }

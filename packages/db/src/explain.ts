@@ -86,6 +86,10 @@ export function isRefusedForNow(error: unknown): boolean {
   );
 }
 
+/** The SQLSTATE of what Postgres refused. */
+export const sqlStateOf = (error: unknown): string | undefined =>
+  isNativeError(error) ? reportedBy(error).originalCode : undefined;
+
 /** Network errors. The driver adapter passes on those it does not know, without host and port. */
 const SOCKET_CODE =
   /^(EAI_AGAIN|ENOTFOUND|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EPIPE|EACCES)$/;

@@ -14,9 +14,15 @@ const MANAGED_MODEL = [
   ...['UPDATE(sleep_after_s)', 'UPDATE(upstream_key)', 'UPDATE(upstream_model)', 'UPDATE(version)'],
 ];
 
+/** Of an operator, whose machines they run on. */
+const PLACED_MODEL = [...MANAGED_MODEL, 'UPDATE(cost)', 'UPDATE(pinned)', 'UPDATE(pool)'].sort();
+/** Whether the database has the migrations of a release. */
+const MIGRATION_RECORDS = ['SELECT(finished_at)', 'SELECT(migration_name)', 'SELECT(rolled_back_at)'];
+
 /** What each service may do. A table that is not listed is closed to it. */
 const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
   limiter: {
+    _prisma_migrations: MIGRATION_RECORDS,
     api_key: ['SELECT'],
     api_key_model: ['SELECT'],
     deleted_org: ['SELECT', 'UPDATE(forgotten_at)'],
@@ -26,6 +32,7 @@ const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
     request: ['SELECT(day)', 'SELECT(reservation_id)'],
   },
   metering: {
+    _prisma_migrations: MIGRATION_RECORDS,
     api_key: ['SELECT(id)', 'SELECT(last_used_at)', 'UPDATE(last_used_at)'],
     deleted_org: ['SELECT'],
     month_total: ['INSERT', 'SELECT', 'UPDATE'],
@@ -33,11 +40,14 @@ const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
     usage_day: ['INSERT', 'SELECT', 'UPDATE'],
   },
   runner: {
+    _prisma_migrations: MIGRATION_RECORDS,
     condition_change: ALL,
     model: ['SELECT', 'UPDATE(condition)', 'UPDATE(condition_at)', 'UPDATE(condition_reason)'],
     runner_lease: ['INSERT', 'SELECT', 'UPDATE'],
+    runner_pool: ['SELECT'],
   },
   console: {
+    _prisma_migrations: MIGRATION_RECORDS,
     account: ALL,
     api_key: ['DELETE', 'INSERT', 'SELECT', 'UPDATE(revoked_at)'],
     api_key_model: ['INSERT', 'SELECT'],
@@ -53,12 +63,14 @@ const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
     request: ['SELECT'],
     session: ALL,
     sign_in_attempt: ALL,
+    passkey: ALL,
     two_factor: ALL,
     usage_day: ['SELECT'],
     user: ALL,
     verification: ALL,
   },
   ctl: {
+    _prisma_migrations: MIGRATION_RECORDS,
     account: ALL,
     api_key: ['DELETE', 'INSERT', 'SELECT', 'UPDATE(revoked_at)'],
     api_key_model: ['INSERT', 'SELECT'],
@@ -67,15 +79,18 @@ const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
     deleted_org: ['SELECT'],
     invitation: ['DELETE', 'SELECT'],
     member: ALL,
-    model: MANAGED_MODEL,
+    model: PLACED_MODEL,
     month_total: ['SELECT'],
     org: [
       ...['INSERT', 'SELECT', 'UPDATE(limits_version)', 'UPDATE(plan_id)', 'UPDATE(requires_two_factor)'],
     ],
     plan: ['INSERT', 'SELECT', 'UPDATE'],
     request: ['SELECT'],
+    runner_lease: ['SELECT(expires_at)', 'SELECT(pool)'],
+    runner_pool: ALL,
     session: ['DELETE', 'SELECT'],
     sign_in_attempt: ['DELETE', 'SELECT'],
+    passkey: ['DELETE', 'SELECT'],
     two_factor: ['DELETE', 'SELECT'],
     usage_day: ['SELECT'],
     user: ALL,

@@ -13,7 +13,8 @@ export const MIGRATION_LOCK = 72707369;
 const LOCK_TIMEOUT_MS = 60_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 
-const MIGRATIONS = fileURLToPath(new URL('../prisma/migrations', import.meta.url));
+/** This release's, in Prisma's layout. */
+export const MIGRATIONS = fileURLToPath(new URL('../prisma/migrations', import.meta.url));
 
 const RECORDS = `
   CREATE TABLE IF NOT EXISTS _prisma_migrations (

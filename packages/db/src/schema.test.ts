@@ -87,11 +87,11 @@ function typeOf({ kind, type, nativeType }: Field): string | undefined {
   return SQL_TYPES[type];
 }
 
-function defaultOf({ default: value }: Field): string {
+function defaultOf({ type, default: value }: Field): string {
   if (value === undefined) return '';
   if (typeof value === 'object')
     return value.name === 'now' ? ' default CURRENT_TIMESTAMP' : ` default ${value.name}()`;
-  return ` default ${value}`;
+  return type === 'String' ? ` default '${value}'::text` : ` default ${value}`;
 }
 
 function schemaColumns(): string[] {

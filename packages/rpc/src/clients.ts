@@ -8,6 +8,8 @@ import {
 import type { Caller } from '@tidegate/runtime';
 import { LimiterStub, RunnerStub } from './definitions.ts';
 import type {
+  CheckWorkloadRequest,
+  CheckWorkloadResponse__Output,
   ConfirmSettlementsRequest,
   ConfirmSettlementsResponse__Output,
   FindRequestRequest,
@@ -16,6 +18,8 @@ import type {
   ForgetOrgResponse__Output,
   GetMonthRequest,
   GetMonthResponse__Output,
+  InspectRequest,
+  InspectResponse__Output,
   LimiterClient,
   ListActivityRequest,
   ListActivityResponse__Output,
@@ -28,6 +32,7 @@ import type {
   RunnerClient,
   WakeRequest,
 } from './generated/index.ts';
+import type { Peer } from './peers/target.ts';
 import { clientTls } from './trust/certificates.ts';
 import { sendToken } from './trust/guard.ts';
 
@@ -44,6 +49,8 @@ const channelOptions: ChannelOptions = {
   'grpc.max_reconnect_backoff_ms': 1_000,
   'grpc.max_receive_message_length': 64 * 1024 * 1024,
   'grpc.service_config_disable_resolution': 1,
+  // A host that has moved is found again as soon as connecting is tried again. The default is 30 s.
+  'grpc.dns_min_time_between_resolutions_ms': 1_000,
 };
 
 /** Without a token or TLS: for servers on this machine that ask for neither. */
@@ -52,12 +59,19 @@ const NOBODY: Caller = { token: null, tls: null };
 const credentialsOf = ({ tls }: Caller) => (tls ? clientTls(tls) : credentials.createInsecure());
 const optionsOf = ({ token }: Caller): ClientOptions =>
   token === null ? channelOptions : { ...channelOptions, interceptors: [sendToken(token)] };
+/** The certificate must name the host that was looked up, not its address. */
+const nameOf = ({ serverName }: Peer): ClientOptions =>
+  serverName === null
+    ? {}
+    : { 'grpc.ssl_target_name_override': serverName, 'grpc.default_authority': serverName };
 
-/** @param address `host:port` */
-export const createLimiterClient = (address: string, caller: Caller = NOBODY): LimiterClient =>
-  new LimiterStub(address, credentialsOf(caller), optionsOf(caller));
+/** @param to a peer, or `host:port` */
+export function createLimiterClient(to: Peer | string, caller: Caller = NOBODY): LimiterClient {
+  const peer = typeof to === 'string' ? { address: to, serverName: null } : to;
+  return new LimiterStub(peer.address, credentialsOf(caller), { ...optionsOf(caller), ...nameOf(peer) });
+}
 
-/** @param address `host:port` */
+/** @param address `host:port`. A host's addresses are tried in turn, since one runner acts. */
 export const createRunnerClient = (address: string, caller: Caller = NOBODY): RunnerClient =>
   new RunnerStub(address, credentialsOf(caller), optionsOf(caller));
 
@@ -72,6 +86,8 @@ interface UnaryMethods {
   start: { request: ModelRequest; response: ModelState__Output };
   stop: { request: ModelRequest; response: ModelState__Output };
   refresh: { request: ModelRequest; response: ModelState__Output };
+  inspect: { request: InspectRequest; response: InspectResponse__Output };
+  checkWorkload: { request: CheckWorkloadRequest; response: CheckWorkloadResponse__Output };
   listActivity: { request: ListActivityRequest; response: ListActivityResponse__Output };
 }
 

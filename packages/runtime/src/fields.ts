@@ -1,4 +1,4 @@
-import { parseSecretKey } from '@tidegate/contracts';
+import { LOCAL_POOL, POOL_NAME, parseSecretKey } from '@tidegate/contracts';
 import { z } from 'zod';
 import { LOG_LEVELS } from './levels.ts';
 
@@ -54,6 +54,34 @@ export const addresses = z
     (list) => list.every((entry) => address.safeParse(entry).success),
     'must be host:port, several separated by commas',
   );
+
+/** The name of a pool of runners. */
+export const poolName = z
+  .string()
+  .regex(POOL_NAME, 'must be 1 to 63 lower-case letters, digits and -, a letter or digit first');
+
+/** Where the runners of one pool are reached. */
+export interface PoolAddress {
+  readonly pool: string;
+  readonly address: string;
+}
+
+/** A comma inside an address (`ipv4:a:1,b:1`) begins no pool. */
+const NEXT_POOL = /\s*,\s*(?=[^,=]*=)/;
+
+/** `host:port` of the pool `local`, or `pool=host:port` of each pool, separated by commas. */
+export const poolAddresses = z.string().transform((text, context): PoolAddress[] => {
+  const pools = text.split(NEXT_POOL).map((entry) => {
+    const at = entry.indexOf('=');
+    return { pool: at < 0 ? LOCAL_POOL : entry.slice(0, at).trim(), address: entry.slice(at + 1).trim() };
+  });
+  const distinct = new Set(pools.map(({ pool }) => pool)).size === pools.length;
+  const valid = ({ pool, address: at }: PoolAddress) => POOL_NAME.test(pool) && address.safeParse(at).success;
+  if (distinct && pools.every(valid)) return pools;
+  const message = 'must be host:port, or pool=host:port of each pool, separated by commas';
+  context.addIssue({ code: 'custom', message });
+  return z.NEVER;
+});
 
 export const databaseUrl = z.url({
   protocol: /^postgres(ql)?$/,

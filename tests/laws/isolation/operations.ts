@@ -67,6 +67,7 @@ export const WITHIN_ORG: Inputs<Exclude<keyof Control, Unbound>> = {
   publishFound: ({ org }) => ({ org, ...FOUND }),
   listModels: ({ org }) => ({ org }),
   showModel: ({ org, modelId }) => ({ org, id: modelId }),
+  checkModel: ({ org }) => ({ org, urls: [...PUBLICATION.urls] }),
   changeModel: ({ org, model }) => ({ org, name: model, contextTokens: 1 }),
   startModel: ({ org, model }) => ({ org, name: model }),
   stopModel: ({ org, model }) => ({ org, name: model }),

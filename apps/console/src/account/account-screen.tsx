@@ -10,6 +10,7 @@ import { Form } from '../ui/form.tsx';
 import { PageHeader, Panel } from '../ui/page.tsx';
 import { TypedConfirm } from '../ui/typed-confirm.tsx';
 import { deleteAccount } from './actions.ts';
+import type { PasskeyRow } from './passkey-list.tsx';
 import { SessionsPanel, type SessionView } from './sessions-panel.tsx';
 import { TwoFactorPanel } from './two-factor-panel.tsx';
 
@@ -19,6 +20,8 @@ interface AccountScreenProps {
   readonly hasPassword: boolean;
   /** Whether a second factor is asked for after the password. */
   readonly twoFactor: boolean;
+  /** Null: passkeys are not in use here. */
+  readonly passkeys: readonly PasskeyRow[] | null;
   readonly sessions: readonly SessionView[];
   /** How long a session lasts without use, in words. */
   readonly idle: string;
@@ -34,6 +37,7 @@ export function AccountScreen({
   email,
   hasPassword,
   twoFactor,
+  passkeys,
   sessions,
   idle,
   memberships,
@@ -82,7 +86,7 @@ export function AccountScreen({
             <Panel title="Change password" lead="Ends all your other sessions.">
               <PasswordForm email={email} />
             </Panel>
-            <TwoFactorPanel email={email} isOn={twoFactor} />
+            <TwoFactorPanel email={email} isOn={twoFactor} passkeys={passkeys} />
           </div>
         ) : null}
       </div>

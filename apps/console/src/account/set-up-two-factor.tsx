@@ -7,6 +7,7 @@ import { CopyButton } from '../ui/code.tsx';
 import { Field } from '../ui/field.tsx';
 import { Form } from '../ui/form.tsx';
 import { Note, PageHeader, Panel } from '../ui/page.tsx';
+import { makePasskey } from './make-passkey.ts';
 import { RecoveryCodes } from './recovery-codes.tsx';
 import { beginTwoFactor, confirmTwoFactor, type NewApp } from './two-factor-actions.ts';
 
@@ -14,15 +15,27 @@ interface SetUpProps {
   readonly email: string;
   /** The organization that requires it. Null: the user wishes it. */
   readonly requiredBy: string | null;
+  /** Whether passkeys are in use here. */
+  readonly passkeys: boolean;
 }
 
-export function SetUpTwoFactor({ email, requiredBy }: SetUpProps) {
-  const [app, setApp] = useState<NewApp | null>(null);
+/** What the steps after the password need. The password makes a passkey, too. */
+interface Begun {
+  readonly app: NewApp;
+  readonly password: string;
+}
+
+export function SetUpTwoFactor({ email, requiredBy, passkeys }: SetUpProps) {
+  const [begun, setBegun] = useState<Begun | null>(null);
   return (
     <>
       <PageHeader
         title="Set up two-factor"
-        lead="After your password, the console then asks for a code that an authenticator app on your phone shows."
+        lead={
+          passkeys
+            ? 'Your password alone then no longer lets you in: the console also asks for a code of an authenticator app, or you sign in with a passkey.'
+            : 'After your password, the console then asks for a code that an authenticator app on your phone shows.'
+        }
       />
       <div className="max-w-xl space-y-6">
         {requiredBy === null ? null : (
@@ -30,19 +43,30 @@ export function SetUpTwoFactor({ email, requiredBy }: SetUpProps) {
             {requiredBy} requires two-factor of its members. Its screens open once you have set it up.
           </Note>
         )}
-        {app === null ? <PasswordStep email={email} onDone={setApp} /> : <AppSteps app={app} />}
+        {begun === null ? (
+          <PasswordStep email={email} onDone={setBegun} />
+        ) : (
+          <>
+            <RecoveryStep codes={begun.app.recoveryCodes} />
+            {passkeys ? <PasskeyStep password={begun.password} /> : null}
+            <AppStep
+              app={begun.app}
+              title={passkeys ? '2. Or use an authenticator app' : '2. Use an authenticator app'}
+            />
+          </>
+        )}
       </div>
     </>
   );
 }
 
-function PasswordStep({ email, onDone }: { email: string; onDone: (app: NewApp) => void }) {
+function PasswordStep({ email, onDone }: { email: string; onDone: (begun: Begun) => void }) {
   const { act, pending, refusal } = useAct();
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const password = String(new FormData(event.currentTarget).get('password') ?? '');
-    const begun = await act(() => beginTwoFactor(password));
-    if (begun) onDone(begun);
+    const app = await act(() => beginTwoFactor(password));
+    if (app) onDone({ app, password });
   };
   return (
     <Panel title="Confirm your password">
@@ -57,7 +81,41 @@ function PasswordStep({ email, onDone }: { email: string; onDone: (app: NewApp) 
   );
 }
 
-function AppSteps({ app: { secret, qr, recoveryCodes } }: { app: NewApp }) {
+function RecoveryStep({ codes }: { codes: readonly string[] }) {
+  return (
+    <Panel
+      title="1. Keep your recovery codes"
+      lead="Each signs you in once if you lose your phone or your passkey. They are shown this once."
+    >
+      <div className="px-5 pb-5">
+        <RecoveryCodes codes={codes} />
+      </div>
+    </Panel>
+  );
+}
+
+function PasskeyStep({ password }: { password: string }) {
+  const { act, pending, refusal } = useAct();
+  return (
+    <Panel
+      title="2. Make a passkey"
+      lead="Your fingerprint, face, PIN or security key then signs you in, without a password. Your other sessions end."
+    >
+      <div className="px-5 pb-5">
+        {refusal ? (
+          <Note kind="danger" className="mb-4">
+            {refusal.message}
+          </Note>
+        ) : null}
+        <Button isPending={pending} onPress={() => act(() => makePasskey(password))}>
+          Make a passkey
+        </Button>
+      </div>
+    </Panel>
+  );
+}
+
+function AppStep({ app: { secret, qr }, title }: { app: NewApp; title: string }) {
   const { act, pending, refusal } = useAct();
   // The page leads on by itself once two-factor is on.
   const submit = async (event: FormEvent<HTMLFormElement>) => {
@@ -66,49 +124,40 @@ function AppSteps({ app: { secret, qr, recoveryCodes } }: { app: NewApp }) {
     await act(() => confirmTwoFactor(code));
   };
   return (
-    <>
-      <Panel title="1. Scan this with your authenticator app">
-        <div className="flex flex-wrap items-center gap-5 px-5 pb-5">
-          <svg
-            role="img"
-            aria-label="QR code"
-            viewBox={`0 0 ${qr.size} ${qr.size}`}
-            shapeRendering="crispEdges"
-            className="size-48 shrink-0 rounded-xl bg-white text-black"
-          >
-            <path d={qr.path} fill="currentColor" />
-          </svg>
-          <div className="min-w-0 flex-1 basis-56 text-sm leading-6">
-            <p className="text-muted">Or type this key into it:</p>
-            <p className="mt-1 font-mono text-[0.8125rem] wrap-anywhere" data-testid="secret">
-              {secret.replace(/.{4}(?=.)/g, '$& ')}
-            </p>
-            <CopyButton text={secret} label="Copy the key" className="mt-2" />
-          </div>
+    <Panel
+      title={title}
+      lead="Scan this with the app, then enter the code that it shows. Your other sessions end."
+    >
+      <div className="flex flex-wrap items-center gap-5 px-5 pb-5">
+        <svg
+          role="img"
+          aria-label="QR code"
+          viewBox={`0 0 ${qr.size} ${qr.size}`}
+          shapeRendering="crispEdges"
+          className="size-48 shrink-0 rounded-xl bg-white text-black"
+        >
+          <path d={qr.path} fill="currentColor" />
+        </svg>
+        <div className="min-w-0 flex-1 basis-56 text-sm leading-6">
+          <p className="text-muted">Or type this key into it:</p>
+          <p className="mt-1 font-mono text-[0.8125rem] wrap-anywhere" data-testid="secret">
+            {secret.replace(/.{4}(?=.)/g, '$& ')}
+          </p>
+          <CopyButton text={secret} label="Copy the key" className="mt-2" />
         </div>
-      </Panel>
-      <Panel
-        title="2. Keep your recovery codes"
-        lead="Each signs you in once without the app. They are shown this once."
-      >
-        <div className="px-5 pb-5">
-          <RecoveryCodes codes={recoveryCodes} />
-        </div>
-      </Panel>
-      <Panel title="3. Enter the code that the app shows" lead="Your other sessions end then.">
-        <Form onSubmit={submit} className="space-y-4 px-5 pb-5" refusal={refusal} fields={['code']}>
-          <Field
-            label="Code"
-            name="code"
-            autoComplete="one-time-code"
-            hint="6 digits."
-            input={{ inputMode: 'numeric' }}
-          />
-          <Button type="submit" isPending={pending}>
-            Turn on
-          </Button>
-        </Form>
-      </Panel>
-    </>
+      </div>
+      <Form onSubmit={submit} className="space-y-4 px-5 pb-5" refusal={refusal} fields={['code']}>
+        <Field
+          label="Code"
+          name="code"
+          autoComplete="one-time-code"
+          hint="6 digits."
+          input={{ inputMode: 'numeric' }}
+        />
+        <Button type="submit" isPending={pending}>
+          Turn on
+        </Button>
+      </Form>
+    </Panel>
   );
 }

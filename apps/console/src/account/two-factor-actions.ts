@@ -6,7 +6,7 @@ import { encode } from 'uqr';
 import { services } from '../server/services.ts';
 import { passCookiesOn } from '../session/cookies.ts';
 import { asUser, callerAddress, currentUser } from '../session/current.ts';
-import { tooManyAttempts } from '../session/words.ts';
+import { guarded, WRONG_PASSWORD } from './guarded.ts';
 
 export interface NewApp {
   /** The secret, to type into an app that cannot scan. */
@@ -16,21 +16,11 @@ export interface NewApp {
   readonly recoveryCodes: readonly string[];
 }
 
-const WRONG_PASSWORD: Fault = { field: 'password', message: 'This is not your password.' };
 const WRONG_CODE: Fault = {
   field: 'code',
   message: 'This is not the code that the app shows now. Check the clock of its device.',
 };
 const FAILED: Fault = { message: 'That did not work now. Load the page again, then try once more.' };
-
-/** Runs an action for the signed-in user. It counts as an attempt to sign in. */
-const guarded = async <T>(action: (own: Headers) => Promise<Result<T>>): Promise<Result<T>> =>
-  asUser(async ({ email }) => {
-    const own = new Headers(await headers());
-    const waitS = await services().signIn.guard(await callerAddress(), email, own);
-    if (waitS !== null) return refuseInput({ message: tooManyAttempts(waitS) });
-    return action(own);
-  });
 
 async function recordChange(action: 'account.enableTwoFactor' | 'account.disableTwoFactor'): Promise<void> {
   const user = await currentUser();

@@ -1,32 +1,40 @@
 'use client';
 
 import { Button, Modal, toast } from '@heroui/react';
-import type { Result } from '@tidegate/control';
 import Link from 'next/link';
-import { type FormEvent, type ReactNode, useState } from 'react';
-import { useAct } from '../ui/act.ts';
+import { useState } from 'react';
 import { Dialog } from '../ui/dialogs.tsx';
-import { Field } from '../ui/field.tsx';
-import { Form } from '../ui/form.tsx';
 import { Panel } from '../ui/page.tsx';
+import { AskPassword } from './ask-password.tsx';
+import { makePasskey } from './make-passkey.ts';
+import { PasskeyList, type PasskeyRow } from './passkey-list.tsx';
 import { RecoveryCodes } from './recovery-codes.tsx';
 import { removeTwoFactor, renewRecoveryCodes } from './two-factor-actions.ts';
 
-export function TwoFactorPanel({ email, isOn }: { email: string; isOn: boolean }) {
-  const [asking, setAsking] = useState<'codes' | 'removal' | null>(null);
+interface TwoFactorPanelProps {
+  readonly email: string;
+  readonly isOn: boolean;
+  /** Null: passkeys are not in use here. */
+  readonly passkeys: readonly PasskeyRow[] | null;
+}
+
+export function TwoFactorPanel({ email, isOn, passkeys }: TwoFactorPanelProps) {
+  const [asking, setAsking] = useState<'passkey' | 'codes' | 'removal' | null>(null);
   const close = () => setAsking(null);
   return (
     <Panel
       title="Two-factor"
-      lead={
-        isOn
-          ? 'On. After your password you enter a code of your authenticator app.'
-          : 'Off. Your password alone lets you in.'
-      }
+      lead={isOn ? 'On. Your password alone does not let you in.' : 'Off. Your password alone lets you in.'}
     >
+      {isOn && passkeys?.length ? <PasskeyList passkeys={passkeys} /> : null}
       <div className="flex flex-wrap gap-3 px-5 pb-5">
         {isOn ? (
           <>
+            {passkeys ? (
+              <Button variant="secondary" onPress={() => setAsking('passkey')}>
+                Add a passkey
+              </Button>
+            ) : null}
             <Button variant="secondary" onPress={() => setAsking('codes')}>
               New recovery codes
             </Button>
@@ -40,6 +48,7 @@ export function TwoFactorPanel({ email, isOn }: { email: string; isOn: boolean }
           </Link>
         )}
       </div>
+      {asking === 'passkey' ? <NewPasskey email={email} onClose={close} /> : null}
       {asking === 'codes' ? <NewCodes email={email} onClose={close} /> : null}
       {asking === 'removal' ? <Removal email={email} onClose={close} /> : null}
     </Panel>
@@ -51,6 +60,25 @@ interface AskingProps {
   readonly onClose: () => void;
 }
 
+function NewPasskey({ email, onClose }: AskingProps) {
+  const done = () => {
+    onClose();
+    toast.success('The passkey is yours.');
+  };
+  return (
+    <AskPassword
+      email={email}
+      title="Add a passkey"
+      confirm="Make a passkey"
+      action={makePasskey}
+      onDone={done}
+      onClose={onClose}
+    >
+      Your browser then asks for your fingerprint, face, PIN or security key. It signs you in from then on.
+    </AskPassword>
+  );
+}
+
 function NewCodes({ email, onClose }: AskingProps) {
   const [codes, setCodes] = useState<readonly string[] | null>(null);
   if (codes !== null)
@@ -58,7 +86,8 @@ function NewCodes({ email, onClose }: AskingProps) {
       <Dialog isOpen onClose={onClose} title="Your new recovery codes" mustAnswer>
         <Modal.Body className="space-y-4">
           <p className="text-sm leading-6 text-muted">
-            Each signs you in once without the app. They are shown this once, and the old ones are void.
+            Each signs you in once without your app or passkey. They are shown this once, and the old ones are
+            void.
           </p>
           <RecoveryCodes codes={codes} />
         </Modal.Body>
@@ -95,51 +124,8 @@ function Removal({ email, onClose }: AskingProps) {
       onDone={done}
       onClose={onClose}
     >
-      Your password alone lets you in then. Organizations that require two-factor stay closed to you until you
-      set it up again.
+      Your password alone lets you in then, and your passkeys are removed. Organizations that require
+      two-factor stay closed to you until you set it up again.
     </AskPassword>
-  );
-}
-
-interface AskPasswordProps<T> extends AskingProps {
-  readonly title: string;
-  readonly confirm: string;
-  readonly children: ReactNode;
-  readonly action: (password: string) => Promise<Result<T>>;
-  readonly onDone: (value: T) => void;
-}
-
-function AskPassword<T>({ email, title, confirm, children, action, onDone, onClose }: AskPasswordProps<T>) {
-  const { act, pending, refusal } = useAct();
-  const submit = async (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const password = String(new FormData(event.currentTarget).get('password') ?? '');
-    const value = await act(() => action(password));
-    if (value !== undefined) onDone(value);
-  };
-  return (
-    <Dialog isOpen onClose={onClose} title={title} mustAnswer={pending}>
-      <Form onSubmit={submit} className="contents" refusal={refusal} fields={['password']}>
-        <Modal.Body className="space-y-4">
-          <p className="text-sm leading-6 text-muted">{children}</p>
-          <input type="hidden" name="username" autoComplete="username" value={email} />
-          <Field
-            label="Your password"
-            name="password"
-            type="password"
-            autoComplete="current-password"
-            autoFocus
-          />
-        </Modal.Body>
-        <Modal.Footer>
-          <Button variant="tertiary" onPress={onClose} isDisabled={pending}>
-            Cancel
-          </Button>
-          <Button type="submit" isPending={pending}>
-            {confirm}
-          </Button>
-        </Modal.Footer>
-      </Form>
-    </Dialog>
   );
 }

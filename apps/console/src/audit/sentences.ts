@@ -9,6 +9,7 @@ const VERBS: Readonly<Record<string, string>> = {
   'key.revoke': 'Revoked key',
   'key.delete': 'Deleted key',
   'model.publish': 'Published model',
+  'model.check': 'Tested servers for a model',
   'model.change': 'Changed model',
   'model.start': 'Started model',
   'model.stop': 'Stopped model',

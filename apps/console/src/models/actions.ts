@@ -1,8 +1,18 @@
 'use server';
 
-import type { ModelChange, ModelView, PublishModelInput, Result } from '@tidegate/control';
+import type {
+  CheckModelInput,
+  ModelChange,
+  ModelCheck,
+  ModelView,
+  PublishModelInput,
+  Result,
+} from '@tidegate/control';
 import { services } from '../server/services.ts';
 import { asUser } from '../session/current.ts';
+
+export const checkModel = async (input: CheckModelInput): Promise<Result<ModelCheck>> =>
+  asUser((actor) => services().control.checkModel(actor, input));
 
 export const publishModel = async (input: PublishModelInput): Promise<Result<ModelChange>> =>
   asUser((actor) => services().control.publishModel(actor, input));

@@ -1,4 +1,4 @@
-import type { Condition } from '@tidegate/control';
+import type { Condition, ListedModelView } from '@tidegate/control';
 
 const LOOKS: Record<Condition, { name: string; dot: string }> = {
   running: { name: 'Running', dot: 'bg-success' },
@@ -13,7 +13,15 @@ const LOOKS: Record<Condition, { name: string; dot: string }> = {
  * So a change of condition seldom moves the page. The first line of a reason is always visible. The
  * other lines are what the model's process printed, and open on a click.
  */
-export function ConditionMark({ condition, reason }: { condition: Condition; reason: string | null }) {
+export function ConditionMark({
+  condition,
+  reason,
+  replicas,
+}: {
+  condition: Condition;
+  reason: string | null;
+  replicas: ListedModelView['replicas'];
+}) {
   const { name, dot } = LOOKS[condition];
   const [why, ...printed] = (reason ?? '').trimEnd().split('\n');
   return (
@@ -21,6 +29,11 @@ export function ConditionMark({ condition, reason }: { condition: Condition; rea
       <span className="inline-flex items-center gap-2 whitespace-nowrap">
         <span className={`size-2 rounded-full ${dot}`} aria-hidden />
         {name}
+        {replicas ? (
+          <span className={replicas.up < replicas.total ? 'text-warning' : 'text-muted'}>
+            {replicas.up} of {replicas.total} up
+          </span>
+        ) : null}
       </span>
       {why ? (
         <div className="mt-0.5 text-xs leading-4 break-words text-muted">

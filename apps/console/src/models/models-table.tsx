@@ -23,6 +23,7 @@ export function ModelsTable({ org, models, mayChange }: ModelsTableProps) {
   );
   const close = () => setAsked(null);
   const name = asked?.name ?? '';
+  const severalPools = new Set(models.map(({ pool }) => pool)).size > 1;
   return (
     <>
       <Table label="List of models" cardsBelow="4xl" className="border-t border-border">
@@ -55,10 +56,15 @@ export function ModelsTable({ org, models, mayChange }: ModelsTableProps) {
                 <span className="block font-medium">{model.name}</span>
                 <span className="text-xs text-muted tabular-nums">
                   {model.kind === 'vision' ? 'Vision' : 'Text'} · context {whole(model.contextTokens)}
+                  {severalPools ? ` · pool ${model.pool}` : ''}
                 </span>
               </th>
               <td data-label="Condition">
-                <ConditionMark condition={model.condition} reason={model.conditionReason} />
+                <ConditionMark
+                  condition={model.condition}
+                  reason={model.conditionReason}
+                  replicas={model.replicas}
+                />
               </td>
               <td data-label="In flight" className="number">
                 <InFlight count={model.inFlight} />

@@ -1,72 +1,123 @@
 'use client';
 
 import { Button, Modal, toast } from '@heroui/react';
+import type { ModelCheck, ServedModelView } from '@tidegate/control';
 import { type FormEvent, useState } from 'react';
 import { useAct } from '../ui/act.ts';
 import { Dialog } from '../ui/dialogs.tsx';
 import { Choice, Field } from '../ui/field.tsx';
 import { Form } from '../ui/form.tsx';
-import { publishModel } from './actions.ts';
+import { checkModel, publishModel } from './actions.ts';
+import { CheckResult } from './check-result.tsx';
+import { checkOf, connectionOf, filledIn, inputOf, NOTHING_YET, type Publication } from './publication.ts';
 
-type Kind = 'text' | 'vision';
 const FIELDS = ['name', 'kind', 'contextTokens', 'urls', 'upstreamModel', 'upstreamKey'];
-const DEFAULT_CONTEXT_TOKENS = '8192';
+
+/** What was found, and what it speaks against. */
+interface Checked {
+  readonly found: ModelCheck;
+  /** Whether it was the check before publishing, which the owner may overrule. */
+  readonly before: boolean;
+}
 
 /** Publishes a model that already runs somewhere. Its servers are probed and share the requests. */
 export function PublishModel({ org, onClose }: { org: string; onClose: () => void }) {
-  const { act, pending, refusal } = useAct();
-  const [kind, setKind] = useState<Kind>('text');
-  const submit = async (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const form = new FormData(event.currentTarget);
-    const given = (name: string) => String(form.get(name) ?? '').trim();
-    const urls = given('urls')
-      .split(/[\s,]+/)
-      .filter((url) => url !== '');
-    const published = await act(() =>
-      publishModel({
-        ...{
-          org,
-          name: given('name'),
-          kind,
-          mode: 'always_on',
-          contextTokens: Number(given('contextTokens')),
-          urls,
-        },
-        ...(given('upstreamModel') ? { upstreamModel: given('upstreamModel') } : {}),
-        ...(given('upstreamKey') ? { upstreamKey: given('upstreamKey') } : {}),
-      }),
-    );
+  const publishing = useAct();
+  const testing = useAct();
+  const [typed, setTyped] = useState<Publication>(NOTHING_YET);
+  const [checked, setChecked] = useState<Checked | null>(null);
+  const [served, setServed] = useState<ServedModelView>();
+  const set = (part: Partial<Publication>) => {
+    setTyped((now) => ({ ...now, ...part }));
+    setChecked(null);
+  };
+  const choose = (model: ServedModelView) => {
+    setTyped((now) => filledIn(now, model, served));
+    setServed(model);
+  };
+  const test = async () => {
+    publishing.clear();
+    const found = await testing.act(() => checkModel(connectionOf(org, typed)));
+    if (!found) return;
+    setChecked({ found, before: false });
+    const [first] = found.models;
+    if (first) choose(first);
+  };
+  const publish = async (overruled: boolean) => {
+    const found = overruled ? undefined : await publishing.act(() => checkModel(checkOf(org, typed)));
+    if (!overruled && !found) return;
+    if (found && !found.ok) return setChecked({ found, before: true });
+    const published = await publishing.act(() => publishModel(inputOf(org, typed)));
     if (!published) return;
-    if (published.runnerTold) toast.success(`“${published.name}” is published.`);
+    const reached = found ? ` ${found.told.map(({ text }) => text).join(' ')}` : '';
+    if (published.runnerTold) toast.success(`“${published.name}” is published.${reached}`);
     else
       toast.warning(
         `“${published.name}” is published. The runner is not available right now and will start it when it is back.`,
       );
     onClose();
   };
+  const uncheckable = ['unavailable', 'limit_reached'].includes(publishing.refusal?.code ?? '');
+  const overrule = checked?.before === true || uncheckable;
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    testing.clear();
+    void publish(overrule);
+  };
+  const models = checked?.found.models ?? [];
+  const refusal = publishing.refusal ?? testing.refusal;
   return (
     <Dialog isOpen onClose={onClose} title="Publish model">
       <Form onSubmit={submit} className="contents" refusal={refusal} fields={FIELDS}>
         <Modal.Body className="space-y-5">
           <Field
-            label="Name"
-            name="name"
-            autoFocus
-            hint="What callers send as model. Letters, digits and . _ : / -"
-          />
-          <Field
             label="Servers"
             name="urls"
+            autoFocus
+            value={typed.urls}
+            onChange={(urls) => set({ urls })}
             area={{ rows: 2, placeholder: 'http://10.0.0.5:8000/v1', className: 'font-mono text-xs' }}
             hint="Base URLs of servers that speak chat completions and serve this model, one a line."
           />
+          <Field
+            label="Key for the servers"
+            name="upstreamKey"
+            type="password"
+            autoComplete="off"
+            value={typed.upstreamKey}
+            onChange={(upstreamKey) => set({ upstreamKey })}
+            hint="If they ask for one. Kept encrypted and never shown."
+          />
+          <div>
+            <Button variant="secondary" size="sm" onPress={test} isPending={testing.pending}>
+              Test the connection
+            </Button>
+            <CheckResult check={checked?.found ?? null} mayOverrule={checked?.before === true} />
+          </div>
+          {models.length > 1 && served ? (
+            <Choice
+              label="Model at the servers"
+              value={served.upstreamModel}
+              onChange={(id) => {
+                const chosen = models.find(({ upstreamModel }) => upstreamModel === id);
+                if (chosen) choose(chosen);
+              }}
+              options={models.map(({ upstreamModel }) => ({ id: upstreamModel, text: upstreamModel }))}
+            />
+          ) : null}
+          <Field
+            label="Name"
+            name="name"
+            value={typed.name}
+            onChange={(name) => set({ name })}
+            hint="What callers send as model. Letters, digits and . _ : / -"
+          />
           <div className="grid gap-4 sm:grid-cols-2">
-            <Choice<Kind>
+            <Choice<Publication['kind']>
               label="Kind"
               name="kind"
-              value={kind}
-              onChange={setKind}
+              value={typed.kind}
+              onChange={(kind) => setTyped((now) => ({ ...now, kind }))}
               options={[
                 { id: 'text', text: 'Text' },
                 { id: 'vision', text: 'Vision', hint: 'Takes images too' },
@@ -76,17 +127,17 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
               label="Context length"
               name="contextTokens"
               type="number"
-              defaultValue={DEFAULT_CONTEXT_TOKENS}
+              value={typed.contextTokens}
+              onChange={(contextTokens) => set({ contextTokens })}
               hint="Tokens it serves. Each request reserves as many."
             />
           </div>
-          <Field label="Name at the servers" name="upstreamModel" hint="If they know it by another one." />
           <Field
-            label="Key for the servers"
-            name="upstreamKey"
-            type="password"
-            autoComplete="off"
-            hint="If they ask for one. Kept encrypted and never shown."
+            label="Name at the servers"
+            name="upstreamModel"
+            value={typed.upstreamModel}
+            onChange={(upstreamModel) => set({ upstreamModel })}
+            hint="If they know it by another one."
           />
           <p className="text-[0.8125rem] leading-5 text-muted">
             Models that Tidegate starts itself and puts to sleep are published by an operator of this
@@ -97,8 +148,8 @@ export function PublishModel({ org, onClose }: { org: string; onClose: () => voi
           <Button variant="tertiary" onPress={onClose}>
             Cancel
           </Button>
-          <Button type="submit" isPending={pending}>
-            Publish model
+          <Button type="submit" isPending={publishing.pending}>
+            {overrule ? 'Publish anyway' : 'Publish model'}
           </Button>
         </Modal.Footer>
       </Form>

@@ -2,6 +2,7 @@ import type { AccountEvent, Control } from '@tidegate/control';
 import type { Logger } from '@tidegate/runtime';
 import type { Accounts } from './auth/accounts.ts';
 import type { Auth } from './auth/auth.ts';
+import type { Passkeys } from './auth/passkeys.ts';
 import type { SecondFactor } from './auth/second-factor.ts';
 import type { Sessions } from './auth/sessions.ts';
 import type { SignIn } from './auth/sign-in.ts';
@@ -12,6 +13,8 @@ export interface Services {
   readonly auth: Auth;
   readonly signIn: SignIn;
   readonly secondFactor: SecondFactor;
+  /** Null: there are no passwords, or browsers make no passkeys for the console's address. */
+  readonly passkeys: Passkeys | null;
   readonly sessions: Sessions;
   readonly accounts: Accounts;
   /** Records what happened to an account in the audit trails. Never rejects. */

@@ -8,11 +8,12 @@ import { Form } from '../ui/form.tsx';
 import { completeSignIn } from './actions.ts';
 import { Entrance } from './entrance.tsx';
 import { signInPath } from './next-path.ts';
+import { PasskeyButton } from './passkey-button.tsx';
 
 const FIELDS = ['code'];
 
 /** The step of a sign-in after the password. */
-export function SecondStepForm({ next }: { next: string }) {
+export function SecondStepForm({ next, passkeys }: { next: string; passkeys: boolean }) {
   const [refusal, action, pending] = useActionState(completeSignIn, null);
   return (
     <Entrance title="One more step" lead="Your password is right. Now prove that it is you.">
@@ -30,6 +31,7 @@ export function SecondStepForm({ next }: { next: string }) {
           Sign in
         </Button>
       </Form>
+      {passkeys ? <PasskeyButton next={next} /> : null}
       <p className="mt-4 text-center text-sm">
         <Link href={signInPath(next)} className="font-medium text-accent underline underline-offset-4">
           Start again

@@ -7,6 +7,7 @@ import { Form } from '../ui/form.tsx';
 import { Note } from '../ui/page.tsx';
 import { signIn, signInWithProvider } from './actions.ts';
 import { Entrance } from './entrance.tsx';
+import { PasskeyButton } from './passkey-button.tsx';
 
 interface SignInFormProps {
   readonly next: string;
@@ -14,13 +15,15 @@ interface SignInFormProps {
   readonly provider: string | null;
   /** False: the provider is the only way. */
   readonly passwords: boolean;
+  /** Whether passkeys are in use here. */
+  readonly passkeys: boolean;
   /** Why an earlier sign-in failed on its way. Null: it did not. */
   readonly trouble: string | null;
 }
 
 const FIELDS = ['email', 'password'];
 
-export function SignInForm({ next, provider, passwords, trouble }: SignInFormProps) {
+export function SignInForm({ next, provider, passwords, passkeys, trouble }: SignInFormProps) {
   const [{ email, refusal }, action, pending] = useActionState(signIn, { email: '', refusal: null });
   return (
     <Entrance title="Sign in to Tidegate" lead="Keys, models and usage of your organization.">
@@ -39,6 +42,7 @@ export function SignInForm({ next, provider, passwords, trouble }: SignInFormPro
           </Button>
         </Form>
       ) : null}
+      {passkeys ? <PasskeyButton next={next} /> : null}
       {provider ? (
         <form action={signInWithProvider} className={passwords ? 'mt-3' : ''}>
           <input type="hidden" name="next" value={next} />

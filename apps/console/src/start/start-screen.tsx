@@ -47,7 +47,10 @@ export function StartScreen(props: StartScreenProps) {
       />
       <ol className="space-y-4" aria-label="First steps">
         <StepCard number={1} step={steps.model} title="Publish a model">
-          <p>Any server that speaks chat completions: vLLM, llama.cpp, SGLang, Ollama and others.</p>
+          <p>
+            Any server that speaks chat completions: vLLM, llama.cpp, SGLang, Ollama and others. Give its
+            address; the rest is filled in from what it reports.
+          </p>
           <Button
             variant={steps.model.done ? 'secondary' : 'primary'}
             className="mt-3"

@@ -42,9 +42,9 @@ const flags = [
   },
 ];
 
-type Line = Row & { readonly server: string; readonly url: string };
+type Line = Row & { readonly server: string; readonly version?: string; readonly url: string };
 const columns: Column<Line>[] = [
-  { title: 'Server', cell: (line) => line.server },
+  { title: 'Server', cell: ({ server, version }) => (version ? `${server} ${version}` : server) },
   { title: 'URL', cell: (line) => line.url },
   { title: 'Model', cell: (line) => line.upstreamModel },
   { title: 'Name', cell: (line) => line.name },
@@ -104,8 +104,8 @@ async function publishAll(
 }
 
 function told(servers: readonly Discovered[], ports: readonly number[], publish: boolean): string {
-  const lines = servers.flatMap(({ server, url, models }) =>
-    models.map((model) => ({ server, url, ...model })),
+  const lines = servers.flatMap(({ server, version, url, models }) =>
+    models.map((model) => ({ server, ...given({ version }), url, ...model })),
   );
   if (servers.length === 0) return `No model server answers on this machine at ${ports.join(', ')}.`;
   const assumed = lines.some(({ contextAssumed }) => contextAssumed);

@@ -16,22 +16,29 @@ import { given, list, verb, whole } from './verb.ts';
 const why = (reason: string): string => reason.split('\n', 1)[0] ?? '';
 const printedBy = (reason: string | null): string[] => reason?.split('\n').slice(1) ?? [];
 
+/** A condition, and how many replicas of several can be called. */
+const conditionOf = (
+  { condition, conditionReason }: ModelView,
+  replicas: ListedModelView['replicas'] = null,
+) =>
+  condition +
+  (replicas ? ` (${replicas.up} of ${replicas.total} up)` : '') +
+  (conditionReason ? ` (${why(conditionReason)})` : '');
+
 const columns: Column<ModelView>[] = [
   { title: 'Name', cell: (model) => model.name },
   { title: 'Kind', cell: (model) => model.kind },
   { title: 'Mode', cell: (model) => model.mode },
   { title: 'Context', cell: (model) => model.contextTokens },
   { title: 'Driver', cell: (model) => model.driver },
-  {
-    title: 'Condition',
-    cell: ({ condition, conditionReason }) =>
-      condition + (conditionReason ? ` (${why(conditionReason)})` : ''),
-  },
+  { title: 'Pool', cell: (model) => model.pool },
+  { title: 'Condition', cell: (model) => conditionOf(model) },
   { title: 'Id', cell: (model) => model.id },
 ];
 /** The count comes before the id, which is last in every table. */
 const listColumns: Column<ListedModelView>[] = [
-  ...columns.slice(0, -1),
+  ...columns.slice(0, -2),
+  { title: 'Condition', cell: (model) => conditionOf(model, model.replicas) },
   { title: 'In flight', cell: ({ inFlight }) => inFlight ?? 'unknown' },
   ...columns.slice(-1),
 ];
@@ -58,12 +65,16 @@ interface PublishFlags {
   readonly context: number;
   readonly url?: string[];
   readonly command?: string;
+  readonly kubernetes?: string;
+  readonly service?: string;
+  readonly replicas?: number;
   readonly healthPath?: string;
   readonly startTimeout?: number;
   readonly upstreamModel?: string;
   readonly upstreamKey?: string;
   readonly upstreamKeyStdin?: boolean;
   readonly sleepAfter?: number;
+  readonly pool?: string;
 }
 
 const upstreamKeyFlag = {
@@ -80,17 +91,31 @@ const publishFlags = [
   { flags: '--url <urls>', help: 'servers that someone else runs, comma-separated', parse: list },
   { flags: '--command <command>', help: 'the command that starts it; $PORT is replaced' },
   {
+    flags: '--kubernetes <workload>',
+    help: 'a Deployment or StatefulSet to scale: namespace/name, namespace/statefulset/name',
+  },
+  {
+    flags: '--service <name>',
+    help: "the workload's Service, or name:port (default: called like the workload)",
+  },
+  {
+    flags: '--replicas <count>',
+    help: 'what a workload is scaled to when it starts (default 1)',
+    parse: whole,
+  },
+  {
     flags: '--health-path <path>',
-    help: 'probed until a command is ready (default /health); for URLs: probed instead of the list of models',
+    help: 'probed until a command is ready (default /health); otherwise: probed instead of the list of models',
   },
   {
     flags: '--start-timeout <seconds>',
-    help: 'time for a command to become ready (default 600)',
+    help: 'time for a command or a workload to become ready (default 600)',
     parse: whole,
   },
   { flags: '--upstream-model <name>', help: 'its name on the server' },
   ...flagsOf(upstreamKeyFlag),
   { flags: '--sleep-after <seconds>', help: 'idle time before it sleeps (default 600)', parse: whole },
+  { flags: '--pool <pool>', help: 'the pool of runners that it belongs to (default local)' },
 ];
 
 const publishInput = (
@@ -106,17 +131,22 @@ const publishInput = (
     org,
     urls: flags.url,
     command: flags.command,
+    kubernetes: flags.kubernetes,
+    service: flags.service,
+    replicas: flags.replicas,
     healthPath: flags.healthPath,
     startTimeoutS: flags.startTimeout,
     upstreamModel: flags.upstreamModel,
     upstreamKey,
     sleepAfterS: flags.sleepAfter,
+    pool: flags.pool,
   }),
 });
 
-type ChangeFlags = Pick<PublishFlags, 'name'> & Partial<Omit<PublishFlags, 'name' | 'kind' | 'mode'>>;
+type ChangeFlags = Pick<PublishFlags, 'name'> &
+  Partial<Omit<PublishFlags, 'name' | 'kind' | 'mode' | 'kubernetes'>>;
 
-const PUBLISH_ONLY = new Set(['--kind', '--mode']);
+const PUBLISH_ONLY = new Set(['--kind', '--mode', '--kubernetes']);
 const changeFlags = publishFlags
   .filter(({ flags }) => !PUBLISH_ONLY.has(flags.split(' ')[0] ?? ''))
   .map((flag) => (flag === name ? flag : { ...flag, required: false }));
@@ -131,11 +161,14 @@ const changeInput = (org: string | undefined, flags: ChangeFlags): ChangeModelIn
     contextTokens: flags.context,
     urls: flags.url,
     command: flags.command,
+    service: flags.service,
+    replicas: flags.replicas,
     healthPath: orNone(flags.healthPath),
     startTimeoutS: flags.startTimeout,
     upstreamModel: orNone(flags.upstreamModel),
     upstreamKey: orNone(flags.upstreamKey),
     sleepAfterS: flags.sleepAfter,
+    pool: flags.pool,
   }),
 });
 

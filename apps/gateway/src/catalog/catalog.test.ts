@@ -17,6 +17,7 @@ const model = (change: Partial<CatalogModel> = {}): CatalogModel => ({
   replicas: [],
   upstreamModel: '',
   upstreamKey: '',
+  version: 1,
   ...change,
 });
 const snapshot = (...models: CatalogModel[]) => ({
@@ -83,18 +84,57 @@ describe('the catalog', () => {
   });
 });
 
+describe('the catalog of two pools', () => {
+  const a = model({ modelId: 'ma', name: 'a' });
+  const b = model({ modelId: 'mb', name: 'b' });
+  const names = (catalog: Catalog) => catalog.published('o1').map(({ name }) => name);
+
+  it('is complete when both have sent theirs, and keeps what each has sent', () => {
+    const catalog = new Catalog(['local', 'gpu0']);
+    catalog.apply(snapshot(a));
+    expect([catalog.known, catalog.complete]).toEqual([true, false]);
+    catalog.apply(snapshot(b), 'gpu0');
+    expect([catalog.complete, names(catalog)]).toEqual([true, ['a', 'b']]);
+    catalog.apply(snapshot());
+    expect(names(catalog)).toEqual(['b']);
+    expect([catalog.poolOf('ma'), catalog.poolOf('mb')]).toEqual([undefined, 'gpu0']);
+  });
+
+  it('takes a model that has moved from its new pool, whatever the former one still says', () => {
+    const catalog = new Catalog(['local', 'gpu0']);
+    catalog.apply(snapshot(a));
+    catalog.apply(snapshot({ ...a, version: 2, condition: 'CONDITION_ASLEEP' }), 'gpu0');
+    const told: unknown[] = [];
+    catalog.onChange('ma', (state) => told.push(state));
+    catalog.apply(snapshot(a));
+    catalog.apply(change([], ['ma']));
+    catalog.apply(snapshot());
+    expect(told).toEqual([]);
+    expect([catalog.poolOf('ma'), catalog.get('ma')?.condition]).toEqual(['gpu0', 'CONDITION_ASLEEP']);
+    catalog.apply(change([{ ...a, version: 3 }]));
+    catalog.apply(change([], ['ma']), 'gpu0');
+    expect([catalog.poolOf('ma'), told.length]).toEqual(['local', 1]);
+  });
+});
+
 describe('activity', () => {
-  it('reports what is in flight, and once more what was used since the last report', () => {
+  it('is reported to each runner: what is in flight, and once more what was used since its last report', () => {
     const activity = new Activity();
+    const one = activity.reporter(() => {});
+    const other = activity.reporter(() => {});
     activity.enter('m1');
     activity.enter('m1');
     activity.leave('m1');
-    expect(activity.report()).toEqual([{ modelId: 'm1', inFlight: 1 }]);
+    expect(one.report()).toEqual([{ modelId: 'm1', inFlight: 1 }]);
     activity.leave('m1');
     activity.enter('m2');
     activity.leave('m2');
-    expect(activity.report()).toEqual([{ modelId: 'm2', inFlight: 0 }]);
-    expect(activity.report()).toEqual([]);
+    expect(one.report()).toEqual([{ modelId: 'm2', inFlight: 0 }]);
+    expect(one.report()).toEqual([]);
+    expect(other.report()).toEqual([
+      { modelId: 'm1', inFlight: 0 },
+      { modelId: 'm2', inFlight: 0 },
+    ]);
   });
 });
 

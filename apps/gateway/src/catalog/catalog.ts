@@ -1,3 +1,4 @@
+import { LOCAL_POOL } from '@tidegate/contracts';
 import type { CatalogUpdate__Output, Model__Output } from '@tidegate/rpc';
 
 /** A published model as last reported by the runner. Immutable: an update brings a new object. */
@@ -10,22 +11,42 @@ export const isAlwaysOn = (model: CatalogModel): boolean => model.mode === 'alwa
 type Listener = (model: CatalogModel | null) => void;
 
 /**
- * The published models as last reported by the runner. Stays unchanged while the runner is
- * unavailable.
+ * The published models of all pools, as their runners last reported them. What is known of a pool
+ * stays unchanged while its runner is unavailable.
  */
 export class Catalog {
+  /** The pools that have not sent a snapshot yet. */
+  readonly #missing: Set<string>;
+  readonly #sources: number;
+  /** The pool from which each model comes. */
+  readonly #pools = new Map<string, string>();
   readonly #byId = new Map<string, CatalogModel>();
   readonly #byName = new Map<string, Map<string, CatalogModel>>();
   readonly #listeners = new Map<string, Set<Listener>>();
-  #known = false;
 
-  /** Whether a snapshot has ever arrived. */
+  constructor(pools: readonly string[] = [LOCAL_POOL]) {
+    this.#missing = new Set(pools);
+    this.#sources = pools.length;
+  }
+
+  /** Whether a snapshot of any pool has arrived. */
   get known(): boolean {
-    return this.#known;
+    return this.#missing.size < this.#sources;
+  }
+
+  /**
+   * Whether a snapshot of every pool has arrived. Until then, models may exist that are not here.
+   */
+  get complete(): boolean {
+    return this.#missing.size === 0;
   }
 
   get(modelId: string): CatalogModel | undefined {
     return this.#byId.get(modelId);
+  }
+
+  poolOf(modelId: string): string | undefined {
+    return this.#pools.get(modelId);
   }
 
   all(): Iterable<CatalogModel> {
@@ -43,13 +64,25 @@ export class Catalog {
     );
   }
 
-  apply({ snapshot, models, removedModelIds }: CatalogUpdate__Output): void {
-    const removed = snapshot ? this.#missingFrom(models) : removedModelIds;
+  /**
+   * Applies what the runner of a pool says. Of a model that has moved to another pool, what the
+   * former runner still says is ignored.
+   */
+  apply(update: CatalogUpdate__Output, pool: string = LOCAL_POOL): void {
+    const { snapshot } = update;
+    const models = update.models.filter((model) => this.#isNews(model, pool));
+    const gone = snapshot ? this.#missingFrom(update.models) : update.removedModelIds;
+    const removed = gone.filter((modelId) => this.#pools.get(modelId) === pool);
     for (const modelId of removed) this.#remove(modelId);
-    for (const model of models) this.#set(model);
-    if (snapshot) this.#known = true;
+    for (const model of models) this.#set(model, pool);
+    if (snapshot) this.#missing.delete(pool);
     for (const modelId of removed) this.#notify(modelId, null);
     for (const model of models) this.#notify(model.modelId, model);
+  }
+
+  #isNews({ modelId, version }: CatalogModel, pool: string): boolean {
+    const known = this.#byId.get(modelId);
+    return !known || this.#pools.get(modelId) === pool || version > known.version;
   }
 
   /** Returns a function that ends the subscription. */
@@ -68,8 +101,9 @@ export class Catalog {
     return [...this.#byId.keys()].filter((modelId) => !present.has(modelId));
   }
 
-  #set(model: CatalogModel): void {
+  #set(model: CatalogModel, pool: string): void {
     this.#remove(model.modelId);
+    this.#pools.set(model.modelId, pool);
     this.#byId.set(model.modelId, model);
     const names = this.#byName.get(model.orgId) ?? new Map<string, CatalogModel>();
     this.#byName.set(model.orgId, names);
@@ -82,6 +116,7 @@ export class Catalog {
     const model = this.#byId.get(modelId);
     if (!model) return;
     this.#byId.delete(modelId);
+    this.#pools.delete(modelId);
     const names = this.#byName.get(model.orgId);
     // A model published later may hold the name by now.
     if (names?.get(model.name) === model) names.delete(model.name);

@@ -18,6 +18,7 @@ const asleep: CatalogModel = {
   replicas: [],
   upstreamModel: '',
   upstreamKey: '',
+  version: 1,
 };
 
 type Outcome = 'running' | 'failed' | 'unavailable';

@@ -20,6 +20,7 @@ function start() {
     cancel: () => {},
   });
   const watch = new CatalogWatch({
+    pool: 'local',
     client: { watch: () => stream } as unknown as RunnerClient,
     catalog: new Catalog(),
     activity,

@@ -1,8 +1,9 @@
 import type { CatalogUpdate__Output, RunnerClient } from '@tidegate/rpc';
-import type { Activity } from './activity.ts';
+import type { Activity, ActivityReporter } from './activity.ts';
 import type { Catalog } from './catalog.ts';
 
 export interface WatchOptions {
+  readonly pool: string;
   readonly client: RunnerClient;
   readonly catalog: Catalog;
   readonly activity: Activity;
@@ -16,14 +17,16 @@ export interface WatchOptions {
 type Stream = ReturnType<RunnerClient['watch']>;
 
 /**
- * Keeps the catalog in step with the runner and acknowledges each applied update. Reports activity
- * every second while there is any, and once more when it ends. The last report of an idle gateway
- * stays valid.
+ * Keeps the catalog in step with the runner of one pool and acknowledges each applied update.
+ * Reports activity every second while there is any, and once more when it ends. The last report of
+ * an idle gateway stays valid.
  */
 export class CatalogWatch {
   readonly #options: WatchOptions;
+  readonly #activity: ActivityReporter;
   #stream: Stream | null = null;
   #live = false;
+  #tried = false;
   #stopped = false;
   #revision = 0;
   /** Attempts since the catalog was last kept current. */
@@ -33,6 +36,7 @@ export class CatalogWatch {
 
   constructor(options: WatchOptions) {
     this.#options = options;
+    this.#activity = options.activity.reporter(() => this.#scheduleReport());
   }
 
   /** Whether the catalog is being kept current. */
@@ -40,8 +44,12 @@ export class CatalogWatch {
     return this.#live;
   }
 
+  /** Whether the runner has sent its models, or could not be watched. */
+  get tried(): boolean {
+    return this.#tried;
+  }
+
   start(): void {
-    this.#options.activity.onUse(() => this.#scheduleReport());
     this.#connect();
   }
 
@@ -69,19 +77,21 @@ export class CatalogWatch {
   }
 
   #apply(update: CatalogUpdate__Output): void {
-    this.#options.catalog.apply(update);
+    const { catalog, log, pool } = this.#options;
+    catalog.apply(update, pool);
+    this.#tried = true;
     this.#revision = update.revision;
     if (!this.#live) {
       this.#live = true;
       this.#failures = 0;
-      this.#options.log.info({ models: update.models.length }, 'catalog watch is up');
+      log.info({ pool, models: update.models.length }, 'catalog watch is up');
     }
     this.#report();
   }
 
   #report(): void {
     const { instanceId } = this.#options;
-    const activity = this.#options.activity.report();
+    const activity = this.#activity.report();
     this.#stream?.write({ instanceId, acknowledgedRevision: this.#revision, activity });
     if (activity.length > 0) this.#scheduleReport();
   }
@@ -96,9 +106,11 @@ export class CatalogWatch {
 
   #disconnected(stream: Stream, reason: string): void {
     if (this.#stream !== stream) return;
+    const { log, pool } = this.#options;
     this.#stream = null;
-    if (this.#live) this.#options.log.warn({ reason }, 'catalog watch is down');
-    else if (this.#failures++ === 0) this.#options.log.warn({ reason }, 'cannot watch the catalog');
+    this.#tried = true;
+    if (this.#live) log.warn({ pool, reason }, 'catalog watch is down');
+    else if (this.#failures++ === 0) log.warn({ pool, reason }, 'cannot watch the catalog');
     this.#live = false;
     stream.cancel();
     if (!this.#stopped) this.#reconnect = setTimeout(() => this.#connect(), this.#options.reconnectMs);

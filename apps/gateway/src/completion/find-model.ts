@@ -10,9 +10,9 @@ const MAX_SHOWN_CHARACTERS = 100;
  * does not exist.
  */
 export function findModel(catalog: Catalog, principal: Principal, name: string): CatalogModel | Refusal {
-  if (!catalog.known) return INTERNAL_ERROR;
   const model = catalog.find(principal.orgId, name);
   if (model && mayCall(principal, model.modelId)) return model;
+  if (!catalog.complete) return INTERNAL_ERROR;
   const shown = name.length <= MAX_SHOWN_CHARACTERS ? ` '${name}'` : '';
   return newRefusal({
     code: 'model_not_found',

@@ -17,7 +17,10 @@ export interface LeaseOptions {
 interface HeartbeatSession {
   readonly up: boolean;
   call(call: LimiterCall): Promise<LimiterReply | null>;
-  reset(reason: string): void;
+  /** Identifies what carries calls now. */
+  readonly link: object | null;
+  /** Gives that up, if it is still in use. */
+  reset(reason: string, link: object | null): void;
 }
 
 /**
@@ -115,9 +118,10 @@ export class InstanceLease {
   async sendHeartbeat(session: HeartbeatSession): Promise<void> {
     if (!session.up) return;
     const instanceId = this.#instanceId;
+    const { link } = session;
     const reply = await session.call(this.heartbeatCall());
     if (instanceId !== this.#instanceId) return;
-    if (!reply) session.reset('a heartbeat was not answered');
+    if (!reply) session.reset('a heartbeat was not answered', link);
     else if (this.accept(reply) === 'again') await this.sendHeartbeat(session);
   }
 }

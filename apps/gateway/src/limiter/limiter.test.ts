@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { Notice__Output } from '@tidegate/rpc';
-import { createLimiterClient } from '@tidegate/rpc';
+import { createLimiterClient, Peers } from '@tidegate/rpc';
 import { eventually } from '@tidegate/testing';
 import { INTERNAL_ERROR, PLAN_UPGRADE_REQUIRED } from '../refusals.ts';
 import { admitted, FakeLimiter } from '../testing/fake-limiter.ts';
@@ -22,6 +22,7 @@ const settlement = {
   completionTokens: 1,
   durationMs: 1,
   errorCode: '',
+  firstChunkMs: 0,
 };
 
 const running: { stop(): void }[] = [];
@@ -32,18 +33,23 @@ afterEach(() => {
 /** Only silence ends a call. */
 const PATIENT = { callTimeoutMs: 60_000, heartbeatMs: 60_000 };
 
+/** In the order in which they are preferred. */
+const peersAt = (...addresses: string[]) =>
+  new Peers({ addresses, random: () => 0, nowMs: () => performance.now() });
+
 async function start(change: Partial<LimiterOptions> = {}, server?: FakeLimiter) {
   const fake = server ?? (await new FakeLimiter().start());
   const told = { down: 0, lost: [] as string[], notices: [] as Notice__Output[] };
   const limiter = new Limiter({
-    addresses: [fake.address],
-    connect: createLimiterClient,
+    peers: peersAt(fake.address),
+    connect: (peer) => createLimiterClient(peer),
     random: () => 0,
     nowMs: () => performance.now(),
     log: silent,
     callTimeoutMs: 300,
     silenceMs: 60_000,
     reconnectMs: 20,
+    lookMs: 20,
     heartbeatMs: 50,
     settleWaitMs: 50,
     maxOpenCalls: 1_000,
@@ -121,11 +127,97 @@ describe('the session', () => {
 
   it('moves to another limiter when its own is gone', async () => {
     const [first, second] = [await new FakeLimiter().start(), await new FakeLimiter().start()];
-    const { limiter } = await start({ addresses: [first.address, second.address] }, first);
+    const { limiter } = await start({ peers: peersAt(first.address, second.address) }, first);
     running.push(second);
     expect(first.sessions).toBe(1);
     first.stop();
     await eventually(() => limiter.ready && second.sessions === 1);
+  });
+
+  it('moves when its limiter drains: calls in progress are finished there, new ones go elsewhere', async () => {
+    const [first, second] = [await new FakeLimiter().start(), await new FakeLimiter().start()];
+    const { limiter, told } = await start(
+      { ...PATIENT, peers: peersAt(first.address, second.address) },
+      first,
+    );
+    running.push(second);
+    let reply = () => {};
+    first.answers.admit = () =>
+      new Promise((resolve) => {
+        reply = () => resolve({ admission: admitted });
+      });
+    const open = limiter.admit(limiter.admissionRef('org_1', 'a1'), admission);
+    await eventually(() => first.of('admit').length === 1);
+    first.notify({ draining: {} });
+    let calls = 0;
+    await eventually(async () => {
+      const ref = limiter.admissionRef('org_1', `b${calls++}`);
+      if (second.sessions === 0) return false;
+      const counted = limiter.countRequest('org_1', 'key_1');
+      expect(await counted).toEqual(admitted.admitted);
+      await limiter.withdraw(ref);
+      return second.of('countRequest').length > 0;
+    });
+    expect(first.sessions).toBe(1);
+    reply();
+    expect(await open).toEqual(admitted.admitted);
+    await eventually(() => first.sessions === 0);
+    expect(limiter.ready).toBe(true);
+    expect(told.down).toBe(0);
+  });
+
+  it('stays with the only limiter there is while that drains, and with a healthy one when others drain', async () => {
+    const [first, second] = [await new FakeLimiter().start(), await new FakeLimiter().start()];
+    second.draining = true;
+    const { limiter, told } = await start({ peers: peersAt(first.address, second.address) }, first);
+    running.push(second);
+    first.notify({ draining: {} });
+    await eventually(() => second.accepted > 1);
+    expect(await limiter.countRequest('org_1', 'key_1')).toEqual(admitted.admitted);
+    expect(second.of('countRequest')).toEqual([]);
+    expect(told.down).toBe(0);
+  });
+
+  it('moves to a limiter that DNS names later, if it prefers that one, without a failed call', async () => {
+    const [first, second] = [await new FakeLimiter().start(), await new FakeLimiter().start()];
+    running.push(second);
+    const { port } = new URL(`http://${first.address}`);
+    let found = ['127.0.0.1'];
+    const preferences = [0.2, 0.1, 0.3];
+    const peers = new Peers({
+      addresses: [`limiter:${port}`],
+      resolve: async () => found,
+      random: () => preferences.shift() ?? 0,
+      nowMs: () => performance.now(),
+    });
+    const connect: LimiterOptions['connect'] = ({ address }) =>
+      createLimiterClient(address === `127.0.0.3:${port}` ? second.address : first.address);
+    const { limiter, told } = await start({ peers, connect }, first);
+    expect(first.accepted).toBe(1);
+    found = ['127.0.0.1', '127.0.0.2', '127.0.0.3'];
+    await eventually(async () => {
+      expect(await limiter.countRequest('org_1', 'key_1')).toEqual(admitted.admitted);
+      return first.sessions === 0;
+    });
+    expect([first.accepted, second.sessions, told.down]).toEqual([1, 1, 0]);
+    found = [];
+    await limiter.countRequest('org_1', 'key_1');
+    expect(second.of('countRequest').length).toBeGreaterThan(0);
+  });
+
+  it('waits for an address when DNS has none, and finds it when it has', async () => {
+    const fake = await new FakeLimiter().start();
+    const { port } = new URL(`http://${fake.address}`);
+    let lookups = 0;
+    const resolve = async () => {
+      if (++lookups < 3) throw new Error('ENOTFOUND');
+      return ['127.0.0.1'];
+    };
+    const nowMs = () => performance.now();
+    const peers = new Peers({ addresses: [`limiter:${port}`], resolve, random: () => 0, nowMs });
+    const { limiter } = await start({ peers }, fake);
+    expect(limiter.ready).toBe(true);
+    expect(lookups).toBeGreaterThan(2);
   });
 
   it('is given up when its limiter is silent', async () => {
@@ -139,8 +231,8 @@ describe('the session', () => {
 
   it('moves to the next limiter in time when its limiter hangs', async () => {
     const [first, second] = [await new FakeLimiter().start(), await new FakeLimiter().start()];
-    const addresses = [first.address, second.address];
-    const { limiter, told } = await start({ ...PATIENT, addresses, silenceMs: 100 }, first);
+    const peers = peersAt(first.address, second.address);
+    const { limiter, told } = await start({ ...PATIENT, peers, silenceMs: 100 }, first);
     running.push(second);
     for (const kind of ['heartbeat', 'admit'] as const) first.answers[kind] = () => undefined;
     expect(await limiter.admit(limiter.admissionRef('org_1', 'a1'), admission)).toBe(INTERNAL_ERROR);

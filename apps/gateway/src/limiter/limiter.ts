@@ -1,5 +1,5 @@
 import { isRefusal, type Refusal } from '@tidegate/contracts';
-import type { LimiterClient, Notice__Output, Principal__Output } from '@tidegate/rpc';
+import type { LimiterClient, Notice__Output, Peer, Peers, Principal__Output } from '@tidegate/rpc';
 import { PASSED, type Passed } from '../ending.ts';
 import { INTERNAL_ERROR, INVALID_API_KEY } from '../refusals.ts';
 import { type Admission, readAdmission, TOO_MANY_LARGE_BODIES } from './admission.ts';
@@ -13,14 +13,16 @@ export type { AdmissionRef, SettleRequest };
 export type AdmitRequest = Omit<AdmitCall, keyof AdmissionRef>;
 
 export interface LimiterOptions {
-  readonly addresses: readonly string[];
-  readonly connect: (address: string) => LimiterClient;
+  /** The limiters. */
+  readonly peers: Peers;
+  readonly connect: (peer: Peer) => LimiterClient;
   readonly random: () => number;
   readonly nowMs: () => number;
   readonly log: SessionOptions['log'];
   readonly callTimeoutMs: number;
   readonly silenceMs: number;
   readonly reconnectMs: number;
+  readonly lookMs: number;
   readonly heartbeatMs: number;
   readonly settleWaitMs: number;
   readonly maxOpenCalls: number;
@@ -48,7 +50,7 @@ export class Limiter {
 
   constructor(options: LimiterOptions) {
     this.#options = options;
-    const { addresses, random, nowMs } = options;
+    const { nowMs } = options;
     this.#grants = new Grants({ maxSettled: MAX_SETTLED_REMEMBERED, nowMs });
     this.#lease = new InstanceLease({
       heartbeatMs: options.heartbeatMs,
@@ -63,7 +65,6 @@ export class Limiter {
     });
     this.#session = new LimiterSession({
       ...options,
-      firstAddress: Math.floor(random() * addresses.length),
       hello: this.#lease.heartbeatCall,
       accept: this.#lease.accept,
       onUp: () => this.#unacknowledged.retry(),

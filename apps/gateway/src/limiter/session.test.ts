@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import type { LimiterClient, SessionRequest } from '@tidegate/rpc';
+import { type LimiterClient, Peers, type SessionRequest } from '@tidegate/rpc';
 import { type LimiterCall, LimiterSession } from './session.ts';
 
 const ASKED: LimiterCall = { authenticate: { orgTag: 'x' } };
@@ -37,8 +37,7 @@ async function start(): Promise<Stream> {
   const client = { session: () => stream, close: () => {} };
   await new Promise<void>((onUp) => {
     session = new LimiterSession({
-      addresses: ['limiter'],
-      firstAddress: 0,
+      peers: new Peers({ addresses: ['limiter'], random: () => 0, nowMs: () => 0 }),
       connect: () => client as unknown as LimiterClient,
       hello: () => ({ heartbeat: {} }),
       accept: () => 'up',
@@ -50,6 +49,8 @@ async function start(): Promise<Stream> {
       callTimeoutMs: 60_000,
       silenceMs: 60_000,
       reconnectMs: 60_000,
+      lookMs: 60_000,
+      random: () => 0,
       maxOpenCalls: 100,
       nowMs: () => performance.now(),
     });

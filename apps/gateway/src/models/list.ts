@@ -18,7 +18,7 @@ export async function listModels(gateway: Gateway, exchange: Exchange): Promise<
 async function answer(gateway: Gateway, exchange: Exchange): Promise<string | Refusal> {
   const caller = await authenticate(gateway, exchange);
   if (isRefusal(caller)) return caller;
-  if (!gateway.catalog.known) return INTERNAL_ERROR;
+  if (!gateway.catalog.complete) return INTERNAL_ERROR;
   const { principal } = caller;
   const admission = await gateway.limiter.countRequest(principal.orgId, principal.keyId);
   if (isRefusal(admission)) return refuseAdmission(gateway, exchange.request, principal, admission);

@@ -1,20 +1,20 @@
 import { Gauge, type Registry } from '@tidegate/runtime';
 import type { CatalogModel } from '../catalog/catalog.ts';
-import type { CatalogWatch } from '../catalog/watch.ts';
+import type { PoolWatches } from '../catalog/pool-watches.ts';
 import type { Gateway } from '../gateway.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { MAX_MODELS } from './models.ts';
 
 export interface ObservedParts {
   readonly gateway: Gateway;
-  readonly watch: CatalogWatch;
+  readonly watches: PoolWatches;
   readonly connections: () => Promise<number>;
   readonly monotonicMs: () => number;
 }
 
 /** Gauges that are read when they are collected: loads beside their limits, and the parts' state. */
 export function observeParts(registry: Registry, parts: ObservedParts): void {
-  const { gateway, watch, connections, monotonicMs } = parts;
+  const { gateway, watches, connections, monotonicMs } = parts;
   const { config, activity, bodyBudget, limiter, exchanges } = gateway;
   const gauge = (name: string, help: string, value: () => number | Promise<number>) =>
     new Gauge({
@@ -65,7 +65,7 @@ export function observeParts(registry: Registry, parts: ObservedParts): void {
     oldest(({ held }) => held?.counted ?? false),
   );
   gauge('limiter_ready', '1 while a limiter session is up', () => Number(limiter.ready));
-  gauge('catalog_live', '1 while the catalog follows the runner', () => Number(watch.live));
+  gauge('catalog_live', '1 while the catalog follows the runners of all pools', () => Number(watches.live));
   observeModels(registry, gateway);
 }
 

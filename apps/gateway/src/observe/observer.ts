@@ -51,6 +51,9 @@ export class Observer {
       help: 'Requests by answer. Status 0: no complete answer. Code: of the refusal, or why the answer is incomplete',
       labelNames: ['route', 'status', 'code'],
     });
+    // Alerts must see the first of them as a rise.
+    for (const code of ['internal_error', 'upstream_error'] as const)
+      this.#requests.cell('chat_completions', String(ERRORS[code].status), code);
     this.#answered = forEach(ROUTES, (route) => this.#requests.cell(route, '200', ''));
     this.#refusals = new CountCells({
       registry,

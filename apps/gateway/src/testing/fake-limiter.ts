@@ -48,6 +48,10 @@ export class FakeLimiter {
   };
   /** Delay of every answer. */
   delayMs = 0;
+  /** Says to each new session that it will stop. */
+  draining = false;
+  /** Sessions since the start. */
+  accepted = 0;
   readonly #sessions = new Set<Session>();
   #server: Server | null = null;
   #port = 0;
@@ -88,6 +92,8 @@ export class FakeLimiter {
 
   #accept(stream: Session): void {
     this.#sessions.add(stream);
+    this.accepted++;
+    if (this.draining) stream.write({ notices: [{ draining: {} }] });
     stream.on('error', () => {});
     void once(stream, 'close').then(() => this.#sessions.delete(stream));
     stream.on('end', () => stream.end());

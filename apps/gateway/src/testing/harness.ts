@@ -1,11 +1,5 @@
 import { newApiKey, newInstanceId, newModelId, newOrgId, newRefusal, orgTagOf } from '@tidegate/contracts';
-import {
-  callUnary,
-  createLimiterClient,
-  createRunnerClient,
-  type Model,
-  type Principal,
-} from '@tidegate/rpc';
+import { createLimiterClient, createRunnerClient, type Model, type Principal } from '@tidegate/rpc';
 import { createLineLog, createLogger, Registry } from '@tidegate/runtime';
 import { eventually, startUpstream, type Upstream, type UpstreamHandler } from '@tidegate/testing';
 import { Agent } from 'undici';
@@ -22,6 +16,8 @@ export interface HarnessOptions {
   /** Additions to the gateway's environment. */
   readonly env?: Readonly<Record<string, string>>;
   readonly images?: Gateway['images'];
+  /** The addresses of the runners of further pools. */
+  readonly pools?: Readonly<Record<string, string>>;
   readonly nowMs?: () => number;
 }
 
@@ -75,7 +71,10 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     GATEWAY_HOST: '127.0.0.1',
     GATEWAY_PORT: '0',
     LIMITER_ADDRESSES: limiterServer.address,
-    RUNNER_ADDRESS: runner.address,
+    RUNNER_ADDRESS: [
+      runner.address,
+      ...Object.entries(options.pools ?? {}).map(([pool, address]) => `${pool}=${address}`),
+    ].join(','),
     RECONNECT_MS: '20',
     ...options.env,
   });
@@ -86,7 +85,9 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     destination: { write: (line: string) => logged.push(line) },
   } as const;
   const metrics = new Registry();
-  const client = createRunnerClient(config.RUNNER_ADDRESS);
+  const runners = new Map(
+    config.RUNNER_ADDRESS.map(({ pool, address }) => [pool, createRunnerClient(address)]),
+  );
   const parser = createParser();
   const upstream = new Agent({ connect: { timeout: 1_000 } });
   const assembled = createGateway({
@@ -97,9 +98,8 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     upstream,
     parser,
     images: options.images ?? noImages,
-    runner: client,
-    wake: (modelId, deadlineMs) => callUnary(client, 'wake', { modelId }, { deadlineMs }),
-    connectLimiter: createLimiterClient,
+    runners,
+    connectLimiter: (peer) => createLimiterClient(peer),
     watchId: newInstanceId(),
     random: () => 0,
     nowMs: options.nowMs ?? Date.now,
@@ -137,7 +137,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     return value;
   };
   const apiKey = addKey();
-  assembled.watch.start();
+  assembled.watches.start();
   assembled.limiter.start();
   const server = await startServer(assembled.gateway);
   const url = `http://127.0.0.1:${server.port}/v1`;
@@ -166,10 +166,10 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     stop: async () => {
       await server.drain(0);
       assembled.limiter.stop();
-      assembled.watch.stop();
+      assembled.watches.stop();
       await upstream.destroy();
       await parser.close();
-      client.close();
+      for (const runner of runners.values()) runner.close();
       limiterServer.stop();
       runner.stop();
       await model.close();

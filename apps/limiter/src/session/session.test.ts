@@ -72,6 +72,23 @@ describe('a session', () => {
     });
   });
 
+  it('is asked to move by a limiter that drains, whenever it began, and goes on meanwhile', async () => {
+    const draining = await rig.limiter();
+    const [early, stuck] = [rig.session(draining), rig.session(draining)];
+    const heartbeat = { instanceId: await beatingInstance(early), registered: true };
+    await stuck.ask({ heartbeat });
+    draining.drain();
+    const late = rig.session(draining);
+    const asked = (session: SessionClient) => session.notices.some(({ draining }) => draining);
+    await eventually(() => [early, stuck, late].every(asked));
+    expect((await early.ask({ heartbeat })).heartbeat).toMatchObject({ leaseLost: false });
+    const closed = draining.close();
+    expect((await late.ask({ heartbeat })).heartbeat).toMatchObject({ leaseLost: false });
+    for (const session of [early, late]) session.close();
+    await stuck.ended;
+    await closed;
+  });
+
   it('ends an admission through another limiter than the one that admitted it', async () => {
     const key = await makeKey(db, await makeOrg(db), { requestsAtOnce: 1 });
     const instanceId = await beatingInstance(one);

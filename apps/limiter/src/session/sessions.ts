@@ -6,6 +6,8 @@ import type { Outcome } from './dispatch.ts';
 import { Session, type SessionStream } from './session.ts';
 
 const CLOSE_MS = 2_000;
+/** How long gateways have to move to another limiter, where there is one. */
+const LEAVE_MS = 1_000;
 
 export interface SessionsOptions {
   readonly context: Context;
@@ -20,6 +22,7 @@ export class Sessions {
   readonly #options: SessionsOptions;
   readonly #sessions = new Set<Session>();
   readonly #unlisten: () => void;
+  #draining = false;
   #closing = false;
   #onEmpty: () => void = () => {};
 
@@ -54,19 +57,36 @@ export class Sessions {
     // List the session before telling it the blocks, so that it misses no block in between.
     this.#sessions.add(session);
     if (this.#closing) session.end();
-    else void this.#sendBlocks([session]);
+    else {
+      if (this.#draining) session.notify({ draining: {} });
+      void this.#sendBlocks([session]);
+    }
   };
 
-  /** Ends every session after its open calls. The server breaks off those that take too long. */
+  /** Asks gateways to move to other limiters. Sessions go on until they do. */
+  drain(): void {
+    this.#draining = true;
+    for (const session of this.#sessions) session.notify({ draining: {} });
+  }
+
+  /**
+   * Ends every session after its open calls. If gateways were asked to move, it gives them a moment
+   * first. The server breaks off those that take too long.
+   */
   async close(): Promise<void> {
+    if (this.#draining) await this.#emptyWithin(LEAVE_MS);
     this.#closing = true;
     this.#unlisten();
     for (const session of this.#sessions) session.end();
+    await this.#emptyWithin(CLOSE_MS);
+  }
+
+  async #emptyWithin(ms: number): Promise<void> {
     if (this.#sessions.size === 0) return;
     let timer: NodeJS.Timeout | undefined;
     await new Promise<void>((resolve) => {
       this.#onEmpty = resolve;
-      timer = setTimeout(resolve, CLOSE_MS);
+      timer = setTimeout(resolve, ms);
     });
     clearTimeout(timer);
   }

@@ -1,13 +1,13 @@
 import type { SettlementRef } from '@tidegate/contracts';
-import { callUnary, createLimiterClient } from '@tidegate/rpc';
+import { callUnary, createLimiterClient, Peers, Pool } from '@tidegate/rpc';
 import type { Caller } from '@tidegate/runtime';
 
 const DEADLINE_MS = 2_000;
 
 export interface Limiters {
   /**
-   * Confirms to the limiter that answered last. After a failure the next call goes to another
-   * limiter. Rejects with the failure.
+   * Confirms to one limiter. After a failure the next call goes to another one. Rejects with the
+   * failure.
    */
   confirm(refs: readonly SettlementRef[]): Promise<void>;
   close(): void;
@@ -15,26 +15,16 @@ export interface Limiters {
 
 /** @param addresses `host:port`, at least one */
 export function connectLimiters(addresses: readonly string[], caller: Caller): Limiters {
-  const clients = addresses.map((address) => createLimiterClient(address, caller));
-  let current = 0;
+  const pool = new Pool({
+    peers: new Peers({ addresses, random: Math.random, nowMs: () => performance.now() }),
+    connect: (peer) => createLimiterClient(peer, caller),
+  });
   return {
     async confirm(refs) {
-      const client = clients[current % clients.length];
-      if (!client) throw new Error('no limiter address is configured');
-      try {
-        await callUnary(
-          client,
-          'confirmSettlements',
-          { settlements: [...refs] },
-          { deadlineMs: DEADLINE_MS },
-        );
-      } catch (error) {
-        current++;
-        throw error;
-      }
+      const request = { settlements: [...refs] };
+      const options = { deadlineMs: DEADLINE_MS };
+      await pool.call((client) => callUnary(client, 'confirmSettlements', request, options), 1);
     },
-    close() {
-      for (const client of clients) client.close();
-    },
+    close: () => pool.close(),
   };
 }

@@ -14,13 +14,13 @@ export interface ConditionRecord {
   readonly atMs: number;
 }
 
-/** Published models in Postgres. */
+/** The published models of a pool, in Postgres. */
 export interface ModelStore {
   /** The versions of all published models, by model id. */
   versions(): Promise<Map<string, number>>;
-  /** Reads some models. Deleted ones are left out. */
+  /** Reads some models. Deleted ones, and those of other pools, are left out. */
   some(modelIds: readonly string[]): Promise<StoredModel[]>;
-  /** Null: the model is unknown or deleted. */
+  /** Null: the model is unknown, deleted or of another pool. */
   one(modelId: string): Promise<StoredModel | null>;
   writeCondition(modelId: string, record: ConditionRecord): Promise<void>;
 }
@@ -28,6 +28,7 @@ export interface ModelStore {
 /** Writes through the lead, so that a runner that is no longer active writes nothing. */
 export function postgresStore(
   db: Db,
+  pool: string,
   secretKeys: readonly Uint8Array[],
   lead: Pick<Lead, 'writeCondition'>,
 ): ModelStore {
@@ -40,13 +41,13 @@ export function postgresStore(
     // This is SQL because it runs often: preparing the typed query costs many times more.
     versions: async () => {
       const rows = await db.$queryRaw<{ id: string; version: number }[]>`
-        SELECT id, version FROM model WHERE deleted_at IS NULL`;
+        SELECT id, version FROM model WHERE pool = ${pool} AND deleted_at IS NULL`;
       return new Map(rows.map(({ id, version }) => [id, version]));
     },
     some: async (modelIds) =>
-      (await db.model.findMany({ where: { id: { in: [...modelIds] }, deletedAt: null } })).map(stored),
+      (await db.model.findMany({ where: { id: { in: [...modelIds] }, pool, deletedAt: null } })).map(stored),
     one: async (modelId) => {
-      const row = await db.model.findFirst({ where: { id: modelId, deletedAt: null } });
+      const row = await db.model.findFirst({ where: { id: modelId, pool, deletedAt: null } });
       return row && stored(row);
     },
     writeCondition: (modelId, { condition, reason, atMs }) =>

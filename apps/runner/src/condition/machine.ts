@@ -41,6 +41,7 @@ export type Event =
   | { readonly type: 'wake' } // from a request
   | { readonly type: 'up' }
   | { readonly type: 'down'; readonly reason: string; readonly watching: boolean }
+  | { readonly type: 'restarting' } // no replica is left, but they are coming back
   | { readonly type: 'halted' }
   | { readonly type: 'idle' | 'drained' | 'called_off' }
   | { readonly type: 'steady' } // has run long enough to forget its failures and crash
@@ -82,6 +83,7 @@ const MOVES: Record<Phase, Partial<Record<Event['type'], Next>>> = {
   relaunching: { halted: 'launching', stop: 'stopping' },
   running: {
     stop: 'stopping',
+    restarting: 'launching',
     idle: (mode) => (mode === 'wake_on_request' ? 'draining' : 'running'),
   },
   draining: {
@@ -89,6 +91,7 @@ const MOVES: Record<Phase, Partial<Record<Event['type'], Next>>> = {
     start: 'running',
     called_off: 'running',
     drained: 'sleeping',
+    restarting: 'sleeping',
     stop: 'stopping',
   },
   sleeping: { wake: 'relaunching', start: 'relaunching', halted: 'asleep', stop: 'stopping' },
@@ -100,7 +103,7 @@ const MOVES: Record<Phase, Partial<Record<Event['type'], Next>>> = {
     stop: 'stopped',
   },
   wakeable: { wake: 'launching', start: 'launching', stop: 'stopped' },
-  unreachable: { up: 'running', stop: 'stopping', start: 'relaunching' },
+  unreachable: { up: 'running', restarting: 'launching', stop: 'stopping', start: 'relaunching' },
 };
 
 export const conditionOf = (state: State): Condition => CONDITIONS[state.phase];
@@ -142,14 +145,18 @@ function phaseAfterTakeover(persisted: Condition, mode: Mode, leftBehind: LeftBe
     return HALTING_FOR[phase] ?? phase;
   }
   const idlePhase = (wakeOnRequest: Phase): Phase => (mode === 'always_on' ? 'launching' : wakeOnRequest);
-  const process = leftBehind === 'process';
+  const pending = leftBehind === 'pending';
+  const process = leftBehind === 'process' || pending;
   switch (persisted) {
     case 'stopped':
       return process ? 'stopping' : 'stopped';
     case 'running':
+      if (pending) return 'launching';
       return leftBehind === 'nothing' ? idlePhase('asleep') : 'running';
-    case 'starting':
     case 'asleep':
+      if (pending) return idlePhase('sleeping');
+      return process ? 'launching' : idlePhase('asleep');
+    case 'starting':
       return process ? 'launching' : idlePhase('asleep');
     case 'failed':
       return process ? 'failing' : idlePhase('wakeable');

@@ -6,21 +6,26 @@ import { type ModelUser, makeHome } from '../isolation/model-user.ts';
 import type { RunnerMetrics } from '../metrics.ts';
 import type { Driver, DriverReport, DriverTimings } from './driver.ts';
 import { ExternalDriver } from './external-driver.ts';
+import { type Kubernetes, ruledOut } from './kubernetes/check.ts';
+import { KubernetesDriver } from './kubernetes/kubernetes-driver.ts';
 import { Ports } from './process/ports.ts';
 import { ProcessDriver } from './process/process-driver.ts';
-import { knownModels } from './process/state-file.ts';
+import { knownModels, stateDirOf } from './process/state-file.ts';
 import { UnusableDriver } from './unusable-driver.ts';
 import type { UpstreamAccess } from './upstream-access.ts';
 
 export interface DriversOptions {
-  /** Created if missing. */
+  /** Created if missing. The runners of one machine share it, whatever their pools. */
   readonly stateDir: string;
+  readonly pool: string;
   /** The host name or address of models' processes. */
   readonly modelHost: string;
   /** Keep the output of models' processes. */
   readonly keepOutput: boolean;
   /** Whom models' processes run as, and their environment. */
   readonly models: ModelUser;
+  /** Null: this runner runs no models in Kubernetes. */
+  readonly kubernetes: Kubernetes | null;
   readonly timings: DriverTimings;
   readonly metrics: RunnerMetrics;
   readonly now: () => number;
@@ -38,11 +43,14 @@ export interface Drivers {
 }
 
 export function createDrivers(options: DriversOptions): Drivers {
-  const { stateDir, modelHost: host, keepOutput, models, timings, metrics, now, random, logger } = options;
+  const { modelHost: host, keepOutput, models, kubernetes, timings, metrics } = options;
+  const { now, random, logger } = options;
+  const stateDir = stateDirOf(options.stateDir, options.pool);
+  makeStateDir(options.stateDir);
   makeStateDir(stateDir);
   const { user, env } = models;
   let prepared = false;
-  const ports = new Ports(stateDir, random);
+  const ports = new Ports(options.stateDir, random);
   const common = (driver: string) => ({
     ...{ timings, random },
     onProbeFailure: () => metrics.probeFailures.inc({ driver }),
@@ -58,7 +66,7 @@ export function createDrivers(options: DriversOptions): Drivers {
       ...{ modelId, settings, access, stateDir, ports, host, keepOutput, env, user, now, report },
     });
   return {
-    create: ({ modelId, driver, upstreamModel, upstreamModelAssumed, upstreamKey }, report) => {
+    create: ({ modelId, mode, driver, upstreamModel, upstreamModelAssumed, upstreamKey }, report) => {
       const access = { name: upstreamModel, nameAssumed: upstreamModelAssumed, key: upstreamKey };
       if (driver.driver === 'process') {
         if (!prepared) prepare(models, logger);
@@ -71,7 +79,14 @@ export function createDrivers(options: DriversOptions): Drivers {
           ...{ settings: driver.settings, access, report },
           logger: logger.child({ modelId }),
         });
-      return new UnusableDriver(driver.reason, report);
+      if (driver.driver === 'unusable') return new UnusableDriver(driver.reason, report);
+      const problem = ruledOut(kubernetes, driver.settings);
+      if (!kubernetes || problem) return new UnusableDriver(problem, report);
+      return new KubernetesDriver({
+        ...common('kubernetes'),
+        ...{ api: kubernetes.api, settings: driver.settings, access, now, report },
+        alwaysOn: mode === 'always_on',
+      });
     },
     clearStrays: async (processModels) => {
       const strays = knownModels(stateDir).filter((modelId) => !processModels.has(modelId));

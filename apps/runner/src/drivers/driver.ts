@@ -10,7 +10,12 @@ export type DriverReport =
   /**
    * The model can be called at these replicas, at least one. Reported again whenever they change.
    */
-  | { readonly type: 'up'; readonly replicas: readonly ReplicaAddress[] }
+  | {
+      readonly type: 'up';
+      readonly replicas: readonly ReplicaAddress[];
+      /** How many there are, with those that cannot be called. Default: these are all. */
+      readonly total?: number;
+    }
   /**
    * The model cannot be called. `watching`: the driver keeps probing and may report again, `up` or
    * another reason. Otherwise this is its last report until the next launch. The reason is for
@@ -25,14 +30,20 @@ export type DriverReport =
        */
       readonly printed?: string;
       readonly watching: boolean;
-    };
+    }
+  /**
+   * No replica is left, but whoever keeps the model running is bringing them back. This is the
+   * driver's last report until the next launch, which waits for them.
+   */
+  | { readonly type: 'restarting' };
 
 /**
- * What exists of a model before this runner launches anything. `process`: a running process.
- * `remains`: what is left of one that has ended or was told to end; it must be halted before a
- * launch. `remote`: a server that someone else runs. `nothing`: none of these.
+ * What exists of a model before this runner launches anything. `process`: a process or workload
+ * that runs. `pending`: a workload that is switched on and has no replica yet, or one that cannot
+ * be looked at. `remains`: what is left of a process that has ended or was told to end; it must be
+ * halted before a launch. `remote`: a server that someone else runs. `nothing`: none of these.
  */
-export type LeftBehind = 'process' | 'remains' | 'remote' | 'nothing';
+export type LeftBehind = 'process' | 'pending' | 'remains' | 'remote' | 'nothing';
 
 /** Starts, watches and ends one model. */
 export interface Driver {
@@ -84,6 +95,15 @@ export interface DriverTimings {
   readonly killGraceMs: number;
   /** Between two checks of an adopted process. */
   readonly exitPollMs: number;
+  /** Between two looks at the pods of a starting workload. */
+  readonly podPollMs: number;
+  /** How long something must keep a workload's pods from starting before its start has failed. */
+  readonly podProblemMs: number;
+  /** Before a failed call to Kubernetes is tried again. It doubles with each further failure. */
+  readonly apiRetryMs: number;
+  readonly maxApiRetryMs: number;
+  /** How long a workload that was scaled to 0 may still have pods that do not end. */
+  readonly scaleDownMs: number;
 }
 
 export const DRIVER_TIMINGS: DriverTimings = {
@@ -98,4 +118,9 @@ export const DRIVER_TIMINGS: DriverTimings = {
   stopGraceMs: 10_000,
   killGraceMs: 5_000,
   exitPollMs: 500,
+  podPollMs: 2_000,
+  podProblemMs: 20_000,
+  apiRetryMs: 500,
+  maxApiRetryMs: 15_000,
+  scaleDownMs: 10_000,
 };

@@ -3,8 +3,8 @@ import type { ExternalSettings } from '@tidegate/contracts/driver-settings';
 import type { Logger } from '@tidegate/runtime';
 import type { Driver, DriverReport, DriverTimings, LeftBehind, ReplicaAddress } from './driver.ts';
 import { pause, probePauseMs } from './pause.ts';
-import { get } from './probe/get.ts';
 import { inspect, type Problem } from './probe/inspect.ts';
+import { describeProblems, probeHealth } from './probe/problems.ts';
 import type { UpstreamAccess } from './upstream-access.ts';
 
 export interface ExternalDriverOptions {
@@ -144,7 +144,7 @@ export class ExternalDriver implements Driver {
     if (replicas.length > 0) {
       run.settled = true;
       run.reason = '';
-      this.#options.report({ type: 'up', replicas });
+      this.#options.report({ type: 'up', replicas, total: run.all.length });
       return;
     }
     if (!run.settled && !run.all.every(({ problem }) => problem?.kind === 'misconfigured')) return;
@@ -157,31 +157,3 @@ export class ExternalDriver implements Driver {
 }
 
 const NOT_YET: Problem = { kind: 'no_answer', words: 'no answer yet' };
-const MAX_SENTENCES = 3;
-
-/** Any answer below 500 is healthy. */
-async function probeHealth(
-  url: string,
-  key: string,
-  timeoutMs: number,
-  signal: AbortSignal,
-): Promise<Problem | null> {
-  const answer = await get({ url, key, timeoutMs }, signal);
-  if (typeof answer === 'string') return { kind: 'no_answer', words: answer };
-  return answer.status < 500 ? null : { kind: 'no_answer', words: `HTTP ${answer.status}` };
-}
-
-function describeProblems(problems: readonly Problem[]): string {
-  const words = problems.flatMap((problem) => (problem.kind === 'no_answer' ? problem.words : []));
-  const silent = [...new Set(words)].join(', ');
-  const many = problems.length > 1;
-  if (words.length === problems.length) {
-    const who = many ? `None of its ${problems.length} servers answers` : 'Its server does not answer';
-    return `${who} (${silent}).`;
-  }
-  const sentences = problems.flatMap((problem) => (problem.kind === 'misconfigured' ? problem.sentence : []));
-  const distinct = [...new Set(sentences)].slice(0, MAX_SENTENCES);
-  const others = silent ? [`Others do not answer (${silent}).`] : [];
-  const lead = many ? [`None of its ${problems.length} servers can be called.`] : [];
-  return [...lead, ...distinct, ...others].join(' ');
-}

@@ -171,6 +171,24 @@ describe('a model on a remote server', () => {
     expect(one.requests.length).toBeLessThan(15);
   });
 
+  it.each([401, 403, 404])(
+    'fails when its health path answers %i, and runs when it does not',
+    async (status) => {
+      const one = await upstream();
+      one.status = status;
+      const modelId = await publish([one.url], {}, { healthPath: '/healthz' });
+      const watcher = (await harness.start()).watch('gw_1');
+      await eventually(() => watcher.condition(modelId) === 'CONDITION_FAILED');
+      expect(watcher.models.get(modelId)?.reason).toBe(
+        status === 404
+          ? 'There is nothing at the health path /healthz (404).'
+          : `The server asks for an upstream key at the health path /healthz (${status}), and the model has none.`,
+      );
+      one.status = 204;
+      await eventually(() => watcher.condition(modelId) === 'CONDITION_RUNNING');
+    },
+  );
+
   it("is probed at its health path, if given, from its server's root", async () => {
     const one = await upstream();
     await publish([one.url], {}, { healthPath: '/healthz' });

@@ -24,3 +24,14 @@ export function probePauseMs(
   const doubledMs = retryProbeMs * 2 ** Math.min(failures - 1, 30);
   return jittered(Math.min(doubledMs, maxRetryProbeMs / LONGEST_JITTER), random);
 }
+
+/**
+ * The pause before a call to Kubernetes is tried again.
+ * @param failures the number of failures in a row
+ */
+export const apiPauseMs = (
+  failures: number,
+  { apiRetryMs, maxApiRetryMs }: DriverTimings,
+  random: () => number,
+): number =>
+  jittered(Math.min(apiRetryMs * 2 ** Math.min(failures - 1, 30), maxApiRetryMs / LONGEST_JITTER), random);

@@ -1,6 +1,7 @@
 import {
   driverSettings,
   type ExternalSettings,
+  type KubernetesSettings,
   type ProcessSettings,
 } from '@tidegate/contracts/driver-settings';
 import type { z } from 'zod';
@@ -8,6 +9,7 @@ import type { z } from 'zod';
 export type DriverSettings =
   | { readonly driver: 'process'; readonly settings: ProcessSettings }
   | { readonly driver: 'external'; readonly settings: ExternalSettings }
+  | { readonly driver: 'kubernetes'; readonly settings: KubernetesSettings }
   | { readonly driver: 'unusable'; readonly reason: string };
 
 /** Reads a model's driver from its row. The reason names fields, never their values. */
@@ -18,6 +20,10 @@ export function parseSettings(driver: string, settings: unknown): DriverSettings
   }
   if (driver === 'external') {
     const parsed = driverSettings.external.safeParse(settings);
+    return parsed.success ? { driver, settings: parsed.data } : unusable(driver, parsed.error);
+  }
+  if (driver === 'kubernetes') {
+    const parsed = driverSettings.kubernetes.safeParse(settings);
     return parsed.success ? { driver, settings: parsed.data } : unusable(driver, parsed.error);
   }
   return { driver: 'unusable', reason: 'This runner has no such driver.' };

@@ -17,10 +17,22 @@ export function catalogEntry(
   state: State,
   replicas: readonly ReplicaAddress[],
 ): CatalogEntry {
-  const { modelId, orgId, name, kind, mode, contextTokens, publishedAtMs, upstreamModel, upstreamKey } = spec;
+  const { modelId, version, orgId, name, kind, mode, contextTokens, publishedAtMs } = spec;
+  const { upstreamModel, upstreamKey } = spec;
   const condition = conditionOf(state);
   return {
-    ...{ modelId, orgId, name, kind, mode, contextTokens, publishedAtMs, upstreamModel, upstreamKey },
+    ...{
+      modelId,
+      version,
+      orgId,
+      name,
+      kind,
+      mode,
+      contextTokens,
+      publishedAtMs,
+      upstreamModel,
+      upstreamKey,
+    },
     condition: WIRE_CONDITIONS[condition],
     reason: state.reason,
     wakeable: isWakeable(state, mode),

@@ -61,6 +61,14 @@ export class Fleet {
     return [...this.#supervisors.values()].map(({ condition }) => condition);
   }
 
+  /** Counts the replicas of an organization's running models that have several. */
+  replicas(orgId: string): { modelId: string; up: number; total: number }[] {
+    return [...this.#supervisors].flatMap(([modelId, supervisor]) => {
+      const count = supervisor.orgId === orgId ? supervisor.replicaCount : null;
+      return count ? [{ modelId, ...count }] : [];
+    });
+  }
+
   /** Callers that wait for the model to run. */
   waiting(modelId: string): number {
     return this.#supervisors.get(modelId)?.waiting ?? 0;

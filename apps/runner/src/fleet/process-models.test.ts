@@ -247,7 +247,7 @@ describe('a model', () => {
   it('with invalid settings or an unknown driver fails, and says what is wrong', async () => {
     const runner = await harness.start();
     const unsettled = await harness.publish({ settings: { command: 3 } });
-    const driverless = await harness.publish({ driver: 'kubernetes' });
+    const driverless = await harness.publish({ driver: 'mainframe' });
     const sealed = await harness.publish({ settings: { command: 'true' }, upstreamKey: Buffer.alloc(60) });
     for (const modelId of [unsettled, driverless, sealed]) await runner.refresh(modelId);
     const reasons = await Promise.all([unsettled, driverless, sealed].map((id) => runner.wake(id)));

@@ -57,6 +57,8 @@ export class Supervisor {
   #state: State = { phase: 'stopped', reason: '', failures: 0, crashed: false };
   #driver: Driver;
   #replicas: readonly ReplicaAddress[] = [];
+  /** With those that cannot be called. */
+  #replicaTotal = 0;
   #revision = 0;
   #persisted: PersistedCondition | null = null;
   #phaseTimer: NodeJS.Timeout | undefined;
@@ -95,6 +97,16 @@ export class Supervisor {
   status(): ModelStatus {
     const { reason } = this.#state;
     return { modelId: this.#spec.modelId, condition: this.condition, reason, revision: this.#revision };
+  }
+
+  get orgId(): string {
+    return this.#spec.orgId;
+  }
+
+  /** How many of its replicas can be called. Null: it does not run, or there is only one. */
+  get replicaCount(): { readonly up: number; readonly total: number } | null {
+    if (this.condition !== 'running' || this.#replicaTotal < 2) return null;
+    return { up: this.#replicas.length, total: this.#replicaTotal };
   }
 
   /** Takes over the model, by its row and by what still runs. Call it once, first. */
@@ -194,7 +206,7 @@ export class Supervisor {
   async release(stopProcess: boolean): Promise<void> {
     this.#end();
     this.#driver.release();
-    if (!stopProcess) return;
+    if (!stopProcess || !this.isProcess) return;
     await this.#driver.halt().catch((err) => this.#logger.error({ err }, 'a model could not be ended'));
   }
 
@@ -219,7 +231,12 @@ export class Supervisor {
       this.dispatch({ type, reason: printed ? `${reason}\n${printed}` : reason, watching });
       return;
     }
+    if (report.type === 'restarting') {
+      this.dispatch(report);
+      return;
+    }
     this.#replicas = report.replicas;
+    this.#replicaTotal = report.total ?? report.replicas.length;
     if (this.#state.phase === 'running') this.#announce();
     else this.dispatch({ type: 'up' });
   }

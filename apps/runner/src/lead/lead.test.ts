@@ -25,7 +25,12 @@ const STEADY = { leaseMs: LONG_MS, renewMs: 50, tryMs: 20 };
 async function candidate(options: Partial<LeadOptions> = {}): Promise<Lead> {
   const taken = await takeLead(
     {
-      ...{ db: harness.db, candidate: { holder: 'one', process: null }, timings: STEADY, logger },
+      ...{
+        db: harness.db,
+        candidate: { pool: 'local', holder: 'one', process: null },
+        timings: STEADY,
+        logger,
+      },
       ...{ onStandby: () => {}, ...options },
     },
     new AbortController().signal,
@@ -159,7 +164,7 @@ describe('the lease', () => {
   it('of a runner that is silent is free when it has expired, and not before', async () => {
     await candidate({ timings: { ...STEADY, leaseMs: 1_000, renewMs: LONG_MS } });
     const { expiresAt } = await lease();
-    await candidate({ candidate: { holder: 'two', process: null } });
+    await candidate({ candidate: { pool: 'local', holder: 'two', process: null } });
     const [{ now } = { now: new Date(0) }] = await harness.db.$queryRaw<{ now: Date }[]>`SELECT now()`;
     expect(now.getTime()).toBeGreaterThanOrEqual(expiresAt.getTime());
     expect(await lease()).toMatchObject({ epoch: 2n, holder: 'two' });
@@ -170,12 +175,17 @@ describe('the lease', () => {
     const own = ownProcess() ?? '';
     const known = identify(child.pid ?? 0);
     const named = `${own.split(' ')[0]} ${known?.pid} ${known?.identity}`;
-    await candidate({ candidate: { holder: 'child', process: named } });
+    await candidate({ candidate: { pool: 'local', holder: 'child', process: named } });
     const ending = new AbortController();
     const seen = new Set<string>();
     const next = takeLead(
       {
-        ...{ db: harness.db, candidate: { holder: 'next', process: null }, timings: STEADY, logger },
+        ...{
+          db: harness.db,
+          candidate: { pool: 'local', holder: 'next', process: null },
+          timings: STEADY,
+          logger,
+        },
         onStandby: (holder) => seen.add(holder),
       },
       ending.signal,
@@ -282,7 +292,12 @@ describe('behind a pooler that gives each transaction another session', () => {
     const leads = dbs.map((db, i) =>
       takeLead(
         {
-          ...{ db, candidate: { holder: `runner ${i}`, process: null }, timings: STEADY, logger },
+          ...{
+            db,
+            candidate: { pool: 'local', holder: `runner ${i}`, process: null },
+            timings: STEADY,
+            logger,
+          },
           onStandby: () => {},
         },
         ending.signal,

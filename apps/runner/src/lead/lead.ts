@@ -40,7 +40,7 @@ export interface LeadOptions {
   readonly onStandby: (holder: string) => void;
 }
 
-/** Leadership: being the one active runner. */
+/** Leadership: being the one active runner of a pool. */
 export interface Lead {
   /** Aborted when the lease is lost. Another runner may be active already. */
   readonly lost: AbortSignal;
@@ -53,13 +53,13 @@ export interface Lead {
   release(): Promise<void>;
 }
 
-/** Waits until this runner is the active one of its database. Null: aborted before that. */
+/** Waits until this runner is the active one of its pool. Null: aborted before that. */
 export async function takeLead(options: LeadOptions, signal: AbortSignal): Promise<Lead | null> {
   const { db, timings, logger, onStandby } = options;
   const candidate: Candidate = { ...options.candidate, leaseMs: timings.leaseMs };
   while (!signal.aborted) {
     try {
-      const held = await readLease(db);
+      const held = await readLease(db, candidate.pool);
       const over = held !== null && hasEnded(held.process) ? held.epoch : null;
       const askedMs = performance.now();
       const epoch = await takeLease(db, candidate, over);
@@ -76,8 +76,9 @@ export async function takeLead(options: LeadOptions, signal: AbortSignal): Promi
 /**
  * @param takenMs when the lease was asked for, by `performance.now`; it lasts at least from then on
  */
-function keepLead({ db, timings, logger }: LeadOptions, epoch: bigint, takenMs: number): Lead {
+function keepLead({ db, candidate, timings, logger }: LeadOptions, epoch: bigint, takenMs: number): Lead {
   const { leaseMs, renewMs, tryMs } = timings;
+  const { pool } = candidate;
   const lost = new AbortController();
   const over = new AbortController();
   let expiry: NodeJS.Timeout | undefined;
@@ -103,7 +104,7 @@ function keepLead({ db, timings, logger }: LeadOptions, epoch: bigint, takenMs: 
       await pause(failed ? tryMs : renewMs, over.signal);
       if (over.signal.aborted) return;
       const sentMs = performance.now();
-      const renewed = await renewLease(db, epoch, leaseMs).catch((err) => {
+      const renewed = await renewLease(db, pool, epoch, leaseMs).catch((err) => {
         logger.warn({ err }, 'the lease could not be renewed: trying again');
         return null;
       });
@@ -118,7 +119,7 @@ function keepLead({ db, timings, logger }: LeadOptions, epoch: bigint, takenMs: 
     lost: lost.signal,
     writeCondition: async (change) => {
       if (over.signal.aborted) throw new Error('the lead is over');
-      if (await writeConditionUnder(db, epoch, change)) return;
+      if (await writeConditionUnder(db, pool, epoch, change)) return;
       lose(TAKEN);
       throw new Error(TAKEN);
     },
@@ -126,7 +127,7 @@ function keepLead({ db, timings, logger }: LeadOptions, epoch: bigint, takenMs: 
       end();
       if (lost.signal.aborted) return;
       const silent = new AbortController();
-      const ended = endLease(db, epoch).catch(() => {});
+      const ended = endLease(db, pool, epoch).catch(() => {});
       await Promise.race([ended, pause(RELEASE_MS, silent.signal)]);
       silent.abort();
     },

@@ -1,9 +1,6 @@
 import type { Db } from '@tidegate/db';
 
-/** Models belong to a pool of runners, of which one acts. There is one pool. */
-const POOL = 'local';
-
-/** The row that says which runner acts. Its times are the server's, not the runners'. */
+/** The row that says which runner of a pool acts. Its times are the server's, not the runners'. */
 export interface HeldLease {
   readonly epoch: bigint;
   /** For people. */
@@ -14,6 +11,7 @@ export interface HeldLease {
 
 /** The runner that asks for the lease. */
 export interface Candidate extends Omit<HeldLease, 'epoch'> {
+  readonly pool: string;
   readonly leaseMs: number;
 }
 
@@ -22,10 +20,10 @@ export interface Candidate extends Omit<HeldLease, 'epoch'> {
  * the new epoch, or null if another runner has the lease.
  */
 export async function takeLease(db: Db, candidate: Candidate, over: bigint | null): Promise<bigint | null> {
-  const { holder, process, leaseMs } = candidate;
+  const { pool, holder, process, leaseMs } = candidate;
   const [row] = await db.$queryRaw<{ epoch: bigint }[]>`
     INSERT INTO runner_lease AS lease (pool, epoch, holder, process, expires_at)
-    VALUES (${POOL}, 1, ${holder}, ${process}, clock_timestamp() + ${leaseMs} * interval '1 ms')
+    VALUES (${pool}, 1, ${holder}, ${process}, clock_timestamp() + ${leaseMs} * interval '1 ms')
     ON CONFLICT (pool) DO UPDATE
       SET epoch = lease.epoch + 1, holder = excluded.holder, process = excluded.process,
         expires_at = clock_timestamp() + ${leaseMs} * interval '1 ms'
@@ -34,25 +32,25 @@ export async function takeLease(db: Db, candidate: Candidate, over: bigint | nul
   return row?.epoch ?? null;
 }
 
-/** Null: no runner has ever had the lease. */
-export async function readLease(db: Db): Promise<HeldLease | null> {
+/** Null: no runner has ever had the lease of this pool. */
+export async function readLease(db: Db, pool: string): Promise<HeldLease | null> {
   const [row] = await db.$queryRaw<HeldLease[]>`
-    SELECT epoch, holder, process FROM runner_lease WHERE pool = ${POOL}`;
+    SELECT epoch, holder, process FROM runner_lease WHERE pool = ${pool}`;
   return row ?? null;
 }
 
 /** False: another runner has taken the lease. */
-export async function renewLease(db: Db, epoch: bigint, leaseMs: number): Promise<boolean> {
+export async function renewLease(db: Db, pool: string, epoch: bigint, leaseMs: number): Promise<boolean> {
   const renewed = await db.$executeRaw`
     UPDATE runner_lease SET expires_at = clock_timestamp() + ${leaseMs} * interval '1 ms'
-    WHERE pool = ${POOL} AND epoch = ${epoch}`;
+    WHERE pool = ${pool} AND epoch = ${epoch}`;
   return renewed === 1;
 }
 
 /** Gives the lease up, so that others need not wait until it expires. */
-export async function endLease(db: Db, epoch: bigint): Promise<void> {
+export async function endLease(db: Db, pool: string, epoch: bigint): Promise<void> {
   await db.$executeRaw`
-    UPDATE runner_lease SET expires_at = clock_timestamp() WHERE pool = ${POOL} AND epoch = ${epoch}`;
+    UPDATE runner_lease SET expires_at = clock_timestamp() WHERE pool = ${pool} AND epoch = ${epoch}`;
 }
 
 export interface ConditionChange {
@@ -67,22 +65,25 @@ const KEPT_CHANGES = 200;
 const KEPT_DAYS = 35;
 
 /**
- * Writes a model's condition, and adds it to the model's history, if the lease still has this epoch. False: it has not, and nothing is
- * written. While this runs, nobody can take the lease, so no write of an earlier holder follows one
- * of a later holder. It is one statement, so that the server completes it whatever becomes of the
- * runner. It locks the model first: it must not keep others from the lease while it waits.
+ * Writes a model's condition, and adds it to the model's history, if the lease still has this
+ * epoch. False: it has not, and nothing is written. Neither is that of a model that has moved to
+ * another pool. While this runs, nobody can take the lease, so no write of an earlier holder
+ * follows one of a later holder. It is one statement, so that the server completes it whatever
+ * becomes of the runner. It locks the model first: it must not keep others from the lease while it
+ * waits.
  */
 export async function writeConditionUnder(
   db: Db,
+  pool: string,
   epoch: bigint,
   { modelId, condition, reason, at }: ConditionChange,
 ): Promise<boolean> {
   const [row] = await db.$queryRaw<{ held: boolean }[]>`
     WITH one AS MATERIALIZED (
-      SELECT id FROM model WHERE id = ${modelId} FOR NO KEY UPDATE
+      SELECT id FROM model WHERE id = ${modelId} AND pool = ${pool} FOR NO KEY UPDATE
     ), lease AS MATERIALIZED (
       SELECT epoch FROM runner_lease
-      WHERE pool = ${POOL} AND epoch = ${epoch} AND (SELECT count(*) FROM one) >= 0
+      WHERE pool = ${pool} AND epoch = ${epoch} AND (SELECT count(*) FROM one) >= 0
       FOR SHARE
     ), written AS (
       UPDATE model

@@ -1,4 +1,5 @@
 import { type ServerUnaryCall, type ServiceError, status } from '@grpc/grpc-js';
+import { driverSettings, type KubernetesSettings } from '@tidegate/contracts/driver-settings';
 import type { ModelRequest__Output, ModelState, RunnerHandlers, WatchRequest__Output } from '@tidegate/rpc';
 import type { Logger } from '@tidegate/runtime';
 import type { CatalogSource } from '../catalog/catalog.ts';
@@ -7,12 +8,17 @@ import type { Fleet } from '../fleet/fleet.ts';
 import type { ModelStatus } from '../fleet/supervisor.ts';
 import { Feed } from '../watch/feed.ts';
 import type { Gateways } from '../watch/gateways.ts';
+import { inspectHandler } from './inspect.ts';
 
 export interface HandlersOptions {
   readonly fleet: Fleet;
   readonly catalog: CatalogSource;
   readonly gateways: Gateways;
+  /** How long a checked server may take for an answer. */
+  readonly checkTimeoutMs: number;
   readonly logger: Logger;
+  /** Why a workload cannot be a model. Empty: it can. */
+  readonly checkWorkload: (settings: KubernetesSettings) => Promise<string>;
 }
 
 class Status extends Error {
@@ -29,7 +35,14 @@ const UNKNOWN_MODEL = () => new Status(status.NOT_FOUND, 'no such model');
  * The runner's calls. An unknown model is NOT_FOUND. What the runner cannot do right now is
  * UNAVAILABLE.
  */
-export function createHandlers({ fleet, catalog, gateways, logger }: HandlersOptions): RunnerHandlers {
+export function createHandlers({
+  fleet,
+  catalog,
+  gateways,
+  checkTimeoutMs,
+  logger,
+  checkWorkload,
+}: HandlersOptions): RunnerHandlers {
   type Call = ServerUnaryCall<ModelRequest__Output, ModelState>;
   const unary =
     (answer: (modelId: string, signal: AbortSignal) => Promise<ModelState>) =>
@@ -57,12 +70,24 @@ export function createHandlers({ fleet, catalog, gateways, logger }: HandlersOpt
       if (refreshed.published) return toState(refreshed.status);
       return { modelId, condition: 'CONDITION_UNSPECIFIED', reason: '', revision: refreshed.revision };
     }),
+    CheckWorkload: ({ request }, callback) => {
+      const { success, data } = driverSettings.kubernetes.safeParse(request);
+      if (!success) {
+        callback(new Status(status.INVALID_ARGUMENT, 'not a workload'));
+        return;
+      }
+      checkWorkload(data).then(
+        (problem) => callback(null, { problem }),
+        (err: unknown) => callback(toStatus(err, logger)),
+      );
+    },
     ListActivity: ({ request: { orgId } }, callback) => {
       const models = [...gateways.inFlight()]
         .filter(([modelId]) => catalog.get(modelId)?.orgId === orgId)
         .map(([modelId, inFlight]) => ({ modelId, inFlight }));
-      callback(null, { models });
+      callback(null, { models, replicas: fleet.replicas(orgId) });
     },
+    Inspect: inspectHandler(checkTimeoutMs),
     Watch: (call) => {
       const link = gateways.connect();
       const feed = new Feed(catalog, call);

@@ -13,6 +13,7 @@ import {
   type WatchRequest,
 } from '@tidegate/rpc';
 import { createLogger, createMetrics, type Registry } from '@tidegate/runtime';
+import type { KubernetesConfig } from '../config.ts';
 import { DRIVER_TIMINGS } from '../drivers/driver.ts';
 import { FLEET_TIMINGS, type FleetTimings } from '../fleet/timings.ts';
 import type { ModelUser } from '../isolation/model-user.ts';
@@ -31,6 +32,11 @@ export const FAST: FleetTimings = {
     remoteGraceMs: 300,
     stopGraceMs: 1_000,
     exitPollMs: 50,
+    podPollMs: 40,
+    podProblemMs: 200,
+    apiRetryMs: 20,
+    maxApiRetryMs: 100,
+    scaleDownMs: 2_000,
   },
   backoffFactor: 0.03,
   idleCheckMs: 50,
@@ -177,7 +183,10 @@ export class Harness {
       keepModelLogs?: boolean;
       stopModelsOnExit?: boolean;
       models?: ModelUser;
+      kubernetes?: KubernetesConfig | null;
       logTo?: (line: string) => void;
+      pool?: string;
+      leaseMs?: number;
     } = {},
   ): Promise<TestRunner> {
     const runner = this.standBy(options);
@@ -190,21 +199,25 @@ export class Harness {
     modelHost = '127.0.0.1',
     keepModelLogs = false,
     stopModelsOnExit = true,
+    kubernetes = null,
     models = { user: null, env: { PATH: '/usr/bin:/bin', HF_TOKEN: 'hf-confidential' } },
     logTo,
+    pool = 'local',
+    leaseMs = 1_500,
   }: Parameters<Harness['start']>[0] = {}): Runner {
     const runner = startRunner({
       host: '127.0.0.1',
       port: 0,
       db: this.db,
-      candidate: { holder: 'test', process: null },
-      leadTimings: { leaseMs: 1_500, renewMs: 100, tryMs: 50 },
+      candidate: { pool, holder: 'test', process: null },
+      leadTimings: { leaseMs, renewMs: 100, tryMs: 50 },
       trust: { tokens: [], tls: null },
       secretKeys: [this.secretKey],
       stateDir: this.stateDir,
       modelHost,
       keepModelLogs,
       models,
+      kubernetes,
       stopModelsOnExit,
       timings: { ...FAST, ...timings },
       now: Date.now,

@@ -38,7 +38,11 @@ export async function seedDemo(
       month: notYet,
       findRequest: notYet,
     },
-    runner: { refresh: notYet, start: notYet, stop: notYet, inFlight: notYet },
+    runner: {
+      pools: ['local'],
+      ...{ refresh: notYet, start: notYet, stop: notYet, activity: notYet },
+      ...{ inspect: notYet, checkWorkload: notYet },
+    },
     secretKey: Buffer.from(secrets.secretKey, 'base64'),
     now: Date.now,
   });

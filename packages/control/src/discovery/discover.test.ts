@@ -65,12 +65,14 @@ describe('a model server that runs here is found with its models:', () => {
       '/props': {
         default_generation_settings: { id: 0, n_ctx: 8_192, params: {} },
         total_slots: 4,
+        build_info: 'b6814-1a2b3c4d',
         model_path: id,
         modalities: { vision: true, audio: false },
       },
     });
     expect(found).toMatchObject({
       server: 'llama.cpp',
+      version: 'b6814-1a2b3c4d',
       models: [
         {
           name: 'Meta-Llama-3.1-8B-Instruct-Q4_K_M',
@@ -99,9 +101,11 @@ describe('a model server that runs here is found with its models:', () => {
         { ...entry, id: base, root: base, parent: null, max_model_len: 32_768 },
         { ...entry, id: 'sql-adapter', root: '/adapters/sql', parent: base, max_model_len: null },
       ),
+      '/version': { version: '0.11.0' },
     });
     expect(found).toMatchObject({
       server: 'vLLM',
+      version: '0.11.0',
       models: [
         { name: base, upstreamModel: base, contextTokens: 32_768, contextAssumed: false },
         { name: 'sql-adapter', contextTokens: 32_768, contextAssumed: false },
@@ -120,8 +124,9 @@ describe('a model server that runs here is found with its models:', () => {
     const older = await discovered({
       '/v1/models': list(model),
       '/get_model_info': { model_path: model.id, is_generation: true },
-      '/get_server_info': { model_path: model.id, context_length: 16_384, tp_size: 1 },
+      '/get_server_info': { model_path: model.id, context_length: 16_384, tp_size: 1, version: '0.5.3' },
     });
+    expect(older?.version).toBe('0.5.3');
     expect(older?.models[0]).toMatchObject({ kind: 'text', contextTokens: 16_384, contextAssumed: false });
   });
 
@@ -147,6 +152,7 @@ describe('a model server that runs here is found with its models:', () => {
     const [found] = await discoverServers({ ports: [port], timeoutMs: 20_000 });
     expect(found).toMatchObject({
       server: 'Ollama',
+      version: '0.12.6',
       models: [
         { name: 'gemma3', upstreamModel: 'gemma3:latest', kind: 'vision', contextTokens: 32_768 },
         { name: 'qwen3:8b', upstreamModel: 'qwen3:8b', kind: 'text', contextTokens: 8_192 },

@@ -1,6 +1,5 @@
+import { type DescribedModel, describeServer } from '@tidegate/upstream';
 import type { PublishModelInput } from '../models/input.ts';
-import { type Asking, ask, asksForKey, at, itemsOf } from './ask.ts';
-import { DIALECTS, type Listed, type Told } from './dialects.ts';
 import { publishedNameOf } from './name.ts';
 
 /** The default ports of Ollama, llama.cpp, vLLM, SGLang and LM Studio. */
@@ -8,9 +7,6 @@ export const USUAL_PORTS: readonly number[] = [11_434, 8_080, 8_000, 30_000, 1_2
 
 const HOST = '127.0.0.1';
 const TIMEOUT_MS = 2_000;
-const MAX_MODELS = 100;
-/** Models with longer names, or with unprintable characters in them, are left out. */
-const PRINTABLE = /^[^\p{C}]{1,256}$/u;
 /** For servers that do not report a context length: the smallest default of the servers above. */
 const ASSUMED_CONTEXT_TOKENS = 4_096;
 
@@ -31,6 +27,8 @@ export interface FoundServer {
    * The product's name, such as Ollama. "A server" if it asks for a key before it says anything.
    */
   readonly server: string;
+  /** As it says itself. Absent: it does not tell. */
+  readonly version?: string;
   /** The base URL of its API, to be published. */
   readonly url: string;
   /** True: the server asks for a key. Its models must be published by hand. */
@@ -57,45 +55,22 @@ export async function discoverServers(options: DiscoverOptions = {}): Promise<Fo
 }
 
 async function discoverServer(port: number, signal: AbortSignal): Promise<FoundServer | undefined> {
-  const asking: Asking = { origin: `http://${HOST}:${port}`, signal };
-  const url = `${asking.origin}/v1`;
-  const models = listed(await ask(asking, '/v1/models'));
-  if (models === undefined) {
-    const needsKey = await asksForKey(asking, '/v1/models');
-    return needsKey ? { server: 'A server', url, needsKey, models: [] } : undefined;
-  }
-  for (const dialect of DIALECTS) {
-    if (!(await dialect.isSpoken(asking, models))) continue;
-    const { server } = dialect;
-    if (await dialect.needsKey?.(asking)) return { server, url, needsKey: true, models: [] };
-    const told = await dialect.tell(asking, models);
-    const found = models.map(({ id }, i) => foundModel(id, told[i]));
-    return { server, url, needsKey: false, models: found.filter((_, i) => told[i]?.chats !== false) };
-  }
-  return undefined;
+  const origin = `http://${HOST}:${port}`;
+  const described = await describeServer({ origin, signal });
+  if (!described) return undefined;
+  const { server, version, needsKey, models } = described;
+  const publishable = models.filter(({ id }) => publishedNameOf(id) !== '');
+  if (models.length > 0 && publishable.length === 0) return undefined;
+  const found = publishable.filter(({ chats }) => chats).map(foundModel);
+  return { server, ...(version && { version }), url: `${origin}/v1`, needsKey, models: found };
 }
 
-/** Undefined: the answer is no list of models. Some servers write an empty list as null. */
-function listed(answer: unknown): Listed[] | undefined {
-  const data = at(answer, 'data');
-  if (at(answer, 'object') !== 'list' && itemsOf(data).length === 0) return undefined;
-  const usable = itemsOf(data)
-    .slice(0, MAX_MODELS)
-    .flatMap((entry) => {
-      const id = at(entry, 'id');
-      return typeof id === 'string' && PRINTABLE.test(id) && publishedNameOf(id) !== ''
-        ? [{ id, entry }]
-        : [];
-    });
-  return usable.length > 0 || itemsOf(data).length === 0 ? usable : undefined;
-}
-
-const foundModel = (id: string, told: Told = {}): FoundModel => ({
+const foundModel = ({ id, vision, contextTokens }: DescribedModel): FoundModel => ({
   name: publishedNameOf(id),
   upstreamModel: id,
-  kind: told.vision ? 'vision' : 'text',
-  contextTokens: told.contextTokens ?? ASSUMED_CONTEXT_TOKENS,
-  contextAssumed: told.contextTokens === undefined,
+  kind: vision ? 'vision' : 'text',
+  contextTokens: contextTokens ?? ASSUMED_CONTEXT_TOKENS,
+  contextAssumed: contextTokens === undefined,
 });
 
 /**

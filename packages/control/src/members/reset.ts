@@ -16,7 +16,8 @@ export interface NamedAccount {
 }
 
 /**
- * Removes an account's second factor, for someone who has lost it, and ends all of its sessions.
+ * Removes an account's second factor, its passkeys included, for someone who has lost it, and ends
+ * all of its sessions.
  * From then on the password alone lets in. For operators only, because an account may belong to
  * several organizations.
  */
@@ -26,6 +27,7 @@ export const resetTwoFactor = (deps: ControlDeps, actor: Actor, input: AccountIn
     missing: 'has no second factor',
     async remove(tx, userId) {
       await tx.user.update({ where: { id: userId }, data: { twoFactorEnabled: false } });
+      await tx.passkey.deleteMany({ where: { userId } });
       return tx.twoFactor.deleteMany({ where: { userId } });
     },
   });

@@ -131,6 +131,8 @@ describe('an operator', () => {
     for (const user of [ada, bob]) {
       await setUp(user);
       const { userId } = user;
+      const made = { publicKey: '', counter: 0, deviceType: 'singleDevice', backedUp: false };
+      await db.passkey.create({ data: { id: `pas_${userId}`, userId, credentialID: userId, ...made } });
       const expiresAt = new Date(clock.now() + 1_000);
       await db.session.create({ data: { id: `ses_${userId}`, token: userId, userId, expiresAt } });
     }
@@ -146,6 +148,7 @@ describe('an operator', () => {
     expect(
       await db.twoFactor.findMany({ where: { userId: { in: [ada.userId, bob.userId] } } }),
     ).toMatchObject([{ userId: bob.userId }]);
+    expect(await db.passkey.findMany()).toMatchObject([{ userId: bob.userId }]);
     expect(await db.session.findMany()).toMatchObject([{ userId: bob.userId }]);
     for (const org of [one, two]) {
       const { events } = value(await fixture.control.listAudit(OPERATOR, { org, limit: 1 }));

@@ -106,7 +106,7 @@ describe('a published model', () => {
       external,
       { startTimeoutS: 5 },
       'startTimeoutS',
-      /only for a command/,
+      /not for a model at URLs/,
     ],
     [
       'an idle time to one that is always on',
@@ -134,6 +134,41 @@ describe('a published model', () => {
     expect(refusal(await change({ command: 'rm -rf /' }, owner)).code).toBe('forbidden');
     value(await change({ sleepAfterS: 9 }, owner));
     expect(await rowOf(id)).toMatchObject({ settings: { command: 'serve $PORT' }, sleepAfterS: 9 });
+  });
+
+  it('moves to another pool while it is stopped, or while no runner leads its pool', async () => {
+    fixture.runner.pools = ['local', 'gpu0'];
+    const id = await publish(process_);
+    const led = (ms: number) => db.$executeRaw`
+      INSERT INTO runner_lease VALUES ('local', 1, 'one', NULL, now() + ${ms} * interval '1 ms')
+      ON CONFLICT (pool) DO UPDATE SET expires_at = excluded.expires_at`;
+    await led(60_000);
+    const refused = refusal(await change({ pool: 'gpu0' }));
+    expect(refused).toMatchObject({ field: 'pool', message: expect.stringMatching(/^Stop the model first/) });
+    await db.model.update({ where: { id }, data: { condition: 'stopped' } });
+    expect(value(await change({ pool: 'gpu0' }))).toMatchObject({ pool: 'gpu0', runnerTold: true });
+    expect(fixture.runner.calls.slice(1)).toEqual([`refresh ${id}`, `refresh ${id} gpu0`]);
+    await db.model.update({ where: { id }, data: { pool: 'local', condition: 'running' } });
+    await led(-1);
+    expect(value(await change({ pool: 'gpu0' })).pool).toBe('gpu0');
+  });
+
+  it('is in a pool that can be called, and only operators choose it', async () => {
+    fixture.runner.pools = ['local', 'gpu0'];
+    const owner = await fixture.user(org, 'owner');
+    await publish({ ...process_, pool: 'gpu0' });
+    expect((await db.model.findFirstOrThrow({ where: { name: 'm', pool: 'gpu0' } })).pool).toBe('gpu0');
+    for (const pool of ['gpu1', 'GPU'])
+      expect(refusal(await change({ pool }))).toMatchObject({ code: 'invalid_input', field: 'pool' });
+    expect(refusal(await change({ pool: 'local' }, owner)).code).toBe('forbidden');
+    const theirs = { ...external, org, name: 'n' } as never;
+    const elsewhere = await fixture.control.publishModel(owner, {
+      ...(theirs as object),
+      pool: 'gpu0',
+    } as never);
+    expect(refusal(elsewhere)).toMatchObject({ code: 'forbidden', field: 'pool' });
+    fixture.runner.pools = ['gpu0'];
+    expect(value(await fixture.control.publishModel(owner, theirs)).pool).toBe('gpu0');
   });
 
   it('that is deleted cannot be changed', async () => {

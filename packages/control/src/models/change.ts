@@ -4,12 +4,13 @@ import type { Actor } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
-import { type ChangedSettings, type ChangeModelInput, changeInput } from './input.ts';
+import { type ChangedSettings, type ChangeModelInput, changeInput, ONLY_FOR_WORKLOADS } from './input.ts';
 import { findModel, originOf, tellRunner } from './models.ts';
+import { poolFor, refuseMove } from './placement.ts';
 import type { ModelChange } from './view.ts';
 
 /** The settings that are stored with the driver, not in columns of their own. */
-const OF_DRIVER = ['urls', 'command', 'healthPath', 'startTimeoutS'] as const;
+const OF_DRIVER = ['urls', 'command', 'replicas', 'healthPath', 'startTimeoutS'] as const;
 
 /**
  * Changes settings of a published model. Its id, its keys and its usage stay. Requests in flight
@@ -31,17 +32,26 @@ export async function changeModel(
     return refuse('invalid_input', 'Give at least one setting to change: URLs, context, upstream key, …');
   if (changes.command !== undefined && actor.kind !== 'operator')
     return refuse('forbidden', 'Only an operator of the installation may change a command.', 'command');
+  if (changes.pool !== undefined && actor.kind !== 'operator')
+    return refuse('forbidden', 'Only an operator of the installation may move a model.', 'pool');
+  if (changes.pool !== undefined) {
+    const pool = poolFor(deps, actor, changes.pool);
+    if (!pool.ok) return pool;
+  }
   const unfit = unfitFor(driver, mode, changes);
   if (unfit) return unfit;
   const row = await deps.db.$transaction(async (tx) => {
     const data = await changeOf(tx, deps, id, changes);
+    const stays = changes.pool === undefined ? null : await refuseMove(tx, id, changes.pool);
+    if (stays) return stays;
     const rows = await tx.model.updateManyAndReturn({ where: { id, deletedAt: null }, data });
     const details = { name, changed, ...originsIn(changes) };
     if (rows[0]) await audit(tx, actor, deps.now(), [{ orgId, action: 'model.change', target: id, details }]);
     return rows[0];
   });
+  if (row && 'refusal' in row) return row;
   if (!row) return refuse('not_found', `There is no published model "${name}".`, 'name');
-  return ok(await tellRunner(deps, row));
+  return ok(await tellRunner(deps, row, found.value.pool));
 }
 
 type Changes = Omit<ChangedSettings, 'org' | 'name'>;
@@ -52,18 +62,30 @@ function originsIn({ urls, command }: Changes): Partial<ReturnType<typeof origin
   return command === undefined ? {} : originOf({ driver: 'process', settings: { command } });
 }
 
+const WHAT_IT_IS: Readonly<Record<string, string>> = {
+  external: 'is at URLs',
+  process: 'runs a command',
+  kubernetes: 'is a workload of Kubernetes',
+};
+
 function unfitFor(driver: string, mode: string, changes: Changes) {
-  const { urls, command, startTimeoutS, sleepAfterS } = changes;
+  const { urls, command, service, replicas, startTimeoutS, sleepAfterS } = changes;
   if (driver !== 'external' && urls !== undefined)
-    return refuse('invalid_input', 'This model runs a command and has no URLs. Publish another one.', 'urls');
+    return refuse(
+      'invalid_input',
+      `This model ${WHAT_IT_IS[driver]} and has no URLs. Publish another one.`,
+      'urls',
+    );
   if (driver !== 'process' && command !== undefined)
     return refuse(
       'invalid_input',
-      'This model is at URLs and runs no command. Publish another one.',
+      `This model ${WHAT_IT_IS[driver]} and runs no command. Publish another one.`,
       'command',
     );
-  if (driver !== 'process' && startTimeoutS !== undefined) {
-    const message = 'Start timeout is only for a command: what is at URLs is started by someone else.';
+  if (driver !== 'kubernetes' && (service !== undefined || replicas !== undefined))
+    return refuse('invalid_input', ONLY_FOR_WORKLOADS, service === undefined ? 'replicas' : 'service');
+  if (driver === 'external' && startTimeoutS !== undefined) {
+    const message = 'Start timeout is not for a model at URLs: it is started by someone else.';
     return refuse('invalid_input', message, 'startTimeoutS');
   }
   if (mode === 'always_on' && sleepAfterS !== undefined)
@@ -73,7 +95,7 @@ function unfitFor(driver: string, mode: string, changes: Changes) {
 
 /** Locks the row, so that of two changes at once each keeps what the other changes. */
 async function changeOf(tx: Tx, { secretKey }: ControlDeps, id: string, changes: Changes) {
-  const { contextTokens, sleepAfterS, upstreamModel, upstreamKey } = changes;
+  const { contextTokens, sleepAfterS, upstreamModel, upstreamKey, service, pool } = changes;
   const [row] = await tx.$queryRaw<{ settings: Record<string, unknown> }[]>`
     SELECT settings FROM model WHERE id = ${id} FOR NO KEY UPDATE`;
   const settings: Record<string, unknown> = { ...row?.settings };
@@ -82,11 +104,17 @@ async function changeOf(tx: Tx, { secretKey }: ControlDeps, id: string, changes:
     if (value === null) delete settings[field];
     else if (value !== undefined) settings[field] = value;
   }
+  if (service) {
+    // Its port goes with it.
+    delete settings.port;
+    Object.assign(settings, service);
+  }
   const data: Prisma.ModelUncheckedUpdateManyInput = {
     settings: settings as Prisma.InputJsonObject,
     version: { increment: 1 },
     ...(contextTokens !== undefined && { contextTokens }),
     ...(sleepAfterS !== undefined && { sleepAfterS }),
+    ...(pool !== undefined && { pool }),
     ...(upstreamModel !== undefined && { upstreamModel }),
     ...(upstreamKey !== undefined && {
       upstreamKey: upstreamKey === null ? null : Uint8Array.from(seal(secretKey, upstreamKey)),

@@ -1,6 +1,11 @@
-import { MAX_REPLICAS, MAX_START_TIMEOUT_S, type StoredDriver } from '@tidegate/contracts/driver-settings';
+import {
+  MAX_REPLICAS,
+  MAX_START_TIMEOUT_S,
+  type StoredDriver,
+  WORKLOAD_KINDS,
+} from '@tidegate/contracts/driver-settings';
 import { z } from 'zod';
-import { choice, orgField, reference, text, whole } from '../fields.ts';
+import { choice, orgField, poolField, reference, text, whole } from '../fields.ts';
 import { ok, type Result, refuse } from '../result.ts';
 
 const MAX_CONTEXT_TOKENS = 16_777_216;
@@ -9,6 +14,12 @@ const DEFAULT_SLEEP_AFTER_S = 600;
 const NAME_RULE =
   'Name must be 1 to 128 characters: a letter or digit first, then letters, digits and any of . _ : / -';
 const URLS_RULE = `URLs must be 1 to ${MAX_REPLICAS} different http or https addresses, without user, query and fragment.`;
+const WORKLOAD_RULE =
+  'Kubernetes must be namespace/deployment, namespace/deployment/NAME or namespace/statefulset/NAME.';
+const SERVICE_RULE = 'Service must be the name of a Service, or name:port with a port of its endpoints.';
+const K8S_NAME = '[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?';
+const WORKLOAD = new RegExp(`^(${K8S_NAME})/(?:(${WORKLOAD_KINDS.join('|')})/)?(${K8S_NAME})$`);
+const SERVICE = new RegExp(`^(${K8S_NAME})(?::([a-z0-9-]{1,63}))?$`);
 
 /** The settings that can be changed while a model is published. */
 const settings = {
@@ -22,6 +33,8 @@ const settings = {
     .refine((bases) => !bases.includes(null) && new Set(bases).size === bases.length, { error: URLS_RULE })
     .transform((bases) => bases as string[]),
   command: text('Command', 8_192),
+  service: z.string({ error: SERVICE_RULE }).regex(SERVICE, { error: SERVICE_RULE }).transform(serviceOf),
+  replicas: whole('Replicas', 1, MAX_REPLICAS),
   healthPath: z
     .string()
     .regex(/^\/[!-~]{0,255}$/, { error: 'Health path must begin with / and have no spaces.' }),
@@ -31,6 +44,7 @@ const settings = {
     error: 'Upstream key must be 1 to 4,096 printable characters without spaces.',
   }),
   sleepAfterS: whole('Sleep after', 1, MAX_SLEEP_AFTER_S),
+  pool: poolField('Pool'),
 };
 
 export const publishInput = z.object({
@@ -41,11 +55,19 @@ export const publishInput = z.object({
   contextTokens: settings.contextTokens,
   urls: settings.urls.optional(),
   command: settings.command.optional(),
+  kubernetes: z
+    .string({ error: WORKLOAD_RULE })
+    .regex(WORKLOAD, { error: WORKLOAD_RULE })
+    .transform(workloadOf)
+    .optional(),
+  service: settings.service.optional(),
+  replicas: settings.replicas.optional(),
   healthPath: settings.healthPath.optional(),
   startTimeoutS: settings.startTimeoutS.optional(),
   upstreamModel: settings.upstreamModel.optional(),
   upstreamKey: settings.upstreamKey.optional(),
   sleepAfterS: settings.sleepAfterS.default(DEFAULT_SLEEP_AFTER_S),
+  pool: settings.pool.optional(),
 });
 export type PublishModelInput = z.input<typeof publishInput>;
 export type PublishSettings = z.output<typeof publishInput>;
@@ -58,11 +80,14 @@ export const changeInput = modelInput.extend({
   contextTokens: settings.contextTokens.optional(),
   urls: settings.urls.optional(),
   command: settings.command.optional(),
+  service: settings.service.optional(),
+  replicas: settings.replicas.optional(),
   healthPath: settings.healthPath.nullable().optional(),
   startTimeoutS: settings.startTimeoutS.nullable().optional(),
   upstreamModel: settings.upstreamModel.nullable().optional(),
   upstreamKey: settings.upstreamKey.nullable().optional(),
   sleepAfterS: settings.sleepAfterS.optional(),
+  pool: settings.pool.optional(),
 });
 export type ChangeModelInput = z.input<typeof changeInput>;
 export type ChangedSettings = z.output<typeof changeInput>;
@@ -77,47 +102,69 @@ export const listInput = z.object({
 });
 export type ListModelsInput = z.input<typeof listInput>;
 
-/** The input must have either URLs or a command. A model at URLs cannot be woken. */
-export function driverOf({
-  urls,
-  command,
-  healthPath,
-  startTimeoutS,
-  mode,
-}: PublishSettings): Result<StoredDriver> {
-  if ((urls === undefined) === (command === undefined)) {
+/**
+ * The input must have one of URLs, a command and a workload of Kubernetes. A model at URLs cannot
+ * be woken.
+ */
+export function driverOf(input: PublishSettings): Result<StoredDriver> {
+  const { urls, command, kubernetes, mode } = input;
+  const ways = [urls, command, kubernetes].filter((way) => way !== undefined);
+  if (ways.length !== 1) {
     return refuse(
       'invalid_input',
-      'Give either URLs (a model run by someone else) or a command (run here).',
+      'Give one of these: URLs (a model run by someone else), a command (run here), or a workload of Kubernetes.',
       'urls',
     );
   }
-  if (command !== undefined) {
-    return ok({
-      driver: 'process',
-      settings: {
-        command,
-        ...(healthPath === undefined ? {} : { healthPath }),
-        ...(startTimeoutS === undefined ? {} : { startTimeoutS }),
-      },
-    });
+  const { healthPath, startTimeoutS, service, replicas } = input;
+  if (kubernetes !== undefined) {
+    const settings = {
+      ...kubernetes,
+      ...(service ?? { service: kubernetes.name }),
+      ...given({ replicas, healthPath, startTimeoutS }),
+    };
+    return ok({ driver: 'kubernetes', settings });
   }
+  if (service !== undefined || replicas !== undefined) {
+    const field = service === undefined ? 'replicas' : 'service';
+    return refuse('invalid_input', ONLY_FOR_WORKLOADS, field);
+  }
+  if (command !== undefined)
+    return ok({ driver: 'process', settings: { command, ...given({ healthPath, startTimeoutS }) } });
   if (mode !== 'always_on') {
     return refuse(
       'invalid_input',
-      'Mode must be always_on for a model at URLs: only a command can be started and stopped.',
+      'Mode must be always_on for a model at URLs: only a command or a workload can be started and stopped.',
       'mode',
     );
   }
   if (startTimeoutS !== undefined) {
     return refuse(
       'invalid_input',
-      'Start timeout is only for a command: what is at URLs is started by someone else.',
+      'Start timeout is not for a model at URLs: it is started by someone else.',
       'startTimeoutS',
     );
   }
-  const settings = { urls: urls ?? [], ...(healthPath === undefined ? {} : { healthPath }) };
-  return ok({ driver: 'external', settings });
+  return ok({ driver: 'external', settings: { urls: urls ?? [], ...given({ healthPath }) } });
+}
+
+export const ONLY_FOR_WORKLOADS = 'Service and replicas are only for a workload of Kubernetes.';
+
+type Given<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+/** Without what is undefined. */
+const given = <T extends object>(fields: T): Given<T> =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Given<T>;
+
+function workloadOf(text: string) {
+  const [, namespace = '', kind, name = ''] = WORKLOAD.exec(text) ?? [];
+  return { namespace, kind: WORKLOAD_KINDS.find((known) => known === kind) ?? 'deployment', name } as const;
+}
+
+/** Without a port, the Service must have only one. */
+function serviceOf(text: string) {
+  const [, service = '', port] = SERVICE.exec(text) ?? [];
+  return { service, ...given({ port }) };
 }
 
 /**

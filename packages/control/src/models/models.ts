@@ -18,7 +18,9 @@ import {
   type PublishSettings,
   publishInput,
 } from './input.ts';
-import { type ListedModelView, type ModelChange, type ModelView, modelView } from './view.ts';
+import { poolFor } from './placement.ts';
+import { activityOf, type ListedModelView, type ModelChange, type ModelView, modelView } from './view.ts';
+import { unfitWorkload } from './workload.ts';
 
 /** Publishes a model. It starts at once (always on) or with its first request (wake on request). */
 export async function publishModel(
@@ -36,7 +38,12 @@ export async function publishModel(
   // A command runs on the runner's machine. An organization's owner has no rights there.
   if (driver.value.driver === 'process' && actor.kind !== 'operator')
     return refuse('forbidden', 'Only an operator of the installation may publish a command.', 'command');
-  const row = await insertModel(deps, actor, org.value.id, settings, driver.value);
+  const pool = poolFor(deps, actor, settings.pool);
+  if (!pool.ok) return pool;
+  const unfit = await unfitWorkload(deps, actor, driver.value, pool.value);
+  if (unfit) return unfit;
+  const placed = { ...settings, pool: pool.value };
+  const row = await insertModel(deps, actor, org.value.id, placed, driver.value);
   if (!row) return refuse('conflict', `A model "${settings.name}" is already published.`, 'name');
   return ok(await tellRunner(deps, row));
 }
@@ -46,7 +53,16 @@ async function insertModel(
   deps: ControlDeps,
   actor: Actor,
   orgId: string,
-  { name, kind, mode, contextTokens, sleepAfterS, upstreamModel, upstreamKey }: PublishSettings,
+  {
+    name,
+    kind,
+    mode,
+    contextTokens,
+    sleepAfterS,
+    upstreamModel,
+    upstreamKey,
+    pool,
+  }: PublishSettings & { readonly pool: string },
   runs: StoredDriver,
 ): Promise<Model | null> {
   const { driver, settings } = runs;
@@ -55,7 +71,18 @@ async function insertModel(
     const rows = await tx.model.createManyAndReturn({
       data: [
         {
-          ...{ id: newModelId(), orgId, name, kind, mode, contextTokens, sleepAfterS, driver, settings },
+          ...{
+            id: newModelId(),
+            orgId,
+            name,
+            kind,
+            mode,
+            contextTokens,
+            sleepAfterS,
+            driver,
+            settings,
+            pool,
+          },
           upstreamModel: upstreamModel ?? null,
           upstreamKey: upstreamKey === undefined ? null : Uint8Array.from(seal(deps.secretKey, upstreamKey)),
           condition: mode === 'always_on' ? 'starting' : 'asleep',
@@ -68,7 +95,7 @@ async function insertModel(
     const row = rows[0];
     if (!row) return null;
     const details = {
-      ...{ name, kind, mode, contextTokens, driver },
+      ...{ name, kind, mode, contextTokens, driver, pool },
       ...originOf(runs),
       upstreamKey: upstreamKey !== undefined,
     };
@@ -77,14 +104,22 @@ async function insertModel(
   });
 }
 
+type Origin =
+  | { readonly origins: readonly string[] }
+  | { readonly commandSha256: string }
+  | { readonly workload: string };
+
 /** Where it runs, for the audit trail. A URL's path and a command may hold secrets. */
-export const originOf = ({
-  driver,
-  settings,
-}: StoredDriver): { origins: string[] } | { commandSha256: string } =>
-  driver === 'external'
-    ? { origins: [...new Set(settings.urls.map((url) => new URL(url).origin))] }
-    : { commandSha256: createHash('sha256').update(settings.command).digest('hex') };
+export function originOf({ driver, settings }: StoredDriver): Origin {
+  switch (driver) {
+    case 'external':
+      return { origins: [...new Set(settings.urls.map((url) => new URL(url).origin))] };
+    case 'process':
+      return { commandSha256: createHash('sha256').update(settings.command).digest('hex') };
+    case 'kubernetes':
+      return { workload: `${settings.namespace}/${settings.kind}/${settings.name}` };
+  }
+}
 
 /**
  * Lists the organization's published models by name. With requests in flight, unless `activity` is
@@ -100,36 +135,34 @@ export async function listModels(
   const org = await access(deps, actor, parsed.value.org, 'model.list');
   if (!org.ok) return org;
   const { id: orgId } = org.value;
-  const [rows, inFlight] = await Promise.all([
+  const [rows, activity] = await Promise.all([
     deps.db.model.findMany({ where: { orgId, deletedAt: null }, orderBy: [{ name: 'asc' }] }),
-    parsed.value.activity ? deps.runner.inFlight(orgId).catch(() => null) : null,
+    parsed.value.activity ? deps.runner.activity(orgId).catch(() => null) : null,
   ]);
-  return ok(
-    rows.map((row) => ({ ...modelView(row), inFlight: inFlight ? (inFlight.get(row.id) ?? 0) : null })),
-  );
+  return ok(rows.map((row) => ({ ...modelView(row), ...activityOf(row, activity) })));
 }
 
 /** Has the runner start the model. Resolves when the start has begun. */
 export const startModel = (deps: ControlDeps, actor: Actor, input: ModelInput): Promise<Result<ModelView>> =>
-  move(deps, actor, input, 'model.start', (id) => deps.runner.start(id));
+  move(deps, actor, input, 'model.start', ({ id, pool }) => deps.runner.start(id, pool));
 
 /** Has the runner stop the model. Resolves when the stop has begun. */
 export const stopModel = (deps: ControlDeps, actor: Actor, input: ModelInput): Promise<Result<ModelView>> =>
-  move(deps, actor, input, 'model.stop', (id) => deps.runner.stop(id));
+  move(deps, actor, input, 'model.stop', ({ id, pool }) => deps.runner.stop(id, pool));
 
 async function move(
   deps: ControlDeps,
   actor: Actor,
   input: ModelInput,
   action: Action,
-  act: (modelId: string) => Promise<ConditionNow>,
+  act: (model: Model) => Promise<ConditionNow>,
 ): Promise<Result<ModelView>> {
   const found = await findModel(deps, actor, input, action);
   if (!found.ok) return found;
   const row = found.value;
   let now: ConditionNow;
   try {
-    now = await act(row.id);
+    now = await act(row);
   } catch (error) {
     return refuse(
       'unavailable',
@@ -183,11 +216,20 @@ export async function findModel(
 /**
  * Tells the runner of a change. If it cannot be reached, the change stands: the runner reads the
  * row when it is back.
+ *
+ * @param pool the pool that the model belonged to before
  */
-export async function tellRunner({ runner }: ControlDeps, row: Model): Promise<ModelChange> {
+export async function tellRunner({ runner }: ControlDeps, row: Model, pool = row.pool): Promise<ModelChange> {
+  // After a move, the runner of the former pool lets go of the model first.
+  const moved =
+    pool === row.pool ||
+    (await runner.refresh(row.id, pool).then(
+      () => true,
+      () => false,
+    ));
   try {
-    const now = await runner.refresh(row.id);
-    return { ...(now ? withCondition(modelView(row), now) : modelView(row)), runnerTold: true };
+    const now = await runner.refresh(row.id, row.pool);
+    return { ...(now ? withCondition(modelView(row), now) : modelView(row)), runnerTold: moved };
   } catch {
     return { ...modelView(row), runnerTold: false };
   }

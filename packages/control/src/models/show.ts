@@ -4,7 +4,7 @@ import { type Actor, access } from '../access/access.ts';
 import type { Condition, ControlDeps } from '../deps.ts';
 import { orgField, reference } from '../fields.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
-import { type ListedModelView, modelView } from './view.ts';
+import { activityOf, type ListedModelView, modelView } from './view.ts';
 
 const showInput = z.object({ org: orgField, id: reference('Model id') });
 export type ShowModelInput = z.input<typeof showInput>;
@@ -58,18 +58,18 @@ export async function showModel(
   const row = await deps.db.model.findFirst({ where: { id, orgId, deletedAt: null } });
   if (!row) return refuse('not_found', `There is no published model "${id}".`, 'id');
   const since = new Date(deps.now() - KEPT_DAYS * DAY_MS);
-  const [changes, inFlight, owner] = await Promise.all([
+  const [changes, activity, owner] = await Promise.all([
     deps.db.conditionChange.findMany({
       where: { modelId: id, at: { gte: since } },
       orderBy: { at: 'desc' },
       take: MOST_CHANGES,
     }),
-    deps.runner.inFlight(orgId).catch(() => null),
+    deps.runner.activity(orgId).catch(() => null),
     access(deps, actor, orgId, 'model.change'),
   ]);
   return ok({
     ...modelView(row),
-    inFlight: inFlight ? (inFlight.get(id) ?? 0) : null,
+    ...activityOf(row, activity),
     conditionAt: row.conditionAt.toISOString(),
     changes: changes.map(({ condition, reason, at }) => ({ condition, reason, at: at.toISOString() })),
     settings: owner.ok ? settingsOf(row) : null,

@@ -1,5 +1,5 @@
 import type { Model } from '@tidegate/db';
-import type { Condition } from '../deps.ts';
+import type { Condition, PoolActivity, ReplicaCount } from '../deps.ts';
 
 export interface ModelView {
   readonly id: string;
@@ -8,6 +8,8 @@ export interface ModelView {
   readonly mode: 'always_on' | 'wake_on_request';
   readonly contextTokens: number;
   readonly driver: string;
+  /** The pool of runners that it belongs to. */
+  readonly pool: string;
   /** The idle time after which a wake-on-request model sleeps. Null: the model is always on. */
   readonly sleepAfterS: number | null;
   readonly condition: Condition;
@@ -24,6 +26,8 @@ export interface ListedModelView extends ModelView {
    * reached.
    */
   readonly inFlight: number | null;
+  /** While it runs on several. Null: it does not, or it is not known. */
+  readonly replicas: ReplicaCount | null;
 }
 
 /** A change of a model. It is written even if the runner could not be told. */
@@ -42,8 +46,19 @@ export const modelView = (row: Model): ModelView => ({
   mode: row.mode,
   contextTokens: row.contextTokens,
   driver: row.driver,
+  pool: row.pool,
   sleepAfterS: row.mode === 'wake_on_request' ? row.sleepAfterS : null,
   condition: row.condition,
   conditionReason: row.conditionReason,
   publishedAt: row.publishedAt.toISOString(),
 });
+
+/** @param activity null: not known */
+export function activityOf(
+  { id, pool }: Model,
+  activity: ReadonlyMap<string, PoolActivity> | null,
+): Pick<ListedModelView, 'inFlight' | 'replicas'> {
+  const ofPool = activity?.get(pool);
+  if (!ofPool) return { inFlight: null, replicas: null };
+  return { inFlight: ofPool.inFlight.get(id) ?? 0, replicas: ofPool.replicas.get(id) ?? null };
+}

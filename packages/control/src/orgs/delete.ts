@@ -101,7 +101,9 @@ async function finish(
 async function endModels({ runner }: ControlDeps, modelIds: readonly string[]): Promise<boolean> {
   try {
     for (let i = 0; i < modelIds.length; i += MODELS_AT_ONCE)
-      await Promise.all(modelIds.slice(i, i + MODELS_AT_ONCE).map((modelId) => runner.refresh(modelId)));
+      await Promise.all(
+        modelIds.slice(i, i + MODELS_AT_ONCE).map((modelId) => runner.refresh(modelId, null)),
+      );
     return true;
   } catch {
     return false;

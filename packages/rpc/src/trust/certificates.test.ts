@@ -78,6 +78,17 @@ afterEach(() => {
 });
 
 describe('with TLS configured', () => {
+  it('name the host that was looked up, when its address is called', async () => {
+    const caller = { token, tls: files('console', 'two') };
+    const at = (serverName: string) => {
+      const made = createLimiterClient({ address: `127.0.0.1:${serving.port}`, serverName }, caller);
+      clients.push(made);
+      return month(made);
+    };
+    expect(await at('localhost')).toBe(status.OK);
+    expect(await at('limiter.example')).toBe(status.UNAVAILABLE);
+  });
+
   it('a call needs a certificate of the same authority, and a token too', async () => {
     expect(await month(client({ token, tls: files('console', 'two') }))).toBe(status.OK);
     expect(await month(client({ token: null, tls: files('nobody', 'two') }))).toBe(status.UNAUTHENTICATED);

@@ -28,7 +28,9 @@ const RUNNER: Rules<RunnerDefinition> = {
   Start: CONTROL_PLANE,
   Stop: CONTROL_PLANE,
   Refresh: CONTROL_PLANE,
+  CheckWorkload: CONTROL_PLANE,
   ListActivity: CONTROL_PLANE,
+  Inspect: CONTROL_PLANE,
 };
 
 const pathsOf = (service: object, rules: object): [string, readonly ServiceName[]][] =>

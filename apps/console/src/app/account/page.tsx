@@ -10,12 +10,13 @@ export const metadata: Metadata = { title: 'Account' };
 
 export default async function Account() {
   const user = await requireUser();
-  const { accounts, sessions, idleTimeoutMs } = services();
+  const { accounts, sessions, passkeys, idleTimeoutMs } = services();
   const { userId } = user.actor;
-  const [memberships, hasPassword, open] = await Promise.all([
+  const [memberships, hasPassword, open, own] = await Promise.all([
     membershipsOf(user),
     accounts.hasPassword(userId),
     sessions.list(userId),
+    passkeys?.list(userId) ?? null,
   ]);
   return (
     <Shell
@@ -27,6 +28,9 @@ export default async function Account() {
         email={user.actor.email}
         hasPassword={hasPassword}
         twoFactor={user.twoFactor}
+        passkeys={
+          own?.map(({ id, name, madeAt }) => ({ id, name, madeAt: madeAt?.toISOString() ?? null })) ?? null
+        }
         sessions={open.map(({ id, userAgent, startedAt, lastSeenAt }) => ({
           ...{ id, device: deviceOf(userAgent), isThis: id === user.sessionId },
           ...{ startedAt: startedAt.toISOString(), lastSeenAt: lastSeenAt.toISOString() },

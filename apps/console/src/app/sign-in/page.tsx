@@ -15,12 +15,13 @@ export default async function SignIn({
 }) {
   const { next, error } = await searchParams;
   if (await currentUser()) redirect(sameSitePath(next));
-  const { oidcName, passwords } = services();
+  const { oidcName, passwords, passkeys } = services();
   return (
     <SignInForm
       next={sameSitePath(next)}
       provider={oidcName}
       passwords={passwords}
+      passkeys={passkeys !== null}
       trouble={signInTrouble(typeof error === 'string' ? error : undefined)}
     />
   );

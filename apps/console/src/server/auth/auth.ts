@@ -1,7 +1,9 @@
+import { isIP } from 'node:net';
+import { passkey } from '@better-auth/passkey';
 import { newUserId, randomBase62 } from '@tidegate/contracts';
 import type { AccountEvent } from '@tidegate/control';
 import type { Db } from '@tidegate/db';
-import { betterAuth } from 'better-auth';
+import { APIError, betterAuth } from 'better-auth';
 import { prismaAdapter } from 'better-auth/adapters/prisma';
 import { type GenericOAuthConfig, genericOAuth } from 'better-auth/plugins/generic-oauth';
 import { twoFactor } from 'better-auth/plugins/two-factor';
@@ -53,6 +55,8 @@ export function createAuth({ db, consoleUrl, secret, previousSecret, oidc, recor
     session: {
       expiresIn: SESSION_S,
       disableSessionRefresh: true,
+      // A new passkey needs the password, not a young session.
+      freshAge: 0,
       cookieCache: { enabled: false },
       additionalFields: { lastSeenAt: { type: 'date', input: false, defaultValue: () => new Date() } },
     },
@@ -98,9 +102,44 @@ export function createAuth({ db, consoleUrl, secret, previousSecret, oidc, recor
     plugins: [
       ...(previousSecret ? [acceptPrevious(secret, previousSecret)] : []),
       twoFactor({ issuer: new URL(consoleUrl).host }),
+      passkeys(consoleUrl),
       ...(oidc ? [identityProvider(oidc)] : []),
     ],
   });
+}
+
+/**
+ * Whether browsers make passkeys for this site. They need a name and an encrypted connection, or
+ * `localhost`.
+ */
+export function canHavePasskeys(consoleUrl: string): boolean {
+  const { protocol, hostname } = new URL(consoleUrl);
+  return hostname === 'localhost' || (protocol === 'https:' && isIP(hostname.replace(/[[\]]/g, '')) === 0);
+}
+
+/**
+ * A passkey stands for password and second factor. So its device must check each time who uses it:
+ * the plugin only asks for that.
+ */
+const passkeys = (consoleUrl: string) =>
+  passkey({
+    rpID: new URL(consoleUrl).hostname,
+    rpName: 'Tidegate',
+    origin: consoleUrl,
+    authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+    advanced: { webAuthnChallengeCookie: 'passkey' },
+    registration: {
+      afterVerification: async ({ verification: { registrationInfo } }) =>
+        requireVerifiedUser(registrationInfo?.userVerified),
+    },
+    authentication: {
+      afterVerification: async ({ verification: { authenticationInfo } }) =>
+        requireVerifiedUser(authenticationInfo.userVerified),
+    },
+  });
+
+function requireVerifiedUser(isVerified = false): void {
+  if (!isVerified) throw new APIError('UNAUTHORIZED', { code: 'USER_NOT_VERIFIED' });
 }
 
 /** The provider tells once who signs in. The console calls nothing of it in the user's name. */
@@ -113,13 +152,14 @@ const NO_TOKENS = {
 };
 
 /**
- * The first sign-in through the provider proves who owns the e-mail. It removes a password that
- * someone else may have set before, and ends all earlier sessions.
+ * The first sign-in through the provider proves who owns the e-mail. It removes a password and
+ * passkeys that someone else may have set before, and ends all earlier sessions.
  */
 async function takeOver(db: Db, userId: string): Promise<void> {
   await db.account.deleteMany({
     where: { userId, providerId: 'credential', user: { emailVerified: false } },
   });
+  await db.passkey.deleteMany({ where: { userId, user: { emailVerified: false } } });
   await db.session.deleteMany({ where: { userId, user: { emailVerified: false } } });
 }
 

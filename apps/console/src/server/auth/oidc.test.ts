@@ -75,8 +75,10 @@ async function account(email: string): Promise<string> {
 }
 
 describe('sign-in through an identity provider', () => {
-  it('opens a session for the account with the verified e-mail, and removes a password set before', async () => {
+  it('opens a session for the account with the verified e-mail, and removes a password and passkeys set before', async () => {
     const id = await account('ada@example.com');
+    const made = { publicKey: '', counter: 0, deviceType: 'singleDevice', backedUp: false };
+    await db.passkey.create({ data: { id, userId: id, credentialID: id, ...made } });
     provider.person = { sub: 'sub-1', email: 'ada@example.com', email_verified: true, name: 'Ada' };
     const back = await signInThere();
     expect(back.headers.get('location')).toBe(`${SITE}/`);
@@ -85,6 +87,7 @@ describe('sign-in through an identity provider', () => {
     expect(await db.account.findMany({ where: { userId: id }, select: { providerId: true } })).toEqual([
       { providerId: 'oidc' },
     ]);
+    expect(await db.passkey.count()).toBe(0);
   });
 
   it('is recorded each time, and the first time that the account is linked', async () => {

@@ -46,6 +46,7 @@ export interface SecondFactor {
   confirm(proof: { readonly code: string; readonly headers: Headers }): Promise<Changed>;
   /** Voids the recovery codes and makes new ones. */
   renewCodes(proof: WithPassword): Promise<Renewed>;
+  /** Removes the app and all passkeys. */
   remove(proof: WithPassword): Promise<Changed>;
   /**
    * Ends a sign-in that has begun with a password, by a code of the app or a recovery code, each of
@@ -97,8 +98,11 @@ export const createSecondFactor = ({ db, auth, devices }: SecondFactorOptions): 
     return { outcome: 'renewed', recoveryCodes: backupCodes };
   },
   async remove({ password, headers }) {
+    const session = await auth.api.getSession({ headers });
     const response = await auth.api.disableTwoFactor({ body: { password }, headers, asResponse: true });
-    return response.ok ? { outcome: 'changed', headers: response.headers } : failure(response);
+    if (!response.ok) return failure(response);
+    if (session) await db.passkey.deleteMany({ where: { userId: session.user.id } });
+    return { outcome: 'changed', headers: response.headers };
   },
   async complete({ code, headers }) {
     const given = compact(code);

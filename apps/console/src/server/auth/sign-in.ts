@@ -57,6 +57,8 @@ export interface SignIn {
    * wait. `headers` contain the browser's cookies.
    */
   guard(address: string, email: string, headers: Headers): Promise<number | null>;
+  /** Counts an attempt that names no account. Null: allowed. Otherwise seconds to wait. */
+  guardAddress(address: string): Promise<number | null>;
 }
 
 interface SignInOptions {
@@ -68,18 +70,21 @@ interface SignInOptions {
 }
 
 export function createSignIn({ db, auth, devices, now }: SignInOptions): SignIn {
-  const guard = async (address: string, email: string, headers: Headers): Promise<number | null> => {
+  const takeAll = async (allowances: Allowances): Promise<number | null> => {
     await clear(db, new Date(now()));
     // An attempt that one of these refuses does not count for the next, wider one. Otherwise a
     // single address could use up what its whole network or the e-mail is allowed.
-    for (const [key, allowance] of allowancesOf(address, email, devices.idOf(headers, email))) {
+    for (const [key, allowance] of allowances) {
       const waitMs = await take(db, now(), key, allowance);
       if (waitMs > 0) return Math.ceil(waitMs / 1_000);
     }
     return null;
   };
+  const guard: SignIn['guard'] = (address, email, headers) =>
+    takeAll(allowancesOf(address, email, devices.idOf(headers, email)));
   return {
     guard,
+    guardAddress: (address) => takeAll(allowancesOfAddress(address)),
     async withPassword({ email, password, address, headers }) {
       const retryAfterS = await guard(address, email, headers);
       if (retryAfterS !== null) return { outcome: 'too many', retryAfterS };
@@ -104,8 +109,7 @@ type Allowances = [key: string, allowance: Allowance][];
 function allowancesOf(address: string, email: string, deviceId: string | null): Allowances {
   const hash = digest(email);
   const network = networkOf(address);
-  const ofAddress: Allowances = [[`address:${address}`, PER_ADDRESS]];
-  if (network !== address) ofAddress.push([`network:${network}`, PER_NETWORK]);
+  const ofAddress = allowancesOfAddress(address);
   if (deviceId !== null) return [...ofAddress, [`email:${hash} device:${deviceId}`, PER_EMAIL_AND_DEVICE]];
   return [
     ...ofAddress,
@@ -114,8 +118,16 @@ function allowancesOf(address: string, email: string, deviceId: string | null): 
   ];
 }
 
+function allowancesOfAddress(address: string): Allowances {
+  const network = networkOf(address);
+  const ofAddress: Allowances = [[`address:${address}`, PER_ADDRESS]];
+  if (network !== address) ofAddress.push([`network:${network}`, PER_NETWORK]);
+  return ofAddress;
+}
+
 /** Deletes what has expired. Skips sessions that another attempt is deleting. */
 async function clear(db: Db, now: Date): Promise<void> {
+  await db.verification.deleteMany({ where: { expiresAt: { lte: now } } });
   await db.signInAttempt.deleteMany({ where: { resetsAt: { lte: now } } });
   await db.$executeRaw`
     DELETE FROM session WHERE id IN (

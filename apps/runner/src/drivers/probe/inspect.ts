@@ -2,6 +2,7 @@ import type { UpstreamAccess } from '../upstream-access.ts';
 import { type GetResponse, get, type NoAnswer } from './get.ts';
 import { describeServed, type ServedModel, servedModels, serves } from './served-models.ts';
 
+/** An empty name stands for any model. */
 export interface InspectedServer extends UpstreamAccess {
   /** Ends in `/v1`. */
   readonly baseUrl: string;
@@ -43,7 +44,8 @@ async function inspectServed(
   server: InspectedServer,
   signal: AbortSignal,
 ): Promise<Problem | null> {
-  if (!serves(served, server)) return misconfigured(describeServed(served, server.name));
+  if (server.name !== '' && !serves(served, server))
+    return misconfigured(describeServed(served, server.name));
   // llama.cpp lists its models to everyone. It asks for the key only at other paths.
   if (!served.some(({ ownedBy }) => ownedBy === 'llamacpp')) return null;
   const answer = await ask(server, '/chat/completions', signal);
@@ -90,7 +92,7 @@ const keyRefused = (status: number, { key }: InspectedServer): Problem =>
       : `The server asks for an upstream key (${status}), and the model has none.`,
   );
 
-const misconfigured = (sentence: string): Problem => ({ kind: 'misconfigured', sentence });
+export const misconfigured = (sentence: string): Problem => ({ kind: 'misconfigured', sentence });
 
 /** Whether this looks like the page that a web server sends for any path. */
 const isPage = ({ status, contentType }: GetResponse): boolean =>

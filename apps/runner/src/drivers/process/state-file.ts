@@ -9,6 +9,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { LOCAL_POOL } from '@tidegate/contracts';
 import { z } from 'zod';
 
 const schema = z.object({
@@ -24,6 +25,17 @@ const schema = z.object({
 export type ProcessRecord = z.output<typeof schema>;
 
 const SUFFIX = '.json';
+/** Pools other than `local` have folders of their own, so that none ends what another one runs. */
+const POOLS = 'pools';
+
+/**
+ * Where a pool's records are.
+ *
+ * @param base the directory of all records of this machine
+ */
+export const stateDirOf = (base: string, pool: string): string =>
+  pool === LOCAL_POOL ? base : join(base, POOLS, pool);
+
 const fileOf = (stateDir: string, modelId: string): string => join(stateDir, modelId + SUFFIX);
 
 /** Null: there is no record, or it cannot be understood. */
@@ -57,6 +69,18 @@ export const knownModels = (stateDir: string): string[] => [
   ...new Set(readdirSync(stateDir).flatMap((name) => /^(.+?)\.(?:json|log)\b/.exec(name)?.[1] ?? [])),
 ];
 
-/** The ports of all recorded processes. */
-export const recordedPorts = (stateDir: string): ReadonlySet<number> =>
-  new Set(knownModels(stateDir).flatMap((modelId) => readRecord(stateDir, modelId)?.port ?? []));
+/** The ports of all recorded processes, of all pools. */
+export function recordedPorts(base: string): ReadonlySet<number> {
+  const dirs = [base, ...poolsWithRecords(base).map((pool) => stateDirOf(base, pool))];
+  return new Set(
+    dirs.flatMap((dir) => knownModels(dir).flatMap((modelId) => readRecord(dir, modelId)?.port ?? [])),
+  );
+}
+
+function poolsWithRecords(base: string): string[] {
+  try {
+    return readdirSync(join(base, POOLS));
+  } catch {
+    return [];
+  }
+}

@@ -27,7 +27,11 @@ export default async function TwoFactor({
       orgs={memberships.map(({ slug, name, plan }) => ({ slug, name, plan }))}
       user={{ name: user.name, email: user.actor.email }}
     >
-      <SetUpTwoFactor email={user.actor.email} requiredBy={org?.requiresTwoFactor ? org.name : null} />
+      <SetUpTwoFactor
+        email={user.actor.email}
+        requiredBy={org?.requiresTwoFactor ? org.name : null}
+        passkeys={services().passkeys !== null}
+      />
     </Shell>
   );
 }

@@ -1,5 +1,6 @@
 import type { Metadata } from 'next';
 import { redirect } from 'next/navigation';
+import { services } from '#server/services.ts';
 import { currentUser } from '#session/current.ts';
 import { sameSitePath } from '#session/next-path.ts';
 import { SecondStepForm } from '#session/second-step-form.tsx';
@@ -13,5 +14,5 @@ export default async function SecondStep({
 }) {
   const next = sameSitePath((await searchParams).next);
   if (await currentUser()) redirect(next);
-  return <SecondStepForm next={next} />;
+  return <SecondStepForm next={next} passkeys={services().passkeys !== null} />;
 }

@@ -1,7 +1,9 @@
 /** A server to ask. Answers are bounded in time and size, and redirects are refused. */
 export interface Asking {
-  /** `http://127.0.0.1:11434`, without a path. */
+  /** What stands before `/v1`: `http://127.0.0.1:11434`. */
   readonly origin: string;
+  /** The bearer token. Empty or absent: none. */
+  readonly key?: string;
   /** Aborts all requests that are still open. */
   readonly signal: AbortSignal;
 }
@@ -32,7 +34,7 @@ interface Answer {
 }
 
 async function answerOf(
-  { origin, signal }: Asking,
+  { origin, key, signal }: Asking,
   path: string,
   body?: object,
 ): Promise<Answer | undefined> {
@@ -40,11 +42,11 @@ async function answerOf(
     const response = await fetch(origin + path, {
       signal,
       redirect: 'error',
-      ...(body && {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      }),
+      headers: {
+        ...(key && { authorization: `Bearer ${key}` }),
+        ...(body && { 'content-type': 'application/json' }),
+      },
+      ...(body && { method: 'POST', body: JSON.stringify(body) }),
     });
     const text = await readText(response);
     return text === undefined ? undefined : { status: response.status, json: JSON.parse(text) };

@@ -26,6 +26,8 @@ export interface Dialect {
    * Whether the server wants a key for chats although it lists its models without one. Default: no.
    */
   needsKey?(asking: Asking): Promise<boolean>;
+  /** What the server says of its own version. Default: nothing. */
+  version?(asking: Asking): Promise<unknown>;
 }
 
 const ownedBy = (owner: string) => (_: Asking, models: readonly Listed[]) =>
@@ -37,6 +39,7 @@ const llamaCpp: Dialect = {
   server: 'llama.cpp',
   isSpoken: ownedBy('llamacpp'),
   needsKey: (asking) => asksForKey(asking, '/props'),
+  version: async (asking) => at(await ask(asking, '/props'), 'build_info'),
   async tell(asking, models) {
     const props = await ask(asking, '/props');
     // The context of one slot, which is what a request gets. The length that the model was trained
@@ -53,6 +56,7 @@ const llamaCpp: Dialect = {
 const vllm: Dialect = {
   server: 'vLLM',
   isSpoken: ownedBy('vllm'),
+  version: async (asking) => at(await ask(asking, '/version'), 'version'),
   // An adapter has the context length of its base model but does not report it.
   tell: async (_, models) =>
     models.map((model) => ({
@@ -63,6 +67,7 @@ const vllm: Dialect = {
 const sglang: Dialect = {
   server: 'SGLang',
   isSpoken: ownedBy('sglang'),
+  version: async (asking) => at(await ask(asking, '/get_server_info'), 'version'),
   async tell(asking, models) {
     const info = await ask(asking, '/get_model_info');
     const told = models.map(maxLengthOf);
@@ -78,6 +83,7 @@ const sglang: Dialect = {
 const ollama: Dialect = {
   server: 'Ollama',
   isSpoken: async (asking) => typeof at(await ask(asking, '/api/version'), 'version') === 'string',
+  version: async (asking) => at(await ask(asking, '/api/version'), 'version'),
   async tell(asking, models) {
     const loaded = itemsOf(at(await ask(asking, '/api/ps'), 'models'));
     return inTurns(models, async ({ id }) => {

@@ -1,0 +1,63 @@
+'use client';
+
+import { Button, Modal } from '@heroui/react';
+import type { Result } from '@tidegate/control';
+import type { FormEvent, ReactNode } from 'react';
+import { useAct } from '../ui/act.ts';
+import { Dialog } from '../ui/dialogs.tsx';
+import { Field } from '../ui/field.tsx';
+import { Form } from '../ui/form.tsx';
+
+interface AskPasswordProps<T> {
+  readonly email: string;
+  readonly onClose: () => void;
+  readonly title: string;
+  readonly confirm: string;
+  readonly children: ReactNode;
+  readonly action: (password: string) => Promise<Result<T>>;
+  readonly onDone: (value: T) => void;
+}
+
+/** Asks for the password before an action that needs it. */
+export function AskPassword<T>({
+  email,
+  title,
+  confirm,
+  children,
+  action,
+  onDone,
+  onClose,
+}: AskPasswordProps<T>) {
+  const { act, pending, refusal } = useAct();
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const password = String(new FormData(event.currentTarget).get('password') ?? '');
+    const value = await act(() => action(password));
+    if (value !== undefined) onDone(value);
+  };
+  return (
+    <Dialog isOpen onClose={onClose} title={title} mustAnswer={pending}>
+      <Form onSubmit={submit} className="contents" refusal={refusal} fields={['password']}>
+        <Modal.Body className="space-y-4">
+          <p className="text-sm leading-6 text-muted">{children}</p>
+          <input type="hidden" name="username" autoComplete="username" value={email} />
+          <Field
+            label="Your password"
+            name="password"
+            type="password"
+            autoComplete="current-password"
+            autoFocus
+          />
+        </Modal.Body>
+        <Modal.Footer>
+          <Button variant="tertiary" onPress={onClose} isDisabled={pending}>
+            Cancel
+          </Button>
+          <Button type="submit" isPending={pending}>
+            {confirm}
+          </Button>
+        </Modal.Footer>
+      </Form>
+    </Dialog>
+  );
+}

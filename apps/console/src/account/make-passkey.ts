@@ -1,0 +1,19 @@
+import { startRegistration } from '@simplewebauthn/browser';
+import type { Result } from '@tidegate/control';
+import { addPasskey, offerPasskey } from './passkey-actions.ts';
+
+const NOT_MADE =
+  'Your browser made no passkey. Try again, and confirm with your fingerprint, face, PIN or security key.';
+const ALREADY = 'This device already has a passkey of your account.';
+
+/** Checks the password, lets the browser make a passkey, and keeps it. */
+export async function makePasskey(password: string): Promise<Result<null>> {
+  const offer = await offerPasskey(password);
+  if (!offer.ok) return offer;
+  try {
+    return await addPasskey(await startRegistration({ optionsJSON: offer.value }));
+  } catch (error) {
+    const isKnown = error instanceof Error && error.name === 'InvalidStateError';
+    return { ok: false, refusal: { code: 'unavailable', message: isKnown ? ALREADY : NOT_MADE } };
+  }
+}

@@ -1,0 +1,54 @@
+'use server';
+
+import type {
+  PublicKeyCredentialCreationOptionsJSON,
+  RegistrationResponseJSON,
+} from '@simplewebauthn/browser';
+import { type Fault, type Result, refuseInput } from '@tidegate/control';
+import { headers } from 'next/headers';
+import { services } from '../server/services.ts';
+import { passCookiesOn } from '../session/cookies.ts';
+import { asUser, callerAddress } from '../session/current.ts';
+import { deviceOf } from './device.ts';
+import { guarded, WRONG_PASSWORD } from './guarded.ts';
+
+const FAILED: Fault = { message: 'The passkey could not be kept. Load the page again, then try once more.' };
+const LAST: Fault = {
+  message:
+    'This is your only second step. Set up an authenticator app or another passkey first, or turn two-factor off.',
+};
+
+/** What the browser needs to make a passkey, once the password is right. */
+export const offerPasskey = async (
+  password: string,
+): Promise<Result<PublicKeyCredentialCreationOptionsJSON>> =>
+  guarded(async (own) => {
+    const { accounts, passkeys } = services();
+    if (!(await accounts.isPassword(password, own))) return refuseInput(WRONG_PASSWORD);
+    const offer = await passkeys?.offer(own);
+    if (!offer) return refuseInput(FAILED);
+    await passCookiesOn(offer.headers);
+    return { ok: true, value: offer.options };
+  });
+
+export const addPasskey = async (answer: RegistrationResponseJSON): Promise<Result<null>> =>
+  asUser(async ({ userId }) => {
+    const own = new Headers(await headers());
+    const place = deviceOf(own.get('user-agent') ?? '');
+    const outcome = await services().passkeys?.add({ answer, place, headers: own });
+    if (outcome !== 'added') return refuseInput(FAILED);
+    await record('account.addPasskey', userId);
+    return { ok: true, value: null };
+  });
+
+export const removePasskey = async (id: string): Promise<Result<null>> =>
+  asUser(async ({ userId }) => {
+    const outcome = await services().passkeys?.remove(userId, String(id));
+    if (outcome === 'last') return refuseInput(LAST);
+    if (outcome === 'removed') await record('account.removePasskey', userId);
+    return { ok: true, value: null };
+  });
+
+async function record(action: 'account.addPasskey' | 'account.removePasskey', userId: string): Promise<void> {
+  await services().recordAccount({ action, account: { userId }, address: await callerAddress() });
+}

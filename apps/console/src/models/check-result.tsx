@@ -1,0 +1,39 @@
+import type { ModelCheck } from '@tidegate/control';
+import { Note } from '../ui/page.tsx';
+
+interface CheckResultProps {
+  /** Null: nothing has been checked, or not what is typed now. */
+  readonly check: ModelCheck | null;
+  /** Whether the model may be published although calls cannot work now. */
+  readonly mayOverrule: boolean;
+}
+
+/** What a check of servers found. Screen readers are told of it. */
+export function CheckResult({ check, mayOverrule }: CheckResultProps) {
+  return (
+    <div role="status">
+      {check?.ok === true ? <Told check={check} className="mt-3 text-sm leading-6 text-muted" /> : null}
+      {check?.ok === false ? (
+        <Note kind="warning" className="mt-3">
+          <Told check={check} />
+          {mayOverrule ? (
+            <p className="mt-1">You may publish it anyway. It runs when its servers can be called.</p>
+          ) : null}
+        </Note>
+      ) : null}
+    </div>
+  );
+}
+
+function Told({ check: { told }, className = '' }: { check: ModelCheck; className?: string }) {
+  return (
+    <ul className={`space-y-1 wrap-anywhere ${className}`}>
+      {told.map(({ url, text }) => (
+        <li key={url}>
+          {told.length > 1 ? <span className="block font-mono text-xs">{url}</span> : null}
+          {text}
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,127 @@
+import { getAuthenticatorName } from '@better-auth/passkey';
+import type {
+  AuthenticationResponseJSON,
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+  RegistrationResponseJSON,
+} from '@simplewebauthn/browser';
+import type { Db } from '@tidegate/db';
+import type { Auth } from './auth.ts';
+import type { Devices } from './devices.ts';
+
+export interface PasskeyView {
+  readonly id: string;
+  /** Who keeps it, or where it was made. */
+  readonly name: string;
+  readonly madeAt: Date | null;
+}
+
+/** `headers` contain the cookie that ties the browser's answer to these options, for 5 minutes. */
+export interface Challenge<Options> {
+  readonly options: Options;
+  readonly headers: Headers;
+}
+
+export type PasskeySignIn =
+  | { readonly outcome: 'signed in'; readonly headers: Headers; readonly userId: string }
+  /** The passkey is not one of an account here, or its device did not check who uses it. */
+  | { readonly outcome: 'wrong' };
+
+/**
+ * Passkeys of accounts that have a password. A passkey signs in alone: having the device is one
+ * factor, and what the device checks is the other. Once an account has one, its password alone no
+ * longer lets in. `headers` contain the browser's cookies.
+ */
+export interface Passkeys {
+  list(userId: string): Promise<readonly PasskeyView[]>;
+  /** Begins to make a passkey for the signed-in user. The caller has checked the password. */
+  offer(headers: Headers): Promise<Challenge<PublicKeyCredentialCreationOptionsJSON> | null>;
+  /**
+   * Keeps the passkey that the browser has made. The first second factor of an account ends all
+   * other sessions: they began without it. Its recovery codes must have been made before.
+   *
+   * @param made.place where it is made, in words
+   */
+  add(made: {
+    readonly answer: RegistrationResponseJSON;
+    readonly place: string;
+    readonly headers: Headers;
+  }): Promise<'added' | 'failed'>;
+  /**
+   * Removes one of a user's passkeys.
+   * `last`: the account would be left without a second factor. That is turned off as a whole.
+   */
+  remove(userId: string, id: string): Promise<'removed' | 'last' | 'unknown'>;
+  /** Begins to sign in whoever has a passkey. */
+  challenge(headers: Headers): Promise<Challenge<PublicKeyCredentialRequestOptionsJSON>>;
+  signIn(attempt: {
+    readonly answer: AuthenticationResponseJSON;
+    readonly headers: Headers;
+  }): Promise<PasskeySignIn>;
+}
+
+interface PasskeysOptions {
+  readonly db: Db;
+  readonly auth: Auth;
+  readonly devices: Devices;
+}
+
+export const createPasskeys = ({ db, auth, devices }: PasskeysOptions): Passkeys => ({
+  async list(userId) {
+    const rows = await db.passkey.findMany({ where: { userId }, orderBy: [{ createdAt: 'asc' }] });
+    return rows.map(({ id, name, aaguid, createdAt }) => ({
+      ...{ id, name: getAuthenticatorName(aaguid) ?? name ?? 'Passkey', madeAt: createdAt },
+    }));
+  },
+  async offer(headers) {
+    const response = await auth.api.generatePasskeyRegistrationOptions({ headers, asResponse: true });
+    if (!response.ok) return null;
+    return { options: await response.json(), headers: response.headers };
+  },
+  async add({ answer, place, headers }) {
+    const session = await auth.api.getSession({ headers });
+    if (!session) return 'failed';
+    const userId = session.user.id;
+    // Without recovery codes, losing the device would lock the user out.
+    if ((await db.twoFactor.count({ where: { userId } })) === 0) return 'failed';
+    const body = { response: answer, name: place };
+    const response = await auth.api
+      .verifyPasskeyRegistration({ body, headers, asResponse: true })
+      .catch(() => null);
+    if (!response?.ok) return 'failed';
+    const { count } = await db.user.updateMany({
+      where: { id: userId, twoFactorEnabled: false },
+      data: { twoFactorEnabled: true },
+    });
+    if (count > 0) await auth.api.revokeOtherSessions({ headers });
+    return 'added';
+  },
+  remove: (userId, id) =>
+    db.$transaction(async (tx) => {
+      // Two removals at once must not both find another passkey left.
+      await tx.$queryRaw`SELECT id FROM "user" WHERE id = ${userId} FOR UPDATE`;
+      const rows = await tx.passkey.findMany({ where: { userId }, select: { id: true } });
+      if (!rows.some((row) => row.id === id)) return 'unknown';
+      const apps = await tx.twoFactor.count({ where: { userId, verified: true } });
+      if (rows.length + apps === 1) return 'last';
+      await tx.passkey.delete({ where: { id } });
+      return 'removed';
+    }),
+  async challenge(headers) {
+    const response = await auth.api.generatePasskeyAuthenticationOptions({ headers, asResponse: true });
+    if (!response.ok) throw new Error(`a passkey's challenge failed with ${response.status}`);
+    const options = (await response.json()) as PublicKeyCredentialRequestOptionsJSON;
+    // The plugin asks the device to check its user only if it likes to.
+    return { options: { ...options, userVerification: 'required' }, headers: response.headers };
+  },
+  async signIn({ answer, headers }) {
+    const response = await auth.api
+      .verifyPasskeyAuthentication({ body: { response: { ...answer } }, headers, asResponse: true })
+      .catch(() => null);
+    if (!response?.ok) return { outcome: 'wrong' };
+    const { user } = (await response.json()) as { user: { id: string; email: string } };
+    const cookies = new Headers(response.headers);
+    cookies.append('set-cookie', devices.remember(headers, user.email));
+    return { outcome: 'signed in', headers: cookies, userId: user.id };
+  },
+});

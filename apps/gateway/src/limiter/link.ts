@@ -1,0 +1,242 @@
+import type {
+  Call,
+  LimiterClient,
+  Notice__Output,
+  Reply__Output,
+  SessionResponse__Output,
+} from '@tidegate/rpc';
+
+/** One call as defined in `limiter.proto`. The link numbers it. */
+export type LimiterCall = Omit<Call, 'callId' | 'call'>;
+export type LimiterReply = Reply__Output;
+
+export interface LinkOptions {
+  /** The first call. The link is up once `accept` approves the reply. */
+  readonly hello: () => LimiterCall;
+  readonly accept: (reply: LimiterReply) => 'up' | 'again' | 'failed';
+  readonly onNotice: (notice: Notice__Output) => void;
+  /**
+   * Called when calls are open but no replies arrive. It must make a call that needs only the
+   * limiter and its state.
+   */
+  readonly onQuiet: () => void;
+  readonly callTimeoutMs: number;
+  /**
+   * A link is given up if it is silent for this long while calls are open. Many open calls extend
+   * the time.
+   */
+  readonly silenceMs: number;
+  readonly maxOpenCalls: number;
+  /** Called with the time each call took to its reply, or null if it resolves to null. */
+  readonly onCalled?: ((ms: number | null) => void) | undefined;
+  /** Monotonic clock. */
+  readonly nowMs: () => number;
+}
+
+interface OneLink {
+  readonly client: LimiterClient;
+  /** How often opening a link has failed before. Each time doubles the silence that it may take. */
+  readonly failures: number;
+  readonly onUp: () => void;
+  /** The limiter will stop. */
+  readonly onDraining: () => void;
+  /** Called once, also after `end`. */
+  readonly onEnd: (reason: string) => void;
+}
+
+interface OpenCall {
+  readonly resolve: (reply: LimiterReply | null) => void;
+  readonly deadlineMs: number;
+}
+
+type Stream = ReturnType<LimiterClient['session']>;
+
+const TICK_MS = 25;
+/**
+ * After this many silent ticks the limiter is probed, because an ordinary call may just be waiting
+ * for Postgres.
+ */
+const QUIET_TICKS = 2;
+/**
+ * How much longer the limiter may be silent per open call, since its machine may be busy with other
+ * work.
+ */
+const SILENCE_PER_CALL_MS = 2;
+
+/**
+ * One bidirectional stream to one limiter. All calls of one event-loop turn travel as one message.
+ * A call on its own does not wait for the end of the turn.
+ *
+ * A call resolves to its reply or to null. Null means that the limiter could not be asked, did not
+ * answer in time, or that the link broke. The call may or may not have had its effect.
+ *
+ * Silence is measured in ticks of this process's own timer. So the limiter is not blamed for time
+ * in which this process stands still, or runs slowly because the whole machine does.
+ */
+export class LimiterLink {
+  readonly #options: LinkOptions & OneLink;
+  readonly #stream: Stream;
+  readonly #open = new Map<number, OpenCall>();
+  #up = false;
+  #retired = false;
+  #ended = false;
+  #batch: Call[] = [];
+  /** The last message contained one call. */
+  #single = true;
+  #lastCallId = 0;
+  #silentTicks = 0;
+  #ticker: NodeJS.Timeout | undefined;
+
+  constructor(options: LinkOptions & OneLink) {
+    this.#options = options;
+    this.#stream = options.client.session();
+    this.#stream.on('data', (response: SessionResponse__Output) => this.#receive(response));
+    this.#stream.on('error', (error) => this.end(error.message));
+    this.#stream.on('end', () => this.end('the limiter ended the session'));
+    void this.#handshake();
+  }
+
+  call(call: LimiterCall): Promise<LimiterReply | null> {
+    if (this.#up && this.#open.size < this.#options.maxOpenCalls) return this.#send(call);
+    this.#options.onCalled?.(null);
+    return Promise.resolve(null);
+  }
+
+  /** The owner makes no further call. Open calls are finished, then the link ends. */
+  retire(): void {
+    this.#retired = true;
+    this.#endIfDone();
+  }
+
+  /** Breaks off: open calls resolve to null. */
+  end(reason: string): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#up = false;
+    this.#batch = [];
+    this.#stream.cancel();
+    this.#options.client.close();
+    for (const call of this.#open.values()) this.#giveUp(call);
+    this.#open.clear();
+    this.#stopTicking();
+    this.#options.onEnd(reason);
+  }
+
+  #send(call: LimiterCall): Promise<LimiterReply | null> {
+    this.#lastCallId = (this.#lastCallId + 1) >>> 0;
+    const callId = this.#lastCallId;
+    if (this.#batch.length === 0) this.#schedule();
+    this.#batch.push({ callId, ...call });
+    const deadlineMs = this.#options.nowMs() + this.#options.callTimeoutMs;
+    this.#ticker ??= setInterval(this.#tick, TICK_MS);
+    return new Promise((resolve) => {
+      this.#open.set(callId, { resolve, deadlineMs });
+    });
+  }
+
+  /**
+   * With only one call at a time there is nothing to batch, and waiting for the turn's end would
+   * only add delay.
+   */
+  #schedule(): void {
+    if (this.#single && this.#open.size === 0) process.nextTick(this.#flush);
+    else setImmediate(this.#flush);
+  }
+
+  readonly #flush = (): void => {
+    const calls = this.#batch;
+    this.#batch = [];
+    if (this.#ended || calls.length === 0) return;
+    this.#single = calls.length === 1;
+    this.#stream.write({ calls });
+  };
+
+  async #handshake(): Promise<void> {
+    const { hello, accept, onUp } = this.#options;
+    for (;;) {
+      const reply = await this.#send(hello());
+      if (this.#ended) return;
+      const verdict = reply ? accept(reply) : 'failed';
+      if (verdict === 'failed') return this.end('the limiter did not accept the session');
+      if (verdict === 'up') break;
+    }
+    this.#up = true;
+    onUp();
+  }
+
+  #receive({ replies, notices }: SessionResponse__Output): void {
+    if (this.#ended) return;
+    // Process notices first: they may invalidate cached state that handling the replies relies on.
+    for (const notice of notices) {
+      if (notice.draining) this.#options.onDraining();
+      else this.#options.onNotice(notice);
+    }
+    const nowMs = this.#options.nowMs();
+    for (const reply of replies) {
+      if (!reply.failed) this.#silentTicks = 0;
+      const call = this.#open.get(reply.callId);
+      if (!call) continue;
+      this.#open.delete(reply.callId);
+      // Discard a late reply, for example after this process stood still. What it grants may have
+      // been taken back with the lease since.
+      if (call.deadlineMs <= nowMs) {
+        this.#giveUp(call);
+        continue;
+      }
+      this.#options.onCalled?.(nowMs - call.deadlineMs + this.#options.callTimeoutMs);
+      call.resolve(reply);
+    }
+    if (this.#retired) this.#endIfDone();
+  }
+
+  #giveUp(call: OpenCall): void {
+    this.#options.onCalled?.(null);
+    call.resolve(null);
+  }
+
+  #endIfDone(): void {
+    if (this.#open.size === 0) this.end('its calls are finished');
+  }
+
+  readonly #tick = (): void => {
+    this.#expire();
+    if (this.#open.size === 0) {
+      this.#stopTicking();
+      if (this.#retired) this.#endIfDone();
+      return;
+    }
+    this.#silentTicks++;
+    if (this.#up && !this.#retired && this.#silentTicks === QUIET_TICKS) this.#options.onQuiet();
+    if (this.#silentTicks * TICK_MS >= this.#maxSilenceMs()) this.end('the limiter is silent');
+  };
+
+  /** Stops the timer while no call is open, so that an idle process is not woken. */
+  #stopTicking(): void {
+    this.#silentTicks = 0;
+    clearInterval(this.#ticker);
+    this.#ticker = undefined;
+  }
+
+  /**
+   * Grows with the number of open calls, so that a limiter that is only busy is not given up.
+   * Doubles with each failed attempt, so that a slow limiter is reached in the end.
+   */
+  #maxSilenceMs(): number {
+    const { silenceMs, callTimeoutMs, failures } = this.#options;
+    // The probe goes to the link that is in use, so this one may be silent until its calls expire.
+    if (this.#retired) return Number.POSITIVE_INFINITY;
+    const attempts = this.#up ? 0 : failures;
+    const maxMs = (silenceMs + this.#open.size * SILENCE_PER_CALL_MS) * 2 ** Math.min(attempts, 10);
+    return Math.min(maxMs, Math.max(silenceMs, callTimeoutMs));
+  }
+
+  /** Fails overdue calls. `#open` is ordered by deadline. */
+  #expire(): void {
+    const nowMs = this.#options.nowMs();
+    for (const [callId, call] of this.#open) {
+      if (call.deadlineMs > nowMs) return;
+      this.#open.delete(callId);
+      this.#giveUp(call);
+    }
+  }
+}

@@ -1,0 +1,87 @@
+import { type IncomingMessage, type OutgoingHttpHeaders, request as plain } from 'node:http';
+import { request as secure } from 'node:https';
+import type { HttpMethod, KubeConfig } from '@kubernetes/client-node';
+
+/** `in-cluster`: as the service account of the runner's pod. Otherwise the path of a kubeconfig. */
+export type ClusterAccess = 'in-cluster' | (string & {});
+
+export interface ApiCall {
+  readonly method: 'GET' | 'PUT';
+  /** From the root, each part encoded. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  /** Sent as JSON. */
+  readonly body?: unknown;
+}
+
+/** How often the system asks whether the peer of a quiet connection is still there. */
+const KEEP_ALIVE_MS = 30_000;
+
+/**
+ * Calls an API server with the address and credentials of the official client. Requests are sent
+ * here and not by the client, whose requests have no time limit and whose watches cannot be ended
+ * before they are answered.
+ */
+export class Connection {
+  readonly #access: ClusterAccess;
+  #config: Promise<KubeConfig> | null = null;
+
+  constructor(access: ClusterAccess) {
+    this.#access = access;
+  }
+
+  /**
+   * Resolves with the head of an answer; its body is the caller's to read or destroy. If the server
+   * refuses the credentials, they are read again, once: tokens expire and are replaced in their
+   * files.
+   */
+  async send(call: ApiCall, signal: AbortSignal): Promise<IncomingMessage> {
+    const answer = await this.#attempt(call, signal);
+    if (answer.statusCode !== 401) return answer;
+    answer.destroy();
+    this.#config = null;
+    return this.#attempt(call, signal);
+  }
+
+  async #attempt({ method, path, query, body }: ApiCall, signal: AbortSignal): Promise<IncomingMessage> {
+    const { RequestContext } = await client();
+    const config = await this.#load();
+    const url = new URL((config.getCurrentCluster()?.server ?? '').replace(/\/$/, '') + path);
+    for (const [name, value] of Object.entries(query ?? {})) url.searchParams.set(name, value);
+    const context = new RequestContext(url.href, method as HttpMethod);
+    context.setHeaderParam('accept', 'application/json');
+    if (body !== undefined) context.setHeaderParam('content-type', 'application/json');
+    await config.applySecurityAuthentication(context);
+    const agent = context.getAgent();
+    const options = {
+      ...{ method, signal, headers: context.getHeaders() as OutgoingHttpHeaders },
+      ...(agent ? { agent } : {}),
+    };
+    return new Promise((resolve, reject) => {
+      const sent = (url.protocol === 'https:' ? secure : plain)(url, options, resolve);
+      sent.on('error', reject);
+      sent.on('socket', (socket) => socket.setKeepAlive(true, KEEP_ALIVE_MS));
+      sent.end(body === undefined ? undefined : JSON.stringify(body));
+    });
+  }
+
+  #load(): Promise<KubeConfig> {
+    this.#config ??= load(this.#access).catch((error) => {
+      this.#config = null;
+      throw error;
+    });
+    return this.#config;
+  }
+}
+
+/** The client takes 80 MB of memory, so only a runner that needs it loads it. */
+const client = () => import('@kubernetes/client-node');
+
+async function load(access: ClusterAccess): Promise<KubeConfig> {
+  const { KubeConfig } = await client();
+  const config = new KubeConfig();
+  if (access === 'in-cluster') config.loadFromCluster();
+  else config.loadFromFile(access);
+  if (!config.getCurrentCluster()) throw new Error('the kubeconfig names no current cluster');
+  return config;
+}

@@ -1,0 +1,21 @@
+import { ApiError, type Workload } from './api.ts';
+
+const KINDS = { deployment: 'Deployment', statefulset: 'StatefulSet' } as const;
+
+export const titleOf = ({ namespace, kind, name }: Workload): string => `${KINDS[kind]} ${namespace}/${name}`;
+
+/** Whether trying again does not help until somebody changes something. */
+export const isFinal = (error: unknown): boolean =>
+  error instanceof ApiError && (error.status === 403 || error.status === 404);
+
+/** A sentence for users. */
+export function describeApiError(error: unknown, workload: Workload): string {
+  if (!(error instanceof ApiError)) return 'Kubernetes could not be asked.';
+  const { status, message } = error;
+  if (status === 404) return `There is no ${titleOf(workload)}.`;
+  if (status === 401) return "Kubernetes does not accept the runner's credentials (401).";
+  if (status === 403) return `The runner lacks a right in Kubernetes (403): ${message}.`;
+  return status === 0
+    ? `Kubernetes could not be reached (${message}).`
+    : `Kubernetes answered ${status}: ${message}.`;
+}

@@ -1,0 +1,466 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { KubernetesSettings } from '@tidegate/contracts/driver-settings';
+import { eventually } from '@tidegate/testing';
+import { FAST } from '../../testing/harness.ts';
+import { FakeKubernetes } from '../../testing/kubernetes.ts';
+import type { DriverReport } from '../driver.ts';
+import { KubernetesApi } from './api.ts';
+import { checkWorkload } from './check.ts';
+import { Connection } from './connection.ts';
+import { KubernetesDriver } from './kubernetes-driver.ts';
+
+const DEPLOYMENT = 'gpu/deployments/qwen';
+const POD = { name: 'qwen-1', app: 'qwen' };
+const SETTINGS: KubernetesSettings = {
+  ...{ namespace: 'gpu', kind: 'deployment', name: 'qwen', service: 'qwen-svc' },
+  ...{ replicas: 3, startTimeoutS: 600 },
+};
+
+let cluster: FakeKubernetes;
+let api: KubernetesApi;
+let dir: string;
+let model: Server;
+let modelAnswers: { status: number; body: string };
+let drivers: KubernetesDriver[];
+
+beforeEach(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'tidegate-kube-'));
+  cluster = await new FakeKubernetes().listen();
+  api = new KubernetesApi(new Connection(cluster.kubeconfig(dir)));
+  drivers = [];
+  modelAnswers = { status: 200, body: '{"data":[{"id":"qwen"}]}' };
+  model = createServer((_request, response) =>
+    response.writeHead(modelAnswers.status).end(modelAnswers.body),
+  );
+  // Each address of the loopback network is a pod.
+  await new Promise<void>((resolve) => model.listen(0, '0.0.0.0', resolve));
+  cluster.endpoints('qwen-svc', portOf(), {});
+});
+afterEach(async () => {
+  for (const driver of drivers) driver.release();
+  await cluster.close();
+  model.closeAllConnections();
+  await new Promise((resolve) => model.close(resolve));
+  rmSync(dir, { recursive: true });
+});
+
+const portOf = (): number => (model.address() as AddressInfo).port;
+const ready = (...addresses: string[]): void =>
+  cluster.endpoints('qwen-svc', portOf(), Object.fromEntries(addresses.map((address) => [address, true])));
+
+/** A driver, and what it reports. */
+function driverOf(settings: Partial<KubernetesSettings> = {}, { alwaysOn = false, now = Date.now } = {}) {
+  const reports: DriverReport[] = [];
+  const driver = new KubernetesDriver({
+    ...{ api, settings: { ...SETTINGS, ...settings }, alwaysOn, now, random: Math.random },
+    access: { name: 'qwen', nameAssumed: true, key: '' },
+    timings: FAST.drivers,
+    report: (report) => reports.push(report),
+    onProbeFailure: () => {},
+  });
+  drivers.push(driver);
+  const last = () => reports.at(-1);
+  const urls = () => {
+    const report = last();
+    return report?.type === 'up' ? report.replicas.map(({ baseUrl }) => new URL(baseUrl).hostname) : null;
+  };
+  return { driver, reports, last, urls };
+}
+
+const pod = (status: object) => ({
+  metadata: { name: POD.name, labels: { app: POD.app } },
+  status: { phase: 'Pending', ...status },
+});
+const container = (state: object, more: object = {}) => ({
+  ...{ name: 'vllm', image: 'vllm/vllm-openai:v1', imageID: '', ready: false, restartCount: 0, state },
+  ...more,
+});
+
+describe('switching on', () => {
+  it('scales from 0 to the count of the model, and calls the ready endpoints of its Service', async () => {
+    cluster.workload(DEPLOYMENT);
+    const { driver, urls, reports } = driverOf();
+    driver.launch(false);
+    await eventually(() => cluster.replicas(DEPLOYMENT) === 3);
+    expect(reports).toEqual([]);
+    ready('127.0.0.1');
+    await eventually(() => urls()?.length === 1);
+    cluster.endpoints('qwen-svc', portOf(), { '127.0.0.1': true, '127.0.0.2': true, '127.0.0.3': false });
+    await eventually(() => urls()?.length === 2);
+    expect(urls()).toEqual(['127.0.0.1', '127.0.0.2']);
+  });
+
+  it('scales a StatefulSet through the same subresource', async () => {
+    cluster.workload('gpu/statefulsets/qwen');
+    driverOf({ kind: 'statefulset', replicas: 1 }).driver.launch(false);
+    await eventually(() => cluster.replicas('gpu/statefulsets/qwen') === 1);
+  });
+
+  it('never changes a count above 0', async () => {
+    cluster.workload(DEPLOYMENT, 7);
+    ready('127.0.0.1');
+    const { driver, urls } = driverOf();
+    driver.launch(false);
+    await eventually(() => urls()?.length === 1);
+    expect(cluster.replicas(DEPLOYMENT)).toBe(7);
+    expect(cluster.asked.some(({ verb }) => verb === 'update')).toBe(false);
+  });
+
+  it('scales to 1 beside an autoscaler, which decides from there', async () => {
+    cluster.workload(DEPLOYMENT);
+    const target = { scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'qwen' } };
+    cluster.set('horizontalpodautoscalers', [{ metadata: { name: 'x' }, spec: target }]);
+    driverOf().driver.launch(false);
+    await eventually(() => cluster.replicas(DEPLOYMENT) === 1);
+  });
+
+  it('reads the count again when somebody else has changed the workload', async () => {
+    cluster.workload(DEPLOYMENT);
+    cluster.meanwhile = () => cluster.workload(DEPLOYMENT, 2);
+    ready('127.0.0.1');
+    const { driver, urls } = driverOf();
+    driver.launch(false);
+    await eventually(() => urls()?.length === 1);
+    expect(cluster.replicas(DEPLOYMENT)).toBe(2);
+  });
+
+  it('goes on when the API server fails for a while', async () => {
+    cluster.workload(DEPLOYMENT);
+    for (const match of ['get deployments/scale', 'update deployments/scale', 'list endpointslices'])
+      cluster.failures.push({ match, status: 503, message: 'etcd is away' });
+    ready('127.0.0.1');
+    const { driver, urls } = driverOf();
+    driver.launch(false);
+    await eventually(() => urls()?.length === 1);
+  });
+
+  it('reads its credentials again when they have expired', async () => {
+    cluster.workload(DEPLOYMENT);
+    await api.scale(SETTINGS, new AbortController().signal);
+    cluster.token = 'second-token';
+    cluster.kubeconfig(dir);
+    ready('127.0.0.1');
+    const { driver, urls } = driverOf();
+    driver.launch(false);
+    await eventually(() => urls()?.length === 1);
+  });
+
+  it.each([
+    [404, 'There is no Deployment gpu/qwen.'],
+    [403, 'The runner lacks a right in Kubernetes (403): may not.'],
+  ])('fails at once on %d', async (status, reason) => {
+    cluster.failures.push({ match: 'get deployments/scale', status, message: 'may not' });
+    const { driver, last } = driverOf();
+    driver.launch(false);
+    await eventually(() => last() !== undefined);
+    expect(last()).toEqual({ type: 'down', reason, watching: false });
+  });
+});
+
+describe('the watch of the endpoints', () => {
+  /** A driver whose model is up at one endpoint. */
+  async function running() {
+    cluster.workload(DEPLOYMENT, 1);
+    ready('127.0.0.1');
+    const started = driverOf();
+    started.driver.launch(false);
+    await eventually(() => started.urls()?.length === 1 && cluster.watching === 1);
+    return started;
+  }
+  const watches = () => cluster.asked.filter(({ verb }) => verb === 'watch');
+  const lists = () =>
+    cluster.asked.filter(({ verb, resource }) => verb === 'list' && resource === 'endpointslices');
+
+  it('goes on where it was when the server ends it, from the last bookmark', async () => {
+    const { urls } = await running();
+    cluster.bookmark();
+    cluster.endWatches('end');
+    await eventually(() => watches().length === 2);
+    const [before, after] = watches().map(({ query }) => Number(query.get('resourceVersion')));
+    expect(after).toBeGreaterThan(before ?? Number.NaN);
+    ready('127.0.0.1', '127.0.0.2');
+    await eventually(() => urls()?.length === 2);
+    expect(lists()).toHaveLength(1);
+    expect(watches()[0]?.query.get('allowWatchBookmarks')).toBe('true');
+  });
+
+  it('misses nothing when its connection breaks', async () => {
+    const { urls } = await running();
+    cluster.endWatches('break');
+    ready('127.0.0.1', '127.0.0.2');
+    await eventually(() => urls()?.length === 2);
+  });
+
+  it('lists again when its version is gone', async () => {
+    const { urls } = await running();
+    cluster.compact();
+    cluster.endWatches('end');
+    await eventually(() => lists().length === 2);
+    ready('127.0.0.1', '127.0.0.2');
+    await eventually(() => urls()?.length === 2);
+  });
+
+  it('starts over when the server sends what is not an event', async () => {
+    const { urls } = await running();
+    cluster.sendRaw('{"type":\n');
+    await eventually(() => lists().length === 2);
+    ready('127.0.0.2');
+    await eventually(() => urls()?.[0] === '127.0.0.2');
+  });
+
+  it('keeps the last endpoints while the API server is away', async () => {
+    const { reports, urls } = await running();
+    const seen = reports.length;
+    cluster.failures.push(
+      ...Array.from({ length: 3 }, () => ({ match: 'list endpointslices', status: 500, message: 'away' })),
+    );
+    cluster.endWatches('break');
+    await eventually(() => cluster.failures.length === 0 && cluster.watching === 1);
+    expect(reports).toHaveLength(seen);
+    expect(urls()).toEqual(['127.0.0.1']);
+  });
+});
+
+describe('a model that runs', () => {
+  async function running(alwaysOn = false) {
+    cluster.workload(DEPLOYMENT, 1);
+    ready('127.0.0.1');
+    const started = driverOf({}, { alwaysOn });
+    started.driver.launch(false);
+    await eventually(() => started.urls()?.length === 1);
+    return started;
+  }
+
+  it('restarts when its last pod is gone and Kubernetes makes another', async () => {
+    const { last } = await running();
+    ready();
+    await eventually(() => last()?.type !== 'up');
+    expect(last()).toEqual({ type: 'restarting' });
+  });
+
+  it('is down when somebody else has scaled it to 0', async () => {
+    const { last } = await running();
+    cluster.workload(DEPLOYMENT, 0);
+    cluster.removeSlices('qwen-svc');
+    await eventually(() => last()?.type !== 'up');
+    expect(last()).toEqual({ type: 'down', reason: 'Somebody else scaled it to 0.', watching: false });
+  });
+
+  it('is down while a ready pod does not answer, keeps its pods, and comes back', async () => {
+    const { last, urls } = await running();
+    modelAnswers = { status: 500, body: '' };
+    await eventually(() => last()?.type === 'down');
+    expect(last()).toMatchObject({ reason: 'Its server does not answer (HTTP 500).', watching: true });
+    expect(cluster.replicas(DEPLOYMENT)).toBe(1);
+    modelAnswers = { status: 200, body: '{"data":[{"id":"qwen"}]}' };
+    await eventually(() => urls()?.length === 1);
+  });
+});
+
+describe('a start that does not succeed', () => {
+  const LATE = { startTimeoutS: 1 };
+  const cases: [string, object, string][] = [
+    [
+      'a crash loop',
+      {
+        containerStatuses: [
+          container(
+            { waiting: { reason: 'CrashLoopBackOff', message: 'back-off 5m0s restarting' } },
+            {
+              restartCount: 4,
+              lastState: {
+                terminated: { exitCode: 137, reason: 'OOMKilled', message: 'prompt: words of a user' },
+              },
+            },
+          ),
+        ],
+      },
+      'The container vllm keeps crashing (CrashLoopBackOff): it last ended with exit code 137 (OOMKilled).',
+    ],
+    [
+      'an image that is not there',
+      { containerStatuses: [container({ waiting: { reason: 'ImagePullBackOff' } })] },
+      'The image vllm/vllm-openai:v1 of container vllm cannot be pulled (ImagePullBackOff).',
+    ],
+    [
+      'a secret that is missing',
+      {
+        containerStatuses: [
+          container({ waiting: { reason: 'CreateContainerConfigError', message: 'secret "hf" not found' } }),
+        ],
+      },
+      'The container vllm cannot be created (CreateContainerConfigError): secret "hf" not found.',
+    ],
+  ];
+  it.each(cases)('fails soon because of %s', async (_name, status, reason) => {
+    cluster.workload(DEPLOYMENT);
+    cluster.set('pods', [pod(status)]);
+    const { driver, last } = driverOf();
+    driver.launch(false);
+    await eventually(() => last()?.type === 'down');
+    expect(last()).toEqual({ type: 'down', reason, watching: false });
+  });
+
+  const late: [string, object[], object[], string][] = [
+    [
+      'no node has room',
+      [
+        pod({
+          conditions: [
+            {
+              ...{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' },
+              message: '0/3 nodes are available: 3 Insufficient nvidia.com/gpu.',
+            },
+          ],
+        }),
+      ],
+      [],
+      'Pod qwen-1 cannot be scheduled (Unschedulable): 0/3 nodes are available: 3 Insufficient nvidia.com/gpu.',
+    ],
+    [
+      'a volume cannot be mounted, as an event says',
+      [pod({ containerStatuses: [container({ waiting: { reason: 'ContainerCreating' } })] })],
+      [
+        { type: 'Warning', reason: 'Unhealthy', message: 'probe said: words of a user' },
+        { type: 'Warning', reason: 'FailedMount', message: 'volume "weights" is not there.' },
+      ].map((event) => ({ ...event, metadata: {}, involvedObject: { name: POD.name } })),
+      'FailedMount: volume "weights" is not there.',
+    ],
+    [
+      'a quota allows no pod, as an event says',
+      [],
+      [
+        {
+          ...{ type: 'Warning', reason: 'FailedCreate', message: 'exceeded quota: gpus' },
+          ...{ metadata: {}, involvedObject: { name: 'qwen-7f9c' } },
+        },
+      ],
+      'FailedCreate: exceeded quota: gpus.',
+    ],
+    ['nobody knows', [], [], 'It has no pod yet.'],
+  ];
+  it.each(late)('fails in the end because %s', async (_name, pods, events, reason) => {
+    cluster.workload(DEPLOYMENT);
+    cluster.set('pods', pods);
+    cluster.set('events', events);
+    let nowMs = 0;
+    const { driver, last } = driverOf(LATE, { now: () => nowMs });
+    driver.launch(false);
+    await eventually(() => cluster.asked.some(({ resource }) => resource === 'pods'));
+    expect(last()).toBeUndefined();
+    nowMs = 1_000;
+    await eventually(() => last()?.type === 'down');
+    const whole = `The model was not ready within 1 s. ${reason}`;
+    expect(last()).toEqual({ type: 'down', reason: whole, watching: false });
+  });
+
+  it('goes on being looked for if it is always on, and is never scaled down for that', async () => {
+    cluster.workload(DEPLOYMENT);
+    cluster.set('pods', [pod(cases[1]?.[1] ?? {})]);
+    const { driver, last, urls } = driverOf({}, { alwaysOn: true });
+    driver.launch(false);
+    await eventually(() => last()?.type === 'down');
+    expect(last()).toMatchObject({ watching: true });
+    expect(cluster.replicas(DEPLOYMENT)).toBe(3);
+    ready('127.0.0.1');
+    await eventually(() => urls()?.length === 1);
+  });
+
+  it('says so when the Service is not there, or has several ports', async () => {
+    cluster.workload(DEPLOYMENT);
+    const { driver, last } = driverOf({ service: 'other' });
+    driver.launch(false);
+    await eventually(() => last()?.type === 'down');
+    expect(last()).toMatchObject({ reason: 'There is no Service other with endpoints.' });
+  });
+});
+
+describe('switching off', () => {
+  it('scales to 0, and is done when no pod is left that nobody told to end', async () => {
+    cluster.workload(DEPLOYMENT, 4);
+    const { driver } = driverOf();
+    let done = false;
+    const halted = driver.halt().then(() => {
+      done = true;
+    });
+    await eventually(() => cluster.replicas(DEPLOYMENT) === 0);
+    expect(done).toBe(false);
+    cluster.settle(DEPLOYMENT);
+    await halted;
+  });
+
+  it('fails when pods stay', async () => {
+    cluster.workload(DEPLOYMENT, 4);
+    let nowMs = 0;
+    const halted = driverOf({}, { now: () => (nowMs += 1_000) }).driver.halt();
+    await expect(halted).rejects.toThrow('still has pods');
+  });
+
+  it('comes after a switching on that is under way', async () => {
+    cluster.workload(DEPLOYMENT);
+    const { driver } = driverOf();
+    driver.launch(false);
+    await driver.halt();
+    expect(cluster.replicas(DEPLOYMENT)).toBe(0);
+  });
+
+  it('is done when the workload is not there', async () => {
+    await driverOf().driver.halt();
+    expect(cluster.asked).toHaveLength(1);
+  });
+});
+
+describe('what is left behind', () => {
+  it.each([
+    ['nothing', 0, [], 'nothing'],
+    ['a workload with replicas', 2, ['127.0.0.1'], 'process'],
+    ['a workload that is coming up', 2, [], 'pending'],
+  ] as const)('may be %s', async (_name, count, addresses, expected) => {
+    cluster.workload(DEPLOYMENT, count);
+    ready(...addresses);
+    expect(await driverOf().driver.leftBehind()).toBe(expected);
+  });
+
+  it('is taken for pending while Kubernetes does not say', async () => {
+    cluster.failures.push({ match: 'get deployments/scale', status: 500, message: 'away' });
+    expect(await driverOf().driver.leftBehind()).toBe('pending');
+  });
+
+  it('is up before the launch returns', async () => {
+    cluster.workload(DEPLOYMENT, 1);
+    ready('127.0.0.1');
+    const { driver, urls } = driverOf();
+    await driver.leftBehind();
+    driver.launch(true);
+    expect(urls()).toEqual(['127.0.0.1']);
+  });
+});
+
+describe('a check before publishing', () => {
+  const check = (settings: Partial<KubernetesSettings> = {}) =>
+    checkWorkload({ api, namespaces: new Set(['gpu']) }, { ...SETTINGS, ...settings });
+
+  it('finds a workload and its Service', async () => {
+    cluster.workload(DEPLOYMENT);
+    expect(await check()).toBe('');
+  });
+
+  it.each([
+    [{ namespace: 'kube-system' }, 'The namespace kube-system is not among those of this runner'],
+    [{ name: 'other' }, 'There is no Deployment gpu/other.'],
+    [{ service: 'other' }, 'Deployment gpu/qwen is there, but no Service gpu/other with endpoints'],
+  ])('says what is wrong with %j', async (settings, problem) => {
+    cluster.workload(DEPLOYMENT);
+    expect(await check(settings)).toContain(problem);
+    if ('namespace' in settings) expect(cluster.asked).toEqual([]);
+  });
+
+  it('says that the runner has no Kubernetes', async () => {
+    expect(await checkWorkload(null, SETTINGS)).toContain('RUNNER_KUBERNETES is not set');
+  });
+});

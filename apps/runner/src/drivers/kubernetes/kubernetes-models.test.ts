@@ -1,0 +1,85 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { callUnary } from '@tidegate/rpc';
+import { eventually, testPostgres } from '@tidegate/testing';
+import { Harness } from '../../testing/harness.ts';
+import { FakeKubernetes } from '../../testing/kubernetes.ts';
+
+const DEPLOYMENT = 'gpu/deployments/qwen';
+const WORKLOAD = { namespace: 'gpu', kind: 'deployment', name: 'qwen', service: 'qwen' };
+
+let harness: Harness;
+let cluster: FakeKubernetes;
+beforeEach(async () => {
+  harness = await Harness.create(await testPostgres());
+  cluster = await new FakeKubernetes().listen();
+  harness.onClose(() => cluster.close());
+  const model = createServer((_request, response) => response.end('{"data":[{"id":"qwen"}]}'));
+  await new Promise<void>((resolve) => model.listen(0, '127.0.0.1', resolve));
+  harness.onClose(() => model.close());
+  const { port } = model.address() as AddressInfo;
+  // The pods come and go with the count.
+  cluster.onScale = (path, replicas) => {
+    cluster.settle(path);
+    cluster.endpoints('qwen', port, replicas > 0 ? { '127.0.0.1': true } : {});
+  };
+  cluster.workload(DEPLOYMENT);
+  cluster.endpoints('qwen', port, {});
+});
+afterEach(() => harness.close());
+
+const kubernetes = () => ({
+  access: cluster.kubeconfig(harness.dir),
+  namespaces: new Set(['gpu']),
+});
+const publish = (more: object = {}): Promise<string> =>
+  harness.publish({ driver: 'kubernetes', settings: WORKLOAD, sleepAfterS: 600, ...more });
+
+describe('a workload of Kubernetes that wakes on request', () => {
+  it('is scaled up by its first request and down when it is idle', async () => {
+    const modelId = await publish({ sleepAfterS: 1 });
+    const runner = await harness.start({ kubernetes: kubernetes() });
+    const watcher = runner.watch('gw_1');
+    expect(await runner.wake(modelId)).toMatchObject({ condition: 'CONDITION_RUNNING' });
+    await eventually(() => watcher.models.get(modelId)?.replicas[0]?.baseUrl.endsWith('/v1'));
+    expect(cluster.replicas(DEPLOYMENT)).toBe(1);
+    await eventually(() => cluster.replicas(DEPLOYMENT) === 0);
+    expect(watcher.condition(modelId)).toBe('CONDITION_ASLEEP');
+  });
+
+  it('runs on when its runner ends, and the next one has it at once', async () => {
+    const modelId = await publish();
+    const first = await harness.start({ kubernetes: kubernetes(), stopModelsOnExit: true });
+    await first.wake(modelId);
+    await first.runner?.close();
+    expect(cluster.replicas(DEPLOYMENT)).toBe(1);
+    const writes = cluster.asked.filter(({ verb }) => verb === 'update').length;
+    const watcher = (await harness.start({ kubernetes: kubernetes() })).watch('gw_1');
+    await eventually(() => watcher.condition(modelId));
+    expect(watcher.condition(modelId)).toBe('CONDITION_RUNNING');
+    expect(cluster.asked.filter(({ verb }) => verb === 'update')).toHaveLength(writes);
+  });
+
+  it('is starting while Kubernetes replaces its pod, and waits for that', async () => {
+    const modelId = await publish();
+    const runner = await harness.start({ kubernetes: kubernetes() });
+    const watcher = runner.watch('gw_1');
+    await runner.wake(modelId);
+    cluster.endpoints('qwen', 1, {});
+    await eventually(() => watcher.condition(modelId) === 'CONDITION_STARTING');
+    cluster.onScale(DEPLOYMENT, 1);
+    await eventually(() => watcher.condition(modelId) === 'CONDITION_RUNNING');
+    expect(cluster.replicas(DEPLOYMENT)).toBe(1);
+  });
+});
+
+describe('a runner without Kubernetes', () => {
+  it('says why it cannot have a workload, and fails one that is published', async () => {
+    const modelId = await publish();
+    const runner = await harness.start();
+    const { problem } = await callUnary(runner.client, 'checkWorkload', WORKLOAD, { deadlineMs: 5_000 });
+    expect(problem).toContain('RUNNER_KUBERNETES is not set');
+    expect(await runner.wake(modelId)).toMatchObject({ condition: 'CONDITION_FAILED', reason: problem });
+  });
+});

@@ -1,0 +1,94 @@
+import type { DriverTimings, ReplicaAddress } from '../driver.ts';
+import { pause, probePauseMs } from '../pause.ts';
+import type { Problem } from '../probe/inspect.ts';
+
+export interface ReplicaProbesOptions {
+  readonly timings: DriverTimings;
+  readonly random: () => number;
+  readonly probe: (baseUrl: string, signal: AbortSignal) => Promise<Problem | null>;
+  readonly onProbeFailure: () => void;
+  /** Called after each change, and after each probe while no replica can be called. */
+  readonly onChange: () => void;
+}
+
+interface Probed {
+  readonly replica: ReplicaAddress;
+  readonly gone: AbortController;
+  healthy: boolean;
+  failures: number;
+  problem: Problem | null;
+}
+
+/** Probes replicas that come and go, each on its own. */
+export class ReplicaProbes {
+  readonly #options: ReplicaProbesOptions;
+  readonly #probed = new Map<string, Probed>();
+
+  constructor(options: ReplicaProbesOptions) {
+    this.#options = options;
+  }
+
+  /** The replicas that can be called. */
+  get healthy(): ReplicaAddress[] {
+    return [...this.#probed.values()].flatMap(({ healthy, replica }) => (healthy ? replica : []));
+  }
+
+  /** What is wrong with those that cannot, as far as they have been probed. */
+  get problems(): Problem[] {
+    return [...this.#probed.values()].flatMap(({ problem }) => problem ?? []);
+  }
+
+  /** How many there are, whether they can be called or not. */
+  get size(): number {
+    return this.#probed.size;
+  }
+
+  /** @param healthy whether new ones count as healthy until a probe says otherwise */
+  set(replicas: readonly ReplicaAddress[], healthy = false): void {
+    const wanted = new Set(replicas.map(({ id }) => id));
+    let changed = false;
+    for (const [id, { gone }] of this.#probed) {
+      if (wanted.has(id)) continue;
+      gone.abort();
+      this.#probed.delete(id);
+      changed = true;
+    }
+    for (const replica of replicas) {
+      if (this.#probed.has(replica.id)) continue;
+      const probed: Probed = { replica, gone: new AbortController(), healthy, failures: 0, problem: null };
+      this.#probed.set(replica.id, probed);
+      void this.#watch(probed);
+    }
+    if (changed) this.#options.onChange();
+  }
+
+  close(): void {
+    for (const { gone } of this.#probed.values()) gone.abort();
+    this.#probed.clear();
+  }
+
+  async #watch(probed: Probed): Promise<void> {
+    const { timings, random, probe, onChange } = this.#options;
+    const { signal } = probed.gone;
+    while (!signal.aborted) {
+      const problem = await probe(probed.replica.baseUrl, signal);
+      if (signal.aborted) return;
+      if (this.#note(probed, problem) || this.healthy.length === 0) onChange();
+      await pause(probePauseMs(probed.failures, timings, random), signal);
+    }
+  }
+
+  /** Returns whether the replica came or went. */
+  #note(probed: Probed, problem: Problem | null): boolean {
+    const { timings, onProbeFailure } = this.#options;
+    const before = probed.healthy;
+    probed.problem = problem;
+    probed.failures = problem === null ? 0 : probed.failures + 1;
+    if (problem === null) probed.healthy = true;
+    else {
+      onProbeFailure();
+      if (probed.failures >= timings.probesToEject) probed.healthy = false;
+    }
+    return probed.healthy !== before;
+  }
+}

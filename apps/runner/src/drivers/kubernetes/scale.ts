@@ -1,0 +1,65 @@
+import { ApiError, CONFLICT, type KubernetesApi, type Workload } from './api.ts';
+
+/** How often a scale is read again because somebody else changed the workload in between. */
+const MAX_CONFLICTS = 5;
+
+/**
+ * Switches a workload on. A count above 0 is never changed: it is somebody's choice, such as an
+ * autoscaler's. Beside an autoscaler, which ignores a workload at 0, the count becomes 1.
+ *
+ * @throws ApiError
+ */
+export async function switchOn(
+  api: KubernetesApi,
+  workload: Workload,
+  replicas: number,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let conflicts = 0; ; conflicts++) {
+    const scale = await api.scale(workload, signal);
+    if ((scale.spec?.replicas ?? 0) > 0) return;
+    const count = replicas > 1 && (await isAutoscaled(api, workload, signal)) ? 1 : replicas;
+    try {
+      await api.setScale(workload, { ...scale, spec: { replicas: count } }, signal);
+      return;
+    } catch (error) {
+      if (!isConflict(error) || conflicts >= MAX_CONFLICTS) throw error;
+    }
+  }
+}
+
+/**
+ * Switches a workload off. Returns how many pods it still has that nobody has told to end.
+ *
+ * @throws ApiError
+ */
+export async function switchOff(
+  api: KubernetesApi,
+  workload: Workload,
+  signal: AbortSignal,
+): Promise<number> {
+  for (let conflicts = 0; ; conflicts++) {
+    const scale = await api.scale(workload, signal);
+    if ((scale.spec?.replicas ?? 0) === 0) return scale.status?.replicas ?? 0;
+    try {
+      const now = await api.setScale(workload, { ...scale, spec: { replicas: 0 } }, signal);
+      return now.status?.replicas ?? 0;
+    } catch (error) {
+      if (!isConflict(error) || conflicts >= MAX_CONFLICTS) throw error;
+    }
+  }
+}
+
+const isConflict = (error: unknown): boolean => error instanceof ApiError && error.status === CONFLICT;
+
+async function isAutoscaled(
+  api: KubernetesApi,
+  { namespace, kind, name }: Workload,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const autoscalers = await api.autoscalers(namespace, signal);
+  return autoscalers.some(({ spec }) => {
+    const target = spec?.scaleTargetRef;
+    return target?.kind.toLowerCase() === kind && target.name === name;
+  });
+}

@@ -1,0 +1,41 @@
+import type { KubernetesSettings } from '@tidegate/contracts/driver-settings';
+import type { KubernetesApi } from './api.ts';
+import { describeApiError } from './errors.ts';
+import { eventProblemOf, type PodProblem, podProblemOf } from './pods.ts';
+
+export interface NotReady extends PodProblem {
+  /** Its count is 0. */
+  readonly off: boolean;
+}
+
+/**
+ * Why a workload that is switched on has no replica to call. Never rejects.
+ *
+ * @param endpointsProblem what its endpoints say against it; empty: nothing
+ * @param thorough also ask for events, which cost more
+ */
+export async function whyNotReady(
+  { api, settings }: { api: KubernetesApi; settings: KubernetesSettings },
+  endpointsProblem: string,
+  thorough: boolean,
+  signal: AbortSignal,
+): Promise<NotReady> {
+  const { namespace, name } = settings;
+  try {
+    const { spec, status } = await api.scale(settings, signal);
+    if ((spec?.replicas ?? 0) === 0) return { reason: '', lasting: false, off: true };
+    const pods = status?.selector ? await api.pods(namespace, status.selector, signal) : [];
+    const problem = podProblemOf(pods);
+    if (problem) return { ...problem, off: false };
+    if (endpointsProblem !== '') return { reason: endpointsProblem, lasting: true, off: false };
+    const [pod] = pods;
+    const about = pod ? `involvedObject.name=${pod.metadata?.name ?? ''}` : 'reason=FailedCreate';
+    const events = thorough ? await api.warnings(namespace, about, signal) : [];
+    const own = events.filter(({ involvedObject }) => involvedObject.name?.startsWith(name));
+    const told = eventProblemOf(pod ? events : own);
+    const none = pod ? 'None of its pods is ready.' : 'It has no pod yet.';
+    return { ...(told ?? { reason: none, lasting: false }), off: false };
+  } catch (error) {
+    return { reason: describeApiError(error, settings), lasting: false, off: false };
+  }
+}

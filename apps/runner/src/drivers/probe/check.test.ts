@@ -1,0 +1,68 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { startUpstream, type Upstream } from '@tidegate/testing';
+import { type CheckedServer, checkServer } from './check.ts';
+
+let server: Upstream | undefined;
+afterEach(() => server?.close());
+
+/** What a vLLM of one model answers, behind a proxy's path, to a caller with the key. */
+const ANSWERS: Readonly<Record<string, object>> = {
+  '/gpu/v1/models': {
+    object: 'list',
+    data: [{ id: 'tide', object: 'model', owned_by: 'vllm', max_model_len: 32_768 }],
+  },
+  '/gpu/version': { version: '0.11.0' },
+};
+
+async function check(more: Partial<CheckedServer> = {}, path = '/gpu/v1') {
+  server ??= await startUpstream(async ({ path: asked, headers }, reply) => {
+    const closed = headers.authorization !== 'Bearer sk-up';
+    const answer = closed ? { error: 'Unauthorized' } : ANSWERS[asked];
+    reply.start({
+      status: closed ? 401 : answer ? 200 : 404,
+      headers: { 'content-type': 'application/json' },
+    });
+    await reply.write(JSON.stringify(answer ?? {}));
+    reply.end();
+  });
+  const baseUrl = server.url + path;
+  const asked = { baseUrl, name: 'tide', nameAssumed: false, key: 'sk-up', timeoutMs: 10_000, ...more };
+  return checkServer(asked, new AbortController().signal);
+}
+afterEach(() => {
+  server = undefined;
+});
+
+describe('a check of a server', () => {
+  it('finds what it is and what it serves, with the key, and completes nothing', async () => {
+    expect(await check()).toEqual({
+      problem: '',
+      described: {
+        ...{ server: 'vLLM', version: '0.11.0', needsKey: false },
+        models: [{ id: 'tide', contextTokens: 32_768, vision: false, chats: true }],
+      },
+    });
+    expect((await check({ name: '' })).problem).toBe('');
+    expect(new Set(server?.requests.map(({ method, path }) => `${method} ${path}`))).toEqual(
+      new Set(['GET /gpu/v1/models', 'GET /gpu/version']),
+    );
+  });
+
+  it.each([
+    ['a wrong key', { key: 'sk-no' }, '/gpu/v1', 'The server refused the upstream key (401).'],
+    ['no key', { key: '' }, '/gpu/v1', 'The server asks for an upstream key (401), and the model has none.'],
+    ['a wrong name', { name: 'moon' }, '/gpu/v1', "The server does not serve 'moon'. It serves tide."],
+    ['a wrong path', {}, '/v1', /^No chat completions API at .*: \/models answered 404\.$/],
+  ])('says what publishing would: %s', async (_what, more, path, problem) => {
+    expect((await check(more, path)).problem).toEqual(
+      typeof problem === 'string' ? problem : expect.stringMatching(problem),
+    );
+  });
+
+  it('of one that does not answer says so', async () => {
+    expect(await check({ baseUrl: 'http://127.0.0.1:1/v1' })).toEqual({
+      problem: 'Its server does not answer (connection refused).',
+      described: undefined,
+    });
+  });
+});

@@ -1,0 +1,39 @@
+import { type DescribedServer, describeServer } from '@tidegate/upstream';
+import type { UpstreamAccess } from '../upstream-access.ts';
+import { inspect } from './inspect.ts';
+import { describeProblems } from './problems.ts';
+
+export interface CheckedServer extends UpstreamAccess {
+  /** Ends in `/v1`. */
+  readonly baseUrl: string;
+  readonly timeoutMs: number;
+}
+
+export interface ServerCheck {
+  /** Why calls cannot work, in the words of a model's condition. Empty: no problem was found. */
+  readonly problem: string;
+  /** Undefined: it does not say what it is. */
+  readonly described: DescribedServer | undefined;
+}
+
+/**
+ * Finds out about a server before a model is published with it. It asks what probes ask, and what
+ * the server serves. Never rejects.
+ */
+export async function checkServer(server: CheckedServer, signal: AbortSignal): Promise<ServerCheck> {
+  const problem = await inspect({ ...server, own: false }, signal);
+  if (problem?.kind === 'no_answer' || signal.aborted)
+    return { problem: problem ? describeProblems([problem]) : 'The check was ended.', described: undefined };
+  const origin = server.baseUrl.replace(/\/v1$/, '');
+  const ending = new AbortController();
+  const end = () => ending.abort();
+  const timer = setTimeout(end, server.timeoutMs);
+  signal.addEventListener('abort', end);
+  try {
+    const described = await describeServer({ origin, key: server.key, signal: ending.signal });
+    return { problem: problem ? describeProblems([problem]) : '', described };
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', end);
+  }
+}

@@ -1,0 +1,108 @@
+import type { z } from 'zod';
+import { type Actor, access } from '../access/access.ts';
+import { audit } from '../access/audit.ts';
+import type { ControlDeps, Inspection } from '../deps.ts';
+import { publishedNameOf } from '../discovery/name.ts';
+import { ok, parseInput, type Result, refuse } from '../result.ts';
+import { unreached } from '../unreached.ts';
+import { publishInput } from './input.ts';
+import { originOf } from './models.ts';
+import { describeCheck } from './told.ts';
+
+/** What is known of the model so far. Without a name, any model will do. */
+const checkInput = publishInput.pick({ org: true, upstreamModel: true, upstreamKey: true }).extend({
+  urls: publishInput.shape.urls.unwrap(),
+  name: publishInput.shape.name.optional(),
+  contextTokens: publishInput.shape.contextTokens.optional(),
+});
+export type CheckModelInput = z.input<typeof checkInput>;
+
+export interface ServedModelView {
+  /** Its name at the server. */
+  readonly upstreamModel: string;
+  /** A name to publish it under. Empty: nothing of its name may be used. */
+  readonly name: string;
+  readonly kind: 'text' | 'vision';
+  /** Null: the server does not tell. */
+  readonly contextTokens: number | null;
+}
+
+export interface ModelCheck {
+  /** Whether nothing speaks against publishing. */
+  readonly ok: boolean;
+  /** One sentence or more for each server, for users. */
+  readonly told: readonly { readonly url: string; readonly problem: boolean; readonly text: string }[];
+  /** The models that all servers list. */
+  readonly models: readonly ServedModelView[];
+}
+
+const WINDOW_MS = 60_000;
+/** The most checks of an organization in a minute. Publishing itself tells no less, but slower. */
+const MOST_A_MINUTE = 20;
+
+/**
+ * Asks the servers of a model that is to be published what they serve, and whether calls can work.
+ * The runner asks them, as it does when the model is published. Nothing is completed or loaded.
+ */
+export async function checkModel(
+  deps: ControlDeps,
+  actor: Actor,
+  input: CheckModelInput,
+): Promise<Result<ModelCheck>> {
+  const parsed = parseInput(checkInput, input);
+  if (!parsed.ok) return parsed;
+  const { urls, name = '', upstreamModel = name, upstreamKey = '', contextTokens } = parsed.value;
+  const org = await access(deps, actor, parsed.value.org, 'model.publish');
+  if (!org.ok) return org;
+  const allowed = await countCheck(deps, actor, org.value.id, urls);
+  if (!allowed.ok) return allowed;
+  const upstreamModelAssumed = parsed.value.upstreamModel === undefined;
+  const asked = { upstreamModel, upstreamModelAssumed, upstreamKey };
+  try {
+    const inspections = await Promise.all(urls.map((baseUrl) => deps.runner.inspect({ baseUrl, ...asked })));
+    const told = urls.map((url, i) => ({
+      url,
+      ...describeCheck(inspections[i] as Inspection, { upstreamModel, contextTokens }),
+    }));
+    return ok({ ok: told.every(({ problem }) => !problem), told, models: commonModels(inspections) });
+  } catch (error) {
+    return refuse('unavailable', `The servers could not be checked: ${unreached('runner', error, actor)}.`);
+  }
+}
+
+/** Counts in the audit trail, which also shows who asked which servers. */
+async function countCheck(
+  deps: ControlDeps,
+  actor: Actor,
+  orgId: string,
+  urls: readonly string[],
+): Promise<Result<null>> {
+  const now = deps.now();
+  return deps.db.$transaction(async (tx): Promise<Result<null>> => {
+    await tx.$queryRaw`SELECT id FROM org WHERE id = ${orgId} FOR UPDATE`;
+    const since = new Date(now - WINDOW_MS);
+    const recent = await tx.auditEvent.count({ where: { orgId, action: 'model.check', at: { gt: since } } });
+    if (recent >= MOST_A_MINUTE)
+      return refuse('limit_reached', `At most ${MOST_A_MINUTE} tests of servers a minute: wait a moment.`);
+    const details = originOf({ driver: 'external', settings: { urls: [...urls] } });
+    await audit(tx, actor, now, [{ orgId, action: 'model.check', target: orgId, details: { ...details } }]);
+    return ok(null);
+  });
+}
+
+/** The smallest context of all servers counts, because any of them may get a request. */
+function commonModels([first, ...others]: readonly Inspection[]): ServedModelView[] {
+  return (first?.models ?? []).flatMap((model) => {
+    const same = others.map(({ models }) => models.find(({ name }) => name === model.name));
+    if (same.includes(undefined)) return [];
+    const contexts = [model, ...same].flatMap((one) => (one?.contextTokens ? [one.contextTokens] : []));
+    return [
+      {
+        upstreamModel: model.name,
+        name: publishedNameOf(model.name),
+        kind: model.vision ? 'vision' : 'text',
+        contextTokens: contexts.length > 0 ? Math.min(...contexts) : null,
+      },
+    ];
+  });
+}

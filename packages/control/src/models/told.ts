@@ -1,0 +1,43 @@
+import type { Inspection } from '../deps.ts';
+
+const MOST_NAMED = 5;
+const MAX_NAME_LENGTH = 80;
+const NUMBER = new Intl.NumberFormat('en-US');
+
+interface Wanted {
+  readonly upstreamModel: string;
+  readonly contextTokens: number | undefined;
+}
+
+/** What a check of one server found, in sentences for users. */
+export function describeCheck(
+  { problem, server, version, models }: Inspection,
+  { upstreamModel, contextTokens = 0 }: Wanted,
+): { readonly problem: boolean; readonly text: string } {
+  if (problem !== '') return { problem: true, text: problem };
+  const who = server === '' || server === 'A model server' ? 'a server' : server;
+  const reached = `Reached ${who}${version === '' ? '' : ` ${version}`}.`;
+  if (models.length === 0) return { problem: false, text: `${reached} It does not list what it serves.` };
+  const wanted = models.find(({ name }) => name === upstreamModel || name === `${upstreamModel}:latest`);
+  const only = models.length === 1 ? models[0] : undefined;
+  const served = (wanted ?? only)?.contextTokens ?? 0;
+  const serves = `${reached} It serves ${named(models)}`;
+  if (served > 0 && contextTokens > served) {
+    const text = `${serves}. Its context is ${NUMBER.format(served)}, less than ${NUMBER.format(contextTokens)}.`;
+    return { problem: true, text };
+  }
+  const same = new Set(models.map((model) => model.contextTokens));
+  const context = served || (same.size === 1 ? (models[0]?.contextTokens ?? 0) : 0);
+  return { problem: false, text: `${serves}${context > 0 ? `, context ${NUMBER.format(context)}` : ''}.` };
+}
+
+/** `a, b and c` */
+function named(models: Inspection['models']): string {
+  const shown = models.slice(0, MOST_NAMED).map(({ name }) => shortened(name));
+  const more = models.length - shown.length;
+  const all = more > 0 ? [...shown, `${more} more`] : shown;
+  return all.length === 1 ? (all[0] ?? '') : `${all.slice(0, -1).join(', ')} and ${all.at(-1)}`;
+}
+
+const shortened = (name: string): string =>
+  name.length > MAX_NAME_LENGTH ? `${name.slice(0, MAX_NAME_LENGTH)}…` : name;

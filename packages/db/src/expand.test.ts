@@ -1,0 +1,76 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { MIGRATIONS } from './migrate.ts';
+
+/** Up to this one there was no release whose services could run beside them. */
+const BEFORE_THE_RULE = '20261122000008_grants';
+
+/**
+ * Migrations that take something away, with the reason why the release before does not miss it.
+ */
+const ALLOWED: Readonly<Record<string, string>> = {};
+
+/** What the release before may not survive. */
+const CONTRACTS: readonly [what: string, words: RegExp][] = [
+  ['drops', /\bDROP\b(?! FUNCTION IF EXISTS pg_temp)/],
+  ['renames', /\bRENAME\b/],
+  ['changes a type', /\bALTER COLUMN\b[^;]*?\bTYPE\b|\bALTER TYPE\b(?![^;]*\bADD VALUE\b)/],
+  ['forbids null', /\bSET NOT NULL\b/],
+  ['takes a right', /\bREVOKE\b(?![^;]*\bFROM PUBLIC\b)/],
+  ['empties', /\bTRUNCATE\b/],
+];
+const COLUMN = /\bADD COLUMN\b[^,;]*/g;
+
+function contractions(sql: string): string[] {
+  const text = sql
+    .replace(/--.*$/gm, '')
+    .replace(/\/\*[\s\S]*?\*\//g, '')
+    .replace(/\s+/g, ' ')
+    .toUpperCase();
+  const found = CONTRACTS.filter(([, words]) => words.test(text)).map(([what]) => what);
+  const needed = [...text.matchAll(COLUMN)].some(
+    ([column]) => /\bNOT NULL\b/.test(column) && !/\b(DEFAULT|GENERATED|SERIAL|BIGSERIAL)\b/.test(column),
+  );
+  return needed ? [...found, 'adds a column that the release before does not fill'] : found;
+}
+
+const migrations = readdirSync(MIGRATIONS, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => name)
+  .sort();
+
+describe('a migration', () => {
+  it.each(migrations.filter((name) => name > BEFORE_THE_RULE))(
+    '%s only expands, so that the release before works beside it',
+    (name) => {
+      const found = contractions(readFileSync(join(MIGRATIONS, name, 'migration.sql'), 'utf8'));
+      if (name in ALLOWED) expect(found).not.toEqual([]);
+      else expect(found).toEqual([]);
+    },
+  );
+
+  it.each([
+    'DROP TABLE "x"',
+    'ALTER TABLE "x" DROP COLUMN "y"',
+    'alter table x rename y to z',
+    'ALTER TABLE "x" ALTER COLUMN "y" TYPE BIGINT',
+    'ALTER TABLE "x" ALTER COLUMN "y" SET DATA TYPE BIGINT',
+    'ALTER TABLE "x" ALTER COLUMN "y" SET NOT NULL',
+    'ALTER TABLE "x" ADD COLUMN "y" INTEGER NOT NULL, ADD COLUMN "z" INTEGER DEFAULT 1',
+    'REVOKE SELECT ON "x" FROM tidegate_limiter',
+    'TRUNCATE "x"',
+  ])('that takes something away is noticed: %s', (sql) => {
+    expect(contractions(sql)).toHaveLength(1);
+  });
+
+  it.each([
+    'CREATE TABLE "x" ("y" INTEGER NOT NULL)',
+    'ALTER TABLE "x" ADD COLUMN "y" INTEGER NOT NULL DEFAULT 0, ADD COLUMN "z" TEXT',
+    '-- DROP TABLE "x"\nGRANT SELECT ON "x" TO tidegate_limiter',
+    "ALTER TYPE mode ADD VALUE 'other'",
+    'REVOKE ALL ON FUNCTION f() FROM PUBLIC',
+  ])('that adds is none: %s', (sql) => {
+    expect(contractions(sql)).toEqual([]);
+  });
+});

@@ -1,0 +1,93 @@
+import { readdirSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Db } from './client.ts';
+import { sqlStateOf } from './explain.ts';
+import { MIGRATIONS } from './migrate.ts';
+
+/** How often to look again: rarely once the database was new enough, since it stays so. */
+const LOOK_MS = { current: 60_000, behind: 2_000 };
+/** How long an answer may take. A later one is for the next who asks. */
+const PATIENCE_MS = 500;
+/** No table of migrations, or one from before services could read it. */
+const OLDER = new Set(['42P01', '42501']);
+
+export interface SchemaVersionOptions {
+  readonly db: Pick<Db, '$queryRaw'>;
+  /** Monotonic clock. */
+  readonly nowMs: () => number;
+  /** Called each time the database turns out to lack something. Says what and what to run. */
+  readonly onBehind?: (problem: string) => void;
+  /** Migrations in Prisma's layout; default: this package's. */
+  readonly directory?: string;
+}
+
+/**
+ * Whether the database has all migrations of this release. It may have more: a release works with
+ * the schema of the next one.
+ */
+export class SchemaVersion {
+  readonly #options: SchemaVersionOptions;
+  readonly #required: readonly string[];
+  #problem: string | null = null;
+  #lookAtMs = Number.NEGATIVE_INFINITY;
+  #looking: Promise<void> | undefined;
+
+  constructor(options: SchemaVersionOptions) {
+    this.#options = options;
+    this.#required = readdirSync(options.directory ?? MIGRATIONS, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => name)
+      .sort();
+  }
+
+  /**
+   * Resolves to what is wrong and what to run, or to null. While Postgres cannot be asked, the last
+   * answer stands, and at first null. Asks at most every 2 s. Never rejects.
+   */
+  async problem(): Promise<string | null> {
+    if (this.#options.nowMs() >= this.#lookAtMs) this.#looking ??= this.#look();
+    if (this.#looking) await Promise.race([this.#looking, sleep(PATIENCE_MS, undefined, { ref: false })]);
+    return this.#problem;
+  }
+
+  /**
+   * The migrations of this release that the database lacks, oldest first.
+   * @throws the error of the database
+   */
+  async missing(): Promise<string[]> {
+    const applied = await this.#applied();
+    return this.#required.filter((name) => !applied.has(name));
+  }
+
+  async #look(): Promise<void> {
+    let everyMs = LOOK_MS.behind;
+    try {
+      const before = this.#problem;
+      this.#problem = describe(await this.missing());
+      if (this.#problem !== null && this.#problem !== before) this.#options.onBehind?.(this.#problem);
+      if (this.#problem === null) everyMs = LOOK_MS.current;
+    } catch {
+      // Who needs Postgres says that it is away. A limiter may well do without.
+    }
+    this.#lookAtMs = this.#options.nowMs() + everyMs;
+    this.#looking = undefined;
+  }
+
+  async #applied(): Promise<ReadonlySet<string>> {
+    try {
+      const rows = await this.#options.db.$queryRaw<{ migration_name: string }[]>`
+        SELECT migration_name FROM _prisma_migrations
+        WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL`;
+      return new Set(rows.map((row) => row.migration_name));
+    } catch (error) {
+      if (OLDER.has(sqlStateOf(error) ?? '')) return new Set();
+      throw error;
+    }
+  }
+}
+
+function describe(missing: readonly string[]): string | null {
+  if (missing.length === 0) return null;
+  const which = missing.length === 1 ? `migration ${missing[0]}` : `${missing.length} migrations`;
+  return `the database lacks ${which} of this release: run migrate, as docs/upgrades.md says`;
+}

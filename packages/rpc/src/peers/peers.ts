@@ -1,0 +1,145 @@
+import { type Peer, parseTarget, peerAt, type Resolve, resolveAll, type Target } from './target.ts';
+
+/** More addresses of one host are ignored. */
+const MAX_A_HOST = 256;
+/** A look-up that takes longer counts as failed for now. Its result is still used. */
+const LOOKUP_MS = 3_000;
+const MIN_AVOID_MS = 10_000;
+const MAX_AVOID_MS = 300_000;
+const LEAVING_MS = 60_000;
+
+export interface PeersOptions {
+  /** `host:port`, at least one. A host may have several addresses, and they may change. */
+  readonly addresses: readonly string[];
+  readonly resolve?: Resolve;
+  /** From 0 to 1. Spreads processes over peers. */
+  readonly random: () => number;
+  /** Monotonic clock. */
+  readonly nowMs: () => number;
+}
+
+interface Known {
+  readonly peer: Peer;
+  /** Random. This process prefers the peer with the greatest one. */
+  readonly weight: number;
+  /** In a row. */
+  failures: number;
+  avoidUntilMs: number;
+}
+
+/**
+ * The servers at the configured addresses, as far as DNS tells, and which of them this process
+ * prefers. Each process has its own order, so that processes spread: when a peer comes, the share
+ * that is due to it prefers it, and nobody else changes. A peer that failed is avoided for 10 s,
+ * twice as long after each further failure, up to 5 minutes.
+ *
+ * It looks up nothing by itself: `refresh` does.
+ */
+export class Peers {
+  readonly #options: PeersOptions;
+  readonly #targets: readonly Target[];
+  readonly #resolve: Resolve;
+  #known = new Map<string, Known>();
+  /** What DNS last said, by host. */
+  readonly #found = new Map<string, readonly string[]>();
+  readonly #lookups = new Map<string, Promise<void>>();
+  #refreshedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: PeersOptions) {
+    this.#options = options;
+    this.#resolve = options.resolve ?? resolveAll;
+    this.#targets = options.addresses.map(parseTarget);
+    this.#update();
+  }
+
+  /** The preferred one first, those to avoid last. Empty until a host name has been looked up. */
+  ranked(): Peer[] {
+    const nowMs = this.#options.nowMs();
+    const avoided = ({ avoidUntilMs }: Known) => (avoidUntilMs > nowMs ? avoidUntilMs : 0);
+    return [...this.#known.values()]
+      .sort((a, b) => avoided(a) - avoided(b) || b.weight - a.weight)
+      .map(({ peer }) => peer);
+  }
+
+  /**
+   * Looks up all host names again, unless that was done less than `maxAgeMs` ago. A host whose
+   * look-up fails keeps its addresses. Never rejects.
+   */
+  async refresh(maxAgeMs = 0): Promise<void> {
+    const nowMs = this.#options.nowMs();
+    if (nowMs - this.#refreshedMs < maxAgeMs) return;
+    this.#refreshedMs = nowMs;
+    const hosts = new Set(this.#targets.flatMap((target) => ('host' in target ? [target.host] : [])));
+    await Promise.all([...hosts].map((host) => atMost(LOOKUP_MS, this.#lookUp(host))));
+  }
+
+  /** The peer could not be used. */
+  failed(peer: Peer): void {
+    const known = this.#known.get(peer.address);
+    if (!known) return;
+    const avoidMs = Math.min(MIN_AVOID_MS * 2 ** known.failures, MAX_AVOID_MS);
+    known.failures = Math.min(known.failures + 1, 10);
+    known.avoidUntilMs = this.#options.nowMs() + avoidMs;
+  }
+
+  /** The peer has been of use for a while. */
+  worked(peer: Peer): void {
+    const known = this.#known.get(peer.address);
+    if (!known) return;
+    known.failures = 0;
+    known.avoidUntilMs = 0;
+  }
+
+  /** The peer says that it will stop. It is avoided for a minute, unless it is the only one. */
+  leaving(peer: Peer): void {
+    const known = this.#known.get(peer.address);
+    if (known) known.avoidUntilMs = this.#options.nowMs() + LEAVING_MS;
+  }
+
+  /** There is never more than one look-up of a host, however long it takes. */
+  #lookUp(host: string): Promise<void> {
+    const running = this.#lookups.get(host);
+    if (running) return running;
+    const lookup = this.#resolve(host)
+      .then(
+        (ips) => {
+          if (ips.length === 0) return;
+          this.#found.set(host, ips.slice(0, MAX_A_HOST));
+          this.#update();
+        },
+        () => {},
+      )
+      .finally(() => this.#lookups.delete(host));
+    this.#lookups.set(host, lookup);
+    return lookup;
+  }
+
+  #update(): void {
+    const former = this.#known;
+    this.#known = new Map();
+    for (const target of this.#targets)
+      for (const peer of this.#peersOf(target)) {
+        const { address } = peer;
+        const known = former.get(address) ?? this.#known.get(address);
+        this.#known.set(
+          address,
+          known ?? { peer, weight: this.#options.random(), failures: 0, avoidUntilMs: 0 },
+        );
+      }
+  }
+
+  #peersOf(target: Target): readonly Peer[] {
+    if ('peer' in target) return [target.peer];
+    const { host, port } = target;
+    return (this.#found.get(host) ?? []).map((ip) => peerAt(ip, host, port));
+  }
+}
+
+async function atMost(ms: number, work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([work, late]);
+  clearTimeout(timer);
+}

@@ -1,0 +1,35 @@
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+
+/** A server that can be called. */
+export interface Peer {
+  /** Where to connect: `host:port`, the host an IP address unless gRPC is to look it up. */
+  readonly address: string;
+  /** The host that its certificate must name, if that is not the address's own. */
+  readonly serverName: string | null;
+}
+
+/** Resolves to all IP addresses of a host name. Rejects when there is none. */
+export type Resolve = (host: string) => Promise<readonly string[]>;
+
+/** Asks the system, and so also its hosts file and search domains. */
+export const resolveAll: Resolve = async (host) =>
+  (await lookup(host, { all: true, order: 'verbatim' })).map(({ address }) => address);
+
+/** One configured address: a host name to look up, or a peer as it is. */
+export type Target = { readonly host: string; readonly port: string } | { readonly peer: Peer };
+
+const HOST_AND_PORT = /^(?:dns:(?:\/\/\/)?)?([^\s:/[\]]+):(\d{1,5})$/;
+
+/** Forms that only gRPC knows, and IP addresses, are peers as they are. */
+export function parseTarget(address: string): Target {
+  const [, host, port] = HOST_AND_PORT.exec(address) ?? [];
+  if (host === undefined || port === undefined || isIP(host) !== 0)
+    return { peer: { address, serverName: null } };
+  return { host, port };
+}
+
+export const peerAt = (ip: string, host: string, port: string): Peer => ({
+  address: `${isIP(ip) === 6 ? `[${ip}]` : ip}:${port}`,
+  serverName: host,
+});

@@ -1,0 +1,2 @@
+export type { Asking } from './ask.ts';
+export { type DescribedModel, type DescribedServer, describeServer } from './describe.ts';

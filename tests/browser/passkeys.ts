@@ -1,0 +1,107 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { expectAccessibleInBoth, signIn } from '../support/browser.ts';
+import { PASSWORD, type Site, TEST_TIMEOUT_MS } from './site.ts';
+
+/** Gives a page's browser a device that makes and uses passkeys. */
+async function plugIn(page: Page) {
+  const cdp = await page.context().newCDPSession(page);
+  await cdp.send('WebAuthn.enable');
+  const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      ...{ protocol: 'ctap2', transport: 'internal' },
+      ...{ hasResidentKey: true, hasUserVerification: true, isUserVerified: true },
+      automaticPresenceSimulation: true,
+    },
+  });
+  return {
+    /** Whether the device recognizes who uses it. */
+    recognize: (isUserVerified: boolean) =>
+      cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified }),
+  };
+}
+
+/** Makes the page's browser use a passkey without checking its user, if the device allows it. */
+const INSIST_ON_NOTHING = `{
+  const get = navigator.credentials.get.bind(navigator.credentials);
+  navigator.credentials.get = ({ publicKey, ...more }) =>
+    get({ ...more, publicKey: { ...publicKey, userVerification: 'discouraged' } });
+}`;
+
+async function signOut(page: Page, site: Site): Promise<void> {
+  await page.goto(`${site.url()}/account`);
+  await page.getByRole('button', { name: 'Sign out', exact: true }).click();
+  await page.waitForURL('**/sign-in');
+}
+
+const pressPasskey = (page: Page) => page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+
+export function describePasskeys(site: Site): void {
+  describe('a passkey', () => {
+    it(
+      'signs in alone, and from then on the password alone does not, until two-factor is off',
+      async () => {
+        const account = await site.person('member');
+        const { page, errors } = await site.signedIn(account);
+        const { page: other } = await site.visit();
+        await signIn(other, site.url(), account);
+        const device = await plugIn(page);
+        await page.goto(`${site.url()}/account/two-factor`);
+        await page.getByLabel('Password').fill(PASSWORD);
+        await page.getByRole('button', { name: 'Continue' }).click();
+        await device.recognize(false);
+        await page.getByRole('button', { name: 'Make a passkey' }).click();
+        await page.getByText('Your browser made no passkey.').waitFor();
+        await expectAccessibleInBoth(page);
+        await device.recognize(true);
+        await page.getByRole('button', { name: 'Make a passkey' }).click();
+        await page.waitForURL('**/account');
+        const own = page.getByRole('list', { name: 'Passkeys' }).getByRole('listitem');
+        expect(await own.count()).toBe(1);
+        await expectAccessibleInBoth(page);
+        await site.open(other, 'keys');
+        await other.waitForURL('**/sign-in?**');
+
+        await page.getByRole('button', { name: /^Remove the passkey of / }).click();
+        await page.getByText('This is your only second step.').waitFor();
+        await page.getByRole('button', { name: 'Add a passkey' }).click();
+        await page.getByLabel('Your password').fill(PASSWORD);
+        await page.getByRole('button', { name: 'Make a passkey' }).click();
+        await page.getByText('This device already has a passkey of your account.').waitFor();
+        await page.getByRole('button', { name: 'Cancel' }).click();
+
+        await signOut(page, site);
+        await page.getByLabel('E-mail').fill(account.email);
+        await page.getByLabel('Password').fill(PASSWORD);
+        await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+        await page.getByRole('heading', { name: 'One more step' }).waitFor();
+        await pressPasskey(page);
+        await page.waitForURL('**/o/demo/keys');
+
+        await signOut(page, site);
+        await device.recognize(false);
+        await pressPasskey(page);
+        await page.getByText('No passkey was used.').waitFor();
+        // A browser that does not insist on it answers, and the console refuses the answer.
+        await page.evaluate(INSIST_ON_NOTHING);
+        await pressPasskey(page);
+        await page.getByText('This passkey is not in use here.').waitFor();
+        await page.reload();
+        await device.recognize(true);
+        await pressPasskey(page);
+        await page.waitForURL('**/o/demo/keys');
+
+        await page.goto(`${site.url()}/account`);
+        await page.getByRole('button', { name: 'Turn off' }).click();
+        await page.getByLabel('Your password').fill(PASSWORD);
+        await page.getByRole('button', { name: 'Turn off' }).last().click();
+        await page.getByRole('link', { name: 'Set up' }).waitFor();
+        await signOut(page, site);
+        await pressPasskey(page);
+        await page.getByText('This passkey is not in use here.').waitFor();
+        expect(errors).toEqual([]);
+      },
+      TEST_TIMEOUT_MS,
+    );
+  });
+}
