@@ -55,6 +55,10 @@ export function describeRequests(site: Site): void {
         await rowOf(page, 'upstream_error').waitFor();
         expect(await rows.count()).toBe(1);
         expect(await textOf(rows.first())).toContain('502');
+        await page.getByLabel('Result').selectOption('upstream_error');
+        await page.getByRole('button', { name: 'Filter', exact: true }).click();
+        await page.getByText('The model failed: no answer in time').waitFor();
+        await rowOf(page, 'upstream_error').waitFor();
 
         await page.getByLabel('Request id').fill(id.replace('req_', 'chatcmpl-'));
         await page.getByRole('button', { name: 'Find' }).click();

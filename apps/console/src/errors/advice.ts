@@ -1,6 +1,6 @@
-import { ERRORS, type ErrorCode, type REFUSAL_CAUSES, type RefusalCause } from '@tidegate/contracts';
+import { ERRORS, type ErrorCode } from '@tidegate/contracts';
 
-export interface Advice {
+interface Advice {
   /** What has happened. */
   readonly meaning: string;
   /** What to do about it. */
@@ -8,13 +8,7 @@ export interface Advice {
 }
 
 /** How counted requests end that are neither answered nor refused with a code of the API. */
-export type OtherEnd =
-  | 'client_closed'
-  | 'stream_limit'
-  | 'shutdown'
-  | 'gateway_lost'
-  | 'lease_lost'
-  | 'org_deleted';
+type OtherEnd = 'client_closed' | 'stream_limit' | 'shutdown' | 'gateway_lost' | 'lease_lost' | 'org_deleted';
 
 const advise = (meaning: string, action: string): Advice => ({ meaning, action });
 
@@ -57,7 +51,7 @@ export const ADVICE: Readonly<Record<ErrorCode | OtherEnd, Advice>> = {
   ),
   rate_limit_exceeded: advise(
     'A limit of the key, the plan or the service was reached for a moment.',
-    'Retry after the seconds in Retry-After. If it goes on, see the causes below.',
+    'Retry after the seconds in Retry-After. If it goes on, spread the requests, or raise the limits of the key or the plan.',
   ),
   quota_exceeded: advise(
     "The plan's requests or tokens of this month are used up, or what is left is less than one reservation.",
@@ -102,60 +96,9 @@ export const ADVICE: Readonly<Record<ErrorCode | OtherEnd, Advice>> = {
   org_deleted: advise('The organization was deleted while the request ran.', 'Nothing is left to do.'),
 };
 
-/** What each limit that refuses means, and what helps. */
-export const CAUSES: Readonly<Record<RefusalCause, Advice>> = {
-  key_requests_per_minute: advise(
-    'The key reached its requests per minute.',
-    'Spread the requests, or create a key with a higher limit.',
-  ),
-  org_requests_per_minute: advise(
-    "All keys together reached the plan's requests a minute.",
-    'Spread the requests, or change to a larger plan.',
-  ),
-  key_requests_at_once: advise(
-    'The key reached its requests at once. A stream counts until it ends.',
-    'Send fewer at the same time, or create a key with a higher limit.',
-  ),
-  org_requests_at_once: advise(
-    "All keys together reached the plan's requests at once.",
-    'Send fewer at the same time, or change to a larger plan.',
-  ),
-  large_bodies: advise(
-    'Two requests over 2 MiB were already in progress.',
-    'Send large requests one after the other, or images as links.',
-  ),
-  blocked_address: advise(
-    'The address had sent 20 requests with an invalid key within a minute.',
-    'Find the program with the wrong key at this address.',
-  ),
-  busy: advise('The gateway was at capacity.', 'Retry. If it goes on, the operator should add gateways.'),
-  recovering: advise(
-    'The limits were being restored after a loss of live state.',
-    'Retry. It is over within about a minute.',
-  ),
-  unknown: advise(
-    'A limit refused that this version does not know.',
-    'Retry. The operator should bring all services to one version.',
-  ),
-  month_requests: advise(
-    "The plan's requests of this month are used up.",
-    'Change to a larger plan, or wait for the next month.',
-  ),
-  month_tokens: advise(
-    "The plan's tokens of this month are used up, or one reservation no longer fits.",
-    'Change to a larger plan, or wait for the next month. A model with a shorter context reserves less.',
-  ),
-};
-
-export type LimitCode = keyof typeof REFUSAL_CAUSES;
-
 /** The advice for a code of any version. */
 export const adviceOf = (code: string): Advice =>
   Object.hasOwn(ADVICE, code) ? ADVICE[code as keyof typeof ADVICE] : UNKNOWN;
-
-/** The advice for a cause of any version. Null: there is none. */
-export const causeAdviceOf = (cause: string): Advice | null =>
-  Object.hasOwn(CAUSES, cause) ? CAUSES[cause as RefusalCause] : null;
 
 const UNKNOWN = advise('This version of the console does not know the code.', 'Update the console.');
 

@@ -1,6 +1,7 @@
 import type { FoundRequest, RequestPage } from '@tidegate/control';
 import type { Metadata } from 'next';
 import Link from 'next/link';
+import { adviceOf, codeText } from '#errors/advice.ts';
 import { ENDS } from '#requests/ends.ts';
 import { filterOf, inputOf, type Query, queryOf } from '#requests/filter.ts';
 import { Filters } from '#requests/filters.tsx';
@@ -50,6 +51,7 @@ export default async function Requests({ params, searchParams }: RequestsProps) 
     : listed && reason === null
       ? read(listed)
       : NOTHING;
+  const code = one?.request?.code ?? ENDS.find(({ id }) => id === filter.outcome)?.id ?? null;
   const path = `/o/${org.slug}/requests`;
   const link = 'button button--secondary button--sm';
   return (
@@ -76,6 +78,7 @@ export default async function Requests({ params, searchParams }: RequestsProps) 
           {UNDER_WAY[one.state]}
         </Note>
       ) : null}
+      {code === null ? null : <CodeAdvice code={code} />}
       <section className="card-surface" aria-label="Requests">
         {page.requests.length === 0 ? (
           <Empty icon={<span className="icon-list size-5" aria-hidden />} title="Nothing here">
@@ -98,6 +101,18 @@ export default async function Requests({ params, searchParams }: RequestsProps) 
         ) : null}
       </nav>
     </>
+  );
+}
+
+/** What the error that is looked at means, and what to do. */
+function CodeAdvice({ code }: { code: string }) {
+  const { meaning, action } = adviceOf(code);
+  return (
+    <div className="card-surface mb-6 px-5 py-4 text-sm leading-6">
+      <p className="font-mono text-xs text-muted">{codeText(code)}</p>
+      <p className="mt-1">{meaning}</p>
+      <p className="text-muted">{action}</p>
+    </div>
   );
 }
 
