@@ -132,11 +132,38 @@ describe("Redis' users", () => {
     },
   );
 
-  it.each(['metering', 'ctl'] as const)('of %s reaches no live state, only the queue', async (user) => {
-    await connect('limiter').set('tg:{org}:key', '1');
-    await expect(connect(user).get('tg:{org}:key')).rejects.toThrow('NOPERM');
-    await expect(connect(user).publish('tg:notices', 'x')).rejects.toThrow('NOPERM');
-    await expect(connect(user).scan(0)).rejects.toThrow('NOPERM');
+  it.each(['metering', 'ctl'] as const)(
+    'of %s reaches no keys, and neither channels nor names',
+    async (user) => {
+      await connect('limiter').set('tg:{org}:key:x', '1');
+      await expect(connect(user).get('tg:{org}:key:x')).rejects.toThrow('NOPERM');
+      await expect(connect(user).publish('tg:notices', 'x')).rejects.toThrow('NOPERM');
+      await expect(connect(user).scan(0)).rejects.toThrow('NOPERM');
+    },
+  );
+
+  it('let ctl alone read month ledgers, outboxes and leases, and write none', async () => {
+    const read = [
+      ['ZRANGE', 'tg:instances', '0', '-1'],
+      ['HGET', 'tg:{gw_1}:lease', 'beat_ms'],
+      ['HGET', 'tg:{org}:org', 'in_flight'],
+      ['XLEN', 'tg:{org}:outbox'],
+      ['XRANGE', 'tg:{org}:outbox', '-', '+', 'COUNT', '1'],
+      ['HGETALL', 'tg:{org}:month:2026-11'],
+      ['TIME'],
+    ];
+    const write = [
+      ['ZREM', 'tg:instances', 'x'],
+      ['DEL', 'tg:{gw_1}:lease'],
+      ['HSET', 'tg:{org}:org', 'in_flight', '0'],
+      ['XADD', 'tg:{org}:outbox', '*', 'x', 'y'],
+      ['DEL', 'tg:{org}:month:2026-11'],
+    ];
+    const dryRun = (user: string, words: readonly string[]) =>
+      connect('default').acl('DRYRUN', user, ...(words as [string]));
+    for (const words of read) expect([words, await dryRun('ctl', words)]).toEqual([words, 'OK']);
+    for (const words of write) expect(await dryRun('ctl', words)).toMatch(/no permissions/);
+    for (const words of read.slice(0, -1)) expect(await dryRun('metering', words)).toMatch(/no permissions/);
   });
 
   it("of the limiter may run every command of the limiter's scripts", async () => {

@@ -81,8 +81,9 @@ This page is made from the code, with \`npm run observe\`. Each service answers 
 \`ADMIN_PORT\`, in the format of Prometheus. All its series have the label \`service\`.
 
 For your Prometheus there are [alert rules](../infra/observe/alerts.yml), for Grafana
-[dashboards](../infra/observe/dashboards). Give the scrape jobs names that begin with \`tidegate\`. [Runbooks](runbooks.md) tell what to
-do about each alert.
+[dashboards](../infra/observe/dashboards). Give the scrape jobs names that begin with \`tidegate\`.
+[Runbooks](runbooks.md) tell what to do about each alert. \`npm start -- --observe\` runs the Prometheus
+of this machine, if it has one, with the local stack.
 
 The number of series is bounded. Labels come from closed sets, but for two. \`model\` (always with
 \`org\`) has at most 200 values in each process: models beyond that share the series \`other\` of counters

@@ -3,9 +3,11 @@ import type { Actor } from '@tidegate/control';
 import { eventually } from '@tidegate/testing';
 import { expectAccessible, signIn } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
+import { describeDetail } from './detail.ts';
 import { describeFirstModel } from './first-model.ts';
 import { describeFit } from './fit.ts';
 import { describeGuide } from './guide.ts';
+import { describeKeyboard } from './keyboard.ts';
 import { describeLeaving } from './leaving.ts';
 import { describeRequests } from './requests.ts';
 import { confirm, createKey, rowOf, TEST_TIMEOUT_MS, textOf, useSite } from './site.ts';
@@ -47,7 +49,7 @@ describe('an owner', () => {
       expect(await page.content()).not.toContain(key);
 
       expect((await site.ask(key)).status).toBe(200);
-      await eventually(async () => /UTC/.test(await textOf(row)));
+      await eventually(async () => /just now/.test(await textOf(row)));
 
       await row.getByRole('button', { name: 'Revoke Journey' }).click();
       await page.getByRole('alertdialog').getByText('refused from the next one on').waitFor();
@@ -73,7 +75,7 @@ describe('an owner', () => {
       await page.getByRole('button', { name: 'Create key' }).click();
       const dialog = page.getByRole('dialog');
       await dialog.getByRole('button', { name: 'Create key' }).click();
-      await dialog.getByText('Name must be text of 1 to 80 characters').waitFor();
+      await dialog.getByText('Give a name of 1 to 80 characters').waitFor();
       await dialog.getByLabel('Name').fill('x');
       await dialog.getByLabel('Requests per minute').fill('6001');
       await dialog.getByRole('button', { name: 'Create key' }).click();
@@ -111,7 +113,7 @@ describe('an owner', () => {
       await dialog.getByLabel('Name', { exact: true }).fill('elsewhere');
       await dialog.getByLabel('Servers', { exact: true }).fill('not a url');
       await dialog.getByRole('button', { name: 'Publish model' }).click();
-      await dialog.getByText('different http or https addresses').waitFor();
+      await dialog.getByText('http:// or https://').waitFor();
       await dialog.getByLabel('Servers', { exact: true }).fill('http://127.0.0.1:9/v1');
       await dialog.getByRole('button', { name: 'Publish model' }).click();
       await dialog.getByText('Its server does not answer').waitFor();
@@ -146,6 +148,12 @@ describe('an owner', () => {
         await site.open(page, 'plan');
         await page.getByRole('button', { name: `Change to ${plan}` }).click();
         await confirm(page, 'Change plan');
+        await page.getByText('The new limits are in force.').first().waitFor();
+        const current = page
+          .getByRole('list', { name: 'Plans' })
+          .getByRole('listitem')
+          .filter({ hasText: 'Current' });
+        expect(await textOf(current.getByRole('heading'))).toBe(plan);
       };
       await changeTo('Starter');
       expect(await askWithImage()).toBe(403);
@@ -210,6 +218,13 @@ describe('an owner', () => {
       await signIn(there.page, site.url(), { ...account, password: 'another-long-password' });
       await there.page.goto(`${site.url()}/account`);
       await there.page.getByRole('button', { name: 'Sign out everywhere' }).click();
+      await there.page.getByRole('alertdialog').getByText('All your sessions end').waitFor();
+      await expectAccessible(there.page);
+      await there.page.getByRole('button', { name: 'Cancel' }).click();
+      await there.page.getByRole('alertdialog').waitFor({ state: 'detached' });
+      await there.page.reload();
+      await there.page.getByRole('button', { name: 'Sign out everywhere' }).click();
+      await there.page.getByRole('button', { name: 'End all sessions' }).click();
       await there.page.waitForURL('**/sign-in');
       await site.open(here.page, 'keys');
       expect(new URL(here.page.url()).pathname).toBe('/sign-in');
@@ -271,5 +286,7 @@ describeUsage(site);
 describeRequests(site);
 describeGuide(site);
 describeFirstModel(site);
+describeDetail(site);
 describeFit(site);
+describeKeyboard(site);
 describeLeaving(site);

@@ -40,7 +40,7 @@ export function describeForms(site: Site): void {
         await form.getByLabel('Password').fill('short');
         await form.getByRole('button', { name: 'Join' }).click();
         await expectRefused(form, {
-          'Your name': /text of 1 to 80 characters/,
+          'Your name': /name of 1 to 80 characters/,
           Password: /8 to 128 characters/,
         });
         expect(await focusIn(form)).toBe('Your name');
@@ -49,10 +49,14 @@ export function describeForms(site: Site): void {
         await form.getByLabel('Your name').fill('Ada');
         await form.getByLabel('Password').fill('shorter');
         await form.getByRole('button', { name: 'Join' }).click();
-        await form.getByText(/text of 1 to 80 characters/).waitFor({ state: 'detached' });
+        await form.getByText(/name of 1 to 80 characters/).waitFor({ state: 'detached' });
         await expectRefused(form, { Password: /8 to 128 characters/ });
         expect(await focusIn(form)).toBe('Password');
         expect(await form.getByLabel('Your name').inputValue()).toBe('Ada');
+        await form.getByLabel('Password').fill('password1234');
+        await form.getByRole('button', { name: 'Join' }).click();
+        await form.getByText(/8 to 128 characters\.$/).waitFor({ state: 'detached' });
+        await form.locator('[data-slot=field-error]').waitFor();
         await form.getByLabel('Password').fill(PASSWORD);
         await form.getByRole('button', { name: 'Join' }).click();
         await page.waitForURL('**/o/demo/keys');
@@ -86,7 +90,7 @@ export function describeForms(site: Site): void {
         await form.getByLabel('Requests at once').fill('4');
         await form.getByLabel('Expires on').fill('');
         await form.getByRole('button', { name: 'Create key' }).click();
-        await form.getByText(/1 to 80 characters, without/).waitFor({ state: 'detached' });
+        await form.getByText(/name of 1 to 80 characters/).waitFor({ state: 'detached' });
         await expectRefused(form, { 'May call': /Choose 1 to 50 published models/ });
         expect(await focusIn(form)).toContain('Chosen models');
         await form.getByText('demo-text', { exact: true }).click();
@@ -109,7 +113,7 @@ export function describeForms(site: Site): void {
         await form.getByRole('button', { name: 'Publish model' }).click();
         await expectRefused(form, {
           Name: /1 to 128 characters/,
-          Servers: /different http or https addresses/,
+          Servers: /start with http/,
           'Context length': /from 1 to/,
           'Key for the servers': /without spaces/,
         });

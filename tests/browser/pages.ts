@@ -10,6 +10,9 @@ import { lookAgain, SCREENS, type Site, TEST_TIMEOUT_MS } from './site.ts';
 
 const LIVE = ['keys', 'api', 'usage', 'plan'];
 
+/** Words of the code and of ctl, which no screen has. */
+const INTERNAL = /always_on|wake_on_request|\brpm\b|[a-z]Id\b|contextTokens|sleepAfter|upstream|sha256/;
+
 /** Refreshes twice. When the second refresh is answered, the first one is visible. */
 async function refreshed(page: Page): Promise<void> {
   for (let i = 0; i < 2; i++) {
@@ -43,6 +46,7 @@ export function describePages(site: Site): void {
           if (LIVE.includes(screen)) await refreshed(page);
           await expectAccessible(page);
           await expectStill(page);
+          expect(await page.evaluate('document.body.innerText')).not.toMatch(INTERNAL);
           const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
           expect({ screen, overflow: Math.max(0, Number(overflow)) }).toEqual({ screen, overflow: 0 });
         }

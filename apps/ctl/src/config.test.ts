@@ -44,11 +44,12 @@ function refused(env: Record<string, string>, dir: string): string {
 
 describe('the installation to manage is', () => {
   it('the local stack when the environment says nothing, with the prefix that its services were started with', () => {
-    const { LIMITER_ADDRESSES, SECRET_KEY, ...others } = LOCAL;
+    const { LIMITER_ADDRESSES, RUNNER_ADDRESS, SECRET_KEY, ...others } = LOCAL;
     const config = {
       ...others,
       SECRET_KEY: Buffer.from(SECRET_KEY, 'base64'),
       LIMITER_ADDRESSES: [LIMITER_ADDRESSES],
+      RUNNER_ADDRESS: [{ pool: 'local', address: RUNNER_ADDRESS }],
       REDIS_PREFIX: 'tg:',
       CTL_CONNECT_TIMEOUT_MS: 20_000,
       SERVICE_TOKEN,
@@ -64,7 +65,9 @@ describe('the installation to manage is', () => {
 
   it('the local stack also for who keeps exported the stores that it was started with', () => {
     const { DATABASE_URL, REDIS_URL } = LOCAL;
-    expect(readConfig({ DATABASE_URL, REDIS_URL }, stack()).RUNNER_ADDRESS).toBe(LOCAL.RUNNER_ADDRESS);
+    expect(readConfig({ DATABASE_URL, REDIS_URL }, stack()).RUNNER_ADDRESS).toEqual([
+      { pool: 'local', address: LOCAL.RUNNER_ADDRESS },
+    ]);
   });
 
   it('the one in TIDEGATE_DATA_DIR when that is set', () => {

@@ -1,4 +1,5 @@
 import type { Actor, Control, Result } from '@tidegate/control';
+import type { Db } from '@tidegate/db';
 import { type Config, systemUser } from './config.ts';
 
 /** Whoever runs the command. The audit trail names the system user. */
@@ -20,6 +21,8 @@ export interface Io {
 export interface Context {
   readonly io: Io;
   readonly config: () => Config;
+  /** Connects to the configured installation's Postgres. Disconnects after `use`. */
+  readonly withDb: <T>(use: (db: Db) => Promise<T>) => Promise<T>;
   /** Opens control over the configured installation. Closes it after `use`. */
   readonly withControl: <T>(use: (control: Control) => Promise<T>) => Promise<T>;
 }

@@ -370,7 +370,7 @@ describe('refusals', () => {
   it('tells all that is wrong with an input, a line each', async () => {
     const said = await refused('key', 'create', '--name', ' ', '--rpm', '6001', '--at-once', '0');
     expect(said.split('\n')).toEqual([
-      expect.stringMatching(/^Name must be .*1 to 80 characters/),
+      expect.stringMatching(/^(Name must have|Give a name of) 1 to 80 characters/),
       expect.stringMatching(/^Requests per minute must be .*1 to 6,000\.$/),
       expect.stringMatching(/^Requests at once must be .*1 to 256\.$/),
       '',

@@ -5,25 +5,35 @@ import type { Config } from './config.ts';
 
 const RETRY_MS = 200;
 
-/** Opens control over an installation, calls `use`, and closes it. */
-export async function withControl<T>(config: Config, use: (control: Control) => Promise<T>): Promise<T> {
-  const [{ createControl, limiterOverGrpc, runnerOverGrpc }, { closeDb, createDb, isRefusedForNow }] =
-    await Promise.all([import('@tidegate/control'), import('@tidegate/db')]);
+/** Connects to an installation's Postgres, calls `use`, and disconnects. */
+export async function withDb<T>(config: Config, use: (db: Db) => Promise<T>): Promise<T> {
+  const { closeDb, createDb, isRefusedForNow } = await import('@tidegate/db');
   const db = createDb(config.DATABASE_URL, {
     maxConnections: 1,
     connectTimeoutMs: config.CTL_CONNECT_TIMEOUT_MS,
     transactionTimeoutMs: config.CTL_CONNECT_TIMEOUT_MS,
   });
-  const limiter = limiterOverGrpc(config.LIMITER_ADDRESSES, config.caller);
-  const runner = runnerOverGrpc(config.RUNNER_ADDRESS, config.caller);
   try {
     await connect(db, config.CTL_CONNECT_TIMEOUT_MS, isRefusedForNow);
-    const { SECRET_KEY: secretKey, SECRET_KEY_PREVIOUS: previousSecretKey } = config;
-    return await use(createControl({ db, limiter, runner, secretKey, previousSecretKey, now: Date.now }));
+    return await use(db);
+  } finally {
+    await closeDb(db);
+  }
+}
+
+/** Opens control over an installation, calls `use`, and closes it. */
+export async function withControl<T>(config: Config, use: (control: Control) => Promise<T>): Promise<T> {
+  const { createControl, limiterOverGrpc, runnerOverGrpc } = await import('@tidegate/control');
+  const limiter = limiterOverGrpc(config.LIMITER_ADDRESSES, config.caller);
+  const runner = runnerOverGrpc(config.RUNNER_ADDRESS, config.caller);
+  const { SECRET_KEY: secretKey, SECRET_KEY_PREVIOUS: previousSecretKey } = config;
+  try {
+    return await withDb(config, (db) =>
+      use(createControl({ db, limiter, runner, secretKey, previousSecretKey, now: Date.now })),
+    );
   } finally {
     limiter.close();
     runner.close();
-    await closeDb(db);
   }
 }
 

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { addDoctor } from './commands/doctor.ts';
 import { addKey } from './commands/key.ts';
 import { addMember } from './commands/member.ts';
 import { addModel } from './commands/model.ts';
@@ -27,6 +28,7 @@ export function createProgram(context: Context): Command {
     addRequest,
     addQueue,
     addSecrets,
+    addDoctor,
   ])
     add(program, context);
   return program;

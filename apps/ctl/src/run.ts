@@ -3,7 +3,7 @@ import { CommanderError } from 'commander';
 import { InstallationError, readConfig } from './config.ts';
 import { CommandError, type Context, type Io } from './context.ts';
 import { failureOf } from './failure.ts';
-import { withControl } from './open.ts';
+import { withControl, withDb } from './open.ts';
 import { createProgram } from './program.ts';
 
 /**
@@ -15,6 +15,7 @@ export async function run(args: readonly string[], io: Io, env?: Variables): Pro
   const context: Context = {
     io,
     config: () => readConfig(env),
+    withDb: (use) => withDb(readConfig(env), use),
     withControl: (use) => withControl(readConfig(env), use),
   };
   try {

@@ -3,7 +3,7 @@ import { parseArguments } from './arguments.ts';
 
 describe('arguments of npm start', () => {
   it('without any, all is as usual', () => {
-    expect(parseArguments([])).toEqual({ fresh: false, demo: true, scale: {}, ports: {} });
+    expect(parseArguments([])).toEqual({ fresh: false, demo: true, observe: false, scale: {}, ports: {} });
   });
 
   it('reads what is asked for, scaling as often as given', () => {
@@ -15,10 +15,12 @@ describe('arguments of npm start', () => {
       '--gateway-port',
       '9000',
       '--no-demo',
+      '--observe',
     ];
     expect(parseArguments(args)).toEqual({
       fresh: true,
       demo: false,
+      observe: true,
       scale: { gateway: 2, limiter: 3 },
       ports: { gateway: 9000 },
     });

@@ -10,6 +10,7 @@ export const USAGE = `Usage: npm start -- [options]
   --console-port N        port of the console (3000)
   --data-dir PATH         where data, logs and secrets are kept (TIDEGATE_DATA_DIR, else .local)
   --no-demo               start without the demo organization and its models
+  --observe               run this machine's Prometheus, if it has one, on all services
   --help                  this text
 
 DATABASE_URL and REDIS_URL name stores of your own; without them the stack brings its own.`;
@@ -18,7 +19,7 @@ const SCALABLE: readonly Scalable[] = ['gateway', 'limiter', 'metering', 'runner
 const MAX_SCALE = 32;
 const MAX_PORT = 65_535;
 
-export type Wish = Pick<StackOptions, 'fresh' | 'scale' | 'dataDir' | 'demo'> & {
+export type Wish = Pick<StackOptions, 'fresh' | 'scale' | 'dataDir' | 'demo' | 'observe'> & {
   readonly ports: { readonly gateway?: number; readonly console?: number };
 };
 
@@ -34,6 +35,7 @@ export function parseArguments(args: readonly string[]): Wish | null {
   return {
     fresh: values.fresh ?? false,
     demo: !values['no-demo'],
+    observe: values.observe ?? false,
     scale: scaleOf(values.scale ?? []),
     ...(values['data-dir'] === undefined ? {} : { dataDir: values['data-dir'] }),
     ports: {
@@ -52,6 +54,7 @@ function read(args: readonly string[]) {
       'console-port': { type: 'string' },
       'data-dir': { type: 'string' },
       'no-demo': { type: 'boolean' },
+      observe: { type: 'boolean' },
       help: { type: 'boolean', short: 'h' },
     } as const;
     return parseArgs({ args: [...args], options, strict: true }).values;

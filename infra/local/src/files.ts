@@ -22,6 +22,8 @@ export interface Files {
   /** The home of models' processes, if they run as another user. */
   readonly models: string;
   readonly logs: string;
+  /** Configuration and data of the Prometheus that `--observe` runs. */
+  readonly prometheus: string;
   readonly lock: string;
   /** The processes that the launcher started. If it is killed, the next launcher ends them. */
   readonly processes: string;
@@ -42,6 +44,7 @@ export function filesOf(dataDir: string): Files {
     runner: at('runner'),
     models: at('models'),
     logs: at('logs'),
+    prometheus: at('prometheus'),
     lock: at('launcher.pid'),
     processes: at('processes.json'),
     secrets: at('secrets.json'),
@@ -70,8 +73,8 @@ export const makeDataFolder = ({ dataDir }: Files): void =>
 
 /** Removes all data and secrets. Keeps the lock and the tools. */
 export function wipe(files: Files): void {
-  const { postgres, redis, runner, models, logs, secrets, redisUsers, stack, env } = files;
-  for (const path of [postgres, redis, runner, models, logs, secrets, redisUsers, stack, env]) {
+  const { postgres, redis, runner, models, logs, prometheus, secrets, redisUsers, stack, env } = files;
+  for (const path of [postgres, redis, runner, models, logs, prometheus, secrets, redisUsers, stack, env]) {
     rmSync(path, { recursive: true, force: true });
   }
 }

@@ -13,6 +13,8 @@ export interface StackInfo {
   readonly org: string | null;
   readonly apiKey: string | null;
   readonly models: readonly string[];
+  /** Where the machine's Prometheus is, if the stack runs it. Else null. */
+  readonly prometheus: string | null;
   readonly redis: string;
   readonly postgres: string;
   readonly services: readonly ServiceInfo[];

@@ -23,6 +23,7 @@ function said(dataDir: string, servers: readonly FoundServer[] = [], needsOrg = 
     org: needsOrg ? null : 'demo',
     apiKey: null,
     models: [],
+    prometheus: null,
     services: [],
   };
   const info = { gateway: '', gateways: [], redis: '', postgres: '', ...nothing };

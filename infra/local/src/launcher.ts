@@ -89,6 +89,7 @@ export function greet(
   if (info.apiKey) line('API key', info.apiKey);
   if (info.models.length > 0)
     line('Models', `${info.models.join(', ')} ${dim('(stand-ins, no real models)')}`);
+  if (info.prometheus) line('Metrics', cyan(info.prometheus));
   line('Logs', `${dataDir}/logs`);
   const model = info.models[0];
   if (info.apiKey && model) {

@@ -18,6 +18,8 @@ export interface StackOptions {
   readonly console?: boolean;
   /** Create the demo organization, its key and its models. Default: true. */
   readonly demo?: boolean;
+  /** Run the machine's Prometheus with the stack, if it has one. Default: false. */
+  readonly observe?: boolean;
   /**
    * More variables for all of a service's processes, or for one of them (`limiter-2`). They
    * override those that the stack sets.

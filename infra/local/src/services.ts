@@ -197,8 +197,9 @@ async function portOf(
 }
 
 export const gatewayUrl = ({ port }: Instance): string => `http://${HOST}:${port}/v1`;
-export const adminUrl = ({ adminPort }: Instance, path: string): string =>
-  `http://${HOST}:${adminPort}/${path}`;
+export const adminAddress = ({ adminPort }: Instance): string => `${HOST}:${adminPort}`;
+export const adminUrl = (instance: Instance, path: string): string =>
+  `http://${adminAddress(instance)}/${path}`;
 export const healthUrl = (instance: Instance): string => adminUrl(instance, 'healthz');
 export const metricsUrl = (instance: Instance): string => adminUrl(instance, 'metrics');
 

@@ -106,6 +106,7 @@ describe('the local stack', () => {
       'org',
       'apiKey',
       'models',
+      'prometheus',
       'redis',
       'postgres',
       'services',

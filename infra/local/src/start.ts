@@ -9,6 +9,7 @@ import type { StackOptions, StackReport } from './options.ts';
 import { endLeftovers } from './process/lock.ts';
 import { endAbandonedModels } from './process/models.ts';
 import { answersOk, Supervised } from './process/supervised.ts';
+import { planPrometheus } from './prometheus.ts';
 import type { Members } from './running.ts';
 import { loadSecrets, type Secrets } from './secrets.ts';
 import {
@@ -37,6 +38,8 @@ const DEFAULT_PORTS = { gateway: 8080, console: 3000 };
 export interface Started {
   readonly layout: Layout;
   readonly demo: boolean;
+  /** Where Prometheus is. Null: it was not asked for, or there is none. */
+  readonly prometheus: string | null;
 }
 
 interface Context {
@@ -69,7 +72,8 @@ export async function start(files: Files, members: Members, options: StackOption
     const layout: Layout = { root, files, secrets, instances, stores };
     await startServices(context, kinds, layout, standins, db);
     writeJson(files.env, ctlEnv(layout));
-    return { layout, demo };
+    const prometheus = options.observe ? await startPrometheus(context, layout) : null;
+    return { layout, demo, prometheus };
   } finally {
     await closeDb(db);
   }
@@ -184,6 +188,20 @@ async function startServices(
   });
 }
 
+async function startPrometheus({ members, options, phase }: Context, layout: Layout): Promise<string | null> {
+  const prometheus = await planPrometheus(layout);
+  if (prometheus === null) {
+    options.report?.warned?.('--observe found no prometheus on PATH: install that package of your system.');
+    return null;
+  }
+  return phase('Prometheus', async () => {
+    const supervised = new Supervised(prometheus.spec, members.events);
+    await members.addStage([supervised]);
+    await supervised.start();
+    return prometheus.url;
+  });
+}
+
 function processOf(
   kind: ServiceKind,
   instance: Instance,
@@ -212,7 +230,7 @@ const ctlEnv = (layout: Layout): CtlEnv => ({
 });
 
 /** The current state of the stack. */
-export function describe({ layout, demo }: Started, members: Members): StackInfo {
+export function describe({ layout, demo, prometheus }: Started, members: Members): StackInfo {
   const { instances, secrets } = layout;
   const gateways = instances.filter(({ service }) => service === 'gateway').map(gatewayUrl);
   const site = instances.find(({ service }) => service === 'console');
@@ -224,6 +242,7 @@ export function describe({ layout, demo }: Started, members: Members): StackInfo
     org: (demo && secrets.demo?.org) || null,
     apiKey: (demo && secrets.demo?.apiKey) || null,
     models: demo ? DEMO_MODELS.map(({ name }) => name) : [],
+    prometheus,
     redis: layout.stores.redisUrl,
     postgres: layout.stores.databaseUrl,
     services: instances.map((instance) => ({

@@ -2,6 +2,7 @@ export * from './api-key.ts';
 export * from './errors.ts';
 export * from './ids.ts';
 export * from './pools.ts';
+export * from './redis-keys.ts';
 export {
   type CompletionRequest,
   type ValidatedRequest,

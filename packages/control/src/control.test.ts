@@ -3,6 +3,7 @@ import { open } from '@tidegate/contracts';
 import { closeDb, createDb, type Db } from '@tidegate/db';
 import { type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
 import { verifyPassword } from 'better-auth/crypto';
+import type { Actor } from './access/access.ts';
 import { type Action, POLICY, ROLES } from './access/policy.ts';
 import { createFixture, type Fixture, OPERATOR, refusal, SECRET_KEY, value } from './fixture.ts';
 import { baseUrlOf } from './models/input.ts';
@@ -205,6 +206,32 @@ describe('plans', () => {
     fixture.limiter.away = false;
     expect(value(await fixture.control.setOrgPlan(OPERATOR, { org, plan: 'pro' })).plan).toBe('Pro');
     expect(fixture.limiter.refreshed).toHaveLength(1);
+  });
+
+  it('of others are neither shown to an owner nor can an owner choose them', async () => {
+    const limits = { keys: 5, requestsPerMonth: 10, requestsPerMinute: 1, requestsAtOnce: 1 };
+    const all = { ...limits, tokensPerMonth: 20, images: false };
+    for (const name of ['Acme', 'Other'])
+      expect(value(await fixture.control.setPlan(OPERATOR, { name, ...all })).offered).toBe(false);
+    const [org, more] = [await fixture.org('A', 'Acme'), await fixture.org('B', 'Starter')];
+    const owner = await fixture.user(org, 'owner');
+    const names = async (actor: Actor, at?: { org: string }) =>
+      value(await fixture.control.listPlans(actor, at)).map(({ name }) => name);
+    const offered = ['Free', 'Starter', 'Pro'];
+    expect(await names(OPERATOR)).toEqual(expect.arrayContaining([...offered, 'Acme', 'Other']));
+    expect(await names(owner)).toEqual([...offered, 'Acme']);
+    expect(await names(owner, { org })).toEqual([...offered, 'Acme']);
+    expect(refusal(await fixture.control.listPlans(owner, { org: more })).code).toBe('not_found');
+    const unknown = refusal(await fixture.control.setOrgPlan(owner, { org, plan: 'None' }));
+    const hidden = refusal(await fixture.control.setOrgPlan(owner, { org, plan: 'Other' }));
+    expect(hidden).toEqual({ ...unknown, message: unknown.message.replace('"None"', '"Other"') });
+    expect(hidden.message).toMatch(/Plans: Free, Starter, Pro, Acme\.$/);
+    expect(value(await fixture.control.setOrgPlan(owner, { org, plan: 'Acme' })).plan).toBe('Acme');
+    expect(value(await fixture.control.setOrgPlan(owner, { org, plan: 'Free' })).plan).toBe('Free');
+    expect(refusal(await fixture.control.setOrgPlan(owner, { org, plan: 'Acme' })).code).toBe('not_found');
+    value(await fixture.control.setPlan(OPERATOR, { name: 'Other', offered: true }));
+    expect(value(await fixture.control.setOrgPlan(owner, { org, plan: 'Other' })).plan).toBe('Other');
+    expect(value(await fixture.control.setOrgPlan(OPERATOR, { org, plan: 'Acme' })).plan).toBe('Acme');
   });
 
   it('creates a plan when all values are given, and says what is missing otherwise', async () => {

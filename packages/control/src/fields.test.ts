@@ -23,9 +23,12 @@ describe('a name', () => {
     expect(said(value)).toContain('Name must not have invisible characters');
   });
 
-  it.each(['a\u0000b', 'a\nb', 'a\u2028b', 'a\u2029b', '', 'a'.repeat(81)])('like %j is no text', (value) => {
-    expect(said(value)).toContain('Name must be text of 1 to 80 characters');
-  });
+  it.each([
+    ['', 'Give a name of 1 to 80 characters.'],
+    ['  ', 'Give a name of 1 to 80 characters.'],
+    ['a'.repeat(81), 'Name must have 1 to 80 characters.'],
+    ...['a\u0000b', 'a\nb', 'a\u2028b', 'a\u2029b'].map((value) => [value, 'Name must not have line breaks']),
+  ])('like %j is no text', (value, reason) => expect(said(value)).toContain(reason));
 
   it.each([
     'Ada Lovelace',

@@ -36,12 +36,17 @@ export function whole(label: string, min: number, max: number) {
 }
 
 /** Trimmed text of 1 to `max` characters (code points) without control characters. */
-export function text(label: string, max: number) {
-  const error = `${label} must be text of 1 to ${NUMBER.format(max)} characters, without control characters.`;
+export function text(label: string, max: number, missing?: string) {
+  const long = `${label} must have 1 to ${NUMBER.format(max)} characters.`;
+  const none = missing ?? long;
   return z
-    .string({ error })
+    .string({ error: none })
     .trim()
-    .refine((value) => value.length > 0 && [...value].length <= max && !CONTROL.test(value), { error });
+    .refine((value) => value.length > 0, { error: none })
+    .refine((value) => [...value].length <= max, { error: long })
+    .refine((value) => !CONTROL.test(value), {
+      error: `${label} must not have line breaks or other control characters.`,
+    });
 }
 
 /**
@@ -51,7 +56,8 @@ export function text(label: string, max: number) {
 export function nameField(label: string, max: number) {
   const error = `${label} must not have invisible characters, or characters that change the direction of text.`;
   const isVisible = (value: string) => !INVISIBLE.test(value.replace(JOINER, '').replace(PICTURE_STYLE, ''));
-  return text(label, max).refine(isVisible, { error });
+  const missing = `Give a name of 1 to ${NUMBER.format(max)} characters.`;
+  return text(label, max, missing).refine(isVisible, { error });
 }
 
 export function choice<const T extends readonly [string, ...string[]]>(label: string, values: T) {

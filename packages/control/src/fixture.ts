@@ -137,7 +137,7 @@ function recordedRunner(): RecordedRunner {
     (name: string, condition: ConditionNow['condition']) =>
     async (modelId: string, pool: string | null): Promise<ConditionNow> => {
       if (recorded.away) throw new Error('away');
-      recorded.calls.push([name, modelId, ...(pool === LOCAL_POOL ? [] : [pool])].join(' '));
+      recorded.calls.push([name, modelId, ...(pool === null || pool === LOCAL_POOL ? [] : [pool])].join(' '));
       return { condition, reason: '' };
     };
   const recorded: RecordedRunner = {

@@ -1,8 +1,10 @@
 'use client';
 
 import { Button, Chip, toast } from '@heroui/react';
+import { useState } from 'react';
 import { signOut, signOutEverywhere } from '../session/actions.ts';
 import { useAct } from '../ui/act.ts';
+import { Confirm } from '../ui/dialogs.tsx';
 import { Panel } from '../ui/page.tsx';
 import { Time } from '../ui/time.tsx';
 import { endSession } from './actions.ts';
@@ -20,6 +22,7 @@ export interface SessionView {
 }
 
 export function SessionsPanel({ sessions, idle }: { sessions: readonly SessionView[]; idle: string }) {
+  const [asked, setAsked] = useState(false);
   return (
     <Panel title="Sessions" lead={`Where you are signed in. A session ends after ${idle} without use.`}>
       <ul aria-label="Sessions" className="divide-y divide-separator border-y border-border">
@@ -33,12 +36,20 @@ export function SessionsPanel({ sessions, idle }: { sessions: readonly SessionVi
             Sign out
           </Button>
         </form>
-        <form action={signOutEverywhere}>
-          <Button type="submit" variant="danger-soft">
-            Sign out everywhere
-          </Button>
-        </form>
+        <Button variant="danger-soft" onPress={() => setAsked(true)}>
+          Sign out everywhere
+        </Button>
       </div>
+      <Confirm
+        isOpen={asked}
+        onClose={() => setAsked(false)}
+        title="Sign out everywhere?"
+        confirm="End all sessions"
+        action={signOutEverywhere}
+        onDone={() => window.location.assign('/sign-in')}
+      >
+        <p>All your sessions end, this one too, on every device. API keys go on working.</p>
+      </Confirm>
     </Panel>
   );
 }

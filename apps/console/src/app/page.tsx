@@ -1,14 +1,20 @@
+import { cookies } from 'next/headers';
 import { redirect } from 'next/navigation';
 import { services } from '../server/services.ts';
 import { membershipsOf, read, requireUser } from '../session/current.ts';
+import { LAST_PLACE_COOKIE, lastPath } from '../shell/last-place.ts';
 
 /**
- * Redirects to the first organization, or to the account page, which says that there is none. An
- * owner of an empty organization is led to the guide.
+ * Redirects to where the user was last in this browser, else to the first organization, or to the
+ * account page, which says that there is none. An owner of an empty organization is led to the
+ * guide.
  */
 export default async function Home() {
   const user = await requireUser();
-  const [first] = await membershipsOf(user);
+  const memberships = await membershipsOf(user);
+  const last = lastPath((await cookies()).get(LAST_PLACE_COOKIE)?.value, memberships);
+  if (last) redirect(last);
+  const [first] = memberships;
   if (!first) redirect('/account');
   const { control } = services();
   const at = { org: first.slug };

@@ -22,7 +22,7 @@ export function EventsTable({ events }: { events: readonly AuditView[] }) {
           return (
             <tr key={event.id}>
               <th scope="row" className="align-top">
-                <Time iso={event.at} />
+                <Time iso={event.at} exact />
               </th>
               <td data-label="Who" className="align-top">
                 {event.actor}

@@ -1,4 +1,5 @@
 import type { AuditView } from '@tidegate/control';
+import { whole } from '../ui/numbers.ts';
 
 const VERBS: Readonly<Record<string, string>> = {
   'org.create': 'Created the organization',
@@ -54,11 +55,43 @@ export function sentenceOf({ action, details }: AuditView): Sentence {
     subject: subjectKey ? String(details[subjectKey]) : '',
     settings: Object.entries(details)
       .filter(([name, value]) => name !== subjectKey && value !== null)
-      .map(([name, value]) => ({ name: wordsOf(name), value: textOf(value) })),
+      .map(([name, value]) => ({ name: NAMES[name] ?? wordsOf(name), value: textOf(name, value) })),
   };
 }
+
+/** Settings that have another name on the screens. */
+const NAMES: Readonly<Record<string, string>> = {
+  rpm: 'requests a minute',
+  atOnce: 'requests at once',
+  contextTokens: 'context length',
+  driver: 'runs',
+  commandSha256: 'SHA-256 of the command',
+  upstreamKey: 'key for the servers',
+  urls: 'servers',
+  origins: 'at',
+  upstreamModel: 'name at the servers',
+  healthPath: 'path to probe',
+  sleepAfterS: 'idle time',
+  startTimeoutS: 'time to start',
+};
+const VALUES: Readonly<Record<string, string>> = {
+  always_on: 'always on',
+  wake_on_request: 'wakes on request',
+  external: 'at URLs',
+  process: 'a command',
+  kubernetes: 'on Kubernetes',
+};
+/** The settings with such a value. */
+const CHOICES: ReadonlySet<string> = new Set(['mode', 'driver']);
 
 /** `requestsPerMinute` becomes `requests per minute`. */
 const wordsOf = (name: string): string => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
-const textOf = (value: unknown): string => (Array.isArray(value) ? value.join(', ') : String(value));
+/** Only what Tidegate names is translated. A model may have any of these names itself. */
+function textOf(name: string, value: unknown): string {
+  if (typeof value === 'number') return whole(value);
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (!Array.isArray(value)) return (CHOICES.has(name) && VALUES[String(value)]) || String(value);
+  const words = value.map(String);
+  return (name === 'changed' ? words.map((word) => NAMES[word] ?? wordsOf(word)) : words).join(', ');
+}

@@ -1,7 +1,7 @@
 'use client';
 
 import { Button, Checkbox, Input, Label, Modal } from '@heroui/react';
-import type { CreatedKey, ModelView } from '@tidegate/control';
+import type { CreatedKey, KeyView, ModelView } from '@tidegate/control';
 import { type FormEvent, useState } from 'react';
 import { firstUsable } from '../models/first-usable.ts';
 import { NoUsable } from '../models/no-usable.tsx';
@@ -25,6 +25,8 @@ interface CreateKeyProps {
   readonly today: string;
   readonly apiUrl: string;
   readonly onClose: () => void;
+  /** Its settings are filled in. Its name is not, because names tell keys apart. */
+  readonly like?: KeyView;
   /** Gets the key's value, too. */
   readonly onCreated?: (key: CreatedKey) => void;
 }
@@ -48,12 +50,13 @@ function SettingsDialog({
   models,
   rules,
   today,
+  like,
   onClose,
   onCreated,
 }: CreateKeyProps & { onCreated: (key: CreatedKey) => void }) {
   const { act, pending, refusal } = useAct();
-  const [mayCall, setMayCall] = useState<MayCall>('all');
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const [mayCall, setMayCall] = useState<MayCall>(like && !like.mayCall.all ? 'chosen' : 'all');
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set(like?.mayCall.models));
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
@@ -72,7 +75,12 @@ function SettingsDialog({
   };
   const { requestsPerMinute: rpm, requestsAtOnce: atOnce } = rules;
   return (
-    <Dialog isOpen onClose={onClose} title="Create key" mustAnswer={pending}>
+    <Dialog
+      isOpen
+      onClose={onClose}
+      title={like ? `Create a key like “${like.name}”` : 'Create key'}
+      mustAnswer={pending}
+    >
       <Form onSubmit={submit} className="contents" refusal={refusal} fields={FIELDS}>
         <Modal.Body className="space-y-5">
           <Field
@@ -102,7 +110,7 @@ function SettingsDialog({
               label="Requests per minute"
               name="requestsPerMinute"
               type="number"
-              defaultValue={String(rpm.default)}
+              defaultValue={String(like?.requestsPerMinute ?? rpm.default)}
               input={{ min: rpm.min, max: rpm.max, inputMode: 'numeric' }}
               hint={`${rpm.min} to ${whole(rpm.max)} in any 60 seconds.`}
             />
@@ -110,7 +118,7 @@ function SettingsDialog({
               label="Requests at once"
               name="requestsAtOnce"
               type="number"
-              defaultValue={String(atOnce.default)}
+              defaultValue={String(like?.requestsAtOnce ?? atOnce.default)}
               input={{ min: atOnce.min, max: atOnce.max, inputMode: 'numeric' }}
               hint={`${atOnce.min} to ${atOnce.max} in progress.`}
             />
@@ -119,6 +127,7 @@ function SettingsDialog({
             label="Expires on"
             name="expiresOn"
             type="date"
+            defaultValue={like?.expiresOn && like.expiresOn >= today ? like.expiresOn : ''}
             input={{ min: today }}
             hint="Stops working at the end of that day (UTC). Leave empty for never."
           />

@@ -1,12 +1,11 @@
 'use client';
 
-import { Button, Chip, toast } from '@heroui/react';
-import type { KeyState } from '@tidegate/control';
+import { Button } from '@heroui/react';
+import Link from 'next/link';
 import { useState } from 'react';
-import { Confirm } from '../ui/dialogs.tsx';
 import { Table } from '../ui/table.tsx';
 import { Day, Time } from '../ui/time.tsx';
-import { deleteKey, revokeKey } from './actions.ts';
+import { type AskedOfKey, KeyConfirms, StateChip } from './key-actions.tsx';
 import type { KeyTableRow, Sort, SortColumn } from './rows.ts';
 
 const COLUMNS: readonly { id: SortColumn; name: string; width?: string }[] = [
@@ -17,12 +16,6 @@ const COLUMNS: readonly { id: SortColumn; name: string; width?: string }[] = [
   { id: 'lastUsed', name: 'Last used', width: 'w-30 @min-[68rem]:w-48' },
   { id: 'expires', name: 'Expires', width: 'w-29' },
 ];
-const STATE_COLORS: Record<KeyState, 'success' | 'warning' | 'default'> = {
-  Active: 'success',
-  Expired: 'warning',
-  Revoked: 'default',
-};
-
 interface KeysTableProps {
   readonly org: string;
   readonly rows: readonly KeyTableRow[];
@@ -32,11 +25,7 @@ interface KeysTableProps {
 }
 
 export function KeysTable({ org, rows, mayChange, sort, onSort }: KeysTableProps) {
-  const [asked, setAsked] = useState<{
-    readonly what: 'revoke' | 'delete';
-    readonly key: KeyTableRow;
-  } | null>(null);
-  const close = () => setAsked(null);
+  const [asked, setAsked] = useState<AskedOfKey | null>(null);
   return (
     <>
       <Table label="List of keys" cardsBelow="4xl">
@@ -56,14 +45,17 @@ export function KeysTable({ org, rows, mayChange, sort, onSort }: KeysTableProps
           {rows.map((key) => (
             <tr key={key.id} className={key.state === 'Active' ? '' : 'text-muted'}>
               <th scope="row">
-                <span className="block font-medium text-foreground">{key.name}</span>
+                <Link
+                  href={`/o/${org}/keys/${key.id}`}
+                  className="block font-medium text-foreground hover:text-accent hover:underline hover:underline-offset-4"
+                >
+                  {key.name}
+                </Link>
                 <code className="font-mono text-xs text-muted">{key.prefix}…</code>
               </th>
               <td data-label="State">
                 <span className="inline-block min-w-18">
-                  <Chip size="sm" variant="soft" color={STATE_COLORS[key.state]}>
-                    {key.state}
-                  </Chip>
+                  <StateChip state={key.state} />
                 </span>
               </td>
               <td data-label="May call" className="wide last">
@@ -83,29 +75,7 @@ export function KeysTable({ org, rows, mayChange, sort, onSort }: KeysTableProps
           ))}
         </tbody>
       </Table>
-      <Confirm
-        isOpen={asked?.what === 'revoke'}
-        onClose={close}
-        title={`Revoke “${asked?.key.name ?? ''}”?`}
-        confirm="Revoke key"
-        action={() => revokeKey(org, asked?.key.id ?? '')}
-        onDone={() => toast.success('The key is revoked.')}
-      >
-        <p>
-          Requests with this key are refused from the next one on, through every gateway. This cannot be
-          undone; the key stays in the list as Revoked.
-        </p>
-      </Confirm>
-      <Confirm
-        isOpen={asked?.what === 'delete'}
-        onClose={close}
-        title={`Delete “${asked?.key.name ?? ''}”?`}
-        confirm="Delete key"
-        action={() => deleteKey(org, asked?.key.id ?? '')}
-        onDone={() => toast.success('The key is deleted.')}
-      >
-        <p>The key leaves the list for good. Its usage stays, shown as “A deleted key”.</p>
-      </Confirm>
+      <KeyConfirms org={org} asked={asked} onClose={() => setAsked(null)} />
     </>
   );
 }

@@ -1,6 +1,7 @@
 'use server';
 
 import type {
+  ChangeModelInput,
   CheckModelInput,
   ModelChange,
   ModelCheck,
@@ -16,6 +17,9 @@ export const checkModel = async (input: CheckModelInput): Promise<Result<ModelCh
 
 export const publishModel = async (input: PublishModelInput): Promise<Result<ModelChange>> =>
   asUser((actor) => services().control.publishModel(actor, input));
+
+export const changeModel = async (input: ChangeModelInput): Promise<Result<ModelChange>> =>
+  asUser((actor) => services().control.changeModel(actor, input));
 
 export const startModel = async (org: string, name: string): Promise<Result<ModelView>> =>
   asUser((actor) => services().control.startModel(actor, { org, name }));

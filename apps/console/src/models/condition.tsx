@@ -8,6 +8,33 @@ const LOOKS: Record<Condition, { name: string; dot: string }> = {
   failed: { name: 'Failed', dot: 'bg-danger' },
 };
 
+/** A condition's name after its colour. `still`: it is over, so nothing moves. */
+export function ConditionDot({
+  condition,
+  replicas = null,
+  still = false,
+}: {
+  condition: Condition;
+  replicas?: ListedModelView['replicas'];
+  still?: boolean;
+}) {
+  const { name, dot } = LOOKS[condition];
+  return (
+    <span className="inline-flex items-center gap-2 whitespace-nowrap">
+      <span
+        className={`size-2 rounded-full ${still ? dot.replace(' animate-pulse', '') : dot}`}
+        aria-hidden
+      />
+      {name}
+      {replicas ? (
+        <span className={replicas.up < replicas.total ? 'font-medium text-foreground' : 'text-muted'}>
+          {replicas.up} of {replicas.total} up
+        </span>
+      ) : null}
+    </span>
+  );
+}
+
 /**
  * Has the same width for every condition, and the same height for every reason of up to two lines.
  * So a change of condition seldom moves the page. The first line of a reason is always visible. The
@@ -22,19 +49,10 @@ export function ConditionMark({
   reason: string | null;
   replicas: ListedModelView['replicas'];
 }) {
-  const { name, dot } = LOOKS[condition];
   const [why, ...printed] = (reason ?? '').trimEnd().split('\n');
   return (
     <div className="flex min-h-14 w-48 flex-col justify-center">
-      <span className="inline-flex items-center gap-2 whitespace-nowrap">
-        <span className={`size-2 rounded-full ${dot}`} aria-hidden />
-        {name}
-        {replicas ? (
-          <span className={replicas.up < replicas.total ? 'text-warning' : 'text-muted'}>
-            {replicas.up} of {replicas.total} up
-          </span>
-        ) : null}
-      </span>
+      <ConditionDot condition={condition} replicas={replicas} />
       {why ? (
         <div className="mt-0.5 text-xs leading-4 break-words text-muted">
           {why}

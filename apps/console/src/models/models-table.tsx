@@ -1,15 +1,14 @@
 'use client';
 
-import { Button, toast } from '@heroui/react';
+import { Button } from '@heroui/react';
 import type { ListedModelView, ModelView } from '@tidegate/control';
+import Link from 'next/link';
 import { useState } from 'react';
-import { useAct } from '../ui/act.ts';
-import { Confirm } from '../ui/dialogs.tsx';
 import { seconds, whole } from '../ui/numbers.ts';
 import { Table } from '../ui/table.tsx';
 import { Time } from '../ui/time.tsx';
-import { deleteModel, startModel, stopModel } from './actions.ts';
 import { ConditionMark } from './condition.tsx';
+import { type AskedOfModel, isStartable, ModelConfirms, StartModel } from './model-actions.tsx';
 
 interface ModelsTableProps {
   readonly org: string;
@@ -18,11 +17,7 @@ interface ModelsTableProps {
 }
 
 export function ModelsTable({ org, models, mayChange }: ModelsTableProps) {
-  const [asked, setAsked] = useState<{ readonly what: 'stop' | 'delete'; readonly name: string } | null>(
-    null,
-  );
-  const close = () => setAsked(null);
-  const name = asked?.name ?? '';
+  const [asked, setAsked] = useState<AskedOfModel | null>(null);
   const severalPools = new Set(models.map(({ pool }) => pool)).size > 1;
   return (
     <>
@@ -53,7 +48,12 @@ export function ModelsTable({ org, models, mayChange }: ModelsTableProps) {
           {models.map((model) => (
             <tr key={model.id}>
               <th scope="row">
-                <span className="block font-medium">{model.name}</span>
+                <Link
+                  href={`/o/${org}/api/${model.id}`}
+                  className="block font-medium hover:text-accent hover:underline hover:underline-offset-4"
+                >
+                  {model.name}
+                </Link>
                 <span className="text-xs text-muted tabular-nums">
                   {model.kind === 'vision' ? 'Vision' : 'Text'} · context {whole(model.contextTokens)}
                   {severalPools ? ` · pool ${model.pool}` : ''}
@@ -88,37 +88,12 @@ export function ModelsTable({ org, models, mayChange }: ModelsTableProps) {
           ))}
         </tbody>
       </Table>
-      <Confirm
-        isOpen={asked?.what === 'stop'}
-        onClose={close}
-        title={`Stop “${name}”?`}
-        confirm="Stop model"
-        danger={false}
-        action={() => stopModel(org, name)}
-      >
-        <p>
-          Requests to it are refused with <code>model_unavailable</code> until an owner starts it again. It
-          stays in the list of models.
-        </p>
-      </Confirm>
-      <Confirm
-        isOpen={asked?.what === 'delete'}
-        onClose={close}
-        title={`Delete “${name}”?`}
-        confirm="Delete model"
-        action={() => deleteModel(org, name)}
-        onDone={() => toast.success('The model is deleted.')}
-      >
-        <p>
-          It leaves the API at once. Keys limited to it show it as deleted and do not reach a later model of
-          the same name. Its usage stays.
-        </p>
-      </Confirm>
+      <ModelConfirms org={org} asked={asked} onClose={() => setAsked(null)} />
     </>
   );
 }
 
-function Mode({ mode, sleepAfterS }: ModelView) {
+export function Mode({ mode, sleepAfterS }: ModelView) {
   if (mode === 'always_on') return 'Always on';
   return (
     <>
@@ -131,7 +106,7 @@ function Mode({ mode, sleepAfterS }: ModelView) {
 }
 
 /** Shows a dash while the runner is unavailable, because no number is better than a wrong one. */
-function InFlight({ count }: { count: number | null }) {
+export function InFlight({ count }: { count: number | null }) {
   if (count !== null) return whole(count);
   return (
     <span title="Not available right now">
@@ -150,28 +125,10 @@ function ModelActions({
   model: ModelView;
   onAsk: (what: 'stop' | 'delete') => void;
 }) {
-  const { act, pending } = useAct();
-  const startable = model.condition === 'stopped' || model.condition === 'failed';
-  const start = () =>
-    act(async () => {
-      const result = await startModel(org, model.name);
-      if (!result.ok) toast.danger(result.refusal.message);
-      return result;
-    });
   return (
     <>
-      {startable ? (
-        <Button
-          size="sm"
-          variant="ghost"
-          className="min-w-20"
-          onPress={start}
-          isPending={pending}
-          aria-label={`Start ${model.name}`}
-        >
-          <span className="icon-play size-3.5" aria-hidden />
-          Start
-        </Button>
+      {isStartable(model) ? (
+        <StartModel org={org} name={model.name} small />
       ) : (
         <Button
           size="sm"

@@ -3,7 +3,7 @@ import type { PlanView, UsageMonth } from '@tidegate/control';
 import { quotasOf } from './quotas.ts';
 
 const PLAN: PlanView = {
-  ...{ id: 'pln_x', name: 'Pro', images: true, keys: 50, requestsAtOnce: 64 },
+  ...{ id: 'pln_x', name: 'Pro', images: true, offered: true, keys: 50, requestsAtOnce: 64 },
   ...{ requestsPerMinute: 600, requestsPerMonth: 1_000, tokensPerMonth: 10_000 },
 };
 const MONTH: UsageMonth = {

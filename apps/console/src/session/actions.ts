@@ -66,18 +66,23 @@ export async function signInWithProvider(form: FormData): Promise<void> {
 }
 
 export async function signOut(): Promise<void> {
+  await endSession();
+  redirect('/sign-in');
+}
+
+async function endSession(): Promise<void> {
   const response = await services().auth.api.signOut({
     headers: new Headers(await headers()),
     asResponse: true,
   });
   await passCookiesOn(response.headers);
-  redirect('/sign-in');
 }
 
 /** Ends every session of the account, including this one. */
-export async function signOutEverywhere(): Promise<void> {
+export async function signOutEverywhere(): Promise<Result<null>> {
   await services().auth.api.revokeSessions({ headers: new Headers(await headers()) });
-  await signOut();
+  await endSession();
+  return { ok: true, value: null };
 }
 
 const WRONG_PASSWORD: Fault = {

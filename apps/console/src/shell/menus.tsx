@@ -5,6 +5,7 @@ import { useRouter } from 'next/navigation';
 import { useEffect, useState } from 'react';
 import { signOut } from '../session/actions.ts';
 import { setTheme, storedTheme, type Theme } from '../ui/theme.ts';
+import type { Screen } from './screens.ts';
 
 export interface OrgOption {
   readonly slug: string;
@@ -38,6 +39,51 @@ export function OrgMenu({
               <span className="ml-auto pl-6 text-xs text-muted">{plan}</span>
               {slug === current?.slug ? (
                 <span className="icon-check size-4 text-accent" role="img" aria-label="current" />
+              ) : null}
+            </Dropdown.Item>
+          ))}
+        </Dropdown.Menu>
+      </Dropdown.Popover>
+    </Dropdown>
+  );
+}
+
+interface MoreScreensProps {
+  readonly slug: string;
+  readonly screens: readonly Screen[];
+  /** The one of them that is open. */
+  readonly here: Screen | undefined;
+  readonly className: string;
+}
+
+/** The screens that have no place of their own on a narrow screen. */
+export function MoreScreens({ slug, screens, here, className }: MoreScreensProps) {
+  const router = useRouter();
+  return (
+    <Dropdown>
+      <Dropdown.Trigger className={className}>
+        <span
+          className={`${here?.icon ?? 'icon-ellipsis'} size-4 ${here ? 'text-accent' : ''}`}
+          aria-hidden
+        />
+        <span>
+          {here ? (
+            <>
+              {here.name} <span className="sr-only">and more screens</span>
+            </>
+          ) : (
+            'More'
+          )}
+        </span>
+      </Dropdown.Trigger>
+      <Dropdown.Popover placement="bottom end">
+        <Dropdown.Menu aria-label="More screens" onAction={(path) => router.push(`/o/${slug}/${path}`)}>
+          {screens.map(({ path, name, icon }) => (
+            <Dropdown.Item key={path} id={path} textValue={name}>
+              <span className={`${icon} size-4 text-muted`} aria-hidden />
+              <Label>{name}</Label>
+              {path === here?.path ? (
+                <span className="icon-check ml-auto size-4 text-accent" role="img" aria-label="current" />
               ) : null}
             </Dropdown.Item>
           ))}

@@ -3,26 +3,17 @@
 import type { Role } from '@tidegate/control';
 import Link from 'next/link';
 import { usePathname } from 'next/navigation';
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect } from 'react';
 import { Mark } from '../ui/mark.tsx';
 import { Activity } from './activity.tsx';
-import { OrgMenu, type OrgOption, UserMenu } from './menus.tsx';
+import { placeOf } from './last-place.ts';
+import { MoreScreens, OrgMenu, type OrgOption, UserMenu } from './menus.tsx';
+import { Palette } from './palette.tsx';
+import { rememberPlace } from './remember-place.ts';
+import { type Screen, screensFor } from './screens.ts';
 
-const SCREENS = [
-  { path: 'keys', name: 'Keys', icon: 'icon-key-round' },
-  { path: 'api', name: 'API', icon: 'icon-boxes' },
-  { path: 'usage', name: 'Usage', icon: 'icon-chart-column' },
-  { path: 'requests', name: 'Requests', icon: 'icon-list' },
-  { path: 'try', name: 'Try it', icon: 'icon-message-square', roles: ['owner', 'member'] },
-  { path: 'plan', name: 'Plan', icon: 'icon-gauge' },
-  { path: 'members', name: 'Members', icon: 'icon-users' },
-  { path: 'audit', name: 'Audit', icon: 'icon-scroll-text' },
-] as const satisfies readonly {
-  path: string;
-  name: string;
-  icon: string;
-  roles?: readonly Role[];
-}[];
+/** On a narrow screen, so many have a place beside the one that opens the others. */
+const NARROW = 4;
 
 interface ShellProps {
   readonly org: { readonly slug: string; readonly name: string; readonly role: Role } | null;
@@ -58,6 +49,7 @@ export function Shell({ org, orgs, user, children }: ShellProps) {
           <div className="mt-px min-w-0 flex-1 self-start lg:mt-0">
             <OrgMenu current={org} orgs={orgs} />
           </div>
+          {org ? <Palette org={org.slug} screens={screensFor(org.role)} /> : null}
           <div className="size-10 shrink-0 lg:hidden">
             <UserMenu user={user} role={org?.role} compact />
           </div>
@@ -76,34 +68,43 @@ export function Shell({ org, orgs, user, children }: ShellProps) {
 
 function Navigation({ slug, role }: { slug: string; role: Role }) {
   const pathname = usePathname();
-  const screens = SCREENS.filter(
-    (screen) => !('roles' in screen) || (screen.roles as readonly Role[]).includes(role),
-  );
+  useEffect(() => {
+    const place = placeOf(pathname);
+    if (place) rememberPlace(place);
+  }, [pathname]);
+  const screens = screensFor(role);
+  const isHere = ({ path }: Screen) => {
+    const own = `/o/${slug}/${path}`;
+    return pathname === own || pathname.startsWith(`${own}/`);
+  };
+  const others = screens.slice(NARROW);
   return (
     <nav
       aria-label="Screens"
-      // On a narrow screen each link has its final place before the others arrive.
-      style={{ gridTemplateColumns: `repeat(${screens.length}, minmax(0, 1fr))` }}
-      className="grid gap-0.5 px-2 py-1.5 md:flex md:gap-1 md:px-3 md:py-2 lg:mt-4 lg:flex-1 lg:flex-col lg:overflow-y-auto lg:py-0"
+      className="grid grid-cols-5 gap-0.5 px-2 py-1.5 md:flex md:gap-1 md:px-3 md:py-2 lg:mt-3 lg:flex-1 lg:flex-col lg:overflow-y-auto lg:py-0"
     >
-      {screens.map(({ path, name, icon }) => {
-        const here = pathname === `/o/${slug}/${path}`;
-        return (
-          <Link
-            key={path}
-            href={`/o/${slug}/${path}`}
-            aria-current={here ? 'page' : undefined}
-            className={`flex items-center rounded-lg py-1.5 transition-colors max-md:flex-col max-md:gap-1 max-md:text-[0.6875rem] max-md:leading-3 max-[25rem]:text-[0.625rem] md:gap-2.5 md:px-2.5 md:text-sm lg:py-2 ${
-              here
-                ? 'bg-surface font-medium text-foreground shadow-xs ring-1 ring-border'
-                : 'text-muted hover:bg-default hover:text-foreground'
-            }`}
-          >
-            <span className={`${icon} size-4 ${here ? 'text-accent' : ''}`} aria-hidden />
-            {name}
-          </Link>
-        );
-      })}
+      {screens.map((screen, i) => (
+        <Link
+          key={screen.path}
+          href={`/o/${slug}/${screen.path}`}
+          aria-current={isHere(screen) ? 'page' : undefined}
+          className={`${LINK} ${i < NARROW ? '' : 'max-md:hidden'} ${isHere(screen) ? LINK_HERE : LINK_ELSEWHERE}`}
+        >
+          <span className={`${screen.icon} size-4 ${isHere(screen) ? 'text-accent' : ''}`} aria-hidden />
+          {screen.name}
+        </Link>
+      ))}
+      <MoreScreens
+        slug={slug}
+        screens={others}
+        here={others.find(isHere)}
+        className={`${LINK} md:hidden ${others.some(isHere) ? LINK_HERE : LINK_ELSEWHERE}`}
+      />
     </nav>
   );
 }
+
+const LINK =
+  'flex items-center rounded-lg py-1.5 transition-colors max-md:flex-col max-md:gap-1 max-md:text-[0.6875rem] max-md:leading-3 md:gap-1.5 md:px-2 md:text-sm lg:gap-2.5 lg:px-2.5 lg:py-2';
+const LINK_HERE = 'bg-surface font-medium text-foreground shadow-xs ring-1 ring-border';
+const LINK_ELSEWHERE = 'text-muted hover:bg-default hover:text-foreground';

@@ -28,3 +28,10 @@ export function seconds(s: number): string {
 /** A percentage from 0 to 100. A cap of 0 counts as full. */
 export const percentOf = (value: number, cap: number): number =>
   cap <= 0 ? 100 : Math.min(100, (value / cap) * 100);
+
+/** `1.5% of requests`. Nothing if there are none. */
+export function share(part: number, requests: number): string | undefined {
+  if (requests <= 0) return undefined;
+  const percent = (part / requests) * 100;
+  return `${percent.toFixed(percent < 10 ? 1 : 0)}% of requests`;
+}

@@ -1,10 +1,14 @@
+import Link from 'next/link';
 import type { ReactNode } from 'react';
 
 export function PageHeader({
+  back,
   title,
   lead,
   actions,
 }: {
+  /** The screen that this page belongs to. */
+  back?: { readonly href: string; readonly name: string };
   title: string;
   lead?: ReactNode;
   actions?: ReactNode;
@@ -12,7 +16,16 @@ export function PageHeader({
   return (
     <header className="mb-6 flex flex-wrap items-end justify-between gap-x-6 gap-y-4">
       <div className="min-w-0 max-w-2xl">
-        <h1 className="text-[1.625rem] leading-8 font-semibold tracking-[-0.022em]">{title}</h1>
+        {back ? (
+          <Link
+            href={back.href}
+            className="mb-2 -ml-1 inline-flex items-center gap-1 rounded text-[0.8125rem] text-muted hover:text-foreground"
+          >
+            <span className="icon-chevron-left size-4" aria-hidden />
+            {back.name}
+          </Link>
+        ) : null}
+        <h1 className="text-[1.625rem] wrap-anywhere leading-8 font-semibold tracking-[-0.022em]">{title}</h1>
         {lead ? <p className="mt-1.5 text-sm leading-6 text-muted text-pretty">{lead}</p> : null}
       </div>
       {actions ? <div className="flex flex-wrap items-center gap-2">{actions}</div> : null}

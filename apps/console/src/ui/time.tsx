@@ -1,6 +1,8 @@
 'use client';
 
 import { useEffect, useState } from 'react';
+import { ago } from './relative.ts';
+import { useNow } from './use-now.ts';
 
 const UTC = new Intl.DateTimeFormat('en-GB', {
   timeZone: 'UTC',
@@ -18,18 +20,38 @@ const DAY = new Intl.DateTimeFormat('en-GB', {
   year: 'numeric',
 });
 
-/** A time in UTC, on one line or two. Shows the user's local time on hover. */
-export function Time({ iso }: { iso: string }) {
-  const [local, setLocal] = useState<string>();
+interface TimeProps {
+  readonly iso: string;
+  /** Show the time itself, for what is compared with other records. Otherwise: how long ago. */
+  readonly exact?: boolean;
+}
+
+/** A time. On hover it has the time in UTC and the user's local time. */
+export function Time({ iso, exact = false }: TimeProps) {
+  const at = new Date(iso);
+  const [local, setLocal] = useState('');
   useEffect(() => {
     setLocal(
-      `${new Date(iso).toLocaleString(undefined, { dateStyle: 'long', timeStyle: 'long' })} (your time)`,
+      ` · ${new Date(iso).toLocaleString(undefined, { dateStyle: 'long', timeStyle: 'long' })} (your time)`,
     );
   }, [iso]);
-  const [day, clock] = UTC.format(new Date(iso)).split(', ');
+  const now = useNow();
+  const utc = `${UTC.format(at)} UTC`;
+  const relative = exact ? null : ago(at.getTime(), now);
+  const [day, clock] = UTC.format(at).split(', ');
   return (
-    <time dateTime={iso} title={local} className="tabular-nums">
-      <span className="whitespace-nowrap">{day},</span> <span className="whitespace-nowrap">{clock} UTC</span>
+    // The server's clock may be a little different.
+    <time dateTime={iso} title={`${utc}${local}`} className="tabular-nums" suppressHydrationWarning>
+      {relative === null ? (
+        <>
+          <span className="whitespace-nowrap">{day},</span>{' '}
+          <span className="whitespace-nowrap">{clock} UTC</span>
+        </>
+      ) : (
+        <span className="whitespace-nowrap" suppressHydrationWarning>
+          {relative}
+        </span>
+      )}
     </time>
   );
 }

@@ -14,30 +14,38 @@ const columns: Column<PlanView>[] = [
   { title: 'Name', cell: (plan) => plan.name },
   ...limits.map(({ name, column }) => ({ title: column, cell: (plan: PlanView) => plan[name] })),
   { title: 'Images', cell: (plan) => (plan.images ? 'yes' : 'no') },
+  { title: 'Offered', cell: (plan) => (plan.offered ? 'yes' : 'no') },
 ];
 
 interface SetFlags {
   readonly name: string;
   readonly images?: boolean;
+  readonly offered?: boolean;
   /** Numbers, one for each limit that is given. */
   readonly [limit: string]: unknown;
 }
 
 const setFlags = [
-  { flags: '--name <name>', help: 'the plan; a new one needs all values', required: true },
+  { flags: '--name <name>', help: 'the plan; a new one needs all limits', required: true },
   ...limits.map(({ flag, help }) => ({ flags: `--${flag} <n>`, help, parse: whole })),
   { flags: '--images <true|false>', help: 'whether images may be sent', parse: yesNo },
+  {
+    flags: '--offered <true|false>',
+    help: 'whether owners may choose it (a new one: false)',
+    parse: yesNo,
+  },
 ];
 
 /** Commander's name for a flag: `requestsMonth` for `requests-month`. */
 const optionOf = (flag: string): string =>
   flag.replace(/-(\w)/g, (_dash, letter: string) => letter.toUpperCase());
 
-const planOf = ({ name, images, ...numbers }: SetFlags): SetPlanInput => ({
+const planOf = ({ name, images, offered, ...numbers }: SetFlags): SetPlanInput => ({
   name,
   ...given({
     ...eachPlanLimit((_name, { flag }) => numbers[optionOf(flag)] as number | undefined),
     images,
+    offered,
   }),
 });
 

@@ -1,4 +1,4 @@
-import { orgTagOf } from '@tidegate/contracts';
+import { instancesKey, leaseKey, monthKey, orgKeyPrefix, orgStateKey, outboxKey } from '@tidegate/contracts';
 
 /** The characters that have a meaning in Redis's patterns. */
 const GLOB = /[[\]*?\\^-]/g;
@@ -20,7 +20,7 @@ export class KeyNames {
 
   constructor(prefix: string) {
     this.#prefix = prefix;
-    this.instances = `${prefix}instances`;
+    this.instances = instancesKey(prefix);
     this.orgs = `${prefix}orgs`;
     this.blocked = `${prefix}{bad}:blocked`;
     this.reaperLock = `${prefix}lock:reaper`;
@@ -30,24 +30,24 @@ export class KeyNames {
   }
 
   #of(orgId: string): string {
-    return `${this.#prefix}{${orgTagOf(orgId)}}:`;
+    return orgKeyPrefix(this.#prefix, orgId);
   }
 
   /** A pattern for SCAN that matches every key of an organization and no other. */
   ofOrg = (orgId: string): string => `${this.#of(orgId).replace(GLOB, '\\$&')}*`;
-  org = (orgId: string): string => `${this.#of(orgId)}org`;
+  org = (orgId: string): string => orgStateKey(this.#prefix, orgId);
   /** @param hash SHA-256 of a key value, hex */
   hash = (orgId: string, hash: string): string => `${this.#of(orgId)}hash:${hash}`;
   key = (orgId: string, keyId: string): string => `${this.#of(orgId)}key:${keyId}`;
   keyWindow = (orgId: string, keyId: string): string => `${this.#of(orgId)}window:${keyId}`;
   orgWindow = (orgId: string): string => `${this.#of(orgId)}window:org`;
-  month = (orgId: string, month: string): string => `${this.#of(orgId)}month:${month}`;
+  month = (orgId: string, month: string): string => monthKey(this.#prefix, orgId, month);
   open = (orgId: string, instanceId: string): string => `${this.#of(orgId)}open:${instanceId}`;
   voids = (orgId: string, instanceId: string): string => `${this.#of(orgId)}voids:${instanceId}`;
-  outbox = (orgId: string): string => `${this.#of(orgId)}outbox`;
+  outbox = (orgId: string): string => outboxKey(this.#prefix, orgId);
   fenced = (orgId: string): string => `${this.#of(orgId)}fenced`;
 
-  lease = (instanceId: string): string => `${this.#prefix}{${instanceId}}:lease`;
+  lease = (instanceId: string): string => leaseKey(this.#prefix, instanceId);
   orgsOf = (instanceId: string): string => `${this.#prefix}{${instanceId}}:orgs`;
 
   bad = (address: string): string => `${this.#prefix}{bad}:${address}`;

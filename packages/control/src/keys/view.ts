@@ -1,5 +1,7 @@
 import { dayOf, expiryInstantMs, LIMITS } from '@tidegate/limits';
 
+const NUMBER = new Intl.NumberFormat('en-US');
+
 export type KeyState = 'Active' | 'Expired' | 'Revoked';
 
 /** What a key may call: all models, later ones too, or those chosen at its creation. */
@@ -86,7 +88,7 @@ export function mayCallText({ all, models, deleted }: MayCall): string {
 
 /** `60/min · 4 at once` */
 export const limitsText = (key: Pick<KeyView, 'requestsPerMinute' | 'requestsAtOnce'>): string =>
-  `${key.requestsPerMinute}/min · ${key.requestsAtOnce} at once`;
+  `${NUMBER.format(key.requestsPerMinute)}/min · ${NUMBER.format(key.requestsAtOnce)} at once`;
 
 export const KEY_RULES = {
   name: LIMITS.keyNameMaxCharacters,

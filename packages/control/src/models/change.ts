@@ -85,11 +85,11 @@ function unfitFor(driver: string, mode: string, changes: Changes) {
   if (driver !== 'kubernetes' && (service !== undefined || replicas !== undefined))
     return refuse('invalid_input', ONLY_FOR_WORKLOADS, service === undefined ? 'replicas' : 'service');
   if (driver === 'external' && startTimeoutS !== undefined) {
-    const message = 'Start timeout is not for a model at URLs: it is started by someone else.';
+    const message = 'A time to start is not for a model at URLs: it is started by someone else.';
     return refuse('invalid_input', message, 'startTimeoutS');
   }
   if (mode === 'always_on' && sleepAfterS !== undefined)
-    return refuse('invalid_input', 'Sleep after is only for a model that wakes on request.', 'sleepAfterS');
+    return refuse('invalid_input', 'An idle time is only for a model that wakes on request.', 'sleepAfterS');
   return null;
 }
 

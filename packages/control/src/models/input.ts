@@ -12,8 +12,8 @@ const MAX_CONTEXT_TOKENS = 16_777_216;
 const MAX_SLEEP_AFTER_S = 30 * 86_400;
 const DEFAULT_SLEEP_AFTER_S = 600;
 const NAME_RULE =
-  'Name must be 1 to 128 characters: a letter or digit first, then letters, digits and any of . _ : / -';
-const URLS_RULE = `URLs must be 1 to ${MAX_REPLICAS} different http or https addresses, without user, query and fragment.`;
+  'Give it a name of 1 to 128 characters: a letter or digit first, then letters, digits and any of . _ : / -';
+const URLS_RULE = `Give 1 to ${MAX_REPLICAS} different addresses that start with http:// or https://, without a user, a query or a fragment.`;
 const WORKLOAD_RULE =
   'Kubernetes must be namespace/deployment, namespace/deployment/NAME or namespace/statefulset/NAME.';
 const SERVICE_RULE = 'Service must be the name of a Service, or name:port with a port of its endpoints.';
@@ -23,7 +23,7 @@ const SERVICE = new RegExp(`^(${K8S_NAME})(?::([a-z0-9-]{1,63}))?$`);
 
 /** The settings that can be changed while a model is published. */
 const settings = {
-  contextTokens: whole('Context', 1, MAX_CONTEXT_TOKENS),
+  contextTokens: whole('Context length', 1, MAX_CONTEXT_TOKENS),
   /** Each URL is turned into the base URL of its API. */
   urls: z
     .array(z.string({ error: URLS_RULE }).max(2_048, { error: URLS_RULE }), { error: URLS_RULE })
@@ -38,12 +38,12 @@ const settings = {
   healthPath: z
     .string()
     .regex(/^\/[!-~]{0,255}$/, { error: 'Health path must begin with / and have no spaces.' }),
-  startTimeoutS: whole('Start timeout', 1, MAX_START_TIMEOUT_S),
-  upstreamModel: text('Upstream model', 256),
+  startTimeoutS: whole('Time to start', 1, MAX_START_TIMEOUT_S),
+  upstreamModel: text('Name at the servers', 256),
   upstreamKey: z.string().regex(/^[!-~]{1,4096}$/, {
-    error: 'Upstream key must be 1 to 4,096 printable characters without spaces.',
+    error: 'The key for the servers must be 1 to 4,096 printable characters without spaces.',
   }),
-  sleepAfterS: whole('Sleep after', 1, MAX_SLEEP_AFTER_S),
+  sleepAfterS: whole('Idle time', 1, MAX_SLEEP_AFTER_S),
   pool: poolField('Pool'),
 };
 
@@ -134,14 +134,14 @@ export function driverOf(input: PublishSettings): Result<StoredDriver> {
   if (mode !== 'always_on') {
     return refuse(
       'invalid_input',
-      'Mode must be always_on for a model at URLs: only a command or a workload can be started and stopped.',
+      'A model at URLs is always on: only a command or a workload can be started and stopped.',
       'mode',
     );
   }
   if (startTimeoutS !== undefined) {
     return refuse(
       'invalid_input',
-      'Start timeout is not for a model at URLs: it is started by someone else.',
+      'A time to start is not for a model at URLs: it is started by someone else.',
       'startTimeoutS',
     );
   }

@@ -24,13 +24,13 @@ export interface ConditionChangeView {
 
 /** What owners can change. A URL's path may hold a secret, so only they see it. */
 export interface ModelSettings {
-  /** Null: the model runs a command. */
+  /** Null: the model runs a command, or a workload on Kubernetes. */
   readonly urls: readonly string[] | null;
   readonly upstreamModel: string | null;
   /** Whether there is a key for the servers. Nobody sees it. */
   readonly hasUpstreamKey: boolean;
   readonly healthPath: string | null;
-  /** Null: the default, or the model runs no command. */
+  /** Null: the default, or the model is at URLs. */
   readonly startTimeoutS: number | null;
 }
 

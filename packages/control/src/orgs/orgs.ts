@@ -5,7 +5,7 @@ import { audit } from '../access/audit.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { nameField, orgField, reference } from '../fields.ts';
 import { applyLimits } from '../plans/apply-limits.ts';
-import { lockPlan } from '../plans/lock.ts';
+import { type Choosable, lockPlan } from '../plans/lock.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { slugCandidate, slugOf } from './slug.ts';
 
@@ -80,7 +80,7 @@ const setPlanInput = z.object({ org: orgField, plan: reference('Plan') });
 export type SetOrgPlanInput = z.input<typeof setPlanInput>;
 
 /**
- * Moves an organization to a plan. Resolves when the new limits are in force. `unavailable`: the
+ * Moves an organization to a plan. Users can choose only plans that are offered. Resolves when the new limits are in force. `unavailable`: the
  * change is written but not in force yet.
  */
 export async function setOrgPlan(
@@ -93,10 +93,11 @@ export async function setOrgPlan(
   const org = await access(deps, actor, parsed.value.org, 'org.setPlan');
   if (!org.ok) return org;
   const changed = await deps.db.$transaction(async (tx): Promise<Result<OrgView>> => {
-    const plan = await lockPlan(tx, parsed.value.plan, 'share');
-    if (!plan.ok) return plan;
     const { slug, name } = org.value;
     const before = await tx.org.findUnique({ where: { id: org.value.id }, select: { plan: true } });
+    const choosable: Choosable = actor.kind === 'operator' ? 'all' : { orOfId: before?.plan.id ?? '' };
+    const plan = await lockPlan(tx, parsed.value.plan, 'share', choosable);
+    if (!plan.ok) return plan;
     const { count } = await tx.org.updateMany({
       where: { id: org.value.id },
       data: { planId: plan.value.id, limitsVersion: { increment: 1 } },

@@ -2,10 +2,10 @@ import { newPlanId } from '@tidegate/contracts';
 import type { Plan } from '@tidegate/db';
 import { eachPlanLimit, PLAN_LIMITS, type PlanLimitValues } from '@tidegate/limits';
 import { z } from 'zod';
-import { type Actor, operatorOnly } from '../access/access.ts';
+import { type Actor, access, operatorOnly } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
-import { nameField, whole } from '../fields.ts';
+import { nameField, orgField, whole } from '../fields.ts';
 import { toNumber } from '../numbers.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { applyLimits } from './apply-limits.ts';
@@ -15,6 +15,8 @@ export interface PlanView extends PlanLimitValues {
   readonly id: string;
   readonly name: string;
   readonly images: boolean;
+  /** Whether owners may choose it. */
+  readonly offered: boolean;
 }
 
 export { PLAN_LIMITS };
@@ -25,17 +27,47 @@ const values = {
   images: z.boolean({ error: 'Images must be true or false.' }),
 };
 const allValues = z.object(values);
-const setPlanInput = z.object({ name: nameField('Name', 40), ...allValues.partial().shape });
+const setPlanInput = z.object({
+  name: nameField('Name', 40),
+  ...allValues.partial().shape,
+  offered: z.boolean({ error: 'Offered must be true or false.' }).optional(),
+});
 export type SetPlanInput = z.input<typeof setPlanInput>;
 
-/** Lists all plans in display order. Anyone may read them. */
-export async function listPlans({ db }: ControlDeps, _actor: Actor): Promise<Result<PlanView[]>> {
-  const plans = await db.plan.findMany({ orderBy: [{ position: 'asc' }, { name: 'asc' }] });
+const listPlansInput = z.object({ org: orgField }).default({});
+export type ListPlansInput = z.input<typeof listPlansInput>;
+
+/**
+ * Lists plans in display order: all to an operator. To users those that are offered, and the plan of
+ * the given organization of theirs, or of all their organizations.
+ */
+export async function listPlans(
+  deps: ControlDeps,
+  actor: Actor,
+  input?: ListPlansInput,
+): Promise<Result<PlanView[]>> {
+  const parsed = parseInput(listPlansInput, input);
+  if (!parsed.ok) return parsed;
+  const { org: ref } = parsed.value;
+  const org = ref === undefined ? ok(null) : await access(deps, actor, ref, 'org.read');
+  if (!org.ok) return org;
+  const plans = await deps.db.plan.findMany({
+    where: actor.kind === 'operator' ? {} : visibleTo(actor.userId, org.value?.id),
+    orderBy: [{ position: 'asc' }, { name: 'asc' }],
+  });
   return ok(plans.map(planView));
 }
 
+const visibleTo = (userId: string, orgId: string | undefined) => ({
+  OR: [
+    { offered: true },
+    { orgs: { some: { members: { some: { userId } }, ...(orgId === undefined ? {} : { id: orgId }) } } },
+  ],
+});
+
 /**
- * Changes some values of a plan, or creates the plan if all values are given. Resolves when the new
+ * Changes some values of a plan, or creates the plan if all limits are given. A new plan is not
+ * offered unless the input says so. Resolves when the new
  * limits are in force for all organizations on the plan. `unavailable`: the change is written but
  * not in force yet. For operators only.
  */
@@ -63,7 +95,7 @@ async function writePlan(
 ): Promise<Written> {
   const changes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   const existing = await lockPlan(tx, name, 'update');
-  if (!existing.ok) return createPlan(tx, name, changes);
+  if (!existing.ok) return createPlan(tx, name, changes, given.offered ?? false);
   const plan = await tx.plan.update({ where: { id: existing.value.id }, data: changes });
   const orgs = await tx.$queryRaw<{ id: string }[]>`
     WITH on_plan AS (SELECT id FROM org WHERE plan_id = ${plan.id} ORDER BY id FOR UPDATE)
@@ -79,7 +111,7 @@ async function writePlan(
   return ok({ plan: planView(plan), orgIds });
 }
 
-async function createPlan(tx: Tx, name: string, given: object): Promise<Written> {
+async function createPlan(tx: Tx, name: string, given: object, offered: boolean): Promise<Written> {
   const complete = allValues.safeParse(given);
   if (!complete.success) {
     return refuse(
@@ -90,7 +122,7 @@ async function createPlan(tx: Tx, name: string, given: object): Promise<Written>
   }
   const last = await tx.plan.aggregate({ _max: { position: true } });
   const created = await tx.plan.createManyAndReturn({
-    data: [{ id: newPlanId(), name, position: (last._max.position ?? 0) + 1, ...complete.data }],
+    data: [{ id: newPlanId(), name, position: (last._max.position ?? 0) + 1, offered, ...complete.data }],
     skipDuplicates: true,
   });
   const plan = created[0];
@@ -103,4 +135,5 @@ const planView = (plan: Plan): PlanView => ({
   name: plan.name,
   ...eachPlanLimit((name) => toNumber(plan[name])),
   images: plan.images,
+  offered: plan.offered,
 });

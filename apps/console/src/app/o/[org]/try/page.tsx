@@ -11,7 +11,7 @@ export default async function Try({ params }: { params: Promise<{ org: string }>
   read(await control.tryModel(actor, { org: org.slug }));
   const [models, plans] = await Promise.all([
     control.listModels(actor, { org: org.slug, activity: false }),
-    control.listPlans(actor),
+    control.listPlans(actor, { org: org.slug }),
   ]);
   return (
     <TryScreen

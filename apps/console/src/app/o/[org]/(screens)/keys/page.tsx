@@ -15,7 +15,7 @@ export default async function Keys({ params }: { params: Promise<{ org: string }
   const [keys, models, plans] = await Promise.all([
     control.listKeys(actor, at),
     control.listModels(actor, { ...at, activity: false }),
-    control.listPlans(actor),
+    control.listPlans(actor, { org: org.slug }),
   ]);
   return (
     <>

@@ -11,7 +11,7 @@ export default async function Plan({ params }: { params: Promise<{ org: string }
   const { actor, org } = await requireOrg((await params).org);
   const { control } = services();
   const [plans, usage, keys] = await Promise.all([
-    control.listPlans(actor),
+    control.listPlans(actor, { org: org.slug }),
     control.showUsage(actor, { org: org.slug, days: 1 }),
     control.listKeys(actor, { org: org.slug }),
   ]);

@@ -19,7 +19,7 @@ export default async function Start({ params }: { params: Promise<{ org: string 
   const [models, keys, plans, usage] = await Promise.all([
     control.listModels(actor, { ...at, activity: false }),
     control.listKeys(actor, at),
-    control.listPlans(actor),
+    control.listPlans(actor, { org: org.slug }),
     control.showUsage(actor, at),
   ]);
   const all = read(keys);

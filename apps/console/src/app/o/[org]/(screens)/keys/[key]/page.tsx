@@ -1,0 +1,45 @@
+import { limitsText } from '@tidegate/control';
+import type { Metadata } from 'next';
+import { fullness } from '#keys/fullness.ts';
+import { KeyScreen } from '#keys/key-screen.tsx';
+import { rulesOf } from '#keys/rules-of.ts';
+import { services } from '#server/services.ts';
+import { read, requireOrg } from '#session/current.ts';
+import { Live } from '#ui/live.tsx';
+
+export const metadata: Metadata = { title: 'Key' };
+
+export default async function Key({ params }: { params: Promise<{ org: string; key: string }> }) {
+  const { org: slug, key: id } = await params;
+  const { actor, org } = await requireOrg(slug);
+  const { control, publicApiUrl, now } = services();
+  const at = { org: org.slug };
+  const key = read(await control.showKey(actor, { ...at, id }));
+  const [usage, keys, models, plans] = await Promise.all([
+    control.showUsage(actor, { ...at, keyId: id }),
+    control.listKeys(actor, at),
+    control.listModels(actor, { ...at, activity: false }),
+    control.listPlans(actor),
+  ]);
+  const { totals, days } = read(usage);
+  const rules = rulesOf(read(plans), org.plan);
+  const all = read(keys);
+  const valid = all.filter(({ state }) => state !== 'Revoked').length;
+  const { blocked, message } = fullness({ valid, total: all.length, plan: org.plan }, rules);
+  return (
+    <>
+      <Live />
+      <KeyScreen
+        {...{ totals, days, rules }}
+        org={org.slug}
+        mayChange={org.role === 'owner'}
+        keyShown={key}
+        limits={limitsText(key)}
+        full={blocked ? message : null}
+        models={read(models).map(({ name, kind, condition }) => ({ name, kind, condition }))}
+        today={new Date(now()).toISOString().slice(0, 10)}
+        apiUrl={publicApiUrl}
+      />
+    </>
+  );
+}

@@ -1,0 +1,37 @@
+import type { ChangeModelInput, ModelDetail, ModelSettings } from '@tidegate/control';
+
+interface Edited {
+  readonly model: Pick<ModelDetail, 'contextTokens' | 'sleepAfterS'>;
+  readonly settings: ModelSettings;
+  /** What the form's fields have, by name and trimmed. A field that is not shown has nothing. */
+  readonly typed: Readonly<Record<string, string>>;
+  readonly dropsKey: boolean;
+}
+
+/** Only what differs, so that a change made elsewhere meanwhile is not undone. */
+export function changesOf({ model, settings, typed, dropsKey }: Edited): Partial<ChangeModelInput> {
+  const urls = (typed.urls ?? '').split(/[\s,]+/).filter((url) => url !== '');
+  const { upstreamKey = '' } = typed;
+  const wanted: Partial<ChangeModelInput> = {
+    ...(settings.urls !== null && urls.join(' ') !== settings.urls.join(' ') ? { urls } : {}),
+    ...number('contextTokens', typed, model.contextTokens),
+    ...(model.sleepAfterS === null ? {} : number('sleepAfterS', typed, model.sleepAfterS)),
+    ...(settings.urls === null ? optionalNumber('startTimeoutS', typed, settings.startTimeoutS) : {}),
+    ...optionalText('upstreamModel', typed, settings.upstreamModel),
+    ...optionalText('healthPath', typed, settings.healthPath),
+  };
+  if (dropsKey) return { ...wanted, upstreamKey: null };
+  return upstreamKey === '' ? wanted : { ...wanted, upstreamKey };
+}
+
+type Typed = Edited['typed'];
+
+const number = (name: string, typed: Typed, before: number) =>
+  typed[name] === String(before) ? {} : { [name]: typed[name] === '' ? null : Number(typed[name]) };
+
+/** Empty: without it. */
+const optionalNumber = (name: string, typed: Typed, before: number | null) =>
+  typed[name] === String(before ?? '') ? {} : { [name]: typed[name] === '' ? null : Number(typed[name]) };
+
+const optionalText = (name: string, typed: Typed, before: string | null) =>
+  typed[name] === (before ?? '') ? {} : { [name]: typed[name] || null };

@@ -1,0 +1,151 @@
+'use client';
+
+import { Button, Checkbox, Modal, toast } from '@heroui/react';
+import type { ChangeModelInput, ModelDetail, ModelSettings } from '@tidegate/control';
+import { type FormEvent, useState } from 'react';
+import { useAct } from '../ui/act.ts';
+import { Dialog } from '../ui/dialogs.tsx';
+import { Field } from '../ui/field.tsx';
+import { Form } from '../ui/form.tsx';
+import { changeModel } from './actions.ts';
+import { changesOf } from './changes.ts';
+
+const FIELDS = [
+  ...['urls', 'contextTokens', 'upstreamModel', 'upstreamKey', 'healthPath'],
+  ...['sleepAfterS', 'startTimeoutS'],
+];
+
+interface EditModelProps {
+  readonly org: string;
+  readonly model: ModelDetail;
+  readonly settings: ModelSettings;
+  readonly onClose: () => void;
+}
+
+/** Changes where a model runs and how. Its name, kind, mode, keys and usage stay. */
+export function EditModel({ org, model, settings, onClose }: EditModelProps) {
+  const { act, pending, refusal } = useAct();
+  const [dropsKey, setDropsKey] = useState(false);
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    const typed = Object.fromEntries(FIELDS.map((name) => [name, String(form.get(name) ?? '').trim()]));
+    const changes = changesOf({ model, settings, typed, dropsKey });
+    if (Object.keys(changes).length === 0) return onClose();
+    const input: ChangeModelInput = { org, name: model.name, ...changes };
+    const changed = await act(() => changeModel(input));
+    if (!changed) return;
+    if (changed.runnerTold) toast.success('The model is changed.');
+    else toast.warning('The change is kept. It takes effect when the runner is back.');
+    onClose();
+  };
+  return (
+    <Dialog isOpen onClose={onClose} title={`Edit “${model.name}”`}>
+      <Form onSubmit={submit} className="contents" refusal={refusal} fields={FIELDS}>
+        <Modal.Body className="space-y-5">
+          <p className="text-[0.8125rem] leading-5 text-muted">
+            Its name, its keys and its usage stay. Requests in flight end as they began.
+            {settings.urls ? '' : ' A running process takes over the changes with its next start.'}
+          </p>
+          {settings.urls ? (
+            <Field
+              label="Servers"
+              name="urls"
+              autoFocus
+              defaultValue={settings.urls.join('\n')}
+              area={{ rows: Math.min(6, settings.urls.length + 1), className: 'font-mono text-xs' }}
+              hint="Base URLs of servers that serve this model, one a line."
+            />
+          ) : null}
+          <Field
+            label="Context length"
+            name="contextTokens"
+            type="number"
+            autoFocus={!settings.urls}
+            defaultValue={String(model.contextTokens)}
+            hint="Tokens it serves. Each request reserves as many."
+          />
+          <Timing model={model} settings={settings} />
+          <Field
+            label="Name at the servers"
+            name="upstreamModel"
+            defaultValue={settings.upstreamModel ?? ''}
+            hint="If they know it by another one."
+          />
+          <div>
+            <Field
+              label="Key for the servers"
+              name="upstreamKey"
+              type="password"
+              autoComplete="off"
+              isDisabled={dropsKey}
+              hint={
+                settings.hasUpstreamKey
+                  ? 'There is one. Leave this empty to keep it.'
+                  : 'If they ask for one. Kept encrypted and never shown.'
+              }
+            />
+            {settings.hasUpstreamKey ? (
+              <Checkbox className="mt-2" isSelected={dropsKey} onChange={setDropsKey}>
+                <Checkbox.Content>
+                  <Checkbox.Control>
+                    <Checkbox.Indicator />
+                  </Checkbox.Control>
+                  <span className="text-sm">Remove the key</span>
+                </Checkbox.Content>
+              </Checkbox>
+            ) : null}
+          </div>
+          <Field
+            label="Path to probe"
+            name="healthPath"
+            defaultValue={settings.healthPath ?? ''}
+            input={{ className: 'font-mono text-xs', placeholder: '/health' }}
+            hint={
+              settings.urls
+                ? 'Only if the list of models cannot tell whether it works.'
+                : 'Answers once the model is ready.'
+            }
+          />
+        </Modal.Body>
+        <Modal.Footer>
+          <Button variant="tertiary" onPress={onClose}>
+            Cancel
+          </Button>
+          <Button type="submit" isPending={pending}>
+            Save
+          </Button>
+        </Modal.Footer>
+      </Form>
+    </Dialog>
+  );
+}
+
+/** For models that sleep, and for commands. */
+function Timing({ model, settings }: Pick<EditModelProps, 'model' | 'settings'>) {
+  const sleeps = model.mode === 'wake_on_request';
+  const starts = settings.urls === null;
+  if (!sleeps && !starts) return null;
+  return (
+    <div className="grid gap-4 sm:grid-cols-2">
+      {sleeps ? (
+        <Field
+          label="Sleeps after"
+          name="sleepAfterS"
+          type="number"
+          defaultValue={String(model.sleepAfterS ?? '')}
+          hint="Seconds without a request."
+        />
+      ) : null}
+      {starts ? (
+        <Field
+          label="May take to start"
+          name="startTimeoutS"
+          type="number"
+          defaultValue={settings.startTimeoutS === null ? '' : String(settings.startTimeoutS)}
+          hint="Seconds. Empty: 10 minutes."
+        />
+      ) : null}
+    </div>
+  );
+}

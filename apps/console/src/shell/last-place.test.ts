@@ -1,0 +1,25 @@
+import { describe, expect, it } from '@jest/globals';
+import { lastPath, placeOf } from './last-place.ts';
+
+const memberships = [
+  { slug: 'one', role: 'owner' },
+  { slug: 'two', role: 'viewer' },
+] as const;
+const back = (pathname: string) => lastPath(placeOf(pathname) ?? undefined, memberships);
+
+describe('the last place', () => {
+  it('is the screen of the organization, also when one was on a page of that screen', () => {
+    expect(back('/o/two/usage')).toBe('/o/two/usage');
+    expect(back('/o/one/keys/key_1')).toBe('/o/one/keys');
+  });
+
+  it.each(['/account', '/o/one', '/o/gone/keys', '/o/one/nothing', '/o/two/try', '//evil/keys', ''])(
+    'is not kept of %s: the user may not go there, or it is no screen',
+    (pathname) => expect(back(pathname)).toBeNull(),
+  );
+
+  it('is nothing, whatever somebody wrote into the cookie', () => {
+    for (const place of ['one', 'one/../../x', 'one/keys/../x', '/', undefined])
+      expect(lastPath(place, memberships)).toBe(place === 'one/keys/../x' ? '/o/one/keys' : null);
+  });
+});

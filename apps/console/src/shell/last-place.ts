@@ -1,0 +1,25 @@
+import type { Role } from '@tidegate/control';
+import { screensFor } from './screens.ts';
+
+/** The cookie with the organization and the screen that were open last: `demo/usage`. */
+export const LAST_PLACE_COOKIE = 'tidegate-last';
+
+/** What the cookie says of a page. Null: the page is not in an organization. */
+export const placeOf = (pathname: string): string | null =>
+  /^\/o\/([a-z0-9-]+\/[a-z]+)(\/|$)/.exec(pathname)?.[1] ?? null;
+
+interface InOrg {
+  readonly slug: string;
+  readonly role: Role;
+}
+
+/**
+ * The path of the organization and the screen that were open last. Null: unknown, or the user no
+ * longer has them. Another user of the same browser may have left it.
+ */
+export function lastPath(place: string | undefined, memberships: readonly InOrg[]): string | null {
+  const [slug, screen] = (place ?? '').split('/');
+  const org = memberships.find((each) => each.slug === slug);
+  const known = org && screensFor(org.role).find(({ path }) => path === screen);
+  return known ? `/o/${org.slug}/${known.path}` : null;
+}

@@ -1,0 +1,29 @@
+import type { Command } from 'commander';
+import { CommandError, type Context, print } from '../context.ts';
+import { reportText } from '../doctor/report.ts';
+import { failureOf } from '../failure.ts';
+import { whole } from './verb.ts';
+
+const DEFAULT_DAYS = 2;
+/** Request rows are kept for 35 days. */
+const MAX_DAYS = 35;
+
+export function addDoctor(program: Command, context: Context): void {
+  program
+    .command('doctor')
+    .description('look for what does not agree or does not move, and say what to do')
+    .option('--days <n>', `days to compare with their requests (default ${DEFAULT_DAYS})`, whole)
+    .option('--json', 'print one JSON document and nothing else')
+    .action(async ({ days = DEFAULT_DAYS, json = false }: { days?: number; json?: boolean }) => {
+      if (!(days >= 1 && days <= MAX_DAYS))
+        throw new CommandError(`Days must be a whole number from 1 to ${MAX_DAYS}.`);
+      const { REDIS_URL: redisUrl, REDIS_PREFIX: redisPrefix } = context.config();
+      const { examine } = await import('../doctor/examine.ts');
+      const patient = { redisUrl, redisPrefix, days, nowMs: Date.now(), explain: failureOf };
+      const report = await context.withDb((db) => examine({ db, ...patient }));
+      print(context.io, { json, human: reportText }, report);
+      if (report.healthy) return;
+      const wrong = report.findings.filter(({ ok }) => !ok).length;
+      throw new CommandError(`${wrong === 1 ? '1 thing needs' : `${wrong} things need`} attention.`);
+    });
+}

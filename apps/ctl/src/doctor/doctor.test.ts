@@ -1,0 +1,245 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import {
+  instancesKey,
+  leaseKey,
+  monthKey,
+  newModelId,
+  newOrgId,
+  orgStateKey,
+  outboxKey,
+  SETTLEMENT_JOB,
+  SETTLEMENT_QUEUE,
+  settlementQueuePrefix,
+} from '@tidegate/contracts';
+import { closeDb, createDb, type Db, ensureRequestPartitions } from '@tidegate/db';
+import { createRedisClient, type RedisClient } from '@tidegate/redis';
+import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
+import { Queue, UnrecoverableError, Worker } from 'bullmq';
+import { ctl } from '../testing/ctl.ts';
+import { differenceOf } from './ledgers.ts';
+import type { Report } from './report.ts';
+
+const TODAY = new Date().toISOString().slice(0, 10);
+const MONTH = TODAY.slice(0, 7);
+const orgId = newOrgId();
+
+let postgres: TestPostgres;
+let redis: TestRedis;
+let db: Db;
+let live: RedisClient;
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  [postgres, redis] = await Promise.all([testPostgres(), testRedis()]);
+  db = createDb(postgres.url);
+  live = createRedisClient(redis.url);
+  const asCtl = new URL(postgres.url);
+  asCtl.searchParams.set('options', '-c role=tidegate_ctl');
+  env = {
+    DATABASE_URL: asCtl.href,
+    REDIS_URL: redis.url,
+    LIMITER_ADDRESSES: '127.0.0.1:1',
+    RUNNER_ADDRESS: '127.0.0.1:1',
+    SECRET_KEY: Buffer.alloc(32, 1).toString('base64'),
+  };
+  await installation();
+});
+afterAll(async () => {
+  live.disconnect();
+  await closeDb(db);
+  await Promise.all([postgres.drop(), redis.stop()]);
+});
+
+/** One organization with a model, a request of 30 tokens, a gateway and a runner. All agrees. */
+async function installation(): Promise<void> {
+  const { id: planId } = await db.plan.findFirstOrThrow();
+  await db.org.create({ data: { id: orgId, slug: 'acme', name: 'Acme', planId } });
+  const ids = { orgId, keyId: 'key_1', modelId: newModelId() };
+  const fixed = { kind: 'text', mode: 'always_on', contextTokens: 100, driver: 'external' } as const;
+  await db.model.create({
+    data: { ...fixed, id: ids.modelId, orgId, name: 'm', settings: {}, condition: 'running' },
+  });
+  await ensureRequestPartitions(db, [TODAY]);
+  const day = new Date(TODAY);
+  const tokens = { promptTokens: 10, completionTokens: 20 };
+  const rest = { reservedTokens: 100, chargedTokens: 30, durationMs: 1, streamed: false, answered: true };
+  await db.request.create({
+    data: { ...ids, ...tokens, ...rest, reservationId: 'r1', day, admittedAt: day },
+  });
+  const sums = { unreportedTokens: 0, durationMsSum: 1, durationCount: 1, requests: 1, errors: 0 };
+  await db.usageDay.create({ data: { ...ids, ...tokens, ...sums, day } });
+  await db.monthTotal.create({ data: { orgId, month: MONTH, requests: 1, chargedTokens: 30 } });
+  await live.hset(monthKey('tg:', orgId, MONTH), { requests: 1, charged: 30, reserved: 0 });
+  await live.zadd(instancesKey('tg:'), 1, 'gw_1');
+  await live.hset(leaseKey('tg:', 'gw_1'), { beat_ms: Date.now() });
+  const expiresAt = new Date(Date.now() + 3_600_000);
+  await db.runnerLease.create({ data: { pool: 'local', epoch: 1, holder: 'box 1', expiresAt } });
+}
+
+async function doctor(expected: 0 | 1, ...flags: string[]): Promise<Report> {
+  const { status, out, err } = await ctl(['doctor', '--json', ...flags], env);
+  expect({ status, err }).toEqual({
+    status: expected,
+    err: expected === 0 ? '' : expect.stringMatching(/need.* attention/),
+  });
+  return JSON.parse(out);
+}
+
+/** The only check that complains. */
+async function complaint(...flags: string[]) {
+  const { healthy, findings } = await doctor(1, ...flags);
+  expect(healthy).toBe(false);
+  const wrong = findings.filter(({ ok }) => !ok);
+  expect(wrong).toHaveLength(1);
+  return wrong[0];
+}
+
+describe('doctor', () => {
+  it('finds nothing to do where all agrees, with the rights of ctl', async () => {
+    const { healthy, findings } = await doctor(0, '--days', '35');
+    expect(healthy).toBe(true);
+    expect(findings.map(({ check }) => check)).toEqual([
+      ...['schema', 'month totals', 'day totals', 'runners', 'ledgers', 'outbox', 'gateway leases'],
+      ...['reservations', 'queue'],
+    ]);
+    const text = await ctl(['doctor'], env);
+    expect(text.out).toContain(`ok    ledgers: Redis and Postgres agree on ${MONTH}`);
+  });
+
+  it.each<[string, string, RegExp, () => Promise<unknown>, () => Promise<unknown>]>([
+    [
+      'a month that is not the sum of its days',
+      'month totals',
+      /the month has 1 requests and 30 tokens, its days 1 and 33/,
+      () => db.$executeRaw`UPDATE usage_day SET unreported_tokens = 3; `.then(() => shiftRow(3)),
+      () => db.$executeRaw`UPDATE usage_day SET unreported_tokens = 0; `.then(() => shiftRow(0)),
+    ],
+    [
+      'a day that is not the sum of its requests',
+      'day totals',
+      /the day has 1 requests, 0 errors and 30 tokens, its rows 1, 0 and 37/,
+      () => shiftRow(7),
+      () => shiftRow(0),
+    ],
+    [
+      'a ledger that has less than Postgres',
+      'ledgers',
+      /acme: Redis has 5 tokens fewer than Postgres/,
+      () => live.hincrby(monthKey('tg:', orgId, MONTH), 'charged', -5),
+      () => live.hincrby(monthKey('tg:', orgId, MONTH), 'charged', 5),
+    ],
+    [
+      'settlements that wait for long',
+      'outbox',
+      /acme: 1, the oldest for \d+ s/,
+      async () => {
+        await live.hincrby(monthKey('tg:', orgId, MONTH), 'requests', 1);
+        await live.xadd(outboxKey('tg:', orgId), `${Date.now() - 600_000}-0`, 's', 'x');
+      },
+      async () => {
+        await live.hincrby(monthKey('tg:', orgId, MONTH), 'requests', -1);
+        await live.del(outboxKey('tg:', orgId));
+      },
+    ],
+    [
+      'a silent gateway that nobody ends',
+      'gateway leases',
+      /gw_1 is silent for \d+ s/,
+      () => live.hset(leaseKey('tg:', 'gw_1'), { beat_ms: Date.now() - 60_000 }),
+      () => live.hset(leaseKey('tg:', 'gw_1'), { beat_ms: Date.now() }),
+    ],
+    [
+      'slots and reservations that no gateway holds',
+      'reservations',
+      /2 requests in progress, 0 tokens reserved, and no gateway has a lease/,
+      async () => {
+        await live.hset(orgStateKey('tg:', orgId), { in_flight: 2 });
+        await live.del(instancesKey('tg:'));
+      },
+      async () => {
+        await live.del(orgStateKey('tg:', orgId));
+        await live.zadd(instancesKey('tg:'), 1, 'gw_1');
+      },
+    ],
+    [
+      'a runner whose lease has run out',
+      'runners',
+      /none acts in pool local since \d+ s/,
+      () => db.$executeRaw`UPDATE runner_lease SET expires_at = now() - interval '1 minute'`,
+      () => db.$executeRaw`UPDATE runner_lease SET expires_at = now() + interval '1 hour'`,
+    ],
+    [
+      'a migration that is missing',
+      'schema',
+      /the database lacks \d+_\w+/,
+      () =>
+        db.$executeRaw`UPDATE _prisma_migrations SET rolled_back_at = now() WHERE migration_name LIKE '%_init'`,
+      () => db.$executeRaw`UPDATE _prisma_migrations SET rolled_back_at = NULL`,
+    ],
+  ])('names %s, says what to do, and exits 1', async (_what, check, found, harm, heal) => {
+    await harm();
+    try {
+      expect(await complaint()).toEqual({
+        ...{ check, ok: false, found: expect.stringMatching(found), todo: expect.any(String) },
+      });
+    } finally {
+      await heal();
+    }
+    await doctor(0);
+  });
+
+  it('names dead letters, and how to see and replay them', async () => {
+    const connection = createRedisClient(redis.url, { maxRetriesPerRequest: null });
+    const options = { prefix: settlementQueuePrefix('tg:'), connection };
+    const queue = new Queue(SETTLEMENT_QUEUE, options);
+    await queue.add(SETTLEMENT_JOB, { settlements: [] });
+    const fail = async () => Promise.reject(new UnrecoverableError('no use'));
+    const worker = new Worker(SETTLEMENT_QUEUE, fail, options);
+    await eventually(async () => (await queue.getFailedCount()) === 1);
+    await worker.close();
+    const { found, todo } = (await complaint()) ?? {};
+    expect(found).toContain('1 dead');
+    expect(todo).toContain('ctl queue replay');
+    await queue.obliterate({ force: true });
+    await queue.close();
+    connection.disconnect();
+  });
+
+  it('goes on with the rest when Redis cannot be reached', async () => {
+    const { status, out } = await ctl(['doctor', '--json'], { ...env, REDIS_URL: 'redis://127.0.0.1:1' });
+    const wrong = (JSON.parse(out) as Report).findings.filter(({ ok }) => !ok);
+    expect([status, wrong.map(({ check }) => check)]).toEqual([1, ['ledgers', 'queue']]);
+    expect(wrong[0]?.found).toContain('cannot be looked at: ');
+  });
+
+  it('refuses days that are not kept', async () => {
+    const { status, err } = await ctl(['doctor', '--days', '36'], env);
+    expect([status, err]).toEqual([1, 'Days must be a whole number from 1 to 35.\n']);
+  });
+});
+
+const shiftRow = (more: number) => db.$executeRaw`UPDATE request SET charged_tokens = ${30 + more}::int`;
+
+describe('a ledger in Redis', () => {
+  const settled = (requests: number, charged: number) => ({ requests, charged });
+  const state = (requests: number, charged: number, outbox = 0, inFlight = 0) => ({
+    ...{ month: { requests, charged, reserved: 0 }, outbox, inFlight, oldestMs: null },
+  });
+
+  it.each([
+    ['is ahead by what waits and is in progress', state(9, 50, 2, 3), settled(4, 40), settled(4, 40)],
+    ['was read while Postgres caught up', state(5, 50), settled(4, 40), settled(6, 60)],
+    ['is not there yet', { ...state(0, 0), month: null }, settled(4, 40), settled(4, 40)],
+  ])('is right if it %s', (_what, live, before, after) => {
+    expect(differenceOf(live, before, after)).toBeNull();
+  });
+
+  it.each([
+    ['fewer requests', state(3, 40), /1 requests fewer/],
+    ['more requests than wait or are in progress', state(8, 40, 2, 1), /4 requests more .* 3 unsettled/],
+    ['fewer tokens', state(4, 39), /1 tokens fewer/],
+    ['more tokens and nothing that waits', state(4, 41), /1 tokens more/],
+  ])('is wrong if it has %s', (_what, live, words) => {
+    expect(differenceOf(live, settled(4, 40), settled(4, 40))).toMatch(words);
+  });
+});

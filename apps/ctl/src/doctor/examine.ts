@@ -1,0 +1,74 @@
+import { type Db, SchemaVersion } from '@tidegate/db';
+import { openQueueAdmin } from '../queue-admin.ts';
+import { examineLedgers } from './ledgers.ts';
+import { openLiveState } from './live-state.ts';
+import { type Finding, type Report, wrong } from './report.ts';
+import { queueFinding, runnerFinding, schemaFinding } from './services.ts';
+import { compareDays, compareMonths } from './usage.ts';
+
+const DAY_MS = 86_400_000;
+
+export interface Patient {
+  readonly db: Db;
+  readonly redisUrl: string;
+  readonly redisPrefix: string;
+  /** How many days to compare with their request rows, today included. */
+  readonly days: number;
+  /** Unix milliseconds. */
+  readonly nowMs: number;
+  /** Says in plain words why something could not be asked. */
+  readonly explain: (error: unknown) => Promise<string>;
+}
+
+/** Looks at everything that must agree, and changes nothing. Rejects only if nothing can be asked. */
+export async function examine(patient: Patient): Promise<Report> {
+  const { db, nowMs, days } = patient;
+  const month = new Date(nowMs).toISOString().slice(0, 7);
+  const lastMonth = new Date(Date.parse(`${month}-01`) - DAY_MS).toISOString().slice(0, 7);
+  const sinceDay = new Date(nowMs - (days - 1) * DAY_MS).toISOString().slice(0, 10);
+  const schema = schemaFinding(await new SchemaVersion({ db, nowMs: () => 0 }).missing());
+  if (!schema.ok) return reportOf([schema]);
+  const attempt = async (check: string, look: () => Promise<Finding[]>): Promise<Finding[]> => {
+    try {
+      return await look();
+    } catch (error) {
+      const why = await patient.explain(error);
+      return [wrong(check, `cannot be looked at: ${why}`, 'Make it reachable for ctl, and look again.')];
+    }
+  };
+  return reportOf([
+    schema,
+    ...(await attempt('month totals', async () => [await compareMonths(db, lastMonth)])),
+    ...(await attempt('day totals', async () => [await compareDays(db, sinceDay)])),
+    ...(await attempt('runners', async () => [await runnerFinding(db)])),
+    ...(await attempt('ledgers', () => withLive(patient, month))),
+    ...(await attempt('queue', () => withQueue(patient))),
+  ]);
+}
+
+const reportOf = (findings: readonly Finding[]): Report => ({
+  healthy: findings.every(({ ok }) => ok),
+  findings,
+});
+
+async function withLive({ db, redisUrl, redisPrefix }: Patient, month: string): Promise<Finding[]> {
+  const live = openLiveState(redisUrl, redisPrefix);
+  try {
+    return await examineLedgers({ db, live, month });
+  } catch (error) {
+    throw live.lost ?? error;
+  } finally {
+    live.close();
+  }
+}
+
+async function withQueue({ redisUrl, redisPrefix }: Patient): Promise<Finding[]> {
+  const queue = openQueueAdmin(redisUrl, redisPrefix);
+  try {
+    return [queueFinding(await queue.status())];
+  } catch (error) {
+    throw queue.lost ?? error;
+  } finally {
+    await queue.close();
+  }
+}

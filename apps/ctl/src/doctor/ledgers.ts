@@ -1,0 +1,132 @@
+import type { Db } from '@tidegate/db';
+import type { LiveOrg, LiveState } from './live-state.ts';
+import { type Finding, fine, some, wrong } from './report.ts';
+
+/** Metering writes within a second, and the limiter publishes again after 30 s. */
+const OLD_MS = 120_000;
+const DEAD_MS = 30_000;
+
+interface Settled {
+  readonly requests: number;
+  readonly charged: number;
+}
+
+const NOTHING: Settled = { requests: 0, charged: 0 };
+
+export interface LedgerDeps {
+  readonly db: Db;
+  readonly live: LiveState;
+  /** YYYY-MM */
+  readonly month: string;
+}
+
+/** Looks at the month ledger and the outbox of every organization, and at gateways' leases. */
+export async function examineLedgers({ db, live, month }: LedgerDeps): Promise<Finding[]> {
+  const orgs = await db.org.findMany({ select: { id: true, slug: true }, orderBy: { id: 'asc' } });
+  const nowMs = await live.nowMs();
+  const before = await settledIn(db, month);
+  const states: { slug: string; id: string; state: LiveOrg }[] = [];
+  for (const { id, slug } of orgs) states.push({ slug, id, state: await live.org(id, month) });
+  const after = await settledIn(db, month);
+  const differing = states.flatMap(({ slug, id, state }) => {
+    const problem = differenceOf(state, before.get(id) ?? NOTHING, after.get(id) ?? NOTHING);
+    return problem === null ? [] : [`${slug}: ${problem}`];
+  });
+  const old = states.flatMap(({ slug, state: { outbox, oldestMs } }) => {
+    const ageMs = nowMs - (oldestMs ?? nowMs);
+    return ageMs > OLD_MS ? [`${slug}: ${outbox}, the oldest for ${Math.floor(ageMs / 1_000)} s`] : [];
+  });
+  const sum = (of: (state: LiveOrg) => number) => states.reduce((total, { state }) => total + of(state), 0);
+  const instances = await live.instances();
+  return [
+    ledgerFinding(differing, month),
+    outboxFinding(
+      old,
+      sum(({ outbox }) => outbox),
+    ),
+    leaseFinding(instances),
+    reservationFinding({
+      reserved: sum((state) => state.month?.reserved ?? 0),
+      inFlight: sum(({ inFlight }) => inFlight),
+      gateways: instances.length,
+    }),
+  ];
+}
+
+async function settledIn(db: Db, month: string): Promise<ReadonlyMap<string, Settled>> {
+  const totals = await db.monthTotal.findMany({ where: { month } });
+  return new Map(
+    totals.map(({ orgId, requests, chargedTokens }) => [
+      orgId,
+      { requests: Number(requests), charged: Number(chargedTokens) },
+    ]),
+  );
+}
+
+/**
+ * Redis may be ahead of Postgres by what waits in the outbox or is in progress, and by nothing
+ * else. Null: it is not.
+ *
+ * @param before what Postgres had before Redis was read: Redis has at least that
+ * @param after what Postgres had afterwards
+ */
+export function differenceOf(
+  { month, outbox, inFlight }: LiveOrg,
+  before: Settled,
+  after: Settled,
+): string | null {
+  if (month === null) return null;
+  const [fewer, more] = [before.requests - month.requests, month.requests - after.requests];
+  if (fewer > 0) return `Redis has ${fewer} requests fewer than Postgres`;
+  if (more > outbox + inFlight)
+    return `Redis has ${more} requests more than Postgres, and ${outbox + inFlight} unsettled`;
+  if (month.charged < before.charged)
+    return `Redis has ${before.charged - month.charged} tokens fewer than Postgres`;
+  if (outbox === 0 && month.charged > after.charged)
+    return `Redis has ${month.charged - after.charged} tokens more than Postgres`;
+  return null;
+}
+
+const ledgerFinding = (problems: readonly string[], month: string): Finding =>
+  problems.length === 0
+    ? fine('ledgers', `Redis and Postgres agree on ${month}`)
+    : wrong(
+        'ledgers',
+        some(problems),
+        `When the organization has nothing in progress and nothing in its outbox, delete its key ...month:${month} as Redis' operator. The limiter then reads the month from Postgres.`,
+      );
+
+const outboxFinding = (old: readonly string[], waiting: number): Finding =>
+  old.length === 0
+    ? fine('outbox', `${waiting} settlements wait for metering, none for long`)
+    : wrong(
+        'outbox',
+        some(old),
+        'Metering does not write or cannot confirm. See its /readyz and its log. Nothing is lost meanwhile, and Postgres gets them when it works again.',
+      );
+
+function leaseFinding(instances: Awaited<ReturnType<LiveState['instances']>>): Finding {
+  const dead = instances.filter(({ silentMs }) => silentMs > DEAD_MS);
+  if (dead.length === 0) return fine('gateway leases', `${instances.length} gateways have a lease`);
+  return wrong(
+    'gateway leases',
+    some(
+      dead.map(({ instanceId, silentMs }) => `${instanceId} is silent for ${Math.floor(silentMs / 1_000)} s`),
+    ),
+    'A limiter should have ended what these gateways held after 15 s. See that one runs and can reach Redis, and read its log.',
+  );
+}
+
+function reservationFinding({
+  reserved,
+  inFlight,
+  gateways,
+}: Readonly<Record<'reserved' | 'inFlight' | 'gateways', number>>): Finding {
+  const found = `${inFlight} requests in progress, ${reserved} tokens reserved`;
+  if (gateways > 0 || (inFlight === 0 && reserved === 0)) return fine('reservations', found);
+  return wrong(
+    'reservations',
+    `${found}, and no gateway has a lease`,
+    'Nobody will settle these. If it stays so for a minute with a limiter running, restore Redis from its append-only file or report a bug.',
+  );
+}

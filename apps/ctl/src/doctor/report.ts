@@ -1,0 +1,34 @@
+/** What one look found. */
+export interface Finding {
+  readonly check: string;
+  readonly ok: boolean;
+  /** What is there, in a sentence. */
+  readonly found: string;
+  /** What to do about it. */
+  readonly todo?: string;
+}
+
+export interface Report {
+  readonly healthy: boolean;
+  readonly findings: readonly Finding[];
+}
+
+export const fine = (check: string, found: string): Finding => ({ check, ok: true, found });
+export const wrong = (check: string, found: string, todo: string): Finding => ({
+  check,
+  ok: false,
+  found,
+  todo,
+});
+
+const MOST = 5;
+/** The first few of a long list, and how many more there are. */
+export const some = (all: readonly string[]): string =>
+  all.length <= MOST ? all.join('; ') : `${all.slice(0, MOST).join('; ')}; and ${all.length - MOST} more`;
+
+export const reportText = ({ findings }: Report): string =>
+  findings
+    .map(({ check, ok, found, todo }) =>
+      [`${ok ? 'ok   ' : 'LOOK '} ${check}: ${found}`, ...(todo ? [`       ${todo}`] : [])].join('\n'),
+    )
+    .join('\n');

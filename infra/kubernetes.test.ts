@@ -1,0 +1,308 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { parse, parseAllDocuments } from 'yaml';
+
+// biome-ignore lint/suspicious/noExplicitAny: objects of Kubernetes, as they are written
+type Json = any;
+
+const ROOT = join(import.meta.dirname, '..');
+const HERE = join(import.meta.dirname, 'kubernetes');
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
+
+interface Kustomization {
+  readonly kind: 'Kustomization' | 'Component';
+  readonly resources?: readonly string[];
+  readonly components?: readonly string[];
+  readonly images?: readonly { name: string; newTag: string }[];
+}
+const kustomization = (folder: string): Kustomization =>
+  parse(readFileSync(join(folder, 'kustomization.yaml'), 'utf8'));
+const documents = (path: string): Json[] =>
+  parseAllDocuments(readFileSync(path, 'utf8')).map((document) => {
+    if (document.errors.length > 0) throw document.errors[0];
+    return document.toJS();
+  });
+
+/** All that a folder applies, before its patches. */
+const resourcesOf = (folder: string): Json[] =>
+  (kustomization(folder).resources ?? []).flatMap((entry) =>
+    entry.endsWith('.yaml') ? documents(join(folder, entry)) : resourcesOf(join(folder, entry)),
+  );
+
+const FOLDERS = [
+  'base',
+  'migrate',
+  'ctl',
+  'monitoring',
+  'model-namespace',
+  'example',
+  'example/migrate',
+  'example/ctl',
+  'example/models',
+];
+const base = resourcesOf(join(HERE, 'base'));
+const SERVICES = ['gateway', 'limiter', 'metering', 'runner', 'console'];
+const PROGRAMS = [...SERVICES, 'migrate', 'ctl'];
+const all: Json[] = [...base, ...['migrate', 'ctl'].flatMap((name) => resourcesOf(join(HERE, name)))];
+
+const find = (kind: string, name: string): Json =>
+  all.find((object) => object.kind === kind && object.metadata.name === name);
+/** The pod of a program, whatever makes it. */
+const podOf = (program: string): Json =>
+  find('Deployment', program)?.spec.template.spec ??
+  find('Job', program)?.spec.template.spec ??
+  find('Pod', program)?.spec;
+const containerOf = (program: string): Json => podOf(program).containers[0];
+const variablesOf = (program: string): Map<string, Json> =>
+  new Map(containerOf(program).env.map((variable: Json) => [variable.name, variable]));
+
+const compose = parse(read('docker-compose.yml'), { merge: true }).services;
+const secondsOf = (duration: string): number => {
+  const [, amount, unit] = /^(\d+)(s|m)$/.exec(duration) ?? [];
+  return Number(amount) * (unit === 'm' ? 60 : 1);
+};
+
+describe('the kustomizations', () => {
+  it('name files and folders that are there, and leave none out', () => {
+    for (const folder of FOLDERS) {
+      const { resources = [], components = [] } = kustomization(join(HERE, folder));
+      const here = readdirSync(join(HERE, folder)).filter(
+        (name) => name.endsWith('.yaml') && !['kustomization.yaml', 'adapter-rules.yaml'].includes(name),
+      );
+      expect(resources.filter((name) => name.endsWith('.yaml')).sort()).toEqual(here.sort());
+      for (const component of components)
+        expect(kustomization(join(HERE, folder, component)).kind).toBe('Component');
+      expect(resourcesOf(join(HERE, folder)).length).toBeGreaterThan(0);
+    }
+  });
+
+  it('of the example replaces every image', () => {
+    const replaced = ['example', 'example/migrate', 'example/ctl'].flatMap(
+      (folder) => kustomization(join(HERE, folder)).images ?? [],
+    );
+    const used = PROGRAMS.map((name) => containerOf(name).image.split(':')[0]);
+    expect(replaced.map(({ name }) => name).sort()).toEqual(used.sort());
+  });
+});
+
+/*
+ * The types of the official client are made from the API's own description. They know each field
+ * and its type, but not which ones are required.
+ */
+describe('every object', () => {
+  let classes: Record<string, { getAttributeTypeMap?: () => Attribute[] }>;
+  interface Attribute {
+    readonly baseName: string;
+    readonly type: string;
+  }
+  beforeAll(async () => {
+    classes = (await import('@kubernetes/client-node')) as never;
+  });
+
+  /** What does not fit the type, as paths. */
+  function unfit(value: Json, type: string, path: string): string[] {
+    const [, item] = /^(?:Array|Set)<(.+)>$/.exec(type) ?? [];
+    const [, member] = /^\{ \[key: string\]: (.+); \}$/.exec(type) ?? [];
+    if (item !== undefined) {
+      if (!Array.isArray(value)) return [`${path} is no list`];
+      return value.flatMap((one, at) => unfit(one, item, `${path}[${at}]`));
+    }
+    if (member !== undefined)
+      return Object.entries(value).flatMap(([key, one]) => unfit(one, member, `${path}.${key}`));
+    if (type === 'IntOrString') return ['string', 'number'].includes(typeof value) ? [] : [path];
+    if (type === 'any') return [];
+    const map = classes[type]?.getAttributeTypeMap?.();
+    if (!map) return typeof value === type ? [] : [`${path} is no ${type}`];
+    if (typeof value !== 'object' || value === null) return [`${path} is no ${type}`];
+    return Object.entries(value).flatMap(([key, one]) => {
+      const attribute = map.find(({ baseName }) => baseName === key);
+      return attribute ? unfit(one, attribute.type, `${path}.${key}`) : [`${path}.${key} is unknown`];
+    });
+  }
+  const typeOf = ({ apiVersion, kind }: Json): string => {
+    const version = apiVersion.split('/').at(-1);
+    return `${version[0].toUpperCase()}${version.slice(1)}${kind}`;
+  };
+
+  it('has only fields that Kubernetes knows, with values of their type', () => {
+    for (const folder of FOLDERS)
+      for (const object of resourcesOf(join(HERE, folder))) {
+        // A kind of the Prometheus Operator.
+        if (object.kind === 'ServiceMonitor') continue;
+        expect(Object.keys(classes)).toContain(typeOf(object));
+        expect(unfit(object, typeOf(object), `${object.kind} ${object.metadata.name}`)).toEqual([]);
+      }
+  });
+
+  it('is checked by types that notice mistakes', () => {
+    const wrong = { apiVersion: 'apps/v1', kind: 'Deployment', spec: { replica: 1, replicas: '1' } };
+    expect(unfit(wrong, 'V1Deployment', 'x')).toEqual([
+      'x.spec.replica is unknown',
+      'x.spec.replicas is no number',
+    ]);
+  });
+});
+
+describe('each pod', () => {
+  it.each(PROGRAMS)('of %s runs as nobody special, on a disk that it cannot change', (program) => {
+    expect(podOf(program).securityContext).toMatchObject({
+      ...{ runAsNonRoot: true, runAsUser: 1000 },
+      seccompProfile: { type: 'RuntimeDefault' },
+    });
+    expect(containerOf(program).securityContext).toEqual({
+      ...{ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true },
+      capabilities: { drop: ['ALL'] },
+    });
+    expect(podOf(program).automountServiceAccountToken).toBe(program === 'runner');
+    expect(podOf(program)).not.toHaveProperty('hostNetwork');
+  });
+
+  it.each(PROGRAMS)('of %s has an image of this version, and bounds', (program) => {
+    const { image, resources } = containerOf(program);
+    expect(image).toBe(`tidegate-${program}:${JSON.parse(read('package.json')).version}`);
+    expect(resources.requests).toEqual({ cpu: expect.anything(), memory: expect.anything() });
+    expect(resources.limits.memory).toMatch(/^\d+(Mi|Gi)$/);
+    for (const { emptyDir } of podOf(program).volumes) expect(emptyDir.sizeLimit).toMatch(/^\d+Mi$/);
+  });
+
+  it.each(SERVICES)('of %s is probed, and spread over nodes and zones', (program) => {
+    const { startupProbe, livenessProbe, readinessProbe } = containerOf(program);
+    expect(startupProbe.httpGet).toEqual({ path: '/healthz', port: 'admin' });
+    expect(livenessProbe.httpGet).toEqual({ path: '/healthz', port: 'admin' });
+    expect(readinessProbe.httpGet).toEqual({ path: '/readyz', port: 'admin' });
+    const own = { matchLabels: { 'app.kubernetes.io/name': program } };
+    expect(podOf(program).topologySpreadConstraints[0].labelSelector).toEqual(own);
+    expect(JSON.stringify(podOf(program).affinity.podAntiAffinity)).toContain(JSON.stringify(own));
+    expect(find('Deployment', program).spec.selector).toEqual(own);
+    expect(find('PodDisruptionBudget', program).spec).toEqual({ maxUnavailable: 1, selector: own });
+    expect(find('Service', program).spec.selector).toEqual(own.matchLabels);
+  });
+
+  it.each(SERVICES)('of %s has time to end', (program) => {
+    const delayS = Number(variablesOf(program).get('SHUTDOWN_DELAY_MS').value) / 1_000;
+    const imageDelayS = 5;
+    const graceS = podOf(program).terminationGracePeriodSeconds;
+    expect(graceS - delayS).toBeGreaterThanOrEqual(
+      secondsOf(compose[program].stop_grace_period) - imageDelayS - 5,
+    );
+  });
+
+  it('of the gateway has the time of the longest answer', () => {
+    const delayMs = Number(variablesOf('gateway').get('SHUTDOWN_DELAY_MS').value);
+    const longestMs = 630_000;
+    expect(podOf('gateway').terminationGracePeriodSeconds * 1_000).toBeGreaterThan(delayMs + longestMs);
+  });
+});
+
+describe('the environment', () => {
+  const runtime = ['fields', 'trust'].map((name) => read(`packages/runtime/src/${name}.ts`)).join('');
+  const sourceOf = (program: string): string =>
+    program === 'migrate' ? read('packages/db/src/config.ts') : read(`apps/${program}/src/config.ts`);
+  const NODES_OWN = new Set(['NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS']);
+
+  it.each(PROGRAMS)('of %s has only variables that it reads', (program) => {
+    const known = new Set(`${sourceOf(program)}${runtime}`.match(/\b[A-Z][A-Z0-9]*(_[A-Z0-9]+)+\b/g));
+    for (const name of variablesOf(program).keys()) expect(NODES_OWN.has(name) || known.has(name)).toBe(true);
+  });
+
+  it.each(PROGRAMS)('of %s has what docker-compose.yml must set', (program) => {
+    const settings = compose[program].environment as Record<string, string>;
+    const needed = Object.entries(settings).filter(([, value]) => !/^\$\{\w+:-/.test(value));
+    // Models that the runner starts itself are in its image, and reached at its pod.
+    const unneeded = new Set(['LOG_LEVEL', 'RUNNER_MODEL_HOST']);
+    const given = variablesOf(program);
+    const missing = needed.map(([name]) => name).filter((name) => !given.has(name) && !unneeded.has(name));
+    expect(missing).toEqual([]);
+  });
+
+  it('has every secret from a Secret of the program, and none written down', () => {
+    for (const program of PROGRAMS) {
+      for (const [name, { value, valueFrom }] of variablesOf(program)) {
+        if (!/SECRET|PASSWORD|TOKEN|DATABASE_URL|REDIS_URL/.test(name)) continue;
+        expect([name, value]).toEqual([name, undefined]);
+        expect(valueFrom.secretKeyRef.name).toBe(`tidegate-${program}`);
+      }
+    }
+    for (const folder of FOLDERS)
+      expect(resourcesOf(join(HERE, folder)).filter(({ kind }) => kind === 'Secret')).toEqual([]);
+  });
+
+  it('needs no Secret and no setting that docs/kubernetes.md does not list', () => {
+    const docs = read('docs/kubernetes.md');
+    for (const program of PROGRAMS)
+      for (const { valueFrom } of variablesOf(program).values())
+        if (valueFrom) expect(docs).toContain(`\`${valueFrom.secretKeyRef.key}\``);
+    const { data } = documents(join(HERE, 'example/console-settings.yaml'))[0];
+    expect(Object.keys(data).sort()).toEqual(['CONSOLE_URL', 'GATEWAY_PUBLIC_URL']);
+  });
+});
+
+describe('the network policies', () => {
+  const policies = all.filter(({ kind }) => kind === 'NetworkPolicy');
+  const policyOf = (program: string): Json =>
+    policies.find(({ spec }) => spec.podSelector.matchLabels['app.kubernetes.io/name'] === program).spec;
+  const nameOf = ({ podSelector }: Json): string => podSelector.matchLabels['app.kubernetes.io/name'];
+  const callersOf = (program: string): string[] =>
+    (policyOf(program).ingress ?? []).flatMap(({ from = [] }: Json) => from.map(nameOf));
+  const calleesOf = (program: string): string[] =>
+    policyOf(program).egress.flatMap(({ to = [] }: Json) => to.map(nameOf));
+  /** Whether it may call a port anywhere. */
+  const reaches = (program: string, wanted: number): boolean =>
+    policyOf(program).egress.some(
+      ({ to, ports }: Json) =>
+        !to && ports.some(({ port, endPort = port }: Json) => port <= wanted && wanted <= endPort),
+    );
+
+  it.each(PROGRAMS)('close %s but for what they open', (program) => {
+    expect(policyOf(program).policyTypes).toEqual(['Ingress', 'Egress']);
+  });
+
+  it('let each service be called by those that call it in docker-compose.yml', () => {
+    expect(callersOf('limiter').sort()).toEqual(['console', 'ctl', 'gateway', 'metering']);
+    expect(callersOf('runner').sort()).toEqual(['console', 'ctl', 'gateway']);
+    for (const program of PROGRAMS)
+      for (const callee of calleesOf(program)) {
+        const shared = compose[program].networks.filter((name: string) =>
+          compose[callee].networks.includes(name),
+        );
+        expect([program, callee, shared.length > 0]).toEqual([program, callee, true]);
+        if (callee !== 'gateway') expect(callersOf(callee)).toContain(program);
+      }
+  });
+
+  it.each([
+    ['database', 5432],
+    ['redis', 6379],
+  ])('let only those reach the %s that are in its network there', (network, port) => {
+    const reaching = PROGRAMS.filter((program) => reaches(program, port));
+    expect(reaching).toEqual(PROGRAMS.filter((program) => compose[program].networks.includes(network)));
+  });
+
+  it('let only gateways and the runner reach models', () => {
+    expect(PROGRAMS.filter((program) => reaches(program, 8000))).toEqual(['gateway', 'runner']);
+  });
+});
+
+describe('autoscalers', () => {
+  const scaled = base.filter(({ kind }) => kind === 'HorizontalPodAutoscaler');
+
+  it('own the count of what they scale', () => {
+    expect(scaled.map(({ metadata }) => metadata.name).sort()).toEqual(['gateway', 'limiter', 'metering']);
+    for (const { metadata } of scaled)
+      expect(find('Deployment', metadata.name).spec).not.toHaveProperty('replicas');
+    for (const name of ['runner', 'console']) expect(find('Deployment', name).spec.replicas).toBe(2);
+  });
+
+  it('use metrics that the services have, by the rules for the adapter', () => {
+    const rules = read('infra/kubernetes/monitoring/adapter-rules.yaml');
+    const metrics = scaled.flatMap(({ spec }) =>
+      spec.metrics.flatMap(({ pods, external }: Json) => (pods ?? external)?.metric.name ?? []),
+    );
+    expect(metrics).toEqual(['tidegate_gateway_in_flight_share', 'tidegate_metering_oldest_job_seconds']);
+    for (const name of metrics) expect(rules).toContain(name);
+    expect(rules).toContain('tidegate_gateway_requests_in_flight_max{');
+    expect(read('apps/gateway/src/observe/gauges.ts')).toContain("'requests_in_flight'");
+    expect(read('apps/metering/src/metrics.ts')).toContain("'tidegate_metering_oldest_job_seconds'");
+  });
+});

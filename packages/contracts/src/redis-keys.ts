@@ -1,0 +1,15 @@
+import { orgTagOf } from './ids.ts';
+
+/*
+ * The names of the keys in Redis that `ctl doctor` reads besides the limiter, by the installation's
+ * prefix.
+ */
+
+export const orgKeyPrefix = (prefix: string, orgId: string): string => `${prefix}{${orgTagOf(orgId)}}:`;
+export const orgStateKey = (prefix: string, orgId: string): string => `${orgKeyPrefix(prefix, orgId)}org`;
+export const outboxKey = (prefix: string, orgId: string): string => `${orgKeyPrefix(prefix, orgId)}outbox`;
+/** @param month YYYY-MM */
+export const monthKey = (prefix: string, orgId: string, month: string): string =>
+  `${orgKeyPrefix(prefix, orgId)}month:${month}`;
+export const instancesKey = (prefix: string): string => `${prefix}instances`;
+export const leaseKey = (prefix: string, instanceId: string): string => `${prefix}{${instanceId}}:lease`;

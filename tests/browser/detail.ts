@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type Standin, startStandin } from '@tidegate/standin';
+import { eventually } from '@tidegate/testing';
+import type { Page } from 'playwright-core';
+import { expectAccessibleInBoth, expectInReach, expectStill } from '../support/browser.ts';
+import { must, OPERATOR } from '../support/control.ts';
+import { confirm, rowOf, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
+
+const CONTEXT_TOKENS = 1_000;
+
+/** The page at any width: accessible in light and dark, still, and with each action in reach. */
+async function expectSound(page: Page): Promise<void> {
+  await expectAccessibleInBoth(page);
+  await expectStill(page);
+  for (const width of [390, 1280]) {
+    await page.setViewportSize({ width, height: 900 });
+    await expectInReach(page);
+  }
+}
+
+const figure = (page: Page, name: string) =>
+  textOf(page.locator('dl > div').filter({ hasText: name }).locator('dd').first());
+
+export function describeDetail(site: Site): void {
+  describe('the page of a model', () => {
+    let standin: Standin;
+    let org: string;
+    beforeAll(async () => {
+      standin = await startStandin({ names: ['near'], contextTokens: CONTEXT_TOKENS });
+      org = await site.organization('Detail');
+      const model = { org, name: 'near', kind: 'text', mode: 'always_on' } as const;
+      const urls = [`${standin.url}/v1`];
+      must(await site.control().publishModel(OPERATOR, { ...model, contextTokens: CONTEXT_TOKENS, urls }));
+    }, TEST_TIMEOUT_MS);
+    afterAll(() => standin.close());
+
+    it(
+      'tells what it has been doing, and has an owner edit, stop, start and delete it',
+      async () => {
+        const { page, errors } = await site.signedIn(await site.person('owner', org));
+        await site.open(page, 'api', org);
+        await page.getByRole('link', { name: 'near' }).click();
+        await page.getByRole('heading', { level: 1, name: 'near' }).waitFor();
+        await rowOf(page, 'Running').waitFor();
+        await expectSound(page);
+
+        await page.getByRole('button', { name: 'Edit' }).click();
+        const form = page.getByRole('dialog');
+        await form.getByLabel('Servers', { exact: true }).fill('not a url');
+        await form.getByLabel('Context length').fill('0');
+        await form.getByRole('button', { name: 'Save' }).click();
+        await form.getByText(/http:\/\/ or https:\/\//).waitFor();
+        await form.getByText(/from 1 to/).waitFor();
+        await form.getByLabel('Servers', { exact: true }).fill(`${standin.url}/v1`);
+        await form.getByLabel('Context length').fill('900');
+        await form.getByLabel('Key for the servers').fill('sk-upstream');
+        await form.getByRole('button', { name: 'Save' }).click();
+        await page.getByText('context 900 tokens').waitFor();
+        await page.getByText('Kept encrypted, never shown').waitFor();
+        expect(await page.content()).not.toContain('sk-upstream');
+
+        await page.getByRole('button', { name: 'Stop', exact: true }).click();
+        await confirm(page, 'Stop model');
+        await rowOf(page, 'Stopped').waitFor();
+        await page.getByRole('button', { name: 'Start near' }).click();
+        await eventually(async () => (await textOf(page.locator('tbody tr').first())).includes('Running'));
+        await page.getByRole('button', { name: 'Delete' }).click();
+        await confirm(page, 'Delete model');
+        await page.waitForURL(`**/o/${org}/api`);
+        expect(errors).toEqual([]);
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
+      'shows a viewer no settings and no actions',
+      async () => {
+        const [model] = must(await site.control().listModels(OPERATOR, { org: 'demo' }));
+        const { page } = await site.signedIn(await site.person('viewer'));
+        await site.open(page, `api/${model?.id}`);
+        await page.getByRole('heading', { name: 'Conditions' }).waitFor();
+        expect(await page.getByText('http://').count()).toBe(0);
+        for (const name of ['Edit', 'Delete', 'Stop', 'Start'])
+          expect(await page.getByRole('main').getByRole('button', { name }).count()).toBe(0);
+      },
+      TEST_TIMEOUT_MS,
+    );
+  });
+
+  describe('the page of a key', () => {
+    it(
+      'tells what it was used for and who created it, and has an owner create one like it, revoke it and delete it',
+      async () => {
+        const limits = { requestsPerMinute: 77, requestsAtOnce: 7, models: ['demo-text'] };
+        const { id, key } = await site.newKey('Original', { org: 'demo', ...limits });
+        expect((await site.ask(key)).status).toBe(200);
+        const { page, errors } = await site.signedIn();
+        await site.open(page, 'keys');
+        await page.getByRole('link', { name: 'Original' }).click();
+        await page.waitForURL(`**/keys/${id}`);
+        await page.getByText('just now by ctl').waitFor();
+        await page.getByText('77/min · 7 at once').waitFor();
+        await eventually(async () => (await figure(page, 'Requests')) === '1');
+        await expectSound(page);
+
+        await page.getByRole('button', { name: 'Create one like this' }).click();
+        const form = page.getByRole('dialog');
+        expect(await form.getByLabel('Requests per minute').inputValue()).toBe('77');
+        expect(await form.getByLabel('Requests at once').inputValue()).toBe('7');
+        expect(await form.getByRole('checkbox', { name: /demo-text/ }).isChecked()).toBe(true);
+        await form.getByLabel('Name').fill('Copy');
+        await form.getByRole('button', { name: 'Create key' }).click();
+        await page.getByRole('button', { name: 'I have copied the key' }).click();
+        const created = must(await site.control().listKeys(OPERATOR, { org: 'demo' }));
+        expect(created.find(({ name }) => name === 'Copy')).toMatchObject({
+          ...{ requestsPerMinute: 77, requestsAtOnce: 7 },
+          mayCall: { all: false, models: ['demo-text'] },
+        });
+
+        await page.getByRole('button', { name: 'Revoke' }).click();
+        await confirm(page, 'Revoke key');
+        await page.getByRole('button', { name: 'Delete' }).click();
+        await confirm(page, 'Delete key');
+        await page.waitForURL('**/o/demo/keys');
+        expect(errors).toEqual([]);
+      },
+      TEST_TIMEOUT_MS,
+    );
+  });
+}
