@@ -41,7 +41,15 @@ describe('the networks of docker-compose.yml', () => {
   });
 
   it('let only those reach a store that log in to it', () => {
-    expect(neighboursOf('postgres')).toEqual(['console', 'ctl', 'limiter', 'metering', 'migrate', 'runner']);
+    expect(neighboursOf('postgres')).toEqual([
+      'bootstrap',
+      'console',
+      'ctl',
+      'limiter',
+      'metering',
+      'migrate',
+      'runner',
+    ]);
     expect(neighboursOf('redis')).toEqual(['ctl', 'limiter', 'metering']);
   });
 
@@ -125,6 +133,13 @@ describe('the passwords of docker-compose.yml', () => {
     },
   );
 
+  it('of the first owner reaches only the container that creates the account', () => {
+    const knowing = Object.keys(services).filter((name) => 'BOOTSTRAP_PASSWORD' in variablesOf(name));
+    expect(knowing).toEqual(['bootstrap']);
+    expect(services.bootstrap).toMatchObject({ image: 'tidegate-ctl', command: ['bootstrap'] });
+    expect(variablesOf('bootstrap')).toMatchObject(variablesOf('ctl'));
+  });
+
   it('are all required, and written by the commands at its head', () => {
     const text = read('docker-compose.yml');
     const used = new Set(
@@ -132,7 +147,7 @@ describe('the passwords of docker-compose.yml', () => {
     );
     const head = text.slice(0, text.indexOf('\nx-'));
     for (const name of used) {
-      if (name === 'OIDC_CLIENT_SECRET') continue;
+      if (name === 'OIDC_CLIENT_SECRET' || name === 'BOOTSTRAP_PASSWORD') continue;
       expect(text).not.toMatch(new RegExp(`\\$\\{${name}(:-|\\})`));
       expect(head).toContain(name);
     }
@@ -156,13 +171,14 @@ describe('the images', () => {
     for (const [name, { build, image, entrypoint }] of Object.entries(services)) {
       if (!build) continue;
       const settings = { context: '.', dockerfile: 'infra/docker/Dockerfile', secrets: ['ca'] };
-      expect(build).toEqual({ ...settings, args: { APP: name } });
-      expect([name, image, entrypoint]).toEqual([name, `tidegate-${name}`, undefined]);
+      const app = name === 'bootstrap' ? 'ctl' : name;
+      expect(build).toEqual({ ...settings, args: { APP: app } });
+      expect([name, image, entrypoint]).toEqual([name, `tidegate-${app}`, undefined]);
     }
   });
 
   it('of programs that handle no signal run below an init', () => {
-    for (const name of ['migrate', 'ctl']) expect(services[name]?.init).toBe(true);
+    for (const name of ['migrate', 'bootstrap', 'ctl']) expect(services[name]?.init).toBe(true);
   });
 
   it("see a proxy's certificate while they are built, and keep it nowhere", () => {

@@ -14,12 +14,15 @@ const OUT = join(ROOT, 'docs/screenshots');
 const DAY_MS = 86_400_000;
 const DAYS = 30;
 const WIDE = { width: 1280, height: 860 };
+const TALL = { width: 1280, height: 1180 };
 const NARROW = { width: 390, height: 844 };
 const SHOTS = [
   { name: 'keys', path: '/o/demo/keys', viewport: WIDE, colorScheme: 'light' },
   { name: 'usage', path: '/o/demo/usage', viewport: { width: 1280, height: 1180 }, colorScheme: 'light' },
   { name: 'usage-dark', path: '/o/demo/usage', viewport: { width: 1280, height: 1180 }, colorScheme: 'dark' },
   { name: 'api', path: '/o/demo/api', viewport: WIDE, colorScheme: 'light' },
+  { name: 'model', path: '/o/demo/api', viewport: TALL, colorScheme: 'light', act: open('demo-text') },
+  { name: 'key', path: '/o/demo/keys', viewport: WIDE, colorScheme: 'light', act: open('Support assistant') },
   { name: 'try', path: '/o/demo/try', viewport: WIDE, colorScheme: 'dark', act: chat },
   { name: 'plan', path: '/o/demo/plan', viewport: WIDE, colorScheme: 'light' },
   { name: 'usage-phone', path: '/o/demo/usage', viewport: NARROW, colorScheme: 'dark' },
@@ -124,6 +127,19 @@ async function chat(page, { info }) {
   await page.getByLabel('Message', { exact: true }).fill('Why do tides come twice a day?');
   await page.getByRole('button', { name: 'Send' }).click();
   await page.getByText(/tokens out/).waitFor();
+}
+
+/**
+ * Opens the page behind a link.
+ *
+ * @param {string} name
+ */
+function open(name) {
+  return async (/** @type {import('playwright-core').Page} */ page) => {
+    await page.getByRole('link', { name, exact: true }).click();
+    await page.getByRole('heading', { level: 1, name }).waitFor();
+    await page.waitForLoadState('networkidle');
+  };
 }
 
 /**

@@ -3,7 +3,8 @@
  * The alerts. Each has a section of the same name in docs/runbooks.md. `page` wakes someone up,
  * `ticket` can wait for the morning.
  *
- * @typedef {{ name: string, expr: string, for: string, severity: 'page' | 'ticket', summary: string }} Alert
+ * @typedef {'page' | 'ticket'} Severity
+ * @typedef {{ name: string, expr: string, for: string, severity: Severity, summary: string }} Alert
  */
 const COMPLETIONS = 'tidegate_gateway_requests_total{route="chat_completions"';
 /** Not ours to repair: the client left, or an owner's model sleeps, starts or is stopped. */
@@ -111,10 +112,11 @@ export const ALERTS = [
   },
   {
     name: 'TidegateNoActiveRunner',
-    expr: 'max(tidegate_runner_active) < 1',
+    expr: 'max by (pool) (tidegate_runner_active) < 1',
     for: '30s',
     severity: 'page',
-    summary: 'No runner acts: nothing wakes, sleeps, starts or stops.',
+    summary:
+      'No runner of the pool {{ $labels.pool }} acts: none of its models wakes, sleeps, starts or stops.',
   },
   {
     name: 'TidegatePostgresDown',

@@ -246,7 +246,7 @@ export const DASHBOARDS = {
       ['Wakes', 'ops', { '{{result}}': rate('tidegate_runner_wakes_total', 'result') }],
       ['Sleeps', 'ops', { '{{result}}': rate('tidegate_runner_sleeps_total', 'result') }],
       ['Failed probes', 'ops', { '{{driver}}': rate('tidegate_runner_probe_failures_total', 'driver') }],
-      ['Who acts', 'short', { '{{instance}}': 'tidegate_runner_active' }],
+      ['Who acts', 'short', { '{{pool}} {{instance}}': 'tidegate_runner_active' }],
       ['Gateways', 'short', { '{{instance}}': 'tidegate_runner_gateways' }],
       ...process('runner'),
     ],

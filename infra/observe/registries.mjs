@@ -8,7 +8,7 @@ const dist = (/** @type {string} */ path) => import(new URL(`../../${path}`, imp
 
 /**
  * @typedef {{ name: string, help: string, type: string, labels: string[] }} MetricInfo
- * @returns {Promise<Record<string, MetricInfo[]>>} by service; what all services have is under `every`
+ * @returns {Promise<Record<string, MetricInfo[]>>} by service; `every` has what all services have
  */
 export async function registered() {
   const { createMetrics, observeStore } = await dist('packages/runtime/dist/index.js');

@@ -86,7 +86,13 @@ describe('a member', () => {
       expect(new Set(wrong)).toEqual(new Set([401]));
       await page.getByLabel('API key').fill(demoKey());
       await page.getByRole('button', { name: 'Send' }).click();
-      await page.getByText(/tokens in · .* tokens out/).waitFor();
+      await page.getByText(/tokens in · .* tokens out · .* to the first token/).waitFor();
+      const marked = '[[say=**Strong** and <b id=raw>raw</b>]]';
+      await page.getByLabel('Message', { exact: true }).fill(marked);
+      await page.getByRole('button', { name: 'Send' }).click();
+      await page.getByRole('log').locator('strong', { hasText: 'Strong' }).waitFor();
+      await page.getByRole('log').getByText('<b id=raw>raw</b>').last().waitFor();
+      expect(await page.locator('#raw').count()).toBe(0);
       await page.getByLabel('Message', { exact: true }).fill('[[tokens=2]][[after=1]][[stall]]');
       await page.getByRole('button', { name: 'Send' }).click();
       await page.locator('[aria-busy=true]').getByText('Model: ').last().waitFor();
@@ -115,10 +121,29 @@ describe('a member', () => {
       const remove = page.getByRole('button', { name: 'Remove dot.png' });
       await remove.nth(1).click();
       expect(await remove.count()).toBe(1);
+      for (const [kind, property] of [
+        ['paste', 'clipboardData'],
+        ['drop', 'dataTransfer'],
+      ])
+        await page.getByLabel('Message', { exact: true }).evaluate(
+          (area, [type, name, base64]) => {
+            const bytes = Uint8Array.from(atob(base64 ?? ''), (character) => character.charCodeAt(0));
+            type Transfer = { items: { add(file: File): void } };
+            const { DataTransfer } = globalThis as unknown as { DataTransfer: new () => Transfer };
+            const data = new DataTransfer();
+            data.items.add(new File([bytes], `${type}.png`, { type: 'image/png' }));
+            const event = new Event(type ?? '', { bubbles: true, cancelable: true });
+            Object.defineProperty(event, name ?? '', { value: data });
+            area.dispatchEvent(event);
+          },
+          [kind, property, IMAGE],
+        );
+      for (const kind of ['paste', 'drop'])
+        await page.getByRole('button', { name: `Remove ${kind}.png` }).waitFor();
       await page.getByLabel('Message', { exact: true }).fill('What is it?');
       await page.getByRole('button', { name: 'Send' }).click();
       await page.getByText(/tokens in · .* tokens out/).waitFor();
-      await page.getByRole('button', { name: 'The same with curl' }).click();
+      await page.getByRole('button', { name: 'The same as a program' }).click();
       const command = await textOf(page.locator('pre').filter({ hasText: 'curl -N' }));
       for (const part of ['"image_url"', 'What is it?', '$TIDEGATE_API_KEY']) expect(command).toContain(part);
       expect(await page.evaluate('JSON.stringify([localStorage, sessionStorage])')).not.toContain('ti_');

@@ -57,6 +57,8 @@ export function systemUser(env: Variables = process.env): string {
   return env.SUDO_USER || named();
 }
 
+export const environment = (env: Variables = process.env): Variables => env;
+
 /** Nothing says which installation to manage. The message tells what to do and shows no value. */
 export class InstallationError extends Error {
   override readonly name = 'InstallationError';

@@ -1,5 +1,6 @@
 import type { Actor, Control, Result } from '@tidegate/control';
 import type { Db } from '@tidegate/db';
+import type { Variables } from '@tidegate/runtime/settings';
 import { type Config, systemUser } from './config.ts';
 
 /** Whoever runs the command. The audit trail names the system user. */
@@ -21,6 +22,8 @@ export interface Io {
 export interface Context {
   readonly io: Io;
   readonly config: () => Config;
+  /** The environment, for what a command reads besides the configuration. */
+  readonly env: () => Variables;
   /** Connects to the configured installation's Postgres. Disconnects after `use`. */
   readonly withDb: <T>(use: (db: Db) => Promise<T>) => Promise<T>;
   /** Opens control over the configured installation. Closes it after `use`. */

@@ -1,4 +1,6 @@
+import { createRequire } from 'node:module';
 import { Command } from 'commander';
+import { addBootstrap } from './commands/bootstrap.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addKey } from './commands/key.ts';
 import { addMember } from './commands/member.ts';
@@ -11,14 +13,19 @@ import { addSecrets } from './commands/secrets.ts';
 import { addUsage } from './commands/usage.ts';
 import type { Context } from './context.ts';
 
+/** The release's: all workspaces have the same. */
+const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
+
 /** The command line: nouns with verbs. Parsing runs the chosen verb, or throws. */
 export function createProgram(context: Context): Command {
   const program = new Command('ctl')
     .description('manages a Tidegate installation')
+    .version(version)
     .showHelpAfterError('Try --help.')
     .exitOverride()
     .configureOutput({ writeOut: context.io.out, writeErr: context.io.err });
   for (const add of [
+    addBootstrap,
     addOrg,
     addPlan,
     addMember,

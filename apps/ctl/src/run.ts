@@ -1,6 +1,6 @@
 import { ConfigError, type Variables } from '@tidegate/runtime/settings';
 import { CommanderError } from 'commander';
-import { InstallationError, readConfig } from './config.ts';
+import { environment, InstallationError, readConfig } from './config.ts';
 import { CommandError, type Context, type Io } from './context.ts';
 import { failureOf } from './failure.ts';
 import { withControl, withDb } from './open.ts';
@@ -15,6 +15,7 @@ export async function run(args: readonly string[], io: Io, env?: Variables): Pro
   const context: Context = {
     io,
     config: () => readConfig(env),
+    env: () => environment(env),
     withDb: (use) => withDb(readConfig(env), use),
     withControl: (use) => withControl(readConfig(env), use),
   };

@@ -242,7 +242,7 @@ describe('a runner as its operator sees it', () => {
     expect(metrics).toMatch(/tidegate_runner_model_replicas\{.+\} 1/);
     expect(metrics).toMatch(/tidegate_runner_model_waiters\{.+\} 0/);
     expect(metrics).toContain('tidegate_postgres_up{service="runner"} 1');
-    expect(metrics).toMatch(/tidegate_runner_active\{service="runner"\} 1/);
+    expect(metrics).toMatch(/tidegate_runner_active\{pool="local",service="runner"\} 1/);
     runner.child.kill('SIGTERM');
     await runner.ended();
   });

@@ -67,6 +67,7 @@ export interface Observed {
   conditions(): Iterable<Condition>;
   readonly gateways: number;
   readonly active: boolean;
+  readonly pool: string;
 }
 
 /** Registers gauges that read the runner's state when they are collected. */
@@ -94,10 +95,12 @@ export function observeRunner(registry: Registry, observed: () => Observed): voi
   });
   new Gauge({
     name: 'tidegate_runner_active',
-    help: '1: this runner acts. 0: it stands by.',
+    help: '1: this runner acts for its pool. 0: it stands by.',
+    labelNames: ['pool'],
     registers,
     collect() {
-      this.set(observed().active ? 1 : 0);
+      const { pool, active } = observed();
+      this.set({ pool }, active ? 1 : 0);
     },
   });
   observeModels(registry, () => {

@@ -44,6 +44,7 @@ export function startRunner(options: RunnerOptions): Runner {
     models: () => activeRunner?.observed() ?? [],
     gateways: activeRunner?.gateways.connected ?? 0,
     active: activeRunner !== null,
+    pool,
   }));
   observeStore(options.metrics, 'postgres', () => db.$queryRaw`SELECT 1`);
 

@@ -83,7 +83,15 @@ describe('roles', () => {
    * installation. They have tests of their own.
    */
   const OTHERS = [
-    ...['createOrg', 'setPlan', 'setPassword', 'deleteAccount', 'openInvitation', 'acceptInvitation'],
+    ...[
+      'bootstrap',
+      'createOrg',
+      'setPlan',
+      'setPassword',
+      'deleteAccount',
+      'openInvitation',
+      'acceptInvitation',
+    ],
     ...['listOrgs', 'listPlans', 'listMemberships', 'resealSecrets', 'resetTwoFactor', 'resetIdentity'],
   ];
 

@@ -16,6 +16,7 @@ import { changeModel } from './models/change.ts';
 import { checkModel } from './models/check.ts';
 import { deleteModel, listModels, publishModel, startModel, stopModel } from './models/models.ts';
 import { showModel } from './models/show.ts';
+import { bootstrap } from './orgs/bootstrap.ts';
 import { deleteOrg } from './orgs/delete.ts';
 import { listMemberships, tryModel } from './orgs/memberships.ts';
 import { createOrg, listOrgs, setOrgPlan } from './orgs/orgs.ts';
@@ -28,6 +29,7 @@ import { resealSecrets } from './secrets/reseal.ts';
 import { showUsage, showUsageOfDay } from './usage/usage.ts';
 
 const operations = {
+  bootstrap,
   createOrg,
   listOrgs,
   setOrgPlan,

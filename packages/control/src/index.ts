@@ -61,6 +61,7 @@ export type { CheckModelInput, ModelCheck, ServedModelView } from './models/chec
 export type { ChangeModelInput, ListModelsInput, ModelInput, PublishModelInput } from './models/input.ts';
 export type { ConditionChangeView, ModelDetail, ModelSettings, ShowModelInput } from './models/show.ts';
 export type { ListedModelView, ModelChange, ModelView } from './models/view.ts';
+export type { BootstrapInput, BootstrapView } from './orgs/bootstrap.ts';
 export type { DeletedOrgView, DeleteOrgInput } from './orgs/delete.ts';
 export type { MembershipView, TryModelInput } from './orgs/memberships.ts';
 export type { CreateOrgInput, OrgView, SetOrgPlanInput } from './orgs/orgs.ts';

@@ -32,6 +32,7 @@ type Inputs<K extends keyof Control = keyof Control> = { readonly [P in K]: (tar
 
 /** Operations that name no organization. */
 export type Unbound =
+  | 'bootstrap'
   | 'createOrg'
   | 'listOrgs'
   | 'listPlans'

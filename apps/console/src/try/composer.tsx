@@ -1,8 +1,8 @@
 'use client';
 
 import { Button, TextArea, toast } from '@heroui/react';
-import { type ChangeEvent, type KeyboardEvent, useRef, useState } from 'react';
-import { MAX_IMAGES, type ReadImages, readImages, withImages } from './images.ts';
+import { type ChangeEvent, type KeyboardEvent, type SyntheticEvent, useRef, useState } from 'react';
+import { MAX_IMAGES, readImages, withImages } from './images.ts';
 import type { ImagePart, Settings } from './request.ts';
 import type { Chat } from './use-chat.ts';
 
@@ -30,13 +30,32 @@ export function Composer({ chat, apiKey, settings, takesImages, imagesOnPlan }: 
     setText(text);
     setImages(images);
   };
+  const mayAdd = takesImages && imagesOnPlan;
+  const addFiles = async (files: readonly File[]) => {
+    const { images: added, unreadable } = await readImages(files.slice(0, MAX_IMAGES), asDataUrl);
+    setImages((kept) => withImages(kept, added));
+    for (const name of unreadable) toast.danger(`“${name}” could not be read.`);
+  };
+  /** Takes pasted or dropped images. Leaves text to the browser. */
+  const take = (event: SyntheticEvent, data: DataTransfer | null) => {
+    const files = [...(data?.files ?? [])].filter(({ type }) => TYPES.split(',').includes(type));
+    if (!mayAdd || files.length === 0) return;
+    event.preventDefault();
+    void addFiles(files);
+  };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return;
     event.preventDefault();
     void send();
   };
   return (
-    <div className="border-t border-border p-3">
+    // biome-ignore lint/a11y/noStaticElementInteractions: the button beside it does the same
+    <div
+      className="border-t border-border p-3"
+      onPaste={(event) => take(event, event.clipboardData)}
+      onDragOver={(event) => mayAdd && event.preventDefault()}
+      onDrop={(event) => take(event, event.dataTransfer)}
+    >
       {takesImages && images.length > 0 ? (
         <ul className="mb-2 flex flex-wrap gap-2" aria-label="Images to send">
           {images.map(({ id, name, url }) => (
@@ -59,7 +78,7 @@ export function Composer({ chat, apiKey, settings, takesImages, imagesOnPlan }: 
         {takesImages ? (
           <ImageButton
             isDisabled={!imagesOnPlan || images.length >= MAX_IMAGES}
-            onAdd={(added) => setImages((kept) => withImages(kept, added))}
+            onAdd={(files) => void addFiles(files)}
           />
         ) : null}
         <TextArea
@@ -99,27 +118,17 @@ function ImageButton({
   onAdd,
 }: {
   isDisabled: boolean;
-  onAdd: (images: ReadImages['images']) => void;
+  onAdd: (files: readonly File[]) => void;
 }) {
   const input = useRef<HTMLInputElement>(null);
-  const add = async (event: ChangeEvent<HTMLInputElement>) => {
-    const files = [...(event.target.files ?? [])].slice(0, MAX_IMAGES);
+  const add = (event: ChangeEvent<HTMLInputElement>) => {
+    const files = [...(event.target.files ?? [])];
     event.target.value = '';
-    const { images, unreadable } = await readImages(files, asDataUrl);
-    onAdd(images);
-    for (const name of unreadable) toast.danger(`“${name}” could not be read.`);
+    onAdd(files);
   };
   return (
     <>
-      <input
-        ref={input}
-        type="file"
-        accept={TYPES}
-        multiple
-        hidden
-        aria-label="Images"
-        onChange={(event) => void add(event)}
-      />
+      <input ref={input} type="file" accept={TYPES} multiple hidden aria-label="Images" onChange={add} />
       <Button
         isIconOnly
         variant="secondary"

@@ -4,8 +4,10 @@ import { Spinner } from '@heroui/react';
 import { useEffect, useRef } from 'react';
 import { whole } from '../ui/numbers.ts';
 import { Note } from '../ui/page.tsx';
+import { AnswerText } from './markdown.tsx';
 import type { Turn } from './request.ts';
 import type { ApiRefusal } from './stream.ts';
+import { timingText } from './timing.ts';
 import type { Chat } from './use-chat.ts';
 
 export function Conversation({ chat }: { chat: Chat }) {
@@ -45,6 +47,7 @@ export function Conversation({ chat }: { chat: Chat }) {
       {chat.usage && chat.state === 'idle' ? (
         <p className="text-xs text-muted tabular-nums">
           {whole(chat.usage.prompt_tokens)} tokens in · {whole(chat.usage.completion_tokens)} tokens out
+          {chat.timing ? ` · ${timingText(chat.timing, chat.usage.completion_tokens)}` : ''}
         </p>
       ) : null}
     </div>
@@ -56,8 +59,8 @@ function Message({ turn: { role, text, images } }: { turn: Turn }) {
   return (
     <div className={mine ? 'flex justify-end' : ''}>
       <div
-        className={`max-w-[85%] text-sm leading-6 break-words whitespace-pre-wrap ${
-          mine ? 'rounded-2xl rounded-br-md bg-accent-soft px-4 py-2.5' : ''
+        className={`max-w-[85%] min-w-0 text-sm leading-6 break-words ${
+          mine ? 'rounded-2xl rounded-br-md bg-accent-soft px-4 py-2.5 whitespace-pre-wrap' : ''
         }`}
       >
         <span className="sr-only">{mine ? 'You: ' : 'Model: '}</span>
@@ -69,7 +72,7 @@ function Message({ turn: { role, text, images } }: { turn: Turn }) {
             ))}
           </span>
         ) : null}
-        {text}
+        {mine ? text : <AnswerText text={text} />}
       </div>
     </div>
   );

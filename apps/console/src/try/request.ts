@@ -1,3 +1,5 @@
+import type { Snippet } from '../ui/code.tsx';
+
 export interface ImagePart {
   /** Unique in its message, which may contain the same image twice. */
   readonly id: number;
@@ -42,10 +44,10 @@ export function bodyOf(turns: readonly Turn[], { model, system, maxTokens, tempe
 const SHOWN_IMAGE_CHARACTERS = 48;
 
 /**
- * The same request as a curl command. Shortens images, and names a variable in place of the key so
- * that the key is on no screen.
+ * The same request as a program. Shortens images, and names a variable in place of the key so that
+ * the key is on no screen.
  */
-export function curlOf(apiUrl: string, body: object): string {
+export function programsOf(apiUrl: string, body: object): readonly Snippet[] {
   const shown = JSON.stringify(
     body,
     (_name, value) =>
@@ -54,6 +56,36 @@ export function curlOf(apiUrl: string, body: object): string {
         : value,
     2,
   );
+  return [
+    { id: 'curl', title: 'curl', text: curlOf(apiUrl, shown) },
+    { id: 'python', title: 'Python', text: pythonOf(apiUrl, shown) },
+    { id: 'javascript', title: 'JavaScript', text: javaScriptOf(apiUrl, shown) },
+  ];
+}
+
+/** JSON and Python differ only in these words, outside of strings. */
+const PYTHON_WORDS: Readonly<Record<string, string>> = { true: 'True', false: 'False', null: 'None' };
+const asPython = (json: string): string =>
+  json.replace(/"(?:[^"\\]|\\.)*"|true|false|null/g, (part) => PYTHON_WORDS[part] ?? part);
+
+const pythonOf = (apiUrl: string, shown: string): string => `import os
+from openai import OpenAI
+
+client = OpenAI(base_url="${apiUrl}", api_key=os.environ["TIDEGATE_API_KEY"])
+
+stream = client.chat.completions.create(**${asPython(shown)})
+for chunk in stream:
+    if chunk.choices:
+        print(chunk.choices[0].delta.content or "", end="", flush=True)`;
+
+const javaScriptOf = (apiUrl: string, shown: string): string => `import OpenAI from 'openai';
+
+const client = new OpenAI({ baseURL: '${apiUrl}', apiKey: process.env.TIDEGATE_API_KEY });
+
+const stream = await client.chat.completions.create(${shown});
+for await (const chunk of stream) process.stdout.write(chunk.choices[0]?.delta.content ?? '');`;
+
+function curlOf(apiUrl: string, shown: string): string {
   return `curl -N ${apiUrl}/chat/completions \\
   -H "Authorization: Bearer $TIDEGATE_API_KEY" \\
   -H "Content-Type: application/json" \\

@@ -6,13 +6,13 @@ import Link from 'next/link';
 import { useState } from 'react';
 import { firstUsable } from '../models/first-usable.ts';
 import { NoUsable } from '../models/no-usable.tsx';
-import { Code } from '../ui/code.tsx';
+import { Snippets } from '../ui/code.tsx';
 import { Choice, Field } from '../ui/field.tsx';
 import { Live } from '../ui/live.tsx';
 import { Empty, PageHeader, Panel } from '../ui/page.tsx';
 import { Composer } from './composer.tsx';
 import { Conversation } from './conversation.tsx';
-import { bodyOf, curlOf, type Settings } from './request.ts';
+import { bodyOf, programsOf, type Settings } from './request.ts';
 import { useChat } from './use-chat.ts';
 
 interface TryScreenProps {
@@ -131,13 +131,16 @@ export function TryScreen({ org, apiUrl, mayChange, models, imagesOnPlan }: TryS
           <Disclosure className="xl:col-span-2">
             <Disclosure.Heading>
               <Button slot="trigger" variant="tertiary" size="sm">
-                The same with curl
+                The same as a program
                 <Disclosure.Indicator />
               </Button>
             </Disclosure.Heading>
             <Disclosure.Content>
               <Disclosure.Body className="pt-3">
-                <Code label="curl" text={curlOf(apiUrl, bodyOf(example, settings))} />
+                <Snippets
+                  label="The same as a program"
+                  snippets={programsOf(apiUrl, bodyOf(example, settings))}
+                />
               </Disclosure.Body>
             </Disclosure.Content>
           </Disclosure>

@@ -3,6 +3,7 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { bodyOf, type ImagePart, type Settings, type Turn } from './request.ts';
 import { type ApiRefusal, eventsOf, refusalOf, type TokenCounts } from './stream.ts';
+import type { Timing } from './timing.ts';
 
 export interface Chat {
   readonly turns: readonly Turn[];
@@ -12,14 +13,16 @@ export interface Chat {
   /** How the last answer ended. */
   readonly ending: string | null;
   readonly usage: TokenCounts | null;
+  /** When the last answer came. Null: there is none yet. */
+  readonly timing: Timing | null;
   /** False: the request was refused and the conversation is unchanged. */
   send(text: string, images: readonly ImagePart[], key: string, settings: Settings): Promise<boolean>;
   stop(): void;
   clear(): void;
 }
 
-const NOTHING = { turns: [], state: 'idle', refusal: null, ending: null, usage: null } as const;
-type View = Pick<Chat, 'turns' | 'state' | 'refusal' | 'ending' | 'usage'>;
+const NOTHING = { turns: [], state: 'idle', refusal: null, ending: null, usage: null, timing: null } as const;
+type View = Pick<Chat, 'turns' | 'state' | 'refusal' | 'ending' | 'usage' | 'timing'>;
 type Show = (update: (now: View) => View) => void;
 
 /** A conversation through the gateway. The key is not kept. Leaving the page ends the request. */
@@ -37,6 +40,7 @@ export function useChat(org: string): Chat {
     };
     const turns: readonly Turn[] = [...view.turns, { role: 'user', text, images }];
     show(() => ({ ...NOTHING, turns, state: 'waiting' }));
+    const sentAt = performance.now();
     try {
       const response = await fetch(`/o/${org}/try/chat`, {
         method: 'POST',
@@ -49,7 +53,7 @@ export function useChat(org: string): Chat {
         show(() => ({ ...NOTHING, turns: view.turns, refusal }));
         return false;
       }
-      await receive(response.body, turns, show);
+      await receive(response.body, turns, show, sentAt);
     } catch {
       const ending = controller.signal.aborted
         ? 'Stopped.'
@@ -67,12 +71,19 @@ export function useChat(org: string): Chat {
   return { ...view, send, stop, clear };
 }
 
-async function receive(body: ReadableStream<Uint8Array>, turns: readonly Turn[], show: Show): Promise<void> {
+async function receive(
+  body: ReadableStream<Uint8Array>,
+  turns: readonly Turn[],
+  show: Show,
+  sentAt: number,
+): Promise<void> {
+  let firstAt: number | null = null;
   let text = '';
   let reason = '';
   let complete = false;
   for await (const event of eventsOf(body)) {
     if (event.kind === 'text') {
+      firstAt ??= performance.now();
       text += event.text;
       const answer: Turn = { role: 'assistant', text, images: [] };
       show((now) => ({ ...now, state: 'answering', turns: [...turns, answer] }));
@@ -85,5 +96,6 @@ async function receive(body: ReadableStream<Uint8Array>, turns: readonly Turn[],
       ? 'Cut off at the longest answer allowed (max_tokens).'
       : null
     : 'The stream ended without [DONE]: the answer is incomplete.';
-  show((now) => ({ ...now, state: 'idle', ending }));
+  const timing = { sentAt, firstAt, endedAt: performance.now() };
+  show((now) => ({ ...now, state: 'idle', ending, timing }));
 }

@@ -243,3 +243,10 @@ describe('a ledger in Redis', () => {
     expect(differenceOf(live, settled(4, 40), settled(4, 40))).toMatch(words);
   });
 });
+
+describe('ctl', () => {
+  it('says its version, without an installation', async () => {
+    const { status, out } = await ctl(['--version'], {});
+    expect([status, out]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+\n$/)]);
+  });
+});

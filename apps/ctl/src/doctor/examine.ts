@@ -20,7 +20,7 @@ export interface Patient {
   readonly explain: (error: unknown) => Promise<string>;
 }
 
-/** Looks at everything that must agree, and changes nothing. Rejects only if nothing can be asked. */
+/** Looks at all that must agree, and changes nothing. Rejects if Postgres cannot be asked. */
 export async function examine(patient: Patient): Promise<Report> {
   const { db, nowMs, days } = patient;
   const month = new Date(nowMs).toISOString().slice(0, 7);

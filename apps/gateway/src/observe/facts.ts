@@ -5,8 +5,8 @@ import type { Usage } from '../upstream/usage.ts';
 export type Route = 'chat_completions' | 'models' | 'none';
 
 /**
- * The parts of a request's time. `receive` goes from its head to the end of all checks, `answer` from
- * the call of the model to the end of its answer. `settle` is also to withdraw.
+ * The parts of a request's time. `receive` goes from its head to the end of all checks, `answer`
+ * from the call of the model to the end of its answer. `settle` is also to withdraw.
  */
 export const PHASES = ['receive', 'admit', 'images', 'wake', 'reserve', 'answer', 'settle'] as const;
 export type Phase = (typeof PHASES)[number];

@@ -12,7 +12,9 @@ export interface ObservedParts {
   readonly monotonicMs: () => number;
 }
 
-/** Gauges that are read when they are collected: loads beside their limits, and the parts' state. */
+/**
+ * Gauges that are read when they are collected: loads beside their limits, and the parts' state.
+ */
 export function observeParts(registry: Registry, parts: ObservedParts): void {
   const { gateway, watches, connections, monotonicMs } = parts;
   const { config, activity, bodyBudget, limiter, exchanges } = gateway;

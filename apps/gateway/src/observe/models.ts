@@ -29,7 +29,9 @@ interface Meter {
 export class ModelMeters {
   readonly #catalog: Catalog;
   readonly #maxModels: number;
-  /** By organization and name. A model that takes the name of a deleted one goes on with its series. */
+  /**
+   * By organization and name. A model that takes the name of a deleted one goes on with its series.
+   */
   readonly #named = new Map<string, { readonly model: CatalogModel; readonly meter: Meter }>();
   /** Most requests find their meter here, without a text being built. */
   #known = new WeakMap<CatalogModel, Meter>();

@@ -26,7 +26,9 @@ export interface SweepOptions extends Context {
    */
   readonly maxBacklog: number;
   readonly onRepublished: (settlements: number) => void;
-  /** Called after each run with the age of the oldest entry that it found; 0: none was old enough. */
+  /**
+   * Called after each run with the age of the oldest entry that it found; 0: none was old enough.
+   */
   readonly onSwept?: (oldestS: number) => void;
 }
 

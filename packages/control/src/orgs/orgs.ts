@@ -18,7 +18,7 @@ export interface OrgView {
 }
 
 const MAX_SLUG_TRIES = 1_000;
-const DEFAULT_PLAN = 'Free';
+export const DEFAULT_PLAN = 'Free';
 
 const createOrgInput = z.object({
   name: nameField('Name', 80),
@@ -39,17 +39,23 @@ export async function createOrg(
   if (!allowed.ok) return allowed;
   const parsed = parseInput(createOrgInput, input);
   if (!parsed.ok) return parsed;
-  const { name, plan: planName } = parsed.value;
-  return deps.db.$transaction(async (tx): Promise<Result<OrgView>> => {
-    const plan = await lockPlan(tx, planName, 'share');
-    if (!plan.ok) return plan;
-    const id = newOrgId();
-    const slug = await insertOrg(tx, { id, name, planId: plan.value.id, createdAt: new Date(deps.now()) });
-    await audit(tx, actor, deps.now(), [
-      { orgId: id, action: 'org.create', target: id, details: { name, slug, plan: plan.value.name } },
-    ]);
-    return ok({ id, slug, name, plan: plan.value.name });
-  });
+  return deps.db.$transaction((tx) => writeOrg(tx, actor, deps.now(), parsed.value));
+}
+
+export async function writeOrg(
+  tx: Tx,
+  actor: Actor,
+  nowMs: number,
+  { name, plan: planName }: z.output<typeof createOrgInput>,
+): Promise<Result<OrgView>> {
+  const plan = await lockPlan(tx, planName, 'share');
+  if (!plan.ok) return plan;
+  const id = newOrgId();
+  const slug = await insertOrg(tx, { id, name, planId: plan.value.id, createdAt: new Date(nowMs) });
+  await audit(tx, actor, nowMs, [
+    { orgId: id, action: 'org.create', target: id, details: { name, slug, plan: plan.value.name } },
+  ]);
+  return ok({ id, slug, name, plan: plan.value.name });
 }
 
 /** Takes the first free slug. Concurrent creations with the same name each get their own. */
@@ -80,8 +86,8 @@ const setPlanInput = z.object({ org: orgField, plan: reference('Plan') });
 export type SetOrgPlanInput = z.input<typeof setPlanInput>;
 
 /**
- * Moves an organization to a plan. Users can choose only plans that are offered. Resolves when the new limits are in force. `unavailable`: the
- * change is written but not in force yet.
+ * Moves an organization to a plan. Users can choose only plans that are offered. Resolves when the
+ * new limits are in force. `unavailable`: the change is written but not in force yet.
  */
 export async function setOrgPlan(
   deps: ControlDeps,

@@ -38,8 +38,8 @@ const listPlansInput = z.object({ org: orgField }).default({});
 export type ListPlansInput = z.input<typeof listPlansInput>;
 
 /**
- * Lists plans in display order: all to an operator. To users those that are offered, and the plan of
- * the given organization of theirs, or of all their organizations.
+ * Lists plans in display order: all to an operator. To users those that are offered, and the plan
+ * of the given organization of theirs, or of all their organizations.
  */
 export async function listPlans(
   deps: ControlDeps,

@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs';
+import { readSecretFiles, secret, type Variables } from '@tidegate/runtime/settings';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { CommandError } from './context.ts';
+
+/** What `bootstrap` is asked to make. Control checks the values. */
+export interface Wanted {
+  readonly plans: readonly { readonly name: string; readonly [value: string]: unknown }[];
+  readonly organization?: { readonly name: string; readonly plan?: string | undefined } | undefined;
+  readonly owner?: { readonly email: string } | undefined;
+}
+
+const fileSchema = z.strictObject({
+  plans: z.array(z.looseObject({ name: z.string() })).default([]),
+  organization: z.strictObject({ name: z.string(), plan: z.string().optional() }).optional(),
+  owner: z.strictObject({ email: z.string() }).optional(),
+});
+
+/** Besides the file, or instead of it. Where both say something, the variable counts. */
+const envSchema = z.object({
+  BOOTSTRAP_ORG: z.string().optional(),
+  BOOTSTRAP_PLAN: z.string().optional(),
+  BOOTSTRAP_OWNER: z.string().optional(),
+  BOOTSTRAP_PASSWORD: secret(z.string().optional()),
+});
+
+/**
+ * Reads the file, if there is one, and the variables.
+ * @throws CommandError, ConfigError
+ */
+export function readWanted(
+  file: string | undefined,
+  env: Variables,
+): Wanted & { readonly password?: string } {
+  const given = envSchema.parse(readSecretFiles(envSchema, env));
+  const written = file === undefined ? fileSchema.parse({}) : readFile(file);
+  const { BOOTSTRAP_ORG: org, BOOTSTRAP_PLAN: plan, BOOTSTRAP_OWNER: email, BOOTSTRAP_PASSWORD } = given;
+  const name = org ?? written.organization?.name;
+  const wanted = {
+    plans: written.plans,
+    organization: name === undefined ? undefined : { name, plan: plan ?? written.organization?.plan },
+    owner: email === undefined ? written.owner : { email },
+  };
+  if ((wanted.organization === undefined) !== (wanted.owner === undefined))
+    throw new CommandError(
+      'An organization needs an owner, and an owner an organization: give both (organization.name and owner.email, or BOOTSTRAP_ORG and BOOTSTRAP_OWNER), or neither.',
+    );
+  return BOOTSTRAP_PASSWORD === undefined ? wanted : { ...wanted, password: BOOTSTRAP_PASSWORD };
+}
+
+function readFile(file: string): z.output<typeof fileSchema> {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new CommandError(`Cannot read ${file}: ${(error as Error).message}`);
+  }
+  let content: unknown;
+  try {
+    content = parse(text) ?? {};
+  } catch (error) {
+    throw new CommandError(`${file} is neither YAML nor JSON: ${(error as Error).message.split('\n', 1)[0]}`);
+  }
+  const parsed = fileSchema.safeParse(content);
+  if (parsed.success) return parsed.data;
+  throw new CommandError(
+    parsed.error.issues
+      .map(({ path, message }) => `${file}: ${path.length > 0 ? `${path.join('.')}: ` : ''}${message}`)
+      .concat(
+        'Allowed: plans (a list, each with a name and its values), organization (name, plan), owner (email).',
+      )
+      .join('\n'),
+  );
+}

@@ -1,0 +1,95 @@
+import type { BootstrapView, Control, PlanView, Result, SetPlanInput } from '@tidegate/control';
+import { PLAN_LIMITS } from '@tidegate/limits';
+import type { Command } from 'commander';
+import { readWanted, type Wanted } from '../bootstrap-input.ts';
+import { CommandError, type Context, OPERATOR, show } from '../context.ts';
+import { flagsOf, secretOf } from './secret.ts';
+import { given } from './verb.ts';
+
+/** Its JSON. */
+interface Bootstrapped {
+  /** Names of plans that were created or got other values. */
+  readonly plans: readonly string[];
+  /** Null: none was asked for, or there is one. */
+  readonly created: BootstrapView | null;
+}
+
+const VALUES = ['name', ...Object.keys(PLAN_LIMITS), 'images'];
+
+const password = {
+  name: 'password',
+  prompt: "The owner's password",
+  help: 'of a new owner',
+};
+
+interface Flags {
+  readonly file?: string;
+  readonly passwordStdin?: boolean;
+  readonly json?: boolean;
+}
+
+/** What an empty installation needs. It may run at every start: it repeats nothing. */
+export function addBootstrap(program: Command, context: Context): void {
+  const command = program
+    .command('bootstrap')
+    .description('make plans, the first organization and its owner; once there is one, only plans')
+    .option(
+      '--file <path>',
+      'YAML or JSON; otherwise BOOTSTRAP_ORG, BOOTSTRAP_PLAN and BOOTSTRAP_OWNER say it',
+    )
+    .option('--json', 'print one JSON document and nothing else');
+  const [, stdin] = flagsOf(password);
+  if (stdin) command.option(stdin.flags, `${password.help}: ${stdin.help}; otherwise BOOTSTRAP_PASSWORD`);
+  command.action(async ({ file, passwordStdin, json = false }: Flags) => {
+    const { password: fromEnv, ...wanted } = readWanted(file, context.env());
+    const secret = (await secretOf(context, password, undefined, passwordStdin)) ?? fromEnv;
+    await show(context, { json, human }, (control) => bootstrap(control, wanted, secret));
+  });
+}
+
+async function bootstrap(
+  control: Control,
+  { plans, organization, owner }: Wanted,
+  password: string | undefined,
+): Promise<Result<Bootstrapped>> {
+  const listed = await control.listPlans(OPERATOR);
+  if (!listed.ok) return listed;
+  const changed = plans.filter((plan) => !isInForce(plan, listed.value));
+  for (const plan of changed) {
+    const set = await control.setPlan(OPERATOR, plan as SetPlanInput);
+    if (!set.ok) return set;
+  }
+  const names = changed.map(({ name }) => name);
+  if (!organization || !owner) return { ok: true, value: { plans: names, created: null } };
+  const { name: org, plan } = organization;
+  const made = await control.bootstrap(OPERATOR, { org, owner: owner.email, ...given({ plan, password }) });
+  return made.ok ? { ok: true, value: { plans: names, created: made.value } } : made;
+}
+
+/** Whether the plan has each of the values. */
+function isInForce({ name, ...values }: Wanted['plans'][number], plans: readonly PlanView[]): boolean {
+  const unknown = Object.keys(values).find((value) => !VALUES.includes(value));
+  if (unknown !== undefined)
+    throw new CommandError(
+      `The plan ${name} has no value ${unknown}. Values: ${VALUES.slice(1).join(', ')}.`,
+    );
+  const plan = plans.find((one) => one.name.toLowerCase() === name.toLowerCase());
+  return (
+    plan !== undefined &&
+    Object.entries(values).every(([key, value]) => plan[key as keyof PlanView] === value)
+  );
+}
+
+function human({ plans, created }: Bootstrapped): string {
+  const said = plans.map((name) => `The plan ${name} is set.`);
+  if (created === null)
+    return [...said, said.length > 0 ? 'Nothing else to do.' : 'Nothing to do.'].join('\n');
+  const { org, owner, passwordSet } = created;
+  said.push(`Created the organization ${org.name} (${org.slug}) on the plan ${org.plan}, owned by ${owner}.`);
+  if (passwordSet === null)
+    said.push(
+      `No password was given. ${owner} signs in through your identity provider, or after ctl member set-password --email ${owner}.`,
+    );
+  if (passwordSet === false) said.push(`${owner} had an account already, and keeps its password.`);
+  return said.join('\n');
+}
