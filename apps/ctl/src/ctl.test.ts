@@ -331,7 +331,11 @@ describe('the program', () => {
       spawned(['--help']),
     ]);
     expect({ ...plans, out: JSON.parse(plans.out) }).toMatchObject({ status: 0, err: '', out: [{}, {}, {}] });
-    expect(refusal).toMatchObject({ status: 1, out: '', err: expect.stringMatching(/^Give a name of .*\n$/) });
+    expect(refusal).toMatchObject({
+      status: 1,
+      out: '',
+      err: expect.stringMatching(/^Give a name of .*\n$/),
+    });
     expect(unknown).toMatchObject({ status: 1, out: '', err: expect.stringContaining("'nonsense'") });
     expect(help).toMatchObject({ status: 0, err: '', out: expect.stringMatching(/^Usage: ctl /) });
   });
