@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
-import { closureOf } from './docker/closure.mjs';
+import { closureOf, isShipped } from './docker/closure.mjs';
 
 interface Service {
   readonly networks?: readonly string[];
@@ -216,6 +216,11 @@ describe('what an image holds', () => {
         expect(names).not.toContain(name);
     },
   );
+
+  it('has the links by which the console finds its packages', () => {
+    const paths = ['dist/main.js', '.next/node_modules/better-auth-1', 'node_modules/x', '.next/cache/x'];
+    expect(paths.filter(isShipped)).toEqual(paths.slice(0, 2));
+  });
 
   it('is no database client for the gateway', () => {
     expect(namesIn('apps/gateway').filter((name) => /prisma|^pg$|redis|bullmq|\/db$/.test(name))).toEqual([]);

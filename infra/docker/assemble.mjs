@@ -1,26 +1,18 @@
 /** Puts together the files of one image: `assemble.mjs APP OUT`, in a built checkout. */
 import { cpSync, existsSync, mkdirSync, realpathSync, symlinkSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
-import { closureOf } from './closure.mjs';
+import { closureOf, isShipped } from './closure.mjs';
 
 const [app = '', out = ''] = process.argv.slice(2);
 const ROOT = process.cwd();
 const MAINS = { migrate: 'packages/db/dist/migrate-main.js', standin: 'packages/standin/dist/main.js' };
 const main = MAINS[app] ?? `apps/${app}/dist/main.js`;
 
-/** Nothing reads these at run time: Prisma's compilers are for other databases, or for CommonJS. */
-const UNUSED = [
-  /\.(map|d\.[cm]?ts|tsbuildinfo|md|markdown)$/,
-  /query_compiler_\w+\.(cockroachdb|mysql|sqlite|sqlserver)\.|query_compiler_\S+\.js$/,
-];
-
 function copy(folder) {
-  const inside = (path) => relative(folder, path);
   cpSync(folder, resolve(out, relative(ROOT, folder)), {
     recursive: true,
-    filter: (path) =>
-      !UNUSED.some((pattern) => pattern.test(path)) &&
-      !/(^|\/)node_modules(\/|$)|^\.next\/cache/.test(inside(path)),
+    verbatimSymlinks: true,
+    filter: (path) => isShipped(relative(folder, path)),
   });
 }
 

@@ -48,3 +48,15 @@ export function closureOf(root, workspace) {
     }
   return { folders: [...folders], links: [...links] };
 }
+
+/** Nothing reads these at run time: Prisma's compilers are for other databases, or for CommonJS. */
+const UNUSED = [
+  /\.(map|d\.[cm]?ts|tsbuildinfo|md|markdown)$/,
+  /query_compiler_\w+\.(cockroachdb|mysql|sqlite|sqlserver)\.|query_compiler_\S+\.js$/,
+  /^\.next\/cache(\/|$)/,
+  // The closure has its own. Those below `.next` are links of Next's, which it cannot do without.
+  /^node_modules(\/|$)/,
+];
+
+/** Whether a file or folder of a package goes into an image. @param path within the package */
+export const isShipped = (path) => !UNUSED.some((pattern) => pattern.test(path));

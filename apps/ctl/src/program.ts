@@ -7,6 +7,7 @@ import { addMember } from './commands/member.ts';
 import { addModel } from './commands/model.ts';
 import { addOrg } from './commands/org.ts';
 import { addPlan } from './commands/plan.ts';
+import { addPool } from './commands/pool.ts';
 import { addQueue } from './commands/queue.ts';
 import { addRequest } from './commands/request.ts';
 import { addSecrets } from './commands/secrets.ts';
@@ -28,6 +29,7 @@ export function createProgram(context: Context): Command {
     addBootstrap,
     addOrg,
     addPlan,
+    addPool,
     addMember,
     addKey,
     addModel,

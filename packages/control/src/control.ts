@@ -22,6 +22,7 @@ import { listMemberships, tryModel } from './orgs/memberships.ts';
 import { createOrg, listOrgs, setOrgPlan } from './orgs/orgs.ts';
 import { requireTwoFactor } from './orgs/require-two-factor.ts';
 import { listPlans, setPlan } from './plans/plans.ts';
+import { listPools, setPool } from './pools/pools.ts';
 import { listRequests } from './requests/list.ts';
 import { showRequest } from './requests/show.ts';
 import type { Result } from './result.ts';
@@ -36,6 +37,8 @@ const operations = {
   deleteOrg,
   requireTwoFactor,
   listPlans,
+  listPools,
+  setPool,
   setPlan,
   addMember,
   listMembers,

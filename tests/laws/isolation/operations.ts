@@ -37,6 +37,8 @@ export type Unbound =
   | 'listOrgs'
   | 'listPlans'
   | 'setPlan'
+  | 'listPools'
+  | 'setPool'
   | 'setPassword'
   | 'deleteAccount'
   | 'resetTwoFactor'
