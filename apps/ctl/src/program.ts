@@ -7,6 +7,7 @@ import { addMember } from './commands/member.ts';
 import { addModel } from './commands/model.ts';
 import { addOrg } from './commands/org.ts';
 import { addPlan } from './commands/plan.ts';
+import { addPool } from './commands/pool.ts';
 import { addQueue } from './commands/queue.ts';
 import { addSecrets } from './commands/secrets.ts';
 import { addUsage } from './commands/usage.ts';
@@ -27,6 +28,7 @@ export function createProgram(context: Context): Command {
     addBootstrap,
     addOrg,
     addPlan,
+    addPool,
     addMember,
     addKey,
     addModel,

@@ -18,6 +18,7 @@ import {
 } from '@tidegate/runtime';
 import { z } from 'zod';
 import type { ClusterAccess } from './drivers/kubernetes/connection.ts';
+import { FLEET_TIMINGS } from './fleet/timings.ts';
 import { modelEnv, VARIABLE_NAMES } from './isolation/model-env.ts';
 import { type ModelUser, modelUser } from './isolation/model-user.ts';
 
@@ -61,6 +62,8 @@ const schema = z.object({
    * server may print prompts.
    */
   RUNNER_MODEL_LOGS: flag,
+  /** How long a model that has started is not put to sleep to make room for another. */
+  RUNNER_MINIMUM_STAY_MS: wholeNumber(0, 40_000).default(FLEET_TIMINGS.minimumStayMs),
   /**
    * How long a probe of a model waits for its answer. How many late answers end
    * a model's use depends on its driver.

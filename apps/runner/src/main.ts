@@ -40,6 +40,7 @@ runService(async (service) => {
     stopModelsOnExit: config.RUNNER_STOP_MODELS_ON_EXIT,
     timings: {
       ...FLEET_TIMINGS,
+      minimumStayMs: config.RUNNER_MINIMUM_STAY_MS,
       drivers: { ...drivers, probeTimeoutMs: config.RUNNER_PROBE_TIMEOUT_MS },
     },
     now: Date.now,

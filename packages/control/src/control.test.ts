@@ -82,15 +82,22 @@ describe('roles', () => {
    */
   const OTHERS = [
     ...[
+      'acceptInvitation',
       'bootstrap',
       'createOrg',
-      'setPlan',
-      'setPassword',
       'deleteAccount',
+      'listMemberships',
+      'listOrgs',
+      'listPlans',
+      'listPools',
       'openInvitation',
-      'acceptInvitation',
+      'resealSecrets',
+      'resetIdentity',
+      'resetTwoFactor',
+      'setPassword',
+      'setPlan',
+      'setPool',
     ],
-    ...['listOrgs', 'listPlans', 'listMemberships', 'resealSecrets', 'resetTwoFactor', 'resetIdentity'],
   ];
 
   it('are asked for by every operation there is', () => {

@@ -22,6 +22,7 @@ import { listMemberships, tryModel } from './orgs/memberships.ts';
 import { createOrg, listOrgs, setOrgPlan } from './orgs/orgs.ts';
 import { requireTwoFactor } from './orgs/require-two-factor.ts';
 import { listPlans, setPlan } from './plans/plans.ts';
+import { listPools, setPool } from './pools/pools.ts';
 import type { Result } from './result.ts';
 import { resealSecrets } from './secrets/reseal.ts';
 import { showUsage, showUsageOfDay } from './usage/usage.ts';
@@ -34,6 +35,8 @@ const operations = {
   deleteOrg,
   requireTwoFactor,
   listPlans,
+  listPools,
+  setPool,
   setPlan,
   addMember,
   listMembers,

@@ -67,6 +67,7 @@ export type { MembershipView, TryModelInput } from './orgs/memberships.ts';
 export type { CreateOrgInput, OrgView, SetOrgPlanInput } from './orgs/orgs.ts';
 export type { RequireTwoFactorInput } from './orgs/require-two-factor.ts';
 export { PLAN_LIMITS, type PlanLimits, type PlanView, type SetPlanInput } from './plans/plans.ts';
+export type { PoolView, SetPoolInput } from './pools/pools.ts';
 export { type ControlRefusal, type Fault, type RefusalCode, type Result, refuseInput } from './result.ts';
 export type { Resealed } from './secrets/reseal.ts';
 export type { Counts, UsageDayView, UsageRowView } from './usage/read.ts';

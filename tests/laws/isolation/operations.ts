@@ -36,6 +36,8 @@ export type Unbound =
   | 'listOrgs'
   | 'listPlans'
   | 'setPlan'
+  | 'listPools'
+  | 'setPool'
   | 'setPassword'
   | 'deleteAccount'
   | 'resetTwoFactor'

@@ -10,7 +10,7 @@ import { type Context, OPERATOR, show } from '../context.ts';
 import { type Column, table } from '../output/table.ts';
 import { addDiscover } from './discover.ts';
 import { flagsOf, secretOf } from './secret.ts';
-import { given, list, verb, whole } from './verb.ts';
+import { given, list, verb, whole, yesNo } from './verb.ts';
 
 /** The first line of a reason says why. The lines below are what the model's process printed. */
 const why = (reason: string): string => reason.split('\n', 1)[0] ?? '';
@@ -75,6 +75,8 @@ interface PublishFlags {
   readonly upstreamKeyStdin?: boolean;
   readonly sleepAfter?: number;
   readonly pool?: string;
+  readonly cost?: number;
+  readonly pinned?: boolean;
 }
 
 const upstreamKeyFlag = {
@@ -116,6 +118,12 @@ const publishFlags = [
   ...flagsOf(upstreamKeyFlag),
   { flags: '--sleep-after <seconds>', help: 'idle time before it sleeps (default 600)', parse: whole },
   { flags: '--pool <pool>', help: 'the pool of runners that it belongs to (default local)' },
+  {
+    flags: '--cost <n>',
+    help: "what it takes of its pool's capacity while it runs (default 0)",
+    parse: whole,
+  },
+  { flags: '--pinned <true|false>', help: 'never put it to sleep to make room', parse: yesNo },
 ];
 
 const publishInput = (
@@ -140,6 +148,8 @@ const publishInput = (
     upstreamKey,
     sleepAfterS: flags.sleepAfter,
     pool: flags.pool,
+    cost: flags.cost,
+    pinned: flags.pinned,
   }),
 });
 
@@ -169,6 +179,8 @@ const changeInput = (org: string | undefined, flags: ChangeFlags): ChangeModelIn
     upstreamKey: orNone(flags.upstreamKey),
     sleepAfterS: flags.sleepAfter,
     pool: flags.pool,
+    cost: flags.cost,
+    pinned: flags.pinned,
   }),
 });
 

@@ -15,6 +15,10 @@ export interface ModelSpec {
   readonly contextTokens: number;
   readonly publishedAtMs: number;
   readonly sleepAfterMs: number;
+  /** What it takes of its pool's capacity while it runs. */
+  readonly cost: number;
+  /** It is never put to sleep to make room for another model. */
+  readonly pinned: boolean;
   /** The name that gateways send. */
   readonly upstreamModel: string;
   /** No upstream model was given, so it is assumed to be the published name. */
@@ -49,6 +53,8 @@ export function specOf(row: ModelRow, secretKeys: readonly Uint8Array[]): ModelS
     contextTokens: row.contextTokens,
     publishedAtMs: row.publishedAt.getTime(),
     sleepAfterMs: row.sleepAfterS * 1_000,
+    cost: row.cost,
+    pinned: row.pinned,
     upstreamModel: row.upstreamModel ?? row.name,
     upstreamModelAssumed: row.upstreamModel === null,
     upstreamKey: upstreamKey ?? '',

@@ -18,6 +18,8 @@ export interface ConditionRecord {
 export interface ModelStore {
   /** The versions of all published models, by model id. */
   versions(): Promise<Map<string, number>>;
+  /** The pool's capacity. Null: it has none, and there is room for every model. */
+  capacity(): Promise<number | null>;
   /** Reads some models. Deleted ones, and those of other pools, are left out. */
   some(modelIds: readonly string[]): Promise<StoredModel[]>;
   /** Null: the model is unknown, deleted or of another pool. */
@@ -43,6 +45,11 @@ export function postgresStore(
       const rows = await db.$queryRaw<{ id: string; version: number }[]>`
         SELECT id, version FROM model WHERE pool = ${pool} AND deleted_at IS NULL`;
       return new Map(rows.map(({ id, version }) => [id, version]));
+    },
+    capacity: async () => {
+      const [row] = await db.$queryRaw<{ capacity: number }[]>`
+        SELECT capacity FROM runner_pool WHERE name = ${pool}`;
+      return row?.capacity ?? null;
     },
     some: async (modelIds) =>
       (await db.model.findMany({ where: { id: { in: [...modelIds] }, pool, deletedAt: null } })).map(stored),

@@ -45,7 +45,8 @@ export type Event =
   | { readonly type: 'halted' }
   | { readonly type: 'idle' | 'drained' | 'called_off' }
   | { readonly type: 'steady' } // has run long enough to forget its failures and crash
-  | { readonly type: 'backoff_over' };
+  | { readonly type: 'backoff_over' }
+  | { readonly type: 'unwanted' }; // waits for room, and nobody waits for it
 
 export type Effect =
   | { readonly type: 'launch' | 'halt' | 'drain' | 'end_drain' | 'await_steady' }
@@ -79,7 +80,11 @@ type Next = Phase | ((mode: Mode) => Phase);
 const MOVES: Record<Phase, Partial<Record<Event['type'], Next>>> = {
   stopped: { start: 'launching' },
   stopping: { start: 'relaunching', halted: 'stopped' },
-  launching: { up: 'running', stop: 'stopping' },
+  launching: {
+    up: 'running',
+    stop: 'stopping',
+    unwanted: (mode) => (mode === 'wake_on_request' ? 'asleep' : 'launching'),
+  },
   relaunching: { halted: 'launching', stop: 'stopping' },
   running: {
     stop: 'stopping',

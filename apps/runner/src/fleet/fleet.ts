@@ -1,9 +1,10 @@
 import type { Logger } from '@tidegate/runtime';
 import type { ModelStore, StoredModel } from '../catalog/store.ts';
 import type { Condition } from '../condition/machine.ts';
+import { Room } from '../room/room.ts';
 import { type ModelStatus, Supervisor, type SupervisorDeps } from './supervisor.ts';
 
-export interface FleetDeps extends SupervisorDeps {
+export interface FleetDeps extends Omit<SupervisorDeps, 'room'> {
   readonly store: ModelStore;
   /** Ends processes of models other than these. */
   readonly clearStrays: (processModels: ReadonlySet<string>) => Promise<void>;
@@ -20,6 +21,7 @@ export type Refreshed =
  */
 export class Fleet {
   readonly #deps: FleetDeps;
+  readonly #room: Room;
   readonly #logger: Logger;
   readonly #supervisors = new Map<string, Supervisor>();
   /** Supervisors that are still taking over their model. */
@@ -36,6 +38,7 @@ export class Fleet {
 
   constructor(deps: FleetDeps) {
     this.#deps = deps;
+    this.#room = new Room(deps.timings.room);
     this.#logger = deps.logger;
   }
 
@@ -50,7 +53,7 @@ export class Fleet {
     if (this.#closed) return;
     const { idleCheckMs, rereadMs } = this.#deps.timings;
     this.#timers.push(
-      setInterval(() => this.#sleepIdleModels(), idleCheckMs),
+      setInterval(() => this.#lookAtIdleModels(), idleCheckMs),
       setInterval(() => {
         this.#reread().catch((err) => this.#logger.warn({ err }, 'the models could not be read again'));
       }, rereadMs),
@@ -121,6 +124,7 @@ export class Fleet {
    */
   async close(stopProcesses: boolean): Promise<void> {
     this.#closed = true;
+    this.#room.close();
     for (const timer of this.#timers) clearInterval(timer);
     const releases = [...this.#supervisors.values(), ...this.#starting].map((supervisor) =>
       supervisor.release(stopProcesses),
@@ -132,7 +136,8 @@ export class Fleet {
   #reread(): Promise<void> {
     return this.#inOrder(async () => {
       const { store } = this.#deps;
-      const versions = await store.versions();
+      const [versions, capacity] = await Promise.all([store.versions(), store.capacity()]);
+      this.#room.resize(capacity, this.#deps.now());
       const changed = [...versions].filter(
         ([modelId, version]) => this.#supervisors.get(modelId)?.version !== version,
       );
@@ -152,7 +157,7 @@ export class Fleet {
     if (this.#closed) return;
     const known = this.#supervisors.get(spec.modelId);
     if (known) return known.change(spec);
-    const supervisor = new Supervisor(spec, this.#deps);
+    const supervisor = new Supervisor(spec, { ...this.#deps, room: this.#room });
     this.#starting.add(supervisor);
     await supervisor.begin(persisted).finally(() => this.#starting.delete(supervisor));
     if (!this.#closed) this.#supervisors.set(spec.modelId, supervisor);
@@ -166,8 +171,9 @@ export class Fleet {
     this.#removals.add(removal);
   }
 
-  #sleepIdleModels(): void {
+  #lookAtIdleModels(): void {
     for (const supervisor of this.#supervisors.values()) supervisor.sleepIfIdle();
+    this.#room.settle(this.#deps.now());
   }
 }
 

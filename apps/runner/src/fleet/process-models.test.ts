@@ -31,7 +31,7 @@ describe("a model's output", () => {
 describe('a wake-on-request model', () => {
   it('starts once for 500 waiting requests through 5 gateways, and all are answered when it runs', async () => {
     const model = await harness.publishProcess({ delayMs: 300 });
-    const gateways = await Promise.all([harness.start()]);
+    const gateways = await Promise.all([harness.start({ leaseMs: 60_000 })]);
     const port = await gateways[0]?.runner?.active;
     const clients = Array.from({ length: 5 }, () => harness.connect(port ?? 0));
     const answers = await Promise.all(

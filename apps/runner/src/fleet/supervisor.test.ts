@@ -6,6 +6,7 @@ import { ConditionWriter } from '../catalog/condition-writer.ts';
 import type { ModelSpec } from '../catalog/spec.ts';
 import type { Driver, DriverReport } from '../drivers/driver.ts';
 import { createRunnerMetrics } from '../metrics.ts';
+import { Room } from '../room/room.ts';
 import { Gateways } from '../watch/gateways.ts';
 import { Supervisor } from './supervisor.ts';
 import { FLEET_TIMINGS } from './timings.ts';
@@ -42,6 +43,7 @@ const SPEC: ModelSpec = {
   version: 1,
   ...{ modelId: 'mdl_1', orgId: 'org_1', name: 'one', kind: 'text', mode: 'always_on', contextTokens: 1 },
   ...{ publishedAtMs: 0, sleepAfterMs: 1, upstreamModel: 'one', upstreamModelAssumed: true, upstreamKey: '' },
+  ...{ cost: 0, pinned: false },
   driver: { driver: 'unusable', reason: '' },
 };
 
@@ -57,6 +59,7 @@ const supervise = (driver: Stuck) => {
       logger,
       metrics: createRunnerMetrics(createMetrics('runner')),
     },
+    room: new Room({ patienceMs: 0, turnMs: 0 }),
     gateways: new Gateways({ now: () => 0, absentGraceMs: 0, onUse: () => {} }),
     writer: new ConditionWriter({ writeCondition: async () => {} }, logger),
     timings: { ...FLEET_TIMINGS, backoffFactor: 0.01 },

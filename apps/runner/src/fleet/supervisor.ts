@@ -15,6 +15,7 @@ import {
 import type { Driver, DriverReport, ReplicaAddress } from '../drivers/driver.ts';
 import { pause } from '../drivers/pause.ts';
 import type { RunnerMetrics } from '../metrics.ts';
+import type { Room, Tenant } from '../room/room.ts';
 import type { Gateways } from '../watch/gateways.ts';
 import { catalogEntry } from './catalog-entry.ts';
 import type { FleetTimings } from './timings.ts';
@@ -34,6 +35,8 @@ export interface SupervisorDeps {
   readonly gateways: Gateways;
   readonly writer: ConditionWriter;
   readonly timings: FleetTimings;
+  /** What the pool's models share. */
+  readonly room: Room;
   readonly now: () => number;
   readonly logger: Logger;
   readonly metrics: RunnerMetrics;
@@ -42,6 +45,10 @@ export interface SupervisorDeps {
 
 /** The phases in which a driver watches servers at URLs. */
 const WATCHED: ReadonlySet<State['phase']> = new Set(['launching', 'running', 'unreachable']);
+/** The phases in which all of a model is being ended. */
+const ENDING: ReadonlySet<State['phase']> = new Set([
+  ...(['draining', 'sleeping', 'stopping', 'failing', 'relaunching'] as const),
+]);
 /** The most callers that may wait for one model's start. */
 const MAX_WAITERS = 20_000;
 
@@ -49,7 +56,7 @@ const MAX_WAITERS = 20_000;
  * Owns one model. Feeds events to its state machine, carries out the effects, and updates the
  * catalog and Postgres.
  */
-export class Supervisor {
+export class Supervisor implements Tenant {
   readonly #deps: SupervisorDeps;
   readonly #logger: Logger;
   readonly #waiters = new Waiters(MAX_WAITERS);
@@ -65,6 +72,8 @@ export class Supervisor {
   #drain: AbortController | null = null;
   #launchedAtMs = 0;
   #lastUsedMs: number;
+  /** Until then it does not make room for others. */
+  #staysUntilMs = 0;
   readonly #ending = new AbortController();
 
   constructor(spec: ModelSpec, deps: SupervisorDeps) {
@@ -99,6 +108,47 @@ export class Supervisor {
     return { modelId: this.#spec.modelId, condition: this.condition, reason, revision: this.#revision };
   }
 
+  get modelId(): string {
+    return this.#spec.modelId;
+  }
+
+  get cost(): number {
+    return this.#spec.cost;
+  }
+
+  get alwaysOn(): boolean {
+    return this.#spec.mode === 'always_on';
+  }
+
+  get lastUsedMs(): number {
+    return this.#lastUsedMs;
+  }
+
+  /** An always-on model keeps its room until it is stopped. */
+  get leaving(): boolean {
+    return this.#state.phase === 'stopping' || (!this.alwaysOn && ENDING.has(this.#state.phase));
+  }
+
+  get yields(): boolean {
+    if (this.#state.phase !== 'running' || this.alwaysOn || this.#spec.pinned) return false;
+    return this.#deps.now() >= this.#staysUntilMs && this.#deps.gateways.isUnused(this.#spec.modelId);
+  }
+
+  granted(): void {
+    this.#launchedAtMs = this.#deps.now();
+    this.#replicas = [];
+    this.#driver = this.#createDriver();
+    this.#driver.launch(false);
+  }
+
+  refused(reason: string): void {
+    this.dispatch({ type: 'down', reason, watching: false });
+  }
+
+  giveWay(): void {
+    this.dispatch({ type: 'idle' });
+  }
+
   get orgId(): string {
     return this.#spec.orgId;
   }
@@ -116,6 +166,7 @@ export class Supervisor {
     if (this.#ending.signal.aborted) return;
     const { state, effects } = takeOver(persisted.condition, persisted.reason, this.#spec.mode, leftBehind);
     this.#state = state;
+    if (leftBehind !== 'nothing' && leftBehind !== 'remote') this.#deps.room.hold(this);
     if (state.phase === 'running') this.#driver.launch(true);
     this.#announce();
     for (const effect of effects) this.#run(effect);
@@ -153,6 +204,8 @@ export class Supervisor {
       clearTimeout(this.#phaseTimer);
       this.#logger.info({ from: before.phase, to: state.phase, on: event.type }, 'a model changes phase');
       this.#countStart(before, state);
+      if (state.phase !== 'launching') this.#deps.room.withdraw(this);
+      if (state.phase === 'stopped') this.#deps.room.release(this, this.#deps.now());
     }
     this.#announce();
     for (const effect of effects) this.#run(effect);
@@ -180,6 +233,10 @@ export class Supervisor {
 
   /** Starts putting the model to sleep if it has been idle long enough. */
   sleepIfIdle(): void {
+    if (this.#deps.room.isWaiting(this) && this.#waiters.size === 0) {
+      const unusedMs = this.#deps.now() - this.#lastUsedMs;
+      if (unusedMs >= this.#deps.timings.room.turnMs) this.dispatch({ type: 'unwanted' });
+    }
     if (this.#state.phase !== 'running' || this.#spec.mode !== 'wake_on_request') return;
     if (this.#deps.now() - this.#lastUsedMs < this.#spec.sleepAfterMs) return;
     if (this.#deps.gateways.isUnused(this.#spec.modelId)) this.dispatch({ type: 'idle' });
@@ -193,6 +250,7 @@ export class Supervisor {
     this.#end();
     try {
       await this.#driver.halt();
+      this.#deps.room.release(this, this.#deps.now());
       await this.#driver.forget();
     } catch (err) {
       this.#logger.error({ err }, 'a deleted model could not be ended and removed');
@@ -214,6 +272,7 @@ export class Supervisor {
     this.#ending.abort();
     clearTimeout(this.#phaseTimer);
     this.#drain?.abort();
+    this.#deps.room.withdraw(this);
     this.#waiters.release();
   }
 
@@ -265,10 +324,8 @@ export class Supervisor {
   }
 
   #launch(): void {
-    this.#launchedAtMs = this.#deps.now();
-    this.#replicas = [];
-    this.#driver = this.#createDriver();
-    this.#driver.launch(false);
+    this.#launchedAtMs = 0;
+    this.#deps.room.ask(this, this.#deps.now());
   }
 
   /** Halts the driver, and tries again until nothing is left: no start may meet remains. */
@@ -276,6 +333,7 @@ export class Supervisor {
     for (let failures = 1; !this.#ending.signal.aborted; failures++) {
       try {
         await this.#driver.halt();
+        if (this.leaving) this.#deps.room.release(this, this.#deps.now());
         this.dispatch({ type: 'halted' });
         return;
       } catch (err) {
@@ -292,7 +350,10 @@ export class Supervisor {
     const { gateways, timings } = this.#deps;
     const drained = await gateways.drained(this.#spec.modelId, this.#revision, timings.drainMs, drain.signal);
     if (drain.signal.aborted) return;
-    if (!drained) this.touch();
+    if (!drained) {
+      this.touch();
+      this.#staysUntilMs = Math.max(this.#staysUntilMs, this.#lastUsedMs + timings.drainMs);
+    }
     this.#deps.metrics.sleeps.inc({ result: drained ? 'asleep' : 'called_off' });
     this.dispatch({ type: drained ? 'drained' : 'called_off' });
   }
@@ -318,6 +379,7 @@ export class Supervisor {
     const { metrics, now } = this.#deps;
     if (after.phase === 'running') this.#lastUsedMs = now();
     if (before.phase !== 'launching' || !this.#launchedAtMs) return;
+    if (after.phase === 'running') this.#staysUntilMs = now() + this.#deps.timings.minimumStayMs;
     if (after.phase === 'running') metrics.startSeconds.observe((now() - this.#launchedAtMs) / 1_000);
     const result = after.phase === 'running' ? 'running' : after.reason ? 'failed' : 'stopped';
     metrics.starts.inc({ result });

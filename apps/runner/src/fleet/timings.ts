@@ -1,4 +1,5 @@
 import { DRIVER_TIMINGS, type DriverTimings } from '../drivers/driver.ts';
+import type { RoomTimings } from '../room/room.ts';
 
 /** Durations in milliseconds. */
 export interface FleetTimings {
@@ -19,6 +20,10 @@ export interface FleetTimings {
   readonly persistMs: number;
   /** Between two reads of all models. */
   readonly rereadMs: number;
+  /** How a pool's capacity is shared out. */
+  readonly room: RoomTimings;
+  /** How long a model that has started does not give way to others. */
+  readonly minimumStayMs: number;
 }
 
 export const FLEET_TIMINGS: FleetTimings = {
@@ -31,4 +36,7 @@ export const FLEET_TIMINGS: FleetTimings = {
   acknowledgeMs: 3_000,
   persistMs: 5_000,
   rereadMs: 30_000,
+  // In the time between, others wait for whoever waits longest. It is longer than the minimum stay.
+  room: { patienceMs: 10_000, turnMs: 60_000 },
+  minimumStayMs: 30_000,
 };

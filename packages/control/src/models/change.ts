@@ -6,7 +6,7 @@ import type { ControlDeps, Tx } from '../deps.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { type ChangedSettings, type ChangeModelInput, changeInput, ONLY_FOR_WORKLOADS } from './input.ts';
 import { findModel, originOf, tellRunner } from './models.ts';
-import { poolFor, refuseMove } from './placement.ts';
+import { poolFor, refuseMove, refuseShare, refuseTooLarge } from './placement.ts';
 import type { ModelChange } from './view.ts';
 
 /** The settings that are stored with the driver, not in columns of their own. */
@@ -26,7 +26,7 @@ export async function changeModel(
   const { org, name, ...changes } = parsed.value;
   const found = await findModel(deps, actor, { ...(org === undefined ? {} : { org }), name }, 'model.change');
   if (!found.ok) return found;
-  const { id, orgId, driver, mode } = found.value;
+  const { id, orgId, driver, mode, pool, cost } = found.value;
   const changed = Object.entries(changes).flatMap(([field, value]) => (value === undefined ? [] : [field]));
   if (changed.length === 0)
     return refuse('invalid_input', 'Give at least one setting to change: URLs, context, upstream key, …');
@@ -35,15 +35,20 @@ export async function changeModel(
   if (changes.pool !== undefined && actor.kind !== 'operator')
     return refuse('forbidden', 'Only an operator of the installation may move a model.', 'pool');
   if (changes.pool !== undefined) {
-    const pool = poolFor(deps, actor, changes.pool);
-    if (!pool.ok) return pool;
+    const to = poolFor(deps, actor, changes.pool);
+    if (!to.ok) return to;
   }
-  const unfit = unfitFor(driver, mode, changes);
+  const unfit = refuseShare(actor, driver, changes) ?? unfitFor(driver, mode, changes);
   if (unfit) return unfit;
   const row = await deps.db.$transaction(async (tx) => {
     const data = await changeOf(tx, deps, id, changes);
     const stays = changes.pool === undefined ? null : await refuseMove(tx, id, changes.pool);
-    if (stays) return stays;
+    const tooLarge =
+      changes.pool === undefined && changes.cost === undefined
+        ? null
+        : await refuseTooLarge(tx, changes.pool ?? pool, changes.cost ?? cost, id);
+    const refused = stays ?? tooLarge;
+    if (refused) return refused;
     const rows = await tx.model.updateManyAndReturn({ where: { id, deletedAt: null }, data });
     const details = { name, changed, ...originsIn(changes) };
     if (rows[0]) await audit(tx, actor, deps.now(), [{ orgId, action: 'model.change', target: id, details }]);
@@ -51,7 +56,7 @@ export async function changeModel(
   });
   if (row && 'refusal' in row) return row;
   if (!row) return refuse('not_found', `There is no published model "${name}".`, 'name');
-  return ok(await tellRunner(deps, row, found.value.pool));
+  return ok(await tellRunner(deps, row, pool));
 }
 
 type Changes = Omit<ChangedSettings, 'org' | 'name'>;
@@ -115,6 +120,8 @@ async function changeOf(tx: Tx, { secretKey }: ControlDeps, id: string, changes:
     ...(contextTokens !== undefined && { contextTokens }),
     ...(sleepAfterS !== undefined && { sleepAfterS }),
     ...(pool !== undefined && { pool }),
+    ...(changes.cost !== undefined && { cost: changes.cost }),
+    ...(changes.pinned !== undefined && { pinned: changes.pinned }),
     ...(upstreamModel !== undefined && { upstreamModel }),
     ...(upstreamKey !== undefined && {
       upstreamKey: upstreamKey === null ? null : Uint8Array.from(seal(secretKey, upstreamKey)),

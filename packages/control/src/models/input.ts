@@ -11,6 +11,8 @@ import { ok, type Result, refuse } from '../result.ts';
 const MAX_CONTEXT_TOKENS = 16_777_216;
 const MAX_SLEEP_AFTER_S = 30 * 86_400;
 const DEFAULT_SLEEP_AFTER_S = 600;
+/** Of a pool, in whatever unit the operator chooses. */
+export const MAX_CAPACITY = 1_000_000_000;
 const NAME_RULE =
   'Give it a name of 1 to 128 characters: a letter or digit first, then letters, digits and any of . _ : / -';
 const URLS_RULE = `Give 1 to ${MAX_REPLICAS} different addresses that start with http:// or https://, without a user, a query or a fragment.`;
@@ -45,6 +47,8 @@ const settings = {
   }),
   sleepAfterS: whole('Idle time', 1, MAX_SLEEP_AFTER_S),
   pool: poolField('Pool'),
+  cost: whole('Cost', 0, MAX_CAPACITY),
+  pinned: z.boolean({ error: 'Pinned must be true or false.' }),
 };
 
 export const publishInput = z.object({
@@ -68,6 +72,8 @@ export const publishInput = z.object({
   upstreamKey: settings.upstreamKey.optional(),
   sleepAfterS: settings.sleepAfterS.default(DEFAULT_SLEEP_AFTER_S),
   pool: settings.pool.optional(),
+  cost: settings.cost.optional(),
+  pinned: settings.pinned.optional(),
 });
 export type PublishModelInput = z.input<typeof publishInput>;
 export type PublishSettings = z.output<typeof publishInput>;
@@ -88,6 +94,8 @@ export const changeInput = modelInput.extend({
   upstreamKey: settings.upstreamKey.nullable().optional(),
   sleepAfterS: settings.sleepAfterS.optional(),
   pool: settings.pool.optional(),
+  cost: settings.cost.optional(),
+  pinned: settings.pinned.optional(),
 });
 export type ChangeModelInput = z.input<typeof changeInput>;
 export type ChangedSettings = z.output<typeof changeInput>;

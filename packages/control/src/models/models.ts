@@ -18,7 +18,7 @@ import {
   type PublishSettings,
   publishInput,
 } from './input.ts';
-import { poolFor } from './placement.ts';
+import { poolFor, refuseShare, refuseTooLarge } from './placement.ts';
 import { activityOf, type ListedModelView, type ModelChange, type ModelView, modelView } from './view.ts';
 import { unfitWorkload } from './workload.ts';
 
@@ -42,6 +42,10 @@ export async function publishModel(
   if (!pool.ok) return pool;
   const unfit = await unfitWorkload(deps, actor, driver.value, pool.value);
   if (unfit) return unfit;
+  const refused =
+    refuseShare(actor, driver.value.driver, settings) ??
+    (await refuseTooLarge(deps.db, pool.value, settings.cost ?? 0, null));
+  if (refused) return refused;
   const placed = { ...settings, pool: pool.value };
   const row = await insertModel(deps, actor, org.value.id, placed, driver.value);
   if (!row) return refuse('conflict', `A model "${settings.name}" is already published.`, 'name');
@@ -62,6 +66,8 @@ async function insertModel(
     upstreamModel,
     upstreamKey,
     pool,
+    cost = 0,
+    pinned = false,
   }: PublishSettings & { readonly pool: string },
   runs: StoredDriver,
 ): Promise<Model | null> {
@@ -82,6 +88,8 @@ async function insertModel(
             driver,
             settings,
             pool,
+            cost,
+            pinned,
           },
           upstreamModel: upstreamModel ?? null,
           upstreamKey: upstreamKey === undefined ? null : Uint8Array.from(seal(deps.secretKey, upstreamKey)),

@@ -33,3 +33,46 @@ export async function refuseMove(
   const message = `Stop the model first: it is ${row.condition} in pool ${row.pool}.`;
   return refuse('conflict', message, 'pool');
 }
+
+/** What a model takes of its pool, as asked for. */
+interface Share {
+  readonly cost?: number | undefined;
+  readonly pinned?: boolean | undefined;
+}
+
+/** Why an actor may not give a model this share. Null: it may. */
+export function refuseShare(actor: Actor, driver: string, { cost, pinned }: Share) {
+  const field = cost === undefined ? 'pinned' : 'cost';
+  if (cost === undefined && pinned === undefined) return null;
+  if (actor.kind !== 'operator') {
+    const message = 'Only an operator of the installation may say what a model takes of its pool.';
+    return refuse('forbidden', message, field);
+  }
+  if (driver !== 'external') return null;
+  const message = 'Cost and pinned are not for a model at URLs: it takes nothing of the pool.';
+  return refuse('invalid_input', message, field);
+}
+
+/** What the always-on models of a pool take for good. Stopped ones take nothing. */
+export async function permanentCost(db: Tx, pool: string, exceptId: string | null): Promise<number> {
+  const { _sum } = await db.model.aggregate({
+    where: {
+      ...{ pool, mode: 'always_on', deletedAt: null, condition: { not: 'stopped' } },
+      ...(exceptId === null ? {} : { id: { not: exceptId } }),
+    },
+    _sum: { cost: true },
+  });
+  return _sum.cost ?? 0;
+}
+
+/** Why a model of this cost can never run in the pool. Null: it can. */
+export async function refuseTooLarge(tx: Tx, pool: string, cost: number, modelId: string | null) {
+  if (cost === 0) return null;
+  const row = await tx.runnerPool.findUnique({ where: { name: pool } });
+  if (!row) return null;
+  const permanent = await permanentCost(tx, pool, modelId);
+  if (cost <= row.capacity - permanent) return null;
+  const taken = permanent > 0 ? `, of which always-on models take ${permanent}` : '';
+  const message = `It can never run in pool ${pool}: it needs ${cost} of a capacity of ${row.capacity}${taken}.`;
+  return refuse('conflict', message, 'cost');
+}

@@ -10,6 +10,10 @@ export interface ModelView {
   readonly driver: string;
   /** The pool of runners that it belongs to. */
   readonly pool: string;
+  /** What it takes of its pool's capacity while it runs. */
+  readonly cost: number;
+  /** It is never put to sleep to make room for another model. */
+  readonly pinned: boolean;
   /** The idle time after which a wake-on-request model sleeps. Null: the model is always on. */
   readonly sleepAfterS: number | null;
   readonly condition: Condition;
@@ -47,6 +51,8 @@ export const modelView = (row: Model): ModelView => ({
   contextTokens: row.contextTokens,
   driver: row.driver,
   pool: row.pool,
+  cost: row.cost,
+  pinned: row.pinned,
   sleepAfterS: row.mode === 'wake_on_request' ? row.sleepAfterS : null,
   condition: row.condition,
   conditionReason: row.conditionReason,

@@ -1,0 +1,82 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { eventually, testPostgres } from '@tidegate/testing';
+import { Harness, isAlive, type PublishedProcess } from '../testing/harness.ts';
+
+/** No lead is lost, however busy the machine, and models give way as soon as they are idle. */
+const STEADY = { leaseMs: 60_000, timings: { minimumStayMs: 0 } };
+
+let harness: Harness;
+beforeEach(async () => {
+  harness = await Harness.create(await testPostgres());
+  await harness.db.runnerPool.create({ data: { name: 'local', capacity: 10 } });
+});
+afterEach(() => harness.close());
+
+const runs = ({ starts }: PublishedProcess) => starts().some(({ pid }) => isAlive(pid));
+const RUNNING = { condition: 'CONDITION_RUNNING' };
+
+describe('models that share a pool', () => {
+  it('make room for one that wakes: the least recently used, never one in use, and never a pinned one', async () => {
+    const busy = await harness.publishProcess({}, { cost: 3 });
+    const pinned = await harness.publishProcess({}, { cost: 3, pinned: true });
+    const idle = await harness.publishProcess({}, { cost: 4 });
+    const next = await harness.publishProcess({}, { cost: 4 });
+    const runner = await harness.start(STEADY);
+    const gateway = runner.watch('gw_1');
+    for (const { modelId } of [pinned, busy, idle]) await runner.wake(modelId);
+    gateway.activity = [{ modelId: busy.modelId, inFlight: 1 }];
+    gateway.report();
+    expect(await runner.wake(next.modelId)).toMatchObject(RUNNING);
+    expect([busy, pinned, idle, next].map(runs)).toEqual([true, true, false, true]);
+    expect(gateway.condition(idle.modelId)).toBe('CONDITION_ASLEEP');
+  });
+
+  it('wait while nothing can give way, start when room comes, and let a wait end without them', async () => {
+    const busy = await harness.publishProcess({}, { cost: 10 });
+    const next = await harness.publishProcess({}, { cost: 1 });
+    const runner = await harness.start(STEADY);
+    const gateway = runner.watch('gw_1');
+    await runner.wake(busy.modelId);
+    gateway.activity = [{ modelId: busy.modelId, inFlight: 1 }];
+    gateway.report();
+    await expect(runner.wake(next.modelId, 300)).rejects.toMatchObject({ code: 4 });
+    expect([runs(busy), next.starts()]).toEqual([true, []]);
+    const woken = runner.wake(next.modelId);
+    gateway.activity = [];
+    gateway.report();
+    expect(await woken).toMatchObject(RUNNING);
+    expect(runs(busy)).toBe(false);
+  });
+
+  it('are refused with a reason when always-on models leave too little, until one of them stops', async () => {
+    const always = await harness.publishProcess({}, { mode: 'always_on', cost: 6 });
+    const next = await harness.publishProcess({}, { cost: 5 });
+    const runner = await harness.start(STEADY);
+    await runner.wake(always.modelId);
+    expect(await runner.wake(next.modelId)).toMatchObject({
+      condition: 'CONDITION_FAILED',
+      reason: "It needs 5 of its pool's capacity. That is 10, of which always-on models take 6.",
+    });
+    await runner.stopModel(always.modelId);
+    await eventually(async () => (await runner.startModel(next.modelId)).condition !== 'CONDITION_FAILED');
+    expect(await runner.wake(next.modelId)).toMatchObject(RUNNING);
+  });
+
+  it('stay as they are when a runner takes over, and when nobody waits for room any more', async () => {
+    const busy = await harness.publishProcess({}, { cost: 10 });
+    const next = await harness.publishProcess({}, { cost: 10 });
+    const timings = { ...STEADY.timings, room: { patienceMs: 100, turnMs: 500 } };
+    const first = await harness.start({ ...STEADY, stopModelsOnExit: false });
+    await first.wake(busy.modelId);
+    await first.runner?.close();
+    const runner = await harness.start({ ...STEADY, timings });
+    const gateway = runner.watch('gw_1');
+    gateway.activity = [{ modelId: busy.modelId, inFlight: 1 }];
+    gateway.report();
+    await eventually(() => gateway.condition(busy.modelId) === 'CONDITION_RUNNING');
+    await expect(runner.wake(next.modelId, 200)).rejects.toMatchObject({ code: 4 });
+    await eventually(() => gateway.condition(next.modelId) === 'CONDITION_STARTING');
+    await eventually(() => gateway.condition(next.modelId) === 'CONDITION_ASLEEP');
+    expect([busy.starts().length, next.starts()]).toEqual([1, []]);
+  });
+});

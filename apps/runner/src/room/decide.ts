@@ -1,0 +1,98 @@
+/** A model that has room: it runs, is being started, or is being ended. */
+export interface Holder {
+  readonly modelId: string;
+  readonly cost: number;
+  readonly alwaysOn: boolean;
+  /** It is being ended, so its room comes back soon. */
+  readonly leaving: boolean;
+  /** It may be put to sleep: nobody uses it, and nothing keeps it. */
+  readonly yields: boolean;
+  readonly lastUsedMs: number;
+}
+
+/** A model that is to start. */
+export interface Wanting {
+  readonly modelId: string;
+  readonly cost: number;
+  readonly alwaysOn: boolean;
+  readonly waitedMs: number;
+}
+
+/** Model ids. */
+export interface Decision {
+  readonly start: readonly string[];
+  /** To put to sleep. Their room comes back when they are ended. */
+  readonly sleep: readonly string[];
+  /** These can never have room beside the always-on models. */
+  readonly refuse: readonly string[];
+}
+
+/**
+ * Who starts and who gives way in a pool. Pure. Models start in the order of `wanting`, always-on
+ * models first. Room that is free or coming back is kept for those before. If it is not enough, idle
+ * models give way, the least recently used first, and only as many as are needed.
+ *
+ * A model for which no room can be made at the moment is passed over, until it has waited for
+ * `patienceMs`. From then on nothing that comes after it starts before it.
+ */
+export function decide(
+  capacity: number,
+  holders: readonly Holder[],
+  wanting: readonly Wanting[],
+  patienceMs: number,
+): Decision {
+  const start: string[] = [];
+  const sleep: string[] = [];
+  const refuse: string[] = [];
+  let permanent = sum(holders.filter(({ alwaysOn }) => alwaysOn));
+  const unused = capacity - sum(holders);
+  let free = Math.max(0, unused);
+  // What models hold beyond the capacity must come back first.
+  let coming = sum(holders.filter(({ leaving }) => leaving)) + Math.min(0, unused);
+  let idle = holders
+    .filter(({ yields, leaving }) => yields && !leaving)
+    .sort((a, b) => a.lastUsedMs - b.lastUsedMs);
+  const first = wanting.filter(({ alwaysOn }) => alwaysOn);
+  for (const one of [...first, ...wanting.filter(({ alwaysOn }) => !alwaysOn)]) {
+    if (one.cost > capacity - permanent) {
+      refuse.push(one.modelId);
+      continue;
+    }
+    if (one.cost <= free) {
+      start.push(one.modelId);
+      free -= one.cost;
+      if (one.alwaysOn) permanent += one.cost;
+      continue;
+    }
+    const yielding = leastRecentlyUsed(idle, one.cost - free - coming);
+    if (yielding === null) {
+      if (one.alwaysOn || one.waitedMs >= patienceMs) break;
+      continue;
+    }
+    idle = idle.filter((holder) => !yielding.includes(holder));
+    sleep.push(...yielding.map(({ modelId }) => modelId));
+    coming += sum(yielding);
+    // Free room is of use now, so as little of it as possible is kept for later.
+    const fromComing = Math.min(coming, one.cost);
+    coming -= fromComing;
+    free -= one.cost - fromComing;
+  }
+  return { start, sleep, refuse };
+}
+
+const sum = (models: readonly { readonly cost: number }[]): number =>
+  models.reduce((total, { cost }) => total + cost, 0);
+
+/** Those that together give `needed` room. Null: all of them do not. */
+function leastRecentlyUsed(idle: readonly Holder[], needed: number): readonly Holder[] | null {
+  let chosen: Holder[] = [];
+  for (const holder of idle) {
+    if (sum(chosen) >= needed) break;
+    if (holder.cost > 0) chosen.push(holder);
+  }
+  if (sum(chosen) < needed) return null;
+  // A larger one that was chosen last may make earlier ones needless: the most recently used stay.
+  for (const holder of [...chosen].reverse())
+    if (sum(chosen) - holder.cost >= needed) chosen = chosen.filter((one) => one !== holder);
+  return chosen;
+}

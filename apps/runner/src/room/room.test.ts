@@ -1,0 +1,208 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { decide, type Holder } from './decide.ts';
+import { Room, type Tenant } from './room.ts';
+
+const TIMINGS = { patienceMs: 10, turnMs: 60 };
+const STAY_MS = 30;
+
+/** A model in a world of ticks. It is used for a while when it has started, and then idle. */
+class Model implements Tenant {
+  phase: 'asleep' | 'running' | 'leaving' | 'refused' = 'asleep';
+  lastUsedMs = 0;
+  busyUntilMs = 0;
+  staysUntilMs = 0;
+  endsAtMs = 0;
+  askedMs: number | null = null;
+  nowMs = 0;
+
+  constructor(
+    readonly modelId: string,
+    readonly cost: number,
+    readonly alwaysOn: boolean,
+    readonly started: string[],
+  ) {}
+
+  get leaving(): boolean {
+    return this.phase === 'leaving';
+  }
+  get yields(): boolean {
+    if (this.phase !== 'running' || this.alwaysOn) return false;
+    return this.nowMs >= this.busyUntilMs && this.nowMs >= this.staysUntilMs;
+  }
+  granted(): void {
+    this.started.push(this.modelId);
+    this.phase = 'running';
+    this.askedMs = null;
+    this.use(0);
+    this.staysUntilMs = this.nowMs + STAY_MS;
+  }
+  use(forMs: number): void {
+    this.lastUsedMs = this.nowMs;
+    this.busyUntilMs = Math.max(this.busyUntilMs, this.nowMs + forMs);
+  }
+  refused(): void {
+    this.phase = 'refused';
+    this.askedMs = null;
+  }
+  giveWay(): void {
+    if (!this.yields) throw new Error(`${this.modelId} was in use`);
+    this.phase = 'leaving';
+    this.endsAtMs = this.nowMs + 3;
+  }
+}
+
+const shape = fc.record({
+  capacity: fc.integer({ min: 1, max: 12 }),
+  models: fc.array(
+    fc.record({
+      cost: fc.integer({ min: 1, max: 12 }),
+      alwaysOn: fc.boolean(),
+    }),
+    { minLength: 1, maxLength: 6 },
+  ),
+  arrivals: fc.array(
+    fc.record({
+      atMs: fc.integer({ min: 0, max: 300 }),
+      model: fc.nat(5),
+      forMs: fc.integer({ min: 0, max: 15 }),
+    }),
+    { maxLength: 60 },
+  ),
+});
+
+/** Runs a world. `check` sees it after each tick. */
+function run(
+  { capacity, models, arrivals }: typeof shape extends fc.Arbitrary<infer T> ? T : never,
+  check: (all: readonly Model[], nowMs: number) => void,
+  untilMs: number,
+): Model[] {
+  const room = new Room(TIMINGS);
+  const started: string[] = [];
+  const all = models.map((one, i) => new Model(`m${i}`, one.cost, one.alwaysOn, started));
+  room.resize(capacity, 0);
+  for (let nowMs = 0; nowMs <= untilMs; nowMs++) {
+    for (const model of all) model.nowMs = nowMs;
+    for (const model of all) {
+      if (model.phase !== 'leaving' || model.endsAtMs > nowMs) continue;
+      model.phase = 'asleep';
+      room.release(model, nowMs);
+    }
+    for (const { atMs, model: at, forMs } of arrivals) {
+      const model = all[at % all.length] as Model;
+      if (atMs !== nowMs || model.phase === 'refused') continue;
+      if (model.phase === 'running') model.use(forMs);
+      else if (model.phase === 'asleep' && model.askedMs === null) {
+        model.askedMs = nowMs;
+        room.ask(model, nowMs);
+      }
+    }
+    room.settle(nowMs);
+    check(all, nowMs);
+  }
+  return all;
+}
+
+describe('the room of a pool', () => {
+  it('is never exceeded, and no model in use gives way, whoever arrives when', () => {
+    fc.assert(
+      fc.property(shape, (world) => {
+        const check = (all: readonly Model[]) => {
+          const held = all.filter(({ phase }) => phase === 'running' || phase === 'leaving');
+          expect(held.reduce((sum, { cost }) => sum + cost, 0)).toBeLessThanOrEqual(world.capacity);
+        };
+        run(world, check, 320);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('is had by all who wait, in a bounded time after the last arrival', () => {
+    fc.assert(
+      fc.property(shape, (world) => {
+        const all = run(world, () => {}, 300 + 8 * (STAY_MS + 15 + TIMINGS.turnMs));
+        expect(all.filter(({ askedMs }) => askedMs !== null)).toEqual([]);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('is refused only to who can never have it beside the always-on models', () => {
+    fc.assert(
+      fc.property(shape, (world) => {
+        const all = run(world, () => {}, 320);
+        for (const { cost } of all.filter(({ phase }) => phase === 'refused')) {
+          const permanent = all.filter(({ alwaysOn, phase }) => alwaysOn && phase === 'running');
+          expect(cost).toBeGreaterThan(world.capacity - permanent.reduce((sum, one) => sum + one.cost, 0));
+        }
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('comes to a large model that small ones would starve, however often they are used', () => {
+    const small = { cost: 4, alwaysOn: false };
+    const models = [{ ...small, cost: 8 }, small, small];
+    // One of the small ones arrives every 7 ticks, and is used for 2.
+    const arrivals = Array.from({ length: 100 }, (_one, i) => ({
+      atMs: 7 * i,
+      model: 1 + (i % 2),
+      forMs: 2,
+    }));
+    let ranAtMs = 0;
+    run(
+      { capacity: 8, models, arrivals: [...arrivals, { atMs: 20, model: 0, forMs: 0 }] },
+      ([large], nowMs) => {
+        if (large?.phase === 'running') ranAtMs ||= nowMs;
+      },
+      200,
+    );
+    expect(ranAtMs).toBeGreaterThan(0);
+    expect(ranAtMs).toBeLessThan(20 + TIMINGS.turnMs);
+  });
+});
+
+describe('who gives way', () => {
+  const idle = (modelId: string, cost: number, lastUsedMs: number): Holder => ({
+    ...{ modelId, cost, lastUsedMs, alwaysOn: false, leaving: false, yields: true },
+  });
+  const wants = (modelId: string, cost: number, waitedMs = 0) => ({
+    ...{ modelId, cost, waitedMs, alwaysOn: false },
+  });
+
+  it('is the least recently used, and no more than are needed', () => {
+    const holders = [idle('new', 4, 3), idle('old', 4, 1), idle('middle', 4, 2)];
+    expect(decide(12, holders, [wants('x', 4)], 10).sleep).toEqual(['old']);
+    expect(decide(12, holders, [wants('x', 8)], 10).sleep).toEqual(['old', 'middle']);
+    expect(decide(12, [idle('old', 2, 1), idle('large', 10, 2)], [wants('x', 10)], 10).sleep).toEqual([
+      'large',
+    ]);
+  });
+
+  it('is nobody when all of them together do not give enough, or when enough is coming back', () => {
+    const busy = { ...idle('busy', 8, 1), yields: false };
+    expect(decide(12, [busy, idle('old', 4, 1)], [wants('x', 8)], 10).sleep).toEqual([]);
+    const leaving = { ...idle('leaving', 8, 1), leaving: true };
+    expect(decide(12, [leaving, idle('old', 4, 1)], [wants('x', 8)], 10)).toEqual({
+      ...{ start: [], sleep: [], refuse: [] },
+    });
+  });
+
+  it('makes room for the first who waits, and others pass it only while it is patient', () => {
+    const busy = { ...idle('busy', 8, 1), yields: false };
+    const wanting = (waitedMs: number) => [wants('large', 8, waitedMs), wants('small', 4)];
+    expect(decide(12, [busy], wanting(9), 10).start).toEqual(['small']);
+    expect(decide(12, [busy], wanting(10), 10).start).toEqual([]);
+    // Room that is coming back is kept for it, and what is left over is not.
+    const leaving = { ...idle('leaving', 6, 1), leaving: true };
+    expect(decide(12, [leaving], [wants('large', 8), wants('small', 4)], 10).start).toEqual(['small']);
+    expect(decide(12, [leaving], [wants('large', 8), wants('small', 5)], 10).start).toEqual([]);
+  });
+
+  it('never is an always-on model: what can have no room beside them is refused', () => {
+    const always = { ...idle('always', 8, 1), alwaysOn: true, yields: false };
+    expect(decide(12, [always], [wants('x', 5), wants('y', 4)], 10)).toEqual({
+      ...{ start: ['y'], sleep: [], refuse: ['x'] },
+    });
+  });
+});

@@ -1,0 +1,144 @@
+import { decide, type Holder } from './decide.ts';
+
+/** A model of the pool, as its room is shared out. */
+export interface Tenant {
+  readonly modelId: string;
+  readonly cost: number;
+  readonly alwaysOn: boolean;
+  readonly leaving: boolean;
+  readonly yields: boolean;
+  readonly lastUsedMs: number;
+  /** It has room now, and starts. */
+  granted(): void;
+  /** It can never have room. The reason is for users. */
+  refused(reason: string): void;
+  /** It is to go to sleep, if its gateways let go of it. */
+  giveWay(): void;
+}
+
+export interface RoomTimings {
+  /** See `decide`. */
+  readonly patienceMs: number;
+  /** A model that has waited this long goes behind those that came later. */
+  readonly turnMs: number;
+}
+
+/**
+ * Shares out what a pool has. A tenant asks for room before it starts, and gives it back when all of
+ * it has ended. It has no clock: whoever calls says what time it is.
+ */
+export class Room {
+  readonly #timings: RoomTimings;
+  readonly #holders = new Set<Tenant>();
+  /** In order of arrival, with the time of arrival. */
+  readonly #waiting = new Map<Tenant, number>();
+  #capacity: number | null = null;
+  #settling = false;
+  #again = false;
+  #closed = false;
+
+  constructor(timings: RoomTimings) {
+    this.#timings = timings;
+  }
+
+  /** @param capacity null: there is room for everyone */
+  resize(capacity: number | null, nowMs: number): void {
+    this.#capacity = capacity;
+    this.settle(nowMs);
+  }
+
+  isWaiting(tenant: Tenant): boolean {
+    return this.#waiting.has(tenant);
+  }
+
+  /** Grants room, at once or later, or refuses. Who has room is granted it. */
+  ask(tenant: Tenant, nowMs: number): void {
+    if (this.#holders.has(tenant) || this.#capacity === null || tenant.cost === 0) {
+      this.#holders.add(tenant);
+      tenant.granted();
+      return;
+    }
+    if (!this.#waiting.has(tenant)) this.#waiting.set(tenant, nowMs);
+    this.settle(nowMs);
+  }
+
+  /** Notes that a tenant has room, because it runs already. */
+  hold(tenant: Tenant): void {
+    this.#holders.add(tenant);
+  }
+
+  /** Gives up waiting. */
+  withdraw(tenant: Tenant): void {
+    this.#waiting.delete(tenant);
+  }
+
+  /** Gives back what the tenant has. */
+  release(tenant: Tenant, nowMs: number): void {
+    this.withdraw(tenant);
+    if (this.#holders.delete(tenant)) this.settle(nowMs);
+  }
+
+  /** Starts nothing more. */
+  close(): void {
+    this.#closed = true;
+    this.#waiting.clear();
+  }
+
+  /** Looks again at who can start. */
+  settle(nowMs: number): void {
+    this.#again = true;
+    if (this.#settling) return;
+    this.#settling = true;
+    try {
+      while (this.#again && !this.#closed && this.#waiting.size > 0) {
+        this.#again = false;
+        this.#settleOnce(nowMs);
+      }
+    } finally {
+      this.#settling = false;
+    }
+  }
+
+  #settleOnce(nowMs: number): void {
+    const capacity = this.#capacity ?? Number.POSITIVE_INFINITY;
+    this.#turn(nowMs);
+    const wanting = [...this.#waiting].map(([{ modelId, cost, alwaysOn }, sinceMs]) => ({
+      ...{ modelId, cost, alwaysOn },
+      waitedMs: nowMs - sinceMs,
+    }));
+    const byId = new Map([...this.#holders, ...this.#waiting.keys()].map((one) => [one.modelId, one]));
+    const { start, sleep, refuse } = decide(
+      capacity,
+      [...this.#holders].map(holderOf),
+      wanting,
+      this.#timings.patienceMs,
+    );
+    for (const modelId of [...start, ...refuse]) this.#waiting.delete(byId.get(modelId) as Tenant);
+    for (const modelId of start) this.#holders.add(byId.get(modelId) as Tenant);
+    for (const modelId of refuse) {
+      const tenant = byId.get(modelId) as Tenant;
+      tenant.refused(this.#reason(tenant, capacity));
+    }
+    for (const modelId of sleep) byId.get(modelId)?.giveWay();
+    for (const modelId of start) byId.get(modelId)?.granted();
+  }
+
+  /** Whoever has had its turn goes to the back, so that those behind it have theirs. */
+  #turn(nowMs: number): void {
+    for (const [tenant, sinceMs] of [...this.#waiting]) {
+      if (tenant.alwaysOn || nowMs - sinceMs < this.#timings.turnMs) continue;
+      this.#waiting.delete(tenant);
+      this.#waiting.set(tenant, nowMs);
+    }
+  }
+
+  #reason({ cost }: Tenant, capacity: number): string {
+    const permanent = [...this.#holders].reduce((total, one) => total + (one.alwaysOn ? one.cost : 0), 0);
+    const taken = permanent > 0 ? `, of which always-on models take ${permanent}` : '';
+    return `It needs ${cost} of its pool's capacity. That is ${capacity}${taken}.`;
+  }
+}
+
+const holderOf = ({ modelId, cost, alwaysOn, leaving, yields, lastUsedMs }: Tenant): Holder => ({
+  ...{ modelId, cost, alwaysOn, leaving, yields, lastUsedMs },
+});

@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { closeDb, createDb, type Db } from '@tidegate/db';
+import { type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
+
+let server: TestPostgres;
+let db: Db;
+let fixture: Fixture;
+let org: string;
+beforeAll(async () => {
+  server = await testPostgres();
+  db = createDb(server.url);
+});
+beforeEach(async () => {
+  fixture = createFixture(db, testClock().now);
+  fixture.runner.pools = ['local', 'gpu0'];
+  await db.model.deleteMany();
+  org = await fixture.org('Pools');
+});
+afterAll(async () => {
+  await closeDb(db);
+  await server.drop();
+});
+
+const model = { kind: 'text', contextTokens: 1, command: 'serve $PORT', pool: 'gpu0' } as const;
+const publish = (name: string, mode: 'always_on' | 'wake_on_request', cost: number) =>
+  fixture.control.publishModel(OPERATOR, { org, name, mode, ...model, cost });
+const capacity = (of: number) => fixture.control.setPool(OPERATOR, { name: 'gpu0', capacity: of });
+
+describe('the capacity of a pool', () => {
+  it('is listed with what always-on models take of it, and can be taken away', async () => {
+    value(await capacity(80));
+    value(await publish('always', 'always_on', 30));
+    value(await publish('wakes', 'wake_on_request', 50));
+    expect(value(await fixture.control.listPools(OPERATOR))).toEqual([
+      { name: 'gpu0', capacity: 80, permanent: 30, models: 2 },
+      { name: 'local', capacity: null, permanent: 0, models: 0 },
+    ]);
+    expect(value(await capacity(0)).capacity).toBeNull();
+    value(await publish('any', 'wake_on_request', 1_000));
+  });
+
+  it('refuses what can never run beside its always-on models, and never drops below what these take', async () => {
+    value(await capacity(80));
+    value(await publish('always', 'always_on', 30));
+    const reason = 'it needs 51 of a capacity of 80, of which always-on models take 30.';
+    const refused = { code: 'conflict', field: 'cost', message: expect.stringContaining(reason) };
+    expect(refusal(await publish('large', 'wake_on_request', 51))).toMatchObject(refused);
+    value(await publish('fits', 'wake_on_request', 50));
+    const changed = await fixture.control.changeModel(OPERATOR, { org, name: 'fits', cost: 51 });
+    expect(refusal(changed)).toMatchObject(refused);
+    value(await fixture.control.changeModel(OPERATOR, { org, name: 'fits', cost: 20, pinned: true }));
+    expect(await db.model.findFirst({ where: { name: 'fits' } })).toMatchObject({ cost: 20, pinned: true });
+    expect(refusal(await capacity(29))).toMatchObject({ code: 'conflict', field: 'capacity' });
+  });
+
+  it("and what models take of it are the operator's, and nothing of a model at URLs", async () => {
+    const owner = await fixture.user(org, 'owner');
+    for (const done of [
+      await fixture.control.listPools(owner),
+      await fixture.control.setPool(owner, { name: 'gpu0', capacity: 1 }),
+    ])
+      expect(refusal(done).code).toBe('forbidden');
+    const elsewhere = { kind: 'text', mode: 'always_on', contextTokens: 1, urls: ['http://a'] } as const;
+    const publication = { ...elsewhere, urls: [...elsewhere.urls], org, name: 'm' };
+    expect(refusal(await fixture.control.publishModel(owner, { ...publication, cost: 1 })).code).toBe(
+      'forbidden',
+    );
+    const atUrls = await fixture.control.publishModel(OPERATOR, { ...publication, cost: 1 });
+    expect(refusal(atUrls)).toMatchObject({ code: 'invalid_input', field: 'cost' });
+    value(await fixture.control.publishModel(owner, publication));
+  });
+});

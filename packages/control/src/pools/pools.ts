@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import { type Actor, operatorOnly } from '../access/access.ts';
+import type { ControlDeps } from '../deps.ts';
+import { poolField, whole } from '../fields.ts';
+import { MAX_CAPACITY } from '../models/input.ts';
+import { permanentCost } from '../models/placement.ts';
+import { ok, parseInput, type Result, refuse } from '../result.ts';
+
+/** A pool of runners, and what its models share. */
+export interface PoolView {
+  readonly name: string;
+  /** Null: there is room for all of its models. */
+  readonly capacity: number | null;
+  /** What always-on models take of it for good. */
+  readonly permanent: number;
+  /** Published models, of all organizations. */
+  readonly models: number;
+}
+
+const setPoolInput = z.object({ name: poolField('Name'), capacity: whole('Capacity', 0, MAX_CAPACITY) });
+export type SetPoolInput = z.input<typeof setPoolInput>;
+
+/** Lists the pools that have runners, models or a capacity. For operators only. */
+export async function listPools(deps: ControlDeps, actor: Actor): Promise<Result<PoolView[]>> {
+  const allowed = operatorOnly(actor);
+  if (!allowed.ok) return allowed;
+  const [rows, used] = await Promise.all([
+    deps.db.runnerPool.findMany(),
+    deps.db.model.groupBy({ by: ['pool'], where: { deletedAt: null } }),
+  ]);
+  const names = new Set([
+    ...deps.runner.pools,
+    ...rows.map(({ name }) => name),
+    ...used.map(({ pool }) => pool),
+  ]);
+  return ok(await Promise.all([...names].sort().map((name) => poolView(deps, name))));
+}
+
+/**
+ * Sets a pool's capacity, in any unit; 0 takes it away. Its runner notices within half a minute.
+ * Nothing that runs is stopped. For operators only.
+ */
+export async function setPool(
+  deps: ControlDeps,
+  actor: Actor,
+  input: SetPoolInput,
+): Promise<Result<PoolView>> {
+  const allowed = operatorOnly(actor);
+  if (!allowed.ok) return allowed;
+  const parsed = parseInput(setPoolInput, input);
+  if (!parsed.ok) return parsed;
+  const { name, capacity } = parsed.value;
+  if (capacity === 0) {
+    await deps.db.runnerPool.deleteMany({ where: { name } });
+    return ok(await poolView(deps, name));
+  }
+  const permanent = await permanentCost(deps.db, name, null);
+  if (capacity < permanent) {
+    const message = `Capacity must be ${permanent} or more: always-on models take that. Stop one first.`;
+    return refuse('conflict', message, 'capacity');
+  }
+  await deps.db.runnerPool.upsert({ where: { name }, create: { name, capacity }, update: { capacity } });
+  return ok(await poolView(deps, name));
+}
+
+async function poolView({ db }: ControlDeps, name: string): Promise<PoolView> {
+  const [row, permanent, models] = await Promise.all([
+    db.runnerPool.findUnique({ where: { name } }),
+    permanentCost(db, name, null),
+    db.model.count({ where: { pool: name, deletedAt: null } }),
+  ]);
+  return { name, capacity: row?.capacity ?? null, permanent, models };
+}
