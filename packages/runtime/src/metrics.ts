@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import { performance } from 'node:perf_hooks';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 
@@ -9,6 +10,9 @@ export { Counter, Gauge, Histogram, Registry } from 'prom-client';
  */
 const MONITOR_MS = 3_600_000;
 const MONITORED = ['min', 'max', 'mean', 'stddev', 'p50', 'p90', 'p99'];
+
+/** All packages have the version of the release. */
+const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
 
 /** Creates a registry with the process's own metrics. Every series has the label `service`. */
 export function createMetrics(service: string): Registry {
@@ -27,6 +31,12 @@ export function createMetrics(service: string): Registry {
       before = now;
     },
   });
+  new Gauge({
+    name: 'tidegate_build_info',
+    help: 'Always 1. The labels name the release, and the version of Node that runs it',
+    labelNames: ['version', 'node'],
+    registers: [registry],
+  }).set({ version, node: process.versions.node }, 1);
   return registry;
 }
 
