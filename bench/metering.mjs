@@ -57,6 +57,7 @@ async function serveLimiter() {
     RefreshOrgs: unused,
     RevokeKey: unused,
     GetMonth: unused,
+    FindRequest: unused,
     ConfirmSettlements: ({ request }, callback) => {
       counts.confirmed += request.settlements.length;
       callback(null, {});

@@ -9,6 +9,7 @@ import { describeFit } from './fit.ts';
 import { describeGuide } from './guide.ts';
 import { describeKeyboard } from './keyboard.ts';
 import { describeLeaving } from './leaving.ts';
+import { describeRequests } from './requests.ts';
 import { confirm, createKey, rowOf, TEST_TIMEOUT_MS, textOf, useSite } from './site.ts';
 import { describeUsage } from './usage.ts';
 
@@ -282,6 +283,7 @@ describe('an owner', () => {
 });
 
 describeUsage(site);
+describeRequests(site);
 describeGuide(site);
 describeFirstModel(site);
 describeDetail(site);

@@ -56,7 +56,7 @@ export function describeFit(site: Site): void {
       'no action of a screen is cut off or covered, at any width',
       async () => {
         const { page } = await site.signedIn(await site.person('owner', org));
-        for (const screen of ['keys', 'api', 'members', 'usage', 'audit', 'plan']) {
+        for (const screen of ['keys', 'api', 'members', 'usage', 'requests', 'audit', 'plan']) {
           await site.open(page, screen, org);
           await page
             .getByRole('table')

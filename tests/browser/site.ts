@@ -10,7 +10,7 @@ import { must, OPERATOR, type OpenControl, openControl } from '../support/contro
 import { useStack } from '../support/stack.ts';
 
 export const TEST_TIMEOUT_MS = 240_000;
-export const SCREENS = ['start', 'keys', 'api', 'usage', 'try', 'plan', 'members', 'audit'];
+export const SCREENS = ['start', 'keys', 'api', 'usage', 'requests', 'try', 'plan', 'members', 'audit'];
 export const PASSWORD = 'a-long-enough-password';
 
 export interface Account {

@@ -125,6 +125,7 @@ describe('two organizations', () => {
       const model = await db.model.findFirstOrThrow({ where: { orgId: id, name: ownModel } });
       const invitation = await db.invitation.findFirstOrThrow({ where: { orgId: id } });
       const event = await db.auditEvent.findFirstOrThrow({ where: { orgId: id } });
+      const request = await eventually(() => db.request.findFirst({ where: { orgId: id } }));
       return {
         ...{
           org: slug,
@@ -134,7 +135,7 @@ describe('two organizations', () => {
           modelId: model.id,
           email: owner.email,
         },
-        ...{ invitationId: invitation.id, eventId: event.id },
+        ...{ invitationId: invitation.id, eventId: event.id, requestId: request.reservationId },
       };
     }
     /** The same kinds of names, but of nothing that exists. */

@@ -72,6 +72,7 @@ function serve(server: Server): Promise<string> {
     forgetOrg: answer('forgetOrg', {}),
     confirmSettlements: answer('confirmSettlements', {}),
     getMonth: answer('getMonth', month),
+    findRequest: answer('findRequest', { state: 'STATE_QUEUED' }),
   });
   const state = (condition: string) => ({ modelId: 'm', condition, reason: '' });
   server.addService(runnerService, {
@@ -228,6 +229,18 @@ describe('an installation from the beginning', () => {
     expect((await json<{ days: unknown[] }>('usage', 'show', '--days', '7')).days).toHaveLength(7);
   });
 
+  it('lists requests, and says how far one is on its way into the usage', async () => {
+    expect(await json('request', 'list', '--outcome', 'errors', '--from', '2026-11-01')).toEqual({
+      ...{ requests: [], next: null },
+    });
+    const id = `req_${'a'.repeat(24)}`;
+    expect(await json('request', 'show', '--id', id)).toEqual({ id, state: 'queued', request: null });
+    const shown = await ctl(['request', 'show', '--id', id]);
+    expect(shown.out).toMatch(/^Id +req_a+\nState +queued: ended; metering has not written it yet\n$/);
+    const wrong = await ctl(['request', 'list', '--from', 'noon']);
+    expect(wrong).toMatchObject({ status: 1, err: expect.stringContaining('From must be a UTC time') });
+  });
+
   it('lists models with their requests in flight, or as unknown while the runner is unavailable', async () => {
     const where = ['--kind', 'text', '--mode', 'always_on', '--context', '1', '--url', 'http://127.0.0.1:9'];
     await json('model', 'publish', '--name', 'busy', ...where);
@@ -318,7 +331,11 @@ describe('the program', () => {
       spawned(['--help']),
     ]);
     expect({ ...plans, out: JSON.parse(plans.out) }).toMatchObject({ status: 0, err: '', out: [{}, {}, {}] });
-    expect(refusal).toMatchObject({ status: 1, out: '', err: expect.stringMatching(/^Name must be .*\n$/) });
+    expect(refusal).toMatchObject({
+      status: 1,
+      out: '',
+      err: expect.stringMatching(/^Give a name of .*\n$/),
+    });
     expect(unknown).toMatchObject({ status: 1, out: '', err: expect.stringContaining("'nonsense'") });
     expect(help).toMatchObject({ status: 0, err: '', out: expect.stringMatching(/^Usage: ctl /) });
   });

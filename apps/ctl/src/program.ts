@@ -9,6 +9,7 @@ import { addOrg } from './commands/org.ts';
 import { addPlan } from './commands/plan.ts';
 import { addPool } from './commands/pool.ts';
 import { addQueue } from './commands/queue.ts';
+import { addRequest } from './commands/request.ts';
 import { addSecrets } from './commands/secrets.ts';
 import { addUsage } from './commands/usage.ts';
 import type { Context } from './context.ts';
@@ -33,6 +34,7 @@ export function createProgram(context: Context): Command {
     addKey,
     addModel,
     addUsage,
+    addRequest,
     addQueue,
     addSecrets,
     addDoctor,

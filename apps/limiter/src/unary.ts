@@ -6,6 +6,7 @@ import type { DeletedOrgs } from './deletion/deleted-orgs.ts';
 import { LimiterError } from './limiter-error.ts';
 import type { NoticeHub } from './notices/hub.ts';
 import { confirmSettlements } from './outbox/confirm.ts';
+import { findRequest } from './outbox/find.ts';
 import { revokeKey } from './seeding/seed.ts';
 import type { Seeder } from './seeding/seeder.ts';
 import { checkIds } from './session/ids.ts';
@@ -13,6 +14,7 @@ import { checkIds } from './session/ids.ts';
 const HASH_BYTES = 32;
 const OUTBOX_ID = /^\d{1,20}-\d{1,20}$/;
 const MAX_CONFIRMED = 1_000;
+const STATES = { open: 'STATE_OPEN', queued: 'STATE_QUEUED', unknown: 'STATE_UNKNOWN' } as const;
 
 export interface UnaryDeps {
   readonly context: Context;
@@ -31,7 +33,7 @@ export function unaryHandlers({
   onFailed,
 }: UnaryDeps): Pick<
   LimiterHandlers,
-  'RefreshOrgs' | 'RevokeKey' | 'ForgetOrg' | 'ConfirmSettlements' | 'GetMonth'
+  'RefreshOrgs' | 'RevokeKey' | 'ForgetOrg' | 'ConfirmSettlements' | 'GetMonth' | 'FindRequest'
 > {
   const unary = <Q, A>(answer: (request: Q) => Promise<A>): handleUnaryCall<Q, A> => {
     return ({ request }, callback) => {
@@ -77,6 +79,10 @@ export function unaryHandlers({
     GetMonth: unary(async ({ orgId }) => {
       checkIds(orgId);
       return readMonthLedger(context, seeder, orgId);
+    }),
+    FindRequest: unary(async ({ orgId, admissionId }) => {
+      checkIds(orgId, admissionId);
+      return { state: STATES[await findRequest(context, orgId, admissionId)] };
     }),
   };
 }

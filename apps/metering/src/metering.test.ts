@@ -89,6 +89,7 @@ async function serveLimiter(server: Server): Promise<string> {
     RevokeKey: unused,
     ForgetOrg: unused,
     GetMonth: unused,
+    FindRequest: unused,
     ConfirmSettlements: ({ request }, callback) => {
       for (const { outboxId } of request.settlements) confirmed.add(outboxId);
       callback(null, {});

@@ -72,6 +72,8 @@ describe('roles', () => {
     deleteModel: ['model.delete', { name: 'm' }],
     showUsage: ['usage.show', {}],
     showUsageOfDay: ['usage.show', { day: '2026-11-21' }],
+    listRequests: ['request.list', {}],
+    showRequest: ['request.list', { id: 'a'.repeat(24) }],
     listAudit: ['audit.list', {}],
     // The last one: afterwards the actor is no longer a member.
     leaveOrg: ['member.leave', {}],

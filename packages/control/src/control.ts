@@ -23,6 +23,8 @@ import { createOrg, listOrgs, setOrgPlan } from './orgs/orgs.ts';
 import { requireTwoFactor } from './orgs/require-two-factor.ts';
 import { listPlans, setPlan } from './plans/plans.ts';
 import { listPools, setPool } from './pools/pools.ts';
+import { listRequests } from './requests/list.ts';
+import { showRequest } from './requests/show.ts';
 import type { Result } from './result.ts';
 import { resealSecrets } from './secrets/reseal.ts';
 import { showUsage, showUsageOfDay } from './usage/usage.ts';
@@ -63,6 +65,8 @@ const operations = {
   deleteModel,
   showUsage,
   showUsageOfDay,
+  listRequests,
+  showRequest,
   listAudit,
   createInvitation,
   listInvitations,

@@ -18,6 +18,11 @@ export interface LimiterPort {
   forgetOrg(orgId: string): Promise<void>;
   /** The live month ledger. */
   month(orgId: string): Promise<LiveMonth>;
+  /**
+   * Where a counted request is that metering has not written: in progress, or ended and on its way.
+   * Null: neither.
+   */
+  findRequest(orgId: string, admissionId: string): Promise<'open' | 'queued' | null>;
 }
 
 export interface LiveMonth {

@@ -25,6 +25,8 @@ export const SECRET_KEY = Buffer.alloc(32, 7);
 interface RecordedLimiter extends LimiterPort {
   away: boolean;
   live: LiveMonth;
+  /** Where requests are that metering has not written, by id. */
+  readonly underWay: Map<string, 'open' | 'queued'>;
   readonly revoked: string[];
   readonly refreshed: string[];
   readonly forgotten: string[];
@@ -120,6 +122,11 @@ function recordedLimiter(): RecordedLimiter {
     month: async () => {
       reach();
       return recorded.live;
+    },
+    underWay: new Map(),
+    findRequest: async (_orgId, admissionId) => {
+      reach();
+      return recorded.underWay.get(admissionId) ?? null;
     },
   };
   return recorded;

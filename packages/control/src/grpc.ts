@@ -67,6 +67,12 @@ export function limiterOverGrpc(
         callUnary(client, 'getMonth', { orgId }, { deadlineMs: SHOWN_DEADLINE_MS }),
       );
     },
+    async findRequest(orgId, admissionId) {
+      const { state } = await first((callUnary, client) =>
+        callUnary(client, 'findRequest', { orgId, admissionId }, { deadlineMs: SHOWN_DEADLINE_MS }),
+      );
+      return state === 'STATE_OPEN' ? 'open' : state === 'STATE_QUEUED' ? 'queued' : null;
+    },
     close: () => pool?.close(),
   };
 }

@@ -11,7 +11,7 @@ const notAccepted = Object.assign(new Error(), {
 
 const said = async (error: unknown, actor: Parameters<typeof applyLimits>[1] = OPERATOR) => {
   const fail = () => Promise.reject(error);
-  const limiter = { refreshOrgs: fail, revokeKey: fail, forgetOrg: fail, month: fail };
+  const limiter = { refreshOrgs: fail, revokeKey: fail, forgetOrg: fail, month: fail, findRequest: fail };
   const result = await applyLimits({ limiter }, actor, ['org_1'], null);
   return result.ok ? '' : result.refusal.message;
 };

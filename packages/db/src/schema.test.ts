@@ -34,7 +34,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Only in the database, because Prisma's language cannot express it. */
 const PARTIAL_INDEXES = [
   'model: unique (org_id, name) where deleted_at IS NULL',
-  'request: index (org_id, admitted_at, error_code, key_id, model_id, reservation_id) where NOT answered',
+  'request: index (org_id, admitted_at, error_code, key_id, model_id) where NOT answered',
 ];
 const SQL_TYPES: Record<string, string> = {
   String: 'text',

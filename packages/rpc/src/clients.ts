@@ -12,6 +12,8 @@ import type {
   CheckWorkloadResponse__Output,
   ConfirmSettlementsRequest,
   ConfirmSettlementsResponse__Output,
+  FindRequestRequest,
+  FindRequestResponse__Output,
   ForgetOrgRequest,
   ForgetOrgResponse__Output,
   GetMonthRequest,
@@ -78,6 +80,7 @@ interface UnaryMethods {
   revokeKey: { request: RevokeKeyRequest; response: RevokeKeyResponse__Output };
   forgetOrg: { request: ForgetOrgRequest; response: ForgetOrgResponse__Output };
   confirmSettlements: { request: ConfirmSettlementsRequest; response: ConfirmSettlementsResponse__Output };
+  findRequest: { request: FindRequestRequest; response: FindRequestResponse__Output };
   getMonth: { request: GetMonthRequest; response: GetMonthResponse__Output };
   wake: { request: WakeRequest; response: ModelState__Output };
   start: { request: ModelRequest; response: ModelState__Output };

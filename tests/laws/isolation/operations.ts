@@ -10,6 +10,7 @@ export interface Target {
   readonly email: string;
   readonly invitationId: string;
   readonly eventId: string;
+  readonly requestId: string;
 }
 
 const LIMITS = { requestsPerMinute: 1, requestsAtOnce: 1 };
@@ -76,6 +77,8 @@ export const WITHIN_ORG: Inputs<Exclude<keyof Control, Unbound>> = {
   deleteModel: ({ org, model }) => ({ org, name: model }),
   showUsage: ({ org, keyId, modelId }) => ({ org, keyId, modelId }),
   showUsageOfDay: ({ org }) => ({ org, day: new Date().toISOString().slice(0, 10) }),
+  listRequests: ({ org, keyId, modelId }) => ({ org, keyId, modelId }),
+  showRequest: ({ org, requestId }) => ({ org, id: requestId }),
   listAudit: ({ org, eventId }) => ({ org, before: eventId }),
   createInvitation: ({ org }) => ({ org, email: 'new@example.com', role: 'viewer' }),
   listInvitations: ({ org }) => ({ org }),
@@ -98,6 +101,8 @@ export const NAMING: readonly WithinOrg[] = [
   'stopModel',
   'deleteModel',
   'showUsage',
+  'listRequests',
+  'showRequest',
   'listAudit',
   'withdrawInvitation',
   'tryKey',

@@ -4,6 +4,7 @@ export const SCREENS = [
   'keys',
   'api',
   'usage',
+  'requests',
   'try',
   'plan',
   'members',

@@ -13,6 +13,7 @@ const SCREENS: readonly Screen[] = [
   { path: 'api', name: 'API', icon: 'icon-boxes' },
   { path: 'usage', name: 'Usage', icon: 'icon-chart-column' },
   { path: 'try', name: 'Try it', icon: 'icon-message-square', roles: ['owner', 'member'] },
+  { path: 'requests', name: 'Requests', icon: 'icon-list' },
   { path: 'plan', name: 'Plan', icon: 'icon-gauge' },
   { path: 'members', name: 'Members', icon: 'icon-users' },
   { path: 'audit', name: 'Audit', icon: 'icon-scroll-text' },

@@ -56,6 +56,26 @@ export function Time({ iso, exact = false }: TimeProps) {
   );
 }
 
+const SECOND = new Intl.DateTimeFormat('en-GB', {
+  timeZone: 'UTC',
+  day: 'numeric',
+  month: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hourCycle: 'h23',
+});
+
+/** A UTC time of recent weeks, to the second. */
+export function Moment({ iso }: { iso: string }) {
+  const [day, clock] = SECOND.format(new Date(iso)).split(', ');
+  return (
+    <time dateTime={iso} title={`${iso} UTC`} className="tabular-nums">
+      <span className="whitespace-nowrap">{day},</span> <span className="whitespace-nowrap">{clock}</span>
+    </time>
+  );
+}
+
 /** A UTC day, `YYYY-MM-DD`. */
 export function Day({ day }: { day: string }) {
   return (

@@ -86,6 +86,36 @@ describe('settlements', () => {
     expect(await outboxLength(orgId)).toBe(0);
   });
 
+  it('are found by their request: open, on the way to metering, and then nowhere', async () => {
+    const session = rig.session(await rig.limiter());
+    const key = await makeKey(db, await makeOrg(db));
+    const { orgId } = key;
+    const call = { deadlineMs: 2_000 };
+    const stateOf = async (admissionId: string, org = orgId) =>
+      (await callUnary(session.client, 'findRequest', { orgId: org, admissionId }, call)).state;
+    const admit = anAdmitCall(key, await beatingInstance(session));
+    const { admissionId } = admit;
+    expect(await stateOf(admissionId)).toBe('STATE_UNKNOWN');
+    await session.decide({ admit });
+    expect(await stateOf(admissionId)).toBe('STATE_OPEN');
+    expect(await stateOf(admissionId, await makeOrg(db))).toBe('STATE_UNKNOWN');
+    // More than one page of younger ones.
+    const usage = { answered: true, usageValid: true, promptTokens: 3, completionTokens: 4, durationMs: 12 };
+    await session.ask({ settle: { ...admit, ...usage } });
+    for (let page = 0; page < 2; page++) {
+      const pipeline = store.redis.pipeline();
+      for (let i = 0; i < 600; i++) pipeline.xadd(store.names.outbox(orgId), '*', 's', 'other');
+      await pipeline.exec();
+    }
+    expect(await stateOf(admissionId)).toBe('STATE_QUEUED');
+    const settlements = await eventually(async () => {
+      const found = await queued(orgId);
+      return found.length > 0 && found;
+    });
+    await callUnary(session.client, 'confirmSettlements', { settlements }, call);
+    expect(await stateOf(admissionId)).toBe('STATE_UNKNOWN');
+  });
+
   it('that the queue has lost are published again by the sweep, once however often it runs', async () => {
     const session = rig.session(await rig.limiter());
     const key = await makeKey(db, await makeOrg(db));

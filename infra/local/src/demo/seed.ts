@@ -31,7 +31,13 @@ export async function seedDemo(
   const secrets = loadSecrets(files);
   const control = createControl({
     db,
-    limiter: { refreshOrgs: notYet, revokeKey: notYet, forgetOrg: notYet, month: notYet },
+    limiter: {
+      refreshOrgs: notYet,
+      revokeKey: notYet,
+      forgetOrg: notYet,
+      month: notYet,
+      findRequest: notYet,
+    },
     runner: {
       pools: ['local'],
       ...{ refresh: notYet, start: notYet, stop: notYet, activity: notYet },

@@ -29,6 +29,7 @@ export const POLICY = {
   'model.stop': OWNERS,
   'model.delete': OWNERS,
   'usage.show': EVERYONE,
+  'request.list': EVERYONE,
   'audit.list': EVERYONE,
   'audit.readAll': OWNERS,
 } as const satisfies Record<string, readonly Role[]>;

@@ -13,6 +13,9 @@ export interface MayCall {
   readonly deleted: number;
 }
 
+/** What usage and requests call a key that is deleted. */
+export const DELETED_KEY = 'A deleted key';
+
 export interface KeyView {
   readonly id: string;
   readonly name: string;

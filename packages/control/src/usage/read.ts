@@ -1,4 +1,5 @@
 import type { Db } from '@tidegate/db';
+import { DELETED_KEY } from '../keys/view.ts';
 import { toNumber } from '../numbers.ts';
 
 export interface Counts {
@@ -31,8 +32,6 @@ export interface UsageRowView extends Counts {
   /** The model is no longer published. */
   readonly modelDeleted: boolean;
 }
-
-const DELETED_KEY = 'A deleted key';
 
 interface Sums {
   readonly requests: bigint;

@@ -18,6 +18,7 @@ const LIMITER: Rules<LimiterDefinition> = {
   RevokeKey: CONTROL_PLANE,
   ForgetOrg: CONTROL_PLANE,
   GetMonth: CONTROL_PLANE,
+  FindRequest: CONTROL_PLANE,
 };
 
 const RUNNER: Rules<RunnerDefinition> = {

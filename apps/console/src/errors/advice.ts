@@ -1,0 +1,107 @@
+import { ERRORS, type ErrorCode } from '@tidegate/contracts';
+
+interface Advice {
+  /** What has happened. */
+  readonly meaning: string;
+  /** What to do about it. */
+  readonly action: string;
+}
+
+/** How counted requests end that are neither answered nor refused with a code of the API. */
+type OtherEnd = 'client_closed' | 'stream_limit' | 'shutdown' | 'gateway_lost' | 'lease_lost' | 'org_deleted';
+
+const advise = (meaning: string, action: string): Advice => ({ meaning, action });
+
+const FIX = 'Fix the request. Sending it again as it is cannot work.';
+
+/** What each code means to an owner, and what helps. */
+export const ADVICE: Readonly<Record<ErrorCode | OtherEnd, Advice>> = {
+  invalid_json: advise('The body is not valid JSON.', FIX),
+  invalid_request: advise('A field is missing or out of range. The message names it.', FIX),
+  unsupported_parameter: advise(
+    'The request has a field that the API does not take. The message names it.',
+    'Leave the field out. Client libraries often add one by a setting.',
+  ),
+  model_text_only: advise('Images were sent to a text model.', 'Send text only, or call a vision model.'),
+  model_refused: advise(
+    "The model's server refused the request, mostly because it does not fit the context length.",
+    'Shorten the conversation or lower max_tokens. If every request fails, check the model on the API screen.',
+  ),
+  invalid_api_key: advise(
+    'The key is missing, wrong, revoked or expired.',
+    'Look for the key on the Keys screen. Create a new one if it is revoked, expired or lost.',
+  ),
+  plan_upgrade_required: advise(
+    'The request has images, and the plan does not include them.',
+    'Change the plan, or send text only.',
+  ),
+  model_not_found: advise(
+    'No published model has this name, or the key may not call it.',
+    'Compare the name with the API screen, and the models of the key with the Keys screen.',
+  ),
+  not_found: advise('The path does not exist.', 'Check the base URL. It ends in /v1.'),
+  method_not_allowed: advise('The path does not take this method.', 'POST completions, and GET models.'),
+  request_timeout: advise(
+    'The body did not arrive within 30 seconds.',
+    'Check the network between the caller and the gateway, and send smaller bodies.',
+  ),
+  request_too_large: advise(
+    'The body is over 2 MiB for a text model, or over 20 MiB.',
+    'Send less at once. Images can be sent as links.',
+  ),
+  rate_limit_exceeded: advise(
+    'A limit of the key, the plan or the service was reached for a moment.',
+    'Retry after the seconds in Retry-After. If it goes on, spread the requests, or raise the limits of the key or the plan.',
+  ),
+  quota_exceeded: advise(
+    "The plan's requests or tokens of this month are used up, or what is left is less than one reservation.",
+    'Change to a larger plan, or wait for the next month. A model with a shorter context reserves less.',
+  ),
+  internal_error: advise(
+    'The gateway could not handle the request.',
+    'Retry. If it goes on, the operator finds the reason in the logs under the request id.',
+  ),
+  upstream_error: advise(
+    'The model failed: no answer in time, an answer that is no answer, or a stream that broke off.',
+    "Retry. If it goes on, look at the model's server: its log, its memory, its load.",
+  ),
+  model_starting: advise(
+    'The model was still starting.',
+    'Retry after Retry-After. If callers cannot wait, make the model always on.',
+  ),
+  model_unavailable: advise(
+    'The model is stopped, could not be started, or cannot be reached.',
+    'Start it on the API screen, which also says why it failed.',
+  ),
+  client_closed: advise(
+    'The caller hung up before the answer was complete. The full reservation is charged.',
+    "Raise the caller's timeout, or stream: the first words then come early.",
+  ),
+  stream_limit: advise(
+    'The stream reached a limit: its longest duration, its pause or its size.',
+    'Lower max_tokens, or split the task.',
+  ),
+  shutdown: advise(
+    'The gateway was stopped before the answer was complete.',
+    'Retry. The operator can give gateways longer to finish.',
+  ),
+  gateway_lost: advise(
+    'The gateway died while it served the request.',
+    'Retry. If it goes on, the operator should look at the memory and the log of the gateways.',
+  ),
+  lease_lost: advise(
+    'The gateway had no contact with a limiter for so long that its requests were ended.',
+    'Retry. If it goes on, the operator should look at the limiters and at Redis.',
+  ),
+  org_deleted: advise('The organization was deleted while the request ran.', 'Nothing is left to do.'),
+};
+
+/** The advice for a code of any version. */
+export const adviceOf = (code: string): Advice =>
+  Object.hasOwn(ADVICE, code) ? ADVICE[code as keyof typeof ADVICE] : UNKNOWN;
+
+const UNKNOWN = advise('This version of the console does not know the code.', 'Update the console.');
+
+/** `upstream_error (502)`, or only the code where no status belongs to it. */
+export const codeText = (code: string): string =>
+  Object.hasOwn(ERRORS, code) ? `${code} (${ERRORS[code as ErrorCode].status})` : code;

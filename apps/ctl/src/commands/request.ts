@@ -1,0 +1,102 @@
+import type { FoundRequest, RequestPage, RequestView } from '@tidegate/control';
+import type { Command } from 'commander';
+import { type Context, OPERATOR, show } from '../context.ts';
+import { type Column, count, facts, table } from '../output/table.ts';
+import { given, verb, whole } from './verb.ts';
+
+const NONE = '-';
+const milliseconds = (ms: number | null): string => (ms === null ? NONE : `${count(ms)} ms`);
+const tokens = (tokensOf: number | null): string | number => tokensOf ?? NONE;
+const moment = (iso: string): string => `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
+const keyOf = ({ key, keyPrefix }: RequestView): string =>
+  keyPrefix === null ? key : `${key} (${keyPrefix}…)`;
+const modelOf = ({ model, modelDeleted }: RequestView): string => model + (modelDeleted ? ' (deleted)' : '');
+
+const columns: Column<RequestView>[] = [
+  { title: 'Time', cell: (request) => moment(request.at) },
+  { title: 'Key', cell: keyOf },
+  { title: 'Model', cell: modelOf },
+  { title: 'Status', cell: (request) => request.status ?? NONE },
+  { title: 'Code', cell: (request) => request.code ?? NONE },
+  { title: 'Tokens in', cell: (request) => tokens(request.promptTokens) },
+  { title: 'Tokens out', cell: (request) => tokens(request.completionTokens) },
+  { title: 'Time taken', cell: (request) => milliseconds(request.durationMs) },
+  { title: 'First chunk', cell: (request) => milliseconds(request.firstChunkMs) },
+  { title: 'Id', cell: (request) => request.id },
+];
+
+const pageText = ({ requests, next }: RequestPage): string =>
+  table(requests, columns) + (next === null ? '' : `\n\nOlder ones: --before ${next}`);
+
+const STATES = {
+  open: 'open: in progress',
+  queued: 'queued: ended; metering has not written it yet',
+  settled: 'settled: in the usage',
+} as const;
+
+function foundText({ id, state, request }: FoundRequest): string {
+  const found: [string, string | number][] = [
+    ['Id', id],
+    ['State', STATES[state]],
+  ];
+  if (!request) return facts(found);
+  return facts([
+    ...found,
+    ['Counted', moment(request.at)],
+    ['Key', keyOf(request)],
+    ['Model', modelOf(request)],
+    ['Ended', request.answered ? 'answered' : `error ${request.code}`],
+    ['Status', request.status ?? NONE],
+    ['Streamed', request.streamed ? 'yes' : 'no'],
+    ['Tokens in', tokens(request.promptTokens)],
+    ['Tokens out', tokens(request.completionTokens)],
+    ['Charged', request.chargedTokens],
+    ['Time taken', milliseconds(request.durationMs)],
+    ['First chunk', milliseconds(request.firstChunkMs)],
+  ]);
+}
+
+interface ListOptions {
+  readonly key?: string;
+  readonly model?: string;
+  readonly outcome?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly before?: string;
+  readonly limit?: number;
+}
+
+export function addRequest(program: Command, context: Context): void {
+  const noun = program.command('request').description('counted requests of the last 35 days');
+  verb<ListOptions>(
+    noun,
+    'list',
+    'list requests, newest first',
+    [
+      { flags: '--key <id>', help: 'only of this key' },
+      { flags: '--model <id>', help: 'only of this model' },
+      { flags: '--outcome <o>', help: 'only answered, errors, or an error code' },
+      { flags: '--from <time>', help: 'from this UTC time: YYYY-MM-DDTHH:MM, or a day' },
+      { flags: '--to <time>', help: 'before this UTC time, or to the end of a day' },
+      { flags: '--before <next>', help: 'the next page: what this one gives as next' },
+      { flags: '--limit <n>', help: 'at most this many, up to 200 (default 50)', parse: whole },
+    ],
+    ({ org, key, model, outcome, from, to, before, limit, json = false }) =>
+      show(context, { json, human: pageText }, (control) =>
+        control.listRequests(
+          OPERATOR,
+          given({ org, keyId: key, modelId: model, outcome, from, to, before, limit }),
+        ),
+      ),
+  );
+  verb<{ id: string }>(
+    noun,
+    'show',
+    'find a request, also while it is on its way into the usage',
+    [{ flags: '--id <id>', help: "the answer's x-request-id", required: true }],
+    ({ org, id, json = false }) =>
+      show(context, { json, human: foundText }, (control) =>
+        control.showRequest(OPERATOR, given({ org, id })),
+      ),
+  );
+}

@@ -1,0 +1,57 @@
+import type { Context } from '../context.ts';
+import { parseOutboxEntry } from './entry.ts';
+
+/** Instances with open records here are fields of the organization's hash: see lua/state.lua. */
+const JOINED = 'in:';
+const ENTRIES_PER_PAGE = 1_000;
+/** Metering confirms within a second. An outbox longer than this is not looked through. */
+const MAX_PAGES = 50;
+
+/**
+ * Where a request is that metering has not written yet: in progress, or in the outbox. Looks in
+ * this order, in which a request moves.
+ */
+export async function findRequest(
+  context: Context,
+  orgId: string,
+  admissionId: string,
+): Promise<'open' | 'queued' | 'unknown'> {
+  if (await isOpen(context, orgId, admissionId)) return 'open';
+  return (await isInOutbox(context, orgId, admissionId)) ? 'queued' : 'unknown';
+}
+
+async function isOpen({ store, names }: Context, orgId: string, admissionId: string): Promise<boolean> {
+  const fields = (await store.command('hkeys', names.org(orgId))) as string[];
+  const instances = fields
+    .filter((field) => field.startsWith(JOINED))
+    .map((field) => field.slice(JOINED.length));
+  const records = await Promise.all(
+    instances.map((instanceId) => store.command('hget', names.open(orgId, instanceId), admissionId)),
+  );
+  return records.some((record) => record !== null && record !== 'void');
+}
+
+async function isInOutbox({ store, names }: Context, orgId: string, admissionId: string): Promise<boolean> {
+  let until = '+';
+  // Newest first: people ask for what has just happened.
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const entries = (await store.command(
+      'xrevrange',
+      names.outbox(orgId),
+      until,
+      '-',
+      'COUNT',
+      ENTRIES_PER_PAGE,
+    )) as [id: string, fields: string[]][];
+    if (
+      entries.some(
+        ([id, fields]) => parseOutboxEntry(orgId, id, fields[1] ?? '')?.reservationId === admissionId,
+      )
+    )
+      return true;
+    const oldest = entries.at(-1);
+    if (!oldest || entries.length < ENTRIES_PER_PAGE) return false;
+    until = `(${oldest[0]}`;
+  }
+  return false;
+}

@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type Standin, startStandin } from '@tidegate/standin';
+import { eventually } from '@tidegate/testing';
+import { expectAccessibleInBoth, expectStill } from '../support/browser.ts';
+import { must, OPERATOR } from '../support/control.ts';
+import { rowOf, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
+
+export function describeRequests(site: Site): void {
+  describe('the list of requests', () => {
+    let standin: Standin;
+    beforeAll(async () => {
+      standin = await startStandin({ names: ['logged'], contextTokens: 1_000 });
+    });
+    afterAll(() => standin.close());
+
+    it(
+      'shows viewers each counted request as it ends, filters them, and finds one by its id',
+      async () => {
+        const org = await site.organization('Logged');
+        const settings = { kind: 'text', mode: 'always_on', contextTokens: 1_000 } as const;
+        const model = { org, name: 'logged', urls: [`${standin.url}/v1`], ...settings };
+        must(await site.control().publishModel(OPERATOR, model));
+        const { key } = await site.newKey('Watched', { org });
+        await eventually(async () => (await site.ask(key, { model: 'logged' })).status === 200);
+        const { page, errors } = await site.signedIn(await site.person('viewer', org));
+        await site.open(page, 'requests', org);
+        const rows = page.getByRole('table', { name: 'List of requests' }).locator('tbody tr');
+        await eventually(async () => {
+          await page.reload();
+          return (await rows.count()) > 0;
+        });
+        await expectAccessibleInBoth(page);
+        await expectStill(page);
+        await page.getByRole('button', { name: 'Follow' }).click();
+
+        const asked = await fetch(`${site.stack().info.gateway}/chat/completions`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+          body: JSON.stringify({
+            model: 'logged',
+            stream: true,
+            messages: [{ role: 'user', content: 'Hi' }],
+          }),
+        });
+        const id = asked.headers.get('x-request-id') ?? '';
+        await asked.text();
+        const row = rowOf(page, id);
+        await row.waitFor();
+        expect(await textOf(row)).toMatch(/Watchedlogged200\d+, \d+[\d.]+ m?s[\d.]+ m?sreq_/);
+
+        expect((await site.ask(key, { model: 'logged', content: '[[status=500]]' })).status).toBe(502);
+        expect((await site.ask(key, { model: 'nothing' })).status).toBe(404);
+        await page.getByLabel('Result').selectOption('errors');
+        await page.getByRole('button', { name: 'Filter', exact: true }).click();
+        await rowOf(page, 'upstream_error').waitFor();
+        expect(await rows.count()).toBe(1);
+        expect(await textOf(rows.first())).toContain('502');
+        await page.getByLabel('Result').selectOption('upstream_error');
+        await page.getByRole('button', { name: 'Filter', exact: true }).click();
+        await page.getByText('The model failed: no answer in time').waitFor();
+        await rowOf(page, 'upstream_error').waitFor();
+
+        await page.getByLabel('Request id').fill(id.replace('req_', 'chatcmpl-'));
+        await page.getByRole('button', { name: 'Find' }).click();
+        await rowOf(page, id).waitFor();
+        expect(await rows.count()).toBe(1);
+        await page.getByLabel('Request id').fill('nonsense');
+        await page.getByRole('button', { name: 'Find' }).click();
+        await page.getByText('Request id must be req_').waitFor();
+        expect(errors).toEqual([]);
+      },
+      TEST_TIMEOUT_MS,
+    );
+  });
+}
