@@ -35,6 +35,7 @@ describe('one model', () => {
   it('is shown with its activity, and its conditions of the last 35 days, newest first', async () => {
     const id = await publish();
     fixture.runner.busy = new Map([[id, 3]]);
+    fixture.runner.counts = new Map([[id, { up: 1, total: 2 }]]);
     const at = (days: number) => new Date(clock.now() - days * DAY_MS);
     await db.conditionChange.createMany({
       data: [
@@ -45,12 +46,14 @@ describe('one model', () => {
     });
     const shown = value(await fixture.control.showModel(OPERATOR, { org, id }));
     expect(shown).toMatchObject({ id, name: 'm', inFlight: 3, conditionAt: at(0).toISOString() });
+    expect(shown.replicas).toEqual({ up: 1, total: 2 });
     expect(shown.changes).toEqual([
       { condition: 'failed', reason: 'No answer.', at: at(1).toISOString() },
       { condition: 'starting', reason: null, at: at(2).toISOString() },
     ]);
     fixture.runner.away = true;
-    expect(value(await fixture.control.showModel(OPERATOR, { org, id })).inFlight).toBeNull();
+    const unknown = value(await fixture.control.showModel(OPERATOR, { org, id }));
+    expect([unknown.inFlight, unknown.replicas]).toEqual([null, null]);
   });
 
   it('shows its settings to owners only, and its upstream key to nobody', async () => {
