@@ -8,7 +8,7 @@ export interface UsageChoice {
 
 type Query = Readonly<Record<string, string | string[] | undefined>>;
 
-/** How many days back usage is shown, today included. The last one is shown unless another is chosen. */
+/** The days that usage is shown for, today included. Unless one is chosen, it is 30 days. */
 export const PERIODS = [
   { id: '7d', days: 7 },
   { id: '30d', days: 30 },
