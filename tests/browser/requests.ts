@@ -68,11 +68,11 @@ export function describeRequests(site: Site): void {
         await page.getByText('refused before they were counted are not here').waitFor();
         await page.getByRole('link', { name: '7 days' }).click();
         await page.getByText('In the last 7 days, by day (UTC).').waitFor();
-        expect(await textOf(rowOf(page, 'upstream_error'))).toMatch(/\(502\)1The model failed.*Retry\./);
+        expect(await textOf(rowOf(page, 'The model failed'))).toMatch(/\(502\)1The model failed.*Retry\./);
         const perDay = page.getByRole('table', { name: 'Errors by code over time' }).getByRole('cell');
         expect(await perDay.allTextContents()).toEqual(['0', '0', '0', '0', '0', '0', '1']);
         await page.reload();
-        await rowOf(page, 'upstream_error').waitFor();
+        await rowOf(page, 'The model failed').waitFor();
         await expectAccessibleInBoth(page);
         await expectStill(page);
         for (const width of [390, 1280]) {
