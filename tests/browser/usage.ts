@@ -9,6 +9,8 @@ import { ctl } from '../support/stack.ts';
 import { type Asked, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
 
 const CONTEXT_TOKENS = 1_000;
+/** A month of a plan, of which one full reservation is more than 80 %. */
+const SMALL_MONTH_TOKENS = 1_200;
 const STREAMED = { stream: true, stream_options: { include_usage: true } };
 
 /**
@@ -216,9 +218,12 @@ export function describeUsage(site: Site): void {
     );
 
     it(
-      'shows what requests in progress have reserved of the month, what is left, and when it starts again',
+      'shows what requests in progress have reserved of the month, what is left, and when it starts again, and tells when it is little',
       async () => {
-        const org = await site.organization('In progress');
+        const monthly = { requestsPerMonth: 1_000, tokensPerMonth: SMALL_MONTH_TOKENS };
+        const rest = { keys: 2, requestsAtOnce: 64, requestsPerMinute: 600, images: false };
+        must(await site.control().setPlan(OPERATOR, { name: 'Small month', ...monthly, ...rest }));
+        const org = await site.organization('In progress', 'Small month');
         await publish(org);
         const { page } = await site.signedIn(await site.person('viewer', org));
         const { key } = await site.newKey('Long', { org });
@@ -232,17 +237,20 @@ export function describeUsage(site: Site): void {
         try {
           await site.open(page, 'usage', org);
           await page.getByText(/0 used · 1,000 reserved by requests in progress/).waitFor();
-          const cap = must(await site.control().listPlans(OPERATOR)).find(
-            ({ name }) => name === 'Pro',
-          )?.tokensPerMonth;
-          const [left, of] = [(cap ?? 0) - CONTEXT_TOKENS, cap ?? 0].map((n) => n.toLocaleString('en-US'));
-          await page.getByText(`${left} of ${of} left`).waitFor();
+          await page.getByText('200 of 1,200 left').waitFor();
           expect(await textOf(page.getByText('Starts again on').locator('time'))).toMatch(/^1 .* UTC$/);
         } finally {
           leaving.abort();
           await stalled.catch(() => {});
         }
         await page.getByText('1,000 used · 0 reserved by requests in progress').waitFor();
+        const little = page.getByText("83% of the whole organization's tokens for the month");
+        await little.getByText('Ask an owner to change to a larger plan').waitFor();
+        await expectAccessible(page);
+        await page.getByRole('main').getByRole('link', { name: 'plan', exact: true }).click();
+        await page.waitForURL('**/plan');
+        await little.getByText('Ask an owner to change to a larger plan').waitFor();
+        await expectAccessible(page);
       },
       TEST_TIMEOUT_MS,
     );

@@ -8,6 +8,7 @@ import { compact, whole } from '../ui/numbers.ts';
 import { PageHeader, Panel } from '../ui/page.tsx';
 import { TypedConfirm } from '../ui/typed-confirm.tsx';
 import { MonthNote, Quota } from '../usage/month-panel.tsx';
+import { QuotaNotices } from '../usage/quota-notices.tsx';
 import { deleteOrg, setPlan } from './actions.ts';
 import { quotasOf } from './quotas.ts';
 
@@ -17,11 +18,12 @@ interface PlanScreenProps {
   readonly limits: PlanLimits;
   readonly plans: readonly PlanView[];
   readonly month: UsageMonth;
+  readonly nowMs: number;
   /** Keys that are not revoked. */
   readonly keysInUse: number;
 }
 
-export function PlanScreen({ org, mayChange, limits, plans, month, keysInUse }: PlanScreenProps) {
+export function PlanScreen({ org, mayChange, limits, plans, month, nowMs, keysInUse }: PlanScreenProps) {
   const [asked, setAsked] = useState<PlanView | null>(null);
   // The plan that the limiter has confirmed and the page does not show yet.
   const [awaited, setAwaited] = useState<string | null>(null);
@@ -38,6 +40,10 @@ export function PlanScreen({ org, mayChange, limits, plans, month, keysInUse }: 
         lead="Limits of the whole organization, shared by all its keys. Months are calendar months in UTC."
       />
       <div className="space-y-6">
+        <QuotaNotices month={month} nowMs={nowMs}>
+          {mayChange ? 'Change to a larger plan here' : 'Ask an owner to change to a larger plan'}, or send
+          fewer requests until then.
+        </QuotaNotices>
         {current ? <Use plan={current} month={month} keysInUse={keysInUse} /> : null}
         <ul className="grid gap-4 md:grid-cols-3" aria-label="Plans">
           {plans.map((plan) => (

@@ -2,12 +2,14 @@ import type { UsageMonth } from '@tidegate/control';
 import { percentOf, whole } from '../ui/numbers.ts';
 import { Panel } from '../ui/page.tsx';
 import { Time } from '../ui/time.tsx';
+import { forecastsOf } from './forecast.ts';
 
 const MONTH = new Intl.DateTimeFormat('en-GB', { timeZone: 'UTC', month: 'long', year: 'numeric' });
 
-/** How much of the plan's month is left. */
-export function MonthPanel({ month }: { month: UsageMonth }) {
+/** How much of the plan's month is left, and how long it lasts. */
+export function MonthPanel({ month, nowMs }: { month: UsageMonth; nowMs: number }) {
   const { tokens, requests, requestsCap } = month;
+  const forecasts = forecastsOf(month, nowMs);
   return (
     <Panel
       title={`${MONTH.format(new Date(`${month.month}-01T00:00:00Z`))}, whole organization`}
@@ -22,6 +24,7 @@ export function MonthPanel({ month }: { month: UsageMonth }) {
           name="Requests"
           parts={[{ name: 'used', value: requests, color: 'bg-accent' }]}
           cap={requestsCap}
+          forecast={forecasts.requests}
         />
         <Quota
           name="Tokens"
@@ -30,6 +33,7 @@ export function MonthPanel({ month }: { month: UsageMonth }) {
             { name: 'reserved by requests in progress', value: tokens.reserved, color: 'bg-accent/40' },
           ]}
           cap={tokens.cap}
+          forecast={forecasts.tokens}
         />
       </div>
     </Panel>
@@ -52,9 +56,11 @@ export interface QuotaProps {
   readonly name: string;
   readonly parts: readonly { readonly name: string; readonly value: number; readonly color: string }[];
   readonly cap: number;
+  /** How long it lasts. */
+  readonly forecast?: string;
 }
 
-export function Quota({ name, parts, cap }: QuotaProps) {
+export function Quota({ name, parts, cap, forecast }: QuotaProps) {
   const taken = parts.reduce((sum, { value }) => sum + value, 0);
   const left = Math.max(0, cap - taken);
   return (
@@ -73,6 +79,7 @@ export function Quota({ name, parts, cap }: QuotaProps) {
       <p className="mt-2 text-xs text-muted tabular-nums">
         {parts.map(({ name: part, value }) => `${whole(value)} ${part}`).join(' · ')}
       </p>
+      {forecast ? <p className="mt-1 text-xs text-muted">{forecast}</p> : null}
     </div>
   );
 }

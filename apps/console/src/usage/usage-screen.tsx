@@ -1,6 +1,7 @@
 'use client';
 
 import type { UsageRowView, UsageView } from '@tidegate/control';
+import Link from 'next/link';
 import { usePathname, useRouter } from 'next/navigation';
 import { Choice } from '../ui/field.tsx';
 import { compact, duration, whole } from '../ui/numbers.ts';
@@ -8,17 +9,20 @@ import { Empty, PageHeader, Panel } from '../ui/page.tsx';
 import { DaysChart } from './days-chart.tsx';
 import { isWanted, queryOf } from './filter.ts';
 import { MonthPanel } from './month-panel.tsx';
+import { QuotaNotices } from './quota-notices.tsx';
 import { RowsTable } from './rows-table.tsx';
 
 interface UsageScreenProps {
   readonly org: string;
   readonly usage: UsageView;
+  readonly nowMs: number;
+  readonly mayChangePlan: boolean;
   /** Empty: all keys. */
   readonly keyId: string;
   readonly modelId: string;
 }
 
-export function UsageScreen({ org, usage, keyId, modelId }: UsageScreenProps) {
+export function UsageScreen({ org, usage, nowMs, mayChangePlan, keyId, modelId }: UsageScreenProps) {
   const filter = useFilter(keyId, modelId);
   const rows = usage.rows.filter(isWanted({ keyId, modelId }));
   return (
@@ -38,6 +42,13 @@ export function UsageScreen({ org, usage, keyId, modelId }: UsageScreenProps) {
         }
       />
       <div className="space-y-6">
+        <QuotaNotices month={usage.month} nowMs={nowMs}>
+          {mayChangePlan ? 'Change to' : 'Ask an owner to change to'} a larger{' '}
+          <Link href={`/o/${org}/plan`} className="font-medium text-accent underline underline-offset-4">
+            plan
+          </Link>
+          , or send fewer requests until then.
+        </QuotaNotices>
         <div className="flex flex-wrap gap-3">
           <Choice
             label="Key"
@@ -68,7 +79,7 @@ export function UsageScreen({ org, usage, keyId, modelId }: UsageScreenProps) {
             <DaysChart days={usage.days} />
           )}
         </Panel>
-        <MonthPanel month={usage.month} />
+        <MonthPanel month={usage.month} nowMs={nowMs} />
         <Panel
           title="By key and model"
           lead="Busiest first. Reserved or unreported: the full reservations of requests that ended without a complete answer, or without its token counts."

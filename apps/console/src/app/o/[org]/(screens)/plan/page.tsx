@@ -9,7 +9,7 @@ export const metadata: Metadata = { title: 'Plan' };
 
 export default async function Plan({ params }: { params: Promise<{ org: string }> }) {
   const { actor, org } = await requireOrg((await params).org);
-  const { control } = services();
+  const { control, now } = services();
   const [plans, usage, keys] = await Promise.all([
     control.listPlans(actor, { org: org.slug }),
     control.showUsage(actor, { org: org.slug, days: 1 }),
@@ -24,6 +24,7 @@ export default async function Plan({ params }: { params: Promise<{ org: string }
         limits={PLAN_LIMITS}
         plans={read(plans)}
         month={read(usage).month}
+        nowMs={now()}
         keysInUse={read(keys).filter(({ state }) => state !== 'Revoked').length}
       />
     </>

@@ -15,8 +15,9 @@ interface UsageProps {
 export default async function Usage({ params, searchParams }: UsageProps) {
   const { actor, org } = await requireOrg((await params).org);
   const choice = choiceOf(await searchParams);
+  const { control, now } = services();
   const usage = read(
-    await services().control.showUsage(actor, {
+    await control.showUsage(actor, {
       org: org.slug,
       ...(choice.keyId ? { keyId: choice.keyId } : {}),
       ...(choice.modelId ? { modelId: choice.modelId } : {}),
@@ -25,7 +26,13 @@ export default async function Usage({ params, searchParams }: UsageProps) {
   return (
     <>
       <Live />
-      <UsageScreen org={org.slug} usage={usage} {...choice} />
+      <UsageScreen
+        org={org.slug}
+        usage={usage}
+        nowMs={now()}
+        mayChangePlan={org.role === 'owner'}
+        {...choice}
+      />
     </>
   );
 }
