@@ -34,7 +34,7 @@ export default async function Errors({ params, searchParams }: ErrorsProps) {
       <PageHeader
         back={{ href: path, name: 'Requests' }}
         title="Errors"
-        lead="Why counted requests got no complete answer. Requests that were refused before they were counted are not here: those over a limit or a quota (429), with a wrong key, for an unknown model, or with an invalid body."
+        lead="Why counted requests got no complete answer. Requests that were refused before they were counted are not here, such as those over a limit or a quota (429), with a wrong key, for an unknown or stopped model, or with an invalid body."
         actions={<Periods path={`${path}/errors`} shown={errors.period} />}
       />
       <div className="space-y-6">
