@@ -248,7 +248,7 @@ describe('an owner', () => {
       expect(await page.getByText('3 of 3 keys in use on Free').count()).toBe(1);
 
       const names = async () =>
-        (await page.locator('tbody').getByRole('rowheader').locator('span').allTextContents()).join(' ');
+        (await page.locator('tbody').getByRole('rowheader').getByRole('link').allTextContents()).join(' ');
       await page.getByRole('button', { name: 'Name', exact: true }).click();
       expect(await names()).toBe('Alpha Beta Gamma');
       await page.getByRole('button', { name: 'Name', exact: true }).click();

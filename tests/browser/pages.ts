@@ -11,7 +11,7 @@ import { lookAgain, SCREENS, type Site, TEST_TIMEOUT_MS } from './site.ts';
 const LIVE = ['keys', 'api', 'usage', 'plan'];
 
 /** Words of the code and of ctl, which no screen has. */
-const INTERNAL = /always_on|wake_on_request|\brpm\b|[a-z]Id\b|contextTokens|sleepAfter|upstream|sha256/;
+const INTERNAL = /always_on|wake_on_request|\brpm\b|[a-z]Id\b|contextTokens|sleepAfter|\bupstream\b|sha256/;
 
 /** Refreshes twice. When the second refresh is answered, the first one is visible. */
 async function refreshed(page: Page): Promise<void> {

@@ -63,7 +63,10 @@ export interface AssembledGateway {
 export function createGateway(parts: GatewayParts): AssembledGateway {
   const { config, runners, nowMs, monotonicMs } = parts;
   const exchanges = new Exchanges();
-  const catalog = new Catalog([...runners.keys()]);
+  const replicas = new Replicas(monotonicMs);
+  const catalog = new Catalog([...runners.keys()], (before, after) =>
+    replicas.changed(before.replicas, after.replicas),
+  );
   const activity = new Activity();
   const blocked = new BlockedAddresses(MAX_BLOCKED_ADDRESSES, monotonicMs);
   const principals: Principals = new Principals({
@@ -97,7 +100,7 @@ export function createGateway(parts: GatewayParts): AssembledGateway {
       retryMs: WAKE_RETRY_MS,
       nowMs: monotonicMs,
     }),
-    replicas: new Replicas(monotonicMs),
+    replicas,
     bodyBudget: new ByteBudget(config.MAX_BUFFERED_BODY_BYTES),
     exchanges,
     observer,

@@ -1,5 +1,5 @@
 import { LOCAL_POOL } from '@tidegate/contracts';
-import type { Pool } from '@tidegate/rpc';
+import type { PeerClients } from '@tidegate/rpc';
 import type { Caller, PoolAddress } from '@tidegate/runtime';
 import {
   type Condition,
@@ -40,14 +40,14 @@ export function limiterOverGrpc(
 ): LimiterPort & Closable {
   type Rpc = Awaited<ReturnType<typeof rpc>>;
   type Client = ReturnType<Rpc['createLimiterClient']>;
-  let pool: Pool<Client> | undefined;
+  let clients: PeerClients<Client> | undefined;
   const first = async <T>(call: (callUnary: Rpc['callUnary'], client: Client) => Promise<T>): Promise<T> => {
-    const { callUnary, createLimiterClient, Peers, Pool } = await rpc();
-    pool ??= new Pool({
+    const { callUnary, createLimiterClient, Peers, PeerClients } = await rpc();
+    clients ??= new PeerClients({
       peers: new Peers({ addresses, random, nowMs: () => performance.now() }),
       connect: (peer) => createLimiterClient(peer, caller),
     });
-    return pool.call((client) => call(callUnary, client));
+    return clients.call((client) => call(callUnary, client));
   };
   const options = { deadlineMs: LIMITER_DEADLINE_MS };
   return {
@@ -73,7 +73,7 @@ export function limiterOverGrpc(
       );
       return state === 'STATE_OPEN' ? 'open' : state === 'STATE_QUEUED' ? 'queued' : null;
     },
-    close: () => pool?.close(),
+    close: () => clients?.close(),
   };
 }
 

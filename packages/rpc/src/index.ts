@@ -1,7 +1,7 @@
 export { type CallOptions, callUnary, createLimiterClient, createRunnerClient } from './clients.ts';
 export { limiterService, runnerService } from './definitions.ts';
 export type * from './generated/index.ts';
+export { PeerClients } from './peers/peer-clients.ts';
 export { Peers, type PeersOptions } from './peers/peers.ts';
-export { Pool } from './peers/pool.ts';
 export type { Peer, Resolve } from './peers/target.ts';
 export { type ServeOptions, type Serving, serveLimiter, serveRunner } from './serve.ts';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Activity } from './activity.ts';
 import { Catalog, type CatalogModel } from './catalog.ts';
-import { Replicas } from './replicas.ts';
 
 const model = (change: Partial<CatalogModel> = {}): CatalogModel => ({
   modelId: 'm1',
@@ -135,46 +134,5 @@ describe('activity', () => {
       { modelId: 'm1', inFlight: 0 },
       { modelId: 'm2', inFlight: 0 },
     ]);
-  });
-});
-
-describe('the choice of a replica', () => {
-  const replica = (replicaId: string) => ({ replicaId, baseUrl: `http://${replicaId}/v1` });
-  const three = model({ replicas: ['a', 'b', 'c'].map(replica) });
-
-  it('spreads requests: the least in flight first, in turn when equal', () => {
-    const replicas = new Replicas(() => 0);
-    const taken = Array.from({ length: 6 }, () => replicas.take(three)?.replicaId);
-    expect([...taken].sort()).toEqual(['a', 'a', 'b', 'b', 'c', 'c']);
-    replicas.release(replica('b'), true);
-    expect(replicas.take(three)?.replicaId).toBe('b');
-  });
-
-  it('never picks the excluded one', () => {
-    const replicas = new Replicas(() => 0);
-    expect(replicas.take(model({ replicas: [replica('a')] }), 'a')).toBeNull();
-    expect(replicas.take(model())).toBeNull();
-  });
-
-  it('skips one that fails, for longer each time, and uses it when there is no other', () => {
-    let nowMs = 0;
-    const replicas = new Replicas(() => nowMs);
-    const two = model({ replicas: ['a', 'b'].map(replica) });
-    const fail = () => {
-      for (let taken = replicas.take(two, 'b'); taken; taken = null) replicas.release(taken, false);
-    };
-    const chosen = () => {
-      const taken = replicas.take(two);
-      if (taken) replicas.release(taken, null);
-      return taken?.replicaId;
-    };
-    fail();
-    expect(new Set([chosen(), chosen(), chosen()])).toEqual(new Set(['b']));
-    nowMs = 1_000;
-    expect(new Set([chosen(), chosen()])).toEqual(new Set(['a', 'b']));
-    fail();
-    nowMs = 2_500;
-    expect(new Set([chosen(), chosen()])).toEqual(new Set(['b']));
-    expect(replicas.take(model({ replicas: [replica('a')] }))?.replicaId).toBe('a');
   });
 });

@@ -10,6 +10,9 @@ export const isAlwaysOn = (model: CatalogModel): boolean => model.mode === 'alwa
 /** Called with the model's new state, or null when it was deleted. */
 type Listener = (model: CatalogModel | null) => void;
 
+/** Called when an update has replaced what was known of a model, before the listeners. */
+type Replaced = (before: CatalogModel, after: CatalogModel) => void;
+
 /**
  * The published models of all pools, as their runners last reported them. What is known of a pool
  * stays unchanged while its runner is unavailable.
@@ -23,8 +26,10 @@ export class Catalog {
   readonly #byId = new Map<string, CatalogModel>();
   readonly #byName = new Map<string, Map<string, CatalogModel>>();
   readonly #listeners = new Map<string, Set<Listener>>();
+  readonly #replaced: Replaced | undefined;
 
-  constructor(pools: readonly string[] = [LOCAL_POOL]) {
+  constructor(pools: readonly string[] = [LOCAL_POOL], replaced?: Replaced) {
+    this.#replaced = replaced;
     this.#missing = new Set(pools);
     this.#sources = pools.length;
   }
@@ -102,6 +107,7 @@ export class Catalog {
   }
 
   #set(model: CatalogModel, pool: string): void {
+    const before = this.#byId.get(model.modelId);
     this.#remove(model.modelId);
     this.#pools.set(model.modelId, pool);
     this.#byId.set(model.modelId, model);
@@ -110,6 +116,7 @@ export class Catalog {
     const holder = names.get(model.name);
     // The runner may report a deleted model once more after another one has taken its name.
     if (!holder || holder.publishedAtMs <= model.publishedAtMs) names.set(model.name, model);
+    if (before) this.#replaced?.(before, model);
   }
 
   #remove(modelId: string): void {

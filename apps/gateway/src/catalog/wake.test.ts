@@ -62,6 +62,15 @@ describe('a wake of a model', () => {
     expect(await Promise.all(waiting)).toEqual(Array(4).fill('failed'));
   });
 
+  it('lets requests go on in the order of their arrival, as soon as the catalog shows it running', async () => {
+    const order: number[] = [];
+    const arrivals = [0, 1, 2, 3, 4];
+    const waiting = arrivals.map((i) => wait().then(() => order.push(i)));
+    run();
+    await Promise.all(waiting);
+    expect([order, calls.length]).toEqual([arrivals, 1]);
+  });
+
   it('is called again by each request that has time left after the shared call, for just that time', async () => {
     const first = wait();
     nowMs = 50_000;

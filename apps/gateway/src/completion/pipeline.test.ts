@@ -189,6 +189,31 @@ describe('a model that fails', () => {
     expect(settled()).toHaveLength(4);
     harness.runner.remove(two.modelId);
   });
+
+  it('on a replica that is removed meanwhile ends as it began, and new ones go to the others', async () => {
+    const at = (path: string) => [{ replicaId: path, baseUrl: `${harness.model.url}/${path}` }];
+    const called: string[] = [];
+    let finish = () => {};
+    script = (request, reply) => {
+      called.push(request.path);
+      const end = () => reply.json(wholeAnswer(request.path));
+      if (called.length === 1) finish = end;
+      else end();
+    };
+    const ask = () => harness.complete({ ...hello, model: 'moving' });
+    const { modelId } = await harness.publish({ name: 'moving', replicas: at('former') });
+    const inFlight = ask();
+    await eventually(() => called.length === 1);
+    harness.runner.update({ modelId, replicas: at('next') });
+    await eventually(() => harness.gateway.catalog.get(modelId)?.replicas[0]?.replicaId === 'next');
+    expect((await ask()).status).toBe(200);
+    finish();
+    expect(await (await inFlight).json()).toMatchObject({
+      choices: [{ message: { content: '/former/chat/completions' } }],
+    });
+    expect(called).toEqual(['/former/chat/completions', '/next/chat/completions']);
+    harness.runner.remove(modelId);
+  });
 });
 
 describe('the order of refusals', () => {

@@ -143,18 +143,21 @@ describe('a model that is asleep', () => {
     },
   );
 
-  it('is not woken when the month has been used up', async () => {
-    const { modelId } = await asleep({ name: 'dear' });
+  it('is not woken when the month has been used up, and no image is fetched', async () => {
+    const { modelId } = await asleep({ name: 'dear', kind: 'vision' });
+    let fetched = 0;
+    fetchAll = async () => {
+      fetched++;
+      return [];
+    };
     const { admit } = harness.limiterServer.answers;
     harness.limiterServer.answers.admit = () => ({
       admission: { quotaExceeded: { cause: 'CAUSE_TOKENS', retryAfterMs: 5_000 } },
     });
-    expect(await errorOf(await harness.complete({ ...hello, model: 'dear' }))).toEqual([
-      429,
-      'quota_exceeded',
-      '5',
-    ]);
-    expect(harness.runner.wakes).toEqual([]);
+    const part = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } };
+    const body = { model: 'dear', messages: [{ role: 'user', content: [part] }] };
+    expect(await errorOf(await harness.complete(body))).toEqual([429, 'quota_exceeded', '5']);
+    expect([harness.runner.wakes, fetched]).toEqual([[], 0]);
     expect(limiterCalls()).toEqual(['admit']);
     harness.limiterServer.answers.admit = admit;
     harness.runner.remove(modelId);

@@ -1,5 +1,5 @@
 import type { SettlementRef } from '@tidegate/contracts';
-import { callUnary, createLimiterClient, Peers, Pool } from '@tidegate/rpc';
+import { callUnary, createLimiterClient, PeerClients, Peers } from '@tidegate/rpc';
 import type { Caller } from '@tidegate/runtime';
 
 const DEADLINE_MS = 2_000;
@@ -15,7 +15,7 @@ export interface Limiters {
 
 /** @param addresses `host:port`, at least one */
 export function connectLimiters(addresses: readonly string[], caller: Caller): Limiters {
-  const pool = new Pool({
+  const clients = new PeerClients({
     peers: new Peers({ addresses, random: Math.random, nowMs: () => performance.now() }),
     connect: (peer) => createLimiterClient(peer, caller),
   });
@@ -23,8 +23,8 @@ export function connectLimiters(addresses: readonly string[], caller: Caller): L
     async confirm(refs) {
       const request = { settlements: [...refs] };
       const options = { deadlineMs: DEADLINE_MS };
-      await pool.call((client) => callUnary(client, 'confirmSettlements', request, options), 1);
+      await clients.call((client) => callUnary(client, 'confirmSettlements', request, options), 1);
     },
-    close: () => pool.close(),
+    close: () => clients.close(),
   };
 }

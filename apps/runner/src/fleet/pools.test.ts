@@ -2,8 +2,6 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { eventually, testPostgres } from '@tidegate/testing';
 import { Harness, isAlive } from '../testing/harness.ts';
 
-/** No lead is lost, however busy the machine. */
-
 let harness: Harness;
 beforeEach(async () => {
   harness = await Harness.create(await testPostgres());

@@ -71,12 +71,13 @@ describe('a wake-on-request model', () => {
     expect(model.starts()).toHaveLength(1);
   });
 
-  it('that cannot start fails with the reason, is not woken during its backoff, and can be woken after it', async () => {
+  it('that cannot start answers all who wait with the reason, is not woken during its backoff, and can be woken after it', async () => {
     const model = await harness.publishProcess({ how: 'fail' });
     const runner = await harness.start();
     const watcher = runner.watch('gw_1');
     const reason = "The model's process exited with code 7 while starting.";
-    expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_FAILED', reason });
+    const waiting = await Promise.all([1, 2, 3].map(() => runner.wake(model.modelId)));
+    for (const answer of waiting) expect(answer).toMatchObject({ condition: 'CONDITION_FAILED', reason });
     expect(await runner.wake(model.modelId)).toMatchObject({ condition: 'CONDITION_FAILED', reason });
     expect(model.starts()).toHaveLength(1);
     await eventually(() => watcher.models.get(model.modelId)?.wakeable);

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { eventually, testPostgres } from '@tidegate/testing';
 import { Harness, isAlive, type PublishedProcess } from '../testing/harness.ts';
 
-/** No lead is lost, however busy the machine, and models give way as soon as they are idle. */
+/** Models give way as soon as they are idle. */
 const STEADY = { timings: { minimumStayMs: 0 } };
 
 let harness: Harness;

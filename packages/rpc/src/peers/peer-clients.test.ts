@@ -1,6 +1,13 @@
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { callUnary, createLimiterClient, type LimiterClient, limiterService, Peers, Pool } from '../index.ts';
+import {
+  callUnary,
+  createLimiterClient,
+  type LimiterClient,
+  limiterService,
+  PeerClients,
+  Peers,
+} from '../index.ts';
 
 const servers: Server[] = [];
 const unused = () => {};
@@ -34,7 +41,7 @@ afterAll(() => {
 const month = async (client: LimiterClient) =>
   (await callUnary(client, 'getMonth', { orgId: 'org_1' }, { deadlineMs: 5_000 })).requests;
 
-describe('a pool', () => {
+describe('the clients of equal servers', () => {
   it('follows what DNS says, and goes on from a server that is gone to the next', async () => {
     let nowMs = 0;
     let found = ['10.0.0.1'];
@@ -46,21 +53,21 @@ describe('a pool', () => {
       nowMs: () => nowMs,
     });
     const connected: string[] = [];
-    const pool = new Pool({
+    const clients = new PeerClients({
       peers,
       connect: ({ address }) => {
         connected.push(address);
         return createLimiterClient(places[address] ?? '127.0.0.1:1');
       },
     });
-    expect(await pool.call(month)).toBe(1);
+    expect(await clients.call(month)).toBe(1);
     found = ['10.0.0.3', '10.0.0.2'];
-    expect(await pool.call(month)).toBe(1);
+    expect(await clients.call(month)).toBe(1);
     nowMs += 10_000;
-    await expect(pool.call(month, 1)).rejects.toThrow();
-    expect(await pool.call(month, 1)).toBe(2);
+    await expect(clients.call(month, 1)).rejects.toThrow();
+    expect(await clients.call(month, 1)).toBe(2);
     expect(connected).toEqual(['10.0.0.1:7100', '10.0.0.3:7100', '10.0.0.2:7100']);
-    pool.close();
+    clients.close();
   });
 
   it('says so when no address is known', async () => {
@@ -70,7 +77,7 @@ describe('a pool', () => {
       random: () => 0,
       nowMs: () => 0,
     });
-    const pool = new Pool({ peers, connect: ({ address }) => createLimiterClient(address) });
-    await expect(pool.call(month)).rejects.toThrow('no address of a server is known');
+    const clients = new PeerClients({ peers, connect: ({ address }) => createLimiterClient(address) });
+    await expect(clients.call(month)).rejects.toThrow('no address of a server is known');
   });
 });

@@ -4,7 +4,7 @@ import type { Peer } from './target.ts';
 
 const MAX_AGE_MS = 10_000;
 
-export interface PoolOptions<C extends Client> {
+export interface PeerClientsOptions<C extends Client> {
   readonly peers: Peers;
   readonly connect: (peer: Peer) => C;
 }
@@ -14,12 +14,12 @@ export interface PoolOptions<C extends Client> {
  * and that did not fail. Host names are looked up with the first call, at most every 10 s later,
  * and after a failure.
  */
-export class Pool<C extends Client> {
-  readonly #options: PoolOptions<C>;
+export class PeerClients<C extends Client> {
+  readonly #options: PeerClientsOptions<C>;
   /** By address. */
   readonly #clients = new Map<string, C>();
 
-  constructor(options: PoolOptions<C>) {
+  constructor(options: PeerClientsOptions<C>) {
     this.#options = options;
   }
 

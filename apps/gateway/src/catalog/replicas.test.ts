@@ -1,0 +1,166 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { Catalog, type CatalogModel } from './catalog.ts';
+import { Replicas } from './replicas.ts';
+
+const replica = (replicaId: string) => ({ replicaId, baseUrl: `http://${replicaId}/v1` });
+const model = (...replicaIds: string[]): CatalogModel => ({
+  modelId: 'm1',
+  orgId: 'o1',
+  name: 'text',
+  kind: 'text',
+  mode: 'always_on',
+  contextTokens: 10,
+  publishedAtMs: 1,
+  condition: 'CONDITION_RUNNING',
+  reason: '',
+  wakeable: false,
+  replicas: replicaIds.map(replica),
+  upstreamModel: '',
+  upstreamKey: '',
+  version: 1,
+});
+
+describe('the choice of a replica', () => {
+  const three = model('a', 'b', 'c');
+
+  it('spreads requests: the least in flight first, in turn when equal', () => {
+    const replicas = new Replicas(() => 0);
+    const taken = Array.from({ length: 6 }, () => replicas.take(three)?.replicaId);
+    expect([...taken].sort()).toEqual(['a', 'a', 'b', 'b', 'c', 'c']);
+    replicas.release(replica('b'), true);
+    expect(replicas.take(three)?.replicaId).toBe('b');
+  });
+
+  it('never picks the excluded one', () => {
+    const replicas = new Replicas(() => 0);
+    expect(replicas.take(model('a'), 'a')).toBeNull();
+    expect(replicas.take(model())).toBeNull();
+  });
+
+  it('skips one that fails, for longer each time, and uses it when there is no other', () => {
+    let nowMs = 0;
+    const replicas = new Replicas(() => nowMs);
+    const two = model('a', 'b');
+    const fail = () => {
+      for (let taken = replicas.take(two, 'b'); taken; taken = null) replicas.release(taken, false);
+    };
+    const chosen = () => {
+      const taken = replicas.take(two);
+      if (taken) replicas.release(taken, null);
+      return taken?.replicaId;
+    };
+    fail();
+    expect(new Set([chosen(), chosen(), chosen()])).toEqual(new Set(['b']));
+    nowMs = 1_000;
+    expect(replicas.isEjected(replica('a'))).toBe(false);
+    fail();
+    nowMs = 2_500;
+    expect(replicas.isEjected(replica('a'))).toBe(true);
+    expect(new Set([chosen(), chosen()])).toEqual(new Set(['b']));
+    nowMs = 13_000;
+    expect(new Set([chosen(), chosen()])).toEqual(new Set(['a', 'b']));
+    fail();
+    expect(replicas.take(model('a'))?.replicaId).toBe('a');
+  });
+});
+
+describe('the slow start of a replica', () => {
+  const START_MS = 10_000;
+  let nowMs: number;
+  let replicas: Replicas;
+  let catalog: Catalog;
+  const publish = (...replicaIds: string[]) =>
+    catalog.apply({ revision: 1, snapshot: true, models: [model(...replicaIds)], removedModelIds: [] });
+  const current = () => catalog.get('m1') as CatalogModel;
+  const take = () => replicas.take(current())?.replicaId;
+  /** In flight by replica, after as many more requests. */
+  const load = (requests: number) => {
+    const taken = { a: 0, b: 0 };
+    for (let i = 0; i < requests; i++) taken[take() as 'a' | 'b']++;
+    return taken;
+  };
+  beforeEach(() => {
+    nowMs = 0;
+    replicas = new Replicas(() => nowMs);
+    catalog = new Catalog(undefined, (before, after) => replicas.changed(before.replicas, after.replicas));
+  });
+
+  it('lets its share grow from a tenth to that of the others when it joins them', () => {
+    publish('a');
+    publish('a', 'b');
+    expect(load(110)).toEqual({ a: 100, b: 10 });
+    nowMs = START_MS / 2;
+    expect(load(40)).toEqual({ a: 0, b: 40 });
+    expect(load(3).b).toBe(1);
+    nowMs = START_MS;
+    expect(load(51)).toEqual({ a: 0, b: 51 });
+    expect(load(10)).toEqual({ a: 5, b: 5 });
+  });
+
+  it('begins when it is no longer passed over, and lasts though it answers', () => {
+    publish('a', 'b');
+    replicas.take(current(), 'a');
+    replicas.release(replica('b'), false);
+    nowMs = 1_000;
+    expect(load(110)).toEqual({ a: 100, b: 10 });
+    replicas.release(replica('b'), true);
+    expect(load(1)).toEqual({ a: 0, b: 1 });
+    expect(load(9)).toEqual({ a: 9, b: 0 });
+  });
+
+  it('slows none down among those that start together, nor one that answers in spite of a failure', () => {
+    publish();
+    publish('a');
+    nowMs = 1_000;
+    publish('a', 'b');
+    expect(load(10)).toEqual({ a: 5, b: 5 });
+    replicas.release(replica('b'), false);
+    replicas.release(replica('b'), true);
+    expect(load(2)).toEqual({ a: 0, b: 2 });
+  });
+
+  it('takes nothing from a replica that is alone, or the only one left to try', () => {
+    publish('a');
+    publish('b');
+    expect(load(5)).toEqual({ a: 0, b: 5 });
+    publish('a', 'b');
+    expect(replicas.take(current(), 'b')?.replicaId).toBe('a');
+  });
+
+  it('never gives it more than its share, and never passes it over once it is due', () => {
+    const steps = fc.array(fc.record({ ends: fc.boolean(), passedMs: fc.integer({ min: 0, max: 500 }) }), {
+      maxLength: 200,
+    });
+    fc.assert(
+      fc.property(steps, (all) => {
+        nowMs = 0;
+        replicas = new Replicas(() => nowMs);
+        publish('a');
+        publish('a', 'b');
+        const inFlight: ('a' | 'b')[] = [];
+        for (const { ends, passedMs } of all) {
+          nowMs += passedMs;
+          const ended = ends && inFlight.shift();
+          if (ended) replicas.release(replica(ended), true);
+          const [a = 0, b = 0] = ['a', 'b'].map((id) => inFlight.filter((taken) => taken === id).length + 1);
+          const due = a * Math.min(1, Math.max(0.1, nowMs / START_MS));
+          const taken = take() as 'a' | 'b';
+          expect(taken === 'b' ? b <= due + 1e-9 : b >= due - 1e-9).toBe(true);
+          inFlight.push(taken);
+        }
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
+
+describe('a replica that is removed', () => {
+  it('gets no new request, and counts those in flight until they end', () => {
+    const replicas = new Replicas(() => 0);
+    for (let i = 0; i < 4; i++) replicas.take(model('a', 'b'));
+    expect([1, 2, 3].map(() => replicas.take(model('b'))?.replicaId)).toEqual(['b', 'b', 'b']);
+    replicas.release(replica('a'), true);
+    expect([1, 2].map(() => replicas.take(model('a', 'b'))?.replicaId)).toEqual(['a', 'a']);
+  });
+});
