@@ -43,6 +43,8 @@ export function describeDetail(site: Site): void {
         await page.getByRole('heading', { level: 1, name: 'near' }).waitFor();
         await rowOf(page, 'Running').waitFor();
         await expectSound(page);
+        const errorsLink = page.getByRole('link', { name: 'Last errors' });
+        expect(await errorsLink.getAttribute('href')).toMatch(/requests\?model=\w+&outcome=errors$/);
 
         await page.getByRole('button', { name: 'Edit' }).click();
         const form = page.getByRole('dialog');
@@ -102,6 +104,9 @@ export function describeDetail(site: Site): void {
         await page.getByText('77/min · 7 at once').waitFor();
         await eventually(async () => (await figure(page, 'Requests')) === '1');
         await expectSound(page);
+        expect(await page.getByRole('link', { name: 'Last errors' }).getAttribute('href')).toBe(
+          `/o/demo/requests?key=${id}&outcome=errors`,
+        );
 
         await page.getByRole('button', { name: 'Create one like this' }).click();
         const form = page.getByRole('dialog');

@@ -30,6 +30,7 @@ async function longOrganization(site: Site, modelUrl: string): Promise<string> {
     const limits = { requestsPerMinute: 6_000, requestsAtOnce: 256, expiresOn: '2099-12-31' };
     const { key } = await site.newKey(name, { org, models: [...MODELS], ...limits });
     for (const model of MODELS) expect((await site.ask(key, { model })).status).toBe(200);
+    expect((await site.ask(key, { model: MODELS[0] ?? '', content: '[[status=500]]' })).status).toBe(502);
     const email = `${name.slice(0, 60).replace(/\W/g, '-')}@${'long'.repeat(12)}.example.com`;
     for (const invited of [email, `open-${email.slice(5)}`])
       must(await control.createInvitation(OPERATOR, { org, email: invited, role: 'member' }));
@@ -56,7 +57,8 @@ export function describeFit(site: Site): void {
       'no action of a screen is cut off or covered, at any width',
       async () => {
         const { page } = await site.signedIn(await site.person('owner', org));
-        for (const screen of ['keys', 'api', 'members', 'usage', 'requests', 'audit', 'plan']) {
+        const screens = ['keys', 'api', 'members', 'usage', 'requests', 'audit', 'plan', 'requests/errors'];
+        for (const screen of screens) {
           await site.open(page, screen, org);
           await page
             .getByRole('table')

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
-import { expectAccessibleInBoth, expectStill } from '../support/browser.ts';
+import { expectAccessibleInBoth, expectInReach, expectStill } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
 import { rowOf, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
 
@@ -31,6 +31,10 @@ export function describeRequests(site: Site): void {
         });
         await expectAccessibleInBoth(page);
         await expectStill(page);
+        await page.getByRole('link', { name: 'Why requests failed' }).click();
+        await page.getByRole('heading', { name: 'Nothing failed' }).waitFor();
+        await page.getByText('No counted request of the last 24 hours failed.').waitFor();
+        await page.getByRole('link', { name: 'Requests', exact: true }).last().click();
         await page.getByRole('button', { name: 'Follow' }).click();
 
         const asked = await fetch(`${site.stack().info.gateway}/chat/completions`, {
@@ -59,6 +63,28 @@ export function describeRequests(site: Site): void {
         await page.getByRole('button', { name: 'Filter', exact: true }).click();
         await page.getByText('The model failed: no answer in time').waitFor();
         await rowOf(page, 'upstream_error').waitFor();
+
+        await page.getByRole('link', { name: 'Why requests failed' }).click();
+        await page.getByText('refused before they were counted are not here').waitFor();
+        await page.getByRole('link', { name: '7 days' }).click();
+        await page.getByText('In the last 7 days, by day (UTC).').waitFor();
+        expect(await textOf(rowOf(page, 'The model failed'))).toMatch(/\(502\)1The model failed.*Retry\./);
+        const perDay = page.getByRole('table', { name: 'Errors by code over time' }).getByRole('cell');
+        expect(await perDay.allTextContents()).toEqual(['0', '0', '0', '0', '0', '0', '1']);
+        await page.reload();
+        await rowOf(page, 'The model failed').waitFor();
+        await expectAccessibleInBoth(page);
+        await expectStill(page);
+        for (const width of [390, 1280]) {
+          await page.setViewportSize({ width, height: 900 });
+          await expectInReach(page);
+        }
+        const byKey = page.getByRole('table', { name: 'Errors by key' });
+        await byKey.getByRole('link', { name: 'Watched' }).click();
+        await page.getByLabel('Request id').waitFor();
+        expect(await page.getByLabel('Result').inputValue()).toBe('errors');
+        await rowOf(page, 'upstream_error').waitFor();
+        expect(await rows.count()).toBe(1);
 
         await page.getByLabel('Request id').fill(id.replace('req_', 'chatcmpl-'));
         await page.getByRole('button', { name: 'Find' }).click();

@@ -112,6 +112,12 @@ const daysOn = async (page: Page): Promise<string[][]> =>
     )
   ).filter((cells) => cells.some((cell) => cell !== '0'));
 
+const daysShown = (page: Page): Promise<number> =>
+  page.getByRole('table', { name: 'Requests per day' }).locator('tbody tr').count();
+
+const rowLink = (page: Page, name: string) =>
+  page.getByLabel('Usage by key and model').getByRole('link', { name, exact: true }).first();
+
 /** The rows of the CSV that the page offers. Names the deleted key by its id. */
 async function csvOn(site: Site, page: Page): Promise<Row[]> {
   const href = await page.getByRole('link', { name: 'Download CSV' }).getAttribute('href');
@@ -212,6 +218,21 @@ export function describeUsage(site: Site): void {
         expect(await rowsOn(page)).toHaveLength(1);
         expect(await daysOn(page)).toEqual([['2', '1']]);
         expect(await csvOn(site, page)).toEqual(inCsv.slice(1, 2));
+
+        await page.getByRole('link', { name: '7 days', exact: true }).click();
+        await page.waitForURL('**/usage?key=*&model=*&period=7d');
+        await eventually(async () => (await daysShown(page)) === 7);
+        expect(await csvOn(site, page)).toEqual(inCsv.slice(1, 2));
+        await expectAccessible(page);
+        await rowLink(page, 'Second').click();
+        await totalOf(page, 'Requests').getByText('5', { exact: true }).waitFor();
+        await rowLink(page, 'tide').click();
+        await totalOf(page, 'Requests').getByText('9', { exact: true }).waitFor();
+        expect(await daysShown(page)).toBe(7);
+        await page.locator('.recharts-bar-rectangle path').first().click();
+        await page.waitForURL(/\/requests\?model=.*&from=.*T00%3A00&to=.*T00%3A00$/);
+        const listed = page.getByLabel('List of requests').locator('tbody tr');
+        await eventually(async () => (await listed.count()) === 9);
         expect(errors).toEqual([]);
       },
       TEST_TIMEOUT_MS,

@@ -74,6 +74,7 @@ describe('roles', () => {
     showUsageOfDay: ['usage.show', { day: '2026-11-21' }],
     listRequests: ['request.list', {}],
     showRequest: ['request.list', { id: 'a'.repeat(24) }],
+    showErrors: ['request.list', {}],
     listAudit: ['audit.list', {}],
     // The last one: afterwards the actor is no longer a member.
     leaveOrg: ['member.leave', {}],

@@ -25,6 +25,7 @@ import { listPlans, setPlan } from './plans/plans.ts';
 import { listPools, setPool } from './pools/pools.ts';
 import { listRequests } from './requests/list.ts';
 import { showRequest } from './requests/show.ts';
+import { showErrors } from './requests/show-errors.ts';
 import type { Result } from './result.ts';
 import { resealSecrets } from './secrets/reseal.ts';
 import { showUsage, showUsageOfDay } from './usage/usage.ts';
@@ -67,6 +68,7 @@ const operations = {
   showUsageOfDay,
   listRequests,
   showRequest,
+  showErrors,
   listAudit,
   createInvitation,
   listInvitations,

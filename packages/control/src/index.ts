@@ -70,6 +70,7 @@ export { PLAN_LIMITS, type PlanLimits, type PlanView, type SetPlanInput } from '
 export type { PoolView, SetPoolInput } from './pools/pools.ts';
 export type { ListRequestsInput, RequestPage } from './requests/list.ts';
 export type { FoundRequest, RequestWay, ShowRequestInput } from './requests/show.ts';
+export type { ErrorsPeriod, ErrorsStep, ErrorsView, ShowErrorsInput } from './requests/show-errors.ts';
 export type { RequestView } from './requests/view.ts';
 export { type ControlRefusal, type Fault, type RefusalCode, type Result, refuseInput } from './result.ts';
 export type { Resealed } from './secrets/reseal.ts';

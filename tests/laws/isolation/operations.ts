@@ -79,6 +79,7 @@ export const WITHIN_ORG: Inputs<Exclude<keyof Control, Unbound>> = {
   showUsageOfDay: ({ org }) => ({ org, day: new Date().toISOString().slice(0, 10) }),
   listRequests: ({ org, keyId, modelId }) => ({ org, keyId, modelId }),
   showRequest: ({ org, requestId }) => ({ org, id: requestId }),
+  showErrors: ({ org }) => ({ org, period: '30d' }),
   listAudit: ({ org, eventId }) => ({ org, before: eventId }),
   createInvitation: ({ org }) => ({ org, email: 'new@example.com', role: 'viewer' }),
   listInvitations: ({ org }) => ({ org }),

@@ -5,6 +5,7 @@ import type { Counts, KeyDetail, UsageDayView } from '@tidegate/control';
 import Link from 'next/link';
 import { useRouter } from 'next/navigation';
 import { useState } from 'react';
+import { queryOf } from '../requests/filter.ts';
 import { Facts, Figures } from '../ui/facts.tsx';
 import { compact, duration, share, whole } from '../ui/numbers.ts';
 import { Note, PageHeader, Panel } from '../ui/page.tsx';
@@ -13,6 +14,8 @@ import { DaysChart } from '../usage/days-chart.tsx';
 import { type ChosenFrom, CreateKey } from './create-key.tsx';
 import { type AskedOfKey, KeyConfirms, StateChip } from './key-actions.tsx';
 import type { KeyRules } from './rules.ts';
+
+const LINK = 'font-medium text-accent underline underline-offset-4';
 
 interface KeyScreenProps {
   readonly org: string;
@@ -62,12 +65,18 @@ export function KeyScreen(props: KeyScreenProps) {
         <Panel
           title="Requests per day"
           lead={
-            <Link
-              href={`/o/${org}/usage?key=${key.id}`}
-              className="font-medium text-accent underline underline-offset-4"
-            >
-              By model, on the Usage screen
-            </Link>
+            <>
+              <Link href={`/o/${org}/usage?key=${key.id}`} className={LINK}>
+                By model, on the Usage screen
+              </Link>
+              {' · '}
+              <Link
+                href={`/o/${org}/requests${queryOf({ key: key.id, outcome: 'errors' })}`}
+                className={LINK}
+              >
+                Last errors
+              </Link>
+            </>
           }
         >
           {totals.requests === 0 ? (

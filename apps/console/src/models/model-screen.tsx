@@ -2,8 +2,10 @@
 
 import { Button } from '@heroui/react';
 import type { Counts, ModelDetail, UsageDayView } from '@tidegate/control';
+import Link from 'next/link';
 import { useRouter } from 'next/navigation';
 import { useState } from 'react';
+import { queryOf } from '../requests/filter.ts';
 import { Facts, Figures } from '../ui/facts.tsx';
 import { duration, seconds, share, whole } from '../ui/numbers.ts';
 import { PageHeader, Panel } from '../ui/page.tsx';
@@ -49,7 +51,17 @@ export function ModelScreen({ org, mayChange, model, totals, days }: ModelScreen
             { name: 'In flight', value: <InFlight count={model.inFlight} />, note: 'now' },
           ]}
         />
-        <Panel title="Requests per day">
+        <Panel
+          title="Requests per day"
+          lead={
+            <Link
+              href={`/o/${org}/requests${queryOf({ model: model.id, outcome: 'errors' })}`}
+              className="font-medium text-accent underline underline-offset-4"
+            >
+              Last errors
+            </Link>
+          }
+        >
           {totals.requests === 0 ? (
             <p className="px-5 pb-6 text-sm text-muted">No requests in the last 30 days.</p>
           ) : (

@@ -9,8 +9,20 @@ const shortDay = (day: string): string => SHORT.format(new Date(`${day}T00:00:00
 const TICK = { fontSize: 11, fill: 'var(--muted)' };
 const BAR_MAX_PX = 26;
 
+interface DaysChartProps {
+  readonly days: readonly UsageDayView[];
+  /** Called when the bar of a day is clicked. Only a short cut, because keys cannot reach a bar. */
+  readonly onDay?: (day: string) => void;
+}
+
 /** Requests a day, answered and errors. Screen readers get the same as a table. */
-export function DaysChart({ days }: { days: readonly UsageDayView[] }) {
+export function DaysChart({ days, onDay }: DaysChartProps) {
+  const clicks = onDay
+    ? {
+        onClick: (bar: { payload?: UsageDayView }) => bar.payload && onDay(bar.payload.day),
+        cursor: 'pointer',
+      }
+    : {};
   return (
     <div className="h-70 px-3 pb-4 sm:px-4">
       <div className="mb-2 flex gap-4 px-2 text-xs text-muted" aria-hidden>
@@ -52,6 +64,7 @@ export function DaysChart({ days }: { days: readonly UsageDayView[] }) {
               stackId="requests"
               fill="var(--chart-answered)"
               maxBarSize={BAR_MAX_PX}
+              {...clicks}
               isAnimationActive={false}
             />
             <Bar
@@ -59,6 +72,7 @@ export function DaysChart({ days }: { days: readonly UsageDayView[] }) {
               stackId="requests"
               fill="var(--chart-errors)"
               maxBarSize={BAR_MAX_PX}
+              {...clicks}
               radius={[3, 3, 0, 0]}
               isAnimationActive={false}
             />

@@ -15,7 +15,7 @@ export interface Span {
 }
 
 /**
- * When a quota is used up if it goes on as it has since the month began, in Unix ms, at the earliest
+ * When a quota is used up if it goes on as it has since the month began, in Unix ms, and not before
  * now. `lasts`: not before the month ends. Null: too early to tell, or nothing is used.
  */
 export function usedUpAt(

@@ -2,9 +2,11 @@
 
 import { Button } from '@heroui/react';
 import type { UsageRowView } from '@tidegate/control';
+import Link from 'next/link';
 import { useState } from 'react';
 import { duration, whole } from '../ui/numbers.ts';
 import { Table } from '../ui/table.tsx';
+import type { UsageChoice } from './filter.ts';
 
 const PAGE = 50;
 
@@ -21,9 +23,17 @@ const COLUMNS: readonly { name: string; width: string; cell: (row: UsageRowView)
   { name: 'Average time', width: 'w-28', cell: (row) => duration(row.averageMs) },
 ];
 
-export function RowsTable({ rows }: { rows: readonly UsageRowView[] }) {
+const LINK = 'hover:text-accent hover:underline hover:underline-offset-4';
+
+interface RowsTableProps {
+  readonly rows: readonly UsageRowView[];
+  /** Where the usage of one key or one model is. */
+  readonly hrefOf: (choice: UsageChoice) => string;
+}
+
+export function RowsTable({ rows, hrefOf }: RowsTableProps) {
   const [shown, setShown] = useState(PAGE);
-  if (rows.length === 0) return <p className="px-5 pb-6 text-sm text-muted">Nothing in the last 30 days.</p>;
+  if (rows.length === 0) return <p className="px-5 pb-6 text-sm text-muted">Nothing in these days.</p>;
   return (
     <>
       <Table label="Usage by key and model" cardsBelow="4xl" className="border-t border-border">
@@ -42,15 +52,19 @@ export function RowsTable({ rows }: { rows: readonly UsageRowView[] }) {
           {rows.slice(0, shown).map((row) => (
             <tr key={`${row.keyId} ${row.modelId}`}>
               <th scope="row">
-                <span className={`block ${row.keyPrefix ? 'font-medium' : 'text-muted italic'}`}>
-                  {row.key}
-                </span>
+                <Link href={hrefOf({ keyId: row.keyId, modelId: '' })} className={LINK}>
+                  <span className={`block ${row.keyPrefix ? 'font-medium' : 'text-muted italic'}`}>
+                    {row.key}
+                  </span>
+                </Link>
                 {row.keyPrefix ? (
                   <code className="font-mono text-xs text-muted">{row.keyPrefix}…</code>
                 ) : null}
               </th>
               <td data-label="Model" className="wide">
-                {row.model}
+                <Link href={hrefOf({ keyId: '', modelId: row.modelId })} className={LINK}>
+                  {row.model}
+                </Link>
                 {row.modelDeleted ? <span className="text-muted"> (deleted)</span> : null}
               </td>
               {COLUMNS.map(({ name, cell }) => (

@@ -1,35 +1,40 @@
 'use client';
 
-import type { UsageRowView, UsageView } from '@tidegate/control';
+import type { UsageView } from '@tidegate/control';
 import Link from 'next/link';
-import { usePathname, useRouter } from 'next/navigation';
-import { Choice } from '../ui/field.tsx';
+import { useRouter } from 'next/navigation';
 import { compact, duration, whole } from '../ui/numbers.ts';
 import { Empty, PageHeader, Panel } from '../ui/page.tsx';
 import { DaysChart } from './days-chart.tsx';
-import { isWanted, queryOf } from './filter.ts';
+import { dayQueryOf, isWanted, type Period, queryOf } from './filter.ts';
+import { Filters } from './filters.tsx';
 import { MonthPanel } from './month-panel.tsx';
 import { QuotaNotices } from './quota-notices.tsx';
 import { RowsTable } from './rows-table.tsx';
+
+/** The CSV has all days that the screen can show. */
+const CSV_DAYS = 30;
 
 interface UsageScreenProps {
   readonly org: string;
   readonly usage: UsageView;
   readonly nowMs: number;
   readonly mayChangePlan: boolean;
+  readonly period: Period;
   /** Empty: all keys. */
   readonly keyId: string;
   readonly modelId: string;
 }
 
-export function UsageScreen({ org, usage, nowMs, mayChangePlan, keyId, modelId }: UsageScreenProps) {
-  const filter = useFilter(keyId, modelId);
+export function UsageScreen(props: UsageScreenProps) {
+  const { org, usage, nowMs, mayChangePlan, period, keyId, modelId } = props;
+  const router = useRouter();
   const rows = usage.rows.filter(isWanted({ keyId, modelId }));
   return (
     <>
       <PageHeader
         title="Usage"
-        lead="The last 30 days (UTC). A request counts when capacity is reserved just before the model is called; refused ones do not."
+        lead={`The last ${period.days} days (UTC). A request counts when capacity is reserved just before the model is called; refused ones do not.`}
         actions={
           <a
             href={`/o/${org}/usage/csv${queryOf({ keyId, modelId })}`}
@@ -37,7 +42,7 @@ export function UsageScreen({ org, usage, nowMs, mayChangePlan, keyId, modelId }
             className="button button--secondary gap-2"
           >
             <span className="icon-download size-4" aria-hidden />
-            Download CSV
+            Download CSV{period.days === CSV_DAYS ? '' : ` of ${CSV_DAYS} days`}
           </a>
         }
       />
@@ -49,34 +54,20 @@ export function UsageScreen({ org, usage, nowMs, mayChangePlan, keyId, modelId }
           </Link>
           , or send fewer requests until then.
         </QuotaNotices>
-        <div className="flex flex-wrap gap-3">
-          <Choice
-            label="Key"
-            hideLabel
-            options={keyOptions(usage.rows)}
-            value={keyId}
-            onChange={(key) => filter(key, modelId)}
-            className="w-full sm:w-60"
-          />
-          <Choice
-            label="Model"
-            hideLabel
-            options={modelOptions(usage.rows)}
-            value={modelId}
-            onChange={(model) => filter(keyId, model)}
-            className="w-full sm:w-60"
-          />
-        </div>
+        <Filters {...props} />
         <Totals usage={usage} />
         <Panel title="Requests per day">
           {usage.totals.requests === 0 ? (
             <div className="grid h-70 place-items-center">
-              <Empty icon={<span className="icon-chart-column size-5" aria-hidden />} title="No requests yet">
+              <Empty icon={<span className="icon-chart-column size-5" aria-hidden />} title={noneIn(period)}>
                 Requests appear here within seconds of being answered.
               </Empty>
             </div>
           ) : (
-            <DaysChart days={usage.days} />
+            <DaysChart
+              days={usage.days}
+              onDay={(day) => router.push(`/o/${org}/requests${dayQueryOf({ keyId, modelId }, day)}`)}
+            />
           )}
         </Panel>
         <MonthPanel month={usage.month} nowMs={nowMs} />
@@ -84,40 +75,14 @@ export function UsageScreen({ org, usage, nowMs, mayChangePlan, keyId, modelId }
           title="By key and model"
           lead="Busiest first. Reserved or unreported: the full reservations of requests that ended without a complete answer, or without its token counts."
         >
-          <RowsTable rows={rows} />
+          <RowsTable rows={rows} hrefOf={(choice) => `/o/${org}/usage${queryOf(choice, period)}`} />
         </Panel>
       </div>
     </>
   );
 }
 
-function useFilter(keyId: string, modelId: string) {
-  const router = useRouter();
-  const pathname = usePathname();
-  return (key: string, model: string) => {
-    if (key === keyId && model === modelId) return;
-    router.replace(`${pathname}${queryOf({ keyId: key, modelId: model })}`, { scroll: false });
-  };
-}
-
-const DELETED_ID_CHARACTERS = 4;
-
-function keyOptions(rows: readonly UsageRowView[]) {
-  const names = new Map(
-    rows.map(({ keyId, key, keyPrefix }) => [
-      keyId,
-      keyPrefix === null ? `${key} (…${keyId.slice(-DELETED_ID_CHARACTERS)})` : `${key} · ${keyPrefix}…`,
-    ]),
-  );
-  return [{ id: '', text: 'All keys' }, ...[...names].map(([id, text]) => ({ id, text }))];
-}
-
-function modelOptions(rows: readonly UsageRowView[]) {
-  const names = new Map(
-    rows.map(({ modelId, model, modelDeleted }) => [modelId, modelDeleted ? `${model} (deleted)` : model]),
-  );
-  return [{ id: '', text: 'All models' }, ...[...names].map(([id, text]) => ({ id, text }))];
-}
+const noneIn = ({ days }: Period) => (days === CSV_DAYS ? 'No requests yet' : `No requests in ${days} days`);
 
 function Totals({ usage: { totals } }: { usage: UsageView }) {
   const share = totals.requests === 0 ? 0 : (totals.errors / totals.requests) * 100;

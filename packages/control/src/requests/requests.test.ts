@@ -3,8 +3,11 @@ import { ERRORS, newRequestId } from '@tidegate/contracts';
 import { closeDb, createDb, type Db, ensureRequestPartitions, type Request } from '@tidegate/db';
 import { dayOf } from '@tidegate/limits';
 import { type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import type { Actor } from '../access/access.ts';
 import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 import type { ListRequestsInput } from './list.ts';
+import { readErrors } from './read-errors.ts';
+import type { ErrorsPeriod } from './show-errors.ts';
 import { statusOf } from './status.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12);
@@ -135,6 +138,83 @@ describe('the list of requests', () => {
         ...{ durationMs: 40, firstChunkMs: 12, streamed: true, code: null },
       },
     ]);
+  });
+});
+
+describe('why requests failed', () => {
+  const HOUR_MS = DAY_MS / 24;
+  const show = async (period: ErrorsPeriod, actor: Actor = OPERATOR) =>
+    value(await fixture.control.showErrors(actor, { org: failing, period }));
+  let failing: string;
+  let failingId: string;
+  beforeAll(async () => {
+    failing = await fixture.org('Failing');
+    failingId = (await db.org.findUniqueOrThrow({ where: { slug: failing } })).id;
+  });
+
+  it('is nothing where nothing failed', async () => {
+    await request(NOW_MS, { orgId: failingId });
+    const { steps, ...errors } = await show('7d');
+    expect(errors).toEqual({
+      ...{ period: '7d', step: 'day', from: '2026-11-15T00:00:00.000Z', countedFrom: null },
+      ...{ total: 0, codes: [], keys: [], models: [] },
+    });
+    expect(steps.map(({ at, codes }) => [at.slice(0, 10), codes])).toEqual(
+      ['15', '16', '17', '18', '19', '20', '21'].map((day) => [`2026-11-${day}`, {}]),
+    );
+  });
+
+  it("is counted by code over hours or days, by key and by model, of the organization's rows alone", async () => {
+    const key = value(await fixture.control.createKey(OPERATOR, { org: failing, name: 'Named' }));
+    const of = (code: string, atMs: number, more: Partial<Request> = {}) =>
+      request(atMs, failed(code, { orgId: failingId, keyId: key.id, ...more }));
+    await of('upstream_error', NOW_MS);
+    await of('upstream_error', NOW_MS - 1, { modelId: 'mdl_b' });
+    await of('upstream_error', NOW_MS - 23 * HOUR_MS, { keyId: 'key_gone' });
+    await of('client_closed', NOW_MS - 2);
+    await of('model_refused', NOW_MS - 24 * HOUR_MS);
+    await of('model_refused', NOW_MS - 29 * DAY_MS);
+    await of('model_refused', NOW_MS - 30 * DAY_MS);
+    await request(NOW_MS, failed('upstream_error', { orgId: 'org_of_others3' }));
+
+    const day = await show('24h', await fixture.user(failing, 'viewer'));
+    expect(day).toMatchObject({ total: 4, step: 'hour', from: '2026-11-20T13:00:00.000Z' });
+    expect(day.codes).toEqual([
+      { code: 'upstream_error', errors: 3 },
+      { code: 'client_closed', errors: 1 },
+    ]);
+    expect(day.steps).toHaveLength(24);
+    expect(day.steps.filter(({ codes }) => Object.keys(codes).length > 0)).toEqual([
+      { at: '2026-11-20T13:00:00.000Z', codes: { upstream_error: 1 } },
+      { at: '2026-11-21T11:00:00.000Z', codes: { upstream_error: 1, client_closed: 1 } },
+      { at: '2026-11-21T12:00:00.000Z', codes: { upstream_error: 1 } },
+    ]);
+    expect(day.keys).toEqual([
+      { keyId: key.id, key: 'Named', keyPrefix: key.prefix, errors: 3 },
+      { keyId: 'key_gone', key: 'A deleted key', keyPrefix: null, errors: 1 },
+    ]);
+    expect(day.models).toEqual([
+      { modelId: 'mdl_a', model: 'mdl_a', modelDeleted: true, errors: 3 },
+      { modelId: 'mdl_b', model: 'mdl_b', modelDeleted: true, errors: 1 },
+    ]);
+    const month = await show('30d');
+    expect(month).toMatchObject({ total: 6, step: 'day', from: '2026-10-23T00:00:00.000Z' });
+    expect(month.steps[0]?.codes).toEqual({ model_refused: 1 });
+    expect(month.steps.at(-1)?.codes).toEqual({ upstream_error: 2, client_closed: 1 });
+  });
+
+  it('is counted back from the newest to a maximum', async () => {
+    const within = { orgId: failingId, fromMs: 0, toMs: NOW_MS + 1, step: 'day' } as const;
+    const counted = await readErrors(db, within, 2);
+    expect(counted).toMatchObject({ total: 2, oldestAt: new Date(NOW_MS - 1).toISOString() });
+    expect(counted.steps.map(({ errors }) => errors)).toEqual([2]);
+  });
+
+  it('is told for the periods that exist', async () => {
+    const input = { org: failing, period: '1y' as ErrorsPeriod };
+    expect(refusal(await fixture.control.showErrors(OPERATOR, input)).message).toBe(
+      'Period must be one of 24h, 7d, 30d.',
+    );
   });
 });
 

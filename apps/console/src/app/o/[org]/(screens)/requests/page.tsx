@@ -59,7 +59,14 @@ export default async function Requests({ params, searchParams }: RequestsProps) 
       <PageHeader
         title="Requests"
         lead="Counted requests of the last 35 days, newest first, without their content. Times are UTC. Refused ones are not counted."
-        actions={before || filter.id ? null : <Tail />}
+        actions={
+          <>
+            <Link href={`${path}/errors`} className="button button--secondary">
+              Why requests failed
+            </Link>
+            {before || filter.id ? null : <Tail />}
+          </>
+        }
       />
       <Filters
         path={path}

@@ -2,7 +2,7 @@ import type { Metadata } from 'next';
 import { services } from '#server/services.ts';
 import { read, requireOrg } from '#session/current.ts';
 import { Live } from '#ui/live.tsx';
-import { choiceOf } from '#usage/filter.ts';
+import { choiceOf, periodOf } from '#usage/filter.ts';
 import { UsageScreen } from '#usage/usage-screen.tsx';
 
 export const metadata: Metadata = { title: 'Usage' };
@@ -14,11 +14,14 @@ interface UsageProps {
 
 export default async function Usage({ params, searchParams }: UsageProps) {
   const { actor, org } = await requireOrg((await params).org);
-  const choice = choiceOf(await searchParams);
+  const query = await searchParams;
+  const choice = choiceOf(query);
+  const period = periodOf(query);
   const { control, now } = services();
   const usage = read(
     await control.showUsage(actor, {
       org: org.slug,
+      days: period.days,
       ...(choice.keyId ? { keyId: choice.keyId } : {}),
       ...(choice.modelId ? { modelId: choice.modelId } : {}),
     }),
@@ -31,6 +34,7 @@ export default async function Usage({ params, searchParams }: UsageProps) {
         usage={usage}
         nowMs={now()}
         mayChangePlan={org.role === 'owner'}
+        period={period}
         {...choice}
       />
     </>

@@ -1,0 +1,105 @@
+import type { ErrorsPeriod, ErrorsView } from '@tidegate/control';
+import type { Metadata } from 'next';
+import Link from 'next/link';
+import { ErrorsChart } from '#errors/errors-chart.tsx';
+import { CodesTable, KeysTable, ModelsTable } from '#errors/errors-tables.tsx';
+import { services } from '#server/services.ts';
+import { read, requireOrg } from '#session/current.ts';
+import { whole } from '#ui/numbers.ts';
+import { Empty, Note, PageHeader, Panel } from '#ui/page.tsx';
+import { Time } from '#ui/time.tsx';
+
+export const metadata: Metadata = { title: 'Errors' };
+
+const PERIODS: Readonly<Record<ErrorsPeriod, string>> = {
+  '24h': '24 hours',
+  '7d': '7 days',
+  '30d': '30 days',
+};
+
+interface ErrorsProps {
+  readonly params: Promise<{ org: string }>;
+  readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
+}
+
+export default async function Errors({ params, searchParams }: ErrorsProps) {
+  const { actor, org } = await requireOrg((await params).org);
+  const { period } = await searchParams;
+  const errors = read(
+    await services().control.showErrors(actor, { org: org.slug, period: isPeriod(period) ? period : '24h' }),
+  );
+  const path = `/o/${org.slug}/requests`;
+  return (
+    <>
+      <PageHeader
+        back={{ href: path, name: 'Requests' }}
+        title="Errors"
+        lead="Why counted requests got no complete answer. Requests that were refused before they were counted are not here, such as those over a limit or a quota (429), with a wrong key, for an unknown or stopped model, or with an invalid body."
+        actions={<Periods path={`${path}/errors`} shown={errors.period} />}
+      />
+      <div className="space-y-6">
+        {errors.countedFrom === null ? null : (
+          <Note kind="warning">
+            There are too many to count. These are the newest {whole(errors.total)}, since{' '}
+            <Time iso={errors.countedFrom} exact />.
+          </Note>
+        )}
+        {errors.total === 0 ? <Nothing period={errors.period} /> : <Counts path={path} errors={errors} />}
+      </div>
+    </>
+  );
+}
+
+const isPeriod = (value: unknown): value is ErrorsPeriod =>
+  typeof value === 'string' && Object.hasOwn(PERIODS, value);
+
+function Periods({ path, shown }: { path: string; shown: ErrorsPeriod }) {
+  return (
+    <nav className="flex gap-2" aria-label="Period">
+      {Object.entries(PERIODS).map(([period, name]) => (
+        <Link
+          key={period}
+          href={`${path}?period=${period}`}
+          aria-current={period === shown ? 'page' : undefined}
+          className={`button button--sm ${period === shown ? 'button--secondary' : 'button--ghost'}`}
+        >
+          {name}
+        </Link>
+      ))}
+    </nav>
+  );
+}
+
+const Nothing = ({ period }: { period: ErrorsPeriod }) => (
+  <section className="card-surface" aria-label="Errors">
+    <Empty icon={<span className="icon-check size-5" aria-hidden />} title="Nothing failed">
+      No counted request of the last {PERIODS[period]} failed.
+    </Empty>
+  </section>
+);
+
+const MOST = 'Those with the most errors, at most 10.';
+
+function Counts({ path, errors }: { path: string; errors: ErrorsView }) {
+  return (
+    <>
+      <Panel
+        title={`${whole(errors.total)} ${errors.total === 1 ? 'error' : 'errors'}`}
+        lead={`In the last ${PERIODS[errors.period]}, by ${errors.step} (UTC).`}
+      >
+        <ErrorsChart errors={errors} />
+      </Panel>
+      <Panel title="By code" lead="Most frequent first. A code leads to its requests.">
+        <CodesTable path={path} errors={errors} />
+      </Panel>
+      <div className="grid items-start gap-6 lg:grid-cols-2">
+        <Panel title="By key" lead={MOST}>
+          <KeysTable path={path} errors={errors} />
+        </Panel>
+        <Panel title="By model" lead={MOST}>
+          <ModelsTable path={path} errors={errors} />
+        </Panel>
+      </div>
+    </>
+  );
+}

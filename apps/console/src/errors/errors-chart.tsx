@@ -1,0 +1,145 @@
+'use client';
+
+import type { ErrorsView } from '@tidegate/control';
+import { Bar, BarChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts';
+import { compact, whole } from '../ui/numbers.ts';
+import { type BarOf, type Series, seriesOf } from './series.ts';
+
+const DAY = new Intl.DateTimeFormat('en-GB', { timeZone: 'UTC', day: 'numeric', month: 'short' });
+const HOUR = new Intl.DateTimeFormat('en-GB', {
+  timeZone: 'UTC',
+  hour: '2-digit',
+  minute: '2-digit',
+  hourCycle: 'h23',
+});
+const TICK = { fontSize: 11, fill: 'var(--muted)' };
+const BAR_MAX_PX = 26;
+
+/** Errors by code over time. Screen readers get the same as a table. */
+export function ErrorsChart({ errors }: { errors: ErrorsView }) {
+  const { series, bars } = seriesOf(errors);
+  const isHours = errors.step === 'hour';
+  const short = (at: string): string => (isHours ? HOUR : DAY).format(new Date(at));
+  const full = (at: string): string => (isHours ? `${DAY.format(new Date(at))}, ${short(at)}` : short(at));
+  return (
+    <div className="px-3 pb-4 sm:px-4">
+      <div className="mb-2 flex min-h-4 flex-wrap gap-x-4 gap-y-1 px-2 text-xs text-muted" aria-hidden>
+        {series.map(({ name, color }) => (
+          <span key={name} className="inline-flex items-center gap-1.5">
+            <span className="size-2.5 rounded-[3px]" style={{ background: color }} />
+            {name}
+          </span>
+        ))}
+      </div>
+      <div className="h-60" aria-hidden>
+        <Bars series={series} bars={bars} short={short} full={full} />
+      </div>
+      <ErrorsOverTime series={series} bars={bars} full={full} first={isHours ? 'Hour' : 'Day'} />
+    </div>
+  );
+}
+
+interface Drawn {
+  readonly series: readonly Series[];
+  readonly bars: readonly BarOf[];
+  /** A time as the axis has it, and with its day. */
+  readonly short: (at: string) => string;
+  readonly full: (at: string) => string;
+}
+
+function Bars({ series, bars, short, full }: Drawn) {
+  return (
+    <ResponsiveContainer width="100%" height="100%">
+      <BarChart
+        data={[...bars]}
+        margin={{ top: 4, right: 8, bottom: 0, left: 0 }}
+        barCategoryGap="18%"
+        accessibilityLayer={false}
+      >
+        <CartesianGrid vertical={false} stroke="var(--separator)" />
+        <XAxis
+          dataKey="at"
+          tickFormatter={short}
+          tick={TICK}
+          tickLine={false}
+          axisLine={{ stroke: 'var(--border)' }}
+          minTickGap={28}
+        />
+        <YAxis
+          tickFormatter={compact}
+          tick={TICK}
+          tickLine={false}
+          axisLine={false}
+          width={40}
+          allowDecimals={false}
+        />
+        <Tooltip
+          cursor={{ fill: 'var(--default)', opacity: 0.6 }}
+          content={(props: TooltipProps) => <StepTooltip {...props} series={series} full={full} />}
+          isAnimationActive={false}
+        />
+        {series.map(({ name, color }, i) => (
+          <Bar
+            key={name}
+            name={name}
+            dataKey={(bar: BarOf) => bar.heights[i] ?? 0}
+            stackId="errors"
+            fill={color}
+            maxBarSize={BAR_MAX_PX}
+            isAnimationActive={false}
+          />
+        ))}
+      </BarChart>
+    </ResponsiveContainer>
+  );
+}
+
+interface TooltipProps {
+  readonly active?: boolean;
+  readonly payload?: readonly { readonly payload?: BarOf }[];
+}
+
+function StepTooltip({ active, payload, series, full }: TooltipProps & Pick<Drawn, 'series' | 'full'>) {
+  const bar = payload?.[0]?.payload;
+  if (!active || !bar) return null;
+  return (
+    <div className="rounded-xl border border-border bg-overlay px-3 py-2 text-xs shadow-md">
+      <p className="font-medium">{full(bar.at)} UTC</p>
+      {series.map(({ name }, i) =>
+        bar.heights[i] ? (
+          <p key={name} className="mt-1 text-muted tabular-nums">
+            {whole(bar.heights[i])} {name}
+          </p>
+        ) : null,
+      )}
+    </div>
+  );
+}
+
+function ErrorsOverTime({ series, bars, full, first }: Omit<Drawn, 'short'> & { first: string }) {
+  return (
+    <table className="sr-only">
+      <caption>Errors by code over time</caption>
+      <thead>
+        <tr>
+          <th scope="col">{first}</th>
+          {series.map(({ name }) => (
+            <th key={name} scope="col">
+              {name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {bars.map(({ at, heights }) => (
+          <tr key={at}>
+            <th scope="row">{full(at)}</th>
+            {series.map(({ name }, i) => (
+              <td key={name}>{whole(heights[i] ?? 0)}</td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

@@ -1,0 +1,125 @@
+import type { ErrorsView } from '@tidegate/control';
+import Link from 'next/link';
+import type { ReactNode } from 'react';
+import { queryOf, type RequestFilter } from '../requests/filter.ts';
+import { whole } from '../ui/numbers.ts';
+import { Table } from '../ui/table.tsx';
+import { adviceOf, codeText } from './advice.ts';
+
+const LINK = 'font-medium text-accent underline underline-offset-4';
+
+interface TablesProps {
+  /** Of the list of requests. */
+  readonly path: string;
+  readonly errors: ErrorsView;
+}
+
+/** The requests that a count consists of. */
+const linkTo = ({ path, errors }: TablesProps, filter: Partial<RequestFilter>): string =>
+  `${path}${queryOf({ outcome: 'errors', from: errors.from.slice(0, 'YYYY-MM-DDTHH:MM'.length), ...filter })}`;
+
+/** Each code with what it means and what to do. */
+export function CodesTable({ path, errors }: TablesProps) {
+  return (
+    <Table label="Errors by code" cardsBelow="4xl" className="border-t border-border">
+      <thead>
+        <tr>
+          <th scope="col" className="w-60">
+            Code
+          </th>
+          <th scope="col" className="number w-24">
+            Requests
+          </th>
+          <th scope="col">What it means</th>
+          <th scope="col">What to do</th>
+        </tr>
+      </thead>
+      <tbody>
+        {errors.codes.map(({ code, errors: count }) => (
+          <tr key={code}>
+            <th scope="row" className="align-top">
+              <Link href={linkTo({ path, errors }, { outcome: code })} className={`${LINK} break-all`}>
+                {codeText(code)}
+              </Link>
+            </th>
+            <td data-label="Requests" className="number align-top">
+              {whole(count)}
+            </td>
+            <td data-label="What it means" className="wide align-top whitespace-normal">
+              {adviceOf(code).meaning}
+            </td>
+            <td data-label="What to do" className="wide align-top whitespace-normal">
+              {adviceOf(code).action}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </Table>
+  );
+}
+
+export function KeysTable({ path, errors }: TablesProps) {
+  return (
+    <CountTable label="Errors by key" column="Key">
+      {errors.keys.map(({ keyId, key, keyPrefix, errors: count }) => (
+        <CountRow key={keyId} href={linkTo({ path, errors }, { key: keyId })} name={key} count={count}>
+          {keyPrefix ? <code className="block font-mono text-xs text-muted">{keyPrefix}…</code> : null}
+        </CountRow>
+      ))}
+    </CountTable>
+  );
+}
+
+export function ModelsTable({ path, errors }: TablesProps) {
+  return (
+    <CountTable label="Errors by model" column="Model">
+      {errors.models.map(({ modelId, model, modelDeleted, errors: count }) => (
+        <CountRow
+          key={modelId}
+          href={linkTo({ path, errors }, { model: modelId })}
+          name={model}
+          count={count}
+        >
+          {modelDeleted ? <span className="text-muted"> (deleted)</span> : null}
+        </CountRow>
+      ))}
+    </CountTable>
+  );
+}
+
+function CountTable({ label, column, children }: { label: string; column: string; children: ReactNode }) {
+  return (
+    <Table label={label} cardsBelow="2xl" className="border-t border-border">
+      <thead>
+        <tr>
+          <th scope="col">{column}</th>
+          <th scope="col" className="number w-24">
+            Requests
+          </th>
+        </tr>
+      </thead>
+      <tbody>{children}</tbody>
+    </Table>
+  );
+}
+
+interface CountRowProps {
+  readonly href: string;
+  readonly name: string;
+  readonly count: number;
+  readonly children: ReactNode;
+}
+
+const CountRow = ({ href, name, count, children }: CountRowProps) => (
+  <tr>
+    <th scope="row">
+      <Link href={href} className={`${LINK} wrap-anywhere`}>
+        {name}
+      </Link>
+      {children}
+    </th>
+    <td data-label="Requests" className="number">
+      {whole(count)}
+    </td>
+  </tr>
+);
