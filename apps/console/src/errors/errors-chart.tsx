@@ -2,7 +2,8 @@
 
 import type { ErrorsView } from '@tidegate/control';
 import { Bar, BarChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts';
-import { compact, whole } from '../ui/numbers.ts';
+import { BARS } from '../ui/bars.ts';
+import { whole } from '../ui/numbers.ts';
 import { type BarOf, type Series, seriesOf } from './series.ts';
 
 const DAY = new Intl.DateTimeFormat('en-GB', { timeZone: 'UTC', day: 'numeric', month: 'short' });
@@ -12,8 +13,6 @@ const HOUR = new Intl.DateTimeFormat('en-GB', {
   minute: '2-digit',
   hourCycle: 'h23',
 });
-const TICK = { fontSize: 11, fill: 'var(--muted)' };
-const BAR_MAX_PX = 26;
 
 /** Errors by code over time. Screen readers get the same as a table. */
 export function ErrorsChart({ errors }: { errors: ErrorsView }) {
@@ -50,33 +49,13 @@ interface Drawn {
 function Bars({ series, bars, short, full }: Drawn) {
   return (
     <ResponsiveContainer width="100%" height="100%">
-      <BarChart
-        data={[...bars]}
-        margin={{ top: 4, right: 8, bottom: 0, left: 0 }}
-        barCategoryGap="18%"
-        accessibilityLayer={false}
-      >
-        <CartesianGrid vertical={false} stroke="var(--separator)" />
-        <XAxis
-          dataKey="at"
-          tickFormatter={short}
-          tick={TICK}
-          tickLine={false}
-          axisLine={{ stroke: 'var(--border)' }}
-          minTickGap={28}
-        />
-        <YAxis
-          tickFormatter={compact}
-          tick={TICK}
-          tickLine={false}
-          axisLine={false}
-          width={40}
-          allowDecimals={false}
-        />
+      <BarChart data={[...bars]} {...BARS.chart}>
+        <CartesianGrid {...BARS.grid} />
+        <XAxis dataKey="at" tickFormatter={short} {...BARS.timeAxis} />
+        <YAxis {...BARS.countAxis} />
         <Tooltip
-          cursor={{ fill: 'var(--default)', opacity: 0.6 }}
+          {...BARS.tooltip}
           content={(props: TooltipProps) => <StepTooltip {...props} series={series} full={full} />}
-          isAnimationActive={false}
         />
         {series.map(({ name, color }, i) => (
           <Bar
@@ -85,8 +64,7 @@ function Bars({ series, bars, short, full }: Drawn) {
             dataKey={(bar: BarOf) => bar.heights[i] ?? 0}
             stackId="errors"
             fill={color}
-            maxBarSize={BAR_MAX_PX}
-            isAnimationActive={false}
+            {...BARS.bar}
           />
         ))}
       </BarChart>

@@ -2,12 +2,11 @@
 
 import type { UsageDayView } from '@tidegate/control';
 import { Bar, BarChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts';
-import { compact, whole } from '../ui/numbers.ts';
+import { BARS } from '../ui/bars.ts';
+import { whole } from '../ui/numbers.ts';
 
 const SHORT = new Intl.DateTimeFormat('en-GB', { timeZone: 'UTC', day: 'numeric', month: 'short' });
 const shortDay = (day: string): string => SHORT.format(new Date(`${day}T00:00:00Z`));
-const TICK = { fontSize: 11, fill: 'var(--muted)' };
-const BAR_MAX_PX = 26;
 
 interface DaysChartProps {
   readonly days: readonly UsageDayView[];
@@ -31,50 +30,25 @@ export function DaysChart({ days, onDay }: DaysChartProps) {
       </div>
       <div className="h-60" aria-hidden>
         <ResponsiveContainer width="100%" height="100%">
-          <BarChart
-            data={[...days]}
-            margin={{ top: 4, right: 8, bottom: 0, left: 0 }}
-            barCategoryGap="18%"
-            accessibilityLayer={false}
-          >
-            <CartesianGrid vertical={false} stroke="var(--separator)" />
-            <XAxis
-              dataKey="day"
-              tickFormatter={shortDay}
-              tick={TICK}
-              tickLine={false}
-              axisLine={{ stroke: 'var(--border)' }}
-              minTickGap={28}
-            />
-            <YAxis
-              tickFormatter={compact}
-              tick={TICK}
-              tickLine={false}
-              axisLine={false}
-              width={40}
-              allowDecimals={false}
-            />
-            <Tooltip
-              cursor={{ fill: 'var(--default)', opacity: 0.6 }}
-              content={DayTooltip}
-              isAnimationActive={false}
-            />
+          <BarChart data={[...days]} {...BARS.chart}>
+            <CartesianGrid {...BARS.grid} />
+            <XAxis dataKey="day" tickFormatter={shortDay} {...BARS.timeAxis} />
+            <YAxis {...BARS.countAxis} />
+            <Tooltip {...BARS.tooltip} content={DayTooltip} />
             <Bar
               dataKey="answered"
               stackId="requests"
               fill="var(--chart-answered)"
-              maxBarSize={BAR_MAX_PX}
+              {...BARS.bar}
               {...clicks}
-              isAnimationActive={false}
             />
             <Bar
               dataKey="errors"
               stackId="requests"
               fill="var(--chart-errors)"
-              maxBarSize={BAR_MAX_PX}
+              {...BARS.bar}
               {...clicks}
               radius={[3, 3, 0, 0]}
-              isAnimationActive={false}
             />
           </BarChart>
         </ResponsiveContainer>
