@@ -1,6 +1,5 @@
 import {
   addresses,
-  type Caller,
   ConfigError,
   callerFields,
   callerOf,
@@ -9,6 +8,7 @@ import {
   host,
   loadConfig,
   poolAddresses,
+  type ServiceIdentity,
   secret,
   secretKey,
   serviceFields,
@@ -64,7 +64,7 @@ const schema = z.object({
   OIDC_ONLY: flag,
 });
 
-export type Config = z.output<typeof schema> & { readonly caller: Caller };
+export type Config = z.output<typeof schema> & { readonly caller: ServiceIdentity };
 
 export interface Oidc {
   readonly issuer: string;

@@ -2,7 +2,6 @@ import { isIP } from 'node:net';
 import { LIMITS } from '@tidegate/limits';
 import {
   addresses,
-  type Caller,
   callerFields,
   callerOf,
   count,
@@ -11,6 +10,7 @@ import {
   loadConfig,
   poolAddresses,
   port,
+  type ServiceIdentity,
   serviceFields,
   trustedProxies,
   type Variables,
@@ -75,7 +75,7 @@ const SCHEMA = z.object({
   PRINCIPAL_TTL_MS: durationMs.default(10_000),
 });
 
-export type Config = z.output<typeof SCHEMA> & { readonly caller: Caller };
+export type Config = z.output<typeof SCHEMA> & { readonly caller: ServiceIdentity };
 
 /** @throws ConfigError */
 export function readConfig(env: Variables = process.env): Config {

@@ -1,12 +1,12 @@
 import { redisUrl } from '@tidegate/redis';
 import {
   addresses,
-  type Caller,
   callerFields,
   callerOf,
   databaseUrl,
   loadConfig,
   redisPrefix,
+  type ServiceIdentity,
   secret,
   serviceFields,
   type Variables,
@@ -31,7 +31,7 @@ const schema = z.object({
   AUDIT_KEEP_DAYS: wholeNumber(MIN_AUDIT_KEEP_DAYS, MAX_AUDIT_KEEP_DAYS).default(365),
 });
 
-export type Config = z.output<typeof schema> & { readonly caller: Caller };
+export type Config = z.output<typeof schema> & { readonly caller: ServiceIdentity };
 
 /** @throws ConfigError */
 export function readConfig(env?: Variables): Config {
