@@ -1,6 +1,5 @@
 import {
   addresses,
-  type Caller,
   ConfigError,
   callerFields,
   callerOf,
@@ -9,6 +8,7 @@ import {
   host,
   loadConfig,
   poolAddresses,
+  type ServiceIdentity,
   secret,
   secretKey,
   serviceFields,
@@ -73,7 +73,7 @@ export const schema = z.object({
   OIDC_ONLY: flag.describe('People sign in through the identity provider only, never with a password'),
 });
 
-export type Config = z.output<typeof schema> & { readonly caller: Caller };
+export type Config = z.output<typeof schema> & { readonly caller: ServiceIdentity };
 
 export interface Oidc {
   readonly issuer: string;

@@ -5,7 +5,6 @@ import { fileURLToPath } from 'node:url';
 import { redisUrl } from '@tidegate/redis/url';
 import {
   addresses,
-  type Caller,
   callerFields,
   callerOf,
   databaseUrl,
@@ -13,6 +12,7 @@ import {
   poolAddresses,
   readSecretFiles,
   redisPrefix,
+  type ServiceIdentity,
   secret,
   secretKey,
   type Variables,
@@ -44,7 +44,7 @@ export const schema = z.object({
     .describe('How long a command waits for a connection to Postgres'),
 });
 
-export type Config = z.output<typeof schema> & { readonly caller: Caller };
+export type Config = z.output<typeof schema> & { readonly caller: ServiceIdentity };
 
 /** The system user who runs the command. With sudo, the one who called it. */
 export function systemUser(env: Variables = process.env): string {

@@ -2,7 +2,6 @@ import { isIP } from 'node:net';
 import { LIMITS } from '@tidegate/limits';
 import {
   addresses,
-  type Caller,
   callerFields,
   callerOf,
   count,
@@ -11,6 +10,7 @@ import {
   loadConfig,
   poolAddresses,
   port,
+  type ServiceIdentity,
   serviceFields,
   trustedProxies,
   type Variables,
@@ -115,7 +115,7 @@ export const schema = z.object({
     ),
 });
 
-export type Config = z.output<typeof schema> & { readonly caller: Caller };
+export type Config = z.output<typeof schema> & { readonly caller: ServiceIdentity };
 
 /** @throws ConfigError */
 export function readConfig(env: Variables = process.env): Config {

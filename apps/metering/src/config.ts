@@ -1,12 +1,12 @@
 import { redisUrl } from '@tidegate/redis';
 import {
   addresses,
-  type Caller,
   callerFields,
   callerOf,
   databaseUrl,
   loadConfig,
   redisPrefix,
+  type ServiceIdentity,
   secret,
   serviceFields,
   type Variables,
@@ -33,7 +33,7 @@ export const schema = z.object({
     .describe('Audit events are deleted after this many days'),
 });
 
-export type Config = z.output<typeof schema> & { readonly caller: Caller };
+export type Config = z.output<typeof schema> & { readonly caller: ServiceIdentity };
 
 /** @throws ConfigError */
 export function readConfig(env?: Variables): Config {

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
-import { SERVICE_NAMES, type ServiceName } from '@tidegate/contracts';
+import { CALLER_NAMES, type CallerName } from '@tidegate/contracts';
 import { z } from 'zod';
 import { ConfigError, secret } from './config.ts';
 
@@ -11,7 +11,7 @@ import { ConfigError, secret } from './config.ts';
  */
 
 export interface ServiceToken {
-  readonly service: ServiceName;
+  readonly service: CallerName;
   readonly token: string;
 }
 
@@ -27,7 +27,7 @@ export interface TlsFiles {
 }
 
 /** What a service shows to those that it calls. */
-export interface Caller {
+export interface ServiceIdentity {
   readonly token: string | null;
   /** Null: without TLS. */
   readonly tls: TlsFiles | null;
@@ -49,7 +49,7 @@ const serviceTokens = z.string().transform((text, context): ServiceToken[] => {
   const entries = text.split(/[\s,]+/).filter((entry) => entry !== '');
   const tokens = entries.flatMap((entry) => {
     const colon = entry.indexOf(':');
-    const service = SERVICE_NAMES.find((name) => name === entry.slice(0, colon));
+    const service = CALLER_NAMES.find((name) => name === entry.slice(0, colon));
     const token = entry.slice(colon + 1);
     return service && TOKEN.test(token) ? [{ service, token }] : [];
   });
@@ -59,7 +59,7 @@ const serviceTokens = z.string().transform((text, context): ServiceToken[] => {
   };
   if (tokens.length === 0 || tokens.length < entries.length)
     return wrong(
-      `must be SERVICE:TOKEN, several separated by commas: the service one of ${SERVICE_NAMES.join(', ')}, the token 32 characters or more`,
+      `must be SERVICE:TOKEN, several separated by commas: the service one of ${CALLER_NAMES.join(', ')}, the token 32 characters or more`,
     );
   if (new Set(tokens.map(({ token }) => token)).size < tokens.length)
     return wrong('must not have the same token twice');
@@ -96,7 +96,7 @@ export const trustFields = {
 type Fields<F extends z.ZodRawShape> = z.output<z.ZodObject<F>>;
 
 /** @throws ConfigError */
-export const callerOf = (config: Fields<typeof callerFields>): Caller => ({
+export const callerOf = (config: Fields<typeof callerFields>): ServiceIdentity => ({
   token: config.SERVICE_TOKEN ?? null,
   tls: tlsOf(config),
 });

@@ -1,17 +1,10 @@
+import type { Condition } from '@tidegate/contracts';
 import type { Logger } from '@tidegate/runtime';
 import type { CatalogSource } from '../catalog/catalog.ts';
 import type { ConditionWriter } from '../catalog/condition-writer.ts';
 import type { ModelSpec, PersistedCondition } from '../catalog/spec.ts';
 import { haltBackoffMs } from '../condition/backoff.ts';
-import {
-  type Condition,
-  conditionOf,
-  type Effect,
-  type Event,
-  type State,
-  step,
-  takeOver,
-} from '../condition/machine.ts';
+import { conditionOf, type Effect, type Event, type State, step, takeOver } from '../condition/machine.ts';
 import type { Driver, DriverReport, ReplicaAddress } from '../drivers/driver.ts';
 import { pause } from '../drivers/pause.ts';
 import type { RunnerMetrics } from '../metrics.ts';
