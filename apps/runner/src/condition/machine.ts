@@ -71,6 +71,7 @@ const CONDITIONS: Record<Phase, Condition> = {
   unreachable: 'failed',
 };
 const HALTING: ReadonlySet<Phase> = new Set(['stopping', 'relaunching', 'sleeping', 'failing']);
+const WATCHED: ReadonlySet<Phase> = new Set(['launching', 'running', 'unreachable']);
 const WAKEABLE: ReadonlySet<Phase> = new Set(['draining', 'sleeping', 'asleep', 'wakeable']);
 
 type Next = Phase | ((mode: Mode) => Phase);
@@ -115,6 +116,12 @@ export const conditionOf = (state: State): Condition => CONDITIONS[state.phase];
 /** Whether a request may wake the model. */
 export const isWakeable = (state: State, mode: Mode): boolean =>
   mode === 'wake_on_request' && WAKEABLE.has(state.phase);
+
+/** Whether all of the model is being ended. */
+export const isEnding = ({ phase }: State): boolean => phase === 'draining' || HALTING.has(phase);
+
+/** Whether a driver that watches servers at URLs does so now. */
+export const isWatched = ({ phase }: State): boolean => WATCHED.has(phase);
 
 /** Applies an event to a state. Pure. Returns the same state object if nothing changes. */
 export function step(state: State, event: Event, mode: Mode): Transition {
