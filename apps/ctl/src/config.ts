@@ -24,22 +24,24 @@ import { z } from 'zod';
 const LOCAL_DATA_DIR = fileURLToPath(new URL('../../../.local', import.meta.url));
 const MAX_CONNECT_TIMEOUT_MS = 600_000;
 
-const schema = z.object({
+export const schema = z.object({
   ...callerFields,
   DATABASE_URL: secret(databaseUrl),
   REDIS_URL: secret(redisUrl),
   REDIS_PREFIX: redisPrefix,
   LIMITER_ADDRESSES: addresses,
   RUNNER_ADDRESS: poolAddresses,
-  /** The same as the runner's. */
   SECRET_KEY: secret(secretKey),
-  /** The key before, for `secrets reseal`. */
-  SECRET_KEY_PREVIOUS: secret(secretKey.optional()),
+  SECRET_KEY_PREVIOUS: secret(secretKey.optional()).describe(
+    'The key before, for `ctl secrets reseal` ([when](secrets.md))',
+  ),
   /**
    * Many commands may run at once on a small machine with a small Postgres. Each takes one
    * connection and may wait this long for it.
    */
-  CTL_CONNECT_TIMEOUT_MS: wholeNumber(1, MAX_CONNECT_TIMEOUT_MS).default(20_000),
+  CTL_CONNECT_TIMEOUT_MS: wholeNumber(1, MAX_CONNECT_TIMEOUT_MS)
+    .default(20_000)
+    .describe('How long a command waits for a connection to Postgres'),
 });
 
 export type Config = z.output<typeof schema> & { readonly caller: ServiceIdentity };

@@ -66,17 +66,32 @@ const serviceTokens = z.string().transform((text, context): ServiceToken[] => {
   return tokens;
 });
 
+const pemFile = z.string().optional();
 const tlsFields = {
-  GRPC_TLS_CA_FILE: z.string().optional(),
-  GRPC_TLS_CERT_FILE: z.string().optional(),
-  GRPC_TLS_KEY_FILE: z.string().optional(),
+  GRPC_TLS_CA_FILE: pemFile.describe(
+    'PEM file of who signs the certificates of services. Set all three `GRPC_TLS` files for mutual TLS between services, or none. A replaced file is used for new connections within 10 s',
+  ),
+  GRPC_TLS_CERT_FILE: pemFile.describe(
+    "PEM file of this service's certificate. Those of limiter and runner must name the host in `LIMITER_ADDRESSES` and `RUNNER_ADDRESS`",
+  ),
+  GRPC_TLS_KEY_FILE: pemFile.describe('PEM file of its private key'),
 };
 
 /** What a service that calls others reads. `callerOf` checks it. */
-export const callerFields = { SERVICE_TOKEN: secret(serviceToken.optional()), ...tlsFields };
+export const callerFields = {
+  SERVICE_TOKEN: secret(serviceToken.optional()).describe(
+    'By this token limiter and runner know the service. Without it they refuse its calls, unless they ask for no tokens ([why and how](adr/0013-services-prove-who-they-are.md))',
+  ),
+  ...tlsFields,
+};
 
 /** What a service that others call reads. `trustOf` checks it. */
-export const trustFields = { SERVICE_TOKENS: secret(serviceTokens.optional()), ...tlsFields };
+export const trustFields = {
+  SERVICE_TOKENS: secret(serviceTokens.optional()).describe(
+    'Who may call: `gateway:TOKEN,metering:TOKEN,console:TOKEN,ctl:TOKEN`. A service may have several tokens, so that its token can be changed without a pause. Needed unless the service listens on loopback only, without TLS',
+  ),
+  ...tlsFields,
+};
 
 type Fields<F extends z.ZodRawShape> = z.output<z.ZodObject<F>>;
 
