@@ -14,8 +14,14 @@ const HOUR = new Intl.DateTimeFormat('en-GB', {
   hourCycle: 'h23',
 });
 
-/** Errors by code over time. Screen readers get the same as a table. */
-export function ErrorsChart({ errors }: { errors: ErrorsView }) {
+interface ErrorsChartProps {
+  readonly errors: Pick<ErrorsView, 'codes' | 'steps' | 'step'>;
+  /** Of the table. */
+  readonly caption: string;
+}
+
+/** Counts by code over time. Screen readers get the same as a table. */
+export function ErrorsChart({ errors, caption }: ErrorsChartProps) {
   const { series, bars } = seriesOf(errors);
   const isHours = errors.step === 'hour';
   const short = (at: string): string => (isHours ? HOUR : DAY).format(new Date(at));
@@ -33,7 +39,7 @@ export function ErrorsChart({ errors }: { errors: ErrorsView }) {
       <div className="h-60" aria-hidden>
         <Bars series={series} bars={bars} short={short} full={full} />
       </div>
-      <ErrorsOverTime series={series} bars={bars} full={full} first={isHours ? 'Hour' : 'Day'} />
+      <OverTime caption={caption} series={series} bars={bars} full={full} first={isHours ? 'Hour' : 'Day'} />
     </div>
   );
 }
@@ -94,10 +100,15 @@ function StepTooltip({ active, payload, series, full }: TooltipProps & Pick<Draw
   );
 }
 
-function ErrorsOverTime({ series, bars, full, first }: Omit<Drawn, 'short'> & { first: string }) {
+interface OverTimeProps extends Omit<Drawn, 'short'> {
+  readonly caption: string;
+  readonly first: string;
+}
+
+function OverTime({ caption, series, bars, full, first }: OverTimeProps) {
   return (
     <table className="sr-only">
-      <caption>Errors by code over time</caption>
+      <caption>{caption}</caption>
       <thead>
         <tr>
           <th scope="col">{first}</th>
