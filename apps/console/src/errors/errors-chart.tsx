@@ -107,28 +107,31 @@ interface OverTimeProps extends Omit<Drawn, 'short'> {
 
 function OverTime({ caption, series, bars, full, first }: OverTimeProps) {
   return (
-    <table className="sr-only">
-      <caption>{caption}</caption>
-      <thead>
-        <tr>
-          <th scope="col">{first}</th>
-          {series.map(({ name }) => (
-            <th key={name} scope="col">
-              {name}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {bars.map(({ at, heights }) => (
-          <tr key={at}>
-            <th scope="row">{full(at)}</th>
-            {series.map(({ name }, i) => (
-              <td key={name}>{whole(heights[i] ?? 0)}</td>
+    // A table would be as wide as its text, and so would the page.
+    <div className="sr-only">
+      <table>
+        <caption>{caption}</caption>
+        <thead>
+          <tr>
+            <th scope="col">{first}</th>
+            {series.map(({ name }) => (
+              <th key={name} scope="col">
+                {name}
+              </th>
             ))}
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {bars.map(({ at, heights }) => (
+            <tr key={at}>
+              <th scope="row">{full(at)}</th>
+              {series.map(({ name }, i) => (
+                <td key={name}>{whole(heights[i] ?? 0)}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }
