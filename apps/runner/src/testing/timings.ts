@@ -16,6 +16,7 @@ export const FAST: FleetTimings = {
     exitPollMs: 50,
     podPollMs: 40,
     podProblemMs: 200,
+    countMs: 50,
     apiRetryMs: 20,
     maxApiRetryMs: 100,
     scaleDownMs: 2_000,

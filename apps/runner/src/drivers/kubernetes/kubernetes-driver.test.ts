@@ -416,6 +416,39 @@ describe('switching off', () => {
   });
 });
 
+describe('the count of replicas', () => {
+  /** `1 of 3` when one of three can be called. */
+  const upOf = (report: DriverReport | undefined) =>
+    report?.type === 'up' && `${report.replicas.length} of ${report.total}`;
+
+  it('has those that are not ready, cannot be scheduled, or do not answer', async () => {
+    cluster.workload(DEPLOYMENT);
+    const { driver, last } = driverOf();
+    driver.launch(false);
+    ready('127.0.0.1');
+    await eventually(() => upOf(last()) === '1 of 3');
+    ready('127.0.0.1', '127.0.0.2', '127.0.0.3');
+    await eventually(() => upOf(last()) === '3 of 3');
+  });
+
+  it('follows an autoscaler, and a rollout that has more pods for a while', async () => {
+    cluster.workload(DEPLOYMENT, 1);
+    ready('127.0.0.1');
+    const { driver, last } = driverOf({}, { alwaysOn: true });
+    await driver.leftBehind();
+    driver.launch(true);
+    expect(upOf(last())).toBe('1 of 1');
+    cluster.workload(DEPLOYMENT, 4);
+    await eventually(() => upOf(last()) === '1 of 4');
+    cluster.workload(DEPLOYMENT, 1);
+    await eventually(() => upOf(last()) === '1 of 1');
+    ready('127.0.0.1', '127.0.0.2');
+    await eventually(() => upOf(last()) === '2 of 2');
+    ready('127.0.0.2');
+    await eventually(() => upOf(last()) === '1 of 1');
+  });
+});
+
 describe('what is left behind', () => {
   it.each([
     ['nothing', 0, [], 'nothing'],
