@@ -44,6 +44,7 @@ const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
   runner: {
     _prisma_migrations: MIGRATION_RECORDS,
     condition_change: ALL,
+    left_workload: ['DELETE', 'SELECT'],
     model: ['SELECT', 'UPDATE(condition)', 'UPDATE(condition_at)', 'UPDATE(condition_reason)'],
     runner_lease: ['INSERT', 'SELECT', 'UPDATE'],
     runner_pool: ['SELECT'],
@@ -169,6 +170,7 @@ describe('the role of each service', () => {
       { name: 'create_request_partition', settings: path, callers: [metering] },
       { name: 'delete_organization', settings: path, callers: [console, ctl] },
       { name: 'drop_request_partition', settings: `lock_timeout=2s ${path}`, callers: [metering] },
+      { name: 'leave_workload', settings: path, callers: [] },
       { name: 'prune_audit_events', settings: path, callers: [metering] },
       { name: 'prune_refusals', settings: path, callers: [metering] },
       { name: 'purge_organization', settings: path, callers: [console, ctl, metering] },
