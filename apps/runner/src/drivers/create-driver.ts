@@ -1,5 +1,5 @@
 import { chmodSync, mkdirSync, statSync } from 'node:fs';
-import type { ProcessSettings } from '@tidegate/contracts/driver-settings';
+import type { KubernetesSettings, ProcessSettings } from '@tidegate/contracts/driver-settings';
 import type { Logger } from '@tidegate/runtime';
 import type { ModelSpec } from '../catalog/spec.ts';
 import { type ModelUser, makeHome } from '../isolation/model-user.ts';
@@ -12,6 +12,7 @@ import { KubernetesDriver } from './kubernetes/kubernetes-driver.ts';
 import { Ports } from './process/ports.ts';
 import { ProcessDriver } from './process/process-driver.ts';
 import { knownModels, stateDirOf } from './process/state-file.ts';
+import { parseSettings } from './settings.ts';
 import { UnusableDriver } from './unusable-driver.ts';
 import type { UpstreamAccess } from './upstream-access.ts';
 
@@ -41,7 +42,12 @@ export interface Drivers {
    * active, or run elsewhere now.
    */
   clearStrays(processModels: ReadonlySet<string>): Promise<void>;
+  /** Scales down what a deleted model left. Rejects when this runner cannot, or pods are left. */
+  endWorkload(settings: unknown): Promise<void>;
 }
+
+/** Of a model that is only ended, and never called. */
+const NO_ACCESS: UpstreamAccess = { name: '', nameAssumed: true, key: '' };
 
 export function createDrivers(options: DriversOptions): Drivers {
   const { modelHost: host, keepOutput, models, kubernetes, timings, metrics } = options;
@@ -66,6 +72,13 @@ export function createDrivers(options: DriversOptions): Drivers {
       ...common('process'),
       ...{ modelId, settings, access, stateDir, ports, host, keepOutput, env, user, now, report },
     });
+  const kubernetesDriver = (
+    { api }: Kubernetes,
+    settings: KubernetesSettings,
+    access: UpstreamAccess,
+    alwaysOn: boolean,
+    report: (report: DriverReport) => void,
+  ) => new KubernetesDriver({ ...common('kubernetes'), ...{ api, settings, access, now, report, alwaysOn } });
   return {
     create: ({ modelId, mode, driver, upstreamModel, upstreamModelAssumed, upstreamKey }, report) => {
       const access = { name: upstreamModel, nameAssumed: upstreamModelAssumed, key: upstreamKey };
@@ -83,19 +96,21 @@ export function createDrivers(options: DriversOptions): Drivers {
       if (driver.driver === 'unusable') return new UnusableDriver(driver.reason, report);
       const problem = ruledOut(kubernetes, driver.settings);
       if (!kubernetes || problem) return new UnusableDriver(problem, report);
-      return new KubernetesDriver({
-        ...common('kubernetes'),
-        ...{ api: kubernetes.api, settings: driver.settings, access, now, report },
-        alwaysOn: mode === 'always_on',
-      });
+      return kubernetesDriver(kubernetes, driver.settings, access, mode === 'always_on', report);
+    },
+    endWorkload: async (stored) => {
+      const left = parseSettings('kubernetes', stored);
+      if (left.driver !== 'kubernetes') throw new Error('its settings cannot be read');
+      const problem = ruledOut(kubernetes, left.settings);
+      if (!kubernetes || problem) throw new Error(problem);
+      await kubernetesDriver(kubernetes, left.settings, NO_ACCESS, false, () => {}).halt();
     },
     clearStrays: async (processModels) => {
       const strays = knownModels(stateDir).filter((modelId) => !processModels.has(modelId));
       await Promise.all(
         strays.map(async (modelId) => {
           const settings = { command: 'true', healthPath: '/', startTimeoutS: 1 };
-          const access = { name: '', nameAssumed: true, key: '' };
-          const driver = processDriver(modelId, settings, access, () => {});
+          const driver = processDriver(modelId, settings, NO_ACCESS, () => {});
           await driver.halt();
           await driver.forget();
         }),
