@@ -1,5 +1,12 @@
 import { isRefusal, type Refusal } from '@tidegate/contracts';
-import type { LimiterClient, Notice__Output, Peer, Peers, Principal__Output } from '@tidegate/rpc';
+import type {
+  LimiterClient,
+  Notice__Output,
+  Peer,
+  Peers,
+  Principal__Output,
+  ReportRefusals,
+} from '@tidegate/rpc';
 import { PASSED, type Passed } from '../ending.ts';
 import { INTERNAL_ERROR, INVALID_API_KEY } from '../refusals.ts';
 import { type Admission, readAdmission, TOO_MANY_LARGE_BODIES } from './admission.ts';
@@ -187,6 +194,12 @@ export class Limiter {
     const settle = settleCallOf(ref, settlement);
     this.#grants.settled(ref, settle);
     return this.#unacknowledged.send(ref.instanceId, { settle });
+  }
+
+  /** Resolves to false if it is not certain that the report was written. */
+  async reportRefusals(report: ReportRefusals): Promise<boolean> {
+    const reply = await this.#session.call({ reportRefusals: report });
+    return !!reply?.reportRefusals;
   }
 
   /** Waits for all acknowledgements. Resolves to false if the time runs out first. */
