@@ -230,6 +230,17 @@ describe('an installation from the beginning', () => {
     expect((await json<{ days: unknown[] }>('usage', 'show', '--days', '7')).days).toHaveLength(7);
   });
 
+  it('shows refusals by cause, key and model, of hours or of days', async () => {
+    const none = { total: 0, causes: [], keys: [], models: [] };
+    const hours = await json<{ steps: unknown[] }>('refusal', 'show', '--hours', '2');
+    expect(hours).toMatchObject({ ...none, step: 'hour', plan: { requestsPerMinute: expect.any(Number) } });
+    expect(hours.steps).toHaveLength(2);
+    expect(await json('refusal', 'show', '--days', '7', '--key', 'key_x')).toMatchObject({ step: 'day' });
+    expect((await ctl(['refusal', 'show'])).out).toMatch(
+      /^Period {3}24 hours since [-\d]+ \d\d:00 UTC\nRefused {2}0$/m,
+    );
+  });
+
   it('lists requests, and says how far one is on its way into the usage', async () => {
     expect(await json('request', 'list', '--outcome', 'errors', '--from', '2026-11-01')).toEqual({
       ...{ requests: [], next: null },
