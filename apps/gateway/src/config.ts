@@ -15,6 +15,7 @@ import {
   trustedProxies,
   type Variables,
 } from '@tidegate/runtime';
+import { type TracingSettings, tracingFields, tracingOf } from '@tidegate/tracing';
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 
@@ -34,6 +35,7 @@ const isNameServer = (text: string): boolean => {
 const SCHEMA = z.object({
   ...serviceFields(8_081),
   ...callerFields,
+  ...tracingFields,
   GATEWAY_HOST: host,
   GATEWAY_PORT: port.default(8_080),
   LIMITER_ADDRESSES: addresses,
@@ -75,10 +77,14 @@ const SCHEMA = z.object({
   PRINCIPAL_TTL_MS: durationMs.default(10_000),
 });
 
-export type Config = z.output<typeof SCHEMA> & { readonly caller: Caller };
+export type Config = z.output<typeof SCHEMA> & {
+  readonly caller: Caller;
+  /** Null: off. */
+  readonly tracing: TracingSettings | null;
+};
 
 /** @throws ConfigError */
 export function readConfig(env: Variables = process.env): Config {
   const config = loadConfig(SCHEMA, env);
-  return { ...config, caller: callerOf(config) };
+  return { ...config, caller: callerOf(config), tracing: tracingOf(config) };
 }

@@ -12,11 +12,13 @@ import {
   trustOf,
   type Variables,
 } from '@tidegate/runtime';
+import { type TracingSettings, tracingFields, tracingOf } from '@tidegate/tracing';
 import { z } from 'zod';
 
 const schema = z.object({
   ...serviceFields(7_101),
   ...trustFields,
+  ...tracingFields,
   LIMITER_HOST: host,
   LIMITER_PORT: port.default(7_100),
   REDIS_URL: secret(redisUrl),
@@ -31,10 +33,15 @@ const schema = z.object({
   LIMITER_CLOCK_OFFSET_MS: z.coerce.number().int().default(0),
 });
 
-export type Config = z.output<typeof schema> & { readonly trust: Trust };
+export type Config = z.output<typeof schema> & {
+  readonly trust: Trust;
+  /** Null: off. */
+  readonly tracing: TracingSettings | null;
+};
 
 /** @throws ConfigError */
 export function readConfig(env?: Variables): Config {
   const config = loadConfig(schema, env);
-  return { ...config, trust: trustOf(config, { variable: 'LIMITER_HOST', host: config.LIMITER_HOST }) };
+  const trust = trustOf(config, { variable: 'LIMITER_HOST', host: config.LIMITER_HOST });
+  return { ...config, trust, tracing: tracingOf(config) };
 }

@@ -12,6 +12,7 @@ import {
   type Variables,
   wholeNumber,
 } from '@tidegate/runtime';
+import { type TracingSettings, tracingFields, tracingOf } from '@tidegate/tracing';
 import { z } from 'zod';
 
 const MAX_CONCURRENCY = 256;
@@ -21,6 +22,7 @@ const MAX_AUDIT_KEEP_DAYS = 3_650;
 const schema = z.object({
   ...serviceFields(7_301),
   ...callerFields,
+  ...tracingFields,
   REDIS_URL: secret(redisUrl),
   REDIS_PREFIX: redisPrefix,
   DATABASE_URL: secret(databaseUrl),
@@ -31,10 +33,14 @@ const schema = z.object({
   AUDIT_KEEP_DAYS: wholeNumber(MIN_AUDIT_KEEP_DAYS, MAX_AUDIT_KEEP_DAYS).default(365),
 });
 
-export type Config = z.output<typeof schema> & { readonly caller: Caller };
+export type Config = z.output<typeof schema> & {
+  readonly caller: Caller;
+  /** Null: off. */
+  readonly tracing: TracingSettings | null;
+};
 
 /** @throws ConfigError */
 export function readConfig(env?: Variables): Config {
   const config = loadConfig(schema, env);
-  return { ...config, caller: callerOf(config) };
+  return { ...config, caller: callerOf(config), tracing: tracingOf(config) };
 }
