@@ -5,7 +5,6 @@ import type { Call__Output } from '@tidegate/rpc';
 import type { Logger, Registry, Trust } from '@tidegate/runtime';
 import type { Tracing } from '@tidegate/tracing';
 import { Admissions } from './admission/admissions.ts';
-import type { Context } from './context.ts';
 import { DeletedOrgs, startForgetting } from './deletion/deleted-orgs.ts';
 import { Leases } from './leases/leases.ts';
 import { Reaper } from './leases/reaper.ts';
@@ -21,6 +20,7 @@ import { createRedisLink } from './redis/link.ts';
 import { Lock } from './redis/lock.ts';
 import { KeyNames } from './redis/names.ts';
 import { Store } from './redis/store.ts';
+import type { ScriptDeps } from './script-deps.ts';
 import { Seeder } from './seeding/seeder.ts';
 import { startServer } from './server.ts';
 import { countedDispatch } from './session/counted.ts';
@@ -116,7 +116,7 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   const link = createRedisLink(redisUrl, logger);
   const store = new Store({ shards: link.shards, onPipeline: metrics.pipelineTook });
   const names = new KeyNames(redisPrefix);
-  const context: Context = { store, names, clock: new LimiterClock(options.clockOffsetMs) };
+  const context: ScriptDeps = { store, names, clock: new LimiterClock(options.clockOffsetMs) };
   const seeder = new Seeder(context, db, (orgId) => {
     logger.warn({ orgId }, 'live state was lost');
     notices.publish({ orgStateLost: { orgId } }).catch(onFailed);

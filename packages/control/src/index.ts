@@ -1,3 +1,4 @@
+export type { Condition } from '@tidegate/contracts';
 export type { Actor } from './access/access.ts';
 export { type Action, POLICY, ROLES, type Role } from './access/policy.ts';
 export type { DeleteAccountInput, DeletedAccountView } from './account/delete.ts';
@@ -5,13 +6,12 @@ export { type AccountAction, type AccountEvent, recordAccountEvent } from './acc
 export type { AuditPage, AuditView, ListAuditInput } from './audit/list.ts';
 export { type Control, createControl } from './control.ts';
 export type {
-  Condition,
   ControlDeps,
-  InspectedServer,
   Inspection,
   LimiterPort,
   LiveMonth,
   RunnerPort,
+  ServerToInspect,
 } from './deps.ts';
 export {
   type DiscoverOptions,

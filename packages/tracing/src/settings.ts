@@ -68,29 +68,58 @@ const MAX_QUEUED = 65_536;
 
 /** What a service that is traced reads. `tracingOf` checks it. */
 export const tracingFields = {
-  /** `true` turns tracing off, whatever the other variables say. */
-  OTEL_SDK_DISABLED: flag,
-  OTEL_TRACES_EXPORTER: z.enum(['otlp', 'none'], 'must be otlp or none').default('otlp'),
-  /** The collector. Tracing is on if this or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is set. */
-  OTEL_EXPORTER_OTLP_ENDPOINT: endpoint.optional(),
-  /** The whole URL for traces. By default, /v1/traces of OTEL_EXPORTER_OTLP_ENDPOINT. */
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: endpoint.optional(),
-  OTEL_EXPORTER_OTLP_PROTOCOL: protocol.optional(),
-  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: protocol.optional(),
-  OTEL_EXPORTER_OTLP_HEADERS: secret(pairs.optional()),
-  OTEL_EXPORTER_OTLP_TRACES_HEADERS: secret(pairs.optional()),
-  OTEL_EXPORTER_OTLP_TIMEOUT: durationMs.optional(),
-  OTEL_EXPORTER_OTLP_TRACES_TIMEOUT: durationMs.optional(),
-  OTEL_SERVICE_NAME: z.string().optional(),
-  OTEL_RESOURCE_ATTRIBUTES: pairs.optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: endpoint
+    .optional()
+    .describe(
+      'Turns [tracing](tracing.md) on: the URL of a collector that takes OTLP over HTTP. `/v1/traces` is added to it',
+    ),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: endpoint
+    .optional()
+    .describe('The same as a whole URL, to which nothing is added'),
+  OTEL_SDK_DISABLED: flag.describe('Turns tracing off, whatever the other variables say'),
+  OTEL_TRACES_EXPORTER: z
+    .enum(['otlp', 'none'], 'must be otlp or none')
+    .default('otlp')
+    .describe('`none` turns tracing off, too'),
+  OTEL_EXPORTER_OTLP_PROTOCOL: protocol.optional().describe('How spans are sent. Default: `http/protobuf`'),
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: protocol
+    .optional()
+    .describe('The same for traces alone, and before the other'),
+  OTEL_EXPORTER_OTLP_HEADERS: secret(pairs.optional()).describe(
+    'Headers for the collector, for example its token: `authorization=Bearer%20…`',
+  ),
+  OTEL_EXPORTER_OTLP_TRACES_HEADERS: secret(pairs.optional()).describe(
+    'The same for traces alone, and instead of the others',
+  ),
+  OTEL_EXPORTER_OTLP_TIMEOUT: durationMs
+    .optional()
+    .describe('Milliseconds that the collector may take for a batch. Default: 10000'),
+  OTEL_EXPORTER_OTLP_TRACES_TIMEOUT: durationMs
+    .optional()
+    .describe('The same for traces alone, and before the other'),
+  OTEL_SERVICE_NAME: z
+    .string()
+    .optional()
+    .describe('`service.name` of the spans. Default: `tidegate-` and the service. Set it for each service'),
+  OTEL_RESOURCE_ATTRIBUTES: pairs
+    .optional()
+    .describe('Further attributes of all spans, for example `deployment.environment.name=production`'),
   OTEL_TRACES_SAMPLER: z
     .enum(SAMPLERS, `must be one of ${SAMPLERS.join(', ')}`)
-    .default('parentbased_always_on'),
-  OTEL_TRACES_SAMPLER_ARG: ratio.optional(),
-  /** Spans that wait for the collector. Those beyond it are dropped and counted. */
-  OTEL_BSP_MAX_QUEUE_SIZE: wholeNumber(1, MAX_QUEUED).default(2_048),
-  OTEL_BSP_MAX_EXPORT_BATCH_SIZE: wholeNumber(1, MAX_QUEUED).default(512),
-  OTEL_BSP_SCHEDULE_DELAY: durationMs.default(5_000),
+    .default('parentbased_always_on')
+    .describe('[Which requests](tracing.md#which-requests) are traced'),
+  OTEL_TRACES_SAMPLER_ARG: ratio
+    .optional()
+    .describe('The share of requests that the samplers by ratio take. Default: 1'),
+  OTEL_BSP_MAX_QUEUE_SIZE: wholeNumber(1, MAX_QUEUED)
+    .default(2_048)
+    .describe('Spans that may wait for the collector. Further ones are dropped and counted'),
+  OTEL_BSP_MAX_EXPORT_BATCH_SIZE: wholeNumber(1, MAX_QUEUED)
+    .default(512)
+    .describe('Spans in one message to the collector'),
+  OTEL_BSP_SCHEDULE_DELAY: durationMs
+    .default(5_000)
+    .describe('Milliseconds that spans wait for a batch at most'),
 };
 
 const TIMEOUT_MS = 10_000;

@@ -13,7 +13,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { CallOutcome } from '../upstream/call-outcome.ts';
 import { PHASES, type Phase, type Route } from './facts.ts';
-import { ModelMeters, type Result } from './models.ts';
+import { ModelMeters, type RequestResult } from './models.ts';
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 const PHASE_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30, 60, 120, 600];
@@ -176,7 +176,7 @@ function reasonIncomplete({ response, brokenOff, aborted, facts }: Exchange): st
   return aborted?.reason ?? facts.brokenBy ?? 'internal_error';
 }
 
-function resultOf({ aborted, brokenOff, facts }: Exchange): Result {
+function resultOf({ aborted, brokenOff, facts }: Exchange): RequestResult {
   if (aborted) return 'aborted';
   if (brokenOff) return 'broken_off';
   return facts.code ? 'refused' : 'answered';

@@ -1,5 +1,5 @@
+import type { Condition } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
-import type { Condition } from '../condition/machine.ts';
 import type { Lead } from '../lead/lead.ts';
 import { type ModelSpec, type PersistedCondition, specOf } from './spec.ts';
 

@@ -99,6 +99,8 @@ export interface DriverTimings {
   readonly podPollMs: number;
   /** How long something must keep a workload's pods from starting before its start has failed. */
   readonly podProblemMs: number;
+  /** Between two looks at how many replicas a running workload should have. */
+  readonly countMs: number;
   /** Before a failed call to Kubernetes is tried again. It doubles with each further failure. */
   readonly apiRetryMs: number;
   readonly maxApiRetryMs: number;
@@ -120,6 +122,7 @@ export const DRIVER_TIMINGS: DriverTimings = {
   exitPollMs: 500,
   podPollMs: 2_000,
   podProblemMs: 20_000,
+  countMs: 10_000,
   apiRetryMs: 500,
   maxApiRetryMs: 15_000,
   scaleDownMs: 10_000,

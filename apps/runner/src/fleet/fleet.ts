@@ -1,6 +1,6 @@
+import type { Condition } from '@tidegate/contracts';
 import type { Logger } from '@tidegate/runtime';
 import type { ModelStore, StoredModel } from '../catalog/store.ts';
-import type { Condition } from '../condition/machine.ts';
 import { Room } from '../room/room.ts';
 import { type ModelStatus, Supervisor, type SupervisorDeps } from './supervisor.ts';
 

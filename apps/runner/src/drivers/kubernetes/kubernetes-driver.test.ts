@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { KubernetesSettings } from '@tidegate/contracts/driver-settings';
 import { eventually } from '@tidegate/testing';
-import { FAST } from '../../testing/harness.ts';
 import { FakeKubernetes } from '../../testing/kubernetes.ts';
+import { FAST } from '../../testing/timings.ts';
 import type { DriverReport } from '../driver.ts';
 import { KubernetesApi } from './api.ts';
 import { checkWorkload } from './check.ts';
@@ -413,6 +413,39 @@ describe('switching off', () => {
   it('is done when the workload is not there', async () => {
     await driverOf().driver.halt();
     expect(cluster.asked).toHaveLength(1);
+  });
+});
+
+describe('the count of replicas', () => {
+  /** `1 of 3` when one of three can be called. */
+  const upOf = (report: DriverReport | undefined) =>
+    report?.type === 'up' && `${report.replicas.length} of ${report.total}`;
+
+  it('has those that are not ready, cannot be scheduled, or do not answer', async () => {
+    cluster.workload(DEPLOYMENT);
+    const { driver, last } = driverOf();
+    driver.launch(false);
+    ready('127.0.0.1');
+    await eventually(() => upOf(last()) === '1 of 3');
+    ready('127.0.0.1', '127.0.0.2', '127.0.0.3');
+    await eventually(() => upOf(last()) === '3 of 3');
+  });
+
+  it('follows an autoscaler, and a rollout that has more pods for a while', async () => {
+    cluster.workload(DEPLOYMENT, 1);
+    ready('127.0.0.1');
+    const { driver, last } = driverOf({}, { alwaysOn: true });
+    await driver.leftBehind();
+    driver.launch(true);
+    expect(upOf(last())).toBe('1 of 1');
+    cluster.workload(DEPLOYMENT, 4);
+    await eventually(() => upOf(last()) === '1 of 4');
+    cluster.workload(DEPLOYMENT, 1);
+    await eventually(() => upOf(last()) === '1 of 1');
+    ready('127.0.0.1', '127.0.0.2');
+    await eventually(() => upOf(last()) === '2 of 2');
+    ready('127.0.0.2');
+    await eventually(() => upOf(last()) === '1 of 1');
   });
 });
 
