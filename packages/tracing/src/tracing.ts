@@ -12,7 +12,7 @@ export interface TracingOptions {
   readonly monotonicMs: () => number;
 }
 
-/** Ids, names of models, words from closed sets, and counts. Never what a caller or a model wrote. */
+/** Ids, names of models, words from closed sets, counts. Never what a caller or a model wrote. */
 export type Attributes = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
 export type SpanRole = 'internal' | 'server' | 'client' | 'consumer';

@@ -5,9 +5,7 @@ import type { LimiterMetrics } from '../metrics.ts';
 import { type DispatchDeps, dispatch, type Outcome } from './dispatch.ts';
 import { requestIdOf } from './ids.ts';
 
-/**
- * Answers calls and counts the decisions by call and outcome. A call of a sampled trace gets a span.
- */
+/** Answers calls and counts the decisions. A call of a sampled trace gets a span. */
 export const countedDispatch =
   (deps: DispatchDeps, metrics: LimiterMetrics, tracing: Tracing | null) =>
   async (call: Call__Output): Promise<Outcome> => {
