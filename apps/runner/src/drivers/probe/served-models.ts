@@ -17,7 +17,7 @@ const entry = z.object({
   id: z.string().min(1),
   owned_by: z.string().catch(''),
   aliases: z.array(z.string()).catch([]),
-  status: z.unknown(),
+  status: z.unknown().optional(),
 });
 
 /** Reads the body of a model list. Null: it cannot be understood. */
