@@ -20,6 +20,7 @@ import { createRedisLink } from './redis/link.ts';
 import { Lock } from './redis/lock.ts';
 import { KeyNames } from './redis/names.ts';
 import { Store } from './redis/store.ts';
+import { RefusalWriter } from './refusals/writer.ts';
 import type { ScriptDeps } from './script-deps.ts';
 import { Seeder } from './seeding/seeder.ts';
 import { startServer } from './server.ts';
@@ -126,7 +127,11 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   const outbox = startOutbox({ context, limiterId, redisUrl, redisPrefix, ...timing, metrics, logger });
   const admissions = new Admissions({ ...context, seeder, leases, onSettled: outbox.publish });
   const dispatch = countedDispatch(
-    { ...context, admissions, leases, seeder, notices, blockMs: LIMITS.invalidKeyBlockMs },
+    {
+      ...{ ...context, admissions, leases, seeder, notices },
+      refusals: new RefusalWriter(db),
+      blockMs: LIMITS.invalidKeyBlockMs,
+    },
     metrics,
     options.tracing ?? null,
   );

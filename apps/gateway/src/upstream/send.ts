@@ -60,8 +60,10 @@ function optionsOf(
   if (trace) headers.push('traceparent', trace.traceparent);
   if (trace?.tracestate) headers.push('tracestate', trace.tracestate);
   if (key) headers.push('authorization', `Bearer ${key}`);
+  const { origin, path } = targetOf(replica);
   return {
-    ...targetOf(replica),
+    origin,
+    path,
     method: 'POST',
     headers,
     body: bytes <= MAX_JOINED_BYTES ? Buffer.concat(body, bytes) : Readable.from(body),

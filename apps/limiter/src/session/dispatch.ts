@@ -15,6 +15,7 @@ import { authenticate } from '../keys/authenticate.ts';
 import type { Leases } from '../leases/leases.ts';
 import { LimiterError } from '../limiter-error.ts';
 import type { NoticeHub } from '../notices/hub.ts';
+import type { RefusalWriter } from '../refusals/writer.ts';
 import type { ScriptDeps } from '../script-deps.ts';
 import type { Seeder } from '../seeding/seeder.ts';
 import { reportInvalidKey } from '../throttle/invalid-keys.ts';
@@ -33,6 +34,7 @@ export interface DispatchDeps extends ScriptDeps {
   readonly leases: Leases;
   readonly seeder: Seeder;
   readonly notices: NoticeHub;
+  readonly refusals: RefusalWriter;
   readonly blockMs: number;
 }
 
@@ -68,6 +70,10 @@ export async function dispatch(deps: DispatchDeps, call: Call__Output): Promise<
     return { releaseLargeBody: {} };
   }
   if (call.reportInvalidKey) return report(deps, call.reportInvalidKey);
+  if (call.reportRefusals) {
+    await deps.refusals.write(call.reportRefusals);
+    return { reportRefusals: {} };
+  }
   throw new LimiterError('bad_call', 'an unknown call');
 }
 

@@ -1,5 +1,6 @@
 import type { Db } from '@tidegate/db';
 import type { Logger } from '@tidegate/runtime';
+import { KEPT_DAYS } from '../settlements/parse.ts';
 
 const EVERY_MS = 10 * 60_000;
 const RETRY_MS = 10_000;
@@ -14,7 +15,7 @@ export interface LeftoversOptions {
 
 /**
  * Deletes what nobody else deletes in time: usage of deleted organizations that the program which
- * deleted them did not get to, and audit events that are too old.
+ * deleted them did not get to, and audit events and refusals that are too old.
  */
 export class Leftovers {
   readonly #options: LeftoversOptions;
@@ -40,13 +41,21 @@ export class Leftovers {
     const orgs = await db.$queryRaw<{ org_id: string }[]>`
       SELECT org_id FROM deleted_org WHERE purged_at IS NULL ORDER BY deleted_at LIMIT ${MAX_ORGS}`;
     for (const { org_id: orgId } of orgs) while (!this.#stopped && (await this.#purgeDay(orgId)));
+    const events = await this.#all(() => this.#pruneAudit(auditKeepDays));
+    if (events > 0) logger.info({ events }, 'old audit events deleted');
+    const rows = await this.#all(() => this.#pruneRefusals());
+    if (rows > 0) logger.info({ rows }, 'old refusals deleted');
+  }
+
+  /** Repeats a step until it deletes nothing. Resolves to how many rows it deleted. */
+  async #all(step: () => Promise<number>): Promise<number> {
     let pruned = 0;
     let some = 0;
     do {
-      some = await this.#pruneAudit(auditKeepDays);
+      some = await step();
       pruned += some;
     } while (some > 0 && !this.#stopped);
-    if (pruned > 0) logger.info({ events: pruned }, 'old audit events deleted');
+    return pruned;
   }
 
   async #purgeDay(orgId: string): Promise<boolean> {
@@ -58,6 +67,12 @@ export class Leftovers {
   async #pruneAudit(keepDays: number): Promise<number> {
     const [row] = await this.#options.db.$queryRaw<{ pruned: number }[]>`
       SELECT prune_audit_events(${keepDays}::int) AS pruned`;
+    return row?.pruned ?? 0;
+  }
+
+  async #pruneRefusals(): Promise<number> {
+    const [row] = await this.#options.db.$queryRaw<{ pruned: number }[]>`
+      SELECT prune_refusals(${KEPT_DAYS}::int) AS pruned`;
     return row?.pruned ?? 0;
   }
 

@@ -117,19 +117,22 @@ function validateFields(fields: FieldReader): ValidatedRequest {
   const includeUsage = readStreamOptions(fields, stream);
   fields.string('user');
   if (fields.refusal || messages === null) return { ok: false, refusal: fields.refusal as Refusal };
-  const { inlineImages, ...content } = messages;
   return {
     ok: true,
+    // Named one by one: copying members from other objects costs Node 20 microseconds each.
     request: {
       model,
       stream,
       includeUsage,
-      ...maxTokens,
+      maxTokens: maxTokens.maxTokens,
+      maxTokensFrom: maxTokens.maxTokensFrom,
       sampling,
       seed,
-      ...content,
+      imageCount: messages.imageCount,
+      linkedImages: messages.linkedImages,
+      messages: messages.messages,
     },
-    inlineImages,
+    inlineImages: messages.inlineImages,
   };
 }
 
@@ -170,7 +173,7 @@ function readStop(fields: FieldReader): string[] {
   const allowed = `a string or an array of up to ${maxStops} strings, each of ${minStopCharacters} to ${maxStopCharacters} characters`;
   const stops: unknown[] = Array.isArray(sent) ? sent : [sent];
   if (stops.length > maxStops || !stops.every(isStop)) return fields.fail(`stop must be ${allowed}.`, []);
-  return stops.map((stop) => stop.replace(/\p{Surrogate}/gu, '\ufffd'));
+  return stops.map((stop) => stop.toWellFormed());
 }
 
 /** Characters are Unicode code points. Each takes at most two units of a JavaScript string. */

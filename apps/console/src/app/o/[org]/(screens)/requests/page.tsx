@@ -59,7 +59,19 @@ export default async function Requests({ params, searchParams }: RequestsProps) 
     <>
       <PageHeader
         title="Requests"
-        lead="Counted requests of the last 35 days, newest first, without their content. Times are UTC. Refused ones are not counted."
+        lead={
+          <>
+            Counted requests of the last 35 days, newest first, without their content. Times are UTC. Refused
+            ones are not counted:{' '}
+            <Link
+              href={`${path}/errors#refused`}
+              className="font-medium text-accent underline underline-offset-4"
+            >
+              why they were refused
+            </Link>
+            .
+          </>
+        }
         actions={
           <>
             <Link href={`${path}/errors`} className="button button--secondary">
