@@ -162,7 +162,7 @@ export class Observer {
     if (code && !exchange.held?.counted) this.#recordRefusal(facts, code);
     this.#seconds[route].observe(ms / 1_000);
     if (model) this.#models.ended(model, resultOf(exchange), facts);
-    exchange.trace?.end(exchange, status, incomplete ?? code, nowMs);
+    exchange.trace?.end(facts, status, incomplete ?? code, nowMs);
     this.#line(fieldsOf(exchange, status, ms), 'request');
   }
 

@@ -1,8 +1,14 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Span, Tracing } from '@tidegate/tracing';
 import type { CatalogModel } from '../catalog/catalog.ts';
-import type { Exchange } from '../http/exchange.ts';
 import type { CallOutcome } from '../upstream/call-outcome.ts';
 import type { Phase, RequestFacts } from './facts.ts';
+
+export interface TracedRequest {
+  readonly headers: IncomingHttpHeaders;
+  readonly requestId: string;
+  readonly facts: RequestFacts;
+}
 
 /**
  * The trace of one completion: a span for the request, one for each phase, and one for each call to
@@ -13,8 +19,8 @@ export class RequestTrace {
   #phase: Span | null = null;
 
   /** Continues the caller's trace, if its headers are valid. */
-  constructor(tracing: Tracing, { request, requestId, facts }: Exchange) {
-    const { traceparent, tracestate } = request.headers;
+  constructor(tracing: Tracing, { headers, requestId, facts }: TracedRequest) {
+    const { traceparent, tracestate } = headers;
     this.#span = tracing.begin(
       { traceparent: textOf(traceparent), tracestate: textOf(tracestate) },
       {
@@ -69,7 +75,7 @@ export class RequestTrace {
   }
 
   /** @param status of the answer; 0: none. @param code why there is no complete answer, or null */
-  end({ facts }: Exchange, status: number, code: string | null, atMs: number): void {
+  end(facts: RequestFacts, status: number, code: string | null, atMs: number): void {
     this.enter(null, atMs);
     const { model, usage } = facts;
     this.#span.set({
