@@ -5,8 +5,8 @@
 // - Without a package's address, npm first asks the registry for the list of its versions. That
 //   doubles the time of npm ci. With another registry, npm replaces the public one in these
 //   addresses.
-// Every package needs a hash, too. Only npm can add that, from a registry that offers the package. So
-// where yours does not offer a version for all platforms, take one that it does. `overrides` in
+// Every package needs a hash, too. Only npm can add that, from a registry that offers the package.
+// So where yours does not offer a version for all platforms, take one that it does. `overrides` in
 // package.json has those that other packages ask for.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -15,8 +15,8 @@ import { resolvePackage } from './setup/packages.mjs';
 
 /**
  * @typedef {{ name?: string, version?: string, resolved?: string, integrity?: string,
- * link?: boolean, inBundle?: boolean, dev?: boolean, optional?: boolean, os?: string[], cpu?: string[],
- * libc?: string[], optionalDependencies?: Record<string, string> }} Entry
+ * link?: boolean, inBundle?: boolean, dev?: boolean, optional?: boolean, os?: string[],
+ * cpu?: string[], libc?: string[], optionalDependencies?: Record<string, string> }} Entry
  */
 
 const root = resolve(fileURLToPath(import.meta.url), '../..');
