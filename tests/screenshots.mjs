@@ -15,9 +15,15 @@ const OUT = join(ROOT, 'docs/screenshots');
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 const DAYS = 30;
-/** How some of every 29 requests end. @type {Readonly<Record<number, string>>} */
+/**
+ * How some of every 29 requests end.
+ * @type {Readonly<Record<number, string>>}
+ */
 const FAILED = { 4: 'upstream_error', 11: 'model_unavailable', 17: 'upstream_error', 23: 'client_closed' };
-/** Codes and causes of refusals, and how many there are in the worst hour. @type {readonly [string, string, number][]} */
+/**
+ * Codes and causes of refusals, and how many there are in the worst hour.
+ * @type {readonly [string, string, number][]}
+ */
 const REFUSED = [
   ['rate_limit_exceeded', 'key_requests_per_minute', 140],
   ['rate_limit_exceeded', 'key_requests_at_once', 35],
