@@ -1,5 +1,5 @@
-// The worst bodies to parse, each of about so many bytes. All are refused, most of them for n, after
-// everything in front of it has been read.
+// The worst bodies to parse, each of about so many bytes. All are refused, most of them for n,
+// after everything in front of it has been read.
 const MESSAGE = '{"role":"user","content":"x"}';
 const body = (fields, messages = MESSAGE) => `{"model":"tide","n":2${fields},"messages":[${messages}]}`;
 const around = (content) => body('', `{"role":"user","content":${content}}`);

@@ -99,6 +99,7 @@ const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
     two_factor: ['DELETE', 'SELECT'],
     usage_day: ['SELECT'],
     user: ALL,
+    verification: ['DELETE', 'SELECT(value)'],
   },
 };
 

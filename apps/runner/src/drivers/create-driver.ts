@@ -3,6 +3,7 @@ import type { KubernetesSettings, ProcessSettings } from '@tidegate/contracts/dr
 import type { Logger } from '@tidegate/runtime';
 import type { ModelSpec } from '../catalog/spec.ts';
 import { type ModelUser, makeHome } from '../isolation/model-user.ts';
+import { isOpenToOwnUser } from '../isolation/own-memory.ts';
 import type { RunnerMetrics } from '../metrics.ts';
 import type { Driver, DriverReport, DriverTimings } from './driver.ts';
 import { ExternalDriver } from './external-driver.ts';
@@ -125,13 +126,14 @@ function makeStateDir(stateDir: string): void {
   if (statSync(stateDir).uid === process.getuid?.()) chmodSync(stateDir, 0o700);
 }
 
-const SHARED_USER =
-  "models' processes run as the runner's own user, and can read its environment, its files and its memory: " +
-  'a runner that runs as root gives them another user';
+const sharedUser = (open: boolean): string =>
+  "models' processes run as the runner's own user. They can read its files and end it" +
+  (open ? ', and can read its environment and its memory, secrets included' : '') +
+  ': a runner that runs as root gives them another user';
 
 /** What the first model with a process needs. */
 function prepare(models: ModelUser, logger: Logger): void {
-  if (models.user === null) logger.warn(SHARED_USER);
+  if (models.user === null) logger.warn(sharedUser(isOpenToOwnUser(process.getuid?.())));
   try {
     makeHome(models);
   } catch (err) {
