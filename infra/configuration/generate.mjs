@@ -10,8 +10,8 @@ import { variables } from './schemas.mjs';
 
 /** @typedef {import('./schemas.mjs').Variable} Variable */
 /**
- * @typedef {{ variable: Variable, defaults: ReadonlyMap<string, string> }} Row the defaults by
- *   program
+ * Defaults are by program.
+ * @typedef {{ variable: Variable, defaults: ReadonlyMap<string, string> }} Row
  */
 
 const DOCUMENT = 'docs/configuration.md';
