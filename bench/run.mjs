@@ -22,7 +22,7 @@ const OTHERS = [
   { title: "One key's worst bodies beside another organization", script: 'bench/flood.mjs' },
   { title: 'The limiter: decisions a second', script: 'bench/decisions.mjs' },
   { title: 'Metering: settlements a second', script: 'bench/metering.mjs' },
-  { title: 'The usage panel over 10 million requests', script: 'bench/usage.mjs' },
+  { title: 'Pages of the console over 10 million requests', script: 'bench/console.mjs' },
   { title: 'More keys, more history, two gateways', script: 'bench/growth.mjs' },
 ];
 const { values } = parseArgs({
