@@ -79,7 +79,10 @@ export function UsageScreen(props: UsageScreenProps) {
           title="By model"
           lead="Half of the requests took no longer than p50, and 95% no longer than p95; both are within 5% of the exact times. First chunks are those of streams."
         >
-          <ModelsTable models={usage.models} hrefOf={hrefOf} />
+          {/* Room for the first models, so that what is below stays in place when they arrive. */}
+          <div className="min-h-56">
+            <ModelsTable models={usage.models} hrefOf={hrefOf} />
+          </div>
         </Panel>
         <Panel
           title="By key and model"

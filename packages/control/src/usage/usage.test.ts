@@ -68,7 +68,7 @@ describe('usage by the hour', () => {
     const ofKey = await show({ hours: 24, keyId: 'key_b' });
     expect(ofKey.models).toMatchObject([{ modelId: 'mdl_x', requests: 1 }]);
     expect([ofKey.totals.p50Ms, ofKey.models[0]?.p95Ms]).toEqual([null, null]);
-    expect((await show({ hours: 24, modelId: 'mdl_y' })).totals).toMatchObject({ requests: 2, p50Ms: 41 });
+    expect((await show({ hours: 24, modelId: 'mdl_y' })).totals).toMatchObject({ requests: 2, p50Ms: 40 });
     expect((await show({ hours: 1, modelId: 'mdl_y' })).totals.requests).toBe(0);
     expect((await show({ hours: 25 })).totals.requests).toBe(7);
   });
