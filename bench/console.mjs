@@ -3,10 +3,8 @@
 // byte is there, as a signed-in browser asks for it.
 //
 //   node bench/console.mjs [--requests 10000000] [--keys 1000] [--models 200] [--rounds 30]
-//     [--database URL]
 //
-// With --database the requests go into a Postgres of yours, which keeps them. If they are there
-// already, they are only measured. Run npm run build first.
+// Run npm run build first.
 import { parseArgs } from 'node:util';
 import { ensureRequestPartitions } from '@tidegate/db';
 import { ORG, seed } from './console/seed.mjs';
@@ -20,15 +18,13 @@ const number = (fallback) => ({ type: 'string', default: String(fallback) });
 const { values } = parseArgs({
   options: {
     ...{ requests: number(10_000_000), keys: number(1_000), models: number(200), rounds: number(30) },
-    database: { type: 'string' },
   },
 });
 const [requests, keys, models, rounds] = [values.requests, values.keys, values.models, values.rounds].map(
   Number,
 );
 
-const own = values.database ? { databaseUrl: values.database } : {};
-const bench = await startBench({}, {}, { console: true, demo: true, ...own });
+const bench = await startBench({}, {}, { console: true, demo: true });
 try {
   const { owner, console: site } = bench.stack.info;
   const days = lastDays(DAYS);

@@ -6,38 +6,32 @@ const HOURS_KEPT_DAYS = 8;
 
 /**
  * The first organization has the keys, the models, and four fifths of the requests. A few keys are
- * busy, and each one calls three models. Every fiftieth request is an error. Requests that are
- * there already stay, and nothing is added.
+ * busy, and each one calls three models. Every fiftieth request is an error.
  */
 export async function seed(db, days, { owner, requests, keys, models }) {
   const run = (text, ...values) => db.$executeRawUnsafe(text, ...values);
   await run(
     `INSERT INTO org (id, slug, name, plan_id) SELECT id, 'bench-' || CASE WHEN n = 1 THEN 'console' ELSE n::text END, 'Bench ' || n, 'plan_pro'
-     FROM unnest($1::text[]) WITH ORDINALITY AS o(id, n) ON CONFLICT DO NOTHING`,
+     FROM unnest($1::text[]) WITH ORDINALITY AS o(id, n)`,
     [ORG, ...OTHERS],
   );
   await run(
     `INSERT INTO member (org_id, user_id, role) SELECT $1, id, 'owner' FROM "user" WHERE email = $2
-     ON CONFLICT DO NOTHING`,
+    `,
     ...[ORG, owner],
   );
   await run(
     `INSERT INTO model (id, org_id, name, kind, mode, context_tokens, driver, settings, condition)
      SELECT 'mdl_bench' || i, $1, 'model-' || i, 'text', 'always_on', 8192, 'external', '{"urls":["http://127.0.0.1:9/v1"]}', 'stopped'
-     FROM generate_series(0, $2::int - 1) i ON CONFLICT DO NOTHING`,
+     FROM generate_series(0, $2::int - 1) i`,
     ...[ORG, models],
   );
   await run(
     `INSERT INTO api_key (id, org_id, name, prefix, hash, all_models, requests_per_minute, requests_at_once, last_used_at)
      SELECT 'key_bench' || i, $1, 'Key ' || i, 'ti_' || i, sha256(('bench' || i)::bytea), true, 60, 4, now()
-     FROM generate_series(0, $2::int - 1) i ON CONFLICT DO NOTHING`,
+     FROM generate_series(0, $2::int - 1) i`,
     ...[ORG, keys],
   );
-  const [{ some }] = await db.$queryRawUnsafe(
-    'SELECT EXISTS (SELECT FROM usage_day WHERE org_id = $1) AS some',
-    ORG,
-  );
-  if (some) return;
   for (const day of days) await run(REQUESTS, day, Math.ceil(requests / days.length), keys, models);
   await run(DAYS);
   for (const org of [ORG, ...OTHERS])
