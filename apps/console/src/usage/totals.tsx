@@ -4,7 +4,7 @@ import { compact, duration, share, whole } from '../ui/numbers.ts';
 /** The contract's totals, and what streams take to begin. */
 export function Totals({ totals }: Pick<UsageView, 'totals'>) {
   return (
-    <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-[0.875rem] border border-border bg-border lg:grid-cols-5">
+    <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-[0.875rem] border border-border bg-border lg:grid-cols-[1fr_1fr_1.7fr_1.2fr_1.2fr]">
       <Total name="Requests" value={whole(totals.requests)} />
       <Total name="Errors" value={whole(totals.errors)} note={share(totals.errors, totals.requests)} />
       <Total

@@ -110,7 +110,11 @@ describe('percentiles', () => {
     );
   });
 
-  it('of nothing are unknown', () => {
-    expect(percentilesOf(histogramFrom(null))).toEqual({ p50Ms: null, p95Ms: null });
+  it('of unknown times are unknown', async () => {
+    const [row] = await db.$queryRaw<{ sum: string | null; with: string | null }[]>`
+      SELECT sum(histogram_of(ms))::text AS sum, sum(histogram_of(coalesce(ms, n)))::text AS "with"
+      FROM (VALUES (NULL::int, NULL::int), (NULL, 0)) AS times(ms, n)`;
+    expect(percentilesOf(histogramFrom(row?.sum ?? null))).toEqual({ p50Ms: null, p95Ms: null });
+    expect(percentilesOf(histogramFrom(row?.with ?? null))).toEqual({ p50Ms: 1, p95Ms: 1 });
   });
 });

@@ -4,7 +4,7 @@
 -- all. This is the histogram of one request: a 1 in the digits of its bucket. Buckets are 2^(1/8) wide. Null for null.
 CREATE FUNCTION "histogram_of"("ms" INTEGER) RETURNS NUMERIC
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN ('1e' || (12 * floor(8 * ln(greatest("ms", 1)::float8) / ln(2::float8))::integer)::text)::numeric;
+RETURN ('1e' || (12 * floor(8 * ln((CASE WHEN "ms" < 1 THEN 1 ELSE "ms" END)::float8) / ln(2::float8))::integer)::text)::numeric;
 
 -- As usage_day, of the last days only.
 CREATE TABLE "usage_hour" (
