@@ -16,6 +16,9 @@ const COLUMNS: readonly { name: string; width: string; cell: (row: UsageModelVie
   { name: 'Tokens in', width: 'w-27', cell: (row) => whole(row.promptTokens) },
   { name: 'Tokens out', width: 'w-27', cell: (row) => whole(row.completionTokens) },
   { name: 'Average time', width: 'w-22 whitespace-normal', cell: (row) => duration(row.averageMs) },
+];
+
+const TIMES: typeof COLUMNS = [
   { name: 'p50', width: 'w-20', cell: (row) => duration(row.p50Ms) },
   { name: 'p95', width: 'w-20', cell: (row) => duration(row.p95Ms) },
   {
@@ -32,11 +35,14 @@ const COLUMNS: readonly { name: string; width: string; cell: (row: UsageModelVie
 
 interface ModelsTableProps {
   readonly models: readonly UsageModelView[];
+  /** The usage is that of one key, of which only the average time is known. */
+  readonly isOfKey: boolean;
   /** Where the usage of one key or one model is. */
   readonly hrefOf: (choice: UsageChoice) => string;
 }
 
-export function ModelsTable({ models, hrefOf }: ModelsTableProps) {
+export function ModelsTable({ models, isOfKey, hrefOf }: ModelsTableProps) {
+  const columns = isOfKey ? COLUMNS : [...COLUMNS, ...TIMES];
   const [shown, setShown] = useState(PAGE);
   if (models.length === 0) return <p className="px-5 pb-6 text-sm text-muted">Nothing in this time.</p>;
   return (
@@ -45,7 +51,7 @@ export function ModelsTable({ models, hrefOf }: ModelsTableProps) {
         <thead>
           <tr>
             <th scope="col">Model</th>
-            {COLUMNS.map(({ name, width }) => (
+            {columns.map(({ name, width }) => (
               <th key={name} scope="col" className={`number ${width}`}>
                 {name}
               </th>
@@ -64,7 +70,7 @@ export function ModelsTable({ models, hrefOf }: ModelsTableProps) {
                 </Link>
                 {row.modelDeleted ? <span className="text-muted"> (deleted)</span> : null}
               </th>
-              {COLUMNS.map(({ name, cell }) => (
+              {columns.map(({ name, cell }) => (
                 <td key={name} data-label={name} className="number">
                   {cell(row)}
                 </td>

@@ -14,6 +14,11 @@ import { RowsTable } from './rows-table.tsx';
 import { Totals } from './totals.tsx';
 import { UsageChart } from './usage-chart.tsx';
 
+const TIMES =
+  'Busiest first. Half of the requests took no longer than p50, and 95% no longer than p95; both are within 5% of the exact times. First chunks are those of streams.';
+const TIMES_OF_KEY =
+  'Busiest first. p50 and p95 are known of all keys together: choose all keys to see them.';
+
 interface UsageScreenProps {
   readonly org: string;
   /** Its rows are those of the chosen key and model, as many as are shown. */
@@ -75,13 +80,10 @@ export function UsageScreen(props: UsageScreenProps) {
           )}
         </Panel>
         <MonthPanel month={usage.month} nowMs={nowMs} />
-        <Panel
-          title="By model"
-          lead="Half of the requests took no longer than p50, and 95% no longer than p95; both are within 5% of the exact times. First chunks are those of streams."
-        >
+        <Panel title="By model" lead={keyId ? TIMES_OF_KEY : TIMES}>
           {/* Room for the first models, so that what is below stays in place when they arrive. */}
           <div className="min-h-56">
-            <ModelsTable models={usage.models} hrefOf={hrefOf} />
+            <ModelsTable models={usage.models} isOfKey={keyId !== ''} hrefOf={hrefOf} />
           </div>
         </Panel>
         <Panel
