@@ -1,38 +1,44 @@
 // Measures what one key's refused bodies do to another organization: the p99 of its requests while
-// the key sends the worst bodies of a size and shape, against the p99 beside as many connections
-// that send tiny ones. Also whether requests of the other organization failed, and whether the
-// gateway lost its session with the limiter.
+// the key sends the worst bodies of a size and shape, against the p99 while it sends as many tiny
+// ones. Also whether requests of the other organization failed, and whether the gateway lost its
+// session with the limiter.
 //
-//   node bench/flood.mjs [--seconds 2] [--rounds 3] [--connections 8] [--kib 8,31,33,240]
+//   node bench/flood.mjs [--shape nested,escapes] [--kib 8,31,33,240,2000] [--seconds 3]
+//     [--rounds 3] [--connections 8]
 //
-// Run npm run build first.
+// Without --shape it measures all, which takes half an hour. Run npm run build first.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
 import { startStandin } from '@tidegate/standin';
+import { SHAPES } from './flood/shapes.mjs';
 import { startBench } from './stack.mjs';
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 const LIMIT = 2;
-const SHAPES = ['unknown fields', 'null members', 'nested', 'empty objects', 'text parts', 'escapes'];
-const OTHERS_CONNECTIONS = 4;
+/** Of the other organization's requests: few enough to leave a core for the flood. */
+const OTHERS_PER_S = 100;
+const TINY = { shape: 'tiny', bytes: 100 };
 const SESSION_LOST = /limiter session is down/g;
 const run = promisify(execFile);
 const { values } = parseArgs({
   options: {
-    seconds: { type: 'string', default: '2' },
+    shape: { type: 'string', default: Object.keys(SHAPES).slice(1).join() },
+    seconds: { type: 'string', default: '3' },
     rounds: { type: 'string', default: '3' },
     connections: { type: 'string', default: '8' },
-    kib: { type: 'string', default: '8,31,33,240' },
+    kib: { type: 'string', default: '8,31,33,240,2000' },
   },
 });
 const rounds = Number(values.rounds);
 const connections = Number(values.connections);
-const kinds = values.kib
+const seconds = Number(values.seconds);
+const kinds = values.shape
   .split(',')
-  .flatMap((kib) => SHAPES.map((shape) => ({ shape, bytes: Number(kib) * 1024 })));
+  .flatMap((shape) => values.kib.split(',').map((kib) => ({ shape, bytes: Number(kib) * 1024 })));
+for (const { shape } of kinds) if (!SHAPES[shape]) throw new Error(`no shape ${shape}`);
 const bench = await startBench();
 const standin = await startStandin({ names: ['tide'] });
 let sender;
@@ -47,9 +53,9 @@ async function setUp(name) {
 }
 
 /** The other organization's p99 in ms and failures, and the bodies that were refused meanwhile. */
-async function measure({ shape, bytes }, { flooding, other }) {
+async function measure({ shape, bytes, ratePerS }, { flooding, other }) {
   const url = bench.stack.info.gateway;
-  const flood = JSON.stringify({ url, key: flooding, shape, bytes, connections });
+  const flood = JSON.stringify({ url, key: flooding, shape, bytes, connections, ratePerS });
   let refused = 0;
   sender = spawn(process.execPath, [join(HERE, 'flood/bodies.mjs'), flood], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -61,8 +67,9 @@ async function measure({ shape, bytes }, { flooding, other }) {
   const load = {
     urls: [url],
     headers: { authorization: `Bearer ${other}` },
-    connections: OTHERS_CONNECTIONS,
-    seconds: Number(values.seconds),
+    connections: 100,
+    ratePerS: OTHERS_PER_S,
+    seconds,
     content: 'Hi',
   };
   const { stdout } = await run(process.execPath, [join(HERE, 'load.mjs'), JSON.stringify(load)]);
@@ -73,6 +80,13 @@ async function measure({ shape, bytes }, { flooding, other }) {
 }
 
 const median = (numbers) => numbers.sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
+
+/** The worst bodies, then as many tiny ones in the same time. */
+async function measureBoth(kind, keys) {
+  const worst = await measure(kind, keys);
+  const tiny = await measure({ ...TINY, ratePerS: worst.refused / seconds }, keys);
+  return { worst, tiny };
+}
 
 function report({ shape, bytes }, results) {
   const ratio = median(results.map(({ worst, tiny }) => worst.p99Ms / tiny.p99Ms));
@@ -88,14 +102,13 @@ function report({ shape, bytes }, results) {
 
 try {
   const keys = { flooding: await setUp('Flooding'), other: await setUp('Other') };
-  const tiny = { shape: 'tiny', bytes: 100 };
-  const all = new Map(kinds.map((kind) => [kind, []]));
-  await measure(tiny, keys);
-  for (let round = 0; round < rounds; round++) {
-    for (const kind of kinds)
-      all.get(kind).push({ tiny: await measure(tiny, keys), worst: await measure(kind, keys) });
+  await measure(TINY, keys);
+  const reports = [];
+  for (const kind of kinds) {
+    const results = [];
+    for (let round = 0; round < rounds; round++) results.push(await measureBoth(kind, keys));
+    reports.push(report(kind, results));
   }
-  const reports = [...all].map(([kind, results]) => report(kind, results));
   const worst = Math.max(...reports.map(({ ratio }) => ratio));
   const failures = reports.reduce((sum, { failures: count }) => sum + count, 0);
   const lost = (await bench.logOf('gateway')).match(SESSION_LOST)?.length ?? 0;

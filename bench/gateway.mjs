@@ -15,7 +15,7 @@ import { summary, table } from './gateway/report.mjs';
 import { startBench } from './stack.mjs';
 
 const HERE = dirname(fileURLToPath(import.meta.url));
-const WARM_UP_S = 2;
+const WARM_UP_S = 4;
 const PROCESSES = ['gateway', 'limiter', 'redis', 'metering', 'postgres'];
 const LOADS = [
   { name: 'whole answers, 32 connections', connections: 32, quick: true },
@@ -33,6 +33,16 @@ const { values } = parseArgs({
 });
 const rounds = Number(values.rounds ?? (values.quick ? 1 : 3));
 const seconds = Number(values.seconds ?? (values.quick ? 3 : 5));
+
+/** From the ends of requests to their rows in Postgres, over all loads. */
+async function meteringLag() {
+  const { metrics } = bench.stack.info.services.find(({ name }) => name === 'metering');
+  const text = await (await fetch(metrics)).text();
+  const buckets = [...text.matchAll(/^tidegate_metering_lag_seconds_bucket\{.*le="([^"]+)".*\} (\d+)$/gm)];
+  const all = Number(buckets.at(-1)?.[2]);
+  const within = (share) => buckets.find(([, , count]) => Number(count) >= all * share)?.[1];
+  return `Metering wrote half of ${all.toLocaleString('en')} requests within ${within(0.5)} s of their end, and 99 % within ${within(0.99)} s.`;
+}
 
 const model = await launch(process.execPath, [join(HERE, 'gateway/model.mjs')]);
 const upstream = `http://127.0.0.1:${model.line}`;
@@ -71,8 +81,9 @@ try {
       }
     measured.push({ load: load.name, streamed: load.stream === true, targets: results.map(summary) });
     process.stdout.write(`\n${load.name}\n${table(measured.at(-1))}\n`);
+    if (values.json) writeFileSync(values.json, JSON.stringify({ rounds, seconds, measured }, null, 2));
   }
-  if (values.json) writeFileSync(values.json, JSON.stringify({ rounds, seconds, measured }, null, 2));
+  process.stdout.write(`\n${await meteringLag()}\n`);
 } finally {
   for (const peer of peers) peer.stop();
   model.stop();

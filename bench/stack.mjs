@@ -51,6 +51,7 @@ export async function startBench(env = {}, scale = {}, options = {}) {
     /** Resolves to its id and value. */
     createKey: async (org, fields = {}) =>
       must(await control.createKey(OPERATOR, { org, ...KEY, ...fields })),
+    showUsage: async (org) => must(await control.showUsage(OPERATOR, { org })),
     publish: async (org, url, fields = {}) =>
       must(await control.publishModel(OPERATOR, { org, ...MODEL, urls: [url], ...fields })),
     /**

@@ -166,6 +166,11 @@ describe('the images', () => {
     expect(dockerfile.match(/^USER (.*)$/gm)).toEqual(['USER 1000:1000']);
   });
 
+  it('let nobody read Node, so that Linux closes the runner to processes of the same user', () => {
+    const last = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));
+    expect(last).toContain('chmod 711 /usr/local/bin/node');
+  });
+
   it('run one program each, as process 1, so that it gets SIGTERM and stops in order', () => {
     expect(dockerfile).toMatch(/^ENTRYPOINT \["node", "main.js"\]$/m);
     for (const [name, { build, image, entrypoint }] of Object.entries(services)) {

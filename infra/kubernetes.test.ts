@@ -196,16 +196,6 @@ describe('each pod', () => {
 });
 
 describe('the environment', () => {
-  const runtime = ['fields', 'trust'].map((name) => read(`packages/runtime/src/${name}.ts`)).join('');
-  const sourceOf = (program: string): string =>
-    program === 'migrate' ? read('packages/db/src/config.ts') : read(`apps/${program}/src/config.ts`);
-  const NODES_OWN = new Set(['NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS']);
-
-  it.each(PROGRAMS)('of %s has only variables that it reads', (program) => {
-    const known = new Set(`${sourceOf(program)}${runtime}`.match(/\b[A-Z][A-Z0-9]*(_[A-Z0-9]+)+\b/g));
-    for (const name of variablesOf(program).keys()) expect(NODES_OWN.has(name) || known.has(name)).toBe(true);
-  });
-
   it.each(PROGRAMS)('of %s has what docker-compose.yml must set', (program) => {
     const settings = compose[program].environment as Record<string, string>;
     const needed = Object.entries(settings).filter(([, value]) => !/^\$\{\w+:-/.test(value));

@@ -5,6 +5,9 @@
 // - Without a package's address, npm first asks the registry for the list of its versions. That
 //   doubles the time of npm ci. With another registry, npm replaces the public one in these
 //   addresses.
+// Every package needs a hash, too. Only npm can add that, from a registry that offers the package.
+// So where yours does not offer a version for all platforms, take one that it does. `overrides` in
+// package.json has those that other packages ask for.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,8 +15,8 @@ import { resolvePackage } from './setup/packages.mjs';
 
 /**
  * @typedef {{ name?: string, version?: string, resolved?: string, integrity?: string,
- * link?: boolean, dev?: boolean, optional?: boolean, os?: string[], cpu?: string[],
- * libc?: string[], optionalDependencies?: Record<string, string> }} Entry
+ * link?: boolean, inBundle?: boolean, dev?: boolean, optional?: boolean, os?: string[],
+ * cpu?: string[], libc?: string[], optionalDependencies?: Record<string, string> }} Entry
  */
 
 const root = resolve(fileURLToPath(import.meta.url), '../..');
@@ -63,7 +66,7 @@ function platformOf(name) {
 export function missingAddresses(packages) {
   return Object.fromEntries(
     Object.entries(packages)
-      .filter(([path, { resolved, link }]) => path.includes('node_modules/') && !resolved && !link)
+      .filter(([path, entry]) => isFetched(path, entry) && !entry.resolved)
       .map(([path, { name = path.split('node_modules/').at(-1) ?? '', version }]) => [
         path,
         `https://registry.npmjs.org/${name}/-/${name.split('/').at(-1)}-${version}.tgz`,
@@ -73,23 +76,26 @@ export function missingAddresses(packages) {
 
 /**
  * The packages whose contents the lock does not fix by a hash. npm would take whatever the registry
- * has under their address. Optional packages that Linux with glibc never installs do not count: a
- * registry that does not offer them tells no hash.
+ * has under their address.
  *
  * @param {Record<string, Entry>} packages of the lock
  * @returns {string[]} paths in the lock
  */
 export function missingHashes(packages) {
   return Object.entries(packages)
-    .filter(([path, { link }]) => path.includes('node_modules/') && !link)
-    .filter(([, entry]) => !entry.optional || isForLinux(entry))
+    .filter(([path, entry]) => isFetched(path, entry))
     .filter(([, { integrity = '' }]) => !/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity))
     .map(([path]) => path);
 }
 
-/** @param {Entry} entry */
-const isForLinux = ({ os = ['linux'], cpu = ['x64'], libc = ['glibc'] }) =>
-  os.includes('linux') && (cpu.includes('x64') || cpu.includes('arm64')) && libc.includes('glibc');
+/**
+ * Whether npm fetches this entry by itself: it is no folder of the checkout, and is not in another
+ * package, whose hash covers it.
+ *
+ * @param {string} path
+ * @param {Entry} entry
+ */
+const isFetched = (path, { link, inBundle }) => path.includes('node_modules/') && !link && !inBundle;
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const path = join(root, 'package-lock.json');
@@ -108,4 +114,9 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   process.stdout.write(
     `${Object.keys(missing).length} entries and ${Object.keys(addresses).length} addresses added\n`,
   );
+  const hashless = missingHashes(lock.packages);
+  if (hashless.length > 0) {
+    process.stderr.write(`without a hash: ${hashless.join(', ')}\n`);
+    process.exitCode = 1;
+  }
 }

@@ -16,31 +16,41 @@ describe('package-lock.json', () => {
 
   it('holds the hash of each package, so that nobody can put another one under its address', () => {
     expect(missingHashes(lock.packages)).toEqual([]);
+  });
+
+  it('misses the hash of whatever npm fetches: not of links, nor of what is in another package', () => {
     const integrity = `sha512-${'a'.repeat(86)}==`;
     const packages = {
       '': {},
+      'apps/a': { version: '0.1.0' },
       'node_modules/@house/a': { resolved: 'apps/a', link: true },
       'node_modules/good': { version: '1.0.0', integrity },
+      'node_modules/good/node_modules/within': { version: '1.0.0', inBundle: true },
       'node_modules/none': { version: '1.0.0' },
+      'apps/a/node_modules/none': { version: '1.0.0' },
       'node_modules/good/node_modules/weak': {
         version: '1.0.0',
         integrity: 'sha1-qUqP5cyxm6YcTAhz05Hph5gvu9M=',
       },
-      'node_modules/here': {
-        version: '1.0.0',
-        optional: true,
-        os: ['linux'],
-        cpu: ['arm64'],
-        libc: ['glibc'],
-      },
-      'node_modules/anywhere': { version: '1.0.0', optional: true },
-      'node_modules/musl': { version: '1.0.0', optional: true, os: ['linux'], cpu: ['x64'], libc: ['musl'] },
       'node_modules/mac': { version: '1.0.0', optional: true, os: ['darwin'], cpu: ['arm64'] },
     };
     expect(missingHashes(packages)).toEqual([
-      ...['node_modules/none', 'node_modules/good/node_modules/weak'],
-      ...['node_modules/here', 'node_modules/anywhere'],
+      ...['node_modules/none', 'apps/a/node_modules/none'],
+      ...['node_modules/good/node_modules/weak', 'node_modules/mac'],
     ]);
+  });
+
+  it('names nothing as part of another package that is not', () => {
+    const within = Object.entries<{ inBundle?: boolean }>(lock.packages).filter(
+      ([, entry]) => entry.inBundle,
+    );
+    for (const [path] of within) {
+      const carrier = lock.packages[path.slice(0, path.indexOf('/node_modules/'))];
+      expect([path, carrier?.bundleDependencies]).toEqual([
+        path,
+        expect.arrayContaining([path.split('/node_modules/').at(-1)]),
+      ]);
+    }
   });
 
   it('gets the addresses of the public registry, also of a package that stands in for another', () => {

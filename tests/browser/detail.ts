@@ -108,6 +108,9 @@ export function describeDetail(site: Site): void {
           `/o/demo/requests?key=${id}&outcome=errors`,
         );
 
+        await page.getByText('No request of this key was refused in the last 24 hours.').waitFor();
+        expect((await site.ask(key, { model: 'nothing' })).status).toBe(404);
+
         await page.getByRole('button', { name: 'Create one like this' }).click();
         const form = page.getByRole('dialog');
         expect(await form.getByLabel('Requests per minute').inputValue()).toBe('77');
@@ -121,6 +124,9 @@ export function describeDetail(site: Site): void {
           ...{ requestsPerMinute: 77, requestsAtOnce: 7 },
           mayCall: { all: false, models: ['demo-text'] },
         });
+
+        await page.getByRole('heading', { name: '1 refused in the last 24 hours' }).waitFor();
+        expect(await textOf(rowOf(page, 'Unknown model'))).toContain('No published model has this name');
 
         await page.getByRole('button', { name: 'Revoke' }).click();
         await confirm(page, 'Revoke key');

@@ -65,19 +65,29 @@ export function describeRequests(site: Site): void {
         await rowOf(page, 'upstream_error').waitFor();
 
         await page.getByRole('link', { name: 'Why requests failed' }).click();
-        await page.getByText('refused before they were counted are not here').waitFor();
+        await page.getByRole('link', { name: 'why requests were refused' }).waitFor();
         await page.getByRole('link', { name: '7 days' }).click();
-        await page.getByText('In the last 7 days, by day (UTC).').waitFor();
+        await page.getByText('In the last 7 days, by day (UTC).', { exact: true }).waitFor();
         expect(await textOf(rowOf(page, 'The model failed'))).toMatch(/\(502\)1The model failed.*Retry\./);
         const perDay = page.getByRole('table', { name: 'Errors by code over time' }).getByRole('cell');
         expect(await perDay.allTextContents()).toEqual(['0', '0', '0', '0', '0', '0', '1']);
-        await page.reload();
+        const refused = page.getByRole('table', { name: 'Refusals by cause', exact: true }).locator('tr');
+        const unknown = refused.filter({ hasText: 'Unknown model' });
+        await eventually(async () => {
+          await page.reload();
+          return (await unknown.count()) > 0;
+        });
+        expect(await textOf(unknown)).toMatch(/model_not_found \(404\)\d.*Compare the name.*Open API$/);
+        const refusedKeys = page.getByRole('table', { name: 'Refusals by key' });
+        await refusedKeys.getByRole('link', { name: 'Watched' }).waitFor();
+        await page.getByRole('table', { name: 'Refusals by cause over time' }).waitFor({ state: 'attached' });
         await rowOf(page, 'The model failed').waitFor();
         await expectAccessibleInBoth(page);
         await expectStill(page);
         for (const width of [390, 1280]) {
           await page.setViewportSize({ width, height: 900 });
           await expectInReach(page);
+          expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
         }
         const byKey = page.getByRole('table', { name: 'Errors by key' });
         await byKey.getByRole('link', { name: 'Watched' }).click();

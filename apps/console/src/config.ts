@@ -1,6 +1,5 @@
 import {
   addresses,
-  type Caller,
   ConfigError,
   callerFields,
   callerOf,
@@ -9,6 +8,7 @@ import {
   host,
   loadConfig,
   poolAddresses,
+  type ServiceIdentity,
   secret,
   secretKey,
   serviceFields,
@@ -27,44 +27,53 @@ const MIN_IDLE_MS = 5 * 60_000;
 
 const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https address' });
 
-const schema = z.object({
+export const schema = z.object({
   ...serviceFields(9_300),
   ...callerFields,
-  CONSOLE_HOST: host.default('0.0.0.0'),
+  CONSOLE_HOST: host.default('0.0.0.0').describe('Where it listens'),
   /** Not 0: the screens' server is told the port before it listens. */
-  CONSOLE_PORT: wholeNumber(1, 65_535).default(3_000),
-  /**
-   * Where browsers find the console. With https, cookies are secure and browsers are told to use
-   * only https.
-   */
-  CONSOLE_URL: httpUrl.transform((url) => new URL(url).origin),
+  CONSOLE_PORT: wholeNumber(1, 65_535).default(3_000).describe('The port of `CONSOLE_HOST`'),
+  CONSOLE_URL: httpUrl
+    .transform((url) => new URL(url).origin)
+    .describe(
+      'Where browsers find the console. With https, cookies are secure and browsers are told to use only https',
+    ),
   DATABASE_URL: secret(databaseUrl),
   LIMITER_ADDRESSES: addresses,
   RUNNER_ADDRESS: poolAddresses,
-  /** Base URL of the API for callers, ending in /v1. Quick starts show it. */
-  GATEWAY_PUBLIC_URL: httpUrl.transform((url) => url.replace(/\/+$/, '')),
-  /** Base URL of the API for this server. Default: the public one. */
-  GATEWAY_URL: httpUrl.transform((url) => url.replace(/\/+$/, '')).optional(),
-  /** Signs cookies. */
-  AUTH_SECRET: secret(authSecret),
-  /** The secret before, until the sessions of its time are over. */
-  AUTH_SECRET_PREVIOUS: secret(authSecret.optional()),
-  /** Seals upstream keys for the runner. */
+  GATEWAY_PUBLIC_URL: httpUrl
+    .transform((url) => url.replace(/\/+$/, ''))
+    .describe('Base URL of the API for callers, ending in `/v1`. Quick starts show it'),
+  GATEWAY_URL: httpUrl
+    .transform((url) => url.replace(/\/+$/, ''))
+    .optional()
+    .describe("Base URL at which the console's server reaches the API. Not set: `GATEWAY_PUBLIC_URL`"),
+  AUTH_SECRET: secret(authSecret).describe('Signs cookies and encrypts second factors'),
+  AUTH_SECRET_PREVIOUS: secret(authSecret.optional()).describe(
+    'The secret before, [until its sessions are over](secrets.md)',
+  ),
   SECRET_KEY: secret(secretKey),
   TRUSTED_PROXIES: trustedProxies,
-  /** A session that nobody uses for so long ends. Whatever its use, it lasts a week at most. */
-  SESSION_IDLE_TIMEOUT_MS: wholeNumber(MIN_IDLE_MS, WEEK_MS).default(8 * HOUR_MS),
-  /** Sign-in with an identity provider. Set all three of issuer, client id and secret, or none. */
-  OIDC_ISSUER: httpUrl.transform((url) => url.replace(/\/+$/, '')).optional(),
-  OIDC_CLIENT_ID: z.string().optional(),
-  OIDC_CLIENT_SECRET: secret(z.string().optional()),
-  /** The button says "Sign in with" and this name. */
-  OIDC_NAME: z.string().max(40).default('single sign-on'),
-  /** Nobody signs in with a password. */
-  OIDC_ONLY: flag,
+  SESSION_IDLE_TIMEOUT_MS: wholeNumber(MIN_IDLE_MS, WEEK_MS)
+    .default(8 * HOUR_MS)
+    .describe('A session that nobody uses for so long ends. It never lasts longer than 7 days'),
+  OIDC_ISSUER: httpUrl
+    .transform((url) => url.replace(/\/+$/, ''))
+    .optional()
+    .describe(
+      'The identity provider by which people may sign in. Set issuer, client id and secret, or none of them. The redirect URI is `CONSOLE_URL`/api/auth/callback/oidc',
+    ),
+  OIDC_CLIENT_ID: z.string().optional().describe('What the identity provider calls the console'),
+  OIDC_CLIENT_SECRET: secret(z.string().optional()).describe("The console's secret there"),
+  OIDC_NAME: z
+    .string()
+    .max(40, 'must be at most 40 characters')
+    .default('single sign-on')
+    .describe('The button says "Sign in with" and this name'),
+  OIDC_ONLY: flag.describe('People sign in through the identity provider only, never with a password'),
 });
 
-export type Config = z.output<typeof schema> & { readonly caller: Caller };
+export type Config = z.output<typeof schema> & { readonly caller: ServiceIdentity };
 
 export interface Oidc {
   readonly issuer: string;

@@ -18,11 +18,16 @@ const fileSchema = z.strictObject({
 });
 
 /** Besides the file, or instead of it. Where both say something, the variable counts. */
-const envSchema = z.object({
-  BOOTSTRAP_ORG: z.string().optional(),
-  BOOTSTRAP_PLAN: z.string().optional(),
-  BOOTSTRAP_OWNER: z.string().optional(),
-  BOOTSTRAP_PASSWORD: secret(z.string().optional()),
+export const schema = z.object({
+  BOOTSTRAP_ORG: z
+    .string()
+    .optional()
+    .describe(
+      'For `ctl bootstrap`: the name of [the first organization](operations.md#the-first-organization). Needs `BOOTSTRAP_OWNER`',
+    ),
+  BOOTSTRAP_PLAN: z.string().optional().describe('Its plan. Without one: Free'),
+  BOOTSTRAP_OWNER: z.string().optional().describe("The owner's e-mail address"),
+  BOOTSTRAP_PASSWORD: secret(z.string().optional()).describe("The owner's password, if the account is new"),
 });
 
 /**
@@ -33,7 +38,7 @@ export function readWanted(
   file: string | undefined,
   env: Variables,
 ): Wanted & { readonly password?: string } {
-  const given = envSchema.parse(readSecretFiles(envSchema, env));
+  const given = schema.parse(readSecretFiles(schema, env));
   const written = file === undefined ? fileSchema.parse({}) : readFile(file);
   const { BOOTSTRAP_ORG: org, BOOTSTRAP_PLAN: plan, BOOTSTRAP_OWNER: email, BOOTSTRAP_PASSWORD } = given;
   const name = org ?? written.organization?.name;

@@ -5,7 +5,6 @@ import { fileURLToPath } from 'node:url';
 import { redisUrl } from '@tidegate/redis/url';
 import {
   addresses,
-  type Caller,
   callerFields,
   callerOf,
   databaseUrl,
@@ -13,6 +12,7 @@ import {
   poolAddresses,
   readSecretFiles,
   redisPrefix,
+  type ServiceIdentity,
   secret,
   secretKey,
   type Variables,
@@ -24,25 +24,27 @@ import { z } from 'zod';
 const LOCAL_DATA_DIR = fileURLToPath(new URL('../../../.local', import.meta.url));
 const MAX_CONNECT_TIMEOUT_MS = 600_000;
 
-const schema = z.object({
+export const schema = z.object({
   ...callerFields,
   DATABASE_URL: secret(databaseUrl),
   REDIS_URL: secret(redisUrl),
   REDIS_PREFIX: redisPrefix,
   LIMITER_ADDRESSES: addresses,
   RUNNER_ADDRESS: poolAddresses,
-  /** The same as the runner's. */
   SECRET_KEY: secret(secretKey),
-  /** The key before, for `secrets reseal`. */
-  SECRET_KEY_PREVIOUS: secret(secretKey.optional()),
+  SECRET_KEY_PREVIOUS: secret(secretKey.optional()).describe(
+    'The key before, for `ctl secrets reseal` ([when](secrets.md))',
+  ),
   /**
    * Many commands may run at once on a small machine with a small Postgres. Each takes one
    * connection and may wait this long for it.
    */
-  CTL_CONNECT_TIMEOUT_MS: wholeNumber(1, MAX_CONNECT_TIMEOUT_MS).default(20_000),
+  CTL_CONNECT_TIMEOUT_MS: wholeNumber(1, MAX_CONNECT_TIMEOUT_MS)
+    .default(20_000)
+    .describe('How long a command waits for a connection to Postgres'),
 });
 
-export type Config = z.output<typeof schema> & { readonly caller: Caller };
+export type Config = z.output<typeof schema> & { readonly caller: ServiceIdentity };
 
 /** The system user who runs the command. With sudo, the one who called it. */
 export function systemUser(env: Variables = process.env): string {

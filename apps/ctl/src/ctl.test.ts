@@ -80,6 +80,7 @@ function serve(server: Server): Promise<string> {
     wake: answer('wake', state('CONDITION_RUNNING')),
     start: answer('start', state('CONDITION_STARTING')),
     stop: answer('stop', state('CONDITION_STOPPED')),
+    inspect: answer('inspect', { problem: 'It refuses the upstream key (401).' }),
     // When it is told of a model for the second time, it answers that the model is not published.
     refresh: (call: Parameters<ReturnType<typeof answer>>[0], callback: sendUnaryData<object>) => {
       const again = asked.some(
@@ -232,6 +233,17 @@ describe('an installation from the beginning', () => {
     expect([days.length, hours.length]).toEqual([0, 24]);
   });
 
+  it('shows refusals by cause, key and model, of hours or of days', async () => {
+    const none = { total: 0, causes: [], keys: [], models: [] };
+    const hours = await json<{ steps: unknown[] }>('refusal', 'show', '--hours', '2');
+    expect(hours).toMatchObject({ ...none, step: 'hour', plan: { requestsPerMinute: expect.any(Number) } });
+    expect(hours.steps).toHaveLength(2);
+    expect(await json('refusal', 'show', '--days', '7', '--key', 'key_x')).toMatchObject({ step: 'day' });
+    expect((await ctl(['refusal', 'show'])).out).toMatch(
+      /^Period {3}24 hours since [-\d]+ \d\d:00 UTC\nRefused {2}0$/m,
+    );
+  });
+
   it('lists requests, and says how far one is on its way into the usage', async () => {
     expect(await json('request', 'list', '--outcome', 'errors', '--from', '2026-11-01')).toEqual({
       ...{ requests: [], next: null },
@@ -253,6 +265,18 @@ describe('an installation from the beginning', () => {
     ]);
     expect(here.out).toMatch(/^Name .* In flight +Id\nbusy .* 2 +mdl_\w+\n$/);
     expect(away.out).toMatch(/^Name .* In flight +Id\nbusy .* unknown +mdl_\w+\n$/);
+  });
+
+  it('tests the servers of a model before it publishes it, and publishes it all the same', async () => {
+    const url = 'http://127.0.0.1:9/v1';
+    const flags = ['--name', 'closed', '--kind', 'text', '--mode', 'always_on', '--context', '1'];
+    const { status, out, err } = await ctl(['model', 'publish', ...flags, '--url', url]);
+    expect({ status, err }).toEqual({
+      status: 0,
+      err: `Warning: ${url}: It refuses the upstream key (401).\n`,
+    });
+    expect(out).toMatch(/\nclosed /);
+    await json('model', 'delete', '--name', 'closed');
   });
 
   it('says why a model failed, and below the list what its process printed', async () => {

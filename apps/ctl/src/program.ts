@@ -9,6 +9,7 @@ import { addOrg } from './commands/org.ts';
 import { addPlan } from './commands/plan.ts';
 import { addPool } from './commands/pool.ts';
 import { addQueue } from './commands/queue.ts';
+import { addRefusal } from './commands/refusal.ts';
 import { addRequest } from './commands/request.ts';
 import { addSecrets } from './commands/secrets.ts';
 import { addUsage } from './commands/usage.ts';
@@ -35,6 +36,7 @@ export function createProgram(context: Context): Command {
     addModel,
     addUsage,
     addRequest,
+    addRefusal,
     addQueue,
     addSecrets,
     addDoctor,

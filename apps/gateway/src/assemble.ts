@@ -23,6 +23,7 @@ import type { Config } from './config.ts';
 import type { Gateway } from './gateway.ts';
 import { Exchanges } from './http/exchange.ts';
 import { Limiter } from './limiter/limiter.ts';
+import { RefusalReports } from './limiter/refusal-reports.ts';
 import { Observer } from './observe/observer.ts';
 
 const MAX_PRINCIPALS = 20_000;
@@ -45,7 +46,7 @@ export interface GatewayParts {
   /** By pool. */
   readonly runners: ReadonlyMap<string, RunnerClient>;
   readonly connectLimiter: (peer: Peer) => LimiterClient;
-  /** Identifies this process to the runner. */
+  /** Identifies this process to the runner, and in reports of refusals. */
   readonly watchId: string;
   readonly random: () => number;
   /** Unix time. */
@@ -56,6 +57,7 @@ export interface GatewayParts {
 export interface AssembledGateway {
   readonly gateway: Gateway;
   readonly limiter: Limiter;
+  readonly refusals: RefusalReports;
   readonly watches: PoolWatches;
 }
 
@@ -76,7 +78,13 @@ export function createGateway(parts: GatewayParts): AssembledGateway {
     nowMs,
     monotonicMs,
   });
-  const observer = new Observer(parts.log, parts.requestLog, parts.metrics, catalog);
+  const refusals: RefusalReports = new RefusalReports({
+    gatewayId: parts.watchId,
+    send: (report) => limiter.reportRefusals(report),
+    nowMs,
+    onUnrecorded: (count) => observer.unrecorded(count),
+  });
+  const observer = new Observer(parts.log, parts.requestLog, parts.metrics, catalog, refusals);
   const limiter: Limiter = createLimiter(parts, {
     onCalled: (ms) => observer.limiterAnswered(ms),
     onDown: () => principals.dropAll(),
@@ -113,7 +121,7 @@ export function createGateway(parts: GatewayParts): AssembledGateway {
       reconnectMs: config.RECONNECT_MS,
       log: parts.log,
     });
-  return { gateway, limiter, watches: new PoolWatches([...runners].map(watch)) };
+  return { gateway, limiter, refusals, watches: new PoolWatches([...runners].map(watch)) };
 }
 
 type LimiterEvents = Pick<

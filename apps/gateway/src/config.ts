@@ -2,7 +2,6 @@ import { isIP } from 'node:net';
 import { LIMITS } from '@tidegate/limits';
 import {
   addresses,
-  type Caller,
   callerFields,
   callerOf,
   count,
@@ -11,6 +10,7 @@ import {
   loadConfig,
   poolAddresses,
   port,
+  type ServiceIdentity,
   serviceFields,
   trustedProxies,
   type Variables,
@@ -31,54 +31,94 @@ const isNameServer = (text: string): boolean => {
   return port.safeParse(portText).success && (v6 === undefined ? isIP(v4 as string) === 4 : isIP(v6) === 6);
 };
 
-const SCHEMA = z.object({
+export const schema = z.object({
   ...serviceFields(8_081),
   ...callerFields,
-  GATEWAY_HOST: host,
-  GATEWAY_PORT: port.default(8_080),
+  GATEWAY_HOST: host.describe('Where the API listens'),
+  GATEWAY_PORT: port.default(8_080).describe('The port of `GATEWAY_HOST`. 0 is any free one'),
   LIMITER_ADDRESSES: addresses,
-  /** Of each pool: the gateway serves the models of all of them. */
   RUNNER_ADDRESS: poolAddresses,
   TRUSTED_PROXIES: trustedProxies,
 
-  MAX_REQUESTS_IN_FLIGHT: count.default(10_000),
-  /**
-   * Memory for the bodies and linked images of all requests in flight. A request beyond it, or
-   * beyond a quarter of it for one organization, is refused as busy.
-   */
-  MAX_BUFFERED_BODY_BYTES: count.default(1024 * 1024 * 1024),
-  MAX_CONNECTIONS: count.default(20_000),
-  SHUTDOWN_TIMEOUT_MS: durationMs.default(LIMITS.streamMaxMs.alwaysOn + 30_000),
+  MAX_REQUESTS_IN_FLIGHT: count
+    .default(10_000)
+    .describe('Requests in progress in this process. More get 429, busy'),
+  MAX_BUFFERED_BODY_BYTES: count
+    .default(1024 * 1024 * 1024)
+    .describe(
+      'Memory for the bodies and linked images of all requests in progress. A request beyond it, or beyond a quarter of it for one organization, gets 429, busy',
+    ),
+  MAX_CONNECTIONS: count.default(20_000).describe('Connections of callers. Further ones are closed at once'),
+  SHUTDOWN_TIMEOUT_MS: durationMs
+    .default(LIMITS.streamMaxMs.alwaysOn + 30_000)
+    .describe('How long answers may go on after SIGTERM and the delay'),
 
-  HEADERS_TIMEOUT_MS: durationMs.default(15_000),
-  BODY_TIMEOUT_MS: durationMs.default(LIMITS.bodyTimeoutMs),
-  COLD_START_MS: durationMs.default(LIMITS.coldStartMs),
-  WHOLE_ANSWER_TIMEOUT_MS: durationMs.default(LIMITS.wholeAnswerTimeoutMs),
-  FIRST_EVENT_TIMEOUT_MS: durationMs.default(LIMITS.wholeAnswerTimeoutMs),
-  STREAM_PAUSE_MS: durationMs.default(LIMITS.streamPauseMs),
-  STREAM_MAX_ALWAYS_ON_MS: durationMs.default(LIMITS.streamMaxMs.alwaysOn),
-  STREAM_MAX_WAKE_ON_REQUEST_MS: durationMs.default(LIMITS.streamMaxMs.wakeOnRequest),
-  UPSTREAM_CONNECT_TIMEOUT_MS: durationMs.default(5_000),
-  IMAGE_TIMEOUT_MS: durationMs.default(LIMITS.imageTimeoutMs),
-  /** Networks that linked images may come from in addition to the public internet. */
-  IMAGE_ALLOWED_NETWORKS: listOf(ipaddr.isValidCIDR, 'a network such as 10.20.0.0/16').default([]),
-  /** Name servers for the host names in links, instead of the system's. */
-  IMAGE_NAME_SERVERS: listOf(isNameServer, 'an IP address, with a port or without').default([]),
-  /** How long a finished answer may wait for a client that has stopped reading. */
-  UNREAD_ANSWER_TIMEOUT_MS: durationMs.default(60_000),
+  HEADERS_TIMEOUT_MS: durationMs
+    .default(15_000)
+    .describe("For a request's headers, and for the first ones of a new connection"),
+  BODY_TIMEOUT_MS: durationMs.default(LIMITS.bodyTimeoutMs).describe('For a whole request body. Then: 408'),
+  COLD_START_MS: durationMs
+    .default(LIMITS.coldStartMs)
+    .describe('How long a request waits for a model to wake, linked images included'),
+  WHOLE_ANSWER_TIMEOUT_MS: durationMs
+    .default(LIMITS.wholeAnswerTimeoutMs)
+    .describe('For an answer that is not streamed'),
+  FIRST_EVENT_TIMEOUT_MS: durationMs
+    .default(LIMITS.wholeAnswerTimeoutMs)
+    .describe('For the first event of a stream'),
+  STREAM_PAUSE_MS: durationMs
+    .default(LIMITS.streamPauseMs)
+    .describe('The longest pause between two events of a stream'),
+  STREAM_MAX_ALWAYS_ON_MS: durationMs
+    .default(LIMITS.streamMaxMs.alwaysOn)
+    .describe('The longest stream of a model that is always on'),
+  STREAM_MAX_WAKE_ON_REQUEST_MS: durationMs
+    .default(LIMITS.streamMaxMs.wakeOnRequest)
+    .describe('The longest stream of a model that wakes on request'),
+  UPSTREAM_CONNECT_TIMEOUT_MS: durationMs.default(5_000).describe("For a connection to a model's server"),
+  IMAGE_TIMEOUT_MS: durationMs.default(LIMITS.imageTimeoutMs).describe('For the download of a linked image'),
+  IMAGE_ALLOWED_NETWORKS: listOf(ipaddr.isValidCIDR, 'a network such as 10.20.0.0/16')
+    .default([])
+    .describe(
+      'Networks that linked images may come from, besides the public internet. **Every key reaches every https server in them**',
+    ),
+  IMAGE_NAME_SERVERS: listOf(isNameServer, 'an IP address, with a port or without')
+    .default([])
+    .describe("Name servers for the host names in image links. Not set: the system's"),
+  UNREAD_ANSWER_TIMEOUT_MS: durationMs
+    .default(60_000)
+    .describe('How long a finished answer may wait for a client that has stopped reading'),
 
-  LIMITER_CALL_TIMEOUT_MS: durationMs.default(2_000),
-  LIMITER_SILENCE_MS: durationMs.default(200),
-  SETTLE_WAIT_MS: durationMs.default(1_000),
-  HEARTBEAT_MS: durationMs.default(1_000),
-  RECONNECT_MS: durationMs.default(250),
-  PRINCIPAL_TTL_MS: durationMs.default(10_000),
+  LIMITER_CALL_TIMEOUT_MS: durationMs
+    .default(2_000)
+    .describe('The longest that a request waits for one answer of a limiter. Then: 500'),
+  LIMITER_SILENCE_MS: durationMs
+    .default(200)
+    .describe(
+      'A limiter that owes answers and says nothing for so long counts as hung, and the session moves to another one. With many calls open, the time is longer',
+    ),
+  SETTLE_WAIT_MS: durationMs
+    .default(1_000)
+    .describe(
+      'How long the last byte of an answer waits until the settlement is acknowledged. It is then sent again in the background',
+    ),
+  HEARTBEAT_MS: durationMs
+    .default(1_000)
+    .describe('How often the gateway renews its lease. At rest 2.5 times as long'),
+  RECONNECT_MS: durationMs
+    .default(250)
+    .describe('The pause before a lost connection to limiters or the runner is tried again'),
+  PRINCIPAL_TTL_MS: durationMs
+    .default(10_000)
+    .describe(
+      'How long the gateway remembers whom a key belongs to. A revoked key is refused at once all the same',
+    ),
 });
 
-export type Config = z.output<typeof SCHEMA> & { readonly caller: Caller };
+export type Config = z.output<typeof schema> & { readonly caller: ServiceIdentity };
 
 /** @throws ConfigError */
 export function readConfig(env: Variables = process.env): Config {
-  const config = loadConfig(SCHEMA, env);
+  const config = loadConfig(schema, env);
   return { ...config, caller: callerOf(config) };
 }

@@ -22,6 +22,7 @@ import { observeParts } from './observe/gauges.ts';
 /** Added to the time for draining, to end remaining requests, flush and close. */
 const SHUTDOWN_MARGIN_MS = 20_000;
 const FLUSH_MS = 8_000;
+const REPORT_MS = 3_000;
 /**
  * Less than 5 s, after which common model servers close idle connections, possibly as the next
  * request arrives.
@@ -61,7 +62,7 @@ runService(async (service: Service) => {
     for (const runner of runners.values()) runner.close();
   });
 
-  const { gateway, watches, limiter } = createGateway({
+  const { gateway, watches, limiter, refusals } = createGateway({
     config,
     log,
     requestLog: createLineLog({ ...logging, nowMs: Date.now }),
@@ -90,6 +91,11 @@ runService(async (service: Service) => {
     if (!(await limiter.flush(FLUSH_MS)))
       log.warn({ left: limiter.unacknowledged }, 'unacknowledged calls are left to the reaper');
     limiter.stop();
+  });
+  service.onShutdown('reports of refusals', async () => {
+    await refusals.close(REPORT_MS);
+    const { unreported } = refusals;
+    if (unreported > 0) log.warn({ refusals: unreported }, 'refusals may be missing in the record');
   });
 
   const admin = await startAdmin({

@@ -14,21 +14,24 @@ import {
 } from '@tidegate/runtime';
 import { z } from 'zod';
 
-const schema = z.object({
+export const schema = z.object({
   ...serviceFields(7_101),
   ...trustFields,
-  LIMITER_HOST: host,
-  LIMITER_PORT: port.default(7_100),
+  LIMITER_HOST: host.describe('Where it listens'),
+  LIMITER_PORT: port.default(7_100).describe('The port of `LIMITER_HOST`. 0 is any free one'),
   REDIS_URL: secret(redisUrl),
   REDIS_PREFIX: redisPrefix,
   DATABASE_URL: secret(databaseUrl),
-  /** Identifies this process in locks and logs. Random if not given. */
   LIMITER_ID: z
     .string()
     .regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, "_" and "-"')
-    .optional(),
-  /** Shifts the limiter's time relative to Redis's clock. For tests. */
-  LIMITER_CLOCK_OFFSET_MS: z.coerce.number().int().default(0),
+    .optional()
+    .describe('The name of this process in locks and logs. Random if not set'),
+  LIMITER_CLOCK_OFFSET_MS: z.coerce
+    .number('must be a whole number')
+    .int('must be a whole number')
+    .default(0)
+    .describe("Shifts the limiter's time against Redis' clock. For tests only"),
 });
 
 export type Config = z.output<typeof schema> & { readonly trust: Trust };

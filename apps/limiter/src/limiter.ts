@@ -4,7 +4,6 @@ import { LIMITS } from '@tidegate/limits';
 import type { Call__Output } from '@tidegate/rpc';
 import type { Logger, Registry, Trust } from '@tidegate/runtime';
 import { Admissions } from './admission/admissions.ts';
-import type { Context } from './context.ts';
 import { DeletedOrgs, startForgetting } from './deletion/deleted-orgs.ts';
 import { Leases } from './leases/leases.ts';
 import { Reaper } from './leases/reaper.ts';
@@ -20,6 +19,8 @@ import { createRedisLink } from './redis/link.ts';
 import { Lock } from './redis/lock.ts';
 import { KeyNames } from './redis/names.ts';
 import { Store } from './redis/store.ts';
+import { RefusalWriter } from './refusals/writer.ts';
+import type { ScriptDeps } from './script-deps.ts';
 import { Seeder } from './seeding/seeder.ts';
 import { startServer } from './server.ts';
 import { countedDispatch } from './session/counted.ts';
@@ -113,7 +114,7 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   const link = createRedisLink(redisUrl, logger);
   const store = new Store({ shards: link.shards, onPipeline: metrics.pipelineTook });
   const names = new KeyNames(redisPrefix);
-  const context: Context = { store, names, clock: new LimiterClock(options.clockOffsetMs) };
+  const context: ScriptDeps = { store, names, clock: new LimiterClock(options.clockOffsetMs) };
   const seeder = new Seeder(context, db, (orgId) => {
     logger.warn({ orgId }, 'live state was lost');
     notices.publish({ orgStateLost: { orgId } }).catch(onFailed);
@@ -123,7 +124,11 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   const outbox = startOutbox({ context, limiterId, redisUrl, redisPrefix, ...timing, metrics, logger });
   const admissions = new Admissions({ ...context, seeder, leases, onSettled: outbox.publish });
   const dispatch = countedDispatch(
-    { ...context, admissions, leases, seeder, notices, blockMs: LIMITS.invalidKeyBlockMs },
+    {
+      ...{ ...context, admissions, leases, seeder, notices },
+      refusals: new RefusalWriter(db),
+      blockMs: LIMITS.invalidKeyBlockMs,
+    },
     metrics,
   );
   const maxOpenCalls = options.maxOpenCalls ?? MAX_OPEN_CALLS;

@@ -1,6 +1,6 @@
 import type { Db } from '@tidegate/db';
-import type { Context } from './context.ts';
 import type { RedisLink } from './redis/link.ts';
+import type { ScriptDeps } from './script-deps.ts';
 import type { LimiterState, QuotaUse } from './state-metrics.ts';
 
 /** How often at most the quotas are read. That reads every organization's month. */
@@ -8,7 +8,7 @@ const QUOTAS_EVERY_MS = 60_000;
 const TOP_QUOTAS = 10;
 
 /** What metrics read from Redis and Postgres. */
-export function readState({ context, db, link }: { context: Context; db: Db; link: RedisLink }) {
+export function readState({ context, db, link }: { context: ScriptDeps; db: Db; link: RedisLink }) {
   const { store, names } = context;
   let quotas: { readonly readAtMs: number; readonly top: readonly QuotaUse[] } | null = null;
   return {

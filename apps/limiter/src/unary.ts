@@ -1,12 +1,12 @@
 import { type handleUnaryCall, type ServiceError, status } from '@grpc/grpc-js';
 import type { LimiterHandlers } from '@tidegate/rpc';
 import { readMonthLedger } from './admission/month.ts';
-import type { Context } from './context.ts';
 import type { DeletedOrgs } from './deletion/deleted-orgs.ts';
 import { LimiterError } from './limiter-error.ts';
 import type { NoticeHub } from './notices/hub.ts';
 import { confirmSettlements } from './outbox/confirm.ts';
 import { findRequest } from './outbox/find.ts';
+import type { ScriptDeps } from './script-deps.ts';
 import { revokeKey } from './seeding/seed.ts';
 import type { Seeder } from './seeding/seeder.ts';
 import { checkIds } from './session/ids.ts';
@@ -17,7 +17,7 @@ const MAX_CONFIRMED = 1_000;
 const STATES = { open: 'STATE_OPEN', queued: 'STATE_QUEUED', unknown: 'STATE_UNKNOWN' } as const;
 
 export interface UnaryDeps {
-  readonly context: Context;
+  readonly context: ScriptDeps;
   readonly seeder: Seeder;
   readonly notices: NoticeHub;
   readonly deletedOrgs: DeletedOrgs;

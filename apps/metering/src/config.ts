@@ -1,12 +1,12 @@
 import { redisUrl } from '@tidegate/redis';
 import {
   addresses,
-  type Caller,
   callerFields,
   callerOf,
   databaseUrl,
   loadConfig,
   redisPrefix,
+  type ServiceIdentity,
   secret,
   serviceFields,
   type Variables,
@@ -18,20 +18,22 @@ const MAX_CONCURRENCY = 256;
 const MIN_AUDIT_KEEP_DAYS = 30;
 const MAX_AUDIT_KEEP_DAYS = 3_650;
 
-const schema = z.object({
+export const schema = z.object({
   ...serviceFields(7_301),
   ...callerFields,
   REDIS_URL: secret(redisUrl),
   REDIS_PREFIX: redisPrefix,
   DATABASE_URL: secret(databaseUrl),
   LIMITER_ADDRESSES: addresses,
-  /** How many jobs are worked on at once. Their settlements share transactions. */
-  METERING_CONCURRENCY: wholeNumber(1, MAX_CONCURRENCY).default(40),
-  /** Audit events are deleted after this many days. */
-  AUDIT_KEEP_DAYS: wholeNumber(MIN_AUDIT_KEEP_DAYS, MAX_AUDIT_KEEP_DAYS).default(365),
+  METERING_CONCURRENCY: wholeNumber(1, MAX_CONCURRENCY)
+    .default(40)
+    .describe('How many jobs are worked on at once. Their settlements share transactions'),
+  AUDIT_KEEP_DAYS: wholeNumber(MIN_AUDIT_KEEP_DAYS, MAX_AUDIT_KEEP_DAYS)
+    .default(365)
+    .describe('Audit events are deleted after this many days'),
 });
 
-export type Config = z.output<typeof schema> & { readonly caller: Caller };
+export type Config = z.output<typeof schema> & { readonly caller: ServiceIdentity };
 
 /** @throws ConfigError */
 export function readConfig(env?: Variables): Config {

@@ -86,6 +86,7 @@ export class ActiveRunner {
       ...{ writer: this.#writer, catalog: this.#catalog, gateways: this.gateways },
       createDriver: drivers.create,
       clearStrays: drivers.clearStrays,
+      endWorkload: drivers.endWorkload,
     });
   }
 

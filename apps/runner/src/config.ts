@@ -24,61 +24,71 @@ import { type ModelUser, modelUser } from './isolation/model-user.ts';
 
 const NAMESPACES = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\s*,\s*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/;
 
-const schema = z.object({
+export const schema = z.object({
   ...serviceFields(7_201),
   ...trustFields,
-  RUNNER_HOST: host,
-  RUNNER_PORT: port.default(7_200),
+  RUNNER_HOST: host.describe('Where it listens'),
+  RUNNER_PORT: port.default(7_200).describe('The port of `RUNNER_HOST`. 0 is any free one'),
   DATABASE_URL: secret(databaseUrl),
-  /** The pool whose models this runner runs, unless another runner of the pool does. */
-  RUNNER_POOL: poolName.default(LOCAL_POOL),
-  /** The directory of the records of models' processes. The runners of one machine share it. */
-  RUNNER_STATE_DIR: z.string(),
-  /** Opens the upstream keys that the control plane sealed. */
+  RUNNER_POOL: poolName
+    .default(LOCAL_POOL)
+    .describe(
+      'The [pool](models.md#pools) whose models this runner runs, unless another runner of the pool does',
+    ),
+  RUNNER_STATE_DIR: z
+    .string()
+    .describe("The folder of the records of models' processes. The runners of one machine share it"),
   SECRET_KEY: secret(secretKey),
-  /** The key before, while there are values that were sealed under it. */
-  SECRET_KEY_PREVIOUS: secret(secretKey.optional()),
-  /** The host name or address by which gateways and the runner reach models' processes. */
+  SECRET_KEY_PREVIOUS: secret(secretKey.optional()).describe(
+    'The key before, [while it is being replaced](secrets.md)',
+  ),
   RUNNER_MODEL_HOST: z
     .string()
     .regex(/^([\w.-]+|\[[\da-fA-F:]+\])$/, 'must be a host name or an address')
-    .default('127.0.0.1'),
-  /**
-   * Whom models' processes run as: `user` or `user:group`, names or numbers. Only a runner that is
-   * root can choose.
-   */
-  RUNNER_MODEL_USER: z.string().optional(),
-  /** The home of models' processes. Default: their user's, or else a folder beside the records. */
-  RUNNER_MODEL_HOME: z.string().startsWith('/', 'must be a path from the root').optional(),
-  /** Further variables of the runner that models' processes get. */
+    .default('127.0.0.1')
+    .describe("Where gateways and the runner reach models' processes"),
+  RUNNER_MODEL_USER: z
+    .string()
+    .optional()
+    .describe(
+      "Whom models' processes run as: `user` or `user:group`, names or numbers. Only a runner that is root can choose. Not set: uid 65522 if the runner is root, else its own. `root`: as the runner ([what that means](models.md#whom-they-run-as))",
+    ),
+  RUNNER_MODEL_HOME: z
+    .string()
+    .startsWith('/', 'must be a path from the root')
+    .optional()
+    .describe("`HOME` of models' processes. Not set: their user's, or else a folder beside the records"),
   RUNNER_MODEL_ENV: z
     .string()
     .regex(VARIABLE_NAMES, 'must be names of variables, separated by commas; * stands for any end')
-    .optional(),
-  /** End models' processes when the runner stops. Otherwise the next runner adopts them. */
-  RUNNER_STOP_MODELS_ON_EXIT: flag,
-  /**
-   * Keep the output of models' processes beside their records. Off by default, because a model
-   * server may print prompts.
-   */
-  RUNNER_MODEL_LOGS: flag,
-  /** How long a model that has started is not put to sleep to make room for another. */
-  RUNNER_MINIMUM_STAY_MS: wholeNumber(0, 40_000).default(FLEET_TIMINGS.minimumStayMs),
-  /**
-   * How long a probe of a model waits for its answer. How many late answers end
-   * a model's use depends on its driver.
-   */
-  RUNNER_PROBE_TIMEOUT_MS: wholeNumber(100, 120_000).default(10_000),
-  /** Whether models may be workloads of Kubernetes, and how its API is reached. */
+    .optional()
+    .describe("Further variables of the runner that models' processes get, such as `HF_TOKEN,VLLM_*`"),
+  RUNNER_STOP_MODELS_ON_EXIT: flag.describe(
+    "End models' processes when the runner stops. Otherwise the next runner adopts them",
+  ),
+  RUNNER_MODEL_LOGS: flag.describe(
+    "Keep what models' processes print, beside their records. A model server may print prompts. `npm start` keeps it, in `.local`",
+  ),
+  RUNNER_MINIMUM_STAY_MS: wholeNumber(0, 40_000)
+    .default(FLEET_TIMINGS.minimumStayMs)
+    .describe('How long a model that has started is not put to sleep to make room for another one'),
+  RUNNER_PROBE_TIMEOUT_MS: wholeNumber(100, 120_000)
+    .default(10_000)
+    .describe(
+      "How long a probe of a model waits for its answer. How many late answers end a model's use depends on its driver",
+    ),
   RUNNER_KUBERNETES: z
     .string()
     .regex(/^(in-cluster|\/.+)$/, 'must be in-cluster, or the path of a kubeconfig from the root')
-    .optional(),
-  /** The only namespaces whose workloads may be models. */
+    .optional()
+    .describe(
+      "Models may be [workloads of Kubernetes](models.md#workloads-of-kubernetes). `in-cluster`: as the service account of the runner's pod",
+    ),
   RUNNER_KUBERNETES_NAMESPACES: z
     .string()
     .regex(NAMESPACES, 'must be names of namespaces, separated by commas')
-    .optional(),
+    .optional()
+    .describe('The only namespaces whose workloads may be models. Needed with `RUNNER_KUBERNETES`'),
 });
 
 export type Config = z.output<typeof schema> & {

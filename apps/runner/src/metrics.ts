@@ -1,5 +1,5 @@
+import type { Condition } from '@tidegate/contracts';
 import { Counter, Gauge, Histogram, type Registry, readGauges } from '@tidegate/runtime';
-import type { Condition } from './condition/machine.ts';
 
 const CONDITIONS: readonly Condition[] = ['stopped', 'starting', 'running', 'asleep', 'failed'];
 

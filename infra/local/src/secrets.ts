@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { SERVICE_NAMES, type ServiceName } from '@tidegate/contracts';
+import { CALLER_NAMES, type CallerName } from '@tidegate/contracts';
 import { DATABASE_SERVICES, type DatabaseService } from '@tidegate/db';
 import { type Files, readJson, writeJson } from './files.ts';
 import { REDIS_USERS, type RedisUser } from './stores/redis-users.ts';
@@ -14,7 +14,7 @@ export interface Secrets {
   /** Signs the console's cookies. */
   readonly authSecret: string;
   /** By which services prove who they are. */
-  readonly serviceTokens: Readonly<Record<ServiceName, string>>;
+  readonly serviceTokens: Readonly<Record<CallerName, string>>;
   /** With which services log in to the stack's own Postgres. */
   readonly databasePasswords: Readonly<Record<DatabaseService, string>>;
   /** With which the operator and services log in to the stack's own Redis. */
@@ -32,7 +32,7 @@ export function loadSecrets({ secrets }: Files): Secrets {
     authSecret: newSecret(),
     demo: null,
     ...known,
-    serviceTokens: { ...newSecrets(SERVICE_NAMES), ...known?.serviceTokens },
+    serviceTokens: { ...newSecrets(CALLER_NAMES), ...known?.serviceTokens },
     databasePasswords: { ...newSecrets(DATABASE_SERVICES), ...known?.databasePasswords },
     redisPasswords: { ...newSecrets(REDIS_USERS), ...known?.redisPasswords },
   };

@@ -75,6 +75,7 @@ describe('roles', () => {
     listRequests: ['request.list', {}],
     showRequest: ['request.list', { id: 'a'.repeat(24) }],
     showErrors: ['request.list', {}],
+    showRefusals: ['usage.show', {}],
     listAudit: ['audit.list', {}],
     // The last one: afterwards the actor is no longer a member.
     leaveOrg: ['member.leave', {}],

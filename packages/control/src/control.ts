@@ -23,6 +23,7 @@ import { createOrg, listOrgs, setOrgPlan } from './orgs/orgs.ts';
 import { requireTwoFactor } from './orgs/require-two-factor.ts';
 import { listPlans, setPlan } from './plans/plans.ts';
 import { listPools, setPool } from './pools/pools.ts';
+import { showRefusals } from './refusals/show.ts';
 import { listRequests } from './requests/list.ts';
 import { showRequest } from './requests/show.ts';
 import { showErrors } from './requests/show-errors.ts';
@@ -69,6 +70,7 @@ const operations = {
   listRequests,
   showRequest,
   showErrors,
+  showRefusals,
   listAudit,
   createInvitation,
   listInvitations,

@@ -1,4 +1,4 @@
-import { LOCAL_POOL } from '@tidegate/contracts';
+import { type Condition, LOCAL_POOL } from '@tidegate/contracts';
 import type { KubernetesSettings } from '@tidegate/contracts/driver-settings';
 import type { Db } from '@tidegate/db';
 
@@ -38,15 +38,13 @@ export interface LiveMonth {
   readonly inFlight: number;
 }
 
-export type Condition = 'stopped' | 'starting' | 'running' | 'asleep' | 'failed';
-
 export interface ConditionNow {
   readonly condition: Condition;
   /** Why it failed; empty otherwise. */
   readonly reason: string;
 }
 
-export interface InspectedServer {
+export interface ServerToInspect {
   /** Ends in `/v1`. */
   readonly baseUrl: string;
   /** The model's name at the server. Empty: not known yet. */
@@ -94,7 +92,7 @@ export interface RunnerPort {
    * Asks a server what it serves, and whether calls to it can work. The runner of the usual pool
    * asks.
    */
-  inspect(server: InspectedServer): Promise<Inspection>;
+  inspect(server: ServerToInspect): Promise<Inspection>;
   /** Why the runner cannot have this workload as a model. Empty: it can. */
   checkWorkload(workload: Workload, pool: string): Promise<string>;
   /** By pool. Pools whose runner did not answer are left out; it rejects when none did. */

@@ -5,12 +5,12 @@ import type { Role } from './access/policy.ts';
 import { type Control, createControl } from './control.ts';
 import type {
   ConditionNow,
-  InspectedServer,
   Inspection,
   LimiterPort,
   LiveMonth,
   ReplicaCount,
   RunnerPort,
+  ServerToInspect,
 } from './deps.ts';
 import type { ControlRefusal, Result } from './result.ts';
 
@@ -44,7 +44,7 @@ interface RecordedRunner extends RunnerPort {
   readonly calls: string[];
   /** What each checked server answers, by base URL. Any other cannot be reached. */
   readonly servers: Map<string, Inspection>;
-  readonly inspected: InspectedServer[];
+  readonly inspected: ServerToInspect[];
   /** The organizations whose requests in flight were asked for. */
   readonly looked: string[];
 }

@@ -1,8 +1,7 @@
-import { LOCAL_POOL } from '@tidegate/contracts';
+import { type Condition, LOCAL_POOL } from '@tidegate/contracts';
 import type { PeerClients } from '@tidegate/rpc';
-import type { Caller, PoolAddress } from '@tidegate/runtime';
+import type { PoolAddress, ServiceIdentity } from '@tidegate/runtime';
 import {
-  type Condition,
   type ConditionNow,
   type LimiterPort,
   type PoolActivity,
@@ -35,7 +34,7 @@ const rpc = () => import('@tidegate/rpc');
  */
 export function limiterOverGrpc(
   addresses: readonly string[],
-  caller?: Caller,
+  caller?: ServiceIdentity,
   random: () => number = Math.random,
 ): LimiterPort & Closable {
   type Rpc = Awaited<ReturnType<typeof rpc>>;
@@ -84,7 +83,7 @@ export function limiterOverGrpc(
  */
 export function runnerOverGrpc(
   addresses: string | readonly PoolAddress[],
-  caller?: Caller,
+  caller?: ServiceIdentity,
 ): RunnerPort & Closable {
   type Rpc = Awaited<ReturnType<typeof rpc>>;
   type Client = ReturnType<Rpc['createRunnerClient']>;

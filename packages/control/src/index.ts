@@ -1,3 +1,4 @@
+export type { Condition } from '@tidegate/contracts';
 export type { Actor } from './access/access.ts';
 export { type Action, POLICY, ROLES, type Role } from './access/policy.ts';
 export type { DeleteAccountInput, DeletedAccountView } from './account/delete.ts';
@@ -5,13 +6,12 @@ export { type AccountAction, type AccountEvent, recordAccountEvent } from './acc
 export type { AuditPage, AuditView, ListAuditInput } from './audit/list.ts';
 export { type Control, createControl } from './control.ts';
 export type {
-  Condition,
   ControlDeps,
-  InspectedServer,
   Inspection,
   LimiterPort,
   LiveMonth,
   RunnerPort,
+  ServerToInspect,
 } from './deps.ts';
 export {
   type DiscoverOptions,
@@ -68,6 +68,7 @@ export type { CreateOrgInput, OrgView, SetOrgPlanInput } from './orgs/orgs.ts';
 export type { RequireTwoFactorInput } from './orgs/require-two-factor.ts';
 export { PLAN_LIMITS, type PlanLimits, type PlanView, type SetPlanInput } from './plans/plans.ts';
 export type { PoolView, SetPoolInput } from './pools/pools.ts';
+export type { RefusalsStep, RefusalsView, ShowRefusalsInput } from './refusals/show.ts';
 export type { ListRequestsInput, RequestPage } from './requests/list.ts';
 export type { FoundRequest, RequestWay, ShowRequestInput } from './requests/show.ts';
 export type { ErrorsPeriod, ErrorsStep, ErrorsView, ShowErrorsInput } from './requests/show-errors.ts';

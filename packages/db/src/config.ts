@@ -21,9 +21,13 @@ const passwords = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-const schema = z.object({
-  DATABASE_URL: secret(databaseUrl),
-  SERVICE_DATABASE_PASSWORDS: secret(passwords.default({})),
+export const schema = z.object({
+  DATABASE_URL: secret(databaseUrl).describe(
+    'The database to migrate, straight and not through a pooler, with the login that owns it',
+  ),
+  SERVICE_DATABASE_PASSWORDS: secret(passwords.default({})).describe(
+    "Makes the services' [logins](accounts.md) with these passwords: `limiter:PASSWORD,metering:PASSWORD` and so on. Without it, none are made or changed",
+  ),
 });
 
 /** The database to migrate, and the passwords of the logins to make. @throws ConfigError */

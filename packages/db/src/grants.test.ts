@@ -29,6 +29,8 @@ const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
     month_total: ['SELECT'],
     org: ['SELECT', 'UPDATE(limiter_life)'],
     plan: ['SELECT'],
+    refusal_hour: ['INSERT', 'SELECT', 'UPDATE(refusals)'],
+    refusal_report: ['INSERT', 'SELECT', 'UPDATE(at)', 'UPDATE(sequence)'],
     request: ['SELECT(day)', 'SELECT(reservation_id)'],
   },
   metering: {
@@ -44,6 +46,7 @@ const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
   runner: {
     _prisma_migrations: MIGRATION_RECORDS,
     condition_change: ALL,
+    left_workload: ['DELETE', 'SELECT'],
     model: ['SELECT', 'UPDATE(condition)', 'UPDATE(condition_at)', 'UPDATE(condition_reason)'],
     runner_lease: ['INSERT', 'SELECT', 'UPDATE'],
     runner_pool: ['SELECT'],
@@ -62,6 +65,7 @@ const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
     month_total: ['SELECT'],
     org: ['SELECT', 'UPDATE(limits_version)', 'UPDATE(plan_id)', 'UPDATE(requires_two_factor)'],
     plan: ['SELECT', 'UPDATE(updated_at)'],
+    refusal_hour: ['SELECT'],
     request: ['SELECT'],
     session: ALL,
     sign_in_attempt: ALL,
@@ -89,6 +93,7 @@ const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
       ...['INSERT', 'SELECT', 'UPDATE(limits_version)', 'UPDATE(plan_id)', 'UPDATE(requires_two_factor)'],
     ],
     plan: ['INSERT', 'SELECT', 'UPDATE'],
+    refusal_hour: ['SELECT'],
     request: ['SELECT'],
     runner_lease: ['SELECT(expires_at)', 'SELECT(pool)'],
     runner_pool: ALL,
@@ -100,6 +105,7 @@ const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
     usage_hour: ['SELECT'],
     usage_time: ['SELECT'],
     user: ALL,
+    verification: ['DELETE', 'SELECT(value)'],
   },
 };
 
@@ -171,7 +177,9 @@ describe('the role of each service', () => {
       { name: 'create_request_partition', settings: path, callers: [metering] },
       { name: 'delete_organization', settings: path, callers: [console, ctl] },
       { name: 'drop_request_partition', settings: `lock_timeout=2s ${path}`, callers: [metering] },
+      { name: 'leave_workload', settings: path, callers: [] },
       { name: 'prune_audit_events', settings: path, callers: [metering] },
+      { name: 'prune_refusals', settings: path, callers: [metering] },
       { name: 'prune_usage_hours', settings: `${path} TimeZone=UTC`, callers: [metering] },
       { name: 'purge_organization', settings: path, callers: [console, ctl, metering] },
       { name: 'recount_usage_hours', settings: `${path} TimeZone=UTC`, callers: [metering] },

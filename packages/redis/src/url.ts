@@ -62,13 +62,18 @@ export function parseRedisUrl(text: string): RedisTarget {
 }
 
 /** The schema of REDIS_URL in a configuration. */
-export const redisUrl = z.string().superRefine((text, context) => {
-  try {
-    parseRedisUrl(text);
-  } catch (error) {
-    context.addIssue({ code: 'custom', message: error instanceof Error ? error.message : 'is invalid' });
-  }
-});
+export const redisUrl = z
+  .string()
+  .superRefine((text, context) => {
+    try {
+      parseRedisUrl(text);
+    } catch (error) {
+      context.addIssue({ code: 'custom', message: error instanceof Error ? error.message : 'is invalid' });
+    }
+  })
+  .describe(
+    'One Redis, what Sentinels name, or a cluster ([its forms](#redis_url)), with the login of this service',
+  );
 
 function sentinelOf(
   hosts: string,

@@ -5,7 +5,7 @@ import {
   credentials,
   type ServiceError,
 } from '@grpc/grpc-js';
-import type { Caller } from '@tidegate/runtime';
+import type { ServiceIdentity } from '@tidegate/runtime';
 import { LimiterStub, RunnerStub } from './definitions.ts';
 import type {
   CheckWorkloadRequest,
@@ -54,10 +54,10 @@ const channelOptions: ChannelOptions = {
 };
 
 /** Without a token or TLS: for servers on this machine that ask for neither. */
-const NOBODY: Caller = { token: null, tls: null };
+const NOBODY: ServiceIdentity = { token: null, tls: null };
 
-const credentialsOf = ({ tls }: Caller) => (tls ? clientTls(tls) : credentials.createInsecure());
-const optionsOf = ({ token }: Caller): ClientOptions =>
+const credentialsOf = ({ tls }: ServiceIdentity) => (tls ? clientTls(tls) : credentials.createInsecure());
+const optionsOf = ({ token }: ServiceIdentity): ClientOptions =>
   token === null ? channelOptions : { ...channelOptions, interceptors: [sendToken(token)] };
 /** The certificate must name the host that was looked up, not its address. */
 const nameOf = ({ serverName }: Peer): ClientOptions =>
@@ -66,13 +66,13 @@ const nameOf = ({ serverName }: Peer): ClientOptions =>
     : { 'grpc.ssl_target_name_override': serverName, 'grpc.default_authority': serverName };
 
 /** @param to a peer, or `host:port` */
-export function createLimiterClient(to: Peer | string, caller: Caller = NOBODY): LimiterClient {
+export function createLimiterClient(to: Peer | string, caller: ServiceIdentity = NOBODY): LimiterClient {
   const peer = typeof to === 'string' ? { address: to, serverName: null } : to;
   return new LimiterStub(peer.address, credentialsOf(caller), { ...optionsOf(caller), ...nameOf(peer) });
 }
 
 /** @param address `host:port`. A host's addresses are tried in turn, since one runner acts. */
-export const createRunnerClient = (address: string, caller: Caller = NOBODY): RunnerClient =>
+export const createRunnerClient = (address: string, caller: ServiceIdentity = NOBODY): RunnerClient =>
   new RunnerStub(address, credentialsOf(caller), optionsOf(caller));
 
 interface UnaryMethods {

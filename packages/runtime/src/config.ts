@@ -24,7 +24,7 @@ export class ConfigError extends Error {
 
 /**
  * Marks a field as secret: the variable NAME_FILE may give the path of a file that holds the value.
- * This must be the outermost call that makes the field.
+ * This must be the outermost call that makes the field, but for `describe`.
  */
 export const secret = <S extends z.ZodType>(field: S): S => field.meta({ secret: true });
 

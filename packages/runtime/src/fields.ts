@@ -4,7 +4,8 @@ import { LOG_LEVELS } from './levels.ts';
 
 /*
  * The fields that the configurations of several programs have in common. The same thing has the
- * same bounds and the same message everywhere. A message never shows the value.
+ * same bounds and the same message everywhere. A message never shows the value. The descriptions
+ * are for docs/configuration.md.
  */
 
 const MAX_PORT = 65_535;
@@ -27,8 +28,11 @@ export const port = wholeNumber(0, MAX_PORT);
 export const count = wholeNumber(1);
 export const durationMs = wholeNumber(1, MAX_MS);
 
-/** How many proxies in front write X-Forwarded-For. */
-export const trustedProxies = wholeNumber(0).default(0);
+export const trustedProxies = wholeNumber(0)
+  .default(0)
+  .describe(
+    'Number of proxies in front whose `X-Forwarded-For` is believed. If that header arrives while this is 0, the log says so once',
+  );
 
 export const flag = z
   .enum(['true', 'false'], 'must be true or false')
@@ -53,7 +57,8 @@ export const addresses = z
   .refine(
     (list) => list.every((entry) => address.safeParse(entry).success),
     'must be host:port, several separated by commas',
-  );
+  )
+  .describe('Where the limiters are. All addresses of each host are used, and looked up again');
 
 /** The name of a pool of runners. */
 export const poolName = z
@@ -70,46 +75,60 @@ export interface PoolAddress {
 const NEXT_POOL = /\s*,\s*(?=[^,=]*=)/;
 
 /** `host:port` of the pool `local`, or `pool=host:port` of each pool, separated by commas. */
-export const poolAddresses = z.string().transform((text, context): PoolAddress[] => {
-  const pools = text.split(NEXT_POOL).map((entry) => {
-    const at = entry.indexOf('=');
-    return { pool: at < 0 ? LOCAL_POOL : entry.slice(0, at).trim(), address: entry.slice(at + 1).trim() };
-  });
-  const distinct = new Set(pools.map(({ pool }) => pool)).size === pools.length;
-  const valid = ({ pool, address: at }: PoolAddress) => POOL_NAME.test(pool) && address.safeParse(at).success;
-  if (distinct && pools.every(valid)) return pools;
-  const message = 'must be host:port, or pool=host:port of each pool, separated by commas';
-  context.addIssue({ code: 'custom', message });
-  return z.NEVER;
-});
+export const poolAddresses = z
+  .string()
+  .transform((text, context): PoolAddress[] => {
+    const pools = text.split(NEXT_POOL).map((entry) => {
+      const at = entry.indexOf('=');
+      return { pool: at < 0 ? LOCAL_POOL : entry.slice(0, at).trim(), address: entry.slice(at + 1).trim() };
+    });
+    const distinct = new Set(pools.map(({ pool }) => pool)).size === pools.length;
+    const valid = ({ pool, address: at }: PoolAddress) =>
+      POOL_NAME.test(pool) && address.safeParse(at).success;
+    if (distinct && pools.every(valid)) return pools;
+    const message = 'must be host:port, or pool=host:port of each pool, separated by commas';
+    context.addIssue({ code: 'custom', message });
+    return z.NEVER;
+  })
+  .describe(
+    'Where the runners are: one address, or that of each [pool](models.md#pools), as in `local=host:port,gpu0=host:port`',
+  );
 
-export const databaseUrl = z.url({
-  protocol: /^postgres(ql)?$/,
-  error: 'must be a URL that starts with postgresql://',
-});
+export const databaseUrl = z
+  .url({ protocol: /^postgres(ql)?$/, error: 'must be a URL that starts with postgresql://' })
+  .describe(
+    'Postgres, straight or through a pooler ([which were tried](reliability.md#which-stores-were-tried)), with the login of this service',
+  );
 
-/** Of every key in Redis. */
 export const redisPrefix = z
   .string()
   .regex(/^[A-Za-z0-9:_-]{1,32}$/, 'must be 1 to 32 letters, digits, ":", "_" and "-"')
-  .default('tg:');
+  .default('tg:')
+  .describe('What every key in Redis begins with. The same in limiter, metering and ctl');
 
 /** The deployment's secret key, which seals and opens upstream keys. */
-export const secretKey = z.string().transform((setting, context) => {
-  const key = parseSecretKey(setting);
-  if (key) return key;
-  context.addIssue({ code: 'custom', message: 'must be 32 bytes in base64' });
-  return z.NEVER;
-});
+export const secretKey = z
+  .string()
+  .transform((setting, context) => {
+    const key = parseSecretKey(setting);
+    if (key) return key;
+    context.addIssue({ code: 'custom', message: 'must be 32 bytes in base64' });
+    return z.NEVER;
+  })
+  .describe('Seals and opens upstream keys. The same in runner, console and ctl');
 
 /** What every service reads. */
 export const serviceFields = (adminPort: number) => ({
-  ADMIN_HOST: host,
-  ADMIN_PORT: port.default(adminPort),
-  LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
-  /**
-   * How long to keep serving after SIGTERM while not ready, until callers have noticed. For
-   * `Service.configure`.
-   */
-  SHUTDOWN_DELAY_MS: wholeNumber(0, MAX_SHUTDOWN_DELAY_MS).default(0),
+  ADMIN_HOST: host.describe('Where `/healthz`, `/readyz` and `/metrics` are answered'),
+  ADMIN_PORT: port.default(adminPort).describe('The port of `ADMIN_HOST`. 0 is any free one'),
+  LOG_LEVEL: z
+    .enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`)
+    .default('info')
+    .describe('The least serious log lines that are written'),
+  /** For `Service.configure`. */
+  SHUTDOWN_DELAY_MS: wholeNumber(0, MAX_SHUTDOWN_DELAY_MS)
+    .default(0)
+    .describe(
+      'How long the service goes on serving after SIGTERM while it reports that it is not ready, so that callers notice first. In images 5000',
+    ),
 });

@@ -22,10 +22,10 @@ export {
   wholeNumber,
 } from './fields.ts';
 export {
-  type Caller,
   callerFields,
   callerOf,
   checkTlsPems,
+  type ServiceIdentity,
   type ServiceToken,
   type TlsFiles,
   type Trust,

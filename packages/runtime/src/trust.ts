@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
-import { SERVICE_NAMES, type ServiceName } from '@tidegate/contracts';
+import { CALLER_NAMES, type CallerName } from '@tidegate/contracts';
 import { z } from 'zod';
 import { ConfigError, secret } from './config.ts';
 
@@ -11,7 +11,7 @@ import { ConfigError, secret } from './config.ts';
  */
 
 export interface ServiceToken {
-  readonly service: ServiceName;
+  readonly service: CallerName;
   readonly token: string;
 }
 
@@ -27,7 +27,7 @@ export interface TlsFiles {
 }
 
 /** What a service shows to those that it calls. */
-export interface Caller {
+export interface ServiceIdentity {
   readonly token: string | null;
   /** Null: without TLS. */
   readonly tls: TlsFiles | null;
@@ -49,7 +49,7 @@ const serviceTokens = z.string().transform((text, context): ServiceToken[] => {
   const entries = text.split(/[\s,]+/).filter((entry) => entry !== '');
   const tokens = entries.flatMap((entry) => {
     const colon = entry.indexOf(':');
-    const service = SERVICE_NAMES.find((name) => name === entry.slice(0, colon));
+    const service = CALLER_NAMES.find((name) => name === entry.slice(0, colon));
     const token = entry.slice(colon + 1);
     return service && TOKEN.test(token) ? [{ service, token }] : [];
   });
@@ -59,29 +59,44 @@ const serviceTokens = z.string().transform((text, context): ServiceToken[] => {
   };
   if (tokens.length === 0 || tokens.length < entries.length)
     return wrong(
-      `must be SERVICE:TOKEN, several separated by commas: the service one of ${SERVICE_NAMES.join(', ')}, the token 32 characters or more`,
+      `must be SERVICE:TOKEN, several separated by commas: the service one of ${CALLER_NAMES.join(', ')}, the token 32 characters or more`,
     );
   if (new Set(tokens.map(({ token }) => token)).size < tokens.length)
     return wrong('must not have the same token twice');
   return tokens;
 });
 
+const pemFile = z.string().optional();
 const tlsFields = {
-  GRPC_TLS_CA_FILE: z.string().optional(),
-  GRPC_TLS_CERT_FILE: z.string().optional(),
-  GRPC_TLS_KEY_FILE: z.string().optional(),
+  GRPC_TLS_CA_FILE: pemFile.describe(
+    'PEM file of who signs the certificates of services. Set all three `GRPC_TLS` files for mutual TLS between services, or none. A replaced file is used for new connections within 10 s',
+  ),
+  GRPC_TLS_CERT_FILE: pemFile.describe(
+    "PEM file of this service's certificate. Those of limiter and runner must name the host in `LIMITER_ADDRESSES` and `RUNNER_ADDRESS`",
+  ),
+  GRPC_TLS_KEY_FILE: pemFile.describe('PEM file of its private key'),
 };
 
 /** What a service that calls others reads. `callerOf` checks it. */
-export const callerFields = { SERVICE_TOKEN: secret(serviceToken.optional()), ...tlsFields };
+export const callerFields = {
+  SERVICE_TOKEN: secret(serviceToken.optional()).describe(
+    'By this token limiter and runner know the service. Without it they refuse its calls, unless they ask for no tokens ([why and how](adr/0013-services-prove-who-they-are.md))',
+  ),
+  ...tlsFields,
+};
 
 /** What a service that others call reads. `trustOf` checks it. */
-export const trustFields = { SERVICE_TOKENS: secret(serviceTokens.optional()), ...tlsFields };
+export const trustFields = {
+  SERVICE_TOKENS: secret(serviceTokens.optional()).describe(
+    'Who may call: `gateway:TOKEN,metering:TOKEN,console:TOKEN,ctl:TOKEN`. A service may have several tokens, so that its token can be changed without a pause. Needed unless the service listens on loopback only, without TLS',
+  ),
+  ...tlsFields,
+};
 
 type Fields<F extends z.ZodRawShape> = z.output<z.ZodObject<F>>;
 
 /** @throws ConfigError */
-export const callerOf = (config: Fields<typeof callerFields>): Caller => ({
+export const callerOf = (config: Fields<typeof callerFields>): ServiceIdentity => ({
   token: config.SERVICE_TOKEN ?? null,
   tls: tlsOf(config),
 });

@@ -80,6 +80,7 @@ export const WITHIN_ORG: Inputs<Exclude<keyof Control, Unbound>> = {
   listRequests: ({ org, keyId, modelId }) => ({ org, keyId, modelId }),
   showRequest: ({ org, requestId }) => ({ org, id: requestId }),
   showErrors: ({ org }) => ({ org, period: '30d' }),
+  showRefusals: ({ org, keyId }) => ({ org, keyId, days: 30 }),
   listAudit: ({ org, eventId }) => ({ org, before: eventId }),
   createInvitation: ({ org }) => ({ org, email: 'new@example.com', role: 'viewer' }),
   listInvitations: ({ org }) => ({ org }),

@@ -1,3 +1,5 @@
+import { givenTexts, type Query, readTexts, writeQuery } from '../ui/query.ts';
+
 /** Which events to show, as the query has it. Empty: all. */
 export interface AuditFilter {
   readonly actor: string;
@@ -10,23 +12,12 @@ export interface AuditFilter {
 
 const FIELDS = ['actor', 'action', 'from', 'to'] as const;
 
-export type Query = Readonly<Record<string, string | string[] | undefined>>;
-
 /** Reads the query that `queryOf` writes. */
-export function filterOf(query: Query): AuditFilter {
-  const text = (name: string) => {
-    const value = query[name];
-    return typeof value === 'string' ? value.trim() : '';
-  };
-  return { actor: text('actor'), action: text('action'), from: text('from'), to: text('to') };
-}
+export const filterOf = (query: Query): AuditFilter => readTexts(FIELDS, query);
 
 /** The fields that are set: the input of `listAudit`. */
-export const given = (filter: AuditFilter): Partial<AuditFilter> =>
-  Object.fromEntries(FIELDS.flatMap((name) => (filter[name] === '' ? [] : [[name, filter[name]]])));
+export const given = (filter: AuditFilter): Partial<AuditFilter> => givenTexts(filter);
 
 /** `?actor=…&before=…`, or an empty string. */
-export function queryOf(filter: AuditFilter, more: Readonly<Record<string, string>> = {}): string {
-  const query = new URLSearchParams({ ...given(filter), ...more });
-  return query.size === 0 ? '' : `?${query}`;
-}
+export const queryOf = (filter: AuditFilter, more: Readonly<Record<string, string>> = {}): string =>
+  writeQuery({ ...filter, ...more });

@@ -8,6 +8,7 @@ const NOUNS = [
   ['account', 'Accounts and sign-ins'],
   ['org', 'The organization'],
   ['plan', "The plan's limits"],
+  ['pool', 'Pools'],
 ] as const;
 
 /** A plain form: it works before any script has loaded, and its query can be kept as a link. */

@@ -15,6 +15,8 @@ const VERBS: Readonly<Record<string, string>> = {
   'model.start': 'Started model',
   'model.stop': 'Stopped model',
   'model.delete': 'Deleted model',
+  'model.reseal': 'Sealed anew the key for the servers of',
+  'pool.set': 'Changed the capacity of the pool',
   'member.add': 'Added member',
   'member.invite': 'Invited',
   'member.withdraw': 'Withdrew the invitation of',

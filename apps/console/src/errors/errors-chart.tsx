@@ -14,8 +14,14 @@ const HOUR = new Intl.DateTimeFormat('en-GB', {
   hourCycle: 'h23',
 });
 
-/** Errors by code over time. Screen readers get the same as a table. */
-export function ErrorsChart({ errors }: { errors: ErrorsView }) {
+interface ErrorsChartProps {
+  readonly errors: Pick<ErrorsView, 'codes' | 'steps' | 'step'>;
+  /** Of the table. */
+  readonly caption: string;
+}
+
+/** Counts by code over time. Screen readers get the same as a table. */
+export function ErrorsChart({ errors, caption }: ErrorsChartProps) {
   const { series, bars } = seriesOf(errors);
   const isHours = errors.step === 'hour';
   const short = (at: string): string => (isHours ? HOUR : DAY).format(new Date(at));
@@ -33,7 +39,7 @@ export function ErrorsChart({ errors }: { errors: ErrorsView }) {
       <div className="h-60" aria-hidden>
         <Bars series={series} bars={bars} short={short} full={full} />
       </div>
-      <ErrorsOverTime series={series} bars={bars} full={full} first={isHours ? 'Hour' : 'Day'} />
+      <OverTime caption={caption} series={series} bars={bars} full={full} first={isHours ? 'Hour' : 'Day'} />
     </div>
   );
 }
@@ -94,30 +100,38 @@ function StepTooltip({ active, payload, series, full }: TooltipProps & Pick<Draw
   );
 }
 
-function ErrorsOverTime({ series, bars, full, first }: Omit<Drawn, 'short'> & { first: string }) {
+interface OverTimeProps extends Omit<Drawn, 'short'> {
+  readonly caption: string;
+  readonly first: string;
+}
+
+function OverTime({ caption, series, bars, full, first }: OverTimeProps) {
   return (
-    <table className="sr-only">
-      <caption>Errors by code over time</caption>
-      <thead>
-        <tr>
-          <th scope="col">{first}</th>
-          {series.map(({ name }) => (
-            <th key={name} scope="col">
-              {name}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {bars.map(({ at, heights }) => (
-          <tr key={at}>
-            <th scope="row">{full(at)}</th>
-            {series.map(({ name }, i) => (
-              <td key={name}>{whole(heights[i] ?? 0)}</td>
+    // A table would be as wide as its text, and so would the page.
+    <div className="sr-only">
+      <table>
+        <caption>{caption}</caption>
+        <thead>
+          <tr>
+            <th scope="col">{first}</th>
+            {series.map(({ name }) => (
+              <th key={name} scope="col">
+                {name}
+              </th>
             ))}
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {bars.map(({ at, heights }) => (
+            <tr key={at}>
+              <th scope="row">{full(at)}</th>
+              {series.map(({ name }, i) => (
+                <td key={name}>{whole(heights[i] ?? 0)}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }

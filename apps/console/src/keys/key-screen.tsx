@@ -4,7 +4,7 @@ import { Button } from '@heroui/react';
 import type { Counts, KeyDetail, UsageDayView } from '@tidegate/control';
 import Link from 'next/link';
 import { useRouter } from 'next/navigation';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { queryOf } from '../requests/filter.ts';
 import { Facts, Figures } from '../ui/facts.tsx';
 import { compact, duration, share, whole } from '../ui/numbers.ts';
@@ -25,6 +25,8 @@ interface KeyScreenProps {
   /** Of the last 30 days. */
   readonly totals: Counts;
   readonly days: readonly UsageDayView[];
+  /** The panel of its refusals. */
+  readonly refused: ReactNode;
   /** Why no key can be created. Null: one can. */
   readonly full: string | null;
   readonly models: readonly ChosenFrom[];
@@ -85,6 +87,7 @@ export function KeyScreen(props: KeyScreenProps) {
             <UsageChart days={days} />
           )}
         </Panel>
+        {props.refused}
         <Settings keyShown={key} limits={props.limits} />
       </div>
     </>

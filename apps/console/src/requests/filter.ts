@@ -1,3 +1,5 @@
+import { givenTexts, type Query, readTexts, writeQuery } from '../ui/query.ts';
+
 /** Which requests to show, as the query has it. Empty: all. */
 export interface RequestFilter {
   /** Ids. */
@@ -14,26 +16,15 @@ export interface RequestFilter {
 
 const FIELDS = ['key', 'model', 'outcome', 'from', 'to', 'id'] as const;
 
-export type Query = Readonly<Record<string, string | string[] | undefined>>;
-
 /** Reads the query that `queryOf` writes. */
-export function filterOf(query: Query): RequestFilter {
-  const text = (name: string) => {
-    const value = query[name];
-    return typeof value === 'string' ? value.trim() : '';
-  };
-  return Object.fromEntries(FIELDS.map((name) => [name, text(name)])) as unknown as RequestFilter;
-}
+export const filterOf = (query: Query): RequestFilter => readTexts(FIELDS, query);
 
 /** The fields that are set: the input of `listRequests`. */
-export function inputOf({ key, model, outcome, from, to }: RequestFilter) {
-  const fields = { keyId: key, modelId: model, outcome, from, to };
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ''));
-}
+export const inputOf = ({ key, model, outcome, from, to }: RequestFilter) =>
+  givenTexts({ keyId: key, modelId: model, outcome, from, to });
 
 /** `?key=…&before=…`, or an empty string. */
-export function queryOf(filter: Partial<RequestFilter>, more: Readonly<Record<string, string>> = {}): string {
-  const given = FIELDS.flatMap((name) => (filter[name] ? [[name, filter[name]]] : []));
-  const query = new URLSearchParams({ ...Object.fromEntries(given), ...more });
-  return query.size === 0 ? '' : `?${query}`;
-}
+export const queryOf = (
+  filter: Partial<RequestFilter>,
+  more: Readonly<Record<string, string>> = {},
+): string => writeQuery({ ...filter, ...more });

@@ -4,7 +4,7 @@ import type { Accounts } from './auth/accounts.ts';
 import type { Auth } from './auth/auth.ts';
 import type { Passkeys } from './auth/passkeys.ts';
 import type { SecondFactor } from './auth/second-factor.ts';
-import type { Sessions } from './auth/sessions.ts';
+import type { UserSessions } from './auth/sessions.ts';
 import type { SignIn } from './auth/sign-in.ts';
 
 /** What the screens work with. main.ts creates it and owns everything in it. */
@@ -15,7 +15,7 @@ export interface Services {
   readonly secondFactor: SecondFactor;
   /** Null: there are no passwords, or browsers make no passkeys for the console's address. */
   readonly passkeys: Passkeys | null;
-  readonly sessions: Sessions;
+  readonly sessions: UserSessions;
   readonly accounts: Accounts;
   /** Records what happened to an account in the audit trails. Never rejects. */
   readonly recordAccount: (event: AccountEvent) => Promise<void>;

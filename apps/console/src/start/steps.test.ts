@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { type Begun, stepsOf } from './steps.ts';
+import { type Progress, stepsOf } from './steps.ts';
 
-const NOTHING: Begun = { models: [], keys: [], requests: 0, errors: 0 };
-const told = (begun: Partial<Begun>) => stepsOf({ ...NOTHING, ...begun });
+const NOTHING: Progress = { models: [], keys: [], requests: 0, errors: 0 };
+const told = (begun: Partial<Progress>) => stepsOf({ ...NOTHING, ...begun });
 const model = (
   name: string,
-  condition: Begun['models'][number]['condition'],
+  condition: Progress['models'][number]['condition'],
   reason: string | null = null,
 ) => ({
   ...{ name, condition, conditionReason: reason },

@@ -1,7 +1,7 @@
 import type { ModelView } from '@tidegate/control';
 import { firstUsable } from '../models/first-usable.ts';
 
-export interface Begun {
+export interface Progress {
   readonly models: readonly Pick<ModelView, 'name' | 'condition' | 'conditionReason'>[];
   /** The names of keys that work. */
   readonly keys: readonly string[];
@@ -18,11 +18,15 @@ export interface Step {
 }
 
 /** The steps from an empty organization to its first answer. Each is done when it has happened. */
-export function stepsOf(begun: Begun): { readonly model: Step; readonly key: Step; readonly request: Step } {
+export function stepsOf(begun: Progress): {
+  readonly model: Step;
+  readonly key: Step;
+  readonly request: Step;
+} {
   return { model: modelStep(begun), key: keyStep(begun), request: requestStep(begun) };
 }
 
-function modelStep({ models }: Begun): Step {
+function modelStep({ models }: Progress): Step {
   const usable = firstUsable(models);
   if (usable?.condition === 'running') return { done: true, told: `${usable.name} is running.` };
   if (usable?.condition === 'asleep')
@@ -35,12 +39,12 @@ function modelStep({ models }: Begun): Step {
   return { done: false, told: `${first.name} ${state}.${why ? ` ${why}` : ''}` };
 }
 
-function keyStep({ keys: [first, ...others] }: Begun): Step {
+function keyStep({ keys: [first, ...others] }: Progress): Step {
   if (first === undefined) return { done: false, told: 'There is no key yet.' };
   return { done: true, told: others.length > 0 ? `${others.length + 1} keys work.` : `${first} works.` };
 }
 
-function requestStep({ requests, errors }: Begun): Step {
+function requestStep({ requests, errors }: Progress): Step {
   if (requests > errors) return { done: true, told: 'The first answer has been given.' };
   if (requests === 0) return { done: false, told: 'Waiting for the first request.' };
   return { done: false, told: 'A request has arrived, but ended without a complete answer.' };

@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Control } from '@tidegate/control';
-import { type Asking, answerTry } from './forward.ts';
+import { answerTry, type TryDeps } from './forward.ts';
 
 const KEY = 'ti_known';
 
@@ -29,7 +29,7 @@ const tryKey: Control['tryKey'] = async (_actor, { org, key }) => {
   const code = org === 'viewed' ? 'forbidden' : 'not_found';
   return { ok: false, refusal: { code, message: 'refused' } };
 };
-function ask(authorization: string | null, part: Partial<Asking> = {}): Promise<Response> {
+function ask(authorization: string | null, part: Partial<TryDeps> = {}): Promise<Response> {
   const headers = authorization === null ? {} : { authorization };
   const request = new Request('http://console.example/', { method: 'POST', headers, body: '{}' });
   return answerTry(request, {

@@ -5,7 +5,7 @@ import { CLIENT_ADDRESS_HEADER } from '../server/http/names.ts';
 const PASSED_BACK = ['content-type', 'retry-after', 'x-request-id', 'x-should-retry'];
 const BEARER = /^bearer +(\S+)$/i;
 
-export interface Asking {
+export interface TryDeps {
   readonly control: Pick<Control, 'tryKey'>;
   readonly actor: Actor;
   readonly org: string;
@@ -22,7 +22,7 @@ export interface Asking {
  */
 export async function answerTry(
   request: Request,
-  { control, actor, org, apiUrl }: Asking,
+  { control, actor, org, apiUrl }: TryDeps,
 ): Promise<Response> {
   const key = BEARER.exec(request.headers.get('authorization') ?? '')?.[1] ?? '';
   const known = await control.tryKey(actor, { org, key });

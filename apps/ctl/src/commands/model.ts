@@ -1,5 +1,6 @@
 import type {
   ChangeModelInput,
+  Control,
   ListedModelView,
   ModelChange,
   ModelView,
@@ -153,6 +154,24 @@ const publishInput = (
   }),
 });
 
+/**
+ * Says on stderr what the servers of a model that is to be published answer. It is published either
+ * way: its servers may come later.
+ */
+async function tellFound(
+  { io }: Context,
+  control: Control,
+  { org, urls, name, upstreamModel, upstreamKey, contextTokens }: PublishModelInput,
+): Promise<void> {
+  if (urls === undefined) return;
+  const asked = given({ org, name, upstreamModel, upstreamKey, contextTokens });
+  const found = await control.checkModel(OPERATOR, { urls, ...asked });
+  // Publishing says what is wrong with the input, or with the installation.
+  if (!found.ok) return;
+  for (const { url, problem, text } of found.value.told)
+    io.err(`${problem ? 'Warning: ' : ''}${url}: ${text}\n`);
+}
+
 type ChangeFlags = Pick<PublishFlags, 'name'> &
   Partial<Omit<PublishFlags, 'name' | 'kind' | 'mode' | 'kubernetes'>>;
 
@@ -194,9 +213,11 @@ export function addModel(program: Command, context: Context): void {
     async ({ org, json = false, ...flags }) => {
       const { upstreamKey: given, upstreamKeyStdin } = flags;
       const upstreamKey = await secretOf(context, upstreamKeyFlag, given, upstreamKeyStdin);
-      await show(context, { json, human: one, warning }, (control) =>
-        control.publishModel(OPERATOR, publishInput(org, flags, upstreamKey)),
-      );
+      const input = publishInput(org, flags, upstreamKey);
+      await show(context, { json, human: one, warning }, async (control) => {
+        if (!json) await tellFound(context, control, input);
+        return control.publishModel(OPERATOR, input);
+      });
     },
   );
   verb<ChangeFlags>(

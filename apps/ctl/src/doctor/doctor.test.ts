@@ -17,7 +17,7 @@ import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis 
 import { Queue, UnrecoverableError, Worker } from 'bullmq';
 import { ctl } from '../testing/ctl.ts';
 import { differenceOf } from './ledgers.ts';
-import type { Report } from './report.ts';
+import type { DoctorReport } from './report.ts';
 
 const TODAY = new Date().toISOString().slice(0, 10);
 const MONTH = TODAY.slice(0, 7);
@@ -76,7 +76,7 @@ async function installation(): Promise<void> {
   await db.runnerLease.create({ data: { pool: 'local', epoch: 1, holder: 'box 1', expiresAt } });
 }
 
-async function doctor(expected: 0 | 1, ...flags: string[]): Promise<Report> {
+async function doctor(expected: 0 | 1, ...flags: string[]): Promise<DoctorReport> {
   const { status, out, err } = await ctl(['doctor', '--json', ...flags], env);
   expect({ status, err }).toEqual({
     status: expected,
@@ -207,7 +207,7 @@ describe('doctor', () => {
 
   it('goes on with the rest when Redis cannot be reached', async () => {
     const { status, out } = await ctl(['doctor', '--json'], { ...env, REDIS_URL: 'redis://127.0.0.1:1' });
-    const wrong = (JSON.parse(out) as Report).findings.filter(({ ok }) => !ok);
+    const wrong = (JSON.parse(out) as DoctorReport).findings.filter(({ ok }) => !ok);
     expect([status, wrong.map(({ check }) => check)]).toEqual([1, ['ledgers', 'queue']]);
     expect(wrong[0]?.found).toContain('cannot be looked at: ');
   });

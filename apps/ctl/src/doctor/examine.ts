@@ -2,7 +2,7 @@ import { type Db, SchemaVersion } from '@tidegate/db';
 import { openQueueAdmin } from '../queue-admin.ts';
 import { examineLedgers } from './ledgers.ts';
 import { openLiveState } from './live-state.ts';
-import { type Finding, type Report, wrong } from './report.ts';
+import { type DoctorReport, type Finding, wrong } from './report.ts';
 import { queueFinding, runnerFinding, schemaFinding } from './services.ts';
 import { compareDays, compareMonths } from './usage.ts';
 
@@ -21,7 +21,7 @@ export interface Patient {
 }
 
 /** Looks at all that must agree, and changes nothing. Rejects if Postgres cannot be asked. */
-export async function examine(patient: Patient): Promise<Report> {
+export async function examine(patient: Patient): Promise<DoctorReport> {
   const { db, nowMs, days } = patient;
   const month = new Date(nowMs).toISOString().slice(0, 7);
   const lastMonth = new Date(Date.parse(`${month}-01`) - DAY_MS).toISOString().slice(0, 7);
@@ -46,7 +46,7 @@ export async function examine(patient: Patient): Promise<Report> {
   ]);
 }
 
-const reportOf = (findings: readonly Finding[]): Report => ({
+const reportOf = (findings: readonly Finding[]): DoctorReport => ({
   healthy: findings.every(({ ok }) => ok),
   findings,
 });

@@ -8,7 +8,7 @@ export interface Finding {
   readonly todo?: string;
 }
 
-export interface Report {
+export interface DoctorReport {
   readonly healthy: boolean;
   readonly findings: readonly Finding[];
 }
@@ -26,7 +26,7 @@ const MOST = 5;
 export const some = (all: readonly string[]): string =>
   all.length <= MOST ? all.join('; ') : `${all.slice(0, MOST).join('; ')}; and ${all.length - MOST} more`;
 
-export const reportText = ({ findings }: Report): string =>
+export const reportText = ({ findings }: DoctorReport): string =>
   findings
     .map(({ check, ok, found, todo }) =>
       [`${ok ? 'ok   ' : 'LOOK '} ${check}: ${found}`, ...(todo ? [`       ${todo}`] : [])].join('\n'),

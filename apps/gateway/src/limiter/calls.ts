@@ -7,7 +7,37 @@ export interface AdmissionRef {
   readonly admissionId: string;
 }
 
-export type SettleRequest = Omit<Settle, keyof AdmissionRef>;
-
 /** An admission as it was requested. */
 export type AdmitCall = Required<Admit>;
+export type AdmitRequest = Omit<AdmitCall, keyof AdmissionRef>;
+
+export type SettleCall = Required<Settle>;
+export type SettleRequest = Omit<SettleCall, keyof AdmissionRef>;
+
+// Each request makes both calls. Their members are named one by one, because on Node 20 an object
+// that begins with the copy of another costs microseconds.
+
+export const admitCallOf = (ref: AdmissionRef, request: AdmitRequest): AdmitCall => ({
+  orgId: ref.orgId,
+  instanceId: ref.instanceId,
+  admissionId: ref.admissionId,
+  keyId: request.keyId,
+  modelId: request.modelId,
+  contextTokens: request.contextTokens,
+  hasImages: request.hasImages,
+  streamed: request.streamed,
+  reserve: request.reserve,
+});
+
+export const settleCallOf = (ref: AdmissionRef, request: SettleRequest): SettleCall => ({
+  orgId: ref.orgId,
+  instanceId: ref.instanceId,
+  admissionId: ref.admissionId,
+  answered: request.answered,
+  usageValid: request.usageValid,
+  promptTokens: request.promptTokens,
+  completionTokens: request.completionTokens,
+  durationMs: request.durationMs,
+  errorCode: request.errorCode,
+  firstChunkMs: request.firstChunkMs,
+});

@@ -1,16 +1,28 @@
 import { isRefusal, type Refusal } from '@tidegate/contracts';
-import type { LimiterClient, Notice__Output, Peer, Peers, Principal__Output } from '@tidegate/rpc';
+import type {
+  LimiterClient,
+  Notice__Output,
+  Peer,
+  Peers,
+  Principal__Output,
+  ReportRefusals,
+} from '@tidegate/rpc';
 import { PASSED, type Passed } from '../ending.ts';
 import { INTERNAL_ERROR, INVALID_API_KEY } from '../refusals.ts';
 import { type Admission, readAdmission, TOO_MANY_LARGE_BODIES } from './admission.ts';
-import type { AdmissionRef, AdmitCall, SettleRequest } from './calls.ts';
+import {
+  type AdmissionRef,
+  type AdmitRequest,
+  admitCallOf,
+  type SettleRequest,
+  settleCallOf,
+} from './calls.ts';
 import { Grants, type LostGrant } from './grants.ts';
 import { InstanceLease } from './lease.ts';
 import { type LimiterReply, LimiterSession, type SessionOptions } from './session.ts';
 import { Unacknowledged } from './unacknowledged.ts';
 
-export type { AdmissionRef, SettleRequest };
-export type AdmitRequest = Omit<AdmitCall, keyof AdmissionRef>;
+export type { AdmissionRef, AdmitRequest, SettleRequest };
 
 export interface LimiterOptions {
   /** The limiters. */
@@ -150,7 +162,7 @@ export class Limiter {
 
   async admit(ref: AdmissionRef, request: AdmitRequest): Promise<Admission | Refusal> {
     if (!this.ready) return INTERNAL_ERROR;
-    const call = { ...ref, ...request };
+    const call = admitCallOf(ref, request);
     const reply = await this.#session.call({ admit: call });
     if (this.#isOver(ref) || reply?.failed?.notRun) return INTERNAL_ERROR;
     const admission = this.#decided(reply);
@@ -179,9 +191,15 @@ export class Limiter {
    * Settles, and waits briefly for the acknowledgement. A late one is retried in the background.
    */
   settle(ref: AdmissionRef, settlement: SettleRequest): Promise<void> {
-    const settle = { ...ref, ...settlement };
+    const settle = settleCallOf(ref, settlement);
     this.#grants.settled(ref, settle);
     return this.#unacknowledged.send(ref.instanceId, { settle });
+  }
+
+  /** Resolves to false if it is not certain that the report was written. */
+  async reportRefusals(report: ReportRefusals): Promise<boolean> {
+    const reply = await this.#session.call({ reportRefusals: report });
+    return !!reply?.reportRefusals;
   }
 
   /** Waits for all acknowledgements. Resolves to false if the time runs out first. */

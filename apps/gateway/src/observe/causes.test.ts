@@ -2,12 +2,17 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { REFUSAL_CAUSES } from '@tidegate/contracts';
 import type { AdmissionOutcome } from '@tidegate/rpc';
 import { eventually } from '@tidegate/testing';
-import { type Harness, hello, startHarness } from '../testing/harness.ts';
+import { type Harness, hello, startHarness, wholeAnswer } from '../testing/harness.ts';
 
 let harness: Harness;
+let modelStatus: number;
 
 beforeEach(async () => {
-  harness = await startHarness({ env: { MAX_BUFFERED_BODY_BYTES: '20000000' } });
+  modelStatus = 200;
+  harness = await startHarness({
+    env: { MAX_BUFFERED_BODY_BYTES: '20000000' },
+    upstream: (_request, reply) => reply.json(wholeAnswer(), { status: modelStatus }),
+  });
 });
 afterEach(() => harness.stop());
 
@@ -69,6 +74,41 @@ describe('a refusal by a limit', () => {
     expect(series).toHaveLength(cases.length);
     const metrics = await harness.metrics.metrics();
     for (const one of series) expect(metrics).toContain(one);
+  });
+});
+
+describe('the record of refusals', () => {
+  const recorded = async () => {
+    await harness.refusals.close(5_000);
+    return harness.limiterServer.of('reportRefusals').flatMap((call) => call.reportRefusals?.counts ?? []);
+  };
+
+  it('has each refusal of a valid key with its cause and its model, and no other request', async () => {
+    await harness.complete(hello);
+    await harness.complete({ ...hello, model: 'nope' });
+    await harness.complete('{');
+    await harness.complete(hello, { headers: { authorization: 'Bearer ti_wrong' } });
+    await harness.complete(hello, { headers: { authorization: '' } });
+    harness.limiterServer.answers.countRequest = () => ({
+      admission: rateLimited('CAUSE_ORG_REQUESTS_PER_MINUTE') as AdmissionOutcome,
+    });
+    await fetch(`${harness.url}/models`, { headers: { authorization: `Bearer ${harness.apiKey}` } });
+    admission(rateLimited('CAUSE_KEY_REQUESTS_AT_ONCE'));
+    for (let i = 0; i < 2; i++) await harness.complete(hello);
+    const [model] = harness.gateway.catalog.published(harness.orgId);
+    const none = { keyId: 'key_0', modelId: '', refusals: 1 };
+    expect(await recorded()).toMatchObject([
+      { ...none, orgId: harness.orgId, code: 'model_not_found', cause: '' },
+      { ...none, code: 'invalid_json', cause: '' },
+      { ...none, code: 'rate_limit_exceeded', cause: 'org_requests_per_minute' },
+      { ...none, modelId: model?.modelId, cause: 'key_requests_at_once', refusals: 2 },
+    ]);
+  });
+
+  it('has no request that was counted, although its answer is an error', async () => {
+    modelStatus = 418;
+    expect((await harness.complete(hello)).status).toBeGreaterThan(399);
+    expect(await recorded()).toEqual([]);
   });
 });
 

@@ -7,15 +7,15 @@ export const MAX_MODELS = 200;
 const OTHER = 'other';
 
 const RESULTS = ['answered', 'refused', 'broken_off', 'aborted'] as const;
-export type Result = (typeof RESULTS)[number];
+export type RequestResult = (typeof RESULTS)[number];
 
 const FIRST_CHUNK_S = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const TOKEN_S = [0.001, 0.0025, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.2, 0.5, 1];
 
 /** The series of one model. */
 interface Meter {
-  readonly whole: Readonly<Record<Result, CountCell>>;
-  readonly streamed: Readonly<Record<Result, CountCell>>;
+  readonly whole: Readonly<Record<RequestResult, CountCell>>;
+  readonly streamed: Readonly<Record<RequestResult, CountCell>>;
   readonly promptTokens: CountCell;
   readonly completionTokens: CountCell;
   readonly firstChunk: SpreadCell;
@@ -72,7 +72,7 @@ export class ModelMeters {
     });
   }
 
-  ended(model: CatalogModel, result: Result, facts: RequestFacts): void {
+  ended(model: CatalogModel, result: RequestResult, facts: RequestFacts): void {
     const meter = this.#known.get(model) ?? this.#find(model);
     const { usage, firstChunkAtMs, answeredAtMs } = facts;
     (facts.streamed ? meter.streamed : meter.whole)[result].value++;
@@ -102,7 +102,7 @@ export class ModelMeters {
     const results = (streamed: string) =>
       Object.fromEntries(
         RESULTS.map((result) => [result, this.#completions.cell(org, model, streamed, result)]),
-      ) as Record<Result, CountCell>;
+      ) as Record<RequestResult, CountCell>;
     return {
       whole: results('false'),
       streamed: results('true'),

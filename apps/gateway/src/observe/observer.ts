@@ -1,4 +1,4 @@
-import { ERRORS, REFUSAL_CAUSES, type Refusal } from '@tidegate/contracts';
+import { ERRORS, type ErrorCode, REFUSAL_CAUSES, type Refusal } from '@tidegate/contracts';
 import {
   type CountCell,
   CountCells,
@@ -11,9 +11,10 @@ import {
 } from '@tidegate/runtime';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Exchange } from '../http/exchange.ts';
+import type { Refused } from '../limiter/refusal-reports.ts';
 import type { CallOutcome } from '../upstream/call-outcome.ts';
-import { PHASES, type Phase, type Route } from './facts.ts';
-import { ModelMeters, type Result } from './models.ts';
+import { PHASES, type Phase, type RequestFacts, type Route } from './facts.ts';
+import { ModelMeters, type RequestResult } from './models.ts';
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 const PHASE_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30, 60, 120, 600];
@@ -33,6 +34,8 @@ export class Observer {
   readonly #requests: CountCells<'route' | 'status' | 'code'>;
   readonly #answered: Readonly<Record<Route, CountCell>>;
   readonly #refusals: CountCells<'code' | 'cause'>;
+  readonly #unrecorded: CountCell;
+  readonly #record: { count(refused: Refused): void };
   readonly #seconds: Readonly<Record<Route, SpreadCell>>;
   readonly #phases: Readonly<Record<Phase, SpreadCell>>;
   readonly #limiterCalls: SpreadCell;
@@ -41,9 +44,17 @@ export class Observer {
   readonly #upstreamResponses: CountCells<'status'>;
   readonly #upstreamOk: CountCell;
 
-  constructor(log: Logger, line: LineLog, registry: Registry, catalog: Catalog) {
+  /** @param record of what organizations see of their refused requests */
+  constructor(
+    log: Logger,
+    line: LineLog,
+    registry: Registry,
+    catalog: Catalog,
+    record: { count(refused: Refused): void },
+  ) {
     this.#log = log;
     this.#line = line;
+    this.#record = record;
     this.#models = new ModelMeters(registry, catalog);
     this.#requests = new CountCells({
       registry,
@@ -63,6 +74,11 @@ export class Observer {
     });
     for (const [code, causes] of Object.entries(REFUSAL_CAUSES))
       for (const cause of causes) this.#refusals.cell(code, cause);
+    this.#unrecorded = new CountCells({
+      registry,
+      name: 'tidegate_gateway_refusals_unrecorded_total',
+      help: 'Refusals that their organizations cannot see: there were too many kinds at once, or no limiter wrote them in an hour',
+    }).cell();
     const seconds = new SpreadCells({
       registry,
       name: 'tidegate_gateway_request_seconds',
@@ -141,9 +157,20 @@ export class Observer {
     if (incomplete === null && code === null) this.#answered[route].value++;
     else this.#requests.cell(route, String(status), incomplete ?? code ?? '').value++;
     if (code && cause) this.#refusals.cell(code, cause).value++;
+    if (code && !exchange.held?.counted) this.#recordRefusal(facts, code);
     this.#seconds[route].observe(ms / 1_000);
     if (model) this.#models.ended(model, resultOf(exchange), facts);
     this.#line(fieldsOf(exchange, status, ms), 'request');
+  }
+
+  /** Refusals that the record of their organizations lacks. */
+  unrecorded(refusals: number): void {
+    this.#unrecorded.value += refusals;
+  }
+
+  #recordRefusal({ orgId, keyId, model, cause }: RequestFacts, code: ErrorCode): void {
+    if (orgId === null || keyId === null) return;
+    this.#record.count({ orgId, keyId, modelId: model?.modelId ?? null, code, cause });
   }
 
   /** Records an answer without an exchange: the input was not HTTP, or did not arrive in time. */
@@ -173,7 +200,7 @@ function reasonIncomplete({ response, brokenOff, aborted, facts }: Exchange): st
   return aborted?.reason ?? facts.brokenBy ?? 'internal_error';
 }
 
-function resultOf({ aborted, brokenOff, facts }: Exchange): Result {
+function resultOf({ aborted, brokenOff, facts }: Exchange): RequestResult {
   if (aborted) return 'aborted';
   if (brokenOff) return 'broken_off';
   return facts.code ? 'refused' : 'answered';

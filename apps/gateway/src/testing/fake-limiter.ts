@@ -45,6 +45,7 @@ export class FakeLimiter {
     withdraw: () => ({ withdraw: {} }),
     settle: () => ({ settle: {} }),
     restore: () => ({ restore: {} }),
+    reportRefusals: () => ({ reportRefusals: {} }),
   };
   /** Delay of every answer. */
   delayMs = 0;

@@ -165,6 +165,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
       }),
     stop: async () => {
       await server.drain(0);
+      assembled.refusals.stop();
       assembled.limiter.stop();
       assembled.watches.stop();
       await upstream.destroy();

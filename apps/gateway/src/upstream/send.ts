@@ -49,8 +49,10 @@ function optionsOf(
   headers.push('accept', streamed ? 'text/event-stream' : 'application/json', 'accept-encoding', 'identity');
   headers.push('x-request-id', requestId);
   if (key) headers.push('authorization', `Bearer ${key}`);
+  const { origin, path } = targetOf(replica);
   return {
-    ...targetOf(replica),
+    origin,
+    path,
     method: 'POST',
     headers,
     body: bytes <= MAX_JOINED_BYTES ? Buffer.concat(body, bytes) : Readable.from(body),

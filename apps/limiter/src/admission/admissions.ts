@@ -1,6 +1,6 @@
 import type { Settlement } from '@tidegate/contracts';
-import type { Context } from '../context.ts';
 import type { Leases } from '../leases/leases.ts';
+import type { ScriptDeps } from '../script-deps.ts';
 import type { Seeder } from '../seeding/seeder.ts';
 import { type NoOrg, type Subject, untilSeeded } from '../seeding/until-seeded.ts';
 import { type AdmitCall, admit } from './admit.ts';
@@ -14,7 +14,7 @@ import { ScopeCache, withScope } from './scope.ts';
 import { type RequestEnd, settle } from './settle.ts';
 import { withdraw } from './withdraw.ts';
 
-export interface AdmissionsDeps extends Context {
+export interface AdmissionsDeps extends ScriptDeps {
   readonly seeder: Seeder;
   readonly leases: Leases;
   /** Called when a reservation has been settled and its outbox entry written. */

@@ -1,4 +1,4 @@
-import type { Context } from '../context.ts';
+import type { ScriptDeps } from '../script-deps.ts';
 import { SCRIPTS } from '../scripts.ts';
 import { type DecisionReply, decisionOf } from './decision.ts';
 
@@ -17,7 +17,7 @@ export interface AdmitCall {
 }
 
 /** Runs admit.lua. */
-export async function admit({ store, names, clock }: Context, call: AdmitCall): Promise<DecisionReply> {
+export async function admit({ store, names, clock }: ScriptDeps, call: AdmitCall): Promise<DecisionReply> {
   const month = clock.month();
   const reply = await store.run(
     SCRIPTS.admit,

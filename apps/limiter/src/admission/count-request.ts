@@ -1,10 +1,10 @@
-import type { Context } from '../context.ts';
+import type { ScriptDeps } from '../script-deps.ts';
 import { SCRIPTS } from '../scripts.ts';
 import { type DecisionReply, decisionOf } from './decision.ts';
 
 /** Runs count_request.lua. */
 export async function countRequest(
-  { store, names, clock }: Context,
+  { store, names, clock }: ScriptDeps,
   orgId: string,
   keyId: string,
 ): Promise<DecisionReply> {

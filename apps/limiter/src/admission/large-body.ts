@@ -1,5 +1,5 @@
 import { LIMITS } from '@tidegate/limits';
-import type { Context } from '../context.ts';
+import type { ScriptDeps } from '../script-deps.ts';
 import { SCRIPTS } from '../scripts.ts';
 import { unexpected } from './decision.ts';
 import type { AdmissionRef } from './ref.ts';
@@ -16,7 +16,7 @@ export const largeBodyOf = (field: string): string | null =>
 
 /** Runs take_large_body.lua. */
 export async function takeLargeBody(
-  { store, names, clock }: Context,
+  { store, names, clock }: ScriptDeps,
   { orgId, instanceId, admissionId }: AdmissionRef,
   restore: boolean,
 ): Promise<'taken' | 'full' | 'lease_lost' | 'need_org' | 'need_join'> {
@@ -39,7 +39,7 @@ export async function takeLargeBody(
 
 /** Runs release_large_body.lua. */
 export async function releaseLargeBody(
-  { store, names, clock }: Context,
+  { store, names, clock }: ScriptDeps,
   { orgId, instanceId, admissionId }: AdmissionRef,
 ): Promise<void> {
   await store.run(

@@ -1,7 +1,7 @@
 import type { GetMonthResponse } from '@tidegate/rpc';
-import type { Context } from '../context.ts';
 import { LimiterError } from '../limiter-error.ts';
 import type { Month } from '../redis/clock.ts';
+import type { ScriptDeps } from '../script-deps.ts';
 import { SCRIPTS } from '../scripts.ts';
 import type { MonthRow } from '../seeding/rows.ts';
 import type { Seeder } from '../seeding/seeder.ts';
@@ -15,7 +15,7 @@ type LedgerReply =
   | { readonly kind: 'month_turned'; readonly nowUs: number };
 
 /** Runs get_month.lua. */
-async function getMonth({ store, names, clock }: Context, orgId: string): Promise<LedgerReply> {
+async function getMonth({ store, names, clock }: ScriptDeps, orgId: string): Promise<LedgerReply> {
   const month = clock.month();
   const reply = await store.run(
     SCRIPTS.getMonth,
@@ -45,7 +45,7 @@ async function getMonth({ store, names, clock }: Context, orgId: string): Promis
  * returns the totals from Postgres. Rejects with LimiterError.
  */
 export async function readMonthLedger(
-  context: Context,
+  context: ScriptDeps,
   seeder: Seeder,
   orgId: string,
 ): Promise<Required<GetMonthResponse>> {

@@ -1,5 +1,5 @@
-import type { Context } from '../context.ts';
 import type { Month } from '../redis/clock.ts';
+import type { ScriptDeps } from '../script-deps.ts';
 import { SCRIPTS } from '../scripts.ts';
 import { type DecisionReply, decisionOf } from './decision.ts';
 import type { AdmissionRef } from './ref.ts';
@@ -7,7 +7,7 @@ import type { WrongScope } from './scope.ts';
 
 /** Runs reserve.lua. */
 export async function reserve(
-  { store, names, clock }: Context,
+  { store, names, clock }: ScriptDeps,
   ref: AdmissionRef,
   keyId: string,
   month: Month,

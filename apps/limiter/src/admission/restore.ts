@@ -1,7 +1,7 @@
 import type { Settlement } from '@tidegate/contracts';
 import { charge, countedUsage, monthOf } from '@tidegate/limits';
-import type { Context } from '../context.ts';
 import { formatOutboxEntry } from '../outbox/entry.ts';
+import type { ScriptDeps } from '../script-deps.ts';
 import { SCRIPTS } from '../scripts.ts';
 import { MONTH_KEEP_S } from '../seeding/seed.ts';
 import { unexpected } from './decision.ts';
@@ -25,7 +25,7 @@ export const monthOfLost = ({ reservedAtMs }: LostAdmission): string | null =>
 
 /** Runs restore.lua. */
 export async function restore(
-  { store, names, clock }: Context,
+  { store, names, clock }: ScriptDeps,
   lost: LostAdmission,
 ): Promise<'restored' | 'present' | 'lease_lost' | 'need_org' | 'need_join'> {
   const { orgId, instanceId, admissionId, contextTokens } = lost;
@@ -101,7 +101,7 @@ export type RestoreSettledReply =
 
 /** Runs restore_settled.lua. */
 export async function restoreSettled(
-  { store, names, clock }: Context,
+  { store, names, clock }: ScriptDeps,
   lost: LostAdmission,
   requestEnd: RequestEnd,
 ): Promise<RestoreSettledReply> {

@@ -1,6 +1,6 @@
 import type { Settlement } from '@tidegate/contracts';
-import type { Context } from '../context.ts';
 import { parseOutboxEntry } from '../outbox/entry.ts';
+import type { ScriptDeps } from '../script-deps.ts';
 import { SCRIPTS } from '../scripts.ts';
 import { unexpected } from './decision.ts';
 import type { AdmissionRef } from './ref.ts';
@@ -26,7 +26,7 @@ export type SettleReply =
 
 /** Runs settle.lua. */
 export async function settle(
-  { store, names }: Context,
+  { store, names }: ScriptDeps,
   ref: AdmissionRef,
   scope: AdmissionScope,
   end: RequestEnd,

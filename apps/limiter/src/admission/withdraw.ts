@@ -1,4 +1,4 @@
-import type { Context } from '../context.ts';
+import type { ScriptDeps } from '../script-deps.ts';
 import { SCRIPTS } from '../scripts.ts';
 import { unexpected } from './decision.ts';
 import type { AdmissionRef } from './ref.ts';
@@ -8,7 +8,7 @@ export type WithdrawReply = { readonly kind: 'withdrawn' | 'unknown' } | WrongSc
 
 /** Runs withdraw.lua. */
 export async function withdraw(
-  { store, names, clock }: Context,
+  { store, names, clock }: ScriptDeps,
   ref: AdmissionRef,
   scope: AdmissionScope,
 ): Promise<WithdrawReply> {

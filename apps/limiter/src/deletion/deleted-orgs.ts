@@ -1,15 +1,15 @@
 import type { Db } from '@tidegate/db';
 import type { Logger } from '@tidegate/runtime';
 import { startChore } from '../chore.ts';
-import type { Context } from '../context.ts';
 import type { NoticeHub } from '../notices/hub.ts';
 import type { RedisLink } from '../redis/link.ts';
+import type { ScriptDeps } from '../script-deps.ts';
 import { forgetOrg } from './forget.ts';
 
 /** Organizations in one run. */
 const MAX_ORGS = 20;
 
-export interface DeletedOrgsOptions extends Context {
+export interface DeletedOrgsOptions extends ScriptDeps {
   readonly db: Db;
   readonly notices: NoticeHub;
 }

@@ -1,4 +1,4 @@
-import type { Context } from '../context.ts';
+import type { ScriptDeps } from '../script-deps.ts';
 
 const KEYS_PER_PAGE = 1_000;
 
@@ -9,7 +9,7 @@ const KEYS_PER_PAGE = 1_000;
  * Its keys are found by looking at every key of their server, so that none is missed. That takes
  * about a second for a million keys, in many short steps.
  */
-export async function forgetOrg({ store, names }: Context, orgId: string): Promise<void> {
+export async function forgetOrg({ store, names }: ScriptDeps, orgId: string): Promise<void> {
   const org = names.org(orgId);
   await store.command('unlink', org);
   let cursor = '0';

@@ -1,6 +1,6 @@
 import { orgIdOfTag } from '@tidegate/contracts';
 import { unexpected } from '../admission/decision.ts';
-import type { Context } from '../context.ts';
+import type { ScriptDeps } from '../script-deps.ts';
 import { SCRIPTS } from '../scripts.ts';
 import type { Seeder } from '../seeding/seeder.ts';
 import { untilSeeded } from '../seeding/until-seeded.ts';
@@ -21,7 +21,7 @@ type AuthenticateReply =
 
 /** Runs authenticate.lua. */
 async function authenticateKey(
-  { store, names, clock }: Context,
+  { store, names, clock }: ScriptDeps,
   orgId: string,
   keyId: string,
   hash: string,
@@ -52,7 +52,7 @@ async function authenticateKey(
  * Rejects with LimiterError.
  */
 export async function authenticate(
-  context: Context,
+  context: ScriptDeps,
   seeder: Seeder,
   orgTag: string,
   hash: Buffer,

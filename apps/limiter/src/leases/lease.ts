@@ -1,6 +1,6 @@
 import { unexpected } from '../admission/decision.ts';
-import type { Context } from '../context.ts';
 import { LimiterError } from '../limiter-error.ts';
+import type { ScriptDeps } from '../script-deps.ts';
 import { SCRIPTS } from '../scripts.ts';
 
 const DAY_S = 86_400;
@@ -14,7 +14,7 @@ export type HeartbeatReply = 'alive' | 'lease_lost' | 'lease_unknown';
 
 /** Runs heartbeat.lua. */
 export async function sendHeartbeat(
-  { store, names, clock }: Context,
+  { store, names, clock }: ScriptDeps,
   instanceId: string,
   registered: boolean,
 ): Promise<HeartbeatReply> {
@@ -36,7 +36,7 @@ export async function sendHeartbeat(
  * instance has not sent a heartbeat yet.
  */
 export async function joinOrg(
-  { store, names, clock }: Context,
+  { store, names, clock }: ScriptDeps,
   instanceId: string,
   orgId: string,
 ): Promise<boolean> {
@@ -63,7 +63,7 @@ export async function joinOrg(
 
 /** Runs fence_instance.lua. */
 export async function fenceInstance(
-  { store, names, clock }: Context,
+  { store, names, clock }: ScriptDeps,
   instanceId: string,
   leaseMs: number,
 ): Promise<'dead' | 'alive'> {
@@ -80,7 +80,7 @@ export async function fenceInstance(
  * or to null if nothing is left.
  */
 export async function reapOrg(
-  { store, names, clock }: Context,
+  { store, names, clock }: ScriptDeps,
   instanceId: string,
   orgId: string,
   maxRecords: number,

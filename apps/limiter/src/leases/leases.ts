@@ -1,4 +1,4 @@
-import type { Context } from '../context.ts';
+import type { ScriptDeps } from '../script-deps.ts';
 import { type HeartbeatReply, joinOrg, sendHeartbeat } from './lease.ts';
 
 /**
@@ -6,10 +6,10 @@ import { type HeartbeatReply, joinOrg, sendHeartbeat } from './lease.ts';
  * organization, and keeps that beside what the instance holds there.
  */
 export class Leases {
-  readonly #context: Context;
+  readonly #context: ScriptDeps;
   readonly #joining = new Map<string, Promise<boolean>>();
 
-  constructor(context: Context) {
+  constructor(context: ScriptDeps) {
     this.#context = context;
   }
 

@@ -1,11 +1,11 @@
 import type { Admissions } from '../admission/admissions.ts';
 import { largeBodyOf } from '../admission/large-body.ts';
-import type { Context } from '../context.ts';
+import type { ScriptDeps } from '../script-deps.ts';
 import { reapOrg } from './lease.ts';
 
 const RECORDS_PER_STEP = 100;
 
-export interface LeftoversDeps extends Context {
+export interface LeftoversDeps extends ScriptDeps {
   readonly admissions: Pick<Admissions, 'settle' | 'releaseLargeBody'>;
   readonly onReaped: (counts: { readonly settled: number; readonly withdrawn: number }) => void;
 }

@@ -5,11 +5,11 @@ import { createLogger } from '@tidegate/runtime';
 import { eventually, freePort, type TestRedis, testRedis } from '@tidegate/testing';
 import { Admissions } from '../admission/admissions.ts';
 import { takeLargeBody } from '../admission/large-body.ts';
-import type { Context } from '../context.ts';
 import { LimiterClock } from '../redis/clock.ts';
 import { createRedisLink } from '../redis/link.ts';
 import { Lock } from '../redis/lock.ts';
 import { Store } from '../redis/store.ts';
+import type { ScriptDeps } from '../script-deps.ts';
 import { Seeder } from '../seeding/seeder.ts';
 import { connectDb, openStore, ROOMY_PLAN, type TestStore } from '../testing/fixture.ts';
 import { putOrg } from '../testing/org.ts';
@@ -51,12 +51,12 @@ afterAll(async () => {
 /**
  * The context of a limiter whose process clock is wrong, with limiter time shifted by `laterMs`.
  */
-const contextOf = (wrongByMs: number, laterMs = 0): Context => ({
+const contextOf = (wrongByMs: number, laterMs = 0): ScriptDeps => ({
   ...test.contextAt(laterMs),
   clock: new LimiterClock(laterMs, () => Date.now() + wrongByMs),
 });
 
-function reaperOf(context: Context, more: Partial<ReaperOptions> = {}): Reaper {
+function reaperOf(context: ScriptDeps, more: Partial<ReaperOptions> = {}): Reaper {
   const seeder = new Seeder(context, nowhere);
   return new Reaper({
     ...context,
@@ -74,7 +74,7 @@ function reaperOf(context: Context, more: Partial<ReaperOptions> = {}): Reaper {
  * Makes an instance that has sent one heartbeat and holds a large body in each of some
  * organizations.
  */
-async function holding(context: Context, orgs: number): Promise<{ instanceId: string; orgIds: string[] }> {
+async function holding(context: ScriptDeps, orgs: number): Promise<{ instanceId: string; orgIds: string[] }> {
   const instanceId = newInstanceId();
   const orgIds = Array.from({ length: orgs }, () => newOrgId());
   await sendHeartbeat(context, instanceId, false);
@@ -198,7 +198,7 @@ describe('what a dead instance held', () => {
 });
 
 describe('while the index of instances is unavailable', () => {
-  const withoutIndex = (): Context => {
+  const withoutIndex = (): ScriptDeps => {
     const of = (key: string | null) => (key === test.names.instances ? null : test.shards.of(key));
     const shards = Object.assign(Object.create(test.shards), { of }) as TestStore['shards'];
     return { ...contextOf(0), store: new Store({ shards }) };

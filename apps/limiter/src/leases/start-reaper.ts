@@ -1,9 +1,9 @@
 import type { Logger } from '@tidegate/runtime';
 import type { Redis } from 'ioredis';
 import { startChore } from '../chore.ts';
-import type { Context } from '../context.ts';
 import { observeTime } from '../redis/clock.ts';
 import type { RedisLink } from '../redis/link.ts';
+import type { ScriptDeps } from '../script-deps.ts';
 import type { Reaper } from './reaper.ts';
 import { StableServers } from './stable-servers.ts';
 
@@ -18,7 +18,7 @@ const MAX_LATE_MS = 2_500;
  * over. Each run also synchronizes the limiter's clock with Redis's.
  */
 export function startReaper(options: {
-  readonly context: Context;
+  readonly context: ScriptDeps;
   readonly reaper: Reaper;
   readonly link: RedisLink;
   readonly graceMs: number;

@@ -1,9 +1,9 @@
 import type { SettlementRef } from '@tidegate/contracts';
-import type { Context } from '../context.ts';
+import type { ScriptDeps } from '../script-deps.ts';
 
 /** Drops outbox entries that metering has committed. Idempotent. */
 export async function confirmSettlements(
-  { store, names }: Context,
+  { store, names }: ScriptDeps,
   refs: readonly SettlementRef[],
 ): Promise<void> {
   const byOrg = new Map<string, string[]>();

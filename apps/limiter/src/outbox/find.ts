@@ -1,4 +1,4 @@
-import type { Context } from '../context.ts';
+import type { ScriptDeps } from '../script-deps.ts';
 import { parseOutboxEntry } from './entry.ts';
 
 /** Instances with open records here are fields of the organization's hash: see lua/state.lua. */
@@ -12,7 +12,7 @@ const MAX_PAGES = 50;
  * this order, in which a request moves.
  */
 export async function findRequest(
-  context: Context,
+  context: ScriptDeps,
   orgId: string,
   admissionId: string,
 ): Promise<'open' | 'queued' | 'unknown'> {
@@ -20,7 +20,7 @@ export async function findRequest(
   return (await isInOutbox(context, orgId, admissionId)) ? 'queued' : 'unknown';
 }
 
-async function isOpen({ store, names }: Context, orgId: string, admissionId: string): Promise<boolean> {
+async function isOpen({ store, names }: ScriptDeps, orgId: string, admissionId: string): Promise<boolean> {
   const fields = (await store.command('hkeys', names.org(orgId))) as string[];
   const instances = fields
     .filter((field) => field.startsWith(JOINED))
@@ -31,7 +31,11 @@ async function isOpen({ store, names }: Context, orgId: string, admissionId: str
   return records.some((record) => record !== null && record !== 'void');
 }
 
-async function isInOutbox({ store, names }: Context, orgId: string, admissionId: string): Promise<boolean> {
+async function isInOutbox(
+  { store, names }: ScriptDeps,
+  orgId: string,
+  admissionId: string,
+): Promise<boolean> {
   let until = '+';
   // Newest first: people ask for what has just happened.
   for (let page = 0; page < MAX_PAGES; page++) {

@@ -1,9 +1,9 @@
 import type { Settlement } from '@tidegate/contracts';
 import type { Logger } from '@tidegate/runtime';
 import { startChore } from '../chore.ts';
-import type { Context } from '../context.ts';
 import type { LimiterMetrics } from '../metrics.ts';
 import { Lock } from '../redis/lock.ts';
+import type { ScriptDeps } from '../script-deps.ts';
 import { SettlementPublisher } from './publisher.ts';
 import { createSettlementQueue } from './queue.ts';
 import { OutboxSweep } from './sweep.ts';
@@ -12,7 +12,7 @@ const PUBLISH = { maxWaiting: 10_000, maxSending: 8 } as const;
 const SWEEP = { maxJobs: 100, maxBacklog: 500 } as const;
 
 export interface OutboxOptions {
-  readonly context: Context;
+  readonly context: ScriptDeps;
   readonly limiterId: string;
   readonly redisUrl: string;
   readonly redisPrefix: string;

@@ -1,6 +1,6 @@
 import { orgTagOf, SETTLEMENT_RETRIES_MS, type Settlement } from '@tidegate/contracts';
-import type { Context } from '../context.ts';
 import type { Lock } from '../redis/lock.ts';
+import type { ScriptDeps } from '../script-deps.ts';
 import { parseOutboxEntry } from './entry.ts';
 import type { SettlementQueue } from './queue.ts';
 
@@ -13,7 +13,7 @@ const BATCH_MAX = 100;
 /** Longer than a job lives, including its attempts and the waits between them. */
 const GENERATION_MS = 2 * SETTLEMENT_RETRIES_MS;
 
-export interface SweepOptions extends Context {
+export interface SweepOptions extends ScriptDeps {
   readonly lock: Lock;
   readonly queue: SettlementQueue;
   /** Younger entries are left to the queue's fast path. */

@@ -4,10 +4,10 @@ import { closeDb, type Db } from '@tidegate/db';
 import { monthOf } from '@tidegate/limits';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
 import type { AdmitCall } from '../admission/admit.ts';
-import type { Context } from '../context.ts';
 import { LimiterError } from '../limiter-error.ts';
 import type { NoticeHub } from '../notices/hub.ts';
 import { Lock } from '../redis/lock.ts';
+import type { ScriptDeps } from '../script-deps.ts';
 import { Seeder } from '../seeding/seeder.ts';
 import { anAdmitCall } from '../testing/admit-call.ts';
 import {
@@ -140,11 +140,11 @@ describe('an organization whose master is unavailable', () => {
     await changePlan(db, other, { requestsAtOnce: 7 });
     const context = store.contextAt(0);
     const { names } = context;
-    const command: Context['store']['command'] = (name, key, ...args) =>
+    const command: ScriptDeps['store']['command'] = (name, key, ...args) =>
       key === names.org(affected)
         ? Promise.reject(new LimiterError('redis', 'its master is unavailable'))
         : context.store.command(name, key, ...args);
-    const half = Object.assign(Object.create(context.store), { command }) as Context['store'];
+    const half = Object.assign(Object.create(context.store), { command }) as ScriptDeps['store'];
     const seeder = new Seeder(context, db);
     const notices = { publish: async () => {} } as unknown as NoticeHub;
     const lock = new Lock(context.store, `${names.recoveryLock}:test`, 'test', 60_000);

@@ -1,18 +1,18 @@
 import type { Db } from '@tidegate/db';
 import type { Logger } from '@tidegate/runtime';
 import { startChore } from '../chore.ts';
-import type { Context } from '../context.ts';
 import type { NoticeHub } from '../notices/hub.ts';
 import type { RedisLink } from '../redis/link.ts';
 import type { Lock } from '../redis/lock.ts';
-import { type LiveOrg, readLiveOrgs, readRevokedKeys } from '../seeding/rows.ts';
+import type { ScriptDeps } from '../script-deps.ts';
+import { type LimitsVersion, readLiveOrgs, readRevokedKeys } from '../seeding/rows.ts';
 import { revokeKey } from '../seeding/seed.ts';
 import type { Seeder } from '../seeding/seeder.ts';
 
 const ORGS_PER_PAGE = 500;
 const REVOKED_KEYS = 200;
 
-export interface RecoveryOptions extends Context {
+export interface RecoveryOptions extends ScriptDeps {
   readonly db: Db;
   readonly seeder: Seeder;
   readonly notices: NoticeHub;
@@ -90,7 +90,7 @@ export class Recovery {
     );
   }
 
-  async #check(orgs: readonly LiveOrg[]): Promise<{ lost: string[]; behind: string[] }> {
+  async #check(orgs: readonly LimitsVersion[]): Promise<{ lost: string[]; behind: string[] }> {
     const { store, names, clock, notices } = this.#options;
     const states = await this.#allSettled(
       orgs.map(

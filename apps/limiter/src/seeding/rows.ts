@@ -99,7 +99,7 @@ export async function readOrgs(db: Db, lives: ReadonlyMap<string, string>): Prom
 }
 
 /** An organization that has had state in Redis, with the version of its current limits. */
-export interface LiveOrg {
+export interface LimitsVersion {
   readonly orgId: string;
   readonly version: number;
 }
@@ -108,7 +108,7 @@ export interface LiveOrg {
  * Reads one page, starting after the id `after`. Written in SQL because it runs often, and
  * preparing the typed query costs many times more.
  */
-export async function readLiveOrgs(db: Db, after: string, most: number): Promise<LiveOrg[]> {
+export async function readLiveOrgs(db: Db, after: string, most: number): Promise<LimitsVersion[]> {
   const rows = await db.$queryRaw<{ id: string; limits_version: bigint }[]>`
     SELECT id, limits_version FROM org
     WHERE id > ${after} AND limiter_life IS NOT NULL ORDER BY id LIMIT ${most}`;

@@ -1,8 +1,8 @@
 import { randomBase62 } from '@tidegate/contracts';
 import { WINDOW_MS } from '@tidegate/limits';
 import { unexpected } from '../admission/decision.ts';
-import type { Context } from '../context.ts';
 import { LimiterError } from '../limiter-error.ts';
+import type { ScriptDeps } from '../script-deps.ts';
 import { SCRIPTS } from '../scripts.ts';
 import type { KeyRow, MonthRow, OrgRow } from './rows.ts';
 
@@ -26,7 +26,7 @@ const RECOVER_US = WINDOW_MS * 1_000;
 export type OrgWritten = 'written' | 'kept' | 'recovering' | 'another_life';
 
 /** Runs seed_key.lua. */
-export async function seedKey({ store, names }: Context, key: KeyRow): Promise<void> {
+export async function seedKey({ store, names }: ScriptDeps, key: KeyRow): Promise<void> {
   const hash = key.hash.toString('hex');
   await store.run(
     SCRIPTS.seedKey,
@@ -46,7 +46,7 @@ export async function seedKey({ store, names }: Context, key: KeyRow): Promise<v
 
 /** The name of each organization's current life in Redis. The first caller names it. */
 export async function nameLives(
-  { store, names }: Context,
+  { store, names }: ScriptDeps,
   orgIds: readonly string[],
 ): Promise<Map<string, string>> {
   const lives = await Promise.all(
@@ -63,12 +63,12 @@ export async function nameLives(
 }
 
 /** Runs unname_org.lua. */
-export async function unnameOrg({ store, names }: Context, orgId: string): Promise<void> {
+export async function unnameOrg({ store, names }: ScriptDeps, orgId: string): Promise<void> {
   await store.run(SCRIPTS.unnameOrg, [names.org(orgId)], []);
 }
 
 /** Runs write_org.lua. */
-export async function writeOrg({ store, names, clock }: Context, org: OrgRow): Promise<OrgWritten> {
+export async function writeOrg({ store, names, clock }: ScriptDeps, org: OrgRow): Promise<OrgWritten> {
   const reply = await store.run(
     SCRIPTS.writeOrg,
     [names.org(org.orgId)],
@@ -103,7 +103,7 @@ export interface UnseededMonth {
 const NOTHING_YET: UnseededMonth = { fields: 0, settled: new Map() };
 
 export async function readUnseeded(
-  { store, names }: Context,
+  { store, names }: ScriptDeps,
   orgId: string,
   month: string,
 ): Promise<UnseededMonth> {
@@ -117,7 +117,7 @@ export async function readUnseeded(
 
 /** Runs seed_month.lua. Resolves to false if something was settled since `unseeded` was read. */
 export async function seedMonth(
-  { store, names }: Context,
+  { store, names }: ScriptDeps,
   orgId: string,
   month: string,
   totals: MonthRow,
@@ -133,7 +133,7 @@ export async function seedMonth(
 
 /** Runs revoke_key.lua. */
 export async function revokeKey(
-  { store, names }: Context,
+  { store, names }: ScriptDeps,
   orgId: string,
   keyId: string,
   hash: Buffer,

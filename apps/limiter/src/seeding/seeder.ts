@@ -1,7 +1,7 @@
 import { orgIdOfTag } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
-import type { Context } from '../context.ts';
 import { LimiterError } from '../limiter-error.ts';
+import type { ScriptDeps } from '../script-deps.ts';
 import { Misses } from './misses.ts';
 import { ReadThrough } from './read-through.ts';
 import { type MonthRow, readIsDeleted, readKey, readMonth, readOrgs } from './rows.ts';
@@ -14,7 +14,7 @@ const MAX_ATTEMPTS = 5;
 
 /** Reads Postgres and seeds Redis where it has nothing yet. All rejections are LimiterError. */
 export class Seeder {
-  readonly #context: Context;
+  readonly #context: ScriptDeps;
   readonly #db: Db;
   readonly #onStateLost: (orgId: string) => void;
   readonly #reads = new ReadThrough(READS);
@@ -24,7 +24,7 @@ export class Seeder {
    * @param onStateLost called when an organization's state was lost; it has been written again and
    *   is recovering
    */
-  constructor(context: Context, db: Db, onStateLost: (orgId: string) => void = () => {}) {
+  constructor(context: ScriptDeps, db: Db, onStateLost: (orgId: string) => void = () => {}) {
     this.#context = context;
     this.#db = db;
     this.#onStateLost = onStateLost;

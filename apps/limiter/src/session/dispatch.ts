@@ -11,11 +11,12 @@ import type {
 import type { Admissions } from '../admission/admissions.ts';
 import type { AdmissionRef } from '../admission/ref.ts';
 import type { RequestEnd } from '../admission/settle.ts';
-import type { Context } from '../context.ts';
 import { authenticate } from '../keys/authenticate.ts';
 import type { Leases } from '../leases/leases.ts';
 import { LimiterError } from '../limiter-error.ts';
 import type { NoticeHub } from '../notices/hub.ts';
+import type { RefusalWriter } from '../refusals/writer.ts';
+import type { ScriptDeps } from '../script-deps.ts';
 import type { Seeder } from '../seeding/seeder.ts';
 import { reportInvalidKey } from '../throttle/invalid-keys.ts';
 import { checkAddress, checkErrorCode, checkIds } from './ids.ts';
@@ -28,11 +29,12 @@ const LARGE_BODY_RESULTS = {
   lease_lost: 'RESULT_LEASE_LOST',
 } as const;
 
-export interface DispatchDeps extends Context {
+export interface DispatchDeps extends ScriptDeps {
   readonly admissions: Admissions;
   readonly leases: Leases;
   readonly seeder: Seeder;
   readonly notices: NoticeHub;
+  readonly refusals: RefusalWriter;
   readonly blockMs: number;
 }
 
@@ -68,6 +70,10 @@ export async function dispatch(deps: DispatchDeps, call: Call__Output): Promise<
     return { releaseLargeBody: {} };
   }
   if (call.reportInvalidKey) return report(deps, call.reportInvalidKey);
+  if (call.reportRefusals) {
+    await deps.refusals.write(call.reportRefusals);
+    return { reportRefusals: {} };
+  }
   throw new LimiterError('bad_call', 'an unknown call');
 }
 

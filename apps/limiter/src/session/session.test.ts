@@ -452,3 +452,32 @@ describe('unary calls', () => {
     ).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });
   });
 });
+
+describe('a report of refusals', () => {
+  it('is written once, also by another limiter, and changes no month', async () => {
+    const key = await makeKey(db, await makeOrg(db));
+    const count = { ...key, modelId: '', code: 'model_not_found', cause: '', hourMs: DAY_MS, refusals: 3 };
+    const reportRefusals = { gatewayId: 'gw_a', sequence: 1, counts: [count] };
+    const before = await monthOfOrg(one, key.orgId);
+    for (const session of [one, two])
+      expect(await session.ask({ reportRefusals })).toHaveProperty('reportRefusals', {});
+    const { orgId } = key;
+    expect(await db.refusalHour.findMany({ where: { orgId } })).toMatchObject([{ refusals: 3n }]);
+    expect(await monthOfOrg(two, orgId)).toEqual(before);
+  });
+
+  it('that is malformed is refused before anything is written', async () => {
+    const key = await makeKey(db, await makeOrg(db));
+    const count = { ...key, modelId: '', code: 'model_not_found', cause: '', hourMs: DAY_MS, refusals: 1 };
+    const report = (sequence: number, counts: object[]) =>
+      one.ask({ reportRefusals: { gatewayId: 'gw_b', sequence, counts } });
+    for (const reply of [
+      await report(0, [count]),
+      await report(1, [{ ...count, code: 'Not A Code' }]),
+      await report(1, [{ ...count, refusals: 0 }]),
+      await report(1, Array(1_001).fill(count)),
+    ])
+      expect(reply.failed?.reason).toContain('bad_call');
+    expect(await db.refusalHour.count({ where: { orgId: key.orgId } })).toBe(0);
+  });
+});

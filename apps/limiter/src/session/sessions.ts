@@ -1,6 +1,6 @@
 import type { Call__Output } from '@tidegate/rpc';
-import type { Context } from '../context.ts';
 import type { NoticeHub, PublishedNotice } from '../notices/hub.ts';
+import type { ScriptDeps } from '../script-deps.ts';
 import { blockedAddresses } from '../throttle/invalid-keys.ts';
 import type { Outcome } from './dispatch.ts';
 import { Session, type SessionStream } from './session.ts';
@@ -10,7 +10,7 @@ const CLOSE_MS = 2_000;
 const LEAVE_MS = 1_000;
 
 export interface SessionsOptions {
-  readonly context: Context;
+  readonly context: ScriptDeps;
   readonly notices: NoticeHub;
   readonly dispatch: (call: Call__Output) => Promise<Outcome>;
   readonly maxOpenCalls: number;

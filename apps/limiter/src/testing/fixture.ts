@@ -11,13 +11,13 @@ import {
 import { createDb, type Db } from '@tidegate/db';
 import type { RedisClient } from '@tidegate/redis';
 import { createLogger, createMetrics } from '@tidegate/runtime';
-import type { Context } from '../context.ts';
 import { type Limiter, type LimiterOptions, startLimiter } from '../limiter.ts';
 import { LimiterClock } from '../redis/clock.ts';
 import { createRedis } from '../redis/connection.ts';
 import { KeyNames } from '../redis/names.ts';
 import { type Shards, shardsOf } from '../redis/shards.ts';
 import { Store } from '../redis/store.ts';
+import type { ScriptDeps } from '../script-deps.ts';
 
 export interface PlanLimits {
   readonly images: boolean;
@@ -140,7 +140,7 @@ export interface TestStore {
   /** Runs a command on every server of a cluster, or on the only server. */
   everywhere(command: string, ...args: string[]): Promise<unknown[]>;
   /** The context for scripts at a limiter time shifted from Redis's clock. */
-  contextAt(offsetMs: number): Context;
+  contextAt(offsetMs: number): ScriptDeps;
 }
 
 /** Gives access to Redis as scripts see it, without a limiter. */

@@ -1,4 +1,4 @@
-import type { Context } from '../context.ts';
+import type { ScriptDeps } from '../script-deps.ts';
 import type { OrgRow } from '../seeding/rows.ts';
 import { nameLives, type OrgWritten, writeOrg } from '../seeding/seed.ts';
 
@@ -7,7 +7,7 @@ import { nameLives, type OrgWritten, writeOrg } from '../seeding/seed.ts';
  * is not the first life, the organization starts as after a loss.
  */
 export async function putOrg(
-  context: Context,
+  context: ScriptDeps,
   org: Omit<OrgRow, 'life' | 'firstLife'>,
   firstLife = true,
 ): Promise<OrgWritten> {

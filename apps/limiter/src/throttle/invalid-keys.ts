@@ -1,6 +1,6 @@
 import { LIMITS } from '@tidegate/limits';
 import { unexpected } from '../admission/decision.ts';
-import type { Context } from '../context.ts';
+import type { ScriptDeps } from '../script-deps.ts';
 import { SCRIPTS } from '../scripts.ts';
 
 /** How many blocks a new session is told at most. */
@@ -17,7 +17,7 @@ export type InvalidKeyReport =
 
 /** Runs report_invalid_key.lua. */
 export async function reportInvalidKey(
-  { store, names, clock }: Context,
+  { store, names, clock }: ScriptDeps,
   address: string,
 ): Promise<InvalidKeyReport> {
   const reply = await store.run(
@@ -32,7 +32,7 @@ export async function reportInvalidKey(
 }
 
 /** The current blocks, longest remaining first. */
-export async function blockedAddresses({ store, names, clock }: Context): Promise<Blocked[]> {
+export async function blockedAddresses({ store, names, clock }: ScriptDeps): Promise<Blocked[]> {
   const [time, flat] = (await Promise.all([
     store.commandAt(names.blocked, 'time'),
     store.command('zrevrange', names.blocked, 0, MAX_LISTED - 1, 'WITHSCORES'),

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { newOrgId, newPlanId } from '@tidegate/contracts';
+import { newKeyId, newOrgId, newPlanId } from '@tidegate/contracts';
 import { closeDb, createDb, type Db, ensureRequestPartitions } from '@tidegate/db';
 import { createLogger } from '@tidegate/runtime';
 import { eventually, type TestPostgres, testPostgres } from '@tidegate/testing';
@@ -8,7 +8,8 @@ import { readUsage, settlement } from '../testing/fixture.ts';
 import { Leftovers } from './leftovers.ts';
 
 const DAYS = ['2026-11-20', '2026-11-21'];
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 
 let postgres: TestPostgres;
 let db: Db;
@@ -97,6 +98,29 @@ describe('audit events', () => {
       { id: 'recent' },
     ]);
     await expect(db.$queryRaw`SELECT prune_audit_events(29)`).rejects.toThrow('at least 30 days');
+  });
+});
+
+describe('refusals', () => {
+  it('are deleted after their time, and not before', async () => {
+    const [orgId, keyId] = [await makeOrg(), newKeyId()];
+    const limits = { requestsPerMinute: 60, requestsAtOnce: 4, allModels: true };
+    const key = { id: keyId, orgId, name: 'a', prefix: 'ti_a', hash: new Uint8Array(32), ...limits };
+    await db.apiKey.create({ data: key });
+    const hourOf = (days: number) => new Date(Math.floor(Date.now() / HOUR_MS - 24 * days) * HOUR_MS);
+    const refusal = (days: number) => ({
+      ...{ orgId, keyId, modelId: '', code: 'invalid_json', cause: '', refusals: 1n },
+      hour: hourOf(days),
+    });
+    await db.refusalHour.createMany({ data: [refusal(36), refusal(34)] });
+    const report = (gatewayId: string, days: number) => ({ gatewayId, sequence: 1, at: hourOf(days) });
+    await db.refusalReport.createMany({ data: [report('gw_old', 36), report('gw_new', 34)] });
+    await leftovers().run();
+    expect(await db.refusalHour.findMany({ select: { hour: true } })).toEqual([{ hour: hourOf(34) }]);
+    expect(await db.refusalReport.findMany({ select: { gatewayId: true } })).toEqual([
+      { gatewayId: 'gw_new' },
+    ]);
+    await expect(db.$queryRaw`SELECT prune_refusals(30)`).rejects.toThrow('at least 31 days');
   });
 });
 

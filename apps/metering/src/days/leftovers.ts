@@ -1,5 +1,6 @@
 import type { Db } from '@tidegate/db';
 import type { Logger } from '@tidegate/runtime';
+import { KEPT_DAYS } from '../settlements/parse.ts';
 
 const EVERY_MS = 10 * 60_000;
 const RETRY_MS = 10_000;
@@ -18,7 +19,7 @@ export interface LeftoversOptions {
 
 /**
  * Does what nobody else does in time. Deletes usage of deleted organizations that the program which
- * deleted them did not get to, audit events that are too old, and old usage by the hour. Counts
+ * deleted them did not get to, and audit events, refusals and usage by the hour that are too old. Counts
  * hours again that do not add up to their day, as after an upgrade: metering of the release before
  * writes no hours.
  */
@@ -46,20 +47,24 @@ export class Leftovers {
     const orgs = await db.$queryRaw<{ org_id: string }[]>`
       SELECT org_id FROM deleted_org WHERE purged_at IS NULL ORDER BY deleted_at LIMIT ${MAX_ORGS}`;
     for (const { org_id: orgId } of orgs) while (!this.#stopped && (await this.#purgeDay(orgId)));
-    const events = await this.#allOf(() => this.#pruneAudit(auditKeepDays));
+    const events = await this.#all(() => this.#pruneAudit(auditKeepDays));
     if (events > 0) logger.info({ events }, 'old audit events deleted');
-    await this.#allOf(() => this.#pruneHours());
+    const rows = await this.#all(() => this.#pruneRefusals());
+    if (rows > 0) logger.info({ rows }, 'old refusals deleted');
+    await this.#all(() => this.#pruneHours());
     const recounted = await this.#recountHours();
     if (recounted > 0) logger.info({ days: recounted }, 'usage by the hour counted again');
   }
 
-  /** Repeats a step until it finds nothing. Returns the sum of what it found. */
-  async #allOf(step: () => Promise<number>): Promise<number> {
-    for (let found = 0; ; ) {
-      const some = await step();
-      found += some;
-      if (some === 0 || this.#stopped) return found;
-    }
+  /** Repeats a step until it deletes nothing. Resolves to how many rows it deleted. */
+  async #all(step: () => Promise<number>): Promise<number> {
+    let pruned = 0;
+    let some = 0;
+    do {
+      some = await step();
+      pruned += some;
+    } while (some > 0 && !this.#stopped);
+    return pruned;
   }
 
   async #pruneHours(): Promise<number> {
@@ -98,6 +103,12 @@ export class Leftovers {
   async #pruneAudit(keepDays: number): Promise<number> {
     const [row] = await this.#options.db.$queryRaw<{ pruned: number }[]>`
       SELECT prune_audit_events(${keepDays}::int) AS pruned`;
+    return row?.pruned ?? 0;
+  }
+
+  async #pruneRefusals(): Promise<number> {
+    const [row] = await this.#options.db.$queryRaw<{ pruned: number }[]>`
+      SELECT prune_refusals(${KEPT_DAYS}::int) AS pruned`;
     return row?.pruned ?? 0;
   }
 

@@ -1,6 +1,6 @@
 import type { SettlementRef } from '@tidegate/contracts';
 import { callUnary, createLimiterClient, PeerClients, Peers } from '@tidegate/rpc';
-import type { Caller } from '@tidegate/runtime';
+import type { ServiceIdentity } from '@tidegate/runtime';
 
 const DEADLINE_MS = 2_000;
 
@@ -14,7 +14,7 @@ export interface Limiters {
 }
 
 /** @param addresses `host:port`, at least one */
-export function connectLimiters(addresses: readonly string[], caller: Caller): Limiters {
+export function connectLimiters(addresses: readonly string[], caller: ServiceIdentity): Limiters {
   const clients = new PeerClients({
     peers: new Peers({ addresses, random: Math.random, nowMs: () => performance.now() }),
     connect: (peer) => createLimiterClient(peer, caller),

@@ -2,8 +2,11 @@ import type { Settlement } from '@tidegate/contracts';
 import { dayOf } from '@tidegate/limits';
 import { z } from 'zod';
 
-/** How many days request rows are kept. Only within this time can a duplicate be recognized. */
-const KEPT_DAYS = 35;
+/**
+ * How many days request rows and refusals are kept. Only within this time can a duplicate be
+ * recognized.
+ */
+export const KEPT_DAYS = 35;
 
 const DAY_MS = 86_400_000;
 const INT_MAX = 2_147_483_647;

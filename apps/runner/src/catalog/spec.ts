@@ -1,6 +1,7 @@
+import type { Condition } from '@tidegate/contracts';
 import { open } from '@tidegate/contracts';
 import type { Model as ModelRow } from '@tidegate/db';
-import type { Condition, Mode } from '../condition/machine.ts';
+import type { Mode } from '../condition/machine.ts';
 import { type DriverSettings, parseSettings } from '../drivers/settings.ts';
 
 /** A published model, read from its row and ready to run. */

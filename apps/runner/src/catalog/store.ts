@@ -1,5 +1,5 @@
+import type { Condition } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
-import type { Condition } from '../condition/machine.ts';
 import type { Lead } from '../lead/lead.ts';
 import { type ModelSpec, type PersistedCondition, specOf } from './spec.ts';
 
@@ -14,6 +14,16 @@ export interface ConditionRecord {
   readonly atMs: number;
 }
 
+/** The workload of a deleted model. */
+export interface LeftWorkload {
+  readonly modelId: string;
+  readonly settings: unknown;
+  /** Whether it is another model's now. */
+  readonly taken: boolean;
+}
+
+const LEFT_AT_ONCE = 200;
+
 /** The published models of a pool, in Postgres. */
 export interface ModelStore {
   /** The versions of all published models, by model id. */
@@ -25,6 +35,10 @@ export interface ModelStore {
   /** Null: the model is unknown, deleted or of another pool. */
   one(modelId: string): Promise<StoredModel | null>;
   writeCondition(modelId: string, record: ConditionRecord): Promise<void>;
+  /** The oldest workloads that deleted models left behind. */
+  leftWorkloads(): Promise<LeftWorkload[]>;
+  /** Forgets a workload that a deleted model left behind. */
+  forgetWorkload(modelId: string): Promise<void>;
 }
 
 /** Writes through the lead, so that a runner that is no longer active writes nothing. */
@@ -59,5 +73,15 @@ export function postgresStore(
     },
     writeCondition: (modelId, { condition, reason, atMs }) =>
       lead.writeCondition({ modelId, condition, reason: reason || null, at: new Date(atMs) }),
+    leftWorkloads: () => db.$queryRaw<LeftWorkload[]>`
+      SELECT l.model_id AS "modelId", l.settings, EXISTS (
+        SELECT FROM model m WHERE m.driver = 'kubernetes' AND m.deleted_at IS NULL
+          AND m.settings->>'namespace' = l.settings->>'namespace'
+          AND m.settings->>'kind' = l.settings->>'kind' AND m.settings->>'name' = l.settings->>'name'
+      ) AS taken
+      FROM left_workload l WHERE l.pool = ${pool} ORDER BY l.left_at LIMIT ${LEFT_AT_ONCE}`,
+    forgetWorkload: async (modelId) => {
+      await db.leftWorkload.deleteMany({ where: { modelId } });
+    },
   };
 }

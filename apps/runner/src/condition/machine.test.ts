@@ -1,17 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
+import type { Condition } from '@tidegate/contracts';
 import fc from 'fast-check';
 import type { LeftBehind } from '../drivers/driver.ts';
 import { backoffMs } from './backoff.ts';
-import {
-  type Condition,
-  conditionOf,
-  type Event,
-  isWakeable,
-  type Mode,
-  type State,
-  step,
-  takeOver,
-} from './machine.ts';
+import { conditionOf, type Event, isWakeable, type Mode, type State, step, takeOver } from './machine.ts';
 
 const at = (phase: State['phase'], failures = 0, crashed = false): State => ({
   ...{ phase, reason: '', failures, crashed },

@@ -1,8 +1,7 @@
+import type { Condition } from '@tidegate/contracts';
 import type { LeftBehind } from '../drivers/driver.ts';
 import { backoffMs } from './backoff.ts';
 
-/** A model's state as users see it. */
-export type Condition = 'stopped' | 'starting' | 'running' | 'asleep' | 'failed';
 export type Mode = 'always_on' | 'wake_on_request';
 
 /**
@@ -52,7 +51,7 @@ export type Effect =
   | { readonly type: 'launch' | 'halt' | 'drain' | 'end_drain' | 'await_steady' }
   | { readonly type: 'back_off'; readonly delayMs: number };
 
-export interface Step {
+export interface Transition {
   readonly state: State;
   readonly effects: readonly Effect[];
 }
@@ -72,6 +71,7 @@ const CONDITIONS: Record<Phase, Condition> = {
   unreachable: 'failed',
 };
 const HALTING: ReadonlySet<Phase> = new Set(['stopping', 'relaunching', 'sleeping', 'failing']);
+const WATCHED: ReadonlySet<Phase> = new Set(['launching', 'running', 'unreachable']);
 const WAKEABLE: ReadonlySet<Phase> = new Set(['draining', 'sleeping', 'asleep', 'wakeable']);
 
 type Next = Phase | ((mode: Mode) => Phase);
@@ -117,8 +117,14 @@ export const conditionOf = (state: State): Condition => CONDITIONS[state.phase];
 export const isWakeable = (state: State, mode: Mode): boolean =>
   mode === 'wake_on_request' && WAKEABLE.has(state.phase);
 
+/** Whether all of the model is being ended. */
+export const isEnding = ({ phase }: State): boolean => phase === 'draining' || HALTING.has(phase);
+
+/** Whether a driver that watches servers at URLs does so now. */
+export const isWatched = ({ phase }: State): boolean => WATCHED.has(phase);
+
 /** Applies an event to a state. Pure. Returns the same state object if nothing changes. */
-export function step(state: State, event: Event, mode: Mode): Step {
+export function step(state: State, event: Event, mode: Mode): Transition {
   const next = nextState(state, event, mode);
   return { state: next, effects: next.phase === state.phase ? [] : effectsOf(state.phase, next) };
 }
@@ -129,7 +135,12 @@ export function step(state: State, event: Event, mode: Mode): Step {
  * @param persisted the last condition that the previous runner wrote; it may have done more after
  * that
  */
-export function takeOver(persisted: Condition, reason: string, mode: Mode, leftBehind: LeftBehind): Step {
+export function takeOver(
+  persisted: Condition,
+  reason: string,
+  mode: Mode,
+  leftBehind: LeftBehind,
+): Transition {
   const phase = phaseAfterTakeover(persisted, mode, leftBehind);
   const failed = CONDITIONS[phase] === 'failed';
   const state: State = { phase, reason: failed ? reason : '', failures: failed ? 1 : 0, crashed: false };

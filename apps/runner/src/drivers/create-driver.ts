@@ -1,8 +1,9 @@
 import { chmodSync, mkdirSync, statSync } from 'node:fs';
-import type { ProcessSettings } from '@tidegate/contracts/driver-settings';
+import type { KubernetesSettings, ProcessSettings } from '@tidegate/contracts/driver-settings';
 import type { Logger } from '@tidegate/runtime';
 import type { ModelSpec } from '../catalog/spec.ts';
 import { type ModelUser, makeHome } from '../isolation/model-user.ts';
+import { isOpenToOwnUser } from '../isolation/own-memory.ts';
 import type { RunnerMetrics } from '../metrics.ts';
 import type { Driver, DriverReport, DriverTimings } from './driver.ts';
 import { ExternalDriver } from './external-driver.ts';
@@ -11,6 +12,7 @@ import { KubernetesDriver } from './kubernetes/kubernetes-driver.ts';
 import { Ports } from './process/ports.ts';
 import { ProcessDriver } from './process/process-driver.ts';
 import { knownModels, stateDirOf } from './process/state-file.ts';
+import { parseSettings } from './settings.ts';
 import { UnusableDriver } from './unusable-driver.ts';
 import type { UpstreamAccess } from './upstream-access.ts';
 
@@ -40,7 +42,12 @@ export interface Drivers {
    * active, or run elsewhere now.
    */
   clearStrays(processModels: ReadonlySet<string>): Promise<void>;
+  /** Scales down what a deleted model left. Rejects when this runner cannot, or pods are left. */
+  endWorkload(settings: unknown): Promise<void>;
 }
+
+/** Of a model that is only ended, and never called. */
+const NO_ACCESS: UpstreamAccess = { name: '', nameAssumed: true, key: '' };
 
 export function createDrivers(options: DriversOptions): Drivers {
   const { modelHost: host, keepOutput, models, kubernetes, timings, metrics } = options;
@@ -65,6 +72,13 @@ export function createDrivers(options: DriversOptions): Drivers {
       ...common('process'),
       ...{ modelId, settings, access, stateDir, ports, host, keepOutput, env, user, now, report },
     });
+  const kubernetesDriver = (
+    { api }: Kubernetes,
+    settings: KubernetesSettings,
+    access: UpstreamAccess,
+    alwaysOn: boolean,
+    report: (report: DriverReport) => void,
+  ) => new KubernetesDriver({ ...common('kubernetes'), ...{ api, settings, access, now, report, alwaysOn } });
   return {
     create: ({ modelId, mode, driver, upstreamModel, upstreamModelAssumed, upstreamKey }, report) => {
       const access = { name: upstreamModel, nameAssumed: upstreamModelAssumed, key: upstreamKey };
@@ -82,19 +96,21 @@ export function createDrivers(options: DriversOptions): Drivers {
       if (driver.driver === 'unusable') return new UnusableDriver(driver.reason, report);
       const problem = ruledOut(kubernetes, driver.settings);
       if (!kubernetes || problem) return new UnusableDriver(problem, report);
-      return new KubernetesDriver({
-        ...common('kubernetes'),
-        ...{ api: kubernetes.api, settings: driver.settings, access, now, report },
-        alwaysOn: mode === 'always_on',
-      });
+      return kubernetesDriver(kubernetes, driver.settings, access, mode === 'always_on', report);
+    },
+    endWorkload: async (stored) => {
+      const left = parseSettings('kubernetes', stored);
+      if (left.driver !== 'kubernetes') throw new Error('its settings cannot be read');
+      const problem = ruledOut(kubernetes, left.settings);
+      if (!kubernetes || problem) throw new Error(problem);
+      await kubernetesDriver(kubernetes, left.settings, NO_ACCESS, false, () => {}).halt();
     },
     clearStrays: async (processModels) => {
       const strays = knownModels(stateDir).filter((modelId) => !processModels.has(modelId));
       await Promise.all(
         strays.map(async (modelId) => {
           const settings = { command: 'true', healthPath: '/', startTimeoutS: 1 };
-          const access = { name: '', nameAssumed: true, key: '' };
-          const driver = processDriver(modelId, settings, access, () => {});
+          const driver = processDriver(modelId, settings, NO_ACCESS, () => {});
           await driver.halt();
           await driver.forget();
         }),
@@ -110,13 +126,14 @@ function makeStateDir(stateDir: string): void {
   if (statSync(stateDir).uid === process.getuid?.()) chmodSync(stateDir, 0o700);
 }
 
-const SHARED_USER =
-  "models' processes run as the runner's own user, and can read its environment, its files and its memory: " +
-  'a runner that runs as root gives them another user';
+const sharedUser = (open: boolean): string =>
+  "models' processes run as the runner's own user. They can read its files and end it" +
+  (open ? ', and can read its environment and its memory, secrets included' : '') +
+  ': a runner that runs as root gives them another user';
 
 /** What the first model with a process needs. */
 function prepare(models: ModelUser, logger: Logger): void {
-  if (models.user === null) logger.warn(SHARED_USER);
+  if (models.user === null) logger.warn(sharedUser(isOpenToOwnUser(process.getuid?.())));
   try {
     makeHome(models);
   } catch (err) {

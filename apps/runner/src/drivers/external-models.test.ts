@@ -3,7 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { seal } from '@tidegate/contracts';
 import { eventually, testPostgres } from '@tidegate/testing';
-import { FAST, Harness } from '../testing/harness.ts';
+import { Harness } from '../testing/harness.ts';
+import { FAST } from '../testing/timings.ts';
 
 let harness: Harness;
 beforeEach(async () => {

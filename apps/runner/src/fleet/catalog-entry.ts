@@ -1,6 +1,7 @@
+import type { Condition } from '@tidegate/contracts';
 import type { CatalogEntry } from '../catalog/catalog.ts';
 import type { ModelSpec } from '../catalog/spec.ts';
-import { type Condition, conditionOf, isWakeable, type State } from '../condition/machine.ts';
+import { conditionOf, isWakeable, type State } from '../condition/machine.ts';
 import type { ReplicaAddress } from '../drivers/driver.ts';
 
 export const WIRE_CONDITIONS = {

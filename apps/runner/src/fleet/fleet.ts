@@ -1,6 +1,6 @@
+import type { Condition } from '@tidegate/contracts';
 import type { Logger } from '@tidegate/runtime';
 import type { ModelStore, StoredModel } from '../catalog/store.ts';
-import type { Condition } from '../condition/machine.ts';
 import { Room } from '../room/room.ts';
 import { type ModelStatus, Supervisor, type SupervisorDeps } from './supervisor.ts';
 
@@ -8,6 +8,8 @@ export interface FleetDeps extends Omit<SupervisorDeps, 'room'> {
   readonly store: ModelStore;
   /** Ends processes of models other than these. */
   readonly clearStrays: (processModels: ReadonlySet<string>) => Promise<void>;
+  /** Scales down a workload that a deleted model left. Rejects when that cannot be done. */
+  readonly endWorkload: (settings: unknown) => Promise<void>;
 }
 
 /** The outcome of refreshing a model. */
@@ -34,6 +36,8 @@ export class Fleet {
   #reading: Promise<unknown> = Promise.resolve();
   /** Deleted models that are being ended. */
   readonly #removals = new Set<Promise<void>>();
+  /** The look for workloads that deleted models left, while it is under way. */
+  #clearing: Promise<void> | null = null;
   #closed = false;
 
   constructor(deps: FleetDeps) {
@@ -129,7 +133,7 @@ export class Fleet {
     const releases = [...this.#supervisors.values(), ...this.#starting].map((supervisor) =>
       supervisor.release(stopProcesses),
     );
-    await Promise.all([...releases, ...this.#removals]);
+    await Promise.all([...releases, ...this.#removals, this.#clearing]);
   }
 
   /** Reads only new and changed models whole. */
@@ -144,7 +148,29 @@ export class Fleet {
       const stored = changed.length > 0 ? await store.some(changed.map(([modelId]) => modelId)) : [];
       await Promise.all(stored.map((model) => this.#apply(model)));
       for (const modelId of [...this.#supervisors.keys()]) if (!versions.has(modelId)) this.#remove(modelId);
+      this.#clearing ??= this.#clearWorkloads().finally(() => {
+        this.#clearing = null;
+      });
     });
+  }
+
+  /**
+   * Scales down workloads of models that were deleted, perhaps while no runner acted. One that
+   * cannot be scaled down is tried again after the next reread. Never rejects.
+   */
+  async #clearWorkloads(): Promise<void> {
+    const { store, endWorkload } = this.#deps;
+    await Promise.all(this.#removals);
+    const left = await store.leftWorkloads().catch(() => []);
+    for (const { modelId, settings, taken } of left) {
+      if (this.#closed) return;
+      try {
+        if (!taken) await endWorkload(settings);
+        await store.forgetWorkload(modelId);
+      } catch (err) {
+        this.#logger.warn({ err, modelId }, "a deleted model's workload could not be scaled down");
+      }
+    }
   }
 
   #inOrder<T>(read: () => Promise<T>): Promise<T> {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { eventually, testPostgres } from '@tidegate/testing';
-import { Harness, isAlive, type PublishedProcess, type TestRunner } from '../testing/harness.ts';
+import type { TestRunner } from '../testing/client.ts';
+import { Harness, isAlive, type PublishedProcess } from '../testing/harness.ts';
 
 let harness: Harness;
 let model: PublishedProcess;

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { eventually, testPostgres } from '@tidegate/testing';
-import { Harness, isAlive, type TestRunner } from '../testing/harness.ts';
+import type { TestRunner } from '../testing/client.ts';
+import { Harness, isAlive } from '../testing/harness.ts';
 
 let harness: Harness;
 beforeEach(async () => {

@@ -19,7 +19,7 @@ export interface Wanting {
 }
 
 /** Model ids. */
-export interface Decision {
+export interface RoomDecision {
   readonly start: readonly string[];
   /** To put to sleep. Their room comes back when they are ended. */
   readonly sleep: readonly string[];
@@ -40,7 +40,7 @@ export function decide(
   holders: readonly Holder[],
   wanting: readonly Wanting[],
   patienceMs: number,
-): Decision {
+): RoomDecision {
   const start: string[] = [];
   const sleep: string[] = [];
   const refuse: string[] = [];

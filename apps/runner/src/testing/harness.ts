@@ -4,76 +4,15 @@ import { join } from 'node:path';
 import { newModelId, newOrgId } from '@tidegate/contracts';
 import { closeDb, createDb, type Db, type Prisma } from '@tidegate/db';
 import { identify } from '@tidegate/processes';
-import {
-  type CatalogUpdate__Output,
-  callUnary,
-  createRunnerClient,
-  type Model__Output,
-  type RunnerClient,
-  type WatchRequest,
-} from '@tidegate/rpc';
+import { createRunnerClient } from '@tidegate/rpc';
 import { createLogger, createMetrics, type Registry } from '@tidegate/runtime';
 import type { KubernetesConfig } from '../config.ts';
-import { DRIVER_TIMINGS } from '../drivers/driver.ts';
-import { FLEET_TIMINGS, type FleetTimings } from '../fleet/timings.ts';
+import type { FleetTimings } from '../fleet/timings.ts';
 import type { ModelUser } from '../isolation/model-user.ts';
 import { type Runner, startRunner } from '../runner.ts';
-
-/** The timings of production, but shorter. */
-export const FAST: FleetTimings = {
-  ...FLEET_TIMINGS,
-  drivers: {
-    ...DRIVER_TIMINGS,
-    startProbeMs: 20,
-    probeMs: 50,
-    retryProbeMs: 50,
-    maxRetryProbeMs: 100,
-    probeTimeoutMs: 2_000,
-    remoteGraceMs: 300,
-    stopGraceMs: 1_000,
-    exitPollMs: 50,
-    podPollMs: 40,
-    podProblemMs: 200,
-    apiRetryMs: 20,
-    maxApiRetryMs: 100,
-    scaleDownMs: 2_000,
-  },
-  backoffFactor: 0.03,
-  idleCheckMs: 50,
-  absentGraceMs: 200,
-};
-
-/**
- * A minimal model. It writes each start and its environment to $STARTS, and serves /health. It can
- * be told to take its time, to have a child, to ignore SIGTERM, to fail, to print without end, or
- * to list the models that it serves.
- */
-const MODEL = `
-import { appendFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import { spawn } from 'node:child_process';
-const [starts, delayMs, ...how] = process.argv.slice(2);
-appendFileSync(starts, process.pid + ' ' + Object.keys(process.env).join(',') + '\\n');
-if (how.includes('fail')) process.exit(7);
-if (how.includes('stubborn')) process.on('SIGTERM', () => {});
-if (how.includes('parent')) {
-  const child = spawn('sleep', ['1000'], { stdio: 'ignore' });
-  appendFileSync(starts, child.pid + ' grandchild\\n');
-}
-const chat = () => process.stdout.write('words of a prompt\\n'.repeat(10_000), () => {
-  appendFileSync(starts, process.pid + ' printed\\n');
-  setTimeout(chat, 20);
-});
-if (how.includes('chatty')) chat();
-const serves = how.find((word) => word.startsWith('serves='))?.slice('serves='.length);
-let sick = false;
-setTimeout(() => createServer((request, response) => {
-  if (request.url === '/sick') sick = true;
-  response.statusCode = sick ? 500 : 200;
-  const models = serves && request.url === '/v1/models' && { data: [{ id: serves }] };
-  response.end(models ? JSON.stringify(models) : 'ok');
-}).listen(process.env.PORT, '127.0.0.1'), Number(delayMs));
-`;
+import { calls, type TestRunner, Watcher } from './client.ts';
+import { MODEL_PROGRAM } from './model-program.ts';
+import { FAST } from './timings.ts';
 
 export interface PublishedProcess {
   readonly modelId: string;
@@ -100,7 +39,7 @@ export class Harness {
       drop,
       () => closeDb(this.db),
     );
-    writeFileSync(join(this.dir, 'model.mjs'), MODEL);
+    writeFileSync(join(this.dir, 'model.mjs'), MODEL_PROGRAM);
     // Models may run as another user.
     chmodSync(this.dir, 0o755);
   }
@@ -236,74 +175,6 @@ export class Harness {
     const client = createRunnerClient(`127.0.0.1:${port}`);
     this.#closing.push(() => client.close());
     return { client, runner, ...calls(client), watch: (instanceId) => new Watcher(client, instanceId) };
-  }
-}
-
-const calls = (client: RunnerClient) => {
-  const call =
-    (method: 'wake' | 'start' | 'stop' | 'refresh') =>
-    (modelId: string, deadlineMs = 20_000) =>
-      callUnary(client, method, { modelId }, { deadlineMs });
-  const inFlight = async (orgId: string): Promise<Record<string, number>> => {
-    const { models } = await callUnary(client, 'listActivity', { orgId }, { deadlineMs: 5_000 });
-    return Object.fromEntries(models.map(({ modelId, inFlight }) => [modelId, inFlight]));
-  };
-  return {
-    ...{ wake: call('wake'), startModel: call('start'), stopModel: call('stop'), refresh: call('refresh') },
-    inFlight,
-  };
-};
-
-export type TestRunner = ReturnType<typeof calls> & {
-  readonly client: RunnerClient;
-  readonly runner: Runner | null;
-  watch(instanceId: string): Watcher;
-};
-
-/** A gateway, as far as the runner can see. It acknowledges everything unless told not to. */
-class Watcher {
-  readonly updates: CatalogUpdate__Output[] = [];
-  readonly models = new Map<string, Model__Output>();
-  readonly ended: Promise<void>;
-  acknowledging = true;
-  activity: NonNullable<WatchRequest['activity']> = [];
-  revision = 0;
-  readonly #instanceId: string;
-  readonly #call: ReturnType<RunnerClient['watch']>;
-
-  constructor(client: RunnerClient, instanceId: string) {
-    this.#instanceId = instanceId;
-    this.#call = client.watch();
-    this.#call.on('data', (update: CatalogUpdate__Output) => this.#apply(update));
-    this.ended = new Promise((resolve) => {
-      this.#call.on('error', () => resolve());
-      this.#call.on('end', () => resolve());
-    });
-  }
-
-  condition(modelId: string): string | undefined {
-    return this.models.get(modelId)?.condition;
-  }
-
-  report(): void {
-    this.#call.write({
-      instanceId: this.#instanceId,
-      acknowledgedRevision: this.acknowledging ? this.revision : 0,
-      activity: this.activity,
-    });
-  }
-
-  cancel(): void {
-    this.#call.cancel();
-  }
-
-  #apply(update: CatalogUpdate__Output): void {
-    this.updates.push(update);
-    if (update.snapshot) this.models.clear();
-    for (const model of update.models) this.models.set(model.modelId, model);
-    for (const modelId of update.removedModelIds) this.models.delete(modelId);
-    this.revision = update.revision;
-    this.report();
   }
 }
 

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { newOrgId } from '@tidegate/contracts';
 import { eventually, testPostgres } from '@tidegate/testing';
-import { Harness, type TestRunner } from '../testing/harness.ts';
+import type { TestRunner } from '../testing/client.ts';
+import { Harness } from '../testing/harness.ts';
 
 const URLS = { driver: 'external', settings: { urls: ['http://127.0.0.1:9/v1'] } } as const;
 

@@ -55,7 +55,7 @@ const standinFlags = ({ name, kind }: DemoModel): string[] => [
   ...['--context', String(CONTEXT_TOKENS)],
 ];
 
-export type Publication = DemoModel & { readonly contextTokens: number } & (
+export type DemoPublication = DemoModel & { readonly contextTokens: number } & (
     | { readonly urls: string[]; readonly command?: undefined }
     | { readonly command: string; readonly healthPath: string; readonly sleepAfterS: number }
   );
@@ -64,7 +64,7 @@ export type Publication = DemoModel & { readonly contextTokens: number } & (
  * The settings to publish a demo model with: the URL of its stand-in, or the command with which the
  * runner starts it.
  */
-export function publication(model: DemoModel, plans: readonly StandinPlan[], root: string): Publication {
+export function publication(model: DemoModel, plans: readonly StandinPlan[], root: string): DemoPublication {
   const plan = plans.find((candidate) => candidate.model === model);
   const common = { ...model, contextTokens: CONTEXT_TOKENS };
   if (plan) return { ...common, urls: [standinUrl(plan)] };

@@ -4,7 +4,7 @@ import { until } from '@tidegate/processes';
 import { StackError } from '../errors.ts';
 import type { Files } from '../files.ts';
 import { loadSecrets, rememberDemo, type Secrets } from '../secrets.ts';
-import { DEMO_MODELS, type Publication, publication, type StandinPlan } from './models.ts';
+import { DEMO_MODELS, type DemoPublication, publication, type StandinPlan } from './models.ts';
 
 const ORG_NAME = 'Demo';
 const PLAN = 'Pro';
@@ -61,7 +61,7 @@ export async function seedDemo(
 }
 
 /** Updates where a model runs, which changes with each start. There is no runner to tell yet. */
-async function moveModel(db: Db, id: string, where: Publication): Promise<void> {
+async function moveModel(db: Db, id: string, where: DemoPublication): Promise<void> {
   if (where.command !== undefined) {
     const settings = { command: where.command, healthPath: where.healthPath };
     await db.model.update({ where: { id }, data: { settings } });

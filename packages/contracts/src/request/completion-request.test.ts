@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { validateCompletionRequest } from './completion-request.ts';
 
 const MESSAGES = '[{"role":"user","content":"hi"}]';
@@ -343,13 +343,24 @@ describe('validateCompletionRequest', () => {
     expect(refusalOf(bodyWith({ messages: wide })).code).toBe('invalid_request');
   });
 
-  it('refuses nesting as deep as the value limit allows', () => {
-    const depth = 499_000;
-    expect(refusalOf(bodyWith({ messages: '['.repeat(depth) + ']'.repeat(depth) })).message).toMatch(
-      /^messages\[0\] /,
-    );
-    const detail = `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
-    const image = `{"type":"image_url","image_url":{"url":"https://a.example/","detail":${detail}}}`;
-    expect(requestOf(bodyWith({ messages: `[{"role":"user","content":[${image}]}]` })).imageCount).toBe(1);
+  it('refuses unknown fields and deep nesting before anything is parsed', () => {
+    const parse = jest.spyOn(JSON, 'parse');
+    const fields = Array.from({ length: 100_000 }, (_, i) => `"f${i}":1`).join();
+    for (const text of [`{${fields}}`, bodyWith({ tools: `[{${fields}}]` })])
+      expect(refusalOf(text).code).toBe('unsupported_parameter');
+    const deep = bodyWith({ messages: '['.repeat(101) + ']'.repeat(101) });
+    expect(refusalOf(deep).message).toBe('The body must be nested at most 100 deep.');
+    expect(parse).not.toHaveBeenCalled();
+    parse.mockRestore();
+  });
+
+  it('ignores whatever detail contains, as deep as a body may be nested', () => {
+    const withDetail = (depth: number) => {
+      const detail = `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
+      const image = `{"type":"image_url","image_url":{"url":"https://a.example/","detail":${detail}}}`;
+      return bodyWith({ messages: `[{"role":"user","content":[${image}]}]` });
+    };
+    expect(requestOf(withDetail(94)).imageCount).toBe(1);
+    expect(refusalOf(withDetail(95)).code).toBe('invalid_request');
   });
 });

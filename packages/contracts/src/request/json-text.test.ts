@@ -203,6 +203,15 @@ describe('outlineJson', () => {
     expect(outlineJson(text, { ...NO_LIMIT, names: 3 })).toBeNull();
   });
 
+  it('tells how many containers are around the deepest value', () => {
+    for (const [text, depth] of [
+      ['1', 0],
+      ['[]', 1],
+      ['{"a":[{"b":[]},{"c":1}],"d":{}}', 4],
+    ] as const)
+      expect(outlineJson(text, NO_LIMIT)?.depth).toBe(depth);
+  });
+
   it('walks a million nested arrays', () => {
     const depth = 2 ** 20;
     expect(outlineJson('['.repeat(depth) + ']'.repeat(depth), { ...NO_LIMIT, values: 10 })?.values).toBe(

@@ -8,6 +8,8 @@
 export interface JsonOutline {
   /** Values of every kind at every depth. */
   readonly values: number;
+  /** The most containers around a value. */
+  readonly depth: number;
   /**
    * The members of the top-level object, in the order of their first appearance, each with the span
    * of its last value. Null: the top level is not an object. Members beyond either limit are left
@@ -44,11 +46,14 @@ export interface JsonLimits {
 /** Null: the text is not JSON. */
 export function outlineJson(text: string, limits: JsonLimits): JsonOutline | null {
   const walk = new Walk(text, limits);
-  return walk.run() ? { values: walk.values, members: walk.members, names: walk.names } : null;
+  if (!walk.run()) return null;
+  const { values, depth, members, names } = walk;
+  return { values, depth, members, names };
 }
 
 class Walk {
   values = 0;
+  depth = 0;
   names = 0;
   members: Map<string, JsonSpan> | null = null;
 
@@ -99,6 +104,7 @@ class Walk {
     if (this.#depth === 0 && object) this.members = new Map();
     this.#at++;
     this.#depth++;
+    if (this.#depth > this.depth) this.depth = this.#depth;
     if (this.#depth === this.#inObject.length) {
       const wider = new Uint8Array(this.#depth * 2);
       wider.set(this.#inObject);

@@ -151,7 +151,7 @@ class MessagesWriter {
    * on their escapes.
    */
   string(value: string): void {
-    this.#json += JSON.stringify(value.replace(/\p{Surrogate}/gu, '\ufffd'));
+    this.#json += JSON.stringify(value.toWellFormed());
   }
 
   /**

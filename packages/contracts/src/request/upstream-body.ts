@@ -7,8 +7,6 @@ export interface UpstreamBodyOptions {
   readonly includeUsage: boolean;
 }
 
-const encoder = new TextEncoder();
-
 /**
  * Builds the upstream's request body, in pieces to be sent one after the other. The messages are
  * not copied.
@@ -34,8 +32,8 @@ export function buildUpstreamBody(
   // JSON.stringify cannot write 64-bit integers.
   const seed = request.seed === null ? '' : `"seed":${request.seed},`;
   return [
-    encoder.encode(`{"model":${JSON.stringify(options.model)},"messages":`),
+    Buffer.from(`{"model":${JSON.stringify(options.model)},"messages":`),
     ...messages,
-    encoder.encode(`,${seed}${rest.slice(1)}`),
+    Buffer.from(`,${seed}${rest.slice(1)}`),
   ];
 }

@@ -81,5 +81,7 @@ async function deleteTraces(tx: Tx, userId: string, email: string): Promise<void
   // The console counts attempts to sign in by the hash of the e-mail.
   const hash = createHash('sha256').update(email).digest('hex');
   await tx.signInAttempt.deleteMany({ where: { key: { startsWith: `email:${hash}` } } });
+  // A second step or a new passkey that is under way.
+  await tx.$executeRaw`DELETE FROM verification WHERE strpos(value, ${userId}) > 0`;
   await tx.user.delete({ where: { id: userId } });
 }

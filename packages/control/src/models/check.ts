@@ -54,7 +54,8 @@ export async function checkModel(
   const { urls, name = '', upstreamModel = name, upstreamKey = '', contextTokens } = parsed.value;
   const org = await access(deps, actor, parsed.value.org, 'model.publish');
   if (!org.ok) return org;
-  const allowed = await countCheck(deps, actor, org.value.id, urls);
+  // An operator can reach the servers anyway.
+  const allowed = actor.kind === 'operator' ? ok(null) : await countCheck(deps, actor, org.value.id, urls);
   if (!allowed.ok) return allowed;
   const upstreamModelAssumed = parsed.value.upstreamModel === undefined;
   const asked = { upstreamModel, upstreamModelAssumed, upstreamKey };

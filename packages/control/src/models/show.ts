@@ -1,7 +1,8 @@
+import type { Condition } from '@tidegate/contracts';
 import type { Model } from '@tidegate/db';
 import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
-import type { Condition, ControlDeps } from '../deps.ts';
+import type { ControlDeps } from '../deps.ts';
 import { orgField, reference } from '../fields.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { activityOf, type ListedModelView, modelView } from './view.ts';

@@ -1,5 +1,6 @@
+import type { Condition } from '@tidegate/contracts';
 import type { Model } from '@tidegate/db';
-import type { Condition, PoolActivity, ReplicaCount } from '../deps.ts';
+import type { PoolActivity, ReplicaCount } from '../deps.ts';
 
 export interface ModelView {
   readonly id: string;

@@ -40,6 +40,22 @@ describe('the capacity of a pool', () => {
     value(await publish('any', 'wake_on_request', 1_000));
   });
 
+  it('that is changed is in the trails of the organizations with models there, and in no other', async () => {
+    const other = await fixture.org('Elsewhere');
+    value(await publish('wakes', 'wake_on_request', 50));
+    const operator = { kind: 'operator', systemUser: 'alice' } as const;
+    for (const capacity of [80, 0])
+      value(await fixture.control.setPool(operator, { name: 'gpu0', capacity }));
+    const trailOf = async (of: string) =>
+      value(await fixture.control.listAudit(OPERATOR, { org: of, action: 'pool' })).events;
+    expect(await trailOf(other)).toEqual([]);
+    const event = { action: 'pool.set', actor: 'ctl (alice)', target: 'gpu0' };
+    expect(await trailOf(org)).toMatchObject([
+      { ...event, details: { name: 'gpu0', capacity: 'no limit' } },
+      { ...event, details: { name: 'gpu0', capacity: 80 } },
+    ]);
+  });
+
   it('refuses what can never run beside its always-on models, and never drops below what these take', async () => {
     value(await capacity(80));
     value(await publish('always', 'always_on', 30));

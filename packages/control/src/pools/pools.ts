@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type Actor, operatorOnly } from '../access/access.ts';
-import type { ControlDeps } from '../deps.ts';
+import { audit } from '../access/audit.ts';
+import type { ControlDeps, Tx } from '../deps.ts';
 import { poolField, whole } from '../fields.ts';
 import { MAX_CAPACITY } from '../models/input.ts';
 import { permanentCost } from '../models/placement.ts';
@@ -50,17 +51,33 @@ export async function setPool(
   const parsed = parseInput(setPoolInput, input);
   if (!parsed.ok) return parsed;
   const { name, capacity } = parsed.value;
-  if (capacity === 0) {
-    await deps.db.runnerPool.deleteMany({ where: { name } });
-    return ok(await poolView(deps, name));
-  }
   const permanent = await permanentCost(deps.db, name, null);
-  if (capacity < permanent) {
+  if (capacity > 0 && capacity < permanent) {
     const message = `Capacity must be ${permanent} or more: always-on models take that. Stop one first.`;
     return refuse('conflict', message, 'capacity');
   }
-  await deps.db.runnerPool.upsert({ where: { name }, create: { name, capacity }, update: { capacity } });
+  await deps.db.$transaction((tx) => writePool(deps, tx, actor, name, capacity === 0 ? null : capacity));
   return ok(await poolView(deps, name));
+}
+
+/** The organizations that have models in the pool find it in their trails. */
+async function writePool(
+  { now }: ControlDeps,
+  tx: Tx,
+  actor: Actor,
+  name: string,
+  capacity: number | null,
+): Promise<void> {
+  if (capacity === null) await tx.runnerPool.deleteMany({ where: { name } });
+  else await tx.runnerPool.upsert({ where: { name }, create: { name, capacity }, update: { capacity } });
+  const models = await tx.model.groupBy({ by: ['orgId'], where: { pool: name, deletedAt: null } });
+  const event = { action: 'pool.set', target: name, details: { name, capacity: capacity ?? 'no limit' } };
+  await audit(
+    tx,
+    actor,
+    now(),
+    models.map(({ orgId }) => ({ orgId, ...event })),
+  );
 }
 
 async function poolView({ db }: ControlDeps, name: string): Promise<PoolView> {

@@ -53,6 +53,11 @@ it('seals all upstream keys under the current key, those of deleted models too, 
   expect(old.map(({ name }) => open([CURRENT], keyOf.get(name) ?? Buffer.of()))).toEqual(
     old.map((_, i) => `sk-${i}`),
   );
+  const events = await db.auditEvent.findMany({ where: { orgId, action: 'model.reseal' } });
+  expect(events.map(({ target }) => target).sort()).toEqual(
+    rows.flatMap(({ id, name }) => (/^(old|gone)/.test(name) ? id : [])).sort(),
+  );
+  expect(events[0]).toMatchObject({ actor: 'ctl', details: { name: expect.stringMatching(/^old|^gone/) } });
   expect(underKey(CURRENT, keyOf.get('gone') ?? Buffer.of())).toBe(true);
   expect(open([LOST], keyOf.get('lost') ?? Buffer.of())).toBe('sk');
 });

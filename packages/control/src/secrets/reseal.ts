@@ -1,5 +1,6 @@
 import { open, seal, underKey } from '@tidegate/contracts';
 import { type Actor, operatorOnly } from '../access/access.ts';
+import { audit } from '../access/audit.ts';
 import type { ControlDeps } from '../deps.ts';
 import { ok, type Result } from '../result.ts';
 
@@ -24,26 +25,33 @@ export async function resealSecrets(deps: ControlDeps, actor: Actor): Promise<Re
   if (!allowed.ok) return allowed;
   let [resealed, unchanged] = [0, 0];
   const unreadable: string[] = [];
-  for await (const { id, upstreamKey } of sealedKeys(deps)) {
-    const fresh = freshlySealed(deps, upstreamKey);
+  for await (const row of sealedKeys(deps)) {
+    const fresh = freshlySealed(deps, row.upstreamKey);
     if (fresh === 'unchanged') unchanged++;
-    else if (fresh === null) unreadable.push(id);
-    else resealed += await replace(deps, id, upstreamKey, fresh);
+    else if (fresh === null) unreadable.push(row.id);
+    else resealed += await replace(deps, actor, row, fresh);
   }
   return ok({ resealed, unchanged, unreadable });
 }
 
 type Sealed = Uint8Array<ArrayBuffer>;
 
-async function* sealedKeys({ db }: ControlDeps): AsyncGenerator<{ id: string; upstreamKey: Sealed }> {
+interface SealedKey {
+  readonly id: string;
+  readonly orgId: string;
+  readonly name: string;
+  readonly upstreamKey: Sealed;
+}
+
+async function* sealedKeys({ db }: ControlDeps): AsyncGenerator<SealedKey> {
   for (let after = ''; ; ) {
     const rows = await db.model.findMany({
       where: { id: { gt: after }, upstreamKey: { not: null } },
-      select: { id: true, upstreamKey: true },
+      select: { id: true, orgId: true, name: true, upstreamKey: true },
       orderBy: { id: 'asc' },
       take: BATCH,
     });
-    for (const { id, upstreamKey } of rows) if (upstreamKey) yield { id, upstreamKey };
+    for (const { upstreamKey, ...row } of rows) if (upstreamKey) yield { ...row, upstreamKey };
     const last = rows.at(-1);
     if (!last || rows.length < BATCH) return;
     after = last.id;
@@ -61,10 +69,18 @@ function freshlySealed(
 }
 
 /** Replaces the value unless someone else just did. Returns how many were replaced. */
-async function replace({ db }: ControlDeps, id: string, from: Sealed, to: Sealed): Promise<number> {
-  const { count } = await db.model.updateMany({
-    where: { id, upstreamKey: from },
-    data: { upstreamKey: to },
+const replace = (
+  { db, now }: ControlDeps,
+  actor: Actor,
+  { id, orgId, name, upstreamKey }: SealedKey,
+  to: Sealed,
+): Promise<number> =>
+  db.$transaction(async (tx) => {
+    const { count } = await tx.model.updateMany({
+      where: { id, upstreamKey },
+      data: { upstreamKey: to },
+    });
+    const event = { orgId, action: 'model.reseal', target: id, details: { name } };
+    if (count > 0) await audit(tx, actor, now(), [event]);
+    return count;
   });
-  return count;
-}

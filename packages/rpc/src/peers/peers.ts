@@ -1,4 +1,4 @@
-import { type Peer, parseTarget, peerAt, type Resolve, resolveAll, type Target } from './target.ts';
+import { type Peer, parseTarget, peerAt, type ResolvePeers, resolveAll, type Target } from './target.ts';
 
 /** More addresses of one host are ignored. */
 const MAX_A_HOST = 256;
@@ -11,7 +11,7 @@ const LEAVING_MS = 60_000;
 export interface PeersOptions {
   /** `host:port`, at least one. A host may have several addresses, and they may change. */
   readonly addresses: readonly string[];
-  readonly resolve?: Resolve;
+  readonly resolve?: ResolvePeers;
   /** From 0 to 1. Spreads processes over peers. */
   readonly random: () => number;
   /** Monotonic clock. */
@@ -38,7 +38,7 @@ interface Known {
 export class Peers {
   readonly #options: PeersOptions;
   readonly #targets: readonly Target[];
-  readonly #resolve: Resolve;
+  readonly #resolve: ResolvePeers;
   #known = new Map<string, Known>();
   /** What DNS last said, by host. */
   readonly #found = new Map<string, readonly string[]>();

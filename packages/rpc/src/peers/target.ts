@@ -10,10 +10,10 @@ export interface Peer {
 }
 
 /** Resolves to all IP addresses of a host name. Rejects when there is none. */
-export type Resolve = (host: string) => Promise<readonly string[]>;
+export type ResolvePeers = (host: string) => Promise<readonly string[]>;
 
 /** Asks the system, and so also its hosts file and search domains. */
-export const resolveAll: Resolve = async (host) =>
+export const resolveAll: ResolvePeers = async (host) =>
   (await lookup(host, { all: true, order: 'verbatim' })).map(({ address }) => address);
 
 /** One configured address: a host name to look up, or a peer as it is. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { Caller, TlsFiles } from '@tidegate/runtime';
+import type { ServiceIdentity, TlsFiles } from '@tidegate/runtime';
 import { eventually } from '@tidegate/testing';
 import { callUnary, createLimiterClient, type LimiterClient, type LimiterHandlers } from '../index.ts';
 import { type Serving, serveLimiter } from '../serve.ts';
@@ -33,7 +33,7 @@ function replace(service: string, pair: string): void {
   copyFileSync(join(FIXTURES, `${pair}.pem`), join(dir, `${service}-cert.pem`));
 }
 
-function client(caller: Caller): LimiterClient {
+function client(caller: ServiceIdentity): LimiterClient {
   const made = createLimiterClient(`localhost:${serving.port}`, caller);
   clients.push(made);
   return made;

@@ -1,6 +1,6 @@
 import { Client, credentials, type MethodDefinition, status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { SERVICE_NAMES, type ServiceName } from '@tidegate/contracts';
+import { CALLER_NAMES, type CallerName } from '@tidegate/contracts';
 import { type LimiterHandlers, limiterService, type RunnerHandlers, runnerService } from '../index.ts';
 import { type Serving, serveLimiter, serveRunner } from '../serve.ts';
 import { sendToken } from './guard.ts';
@@ -8,7 +8,7 @@ import { servicesAllowed } from './rules.ts';
 
 type Method = MethodDefinition<object, object>;
 
-const tokenOf = (service: ServiceName, nth = 1): string => `${service}-token-${nth}`.padEnd(32, '.');
+const tokenOf = (service: CallerName, nth = 1): string => `${service}-token-${nth}`.padEnd(32, '.');
 const LIMITER = Object.values(limiterService) as Method[];
 const RUNNER = Object.values(runnerService) as Method[];
 const METHODS = [...LIMITER, ...RUNNER].map((method) => ({ ...method, name: method.path }));
@@ -22,7 +22,7 @@ beforeAll(async () => {
     ...{ host: '127.0.0.1', port: 0, channelOptions: {} },
     trust: {
       tokens: [1, 2].flatMap((nth) =>
-        SERVICE_NAMES.map((service) => ({ service, token: tokenOf(service, nth) })),
+        CALLER_NAMES.map((service) => ({ service, token: tokenOf(service, nth) })),
       ),
       tls: null,
     },
@@ -89,7 +89,7 @@ describe('a call between services', () => {
       expect(await answeredTo(method)).toBe(status.UNAUTHENTICATED);
       expect(await answeredTo(method, tokenOf('gateway', 3))).toBe(status.UNAUTHENTICATED);
       expect(await answeredTo(method, tokenOf('gateway').slice(1))).toBe(status.UNAUTHENTICATED);
-      for (const service of SERVICE_NAMES) {
+      for (const service of CALLER_NAMES) {
         const allowed = servicesAllowed(method.path).includes(service);
         expect(await answeredTo(method, tokenOf(service))).toBe(
           allowed ? status.OK : status.PERMISSION_DENIED,

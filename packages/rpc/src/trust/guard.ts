@@ -7,7 +7,7 @@ import {
   type ServerInterceptor,
   status,
 } from '@grpc/grpc-js';
-import type { ServiceName } from '@tidegate/contracts';
+import type { CallerName } from '@tidegate/contracts';
 import type { ServiceToken } from '@tidegate/runtime';
 import { servicesAllowed } from './rules.ts';
 
@@ -59,7 +59,7 @@ export function guardCalls(
 function refusalOf(
   path: string,
   metadata: Metadata,
-  serviceOf: (token: string) => ServiceName | null,
+  serviceOf: (token: string) => CallerName | null,
 ): CallRefusal | null {
   const [header] = metadata.get(HEADER);
   if (typeof header !== 'string' || !header.startsWith(SCHEME))
@@ -75,7 +75,7 @@ function refusalOf(
 }
 
 /** Takes the same time whichever token it is given. */
-function identify(tokens: readonly ServiceToken[]): (token: string) => ServiceName | null {
+function identify(tokens: readonly ServiceToken[]): (token: string) => CallerName | null {
   const digestOf = (text: string) => createHash('sha256').update(text).digest();
   const known = tokens.map(({ service, token }) => ({ service, digest: digestOf(token) }));
   return (token) => {

@@ -1,11 +1,11 @@
-import type { ServiceName } from '@tidegate/contracts';
+import type { CallerName } from '@tidegate/contracts';
 import { limiterService, runnerService } from '../definitions.ts';
 import type { LimiterDefinition, RunnerDefinition } from '../generated/index.ts';
 
 type MethodsOf<D> = keyof {
   [M in keyof D as string extends M ? never : number extends M ? never : M]: D[M];
 };
-type Rules<D> = { readonly [M in MethodsOf<D>]: readonly ServiceName[] };
+type Rules<D> = { readonly [M in MethodsOf<D>]: readonly CallerName[] };
 
 const CONTROL_PLANE = ['console', 'ctl'] as const;
 
@@ -33,7 +33,7 @@ const RUNNER: Rules<RunnerDefinition> = {
   Inspect: CONTROL_PLANE,
 };
 
-const pathsOf = (service: object, rules: object): [string, readonly ServiceName[]][] =>
+const pathsOf = (service: object, rules: object): [string, readonly CallerName[]][] =>
   Object.entries(rules).map(([method, services]) => [
     (service as Record<string, { readonly path: string }>)[method]?.path ?? '',
     services,
@@ -42,4 +42,4 @@ const pathsOf = (service: object, rules: object): [string, readonly ServiceName[
 const RULES = new Map([...pathsOf(limiterService, LIMITER), ...pathsOf(runnerService, RUNNER)]);
 
 /** @param path of the call: `/PACKAGE.SERVICE/METHOD` */
-export const servicesAllowed = (path: string): readonly ServiceName[] => RULES.get(path) ?? [];
+export const servicesAllowed = (path: string): readonly CallerName[] => RULES.get(path) ?? [];

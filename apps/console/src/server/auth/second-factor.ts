@@ -4,14 +4,14 @@ import type { Auth } from './auth.ts';
 import type { Devices } from './devices.ts';
 
 /** An authenticator app that is not in use yet: `confirm` proves that it works. */
-export interface NewApp {
+export interface NewAuthenticator {
   /** An `otpauth` address, for the app to scan. It contains the secret. */
   readonly uri: string;
   /** Each replaces the app once. Shown only now. */
   readonly recoveryCodes: readonly string[];
 }
 
-export type Begun = ({ readonly outcome: 'begun' } & NewApp) | Failure;
+export type SetUp = ({ readonly outcome: 'begun' } & NewAuthenticator) | Failure;
 export type Renewed = { readonly outcome: 'renewed'; readonly recoveryCodes: readonly string[] } | Failure;
 /** `headers` contain the cookie of the session that goes on. */
 export type Changed = { readonly outcome: 'changed'; readonly headers: Headers } | Failure;
@@ -41,7 +41,7 @@ interface WithPassword {
 
 /** The second factor of accounts that have a password. */
 export interface SecondFactor {
-  begin(proof: WithPassword): Promise<Begun>;
+  begin(proof: WithPassword): Promise<SetUp>;
   /** Takes the new app into use, and ends all other sessions: they began without it. */
   confirm(proof: { readonly code: string; readonly headers: Headers }): Promise<Changed>;
   /** Voids the recovery codes and makes new ones. */

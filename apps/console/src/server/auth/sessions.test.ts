@@ -4,7 +4,7 @@ import { closeDb, createDb, type Db } from '@tidegate/db';
 import { type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
 import { hashPassword } from 'better-auth/crypto';
 import { type Auth, createAuth } from './auth.ts';
-import { createSessions, isUse, type Sessions } from './sessions.ts';
+import { createSessions, isUse, type UserSessions } from './sessions.ts';
 
 const PASSWORD = 'a-long-enough-password';
 const IDLE_MS = 8 * 3_600_000;
@@ -12,7 +12,7 @@ const IDLE_MS = 8 * 3_600_000;
 let postgres: TestPostgres;
 let db: Db;
 let auth: Auth;
-let sessions: Sessions;
+let sessions: UserSessions;
 const clock = testClock();
 
 beforeAll(async () => {

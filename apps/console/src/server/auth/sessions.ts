@@ -22,7 +22,7 @@ export interface ListedSession {
   readonly lastSeenAt: Date;
 }
 
-export interface Sessions {
+export interface UserSessions {
   /**
    * The session whose cookie `headers` contain. Null: there is none, or nobody used it for too
    * long, and it is ended now. It counts as used if `used` says so.
@@ -42,7 +42,7 @@ interface SessionsOptions {
   readonly now: () => number;
 }
 
-export function createSessions({ db, auth, idleTimeoutMs, now }: SessionsOptions): Sessions {
+export function createSessions({ db, auth, idleTimeoutMs, now }: SessionsOptions): UserSessions {
   /** Sessions whose last use is not after this are ended. */
   const deadline = () => new Date(now() - idleTimeoutMs);
   return {

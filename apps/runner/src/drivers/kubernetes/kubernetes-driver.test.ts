@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { KubernetesSettings } from '@tidegate/contracts/driver-settings';
 import { eventually } from '@tidegate/testing';
-import { FAST } from '../../testing/harness.ts';
 import { FakeKubernetes } from '../../testing/kubernetes.ts';
+import { FAST } from '../../testing/timings.ts';
 import type { DriverReport } from '../driver.ts';
 import { KubernetesApi } from './api.ts';
 import { checkWorkload } from './check.ts';
@@ -150,15 +150,33 @@ describe('switching on', () => {
     await eventually(() => urls()?.length === 1);
   });
 
-  it.each([
-    [404, 'There is no Deployment gpu/qwen.'],
-    [403, 'The runner lacks a right in Kubernetes (403): may not.'],
-  ])('fails at once on %d', async (status, reason) => {
-    cluster.failures.push({ match: 'get deployments/scale', status, message: 'may not' });
+  it('fails at once when there is no such workload', async () => {
     const { driver, last } = driverOf();
     driver.launch(false);
     await eventually(() => last() !== undefined);
+    expect(last()).toEqual({ type: 'down', reason: 'There is no Deployment gpu/qwen.', watching: false });
+    expect(cluster.asked).toHaveLength(1);
+  });
+
+  const forbidden = { match: 'get deployments/scale', status: 403, message: 'may not' };
+
+  it('fails when it keeps lacking a right', async () => {
+    cluster.workload(DEPLOYMENT);
+    cluster.failures.push(...Array(100).fill(forbidden));
+    const { driver, last } = driverOf();
+    driver.launch(false);
+    await eventually(() => last() !== undefined);
+    const reason = 'The runner lacks a right in Kubernetes (403): may not.';
     expect(last()).toEqual({ type: 'down', reason, watching: false });
+  });
+
+  it('goes on when an API server lacks all rights, as one that has just started does', async () => {
+    cluster.workload(DEPLOYMENT);
+    cluster.failures.push(forbidden);
+    const { driver, reports } = driverOf({}, { now: () => 0 });
+    driver.launch(false);
+    await eventually(() => cluster.replicas(DEPLOYMENT) === 3);
+    expect(reports).toEqual([]);
   });
 });
 
@@ -336,7 +354,8 @@ describe('a start that does not succeed', () => {
       [],
       [
         {
-          ...{ type: 'Warning', reason: 'FailedCreate', message: 'exceeded quota: gpus' },
+          ...{ type: 'Warning', reason: 'FailedCreate' },
+          message: '(combined from similar events): exceeded quota: gpus',
           ...{ metadata: {}, involvedObject: { name: 'qwen-7f9c' } },
         },
       ],
@@ -413,6 +432,39 @@ describe('switching off', () => {
   it('is done when the workload is not there', async () => {
     await driverOf().driver.halt();
     expect(cluster.asked).toHaveLength(1);
+  });
+});
+
+describe('the count of replicas', () => {
+  /** `1 of 3` when one of three can be called. */
+  const upOf = (report: DriverReport | undefined) =>
+    report?.type === 'up' && `${report.replicas.length} of ${report.total}`;
+
+  it('has those that are not ready, cannot be scheduled, or do not answer', async () => {
+    cluster.workload(DEPLOYMENT);
+    const { driver, last } = driverOf();
+    driver.launch(false);
+    ready('127.0.0.1');
+    await eventually(() => upOf(last()) === '1 of 3');
+    ready('127.0.0.1', '127.0.0.2', '127.0.0.3');
+    await eventually(() => upOf(last()) === '3 of 3');
+  });
+
+  it('follows an autoscaler, and a rollout that has more pods for a while', async () => {
+    cluster.workload(DEPLOYMENT, 1);
+    ready('127.0.0.1');
+    const { driver, last } = driverOf({}, { alwaysOn: true });
+    await driver.leftBehind();
+    driver.launch(true);
+    expect(upOf(last())).toBe('1 of 1');
+    cluster.workload(DEPLOYMENT, 4);
+    await eventually(() => upOf(last()) === '1 of 4');
+    cluster.workload(DEPLOYMENT, 1);
+    await eventually(() => upOf(last()) === '1 of 1');
+    ready('127.0.0.1', '127.0.0.2');
+    await eventually(() => upOf(last()) === '2 of 2');
+    ready('127.0.0.2');
+    await eventually(() => upOf(last()) === '1 of 1');
   });
 });
 

@@ -5,10 +5,11 @@ import { inspect, type Problem } from '../probe/inspect.ts';
 import { describeProblems, probeHealth } from '../probe/problems.ts';
 import type { UpstreamAccess } from '../upstream-access.ts';
 import { ApiError, type KubernetesApi } from './api.ts';
-import { describeApiError, isFinal } from './errors.ts';
+import { WantedCount } from './count.ts';
+import { describeApiError, isAbsent, isForbidden } from './errors.ts';
 import { followEndpoints } from './follow.ts';
 import { ReplicaProbes } from './replica-probes.ts';
-import { switchOff, switchOn } from './scale.ts';
+import { countOf, switchOff, switchOn } from './scale.ts';
 import { replicasOf } from './slices.ts';
 import { whyNotReady } from './why.ts';
 
@@ -31,12 +32,14 @@ interface Run {
   readonly probes: ReplicaProbes;
   readonly deadlineMs: number;
   up: boolean;
+  readonly count: WantedCount;
   /** The last reported reason. Empty: none since the model was up. */
   reason: string;
   /** What the endpoints say against the Service, and why they cannot be read. Empty: nothing. */
   endpointsProblem: string;
 }
 
+const NOTHING = { replicas: [], count: 0 };
 const HALT_ATTEMPTS = 3;
 /** How long a takeover waits for Kubernetes to say what runs. */
 const LOOK_MS = 5_000;
@@ -49,7 +52,7 @@ export class KubernetesDriver implements Driver {
   readonly #options: KubernetesDriverOptions;
   #run: Run | null = null;
   /** Replicas that were found before the launch. */
-  #found: readonly ReplicaAddress[] = [];
+  #found: { readonly replicas: readonly ReplicaAddress[]; readonly count: number } = NOTHING;
   /** The switching on under way. `halt` waits for it, so that nothing starts behind its back. */
   #switching: Promise<unknown> = Promise.resolve();
 
@@ -63,10 +66,10 @@ export class KubernetesDriver implements Driver {
     const timer = setTimeout(() => limit.abort(), LOOK_MS);
     try {
       const scale = await api.scale(settings, limit.signal);
-      if ((scale.spec?.replicas ?? 0) === 0) return 'nothing';
+      if (countOf(scale) === 0) return 'nothing';
       const { slices } = await api.endpointSlices(settings.namespace, settings.service, limit.signal);
-      this.#found = replicasOf(slices, settings.port).replicas;
-      return this.#found.length > 0 ? 'process' : 'pending';
+      this.#found = { ...replicasOf(slices, settings.port), count: countOf(scale) };
+      return this.#found.replicas.length > 0 ? 'process' : 'pending';
     } catch (error) {
       return (error as ApiError).status === 404 ? 'nothing' : 'pending';
     } finally {
@@ -82,14 +85,18 @@ export class KubernetesDriver implements Driver {
       probe: (baseUrl, signal) => this.#probe(baseUrl, signal),
       onChange: () => this.#judge(run),
     });
+    const ending = new AbortController();
+    const count = new WantedCount(this.#options, this.#found.count, ending.signal, () => {
+      if (run.up) this.#judge(run);
+    });
     const run: Run = {
-      ...{ ending: new AbortController(), probes, up: false, reason: '', endpointsProblem: '' },
+      ...{ ending, probes, count, up: false, reason: '', endpointsProblem: '' },
       deadlineMs: now() + settings.startTimeoutS * 1_000,
     };
     this.#run = run;
-    run.ending.signal.addEventListener('abort', () => probes.close(), { once: true });
+    ending.signal.addEventListener('abort', () => probes.close(), { once: true });
     if (resumed) {
-      probes.set(this.#found, true);
+      probes.set(this.#found.replicas, true);
       this.#judge(run);
     }
     void this.#bringUp(run);
@@ -134,6 +141,7 @@ export class KubernetesDriver implements Driver {
           run.endpointsProblem =
             slices.length === 0 ? `There is no Service ${settings.service} with endpoints.` : problem;
           run.probes.set(replicas);
+          if (run.up) void run.count.read();
         },
         onError: (error) => {
           run.endpointsProblem = describeApiError(error, settings);
@@ -141,6 +149,7 @@ export class KubernetesDriver implements Driver {
       },
       signal,
     );
+    void run.count.follow(() => run.up);
     await this.#watchStart(run);
   }
 
@@ -150,15 +159,18 @@ export class KubernetesDriver implements Driver {
     const { signal } = run.ending;
     // Not `signal`: what was sent may still be done. `halt` must come after it.
     const { signal: uncut } = new AbortController();
+    let forbiddenMs: number | null = null;
     for (let failures = 1; !signal.aborted; failures++) {
       const attempt = switchOn(api, settings, settings.replicas, uncut);
       this.#switching = attempt.catch(() => {});
       try {
-        await attempt;
+        run.count.value = await attempt;
         return !signal.aborted;
       } catch (error) {
         const reason = describeApiError(error, settings);
-        if (isFinal(error) || (now() >= run.deadlineMs && !alwaysOn)) this.#lose(run, reason);
+        forbiddenMs = isForbidden(error) ? (forbiddenMs ?? now()) : null;
+        const final = isAbsent(error) || (forbiddenMs !== null && now() - forbiddenMs >= timings.forbiddenMs);
+        if (final || (now() >= run.deadlineMs && !alwaysOn)) this.#lose(run, reason);
         else if (now() >= run.deadlineMs) this.#complain(run, reason);
       }
       await pause(apiPauseMs(failures, timings, random), signal);
@@ -210,7 +222,8 @@ export class KubernetesDriver implements Driver {
     if (replicas.length > 0) {
       run.up = true;
       run.reason = '';
-      this.#options.report({ type: 'up', replicas });
+      // A rollout has more pods than the count.
+      this.#options.report({ type: 'up', replicas, total: Math.max(run.count.value, probes.size) });
     } else if (probes.size === 0) void this.#noteLoss(run);
     else {
       const { problems } = probes;
@@ -228,7 +241,7 @@ export class KubernetesDriver implements Driver {
     const { api, settings } = this.#options;
     const scale = await api.scale(settings, run.ending.signal).catch(() => null);
     if (run.ending.signal.aborted || run.probes.size > 0) return;
-    if (scale && (scale.spec?.replicas ?? 0) === 0) return this.#lose(run, 'Somebody else scaled it to 0.');
+    if (scale && countOf(scale) === 0) return this.#lose(run, 'Somebody else scaled it to 0.');
     run.ending.abort();
     this.#options.report({ type: 'restarting' });
   }

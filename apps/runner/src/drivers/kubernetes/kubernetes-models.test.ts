@@ -74,6 +74,41 @@ describe('a workload of Kubernetes that wakes on request', () => {
   });
 });
 
+describe('a workload whose model was deleted while no runner acted', () => {
+  const DELETIONS = {
+    'the model alone': (modelId: string) =>
+      harness.db.model.update({ where: { id: modelId }, data: { deletedAt: new Date() } }),
+    'its organization': () => harness.db.$queryRaw`SELECT delete_organization(${harness.orgId}, 'operator')`,
+  };
+
+  it.each(Object.keys(DELETIONS) as (keyof typeof DELETIONS)[])(
+    'is scaled down by the next runner: %s',
+    async (what) => {
+      const modelId = await publish();
+      const first = await harness.start({ kubernetes: kubernetes() });
+      await first.wake(modelId);
+      await first.runner?.close();
+      await DELETIONS[what](modelId);
+      expect(cluster.replicas(DEPLOYMENT)).toBe(1);
+      await harness.start({ kubernetes: kubernetes() });
+      await eventually(() => cluster.replicas(DEPLOYMENT) === 0);
+      await eventually(async () => (await harness.db.leftWorkload.count()) < 1);
+    },
+  );
+
+  it('stays as it is when it is another model by then', async () => {
+    const modelId = await publish();
+    await DELETIONS['the model alone'](modelId);
+    await publish({ mode: 'always_on' });
+    const next = await harness.start({ kubernetes: kubernetes() });
+    await eventually(async () => (await harness.db.leftWorkload.count()) < 1);
+    await eventually(() => cluster.replicas(DEPLOYMENT) === 1);
+    await next.runner?.close();
+    const counts = cluster.asked.flatMap(({ verb, body }) => (verb === 'update' ? [body.spec.replicas] : []));
+    expect(counts).toEqual([1]);
+  });
+});
+
 describe('a runner without Kubernetes', () => {
   it('says why it cannot have a workload, and fails one that is published', async () => {
     const modelId = await publish();

@@ -1,11 +1,13 @@
+import type { V1Scale } from '@kubernetes/client-node';
 import { ApiError, CONFLICT, type KubernetesApi, type Workload } from './api.ts';
 
 /** How often a scale is read again because somebody else changed the workload in between. */
 const MAX_CONFLICTS = 5;
 
 /**
- * Switches a workload on. A count above 0 is never changed: it is somebody's choice, such as an
- * autoscaler's. Beside an autoscaler, which ignores a workload at 0, the count becomes 1.
+ * Switches a workload on and returns its count. A count above 0 is never changed: it is somebody's
+ * choice, such as an autoscaler's. Beside an autoscaler, which ignores a workload at 0, the count
+ * becomes 1.
  *
  * @throws ApiError
  */
@@ -14,14 +16,14 @@ export async function switchOn(
   workload: Workload,
   replicas: number,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<number> {
   for (let conflicts = 0; ; conflicts++) {
     const scale = await api.scale(workload, signal);
-    if ((scale.spec?.replicas ?? 0) > 0) return;
+    if (countOf(scale) > 0) return countOf(scale);
     const count = replicas > 1 && (await isAutoscaled(api, workload, signal)) ? 1 : replicas;
     try {
       await api.setScale(workload, { ...scale, spec: { replicas: count } }, signal);
-      return;
+      return count;
     } catch (error) {
       if (!isConflict(error) || conflicts >= MAX_CONFLICTS) throw error;
     }
@@ -40,7 +42,7 @@ export async function switchOff(
 ): Promise<number> {
   for (let conflicts = 0; ; conflicts++) {
     const scale = await api.scale(workload, signal);
-    if ((scale.spec?.replicas ?? 0) === 0) return scale.status?.replicas ?? 0;
+    if (countOf(scale) === 0) return scale.status?.replicas ?? 0;
     try {
       const now = await api.setScale(workload, { ...scale, spec: { replicas: 0 } }, signal);
       return now.status?.replicas ?? 0;
@@ -49,6 +51,9 @@ export async function switchOff(
     }
   }
 }
+
+/** How many replicas there should be. API servers leave out 0. */
+export const countOf = ({ spec }: V1Scale): number => spec?.replicas ?? 0;
 
 const isConflict = (error: unknown): boolean => error instanceof ApiError && error.status === CONFLICT;
 

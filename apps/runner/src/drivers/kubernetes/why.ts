@@ -2,6 +2,7 @@ import type { KubernetesSettings } from '@tidegate/contracts/driver-settings';
 import type { KubernetesApi } from './api.ts';
 import { describeApiError } from './errors.ts';
 import { eventProblemOf, type PodProblem, podProblemOf } from './pods.ts';
+import { countOf } from './scale.ts';
 
 export interface NotReady extends PodProblem {
   /** Its count is 0. */
@@ -22,8 +23,9 @@ export async function whyNotReady(
 ): Promise<NotReady> {
   const { namespace, name } = settings;
   try {
-    const { spec, status } = await api.scale(settings, signal);
-    if ((spec?.replicas ?? 0) === 0) return { reason: '', lasting: false, off: true };
+    const scale = await api.scale(settings, signal);
+    const { status } = scale;
+    if (countOf(scale) === 0) return { reason: '', lasting: false, off: true };
     const pods = status?.selector ? await api.pods(namespace, status.selector, signal) : [];
     const problem = podProblemOf(pods);
     if (problem) return { ...problem, off: false };

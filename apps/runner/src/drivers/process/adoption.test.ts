@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { eventually, testPostgres } from '@tidegate/testing';
-import { FAST, Harness, isAlive } from '../../testing/harness.ts';
+import { Harness, isAlive } from '../../testing/harness.ts';
+import { FAST } from '../../testing/timings.ts';
 import { readRecord } from './state-file.ts';
 
 let harness: Harness;

@@ -1,11 +1,12 @@
 import type { Metadata } from 'next';
 import Link from 'next/link';
 import { EventsTable } from '#audit/events-table.tsx';
-import { filterOf, given, type Query, queryOf } from '#audit/filter.ts';
+import { filterOf, given, queryOf } from '#audit/filter.ts';
 import { Filters } from '#audit/filters.tsx';
 import { services } from '#server/services.ts';
 import { read, requireOrg } from '#session/current.ts';
 import { Empty, Note, PageHeader } from '#ui/page.tsx';
+import type { Query } from '#ui/query.ts';
 
 export const metadata: Metadata = { title: 'Audit' };
 

@@ -3,13 +3,14 @@ import type { Metadata } from 'next';
 import Link from 'next/link';
 import { adviceOf, codeText } from '#errors/advice.ts';
 import { ENDS } from '#requests/ends.ts';
-import { filterOf, inputOf, type Query, queryOf } from '#requests/filter.ts';
+import { filterOf, inputOf, queryOf } from '#requests/filter.ts';
 import { Filters } from '#requests/filters.tsx';
 import { RequestsTable } from '#requests/requests-table.tsx';
 import { Tail } from '#requests/tail.tsx';
 import { services } from '#server/services.ts';
 import { read, requireOrg } from '#session/current.ts';
 import { Empty, Note, PageHeader } from '#ui/page.tsx';
+import type { Query } from '#ui/query.ts';
 
 export const metadata: Metadata = { title: 'Requests' };
 
@@ -58,7 +59,19 @@ export default async function Requests({ params, searchParams }: RequestsProps) 
     <>
       <PageHeader
         title="Requests"
-        lead="Counted requests of the last 35 days, newest first, without their content. Times are UTC. Refused ones are not counted."
+        lead={
+          <>
+            Counted requests of the last 35 days, newest first, without their content. Times are UTC. Refused
+            ones are not counted:{' '}
+            <Link
+              href={`${path}/errors#refused`}
+              className="font-medium text-accent underline underline-offset-4"
+            >
+              why they were refused
+            </Link>
+            .
+          </>
+        }
         actions={
           <>
             <Link href={`${path}/errors`} className="button button--secondary">

@@ -3,6 +3,7 @@ import type { Metadata } from 'next';
 import { fullness } from '#keys/fullness.ts';
 import { KeyScreen } from '#keys/key-screen.tsx';
 import { rulesOf } from '#keys/rules-of.ts';
+import { RefusedOfKey } from '#refusals/refused-of-key.tsx';
 import { services } from '#server/services.ts';
 import { read, requireOrg } from '#session/current.ts';
 import { Live } from '#ui/live.tsx';
@@ -15,8 +16,9 @@ export default async function Key({ params }: { params: Promise<{ org: string; k
   const { control, publicApiUrl, now } = services();
   const at = { org: org.slug };
   const key = read(await control.showKey(actor, { ...at, id }));
-  const [usage, keys, models, plans] = await Promise.all([
+  const [usage, refusals, keys, models, plans] = await Promise.all([
     control.showUsage(actor, { ...at, keyId: id }),
+    control.showRefusals(actor, { ...at, keyId: id }),
     control.listKeys(actor, at),
     control.listModels(actor, { ...at, activity: false }),
     control.listPlans(actor),
@@ -31,6 +33,7 @@ export default async function Key({ params }: { params: Promise<{ org: string; k
       <Live />
       <KeyScreen
         {...{ totals, days, rules }}
+        refused={<RefusedOfKey org={org.slug} keyShown={key} refusals={read(refusals)} />}
         org={org.slug}
         mayChange={org.role === 'owner'}
         keyShown={key}

@@ -3,6 +3,7 @@ import type { Metadata } from 'next';
 import Link from 'next/link';
 import { ErrorsChart } from '#errors/errors-chart.tsx';
 import { CodesTable, KeysTable, ModelsTable } from '#errors/errors-tables.tsx';
+import { Refused } from '#refusals/refused.tsx';
 import { services } from '#server/services.ts';
 import { read, requireOrg } from '#session/current.ts';
 import { whole } from '#ui/numbers.ts';
@@ -17,6 +18,12 @@ const PERIODS: Readonly<Record<ErrorsPeriod, string>> = {
   '30d': '30 days',
 };
 
+/** The periods as refusals have them. */
+const SPANS = { '24h': { hours: 24 }, '7d': { days: 7 }, '30d': { days: 30 } } as const satisfies Record<
+  ErrorsPeriod,
+  object
+>;
+
 interface ErrorsProps {
   readonly params: Promise<{ org: string }>;
   readonly searchParams: Promise<Record<string, string | string[] | undefined>>;
@@ -24,17 +31,31 @@ interface ErrorsProps {
 
 export default async function Errors({ params, searchParams }: ErrorsProps) {
   const { actor, org } = await requireOrg((await params).org);
-  const { period } = await searchParams;
-  const errors = read(
-    await services().control.showErrors(actor, { org: org.slug, period: isPeriod(period) ? period : '24h' }),
-  );
+  const { period: wanted } = await searchParams;
+  const period = isPeriod(wanted) ? wanted : '24h';
+  const { control } = services();
+  const at = { org: org.slug };
+  const [counted, refused] = await Promise.all([
+    control.showErrors(actor, { ...at, period }),
+    control.showRefusals(actor, { ...at, ...SPANS[period] }),
+  ]);
+  const errors = read(counted);
   const path = `/o/${org.slug}/requests`;
   return (
     <>
       <PageHeader
         back={{ href: path, name: 'Requests' }}
         title="Errors"
-        lead="Why counted requests got no complete answer. Requests that were refused before they were counted are not here, such as those over a limit or a quota (429), with a wrong key, for an unknown or stopped model, or with an invalid body."
+        lead={
+          <>
+            Why counted requests got no complete answer. Below them:{' '}
+            <a href="#refused" className="font-medium text-accent underline underline-offset-4">
+              why requests were refused
+            </a>
+            , such as those over a limit or a quota (429), for an unknown or stopped model, or with an invalid
+            body. Requests without a valid key belong to nobody and are not here.
+          </>
+        }
         actions={<Periods path={`${path}/errors`} shown={errors.period} />}
       />
       <div className="space-y-6">
@@ -45,6 +66,7 @@ export default async function Errors({ params, searchParams }: ErrorsProps) {
           </Note>
         )}
         {errors.total === 0 ? <Nothing period={errors.period} /> : <Counts path={path} errors={errors} />}
+        <Refused org={org.slug} period={PERIODS[errors.period]} refusals={read(refused)} />
       </div>
     </>
   );
@@ -87,7 +109,7 @@ function Counts({ path, errors }: { path: string; errors: ErrorsView }) {
         title={`${whole(errors.total)} ${errors.total === 1 ? 'error' : 'errors'}`}
         lead={`In the last ${PERIODS[errors.period]}, by ${errors.step} (UTC).`}
       >
-        <ErrorsChart errors={errors} />
+        <ErrorsChart errors={errors} caption="Errors by code over time" />
       </Panel>
       <Panel title="By code" lead="Most frequent first. A code leads to its requests.">
         <CodesTable path={path} errors={errors} />

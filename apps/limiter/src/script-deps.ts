@@ -3,7 +3,7 @@ import type { KeyNames } from './redis/names.ts';
 import type { Store } from './redis/store.ts';
 
 /** What the wrapper of every script needs. */
-export interface Context {
+export interface ScriptDeps {
   readonly store: Store;
   readonly names: KeyNames;
   readonly clock: LimiterClock;

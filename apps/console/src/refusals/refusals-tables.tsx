@@ -1,0 +1,143 @@
+import { limitsText, type RefusalsView } from '@tidegate/control';
+import Link from 'next/link';
+import type { ReactNode } from 'react';
+import { codeText } from '../errors/advice.ts';
+import { whole } from '../ui/numbers.ts';
+import { Table } from '../ui/table.tsx';
+import { type Limits, wordsOf } from './words.ts';
+
+const LINK = 'font-medium text-accent underline underline-offset-4';
+
+interface CausesProps {
+  readonly org: string;
+  readonly refusals: RefusalsView;
+  /** The key that is looked at. */
+  readonly ofKey?: Limits['key'];
+}
+
+/** Each cause with what it means and what to do. */
+export function CausesTable({ org, refusals: { causes, plan }, ofKey = null }: CausesProps) {
+  return (
+    <Table label="Refusals by cause" cardsBelow="4xl" className="border-t border-border">
+      <thead>
+        <tr>
+          <th scope="col" className="w-60">
+            Cause
+          </th>
+          <th scope="col" className="number w-24">
+            Refused
+          </th>
+          <th scope="col">What it means</th>
+          <th scope="col">What to do</th>
+        </tr>
+      </thead>
+      <tbody>
+        {causes.map(({ code, cause, refusals }) => {
+          const { title, meaning, action, helps } = wordsOf(cause ?? code, { plan, key: ofKey });
+          return (
+            <tr key={cause ?? code}>
+              <th scope="row" className="align-top whitespace-normal">
+                {title}
+                <code className="block font-mono text-xs font-normal break-all text-muted">
+                  {codeText(code)}
+                </code>
+              </th>
+              <td data-label="Refused" className="number align-top">
+                {whole(refusals)}
+              </td>
+              <td data-label="What it means" className="wide align-top whitespace-normal">
+                {meaning}
+              </td>
+              <td data-label="What to do" className="wide align-top whitespace-normal">
+                {action}{' '}
+                {helps ? (
+                  <Link href={`/o/${org}/${helps.screen}`} className={LINK}>
+                    Open {helps.name}
+                  </Link>
+                ) : null}
+              </td>
+            </tr>
+          );
+        })}
+      </tbody>
+    </Table>
+  );
+}
+
+interface RefusedProps {
+  readonly org: string;
+  readonly refusals: RefusalsView;
+}
+
+export function RefusedKeysTable({ org, refusals: { keys } }: RefusedProps) {
+  return (
+    <CountTable label="Refusals by key" column="Key">
+      {keys.map(({ keyId, key, keyPrefix, refusals, ...limits }) => (
+        <CountRow key={keyId} href={`/o/${org}/keys/${keyId}`} name={key} count={refusals}>
+          <span className="block text-xs font-normal text-muted">
+            <code className="font-mono">{keyPrefix}…</code> · {limitsText(limits)}
+          </span>
+        </CountRow>
+      ))}
+    </CountTable>
+  );
+}
+
+export function RefusedModelsTable({ org, refusals: { models } }: RefusedProps) {
+  return (
+    <CountTable label="Refusals by model" column="Model">
+      {models.map(({ modelId, model, modelDeleted, refusals }) => (
+        <CountRow
+          key={modelId}
+          href={modelDeleted ? null : `/o/${org}/api/${modelId}`}
+          name={model}
+          count={refusals}
+        >
+          {modelDeleted ? <span className="font-normal text-muted"> (deleted)</span> : null}
+        </CountRow>
+      ))}
+    </CountTable>
+  );
+}
+
+function CountTable({ label, column, children }: { label: string; column: string; children: ReactNode }) {
+  return (
+    <Table label={label} cardsBelow="2xl" className="border-t border-border">
+      <thead>
+        <tr>
+          <th scope="col">{column}</th>
+          <th scope="col" className="number w-24">
+            Refused
+          </th>
+        </tr>
+      </thead>
+      <tbody>{children}</tbody>
+    </Table>
+  );
+}
+
+interface CountRowProps {
+  /** Null: its page is gone. */
+  readonly href: string | null;
+  readonly name: string;
+  readonly count: number;
+  readonly children: ReactNode;
+}
+
+const CountRow = ({ href, name, count, children }: CountRowProps) => (
+  <tr>
+    <th scope="row">
+      {href === null ? (
+        <span className="wrap-anywhere">{name}</span>
+      ) : (
+        <Link href={href} className={`${LINK} wrap-anywhere`}>
+          {name}
+        </Link>
+      )}
+      {children}
+    </th>
+    <td data-label="Refused" className="number">
+      {whole(count)}
+    </td>
+  </tr>
+);

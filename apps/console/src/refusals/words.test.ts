@@ -1,0 +1,42 @@
+import { describe, expect, it } from '@jest/globals';
+import { ERRORS, REFUSAL_CAUSES } from '@tidegate/contracts';
+import { wordsOf } from './words.ts';
+
+const SENTENCES = /^[A-Z].*\.$/;
+const INTERNAL = /_|\brpm\b|\borg\b/;
+const limits = {
+  plan: { requestsPerMinute: 1_234, requestsAtOnce: 32, requestsPerMonth: 5_000, tokensPerMonth: 6_000_000 },
+  key: null,
+};
+const causes = Object.values(REFUSAL_CAUSES).flat();
+const codes = Object.keys(ERRORS).filter((code) => !Object.hasOwn(REFUSAL_CAUSES, code));
+const words = [...causes, ...codes].map((name) => ({ name, ...wordsOf(name, limits) }));
+
+describe('the words for refusals', () => {
+  it('say of each cause what it means and what to do, in sentences without internal words', () => {
+    for (const { meaning, action } of words) {
+      expect(meaning).toMatch(SENTENCES);
+      expect(action).toMatch(SENTENCES);
+    }
+    for (const { name, title, meaning } of words.filter((one) =>
+      causes.some((cause) => cause === one.name),
+    )) {
+      expect(`${title} ${meaning}`).not.toMatch(INTERNAL);
+      expect(title).not.toBe(name);
+    }
+  });
+
+  it('have a title of its own for each cause, so that charts can tell them apart', () => {
+    expect(new Set(words.map(({ title }) => title)).size).toBe(words.length);
+  });
+
+  it('name the number of a limit: of the plan, and of the key that is looked at', () => {
+    expect(wordsOf('org_requests_per_minute', limits).meaning).toContain('1,234 requests in any 60 seconds');
+    const key = { requestsPerMinute: 60, requestsAtOnce: 4 };
+    expect(wordsOf('key_requests_at_once', { ...limits, key }).meaning).toContain('4 requests in progress');
+  });
+
+  it('of another version are no fault', () => {
+    expect(wordsOf('toString', limits)).toMatchObject({ title: 'toString', action: 'Update the console.' });
+  });
+});

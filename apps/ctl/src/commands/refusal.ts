@@ -1,0 +1,53 @@
+import type { RefusalsView } from '@tidegate/control';
+import type { Command } from 'commander';
+import { type Context, OPERATOR, show } from '../context.ts';
+import { facts, table, time } from '../output/table.ts';
+import { given, verb, whole } from './verb.ts';
+
+function refusalsText({ step, from, steps, total, causes, keys, models }: RefusalsView): string {
+  const period = `${steps.length} ${steps.length === 1 ? step : `${step}s`} since ${time(from, '')}`;
+  const summary = facts([
+    ['Period', period],
+    ['Refused', total],
+  ]);
+  if (total === 0) return summary;
+  const refused = { title: 'Refused', cell: ({ refusals }: { refusals: number }) => refusals };
+  return [
+    summary,
+    table(causes, [
+      { title: 'Cause', cell: ({ cause, code }) => cause ?? code },
+      { title: 'Code', cell: ({ code }) => code },
+      refused,
+      { title: 'First hour', cell: ({ firstHour }) => time(firstHour, '') },
+      { title: 'Last hour', cell: ({ lastHour }) => time(lastHour, '') },
+    ]),
+    table(keys, [
+      { title: 'Key', cell: ({ key, keyPrefix }) => `${key} (${keyPrefix}…)` },
+      refused,
+      { title: 'Requests/min', cell: ({ requestsPerMinute }) => requestsPerMinute },
+      { title: 'At once', cell: ({ requestsAtOnce }) => requestsAtOnce },
+    ]),
+    table(models, [
+      { title: 'Model', cell: ({ model, modelDeleted }) => model + (modelDeleted ? ' (deleted)' : '') },
+      refused,
+    ]),
+  ].join('\n\n');
+}
+
+export function addRefusal(program: Command, context: Context): void {
+  const noun = program.command('refusal').description('requests that were refused before they were counted');
+  verb<{ hours?: number; days?: number; key?: string }>(
+    noun,
+    'show',
+    'count refusals by cause, key and model',
+    [
+      { flags: '--hours <n>', help: 'UTC hours up to now, up to 72 (default 24)', parse: whole },
+      { flags: '--days <n>', help: 'instead: UTC days up to today, up to 35', parse: whole },
+      { flags: '--key <id>', help: 'only of this key' },
+    ],
+    ({ org, hours, days, key, json = false }) =>
+      show(context, { json, human: refusalsText }, (control) =>
+        control.showRefusals(OPERATOR, given({ org, hours, days, keyId: key })),
+      ),
+  );
+}

@@ -1,0 +1,38 @@
+import type { CatalogEntry, CatalogSource } from '../catalog/catalog.ts';
+import type { ConditionWriter } from '../catalog/condition-writer.ts';
+import type { PersistedCondition } from '../catalog/spec.ts';
+
+interface AnnouncerDeps {
+  readonly catalog: CatalogSource;
+  readonly writer: ConditionWriter;
+  readonly now: () => number;
+}
+
+/** Tells gateways how one model is, and Postgres each new condition of it. */
+export class Announcer {
+  readonly #deps: AnnouncerDeps;
+  #revision = 0;
+  #persisted: PersistedCondition | null = null;
+
+  constructor(deps: AnnouncerDeps) {
+    this.#deps = deps;
+  }
+
+  /** The catalog's revision with what was announced last. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** Notes what Postgres has. */
+  begin(persisted: PersistedCondition): void {
+    this.#persisted = persisted;
+  }
+
+  announce(entry: CatalogEntry, { condition, reason }: PersistedCondition): void {
+    const { catalog, writer, now } = this.#deps;
+    this.#revision = catalog.put(entry);
+    if (this.#persisted?.condition === condition && this.#persisted.reason === reason) return;
+    this.#persisted = { condition, reason };
+    writer.write(entry.modelId, { condition, reason, atMs: now() });
+  }
+}

@@ -1,0 +1,115 @@
+import type { Logger } from '@tidegate/runtime';
+import { haltBackoffMs } from '../condition/backoff.ts';
+import type { Effect, Event } from '../condition/machine.ts';
+import { pause } from '../drivers/pause.ts';
+import type { RunnerMetrics } from '../metrics.ts';
+import type { Room, Tenant } from '../room/room.ts';
+import type { Gateways } from '../watch/gateways.ts';
+import type { Announcer } from './announcer.ts';
+import type { ModelDriver } from './model-driver.ts';
+import type { Times } from './times.ts';
+import type { FleetTimings } from './timings.ts';
+
+interface EffectsDeps {
+  readonly tenant: Tenant;
+  readonly driver: ModelDriver;
+  readonly times: Times;
+  readonly announcer: Announcer;
+  readonly gateways: Gateways;
+  readonly room: Room;
+  readonly timings: FleetTimings;
+  readonly now: () => number;
+  readonly logger: Logger;
+  readonly metrics: RunnerMetrics;
+  readonly dispatch: (event: Event) => void;
+}
+
+/**
+ * Carries out what one model's state machine asks for. What comes of it is dispatched as an event.
+ */
+export class Effects {
+  readonly #deps: EffectsDeps;
+  readonly #ending = new AbortController();
+  #phaseTimer: NodeJS.Timeout | undefined;
+  #drain: AbortController | null = null;
+
+  constructor(deps: EffectsDeps) {
+    this.#deps = deps;
+  }
+
+  run(effect: Effect): void {
+    const { timings } = this.#deps;
+    switch (effect.type) {
+      case 'launch':
+        this.#launch();
+        break;
+      case 'halt':
+        void this.#halt();
+        break;
+      case 'drain':
+        void this.#drainThenSleep();
+        break;
+      case 'end_drain':
+        this.#drain?.abort();
+        break;
+      case 'await_steady':
+        this.#afterPhase(timings.steadyMs, { type: 'steady' });
+        break;
+      case 'back_off':
+        this.#afterPhase(effect.delayMs * timings.backoffFactor, { type: 'backoff_over' });
+        break;
+    }
+  }
+
+  /** Forgets what was to happen at the end of a phase that is over. */
+  leavePhase(): void {
+    clearTimeout(this.#phaseTimer);
+  }
+
+  /** Ends all that is under way. */
+  end(): void {
+    this.#ending.abort();
+    this.leavePhase();
+    this.#drain?.abort();
+  }
+
+  #launch(): void {
+    const { times, room, tenant, now } = this.#deps;
+    times.awaitRoom();
+    room.ask(tenant, now());
+  }
+
+  /** Halts the driver, and tries again until nothing is left: no start may meet remains. */
+  async #halt(): Promise<void> {
+    const { driver, room, tenant, now, timings, logger, dispatch } = this.#deps;
+    for (let failures = 1; !this.#ending.signal.aborted; failures++) {
+      try {
+        await driver.halt();
+        if (tenant.leaving) room.release(tenant, now());
+        dispatch({ type: 'halted' });
+        return;
+      } catch (err) {
+        const retryMs = haltBackoffMs(failures) * timings.backoffFactor;
+        logger.error({ err, retryMs }, 'a model could not be ended and may still run: trying again');
+        await pause(retryMs, this.#ending.signal);
+      }
+    }
+  }
+
+  async #drainThenSleep(): Promise<void> {
+    const { tenant, announcer, gateways, timings, times, metrics, dispatch } = this.#deps;
+    const drain = new AbortController();
+    this.#drain = drain;
+    const { signal } = drain;
+    const drained = await gateways.drained(tenant.modelId, announcer.revision, timings.drainMs, signal);
+    if (signal.aborted) return;
+    if (!drained) times.stay();
+    metrics.sleeps.inc({ result: drained ? 'asleep' : 'called_off' });
+    dispatch({ type: drained ? 'drained' : 'called_off' });
+  }
+
+  #afterPhase(delayMs: number, event: Event): void {
+    this.leavePhase();
+    this.#phaseTimer = setTimeout(() => this.#deps.dispatch(event), delayMs);
+  }
+}

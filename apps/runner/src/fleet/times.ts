@@ -1,0 +1,63 @@
+import type { RunnerMetrics } from '../metrics.ts';
+
+interface TimesDeps {
+  readonly now: () => number;
+  readonly metrics: RunnerMetrics;
+  readonly timings: { readonly drainMs: number; readonly minimumStayMs: number };
+}
+
+/** When one model was launched and last used, and until when it keeps its room. */
+export class Times {
+  readonly #deps: TimesDeps;
+  #lastUsedMs: number;
+  /** 0: it has no room yet, or it was running already. */
+  #launchedMs = 0;
+  #staysUntilMs = 0;
+
+  constructor(deps: TimesDeps) {
+    this.#deps = deps;
+    this.#lastUsedMs = deps.now();
+  }
+
+  get lastUsedMs(): number {
+    return this.#lastUsedMs;
+  }
+
+  get unusedMs(): number {
+    return this.#deps.now() - this.#lastUsedMs;
+  }
+
+  /** Whether it has stayed long enough to make room for others. */
+  get mayLeave(): boolean {
+    return this.#deps.now() >= this.#staysUntilMs;
+  }
+
+  use(): void {
+    this.#lastUsedMs = this.#deps.now();
+  }
+
+  awaitRoom(): void {
+    this.#launchedMs = 0;
+  }
+
+  launch(): void {
+    this.#launchedMs = this.#deps.now();
+  }
+
+  /** The launch is over. One that never had room is not counted. */
+  endLaunch(result: 'running' | 'failed' | 'stopped'): void {
+    if (!this.#launchedMs) return;
+    const { metrics, timings, now } = this.#deps;
+    metrics.starts.inc({ result });
+    if (result !== 'running') return;
+    metrics.startSeconds.observe((now() - this.#launchedMs) / 1_000);
+    this.#staysUntilMs = now() + timings.minimumStayMs;
+  }
+
+  /** A request came while it was about to leave, so it stays for a while. */
+  stay(): void {
+    this.use();
+    const untilMs = this.#lastUsedMs + this.#deps.timings.drainMs;
+    this.#staysUntilMs = Math.max(this.#staysUntilMs, untilMs);
+  }
+}

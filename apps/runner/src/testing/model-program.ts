@@ -1,0 +1,31 @@
+/**
+ * A minimal model. It writes each start and its environment to $STARTS, and serves /health. It can
+ * be told to take its time, to have a child, to ignore SIGTERM, to fail, to print without end, or
+ * to list the models that it serves.
+ */
+export const MODEL_PROGRAM = `
+import { appendFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { spawn } from 'node:child_process';
+const [starts, delayMs, ...how] = process.argv.slice(2);
+appendFileSync(starts, process.pid + ' ' + Object.keys(process.env).join(',') + '\\n');
+if (how.includes('fail')) process.exit(7);
+if (how.includes('stubborn')) process.on('SIGTERM', () => {});
+if (how.includes('parent')) {
+  const child = spawn('sleep', ['1000'], { stdio: 'ignore' });
+  appendFileSync(starts, child.pid + ' grandchild\\n');
+}
+const chat = () => process.stdout.write('words of a prompt\\n'.repeat(10_000), () => {
+  appendFileSync(starts, process.pid + ' printed\\n');
+  setTimeout(chat, 20);
+});
+if (how.includes('chatty')) chat();
+const serves = how.find((word) => word.startsWith('serves='))?.slice('serves='.length);
+let sick = false;
+setTimeout(() => createServer((request, response) => {
+  if (request.url === '/sick') sick = true;
+  response.statusCode = sick ? 500 : 200;
+  const models = serves && request.url === '/v1/models' && { data: [{ id: serves }] };
+  response.end(models ? JSON.stringify(models) : 'ok');
+}).listen(process.env.PORT, '127.0.0.1'), Number(delayMs));
+`;

@@ -1,0 +1,28 @@
+import { DRIVER_TIMINGS } from '../drivers/driver.ts';
+import { FLEET_TIMINGS, type FleetTimings } from '../fleet/timings.ts';
+
+/** The timings of production, but shorter. */
+export const FAST: FleetTimings = {
+  ...FLEET_TIMINGS,
+  drivers: {
+    ...DRIVER_TIMINGS,
+    startProbeMs: 20,
+    probeMs: 50,
+    retryProbeMs: 50,
+    maxRetryProbeMs: 100,
+    probeTimeoutMs: 2_000,
+    remoteGraceMs: 300,
+    stopGraceMs: 1_000,
+    exitPollMs: 50,
+    podPollMs: 40,
+    podProblemMs: 200,
+    countMs: 50,
+    forbiddenMs: 200,
+    apiRetryMs: 20,
+    maxApiRetryMs: 100,
+    scaleDownMs: 2_000,
+  },
+  backoffFactor: 0.03,
+  idleCheckMs: 50,
+  absentGraceMs: 200,
+};

@@ -1,0 +1,48 @@
+// The worst bodies to parse, each of about so many bytes. All are refused, most of them for n,
+// after everything in front of it has been read.
+const MESSAGE = '{"role":"user","content":"x"}';
+const body = (fields, messages = MESSAGE) => `{"model":"tide","n":2${fields},"messages":[${messages}]}`;
+const around = (content) => body('', `{"role":"user","content":${content}}`);
+const fill = (text, bytes) => text.repeat(Math.max(1, Math.floor(bytes / Buffer.byteLength(text))));
+const list = (item, bytes) => `[${fill(`${item},`, bytes).slice(0, -1)}]`;
+const members = (value, bytes) => {
+  const all = [];
+  for (let written = 0; written < bytes; written += all[all.length - 1].length + 1)
+    all.push(`"f${all.length}":${value}`);
+  return all.join();
+};
+const image = (bytes) =>
+  `{"type":"image_url","image_url":{"url":"data:image/png;base64,${fill('AAAA', bytes - 100)}"}}`;
+
+/** By name: makes the text of a body of about so many bytes. */
+export const SHAPES = {
+  tiny: () => around('"x"'),
+  'unknown fields': (bytes) => `{${members(1, bytes)}}`,
+  'null fields': (bytes) => `{${members(null, bytes)}}`,
+  'null members': (bytes) => body('', `{${members(null, bytes)}}`),
+  'options members': (bytes) => body(`,"stream_options":{${members(null, bytes)}}`),
+  nested: (bytes) => around(`${'['.repeat(bytes / 2)}${']'.repeat(bytes / 2)}`),
+  'empty objects': (bytes) => around(list('{}', bytes)),
+  'text parts': (bytes) => around(list('{"type":"text","text":""}', bytes)),
+  'many messages': (bytes) => body('', fill(`${MESSAGE},`, bytes) + MESSAGE),
+  '101 messages': (bytes) =>
+    body(
+      '',
+      Array(101)
+        .fill(`{"role":"user","content":"${fill('é', bytes / 101 - 30)}"}`)
+        .join(),
+    ),
+  images: (bytes) =>
+    around(
+      `[${Array(4)
+        .fill(image(bytes / 4))
+        .join()}]`,
+    ),
+  'long string': (bytes) => around(`"${'x'.repeat(bytes)}"`),
+  'long user': (bytes) => body(`,"user":"${'x'.repeat(bytes)}"`),
+  escapes: (bytes) => around(`"${fill('\\ud83d', bytes)}"`),
+  'escaped names': (bytes) => body('', `{${fill('"\\u0061\\u0062":1,', bytes)}"role":"user"}`),
+  numbers: (bytes) => body(`,"stop":${list('1e5', bytes)}`),
+  digits: (bytes) => body(`,"seed":${'9'.repeat(bytes)}`),
+  spaces: (bytes) => body(' '.repeat(bytes)),
+};

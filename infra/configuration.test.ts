@@ -1,0 +1,64 @@
+import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { parse, parseAllDocuments } from 'yaml';
+
+const HERE = import.meta.dirname;
+/** Read by Node, not by the programs. */
+const NODES_OWN = ['NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS'];
+const PROGRAMS = ['gateway', 'limiter', 'metering', 'runner', 'console', 'ctl', 'migrate'];
+
+interface Variable {
+  readonly name: string;
+  readonly secret: boolean;
+}
+let stderr: string;
+let variables: Record<string, Variable[]>;
+beforeAll(async () => {
+  const generate = join(HERE, 'configuration/generate.mjs');
+  const run = promisify(execFile)(process.execPath, [generate, '--check']);
+  const said = await run.catch((error: { stdout: string; stderr: string }) => error);
+  stderr = said.stderr;
+  variables = JSON.parse(said.stdout);
+});
+
+it('docs/configuration.md has every variable as the programs read it, with a description', () => {
+  expect(stderr).toBe('');
+});
+
+describe('a deployment sets only variables that the program reads', () => {
+  const known = (program: string): string[] =>
+    (variables[program] ?? []).flatMap(({ name, secret }) => (secret ? [name, `${name}_FILE`] : [name]));
+  const unknown = (program: string, names: readonly string[]): string[] =>
+    names.filter((name) => !NODES_OWN.includes(name) && !known(program).includes(name));
+
+  it('in docker-compose.yml', () => {
+    const { services } = parse(readFileSync(join(HERE, '../docker-compose.yml'), 'utf8'), { merge: true });
+    const wrong = [...PROGRAMS, 'bootstrap'].flatMap((service) => {
+      const names = Object.keys(services[service].environment);
+      expect(names).not.toEqual([]);
+      return unknown(service === 'bootstrap' ? 'ctl' : service, names).map((name) => `${service}: ${name}`);
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it('in the manifests for Kubernetes', () => {
+    const files = readdirSync(join(HERE, 'kubernetes'), { recursive: true, encoding: 'utf8' });
+    const containers = files
+      .filter((file) => file.endsWith('.yaml'))
+      .flatMap((file) => parseAllDocuments(readFileSync(join(HERE, 'kubernetes', file), 'utf8')))
+      .map((document) => document.toJS())
+      .flatMap((object) => (object?.spec?.template ?? object)?.spec?.containers ?? [])
+      .filter(({ name, env }) => name in variables && env);
+    expect([...new Set(containers.map(({ name }) => name))].sort()).toEqual([...PROGRAMS].sort());
+    const wrong = containers.flatMap(({ name, env }) =>
+      unknown(
+        name,
+        env.map((variable: { name: string }) => variable.name),
+      ).map((variable) => `${name}: ${variable}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+});

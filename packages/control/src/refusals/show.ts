@@ -1,0 +1,91 @@
+import { z } from 'zod';
+import { type Actor, access } from '../access/access.ts';
+import type { ControlDeps } from '../deps.ts';
+import { orgField, reference, whole } from '../fields.ts';
+import { toNumber } from '../numbers.ts';
+import type { Step } from '../requests/read-errors.ts';
+import { ok, parseInput, type Result } from '../result.ts';
+import { type CountedRefusals, readRefusals } from './read.ts';
+
+const HOUR_MS = 3_600_000;
+const STEP_MS: Readonly<Record<Step, number>> = { hour: HOUR_MS, day: 24 * HOUR_MS };
+const DEFAULT_HOURS = 24;
+const MAX_HOURS = 72;
+/** Metering keeps those of these days. */
+const MAX_DAYS = 35;
+
+const refusalsInput = z
+  .object({
+    org: orgField,
+    /** UTC hours or days up to the current one. Default: 24 hours. */
+    hours: whole('Hours', 1, MAX_HOURS).optional(),
+    days: whole('Days', 1, MAX_DAYS).optional(),
+    keyId: reference('Key id').optional(),
+  })
+  .refine(({ hours, days }) => hours === undefined || days === undefined, {
+    error: 'Give hours or days, not both.',
+    path: ['hours'],
+  });
+export type ShowRefusalsInput = z.input<typeof refusalsInput>;
+
+export interface RefusalsView extends Omit<CountedRefusals, 'steps'> {
+  readonly step: Step;
+  /** The first instant of the period. ISO 8601. */
+  readonly from: string;
+  /** Each step of the period, oldest first, including those without refusals. */
+  readonly steps: readonly RefusalsStep[];
+  /** The limits that the keys share. */
+  readonly plan: {
+    readonly requestsPerMinute: number;
+    readonly requestsAtOnce: number;
+    readonly requestsPerMonth: number;
+    readonly tokensPerMonth: number;
+  };
+}
+
+export interface RefusalsStep {
+  /** Its first instant. ISO 8601. */
+  readonly at: string;
+  /** How many, by cause, or by code where no limit refused. Those without any are absent. */
+  readonly causes: Readonly<Record<string, number>>;
+}
+
+/**
+ * Counts the requests of the organization's keys that were refused before they were counted: in no
+ * usage, quota or limit. A request without a valid key belongs to no organization.
+ */
+export async function showRefusals(
+  deps: ControlDeps,
+  actor: Actor,
+  input: ShowRefusalsInput,
+): Promise<Result<RefusalsView>> {
+  const parsed = parseInput(refusalsInput, input);
+  if (!parsed.ok) return parsed;
+  const org = await access(deps, actor, parsed.value.org, 'usage.show');
+  if (!org.ok) return org;
+  const { hours, days, keyId = null } = parsed.value;
+  const step: Step = days === undefined ? 'hour' : 'day';
+  const steps = days ?? hours ?? DEFAULT_HOURS;
+  const stepMs = STEP_MS[step];
+  const toMs = Math.floor(deps.now() / stepMs + 1) * stepMs;
+  const fromMs = toMs - steps * stepMs;
+  const orgId = org.value.id;
+  const [counted, { plan }] = await Promise.all([
+    readRefusals(deps.db, { orgId, keyId, fromMs, toMs, step }),
+    deps.db.org.findUniqueOrThrow({ where: { id: orgId }, select: { plan: true } }),
+  ]);
+  const causesAt = new Map<string, Record<string, number>>();
+  for (const { at, code, cause, refusals } of counted.steps)
+    causesAt.set(at, { ...causesAt.get(at), [cause ?? code]: refusals });
+  const stepsOf = Array.from({ length: steps }, (_, i) => new Date(fromMs + i * stepMs).toISOString());
+  return ok({
+    ...{ ...counted, step, from: new Date(fromMs).toISOString() },
+    steps: stepsOf.map((at) => ({ at, causes: causesAt.get(at) ?? {} })),
+    plan: {
+      requestsPerMinute: plan.requestsPerMinute,
+      requestsAtOnce: plan.requestsAtOnce,
+      requestsPerMonth: toNumber(plan.requestsPerMonth),
+      tokensPerMonth: toNumber(plan.tokensPerMonth),
+    },
+  });
+}
