@@ -19,9 +19,9 @@ export interface LeftoversOptions {
 
 /**
  * Does what nobody else does in time. Deletes usage of deleted organizations that the program which
- * deleted them did not get to, and audit events, refusals and usage by the hour that are too old. Counts
- * hours again that do not add up to their day, as after an upgrade: metering of the release before
- * writes no hours.
+ * deleted them did not get to, and audit events, refusals and usage by the hour that are too old.
+ * Counts hours again that do not add up to their day, as after an upgrade: metering of the release
+ * before writes no hours.
  */
 export class Leftovers {
   readonly #options: LeftoversOptions;
