@@ -22,6 +22,7 @@ const OTHERS = [
   { title: 'The limiter: decisions a second', script: 'bench/decisions.mjs', args: [] },
   { title: 'Metering: settlements a second', script: 'bench/metering.mjs', args: [] },
   { title: 'At rest', script: 'bench/rest.mjs', args: [] },
+  { title: 'Waking a model for 500 callers', script: 'bench/wake.mjs', args: [] },
   { title: '600 and 5,000 streams at once', script: 'bench/streams.mjs', args: ['--rounds', '2'] },
   {
     title: 'Bodies of 20 MiB beside other streams',
