@@ -1,8 +1,10 @@
 export { freePort } from '@tidegate/embedded';
 export { type TestClock, testClock } from './clock.ts';
+export { type Collector, type ReceivedSpan, startCollector } from './collector.ts';
 export { cases, TEST_ENV, testEnv } from './env.ts';
 export { type EventuallyOptions, eventually } from './eventually.ts';
 export { type IdentityProvider, startIdentityProvider } from './identity-provider.ts';
+export { LLAMA_CPP, LLAMA_CPP_STREAM } from './llama-cpp.ts';
 export { findPgbouncer, type TestPgbouncer, testPgbouncer } from './pgbouncer.ts';
 export { createTemplate, dropDatabase, emptyPostgres, type TestPostgres, testPostgres } from './postgres.ts';
 export {

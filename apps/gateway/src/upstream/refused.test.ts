@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { newRefusal } from '@tidegate/contracts';
+import { LLAMA_CPP } from '@tidegate/testing';
 import { isErrorEvent, refusalOfErrorEvent, refusalOfStatus } from './refused.ts';
 
 const reason = "This model's maximum context length is 4096 tokens.";
@@ -9,11 +10,6 @@ describe('a model that refuses with a 4xx', () => {
   it.each([
     ['vLLM', 400, { error: { message: reason, type: 'BadRequestError', param: null, code: 400 } }],
     ['older vLLM, SGLang', 400, { object: 'error', message: reason, type: 'BadRequestError', code: 400 }],
-    [
-      'llama.cpp',
-      400,
-      { error: { code: 400, message: reason, type: 'exceed_context_size_error', n_ctx: 4096 } },
-    ],
     ['Ollama', 400, { error: reason }],
     ['TGI', 422, { error: reason, error_type: 'validation' }],
     ['FastAPI', 422, { detail: [{ loc: ['body', 'messages'], msg: reason, type: 'value_error' }] }],
@@ -22,6 +18,15 @@ describe('a model that refuses with a 4xx', () => {
   ])('is quoted: %s', (_server, status, body) => {
     expect(refusalOfStatus(status, JSON.stringify(body))).toEqual(refusedWith(reason));
   });
+
+  it.each([LLAMA_CPP.tooLong, LLAMA_CPP.twoAnswers, LLAMA_CPP.router.unknownModel])(
+    'is quoted: llama.cpp, %j',
+    (body) => {
+      const refusal = refusedWith(body.error.message);
+      expect(refusalOfStatus(400, JSON.stringify(body))).toEqual(refusal);
+      expect(refusalOfErrorEvent(body)).toEqual(refusal);
+    },
+  );
 
   it('is quoted in plain text, on one line, with a bounded length', () => {
     expect(refusalOfStatus(400, ' too\r\n\u0000 long ').message).toBe('too long');
@@ -45,6 +50,14 @@ describe("a status that is not the caller's fault", () => {
     },
   );
 });
+
+it.each([LLAMA_CPP.loading, LLAMA_CPP.wrongKey, LLAMA_CPP.noImages])(
+  'llama.cpp that cannot answer anybody is an upstream error: %j',
+  (body) => {
+    const { code } = refusalOfStatus(body.error.code, JSON.stringify(body));
+    expect([code, refusalOfErrorEvent(body).code]).toEqual(['upstream_error', 'upstream_error']);
+  },
+);
 
 describe('an error event', () => {
   it('is distinguished from a chunk', () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { LLAMA_CPP_STREAM } from '@tidegate/testing';
 import fc from 'fast-check';
 import { StreamRewriter } from './stream-rewriter.ts';
 
@@ -58,6 +59,13 @@ describe('a rewritten stream', () => {
       chunk({ content: '' }, 'stop'),
     ]);
     expect(rewriter).toMatchObject({ started: true, done: true, failure: null, usage: null });
+  });
+
+  it('of llama.cpp has its text, its usage and nothing else of it', () => {
+    const { chunks, rewriter } = rewrite(LLAMA_CPP_STREAM);
+    const text = ['!', 'b', 'j', '!'].map((content) => chunk({ content }));
+    expect(chunks).toEqual([role, ...text, chunk({ content: '' }, 'length')]);
+    expect(rewriter).toMatchObject({ done: true, usage: { promptTokens: 23, completionTokens: 4 } });
   });
 
   it('splits a first chunk that has text, and keeps text and finish reason together', () => {

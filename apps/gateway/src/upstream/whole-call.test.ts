@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { LLAMA_CPP } from '@tidegate/testing';
 import { parseAnswer, WholeCall } from './whole-call.ts';
 
 const identity = { completionId: 'chatcmpl-1', createdS: 7, model: 'my "model"', reservedTokens: 100 };
@@ -55,6 +56,14 @@ describe("a model's whole answer", () => {
       usage: { prompt_tokens: 60, completion_tokens: 40, total_tokens: 100 },
     });
     expect(parseAnswer(body, identity)).toMatchObject({ usage: { promptTokens: 60, completionTokens: 40 } });
+  });
+
+  it('of llama.cpp is relayed with its usage', () => {
+    const answer = relayed(JSON.stringify(LLAMA_CPP.whole));
+    expect(answer.choices).toMatchObject([
+      { message: { role: 'assistant', content: '!bj!bj!bj!bj' }, finish_reason: 'length' },
+    ]);
+    expect(answer.usage).toEqual({ prompt_tokens: 23, completion_tokens: 12, total_tokens: 35 });
   });
 
   it('without content has empty content, and an unknown finish reason becomes stop', () => {

@@ -101,6 +101,8 @@ export interface DriverTimings {
   readonly podProblemMs: number;
   /** Between two looks at how many replicas a running workload should have. */
   readonly countMs: number;
+  /** How long Kubernetes must refuse a right before a start has failed for that. */
+  readonly forbiddenMs: number;
   /** Before a failed call to Kubernetes is tried again. It doubles with each further failure. */
   readonly apiRetryMs: number;
   readonly maxApiRetryMs: number;
@@ -123,6 +125,7 @@ export const DRIVER_TIMINGS: DriverTimings = {
   podPollMs: 2_000,
   podProblemMs: 20_000,
   countMs: 10_000,
+  forbiddenMs: 5_000,
   apiRetryMs: 500,
   maxApiRetryMs: 15_000,
   scaleDownMs: 10_000,

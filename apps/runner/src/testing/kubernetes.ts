@@ -34,7 +34,8 @@ const FIELDS: Record<string, (item: Json) => unknown> = {
 /**
  * A Kubernetes API server, as far as the driver can see: scale subresources with optimistic
  * concurrency, lists with selectors, and watches with versions, bookmarks and a history that ends.
- * Like a real one it omits a count of 0. Tests play the part of the controllers.
+ * Like a real one it omits a count of 0. Tests play the part of the controllers. Its answers were
+ * compared to those of a kube-apiserver 1.36.2.
  */
 export class FakeKubernetes {
   readonly asked: Asked[] = [];
@@ -110,6 +111,7 @@ export class FakeKubernetes {
   /** The endpoints of a Service of one slice, by address and whether they are ready. */
   endpoints(service: string, port: number, ready: Record<string, boolean>): void {
     const known = this.#slices.has(service);
+    const addresses = Object.entries(ready);
     const slice = {
       metadata: {
         name: `${service}-x1`,
@@ -117,11 +119,15 @@ export class FakeKubernetes {
         resourceVersion: String(++this.#version),
       },
       addressType: 'IPv4',
-      ports: [{ name: 'http', port, protocol: 'TCP' }],
-      endpoints: Object.entries(ready).map(([address, isReady]) => ({
-        addresses: [address],
-        conditions: { ready: isReady, serving: isReady, terminating: false },
-      })),
+      // The controller leaves both null for a Service without pods.
+      ports: addresses.length === 0 ? null : [{ name: 'http', port, protocol: 'TCP' }],
+      endpoints:
+        addresses.length === 0
+          ? null
+          : addresses.map(([address, isReady]) => ({
+              addresses: [address],
+              conditions: { ready: isReady, serving: isReady, terminating: false },
+            })),
     };
     this.#slices.set(service, slice);
     this.#publish(service, known ? 'MODIFIED' : 'ADDED', slice);
@@ -134,7 +140,9 @@ export class FakeKubernetes {
   }
 
   bookmark(): void {
-    const object = { kind: 'EndpointSlice', metadata: { resourceVersion: String(++this.#version) } };
+    const empty = { addressType: '', endpoints: null, ports: null };
+    const metadata = { resourceVersion: String(++this.#version) };
+    const object = { kind: 'EndpointSlice', metadata, ...empty };
     for (const { response } of this.#watches) send(response, { type: 'BOOKMARK', object });
   }
 
@@ -202,7 +210,11 @@ export class FakeKubernetes {
       this.meanwhile?.();
       this.meanwhile = null;
       if (body.metadata.resourceVersion !== String(workload.version))
-        return refuse(response, 409, `Operation cannot be fulfilled on ${plural}.apps "${name}"`);
+        return refuse(
+          response,
+          409,
+          `Operation cannot be fulfilled on ${plural}.apps "${name}": the object has been modified`,
+        );
       workload.replicas = body.spec.replicas ?? 0;
       workload.version = ++this.#version;
       this.onScale(path, workload.replicas);
@@ -241,7 +253,7 @@ export class FakeKubernetes {
     response.writeHead(200, { 'content-type': 'application/json' });
     response.flushHeaders();
     if (since < this.#oldest) {
-      send(response, { type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired' } });
+      send(response, { type: 'ERROR', object: status(410, `too old resource version: ${since}`) });
       response.end();
       return;
     }
@@ -264,5 +276,18 @@ function answer(response: ServerResponse, body: Json, status = 200): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
 
+const REASONS: Readonly<Record<number, string>> = {
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'NotFound',
+  409: 'Conflict',
+  410: 'Expired',
+};
+
+const status = (code: number, message: string): Json => ({
+  ...{ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure' },
+  ...{ message, reason: REASONS[code] ?? 'InternalError', code },
+});
+
 const refuse = (response: ServerResponse, code: number, message: string): void =>
-  answer(response, { kind: 'Status', status: 'Failure', code, message }, code);
+  answer(response, status(code, message), code);

@@ -17,6 +17,7 @@ export const FAST: FleetTimings = {
     podPollMs: 40,
     podProblemMs: 200,
     countMs: 50,
+    forbiddenMs: 200,
     apiRetryMs: 20,
     maxApiRetryMs: 100,
     scaleDownMs: 2_000,

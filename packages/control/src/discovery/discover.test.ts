@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { freePort } from '@tidegate/testing';
+import { freePort, LLAMA_CPP } from '@tidegate/testing';
 import { discoverServers, publicationOf } from './discover.ts';
 import { publishedNameOf } from './name.ts';
 
@@ -55,34 +55,29 @@ const list = (...data: object[]) => ({ object: 'list', data });
 
 describe('a model server that runs here is found with its models:', () => {
   it('llama.cpp, with the context of one of its slots and not the one the model was trained with', async () => {
-    const meta = { vocab_type: 2, n_vocab: 128_256, n_ctx_train: 131_072, n_embd: 4_096 };
-    const id = '../models/Meta-Llama-3.1-8B-Instruct-Q4_K_M.gguf';
-    const found = await discovered({
-      '/v1/models': {
-        models: [{ name: id, capabilities: ['completion'] }],
-        ...list({ id, object: 'model', created: 1_735_142_223, owned_by: 'llamacpp', meta }),
-      },
-      '/props': {
-        default_generation_settings: { id: 0, n_ctx: 8_192, params: {} },
-        total_slots: 4,
-        build_info: 'b6814-1a2b3c4d',
-        model_path: id,
-        modalities: { vision: true, audio: false },
-      },
-    });
+    const { models, props } = LLAMA_CPP;
+    const found = await discovered({ '/v1/models': models, '/props': props });
+    const model = { name: 'tiny', upstreamModel: 'tiny', kind: 'text', contextAssumed: false };
     expect(found).toMatchObject({
-      server: 'llama.cpp',
-      version: 'b6814-1a2b3c4d',
-      models: [
-        {
-          name: 'Meta-Llama-3.1-8B-Instruct-Q4_K_M',
-          upstreamModel: id,
-          kind: 'vision',
-          contextTokens: 8_192,
-          contextAssumed: false,
-        },
-      ],
+      ...{ server: 'llama.cpp', version: 'b11669-Debian', needsKey: false },
+      models: [{ ...model, contextTokens: 256 }],
     });
+    const seeing = { ...props, modalities: { ...props.modalities, vision: true } };
+    const sees = await discovered({ '/v1/models': models, '/props': seeing });
+    expect(sees?.models[0]).toMatchObject({ kind: 'vision', contextTokens: 256 });
+  });
+
+  it('llama.cpp that loads models when they are called, each with what its list tells of it', async () => {
+    const { models, props } = LLAMA_CPP.router;
+    const found = await discovered({ '/v1/models': models, '/props': props });
+    expect(found?.models).toMatchObject([
+      { name: 'other', kind: 'text', contextTokens: 4_096, contextAssumed: true },
+      { name: 'tiny', kind: 'text', contextTokens: 256, contextAssumed: false },
+    ]);
+    const [entry] = models.data;
+    const architecture = { input_modalities: ['text', 'image'] };
+    const sees = await discovered({ '/v1/models': list({ ...entry, architecture }), '/props': props });
+    expect(sees?.models[0]?.kind).toBe('vision');
   });
 
   it('llama.cpp that keeps its settings to itself, with the context of its list or an assumed one', async () => {
@@ -223,8 +218,7 @@ describe('a model server that has nothing to publish is found and says why:', ()
     expect(embeds).toMatchObject(none);
   });
 
-  it('vLLM and llama.cpp with a key, whether they list their models without it or not', async () => {
-    const error = { code: 401, message: 'Invalid API Key', type: 'authentication_error' };
+  it('vLLM and llama.cpp with a key, whether they list their models without it, as older ones do, or not', async () => {
     const models = list({ id: 'qwen', owned_by: 'llamacpp' });
     const refusing = (body: object, open: Answers = {}) =>
       listen((request, response) => {
@@ -233,8 +227,8 @@ describe('a model server that has nothing to publish is found and says why:', ()
       });
     const ports = [
       await refusing({ error: 'Unauthorized' }),
-      await refusing({ error }),
-      await refusing({ error }, { '/v1/models': models }),
+      await refusing(LLAMA_CPP.wrongKey),
+      await refusing(LLAMA_CPP.wrongKey, { '/v1/models': models }),
     ];
     const found = await discoverServers({ ports, timeoutMs: 20_000 });
     expect(found).toEqual(

@@ -2,8 +2,8 @@ import { type DescribedModel, describeServer } from '@tidegate/upstream';
 import type { PublishModelInput } from '../models/input.ts';
 import { publishedNameOf } from './name.ts';
 
-/** The default ports of Ollama, llama.cpp, vLLM, SGLang and LM Studio. */
-export const USUAL_PORTS: readonly number[] = [11_434, 8_080, 8_000, 30_000, 1_234];
+/** The default ports of Ollama, llama.cpp (older and newer), vLLM, SGLang and LM Studio. */
+export const USUAL_PORTS: readonly number[] = [11_434, 8_080, 9_931, 8_000, 30_000, 1_234];
 
 const HOST = '127.0.0.1';
 const TIMEOUT_MS = 2_000;

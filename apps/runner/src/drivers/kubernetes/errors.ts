@@ -4,9 +4,13 @@ const KINDS = { deployment: 'Deployment', statefulset: 'StatefulSet' } as const;
 
 export const titleOf = ({ namespace, kind, name }: Workload): string => `${KINDS[kind]} ${namespace}/${name}`;
 
-/** Whether trying again does not help until somebody changes something. */
-export const isFinal = (error: unknown): boolean =>
-  error instanceof ApiError && (error.status === 403 || error.status === 404);
+export const isAbsent = (error: unknown): boolean => error instanceof ApiError && error.status === 404;
+
+/**
+ * Whether a right is missing. An API server that has just started says so of every right, until it
+ * has read the roles.
+ */
+export const isForbidden = (error: unknown): boolean => error instanceof ApiError && error.status === 403;
 
 /** A sentence for users. */
 export function describeApiError(error: unknown, workload: Workload): string {

@@ -150,15 +150,33 @@ describe('switching on', () => {
     await eventually(() => urls()?.length === 1);
   });
 
-  it.each([
-    [404, 'There is no Deployment gpu/qwen.'],
-    [403, 'The runner lacks a right in Kubernetes (403): may not.'],
-  ])('fails at once on %d', async (status, reason) => {
-    cluster.failures.push({ match: 'get deployments/scale', status, message: 'may not' });
+  it('fails at once when there is no such workload', async () => {
     const { driver, last } = driverOf();
     driver.launch(false);
     await eventually(() => last() !== undefined);
+    expect(last()).toEqual({ type: 'down', reason: 'There is no Deployment gpu/qwen.', watching: false });
+    expect(cluster.asked).toHaveLength(1);
+  });
+
+  const forbidden = { match: 'get deployments/scale', status: 403, message: 'may not' };
+
+  it('fails when it keeps lacking a right', async () => {
+    cluster.workload(DEPLOYMENT);
+    cluster.failures.push(...Array(100).fill(forbidden));
+    const { driver, last } = driverOf();
+    driver.launch(false);
+    await eventually(() => last() !== undefined);
+    const reason = 'The runner lacks a right in Kubernetes (403): may not.';
     expect(last()).toEqual({ type: 'down', reason, watching: false });
+  });
+
+  it('goes on when an API server lacks all rights, as one that has just started does', async () => {
+    cluster.workload(DEPLOYMENT);
+    cluster.failures.push(forbidden);
+    const { driver, reports } = driverOf({}, { now: () => 0 });
+    driver.launch(false);
+    await eventually(() => cluster.replicas(DEPLOYMENT) === 3);
+    expect(reports).toEqual([]);
   });
 });
 
@@ -336,7 +354,8 @@ describe('a start that does not succeed', () => {
       [],
       [
         {
-          ...{ type: 'Warning', reason: 'FailedCreate', message: 'exceeded quota: gpus' },
+          ...{ type: 'Warning', reason: 'FailedCreate' },
+          message: '(combined from similar events): exceeded quota: gpus',
           ...{ metadata: {}, involvedObject: { name: 'qwen-7f9c' } },
         },
       ],

@@ -6,7 +6,7 @@ import { describeProblems, probeHealth } from '../probe/problems.ts';
 import type { UpstreamAccess } from '../upstream-access.ts';
 import { ApiError, type KubernetesApi } from './api.ts';
 import { WantedCount } from './count.ts';
-import { describeApiError, isFinal } from './errors.ts';
+import { describeApiError, isAbsent, isForbidden } from './errors.ts';
 import { followEndpoints } from './follow.ts';
 import { ReplicaProbes } from './replica-probes.ts';
 import { countOf, switchOff, switchOn } from './scale.ts';
@@ -159,6 +159,7 @@ export class KubernetesDriver implements Driver {
     const { signal } = run.ending;
     // Not `signal`: what was sent may still be done. `halt` must come after it.
     const { signal: uncut } = new AbortController();
+    let forbiddenMs: number | null = null;
     for (let failures = 1; !signal.aborted; failures++) {
       const attempt = switchOn(api, settings, settings.replicas, uncut);
       this.#switching = attempt.catch(() => {});
@@ -167,7 +168,9 @@ export class KubernetesDriver implements Driver {
         return !signal.aborted;
       } catch (error) {
         const reason = describeApiError(error, settings);
-        if (isFinal(error) || (now() >= run.deadlineMs && !alwaysOn)) this.#lose(run, reason);
+        forbiddenMs = isForbidden(error) ? (forbiddenMs ?? now()) : null;
+        const final = isAbsent(error) || (forbiddenMs !== null && now() - forbiddenMs >= timings.forbiddenMs);
+        if (final || (now() >= run.deadlineMs && !alwaysOn)) this.#lose(run, reason);
         else if (now() >= run.deadlineMs) this.#complain(run, reason);
       }
       await pause(apiPauseMs(failures, timings, random), signal);

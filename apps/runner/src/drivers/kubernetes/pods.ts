@@ -41,8 +41,13 @@ export function podProblemOf(pods: readonly V1Pod[]): PodProblem | null {
 export function eventProblemOf(events: readonly CoreV1Event[]): PodProblem | null {
   const telling = events.filter(({ reason }) => TELLING_EVENTS.has(reason ?? ''));
   const last = telling.sort((a, b) => timeOf(a) - timeOf(b)).at(-1);
-  return last ? { reason: `${last.reason}: ${clean(last.message)}.`, lasting: false } : null;
+  if (!last) return null;
+  const message = clean(last.message).replace(COMBINED, '');
+  return { reason: `${last.reason}: ${message}.`, lasting: false };
 }
+
+/** What stands before the message of an event that stands for several. */
+const COMBINED = /^\(combined from similar events\): /;
 
 const timeOf = ({ lastTimestamp, eventTime, metadata }: CoreV1Event): number =>
   new Date(lastTimestamp ?? eventTime ?? metadata.creationTimestamp ?? 0).getTime();

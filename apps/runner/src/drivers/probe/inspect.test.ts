@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { startUpstream, type Upstream } from '@tidegate/testing';
+import { LLAMA_CPP, startUpstream, type Upstream } from '@tidegate/testing';
 import { type InspectedServer, inspect } from './inspect.ts';
 
 let server: Upstream | undefined;
@@ -38,6 +38,8 @@ const find = (upstream: Upstream, more: Partial<InspectedServer> = {}) =>
 const listing = (ids: string[], ownedBy = 'somebody'): Said => ({
   body: JSON.stringify({ object: 'list', data: ids.map((id) => ({ id, owned_by: ownedBy })) }),
 });
+const recorded = (body: object): Said => ({ body: JSON.stringify(body) });
+const [router] = LLAMA_CPP.router.models.data;
 /** TGI lists its one model with its own name as the owner. */
 const tgi = listing(['Qwen/Qwen3-8B'], 'Qwen/Qwen3-8B');
 const wrong = (sentence: string) => ({ kind: 'misconfigured', sentence });
@@ -70,7 +72,14 @@ describe('a server that lists its models', () => {
       {},
       wrong("The server does not serve 'tide'. It serves no model."),
     ],
-    ['answers any name when it is llama.cpp with one model', listing(['/m/q.gguf'], 'llamacpp'), {}, null],
+    ['answers any name when it is llama.cpp with one model', recorded(LLAMA_CPP.models), {}, null],
+    [
+      'checks names when it is llama.cpp that loads models, even if it has one',
+      recorded({ data: [router] }),
+      {},
+      wrong("The server does not serve 'tide'. It serves other."),
+    ],
+    ['answers to an alias', recorded({ data: [{ ...router, aliases: ['moon', 'tide'] }] }), {}, null],
     [
       'checks names when it is llama.cpp with several models',
       listing(['a', 'b'], 'llamacpp'),
@@ -138,7 +147,7 @@ describe('a server that lists its models', () => {
 
 describe('a server that requires a key', () => {
   it.each([401, 403])('refuses a wrong one with %d at its list', async (status) => {
-    const upstream = await serverThat({ status });
+    const upstream = await serverThat({ status, ...recorded(LLAMA_CPP.wrongKey) });
     expect(await find(upstream, { key: 'k' })).toEqual(
       wrong(`The server refused the upstream key (${status}).`),
     );
@@ -148,7 +157,7 @@ describe('a server that requires a key', () => {
     expect(upstream.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer k', undefined]);
   });
 
-  it('refuses a wrong one although its list is public, as llama.cpp does', async () => {
+  it('refuses a wrong one although its list is public, as older versions of llama.cpp do', async () => {
     const upstream = await serverThat(listing(['x'], 'llamacpp'), { status: 401 });
     expect(await find(upstream, { key: 'k' })).toEqual(wrong('The server refused the upstream key (401).'));
   });
@@ -187,7 +196,8 @@ describe('a server without a list', () => {
 
 describe('a server that does not answer', () => {
   it('or answers with a server error may just be starting', async () => {
-    expect(await find(await serverThat({ status: 503 }))).toEqual({ kind: 'no_answer', words: 'HTTP 503' });
+    const loading = { status: 503, ...recorded(LLAMA_CPP.loading) };
+    expect(await find(await serverThat(loading))).toEqual({ kind: 'no_answer', words: 'HTTP 503' });
   });
 
   it('in time is given up, even in the middle of an answer', async () => {

@@ -46,7 +46,8 @@ async function inspectServed(
 ): Promise<Problem | null> {
   if (server.name !== '' && !serves(served, server))
     return misconfigured(describeServed(served, server.name));
-  // llama.cpp lists its models to everyone. It asks for the key only at other paths.
+  // Older versions of llama.cpp list their models to everyone. They ask for the key only at other
+  // paths.
   if (!served.some(({ ownedBy }) => ownedBy === 'llamacpp')) return null;
   const answer = await ask(server, '/chat/completions', signal);
   return typeof answer === 'object' && answer.status === 401 ? keyRefused(401, server) : null;

@@ -4,12 +4,21 @@ import type { UpstreamAccess } from '../upstream-access.ts';
 export interface ServedModel {
   readonly id: string;
   readonly ownedBy: string;
+  /** Further names that it can be called by. */
+  readonly aliases: readonly string[];
+  /** Whether it is one of those that a llama.cpp loads when they are called. */
+  readonly routed: boolean;
 }
 
 const modelList = z.object({ data: z.array(z.unknown()) });
 /** Some servers write an empty list like this. */
 const emptyList = z.object({ object: z.literal('list'), data: z.null() });
-const entry = z.object({ id: z.string().min(1), owned_by: z.string().catch('') });
+const entry = z.object({
+  id: z.string().min(1),
+  owned_by: z.string().catch(''),
+  aliases: z.array(z.string()).catch([]),
+  status: z.unknown().optional(),
+});
 
 /** Reads the body of a model list. Null: it cannot be understood. */
 export function servedModels(body: string): ServedModel[] | null {
@@ -19,7 +28,9 @@ export function servedModels(body: string): ServedModel[] | null {
   if (!list.success) return null;
   const served = list.data.data.flatMap((item) => {
     const { success, data } = entry.safeParse(item);
-    return success ? [{ id: data.id, ownedBy: data.owned_by }] : [];
+    if (!success) return [];
+    const { id, owned_by: ownedBy, aliases, status } = data;
+    return [{ id, ownedBy, aliases, routed: status !== undefined }];
   });
   return served.length === 0 && list.data.data.length > 0 ? null : served;
 }
@@ -50,9 +61,11 @@ interface Called extends Pick<UpstreamAccess, 'name' | 'nameAssumed'> {
 /** Whether a server with this list answers for the name. */
 export function serves(served: readonly ServedModel[], { name, nameAssumed, own }: Called): boolean {
   // Where models have tags, as with Ollama, `x` is short for `x:latest`.
-  if (served.some(({ id }) => id === name || id === `${name}:latest`)) return true;
+  if (served.some(({ id, aliases }) => id === name || id === `${name}:latest` || aliases.includes(name)))
+    return true;
   const [only] = served;
   if (!only || served.length > 1) return false;
+  if (only.routed) return false;
   if (IGNORE_NAMES.has(only.ownedBy)) return true;
   if (only.ownedBy === HEEDS_NAMES) return false;
   if (only.ownedBy === only.id) return nameAssumed || name === NAME_FOR_TGI;
