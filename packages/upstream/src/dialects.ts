@@ -47,8 +47,8 @@ const llamaCpp: Dialect = {
     const served = tokens(at(props, 'default_generation_settings', 'n_ctx'));
     const vision = at(props, 'modalities', 'vision') === true;
     // One that loads models when they are called has settings for each, which it tells in its list.
-    // It does not tell the context of those that are not loaded: `context_length` is the length that
-    // the model was trained with.
+    // It does not tell the context of those that are not loaded: `context_length` is the length
+    // that the model was trained with.
     return models.map(({ entry }) => ({
       contextTokens: served ?? tokens(at(entry, 'meta', 'n_ctx')),
       vision: vision || itemsOf(at(entry, 'architecture', 'input_modalities')).includes('image'),
@@ -67,14 +67,18 @@ const vllm: Dialect = {
     })),
 };
 
+/** SGLang has renamed these paths: `/server_info` was `/get_server_info`. */
+const askSglang = async (asking: Asking, about: 'server_info' | 'model_info') =>
+  (await ask(asking, `/${about}`)) ?? ask(asking, `/get_${about}`);
+
 const sglang: Dialect = {
   server: 'SGLang',
   isSpoken: ownedBy('sglang'),
-  version: async (asking) => at(await ask(asking, '/get_server_info'), 'version'),
+  version: async (asking) => at(await askSglang(asking, 'server_info'), 'version'),
   async tell(asking, models) {
-    const info = await ask(asking, '/get_model_info');
+    const info = await askSglang(asking, 'model_info');
     const told = models.map(maxLengthOf);
-    const settings = told.includes(undefined) ? await ask(asking, '/get_server_info') : undefined;
+    const settings = told.includes(undefined) ? await askSglang(asking, 'server_info') : undefined;
     return told.map((length) => ({
       contextTokens: length ?? tokens(at(settings, 'context_length')),
       vision: at(info, 'has_image_understanding') === true,
