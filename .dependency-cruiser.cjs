@@ -107,6 +107,13 @@ module.exports = {
       to: { path: '(^packages/db/src/generated/|node_modules/(@prisma/|prisma/|\\.prisma/))' },
     },
     {
+      name: 'only-tracing-knows-opentelemetry',
+      comment: 'Its SDK is loaded when tracing is on, by packages/tracing alone.',
+      severity: 'error',
+      from: { pathNot: '^packages/tracing/src/(sdk|outbound)\\.ts$' },
+      to: { path: 'node_modules/@opentelemetry/' },
+    },
+    {
       name: 'gateway-knows-no-store',
       comment: 'The gateway decides nothing and stores nothing: it asks the limiter.',
       severity: 'error',

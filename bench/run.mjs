@@ -2,8 +2,8 @@
 //
 // --quick shortens the gateway's bench to a minute. --write puts the results into
 // docs/performance.md and draws docs/performance.svg. Use an idle machine: benches share its cores
-// with what they measure. It takes under half an hour. A bench that fails or takes too long is reported, and
-// the others go on.
+// with what they measure. It takes under half an hour. A bench that fails or takes too long is
+// reported, and the others go on.
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, release, tmpdir, totalmem } from 'node:os';
@@ -22,6 +22,7 @@ const OTHERS = [
   { title: 'The limiter: decisions a second', script: 'bench/decisions.mjs', args: [] },
   { title: 'Metering: settlements a second', script: 'bench/metering.mjs', args: [] },
   { title: 'At rest', script: 'bench/rest.mjs', args: [] },
+  { title: 'Waking a model for 500 callers', script: 'bench/wake.mjs', args: [] },
   { title: '600 and 5,000 streams at once', script: 'bench/streams.mjs', args: ['--rounds', '2'] },
   {
     title: 'Bodies of 20 MiB beside other streams',

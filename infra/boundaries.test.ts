@@ -18,10 +18,13 @@ const library = (name: string) => ({
 
 /** A small repository that breaks each rule once. The comments name the rules. */
 const house: Record<string, string> = {
-  'package.json': manifest('house', { dependencies: { zod: '1', ioredis: '1', '@prisma/client': '1' } }),
+  'package.json': manifest('house', {
+    dependencies: { zod: '1', ioredis: '1', '@prisma/client': '1', '@opentelemetry/api': '1' },
+  }),
   ...library('zod'),
   ...library('ioredis'),
   ...library('@prisma/client'),
+  ...library('@opentelemetry/api'),
   ...library('undeclared'),
   ...library('toolish'),
   'packages/limits/package.json': manifest('@house/limits'),
@@ -52,6 +55,7 @@ const house: Record<string, string> = {
   'apps/gateway/package.json': manifest('@house/gateway', { imports: { '#*': './src/*' } }),
   'apps/gateway/src/app.ts': [
     "import { b } from './b.ts';",
+    "import '@opentelemetry/api';", // only-tracing-knows-opentelemetry
     "import '../../limiter/src/x.ts';", // app-not-to-app
     "import '../../../packages/db/src/inner.ts';", // through-the-index, gateway-knows-no-store
     "import '../../../packages/testing/src/index.ts';", // test-harness-does-not-ship

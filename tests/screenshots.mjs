@@ -1,10 +1,11 @@
 // npm run screenshots: starts a stack with a month of invented usage and writes
 // docs/screenshots/*.png.
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { closeDb, createDb } from '@tidegate/db';
+import { closeDb, createDb, ensureRequestPartitions } from '@tidegate/db';
 import { findChromium } from '@tidegate/embedded';
 import { startStack } from '@tidegate/local';
 import { chromium } from 'playwright-core';
@@ -12,7 +13,22 @@ import { chromium } from 'playwright-core';
 const ROOT = resolve(import.meta.dirname, '..');
 const OUT = join(ROOT, 'docs/screenshots');
 const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
 const DAYS = 30;
+/**
+ * How some of every 29 requests end.
+ * @type {Readonly<Record<number, string>>}
+ */
+const FAILED = { 4: 'upstream_error', 11: 'model_unavailable', 17: 'upstream_error', 23: 'client_closed' };
+/**
+ * Codes and causes of refusals, and how many there are in the worst hour.
+ * @type {readonly [string, string, number][]}
+ */
+const REFUSED = [
+  ['rate_limit_exceeded', 'key_requests_per_minute', 140],
+  ['rate_limit_exceeded', 'key_requests_at_once', 35],
+  ['model_not_found', '', 6],
+];
 const WIDE = { width: 1280, height: 860 };
 const TALL = { width: 1280, height: 1180 };
 const NARROW = { width: 390, height: 844 };
@@ -25,6 +41,9 @@ const SHOTS = [
   { name: 'key', path: '/o/demo/keys', viewport: WIDE, colorScheme: 'light', act: open('Support assistant') },
   { name: 'try', path: '/o/demo/try', viewport: WIDE, colorScheme: 'dark', act: chat },
   { name: 'plan', path: '/o/demo/plan', viewport: WIDE, colorScheme: 'light' },
+  { name: 'requests', path: '/o/demo/requests', viewport: WIDE, colorScheme: 'light' },
+  { name: 'errors', path: '/o/demo/requests/errors', viewport: TALL, colorScheme: 'light' },
+  { name: 'start', path: '/o/new-lab/start', viewport: WIDE, colorScheme: 'light' },
   { name: 'usage-phone', path: '/o/demo/usage', viewport: NARROW, colorScheme: 'dark' },
 ];
 
@@ -37,6 +56,7 @@ try {
   stack = await startStack({ dataDir, ports: 'random' });
   makeKeys(stack);
   await makeUsage(stack.info.postgres);
+  await makeRequests(stack.info.postgres);
   browser = await chromium.launch({
     executablePath: await findChromium(),
     args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'],
@@ -50,7 +70,7 @@ try {
 }
 
 /** @param {import('@tidegate/local').Stack} of */
-function makeKeys({ dataDir: data }) {
+function makeKeys({ dataDir: data, info }) {
   const env = { ...process.env, ...JSON.parse(readFileSync(join(data, 'env.json'), 'utf8')) };
   const ctl = (/** @type {string[]} */ ...args) =>
     execFileSync(process.execPath, [join(ROOT, 'apps/ctl/dist/main.js'), ...args, '--json'], { env });
@@ -66,6 +86,8 @@ function makeKeys({ dataDir: data }) {
   );
   create('Image captions', '--models', 'demo-vision');
   ctl('key', 'revoke', '--id', create('Old laptop').id);
+  ctl('org', 'create', '--name', 'New lab');
+  ctl('member', 'add', '--org', 'new-lab', '--email', info.owner?.email ?? '', '--role', 'owner');
 }
 
 /** @param {string} url of Postgres */
@@ -91,6 +113,69 @@ async function makeUsage(url) {
   } finally {
     await closeDb(db);
   }
+}
+
+/**
+ * A day of requests, with what made some of them fail, and with refusals of the busiest hours.
+ *
+ * @param {string} url of Postgres
+ */
+async function makeRequests(url) {
+  const db = createDb(url, { maxConnections: 2 });
+  try {
+    const org = await db.org.findUniqueOrThrow({ where: { slug: 'demo' } });
+    const [models, keys] = await Promise.all([
+      db.model.findMany({ where: { orgId: org.id }, orderBy: { name: 'asc' } }),
+      db.apiKey.findMany({
+        where: { orgId: org.id, revokedAt: null, name: { not: 'Local stack' } },
+        orderBy: { createdAt: 'asc' },
+      }),
+    ]);
+    const now = Date.now();
+    const rows = Array.from({ length: 320 }, (_, i) => {
+      const [key, model] = [keys[(i % 7) % keys.length], models[(i % 5) % models.length]];
+      if (!key || !model) throw new Error('the demo has no keys or models');
+      return requestOf(i, now - i * 265_000, { orgId: org.id, keyId: key.id, modelId: model.id });
+    });
+    await ensureRequestPartitions(db, new Set(rows.map(({ day }) => day.toISOString().slice(0, 10))));
+    await db.request.createMany({ data: rows });
+    const hour = Math.floor(now / HOUR_MS) * HOUR_MS;
+    const refusals = Array.from({ length: 24 }, (_, h) => h).flatMap((h) =>
+      REFUSED.map(([code, cause, most], i) => ({
+        ...{ orgId: org.id, keyId: keys[i % keys.length]?.id ?? '', modelId: models[0]?.id ?? '' },
+        ...{ hour: new Date(hour - h * HOUR_MS), code, cause },
+        refusals: BigInt(Math.round(most * Math.abs(Math.sin(h * 0.7 + i)) ** 3)),
+      })),
+    );
+    await db.refusalHour.createMany({ data: refusals.filter(({ refusals: count }) => count > 0n) });
+  } finally {
+    await closeDb(db);
+  }
+}
+
+/**
+ * @param {number} i how many came after it
+ * @param {number} atMs
+ * @param {{ orgId: string, keyId: string, modelId: string }} of
+ */
+function requestOf(i, atMs, of) {
+  const failed = FAILED[i % 29];
+  const tokens = { prompt: 120 + ((i * 397) % 1_900), completion: 40 + ((i * 173) % 610) };
+  return {
+    ...of,
+    reservationId: createHash('sha256').update(String(i)).digest('base64url').slice(0, 24),
+    day: new Date(Math.floor(atMs / DAY_MS) * DAY_MS),
+    admittedAt: new Date(atMs),
+    answered: !failed,
+    errorCode: failed ?? null,
+    streamed: i % 3 !== 0,
+    promptTokens: failed ? null : tokens.prompt,
+    completionTokens: failed ? null : tokens.completion,
+    reservedTokens: 4_096,
+    chargedTokens: failed ? 4_096 : tokens.prompt + tokens.completion,
+    durationMs: 310 + tokens.completion * 9,
+    firstChunkMs: i % 3 !== 0 && !failed ? 120 + ((i * 31) % 260) : null,
+  };
 }
 
 /**

@@ -9,7 +9,10 @@ import { fileURLToPath } from 'node:url';
 import { variables } from './schemas.mjs';
 
 /** @typedef {import('./schemas.mjs').Variable} Variable */
-/** @typedef {{ variable: Variable, defaults: ReadonlyMap<string, string> }} Row the defaults by program */
+/**
+ * Defaults are by program.
+ * @typedef {{ variable: Variable, defaults: ReadonlyMap<string, string> }} Row
+ */
 
 const DOCUMENT = 'docs/configuration.md';
 const START = '<!-- made by npm run configuration -->';

@@ -1,6 +1,7 @@
 // @ts-check
 /*
- * The variables that each program reads, from the schemas of the built programs. Nothing is started.
+ * The variables that each program reads, from the schemas of the built programs. Nothing is
+ * started.
  */
 const dist = (/** @type {string} */ path) => import(new URL(`../../${path}`, import.meta.url).href);
 

@@ -12,6 +12,7 @@ const dist = (/** @type {string} */ path) => import(new URL(`../../${path}`, imp
  */
 export async function registered() {
   const { createMetrics, observeStore } = await dist('packages/runtime/dist/index.js');
+  const { countSpans } = await dist('packages/tracing/dist/index.js');
   const observer = await dist('apps/gateway/dist/observe/observer.js');
   const gauges = await dist('apps/gateway/dist/observe/gauges.js');
   const { Catalog } = await dist('apps/gateway/dist/catalog/catalog.js');
@@ -26,17 +27,22 @@ export async function registered() {
     return infosOf(registry);
   };
   const every = create(() => {});
+  const { registry: meteringRegistry } = metering.createMeteringMetrics(nothing);
+  countSpans(meteringRegistry);
   const all = {
     gateway: create((registry) => {
+      countSpans(registry);
       new observer.Observer(nothing, nothing, registry, new Catalog());
       gauges.observeParts(registry, { gateway: { config: {} } });
     }),
     limiter: create((registry) => {
+      countSpans(registry);
       limiter.createLimiterMetrics(registry);
       limiterState.observeLimiter(registry, nothing);
     }),
-    metering: infosOf(metering.createMeteringMetrics(nothing).registry),
+    metering: infosOf(meteringRegistry),
     runner: create((registry) => {
+      countSpans(registry);
       runner.createRunnerMetrics(registry);
       runner.observeRunner(registry, nothing);
       observeStore(registry, 'postgres', nothing);

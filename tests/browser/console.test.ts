@@ -274,7 +274,8 @@ describe('an owner', () => {
       expect(await page.getByRole('button', { name: /^Remove / }).count()).toBe(0);
       await page.getByRole('button', { name: 'Organization: North' }).click();
       await page.getByRole('menuitem', { name: 'South' }).click();
-      await page.waitForURL(`**/o/${two}/keys`);
+      await page.waitForURL(`**/o/${two}/members`);
+      await page.getByRole('link', { name: 'Keys', exact: true }).click();
       await page.getByText('An owner creates keys').waitFor();
       expect(await page.getByRole('button', { name: 'Create key' }).count()).toBe(0);
     },

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Control, PublishModelInput } from '@tidegate/control';
 import type { Db } from '@tidegate/db';
-import { eventually, type Upstream } from '@tidegate/testing';
+import { type Collector, eventually, startCollector, type Upstream } from '@tidegate/testing';
 import { signInByForm } from '../support/console.ts';
 import { must, OPERATOR, type OpenControl, openControl } from '../support/control.ts';
 import { call } from '../support/http.ts';
@@ -26,18 +26,28 @@ const temporary = mkdtempSync(join(tmpdir(), 'tidegate-content-'));
 const debugging = { LOG_LEVEL: 'trace', TMPDIR: temporary };
 
 describe('content', () => {
-  const stack = useStack({
-    console: true,
-    // Its files and its log are searched, too.
-    ownPostgres: true,
-    demo: false,
-    env: {
-      gateway: debugging,
-      limiter: debugging,
-      metering: debugging,
-      runner: debugging,
-      console: debugging,
-    },
+  let collector: Collector;
+  const stack = useStack(async () => {
+    collector = await startCollector();
+    const traced = {
+      ...debugging,
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      OTEL_BSP_SCHEDULE_DELAY: '50',
+    };
+    return {
+      console: true,
+      // Its files and its log are searched, too.
+      ownPostgres: true,
+      demo: false,
+      env: {
+        gateway: traced,
+        limiter: traced,
+        metering: traced,
+        runner: traced,
+        console: debugging,
+      },
+    };
   });
   const canaries = new Canaries();
   const startedAtMs = Date.now();
@@ -61,6 +71,7 @@ describe('content', () => {
   afterAll(async () => {
     await managed?.close();
     await model?.close();
+    await collector?.close();
     rmSync(temporary, { recursive: true, force: true });
   });
 
@@ -148,6 +159,13 @@ describe('content', () => {
 
   it('is in no metric [image.not-stored] [key.value.not-stored] [metered.counts-only] [service.counts-only]', async () => {
     expect(found(await metricsOf(stack()))).toEqual([]);
+  });
+
+  it('is in no span of a trace [image.not-stored] [key.value.not-stored] [metered.counts-only] [service.counts-only]', async () => {
+    const services = () => new Set(collector.spans().map(({ service }) => service));
+    await eventually(() => services().size === 4);
+    const places = collector.received.map(({ body }) => ({ where: 'spans', bytes: Buffer.from(body) }));
+    expect(found(places)).toEqual([]);
   });
 
   it('has no metric to be in that docs/metrics.md does not list, nor does that list more', async () => {

@@ -1,14 +1,75 @@
-import { describe, expect, it } from '@jest/globals';
-import { eventually } from '@tidegate/testing';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from '@jest/globals';
+import { type Collector, eventually, type ReceivedSpan, startCollector } from '@tidegate/testing';
 import { ask, client } from '../support/org.ts';
 import { modelsOf, useStack } from '../support/stack.ts';
 
+const TRACE = '0af7651916cd43dd8448eb211c80319c';
+const PARENT = 'b7ad6b7169203331';
+const CONTENT = 'Good morning to the one that is traced';
+
 describe('the demo model that wakes on request', () => {
-  const stack = useStack();
+  let collector: Collector;
+  const stack = useStack(async () => {
+    collector = await startCollector();
+    const traced = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      OTEL_BSP_SCHEDULE_DELAY: '50',
+      // Only of callers that say so.
+      OTEL_TRACES_SAMPLER: 'parentbased_always_off',
+    };
+    return { env: { gateway: traced, limiter: traced, metering: traced, runner: traced } };
+  });
+  afterAll(() => collector.close());
   const condition = async () => {
     const models = await modelsOf(stack(), stack().info.org ?? '');
     return models.find(({ name }) => name === 'demo-wake')?.condition;
   };
+
+  /** A request wakes the model again. Its trace has a span of each service, and no content. */
+  async function tracesTheWake(): Promise<void> {
+    const answer = await fetch(`${stack().info.gateway}/chat/completions`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${stack().info.apiKey}`,
+        'content-type': 'application/json',
+        traceparent: `00-${TRACE}-${PARENT}-01`,
+      },
+      body: JSON.stringify(ask('demo-wake', CONTENT)),
+    });
+    expect(answer.status).toBe(200);
+    const text = await answer.text();
+    expect(text).toContain('"model":"demo-wake"');
+    const requestId = answer.headers.get('x-request-id') ?? '';
+    const tree = await eventually(() => {
+      const spans = collector.spans().filter(({ traceId }) => traceId === TRACE);
+      return spans.some(({ service }) => service === 'tidegate-metering') &&
+        spans.some(({ parentId }) => parentId === PARENT)
+        ? treeOf(spans)
+        : null;
+    });
+    expect(tree).toEqual({
+      'gateway POST /v1/chat/completions': {
+        'gateway receive': {},
+        'gateway admit': { 'limiter limiter admit': {} },
+        'gateway wake': { 'runner runner wake': {} },
+        'gateway reserve': { 'limiter limiter reserve': {} },
+        'gateway chat demo-wake': {},
+        'gateway settle': { 'limiter limiter settle': {}, 'metering metering write': {} },
+      },
+    });
+    for (const { attributes } of collector
+      .spans()
+      .filter(({ name }) => name !== 'chat demo-wake' && !PHASE.test(name)))
+      expect(attributes['tidegate.request.id']).toBe(requestId);
+    const sent = collector.received.map(({ body }) => body).join();
+    for (const content of [CONTENT, text, stack().info.apiKey ?? '', 'Bearer'])
+      expect(sent).not.toContain(content);
+    const logOf = (service: string) => readFileSync(join(stack().dataDir, 'logs', `${service}.log`), 'utf8');
+    await eventually(() => logOf('gateway').includes(TRACE) && logOf('runner').includes(requestId));
+  }
 
   it('answers its first request after really starting its process, and sleeps again when idle [service.wake] [state.model.asleep]', async () => {
     const api = client(stack().info.gateway, stack().info.apiKey ?? '');
@@ -19,7 +80,20 @@ describe('the demo model that wakes on request', () => {
     for (const answer of answers) expect(answer.choices[0]?.message.content).toMatch(/\w/);
     expect(await condition()).toBe('running');
     await eventually(async () => (await condition()) === 'asleep', { intervalMs: 500 });
-    const again = await api.chat.completions.create(ask('demo-wake', 'Good morning again'));
-    expect(again.model).toBe('demo-wake');
+    await tracesTheWake();
   });
 });
+
+const PHASE = /^(receive|admit|wake|reserve|settle)$/;
+
+interface Tree {
+  [span: string]: Tree;
+}
+
+function treeOf(spans: readonly ReceivedSpan[], parentId = PARENT): Tree {
+  return Object.fromEntries(
+    spans
+      .filter((span) => span.parentId === parentId)
+      .map((span) => [`${span.service.replace('tidegate-', '')} ${span.name}`, treeOf(spans, span.spanId)]),
+  );
+}

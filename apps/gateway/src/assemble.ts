@@ -9,6 +9,7 @@ import {
   type RunnerClient,
 } from '@tidegate/rpc';
 import type { LineLog, Logger, Registry } from '@tidegate/runtime';
+import type { Tracing } from '@tidegate/tracing';
 import type { Dispatcher } from 'undici';
 import { BlockedAddresses } from './auth/blocked-addresses.ts';
 import { Principals } from './auth/principals.ts';
@@ -40,6 +41,8 @@ export interface GatewayParts {
   /** One line per request. */
   readonly requestLog: LineLog;
   readonly metrics: Registry;
+  /** Null: off. */
+  readonly tracing: Tracing | null;
   readonly upstream: Dispatcher;
   readonly parser: Gateway['parser'];
   readonly images: Gateway['images'];
@@ -101,9 +104,11 @@ export function createGateway(parts: GatewayParts): AssembledGateway {
     activity,
     waker: new Waker({
       catalog,
-      wake: async (modelId, deadlineMs) => {
+      wake: async (modelId, deadlineMs, asker) => {
         const runner = runners.get(catalog.poolOf(modelId) ?? '');
-        return runner ? wakeOutcome(callUnary(runner, 'wake', { modelId }, { deadlineMs })) : 'failed';
+        const { requestId, traceparent = '' } = asker;
+        const request = { modelId, requestId, traceparent };
+        return runner ? wakeOutcome(callUnary(runner, 'wake', request, { deadlineMs })) : 'failed';
       },
       retryMs: WAKE_RETRY_MS,
       nowMs: monotonicMs,

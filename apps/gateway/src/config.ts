@@ -15,6 +15,7 @@ import {
   trustedProxies,
   type Variables,
 } from '@tidegate/runtime';
+import { type TracingSettings, tracingFields, tracingOf } from '@tidegate/tracing';
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 
@@ -34,6 +35,7 @@ const isNameServer = (text: string): boolean => {
 export const schema = z.object({
   ...serviceFields(8_081),
   ...callerFields,
+  ...tracingFields,
   GATEWAY_HOST: host.describe('Where the API listens'),
   GATEWAY_PORT: port.default(8_080).describe('The port of `GATEWAY_HOST`. 0 is any free one'),
   LIMITER_ADDRESSES: addresses,
@@ -115,10 +117,14 @@ export const schema = z.object({
     ),
 });
 
-export type Config = z.output<typeof schema> & { readonly caller: ServiceIdentity };
+export type Config = z.output<typeof schema> & {
+  readonly caller: ServiceIdentity;
+  /** Null: off. */
+  readonly tracing: TracingSettings | null;
+};
 
 /** @throws ConfigError */
 export function readConfig(env: Variables = process.env): Config {
   const config = loadConfig(schema, env);
-  return { ...config, caller: callerOf(config) };
+  return { ...config, caller: callerOf(config), tracing: tracingOf(config) };
 }

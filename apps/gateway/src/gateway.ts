@@ -1,4 +1,5 @@
 import type { Logger } from '@tidegate/runtime';
+import type { Tracing } from '@tidegate/tracing';
 import type { Dispatcher } from 'undici';
 import type { AuthDeps } from './auth/authenticate.ts';
 import type { ByteBudget } from './body/byte-budget.ts';
@@ -28,6 +29,8 @@ export interface Gateway extends AuthDeps {
   readonly bodyBudget: ByteBudget;
   readonly exchanges: Exchanges;
   readonly observer: Observer;
+  /** Null: off. */
+  readonly tracing: Tracing | null;
   readonly log: Logger;
   /** Unix time. */
   readonly nowMs: () => number;

@@ -76,14 +76,15 @@ async function start(change: Record<string, string> = {}) {
     ...change,
   });
   const admin = (path: string) => fetch(`http://127.0.0.1:${adminPort}${path}`);
-  const complete = (stream: boolean) =>
+  const complete = (stream: boolean, name = 'text') =>
     fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key.value}` },
-      body: JSON.stringify({ model: 'text', messages: [{ role: 'user', content: 'Hi' }], stream }),
+      body: JSON.stringify({ model: name, messages: [{ role: 'user', content: 'Hi' }], stream }),
     });
   const stream = () => complete(true);
   const whole = () => complete(false);
+  const refused = () => complete(false, 'unknown');
   await eventually(() => admin('/healthz').then(({ ok }) => ok));
   /** Whether connections are refused. */
   const refuses = () =>
@@ -99,7 +100,7 @@ async function start(change: Record<string, string> = {}) {
     response.resume();
     return response.statusCode;
   };
-  return { ...gateway, admin, stream, whole, refuses, statusOnNewConnection };
+  return { ...gateway, admin, stream, whole, refused, refuses, statusOnNewConnection };
 }
 
 const piece = (content: string, finish_reason: string | null = null) => ({
@@ -107,7 +108,7 @@ const piece = (content: string, finish_reason: string | null = null) => ({
 });
 
 describe('the gateway process', () => {
-  it('finishes running requests on SIGTERM, settles them, and exits 0', async () => {
+  it('finishes running requests on SIGTERM, settles them, reports those it refused, and exits 0', async () => {
     let finish = () => {};
     const finished = new Promise<void>((resolve) => {
       finish = resolve;
@@ -118,10 +119,11 @@ describe('the gateway process', () => {
       await reply.event(piece('b', 'stop'));
       await reply.done();
     };
-    const { child, exit, admin, stream, refuses } = await start();
+    const { child, exit, admin, stream, refused, refuses } = await start();
     await eventually(() => admin('/readyz').then(({ ok }) => ok));
     const response = await stream();
     expect(response.status).toBe(200);
+    expect((await refused()).status).toBe(404);
     child.kill('SIGTERM');
     await eventually(() => refuses());
     expect((await admin('/readyz')).status).toBe(503);
@@ -130,6 +132,8 @@ describe('the gateway process', () => {
     const { code, output } = await exit;
     expect(code).toBe(0);
     expect(limiter.of('settle').map(({ settle }) => settle?.answered)).toEqual([true]);
+    const reported = limiter.of('reportRefusals').flatMap(({ reportRefusals }) => reportRefusals?.counts);
+    expect(reported).toMatchObject([{ code: 'model_not_found', refusals: 1 }]);
     expect(output).not.toContain(key.value);
   });
 

@@ -9,6 +9,7 @@ import {
   type Service,
   startAdmin,
 } from '@tidegate/runtime';
+import { startTracing } from '@tidegate/tracing';
 import { Agent } from 'undici';
 import { createGateway } from './assemble.ts';
 import { createParser } from './body/parse.ts';
@@ -40,6 +41,11 @@ runService(async (service: Service) => {
     shutdownTimeoutMs: config.SHUTDOWN_TIMEOUT_MS + SHUTDOWN_MARGIN_MS,
   });
 
+  const tracing = await startTracing({
+    ...{ settings: config.tracing, service: 'gateway', metrics, log },
+    ...{ nowMs: Date.now, monotonicMs: () => performance.now() },
+  });
+  service.onShutdown('tracing', () => tracing?.stop());
   const upstream = new Agent({
     connections: null,
     pipelining: 1,
@@ -67,6 +73,7 @@ runService(async (service: Service) => {
     log,
     requestLog: createLineLog({ ...logging, nowMs: Date.now }),
     metrics,
+    tracing,
     upstream,
     parser,
     images,

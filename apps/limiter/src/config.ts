@@ -12,11 +12,13 @@ import {
   trustOf,
   type Variables,
 } from '@tidegate/runtime';
+import { type TracingSettings, tracingFields, tracingOf } from '@tidegate/tracing';
 import { z } from 'zod';
 
 export const schema = z.object({
   ...serviceFields(7_101),
   ...trustFields,
+  ...tracingFields,
   LIMITER_HOST: host.describe('Where it listens'),
   LIMITER_PORT: port.default(7_100).describe('The port of `LIMITER_HOST`. 0 is any free one'),
   REDIS_URL: secret(redisUrl),
@@ -34,10 +36,15 @@ export const schema = z.object({
     .describe("Shifts the limiter's time against Redis' clock. For tests only"),
 });
 
-export type Config = z.output<typeof schema> & { readonly trust: Trust };
+export type Config = z.output<typeof schema> & {
+  readonly trust: Trust;
+  /** Null: off. */
+  readonly tracing: TracingSettings | null;
+};
 
 /** @throws ConfigError */
 export function readConfig(env?: Variables): Config {
   const config = loadConfig(schema, env);
-  return { ...config, trust: trustOf(config, { variable: 'LIMITER_HOST', host: config.LIMITER_HOST }) };
+  const trust = trustOf(config, { variable: 'LIMITER_HOST', host: config.LIMITER_HOST });
+  return { ...config, trust, tracing: tracingOf(config) };
 }

@@ -3,6 +3,7 @@ import type { Db } from '@tidegate/db';
 import { LIMITS } from '@tidegate/limits';
 import type { Call__Output } from '@tidegate/rpc';
 import type { Logger, Registry, Trust } from '@tidegate/runtime';
+import type { Tracing } from '@tidegate/tracing';
 import { Admissions } from './admission/admissions.ts';
 import { DeletedOrgs, startForgetting } from './deletion/deleted-orgs.ts';
 import { Leases } from './leases/leases.ts';
@@ -67,6 +68,8 @@ export interface LimiterOptions {
   readonly db: Db;
   readonly logger: Logger;
   readonly metrics: Registry;
+  /** Null or undefined: off. */
+  readonly tracing?: Tracing | null;
   readonly timing?: Partial<LimiterTiming>;
   /** How many calls of one session may await replies. Beyond that, calls fail. Default 20,000. */
   readonly maxOpenCalls?: number;
@@ -130,6 +133,7 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
       blockMs: LIMITS.invalidKeyBlockMs,
     },
     metrics,
+    options.tracing ?? null,
   );
   const maxOpenCalls = options.maxOpenCalls ?? MAX_OPEN_CALLS;
   const sessions = new Sessions({ context, notices, dispatch, maxOpenCalls, onFailed });

@@ -1,6 +1,7 @@
 import { closeDb, createDb, explainPostgres, SchemaVersion } from '@tidegate/db';
 import { explainRedis } from '@tidegate/redis';
 import { createLogger, createMetrics, runService, startAdmin } from '@tidegate/runtime';
+import { startTracing } from '@tidegate/tracing';
 import { readConfig } from './config.ts';
 import { startLimiter } from './limiter.ts';
 
@@ -15,6 +16,11 @@ runService(async (service) => {
   const logger = createLogger({ service: 'limiter', level: config.LOG_LEVEL, explain });
   service.configure({ logger, shutdownDelayMs: config.SHUTDOWN_DELAY_MS });
   const metrics = createMetrics('limiter');
+  const tracing = await startTracing({
+    ...{ settings: config.tracing, service: 'limiter', metrics, log: logger },
+    ...{ nowMs: Date.now, monotonicMs: () => performance.now() },
+  });
+  service.onShutdown('tracing', () => tracing?.stop());
 
   const db = createDb(config.DATABASE_URL, {
     maxConnections: MAX_DB_CONNECTIONS,
@@ -39,6 +45,7 @@ runService(async (service) => {
     db,
     logger,
     metrics,
+    tracing,
   });
   service.onShutdown('limiter', () => limiter.close());
   service.stopping.addEventListener('abort', () => limiter.drain(), { once: true });

@@ -12,6 +12,7 @@ import {
   type Variables,
   wholeNumber,
 } from '@tidegate/runtime';
+import { type TracingSettings, tracingFields, tracingOf } from '@tidegate/tracing';
 import { z } from 'zod';
 
 const MAX_CONCURRENCY = 256;
@@ -21,6 +22,7 @@ const MAX_AUDIT_KEEP_DAYS = 3_650;
 export const schema = z.object({
   ...serviceFields(7_301),
   ...callerFields,
+  ...tracingFields,
   REDIS_URL: secret(redisUrl),
   REDIS_PREFIX: redisPrefix,
   DATABASE_URL: secret(databaseUrl),
@@ -33,10 +35,14 @@ export const schema = z.object({
     .describe('Audit events are deleted after this many days'),
 });
 
-export type Config = z.output<typeof schema> & { readonly caller: ServiceIdentity };
+export type Config = z.output<typeof schema> & {
+  readonly caller: ServiceIdentity;
+  /** Null: off. */
+  readonly tracing: TracingSettings | null;
+};
 
 /** @throws ConfigError */
 export function readConfig(env?: Variables): Config {
   const config = loadConfig(schema, env);
-  return { ...config, caller: callerOf(config) };
+  return { ...config, caller: callerOf(config), tracing: tracingOf(config) };
 }

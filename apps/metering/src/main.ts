@@ -1,6 +1,7 @@
 import { closeDb, createDb, explainPostgres, SchemaVersion } from '@tidegate/db';
 import { explainRedis } from '@tidegate/redis';
 import { createLogger, runService, startAdmin } from '@tidegate/runtime';
+import { startTracing } from '@tidegate/tracing';
 import { readConfig } from './config.ts';
 import { Leftovers } from './days/leftovers.ts';
 import { createMetering } from './metering.ts';
@@ -57,7 +58,15 @@ runService(async (service) => {
     pingRedis: redisNowMs,
     pingPostgres: () => db.$queryRaw`SELECT 1`,
   });
-  const metering = createMetering({ db, limiters, queue, metrics, logger, now: Date.now, redisNowMs });
+  const tracing = await startTracing({
+    ...{ settings: config.tracing, service: 'metering', metrics: metrics.registry, log: logger },
+    ...{ nowMs: Date.now, monotonicMs: () => performance.now() },
+  });
+  service.onShutdown('tracing', () => tracing?.stop());
+  const metering = createMetering({
+    ...{ db, limiters, queue, metrics, logger, tracing },
+    ...{ now: Date.now, redisNowMs },
+  });
   service.onShutdown('confirmations', () => metering.drain());
   metering.partitions.start();
   service.onShutdown('partitions', () => metering.partitions.stop());

@@ -1,11 +1,13 @@
 import type { Db } from '@tidegate/db';
 import type { Logger } from '@tidegate/runtime';
+import type { Tracing } from '@tidegate/tracing';
 import { DayPartitions } from './days/partitions.ts';
 import type { MeteringMetrics } from './metrics.ts';
 import { type BatchJob, processJob } from './queue/process.ts';
 import type { SettlementJobs } from './queue/settlement-jobs.ts';
 import { Confirmer } from './settlements/confirm.ts';
 import type { Limiters } from './settlements/limiters.ts';
+import { traceJob } from './settlements/traces.ts';
 import { writeSettlements } from './settlements/write.ts';
 import { SettlementWriter } from './settlements/writer.ts';
 
@@ -17,6 +19,8 @@ export interface MeteringDeps {
   readonly queue: Pick<SettlementJobs, 'isolate'>;
   readonly metrics: MeteringMetrics;
   readonly logger: Logger;
+  /** Null: off. */
+  readonly tracing: Tracing | null;
   /** This machine's clock in Unix milliseconds. It may be wrong. */
   readonly now: () => number;
   /** Redis' clock in Unix milliseconds. */
@@ -36,7 +40,7 @@ export interface Metering {
  * confirmed.
  */
 export function createMetering(deps: MeteringDeps): Metering {
-  const { db, limiters, queue, metrics, logger, now, redisNowMs } = deps;
+  const { db, limiters, queue, metrics, logger, tracing, now, redisNowMs } = deps;
   const partitions = new DayPartitions({ db, logger, now, redisNowMs });
   const confirmer = new Confirmer({
     confirm: limiters.confirm,
@@ -73,14 +77,16 @@ export function createMetering(deps: MeteringDeps): Metering {
   });
   return {
     process: (job) =>
-      processJob(
-        {
-          write: (settlements) => writer.write(settlements),
-          confirm: (settlements) => confirmer.add(settlements),
-          isolate: queue.isolate,
-          redisNowMs,
-        },
-        job,
+      traceJob({ tracing, nowMs: now }, job, () =>
+        processJob(
+          {
+            write: (settlements) => writer.write(settlements),
+            confirm: (settlements) => confirmer.add(settlements),
+            isolate: queue.isolate,
+            redisNowMs,
+          },
+          job,
+        ),
       ),
     partitions,
     drain: () => confirmer.drain(),

@@ -1,5 +1,6 @@
 import type { Db } from '@tidegate/db';
 import type { Logger, Registry, Trust } from '@tidegate/runtime';
+import type { Tracing } from '@tidegate/tracing';
 import { CatalogSource } from './catalog/catalog.ts';
 import { ConditionWriter } from './catalog/condition-writer.ts';
 import { postgresStore } from './catalog/store.ts';
@@ -41,6 +42,8 @@ export interface ActiveRunnerOptions {
   readonly random: () => number;
   readonly logger: Logger;
   readonly metrics: Registry;
+  /** Null or undefined: off. */
+  readonly tracing?: Tracing | null;
 }
 
 /** How long `close` waits for conditions that are still to be written to Postgres. */
@@ -109,11 +112,11 @@ export class ActiveRunner {
   /** Takes over the models, then answers calls. Resolves to the port. Rejects when it cannot. */
   async start(): Promise<number> {
     const { fleet, gateways } = this;
-    const { host, port, trust, logger } = this.#options;
+    const { host, port, trust, logger, tracing = null } = this.#options;
     await fleet.start();
     const checkTimeoutMs = Math.min(this.#options.timings.drivers.probeTimeoutMs, MAX_CHECK_TIMEOUT_MS);
     const handlers = createHandlers({
-      ...{ fleet, catalog: this.#catalog, gateways, checkTimeoutMs, logger },
+      ...{ fleet, catalog: this.#catalog, gateways, checkTimeoutMs, logger, tracing },
       checkWorkload: (settings) => checkWorkload(this.#kubernetes, settings),
     });
     const server = await startServer({ host, port, trust, handlers, log: logger });

@@ -16,6 +16,7 @@ import {
   type Variables,
   wholeNumber,
 } from '@tidegate/runtime';
+import { type TracingSettings, tracingFields, tracingOf } from '@tidegate/tracing';
 import { z } from 'zod';
 import type { ClusterAccess } from './drivers/kubernetes/connection.ts';
 import { FLEET_TIMINGS } from './fleet/timings.ts';
@@ -27,6 +28,7 @@ const NAMESPACES = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\s*,\s*[a-z0-9]([a-z0-9-
 export const schema = z.object({
   ...serviceFields(7_201),
   ...trustFields,
+  ...tracingFields,
   RUNNER_HOST: host.describe('Where it listens'),
   RUNNER_PORT: port.default(7_200).describe('The port of `RUNNER_HOST`. 0 is any free one'),
   DATABASE_URL: secret(databaseUrl),
@@ -93,6 +95,8 @@ export const schema = z.object({
 
 export type Config = z.output<typeof schema> & {
   readonly trust: Trust;
+  /** Null: tracing is off. */
+  readonly tracing: TracingSettings | null;
   readonly secretKeys: readonly Uint8Array[];
   /** Whom models' processes run as, and their environment. */
   readonly models: ModelUser;
@@ -117,7 +121,8 @@ export function readConfig(env: Variables = process.env, uid = process.getuid?.(
   const { user, env: ofUser } = modelUser({ wanted, home, stateDir }, env, uid);
   const models = { user, env: { ...modelEnv(env, config.RUNNER_MODEL_ENV), ...ofUser } };
   const secretKeys = [config.SECRET_KEY, ...(config.SECRET_KEY_PREVIOUS ? [config.SECRET_KEY_PREVIOUS] : [])];
-  return { ...config, trust, secretKeys, models, kubernetes: kubernetesOf(config, env) };
+  const tracing = tracingOf(config);
+  return { ...config, trust, tracing, secretKeys, models, kubernetes: kubernetesOf(config, env) };
 }
 
 function kubernetesOf(

@@ -1,5 +1,6 @@
 import { closeDb, createDb, explainPostgres, SchemaVersion } from '@tidegate/db';
 import { createLogger, createMetrics, runService, startAdmin } from '@tidegate/runtime';
+import { startTracing } from '@tidegate/tracing';
 import { readConfig } from './config.ts';
 import { FLEET_TIMINGS } from './fleet/timings.ts';
 import { LEAD_TIMINGS } from './lead/lead.ts';
@@ -13,6 +14,11 @@ runService(async (service) => {
   const logger = createLogger({ service: 'runner', level: config.LOG_LEVEL, explain: explainPostgres });
   service.configure({ logger, shutdownDelayMs: config.SHUTDOWN_DELAY_MS });
   const metrics = createMetrics('runner');
+  const tracing = await startTracing({
+    ...{ settings: config.tracing, service: 'runner', metrics, log: logger },
+    ...{ nowMs: Date.now, monotonicMs: () => performance.now() },
+  });
+  service.onShutdown('tracing', () => tracing?.stop());
 
   const db = createDb(config.DATABASE_URL, { maxConnections: MAX_DB_CONNECTIONS });
   service.onShutdown('postgres', () => closeDb(db));
@@ -47,6 +53,7 @@ runService(async (service) => {
     random: Math.random,
     logger,
     metrics,
+    tracing,
   });
   service.onShutdown('runner', () => runner.close());
 

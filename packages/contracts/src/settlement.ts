@@ -41,6 +41,8 @@ export const SETTLEMENT_QUEUE = 'settlements';
 export interface SettlementBatch {
   /** 1 to 1,000. */
   readonly settlements: readonly Settlement[];
+  /** The `traceparent` of those whose trace is sampled, by reservation. */
+  readonly traces?: Readonly<Record<string, string>> | undefined;
 }
 
 /**

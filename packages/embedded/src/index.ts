@@ -2,6 +2,7 @@ export { causeIn, EmbeddedError, systemCause } from './errors.ts';
 export { freePort, isFree } from './ports.ts';
 export { type PostgresOptions, type RunningPostgres, startPostgres } from './postgres/start.ts';
 export { type FindProgramOptions, findChromium, findProgram, type Program } from './program/find.ts';
+export { findOrUnpack } from './program/unpack.ts';
 export {
   type ClusterNode,
   type RedisClusterOptions,

@@ -46,9 +46,9 @@ const llamaCpp: Dialect = {
     // with may be larger.
     const served = tokens(at(props, 'default_generation_settings', 'n_ctx'));
     const vision = at(props, 'modalities', 'vision') === true;
-    // One that loads models when they are called has settings for each, which it tells in its list.
-    // It does not tell the context of those that are not loaded: `context_length` is the length
-    // that the model was trained with.
+    // One that loads models when they are called has settings for each, which it tells in its
+    // list. It does not tell the context of those that are not loaded: `context_length` is the
+    // length that the model was trained with.
     return models.map(({ entry }) => ({
       contextTokens: served ?? tokens(at(entry, 'meta', 'n_ctx')),
       vision: vision || itemsOf(at(entry, 'architecture', 'input_modalities')).includes('image'),

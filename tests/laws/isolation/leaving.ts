@@ -75,6 +75,9 @@ export function describeLeaving(world: () => Leaving): void {
             ({ name }) => name === SHARED_MODEL,
           )?.inFlight;
         await eventually(async () => (await inFlight()) === 2);
+        const refusal = { orgId: gone.id, keyId: gone.key.id, hour: new Date(0), modelId: '', cause: '' };
+        await world().db.refusalHour.create({ data: { ...refusal, code: 'model_not_found', refusals: 1n } });
+        expect((await call(gateway, { key: gone.key.key, body: ask('unknown', 'x') })).status).toBe(404);
         expect((await placesWith(world(), ownTraces(gone))).length).toBeGreaterThan(10);
         const tablesOfOther = async () =>
           (await placesWith(world(), ownTraces(other))).filter(

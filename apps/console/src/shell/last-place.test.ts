@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { lastPath, placeOf } from './last-place.ts';
+import { lastPath, placeOf, sameScreenIn } from './last-place.ts';
 
 const memberships = [
   { slug: 'one', role: 'owner' },
@@ -21,5 +21,16 @@ describe('the last place', () => {
   it('is nothing, whatever somebody wrote into the cookie', () => {
     for (const place of ['one', 'one/../../x', 'one/keys/../x', '/', undefined])
       expect(lastPath(place, memberships)).toBe(place === 'one/keys/../x' ? '/o/one/keys' : null);
+  });
+});
+
+describe('another organization', () => {
+  it('opens on the same screen, and on its keys where the role does not have that screen', () => {
+    const [one, two] = memberships;
+    expect(sameScreenIn(one, '/o/two/usage')).toBe('/o/one/usage');
+    expect(sameScreenIn(one, '/o/two/models/mdl_1')).toBe('/o/one/keys');
+    expect(sameScreenIn(two, '/o/one/keys/key_1')).toBe('/o/two/keys');
+    expect(sameScreenIn(two, '/o/one/try')).toBe('/o/two/keys');
+    expect(sameScreenIn(one, '/account')).toBe('/o/one/keys');
   });
 });

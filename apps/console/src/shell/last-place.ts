@@ -8,7 +8,7 @@ export const LAST_PLACE_COOKIE = 'tidegate-last';
 export const placeOf = (pathname: string): string | null =>
   /^\/o\/([a-z0-9-]+\/[a-z]+)(\/|$)/.exec(pathname)?.[1] ?? null;
 
-interface InOrg {
+export interface InOrg {
   readonly slug: string;
   readonly role: Role;
 }
@@ -23,3 +23,7 @@ export function lastPath(place: string | undefined, memberships: readonly InOrg[
   const known = org && screensFor(org.role).find(({ path }) => path === screen);
   return known ? `/o/${org.slug}/${known.path}` : null;
 }
+
+/** The path of the same screen in another organization, or of its keys if it is closed there. */
+export const sameScreenIn = (org: InOrg, pathname: string): string =>
+  lastPath(`${org.slug}/${placeOf(pathname)?.split('/')[1]}`, [org]) ?? `/o/${org.slug}/keys`;

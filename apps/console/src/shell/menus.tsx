@@ -1,14 +1,14 @@
 'use client';
 
 import { Dropdown, Header, Label } from '@heroui/react';
-import { useRouter } from 'next/navigation';
-import { useEffect, useState } from 'react';
+import { usePathname, useRouter } from 'next/navigation';
+import { type Key, useEffect, useState } from 'react';
 import { signOut } from '../session/actions.ts';
 import { setTheme, storedTheme, type Theme } from '../ui/theme.ts';
+import { type InOrg, sameScreenIn } from './last-place.ts';
 import type { Screen } from './screens.ts';
 
-export interface OrgOption {
-  readonly slug: string;
+export interface OrgOption extends InOrg {
   readonly name: string;
   readonly plan: string;
 }
@@ -21,6 +21,11 @@ export function OrgMenu({
   orgs: readonly OrgOption[];
 }) {
   const router = useRouter();
+  const pathname = usePathname();
+  const open = (slug: Key) => {
+    const org = orgs.find((each) => each.slug === slug);
+    if (org) router.push(sameScreenIn(org, pathname));
+  };
   if (orgs.length === 0) return null;
   return (
     <Dropdown>
@@ -32,7 +37,7 @@ export function OrgMenu({
         <span className="icon-chevrons-up-down size-3.5 shrink-0 text-muted" aria-hidden />
       </Dropdown.Trigger>
       <Dropdown.Popover placement="bottom start">
-        <Dropdown.Menu aria-label="Organizations" onAction={(slug) => router.push(`/o/${slug}/keys`)}>
+        <Dropdown.Menu aria-label="Organizations" onAction={open}>
           {orgs.map(({ slug, name, plan }) => (
             <Dropdown.Item key={slug} id={slug} textValue={name}>
               <Label className="max-w-56 truncate">{name}</Label>

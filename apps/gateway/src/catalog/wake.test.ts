@@ -44,7 +44,7 @@ beforeEach(() => {
   });
 });
 
-const wait = () => waker.wait('m1', WAIT_MS, new AbortController().signal);
+const wait = () => waker.wait('m1', WAIT_MS, new AbortController().signal, { requestId: 'req_1' });
 const run = () => {
   const replicas = [{ replicaId: 'a', baseUrl: 'http://a/v1' }];
   const models = [{ ...asleep, condition: 'CONDITION_RUNNING' as const, replicas }];

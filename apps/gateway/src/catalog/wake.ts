@@ -8,10 +8,17 @@ export interface WakerOptions {
    * Makes one Wake call. Resolves to `running`, to `failed` if the model could not be started, or
    * to `unavailable` if the runner could not be asked or the deadline passed.
    */
-  readonly wake: (modelId: string, deadlineMs: number) => Promise<WakeAnswer>;
+  readonly wake: (modelId: string, deadlineMs: number, asker: Asker) => Promise<WakeAnswer>;
   readonly retryMs: number;
   /** Monotonic clock. */
   readonly nowMs: () => number;
+}
+
+/** The request that asks first, for the runner's log and its span. */
+export interface Asker {
+  readonly requestId: string;
+  /** Undefined: it is not traced. */
+  readonly traceparent?: string | undefined;
 }
 
 /** The runner's answer to one call. */
@@ -19,6 +26,7 @@ type WakeAnswer = 'running' | 'failed' | 'unavailable';
 
 interface Waiter {
   readonly endMs: number;
+  readonly asker: Asker;
   done: boolean;
 }
 
@@ -44,10 +52,10 @@ export class Waker {
    * Waits for at most `waitMs`. Resolves to `starting` if the model is not ready by then, or if the
    * signal aborts.
    */
-  wait(modelId: string, waitMs: number, signal: AbortSignal): Promise<WakeOutcome> {
+  wait(modelId: string, waitMs: number, signal: AbortSignal, asker: Asker): Promise<WakeOutcome> {
     const { catalog, nowMs } = this.#options;
     return new Promise((resolve) => {
-      const waiter = { endMs: nowMs() + waitMs, done: false };
+      const waiter = { endMs: nowMs() + waitMs, asker, done: false };
       this.#waiting.set(modelId, this.waiting(modelId) + 1);
       const finish = (outcome: WakeOutcome) => {
         if (!waiter.done) this.#leave(modelId);
@@ -87,24 +95,24 @@ export class Waker {
     for (;;) {
       const leftMs = waiter.endMs - this.#options.nowMs();
       if (waiter.done || leftMs <= 0) return true;
-      const outcome = await this.#call(modelId, leftMs);
+      const outcome = await this.#call(modelId, leftMs, waiter.asker);
       if (outcome !== 'unavailable') return outcome === 'running';
     }
   }
 
   /** All waiters share one call, including the pause after a failed one. */
-  #call(modelId: string, deadlineMs: number): Promise<WakeAnswer> {
+  #call(modelId: string, deadlineMs: number, asker: Asker): Promise<WakeAnswer> {
     let call = this.#calls.get(modelId);
     if (!call) {
-      call = this.#callOnce(modelId, deadlineMs).finally(() => this.#calls.delete(modelId));
+      call = this.#callOnce(modelId, deadlineMs, asker).finally(() => this.#calls.delete(modelId));
       this.#calls.set(modelId, call);
     }
     return call;
   }
 
-  async #callOnce(modelId: string, deadlineMs: number): Promise<WakeAnswer> {
+  async #callOnce(modelId: string, deadlineMs: number, asker: Asker): Promise<WakeAnswer> {
     const { wake, retryMs } = this.#options;
-    const outcome = await wake(modelId, deadlineMs);
+    const outcome = await wake(modelId, deadlineMs, asker);
     if (outcome === 'unavailable') await new Promise((resolve) => setTimeout(resolve, retryMs));
     return outcome;
   }

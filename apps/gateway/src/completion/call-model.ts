@@ -6,11 +6,12 @@ import type { Config } from '../config.ts';
 import type { Ending } from '../ending.ts';
 import type { Gateway } from '../gateway.ts';
 import type { Exchange } from '../http/exchange.ts';
+import { endModelCall } from '../observe/trace.ts';
 import { MODEL_UNAVAILABLE } from '../refusals.ts';
 import type { AnswerIdentity } from '../upstream/answer.ts';
 import type { CallOutcome } from '../upstream/call-outcome.ts';
 import { MODEL_FAILED } from '../upstream/refused.ts';
-import { send, type UpstreamRequest } from '../upstream/send.ts';
+import { send, type TraceHeaders, type UpstreamRequest } from '../upstream/send.ts';
 import { StreamCall } from '../upstream/stream-call.ts';
 import { StreamRewriter } from '../upstream/stream-rewriter.ts';
 import type { UpstreamCall } from '../upstream/upstream-call.ts';
@@ -65,13 +66,19 @@ async function callReplicas(
     const call = request.stream
       ? streamCall(gateway.config, exchange, rewriterOf(identity, request), leftMs)
       : new WholeCall(identity, { timeoutMs: leftMs, maxBytes: LIMITS.wholeAnswerMaxBytes });
+    const span = exchange.trace?.callModel(model, exchange.facts) ?? null;
+    const sentAtMs = performance.now();
     let reached: boolean | null = null;
+    let ended: CallOutcome | null = null;
     try {
-      outcome = await run(gateway, exchange, call, replica, upstreamRequest);
+      ended = await run(gateway, exchange, { call, replica, request: upstreamRequest, trace: span });
+      outcome = ended;
       if (outcome.kind !== 'aborted') reached = outcome.kind !== 'unreached';
     } finally {
       gateway.replicas.release(replica, reached);
       gateway.observer.upstreamAnswered(call.status);
+      const { firstChunkAtMs } = exchange.facts;
+      if (span) endModelCall(span, ended, { status: call.status, sentAtMs, firstChunkAtMs });
     }
     if (outcome.kind !== 'unreached' || first) return outcome;
     first = replica;
@@ -87,17 +94,22 @@ function withReplicas({ catalog }: Gateway, model: CatalogModel): CatalogModel {
   return current && current.replicas.length > 0 ? current : model;
 }
 
+interface Sending {
+  readonly call: UpstreamCall;
+  readonly replica: Replica;
+  readonly request: UpstreamRequest;
+  readonly trace: TraceHeaders | null;
+}
+
 async function run(
   gateway: Gateway,
   exchange: Exchange,
-  call: UpstreamCall,
-  replica: Replica,
-  request: UpstreamRequest,
+  { call, replica, request, trace }: Sending,
 ): Promise<CallOutcome> {
   if (exchange.aborted) call.abort(exchange.aborted);
   else {
     exchange.onAbort = (aborted) => call.abort(aborted);
-    send(gateway.upstream, replica, request, call);
+    send(gateway.upstream, replica, request, call, trace);
   }
   const outcome = await call.outcome;
   exchange.onAbort = null;

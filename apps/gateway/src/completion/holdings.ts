@@ -4,6 +4,7 @@ import type { Activity } from '../catalog/activity.ts';
 import { type Ending, PASSED, type Passed } from '../ending.ts';
 import type { Admission } from '../limiter/admission.ts';
 import type { AdmissionRef, AdmitRequest, Limiter } from '../limiter/limiter.ts';
+import type { RequestTrace } from '../observe/trace.ts';
 import { BUSY, INTERNAL_ERROR } from '../refusals.ts';
 import { settlementOf } from './settlement.ts';
 
@@ -25,6 +26,7 @@ export class Holdings {
   readonly #shared: SharedParts;
   readonly orgId: string;
   readonly #requestId: string;
+  readonly #trace: RequestTrace | null;
   #bytes = 0;
   #largeBody: AdmissionRef | null = null;
   #modelId: string | null = null;
@@ -32,10 +34,11 @@ export class Holdings {
   /** Monotonic time. Null until the request is counted. */
   #countedAtMs: number | null = null;
 
-  constructor(shared: SharedParts, orgId: string, requestId: string) {
+  constructor(shared: SharedParts, orgId: string, requestId: string, trace: RequestTrace | null = null) {
     this.#shared = shared;
     this.orgId = orgId;
     this.#requestId = requestId;
+    this.#trace = trace;
   }
 
   /** Whether the request is counted, so that its reservation is open until the release. */
@@ -59,7 +62,7 @@ export class Holdings {
     const { limiter } = this.#shared;
     const ref = limiter.admissionRef(this.orgId, this.#requestId);
     this.#largeBody = ref;
-    const taken = await limiter.takeLargeBody(ref);
+    const taken = await limiter.takeLargeBody(ref, this.#trace?.onward);
     if (isRefusal(taken)) this.#largeBody = null;
     return taken;
   }
@@ -75,7 +78,7 @@ export class Holdings {
     const { limiter } = this.#shared;
     const ref = limiter.admissionRef(this.orgId, this.#requestId);
     this.#admission = ref;
-    const admission = await limiter.admit(ref, request);
+    const admission = await limiter.admit(ref, request, this.#trace?.onward);
     if (isRefusal(admission)) this.#admission = null;
     return admission;
   }
@@ -83,7 +86,7 @@ export class Holdings {
   /** Reserves for the held admission. A refusal leaves the admission as it was. */
   async reserve(): Promise<Admission | Refusal> {
     const ref = this.#admission;
-    return ref ? this.#shared.limiter.reserve(ref) : INTERNAL_ERROR;
+    return ref ? this.#shared.limiter.reserve(ref, this.#trace?.onward) : INTERNAL_ERROR;
   }
 
   /**
@@ -131,10 +134,10 @@ export class Holdings {
     if (!admission) return null;
     const { limiter } = this.#shared;
     const countedAtMs = this.#countedAtMs;
-    if (countedAtMs === null) return limiter.withdraw(admission);
+    if (countedAtMs === null) return limiter.withdraw(admission, this.#trace?.onward);
     const durationMs = Math.round(performance.now() - countedAtMs);
     const firstChunkMs = firstChunkAtMs === null ? 0 : Math.max(1, Math.round(firstChunkAtMs - countedAtMs));
-    return limiter.settle(admission, settlementOf(ending, { durationMs, firstChunkMs }));
+    return limiter.settle(admission, settlementOf(ending, { durationMs, firstChunkMs }), this.#trace?.onward);
   }
 
   #releaseLargeBody(): Promise<void> | null {

@@ -6,6 +6,7 @@ import type { Gateway } from '../gateway.ts';
 import { deliver } from '../http/deliver.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { rateLimitHeaders } from '../limiter/admission.ts';
+import { RequestTrace } from '../observe/trace.ts';
 import { INTERNAL_ERROR } from '../refusals.ts';
 import { admit, reserve } from './admit.ts';
 import { callModel } from './call-model.ts';
@@ -27,7 +28,12 @@ export async function complete(gateway: Gateway, exchange: Exchange): Promise<vo
   const caller = await authenticate(gateway, exchange); // 3
   if (endsEarly(caller)) return deliver(exchange, caller);
 
-  const held = new Holdings(gateway, caller.principal.orgId, exchange.id);
+  // Only callers with a valid key can cause spans.
+  if (gateway.tracing) {
+    const { request, requestId, facts } = exchange;
+    exchange.trace = new RequestTrace(gateway.tracing, { headers: request.headers, requestId, facts });
+  }
+  const held = new Holdings(gateway, caller.principal.orgId, exchange.id, exchange.trace);
   exchange.held = held;
   // If a step throws, this ending stands: an internal fault must not keep slots or leave a
   // reservation open.

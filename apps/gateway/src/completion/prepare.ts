@@ -59,7 +59,8 @@ async function wakeUp(
   waitMs: number,
 ): Promise<CatalogModel | EarlyEnd> {
   observer.enter(exchange, 'wake');
-  const outcome = await waker.wait(model.modelId, waitMs, exchange.signal);
+  const asker = { requestId: exchange.requestId, traceparent: exchange.trace?.onward };
+  const outcome = await waker.wait(model.modelId, waitMs, exchange.signal, asker);
   if (exchange.aborted) return exchange.aborted;
   if (outcome === 'failed') return COULD_NOT_START;
   if (outcome === 'starting') return STILL_STARTING;

@@ -3,6 +3,7 @@ import { newRequestId } from '@tidegate/contracts';
 import type { Holdings } from '../completion/holdings.ts';
 import type { Aborted, AbortReason } from '../ending.ts';
 import { RequestFacts } from '../observe/facts.ts';
+import type { RequestTrace } from '../observe/trace.ts';
 
 /** One request and its answer. */
 export class Exchange {
@@ -13,6 +14,8 @@ export class Exchange {
   readonly facts = new RequestFacts();
   /** What the request holds of the shared resources. Null if nothing yet. */
   held: Holdings | null = null;
+  /** Null: tracing is off, or the caller is not known. */
+  trace: RequestTrace | null = null;
   /** Settles when the handler is done. */
   handled: Promise<void> = Promise.resolve();
   /** Extra headers for whatever answer is sent: names and values alternate. */

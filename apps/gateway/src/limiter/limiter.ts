@@ -135,9 +135,10 @@ export class Limiter {
     return reply?.reportInvalidKey?.blockedRemainingMs ?? INTERNAL_ERROR;
   }
 
-  async takeLargeBody(ref: AdmissionRef): Promise<Passed | Refusal> {
+  /** @param traceparent as for all calls of a request: of its span; undefined: it is not traced */
+  async takeLargeBody(ref: AdmissionRef, traceparent?: string): Promise<Passed | Refusal> {
     if (!this.ready) return INTERNAL_ERROR;
-    const reply = await this.#session.call({ takeLargeBody: ref });
+    const reply = await this.#session.call({ takeLargeBody: ref, traceparent });
     if (this.#isOver(ref) || reply?.failed?.notRun) return INTERNAL_ERROR;
     const result = reply?.takeLargeBody?.result;
     if (result === 'RESULT_TAKEN') {
@@ -160,10 +161,10 @@ export class Limiter {
     return this.#decided(await this.#session.call({ countRequest: { orgId, keyId } }));
   }
 
-  async admit(ref: AdmissionRef, request: AdmitRequest): Promise<Admission | Refusal> {
+  async admit(ref: AdmissionRef, request: AdmitRequest, traceparent?: string): Promise<Admission | Refusal> {
     if (!this.ready) return INTERNAL_ERROR;
     const call = admitCallOf(ref, request);
-    const reply = await this.#session.call({ admit: call });
+    const reply = await this.#session.call({ admit: call, traceparent });
     if (this.#isOver(ref) || reply?.failed?.notRun) return INTERNAL_ERROR;
     const admission = this.#decided(reply);
     if (!isRefusal(admission)) this.#grants.admitted(call, admission.admittedAtMs);
@@ -175,25 +176,25 @@ export class Limiter {
    * If the reservation is refused or its outcome is unknown, the caller must withdraw the
    * admission.
    */
-  async reserve(ref: AdmissionRef): Promise<Admission | Refusal> {
-    const admission = this.#decided(await this.#session.call({ reserve: ref }));
+  async reserve(ref: AdmissionRef, traceparent?: string): Promise<Admission | Refusal> {
+    const admission = this.#decided(await this.#session.call({ reserve: ref, traceparent }));
     if (!isRefusal(admission)) this.#grants.reserved(ref, admission.admittedAtMs);
     return admission;
   }
 
   /** Takes an admission back. Waits like `settle`. */
-  withdraw(ref: AdmissionRef): Promise<void> {
+  withdraw(ref: AdmissionRef, traceparent?: string): Promise<void> {
     this.#grants.withdrawn(ref);
-    return this.#unacknowledged.send(ref.instanceId, { withdraw: ref });
+    return this.#unacknowledged.send(ref.instanceId, { withdraw: ref, traceparent });
   }
 
   /**
    * Settles, and waits briefly for the acknowledgement. A late one is retried in the background.
    */
-  settle(ref: AdmissionRef, settlement: SettleRequest): Promise<void> {
+  settle(ref: AdmissionRef, settlement: SettleRequest, traceparent?: string): Promise<void> {
     const settle = settleCallOf(ref, settlement);
     this.#grants.settled(ref, settle);
-    return this.#unacknowledged.send(ref.instanceId, { settle });
+    return this.#unacknowledged.send(ref.instanceId, { settle, traceparent });
   }
 
   /** Resolves to false if it is not certain that the report was written. */

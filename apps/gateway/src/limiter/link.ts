@@ -7,7 +7,10 @@ import type {
 } from '@tidegate/rpc';
 
 /** One call as defined in `limiter.proto`. The link numbers it. */
-export type LimiterCall = Omit<Call, 'callId' | 'call'>;
+export type LimiterCall = Omit<Call, 'callId' | 'call' | 'traceparent'> & {
+  /** Undefined: it is not traced. */
+  readonly traceparent?: string | undefined;
+};
 export type LimiterReply = Reply__Output;
 
 export interface LinkOptions {
@@ -126,7 +129,7 @@ export class LimiterLink {
     this.#lastCallId = (this.#lastCallId + 1) >>> 0;
     const callId = this.#lastCallId;
     if (this.#batch.length === 0) this.#schedule();
-    this.#batch.push({ callId, ...call });
+    this.#batch.push({ callId, ...call } as Call);
     const deadlineMs = this.#options.nowMs() + this.#options.callTimeoutMs;
     this.#ticker ??= setInterval(this.#tick, TICK_MS);
     return new Promise((resolve) => {

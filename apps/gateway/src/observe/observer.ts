@@ -122,8 +122,9 @@ export class Observer {
   }
 
   /** A request goes on to its next phase. Null: it is over but for its answer. */
-  enter({ facts }: Exchange, phase: Phase | null): void {
+  enter({ facts, trace }: Exchange, phase: Phase | null): void {
     const nowMs = performance.now();
+    trace?.enter(phase, nowMs);
     if (facts.phase) this.#phases[facts.phase].observe((nowMs - facts.phaseAtMs) / 1_000);
     if (facts.phase === 'answer') facts.answeredAtMs = nowMs;
     facts.phase = phase;
@@ -151,7 +152,8 @@ export class Observer {
   ended(exchange: Exchange): void {
     const { facts } = exchange;
     const { route, code, cause, model } = facts;
-    const ms = performance.now() - facts.startedAtMs;
+    const nowMs = performance.now();
+    const ms = nowMs - facts.startedAtMs;
     const incomplete = reasonIncomplete(exchange);
     const status = incomplete === null ? exchange.response.statusCode : 0;
     if (incomplete === null && code === null) this.#answered[route].value++;
@@ -160,6 +162,7 @@ export class Observer {
     if (code && !exchange.held?.counted) this.#recordRefusal(facts, code);
     this.#seconds[route].observe(ms / 1_000);
     if (model) this.#models.ended(model, resultOf(exchange), facts);
+    exchange.trace?.end(facts, status, incomplete ?? code, nowMs);
     this.#line(fieldsOf(exchange, status, ms), 'request');
   }
 
@@ -211,6 +214,7 @@ function fieldsOf(exchange: Exchange, status: number, ms: number): LineFields {
   const { model, usage, firstChunkAtMs } = facts;
   return {
     requestId: exchange.requestId,
+    traceId: exchange.trace?.traceId,
     method: exchange.request.method,
     route: facts.route,
     status,

@@ -19,6 +19,7 @@ export interface HarnessOptions {
   /** The addresses of the runners of further pools. */
   readonly pools?: Readonly<Record<string, string>>;
   readonly nowMs?: () => number;
+  readonly tracing?: Gateway['tracing'];
 }
 
 export interface Harness extends AssembledGateway {
@@ -98,6 +99,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     upstream,
     parser,
     images: options.images ?? noImages,
+    tracing: options.tracing ?? null,
     runners,
     connectLimiter: (peer) => createLimiterClient(peer),
     watchId: newInstanceId(),

@@ -3,6 +3,13 @@ import type { Dispatcher } from 'undici';
 import type { Replica } from '../catalog/replicas.ts';
 import type { UpstreamCall } from './upstream-call.ts';
 
+/** The span of the call, for the model's own trace. */
+export interface TraceHeaders {
+  readonly traceparent: string;
+  /** Empty: none. */
+  readonly tracestate: string;
+}
+
 export interface UpstreamRequest {
   /** Pieces to send one after another. */
   readonly body: readonly Uint8Array[];
@@ -31,9 +38,10 @@ export function send(
   replica: Replica,
   request: UpstreamRequest,
   call: UpstreamCall,
+  trace: TraceHeaders | null = null,
 ): void {
   try {
-    upstream.dispatch(optionsOf(replica, request), call);
+    upstream.dispatch(optionsOf(replica, request, trace), call);
   } catch (error) {
     // The replica's URL is invalid. Treat the replica as one that does not answer.
     call.onResponseError(null, error as Error);
@@ -43,11 +51,14 @@ export function send(
 function optionsOf(
   replica: Replica,
   { body, key, requestId, streamed }: UpstreamRequest,
+  trace: TraceHeaders | null,
 ): Dispatcher.DispatchOptions {
   const bytes = body.reduce((sum, piece) => sum + piece.byteLength, 0);
   const headers = ['content-type', 'application/json', 'content-length', String(bytes)];
   headers.push('accept', streamed ? 'text/event-stream' : 'application/json', 'accept-encoding', 'identity');
   headers.push('x-request-id', requestId);
+  if (trace) headers.push('traceparent', trace.traceparent);
+  if (trace?.tracestate) headers.push('tracestate', trace.tracestate);
   if (key) headers.push('authorization', `Bearer ${key}`);
   const { origin, path } = targetOf(replica);
   return {

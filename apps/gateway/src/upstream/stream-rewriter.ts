@@ -1,5 +1,6 @@
 import type { Refusal } from '@tidegate/contracts';
 import { type AnswerIdentity, answerIn, RECEIVED_PER_RELAYED } from './answer.ts';
+import { EventReader } from './event-reader.ts';
 import { isErrorEvent, refusalOfErrorEvent, upstreamError } from './refused.ts';
 import { SseParser } from './sse-parser.ts';
 import { type FinishReason, finishReason, readUsage, type Usage, usageJson } from './usage.ts';
@@ -57,6 +58,7 @@ export class StreamRewriter {
   readonly #identity: AnswerIdentity;
   readonly #options: StreamOptions;
   readonly #parser: SseParser;
+  readonly #reader = new EventReader();
   readonly #head: string;
   readonly #contentHead: string;
   readonly #contentHeadBytes: number;
@@ -123,7 +125,7 @@ export class StreamRewriter {
     }
     let event: unknown;
     try {
-      event = JSON.parse(data);
+      event = this.#reader.read(data);
     } catch {
       this.#failUnreadable();
       return;

@@ -17,8 +17,11 @@ import { withdraw } from './withdraw.ts';
 export interface AdmissionsDeps extends ScriptDeps {
   readonly seeder: Seeder;
   readonly leases: Leases;
-  /** Called when a reservation has been settled and its outbox entry written. */
-  readonly onSettled: (settlement: Settlement) => void;
+  /**
+   * Called when a reservation has been settled and its outbox entry written.
+   * @param traceparent empty or undefined: it is not traced
+   */
+  readonly onSettled: (settlement: Settlement, traceparent?: string) => void;
 }
 
 /**
@@ -73,12 +76,12 @@ export class Admissions {
   }
 
   /** Resolves to true if this call settled it. */
-  async settle(ref: AdmissionRef, end: RequestEnd): Promise<boolean> {
+  async settle(ref: AdmissionRef, end: RequestEnd, traceparent?: string): Promise<boolean> {
     const reply = await withScope(this.#scopes.get(ref.admissionId), (scope) =>
       settle(this.#deps, ref, scope, end),
     );
     this.#scopes.drop(ref.admissionId);
-    if (reply.kind === 'settled') this.#deps.onSettled(reply.settlement);
+    if (reply.kind === 'settled') this.#deps.onSettled(reply.settlement, traceparent);
     // Nothing was counted, so there is nothing to charge.
     if (reply.kind === 'not_reserved') await this.withdraw(ref);
     return reply.kind === 'settled';

@@ -23,7 +23,8 @@ export interface OutboxOptions {
 }
 
 export interface Outbox {
-  publish(settlement: Settlement): void;
+  /** @param traceparent empty or undefined: it is not traced */
+  publish(settlement: Settlement, traceparent?: string): void;
   /** See `LimiterState`. */
   oldestUnconfirmedS(): number | null;
   sweeps(): boolean;
@@ -45,7 +46,7 @@ export function startOutbox(options: OutboxOptions): Outbox {
   const publisher = new SettlementPublisher({
     ...PUBLISH,
     nowMs: () => performance.now(),
-    send: (batch) => queue.add(batch),
+    send: (batch, traces) => queue.add(batch, { traces }),
     onDropped(settlements, err) {
       metrics.unpublished(settlements);
       logger.warn({ err: err ?? undefined, settlements }, 'settlements are left to the sweep');
@@ -71,7 +72,7 @@ export function startOutbox(options: OutboxOptions): Outbox {
     onError: (err) => logger.warn({ err }, 'the outbox sweep failed'),
   });
   return {
-    publish: (settlement) => publisher.publish(settlement),
+    publish: (settlement, traceparent) => publisher.publish(settlement, traceparent),
     sweeps: () => lock.held,
     oldestUnconfirmedS: () => (lock.held ? oldestS : null),
     async close() {

@@ -1,4 +1,4 @@
-import { SETTLEMENT_BATCH_MAX, type Settlement } from '@tidegate/contracts';
+import { SETTLEMENT_BATCH_MAX, type Settlement, type SettlementBatch } from '@tidegate/contracts';
 
 /** After a pause, the first settlement waits this long, so that usage becomes visible soon. */
 const FIRST_WAIT_MS = 25;
@@ -7,10 +7,12 @@ const FIRST_WAIT_MS = 25;
  */
 const SEND_EVERY_MS = 250;
 const CLOSE_MS = 3_000;
+/** Of waiting settlements, at most this many are traced on. */
+const MAX_TRACES = 1_000;
 
 export interface PublisherOptions {
   /** Puts one batch into the queue. */
-  readonly send: (batch: readonly Settlement[]) => Promise<void>;
+  readonly send: (batch: readonly Settlement[], traces: SettlementBatch['traces']) => Promise<void>;
   /**
    * How many settlements may wait. Beyond that they are dropped here, and the outbox sweep brings
    * them.
@@ -30,6 +32,8 @@ export interface PublisherOptions {
 export class SettlementPublisher {
   readonly #options: PublisherOptions;
   #waiting: Settlement[] = [];
+  /** By reservation. */
+  readonly #traces = new Map<string, string>();
   #timer: NodeJS.Timeout | null = null;
   #sentAtMs = Number.NEGATIVE_INFINITY;
   readonly #sending = new Set<Promise<void>>();
@@ -38,11 +42,14 @@ export class SettlementPublisher {
     this.#options = options;
   }
 
-  publish(settlement: Settlement): void {
+  /** @param traceparent empty or undefined: it is not traced */
+  publish(settlement: Settlement, traceparent?: string): void {
     if (this.#waiting.length >= this.#options.maxWaiting) {
       this.#options.onDropped(1, null);
       return;
     }
+    if (traceparent && this.#traces.size < MAX_TRACES)
+      this.#traces.set(settlement.reservationId, traceparent);
     this.#waiting.push(settlement);
     if (this.#waiting.length >= SETTLEMENT_BATCH_MAX) this.#sendFull();
     this.#timer ??= setTimeout(() => this.#onTimer(), this.#waitMs());
@@ -72,6 +79,18 @@ export class SettlementPublisher {
     return Math.max(FIRST_WAIT_MS, this.#sentAtMs + SEND_EVERY_MS - this.#options.nowMs());
   }
 
+  #tracesOf(batch: readonly Settlement[]): SettlementBatch['traces'] {
+    if (this.#traces.size === 0) return undefined;
+    const traces: Record<string, string> = {};
+    for (const { reservationId } of batch) {
+      const traceparent = this.#traces.get(reservationId);
+      if (traceparent === undefined) continue;
+      traces[reservationId] = traceparent;
+      this.#traces.delete(reservationId);
+    }
+    return traces;
+  }
+
   #sendFull(): void {
     while (this.#waiting.length >= SETTLEMENT_BATCH_MAX && this.#sending.size < this.#options.maxSending)
       this.#sendNext();
@@ -81,7 +100,7 @@ export class SettlementPublisher {
     const batch = this.#waiting.splice(0, SETTLEMENT_BATCH_MAX);
     this.#sentAtMs = this.#options.nowMs();
     const sending = this.#options
-      .send(batch)
+      .send(batch, this.#tracesOf(batch))
       .catch((error: unknown) => this.#options.onDropped(batch.length, error))
       .finally(() => this.#sending.delete(sending));
     this.#sending.add(sending);

@@ -12,9 +12,9 @@ it('a queue whose Redis hangs makes calls fail, and is used again when Redis ans
     expect(await eventually(() => queue.backlog())).toBe(0);
     signal('SIGSTOP');
     await expect(queue.backlog()).rejects.toThrow();
-    await expect(queue.add([], 'meanwhile')).rejects.toThrow();
+    await expect(queue.add([], { jobId: 'meanwhile' })).rejects.toThrow();
     signal('SIGCONT');
-    await eventually(() => queue.add([], 'afterwards').then(() => true));
+    await eventually(() => queue.add([], { jobId: 'afterwards' }).then(() => true));
     expect(await queue.backlog()).toBeGreaterThan(0);
   } finally {
     signal('SIGCONT');

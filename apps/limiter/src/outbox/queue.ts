@@ -8,10 +8,15 @@ import {
 } from '@tidegate/contracts';
 import { openQueue } from '@tidegate/redis';
 
+export interface JobOptions {
+  /** Skips the job if one with this id still exists, dead or not. */
+  readonly jobId?: string;
+  readonly traces?: SettlementBatch['traces'];
+}
+
 /** The limiter's side of the settlement queue. Rejects if Redis does not accept a job. */
 export interface SettlementQueue {
-  /** @param jobId skips the job if one with this id still exists, dead or not */
-  add(settlements: readonly Settlement[], jobId?: string): Promise<void>;
+  add(settlements: readonly Settlement[], options?: JobOptions): Promise<void>;
   /** Unfinished jobs, without dead ones. */
   backlog(): Promise<number>;
   close(): Promise<void>;
@@ -29,9 +34,9 @@ export function createSettlementQueue(options: {
     onError: options.onError,
   });
   return {
-    async add(settlements, jobId) {
+    async add(settlements, { jobId, traces } = {}) {
       const jobOptions = { ...SETTLEMENT_JOB_OPTIONS, ...(jobId === undefined ? {} : { jobId }) };
-      const batch: SettlementBatch = { settlements };
+      const batch: SettlementBatch = traces ? { settlements, traces } : { settlements };
       await queue.use((jobs) => jobs.add(SETTLEMENT_JOB, batch, jobOptions));
     },
     async backlog() {

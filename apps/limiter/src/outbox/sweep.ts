@@ -119,7 +119,7 @@ export class OutboxSweep {
       budget.behind ??= this.#isBehind();
       if (await budget.behind) return;
       budget.jobs--;
-      await this.#options.queue.add(batch, jobIdOf(first, before));
+      await this.#options.queue.add(batch, { jobId: jobIdOf(first, before) });
       this.#options.onRepublished(batch.length);
       if (batch.length < BATCH_MAX) return;
       from = `(${last.outboxId}`;

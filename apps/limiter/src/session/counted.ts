@@ -1,16 +1,45 @@
 import type { Call__Output } from '@tidegate/rpc';
+import type { Span, Tracing } from '@tidegate/tracing';
+import { LimiterError } from '../limiter-error.ts';
 import type { LimiterMetrics } from '../metrics.ts';
 import { type DispatchDeps, dispatch, type Outcome } from './dispatch.ts';
+import { requestIdOf } from './ids.ts';
 
-/** Answers calls and counts the decisions by call and outcome. */
+/** Answers calls and counts the decisions. A call of a sampled trace gets a span. */
 export const countedDispatch =
-  (deps: DispatchDeps, metrics: LimiterMetrics) =>
+  (deps: DispatchDeps, metrics: LimiterMetrics, tracing: Tracing | null) =>
   async (call: Call__Output): Promise<Outcome> => {
     const startedMs = performance.now();
-    const outcome = await dispatch(deps, call);
-    metrics.decided(call.call ?? 'none', nameOf(outcome), (performance.now() - startedMs) / 1_000);
-    return outcome;
+    const span = tracing && call.traceparent ? beginSpan(tracing, call, startedMs) : null;
+    try {
+      const outcome = await dispatch(deps, call);
+      const endedMs = performance.now();
+      const name = nameOf(outcome);
+      metrics.decided(call.call ?? 'none', name, (endedMs - startedMs) / 1_000);
+      if (span) endSpan(span, name, endedMs);
+      return outcome;
+    } catch (error) {
+      span?.end(performance.now(), error instanceof LimiterError ? error.reason : 'internal');
+      throw error;
+    }
   };
+
+const beginSpan = (tracing: Tracing, call: Call__Output, atMs: number): Span =>
+  tracing.begin(call, {
+    name: `limiter ${call.call}`,
+    role: 'server',
+    atMs,
+    attributes: {
+      'rpc.system.name': 'grpc',
+      'rpc.method': `tidegate.limiter.v1.Limiter/Session ${call.call}`,
+      'tidegate.request.id': requestIdOf(call),
+    },
+  });
+
+function endSpan(span: Span, outcome: string, atMs: number): void {
+  span.set({ 'tidegate.outcome': outcome });
+  span.end(atMs);
+}
 
 function nameOf({ admission, authenticate, takeLargeBody, heartbeat, reportInvalidKey }: Outcome): string {
   const decision = admission ?? authenticate;

@@ -45,7 +45,7 @@ export type Outcome = Omit<Reply, 'callId'>;
 export async function dispatch(deps: DispatchDeps, call: Call__Output): Promise<Outcome> {
   const { admissions, leases } = deps;
   if (call.admit) return admit(deps, call.admit);
-  if (call.settle) return settle(deps, call.settle);
+  if (call.settle) return settle(deps, call.settle, call.traceparent);
   if (call.reserve) return { admission: admissionOutcome(await admissions.reserve(refOf(call.reserve))) };
   if (call.withdraw) {
     await admissions.withdraw(refOf(call.withdraw));
@@ -87,8 +87,12 @@ async function admit({ admissions }: DispatchDeps, call: Admit__Output): Promise
   return { admission: admissionOutcome(await admissions.admit(call)) };
 }
 
-async function settle({ admissions }: DispatchDeps, call: Settle__Output): Promise<Outcome> {
-  await admissions.settle(refOf(call), requestEndOf(call));
+async function settle(
+  { admissions }: DispatchDeps,
+  call: Settle__Output,
+  traceparent: string,
+): Promise<Outcome> {
+  await admissions.settle(refOf(call), requestEndOf(call), traceparent);
   return { settle: {} };
 }
 

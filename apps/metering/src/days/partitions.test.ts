@@ -53,6 +53,7 @@ const meteringAt = (wrongDays: number): Metering =>
       pingPostgres: queue.counts,
     }),
     logger: createLogger({ service: 'metering', level: 'silent' }),
+    tracing: null,
     now: () => Date.now() + wrongDays * DAY_MS,
     redisNowMs: clock.nowMs,
   });

@@ -86,9 +86,13 @@ export class Fleet {
   }
 
   /** Wakes a model. Undefined: there is no such model. Otherwise as `Supervisor.wake`. */
-  async wake(modelId: string, signal: AbortSignal): Promise<ModelStatus | 'busy' | null | undefined> {
+  async wake(
+    modelId: string,
+    signal: AbortSignal,
+    requestId?: string,
+  ): Promise<ModelStatus | 'busy' | null | undefined> {
     const supervisor = this.#supervisors.get(modelId);
-    const woken = await supervisor?.wake(signal);
+    const woken = await supervisor?.wake(signal, requestId);
     if (woken !== undefined) this.#deps.metrics.wakes.inc({ result: resultOf(woken) });
     return woken;
   }

@@ -208,10 +208,14 @@ export class Supervisor implements Tenant {
   /**
    * Wakes the model if possible, and waits until it runs or will not run. Null: aborted before
    * that. `busy`: too many callers are waiting.
+   * @param requestId of the request that asks, for the log
    */
-  async wake(signal: AbortSignal): Promise<ModelStatus | 'busy' | null> {
+  async wake(signal: AbortSignal, requestId?: string): Promise<ModelStatus | 'busy' | null> {
     this.#times.use();
-    if (this.condition === 'asleep' || this.condition === 'failed') this.dispatch({ type: 'wake' });
+    if (this.condition === 'asleep' || this.condition === 'failed') {
+      this.#logger.info({ requestId }, 'a request wakes a model');
+      this.dispatch({ type: 'wake' });
+    }
     if (this.#isSettled()) return this.status();
     const waiting = this.#waiters.wait(signal);
     if (!waiting) return 'busy';

@@ -1,7 +1,14 @@
 import { type ServerUnaryCall, type ServiceError, status } from '@grpc/grpc-js';
 import { driverSettings, type KubernetesSettings } from '@tidegate/contracts/driver-settings';
-import type { ModelRequest__Output, ModelState, RunnerHandlers, WatchRequest__Output } from '@tidegate/rpc';
+import type {
+  ModelRequest__Output,
+  ModelState,
+  RunnerHandlers,
+  WakeRequest__Output,
+  WatchRequest__Output,
+} from '@tidegate/rpc';
 import type { Logger } from '@tidegate/runtime';
+import type { Tracing } from '@tidegate/tracing';
 import type { CatalogSource } from '../catalog/catalog.ts';
 import { WIRE_CONDITIONS } from '../fleet/catalog-entry.ts';
 import type { Fleet } from '../fleet/fleet.ts';
@@ -9,6 +16,7 @@ import type { ModelStatus } from '../fleet/supervisor.ts';
 import { Feed } from '../watch/feed.ts';
 import type { Gateways } from '../watch/gateways.ts';
 import { inspectHandler } from './inspect.ts';
+import { requestIdOf, traceWake } from './wakes.ts';
 
 export interface HandlersOptions {
   readonly fleet: Fleet;
@@ -17,6 +25,8 @@ export interface HandlersOptions {
   /** How long a checked server may take for an answer. */
   readonly checkTimeoutMs: number;
   readonly logger: Logger;
+  /** Null: off. */
+  readonly tracing: Tracing | null;
   /** Why a workload cannot be a model. Empty: it can. */
   readonly checkWorkload: (settings: KubernetesSettings) => Promise<string>;
 }
@@ -41,22 +51,29 @@ export function createHandlers({
   gateways,
   checkTimeoutMs,
   logger,
+  tracing,
   checkWorkload,
 }: HandlersOptions): RunnerHandlers {
-  type Call = ServerUnaryCall<ModelRequest__Output, ModelState>;
   const unary =
-    (answer: (modelId: string, signal: AbortSignal) => Promise<ModelState>) =>
-    (call: Call, callback: (error: Partial<ServiceError> | null, state?: ModelState) => void): void => {
+    <Q extends ModelRequest__Output>(
+      answer: (modelId: string, signal: AbortSignal, request: Q) => Promise<ModelState>,
+    ) =>
+    (
+      call: ServerUnaryCall<Q, ModelState>,
+      callback: (error: Partial<ServiceError> | null, state?: ModelState) => void,
+    ): void => {
       const gone = new AbortController();
       call.on('cancelled', () => gone.abort());
-      answer(call.request.modelId, gone.signal).then(
+      answer(call.request.modelId, gone.signal, call.request).then(
         (state) => callback(null, state),
         (err: unknown) => callback(toStatus(err, logger)),
       );
     };
   return {
-    Wake: unary(async (modelId, signal) => {
-      const woken = await fleet.wake(modelId, signal);
+    Wake: unary(async (modelId, signal, request: WakeRequest__Output) => {
+      const woken = await traceWake(tracing, request, () =>
+        fleet.wake(modelId, signal, requestIdOf(request)),
+      );
       if (woken === undefined) throw UNKNOWN_MODEL();
       if (woken === 'busy')
         throw new Status(status.RESOURCE_EXHAUSTED, 'too many callers are waiting for this model');

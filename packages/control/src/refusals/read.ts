@@ -1,7 +1,6 @@
 import type { Db } from '@tidegate/db';
 import { toNumber } from '../numbers.ts';
-import type { Step } from '../requests/read-errors.ts';
-import { NOTHING, query, type Sql, sql } from '../sql.ts';
+import { NOTHING, query, sql } from '../sql.ts';
 
 /** How many keys and how many models are named: those with the most refusals. */
 const NAMED_MAX = 10;
@@ -33,14 +32,17 @@ export interface RefusalsOfModel {
   readonly refusals: number;
 }
 
+interface HourOfCause {
+  /** Its first instant. Unix ms. */
+  readonly atMs: number;
+  readonly code: string;
+  readonly cause: string | null;
+  readonly refusals: number;
+}
+
 export interface CountedRefusals {
   readonly total: number;
-  readonly steps: readonly {
-    readonly at: string;
-    readonly code: string;
-    readonly cause: string | null;
-    readonly refusals: number;
-  }[];
+  readonly hours: readonly HourOfCause[];
   /** Most frequent first, as are keys and models. */
   readonly causes: readonly RefusalsOfCause[];
   /** At most 10, as are models. */
@@ -57,82 +59,97 @@ interface Within {
   readonly fromMs: number;
   /** Unix ms, not included. */
   readonly toMs: number;
-  readonly step: Step;
 }
 
-interface CauseRow {
-  readonly at: Date | null;
-  readonly code: string;
-  readonly cause: string;
+/** A count by hour and cause, by key or by model. */
+interface Row {
+  readonly hour: Date | null;
+  readonly code: string | null;
+  readonly cause: string | null;
+  readonly keyId: string | null;
+  readonly modelId: string | null;
   readonly refusals: bigint;
-  readonly firstHour: Date;
-  readonly lastHour: Date;
 }
 
-/** Counts refusals by cause over time, by key and by model. */
-export async function readRefusals(db: Db, within: Within): Promise<CountedRefusals> {
-  const { step } = within;
-  const [rows, keys, models] = await Promise.all([
-    query<CauseRow>(
-      db,
-      sql`
-      SELECT date_trunc(${step}, hour, 'UTC') AS at, code, cause, sum(refusals)::bigint AS refusals,
-        min(hour) AS "firstHour", max(hour) AS "lastHour"
-      FROM refusal_hour WHERE ${matching(within)}
-      GROUP BY GROUPING SETS ((1, code, cause), (code, cause))
-      ORDER BY refusals DESC, code, cause`,
-    ),
-    readKeys(db, within),
-    readModels(db, within),
-  ]);
-  const counts = rows.map(({ code, cause, refusals, ...row }) => ({
-    ...{ code, cause: cause === '' ? null : cause, refusals: toNumber(refusals) },
-    at: row.at?.toISOString() ?? null,
-    ...{ firstHour: row.firstHour.toISOString(), lastHour: row.lastHour.toISOString() },
-  }));
-  const causes = counts.flatMap(({ at, ...count }) => (at === null ? [count] : []));
-  const steps = counts.flatMap(({ at, code, cause, refusals }) =>
-    at === null ? [] : [{ at, code, cause, refusals }],
-  );
-  return { total: causes.reduce((sum, { refusals }) => sum + refusals, 0), steps, causes, keys, models };
-}
-
-const matching = ({ orgId, keyId, fromMs, toMs }: Within): Sql => sql`
-  refusal_hour.org_id = ${orgId} AND hour >= ${new Date(fromMs)} AND hour < ${new Date(toMs)}
-  ${keyId === null ? NOTHING : sql`AND key_id = ${keyId}`}`;
-
-async function readKeys(db: Db, within: Within): Promise<RefusalsOfKey[]> {
-  const rows = await query<Omit<RefusalsOfKey, 'refusals'> & { refusals: bigint }>(
+/** Counts refusals by cause and hour, by key and by model. Reads each row once. */
+export async function readRefusals(db: Db, { orgId, keyId, fromMs, toMs }: Within): Promise<CountedRefusals> {
+  const rows = await query<Row>(
     db,
     sql`
-    SELECT key_id AS "keyId", api_key.name AS key, prefix AS "keyPrefix",
-      requests_per_minute AS "requestsPerMinute", requests_at_once AS "requestsAtOnce", refused.refusals
-    FROM (
-      SELECT key_id, sum(refusals)::bigint AS refusals FROM refusal_hour WHERE ${matching(within)}
-      GROUP BY key_id ORDER BY refusals DESC, key_id LIMIT ${NAMED_MAX}
-    ) refused
-    JOIN api_key ON api_key.id = refused.key_id
-    ORDER BY refused.refusals DESC, key_id`,
+    SELECT hour, code, cause, key_id AS "keyId", model_id AS "modelId", sum(refusals)::bigint AS refusals
+    FROM refusal_hour
+    WHERE org_id = ${orgId} AND hour >= ${new Date(fromMs)} AND hour < ${new Date(toMs)}
+      ${keyId === null ? NOTHING : sql`AND key_id = ${keyId}`}
+    GROUP BY GROUPING SETS ((hour, code, cause), (key_id), (model_id))
+    ORDER BY refusals DESC, key_id, model_id`,
   );
-  return rows.map((row) => ({ ...row, refusals: toNumber(row.refusals) }));
+  const hours = rows.flatMap(({ hour, code, cause, refusals }): HourOfCause[] =>
+    hour === null || code === null
+      ? []
+      : [{ atMs: hour.getTime(), code, cause: cause || null, refusals: toNumber(refusals) }],
+  );
+  const causes = causesOf(hours);
+  const total = causes.reduce((sum, { refusals }) => sum + refusals, 0);
+  const [keys, models] = await Promise.all([keysOf(db, orgId, rows), modelsOf(db, orgId, rows)]);
+  return { total, hours, causes, keys, models };
 }
 
-async function readModels(db: Db, within: Within): Promise<RefusalsOfModel[]> {
-  const rows = await query<{ modelId: string; model: string | null; deleted: boolean; refusals: bigint }>(
-    db,
-    sql`
-    SELECT model_id AS "modelId", model.name AS model,
-      (model.id IS NULL OR model.deleted_at IS NOT NULL) AS deleted, refused.refusals
-    FROM (
-      SELECT model_id, sum(refusals)::bigint AS refusals FROM refusal_hour
-      WHERE ${matching(within)} AND model_id <> ''
-      GROUP BY model_id ORDER BY refusals DESC, model_id LIMIT ${NAMED_MAX}
-    ) refused
-    LEFT JOIN model ON model.id = refused.model_id AND model.org_id = ${within.orgId}
-    ORDER BY refused.refusals DESC, model_id`,
-  );
-  return rows.map(({ modelId, model, deleted, refusals }) => ({
-    ...{ modelId, model: model ?? modelId, modelDeleted: deleted },
-    refusals: toNumber(refusals),
-  }));
+/** Most frequent first. */
+function causesOf(hours: readonly HourOfCause[]): RefusalsOfCause[] {
+  const byName = new Map<string, HourOfCause & { firstMs: number; lastMs: number }>();
+  for (const one of hours) {
+    const name = `${one.code} ${one.cause}`;
+    const known = byName.get(name);
+    byName.set(name, {
+      ...one,
+      refusals: (known?.refusals ?? 0) + one.refusals,
+      firstMs: Math.min(known?.firstMs ?? one.atMs, one.atMs),
+      lastMs: Math.max(known?.lastMs ?? one.atMs, one.atMs),
+    });
+  }
+  return [...byName.values()]
+    .sort((a, b) => b.refusals - a.refusals || a.code.localeCompare(b.code))
+    .map(({ code, cause, refusals, firstMs, lastMs }) => ({
+      ...{ code, cause, refusals },
+      ...{ firstHour: new Date(firstMs).toISOString(), lastHour: new Date(lastMs).toISOString() },
+    }));
+}
+
+/** The ids with the most refusals. */
+function mostOf(rows: readonly Row[], idOf: (row: Row) => string | null) {
+  const counts = rows.flatMap((row) => {
+    const id = idOf(row);
+    return id ? [{ id, refusals: toNumber(row.refusals) }] : [];
+  });
+  return counts.slice(0, NAMED_MAX);
+}
+
+async function keysOf(db: Db, orgId: string, rows: readonly Row[]): Promise<RefusalsOfKey[]> {
+  const most = mostOf(rows, ({ keyId }) => keyId);
+  const found = await db.apiKey.findMany({
+    where: { orgId, id: { in: most.map(({ id }) => id) } },
+    select: { id: true, name: true, prefix: true, requestsPerMinute: true, requestsAtOnce: true },
+  });
+  const byId = new Map(found.map((key) => [key.id, key]));
+  // One that is deleted in this moment has taken its refusals along.
+  return most.flatMap(({ id: keyId, refusals }) => {
+    const key = byId.get(keyId);
+    if (!key) return [];
+    const { name, prefix, requestsPerMinute, requestsAtOnce } = key;
+    return [{ keyId, key: name, keyPrefix: prefix, requestsPerMinute, requestsAtOnce, refusals }];
+  });
+}
+
+async function modelsOf(db: Db, orgId: string, rows: readonly Row[]): Promise<RefusalsOfModel[]> {
+  const most = mostOf(rows, ({ modelId }) => modelId);
+  const found = await db.model.findMany({
+    where: { orgId, id: { in: most.map(({ id }) => id) } },
+    select: { id: true, name: true, deletedAt: true },
+  });
+  const byId = new Map(found.map((model) => [model.id, model]));
+  return most.map(({ id: modelId, refusals }) => {
+    const model = byId.get(modelId);
+    const modelDeleted = !model || model.deletedAt !== null;
+    return { modelId, model: model?.name ?? modelId, modelDeleted, refusals };
+  });
 }

@@ -28,7 +28,7 @@ const refusalsInput = z
   });
 export type ShowRefusalsInput = z.input<typeof refusalsInput>;
 
-export interface RefusalsView extends Omit<CountedRefusals, 'steps'> {
+export interface RefusalsView extends Omit<CountedRefusals, 'hours'> {
   readonly step: Step;
   /** The first instant of the period. ISO 8601. */
   readonly from: string;
@@ -70,17 +70,18 @@ export async function showRefusals(
   const toMs = Math.floor(deps.now() / stepMs + 1) * stepMs;
   const fromMs = toMs - steps * stepMs;
   const orgId = org.value.id;
-  const [counted, { plan }] = await Promise.all([
-    readRefusals(deps.db, { orgId, keyId, fromMs, toMs, step }),
+  const [{ hours: counted, ...refusals }, { plan }] = await Promise.all([
+    readRefusals(deps.db, { orgId, keyId, fromMs, toMs }),
     deps.db.org.findUniqueOrThrow({ where: { id: orgId }, select: { plan: true } }),
   ]);
-  const causesAt = new Map<string, Record<string, number>>();
-  for (const { at, code, cause, refusals } of counted.steps)
-    causesAt.set(at, { ...causesAt.get(at), [cause ?? code]: refusals });
-  const stepsOf = Array.from({ length: steps }, (_, i) => new Date(fromMs + i * stepMs).toISOString());
+  const causesAt = Array.from({ length: steps }, (): Record<string, number> => ({}));
+  for (const { atMs, code, cause, refusals: count } of counted) {
+    const causes = causesAt[Math.floor((atMs - fromMs) / stepMs)] ?? {};
+    causes[cause ?? code] = (causes[cause ?? code] ?? 0) + count;
+  }
   return ok({
-    ...{ ...counted, step, from: new Date(fromMs).toISOString() },
-    steps: stepsOf.map((at) => ({ at, causes: causesAt.get(at) ?? {} })),
+    ...{ ...refusals, step, from: new Date(fromMs).toISOString() },
+    steps: causesAt.map((causes, i) => ({ at: new Date(fromMs + i * stepMs).toISOString(), causes })),
     plan: {
       requestsPerMinute: plan.requestsPerMinute,
       requestsAtOnce: plan.requestsAtOnce,

@@ -21,7 +21,7 @@ export default async function Account() {
   return (
     <Shell
       org={null}
-      orgs={memberships.map(({ slug, name, plan }) => ({ slug, name, plan }))}
+      orgs={memberships.map(({ slug, name, plan, role }) => ({ slug, name, plan, role }))}
       user={{ name: user.name, email: user.actor.email }}
     >
       <AccountScreen

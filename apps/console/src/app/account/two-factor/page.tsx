@@ -24,7 +24,7 @@ export default async function TwoFactor({
   return (
     <Shell
       org={null}
-      orgs={memberships.map(({ slug, name, plan }) => ({ slug, name, plan }))}
+      orgs={memberships.map(({ slug, name, plan, role }) => ({ slug, name, plan, role }))}
       user={{ name: user.name, email: user.actor.email }}
     >
       <SetUpTwoFactor

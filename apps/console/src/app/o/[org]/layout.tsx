@@ -13,7 +13,12 @@ export default async function OrgLayout({
   return (
     <Shell
       org={{ slug: org.slug, name: org.name, role: org.role }}
-      orgs={memberships.map(({ slug, name: orgName, plan }) => ({ slug, name: orgName, plan }))}
+      orgs={memberships.map((each) => ({
+        slug: each.slug,
+        name: each.name,
+        plan: each.plan,
+        role: each.role,
+      }))}
       user={{ name, email: actor.email }}
     >
       {children}

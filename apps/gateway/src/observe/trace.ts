@@ -1,0 +1,139 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Span, Tracing } from '@tidegate/tracing';
+import type { CatalogModel } from '../catalog/catalog.ts';
+import type { CallOutcome } from '../upstream/call-outcome.ts';
+import type { Phase, RequestFacts } from './facts.ts';
+
+export interface TracedRequest {
+  readonly headers: IncomingHttpHeaders;
+  readonly requestId: string;
+  readonly facts: RequestFacts;
+}
+
+/**
+ * The trace of one completion: a span for the request, one for each phase, and one for each call to
+ * a model. Never content: ids, names of models, words from closed sets, and counts.
+ */
+export class RequestTrace {
+  readonly #span: Span;
+  #phase: Span | null = null;
+
+  /** Continues the caller's trace, if its headers are valid. */
+  constructor(tracing: Tracing, { headers, requestId, facts }: TracedRequest) {
+    const { traceparent, tracestate } = headers;
+    this.#span = tracing.begin(
+      { traceparent: textOf(traceparent), tracestate: textOf(tracestate) },
+      {
+        name: 'POST /v1/chat/completions',
+        role: 'server',
+        atMs: facts.startedAtMs,
+        attributes: {
+          'http.request.method': 'POST',
+          'http.route': '/v1/chat/completions',
+          'tidegate.request.id': requestId,
+          'tidegate.org.id': facts.orgId,
+          'tidegate.key.id': facts.keyId,
+        },
+      },
+    );
+    this.enter('receive', facts.startedAtMs);
+  }
+
+  /** For the log line. Undefined if the trace is not sampled, so that nobody looks for it. */
+  get traceId(): string | undefined {
+    return this.#span.sampled ? this.#span.traceId : undefined;
+  }
+
+  /** Of the phase, for other services. Undefined if the trace is not sampled. */
+  get onward(): string | undefined {
+    return this.#span.sampled ? (this.#phase ?? this.#span).traceparent : undefined;
+  }
+
+  /** The calls to models are the spans of the phase `answer`. */
+  enter(phase: Phase | null, atMs: number): void {
+    this.#phase?.end(atMs);
+    const spanned = phase !== null && phase !== 'answer';
+    this.#phase = spanned ? this.#span.child({ name: phase, role: 'internal', atMs }) : null;
+  }
+
+  /** Begins the span of a call to a model. `endModelCall` ends it. */
+  callModel(model: CatalogModel, { replicaId, streamed }: RequestFacts): Span {
+    const name = model.upstreamModel || model.name;
+    return this.#span.child({
+      name: `chat ${name}`,
+      role: 'client',
+      atMs: performance.now(),
+      attributes: {
+        'gen_ai.operation.name': 'chat',
+        'gen_ai.request.model': name,
+        'gen_ai.request.stream': streamed,
+        'http.request.method': 'POST',
+        'tidegate.model.id': model.modelId,
+        'tidegate.replica.id': replicaId,
+      },
+    });
+  }
+
+  /** @param status of the answer; 0: none. @param code why there is no complete answer, or null */
+  end(facts: RequestFacts, status: number, code: string | null, atMs: number): void {
+    this.enter(null, atMs);
+    const { model, usage } = facts;
+    this.#span.set({
+      'http.response.status_code': status || null,
+      'tidegate.refusal.cause': facts.cause,
+      'tidegate.model.id': model?.modelId,
+      'gen_ai.request.model': model?.name,
+      'gen_ai.request.stream': model ? facts.streamed : null,
+      'gen_ai.usage.input_tokens': usage?.promptTokens,
+      'gen_ai.usage.output_tokens': usage?.completionTokens,
+      'error.type': code,
+    });
+    const failed = status >= 500 || (status === 0 && code !== 'client_closed');
+    this.#span.end(atMs, failed ? (code ?? String(status)) : null);
+  }
+}
+
+/** @param status that the replica answered; 0: none. @param sentAtMs monotonic */
+export function endModelCall(
+  span: Span,
+  outcome: CallOutcome | null,
+  { status, sentAtMs, firstChunkAtMs }: CallTimes,
+): void {
+  if (firstChunkAtMs !== null) {
+    span.event('first chunk', firstChunkAtMs);
+    span.set({ 'gen_ai.response.time_to_first_chunk': (firstChunkAtMs - sentAtMs) / 1_000 });
+  }
+  const usage = outcome && 'usage' in outcome ? outcome.usage : null;
+  span.set({
+    'http.response.status_code': status || null,
+    'gen_ai.usage.input_tokens': usage?.promptTokens,
+    'gen_ai.usage.output_tokens': usage?.completionTokens,
+  });
+  span.end(performance.now(), errorOf(outcome));
+}
+
+export interface CallTimes {
+  readonly status: number;
+  readonly sentAtMs: number;
+  readonly firstChunkAtMs: number | null;
+}
+
+function errorOf(outcome: CallOutcome | null): string | null {
+  if (outcome === null) return 'internal_error';
+  switch (outcome.kind) {
+    case 'whole':
+    case 'streamed':
+      return null;
+    case 'refused':
+      return outcome.code;
+    case 'broken':
+      return outcome.errorCode;
+    case 'aborted':
+      return outcome.reason;
+    case 'unreached':
+      return 'unreached';
+  }
+}
+
+const textOf = (header: string | string[] | undefined): string | undefined =>
+  typeof header === 'string' ? header : undefined;

@@ -1,0 +1,46 @@
+import type { WakeRequest__Output } from '@tidegate/rpc';
+import type { Tracing } from '@tidegate/tracing';
+import type { ModelStatus } from '../fleet/supervisor.ts';
+
+const REQUEST_ID = /^req_[A-Za-z0-9]{24}$/;
+
+/** The request that asks for a wake, for the log. */
+export const requestIdOf = ({ requestId }: WakeRequest__Output): string | undefined =>
+  REQUEST_ID.test(requestId) ? requestId : undefined;
+
+type Woken = ModelStatus | 'busy' | null | undefined;
+
+/** If the trace of the request that asks is sampled, the wake gets a span in it. */
+export async function traceWake(
+  tracing: Tracing | null,
+  request: WakeRequest__Output,
+  wake: () => Promise<Woken>,
+): Promise<Woken> {
+  if (!tracing || request.traceparent === '') return wake();
+  const span = tracing.begin(request, {
+    name: 'runner wake',
+    role: 'server',
+    atMs: performance.now(),
+    attributes: {
+      'rpc.system.name': 'grpc',
+      'rpc.method': 'tidegate.runner.v1.Runner/Wake',
+      'tidegate.request.id': requestIdOf(request),
+      'tidegate.model.id': request.modelId,
+    },
+  });
+  let outcome = 'failed';
+  try {
+    const woken = await wake();
+    outcome = outcomeOf(woken);
+    return woken;
+  } finally {
+    span.set({ 'tidegate.outcome': outcome });
+    span.end(performance.now(), outcome === 'failed' ? outcome : null);
+  }
+}
+
+function outcomeOf(woken: Woken): string {
+  if (woken === undefined) return 'unknown_model';
+  if (woken === null) return 'gave_up';
+  return woken === 'busy' ? woken : woken.condition;
+}

@@ -1,0 +1,106 @@
+// Has many callers wait over two gateways for a model that is asleep. Measures how many starts that
+// causes, how long after it is ready all of them are forwarded, in which order, and when callers of
+// a model that never starts are told so.
+//
+//   node bench/wake.mjs [--waiters 500]
+//
+// Run npm run build first.
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { startBench } from './stack.mjs';
+
+const ROOT = dirname(fileURLToPath(import.meta.url));
+const START_MS = 8_000;
+/** Between two arrivals, so that their order is beyond doubt. */
+const EVERY_MS = 10;
+const LATE_WAITERS = 20;
+const { values } = parseArgs({ options: { waiters: { type: 'string', default: '500' } } });
+const waiters = Number(values.waiters);
+const dir = mkdtempSync(join(tmpdir(), 'tidegate-wake-'));
+// Models may run as another user.
+chmodSync(dir, 0o777);
+const bench = await startBench({ gateway: { MAX_REQUESTS_IN_FLIGHT: '20000' } }, { gateway: 2 });
+const agent = new Agent({ maxSockets: Number.POSITIVE_INFINITY });
+
+function call(gateway, key, model, text) {
+  const startedMs = performance.now();
+  return new Promise((resolve, reject) => {
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    const sent = request(`${gateway}/chat/completions`, { method: 'POST', agent, headers }, (answer) => {
+      answer.resume();
+      answer.on('end', () => resolve({ status: answer.statusCode, ms: performance.now() - startedMs }));
+    });
+    sent.on('error', reject);
+    sent.end(JSON.stringify({ model, messages: [{ role: 'user', content: text }] }));
+  });
+}
+
+const lines = (file) =>
+  readFileSync(file, 'utf8')
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line));
+
+/** How many arrived before one that had come to the same gateway earlier. */
+function outOfOrder(arrivals, gateway) {
+  const numbers = arrivals
+    .map(({ text }) => text.split(':').map(Number))
+    .filter(([at]) => at === gateway)
+    .map(([, number]) => number);
+  return numbers.filter((number, i) => i > 0 && number < numbers[i - 1]).length;
+}
+
+function publish(org, name, startMs) {
+  const file = join(dir, name);
+  return bench.publish(org, undefined, {
+    ...{ name, mode: 'wake_on_request', urls: undefined, healthPath: '/', startTimeoutS: 600 },
+    command: `exec "${process.execPath}" "${join(ROOT, 'wake/model.mjs')}" "${file}" ${startMs}`,
+  });
+}
+
+try {
+  const org = await bench.createOrg();
+  const key = await bench.createKey(org);
+  await publish(org, 'slow', START_MS);
+  await publish(org, 'never', 600_000);
+  await bench.raise(key);
+  const { gateways } = bench.stack.info;
+  const calls = [];
+  for (let i = 0; i < waiters; i++) {
+    const at = i % gateways.length;
+    calls.push(call(gateways[at], key.key, 'slow', `${at}:${i}`));
+    await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
+  }
+  const answers = await Promise.all(calls);
+  const late = await Promise.all(
+    Array.from({ length: LATE_WAITERS }, (_, i) =>
+      call(gateways[i % gateways.length], key.key, 'never', `0:${i}`),
+    ),
+  );
+  const noted = lines(join(dir, 'slow'));
+  const starts = noted.filter(({ start }) => start).length;
+  const { readyMs, port } = noted.find((line) => line.readyMs);
+  const arrivals = await (await fetch(`http://127.0.0.1:${port}/arrivals`)).json();
+  const afterMs = arrivals.map(({ atMs }) => atMs - readyMs).sort((a, b) => a - b);
+  const wrong = gateways.map((_, at) => outOfOrder(arrivals, at));
+  const answered = answers.filter(({ status }) => status === 200).length;
+  process.stdout.write(
+    `  ${waiters} waiters over ${gateways.length} gateways: ${starts} start, ${answered} answered; forwarded ` +
+      `${afterMs[0].toFixed(0)} to ${afterMs.at(-1).toFixed(0)} ms after the model listens; ` +
+      `out of order at each gateway: ${wrong.join(', ')}\n`,
+  );
+  const times = late.map(({ ms }) => ms / 1_000).sort((a, b) => a - b);
+  const statuses = [...new Set(late.map(({ status }) => status))].join(', ');
+  process.stdout.write(
+    `  a model that never starts: ${LATE_WAITERS} callers get ${statuses} after ${times[0].toFixed(2)} to ` +
+      `${times.at(-1).toFixed(2)} s\n`,
+  );
+} finally {
+  agent.destroy();
+  await bench.stop();
+  rmSync(dir, { recursive: true, force: true });
+}

@@ -1,0 +1,58 @@
+import { constants } from 'node:fs';
+import { access, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { findOnPath } from '@tidegate/processes';
+import { EmbeddedError } from '../errors.ts';
+import { makeDirectory, run } from '../process.ts';
+
+export interface UnpackedProgram {
+  /** Its command, which must need nothing else of the package or of other packages. */
+  readonly name: string;
+  readonly package: string;
+}
+
+/**
+ * Finds a program on PATH or unpacked in `localDir`. If it is in neither, downloads its package
+ * with apt and unpacks it there: nothing is installed, so the package's service is not either.
+ * @throws EmbeddedError that says in one line how to install it
+ */
+export async function findOrUnpack(program: UnpackedProgram, localDir: string): Promise<string> {
+  const unpacked = join(localDir, 'usr/bin', program.name);
+  const isUnpacked = () =>
+    access(unpacked, constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+  const found = await findOnPath(program.name);
+  if (found !== undefined) return found;
+  const [apt, dpkg] = [await findOnPath('apt-get'), await findOnPath('dpkg')];
+  if (!(await isUnpacked()) && apt && dpkg) await unpack({ apt, dpkg }, program.package, localDir);
+  if (await isUnpacked()) return unpacked;
+  throw new EmbeddedError(`no ${program.name} found: install the package ${program.package} of your system`);
+}
+
+interface Tools {
+  readonly apt: string;
+  readonly dpkg: string;
+}
+
+async function unpack({ apt, dpkg }: Tools, name: string, localDir: string): Promise<void> {
+  const step = `${name} could not be fetched with apt`;
+  await makeDirectory(dirname(localDir));
+  const work = await mkdtemp(`${localDir}.unpacking-`);
+  try {
+    const options = { cwd: work };
+    const download = { command: apt, args: ['download', '-qq', name], options };
+    await run(step, download).catch(async () => {
+      // There are no package lists yet, or they are so old that the file is gone.
+      await run(step, { command: apt, args: ['update', '-qq'], options });
+      await run(step, download);
+    });
+    const [file = name] = (await readdir(work)).filter((entry) => entry.endsWith('.deb'));
+    await run(step, { command: dpkg, args: ['-x', join(work, file), join(work, 'tree')], options });
+    await rm(localDir, { recursive: true, force: true });
+    await rename(join(work, 'tree'), localDir);
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,15 @@
+import { countSpans } from './spans.ts';
+import type { Tracing, TracingOptions } from './tracing.ts';
+
+export { type TracingSettings, tracingFields, tracingOf } from './settings.ts';
+export { countSpans } from './spans.ts';
+export type { Attributes, Origin, Span, SpanStart, Tracing } from './tracing.ts';
+
+/** Starts tracing. Null: it is off, and nothing of OpenTelemetry is loaded. */
+export async function startTracing({ settings, ...options }: TracingOptions): Promise<Tracing | null> {
+  const spans = countSpans(options.metrics);
+  if (settings === null) return null;
+  const { openTracing } = await import('./sdk.ts');
+  options.log.info({ sampler: settings.sampler, ratio: settings.ratio }, 'tracing is on');
+  return openTracing({ ...options, settings, spans });
+}

@@ -1,0 +1,55 @@
+import type { Logger, Registry } from '@tidegate/runtime';
+import type { TracingSettings } from './settings.ts';
+
+export interface TracingOptions {
+  /** Null: tracing is off. */
+  readonly settings: TracingSettings | null;
+  readonly service: string;
+  readonly metrics: Registry;
+  readonly log: Pick<Logger, 'info' | 'warn'>;
+  /** Unix time. */
+  readonly nowMs: () => number;
+  readonly monotonicMs: () => number;
+}
+
+/** Ids, names of models, words from closed sets, counts. Never what a caller or a model wrote. */
+export type Attributes = Readonly<Record<string, string | number | boolean | null | undefined>>;
+
+export type SpanRole = 'internal' | 'server' | 'client' | 'consumer';
+
+/** Where a trace comes from, as W3C headers have it. What is not valid counts as absent. */
+export interface Origin {
+  readonly traceparent?: string | undefined;
+  readonly tracestate?: string | undefined;
+}
+
+export interface SpanStart {
+  readonly name: string;
+  readonly role: SpanRole;
+  /** Monotonic time, as all times of spans. */
+  readonly atMs: number;
+  readonly attributes?: Attributes;
+}
+
+/** One step of a trace. If the trace is not sampled, nothing that is done here has an effect. */
+export interface Span {
+  readonly sampled: boolean;
+  readonly traceId: string;
+  /** To pass on, so that others continue the trace. Says also that it is not sampled. */
+  readonly traceparent: string;
+  /** Empty: none. */
+  readonly tracestate: string;
+  child(start: SpanStart): Span;
+  /** Values that are null or undefined are left out. */
+  set(attributes: Attributes): void;
+  event(name: string, atMs: number): void;
+  /** @param error why it failed, from a closed set; null: it did not */
+  end(atMs: number, error?: string | null): void;
+}
+
+export interface Tracing {
+  /** Continues the caller's trace, or begins one. */
+  begin(origin: Origin, start: SpanStart): Span;
+  /** Sends what is left, for a few seconds at most. */
+  stop(): Promise<void>;
+}
