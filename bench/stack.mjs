@@ -26,10 +26,11 @@ function must(result) {
 /**
  * @param env environment of services, by name
  * @param scale number of processes of a service, by name
+ * @param options more of the stack's options
  */
-export async function startBench(env = {}, scale = {}) {
+export async function startBench(env = {}, scale = {}, options = {}) {
   const dataDir = await mkdtemp(join(tmpdir(), 'tidegate-bench-'));
-  const stack = await startStack({ dataDir, ports: 'random', demo: false, env, scale });
+  const stack = await startStack({ dataDir, ports: 'random', demo: false, env, scale, ...options });
   const vars = JSON.parse(await readFile(join(dataDir, 'env.json'), 'utf8'));
   const caller = { token: vars.SERVICE_TOKEN, tls: null };
   const limiter = limiterOverGrpc(vars.LIMITER_ADDRESSES.split(','), caller);

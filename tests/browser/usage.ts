@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { UsageView } from '@tidegate/control';
+import type { Counts as CountsView, UsageView } from '@tidegate/control';
 import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
 import type { Page } from 'playwright-core';
@@ -102,6 +102,17 @@ async function rowsOn(page: Page): Promise<string[][]> {
   );
 }
 
+/** The table by model, as names and cells. */
+async function modelsOn(page: Page): Promise<string[][]> {
+  const rows = await page.getByLabel('Usage by model').locator('tbody tr').all();
+  return Promise.all(
+    rows.map(async (row) => [
+      await textOf(row.getByRole('rowheader')),
+      ...(await row.getByRole('cell').allTextContents()),
+    ]),
+  );
+}
+
 /** The chart's days with requests, from its table for screen readers. */
 const daysOn = async (page: Page): Promise<string[][]> =>
   (
@@ -194,7 +205,7 @@ export function describeUsage(site: Site): void {
         await expectStill(page);
 
         const told = await ctl<UsageView>(site.stack(), 'usage', 'show', '--org', org);
-        const countsOf = (counts: UsageView['totals']): Counts => [
+        const countsOf = (counts: CountsView): Counts => [
           ...([counts.requests, counts.errors, counts.promptTokens] as const),
           ...([counts.completionTokens, counts.reservedTokens] as const),
         ];
@@ -219,6 +230,18 @@ export function describeUsage(site: Site): void {
         expect(await daysOn(page)).toEqual([['2', '1']]);
         expect(await csvOn(site, page)).toEqual(inCsv.slice(1, 2));
 
+        await page.getByRole('link', { name: '24 hours', exact: true }).click();
+        await page.waitForURL('**/usage?key=*&model=*&period=24h');
+        const hours = page.getByRole('table', { name: 'Requests per hour' }).locator('tbody tr');
+        await eventually(async () => (await hours.count()) === 24);
+        await totalOf(page, 'Requests').getByText('3', { exact: true }).waitFor();
+        const [model] = await modelsOn(page);
+        expect(model?.slice(0, 3)).toEqual(['lamp', '3', '1']);
+        // Of a key there is only the average.
+        expect(model).toHaveLength(6);
+        expect(await csvOn(site, page)).toEqual(inCsv.slice(1, 2));
+        await expectAccessible(page);
+
         await page.getByRole('link', { name: '7 days', exact: true }).click();
         await page.waitForURL('**/usage?key=*&model=*&period=7d');
         await eventually(async () => (await daysShown(page)) === 7);
@@ -226,8 +249,12 @@ export function describeUsage(site: Site): void {
         await expectAccessible(page);
         await rowLink(page, 'Second').click();
         await totalOf(page, 'Requests').getByText('5', { exact: true }).waitFor();
-        await rowLink(page, 'tide').click();
+        await page.getByLabel('Usage by model').getByRole('link', { name: 'tide', exact: true }).click();
         await totalOf(page, 'Requests').getByText('9', { exact: true }).waitFor();
+        const [tide] = await modelsOn(page);
+        expect(tide?.slice(0, 3)).toEqual(['tide', '9', '1']);
+        expect(tide).toHaveLength(10);
+        for (const time of tide?.slice(5) ?? []) expect(time).toMatch(/^\d.* m?s$/);
         expect(await daysShown(page)).toBe(7);
         await page.locator('.recharts-bar-rectangle path').first().click();
         await page.waitForURL(/\/requests\?model=.*&from=.*T00%3A00&to=.*T00%3A00$/);

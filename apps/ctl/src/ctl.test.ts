@@ -217,9 +217,10 @@ describe('an installation from the beginning', () => {
 
   it('shows usage in the shape of its contract, the month live', async () => {
     const usage = await json('usage', 'show');
-    expect(Object.keys(usage)).toEqual(['totals', 'days', 'rows', 'month']);
+    expect(Object.keys(usage)).toEqual(['totals', 'days', 'hours', 'models', 'rows', 'month']);
     expect(usage.totals).toEqual({
       ...{ requests: 0, errors: 0, promptTokens: 0, completionTokens: 0, reservedTokens: 0, averageMs: null },
+      ...{ p50Ms: null, p95Ms: null, firstChunkP50Ms: null, firstChunkP95Ms: null },
     });
     expect(usage.days).toHaveLength(30);
     expect(usage.month).toMatchObject({
@@ -228,6 +229,8 @@ describe('an installation from the beginning', () => {
       resetsAt: '2026-12-01T00:00:00.000Z',
     });
     expect((await json<{ days: unknown[] }>('usage', 'show', '--days', '7')).days).toHaveLength(7);
+    const { days, hours } = await json<Record<'days' | 'hours', unknown[]>>('usage', 'show', '--hours', '24');
+    expect([days.length, hours.length]).toEqual([0, 24]);
   });
 
   it('shows refusals by cause, key and model, of hours or of days', async () => {

@@ -494,8 +494,14 @@ describe('usage', () => {
     expect(usage.totals).toEqual({
       ...{ requests: 35, errors: 21, promptTokens: 110, completionTokens: 60, reservedTokens: 86_016 },
       averageMs: 107,
+      ...{ p50Ms: null, p95Ms: null, firstChunkP50Ms: null, firstChunkP95Ms: null },
     });
     expect(usage.days).toHaveLength(30);
+    expect(usage.hours).toEqual([]);
+    expect(usage.models).toMatchObject([
+      { modelId: 'mdl_gone', modelDeleted: true, requests: 20, averageMs: null, p50Ms: null },
+      { model: 'm', modelDeleted: false, requests: 15, averageMs: 107 },
+    ]);
     expect(usage.days[0]).toMatchObject({ day: '2026-10-23', requests: 5, answered: 5, errors: 0 });
     expect(usage.days.at(-1)).toMatchObject({ day: '2026-11-21', answered: 9, errors: 1 });
     expect(usage.days.filter((day) => day.requests === 0)).toHaveLength(27);

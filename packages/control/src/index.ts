@@ -75,5 +75,12 @@ export type { ErrorsPeriod, ErrorsStep, ErrorsView, ShowErrorsInput } from './re
 export type { RequestView } from './requests/view.ts';
 export { type ControlRefusal, type Fault, type RefusalCode, type Result, refuseInput } from './result.ts';
 export type { Resealed } from './secrets/reseal.ts';
-export type { Counts, UsageDayView, UsageRowView } from './usage/read.ts';
-export type { UsageInput, UsageMonth, UsageOfDayInput, UsageView } from './usage/usage.ts';
+export type { Counts, Times, UsageModelView, UsageRowView } from './usage/read.ts';
+export type {
+  UsageDayView,
+  UsageHourView,
+  UsageInput,
+  UsageMonth,
+  UsageOfDayInput,
+  UsageView,
+} from './usage/usage.ts';

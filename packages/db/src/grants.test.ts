@@ -40,6 +40,8 @@ const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
     month_total: ['INSERT', 'SELECT', 'UPDATE'],
     request: ['INSERT', 'SELECT'],
     usage_day: ['INSERT', 'SELECT', 'UPDATE'],
+    usage_hour: ['INSERT', 'SELECT', 'UPDATE'],
+    usage_time: ['INSERT', 'SELECT', 'UPDATE'],
   },
   runner: {
     _prisma_migrations: MIGRATION_RECORDS,
@@ -70,6 +72,8 @@ const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
     passkey: ALL,
     two_factor: ALL,
     usage_day: ['SELECT'],
+    usage_hour: ['SELECT'],
+    usage_time: ['SELECT'],
     user: ALL,
     verification: ALL,
   },
@@ -98,6 +102,8 @@ const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
     passkey: ['DELETE', 'SELECT'],
     two_factor: ['DELETE', 'SELECT'],
     usage_day: ['SELECT'],
+    usage_hour: ['SELECT'],
+    usage_time: ['SELECT'],
     user: ALL,
     verification: ['DELETE', 'SELECT(value)'],
   },
@@ -174,7 +180,9 @@ describe('the role of each service', () => {
       { name: 'leave_workload', settings: path, callers: [] },
       { name: 'prune_audit_events', settings: path, callers: [metering] },
       { name: 'prune_refusals', settings: path, callers: [metering] },
+      { name: 'prune_usage_hours', settings: `${path} TimeZone=UTC`, callers: [metering] },
       { name: 'purge_organization', settings: path, callers: [console, ctl, metering] },
+      { name: 'recount_usage_hours', settings: `${path} TimeZone=UTC`, callers: [metering] },
     ]);
   });
 });

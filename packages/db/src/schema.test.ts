@@ -48,6 +48,7 @@ const NATIVE_TYPES: Record<string, (argument?: string) => string> = {
   Timestamptz: (digits) => `timestamp(${digits}) with time zone`,
   Date: () => 'date',
   Char: (length) => `character(${length})`,
+  Decimal: () => 'numeric',
 };
 const ON_DELETE: Record<string, string> = { Cascade: 'CASCADE', Restrict: 'RESTRICT' };
 

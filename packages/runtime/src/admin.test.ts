@@ -25,7 +25,11 @@ describe('the admin server', () => {
   it('is live whether or not it is ready, and ready when it says so', async () => {
     let ready = false;
     const url = await start(() => ready);
-    expect((await fetch(`${url}/healthz`)).status).toBe(200);
+    const healthy = await fetch(`${url}/healthz`);
+    expect([healthy.status, await healthy.text()]).toEqual([
+      200,
+      expect.stringMatching(/^live \d+\.\d+\.\d+\n$/),
+    ]);
     expect((await fetch(`${url}/readyz`)).status).toBe(503);
     ready = true;
     expect((await fetch(`${url}/readyz`)).status).toBe(200);

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from './metrics.ts';
+import { version } from './version.ts';
 
 /** A slower readiness check counts as not ready. A slower metric is left out. */
 const ANSWER_TIMEOUT_MS = 2_000;
@@ -26,15 +27,15 @@ export interface Admin {
 }
 
 /**
- * Serves `/healthz` (the process is alive), `/readyz` (200 or 503) and `/metrics`. Metrics whose
- * `collect` fails or is late are left out. Rejects when the port is taken.
+ * Serves `/healthz` (the process is alive, and its release), `/readyz` (200 or 503) and `/metrics`.
+ * Metrics whose `collect` fails or is late are left out. Rejects when the port is taken.
  */
 export async function startAdmin({ port, host, metrics, ready }: AdminOptions): Promise<Admin> {
   const server = createServer((request, response) => {
     const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
     if (request.method !== 'GET' && request.method !== 'HEAD')
       return answer(response, 405, 'method not allowed\n');
-    if (path === '/healthz') return answer(response, 200, 'live\n');
+    if (path === '/healthz') return answer(response, 200, `live ${version}\n`);
     if (path === '/readyz')
       return void within<Readiness>(ready, false).then((said) => {
         if (said === true) answer(response, 200, 'ready\n');

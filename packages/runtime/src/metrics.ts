@@ -1,6 +1,6 @@
-import { createRequire } from 'node:module';
 import { performance } from 'node:perf_hooks';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { version } from './version.ts';
 
 export { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
@@ -10,9 +10,6 @@ export { Counter, Gauge, Histogram, Registry } from 'prom-client';
  */
 const MONITOR_MS = 3_600_000;
 const MONITORED = ['min', 'max', 'mean', 'stddev', 'p50', 'p90', 'p99'];
-
-/** All packages have the version of the release. */
-const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
 
 /** Creates a registry with the process's own metrics. Every series has the label `service`. */
 export function createMetrics(service: string): Registry {

@@ -10,7 +10,7 @@ import { Facts, Figures } from '../ui/facts.tsx';
 import { compact, duration, share, whole } from '../ui/numbers.ts';
 import { Note, PageHeader, Panel } from '../ui/page.tsx';
 import { Day, Time } from '../ui/time.tsx';
-import { DaysChart } from '../usage/days-chart.tsx';
+import { UsageChart } from '../usage/usage-chart.tsx';
 import { type ChosenFrom, CreateKey } from './create-key.tsx';
 import { type AskedOfKey, KeyConfirms, StateChip } from './key-actions.tsx';
 import type { KeyRules } from './rules.ts';
@@ -84,7 +84,7 @@ export function KeyScreen(props: KeyScreenProps) {
           {totals.requests === 0 ? (
             <p className="px-5 pb-6 text-sm text-muted">No requests in the last 30 days.</p>
           ) : (
-            <DaysChart days={days} />
+            <UsageChart days={days} />
           )}
         </Panel>
         {props.refused}

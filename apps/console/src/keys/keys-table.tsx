@@ -3,10 +3,14 @@
 import { Button } from '@heroui/react';
 import Link from 'next/link';
 import { useState } from 'react';
+import { whole } from '../ui/numbers.ts';
 import { Table } from '../ui/table.tsx';
 import { Day, Time } from '../ui/time.tsx';
 import { type AskedOfKey, KeyConfirms, StateChip } from './key-actions.tsx';
 import type { KeyTableRow, Sort, SortColumn } from './rows.ts';
+
+/** How many rows are rendered at first, and more at a time. */
+const PAGE = 100;
 
 const COLUMNS: readonly { id: SortColumn; name: string; width?: string }[] = [
   { id: 'name', name: 'Name' },
@@ -26,6 +30,7 @@ interface KeysTableProps {
 
 export function KeysTable({ org, rows, mayChange, sort, onSort }: KeysTableProps) {
   const [asked, setAsked] = useState<AskedOfKey | null>(null);
+  const [shown, setShown] = useState(PAGE);
   return (
     <>
       <Table label="List of keys" cardsBelow="4xl">
@@ -42,7 +47,7 @@ export function KeysTable({ org, rows, mayChange, sort, onSort }: KeysTableProps
           </tr>
         </thead>
         <tbody>
-          {rows.map((key) => (
+          {rows.slice(0, shown).map((key) => (
             <tr key={key.id} className={key.state === 'Active' ? '' : 'text-muted'}>
               <th scope="row">
                 <Link
@@ -75,6 +80,13 @@ export function KeysTable({ org, rows, mayChange, sort, onSort }: KeysTableProps
           ))}
         </tbody>
       </Table>
+      {rows.length > shown ? (
+        <div className="border-t border-separator p-3 text-center">
+          <Button size="sm" variant="ghost" onPress={() => setShown(shown + PAGE)}>
+            Show more ({whole(rows.length - shown)})
+          </Button>
+        </div>
+      ) : null}
       <KeyConfirms org={org} asked={asked} onClose={() => setAsked(null)} />
     </>
   );

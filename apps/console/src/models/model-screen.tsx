@@ -10,7 +10,7 @@ import { Facts, Figures } from '../ui/facts.tsx';
 import { duration, seconds, share, whole } from '../ui/numbers.ts';
 import { PageHeader, Panel } from '../ui/page.tsx';
 import { Time } from '../ui/time.tsx';
-import { DaysChart } from '../usage/days-chart.tsx';
+import { UsageChart } from '../usage/usage-chart.tsx';
 import { ConditionDot } from './condition.tsx';
 import { EditModel } from './edit-model.tsx';
 import { HistoryTable } from './history-table.tsx';
@@ -65,7 +65,7 @@ export function ModelScreen({ org, mayChange, model, totals, days }: ModelScreen
           {totals.requests === 0 ? (
             <p className="px-5 pb-6 text-sm text-muted">No requests in the last 30 days.</p>
           ) : (
-            <DaysChart days={days} />
+            <UsageChart days={days} />
           )}
         </Panel>
         <Panel

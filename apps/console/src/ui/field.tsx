@@ -1,7 +1,7 @@
 'use client';
 
 import { Description, FieldError, Input, Label, ListBox, Select, TextArea, TextField } from '@heroui/react';
-import type { ComponentProps, ReactNode } from 'react';
+import { type ComponentProps, type ReactNode, useState } from 'react';
 import { useFieldError } from './form.tsx';
 
 interface FieldProps extends Omit<ComponentProps<typeof TextField>, 'children'> {
@@ -37,6 +37,7 @@ interface ChoiceProps<T extends string> {
   readonly isDisabled?: boolean;
 }
 
+/** Renders the options when they are first needed: there may be a thousand. */
 export function Choice<T extends string>({
   label,
   name,
@@ -48,9 +49,13 @@ export function Choice<T extends string>({
   isDisabled = false,
 }: ChoiceProps<T>) {
   const error = useFieldError(name);
+  const [isUsed, setUsed] = useState(false);
+  const rendered = isUsed ? options : options.filter(({ id }) => id === value);
   return (
     <Select
       className={className}
+      onFocus={() => setUsed(true)}
+      onOpenChange={() => setUsed(true)}
       value={value}
       onChange={(next) => next !== null && onChange(next as T)}
       placeholder="Choose"
@@ -65,7 +70,7 @@ export function Choice<T extends string>({
       </Select.Trigger>
       <Select.Popover>
         <ListBox>
-          {options.map(({ id, text, hint }) => (
+          {rendered.map(({ id, text, hint }) => (
             <ListBox.Item key={id} id={id} textValue={text}>
               <div className="flex min-w-0 flex-col">
                 <Label>{text}</Label>

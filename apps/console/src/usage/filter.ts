@@ -1,4 +1,6 @@
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const MINUTES = 'YYYY-MM-DDTHH:MM'.length;
 
 /** Which usage to show, by ids. Empty: of every key, of every model. */
 export interface UsageChoice {
@@ -8,13 +10,16 @@ export interface UsageChoice {
 
 type Query = Readonly<Record<string, string | string[] | undefined>>;
 
-/** The days that usage is shown for, today included. Unless one is chosen, it is 30 days. */
+/**
+ * What usage is shown for, with the current day or hour. Unless one is chosen, it is 30 days.
+ */
 export const PERIODS = [
-  { id: '7d', days: 7 },
-  { id: '30d', days: 30 },
+  { id: '24h', name: '24 hours', span: { hours: 24 } },
+  { id: '7d', name: '7 days', span: { days: 7 } },
+  { id: '30d', name: '30 days', span: { days: 30 } },
 ] as const;
 export type Period = (typeof PERIODS)[number];
-const DEFAULT_PERIOD = PERIODS[1];
+export const DEFAULT_PERIOD = PERIODS[2];
 
 export const periodOf = ({ period }: Query): Period =>
   PERIODS.find(({ id }) => id === period) ?? DEFAULT_PERIOD;
@@ -29,15 +34,20 @@ export const choiceOf = ({ key, model }: Query): UsageChoice => ({
 export function queryOf({ keyId, modelId }: UsageChoice, period: Period = DEFAULT_PERIOD): string {
   const query = new URLSearchParams({
     ...namedIn({ keyId, modelId }),
-    ...(period === DEFAULT_PERIOD ? {} : { period: period.id }),
+    ...(period.id === DEFAULT_PERIOD.id ? {} : { period: period.id }),
   });
   return query.size === 0 ? '' : `?${query}`;
 }
 
-/** The query with which the Requests screen shows one UTC day, YYYY-MM-DD. */
-export function dayQueryOf(choice: UsageChoice, day: string): string {
-  const nextDay = new Date(Date.parse(day) + DAY_MS).toISOString().slice(0, 10);
-  return `?${new URLSearchParams({ ...namedIn(choice), from: `${day}T00:00`, to: `${nextDay}T00:00` })}`;
+/**
+ * The query with which the Requests screen shows one UTC day, YYYY-MM-DD, or the hour that begins
+ * at an instant.
+ */
+export function stepQueryOf(choice: UsageChoice, at: string): string {
+  const startMs = Date.parse(at);
+  const endMs = startMs + (at.includes('T') ? HOUR_MS : DAY_MS);
+  const [from, to] = [startMs, endMs].map((ms) => new Date(ms).toISOString().slice(0, MINUTES));
+  return `?${new URLSearchParams({ ...namedIn(choice), from: from ?? '', to: to ?? '' })}`;
 }
 
 const namedIn = ({ keyId, modelId }: UsageChoice): Record<string, string> => ({

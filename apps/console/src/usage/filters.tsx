@@ -1,16 +1,16 @@
-import type { UsageRowView, UsageView } from '@tidegate/control';
 import Link from 'next/link';
 import { usePathname, useRouter } from 'next/navigation';
 import { Choice } from '../ui/field.tsx';
 import { PERIODS, type Period, queryOf, type UsageChoice } from './filter.ts';
+import type { Options } from './options.ts';
 
 interface FiltersProps extends UsageChoice {
-  readonly usage: UsageView;
+  readonly options: Options;
   readonly period: Period;
 }
 
 /** What to show usage of, and for how long. The address has it, so it can be kept as a link. */
-export function Filters({ usage, period, keyId, modelId }: FiltersProps) {
+export function Filters({ options, period, keyId, modelId }: FiltersProps) {
   const router = useRouter();
   const pathname = usePathname();
   const show = (choice: UsageChoice) => {
@@ -22,7 +22,7 @@ export function Filters({ usage, period, keyId, modelId }: FiltersProps) {
       <Choice
         label="Key"
         hideLabel
-        options={keyOptions(usage.rows, keyId)}
+        options={options.keys}
         value={keyId}
         onChange={(key) => show({ keyId: key, modelId })}
         className="w-full sm:w-60"
@@ -30,7 +30,7 @@ export function Filters({ usage, period, keyId, modelId }: FiltersProps) {
       <Choice
         label="Model"
         hideLabel
-        options={modelOptions(usage.rows, modelId)}
+        options={options.models}
         value={modelId}
         onChange={(model) => show({ keyId, modelId: model })}
         className="w-full sm:w-60"
@@ -42,39 +42,13 @@ export function Filters({ usage, period, keyId, modelId }: FiltersProps) {
             href={`${pathname}${queryOf({ keyId, modelId }, each)}`}
             replace
             scroll={false}
-            aria-current={each === period ? 'true' : undefined}
-            className={`button ${each === period ? 'button--secondary' : 'button--ghost'}`}
+            aria-current={each.id === period.id ? 'true' : undefined}
+            className={`button ${each.id === period.id ? 'button--secondary' : 'button--ghost'}`}
           >
-            {each.days} days
+            {each.name}
           </Link>
         ))}
       </nav>
     </div>
   );
-}
-
-interface Option {
-  readonly id: string;
-  readonly text: string;
-}
-
-const DELETED_ID_CHARACTERS = 4;
-
-function keyOptions(rows: readonly UsageRowView[], chosen: string): readonly Option[] {
-  const names = new Map(
-    rows.map(({ keyId, key, keyPrefix }) => [
-      keyId,
-      keyPrefix === null ? `${key} (…${keyId.slice(-DELETED_ID_CHARACTERS)})` : `${key} · ${keyPrefix}…`,
-    ]),
-  );
-  if (chosen && !names.has(chosen)) names.set(chosen, 'A key without requests');
-  return [{ id: '', text: 'All keys' }, ...[...names].map(([id, text]) => ({ id, text }))];
-}
-
-function modelOptions(rows: readonly UsageRowView[], chosen: string): readonly Option[] {
-  const names = new Map(
-    rows.map(({ modelId, model, modelDeleted }) => [modelId, modelDeleted ? `${model} (deleted)` : model]),
-  );
-  if (chosen && !names.has(chosen)) names.set(chosen, 'A model without requests');
-  return [{ id: '', text: 'All models' }, ...[...names].map(([id, text]) => ({ id, text }))];
 }

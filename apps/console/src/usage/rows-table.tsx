@@ -27,13 +27,15 @@ const LINK = 'hover:text-accent hover:underline hover:underline-offset-4';
 
 interface RowsTableProps {
   readonly rows: readonly UsageRowView[];
+  /** How many more there are, which only the CSV has. */
+  readonly leftOut: number;
   /** Where the usage of one key or one model is. */
   readonly hrefOf: (choice: UsageChoice) => string;
 }
 
-export function RowsTable({ rows, hrefOf }: RowsTableProps) {
+export function RowsTable({ rows, leftOut, hrefOf }: RowsTableProps) {
   const [shown, setShown] = useState(PAGE);
-  if (rows.length === 0) return <p className="px-5 pb-6 text-sm text-muted">Nothing in these days.</p>;
+  if (rows.length === 0) return <p className="px-5 pb-6 text-sm text-muted">Nothing in this time.</p>;
   return (
     <>
       <Table label="Usage by key and model" cardsBelow="4xl" className="border-t border-border">
@@ -82,6 +84,10 @@ export function RowsTable({ rows, hrefOf }: RowsTableProps) {
             Show more ({whole(rows.length - shown)})
           </Button>
         </div>
+      ) : leftOut > 0 ? (
+        <p className="border-t border-separator p-4 text-center text-sm text-muted">
+          {whole(leftOut)} more, less busy. Choose a key or a model to see its own; the CSV has all.
+        </p>
       ) : null}
     </>
   );

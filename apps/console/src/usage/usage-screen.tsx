@@ -3,21 +3,28 @@
 import type { UsageView } from '@tidegate/control';
 import Link from 'next/link';
 import { useRouter } from 'next/navigation';
-import { compact, duration, whole } from '../ui/numbers.ts';
 import { Empty, PageHeader, Panel } from '../ui/page.tsx';
-import { DaysChart } from './days-chart.tsx';
-import { dayQueryOf, isWanted, type Period, queryOf } from './filter.ts';
+import { DEFAULT_PERIOD, type Period, queryOf, stepQueryOf, type UsageChoice } from './filter.ts';
 import { Filters } from './filters.tsx';
+import { ModelsTable } from './models-table.tsx';
 import { MonthPanel } from './month-panel.tsx';
+import type { Options } from './options.ts';
 import { QuotaNotices } from './quota-notices.tsx';
 import { RowsTable } from './rows-table.tsx';
+import { Totals } from './totals.tsx';
+import { UsageChart } from './usage-chart.tsx';
 
-/** The CSV has all days that the screen can show. */
-const CSV_DAYS = 30;
+const TIMES =
+  'Busiest first. Half of the requests took no longer than p50, and 95% no longer than p95; both are within 5% of the exact times. First chunks are those of streams.';
+const TIMES_OF_KEY =
+  'Busiest first. p50 and p95 are known of all keys together: choose all keys to see them.';
 
 interface UsageScreenProps {
   readonly org: string;
+  /** Its rows are those of the chosen key and model, as many as are shown. */
   readonly usage: UsageView;
+  readonly rowsLeftOut: number;
+  readonly options: Options;
   readonly nowMs: number;
   readonly mayChangePlan: boolean;
   readonly period: Period;
@@ -27,14 +34,15 @@ interface UsageScreenProps {
 }
 
 export function UsageScreen(props: UsageScreenProps) {
-  const { org, usage, nowMs, mayChangePlan, period, keyId, modelId } = props;
+  const { org, usage, rowsLeftOut, nowMs, mayChangePlan, period, keyId, modelId } = props;
   const router = useRouter();
-  const rows = usage.rows.filter(isWanted({ keyId, modelId }));
+  const isHours = usage.hours.length > 0;
+  const hrefOf = (choice: UsageChoice) => `/o/${org}/usage${queryOf(choice, period)}`;
   return (
     <>
       <PageHeader
         title="Usage"
-        lead={`The last ${period.days} days (UTC). A request counts when capacity is reserved just before the model is called; refused ones do not.`}
+        lead={`The last ${period.name} (UTC). A request counts when capacity is reserved just before the model is called; refused ones do not.`}
         actions={
           <a
             href={`/o/${org}/usage/csv${queryOf({ keyId, modelId })}`}
@@ -42,7 +50,7 @@ export function UsageScreen(props: UsageScreenProps) {
             className="button button--secondary gap-2"
           >
             <span className="icon-download size-4" aria-hidden />
-            Download CSV{period.days === CSV_DAYS ? '' : ` of ${CSV_DAYS} days`}
+            Download CSV{period.id === DEFAULT_PERIOD.id ? '' : ` of ${DEFAULT_PERIOD.name}`}
           </a>
         }
       />
@@ -55,8 +63,8 @@ export function UsageScreen(props: UsageScreenProps) {
           , or send fewer requests until then.
         </QuotaNotices>
         <Filters {...props} />
-        <Totals usage={usage} />
-        <Panel title="Requests per day">
+        <Totals totals={usage.totals} />
+        <Panel title={isHours ? 'Requests per hour' : 'Requests per day'}>
           {usage.totals.requests === 0 ? (
             <div className="grid h-70 place-items-center">
               <Empty icon={<span className="icon-chart-column size-5" aria-hidden />} title={noneIn(period)}>
@@ -64,69 +72,30 @@ export function UsageScreen(props: UsageScreenProps) {
               </Empty>
             </div>
           ) : (
-            <DaysChart
+            <UsageChart
               days={usage.days}
-              onDay={(day) => router.push(`/o/${org}/requests${dayQueryOf({ keyId, modelId }, day)}`)}
+              hours={usage.hours}
+              onStep={(at) => router.push(`/o/${org}/requests${stepQueryOf({ keyId, modelId }, at)}`)}
             />
           )}
         </Panel>
         <MonthPanel month={usage.month} nowMs={nowMs} />
+        <Panel title="By model" lead={keyId ? TIMES_OF_KEY : TIMES}>
+          {/* Room for the first models, so that what is below stays in place when they arrive. */}
+          <div className="min-h-56">
+            <ModelsTable models={usage.models} isOfKey={keyId !== ''} hrefOf={hrefOf} />
+          </div>
+        </Panel>
         <Panel
           title="By key and model"
           lead="Busiest first. Reserved or unreported: the full reservations of requests that ended without a complete answer, or without its token counts."
         >
-          <RowsTable rows={rows} hrefOf={(choice) => `/o/${org}/usage${queryOf(choice, period)}`} />
+          <RowsTable rows={usage.rows} leftOut={rowsLeftOut} hrefOf={hrefOf} />
         </Panel>
       </div>
     </>
   );
 }
 
-const noneIn = ({ days }: Period) => (days === CSV_DAYS ? 'No requests yet' : `No requests in ${days} days`);
-
-function Totals({ usage: { totals } }: { usage: UsageView }) {
-  const share = totals.requests === 0 ? 0 : (totals.errors / totals.requests) * 100;
-  return (
-    <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-[0.875rem] border border-border bg-border lg:grid-cols-4">
-      <Total name="Requests" value={whole(totals.requests)} />
-      <Total
-        name="Errors"
-        value={whole(totals.errors)}
-        note={totals.requests > 0 ? `${share.toFixed(share < 10 ? 1 : 0)}% of requests` : undefined}
-      />
-      <Total
-        name="Tokens"
-        value={`${compact(totals.promptTokens)} in · ${compact(totals.completionTokens)} out`}
-        title={`${whole(totals.promptTokens)} in, ${whole(totals.completionTokens)} out`}
-        note={
-          totals.reservedTokens > 0
-            ? `and ${compact(totals.reservedTokens)} reserved or unreported`
-            : undefined
-        }
-      />
-      <Total name="Average time" value={duration(totals.averageMs)} />
-    </dl>
-  );
-}
-
-function Total({
-  name,
-  value,
-  note,
-  title,
-}: {
-  name: string;
-  value: string;
-  note?: string | undefined;
-  title?: string;
-}) {
-  return (
-    <div className="bg-surface px-5 py-4">
-      <dt className="text-[0.8125rem] text-muted">{name}</dt>
-      <dd className="mt-1 text-xl font-semibold tracking-[-0.02em] tabular-nums" title={title}>
-        {value}
-      </dd>
-      <dd className="mt-1 min-h-8 text-xs leading-4 text-muted xl:min-h-4">{note}</dd>
-    </div>
-  );
-}
+const noneIn = (period: Period) =>
+  period.id === DEFAULT_PERIOD.id ? 'No requests yet' : `No requests in ${period.name}`;

@@ -1,4 +1,4 @@
-import type { UsageRowView, UsageView } from '@tidegate/control';
+import type { UsageModelView, UsageRowView, UsageView } from '@tidegate/control';
 import type { Command } from 'commander';
 import { type Context, OPERATOR, show } from '../context.ts';
 import { type Column, count, facts, table, time } from '../output/table.ts';
@@ -17,16 +17,42 @@ const rowColumns: Column<UsageRowView>[] = [
   { title: 'Average', cell: (row) => milliseconds(row.averageMs) },
 ];
 
-function usageText({ totals, days, rows, month }: UsageView): string {
+const modelColumns: Column<UsageModelView>[] = [
+  { title: 'Model', cell: (row) => row.model + (row.modelDeleted ? ' (deleted)' : '') },
+  { title: 'Requests', cell: (row) => row.requests },
+  { title: 'Errors', cell: (row) => row.errors },
+  { title: 'Average', cell: (row) => milliseconds(row.averageMs) },
+  { title: 'p50', cell: (row) => milliseconds(row.p50Ms) },
+  { title: 'p95', cell: (row) => milliseconds(row.p95Ms) },
+  { title: 'First chunk p50', cell: (row) => milliseconds(row.firstChunkP50Ms) },
+  { title: 'First chunk p95', cell: (row) => milliseconds(row.firstChunkP95Ms) },
+];
+
+/** The days or the hours that there are, oldest first. */
+const stepsOf = ({ days, hours }: UsageView) =>
+  hours.length > 0
+    ? { title: 'Hour', steps: hours.map(({ hour, ...counts }) => ({ at: time(hour, ''), ...counts })) }
+    : { title: 'Day', steps: days.map(({ day, ...counts }) => ({ at: day, ...counts })) };
+
+function usageText(usage: UsageView): string {
+  const { totals, models, rows, month } = usage;
+  const { title, steps } = stepsOf(usage);
   const summary = facts([
-    ['Days', `${days[0]?.day} to ${days.at(-1)?.day} (UTC)`],
+    [`${title}s`, `${steps[0]?.at} to ${steps.at(-1)?.at} (UTC)`],
     ['Requests', totals.requests],
     ['Errors', totals.errors],
     [
       'Tokens',
       `${count(totals.promptTokens)} in, ${count(totals.completionTokens)} out, ${count(totals.reservedTokens)} unreported`,
     ],
-    ['Average time', milliseconds(totals.averageMs)],
+    [
+      'Average time',
+      `${milliseconds(totals.averageMs)} (p50 ${milliseconds(totals.p50Ms)}, p95 ${milliseconds(totals.p95Ms)})`,
+    ],
+    [
+      'First chunk',
+      `p50 ${milliseconds(totals.firstChunkP50Ms)}, p95 ${milliseconds(totals.firstChunkP95Ms)}`,
+    ],
     [
       'This month',
       `${count(month.requests)} of ${count(month.requestsCap)} requests${month.live ? '' : ' (settled; the limiter is unavailable)'}`,
@@ -37,27 +63,31 @@ function usageText({ totals, days, rows, month }: UsageView): string {
     ],
     ['Resets', time(month.resetsAt, '')],
   ]);
-  const byDay = table(
-    days.filter((day) => day.requests > 0),
+  const byStep = table(
+    steps.filter(({ requests }) => requests > 0),
     [
-      { title: 'Day', cell: (day) => day.day },
-      { title: 'Answered', cell: (day) => day.answered },
-      { title: 'Errors', cell: (day) => day.errors },
+      { title, cell: ({ at }) => at },
+      { title: 'Answered', cell: ({ answered }) => answered },
+      { title: 'Errors', cell: ({ errors }) => errors },
     ],
   );
-  return rows.length === 0 ? summary : [summary, byDay, table(rows, rowColumns)].join('\n\n');
+  if (rows.length === 0) return summary;
+  return [summary, byStep, table(models, modelColumns), table(rows, rowColumns)].join('\n\n');
 }
 
 export function addUsage(program: Command, context: Context): void {
   const noun = program.command('usage').description('metered usage');
-  verb<{ days?: number }>(
+  verb<{ days?: number; hours?: number }>(
     noun,
     'show',
-    'show totals, days, keys and models, and the month',
-    [{ flags: '--days <n>', help: 'UTC days up to today (default 30)', parse: whole }],
-    ({ org, days, json = false }) =>
+    'show totals, days or hours, models, keys and models, and the month',
+    [
+      { flags: '--days <n>', help: 'UTC days up to today (default 30)', parse: whole },
+      { flags: '--hours <n>', help: 'UTC hours up to this one, at most 168, in place of days', parse: whole },
+    ],
+    ({ org, days, hours, json = false }) =>
       show(context, { json, human: usageText }, (control) =>
-        control.showUsage(OPERATOR, given({ org, days })),
+        control.showUsage(OPERATOR, given({ org, days, hours })),
       ),
   );
 }

@@ -93,7 +93,7 @@ const ledgerFinding = (problems: readonly string[], month: string): Finding =>
     : wrong(
         'ledgers',
         some(problems),
-        `When the organization has nothing in progress and nothing in its outbox, delete its key ...month:${month} as Redis' operator. The limiter then reads the month from Postgres.`,
+        `When the organization has nothing in progress and nothing in its outbox, delete its key ...month:${month} as Redis' operator. The limiter then reads the month from Postgres. If Postgres was restored from a backup, leave it: Redis knows more, and caps hold by it.`,
       );
 
 const outboxFinding = (old: readonly string[], waiting: number): Finding =>

@@ -78,7 +78,9 @@ describe('usage of a deleted organization', () => {
     await leftovers().run();
     const usage = await readUsage(db);
     expect(JSON.stringify(usage)).not.toContain(gone);
-    expect(usage.rollup.filter((row) => JSON.stringify(row).includes(stays))).toHaveLength(2);
+    for (const kept of [usage.rollup, usage.hours])
+      expect(kept.filter((row) => JSON.stringify(row).includes(stays))).toHaveLength(2);
+    expect(usage.times.filter((row) => JSON.stringify(row).includes(stays))).toHaveLength(4);
     expect((await db.deletedOrg.findUniqueOrThrow({ where: { orgId: gone } })).purgedAt).not.toBeNull();
   });
 });
@@ -119,5 +121,46 @@ describe('refusals', () => {
       { gatewayId: 'gw_new' },
     ]);
     await expect(db.$queryRaw`SELECT prune_refusals(30)`).rejects.toThrow('at least 31 days');
+  });
+});
+
+describe('usage by the hour', () => {
+  const today = () => Math.floor(Date.now() / DAY_MS) * DAY_MS;
+  const hoursOf = async (orgId: string) => {
+    const { hours, hoursFromRows, times, timesFromRows } = await readUsage(db);
+    const own = (all: readonly unknown[]) => all.filter((row) => JSON.stringify(row).includes(orgId));
+    return { hours: own(hours), counted: own(hoursFromRows), times: own(times), timed: own(timesFromRows) };
+  };
+
+  it('is counted again where it lacks what an older metering wrote, with the histograms', async () => {
+    const [orgId, other] = [await makeOrg(), await makeOrg()];
+    const yesterday = today() - DAY_MS;
+    await ensureRequestPartitions(db, [new Date(yesterday).toISOString().slice(0, 10)]);
+    const at = (minutes: number) => ({ orgId, admittedAtMs: yesterday + minutes * 60_000 });
+    const same = { keyId: 'key_x', modelId: 'mdl_x' };
+    const requests = [at(0), at(59), at(60), at(1_439)].map((when) =>
+      settlement({ ...when, ...same, streamed: true, firstChunkMs: 9 }),
+    );
+    await writeSettlements(db, [...requests, settlement({ ...at(5), orgId: other })]);
+    await db.$executeRaw`DELETE FROM usage_hour WHERE org_id = ${orgId} AND hour > ${new Date(yesterday)}`;
+    await db.$executeRaw`DELETE FROM usage_time WHERE org_id = ${orgId}`;
+    const [lacking, others] = [await hoursOf(orgId), await hoursOf(other)];
+    expect(lacking.hours).not.toEqual(lacking.counted);
+    await leftovers().run();
+    const whole = await hoursOf(orgId);
+    expect(whole.hours).toEqual(whole.counted);
+    expect(whole.hours).toHaveLength(3);
+    expect(whole.times).toEqual(whole.timed);
+    expect(await hoursOf(other)).toEqual(others);
+  });
+
+  it('is deleted after its time, and not before', async () => {
+    const orgId = await makeOrg();
+    const hour = (days: number) => new Date(today() - days * DAY_MS);
+    for (const days of [8, 7])
+      await db.$executeRaw`INSERT INTO usage_hour VALUES (${orgId}, ${hour(days)}, 'key_x', 'mdl_x', 1, 0, 1, 1, 0, 1, 1)`;
+    await leftovers().run();
+    expect((await hoursOf(orgId)).hours).toHaveLength(1);
+    await expect(db.$queryRaw`SELECT prune_usage_hours(CURRENT_DATE - 6)`).rejects.toThrow('at least 7 days');
   });
 });

@@ -6,6 +6,10 @@ const EVERY_MS = 10 * 60_000;
 const RETRY_MS = 10_000;
 /** Organizations in one run. */
 const MAX_ORGS = 20;
+/** Usage by the hour is kept for these UTC days, today included. */
+const HOURS_KEPT_DAYS = 8;
+/** Days of organizations that are recounted in one run. */
+const MAX_RECOUNTS = 2_000;
 
 export interface LeftoversOptions {
   readonly db: Db;
@@ -14,8 +18,10 @@ export interface LeftoversOptions {
 }
 
 /**
- * Deletes what nobody else deletes in time: usage of deleted organizations that the program which
- * deleted them did not get to, and audit events and refusals that are too old.
+ * Does what nobody else does in time. Deletes usage of deleted organizations that the program which
+ * deleted them did not get to, and audit events, refusals and usage by the hour that are too old.
+ * Counts hours again that do not add up to their day, as after an upgrade: metering of the release
+ * before writes no hours.
  */
 export class Leftovers {
   readonly #options: LeftoversOptions;
@@ -45,6 +51,9 @@ export class Leftovers {
     if (events > 0) logger.info({ events }, 'old audit events deleted');
     const rows = await this.#all(() => this.#pruneRefusals());
     if (rows > 0) logger.info({ rows }, 'old refusals deleted');
+    await this.#all(() => this.#pruneHours());
+    const recounted = await this.#recountHours();
+    if (recounted > 0) logger.info({ days: recounted }, 'usage by the hour counted again');
   }
 
   /** Repeats a step until it deletes nothing. Resolves to how many rows it deleted. */
@@ -56,6 +65,33 @@ export class Leftovers {
       pruned += some;
     } while (some > 0 && !this.#stopped);
     return pruned;
+  }
+
+  async #pruneHours(): Promise<number> {
+    const [row] = await this.#options.db.$queryRaw<{ pruned: number }[]>`
+      SELECT prune_usage_hours((now() AT TIME ZONE 'UTC')::date - ${HOURS_KEPT_DAYS - 1}::int) AS pruned`;
+    return row?.pruned ?? 0;
+  }
+
+  async #recountHours(): Promise<number> {
+    const { db } = this.#options;
+    const wrong = await db.$queryRaw<{ org_id: string; day: string }[]>`
+      WITH first AS (SELECT (now() AT TIME ZONE 'UTC')::date - ${HOURS_KEPT_DAYS - 1}::int AS day)
+      SELECT org_id, days.day::text FROM (
+        SELECT org_id, day, sum(requests) AS requests FROM usage_day
+        WHERE day >= (SELECT day FROM first) GROUP BY 1, 2
+      ) days LEFT JOIN (
+        SELECT org_id, (hour AT TIME ZONE 'UTC')::date AS day, sum(requests) AS requests FROM usage_hour
+        WHERE hour >= (SELECT day::timestamp AT TIME ZONE 'UTC' FROM first) GROUP BY 1, 2
+      ) hours USING (org_id, day)
+      WHERE days.requests IS DISTINCT FROM hours.requests
+        AND NOT EXISTS (SELECT FROM deleted_org WHERE deleted_org.org_id = days.org_id)
+      ORDER BY days.day DESC LIMIT ${MAX_RECOUNTS}`;
+    for (const { org_id: orgId, day } of wrong) {
+      if (this.#stopped) break;
+      await db.$queryRaw`SELECT recount_usage_hours(${orgId}, ${day}::date)::text`;
+    }
+    return wrong.length;
   }
 
   async #purgeDay(orgId: string): Promise<boolean> {

@@ -21,7 +21,7 @@ afterAll(async () => {
   await postgres.drop();
 });
 beforeEach(async () => {
-  await db.$executeRaw`TRUNCATE request, usage_day, month_total`;
+  await db.$executeRaw`TRUNCATE request, usage_day, usage_hour, usage_time, month_total`;
 });
 
 async function write(settlements: readonly Settlement[]): Promise<number> {
@@ -67,7 +67,7 @@ describe('writing', () => {
       { month: '2026-11', requests: '1' },
       { month: '2026-12', requests: '1' },
     ]);
-    expect(usage.rollup.map((row) => (row as { day: string }).day).sort()).toEqual([
+    expect(usage.rollup.map((row) => (row as { step: string }).step).sort()).toEqual([
       '2026-11-30',
       '2026-12-01',
     ]);
@@ -131,12 +131,14 @@ describe('writing', () => {
     }) => {
       const ids = { reservationId: `r${a.id}`, orgId: a.org, keyId: a.key, modelId: a.model };
       const admittedAtMs = Date.UTC(2026, 10, 30, a.hour);
-      const durationMs = a.timed ? 7 : null;
+      const durationMs = a.timed ? a.prompt * a.id : null;
+      const firstChunkMs = a.timed && a.hour % 2 === 0 ? a.prompt : null;
       return a.answered
         ? settlement({
             ...ids,
             admittedAtMs,
             durationMs,
+            firstChunkMs,
             promptTokens: a.prompt,
             chargedTokens: a.prompt + 5,
           })
@@ -149,7 +151,7 @@ describe('writing', () => {
     );
     await fc.assert(
       fc.asyncProperty(plan, async ([all, batches]) => {
-        await db.$executeRaw`TRUNCATE request, usage_day, month_total`;
+        await db.$executeRaw`TRUNCATE request, usage_day, usage_hour, usage_time, month_total`;
         const settlements = all.map(make);
         const picked = batches.map((indexes) =>
           settlements.length === 0
@@ -162,6 +164,8 @@ describe('writing', () => {
         const usage = await readUsage(db);
         expect(usage.rows).toBe(settlements.length);
         expect(usage.rollup).toEqual(usage.fromRows);
+        expect(usage.hours).toEqual(usage.hoursFromRows);
+        expect(usage.times).toEqual(usage.timesFromRows);
         expect(usage.months).toEqual(usage.monthsFromRows);
       }),
       { numRuns: 40 },

@@ -2,30 +2,30 @@ import type { Settlement } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
 import { dayOf } from '@tidegate/limits';
 
-/**
- * Writes settlements, each exactly once however often it comes. One statement inserts the new rows
- * and adds only those to the day rollup, the month totals and the keys' last use. Day and month are
- * those of admission, in UTC. The partitions of the days must exist.
- *
- * Rows are touched table by table, in the order of their keys. So concurrent writers wait for each
- * other but cannot deadlock.
- *
- * Settlements of a deleted organization are dropped, however late they come: its rows never come
- * back (see delete_organization in the migrations).
- *
- * @returns how many settlements were new
- */
-export async function writeSettlements(db: Db, settlements: readonly Settlement[]): Promise<number> {
-  if (settlements.length === 0) return 0;
-  const rows = JSON.stringify(settlements.map(rowOf));
-  const [result] = await db.$queryRaw<{ fresh: number }[]>`
+const SUMS = [
+  ...['requests', 'errors', 'prompt_tokens', 'completion_tokens', 'unreported_tokens'],
+  ...['duration_ms_sum', 'duration_count'],
+];
+/** Each is one number that adds up as the sums do (docs/adr/0015). Null: no time is known. */
+const HISTOGRAMS = ['durations', 'first_chunks'];
+const COLUMNS = SUMS.join(', ');
+
+/** What adds the new sums to a row of usage that is there. */
+const ADDED = SUMS.map((name) => `${name} = total.${name} + excluded.${name}`).join(',\n        ');
+const MERGED = HISTOGRAMS.map(
+  (name) => `${name} = coalesce(total.${name} + excluded.${name}, total.${name}, excluded.${name})`,
+).join(',\n        ');
+const summed = (names: readonly string[]): string => names.map((name) => `sum(${name})`).join(', ');
+
+/** Its parameter is the rows as JSON. */
+const WRITE = `
     WITH fresh AS (
       INSERT INTO request (
         reservation_id, day, org_id, key_id, model_id, admitted_at, answered, error_code, streamed,
         prompt_tokens, completion_tokens, reserved_tokens, charged_tokens, duration_ms, first_chunk_ms)
       SELECT reservation_id, day, org_id, key_id, model_id, to_timestamp(admitted_at_ms / 1000.0), answered,
         error_code, streamed, prompt_tokens, completion_tokens, reserved_tokens, charged_tokens, duration_ms, first_chunk_ms
-      FROM json_to_recordset(${rows}::json) AS incoming(
+      FROM json_to_recordset($1::json) AS incoming(
         reservation_id text, day date, org_id text, key_id text, model_id text, admitted_at_ms float8,
         answered boolean, error_code text, streamed boolean, prompt_tokens integer, completion_tokens integer,
         reserved_tokens integer, charged_tokens integer, duration_ms integer,
@@ -33,31 +33,50 @@ export async function writeSettlements(db: Db, settlements: readonly Settlement[
       WHERE NOT EXISTS (SELECT FROM deleted_org WHERE deleted_org.org_id = incoming.org_id)
       ORDER BY day, reservation_id
       ON CONFLICT DO NOTHING
-      RETURNING day, org_id, key_id, model_id, admitted_at, answered, prompt_tokens, completion_tokens, charged_tokens, duration_ms
-    ), days AS (
-      INSERT INTO usage_day AS total (
-        org_id, day, key_id, model_id, requests, errors, prompt_tokens, completion_tokens, unreported_tokens,
-        duration_ms_sum, duration_count)
-      SELECT org_id, day, key_id, model_id, count(*), count(*) FILTER (WHERE NOT answered),
-        coalesce(sum(prompt_tokens), 0), coalesce(sum(completion_tokens), 0),
-        coalesce(sum(charged_tokens) FILTER (WHERE prompt_tokens IS NULL), 0),
-        coalesce(sum(duration_ms), 0), count(duration_ms)
+      RETURNING day, org_id, key_id, model_id, admitted_at, answered, prompt_tokens, completion_tokens, charged_tokens,
+        duration_ms, first_chunk_ms
+    ), by_hour AS (
+      SELECT org_id, day, date_trunc('hour', admitted_at, 'UTC') AS hour, key_id, model_id,
+        count(*) AS requests, count(*) FILTER (WHERE NOT answered) AS errors,
+        coalesce(sum(prompt_tokens), 0) AS prompt_tokens, coalesce(sum(completion_tokens), 0) AS completion_tokens,
+        coalesce(sum(charged_tokens) FILTER (WHERE prompt_tokens IS NULL), 0) AS unreported_tokens,
+        sum(charged_tokens) AS charged_tokens,
+        coalesce(sum(duration_ms), 0) AS duration_ms_sum, count(duration_ms) AS duration_count,
+        sum(histogram_of(duration_ms)) AS durations, sum(histogram_of(first_chunk_ms)) AS first_chunks
       FROM fresh
+      GROUP BY org_id, day, hour, key_id, model_id
+    ), hours AS (
+      INSERT INTO usage_hour AS total (org_id, hour, key_id, model_id, ${COLUMNS})
+      SELECT org_id, hour, key_id, model_id, ${COLUMNS}
+      FROM by_hour
+      ORDER BY org_id, hour, key_id, model_id
+      ON CONFLICT (org_id, hour, key_id, model_id) DO UPDATE SET
+        ${ADDED}
+      RETURNING 1
+    ), days AS (
+      INSERT INTO usage_day AS total (org_id, day, key_id, model_id, ${COLUMNS})
+      SELECT org_id, day, key_id, model_id, ${summed(SUMS)}
+      FROM by_hour
       GROUP BY org_id, day, key_id, model_id
       ORDER BY org_id, day, key_id, model_id
       ON CONFLICT (org_id, day, key_id, model_id) DO UPDATE SET
-        requests = total.requests + excluded.requests,
-        errors = total.errors + excluded.errors,
-        prompt_tokens = total.prompt_tokens + excluded.prompt_tokens,
-        completion_tokens = total.completion_tokens + excluded.completion_tokens,
-        unreported_tokens = total.unreported_tokens + excluded.unreported_tokens,
-        duration_ms_sum = total.duration_ms_sum + excluded.duration_ms_sum,
-        duration_count = total.duration_count + excluded.duration_count
+        ${ADDED}
+      RETURNING 1
+    ), times AS (
+      INSERT INTO usage_time AS total (org_id, step, at, model_id, ${HISTOGRAMS.join(', ')})
+      SELECT org_id, 'hour' AS step, hour AS at, model_id, ${summed(HISTOGRAMS)}
+      FROM by_hour GROUP BY org_id, hour, model_id
+      UNION ALL
+      SELECT org_id, 'day', day::timestamp AT TIME ZONE 'UTC', model_id, ${summed(HISTOGRAMS)}
+      FROM by_hour GROUP BY org_id, day, model_id
+      ORDER BY org_id, step, at, model_id
+      ON CONFLICT (org_id, step, at, model_id) DO UPDATE SET
+        ${MERGED}
       RETURNING 1
     ), months AS (
       INSERT INTO month_total AS total (org_id, month, requests, charged_tokens)
-      SELECT org_id, to_char(day, 'YYYY-MM') AS month, count(*), sum(charged_tokens)
-      FROM fresh
+      SELECT org_id, to_char(day, 'YYYY-MM') AS month, sum(requests), sum(charged_tokens)
+      FROM by_hour
       GROUP BY org_id, month
       ORDER BY org_id, month
       ON CONFLICT (org_id, month) DO UPDATE SET
@@ -74,8 +93,29 @@ export async function writeSettlements(db: Db, settlements: readonly Settlement[
       WHERE api_key.id = locked.id
       RETURNING 1
     )
-    SELECT (SELECT count(*)::int FROM fresh) AS fresh, (SELECT count(*) FROM days) AS days,
+    SELECT (SELECT count(*)::int FROM fresh) AS fresh, (SELECT count(*) FROM hours) AS hours,
+      (SELECT count(*) FROM days) AS days, (SELECT count(*) FROM times) AS times,
       (SELECT count(*) FROM months) AS months, (SELECT count(*) FROM keys) AS keys`;
+
+/**
+ * Writes settlements, each exactly once however often it comes. One statement inserts the new rows
+ * and adds only those to the usage by hour and by day, the month totals and the keys' last use.
+ * Hour, day and month are those of admission, in UTC. The partitions of the days must exist.
+ *
+ * Rows are touched table by table, in the order of their keys. So concurrent writers wait for each
+ * other but cannot deadlock.
+ *
+ * Settlements of a deleted organization are dropped, however late they come: its rows never come
+ * back (see delete_organization in the migrations).
+ *
+ * @returns how many settlements were new
+ */
+export async function writeSettlements(db: Db, settlements: readonly Settlement[]): Promise<number> {
+  if (settlements.length === 0) return 0;
+  const [result] = await db.$queryRawUnsafe<{ fresh: number }[]>(
+    WRITE,
+    JSON.stringify(settlements.map(rowOf)),
+  );
   return result?.fresh ?? 0;
 }
 

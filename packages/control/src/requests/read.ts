@@ -71,12 +71,16 @@ async function daysOf(db: Db, filter: RequestFilter): Promise<string[]> {
   const last = dayOf(after ? Math.min(after.admittedAtMs, toMs - 1) : toMs - 1);
   const kind =
     outcome === null ? NOTHING : outcome === 'answered' ? sql`AND requests > errors` : sql`AND errors > 0`;
+  // Each day is looked up, because there may be many rows of it.
   const days = sql`
-    SELECT DISTINCT to_char(day, 'YYYY-MM-DD') AS day FROM usage_day
-    WHERE org_id = ${orgId} AND day BETWEEN ${dayOf(fromMs)}::date AND ${last}::date
-      ${keyId === null ? NOTHING : sql`AND key_id = ${keyId}`}
-      ${modelId === null ? NOTHING : sql`AND model_id = ${modelId}`} ${kind}
-    ORDER BY day DESC`;
+    SELECT to_char(wanted.day, 'YYYY-MM-DD') AS day
+    FROM generate_series(${dayOf(fromMs)}::timestamp, ${last}::timestamp, '1 day') wanted(day)
+    WHERE EXISTS (
+      SELECT FROM usage_day WHERE org_id = ${orgId} AND usage_day.day = wanted.day::date
+        ${keyId === null ? NOTHING : sql`AND key_id = ${keyId}`}
+        ${modelId === null ? NOTHING : sql`AND model_id = ${modelId}`} ${kind}
+      OFFSET 0)
+    ORDER BY wanted.day DESC`;
   const rows = await query<{ day: string }>(db, days);
   return rows.map(({ day }) => day);
 }

@@ -1,6 +1,9 @@
 import type { Db } from '@tidegate/db';
 import { DELETED_KEY } from '../keys/view.ts';
 import { toNumber } from '../numbers.ts';
+import { NOTHING as NO_SQL, query, type Sql, sql } from '../sql.ts';
+import { type Histogram, histogramFrom, percentilesOf, together } from './histogram.ts';
+import type { Span } from './span.ts';
 
 export interface Counts {
   readonly requests: number;
@@ -14,11 +17,27 @@ export interface Counts {
   readonly averageMs: number | null;
 }
 
-export interface UsageDayView extends Counts {
-  /** The UTC day of admission, YYYY-MM-DD. */
-  readonly day: string;
+/** Estimates from histograms, within 5 %. Null: no time is known, or not by key. */
+export interface Times {
+  readonly p50Ms: number | null;
+  readonly p95Ms: number | null;
+  /** Of streams: the time to the first chunk. */
+  readonly firstChunkP50Ms: number | null;
+  readonly firstChunkP95Ms: number | null;
+}
+
+export interface UsageStepView extends Counts {
+  /** The UTC day of admission, YYYY-MM-DD, or the first instant of the hour, ISO 8601. */
+  readonly step: string;
   /** `requests` minus `errors`. */
   readonly answered: number;
+}
+
+export interface UsageModelView extends Counts, Times {
+  readonly modelId: string;
+  readonly model: string;
+  /** The model is no longer published. */
+  readonly modelDeleted: boolean;
 }
 
 export interface UsageRowView extends Counts {
@@ -61,66 +80,151 @@ export interface UsageFilter {
 
 const EVERYTHING: UsageFilter = { keyId: null, modelId: null };
 
-/** @param window the days, YYYY-MM-DD, ascending and without gaps */
-export async function readDays(
+const SUMS = sql`sum(requests)::bigint AS requests, sum(errors)::bigint AS errors,
+  sum(prompt_tokens)::bigint AS prompt, sum(completion_tokens)::bigint AS completion,
+  sum(unreported_tokens)::bigint AS unreported, sum(duration_ms_sum)::bigint AS ms,
+  sum(duration_count)::bigint AS timed`;
+
+/** A sum by step or by pair. The columns of the other are null. */
+type Row = Pair & { readonly step: string | null };
+
+/**
+ * The sums by step of what the filter lets through, also of steps without requests. And those of
+ * every pair, busiest first.
+ */
+export async function readUsage(
   db: Db,
   orgId: string,
-  window: readonly string[],
-  { keyId, modelId }: UsageFilter = EVERYTHING,
-): Promise<{ totals: Counts; days: UsageDayView[] }> {
-  const rows = await db.$queryRaw<(Sums & { day: string })[]>`
-    SELECT to_char(day, 'YYYY-MM-DD') AS day,
-      sum(requests)::bigint AS requests, sum(errors)::bigint AS errors,
-      sum(prompt_tokens)::bigint AS prompt, sum(completion_tokens)::bigint AS completion,
-      sum(unreported_tokens)::bigint AS unreported, sum(duration_ms_sum)::bigint AS ms, sum(duration_count)::bigint AS timed
-    FROM usage_day
-    WHERE org_id = ${orgId} AND day BETWEEN ${window[0]}::date AND ${window.at(-1)}::date
-      AND (${keyId}::text IS NULL OR key_id = ${keyId}) AND (${modelId}::text IS NULL OR model_id = ${modelId})
-    GROUP BY day`;
-  const byDay = new Map(rows.map((row) => [row.day, row]));
-  const days = window.map((day) => {
-    const counts = countsOf(byDay.get(day) ?? NOTHING);
-    return { day, ...counts, answered: counts.requests - counts.errors };
-  });
-  return { totals: countsOf(rows.reduce(add, NOTHING)), days };
+  span: Span,
+  filter: UsageFilter = EVERYTHING,
+): Promise<{ totals: Counts; steps: UsageStepView[]; pairs: readonly Pair[] }> {
+  const [bySteps, byPairs] = [sql`${span.step} AS step`, sql`key_id AS "keyId", model_id AS "modelId"`];
+  const [noStep, noPair] = [sql`NULL AS step`, sql`NULL AS "keyId", NULL AS "modelId"`];
+  const sums = (columns: Sql, by: Sql, of: UsageFilter) =>
+    sumsBy(db, sql`${columns}, ${SUMS}`, by, orgId, span, of);
+  // Without a filter, one pass over the rows counts both.
+  const both = sql`GROUPING SETS ((${span.column}), (key_id, model_id))`;
+  const isFiltered = filter.keyId !== null || filter.modelId !== null;
+  const parts = isFiltered
+    ? [
+        sums(sql`${bySteps}, ${noPair}`, span.column, filter),
+        sums(sql`${noStep}, ${byPairs}`, sql`key_id, model_id`, EVERYTHING),
+      ]
+    : [sums(sql`${bySteps}, ${byPairs}`, both, EVERYTHING)];
+  const rows = (await Promise.all(parts)).flat();
+  const ofSteps = rows.filter(({ step }) => step !== null);
+  const byStep = new Map(ofSteps.map((row) => [row.step, row]));
+  return {
+    totals: countsOf(ofSteps.reduce(add, NOTHING)),
+    steps: span.steps.map((step) => {
+      const counts = countsOf(byStep.get(step) ?? NOTHING);
+      return { step, ...counts, answered: counts.requests - counts.errors };
+    }),
+    pairs: rows.filter(({ keyId: id }) => id !== null),
+  };
 }
 
-/** @param first YYYY-MM-DD @param last YYYY-MM-DD, included */
-export async function readRows(db: Db, orgId: string, first: string, last: string): Promise<UsageRowView[]> {
-  const rows = await db.$queryRaw<(Sums & Names)[]>`
-    SELECT used.*, api_key.name AS key, api_key.prefix AS key_prefix,
-      model.name AS model, coalesce(model.deleted_at IS NOT NULL, true) AS model_deleted
+/** @param columns with sums @param by what they are grouped by */
+const sumsBy = (
+  db: Db,
+  columns: Sql,
+  by: Sql,
+  orgId: string,
+  { table, within }: Span,
+  { keyId, modelId }: UsageFilter,
+): Promise<Row[]> =>
+  query<Row>(
+    db,
+    sql`
+    SELECT used.*, api_key.name AS key, api_key.prefix AS "keyPrefix", model.name AS model,
+      (model.id IS NULL OR model.deleted_at IS NOT NULL) AS "modelDeleted"
     FROM (
-      SELECT key_id, model_id,
-        sum(requests)::bigint AS requests, sum(errors)::bigint AS errors,
-        sum(prompt_tokens)::bigint AS prompt, sum(completion_tokens)::bigint AS completion,
-        sum(unreported_tokens)::bigint AS unreported, sum(duration_ms_sum)::bigint AS ms, sum(duration_count)::bigint AS timed
-      FROM usage_day
-      WHERE org_id = ${orgId} AND day BETWEEN ${first}::date AND ${last}::date
-      GROUP BY key_id, model_id
+      SELECT ${columns} FROM ${table}
+      WHERE org_id = ${orgId} AND ${within} ${keyId === null ? NO_SQL : sql`AND key_id = ${keyId}`}
+        ${modelId === null ? NO_SQL : sql`AND model_id = ${modelId}`}
+      GROUP BY ${by}
     ) used
-    LEFT JOIN api_key ON api_key.id = used.key_id
-    LEFT JOIN model ON model.id = used.model_id
-    ORDER BY used.requests DESC, used.prompt + used.completion DESC, used.key_id, used.model_id`;
-  return rows.map((row) => ({
-    keyId: row.key_id,
-    key: row.key ?? DELETED_KEY,
-    keyPrefix: row.key_prefix,
-    modelId: row.model_id,
-    model: row.model ?? row.model_id,
-    modelDeleted: row.model_deleted,
-    ...countsOf(row),
-  }));
+    LEFT JOIN api_key ON api_key.id = used."keyId"
+    LEFT JOIN model ON model.id = used."modelId"
+    ORDER BY used.requests DESC, used.prompt + used.completion DESC, used."keyId", used."modelId"`,
+  );
+
+/** How long requests took, by model. */
+export async function readTimes(
+  db: Db,
+  orgId: string,
+  { times }: Span,
+  { modelId }: UsageFilter,
+): Promise<ReadonlyMap<string, Histograms>> {
+  const rows = await query<{ modelId: string; durations: string | null; firstChunks: string | null }>(
+    db,
+    sql`
+    SELECT model_id AS "modelId", sum(durations)::text AS durations, sum(first_chunks)::text AS "firstChunks"
+    FROM usage_time WHERE org_id = ${orgId} AND ${times}
+      ${modelId === null ? NO_SQL : sql`AND model_id = ${modelId}`}
+    GROUP BY model_id`,
+  );
+  return new Map(
+    rows.map((row) => [
+      row.modelId,
+      { durations: histogramFrom(row.durations), firstChunks: histogramFrom(row.firstChunks) },
+    ]),
+  );
 }
 
-interface Names {
-  readonly key_id: string;
-  readonly key: string | null;
-  readonly key_prefix: string | null;
-  readonly model_id: string;
-  readonly model: string | null;
-  readonly model_deleted: boolean;
+export const rowsOf = (pairs: readonly Pair[]): UsageRowView[] =>
+  pairs.map((pair) => ({
+    ...{ keyId: pair.keyId, key: pair.key ?? DELETED_KEY, keyPrefix: pair.keyPrefix },
+    ...modelNameOf(pair),
+    ...countsOf(pair),
+  }));
+
+/** Adds pairs up by model, busiest first. */
+export function modelsOf(pairs: readonly Pair[], times: ReadonlyMap<string, Histograms>): UsageModelView[] {
+  const sums = new Map<string, Pair>();
+  for (const pair of pairs) {
+    const others = sums.get(pair.modelId);
+    sums.set(pair.modelId, others ? { ...others, ...add(others, pair) } : pair);
+  }
+  return [...sums.values()]
+    .map((sum) => ({ ...modelNameOf(sum), ...countsOf(sum), ...timesOf(times.get(sum.modelId)) }))
+    .sort((a, b) => b.requests - a.requests || (a.modelId < b.modelId ? -1 : 1));
 }
+
+export function timesOf({ durations, firstChunks }: Histograms = NO_TIMES): Times {
+  const first = percentilesOf(firstChunks);
+  return { ...percentilesOf(durations), firstChunkP50Ms: first.p50Ms, firstChunkP95Ms: first.p95Ms };
+}
+
+/** The histograms of all models together. */
+export const allTimes = (times: Iterable<Histograms>): Histograms => {
+  const all = [...times];
+  return {
+    durations: together(all.map(({ durations }) => durations)),
+    firstChunks: together(all.map(({ firstChunks }) => firstChunks)),
+  };
+};
+
+export interface Histograms {
+  readonly durations: Histogram;
+  readonly firstChunks: Histogram;
+}
+
+const NO_TIMES: Histograms = { durations: [], firstChunks: [] };
+
+/** The usage of one key with one model. */
+export interface Pair extends Sums {
+  readonly keyId: string;
+  readonly key: string | null;
+  readonly keyPrefix: string | null;
+  readonly modelId: string;
+  readonly model: string | null;
+  readonly modelDeleted: boolean;
+}
+
+const modelNameOf = ({ modelId, model, modelDeleted }: Pair) => ({
+  ...{ modelId, model: model ?? modelId, modelDeleted },
+});
 
 const add = (a: Sums, b: Sums): Sums => ({
   requests: a.requests + b.requests,

@@ -1,22 +1,43 @@
-import { dayOf, LIMITS, monthEndMs, monthOf } from '@tidegate/limits';
+import { LIMITS, monthEndMs, monthOf } from '@tidegate/limits';
 import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import type { ControlDeps } from '../deps.ts';
 import { isDay, orgField, reference, whole } from '../fields.ts';
 import { toNumber } from '../numbers.ts';
 import { ok, parseInput, type Result } from '../result.ts';
-import { type Counts, readDays, readRows, type UsageDayView, type UsageRowView } from './read.ts';
+import {
+  allTimes,
+  type Counts,
+  type Histograms,
+  modelsOf,
+  readTimes,
+  readUsage,
+  rowsOf,
+  type Times,
+  timesOf,
+  type UsageModelView,
+  type UsageRowView,
+} from './read.ts';
+import { daysOf, lastDays, lastHours } from './span.ts';
 
-const DAY_MS = 86_400_000;
 const MAX_DAYS = 366;
+/** Metering keeps the hours of the day before these, too. */
+const MAX_HOURS = 168;
 
-const usageInput = z.object({
-  org: orgField,
-  days: whole('Days', 1, MAX_DAYS).default(LIMITS.usageDays),
-  /** Restrict totals and days to one key or model, by id. They do not restrict the rows. */
-  keyId: reference('Key id').optional(),
-  modelId: reference('Model id').optional(),
-});
+const usageInput = z
+  .object({
+    org: orgField,
+    days: whole('Days', 1, MAX_DAYS).optional(),
+    /** In place of days. */
+    hours: whole('Hours', 1, MAX_HOURS).optional(),
+    /** Restrict all but the rows to one key or model, by id. */
+    keyId: reference('Key id').optional(),
+    modelId: reference('Model id').optional(),
+  })
+  .refine(({ days, hours }) => days === undefined || hours === undefined, {
+    path: ['hours'],
+    error: 'Give days or hours, not both.',
+  });
 export type UsageInput = z.input<typeof usageInput>;
 
 export interface UsageMonth {
@@ -43,18 +64,36 @@ export interface UsageMonth {
   readonly live: boolean;
 }
 
+export interface UsageDayView extends Counts {
+  /** The UTC day of admission, YYYY-MM-DD. */
+  readonly day: string;
+  /** `requests` minus `errors`. */
+  readonly answered: number;
+}
+
+export interface UsageHourView extends Counts {
+  /** The first instant of the hour of admission. ISO 8601. */
+  readonly hour: string;
+  /** `requests` minus `errors`. */
+  readonly answered: number;
+}
+
 export interface UsageView {
-  readonly totals: Counts;
-  /** Each UTC day of the window, oldest first, including days without requests. */
+  readonly totals: Counts & Times;
+  /** Each UTC day of the window, oldest first, including days without requests. Or else hours. */
   readonly days: readonly UsageDayView[];
+  /** The same by hour. Empty unless hours were asked for. */
+  readonly hours: readonly UsageHourView[];
+  /** Busiest first. */
+  readonly models: readonly UsageModelView[];
   /** By key and model, busiest first. */
   readonly rows: readonly UsageRowView[];
   readonly month: UsageMonth;
 }
 
 /**
- * Usage of the last `days` UTC days, including today, and of this month (docs/conformance.md,
- * "Usage record").
+ * Usage of the last `days` UTC days, including today, or of the last `hours`, including this one;
+ * and of this month (docs/conformance.md, "Usage record").
  */
 export async function showUsage(
   deps: ControlDeps,
@@ -66,21 +105,25 @@ export async function showUsage(
   const org = await access(deps, actor, parsed.value.org, 'usage.show');
   if (!org.ok) return org;
   const orgId = org.value.id;
-  const todayMs = deps.now();
-  const window = Array.from({ length: parsed.value.days }, (_, i) =>
-    dayOf(todayMs - (parsed.value.days - 1 - i) * DAY_MS),
-  );
-  const first = window[0] ?? dayOf(todayMs);
-  const last = window.at(-1) ?? first;
-  const [{ totals, days }, rows, month] = await Promise.all([
-    readDays(deps.db, orgId, window, {
-      keyId: parsed.value.keyId ?? null,
-      modelId: parsed.value.modelId ?? null,
-    }),
-    readRows(deps.db, orgId, first, last),
+  const { days = LIMITS.usageDays, hours, keyId = null, modelId = null } = parsed.value;
+  const span = hours === undefined ? lastDays(days, deps.now()) : lastHours(hours, deps.now());
+  const filter = { keyId, modelId };
+  const [{ totals, steps, pairs }, times, month] = await Promise.all([
+    readUsage(deps.db, orgId, span, filter),
+    // Not stored by key.
+    keyId === null ? readTimes(deps.db, orgId, span, filter) : new Map<string, Histograms>(),
     readMonth(deps, orgId),
   ]);
-  return ok({ totals, days, rows, month });
+  const wanted = pairs.filter(
+    (pair) => (keyId ?? pair.keyId) === pair.keyId && (modelId ?? pair.modelId) === pair.modelId,
+  );
+  const isDays = hours === undefined;
+  return ok({
+    totals: { ...totals, ...timesOf(allTimes(times.values())) },
+    days: isDays ? steps.map(({ step, ...counts }) => ({ day: step, ...counts })) : [],
+    hours: isDays ? [] : steps.map(({ step, ...counts }) => ({ hour: step, ...counts })),
+    ...{ models: modelsOf(wanted, times), rows: rowsOf(pairs), month },
+  });
 }
 
 const dayInput = z.object({
@@ -99,7 +142,8 @@ export async function showUsageOfDay(
   if (!parsed.ok) return parsed;
   const org = await access(deps, actor, parsed.value.org, 'usage.show');
   if (!org.ok) return org;
-  return ok(await readRows(deps.db, org.value.id, parsed.value.day, parsed.value.day));
+  const { pairs } = await readUsage(deps.db, org.value.id, daysOf([parsed.value.day]));
+  return ok(rowsOf(pairs));
 }
 
 async function readMonth({ db, limiter, now }: ControlDeps, orgId: string): Promise<UsageMonth> {

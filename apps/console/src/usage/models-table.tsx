@@ -1,0 +1,91 @@
+'use client';
+
+import { Button } from '@heroui/react';
+import type { UsageModelView } from '@tidegate/control';
+import Link from 'next/link';
+import { useState } from 'react';
+import { duration, whole } from '../ui/numbers.ts';
+import { Table } from '../ui/table.tsx';
+import type { UsageChoice } from './filter.ts';
+
+const PAGE = 20;
+
+const COLUMNS: readonly { name: string; width: string; cell: (row: UsageModelView) => string }[] = [
+  { name: 'Requests', width: 'w-22', cell: (row) => whole(row.requests) },
+  { name: 'Errors', width: 'w-18', cell: (row) => whole(row.errors) },
+  { name: 'Tokens in', width: 'w-27', cell: (row) => whole(row.promptTokens) },
+  { name: 'Tokens out', width: 'w-27', cell: (row) => whole(row.completionTokens) },
+  { name: 'Average time', width: 'w-22 whitespace-normal', cell: (row) => duration(row.averageMs) },
+];
+
+const TIMES: typeof COLUMNS = [
+  { name: 'p50', width: 'w-20', cell: (row) => duration(row.p50Ms) },
+  { name: 'p95', width: 'w-20', cell: (row) => duration(row.p95Ms) },
+  {
+    name: 'First chunk p50',
+    width: 'w-24 whitespace-normal',
+    cell: (row) => duration(row.firstChunkP50Ms),
+  },
+  {
+    name: 'First chunk p95',
+    width: 'w-24 whitespace-normal',
+    cell: (row) => duration(row.firstChunkP95Ms),
+  },
+];
+
+interface ModelsTableProps {
+  readonly models: readonly UsageModelView[];
+  /** The usage is that of one key, of which only the average time is known. */
+  readonly isOfKey: boolean;
+  /** Where the usage of one key or one model is. */
+  readonly hrefOf: (choice: UsageChoice) => string;
+}
+
+export function ModelsTable({ models, isOfKey, hrefOf }: ModelsTableProps) {
+  const columns = isOfKey ? COLUMNS : [...COLUMNS, ...TIMES];
+  const [shown, setShown] = useState(PAGE);
+  if (models.length === 0) return <p className="px-5 pb-6 text-sm text-muted">Nothing in this time.</p>;
+  return (
+    <>
+      <Table label="Usage by model" cardsBelow="4xl" className="border-t border-border">
+        <thead>
+          <tr>
+            <th scope="col">Model</th>
+            {columns.map(({ name, width }) => (
+              <th key={name} scope="col" className={`number ${width}`}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {models.slice(0, shown).map((row) => (
+            <tr key={row.modelId}>
+              <th scope="row">
+                <Link
+                  href={hrefOf({ keyId: '', modelId: row.modelId })}
+                  className="font-medium hover:text-accent hover:underline hover:underline-offset-4"
+                >
+                  {row.model}
+                </Link>
+                {row.modelDeleted ? <span className="text-muted"> (deleted)</span> : null}
+              </th>
+              {columns.map(({ name, cell }) => (
+                <td key={name} data-label={name} className="number">
+                  {cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </Table>
+      {models.length > shown ? (
+        <div className="border-t border-separator p-3 text-center">
+          <Button size="sm" variant="ghost" onPress={() => setShown(shown + PAGE)}>
+            Show more ({whole(models.length - shown)})
+          </Button>
+        </div>
+      ) : null}
+    </>
+  );
+}

@@ -1,0 +1,51 @@
+import { dayOf } from '@tidegate/limits';
+import { type Sql, sql } from '../sql.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** UTC days or hours in a row, and where their usage is stored. */
+export interface Span {
+  /** Days as YYYY-MM-DD, hours as ISO 8601, oldest first. */
+  readonly steps: readonly string[];
+  readonly table: Sql;
+  readonly column: Sql;
+  /** The column, written as in `steps`. */
+  readonly step: Sql;
+  /** Whether a row belongs to the span. */
+  readonly within: Sql;
+  /** Whether a row of `usage_time` belongs to the span. */
+  readonly times: Sql;
+}
+
+/** The last days, with the one of this instant. */
+export const lastDays = (count: number, nowMs: number): Span =>
+  daysOf(Array.from({ length: count }, (_, i) => dayOf(nowMs - (count - 1 - i) * DAY_MS)));
+
+/** @param steps ascending and without gaps */
+export const daysOf = (steps: readonly string[]): Span => ({
+  steps,
+  table: sql`usage_day`,
+  column: sql`day`,
+  step: sql`to_char(day, 'YYYY-MM-DD')`,
+  within: sql`day BETWEEN ${steps[0]}::date AND ${steps.at(-1)}::date`,
+  times: sql`step = 'day' AND at BETWEEN ${midnightOf(steps[0])}::timestamptz AND ${midnightOf(steps.at(-1))}::timestamptz`,
+});
+
+const midnightOf = (day = ''): string => `${day}T00:00:00Z`;
+
+/** The last hours, with the one of this instant. */
+export function lastHours(count: number, nowMs: number): Span {
+  const lastMs = Math.floor(nowMs / HOUR_MS) * HOUR_MS;
+  const steps = Array.from({ length: count }, (_, i) =>
+    new Date(lastMs - (count - 1 - i) * HOUR_MS).toISOString(),
+  );
+  return {
+    steps,
+    table: sql`usage_hour`,
+    column: sql`hour`,
+    step: sql`to_char(hour AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
+    within: sql`hour BETWEEN ${steps[0]}::timestamptz AND ${steps.at(-1)}::timestamptz`,
+    times: sql`step = 'hour' AND at BETWEEN ${steps[0]}::timestamptz AND ${steps.at(-1)}::timestamptz`,
+  };
+}

@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { closeDb, createDb, type Db } from '@tidegate/db';
+import { type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import fc from 'fast-check';
+import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
+import { histogramFrom, percentilesOf, together } from './histogram.ts';
+
+const NOW_MS = Date.UTC(2026, 10, 21, 12, 34);
+
+let postgres: TestPostgres;
+let db: Db;
+let fixture: Fixture;
+let org: string;
+let orgId: string;
+const clock = testClock();
+
+beforeAll(async () => {
+  postgres = await testPostgres();
+  db = createDb(postgres.url);
+  fixture = createFixture(db, clock.now);
+  clock.set(NOW_MS);
+  org = await fixture.org('Hours');
+  orgId = (await db.org.findUniqueOrThrow({ where: { slug: org } })).id;
+});
+afterAll(async () => {
+  await closeDb(db);
+  await postgres.drop();
+});
+
+/** Inserts an hour of one key and one model, with the histograms of these times. */
+async function hour(hourMs: number, keyId: string, modelId: string, times: number[], errors = 0) {
+  const at = new Date(hourMs);
+  await db.$executeRaw`
+    INSERT INTO usage_hour
+    SELECT ${orgId}, ${at}, ${keyId}, ${modelId}, count(*), ${errors}::int, 0, 0, 0, sum(ms), count(ms)
+    FROM unnest(${times}::int[]) ms`;
+  await db.$executeRaw`
+    INSERT INTO usage_time
+    SELECT ${orgId}, 'hour', ${at}, ${modelId}, sum(histogram_of(ms)), sum(histogram_of(ms / 10))
+    FROM unnest(${times}::int[]) ms`;
+}
+
+describe('usage by the hour', () => {
+  const HOUR_MS = 3_600_000;
+  const thisHour = Date.UTC(2026, 10, 21, 12);
+
+  it('has the last hours with this one, in UTC, counts and percentiles by model, and restricts them', async () => {
+    await hour(thisHour, 'key_a', 'mdl_x', [100, 200, 1_000], 1);
+    await hour(thisHour - 23 * HOUR_MS, 'key_b', 'mdl_x', [5_000]);
+    await hour(thisHour - 23 * HOUR_MS, 'key_a', 'mdl_y', [40, 40]);
+    await hour(thisHour - 24 * HOUR_MS, 'key_a', 'mdl_y', [7]);
+    const show = async (more = {}) => value(await fixture.control.showUsage(OPERATOR, { org, ...more }));
+    const day = await show({ hours: 24 });
+    expect(day.days).toEqual([]);
+    expect(day.hours).toHaveLength(24);
+    expect(day.hours[0]).toMatchObject({ hour: '2026-11-20T13:00:00.000Z', requests: 3, answered: 3 });
+    expect(day.hours.at(-1)).toMatchObject({ hour: '2026-11-21T12:00:00.000Z', answered: 2, errors: 1 });
+    expect(day.totals).toMatchObject({ requests: 6, errors: 1, averageMs: 1_063 });
+    expect(day.models.map(({ modelId, requests }) => [modelId, requests])).toEqual([
+      ['mdl_x', 4],
+      ['mdl_y', 2],
+    ]);
+    expect(day.models[0]?.p50Ms).toBeGreaterThan(190);
+    expect(day.models[0]?.p50Ms).toBeLessThan(210);
+    expect(day.models[0]?.p95Ms).toBeGreaterThan(4_750);
+    expect(day.models[0]?.p95Ms).toBeLessThan(5_250);
+    expect(day.models[1]).toMatchObject({ firstChunkP50Ms: 4, firstChunkP95Ms: 4 });
+    const ofKey = await show({ hours: 24, keyId: 'key_b' });
+    expect(ofKey.models).toMatchObject([{ modelId: 'mdl_x', requests: 1 }]);
+    expect([ofKey.totals.p50Ms, ofKey.models[0]?.p95Ms]).toEqual([null, null]);
+    expect((await show({ hours: 24, modelId: 'mdl_y' })).totals).toMatchObject({ requests: 2, p50Ms: 40 });
+    expect((await show({ hours: 1, modelId: 'mdl_y' })).totals.requests).toBe(0);
+    expect((await show({ hours: 25 })).totals.requests).toBe(7);
+  });
+
+  it('is of one span: days or hours, and of hours as many as are kept', async () => {
+    const told = async (input: object) =>
+      refusal(await fixture.control.showUsage(OPERATOR, { org, ...input })).message;
+    expect(await told({ days: 1, hours: 1 })).toBe('Give days or hours, not both.');
+    expect(await told({ hours: 169 })).toMatch(/^Hours must be .*168/);
+  });
+});
+
+describe('percentiles', () => {
+  it('are within 5 % of the exact ones, rounded to a millisecond, however requests are spread over rows', async () => {
+    const exact = (sorted: readonly number[], share: number) =>
+      sorted[Math.ceil(share * sorted.length) - 1] ?? 0;
+    const times = fc.array(fc.oneof(fc.nat(20), fc.nat(2_000), fc.nat(3_600_000)), {
+      minLength: 1,
+      maxLength: 60,
+    });
+    await fc.assert(
+      fc.asyncProperty(times, fc.nat(60), async (all, cut) => {
+        const parts = [all.slice(0, cut), all.slice(cut)];
+        const sums = await Promise.all(
+          parts.map(async (part) => {
+            const [row] = await db.$queryRaw<{ sum: string | null }[]>`
+              SELECT sum(histogram_of(ms))::text AS sum FROM unnest(${part}::int[]) ms`;
+            return histogramFrom(row?.sum ?? null);
+          }),
+        );
+        const { p50Ms, p95Ms } = percentilesOf(together(sums));
+        const sorted = all.map((ms) => Math.max(1, ms)).sort((a, b) => a - b);
+        for (const [told, share] of [[p50Ms, 0.5] as const, [p95Ms, 0.95] as const]) {
+          const real = exact(sorted, share);
+          expect(Math.abs((told ?? 0) - real)).toBeLessThanOrEqual(real * 0.05 + 0.5);
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('of unknown times are unknown', async () => {
+    const [row] = await db.$queryRaw<{ sum: string | null; with: string | null }[]>`
+      SELECT sum(histogram_of(ms))::text AS sum, sum(histogram_of(coalesce(ms, n)))::text AS "with"
+      FROM (VALUES (NULL::int, NULL::int), (NULL, 0)) AS times(ms, n)`;
+    expect(percentilesOf(histogramFrom(row?.sum ?? null))).toEqual({ p50Ms: null, p95Ms: null });
+    expect(percentilesOf(histogramFrom(row?.with ?? null))).toEqual({ p50Ms: 1, p95Ms: 1 });
+  });
+});
