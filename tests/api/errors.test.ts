@@ -2,8 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
 import OpenAI from 'openai';
+import { controlOf, must, OPERATOR } from '../support/control.ts';
 import { ask, client, newKey, newOrg, publish } from '../support/org.ts';
-import { ctl, useStack } from '../support/stack.ts';
+import { useStack } from '../support/stack.ts';
 
 /** What the official client throws: its class, the status and our code. */
 async function failure(call: Promise<unknown>): Promise<[string, number | undefined, unknown]> {
@@ -48,10 +49,14 @@ describe('errors, as the official openai package throws them', () => {
     await publish(stack(), org, standin.url, { name: 'eyes', kind: 'vision' });
     await publish(stack(), org, slow.url, { name: 'slow' });
     await publish(stack(), org, standin.url, { name: 'stopped' });
-    await ctl(stack(), 'model', 'stop', '--org', org, '--name', 'stopped');
+    must(await controlOf(stack()).stopModel(OPERATOR, { org, name: 'stopped' }));
     api = client(base(), (await newKey(stack(), org)).key);
     await eventually(() => api.chat.completions.create(ask('tide', 'Are you there?')));
     await eventually(() => api.chat.completions.create(ask('eyes', 'And you?')));
+    await eventually(
+      async () =>
+        (await failure(complete(ask('stopped', 'x')) as Promise<unknown>))[2] === 'model_unavailable',
+    );
   });
 
   afterAll(async () => {
@@ -113,7 +118,7 @@ describe('errors, as the official openai package throws them', () => {
     const { id, key } = await newKey(stack(), org);
     const revoked = client(base(), key);
     await revoked.models.list();
-    await ctl(stack(), 'key', 'revoke', '--org', org, '--id', id);
+    must(await controlOf(stack()).revokeKey(OPERATOR, { org, id }));
     expect(await failure(revoked.models.list())).toEqual(['AuthenticationError', 401, 'invalid_api_key']);
     expect(await failure(revoked.chat.completions.create(ask('tide', 'x')))).toEqual([
       'AuthenticationError',

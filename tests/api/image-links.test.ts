@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { eventually, startUpstream, type Upstream } from '@tidegate/testing';
+import { controlOf, must, OPERATOR } from '../support/control.ts';
 import { type Answer, call } from '../support/http.ts';
 import { AUTHORITY, type Handler, startImageServer } from '../support/image-server.ts';
 import { startNameServer } from '../support/name-server.ts';
 import { ask, newKey, newOrg, publish } from '../support/org.ts';
-import { ctl, usageOf, useStack } from '../support/stack.ts';
+import { usageOf, useStack } from '../support/stack.ts';
 
 /*
  * Tests linked images end to end. Names come from the test's name server, and images from its https
@@ -315,7 +316,7 @@ describe('the month', () => {
     lookups = {};
     expect(await poorly(linked)).toMatchObject({ status: 429, code: 'quota_exceeded' });
     expect([server.reached.length, lookups]).toEqual([reached, {}]);
-    await ctl(stack(), 'org', 'set-plan', '--org', poor, '--plan', 'Pro');
+    must(await controlOf(stack()).setOrgPlan(OPERATOR, { org: poor, plan: 'Pro' }));
     expect((await poorly(linked)).status).toBe(200);
     expect([server.reached.length, lookups]).toEqual([reached + 1, { 'images.test': 2 }]);
   });

@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
+import { controlOf, must, OPERATOR } from '../support/control.ts';
 import { type Answer, call } from '../support/http.ts';
 import { ask, newKey, newOrg, publish } from '../support/org.ts';
-import { ctl, useStack } from '../support/stack.ts';
+import { useStack } from '../support/stack.ts';
 
 const stack = useStack({ demo: false });
 const SET_UP_MS = 90_000;
@@ -157,10 +158,7 @@ describe('the kind of the model and the plan', () => {
   it.each(['Free', 'Starter'])(
     '%s, as it ships, refuses images, not text to the same model; Pro takes them at once [auth.images.plan] [auth.images.pro] [auth.images.text] [errors.plan_upgrade_required]',
     async (plan) => {
-      const { slug } = await ctl<{ slug: string }>(
-        stack(),
-        ...['org', 'create', '--name', `On ${plan}`, '--plan', plan],
-      );
+      const { slug } = must(await controlOf(stack()).createOrg(OPERATOR, { name: `On ${plan}`, plan }));
       const [, planKey] = await Promise.all([
         publish(stack(), slug, standin.url, { name: 'eyes', kind: 'vision', context: 2048 }),
         newKey(stack(), slug, { rpm: 60, atOnce: 2 }),
@@ -171,7 +169,7 @@ describe('the kind of the model and the plan', () => {
       expect(answer.json).toEqual({
         error: { message: expect.any(String), type: 'permission_error', code: 'plan_upgrade_required' },
       });
-      await ctl(stack(), 'org', 'set-plan', '--org', slug, '--plan', 'Pro');
+      must(await controlOf(stack()).setOrgPlan(OPERATOR, { org: slug, plan: 'Pro' }));
       expect((await send(withParts(part(PNG)), planKey.key)).status).toBe(200);
     },
   );

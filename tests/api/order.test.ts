@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
+import { controlOf, must, OPERATOR } from '../support/control.ts';
 import { type Answer, type Call, call, MODELS } from '../support/http.ts';
 import { ask, newKey, newOrg, publish } from '../support/org.ts';
-import { ctl, useStack } from '../support/stack.ts';
+import { useStack } from '../support/stack.ts';
 
 const stack = useStack({ demo: false });
 const SET_UP_MS = 90_000;
@@ -45,8 +46,8 @@ async function publishAll(slug: string): Promise<void> {
   await Promise.all(
     all.map(([name, kind]) => publish(stack(), slug, standin.url, { name, kind, context: CONTEXT })),
   );
-  const stopped = ['stopped', 'shut'];
-  await Promise.all(stopped.map((name) => ctl(stack(), 'model', 'stop', '--org', slug, '--name', name)));
+  for (const name of ['stopped', 'shut'])
+    must(await controlOf(stack()).stopModel(OPERATOR, { org: slug, name }));
 }
 
 /**
@@ -59,13 +60,21 @@ const running = (callKey: string, model: string) =>
     return status === 200 || status === 429;
   });
 
+/** Waits until the gateway knows which models run and which are stopped. */
+async function settled(callKey: string): Promise<void> {
+  for (const model of ['tide', 'eyes']) await running(callKey, model);
+  for (const model of ['stopped', 'shut'])
+    await eventually(
+      async () => (await call(base(), { key: callKey, body: ask(model, 'Hi') })).code === 'model_unavailable',
+    );
+}
+
 beforeAll(async () => {
   standin = await startStandin({ names: ['tide', 'eyes', 'stopped', 'shut'], contextTokens: CONTEXT });
   org = await newOrg(stack());
   await publishAll(org);
   key = (await newKey(stack(), org)).key;
-  await running(key, 'tide');
-  await running(key, 'eyes');
+  await settled(key);
 }, SET_UP_MS);
 afterAll(() => standin?.close());
 
@@ -130,7 +139,7 @@ describe('of several faults the first in this order is told', () => {
       await eventually(
         async () => (await ofPoor(free, ask('tide', '[[no-usage]]'))).code === 'quota_exceeded',
       );
-      await running(free, 'eyes');
+      await settled(free);
     }, SET_UP_MS);
 
     it('the condition before the requests a minute, these before the quota, the quota before the link [plan.reservation.first]', async () => {
@@ -210,7 +219,7 @@ describe('the model list', () => {
     const chosen = await newKey(stack(), org, { models: ['later'] });
     await eventually(async () => (await list(key)).data.some(({ id }) => id === 'later'));
     expect((await list(chosen.key)).data.map(({ id }) => id)).toEqual(['later']);
-    await ctl(stack(), 'model', 'delete', '--org', org, '--name', 'later');
+    must(await controlOf(stack()).deleteModel(OPERATOR, { org, name: 'later' }));
     await publish(stack(), org, standin.url, { name: 'later', context: CONTEXT });
     await eventually(async () => (await list(key)).data.some(({ id }) => id === 'later'));
     await eventually(async () => (await list(chosen.key)).data.length === 0);

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually, startUpstream, type Upstream } from '@tidegate/testing';
+import { controlOf, must, OPERATOR } from '../support/control.ts';
 import { type Answer, call } from '../support/http.ts';
 import { newKey, newOrg, publish } from '../support/org.ts';
-import { ctl, usageOf, useStack } from '../support/stack.ts';
+import { usageOf, useStack } from '../support/stack.ts';
 
 const SET_UP_MS = 90_000;
 const stack = useStack({ demo: false });
@@ -411,7 +412,7 @@ it('what was refused for its key, a limit or its model is in no count [metered.r
   const gateway = stack().info.gateway;
   await publish(stack(), own, listener.url, { context: 1000 });
   await publish(stack(), own, listener.url, { name: 'stopped' });
-  await ctl(stack(), 'model', 'stop', '--org', own, '--name', 'stopped');
+  must(await controlOf(stack()).stopModel(OPERATOR, { org: own, name: 'stopped' }));
   const { key: once } = await newKey(stack(), own, { rpm: 1 });
   const of = async (body: string, sentKey = once) => (await call(gateway, { key: sentKey, body })).code;
   const hello = withMembers('');

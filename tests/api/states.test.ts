@@ -85,12 +85,12 @@ describe('a model', () => {
   });
 
   it('stopped: 503 model_unavailable, still listed; started again it answers [errors.model_unavailable] [retry.no] [state.model.stopped.refused] [state.model.stopped.start]', async () => {
-    await ctl(stack(), 'model', 'stop', '--org', org, '--name', 'tide');
+    must(await controlOf(stack()).stopModel(OPERATOR, { org, name: 'tide' }));
     await eventually(async () => (await send('tide')).status === 503);
     unavailable(await send('tide'), 'model_unavailable', undefined);
     unavailable(await send('tide', { stream: true }), 'model_unavailable', undefined);
     expect(await listed()).toContain('tide');
-    await ctl(stack(), 'model', 'start', '--org', org, '--name', 'tide');
+    must(await controlOf(stack()).startModel(OPERATOR, { org, name: 'tide' }));
     await eventually(async () => (await send('tide')).status === 200);
   });
 
@@ -124,7 +124,8 @@ describe('a model', () => {
     // Another request finds the model starting, and waits for the same time.
     unavailable(await send('slow'), 'model_starting', '15');
     expect(await listed()).toContain('slow');
-    await ctl(stack(), 'model', 'stop', '--org', org, '--name', 'slow');
+    must(await controlOf(stack()).stopModel(OPERATOR, { org, name: 'slow' }));
+    await eventually(async () => (await send('slow')).code === 'model_unavailable');
     unavailable(await send('slow'), 'model_unavailable', undefined);
   });
 
@@ -257,10 +258,10 @@ describe('a key', () => {
   it('is refused from the request after it was revoked, and when it is deleted [auth.revoked] [errors.invalid_api_key] [state.key.revoked.next]', async () => {
     const { id, key: mine } = await newKey(stack(), org);
     expect((await send('tide', { key: mine })).status).toBe(200);
-    await ctl(stack(), 'key', 'revoke', '--org', org, '--id', id);
+    must(await controlOf(stack()).revokeKey(OPERATOR, { org, id }));
     refused(await send('tide', { key: mine }));
     refused(await list(mine));
-    await ctl(stack(), 'key', 'delete', '--org', org, '--id', id);
+    must(await controlOf(stack()).deleteKey(OPERATOR, { org, id }));
     refused(await send('tide', { key: mine }));
   });
 });
@@ -290,7 +291,7 @@ describe('the month', () => {
       }
       expect((await list(poorKey)).status).toBe(200);
       // A larger plan takes effect at once.
-      await ctl(stack(), 'org', 'set-plan', '--org', poor, '--plan', 'Pro');
+      must(await controlOf(stack()).setOrgPlan(OPERATOR, { org: poor, plan: 'Pro' }));
       expect((await send('tide', { key: poorKey })).status).toBe(200);
     },
   );
