@@ -1,5 +1,6 @@
 // A model that takes its time to start: node model.mjs FILE DELAY_MS, with the port in $PORT. It
-// writes to the file when it is ready, and answers GET /arrivals with the time and text of each call.
+// writes to the file when it is ready, and answers GET /arrivals with the time and text of each
+// call.
 import { appendFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 
