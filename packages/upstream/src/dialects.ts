@@ -67,14 +67,18 @@ const vllm: Dialect = {
     })),
 };
 
+/** SGLang has renamed these paths: `/server_info` was `/get_server_info`. */
+const askSglang = async (asking: Asking, about: 'server_info' | 'model_info') =>
+  (await ask(asking, `/${about}`)) ?? ask(asking, `/get_${about}`);
+
 const sglang: Dialect = {
   server: 'SGLang',
   isSpoken: ownedBy('sglang'),
-  version: async (asking) => at(await ask(asking, '/get_server_info'), 'version'),
+  version: async (asking) => at(await askSglang(asking, 'server_info'), 'version'),
   async tell(asking, models) {
-    const info = await ask(asking, '/get_model_info');
+    const info = await askSglang(asking, 'model_info');
     const told = models.map(maxLengthOf);
-    const settings = told.includes(undefined) ? await ask(asking, '/get_server_info') : undefined;
+    const settings = told.includes(undefined) ? await askSglang(asking, 'server_info') : undefined;
     return told.map((length) => ({
       contextTokens: length ?? tokens(at(settings, 'context_length')),
       vision: at(info, 'has_image_understanding') === true,

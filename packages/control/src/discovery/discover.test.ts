@@ -113,9 +113,14 @@ describe('a model server that runs here is found with its models:', () => {
     const info = { model_path: model.id, is_generation: true, has_image_understanding: true };
     const found = await discovered({
       '/v1/models': list({ ...model, max_model_len: 128_000 }),
-      '/get_model_info': info,
+      '/model_info': info,
+      '/server_info': { version: '0.5.9' },
     });
-    expect(found).toMatchObject({ server: 'SGLang', models: [{ kind: 'vision', contextTokens: 128_000 }] });
+    expect(found).toMatchObject({
+      server: 'SGLang',
+      version: '0.5.9',
+      models: [{ kind: 'vision', contextTokens: 128_000 }],
+    });
     const older = await discovered({
       '/v1/models': list(model),
       '/get_model_info': { model_path: model.id, is_generation: true },
