@@ -34,11 +34,11 @@ export interface Limits {
 }
 
 const newKey = (where: string): string =>
-  `A key keeps its limits: ${where} "Create one like this" to make one with a higher limit.`;
+  `A key keeps its limits. An owner can make one with a higher limit: "Create one like this" ${where}.`;
 
 /** The limits that refuse, each with its number where there is one. */
 function causes({ plan, key }: Limits): Readonly<Record<RefusalCause, RefusalWords>> {
-  const higher = newKey(key ? 'above, choose' : 'on its page, choose');
+  const higher = newKey(key ? 'above' : 'on its page');
   return {
     key_requests_per_minute: say(
       'Requests a minute of a key',
