@@ -49,6 +49,11 @@ export async function newTenant(control: Control, base: string): Promise<Tenant>
       timeoutMs: 30_000,
     });
   }
+  // From here on, usage changes only by what a test does.
+  await eventually(async () => {
+    const { totals, month } = must(await control.showUsage(OPERATOR, { org }));
+    return totals.requests === month.requests;
+  });
   return { mark, id, slug: org, owner, key, narrowKey, standin, ownModel };
 }
 
