@@ -21,7 +21,7 @@ export default {
   globalSetup: '<rootDir>/packages/testing/jest-setup.mjs',
   globalTeardown: '<rootDir>/packages/testing/jest-teardown.mjs',
   testSequencer: '<rootDir>/infra/test-order.mjs',
-  // Two more than the two cores that the suite is made for: many tests wait for real time.
+  // One more than the two cores that the suite is made for: many tests wait for real time.
   maxWorkers: 3,
   // How long a stuck test may hold up the run. Generous, for machines that are busy with other
   // work.

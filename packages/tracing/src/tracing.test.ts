@@ -77,7 +77,7 @@ describe('tracing', () => {
     });
     expect(work?.attributes).toEqual({ kept: 1 });
     expect((part?.startMs ?? 0) - (work?.startMs ?? 0)).toBeCloseTo(5, 1);
-    expect(await eventually(() => counted('sent'))).toBe(2);
+    await eventually(async () => (await counted('sent')) === 2);
   });
 
   it.each([
