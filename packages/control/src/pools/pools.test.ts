@@ -49,11 +49,11 @@ describe('the capacity of a pool', () => {
     const trailOf = async (of: string) =>
       value(await fixture.control.listAudit(OPERATOR, { org: of, action: 'pool' })).events;
     expect(await trailOf(other)).toEqual([]);
-    const event = { action: 'pool.set', actor: 'ctl (alice)', target: 'gpu0' };
-    expect(await trailOf(org)).toMatchObject([
-      { ...event, details: { name: 'gpu0', capacity: 'no limit' } },
-      { ...event, details: { name: 'gpu0', capacity: 80 } },
-    ]);
+    const trail = await trailOf(org);
+    for (const event of trail)
+      expect(event).toMatchObject({ action: 'pool.set', actor: 'ctl (alice)', target: 'gpu0' });
+    // Both are of the same moment, so neither comes first.
+    expect(trail.map(({ details }) => details?.capacity).sort()).toEqual([80, 'no limit']);
   });
 
   it('refuses what can never run beside its always-on models, and never drops below what these take', async () => {
