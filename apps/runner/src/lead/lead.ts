@@ -114,7 +114,7 @@ function keepLead({ db, candidate, timings, logger }: LeadOptions, epoch: bigint
       if (!failed) heldSince(sentMs);
     }
   };
-  void keep();
+  const kept = keep();
   return {
     lost: lost.signal,
     writeCondition: async (change) => {
@@ -127,7 +127,8 @@ function keepLead({ db, candidate, timings, logger }: LeadOptions, epoch: bigint
       end();
       if (lost.signal.aborted) return;
       const silent = new AbortController();
-      const ended = endLease(db, pool, epoch).catch(() => {});
+      // A renewal that is under way must not come after the end.
+      const ended = kept.then(() => endLease(db, pool, epoch)).catch(() => {});
       await Promise.race([ended, pause(RELEASE_MS, silent.signal)]);
       silent.abort();
     },
