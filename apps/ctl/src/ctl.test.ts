@@ -242,6 +242,16 @@ describe('an installation from the beginning', () => {
     expect((await ctl(['refusal', 'show'])).out).toMatch(
       /^Period {3}24 hours since [-\d]+ \d\d:00 UTC\nRefused {2}0$/m,
     );
+    const { id: orgId } = await db.org.findFirstOrThrow();
+    const { id: keyId } = await json<{ id: string }>('key', 'create', '--name', 'refused');
+    const [code, hour] = ['model_not_found', new Date(Math.floor(Date.now() / 3_600_000) * 3_600_000)];
+    await db.refusalHour.create({ data: { orgId, keyId, hour, code, cause: '', modelId: '', refusals: 3n } });
+    // Without a table of models: all were refused before a model was found.
+    expect((await ctl(['refusal', 'show'])).out).toMatch(
+      /\n\nCause .*\nmodel_not_found .* 3 .*\n\nKey .*\nrefused \(ti_\w+…\) +3 .*\n$/,
+    );
+    await json('key', 'revoke', '--id', keyId);
+    await json('key', 'delete', '--id', keyId);
   });
 
   it('lists requests, and says how far one is on its way into the usage', async () => {

@@ -2,17 +2,9 @@
 
 import type { ErrorsView } from '@tidegate/control';
 import { Bar, BarChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts';
-import { BARS } from '../ui/bars.ts';
+import { BARS, type StepNames, stepNames } from '../ui/bars.ts';
 import { whole } from '../ui/numbers.ts';
 import { type BarOf, type Series, seriesOf } from './series.ts';
-
-const DAY = new Intl.DateTimeFormat('en-GB', { timeZone: 'UTC', day: 'numeric', month: 'short' });
-const HOUR = new Intl.DateTimeFormat('en-GB', {
-  timeZone: 'UTC',
-  hour: '2-digit',
-  minute: '2-digit',
-  hourCycle: 'h23',
-});
 
 interface ErrorsChartProps {
   readonly errors: Pick<ErrorsView, 'codes' | 'steps' | 'step'>;
@@ -24,8 +16,7 @@ interface ErrorsChartProps {
 export function ErrorsChart({ errors, caption }: ErrorsChartProps) {
   const { series, bars } = seriesOf(errors);
   const isHours = errors.step === 'hour';
-  const short = (at: string): string => (isHours ? HOUR : DAY).format(new Date(at));
-  const full = (at: string): string => (isHours ? `${DAY.format(new Date(at))}, ${short(at)}` : short(at));
+  const { short, full } = stepNames(isHours);
   return (
     <div className="px-3 pb-4 sm:px-4">
       <div className="mb-2 flex min-h-4 flex-wrap gap-x-4 gap-y-1 px-2 text-xs text-muted" aria-hidden>
@@ -44,12 +35,9 @@ export function ErrorsChart({ errors, caption }: ErrorsChartProps) {
   );
 }
 
-interface Drawn {
+interface Drawn extends StepNames {
   readonly series: readonly Series[];
   readonly bars: readonly BarOf[];
-  /** A time as the axis has it, and with its day. */
-  readonly short: (at: string) => string;
-  readonly full: (at: string) => string;
 }
 
 function Bars({ series, bars, short, full }: Drawn) {

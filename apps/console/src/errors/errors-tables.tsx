@@ -1,10 +1,10 @@
 import type { ErrorsView } from '@tidegate/control';
 import Link from 'next/link';
-import type { ReactNode } from 'react';
 import { queryOf, type RequestFilter } from '../requests/filter.ts';
 import { whole } from '../ui/numbers.ts';
 import { Table } from '../ui/table.tsx';
 import { adviceOf, codeText } from './advice.ts';
+import { CountRow, CountTable } from './count-table.tsx';
 
 const LINK = 'font-medium text-accent underline underline-offset-4';
 
@@ -60,9 +60,15 @@ export function CodesTable({ path, errors }: TablesProps) {
 
 export function KeysTable({ path, errors }: TablesProps) {
   return (
-    <CountTable label="Errors by key" column="Key">
+    <CountTable label="Errors by key" column="Key" counted="Requests">
       {errors.keys.map(({ keyId, key, keyPrefix, errors: count }) => (
-        <CountRow key={keyId} href={linkTo({ path, errors }, { key: keyId })} name={key} count={count}>
+        <CountRow
+          key={keyId}
+          href={linkTo({ path, errors }, { key: keyId })}
+          name={key}
+          counted="Requests"
+          count={count}
+        >
           {keyPrefix ? <code className="block font-mono text-xs text-muted">{keyPrefix}…</code> : null}
         </CountRow>
       ))}
@@ -72,12 +78,13 @@ export function KeysTable({ path, errors }: TablesProps) {
 
 export function ModelsTable({ path, errors }: TablesProps) {
   return (
-    <CountTable label="Errors by model" column="Model">
+    <CountTable label="Errors by model" column="Model" counted="Requests">
       {errors.models.map(({ modelId, model, modelDeleted, errors: count }) => (
         <CountRow
           key={modelId}
           href={linkTo({ path, errors }, { model: modelId })}
           name={model}
+          counted="Requests"
           count={count}
         >
           {modelDeleted ? <span className="text-muted"> (deleted)</span> : null}
@@ -86,40 +93,3 @@ export function ModelsTable({ path, errors }: TablesProps) {
     </CountTable>
   );
 }
-
-function CountTable({ label, column, children }: { label: string; column: string; children: ReactNode }) {
-  return (
-    <Table label={label} cardsBelow="2xl" className="border-t border-border">
-      <thead>
-        <tr>
-          <th scope="col">{column}</th>
-          <th scope="col" className="number w-24">
-            Requests
-          </th>
-        </tr>
-      </thead>
-      <tbody>{children}</tbody>
-    </Table>
-  );
-}
-
-interface CountRowProps {
-  readonly href: string;
-  readonly name: string;
-  readonly count: number;
-  readonly children: ReactNode;
-}
-
-const CountRow = ({ href, name, count, children }: CountRowProps) => (
-  <tr>
-    <th scope="row">
-      <Link href={href} className={`${LINK} wrap-anywhere`}>
-        {name}
-      </Link>
-      {children}
-    </th>
-    <td data-label="Requests" className="number">
-      {whole(count)}
-    </td>
-  </tr>
-);

@@ -3,7 +3,7 @@
 import { Button } from '@heroui/react';
 import Link from 'next/link';
 import { useState } from 'react';
-import { whole } from '../ui/numbers.ts';
+import { ShowMore } from '../ui/show-more.tsx';
 import { Table } from '../ui/table.tsx';
 import { Day, Time } from '../ui/time.tsx';
 import { type AskedOfKey, KeyConfirms, StateChip } from './key-actions.tsx';
@@ -81,11 +81,7 @@ export function KeysTable({ org, rows, mayChange, sort, onSort }: KeysTableProps
         </tbody>
       </Table>
       {rows.length > shown ? (
-        <div className="border-t border-separator p-3 text-center">
-          <Button size="sm" variant="ghost" onPress={() => setShown(shown + PAGE)}>
-            Show more ({whole(rows.length - shown)})
-          </Button>
-        </div>
+        <ShowMore more={rows.length - shown} onPress={() => setShown(shown + PAGE)} />
       ) : null}
       <KeyConfirms org={org} asked={asked} onClose={() => setAsked(null)} />
     </>

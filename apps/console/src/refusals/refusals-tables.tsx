@@ -1,7 +1,7 @@
 import { limitsText, type RefusalsView } from '@tidegate/control';
 import Link from 'next/link';
-import type { ReactNode } from 'react';
 import { codeText } from '../errors/advice.ts';
+import { CountRow, CountTable } from '../errors/count-table.tsx';
 import { whole } from '../ui/numbers.ts';
 import { Table } from '../ui/table.tsx';
 import { type Limits, wordsOf } from './words.ts';
@@ -71,9 +71,9 @@ interface RefusedProps {
 
 export function RefusedKeysTable({ org, refusals: { keys } }: RefusedProps) {
   return (
-    <CountTable label="Refusals by key" column="Key">
+    <CountTable label="Refusals by key" column="Key" counted="Refused">
       {keys.map(({ keyId, key, keyPrefix, refusals, ...limits }) => (
-        <CountRow key={keyId} href={`/o/${org}/keys/${keyId}`} name={key} count={refusals}>
+        <CountRow key={keyId} href={`/o/${org}/keys/${keyId}`} name={key} counted="Refused" count={refusals}>
           <span className="block text-xs font-normal text-muted">
             <code className="font-mono">{keyPrefix}…</code> · {limitsText(limits)}
           </span>
@@ -85,12 +85,13 @@ export function RefusedKeysTable({ org, refusals: { keys } }: RefusedProps) {
 
 export function RefusedModelsTable({ org, refusals: { models } }: RefusedProps) {
   return (
-    <CountTable label="Refusals by model" column="Model">
+    <CountTable label="Refusals by model" column="Model" counted="Refused">
       {models.map(({ modelId, model, modelDeleted, refusals }) => (
         <CountRow
           key={modelId}
           href={modelDeleted ? null : `/o/${org}/api/${modelId}`}
           name={model}
+          counted="Refused"
           count={refusals}
         >
           {modelDeleted ? <span className="font-normal text-muted"> (deleted)</span> : null}
@@ -99,45 +100,3 @@ export function RefusedModelsTable({ org, refusals: { models } }: RefusedProps) 
     </CountTable>
   );
 }
-
-function CountTable({ label, column, children }: { label: string; column: string; children: ReactNode }) {
-  return (
-    <Table label={label} cardsBelow="2xl" className="border-t border-border">
-      <thead>
-        <tr>
-          <th scope="col">{column}</th>
-          <th scope="col" className="number w-24">
-            Refused
-          </th>
-        </tr>
-      </thead>
-      <tbody>{children}</tbody>
-    </Table>
-  );
-}
-
-interface CountRowProps {
-  /** Null: its page is gone. */
-  readonly href: string | null;
-  readonly name: string;
-  readonly count: number;
-  readonly children: ReactNode;
-}
-
-const CountRow = ({ href, name, count, children }: CountRowProps) => (
-  <tr>
-    <th scope="row">
-      {href === null ? (
-        <span className="wrap-anywhere">{name}</span>
-      ) : (
-        <Link href={href} className={`${LINK} wrap-anywhere`}>
-          {name}
-        </Link>
-      )}
-      {children}
-    </th>
-    <td data-label="Refused" className="number">
-      {whole(count)}
-    </td>
-  </tr>
-);

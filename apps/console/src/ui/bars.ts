@@ -18,3 +18,24 @@ export const BARS = {
   tooltip: { cursor: { fill: 'var(--default)', opacity: 0.6 }, isAnimationActive: false },
   bar: { maxBarSize: 26, isAnimationActive: false },
 } as const;
+
+const DAY = new Intl.DateTimeFormat('en-GB', { timeZone: 'UTC', day: 'numeric', month: 'short' });
+const HOUR = new Intl.DateTimeFormat('en-GB', {
+  timeZone: 'UTC',
+  hour: '2-digit',
+  minute: '2-digit',
+  hourCycle: 'h23',
+});
+
+export interface StepNames {
+  /** As the axis has it. */
+  readonly short: (at: string) => string;
+  /** With its day. */
+  readonly full: (at: string) => string;
+}
+
+/** What the bars of days or of hours are called, by their first instant (UTC). */
+export function stepNames(isHours: boolean): StepNames {
+  const short = (at: string): string => (isHours ? HOUR : DAY).format(new Date(at));
+  return { short, full: (at) => (isHours ? `${DAY.format(new Date(at))}, ${short(at)}` : short(at)) };
+}

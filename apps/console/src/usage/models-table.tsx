@@ -1,10 +1,10 @@
 'use client';
 
-import { Button } from '@heroui/react';
 import type { UsageModelView } from '@tidegate/control';
 import Link from 'next/link';
 import { useState } from 'react';
 import { duration, whole } from '../ui/numbers.ts';
+import { ShowMore } from '../ui/show-more.tsx';
 import { Table } from '../ui/table.tsx';
 import type { UsageChoice } from './filter.ts';
 
@@ -80,11 +80,7 @@ export function ModelsTable({ models, isOfKey, hrefOf }: ModelsTableProps) {
         </tbody>
       </Table>
       {models.length > shown ? (
-        <div className="border-t border-separator p-3 text-center">
-          <Button size="sm" variant="ghost" onPress={() => setShown(shown + PAGE)}>
-            Show more ({whole(models.length - shown)})
-          </Button>
-        </div>
+        <ShowMore more={models.length - shown} onPress={() => setShown(shown + PAGE)} />
       ) : null}
     </>
   );

@@ -1,10 +1,10 @@
 'use client';
 
-import { Button } from '@heroui/react';
 import type { UsageRowView } from '@tidegate/control';
 import Link from 'next/link';
 import { useState } from 'react';
 import { duration, whole } from '../ui/numbers.ts';
+import { ShowMore } from '../ui/show-more.tsx';
 import { Table } from '../ui/table.tsx';
 import type { UsageChoice } from './filter.ts';
 
@@ -79,11 +79,7 @@ export function RowsTable({ rows, leftOut, hrefOf }: RowsTableProps) {
         </tbody>
       </Table>
       {rows.length > shown ? (
-        <div className="border-t border-separator p-3 text-center">
-          <Button size="sm" variant="ghost" onPress={() => setShown(shown + PAGE)}>
-            Show more ({whole(rows.length - shown)})
-          </Button>
-        </div>
+        <ShowMore more={rows.length - shown} onPress={() => setShown(shown + PAGE)} />
       ) : leftOut > 0 ? (
         <p className="border-t border-separator p-4 text-center text-sm text-muted">
           {whole(leftOut)} more, less busy. Choose a key or a model to see its own; the CSV has all.

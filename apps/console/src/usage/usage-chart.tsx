@@ -2,16 +2,8 @@
 
 import type { UsageDayView, UsageHourView } from '@tidegate/control';
 import { Bar, BarChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts';
-import { BARS } from '../ui/bars.ts';
+import { BARS, type StepNames, stepNames } from '../ui/bars.ts';
 import { whole } from '../ui/numbers.ts';
-
-const DAY = new Intl.DateTimeFormat('en-GB', { timeZone: 'UTC', day: 'numeric', month: 'short' });
-const HOUR = new Intl.DateTimeFormat('en-GB', {
-  timeZone: 'UTC',
-  hour: '2-digit',
-  minute: '2-digit',
-  hourCycle: 'h23',
-});
 
 /** A bar: a UTC day, YYYY-MM-DD, or the hour that begins at an instant, ISO 8601. */
 interface Step {
@@ -34,8 +26,7 @@ export function UsageChart({ days, hours = [], onStep }: UsageChartProps) {
   const steps: readonly Step[] = isHours
     ? hours.map(({ hour, answered, errors }) => ({ at: hour, answered, errors }))
     : days.map(({ day, answered, errors }) => ({ at: day, answered, errors }));
-  const short = (at: string): string => (isHours ? HOUR : DAY).format(new Date(at));
-  const full = (at: string): string => (isHours ? `${DAY.format(new Date(at))}, ${short(at)}` : short(at));
+  const { short, full } = stepNames(isHours);
   return (
     <div className="h-70 px-3 pb-4 sm:px-4">
       <div className="mb-2 flex gap-4 px-2 text-xs text-muted" aria-hidden>
@@ -50,11 +41,8 @@ export function UsageChart({ days, hours = [], onStep }: UsageChartProps) {
   );
 }
 
-interface BarsProps extends Pick<UsageChartProps, 'onStep'> {
+interface BarsProps extends StepNames, Pick<UsageChartProps, 'onStep'> {
   readonly steps: readonly Step[];
-  /** A time as the axis has it, and with its day. */
-  readonly short: (at: string) => string;
-  readonly full: (at: string) => string;
 }
 
 function Bars({ steps, short, full, onStep }: BarsProps) {

@@ -4,6 +4,8 @@ import { type Context, OPERATOR, show } from '../context.ts';
 import { facts, table, time } from '../output/table.ts';
 import { given, verb, whole } from './verb.ts';
 
+const REFUSED = { title: 'Refused', cell: ({ refusals }: { refusals: number }) => refusals };
+
 function refusalsText({ step, from, steps, total, causes, keys, models }: RefusalsView): string {
   const period = `${steps.length} ${steps.length === 1 ? step : `${step}s`} since ${time(from, '')}`;
   const summary = facts([
@@ -11,28 +13,31 @@ function refusalsText({ step, from, steps, total, causes, keys, models }: Refusa
     ['Refused', total],
   ]);
   if (total === 0) return summary;
-  const refused = { title: 'Refused', cell: ({ refusals }: { refusals: number }) => refusals };
   return [
     summary,
     table(causes, [
       { title: 'Cause', cell: ({ cause, code }) => cause ?? code },
       { title: 'Code', cell: ({ code }) => code },
-      refused,
+      REFUSED,
       { title: 'First hour', cell: ({ firstHour }) => time(firstHour, '') },
       { title: 'Last hour', cell: ({ lastHour }) => time(lastHour, '') },
     ]),
     table(keys, [
       { title: 'Key', cell: ({ key, keyPrefix }) => `${key} (${keyPrefix}…)` },
-      refused,
+      REFUSED,
       { title: 'Requests/min', cell: ({ requestsPerMinute }) => requestsPerMinute },
       { title: 'At once', cell: ({ requestsAtOnce }) => requestsAtOnce },
     ]),
-    table(models, [
-      { title: 'Model', cell: ({ model, modelDeleted }) => model + (modelDeleted ? ' (deleted)' : '') },
-      refused,
-    ]),
+    // None, if all were refused before a model was found.
+    ...(models.length > 0 ? [modelsTable(models)] : []),
   ].join('\n\n');
 }
+
+const modelsTable = (models: RefusalsView['models']): string =>
+  table(models, [
+    { title: 'Model', cell: ({ model, modelDeleted }) => model + (modelDeleted ? ' (deleted)' : '') },
+    REFUSED,
+  ]);
 
 export function addRefusal(program: Command, context: Context): void {
   const noun = program.command('refusal').description('requests that were refused before they were counted');

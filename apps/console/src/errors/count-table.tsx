@@ -1,0 +1,61 @@
+import Link from 'next/link';
+import type { ReactNode } from 'react';
+import { whole } from '../ui/numbers.ts';
+import { Table } from '../ui/table.tsx';
+
+const LINK = 'font-medium text-accent underline underline-offset-4';
+
+/** What is counted. It heads the counts, and labels each where rows are cards. */
+type Counted = 'Requests' | 'Refused';
+
+interface CountTableProps {
+  readonly label: string;
+  readonly column: string;
+  readonly counted: Counted;
+  readonly children: ReactNode;
+}
+
+/** Counts by name. Its rows are `CountRow`s. */
+export function CountTable({ label, column, counted, children }: CountTableProps) {
+  return (
+    <Table label={label} cardsBelow="2xl" className="border-t border-border">
+      <thead>
+        <tr>
+          <th scope="col">{column}</th>
+          <th scope="col" className="number w-24">
+            {counted}
+          </th>
+        </tr>
+      </thead>
+      <tbody>{children}</tbody>
+    </Table>
+  );
+}
+
+interface CountRowProps {
+  /** Null: its page is gone. */
+  readonly href: string | null;
+  readonly name: string;
+  readonly counted: Counted;
+  readonly count: number;
+  /** More about it, after the name. */
+  readonly children: ReactNode;
+}
+
+export const CountRow = ({ href, name, counted, count, children }: CountRowProps) => (
+  <tr>
+    <th scope="row">
+      {href === null ? (
+        <span className="wrap-anywhere">{name}</span>
+      ) : (
+        <Link href={href} className={`${LINK} wrap-anywhere`}>
+          {name}
+        </Link>
+      )}
+      {children}
+    </th>
+    <td data-label={counted} className="number">
+      {whole(count)}
+    </td>
+  </tr>
+);
