@@ -3,7 +3,7 @@ import { DELETED_KEY } from '../keys/view.ts';
 import { toNumber } from '../numbers.ts';
 import { NOTHING as NO_SQL, query, type Sql, sql } from '../sql.ts';
 import { type Histogram, histogramFrom, percentilesOf, together } from './histogram.ts';
-import type { Span } from './span.ts';
+import type { Period } from './period.ts';
 
 export interface Counts {
   readonly requests: number;
@@ -95,19 +95,19 @@ type Row = Pair & { readonly step: string | null };
 export async function readUsage(
   db: Db,
   orgId: string,
-  span: Span,
+  period: Period,
   filter: UsageFilter = EVERYTHING,
 ): Promise<{ totals: Counts; steps: UsageStepView[]; pairs: readonly Pair[] }> {
-  const [bySteps, byPairs] = [sql`${span.step} AS step`, sql`key_id AS "keyId", model_id AS "modelId"`];
+  const [bySteps, byPairs] = [sql`${period.step} AS step`, sql`key_id AS "keyId", model_id AS "modelId"`];
   const [noStep, noPair] = [sql`NULL AS step`, sql`NULL AS "keyId", NULL AS "modelId"`];
   const sums = (columns: Sql, by: Sql, of: UsageFilter) =>
-    sumsBy(db, sql`${columns}, ${SUMS}`, by, orgId, span, of);
+    sumsBy(db, sql`${columns}, ${SUMS}`, by, orgId, period, of);
   // Without a filter, one pass over the rows counts both.
-  const both = sql`GROUPING SETS ((${span.column}), (key_id, model_id))`;
+  const both = sql`GROUPING SETS ((${period.column}), (key_id, model_id))`;
   const isFiltered = filter.keyId !== null || filter.modelId !== null;
   const parts = isFiltered
     ? [
-        sums(sql`${bySteps}, ${noPair}`, span.column, filter),
+        sums(sql`${bySteps}, ${noPair}`, period.column, filter),
         sums(sql`${noStep}, ${byPairs}`, sql`key_id, model_id`, EVERYTHING),
       ]
     : [sums(sql`${bySteps}, ${byPairs}`, both, EVERYTHING)];
@@ -116,7 +116,7 @@ export async function readUsage(
   const byStep = new Map(ofSteps.map((row) => [row.step, row]));
   return {
     totals: countsOf(ofSteps.reduce(add, NOTHING)),
-    steps: span.steps.map((step) => {
+    steps: period.steps.map((step) => {
       const counts = countsOf(byStep.get(step) ?? NOTHING);
       return { step, ...counts, answered: counts.requests - counts.errors };
     }),
@@ -130,7 +130,7 @@ const sumsBy = (
   columns: Sql,
   by: Sql,
   orgId: string,
-  { table, within }: Span,
+  { table, within }: Period,
   { keyId, modelId }: UsageFilter,
 ): Promise<Row[]> =>
   query<Row>(
@@ -153,7 +153,7 @@ const sumsBy = (
 export async function readTimes(
   db: Db,
   orgId: string,
-  { times }: Span,
+  { times }: Period,
   { modelId }: UsageFilter,
 ): Promise<ReadonlyMap<string, Histograms>> {
   const rows = await query<{ modelId: string; durations: string | null; firstChunks: string | null }>(

@@ -5,6 +5,7 @@ import type { ControlDeps } from '../deps.ts';
 import { isDay, orgField, reference, whole } from '../fields.ts';
 import { toNumber } from '../numbers.ts';
 import { ok, parseInput, type Result } from '../result.ts';
+import { daysOf, lastDays, lastHours } from './period.ts';
 import {
   allTimes,
   type Counts,
@@ -18,7 +19,6 @@ import {
   type UsageModelView,
   type UsageRowView,
 } from './read.ts';
-import { daysOf, lastDays, lastHours } from './span.ts';
 
 const MAX_DAYS = 366;
 /** Metering keeps the hours of the day before these, too. */
@@ -106,12 +106,12 @@ export async function showUsage(
   if (!org.ok) return org;
   const orgId = org.value.id;
   const { days = LIMITS.usageDays, hours, keyId = null, modelId = null } = parsed.value;
-  const span = hours === undefined ? lastDays(days, deps.now()) : lastHours(hours, deps.now());
+  const period = hours === undefined ? lastDays(days, deps.now()) : lastHours(hours, deps.now());
   const filter = { keyId, modelId };
   const [{ totals, steps, pairs }, times, month] = await Promise.all([
-    readUsage(deps.db, orgId, span, filter),
+    readUsage(deps.db, orgId, period, filter),
     // Not stored by key.
-    keyId === null ? readTimes(deps.db, orgId, span, filter) : new Map<string, Histograms>(),
+    keyId === null ? readTimes(deps.db, orgId, period, filter) : new Map<string, Histograms>(),
     readMonth(deps, orgId),
   ]);
   const wanted = pairs.filter(

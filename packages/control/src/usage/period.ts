@@ -5,25 +5,25 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 /** UTC days or hours in a row, and where their usage is stored. */
-export interface Span {
+export interface Period {
   /** Days as YYYY-MM-DD, hours as ISO 8601, oldest first. */
   readonly steps: readonly string[];
   readonly table: Sql;
   readonly column: Sql;
   /** The column, written as in `steps`. */
   readonly step: Sql;
-  /** Whether a row belongs to the span. */
+  /** Whether a row belongs to the period. */
   readonly within: Sql;
-  /** Whether a row of `usage_time` belongs to the span. */
+  /** Whether a row of `usage_time` belongs to the period. */
   readonly times: Sql;
 }
 
 /** The last days, with the one of this instant. */
-export const lastDays = (count: number, nowMs: number): Span =>
+export const lastDays = (count: number, nowMs: number): Period =>
   daysOf(Array.from({ length: count }, (_, i) => dayOf(nowMs - (count - 1 - i) * DAY_MS)));
 
 /** @param steps ascending and without gaps */
-export const daysOf = (steps: readonly string[]): Span => ({
+export const daysOf = (steps: readonly string[]): Period => ({
   steps,
   table: sql`usage_day`,
   column: sql`day`,
@@ -35,7 +35,7 @@ export const daysOf = (steps: readonly string[]): Span => ({
 const midnightOf = (day = ''): string => `${day}T00:00:00Z`;
 
 /** The last hours, with the one of this instant. */
-export function lastHours(count: number, nowMs: number): Span {
+export function lastHours(count: number, nowMs: number): Period {
   const lastMs = Math.floor(nowMs / HOUR_MS) * HOUR_MS;
   const steps = Array.from({ length: count }, (_, i) =>
     new Date(lastMs - (count - 1 - i) * HOUR_MS).toISOString(),
