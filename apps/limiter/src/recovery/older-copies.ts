@@ -152,7 +152,7 @@ export class OlderCopies {
     return found;
   }
 
-  /** Redis is read first: Postgres has a key before Redis does, and until Redis has it as revoked. */
+  /** Redis is read first: Postgres has a key before Redis does, and until it is revoked here. */
   async #compareSome(
     keys: readonly { readonly orgTag: string; readonly keyId: string }[],
     found: { readonly refused: string[]; readonly revokedHere: string[] },
