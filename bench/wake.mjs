@@ -85,12 +85,15 @@ try {
   const starts = noted.filter(({ start }) => start).length;
   const { readyMs, port } = noted.find((line) => line.readyMs);
   const arrivals = await (await fetch(`http://127.0.0.1:${port}/arrivals`)).json();
-  const afterMs = arrivals.map(({ atMs }) => atMs - readyMs).sort((a, b) => a - b);
+  const { conditionAt } = await bench.db.model.findFirstOrThrow({ where: { name: 'slow' } });
+  const runningMs = conditionAt.getTime();
+  const afterMs = arrivals.map(({ atMs }) => atMs - runningMs).sort((a, b) => a - b);
   const wrong = gateways.map((_, at) => outOfOrder(arrivals, at));
   const answered = answers.filter(({ status }) => status === 200).length;
   process.stdout.write(
-    `  ${waiters} waiters over ${gateways.length} gateways: ${starts} start, ${answered} answered; forwarded ` +
-      `${afterMs[0].toFixed(0)} to ${afterMs.at(-1).toFixed(0)} ms after the model listens; ` +
+    `  ${waiters} waiters over ${gateways.length} gateways: ${starts} start, ${answered} answered; ` +
+      `the runner says that it runs ${(runningMs - readyMs).toFixed(0)} ms after the model listens; forwarded ` +
+      `${afterMs[0].toFixed(0)} to ${afterMs.at(-1).toFixed(0)} ms after that; ` +
       `out of order at each gateway: ${wrong.join(', ')}\n`,
   );
   const times = late.map(({ ms }) => ms / 1_000).sort((a, b) => a - b);
