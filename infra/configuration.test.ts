@@ -8,6 +8,8 @@ import { parse, parseAllDocuments } from 'yaml';
 const HERE = import.meta.dirname;
 /** Read by Node, not by the programs. */
 const NODES_OWN = ['NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS'];
+/** What names of secrets look like: of keys, tokens, passwords, logins in URLs. */
+const SECRET_NAME = /SECRET|TOKEN|PASSWORD|_HEADERS$|^(DATABASE|REDIS)_URL$/;
 const PROGRAMS = ['gateway', 'limiter', 'metering', 'runner', 'console', 'ctl', 'migrate'];
 
 interface Variable {
@@ -26,6 +28,14 @@ beforeAll(async () => {
 
 it('docs/configuration.md has every variable as the programs read it, with a description', () => {
   expect(stderr).toBe('');
+});
+
+it('each variable that may hold a secret may also name a file that has it', () => {
+  const all = Object.entries(variables).flatMap(([program, of]) =>
+    of.map(({ name, secret }) => ({ name: `${program}: ${name}`, looks: SECRET_NAME.test(name), secret })),
+  );
+  expect(all.filter(({ looks }) => looks).length).toBeGreaterThan(20);
+  expect(all.filter(({ looks, secret }) => looks !== secret)).toEqual([]);
 });
 
 describe('a deployment sets only variables that the program reads', () => {
