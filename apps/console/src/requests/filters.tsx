@@ -1,4 +1,4 @@
-import Link from 'next/link';
+import { Link } from '../ui/link.tsx';
 import { queryOf, type RequestChoice } from './filter.ts';
 
 export interface Named {
