@@ -4,6 +4,8 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 
 const START_TIMEOUT_MS = 120_000;
 const ACTION_TIMEOUT_MS = 30_000;
+/** Something else on the machine added or removed a network interface, as Docker does. */
+const NETWORK_CHANGED = 'net::ERR_NETWORK_CHANGED';
 const VIEWPORT = { width: 1280, height: 900 };
 const ARGS = [
   '--no-sandbox',
@@ -71,7 +73,8 @@ async function enter(browser: Browser, options: BrowserContextOptions = {}): Pro
 function watch(page: Page): Visitor {
   const errors: string[] = [];
   page.on('console', (message) => {
-    if (message.type() === 'error') errors.push(message.text());
+    const isOwn = !message.text().includes(NETWORK_CHANGED);
+    if (message.type() === 'error' && isOwn) errors.push(message.text());
   });
   page.on('pageerror', (error) => errors.push(error.message));
   return { page, errors };
