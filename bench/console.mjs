@@ -6,7 +6,7 @@
 //
 // Run npm run build first.
 import { parseArgs } from 'node:util';
-import { ensureRequestPartitions } from '@tidegate/db';
+import { closeDb, createDb, ensureRequestPartitions } from '@tidegate/db';
 import { ORG, seed } from './console/seed.mjs';
 import { signIn, timesOf } from './console/visit.mjs';
 import { lastDays } from './history.mjs';
@@ -14,6 +14,8 @@ import { startBench } from './stack.mjs';
 
 const DAYS = 35;
 const DAY_MS = 86_400_000;
+/** The statements that seed read all requests. */
+const SEED_TIMEOUT_MS = 600_000;
 const number = (fallback) => ({ type: 'string', default: String(fallback) });
 const { values } = parseArgs({
   options: {
@@ -29,7 +31,8 @@ try {
   const { owner, console: site } = bench.stack.info;
   const days = lastDays(DAYS);
   await ensureRequestPartitions(bench.db, days);
-  await seed(bench.db, days, { owner: owner.email, requests, keys, models });
+  const patient = createDb(bench.stack.info.postgres, { statementTimeoutMs: SEED_TIMEOUT_MS });
+  await seed(patient, days, { owner: owner.email, requests, keys, models }).finally(() => closeDb(patient));
   const [some] = await bench.db.$queryRawUnsafe(
     `SELECT reservation_id AS id, key_id AS key, model_id AS model FROM request
      WHERE org_id = $1 AND day = $2::date LIMIT 1`,

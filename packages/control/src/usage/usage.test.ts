@@ -73,6 +73,16 @@ describe('usage by the hour', () => {
     expect((await show({ hours: 25 })).totals.requests).toBe(7);
   });
 
+  it('has the same totals and steps in brief, for everything, a key or a model', async () => {
+    for (const of of [{}, { keyId: 'key_b' }, { modelId: 'mdl_y' }]) {
+      const { totals, days, month } = await show(of);
+      const times = { p50Ms: null, p95Ms: null, firstChunkP50Ms: null, firstChunkP95Ms: null };
+      expect(await show({ ...of, brief: true })).toEqual({
+        ...{ totals: { ...totals, ...times }, days, hours: [], month, models: [], rows: [] },
+      });
+    }
+  });
+
   it('is of one span: days or hours, and of hours as many as are kept', async () => {
     const told = async (input: object) =>
       refusal(await fixture.control.showUsage(OPERATOR, { org, ...input })).message;
