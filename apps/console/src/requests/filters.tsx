@@ -1,12 +1,12 @@
 import Link from 'next/link';
 import type { Choices, Named } from './choices.ts';
-import { queryOf, type RequestFilter } from './filter.ts';
+import { queryOf, type RequestChoice } from './filter.ts';
 import { Pick } from './pick.tsx';
 
 interface FiltersProps {
   readonly org: string;
   readonly path: string;
-  readonly filter: RequestFilter;
+  readonly filter: RequestChoice;
   readonly keys: Choices;
   readonly models: Choices;
   /** Error codes, with their status if they have one. */
