@@ -3,8 +3,9 @@
 import { useEffect } from 'react';
 
 const DIALOGS = '[role=dialog], [role=alertdialog]';
-/** Longer than a dialog takes to fade out, in frames. */
-const MAX_FRAMES = 90;
+/** Longer than a dialog takes to fade out, and a page to show what was changed. */
+const LOOKS = 40;
+const LOOK_EVERY_MS = 100;
 
 /** The last element outside of dialogs that had the focus. */
 let last: HTMLElement | null = null;
@@ -21,8 +22,9 @@ interface Candidate {
 export const destination = <T extends Candidate>(back: T | null, beginning: T | null): T | null =>
   back?.isConnected ? back : beginning;
 
+const isLost = () => document.activeElement === null || document.activeElement === document.body;
+
 function mend(): void {
-  if (document.activeElement !== null && document.activeElement !== document.body) return;
   const heading = document.querySelector<HTMLElement>('main h1');
   if (heading) heading.tabIndex = -1;
   destination(last, heading)?.focus({ preventScroll: true });
@@ -36,16 +38,24 @@ export function useFocusReturn(isOpen: boolean): void {
   useEffect(() => {
     if (!isOpen) return;
     return () => {
-      let frames = 0;
-      const look = () => {
-        frames += 1;
-        if (frames < MAX_FRAMES && document.querySelector(DIALOGS)) requestAnimationFrame(look);
-        else requestAnimationFrame(mend);
-      };
-      requestAnimationFrame(look);
+      let looks = 0;
+      let isClosed = false;
+      const timer = setInterval(() => {
+        looks += 1;
+        // Afterwards, only what disappears loses the focus. A click beside everything drops it, too.
+        if (!document.querySelector(DIALOGS) && isLost() && !(isClosed && last?.isConnected)) mend();
+        isClosed ||= !document.querySelector(DIALOGS);
+        if (looks === LOOKS) clearInterval(timer);
+      }, LOOK_EVERY_MS);
     };
   }, [isOpen]);
+}
+
+/** Part of every page, so that the focus is known before the first dialog opens. */
+export function FocusMemory(): null {
   useEffect(() => {
     document.addEventListener('focusin', remember);
+    return () => document.removeEventListener('focusin', remember);
   }, []);
+  return null;
 }
