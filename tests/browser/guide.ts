@@ -74,7 +74,7 @@ export function describeGuide(site: Site): void {
       TEST_TIMEOUT_MS,
     );
 
-    /** Try it makes a key for itself, replaces it when it is refused, and ends it when it is left. */
+    /** Try it makes a key for itself, replaces it when it is refused, and ends it when left. */
     async function expectOwnKey(page: Page, org: string): Promise<void> {
       const keys = async () => must(await site.control().listKeys(OPERATOR, { org }));
       const names = async () => (await keys()).map(({ name }) => name);

@@ -42,7 +42,7 @@ export function useFocusReturn(isOpen: boolean): void {
       let isClosed = false;
       const timer = setInterval(() => {
         looks += 1;
-        // Afterwards, only what disappears loses the focus. A click beside everything drops it, too.
+        // Afterwards, only what disappears loses the focus: a click beside everything drops it.
         if (!document.querySelector(DIALOGS) && isLost() && !(isClosed && last?.isConnected)) mend();
         isClosed ||= !document.querySelector(DIALOGS);
         if (looks === LOOKS) clearInterval(timer);
