@@ -24,11 +24,11 @@ export interface Chat {
   clear(): void;
 }
 
-const NOTHING = {
+type View = Omit<Chat, 'send' | 'stop' | 'clear'>;
+const NOTHING: View = {
   ...{ turns: [], state: 'idle', refusal: null, keyProblem: null },
   ...{ ending: null, usage: null, timing: null },
-} as const;
-type View = Pick<Chat, keyof typeof NOTHING>;
+};
 type Show = (update: (now: View) => View) => void;
 
 /** A conversation through the gateway. The key is not kept. Leaving the page ends the request. */
