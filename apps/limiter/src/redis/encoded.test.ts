@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type TestRedis, testRedis } from '@tidegate/testing';
 import { Redis } from 'ioredis';
 import { openStore, type TestStore } from '../testing/fixture.ts';
+import { EncodedCommand, Outgoing } from './encoded.ts';
 
 /** Fewer than a pipeline takes at most. */
 const BATCH = 30;
@@ -42,6 +43,15 @@ describe('what is sent to Redis', () => {
       stream.write = write;
     }
     expect(writes).toHaveLength(1);
+  });
+
+  it('includes a command that ioredis kept back until the batch had left', async () => {
+    if (!(opened.redis instanceof Redis)) throw new Error('this is a cluster');
+    const outgoing = new Outgoing(opened.redis);
+    outgoing.flush();
+    const command = new EncodedCommand('echo', ['late']);
+    opened.redis.sendCommand(command, outgoing);
+    expect(await command.promise).toBe('late');
   });
 
   it('a command that Redis refuses takes nobody else’s reply', async () => {

@@ -26,23 +26,29 @@ function encode(name: string, args: readonly (string | number)[]): string {
   return text;
 }
 
-/** Collects the commands of a batch, so that they are sent in one piece. ioredis awaits their replies. */
+/**
+ * Collects the commands of a batch, so that they are sent in one piece. ioredis awaits their
+ * replies. What it kept back meanwhile, because the connection was just closing, is sent at once.
+ */
 export class Outgoing {
   readonly isPipeline = true;
   readonly destination: { readonly redis: { readonly stream: Redis['stream'] } };
-  #text = '';
+  /** Null: it has been sent. */
+  #text: string | null = '';
 
   constructor(server: Redis) {
     this.destination = { redis: server };
   }
 
   write(command: string | Buffer): void {
-    this.#text += command;
+    if (this.#text === null) this.destination.redis.stream.write(command);
+    else this.#text += command;
   }
 
   /** Sends what has been collected. */
   flush(): void {
-    if (this.#text.length > 0) this.destination.redis.stream.write(this.#text);
-    this.#text = '';
+    const text = this.#text;
+    this.#text = null;
+    if (text) this.destination.redis.stream.write(text);
   }
 }
