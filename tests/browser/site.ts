@@ -157,6 +157,8 @@ export async function confirm(page: Page, answer: string): Promise<void> {
 }
 
 export const textOf = async (at: Locator): Promise<string> => (await at.textContent()) ?? '';
+/** The text of what has the focus. */
+export const focused = (page: Page): Promise<string> => page.evaluate('document.activeElement.textContent');
 export const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text });
 /** Whether the page fetches what another page shows while it loads. */
 export const isPrefetch = (request: Request) => request.headers()['next-router-prefetch'] !== undefined;
