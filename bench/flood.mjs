@@ -6,9 +6,9 @@
 //   node bench/flood.mjs [--shape nested,escapes] [--kib 8,31,240,2000] [--seconds 2]
 //     [--rounds 1] [--connections 8]
 //
-// Without --shape it measures all, which takes about seven minutes. A p99 of so few requests varies,
-// so a kind of body above the limit is measured twice more, and the median counts. Run npm run build
-// first.
+// Without --shape it measures all, which takes about seven minutes. A p99 of so few requests
+// varies, so a kind of body above the limit is measured twice more, and the median counts. Run npm
+// run build first.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { dirname, join } from 'node:path';

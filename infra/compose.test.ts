@@ -68,6 +68,27 @@ describe('the networks of docker-compose.yml', () => {
   });
 });
 
+describe('tracing', () => {
+  const traced = ['gateway', 'limiter', 'metering', 'runner'];
+
+  it('is set in .env, by every variable of docs/configuration.md but the name of a service', () => {
+    const listed = new Set(
+      [...read('docs/configuration.md').matchAll(/`(OTEL_\w+)`/g)].map(([, name]) => name),
+    );
+    const wanted = [...listed].filter((name) => name !== 'OTEL_SERVICE_NAME' && !name?.endsWith('_FILE'));
+    expect(wanted.length).toBeGreaterThan(10);
+    for (const service of traced)
+      expect(variablesOf(service)).toMatchObject(
+        Object.fromEntries(wanted.map((name) => [name, `\${${name}:-}`])),
+      );
+  });
+
+  it('is only in what is traced', () => {
+    const set = Object.keys(services).filter((name) => /"OTEL_/.test(JSON.stringify(services[name])));
+    expect(set.sort()).toEqual(traced);
+  });
+});
+
 describe('the health of a container', () => {
   it('is asked without starting Node, which would take more than a service at rest', () => {
     const asked = Object.values(services).flatMap(({ healthcheck }) =>
@@ -177,7 +198,10 @@ describe('the images', () => {
       if (!build) continue;
       const settings = { context: '.', dockerfile: 'infra/docker/Dockerfile', secrets: ['ca'] };
       const app = name === 'bootstrap' ? 'ctl' : name;
-      expect(build).toEqual({ ...settings, args: { APP: app } });
+      expect(build).toEqual({
+        ...settings,
+        args: { APP: app, NPM_CONFIG_REGISTRY: `\${NPM_CONFIG_REGISTRY:-}` },
+      });
       expect([name, image, entrypoint]).toEqual([name, `tidegate-${app}`, undefined]);
     }
   });

@@ -34,17 +34,21 @@ const FOLDERS = [
   'base',
   'migrate',
   'ctl',
+  'bootstrap',
   'monitoring',
+  'tracing',
   'model-namespace',
   'example',
   'example/migrate',
   'example/ctl',
+  'example/bootstrap',
   'example/models',
 ];
 const base = resourcesOf(join(HERE, 'base'));
 const SERVICES = ['gateway', 'limiter', 'metering', 'runner', 'console'];
-const PROGRAMS = [...SERVICES, 'migrate', 'ctl'];
-const all: Json[] = [...base, ...['migrate', 'ctl'].flatMap((name) => resourcesOf(join(HERE, name)))];
+const TASKS = ['migrate', 'ctl', 'bootstrap'];
+const PROGRAMS = [...SERVICES, ...TASKS];
+const all: Json[] = [...base, ...TASKS.flatMap((name) => resourcesOf(join(HERE, name)))];
 
 const find = (kind: string, name: string): Json =>
   all.find((object) => object.kind === kind && object.metadata.name === name);
@@ -56,6 +60,9 @@ const podOf = (program: string): Json =>
 const containerOf = (program: string): Json => podOf(program).containers[0];
 const variablesOf = (program: string): Map<string, Json> =>
   new Map(containerOf(program).env.map((variable: Json) => [variable.name, variable]));
+
+/** The program in the image, whose login and token the pod uses. */
+const imageOf = (program: string): string => (program === 'bootstrap' ? 'ctl' : program);
 
 const compose = parse(read('docker-compose.yml'), { merge: true }).services;
 const secondsOf = (duration: string): number => {
@@ -78,7 +85,7 @@ describe('the kustomizations', () => {
   });
 
   it('of the example replaces every image', () => {
-    const replaced = ['example', 'example/migrate', 'example/ctl'].flatMap(
+    const replaced = ['example', ...TASKS.map((task) => `example/${task}`)].flatMap(
       (folder) => kustomization(join(HERE, folder)).images ?? [],
     );
     const used = PROGRAMS.map((name) => containerOf(name).image.split(':')[0]);
@@ -160,10 +167,11 @@ describe('each pod', () => {
 
   it.each(PROGRAMS)('of %s has an image of this version, and bounds', (program) => {
     const { image, resources } = containerOf(program);
-    expect(image).toBe(`tidegate-${program}:${JSON.parse(read('package.json')).version}`);
+    expect(image).toBe(`tidegate-${imageOf(program)}:${JSON.parse(read('package.json')).version}`);
     expect(resources.requests).toEqual({ cpu: expect.anything(), memory: expect.anything() });
     expect(resources.limits.memory).toMatch(/^\d+(Mi|Gi)$/);
-    for (const { emptyDir } of podOf(program).volumes) expect(emptyDir.sizeLimit).toMatch(/^\d+Mi$/);
+    for (const { emptyDir } of podOf(program).volumes)
+      if (emptyDir) expect(emptyDir.sizeLimit).toMatch(/^\d+Mi$/);
   });
 
   it.each(SERVICES)('of %s is probed, and spread over nodes and zones', (program) => {
@@ -211,7 +219,8 @@ describe('the environment', () => {
       for (const [name, { value, valueFrom }] of variablesOf(program)) {
         if (!/SECRET|PASSWORD|TOKEN|DATABASE_URL|REDIS_URL/.test(name)) continue;
         expect([name, value]).toEqual([name, undefined]);
-        expect(valueFrom.secretKeyRef.name).toBe(`tidegate-${program}`);
+        const owner = name.startsWith('BOOTSTRAP_') ? program : imageOf(program);
+        expect([name, valueFrom.secretKeyRef.name]).toEqual([name, `tidegate-${owner}`]);
       }
     }
     for (const folder of FOLDERS)
@@ -225,6 +234,30 @@ describe('the environment', () => {
         if (valueFrom) expect(docs).toContain(`\`${valueFrom.secretKeyRef.key}\``);
     const { data } = documents(join(HERE, 'example/console-settings.yaml'))[0];
     expect(Object.keys(data).sort()).toEqual(['CONSOLE_URL', 'GATEWAY_PUBLIC_URL']);
+  });
+});
+
+describe('the Job of the first organization', () => {
+  it("does as docker-compose.yml's, from a file", () => {
+    const { args, volumeMounts } = containerOf('bootstrap');
+    const [verb, flag, file] = args;
+    expect([verb, flag]).toEqual([...compose.bootstrap.command, '--file']);
+    const mount = volumeMounts.find(({ name }: Json) => name === 'bootstrap');
+    const { configMap } = podOf('bootstrap').volumes.find(({ name }: Json) => name === 'bootstrap');
+    const example = documents(join(HERE, 'example/bootstrap/settings.yaml'))[0];
+    expect(example.metadata.name).toBe(configMap.name);
+    expect(Object.keys(example.data).map((name) => `${mount.mountPath}/${name}`)).toEqual([file]);
+    expect(parse(example.data['bootstrap.yaml'])).toEqual({
+      organization: { name: 'Acme', plan: 'Pro' },
+      owner: { email: expect.stringContaining('@') },
+    });
+  });
+
+  it('runs after the services, and again after each rollout', () => {
+    expect(find('Job', 'bootstrap').metadata.annotations).toEqual({
+      'argocd.argoproj.io/hook': 'PostSync',
+      'argocd.argoproj.io/hook-delete-policy': 'BeforeHookCreation',
+    });
   });
 });
 
@@ -249,7 +282,7 @@ describe('the network policies', () => {
   });
 
   it('let each service be called by those that call it in docker-compose.yml', () => {
-    expect(callersOf('limiter').sort()).toEqual(['console', 'ctl', 'gateway', 'metering']);
+    expect(callersOf('limiter').sort()).toEqual(['bootstrap', 'console', 'ctl', 'gateway', 'metering']);
     expect(callersOf('runner').sort()).toEqual(['console', 'ctl', 'gateway']);
     for (const program of PROGRAMS)
       for (const callee of calleesOf(program)) {
@@ -271,6 +304,38 @@ describe('the network policies', () => {
 
   it('let only gateways and the runner reach models', () => {
     expect(PROGRAMS.filter((program) => reaches(program, 8000))).toEqual(['gateway', 'runner']);
+  });
+});
+
+describe('tracing', () => {
+  const TRACED = ['gateway', 'limiter', 'metering', 'runner'];
+  const settings = documents(join(HERE, 'example/tracing-settings.yaml'))[0];
+
+  it('takes its variables from one ConfigMap and one Secret, and works without them', () => {
+    const from = [{ configMapRef: settings.metadata.name }, { secretRef: settings.metadata.name }];
+    const optional = from.map((one) =>
+      Object.fromEntries(Object.entries(one).map(([kind, name]) => [kind, { name, optional: true }])),
+    );
+    for (const program of TRACED) expect(containerOf(program).envFrom).toEqual(optional);
+    for (const name of Object.keys(settings.data)) expect(compose.gateway.environment).toHaveProperty(name);
+  });
+
+  it('reaches the collector from each traced service and from no other', () => {
+    const [policy] = resourcesOf(join(HERE, 'tracing'));
+    const [{ key, operator, values }] = policy.spec.podSelector.matchExpressions;
+    expect([key, operator, values]).toEqual(['app.kubernetes.io/name', 'In', TRACED]);
+    const { port } = new URL(settings.data.OTEL_EXPORTER_OTLP_ENDPOINT);
+    expect(policy.spec.egress).toEqual([{ ports: [{ port: Number(port) }] }]);
+    expect(kustomization(join(HERE, 'example')).components).toContain('../tracing');
+  });
+
+  it('and metrics: Prometheus reaches the port of each service that a ServiceMonitor reads', () => {
+    const { spec } = find('NetworkPolicy', 'tidegate');
+    const admin = documents(join(HERE, 'monitoring/service-monitors.yaml'))[0].spec.endpoints[0].port;
+    for (const program of SERVICES) {
+      const { containerPort } = containerOf(program).ports.find(({ name }: Json) => name === admin);
+      expect(spec.ingress[0].ports).toEqual([{ port: containerPort }]);
+    }
   });
 });
 

@@ -71,7 +71,7 @@ export interface Inspection {
 }
 
 /** A workload of Kubernetes, and the Service whose endpoints answer for it. */
-export type Workload = Pick<KubernetesSettings, 'namespace' | 'kind' | 'name' | 'service'>;
+export type ServedWorkload = Pick<KubernetesSettings, 'namespace' | 'kind' | 'name' | 'service'>;
 
 /**
  * What control needs from the runners. A call goes to the runner that leads the model's pool. Each
@@ -94,7 +94,7 @@ export interface RunnerPort {
    */
   inspect(server: ServerToInspect): Promise<Inspection>;
   /** Why the runner cannot have this workload as a model. Empty: it can. */
-  checkWorkload(workload: Workload, pool: string): Promise<string>;
+  checkWorkload(workload: ServedWorkload, pool: string): Promise<string>;
   /** By pool. Pools whose runner did not answer are left out; it rejects when none did. */
   activity(orgId: string): Promise<ReadonlyMap<string, PoolActivity>>;
 }

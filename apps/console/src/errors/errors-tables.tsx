@@ -1,6 +1,6 @@
 import type { ErrorsView } from '@tidegate/control';
 import Link from 'next/link';
-import { queryOf, type RequestFilter } from '../requests/filter.ts';
+import { queryOf, type RequestChoice } from '../requests/filter.ts';
 import { whole } from '../ui/numbers.ts';
 import { Table } from '../ui/table.tsx';
 import { adviceOf, codeText } from './advice.ts';
@@ -15,11 +15,11 @@ interface TablesProps {
 }
 
 /** The requests that a count consists of. */
-const linkTo = ({ path, errors }: TablesProps, filter: Partial<RequestFilter>): string =>
+const linkTo = ({ path, errors }: TablesProps, filter: Partial<RequestChoice>): string =>
   `${path}${queryOf({ outcome: 'errors', from: errors.from.slice(0, 'YYYY-MM-DDTHH:MM'.length), ...filter })}`;
 
 /** Each code with what it means and what to do. */
-export function CodesTable({ path, errors }: TablesProps) {
+export function ErrorCodesTable({ path, errors }: TablesProps) {
   return (
     <Table label="Errors by code" cardsBelow="4xl" className="border-t border-border">
       <thead>
@@ -58,7 +58,7 @@ export function CodesTable({ path, errors }: TablesProps) {
   );
 }
 
-export function KeysTable({ path, errors }: TablesProps) {
+export function ErrorKeysTable({ path, errors }: TablesProps) {
   return (
     <CountTable label="Errors by key" column="Key" counted="Requests">
       {errors.keys.map(({ keyId, key, keyPrefix, errors: count }) => (
@@ -76,7 +76,7 @@ export function KeysTable({ path, errors }: TablesProps) {
   );
 }
 
-export function ModelsTable({ path, errors }: TablesProps) {
+export function ErrorModelsTable({ path, errors }: TablesProps) {
   return (
     <CountTable label="Errors by model" column="Model" counted="Requests">
       {errors.models.map(({ modelId, model, modelDeleted, errors: count }) => (

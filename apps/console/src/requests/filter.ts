@@ -1,7 +1,7 @@
 import { givenTexts, type Query, readTexts, writeQuery } from '../ui/query.ts';
 
 /** Which requests to show, as the query has it. Empty: all. */
-export interface RequestFilter {
+export interface RequestChoice {
   /** Ids. */
   readonly key: string;
   readonly model: string;
@@ -17,14 +17,14 @@ export interface RequestFilter {
 const FIELDS = ['key', 'model', 'outcome', 'from', 'to', 'id'] as const;
 
 /** Reads the query that `queryOf` writes. */
-export const filterOf = (query: Query): RequestFilter => readTexts(FIELDS, query);
+export const filterOf = (query: Query): RequestChoice => readTexts(FIELDS, query);
 
 /** The fields that are set: the input of `listRequests`. */
-export const inputOf = ({ key, model, outcome, from, to }: RequestFilter) =>
+export const inputOf = ({ key, model, outcome, from, to }: RequestChoice) =>
   givenTexts({ keyId: key, modelId: model, outcome, from, to });
 
 /** `?key=…&before=…`, or an empty string. */
 export const queryOf = (
-  filter: Partial<RequestFilter>,
+  filter: Partial<RequestChoice>,
   more: Readonly<Record<string, string>> = {},
 ): string => writeQuery({ ...filter, ...more });

@@ -1,5 +1,5 @@
 import Link from 'next/link';
-import { queryOf, type RequestFilter } from './filter.ts';
+import { queryOf, type RequestChoice } from './filter.ts';
 
 export interface Named {
   readonly id: string;
@@ -8,7 +8,7 @@ export interface Named {
 
 interface FiltersProps {
   readonly path: string;
-  readonly filter: RequestFilter;
+  readonly filter: RequestChoice;
   readonly keys: readonly Named[];
   readonly models: readonly Named[];
   /** Error codes, with their status if they have one. */

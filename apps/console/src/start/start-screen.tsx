@@ -12,7 +12,7 @@ import { PublishModel } from '../models/publish-model.tsx';
 import { quickStarts } from '../models/quick-starts.ts';
 import { Snippets } from '../ui/code.tsx';
 import { PageHeader } from '../ui/page.tsx';
-import { type Step, stepsOf } from './steps.ts';
+import { type GuideStep, stepsOf } from './steps.ts';
 
 interface StartScreenProps {
   readonly org: string;
@@ -106,7 +106,7 @@ function ScreenLink({ org, screen, name }: { org: string; screen: string; name: 
 
 interface StepCardProps {
   readonly number: number;
-  readonly step: Step;
+  readonly step: GuideStep;
   readonly title: string;
   readonly children: ReactNode;
 }

@@ -11,7 +11,7 @@ export interface Progress {
   readonly errors: number;
 }
 
-export interface Step {
+export interface GuideStep {
   readonly done: boolean;
   /** What has happened, or is awaited. */
   readonly told: string;
@@ -19,14 +19,14 @@ export interface Step {
 
 /** The steps from an empty organization to its first answer. Each is done when it has happened. */
 export function stepsOf(begun: Progress): {
-  readonly model: Step;
-  readonly key: Step;
-  readonly request: Step;
+  readonly model: GuideStep;
+  readonly key: GuideStep;
+  readonly request: GuideStep;
 } {
   return { model: modelStep(begun), key: keyStep(begun), request: requestStep(begun) };
 }
 
-function modelStep({ models }: Progress): Step {
+function modelStep({ models }: Progress): GuideStep {
   const usable = firstUsable(models);
   if (usable?.condition === 'running') return { done: true, told: `${usable.name} is running.` };
   if (usable?.condition === 'asleep')
@@ -39,12 +39,12 @@ function modelStep({ models }: Progress): Step {
   return { done: false, told: `${first.name} ${state}.${why ? ` ${why}` : ''}` };
 }
 
-function keyStep({ keys: [first, ...others] }: Progress): Step {
+function keyStep({ keys: [first, ...others] }: Progress): GuideStep {
   if (first === undefined) return { done: false, told: 'There is no key yet.' };
   return { done: true, told: others.length > 0 ? `${others.length + 1} keys work.` : `${first} works.` };
 }
 
-function requestStep({ requests, errors }: Progress): Step {
+function requestStep({ requests, errors }: Progress): GuideStep {
   if (requests > errors) return { done: true, told: 'The first answer has been given.' };
   if (requests === 0) return { done: false, told: 'Waiting for the first request.' };
   return { done: false, told: 'A request has arrived, but ended without a complete answer.' };

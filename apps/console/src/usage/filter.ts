@@ -18,10 +18,10 @@ export const PERIODS = [
   { id: '7d', name: '7 days', span: { days: 7 } },
   { id: '30d', name: '30 days', span: { days: 30 } },
 ] as const;
-export type Period = (typeof PERIODS)[number];
+export type UsagePeriod = (typeof PERIODS)[number];
 export const DEFAULT_PERIOD = PERIODS[2];
 
-export const periodOf = ({ period }: Query): Period =>
+export const periodOf = ({ period }: Query): UsagePeriod =>
   PERIODS.find(({ id }) => id === period) ?? DEFAULT_PERIOD;
 
 /** Reads the query that `queryOf` writes. */
@@ -31,7 +31,7 @@ export const choiceOf = ({ key, model }: Query): UsageChoice => ({
 });
 
 /** `?key=…&model=…&period=…`, or an empty string. */
-export function queryOf({ keyId, modelId }: UsageChoice, period: Period = DEFAULT_PERIOD): string {
+export function queryOf({ keyId, modelId }: UsageChoice, period: UsagePeriod = DEFAULT_PERIOD): string {
   const query = new URLSearchParams({
     ...namedIn({ keyId, modelId }),
     ...(period.id === DEFAULT_PERIOD.id ? {} : { period: period.id }),

@@ -1,12 +1,12 @@
 import Link from 'next/link';
 import { usePathname, useRouter } from 'next/navigation';
 import { Choice } from '../ui/field.tsx';
-import { PERIODS, type Period, queryOf, type UsageChoice } from './filter.ts';
+import { PERIODS, queryOf, type UsageChoice, type UsagePeriod } from './filter.ts';
 import type { Options } from './options.ts';
 
 interface FiltersProps extends UsageChoice {
   readonly options: Options;
-  readonly period: Period;
+  readonly period: UsagePeriod;
 }
 
 /** What to show usage of, and for how long. The address has it, so it can be kept as a link. */

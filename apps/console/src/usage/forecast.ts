@@ -8,7 +8,7 @@ const TOLD_FROM = 0.8;
 const URGENT_FROM = 0.95;
 
 /** The span of a month and the time, in Unix ms. */
-export interface Span {
+export interface MonthSoFar {
   readonly startMs: number;
   readonly endMs: number;
   readonly nowMs: number;
@@ -21,7 +21,7 @@ export interface Span {
 export function usedUpAt(
   used: number,
   cap: number,
-  { startMs, endMs, nowMs }: Span,
+  { startMs, endMs, nowMs }: MonthSoFar,
 ): number | 'lasts' | null {
   const elapsedMs = nowMs - startMs;
   if (used <= 0) return null;
@@ -31,26 +31,26 @@ export function usedUpAt(
   return atMs < endMs ? Math.max(atMs, nowMs) : 'lasts';
 }
 
-export interface Quota {
+export interface QuotaUse {
   readonly name: 'requests' | 'tokens';
   readonly used: number;
   readonly cap: number;
 }
 
 /** The month's quotas. Those tokens count as used that open requests have reserved. */
-const quotasOf = ({ requests, requestsCap, tokens }: UsageMonth): readonly Quota[] => [
+const quotasOf = ({ requests, requestsCap, tokens }: UsageMonth): readonly QuotaUse[] => [
   { name: 'requests', used: requests, cap: requestsCap },
   { name: 'tokens', used: tokens.charged + tokens.reserved, cap: tokens.cap },
 ];
 
-const spanOf = ({ month, resetsAt }: UsageMonth, nowMs: number): Span => ({
+const spanOf = ({ month, resetsAt }: UsageMonth, nowMs: number): MonthSoFar => ({
   startMs: Date.parse(`${month}-01T00:00:00Z`),
   endMs: Date.parse(resetsAt),
   nowMs,
 });
 
 /** What to expect of each quota until the month ends, as a sentence. */
-export function forecastsOf(month: UsageMonth, nowMs: number): Readonly<Record<Quota['name'], string>> {
+export function forecastsOf(month: UsageMonth, nowMs: number): Readonly<Record<QuotaUse['name'], string>> {
   const sentences = quotasOf(month).map(({ name, used, cap }) => [
     name,
     sentenceOf(name, used >= cap, usedUpAt(used, cap, spanOf(month, nowMs))),
@@ -66,7 +66,7 @@ function sentenceOf(name: string, isFull: boolean, atMs: number | 'lasts' | null
 }
 
 export interface QuotaNotice {
-  readonly name: Quota['name'];
+  readonly name: QuotaUse['name'];
   readonly kind: 'warning' | 'danger';
   /** How much is used and what follows. */
   readonly text: string;

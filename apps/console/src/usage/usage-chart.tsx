@@ -6,7 +6,7 @@ import { BARS, type StepNames, stepNames } from '../ui/bars.ts';
 import { whole } from '../ui/numbers.ts';
 
 /** A bar: a UTC day, YYYY-MM-DD, or the hour that begins at an instant, ISO 8601. */
-interface Step {
+interface UsageBar {
   readonly at: string;
   readonly answered: number;
   readonly errors: number;
@@ -23,7 +23,7 @@ interface UsageChartProps {
 /** Requests a day or an hour, answered and errors. Screen readers get the same as a table. */
 export function UsageChart({ days, hours = [], onStep }: UsageChartProps) {
   const isHours = hours.length > 0;
-  const steps: readonly Step[] = isHours
+  const steps: readonly UsageBar[] = isHours
     ? hours.map(({ hour, answered, errors }) => ({ at: hour, answered, errors }))
     : days.map(({ day, answered, errors }) => ({ at: day, answered, errors }));
   const { short, full } = stepNames(isHours);
@@ -42,12 +42,12 @@ export function UsageChart({ days, hours = [], onStep }: UsageChartProps) {
 }
 
 interface BarsProps extends StepNames, Pick<UsageChartProps, 'onStep'> {
-  readonly steps: readonly Step[];
+  readonly steps: readonly UsageBar[];
 }
 
 function Bars({ steps, short, full, onStep }: BarsProps) {
   const clicks = onStep
-    ? { onClick: (bar: { payload?: Step }) => bar.payload && onStep(bar.payload.at), cursor: 'pointer' }
+    ? { onClick: (bar: { payload?: UsageBar }) => bar.payload && onStep(bar.payload.at), cursor: 'pointer' }
     : {};
   const bar = { stackId: 'requests', ...BARS.bar, ...clicks };
   return (
@@ -102,7 +102,7 @@ function Legend({ color, name }: { color: string; name: string }) {
 
 interface TooltipProps {
   readonly active?: boolean;
-  readonly payload?: readonly { readonly payload?: Step }[];
+  readonly payload?: readonly { readonly payload?: UsageBar }[];
 }
 
 function StepTooltip({ active, payload, full }: TooltipProps & Pick<BarsProps, 'full'>) {

@@ -4,7 +4,7 @@ import type { UsageView } from '@tidegate/control';
 import Link from 'next/link';
 import { useRouter } from 'next/navigation';
 import { Empty, PageHeader, Panel } from '../ui/page.tsx';
-import { DEFAULT_PERIOD, type Period, queryOf, stepQueryOf, type UsageChoice } from './filter.ts';
+import { DEFAULT_PERIOD, queryOf, stepQueryOf, type UsageChoice, type UsagePeriod } from './filter.ts';
 import { Filters } from './filters.tsx';
 import { ModelsTable } from './models-table.tsx';
 import { MonthPanel } from './month-panel.tsx';
@@ -27,7 +27,7 @@ interface UsageScreenProps {
   readonly options: Options;
   readonly nowMs: number;
   readonly mayChangePlan: boolean;
-  readonly period: Period;
+  readonly period: UsagePeriod;
   /** Empty: all keys. */
   readonly keyId: string;
   readonly modelId: string;
@@ -97,5 +97,5 @@ export function UsageScreen(props: UsageScreenProps) {
   );
 }
 
-const noneIn = (period: Period) =>
+const noneIn = (period: UsagePeriod) =>
   period.id === DEFAULT_PERIOD.id ? 'No requests yet' : `No requests in ${period.name}`;

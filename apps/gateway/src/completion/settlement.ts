@@ -3,7 +3,7 @@ import type { SettleRequest } from '../limiter/limiter.ts';
 import type { Usage } from '../upstream/usage.ts';
 
 /** Whole milliseconds since the request was counted. */
-export interface Times {
+export interface RequestTimes {
   readonly durationMs: number;
   /** At least 1. 0: no stream had begun. */
   readonly firstChunkMs: number;
@@ -12,7 +12,7 @@ export interface Times {
 /**
  * How a counted request is metered. Without a complete answer the full reservation stays charged.
  */
-export function settlementOf(ending: Ending, times: Times): SettleRequest {
+export function settlementOf(ending: Ending, times: RequestTimes): SettleRequest {
   switch (ending.kind) {
     case 'whole':
     case 'streamed':
@@ -26,7 +26,7 @@ export function settlementOf(ending: Ending, times: Times): SettleRequest {
   }
 }
 
-const answered = (usage: Usage | null, { durationMs, firstChunkMs }: Times): SettleRequest => ({
+const answered = (usage: Usage | null, { durationMs, firstChunkMs }: RequestTimes): SettleRequest => ({
   answered: true,
   usageValid: usage !== null,
   promptTokens: usage?.promptTokens ?? 0,
@@ -36,7 +36,7 @@ const answered = (usage: Usage | null, { durationMs, firstChunkMs }: Times): Set
   firstChunkMs,
 });
 
-const failed = (errorCode: string, { durationMs, firstChunkMs }: Times): SettleRequest => ({
+const failed = (errorCode: string, { durationMs, firstChunkMs }: RequestTimes): SettleRequest => ({
   answered: false,
   usageValid: false,
   promptTokens: 0,

@@ -19,7 +19,7 @@ import {
 } from './calls.ts';
 import { Grants, type LostGrant } from './grants.ts';
 import { InstanceLease } from './lease.ts';
-import { type LimiterReply, LimiterSession, type SessionOptions } from './session.ts';
+import { type LimiterReply, LimiterSession, type LimiterSessionOptions } from './session.ts';
 import { Unacknowledged } from './unacknowledged.ts';
 
 export type { AdmissionRef, AdmitRequest, SettleRequest };
@@ -30,7 +30,7 @@ export interface LimiterOptions {
   readonly connect: (peer: Peer) => LimiterClient;
   readonly random: () => number;
   readonly nowMs: () => number;
-  readonly log: SessionOptions['log'];
+  readonly log: LimiterSessionOptions['log'];
   readonly callTimeoutMs: number;
   readonly silenceMs: number;
   readonly reconnectMs: number;
@@ -40,7 +40,7 @@ export interface LimiterOptions {
   readonly maxOpenCalls: number;
   /** Requests are refused while more final calls than this await acknowledgement. */
   readonly maxUnacknowledged: number;
-  readonly onCalled?: SessionOptions['onCalled'];
+  readonly onCalled?: LimiterSessionOptions['onCalled'];
   readonly onDown: () => void;
   readonly onLeaseLost: (instanceId: string) => void;
   readonly onNotice: (notice: Notice__Output) => void;

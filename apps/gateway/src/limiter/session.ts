@@ -3,7 +3,7 @@ import { type LimiterCall, LimiterLink, type LimiterReply, type LinkOptions } fr
 
 export type { LimiterCall, LimiterReply };
 
-export interface SessionOptions extends LinkOptions {
+export interface LimiterSessionOptions extends LinkOptions {
   readonly peers: Peers;
   readonly connect: (peer: Peer) => LimiterClient;
   readonly onUp: () => void;
@@ -36,7 +36,7 @@ interface Place {
  * While no link is up, calls resolve to null at once.
  */
 export class LimiterSession {
-  readonly #options: SessionOptions;
+  readonly #options: LimiterSessionOptions;
   /** Its link is up. */
   #current: Place | null = null;
   /** Its link is being opened. */
@@ -48,7 +48,7 @@ export class LimiterSession {
   #reconnect: NodeJS.Timeout | undefined;
   #looking: NodeJS.Timeout | undefined;
 
-  constructor(options: SessionOptions) {
+  constructor(options: LimiterSessionOptions) {
     this.#options = options;
   }
 

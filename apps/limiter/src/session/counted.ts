@@ -2,13 +2,13 @@ import type { Call__Output } from '@tidegate/rpc';
 import type { Span, Tracing } from '@tidegate/tracing';
 import { LimiterError } from '../limiter-error.ts';
 import type { LimiterMetrics } from '../metrics.ts';
-import { type DispatchDeps, dispatch, type Outcome } from './dispatch.ts';
+import { type DispatchDeps, dispatch, type ReplyContent } from './dispatch.ts';
 import { requestIdOf } from './ids.ts';
 
 /** Answers calls and counts the decisions. A call of a sampled trace gets a span. */
 export const countedDispatch =
   (deps: DispatchDeps, metrics: LimiterMetrics, tracing: Tracing | null) =>
-  async (call: Call__Output): Promise<Outcome> => {
+  async (call: Call__Output): Promise<ReplyContent> => {
     const startedMs = performance.now();
     const span = tracing && call.traceparent ? beginSpan(tracing, call, startedMs) : null;
     try {
@@ -41,7 +41,13 @@ function endSpan(span: Span, outcome: string, atMs: number): void {
   span.end(atMs);
 }
 
-function nameOf({ admission, authenticate, takeLargeBody, heartbeat, reportInvalidKey }: Outcome): string {
+function nameOf({
+  admission,
+  authenticate,
+  takeLargeBody,
+  heartbeat,
+  reportInvalidKey,
+}: ReplyContent): string {
   const decision = admission ?? authenticate;
   if (decision) return Object.keys(decision)[0] ?? 'none';
   if (takeLargeBody) return String(takeLargeBody.result);

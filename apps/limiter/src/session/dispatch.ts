@@ -39,10 +39,10 @@ export interface DispatchDeps extends ScriptDeps {
 }
 
 /** A reply without its call id. */
-export type Outcome = Omit<Reply, 'callId'>;
+export type ReplyContent = Omit<Reply, 'callId'>;
 
 /** Answers one call of a session. Rejects with LimiterError. */
-export async function dispatch(deps: DispatchDeps, call: Call__Output): Promise<Outcome> {
+export async function dispatch(deps: DispatchDeps, call: Call__Output): Promise<ReplyContent> {
   const { admissions, leases } = deps;
   if (call.admit) return admit(deps, call.admit);
   if (call.settle) return settle(deps, call.settle, call.traceparent);
@@ -82,7 +82,7 @@ function refOf({ orgId, instanceId, admissionId }: AdmissionRef): AdmissionRef {
   return { orgId, instanceId, admissionId };
 }
 
-async function admit({ admissions }: DispatchDeps, call: Admit__Output): Promise<Outcome> {
+async function admit({ admissions }: DispatchDeps, call: Admit__Output): Promise<ReplyContent> {
   checkIds(call.orgId, call.keyId, call.instanceId, call.admissionId, call.modelId);
   return { admission: admissionOutcome(await admissions.admit(call)) };
 }
@@ -91,7 +91,7 @@ async function settle(
   { admissions }: DispatchDeps,
   call: Settle__Output,
   traceparent: string,
-): Promise<Outcome> {
+): Promise<ReplyContent> {
   await admissions.settle(refOf(call), requestEndOf(call), traceparent);
   return { settle: {} };
 }
@@ -109,19 +109,22 @@ function requestEndOf(call: Settle__Output): RequestEnd {
   };
 }
 
-async function answerAuthenticate(deps: DispatchDeps, call: Authenticate__Output): Promise<Outcome> {
+async function answerAuthenticate(deps: DispatchDeps, call: Authenticate__Output): Promise<ReplyContent> {
   checkIds(call.orgTag);
   if (call.keyHash.length !== HASH_BYTES) throw new LimiterError('bad_call', 'a hash has the wrong length');
   const principal = await authenticate(deps, deps.seeder, call.orgTag, Buffer.from(call.keyHash));
   return { authenticate: authenticateOutcome(principal) };
 }
 
-async function takeLargeBody({ admissions }: DispatchDeps, call: TakeLargeBody__Output): Promise<Outcome> {
+async function takeLargeBody(
+  { admissions }: DispatchDeps,
+  call: TakeLargeBody__Output,
+): Promise<ReplyContent> {
   const taken = await admissions.takeLargeBody(refOf(call), call.restore);
   return { takeLargeBody: { result: LARGE_BODY_RESULTS[taken] } };
 }
 
-async function restore({ admissions }: DispatchDeps, call: Restore__Output): Promise<Outcome> {
+async function restore({ admissions }: DispatchDeps, call: Restore__Output): Promise<ReplyContent> {
   checkIds(call.orgId, call.instanceId, call.admissionId, call.keyId, call.modelId);
   if (call.reservedAtMs < 0 || call.admittedAtMs <= 0)
     throw new LimiterError('bad_call', 'a time is missing');
@@ -132,7 +135,7 @@ async function restore({ admissions }: DispatchDeps, call: Restore__Output): Pro
   return { restore: { leaseLost: (await admissions.restore(call)) === 'lease_lost' } };
 }
 
-async function report(deps: DispatchDeps, { address }: ReportInvalidKey__Output): Promise<Outcome> {
+async function report(deps: DispatchDeps, { address }: ReportInvalidKey__Output): Promise<ReplyContent> {
   checkAddress(address);
   const counted = await reportInvalidKey(deps, address);
   if (counted.kind === 'counted_and_blocked')

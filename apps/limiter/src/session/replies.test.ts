@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { describe, expect, it } from '@jest/globals';
 import type { SessionResponse } from '@tidegate/rpc';
-import type { Outcome } from './dispatch.ts';
+import type { ReplyContent } from './dispatch.ts';
 import { requestIdOf } from './ids.ts';
 import { Session, type SessionStream } from './session.ts';
 
@@ -22,7 +22,7 @@ class Stream extends EventEmitter {
 /** A session with `calls` open calls, which the test decides one by one. */
 function open(calls: number) {
   const stream = new Stream();
-  const decided: ((outcome: Outcome) => void)[] = [];
+  const decided: ((outcome: ReplyContent) => void)[] = [];
   const session = new Session({
     stream: stream as unknown as SessionStream,
     dispatch: () => new Promise((resolve) => decided.push(resolve)),

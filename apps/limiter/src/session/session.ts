@@ -1,13 +1,13 @@
 import type { ServerDuplexStream } from '@grpc/grpc-js';
 import type { Call__Output, Notice, Reply, SessionRequest__Output, SessionResponse } from '@tidegate/rpc';
 import { LimiterError } from '../limiter-error.ts';
-import type { Outcome } from './dispatch.ts';
+import type { ReplyContent } from './dispatch.ts';
 
 export type SessionStream = ServerDuplexStream<SessionRequest__Output, SessionResponse>;
 
 export interface SessionOptions {
   readonly stream: SessionStream;
-  readonly dispatch: (call: Call__Output) => Promise<Outcome>;
+  readonly dispatch: (call: Call__Output) => Promise<ReplyContent>;
   /** How many calls may await replies. Calls beyond that fail at once. */
   readonly maxOpenCalls: number;
   readonly onFailed: (error: unknown, call: Call__Output) => void;
@@ -77,7 +77,7 @@ export class Session {
     }
   }
 
-  #reply(callId: number, outcome: Outcome): void {
+  #reply(callId: number, outcome: ReplyContent): void {
     this.#open--;
     (outcome as Reply).callId = callId;
     this.#replies.push(outcome);

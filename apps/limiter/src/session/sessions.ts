@@ -2,7 +2,7 @@ import type { Call__Output } from '@tidegate/rpc';
 import type { NoticeHub, PublishedNotice } from '../notices/hub.ts';
 import type { ScriptDeps } from '../script-deps.ts';
 import { blockedAddresses } from '../throttle/invalid-keys.ts';
-import type { Outcome } from './dispatch.ts';
+import type { ReplyContent } from './dispatch.ts';
 import { Session, type SessionStream } from './session.ts';
 
 const CLOSE_MS = 2_000;
@@ -12,7 +12,7 @@ const LEAVE_MS = 1_000;
 export interface SessionsOptions {
   readonly context: ScriptDeps;
   readonly notices: NoticeHub;
-  readonly dispatch: (call: Call__Output) => Promise<Outcome>;
+  readonly dispatch: (call: Call__Output) => Promise<ReplyContent>;
   readonly maxOpenCalls: number;
   readonly onFailed: (error: unknown, call?: Call__Output) => void;
 }

@@ -3,12 +3,12 @@ import { type Actor, access } from '../access/access.ts';
 import type { ControlDeps } from '../deps.ts';
 import { orgField, reference, whole } from '../fields.ts';
 import { toNumber } from '../numbers.ts';
-import type { Step } from '../requests/read-errors.ts';
+import type { Grain } from '../requests/read-errors.ts';
 import { ok, parseInput, type Result } from '../result.ts';
 import { type CountedRefusals, readRefusals } from './read.ts';
 
 const HOUR_MS = 3_600_000;
-const STEP_MS: Readonly<Record<Step, number>> = { hour: HOUR_MS, day: 24 * HOUR_MS };
+const STEP_MS: Readonly<Record<Grain, number>> = { hour: HOUR_MS, day: 24 * HOUR_MS };
 const DEFAULT_HOURS = 24;
 const MAX_HOURS = 72;
 /** Metering keeps those of these days. */
@@ -29,7 +29,7 @@ const refusalsInput = z
 export type ShowRefusalsInput = z.input<typeof refusalsInput>;
 
 export interface RefusalsView extends Omit<CountedRefusals, 'hours'> {
-  readonly step: Step;
+  readonly step: Grain;
   /** The first instant of the period. ISO 8601. */
   readonly from: string;
   /** Each step of the period, oldest first, including those without refusals. */
@@ -64,7 +64,7 @@ export async function showRefusals(
   const org = await access(deps, actor, parsed.value.org, 'usage.show');
   if (!org.ok) return org;
   const { hours, days, keyId = null } = parsed.value;
-  const step: Step = days === undefined ? 'hour' : 'day';
+  const step: Grain = days === undefined ? 'hour' : 'day';
   const steps = days ?? hours ?? DEFAULT_HOURS;
   const stepMs = STEP_MS[step];
   const toMs = Math.floor(deps.now() / stepMs + 1) * stepMs;

@@ -3,7 +3,7 @@ import { DELETED_KEY } from '../keys/view.ts';
 import { toNumber } from '../numbers.ts';
 import { query, sql } from '../sql.ts';
 
-export type Step = 'hour' | 'day';
+export type Grain = 'hour' | 'day';
 
 /** How many keys and how many models are named: those with the most errors. */
 const NAMED_MAX = 10;
@@ -44,7 +44,7 @@ interface Within {
   readonly fromMs: number;
   /** Unix ms, not included. */
   readonly toMs: number;
-  readonly step: Step;
+  readonly step: Grain;
 }
 
 /** A count by one of the four. */

@@ -20,13 +20,13 @@ export interface RequestRow {
 }
 
 /** `errors`: any that was not answered. Otherwise an error code. */
-export type Outcome = 'answered' | 'errors' | (string & {});
+export type OutcomeFilter = 'answered' | 'errors' | (string & {});
 
 export interface RequestFilter {
   readonly orgId: string;
   readonly keyId: string | null;
   readonly modelId: string | null;
-  readonly outcome: Outcome | null;
+  readonly outcome: OutcomeFilter | null;
   /** Unix ms, included. */
   readonly fromMs: number;
   /** Unix ms, not included. */
@@ -115,7 +115,7 @@ function within({ fromMs, toMs, after }: RequestFilter): Sql {
     AND (r.admitted_at, r.reservation_id) < (${at}, ${after.reservationId})`;
 }
 
-function ending(outcome: Outcome | null): Sql {
+function ending(outcome: OutcomeFilter | null): Sql {
   if (outcome === null) return NOTHING;
   if (outcome === 'answered') return sql`AND r.answered`;
   if (outcome === 'errors') return sql`AND NOT r.answered`;

@@ -3,11 +3,11 @@ import { type Actor, access } from '../access/access.ts';
 import type { ControlDeps } from '../deps.ts';
 import { orgField } from '../fields.ts';
 import { ok, parseInput, type Result } from '../result.ts';
-import { type CountedErrors, readErrors, type Step } from './read-errors.ts';
+import { type CountedErrors, type Grain, readErrors } from './read-errors.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-const STEP_MS: Readonly<Record<Step, number>> = { hour: HOUR_MS, day: DAY_MS };
+const STEP_MS: Readonly<Record<Grain, number>> = { hour: HOUR_MS, day: DAY_MS };
 /** The newest ones, so that a long outage does not make the screen slow. */
 const COUNTED_MAX = 50_000;
 
@@ -16,7 +16,7 @@ const PERIODS = {
   '24h': { step: 'hour', steps: 24 },
   '7d': { step: 'day', steps: 7 },
   '30d': { step: 'day', steps: 30 },
-} as const satisfies Record<string, { step: Step; steps: number }>;
+} as const satisfies Record<string, { step: Grain; steps: number }>;
 export type ErrorsPeriod = keyof typeof PERIODS;
 
 const PERIOD_NAMES = Object.keys(PERIODS) as [ErrorsPeriod, ...ErrorsPeriod[]];
@@ -29,7 +29,7 @@ export type ShowErrorsInput = z.input<typeof errorsInput>;
 
 export interface ErrorsView extends Omit<CountedErrors, 'steps' | 'oldestAt'> {
   readonly period: ErrorsPeriod;
-  readonly step: Step;
+  readonly step: Grain;
   /** The first instant of the period. ISO 8601. */
   readonly from: string;
   /** Null: all are counted. Otherwise only the newest are, back to this instant. ISO 8601. */

@@ -18,7 +18,7 @@ export interface Counts {
 }
 
 /** Estimates from histograms, within 5 %. Null: no time is known, or not by key. */
-export interface Times {
+export interface TimePercentiles {
   readonly p50Ms: number | null;
   readonly p95Ms: number | null;
   /** Of streams: the time to the first chunk. */
@@ -33,7 +33,7 @@ export interface UsageStepView extends Counts {
   readonly answered: number;
 }
 
-export interface UsageModelView extends Counts, Times {
+export interface UsageModelView extends Counts, TimePercentiles {
   readonly modelId: string;
   readonly model: string;
   /** The model is no longer published. */
@@ -191,7 +191,7 @@ export function modelsOf(pairs: readonly Pair[], times: ReadonlyMap<string, Hist
     .sort((a, b) => b.requests - a.requests || (a.modelId < b.modelId ? -1 : 1));
 }
 
-export function timesOf({ durations, firstChunks }: Histograms = NO_TIMES): Times {
+export function timesOf({ durations, firstChunks }: Histograms = NO_TIMES): TimePercentiles {
   const first = percentilesOf(firstChunks);
   return { ...percentilesOf(durations), firstChunkP50Ms: first.p50Ms, firstChunkP95Ms: first.p95Ms };
 }

@@ -14,7 +14,7 @@ import {
   readTimes,
   readUsage,
   rowsOf,
-  type Times,
+  type TimePercentiles,
   timesOf,
   type UsageModelView,
   type UsageRowView,
@@ -79,7 +79,7 @@ export interface UsageHourView extends Counts {
 }
 
 export interface UsageView {
-  readonly totals: Counts & Times;
+  readonly totals: Counts & TimePercentiles;
   /** Each UTC day of the window, oldest first, including days without requests. Or else hours. */
   readonly days: readonly UsageDayView[];
   /** The same by hour. Empty unless hours were asked for. */

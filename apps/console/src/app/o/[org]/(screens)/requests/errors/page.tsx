@@ -2,7 +2,7 @@ import type { ErrorsPeriod, ErrorsView } from '@tidegate/control';
 import type { Metadata } from 'next';
 import Link from 'next/link';
 import { ErrorsChart } from '#errors/errors-chart.tsx';
-import { CodesTable, KeysTable, ModelsTable } from '#errors/errors-tables.tsx';
+import { ErrorCodesTable, ErrorKeysTable, ErrorModelsTable } from '#errors/errors-tables.tsx';
 import { Refused } from '#refusals/refused.tsx';
 import { services } from '#server/services.ts';
 import { read, requireOrg } from '#session/current.ts';
@@ -112,14 +112,14 @@ function Counts({ path, errors }: { path: string; errors: ErrorsView }) {
         <ErrorsChart errors={errors} caption="Errors by code over time" />
       </Panel>
       <Panel title="By code" lead="Most frequent first. A code leads to its requests.">
-        <CodesTable path={path} errors={errors} />
+        <ErrorCodesTable path={path} errors={errors} />
       </Panel>
       <div className="grid items-start gap-6 lg:grid-cols-2">
         <Panel title="By key" lead={MOST}>
-          <KeysTable path={path} errors={errors} />
+          <ErrorKeysTable path={path} errors={errors} />
         </Panel>
         <Panel title="By model" lead={MOST}>
-          <ModelsTable path={path} errors={errors} />
+          <ErrorModelsTable path={path} errors={errors} />
         </Panel>
       </div>
     </>
