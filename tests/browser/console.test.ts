@@ -10,7 +10,7 @@ import { describeGuide } from './guide.ts';
 import { describeKeyboard } from './keyboard.ts';
 import { describeLeaving } from './leaving.ts';
 import { describeRequests } from './requests.ts';
-import { confirm, createKey, rowOf, TEST_TIMEOUT_MS, textOf, useSite } from './site.ts';
+import { confirm, createKey, focused, rowOf, TEST_TIMEOUT_MS, textOf, useSite } from './site.ts';
 import { describeUsage } from './usage.ts';
 
 const REFUSED = { tokens: { in: 0, out: 0 } };
@@ -41,6 +41,7 @@ describe('an owner', () => {
       await expectAccessible(page);
       await page.getByRole('button', { name: 'I have copied the key' }).press('Enter');
       expect(key).toMatch(/^ti_/);
+      await eventually(async () => (await focused(page)) === 'Create key');
       const row = rowOf(page, 'Journey');
       await row.waitFor();
       const text = await textOf(row);
@@ -60,6 +61,8 @@ describe('an owner', () => {
       await row.getByRole('button', { name: 'Delete Journey' }).click();
       await confirm(page, 'Delete key');
       await row.waitFor({ state: 'detached' });
+      // The button that had it is gone.
+      await eventually(async () => (await focused(page)) === 'Keys');
       await site.open(page, 'usage');
       await page.getByRole('rowheader', { name: 'A deleted key' }).first().waitFor();
       expect(errors).toEqual([]);

@@ -160,6 +160,8 @@ export async function confirm(page: Page, answer: string): Promise<void> {
 }
 
 export const textOf = async (at: Locator): Promise<string> => (await at.textContent()) ?? '';
+/** The text of what has the focus. */
+export const focused = (page: Page): Promise<string> => page.evaluate('document.activeElement.textContent');
 export const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text });
 /** Makes a live page refresh now, as when it becomes visible again. */
 export const lookAgain = (page: Page) =>

@@ -159,13 +159,23 @@ function Settings({ keyShown: key, limits }: { keyShown: KeyDetail; limits: stri
           },
           {
             name: 'Expires',
-            value: key.expiresOn ? <>at the end of {<Day day={key.expiresOn} />} (UTC)</> : 'Never',
+            value: <Expires {...key} />,
           },
           ...(key.revokedAt ? [{ name: 'Revoked', value: <Time iso={key.revokedAt} /> }] : []),
         ]}
       />
     </Panel>
   );
+}
+
+function Expires({ expiresAt, expiresOn }: Pick<KeyDetail, 'expiresAt' | 'expiresOn'>) {
+  if (expiresAt)
+    return (
+      <>
+        with the page that made it, and <Time iso={expiresAt} /> at the latest
+      </>
+    );
+  return expiresOn ? <>at the end of {<Day day={expiresOn} />} (UTC)</> : 'Never';
 }
 
 const Chosen = ({ models, deleted }: KeyDetail['mayCall']) => (

@@ -48,7 +48,7 @@ export function AcceptForm({ token, email, hasAccount, signedInAs, onlyProvider 
     <Form action={action} className="space-y-4" refusal={refusal} fields={FIELDS}>
       {signedInAs === null ? (
         <>
-          <Field label="Your name" name="name" autoComplete="name" defaultValue={name} />
+          <Field label="Your name" name="name" autoComplete="name" defaultValue={name} autoFocus />
           {onlyProvider === null ? (
             <>
               <input type="hidden" name="username" autoComplete="username" value={email} />
