@@ -49,9 +49,14 @@ export async function readKey(
     revoked: row.revokedAt !== null,
     requestsPerMinute: row.requestsPerMinute,
     requestsAtOnce: row.requestsAtOnce,
-    expiresAtMs: row.expiresOn ? expiryInstantMs(row.expiresOn.toISOString().slice(0, 10)) : 0,
+    expiresAtMs: expiryOf(row),
     modelIds: row.allModels ? null : row.models.map(({ modelId }) => modelId),
   };
+}
+
+function expiryOf({ expiresAt, expiresOn }: { expiresAt: Date | null; expiresOn: Date | null }): number {
+  if (expiresAt) return expiresAt.getTime();
+  return expiresOn ? expiryInstantMs(expiresOn.toISOString().slice(0, 10)) : 0;
 }
 
 interface RawOrg {
