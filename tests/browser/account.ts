@@ -29,7 +29,10 @@ async function expectFit(page: Page): Promise<void> {
   }
 }
 
-/** Sets up two-factor on the open page, and looks at its second step. Resolves to the app's address and the recovery codes. */
+/**
+ * Sets up two-factor on the open page, and looks at its second step. Resolves to the app's address
+ * and the recovery codes.
+ */
 async function setUp(
   page: Page,
   look: (page: Page) => Promise<void> = async () => {},
