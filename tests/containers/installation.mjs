@@ -10,7 +10,10 @@ const READY_MS = 180_000;
 const PORTS = { GATEWAY_PORT: '18080-18081', CONSOLE_PORT: '13000' };
 export const CONSOLE_URL = `http://localhost:${PORTS.CONSOLE_PORT}`;
 
-/** All that docker-compose.yml demands, made up, and the first organization. @param {string} compose */
+/**
+ * All that docker-compose.yml demands, made up, and the first organization.
+ * @param {string} compose
+ */
 function variables(compose) {
   const secrets = [...compose.matchAll(/\$\{(\w+):\?/g)].map(([, name = '']) => [
     name,

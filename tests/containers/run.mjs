@@ -22,7 +22,10 @@ const USAGE = `npm run containers -- [--from COMMIT] [--host-network] [--keep]
   --keep         keeps the images`;
 const SERVICES = ['limiter', 'metering', 'runner', 'gateway', 'console', 'redis', 'postgres'];
 
-/** @typedef {[name: string, step: (here: Installation, world: import('./steps.mjs').World) => Promise<string>]} Step */
+/**
+ * @typedef {import('./steps.mjs').World} World
+ * @typedef {[name: string, step: (here: Installation, world: World) => Promise<string>]} Step
+ */
 
 /** @param {string | undefined} from @returns {Step[]} */
 const plan = (from) => [
@@ -64,7 +67,10 @@ async function tell(name, work) {
   }
 }
 
-/** @param {string} directory @param {{ from?: string | undefined, hostNetwork: boolean, keep: boolean }} options */
+/**
+ * @param {string} directory
+ * @param {{ from?: string | undefined, hostNetwork: boolean, keep: boolean }} options
+ */
 async function main(directory, { from, hostNetwork, keep }) {
   process.stdout.write('| step | s | what was seen |\n|---|---|---|\n');
   const engine = await openEngine(directory);

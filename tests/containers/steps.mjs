@@ -6,7 +6,7 @@ import { CONSOLE_URL, OWNER } from './installation.mjs';
 import { complete, Load } from './load.mjs';
 
 /** @typedef {import('./installation.mjs').Installation} Installation */
-/** @typedef {{ key: string, answered: number }} World the key, and how many requests were answered */
+/** @typedef {{ key: string, answered: number }} World the key, and the number of answers */
 
 const SOON_MS = 120_000;
 const SCALED = ['gateway', 'limiter', 'runner'];
@@ -40,7 +40,11 @@ async function answers(here, world) {
   world.answered++;
 }
 
-/** Every answered request is in the usage, as no error. @param {Installation} here @param {World} world */
+/**
+ * Every answered request is in the usage, as no error.
+ * @param {Installation} here
+ * @param {World} world
+ */
 export async function counted(here, { answered }) {
   const seen = await until('all answered requests in the usage', SOON_MS, async () => {
     const { totals } = await here.ctl(['usage', 'show', '--org', 'acme']);
@@ -112,7 +116,10 @@ export const upgrade = (checkout) => async (/** @type {Installation} */ here, /*
   return `all services replaced; ${summary}`;
 };
 
-/** @param {Installation} here @returns {Promise<Record<string, string>>} the image of each service */
+/**
+ * @param {Installation} here
+ * @returns {Promise<Record<string, string>>} the image of each service
+ */
 async function imagesOf(here) {
   const services = ['limiter', 'metering', 'runner', 'gateway', 'console'];
   const ids = await Promise.all(services.map((service) => here.containersOf(service)));
