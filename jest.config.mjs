@@ -1,4 +1,7 @@
-/** One run over every workspace; real Postgres and Redis are started once in globalSetup. */
+/**
+ * One run over every workspace. Its Postgres starts once, in globalSetup. So does the stack that
+ * test files share, if one asks for it.
+ */
 export default {
   testEnvironment: 'node',
   testEnvironmentOptions: { customExportConditions: ['tidegate-source', 'node', 'node-addons'] },
@@ -18,8 +21,8 @@ export default {
       },
     ],
   },
-  globalSetup: '<rootDir>/packages/testing/jest-setup.mjs',
-  globalTeardown: '<rootDir>/packages/testing/jest-teardown.mjs',
+  globalSetup: '<rootDir>/tests/support/jest-setup.mjs',
+  globalTeardown: '<rootDir>/tests/support/jest-teardown.mjs',
   testSequencer: '<rootDir>/infra/test-order.mjs',
   // One more than the two cores that the suite is made for: many tests wait for real time.
   maxWorkers: 3,

@@ -1,19 +1,23 @@
 // Measures what screens of the console cost its server when an organization has 1,000 keys, 200
 // models and most of 10 million requests of 35 days: the time from asking for a page until its last
-// byte is there, as a signed-in browser asks for it.
+// byte is there, as a signed-in browser asks for it. And the CPU time that it takes, which other
+// work on the machine changes less.
 //
 //   node bench/console.mjs [--requests 10000000] [--keys 1000] [--models 200] [--rounds 30]
 //
 // Run npm run build first.
 import { parseArgs } from 'node:util';
-import { ensureRequestPartitions } from '@tidegate/db';
+import { closeDb, createDb, ensureRequestPartitions } from '@tidegate/db';
 import { ORG, seed } from './console/seed.mjs';
-import { signIn, timesOf } from './console/visit.mjs';
+import { signIn, timesOf, WARM_UP } from './console/visit.mjs';
+import { cpuUs } from './gateway/cpu.mjs';
 import { lastDays } from './history.mjs';
 import { startBench } from './stack.mjs';
 
 const DAYS = 35;
 const DAY_MS = 86_400_000;
+/** The statements that seed read all requests. */
+const SEED_TIMEOUT_MS = 600_000;
 const number = (fallback) => ({ type: 'string', default: String(fallback) });
 const { values } = parseArgs({
   options: {
@@ -29,7 +33,8 @@ try {
   const { owner, console: site } = bench.stack.info;
   const days = lastDays(DAYS);
   await ensureRequestPartitions(bench.db, days);
-  await seed(bench.db, days, { owner: owner.email, requests, keys, models });
+  const patient = createDb(bench.stack.info.postgres, { statementTimeoutMs: SEED_TIMEOUT_MS });
+  await seed(patient, days, { owner: owner.email, requests, keys, models }).finally(() => closeDb(patient));
   const [some] = await bench.db.$queryRawUnsafe(
     `SELECT reservation_id AS id, key_id AS key, model_id AS model FROM request
      WHERE org_id = $1 AND day = $2::date LIMIT 1`,
@@ -62,13 +67,15 @@ try {
     start: 'start',
   };
   const cookie = await signIn(site, owner);
-  process.stdout.write(
-    `${'page'.padEnd(42)}${'p50 ms'.padStart(8)}${'p95 ms'.padStart(8)}${'kB'.padStart(8)}\n`,
-  );
+  const cpuMs = () => ['console', 'postgres'].map((name) => cpuUs(bench.stack.pid(name)) / 1_000);
+  const titles = ['p50 ms', 'p95 ms', 'kB', 'console CPU ms', 'Postgres CPU ms'];
+  process.stdout.write(`${'page'.padEnd(42)}${titles.map((title) => title.padStart(17)).join('')}\n`);
   for (const [name, path] of Object.entries(pages)) {
+    const before = cpuMs();
     const { p50, p95, bytes } = await timesOf(`${site}/o/bench-console/${path}`, cookie, rounds);
     const cells = [p50.toFixed(0), p95.toFixed(0), (bytes / 1_000).toFixed(0)];
-    process.stdout.write(`${name.padEnd(42)}${cells.map((cell) => cell.padStart(8)).join('')}\n`);
+    for (const [i, now] of cpuMs().entries()) cells.push(((now - before[i]) / (rounds + WARM_UP)).toFixed(0));
+    process.stdout.write(`${name.padEnd(42)}${cells.map((cell) => cell.padStart(17)).join('')}\n`);
   }
 } finally {
   await bench.stop();

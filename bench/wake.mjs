@@ -62,36 +62,47 @@ function publish(org, name, startMs) {
   });
 }
 
-try {
-  const org = await bench.createOrg();
-  const key = await bench.createKey(org);
-  await publish(org, 'slow', START_MS);
-  await publish(org, 'never', 600_000);
-  await bench.raise(key);
+/** Has all callers wait for one model, and tells how they fared. */
+async function wakeForMany(key, model, what) {
   const { gateways } = bench.stack.info;
   const calls = [];
   for (let i = 0; i < waiters; i++) {
     const at = i % gateways.length;
-    calls.push(call(gateways[at], key.key, 'slow', `${at}:${i}`));
+    calls.push(call(gateways[at], key, model, `${at}:${i}`));
     await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
   }
   const answers = await Promise.all(calls);
+  const noted = lines(join(dir, model));
+  const starts = noted.filter(({ start }) => start).length;
+  const { readyMs, port } = noted.find((line) => line.readyMs);
+  const arrivals = await (await fetch(`http://127.0.0.1:${port}/arrivals`)).json();
+  const { conditionAt } = await bench.db.model.findFirstOrThrow({ where: { name: model } });
+  const runningMs = conditionAt.getTime();
+  const afterMs = arrivals.map(({ atMs }) => atMs - runningMs).sort((a, b) => a - b);
+  const wrong = gateways.map((_, at) => outOfOrder(arrivals, at));
+  const answered = answers.filter(({ status }) => status === 200).length;
+  process.stdout.write(
+    `  ${waiters} waiters over ${gateways.length} gateways, ${what}: ${starts} start, ${answered} answered; ` +
+      `running ${(runningMs - readyMs).toFixed(0)} ms after the model listens; ` +
+      `forwarded ${afterMs[0].toFixed(0)} to ${afterMs.at(-1).toFixed(0)} ms after that; ` +
+      `out of order at each gateway: ${wrong.join(', ')}\n`,
+  );
+}
+
+try {
+  const org = await bench.createOrg();
+  const key = await bench.createKey(org);
+  await publish(org, 'never', 600_000);
+  for (const name of ['first', 'second']) await publish(org, name, START_MS);
+  await bench.raise(key);
+  // Gateways that have not called a model yet run this code for the first time.
+  await wakeForMany(key.key, 'first', 'gateways that have just started');
+  await wakeForMany(key.key, 'second', 'the same gateways again');
+  const { gateways } = bench.stack.info;
   const late = await Promise.all(
     Array.from({ length: LATE_WAITERS }, (_, i) =>
       call(gateways[i % gateways.length], key.key, 'never', `0:${i}`),
     ),
-  );
-  const noted = lines(join(dir, 'slow'));
-  const starts = noted.filter(({ start }) => start).length;
-  const { readyMs, port } = noted.find((line) => line.readyMs);
-  const arrivals = await (await fetch(`http://127.0.0.1:${port}/arrivals`)).json();
-  const afterMs = arrivals.map(({ atMs }) => atMs - readyMs).sort((a, b) => a - b);
-  const wrong = gateways.map((_, at) => outOfOrder(arrivals, at));
-  const answered = answers.filter(({ status }) => status === 200).length;
-  process.stdout.write(
-    `  ${waiters} waiters over ${gateways.length} gateways: ${starts} start, ${answered} answered; forwarded ` +
-      `${afterMs[0].toFixed(0)} to ${afterMs.at(-1).toFixed(0)} ms after the model listens; ` +
-      `out of order at each gateway: ${wrong.join(', ')}\n`,
   );
   const times = late.map(({ ms }) => ms / 1_000).sort((a, b) => a - b);
   const statuses = [...new Set(late.map(({ status }) => status))].join(', ');

@@ -6,8 +6,10 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import { parse, parseAllDocuments } from 'yaml';
 
 const HERE = import.meta.dirname;
-/** Read by Node, not by the programs. */
-const NODES_OWN = ['NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS'];
+/** Read by Node or by OpenTelemetry's exporter, not by the programs. */
+const READ_ELSEWHERE = ['NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS', 'OTEL_EXPORTER_OTLP_COMPRESSION'];
+/** What names of secrets look like: of keys, tokens, passwords, logins in URLs. */
+const SECRET_NAME = /SECRET|TOKEN|PASSWORD|_HEADERS$|^(DATABASE|REDIS)_URL$/;
 const PROGRAMS = ['gateway', 'limiter', 'metering', 'runner', 'console', 'ctl', 'migrate'];
 
 interface Variable {
@@ -28,11 +30,19 @@ it('docs/configuration.md has every variable as the programs read it, with a des
   expect(stderr).toBe('');
 });
 
+it('each variable that may hold a secret may also name a file that has it', () => {
+  const all = Object.entries(variables).flatMap(([program, of]) =>
+    of.map(({ name, secret }) => ({ name: `${program}: ${name}`, looks: SECRET_NAME.test(name), secret })),
+  );
+  expect(all.filter(({ looks }) => looks).length).toBeGreaterThan(20);
+  expect(all.filter(({ looks, secret }) => looks !== secret)).toEqual([]);
+});
+
 describe('a deployment sets only variables that the program reads', () => {
   const known = (program: string): string[] =>
     (variables[program] ?? []).flatMap(({ name, secret }) => (secret ? [name, `${name}_FILE`] : [name]));
   const unknown = (program: string, names: readonly string[]): string[] =>
-    names.filter((name) => !NODES_OWN.includes(name) && !known(program).includes(name));
+    names.filter((name) => !READ_ELSEWHERE.includes(name) && !known(program).includes(name));
 
   it('in docker-compose.yml', () => {
     const { services } = parse(readFileSync(join(HERE, '../docker-compose.yml'), 'utf8'), { merge: true });

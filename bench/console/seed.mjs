@@ -3,6 +3,8 @@
 export const ORG = 'org_consolebench';
 const OTHERS = ['org_consoleben02', 'org_consoleben03'];
 const HOURS_KEPT_DAYS = 8;
+/** The share of the keys that are refused something in every hour. */
+const REFUSED_KEYS = 0.3;
 
 /**
  * The first organization has the keys, the models, and four fifths of the requests. A few keys are
@@ -38,6 +40,7 @@ export async function seed(db, days, { owner, requests, keys, models }) {
     for (const day of days.slice(0, HOURS_KEPT_DAYS))
       await db.$queryRawUnsafe('SELECT recount_usage_hours($1, $2::date)::text', org, day);
   await run(TIMES);
+  await run(REFUSALS, Math.ceil(keys * REFUSED_KEYS));
   await run('VACUUM ANALYZE');
 }
 
@@ -70,3 +73,11 @@ const TIMES = `
   INSERT INTO usage_time
   SELECT org_id, 'day', day::timestamp AT TIME ZONE 'UTC', model_id, sum(histogram_of(duration_ms)), sum(histogram_of(first_chunk_ms))
   FROM request WHERE org_id = ANY ('{${[ORG, ...OTHERS].join(',')}}') GROUP BY 1, 3, 4 ON CONFLICT DO NOTHING`;
+
+/** With 1,000 keys, 216,000 rows in 30 days. */
+const REFUSALS = `
+  INSERT INTO refusal_hour (org_id, hour, key_id, model_id, code, cause, refusals)
+  SELECT '${ORG}', hour, 'key_bench' || k, CASE WHEN k % 4 = 1 THEN '' ELSE 'mdl_bench' || k % 7 END,
+    CASE WHEN k % 4 = 1 THEN 'invalid_request' ELSE 'rate_limit_exceeded' END,
+    CASE WHEN k % 4 = 1 THEN '' ELSE (ARRAY['key_requests_per_minute', 'key_requests_at_once'])[1 + k % 2] END, 1 + k
+  FROM generate_series(date_trunc('hour', now()) - interval '30 days', now(), '1 hour') hour, generate_series(0, $1::int - 1) k`;

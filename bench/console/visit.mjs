@@ -22,12 +22,14 @@ export async function signIn(site, { email, password }) {
   return cookies.join('; ');
 }
 
+/** Rounds that do not count: they compile the page and plan its queries. */
+export const WARM_UP = 2;
+
 /** Asks for a page again and again, one after the other. */
 export async function timesOf(url, cookie, rounds) {
   const took = [];
   let bytes = 0;
-  // The first times compile the page and plan its queries.
-  for (let round = -2; round < rounds; round++) {
+  for (let round = -WARM_UP; round < rounds; round++) {
     const startedMs = performance.now();
     const answer = await fetch(url, { headers: { cookie }, redirect: 'manual' });
     const html = await answer.text();

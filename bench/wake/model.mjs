@@ -1,10 +1,12 @@
 // A model that takes its time to start: node model.mjs FILE DELAY_MS, with the port in $PORT. It
 // writes to the file when it is ready, and answers GET /arrivals with the time and text of each
-// call.
+// call. Calls are answered after a while, as by any model, so that their answers take no CPU from
+// the forwarding that is measured.
 import { appendFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 
 const [file, delayMs] = process.argv.slice(2);
+const ANSWER_MS = 2_000;
 const now = () => performance.timeOrigin + performance.now();
 const note = (line) => appendFileSync(file, `${JSON.stringify(line)}\n`);
 const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
@@ -25,9 +27,8 @@ const server = createServer((request, response) => {
     const message = { role: 'assistant', content: 'ok' };
     const choices = [{ index: 0, message, finish_reason: 'stop' }];
     response.setHeader('content-type', 'application/json');
-    response.end(
-      JSON.stringify({ id: 'x', object: 'chat.completion', created: 0, model: 'm', choices, usage }),
-    );
+    const answer = { id: 'x', object: 'chat.completion', created: 0, model: 'm', choices, usage };
+    setTimeout(() => response.end(JSON.stringify(answer)), ANSWER_MS);
   });
 });
 setTimeout(() => {

@@ -4,7 +4,7 @@ import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
 import { type Answer, call, dial, open, readAnswer } from '../support/http.ts';
 import { ask, newKey, newOrg, publish } from '../support/org.ts';
-import { ctl, useStack } from '../support/stack.ts';
+import { usageOf, useStack } from '../support/stack.ts';
 
 /** The contract's time-outs, shortened. */
 const stack = useStack({
@@ -309,13 +309,7 @@ describe('the usage', () => {
     const { id, key: requestKey } = await newKey(stack(), org);
     await send(requestKey);
     return eventually(async () => {
-      const { rows } = await ctl<{ rows: (Row & { keyId: string })[] }>(
-        stack(),
-        'usage',
-        'show',
-        '--org',
-        org,
-      );
+      const { rows } = await usageOf(stack(), org);
       return rows.find((row) => row.keyId === id && row.requests === requests);
     });
   }

@@ -1,21 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
-import OpenAI from 'openai';
+import type OpenAI from 'openai';
 import { controlOf, must, OPERATOR } from '../support/control.ts';
-import { ask, client, newKey, newOrg, publish } from '../support/org.ts';
-import { useStack } from '../support/stack.ts';
-
-/** What the official client throws: its class, the status and our code. */
-async function failure(call: Promise<unknown>): Promise<[string, number | undefined, unknown]> {
-  try {
-    await call;
-  } catch (error) {
-    if (error instanceof OpenAI.APIError) return [error.constructor.name, error.status, error.code];
-    throw error;
-  }
-  throw new Error('it was answered');
-}
+import { ask, client, failure, newKey, newOrg, publish } from '../support/org.ts';
+import { useSharedStack } from '../support/stack.ts';
 
 const MIB = 1024 * 1024;
 const PIXEL = 'data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7';
@@ -34,7 +23,7 @@ type Thrown = readonly [
 ];
 
 describe('errors, as the official openai package throws them', () => {
-  const stack = useStack({ demo: false });
+  const stack = useSharedStack();
   let standin: Standin;
   let slow: Standin;
   let org: string;
@@ -166,15 +155,5 @@ describe('errors, as the official openai package throws them', () => {
     );
     expect(foreign).toContain('404');
     expect(foreign).toBe(none);
-  });
-
-  it('InternalServerError 500 internal_error while no limiter answers, and none a moment after one does [errors.internal_error] [retry.may-work]', async () => {
-    stack().kill('limiter', 'SIGKILL');
-    await eventually(async () => {
-      const [name, status, code] = await failure(complete(ask('tide', 'x')) as Promise<unknown>);
-      expect([name, status, code]).toEqual(['InternalServerError', 500, 'internal_error']);
-      return true;
-    });
-    await eventually(() => complete(ask('tide', 'x')));
   });
 });

@@ -4,10 +4,10 @@ import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
 import { type Call, COMPLETIONS, call, dial, MODELS, readWire, wire } from '../support/http.ts';
 import { ask, newKey, newOrg, publish } from '../support/org.ts';
-import { useStack } from '../support/stack.ts';
+import { useSharedStack } from '../support/stack.ts';
 
 const SET_UP_MS = 90_000;
-const stack = useStack({ demo: false, env: { gateway: { TRUSTED_PROXIES: '1' } } });
+const stack = useSharedStack();
 let standin: Standin;
 let key: string;
 let addresses = 0;

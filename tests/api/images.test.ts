@@ -5,9 +5,9 @@ import { eventually } from '@tidegate/testing';
 import { controlOf, must, OPERATOR } from '../support/control.ts';
 import { type Answer, call } from '../support/http.ts';
 import { ask, newKey, newOrg, publish } from '../support/org.ts';
-import { useStack } from '../support/stack.ts';
+import { useSharedStack } from '../support/stack.ts';
 
-const stack = useStack({ demo: false });
+const stack = useSharedStack();
 const SET_UP_MS = 90_000;
 let standin: Standin;
 let org: string;

@@ -1,11 +1,28 @@
 import { readFileSync } from 'node:fs';
-import { describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
-import { ask, client } from '../support/org.ts';
-import { usageOf, useStack } from '../support/stack.ts';
+import { ask, client, newKey, newOrg, publish } from '../support/org.ts';
+import { usageOf, useSharedStack } from '../support/stack.ts';
 
-const stack = useStack();
-const api = () => client(stack().info.gateway, stack().info.apiKey ?? '');
+const SET_UP_MS = 90_000;
+const stack = useSharedStack();
+let standin: Standin;
+let org: string;
+let key: string;
+const api = () => client(stack().info.gateway, key);
+
+beforeAll(async () => {
+  standin = await startStandin({ names: ['tide', 'eyes'], kind: 'vision' });
+  org = await newOrg(stack(), { images: true });
+  await publish(stack(), org, standin.url);
+  await publish(stack(), org, standin.url, { name: 'eyes', kind: 'vision' });
+  key = (await newKey(stack(), org)).key;
+  for (const model of ['tide', 'eyes'])
+    await eventually(() => api().chat.completions.create(ask(model, 'Are you there?')));
+}, SET_UP_MS);
+afterAll(() => standin?.close());
+
 const picture = (name: string, type: string): string =>
   `data:${type};base64,${readFileSync(new URL(`../fixtures/${name}`, import.meta.url)).toString('base64')}`;
 
@@ -13,7 +30,7 @@ describe('the official openai package', () => {
   it('lists the published models [service.format]', async () => {
     const models = [];
     for await (const model of api().models.list()) models.push(model);
-    expect(models.map(({ id }) => id).sort()).toEqual(['demo-text', 'demo-vision', 'demo-wake']);
+    expect(models.map(({ id }) => id).sort()).toEqual(['eyes', 'tide']);
     for (const model of models) {
       expect(model).toEqual({
         id: expect.any(String),
@@ -26,12 +43,12 @@ describe('the official openai package', () => {
 
   it('gets a whole answer of exactly the standard fields [answer.usage] [service.format] [version.compatible]', async () => {
     const before = Math.floor(Date.now() / 1000);
-    const answer = await api().chat.completions.create(ask('demo-text', 'How deep is the sea?'));
+    const answer = await api().chat.completions.create(ask('tide', 'How deep is the sea?'));
     expect(answer).toEqual({
       id: expect.stringMatching(/^chatcmpl-/),
       object: 'chat.completion',
       created: expect.any(Number),
-      model: 'demo-text',
+      model: 'tide',
       choices: [
         {
           index: 0,
@@ -50,9 +67,9 @@ describe('the official openai package', () => {
   });
 
   it('gets a streamed answer with usage, of one id, the text of the whole one [service.format] [version.compatible]', async () => {
-    const whole = await api().chat.completions.create(ask('demo-text', 'And how wide?'));
+    const whole = await api().chat.completions.create(ask('tide', 'And how wide?'));
     const stream = await api().chat.completions.create({
-      ...ask('demo-text', 'And how wide?'),
+      ...ask('tide', 'And how wide?'),
       stream: true,
       stream_options: { include_usage: true },
     });
@@ -70,7 +87,7 @@ describe('the official openai package', () => {
   });
 
   it('says length when max_tokens was reached [answer.finish_reason.length] [request.max_tokens.effect]', async () => {
-    const answer = await api().chat.completions.create(ask('demo-text', '[[tokens=50]]', { max_tokens: 7 }));
+    const answer = await api().chat.completions.create(ask('tide', '[[tokens=50]]', { max_tokens: 7 }));
     expect(answer.choices[0]?.finish_reason).toBe('length');
     expect(answer.usage?.completion_tokens).toBe(7);
   });
@@ -80,7 +97,7 @@ describe('the official openai package', () => {
     ['harbour.jpg', 'image/jpeg', /jpe?g.*240\s*x\s*150|240\s*x\s*150.*jpe?g/i],
   ])('gets an answer about a real picture: %s [service.kinds]', async (name, type, seen) => {
     const answer = await api().chat.completions.create({
-      model: 'demo-vision',
+      model: 'eyes',
       messages: [
         {
           role: 'user',
@@ -96,13 +113,12 @@ describe('the official openai package', () => {
   });
 
   it('finds each of its answers in the usage, tokens and all', async () => {
-    const org = stack().info.org ?? '';
     // Waits until earlier requests are metered and so visible.
     const before = await eventually(async () => {
       const { totals, month } = await usageOf(stack(), org);
       return totals.requests === month.requests && totals;
     });
-    const answer = await api().chat.completions.create(ask('demo-text', 'Once more.'));
+    const answer = await api().chat.completions.create(ask('tide', 'Once more.'));
     await eventually(async () => {
       const { totals } = await usageOf(stack(), org);
       expect(totals.requests).toBe(before.requests + 1);

@@ -4,9 +4,9 @@ import { eventually } from '@tidegate/testing';
 import { controlOf, must, OPERATOR } from '../support/control.ts';
 import { type Answer, type Call, call, MODELS } from '../support/http.ts';
 import { ask, newKey, newOrg, publish } from '../support/org.ts';
-import { useStack } from '../support/stack.ts';
+import { useSharedStack } from '../support/stack.ts';
 
-const stack = useStack({ demo: false });
+const stack = useSharedStack();
 const SET_UP_MS = 90_000;
 const MIB = 1024 * 1024;
 const CONTEXT = 1000;

@@ -4,10 +4,10 @@ import { eventually, startUpstream, type Upstream } from '@tidegate/testing';
 import { controlOf, must, OPERATOR } from '../support/control.ts';
 import { type Answer, call } from '../support/http.ts';
 import { newKey, newOrg, publish } from '../support/org.ts';
-import { usageOf, useStack } from '../support/stack.ts';
+import { usageOf, useSharedStack } from '../support/stack.ts';
 
 const SET_UP_MS = 90_000;
-const stack = useStack({ demo: false });
+const stack = useSharedStack();
 let standin: Standin;
 /** A model that records the requests it gets. */
 let listener: Upstream;

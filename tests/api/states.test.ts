@@ -238,7 +238,7 @@ describe('a model', () => {
 
 describe('a key', () => {
   const expiring = async (day: string) =>
-    ctl<{ key: string }>(stack(), 'key', 'create', '--org', org, '--name', 'Day', '--expires-on', day);
+    must(await controlOf(stack()).createKey(OPERATOR, { org, name: 'Day', expiresOn: day }));
   const refused = (answer: Answer) => {
     expect(answer.status).toBe(401);
     expect(answer.json).toEqual({

@@ -29,7 +29,7 @@ export function describeDetail(site: Site): void {
       standin = await startStandin({ names: ['near'], contextTokens: CONTEXT_TOKENS });
       org = await site.organization('Detail');
       const model = { org, name: 'near', kind: 'text', mode: 'always_on' } as const;
-      const urls = [`${standin.url}/v1`];
+      const urls = [`${standin.url}/v1`, 'http://127.0.0.1:9/v1'];
       must(await site.control().publishModel(OPERATOR, { ...model, contextTokens: CONTEXT_TOKENS, urls }));
     }, TEST_TIMEOUT_MS);
     afterAll(() => standin.close());
@@ -39,9 +39,11 @@ export function describeDetail(site: Site): void {
       async () => {
         const { page, errors } = await site.signedIn(await site.person('owner', org));
         await site.open(page, 'api', org);
+        await page.getByText('1 of 2 up').first().waitFor();
         await page.getByRole('link', { name: 'near' }).click();
         await page.getByRole('heading', { level: 1, name: 'near' }).waitFor();
         await rowOf(page, 'Running').waitFor();
+        await page.getByText('1 of 2 up').first().waitFor();
         await expectSound(page);
         const errorsLink = page.getByRole('link', { name: 'Last errors' });
         expect(await errorsLink.getAttribute('href')).toMatch(/requests\?model=\w+&outcome=errors$/);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
+import type { Page } from 'playwright-core';
 import { expectAccessible, expectStill, signIn } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
 import { type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
@@ -24,6 +25,7 @@ export function describeGuide(site: Site): void {
         const isDone = (title: string) =>
           page.getByRole('heading', { name: `${title} (done)`, exact: true }).waitFor();
         await expectAccessible(page);
+        await expectStill(page);
         expect(await page.getByRole('heading', { name: /\(done\)/ }).count()).toBe(0);
 
         await steps.getByRole('button', { name: 'Publish model' }).click();
@@ -56,6 +58,8 @@ export function describeGuide(site: Site): void {
         const key = await page.getByLabel('API key').inputValue();
         await page.getByRole('button', { name: 'I have copied the key' }).click();
         await isDone('Create a key');
+        // The dialogs have grown by what they were told, perhaps too late to count as input's effect.
+        await page.evaluate('shifts.length = 0');
         const request = await textOf(page.getByRole('tabpanel').locator('pre'));
         for (const part of [key, '"model": "first-model"', 'Hello!']) expect(request).toContain(part);
 
@@ -68,9 +72,33 @@ export function describeGuide(site: Site): void {
         await page.goto(site.url());
         await page.waitForURL(`**/o/${org}/keys`);
         expect(errors).toEqual([]);
+        await expectOwnKey(page, org);
       },
       TEST_TIMEOUT_MS,
     );
+
+    /** Try it makes a key for itself, replaces it when it is refused, and ends it when left. */
+    async function expectOwnKey(page: Page, org: string): Promise<void> {
+      const keys = async () => must(await site.control().listKeys(OPERATOR, { org }));
+      const names = async () => (await keys()).map(({ name }) => name);
+      const send = async () => {
+        await page.getByLabel('Message', { exact: true }).fill('Say hello');
+        await page.getByRole('button', { name: 'Send' }).click();
+        await page.getByText(/tokens in · .* tokens out/).waitFor();
+      };
+      await page.getByRole('link', { name: 'Try it' }).click();
+      await send();
+      expect(await names()).toEqual(['Try it', 'First']);
+      const [{ id } = { id: '' }] = await keys();
+      must(await site.control().revokeKey(OPERATOR, { org, id }));
+      await page.getByRole('button', { name: 'New conversation' }).click();
+      await send();
+      expect(await names()).toEqual(['Try it', 'First']);
+      expect((await keys())[0]?.id).not.toBe(id);
+      await expectAccessible(page);
+      await page.goto(site.url());
+      await eventually(async () => (await names()).join() === 'First');
+    }
 
     it(
       'are for owners, who find them where nothing exists yet; others go to the keys',

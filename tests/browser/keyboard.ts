@@ -1,10 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Page } from 'playwright-core';
 import { expectAccessibleInBoth, expectStill } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
-import { type Site, TEST_TIMEOUT_MS } from './site.ts';
-
-const focused = (page: Page) => page.evaluate('document.activeElement.textContent');
+import { focused, type Site, TEST_TIMEOUT_MS } from './site.ts';
 
 export function describeKeyboard(site: Site): void {
   describe('the keyboard', () => {

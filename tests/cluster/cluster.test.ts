@@ -4,8 +4,9 @@ import type { ClusterNode, RunningRedisCluster } from '@tidegate/embedded';
 import { slotOf } from '@tidegate/redis';
 import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually, testRedisCluster } from '@tidegate/testing';
+import { controlOf, must, OPERATOR } from '../support/control.ts';
 import { ask, type NewKey, newKey, newOrg, post, publish } from '../support/org.ts';
-import { ctl, usageOf, useStack } from '../support/stack.ts';
+import { usageOf, useStack } from '../support/stack.ts';
 
 const MASTERS = 3;
 const SLOTS = 16_384;
@@ -87,7 +88,7 @@ describe('a whole stack on a Redis Cluster', () => {
     await Promise.all(load);
     for (const tenant of tenants) await expectUsage(tenant);
 
-    await ctl(stack(), 'key', 'revoke', '--org', first.org, '--id', first.id);
+    must(await controlOf(stack()).revokeKey(OPERATOR, { org: first.org, id: first.id }));
     expect(await request(first, false)).toBe(401);
     await victim.start();
     await cluster.whole();

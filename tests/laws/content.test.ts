@@ -126,7 +126,9 @@ describe('content', () => {
       `ALTER TABLE request ADD CONSTRAINT refused CHECK (key_id <> '${refused.id}')`,
     );
     await call(base(), { key: refused.key, body: requestOf(canaries, 'whole') });
-    await eventually(async () => (await ctl<unknown[]>(stack(), 'queue', 'dead')).length > 0, RECOVERY);
+    // Each probe is a process, which takes almost a second of CPU time.
+    const dead = async () => (await ctl<unknown[]>(stack(), 'queue', 'dead')).length > 0;
+    await eventually(dead, { intervalMs: 1_000 });
     for (const name of ['metering', 'limiter', 'gateway']) {
       await begin({ base: base(), key }, canaries);
       stack().kill(name, 'SIGKILL');

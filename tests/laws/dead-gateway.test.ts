@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
-import { ask, newKey, newOrg, post, publish } from '../support/org.ts';
+import { ask, client, failure, newKey, newOrg, post, publish } from '../support/org.ts';
 import { usageOf, useStack } from '../support/stack.ts';
 
 const CONTEXT = 1000;
 const LEASE_MS = 15_000;
 
+const stack = useStack({ demo: false, scale: { gateway: 2 } });
+let standin: Standin;
+
+beforeAll(async () => {
+  standin = await startStandin({ names: ['tide'] });
+});
+afterAll(() => standin?.close());
+
 describe('a gateway killed in mid-stream', () => {
-  const stack = useStack({ demo: false, scale: { gateway: 2 } });
-  let standin: Standin;
-
-  beforeAll(async () => {
-    standin = await startStandin({ names: ['tide'] });
-  });
-  afterAll(() => standin?.close());
-
   it('has its slots free within 15 s and leaves one error with the full charge [plan.settlement.failed]', async () => {
     const org = await newOrg(stack());
     await publish(stack(), org, standin.url, { context: CONTEXT });
@@ -52,5 +52,22 @@ describe('a gateway killed in mid-stream', () => {
       });
       return true;
     });
+  });
+});
+
+describe('a limiter killed', () => {
+  it('gives InternalServerError 500 internal_error while none answers, and no error a moment after one does [errors.internal_error] [retry.may-work]', async () => {
+    const org = await newOrg(stack());
+    await publish(stack(), org, standin.url, { context: CONTEXT });
+    const [, gateway = ''] = stack().info.gateways;
+    const api = client(gateway, (await newKey(stack(), org)).key);
+    const complete = () => api.chat.completions.create(ask('tide', 'x'));
+    await eventually(complete);
+    stack().kill('limiter', 'SIGKILL');
+    await eventually(async () => {
+      expect(await failure(complete())).toEqual(['InternalServerError', 500, 'internal_error']);
+      return true;
+    });
+    await eventually(complete);
   });
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
 import { ask, newKey, newOrg, post, publish } from '../support/org.ts';
-import { usageOf, useStack } from '../support/stack.ts';
+import { usageOf, useSharedStack } from '../support/stack.ts';
 
 const CONTEXT = 1000;
 
@@ -18,7 +18,7 @@ async function flood(gateways: readonly string[], key: string, count: number, co
 }
 
 describe('limits, through two gateways and two limiters', () => {
-  const stack = useStack({ demo: false, scale: { gateway: 2, limiter: 2 } });
+  const stack = useSharedStack();
   let standin: Standin;
   const gateways = () => stack().info.gateways;
 

@@ -13,6 +13,9 @@ import type { Stack } from '@tidegate/local';
 
 export const OPERATOR: Actor = { kind: 'operator' };
 
+/** What is enough of a stack to use it: its description, and its folder. */
+export type Reachable = Pick<Stack, 'info' | 'dataDir'>;
+
 export interface OpenControl {
   readonly control: Control;
   readonly db: Db;
@@ -20,14 +23,14 @@ export interface OpenControl {
 }
 
 /** The variables of a stack's `ctl`. */
-export const ctlVariables = (stack: Stack): Record<string, string> =>
+export const ctlVariables = (stack: Reachable): Record<string, string> =>
   JSON.parse(readFileSync(join(stack.dataDir, 'env.json'), 'utf8'));
 
 /**
  * Opens control over a stack within this process. It does what `ctl` does, without a process for
  * each command.
  */
-export function openControl(stack: Stack): OpenControl {
+export function openControl(stack: Reachable): OpenControl {
   const env = ctlVariables(stack);
   const caller = { token: env.SERVICE_TOKEN ?? null, tls: null };
   const limiter = limiterOverGrpc((env.LIMITER_ADDRESSES ?? '').split(','), caller);
@@ -45,17 +48,17 @@ export function openControl(stack: Stack): OpenControl {
   };
 }
 
-const opened = new WeakMap<Stack, OpenControl>();
+const opened = new WeakMap<Reachable, OpenControl>();
 
 /** Returns the one control that all tests of a stack share. `closeControl` closes it. */
-export function controlOf(stack: Stack): Control {
+export function controlOf(stack: Reachable): Control {
   const open = opened.get(stack) ?? openControl(stack);
   opened.set(stack, open);
   return open.control;
 }
 
 /** Closes what `controlOf` has opened for a stack, if anything. */
-export async function closeControl(stack: Stack): Promise<void> {
+export async function closeControl(stack: Reachable): Promise<void> {
   await opened.get(stack)?.close();
   opened.delete(stack);
 }

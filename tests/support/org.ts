@@ -1,7 +1,6 @@
 import { randomBase62 } from '@tidegate/contracts';
-import type { Stack } from '@tidegate/local';
 import OpenAI from 'openai';
-import { controlOf, must, OPERATOR } from './control.ts';
+import { controlOf, must, OPERATOR, type Reachable } from './control.ts';
 
 export interface PlanLimits {
   readonly requestsMonth?: number;
@@ -12,7 +11,7 @@ export interface PlanLimits {
 }
 
 /** Creates an organization on its own plan. Returns its slug. */
-export async function newOrg(stack: Stack, limits: PlanLimits = {}): Promise<string> {
+export async function newOrg(stack: Reachable, limits: PlanLimits = {}): Promise<string> {
   const name = `Org ${randomBase62(8)}`;
   const control = controlOf(stack);
   must(
@@ -42,7 +41,7 @@ export interface NewKey {
 }
 
 export async function newKey(
-  stack: Stack,
+  stack: Reachable,
   org: string,
   { rpm = 6000, atOnce = 256, models }: KeyLimits = {},
 ): Promise<NewKey> {
@@ -53,7 +52,7 @@ export async function newKey(
 
 /** Publishes an always-on model and waits until it runs. */
 export async function publish(
-  stack: Stack,
+  stack: Reachable,
   org: string,
   url: string,
   {
@@ -84,3 +83,14 @@ export const ask = (model: string, content: string, more: object = {}) => ({
   messages: [{ role: 'user' as const, content }],
   ...more,
 });
+
+/** What the official client throws: its class, the status and our code. */
+export async function failure(call: Promise<unknown>): Promise<[string, number | undefined, unknown]> {
+  try {
+    await call;
+  } catch (error) {
+    if (error instanceof OpenAI.APIError) return [error.constructor.name, error.status, error.code];
+    throw error;
+  }
+  throw new Error('it was answered');
+}

@@ -9,8 +9,6 @@ export const OPERATOR: Actor = { kind: 'operator', systemUser: systemUser() };
 export interface Io {
   out(text: string): void;
   err(text: string): void;
-  /** Whether someone reads stderr on a terminal. */
-  readonly isTerminal: boolean;
   /**
    * Reads a secret from standard input. Asks for it if that is a terminal, which does not show it.
    * @throws CommandError if there is none

@@ -29,6 +29,8 @@ let redis: TestRedis;
 let db: Db;
 let peers: Server;
 let env: Record<string, string>;
+/** What the runner says of models with several replicas. */
+let replicas: object[] = [];
 const asked: { method: string; request: Record<string, unknown> }[] = [];
 
 beforeAll(async () => {
@@ -92,7 +94,7 @@ function serve(server: Server): Promise<string> {
     listActivity: (call: Parameters<ReturnType<typeof answer>>[0], callback: sendUnaryData<object>) => {
       const told = asked.flatMap(({ method, request }) => (method === 'refresh' ? [request.modelId] : []));
       const models = [...told, 'mdl_unknown'].map((modelId) => ({ modelId, inFlight: 2 }));
-      answer('listActivity', { models })(call, callback);
+      answer('listActivity', { models, replicas })(call, callback);
     },
   });
   return new Promise((resolve, reject) =>
@@ -120,10 +122,16 @@ function spawned(args: readonly string[], variables: Record<string, string> = en
   return new Promise((resolve) => child.on('close', (status) => resolve({ status, out, err })));
 }
 
-/** Runs with `--json`. Expects one document on stdout and nothing on stderr. */
+/**
+ * Runs with `--json`. Expects one document on stdout, and nothing on stderr but what is said of a
+ * secret that is an argument.
+ */
 async function json<T = Record<string, unknown>>(...args: string[]): Promise<T> {
   const ended = await ctl([...args, '--json']);
-  expect({ status: ended.status, err: ended.err }).toEqual({ status: 0, err: '' });
+  expect({ status: ended.status, err: ended.err }).toEqual({
+    status: 0,
+    err: expect.stringMatching(/^(Other users of this machine .*\n)?$/),
+  });
   return JSON.parse(ended.out) as T;
 }
 
@@ -266,14 +274,16 @@ describe('an installation from the beginning', () => {
     expect(wrong).toMatchObject({ status: 1, err: expect.stringContaining('From must be a UTC time') });
   });
 
-  it('lists models with their requests in flight, or as unknown while the runner is unavailable', async () => {
+  it('lists models with their requests in flight and replicas, or as unknown while the runner is unavailable', async () => {
     const where = ['--kind', 'text', '--mode', 'always_on', '--context', '1', '--url', 'http://127.0.0.1:9'];
-    await json('model', 'publish', '--name', 'busy', ...where);
+    const { id } = await json('model', 'publish', '--name', 'busy', ...where);
+    replicas = [{ modelId: id, up: 1, total: 2 }];
     const [here, away] = await Promise.all([
       ctl(['model', 'list']),
       ctl(['model', 'list'], { ...env, RUNNER_ADDRESS: '127.0.0.1:1' }),
     ]);
-    expect(here.out).toMatch(/^Name .* In flight +Id\nbusy .* 2 +mdl_\w+\n$/);
+    expect(here.out).toMatch(/^Name .* In flight +Id\nbusy .* \(1 of 2 up\) .* 2 +mdl_\w+\n$/);
+    replicas = [];
     expect(away.out).toMatch(/^Name .* In flight +Id\nbusy .* unknown +mdl_\w+\n$/);
   });
 

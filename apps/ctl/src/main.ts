@@ -4,6 +4,5 @@ import { run } from './run.ts';
 process.exitCode = await run(process.argv.slice(2), {
   out: (text) => process.stdout.write(text),
   err: (text) => process.stderr.write(text),
-  isTerminal: process.stderr.isTTY ?? false,
   readSecret: (prompt) => readSecret(process.stdin, prompt, process.stderr),
 });

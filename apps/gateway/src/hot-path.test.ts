@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
+import { Socket } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type Harness, hello, startHarness, wholeAnswer } from './testing/harness.ts';
 
 /** Every completion runs these. */
 const FILES = [
@@ -27,3 +29,83 @@ describe('what every completion runs', () => {
     expect(copies).toEqual([]);
   });
 });
+
+/*
+ * Counts what a request costs, because timings differ between machines. Each write is a system
+ * call, and wakes whoever reads it. A change that raises a count must give its reason in
+ * docs/performance.md.
+ */
+const REQUESTS = 20;
+/** For the model's answer, the limiter's acknowledgement, and the model's idle connection. */
+const TIMERS_A_REQUEST = 3;
+
+describe('a lone request', () => {
+  let harness: Harness;
+
+  beforeAll(async () => {
+    harness = await startHarness({
+      upstream: async ({ json }, reply) => {
+        if (!json().stream) return reply.json(wholeAnswer());
+        await reply.event({ choices: [{ index: 0, delta: { content: 'Hi' }, finish_reason: 'stop' }] });
+        await reply.done();
+      },
+    });
+  });
+  afterAll(() => harness.stop());
+
+  /** Counts while requests are served one after the other. */
+  async function count(body: object) {
+    const { server, model, limiterServer } = harness;
+    const counts = { toClient: 0, toModel: 0, toLimiter: 0, timers: 0 };
+    const serve = async () => {
+      const answer = await harness.complete(body);
+      expect([answer.status, (await answer.text()).length > 0]).toEqual([200, true]);
+    };
+    // Exclude what only the first one does.
+    await serve();
+    const messages = limiterServer.messages.length;
+    const restore = [
+      ...(['_write', '_writev'] as const).map((name) =>
+        around(Socket.prototype, name, (socket: Socket) => {
+          if (socket.localPort === server.port) counts.toClient++;
+          if (socket.remotePort === model.port) counts.toModel++;
+        }),
+      ),
+      around(globalThis, 'setTimeout', () => counts.timers++),
+    ];
+    try {
+      for (let i = 0; i < REQUESTS; i++) await serve();
+    } finally {
+      for (const undo of restore) undo();
+    }
+    counts.toLimiter = limiterServer.messages.length - messages;
+    return counts;
+  }
+
+  it('for a whole answer is one write to the model, one to the client and two to the limiter', async () => {
+    const counts = await count(hello);
+    expect(counts).toMatchObject({ toModel: REQUESTS, toClient: REQUESTS });
+    // Heartbeats and reports come, too, but fewer than one with each request.
+    expect(counts.toLimiter).toBeLessThan(3 * REQUESTS);
+    expect(counts.timers).toBeLessThan((TIMERS_A_REQUEST + 1) * REQUESTS);
+  });
+
+  it('for a stream is one write to the client with each piece, as the model sends them', async () => {
+    const counts = await count({ ...hello, stream: true });
+    expect(counts).toMatchObject({ toModel: REQUESTS });
+    expect(counts.toClient).toBeLessThanOrEqual(2 * REQUESTS);
+    expect(counts.toLimiter).toBeLessThan(3 * REQUESTS);
+  });
+});
+
+/** Calls `before` with each call of a method, until undone. */
+function around<T extends object>(target: T, name: keyof T, before: (self: never) => void): () => void {
+  const original = target[name];
+  (target as Record<keyof T, unknown>)[name] = function (this: never, ...args: unknown[]) {
+    before(this);
+    return (original as (...args: unknown[]) => unknown).apply(this, args);
+  };
+  return () => {
+    target[name] = original;
+  };
+}

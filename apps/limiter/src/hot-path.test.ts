@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { SETTLEMENT_QUEUE, settlementQueuePrefix } from '@tidegate/contracts';
 import { closeDb, type Db } from '@tidegate/db';
+import { Registry } from '@tidegate/runtime';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
 import { Redis } from 'ioredis';
 import { anAdmitCall } from './testing/admit-call.ts';
@@ -15,6 +16,8 @@ import { statistic } from './testing/statistic.ts';
 const REQUESTS = 200;
 /** The commands that admit.lua and settle.lua call, from TIME to HSET. */
 const COMMANDS_A_REQUEST = 23;
+/** Requests that come one by one. */
+const LONE_REQUESTS = 40;
 /** Heartbeats, locks, echoes and the queue's own commands during the test. */
 const BACKGROUND = 100;
 
@@ -74,5 +77,27 @@ describe('the hot path', () => {
     const queue = `${settlementQueuePrefix('tg:')}:${SETTLEMENT_QUEUE}`;
     await eventually(async () => (await client.llen(`${queue}:wait`)) > 0);
     expect(await client.llen(`${queue}:wait`)).toBeLessThanOrEqual(3);
+  });
+
+  it('of a lone request, each of its two calls is one round trip to Redis and one reply', async () => {
+    const metrics = new Registry();
+    const session = rig.session(await rig.limiter({ metrics }));
+    const key = await makeKey(db, await makeOrg(db));
+    const instanceId = await beatingInstance(session);
+    const roundTrips = async () =>
+      Number(/^tidegate_limiter_redis_seconds_count (\d+)$/m.exec(await metrics.metrics())?.[1]);
+    const serve = async () => {
+      const admission = anAdmitCall(key, instanceId);
+      expect((await session.decide({ admit: admission })).admitted).toBeTruthy();
+      await session.ask({ settle: { ...admission, answered: true } });
+    };
+    // Exclude what is read from Postgres only once.
+    await serve();
+    const before = { messages: session.messages, roundTrips: await roundTrips() };
+
+    for (let i = 0; i < LONE_REQUESTS; i++) await serve();
+    expect(session.messages - before.messages).toBe(2 * LONE_REQUESTS);
+    // Chores take some, too.
+    expect((await roundTrips()) - before.roundTrips).toBeLessThan(3 * LONE_REQUESTS);
   });
 });

@@ -14,8 +14,10 @@ import { createLimiterMetrics } from './metrics.ts';
 import { NoticeHub } from './notices/hub.ts';
 import { startOutbox } from './outbox/outbox.ts';
 import { readState } from './read-state.ts';
+import { OlderCopies, startOlderCopies } from './recovery/older-copies.ts';
 import { Recovery, startRecovery } from './recovery/recovery.ts';
 import { LimiterClock } from './redis/clock.ts';
+import { warnOfDurability } from './redis/durability.ts';
 import { createRedisLink } from './redis/link.ts';
 import { Lock } from './redis/lock.ts';
 import { KeyNames } from './redis/names.ts';
@@ -161,18 +163,22 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   });
 
   const deletedOrgs = new DeletedOrgs({ ...context, db, notices });
+  const olderCopies = new OlderCopies({ ...context, db, link, seeder, notices, deletedOrgs, logger });
   observeLimiter(options.metrics, {
     ...readState({ context, db, link }),
     sessions: () => sessions.count,
     openCalls: () => sessions.openCalls,
     maxOpenCalls,
-    recovering: () => recovery.recovering,
-    oldestUnconfirmedS: () => outbox.oldestUnconfirmedS(),
-    holds: (chore) => (chore === 'sweep' ? outbox.sweeps() : locks[chore].held),
+    // What the chores found last would look current while Redis is away.
+    recovering: () => (link.ready() ? recovery.recovering : null),
+    oldestUnconfirmedS: () => (link.ready() ? outbox.oldestUnconfirmedS() : null),
+    holds: (chore) => link.ready() && (chore === 'sweep' ? outbox.sweeps() : locks[chore].held),
   });
 
   link.onReady(() => void store.loadScripts().catch(onFailed));
   notices.listen((notice) => 'orgChanged' in notice && seeder.forgetMisses());
+  warnOfDurability(link, logger);
+  const comparing = startOlderCopies({ olderCopies, link, everyMs: timing.recoverEveryMs, logger });
   link.open();
   notices.start();
   let warm = false;
@@ -193,7 +199,7 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   const forgetting = startForgetting({ everyMs: timing.recoverEveryMs, deletedOrgs, link, logger });
   let closed: Promise<void> | undefined;
   const close = async () => {
-    await Promise.all([reaping.stop(), recovering.stop(), forgetting.stop()]);
+    await Promise.all([reaping.stop(), recovering.stop(), forgetting.stop(), comparing.stop()]);
     await sessions.close();
     await server.close();
     await outbox.close();

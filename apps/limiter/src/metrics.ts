@@ -1,4 +1,4 @@
-import { CountCells, Counter, Gauge, Histogram, type Registry, SpreadCells } from '@tidegate/runtime';
+import { CountCells, Counter, Gauge, type Registry, SpreadCells } from '@tidegate/runtime';
 
 export const CHORES = ['reaper', 'sweep', 'recovery'] as const;
 /** What one limiter does for all of them. */
@@ -38,13 +38,17 @@ export function createLimiterMetrics(registry: Registry): LimiterMetrics {
   const reaped = counter('reaped_total', 'Admissions that dead gateways left.', ['end']);
   const republished = counter('republished_total', 'Settlements that the sweep offered to the queue again.');
   const unpublished = counter('unpublished_total', 'Settlements left to the sweep.');
-  const seconds = new Histogram({
+  const seconds = new SpreadCells({
+    registry,
     name: 'tidegate_limiter_redis_seconds',
     help: 'From sending a pipeline to its last reply.',
     buckets: BUCKETS_S,
-    registers,
-  });
-  const commands = counter('redis_commands_total', 'Scripts and commands sent to Redis.');
+  }).cell();
+  const commands = new CountCells({
+    registry,
+    name: 'tidegate_limiter_redis_commands_total',
+    help: 'Scripts and commands sent to Redis.',
+  }).cell();
   const ran = new Gauge({
     name: 'tidegate_limiter_chore_last_run_timestamp_seconds',
     help: 'When this limiter last did a chore for all: reaper, sweep, recovery.',
@@ -69,7 +73,7 @@ export function createLimiterMetrics(registry: Registry): LimiterMetrics {
     failed: (reason) => failures.inc({ reason }),
     pipelineTook(took, count) {
       seconds.observe(took);
-      commands.inc(count);
+      commands.value += count;
     },
     reaped({ settled, withdrawn }) {
       reaped.inc({ end: 'settled' }, settled);

@@ -1,4 +1,5 @@
 import type { Db } from '@tidegate/db';
+import { readDurability } from './redis/durability.ts';
 import type { RedisLink } from './redis/link.ts';
 import type { ScriptDeps } from './script-deps.ts';
 import type { LimiterState, QuotaUse } from './state-metrics.ts';
@@ -10,20 +11,16 @@ const TOP_QUOTAS = 10;
 /** What metrics read from Redis and Postgres. */
 export function readState({ context, db, link }: { context: ScriptDeps; db: Db; link: RedisLink }) {
   const { store, names } = context;
+  const pingPostgres = async (): Promise<unknown> => db.$queryRaw`SELECT 1`;
   let quotas: { readonly readAtMs: number; readonly top: readonly QuotaUse[] } | null = null;
   return {
     pingRedis: () => store.commandAt(null, 'ping'),
-    pingPostgres: async (): Promise<unknown> => db.$queryRaw`SELECT 1`,
+    pingPostgres,
     leases: async () => Number(await store.command('zcard', names.instances)),
-    async appendOnly() {
-      const servers = link.shards.all();
-      if (servers.length === 0) throw new Error('no server is available');
-      const told = await Promise.all(servers.map((server) => server.info('persistence')));
-      return told.every(
-        (text) => /^aof_enabled:1\r?$/m.test(text) && /^aof_last_write_status:ok\r?$/m.test(text),
-      );
-    },
+    durability: () => readDurability(link),
     async topQuotas() {
+      // What was read before would look current while Postgres is away.
+      await pingPostgres();
       const nowMs = performance.now();
       if (!quotas || nowMs - quotas.readAtMs > QUOTAS_EVERY_MS)
         quotas = { readAtMs: nowMs, top: await readTopQuotas(db) };

@@ -37,6 +37,7 @@ export const SCRIPTS = {
   acquireLock: load('redis/acquire_lock', 1),
   joinOrg: load('leases/join_org', 2),
   markJoined: load('leases/mark_joined', 4),
+  raiseMonth: load('recovery/raise_month', 1),
   reapOrg: load('leases/reap_org', 4),
   releaseLargeBody: load('admission/release_large_body', 4),
   reportInvalidKey: load('throttle/report_invalid_key', 2),

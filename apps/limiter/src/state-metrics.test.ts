@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { closeDb, type Db } from '@tidegate/db';
-import { createMetrics, type Registry } from '@tidegate/runtime';
+import { createRedisClient } from '@tidegate/redis';
+import { createLogger, createMetrics, type Registry } from '@tidegate/runtime';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
 import { anAdmitCall } from './testing/admit-call.ts';
 import { connectDb, makeKey, makeOrg } from './testing/fixture.ts';
@@ -48,6 +49,7 @@ describe('the metrics of a limiter', () => {
     expect(await sample('tidegate_redis_up')).toBe(1);
     expect(await sample('tidegate_postgres_up')).toBe(1);
     expect(await sample('tidegate_redis_append_only')).toBe(1);
+    expect(await sample('tidegate_redis_evicts')).toBe(0);
     expect(await sample('tidegate_limiter_leases')).toBe(1);
     const secondsAgo = async (chore: string) =>
       Date.now() / 1_000 - ((await sample('tidegate_limiter_chore_last_run_timestamp_seconds', chore)) ?? 0);
@@ -84,13 +86,45 @@ describe('the metrics of a limiter', () => {
   });
 
   it('say so when Redis is away, and show nothing old', async () => {
-    await rig.limiter({ metrics, timing: fast });
+    // The locks last, so that nothing but Redis ends what they show.
+    await rig.limiter({ metrics, timing: { ...fast, recoverEveryMs: 2_000, sweepEveryMs: 2_000 } });
     expect(await sample('tidegate_limiter_leases')).toBe(0);
+    for (const name of ['recovering_organizations', 'outbox_oldest_seconds'])
+      await eventually(async () => (await sample(`tidegate_limiter_${name}`)) !== null);
     await redis.kill();
     await eventually(async () => (await sample('tidegate_redis_up')) === 0 || null);
     expect(await sample('tidegate_postgres_up')).toBe(1);
     expect(await sample('tidegate_limiter_leases')).toBeNull();
-    expect(await sample('tidegate_redis_append_only')).toBeNull();
+    for (const name of ['redis_append_only', 'redis_evicts', 'limiter_recovering_organizations'])
+      expect(await sample(`tidegate_${name}`)).toBeNull();
+    expect(await sample('tidegate_limiter_outbox_oldest_seconds')).toBeNull();
     await redis.restart();
+  });
+});
+
+describe('the log of a limiter', () => {
+  it('warns once of a Redis that loses data', async () => {
+    let logged = '';
+    const destination = {
+      write: (line: string) => {
+        logged += line;
+      },
+    };
+    const lossy = await testRedis({ cluster: false });
+    const client = createRedisClient(lossy.url);
+    await client.config('SET', 'maxmemory-policy', 'allkeys-lru');
+    const own = new Rig(lossy.url, db);
+    try {
+      await own.limiter({ logger: createLogger({ service: 'limiter', level: 'info', destination }) });
+      const said = (words: string) => logged.split(words).length - 1;
+      await eventually(() => said('may evict keys') === 1 && said('no append-only file') === 1);
+      await client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+      await eventually(() => said('Redis is available') > 1);
+      expect([said('may evict keys'), said('no append-only file')]).toEqual([1, 1]);
+    } finally {
+      client.disconnect();
+      await own.close();
+      await lossy.stop();
+    }
   });
 });

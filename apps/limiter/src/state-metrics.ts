@@ -1,5 +1,6 @@
 import { observeStore, type Registry, readGauge, readGauges } from '@tidegate/runtime';
 import { CHORES, type Chore } from './metrics.ts';
+import type { Durability } from './redis/durability.ts';
 
 /** An organization and how much of its month is used, from 0 to 1. */
 export interface QuotaUse {
@@ -17,8 +18,7 @@ export interface LimiterState {
   readonly pingPostgres: () => Promise<unknown>;
   /** Instances that are listed with a lease. */
   readonly leases: () => Promise<number>;
-  /** Whether every server of Redis keeps an append-only file, and could last write to it. */
-  readonly appendOnly: () => Promise<boolean>;
+  readonly durability: () => Promise<readonly Durability[]>;
   /** Null: not known here, because another limiter does the chore. */
   readonly recovering: () => number | null;
   readonly oldestUnconfirmedS: () => number | null;
@@ -38,7 +38,21 @@ export function observeLimiter(registry: Registry, state: LimiterState): void {
       name: 'tidegate_redis_append_only',
       help: '1 if every server of Redis keeps an append-only file that it could write to last, 0 if not. Missing if the user may not ask.',
     },
-    async () => Number(await state.appendOnly()),
+    async () => {
+      const servers = await state.durability();
+      return Number(servers.every(({ appendOnly, writes }) => appendOnly === true && writes === true));
+    },
+  );
+  readGauge(
+    {
+      registry,
+      name: 'tidegate_redis_evicts',
+      help: '1 if a server of Redis may evict keys, 0 if none may. Missing if the servers do not tell.',
+    },
+    async () => {
+      const told = (await state.durability()).map(({ evicts }) => evicts).filter((one) => one !== null);
+      return told.length === 0 ? null : Number(told.includes(true));
+    },
   );
   gauge('sessions', 'Open sessions.', state.sessions);
   gauge('open_calls', 'Calls without a reply.', state.openCalls);

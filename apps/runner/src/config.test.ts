@@ -82,6 +82,15 @@ describe('the user of models', () => {
 });
 
 describe('the runner', () => {
+  it('opens upstream keys under the secret key and the one before', () => {
+    const before = Buffer.alloc(32, 9);
+    const { secretKeys } = readConfig({ ...NEEDED, SECRET_KEY_PREVIOUS: before.toString('base64') });
+    expect(secretKeys.map((key) => Buffer.from(key).toString('base64'))).toEqual([
+      NEEDED.SECRET_KEY,
+      before.toString('base64'),
+    ]);
+  });
+
   it('lets other machines in only with the tokens of services', () => {
     const open = { ...NEEDED, RUNNER_HOST: '0.0.0.0' };
     expect(() => readConfig(open)).toThrow('SERVICE_TOKENS: is not set, and RUNNER_HOST');

@@ -4,12 +4,12 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
 import { closeDb, createDb } from '@tidegate/db';
 import { freePort } from '@tidegate/embedded';
 import { identify, isAlive, type KnownProcess } from '@tidegate/processes';
 import { createRedisConnection } from '@tidegate/redis';
-import { eventually } from '@tidegate/testing';
+import { eventually, type TestPostgres, testPostgres } from '@tidegate/testing';
 import type { StackOptions } from './options.ts';
 import { planInstances, servicesOf } from './services.ts';
 import { type Stack, startStack } from './stack.ts';
@@ -36,12 +36,15 @@ if (GATEWAY_PORT) serve(GATEWAY_PORT);
 
 let folders: string[] = [];
 let stacks: Stack[] = [];
+let databases: TestPostgres[] = [];
 
 afterEach(async () => {
   await Promise.all(stacks.map((stack) => stack.stop()));
+  await Promise.all(databases.map((database) => database.drop()));
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
   stacks = [];
   folders = [];
+  databases = [];
 });
 
 function folder(): string {
@@ -60,10 +63,15 @@ function checkout(): string {
   return root;
 }
 
-async function start(options: StackOptions = {}): Promise<Stack> {
+/** The data of tests whose stacks have their own stores. Making a Postgres costs over a second. */
+const DATA = mkdtempSync(join(tmpdir(), 'tidegate-local-'));
+afterAll(() => rmSync(DATA, { recursive: true, force: true }));
+
+/** Starts a stack with its own stores, as users get it. */
+async function startWhole(options: StackOptions = {}): Promise<Stack> {
   const stack = await startStack({
     root: checkout(),
-    dataDir: folder(),
+    dataDir: DATA,
     ports: 'random',
     demo: false,
     ...options,
@@ -71,6 +79,16 @@ async function start(options: StackOptions = {}): Promise<Stack> {
   stacks.push(stack);
   return stack;
 }
+
+/** A database on the run's Postgres. */
+async function database(): Promise<string> {
+  const made = await testPostgres();
+  databases.push(made);
+  return made.url;
+}
+
+const start = async (options: StackOptions = {}): Promise<Stack> =>
+  startWhole({ databaseUrl: await database(), dataDir: folder(), ...options });
 
 const readInfo = (stack: Stack) => JSON.parse(readFileSync(join(stack.dataDir, 'stack.json'), 'utf8'));
 const processes = (stack: Stack) =>
@@ -148,7 +166,7 @@ describe('the local stack', () => {
   });
 
   it('gives each service its own login to the stores, with passwords in private files', async () => {
-    const stack = await start();
+    const stack = await startWhole();
     const { databasePasswords, redisPasswords } = JSON.parse(
       readFileSync(join(stack.dataDir, 'secrets.json'), 'utf8'),
     );
@@ -174,12 +192,12 @@ describe('the local stack', () => {
   });
 
   it('makes the logins on data of a version that had none', async () => {
-    const stack = await start();
+    const stack = await startWhole();
     await stack.stop();
     const path = join(stack.dataDir, 'secrets.json');
     const { databasePasswords, redisPasswords, ...older } = JSON.parse(readFileSync(path, 'utf8'));
     writeFileSync(path, JSON.stringify(older));
-    const again = await start({ dataDir: stack.dataDir });
+    const again = await startWhole();
     const ctl = JSON.parse(readFileSync(join(again.dataDir, 'env.json'), 'utf8'));
     expect(await whoIsIn(ctl)).toEqual({ postgres: 'tidegate_ctl_login', redis: 'ctl PONG' });
     const now = JSON.parse(readFileSync(path, 'utf8'));
@@ -200,7 +218,7 @@ describe('the local stack', () => {
   });
 
   it('starts killed stores again on the same data', async () => {
-    const stack = await start();
+    const stack = await startWhole();
     for (const store of ['redis', 'postgres']) {
       const before = stack.pid(store);
       stack.kill(store, 'SIGKILL');
@@ -209,7 +227,7 @@ describe('the local stack', () => {
   });
 
   it('leaves no process behind when it stops, stuck ones and their children included', async () => {
-    const stack = await start({
+    const stack = await startWhole({
       env: { metering: { MISBEHAVE: 'stuck' } },
       stopTimeoutMs: 300,
     });
@@ -273,18 +291,17 @@ describe('the local stack', () => {
   });
 
   it('keeps secrets over a restart, and forgets them with fresh', async () => {
-    const dataDir = folder();
-    const secrets = () => readFileSync(join(dataDir, 'secrets.json'), 'utf8');
-    await (await start({ dataDir })).stop();
+    const secrets = () => readFileSync(join(DATA, 'secrets.json'), 'utf8');
+    await (await startWhole()).stop();
     const first = secrets();
-    await (await start({ dataDir })).stop();
+    await (await startWhole()).stop();
     expect(secrets()).toBe(first);
     // What a killed runner and a killed launcher left running is remembered until it has ended.
     const model = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { detached: true });
     const known = identify(model.pid ?? 0) as KnownProcess;
     const record = JSON.stringify(known);
-    writeFileSync(join(dataDir, 'runner', 'mdl_a.json'), record);
-    await start({ dataDir, fresh: true });
+    writeFileSync(join(DATA, 'runner', 'mdl_a.json'), record);
+    await startWhole({ fresh: true });
     expect(secrets()).not.toBe(first);
     await eventually(() => !isAlive(known));
   });
@@ -302,7 +319,8 @@ describe('the local stack', () => {
 
   it('takes its services with it when it is killed itself', async () => {
     const built = new URL('../dist/index.js', import.meta.url).href;
-    const options = { root: checkout(), dataDir: folder(), ports: 'random', demo: false };
+    const stores = { databaseUrl: await database() };
+    const options = { ...stores, root: checkout(), dataDir: folder(), ports: 'random', demo: false };
     const script = `
       const { startStack } = await import(${JSON.stringify(built)});
       const stack = await startStack(${JSON.stringify(options)});
@@ -326,11 +344,10 @@ describe('the local stack', () => {
   });
 
   it('stops everything when a start is called off', async () => {
-    const dataDir = folder();
     const callOff = new AbortController();
     const started = startStack({
       root: checkout(),
-      dataDir,
+      dataDir: DATA,
       ports: 'random',
       demo: false,
       signal: callOff.signal,
@@ -342,7 +359,7 @@ describe('the local stack', () => {
       },
     });
     await expect(started).rejects.toThrow();
-    expect(() => readFileSync(join(dataDir, 'processes.json'))).toThrow(/ENOENT/);
-    expect(() => readFileSync(join(dataDir, 'launcher.pid'))).toThrow(/ENOENT/);
+    expect(() => readFileSync(join(DATA, 'processes.json'))).toThrow(/ENOENT/);
+    expect(() => readFileSync(join(DATA, 'launcher.pid'))).toThrow(/ENOENT/);
   });
 });

@@ -7,6 +7,7 @@ import { acceptInvitation, openInvitation } from './invitations/accept.ts';
 import { createInvitation, listInvitations, withdrawInvitation } from './invitations/invitations.ts';
 import { createKey } from './keys/create.ts';
 import { deleteKey, listKeys, revokeKey } from './keys/keys.ts';
+import { createPageKey, endPageKey } from './keys/page.ts';
 import { showKey } from './keys/show.ts';
 import { tryKey } from './keys/try.ts';
 import { addMember, leaveOrg, listMembers, removeMember, setMemberRole } from './members/members.ts';
@@ -80,6 +81,8 @@ const operations = {
   listMemberships,
   tryModel,
   tryKey,
+  createPageKey,
+  endPageKey,
   resealSecrets,
 };
 

@@ -34,6 +34,7 @@ export type {
 } from './invitations/invitations.ts';
 export type { CreatedKey, CreateKeyInput } from './keys/create.ts';
 export type { KeyInput, ListKeysInput } from './keys/keys.ts';
+export type { CreatedPageKey, CreatePageKeyInput, EndPageKeyInput } from './keys/page.ts';
 export type { KeyDetail } from './keys/show.ts';
 export type { TryKeyInput } from './keys/try.ts';
 export {

@@ -175,6 +175,7 @@ describe('the role of each service', () => {
     const [console, ctl, metering] = ['tidegate_console', 'tidegate_ctl', 'tidegate_metering'];
     expect(rows).toEqual([
       { name: 'create_request_partition', settings: path, callers: [metering] },
+      { name: 'delete_ended_keys', settings: path, callers: [metering] },
       { name: 'delete_organization', settings: path, callers: [console, ctl] },
       { name: 'drop_request_partition', settings: `lock_timeout=2s ${path}`, callers: [metering] },
       { name: 'leave_workload', settings: path, callers: [] },

@@ -50,7 +50,7 @@ const NATIVE_TYPES: Record<string, (argument?: string) => string> = {
   Char: (length) => `character(${length})`,
   Decimal: () => 'numeric',
 };
-const ON_DELETE: Record<string, string> = { Cascade: 'CASCADE', Restrict: 'RESTRICT' };
+const ON_DELETE: Record<string, string> = { Cascade: 'CASCADE', Restrict: 'RESTRICT', SetNull: 'SET NULL' };
 
 let schema: Schema;
 let server: TestPostgres;
@@ -158,7 +158,8 @@ const KEYS = `
     || coalesce(' where ' || btrim(pg_get_expr(i.indpred, i.indrelid), '()'), '') AS line
   FROM (${TABLES}) t JOIN pg_index i ON i.indrelid = t.oid`;
 
-const ACTIONS = (column: string) => `CASE ${column} WHEN 'c' THEN 'CASCADE' WHEN 'r' THEN 'RESTRICT' END`;
+const ACTIONS = (column: string) =>
+  `CASE ${column} WHEN 'c' THEN 'CASCADE' WHEN 'r' THEN 'RESTRICT' WHEN 'n' THEN 'SET NULL' END`;
 const REFERENCES = `
   SELECT t.relname || ': (' || ${columnList('c.conkey', 'c.conrelid')} || ') to ' || f.relname
     || '(' || ${columnList('c.confkey', 'c.confrelid')} || ') on update ' || ${ACTIONS('c.confupdtype')}

@@ -10,6 +10,8 @@ export const TEST_ENV = {
   cluster: 'TIDEGATE_TEST_CLUSTER',
   /** How many times the usual number of random cases the limiter's histories try. Default: 1. */
   cases: 'TIDEGATE_TEST_CASES',
+  /** URL that starts the stack that test files share, if it does not run yet, and describes it. */
+  sharedStack: 'TIDEGATE_TEST_STACK',
   /** The run's scratch directory, removed at its end. */
   directory: 'TIDEGATE_TEST_DIR',
 } as const;

@@ -87,6 +87,8 @@ export const WITHIN_ORG: Inputs<Exclude<keyof Control, Unbound>> = {
   withdrawInvitation: ({ org, invitationId }) => ({ org, id: invitationId }),
   tryModel: ({ org }) => ({ org }),
   tryKey: ({ org, keyValue }) => ({ org, key: keyValue }),
+  createPageKey: ({ org }) => ({ org }),
+  endPageKey: ({ org, keyId }) => ({ org, id: keyId }),
 };
 export type WithinOrg = keyof typeof WITHIN_ORG;
 
@@ -108,6 +110,7 @@ export const NAMING: readonly WithinOrg[] = [
   'listAudit',
   'withdrawInvitation',
   'tryKey',
+  'endPageKey',
 ];
 
 /** What the actor sees, as text, with the target's names replaced. */

@@ -72,7 +72,7 @@ function PasswordStep({ email, onDone }: { email: string; onDone: (begun: Begun)
     <Panel title="Confirm your password">
       <Form onSubmit={submit} className="space-y-4 px-5 pb-5" refusal={refusal} fields={['password']}>
         <input type="hidden" name="username" autoComplete="username" value={email} />
-        <Field label="Password" name="password" type="password" autoComplete="current-password" />
+        <Field label="Password" name="password" type="password" autoComplete="current-password" autoFocus />
         <Button type="submit" isPending={pending}>
           Continue
         </Button>

@@ -2,6 +2,7 @@ import type { Metadata, Viewport } from 'next';
 import { headers } from 'next/headers';
 import type { ReactNode } from 'react';
 import { NONCE_HEADER } from '../server/http/names.ts';
+import { FocusMemory } from '../ui/focus.ts';
 import { Notices } from '../ui/notices.tsx';
 import { THEME_SCRIPT } from '../ui/theme.ts';
 import { FONT_VARIABLES } from './font.ts';
@@ -33,6 +34,7 @@ export default async function RootLayout({ children }: { children: ReactNode }) 
       <body className="min-h-dvh">
         {children}
         <Notices />
+        <FocusMemory />
       </body>
     </html>
   );

@@ -127,7 +127,9 @@ function SettingsDialog({
             label="Expires on"
             name="expiresOn"
             type="date"
-            defaultValue={like?.expiresOn && like.expiresOn >= today ? like.expiresOn : ''}
+            defaultValue={
+              like && !like.expiresAt && like.expiresOn && like.expiresOn >= today ? like.expiresOn : ''
+            }
             input={{ min: today }}
             hint="Stops working at the end of that day (UTC). Leave empty for never."
           />

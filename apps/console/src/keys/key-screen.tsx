@@ -2,11 +2,11 @@
 
 import { Button } from '@heroui/react';
 import type { Counts, KeyDetail, UsageDayView } from '@tidegate/control';
-import Link from 'next/link';
 import { useRouter } from 'next/navigation';
 import { type ReactNode, useState } from 'react';
 import { queryOf } from '../requests/filter.ts';
 import { Facts, Figures } from '../ui/facts.tsx';
+import { Link } from '../ui/link.tsx';
 import { compact, duration, share, whole } from '../ui/numbers.ts';
 import { Note, PageHeader, Panel } from '../ui/page.tsx';
 import { Day, Time } from '../ui/time.tsx';
@@ -159,13 +159,23 @@ function Settings({ keyShown: key, limits }: { keyShown: KeyDetail; limits: stri
           },
           {
             name: 'Expires',
-            value: key.expiresOn ? <>at the end of {<Day day={key.expiresOn} />} (UTC)</> : 'Never',
+            value: <Expires {...key} />,
           },
           ...(key.revokedAt ? [{ name: 'Revoked', value: <Time iso={key.revokedAt} /> }] : []),
         ]}
       />
     </Panel>
   );
+}
+
+function Expires({ expiresAt, expiresOn }: Pick<KeyDetail, 'expiresAt' | 'expiresOn'>) {
+  if (expiresAt)
+    return (
+      <>
+        with the page that made it, and <Time iso={expiresAt} /> at the latest
+      </>
+    );
+  return expiresOn ? <>at the end of {<Day day={expiresOn} />} (UTC)</> : 'Never';
 }
 
 const Chosen = ({ models, deleted }: KeyDetail['mayCall']) => (

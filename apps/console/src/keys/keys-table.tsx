@@ -1,8 +1,8 @@
 'use client';
 
 import { Button } from '@heroui/react';
-import Link from 'next/link';
 import { useState } from 'react';
+import { Link } from '../ui/link.tsx';
 import { ShowMore } from '../ui/show-more.tsx';
 import { Table } from '../ui/table.tsx';
 import { Day, Time } from '../ui/time.tsx';
@@ -70,7 +70,9 @@ export function KeysTable({ org, rows, mayChange, sort, onSort }: KeysTableProps
                 <Limits text={key.limitsText} />
               </td>
               <td data-label="Last used">{key.lastUsedAt ? <Time iso={key.lastUsedAt} /> : 'Never'}</td>
-              <td data-label="Expires">{key.expiresOn ? <Day day={key.expiresOn} /> : 'Never'}</td>
+              <td data-label="Expires">
+                <Expires {...key} />
+              </td>
               {mayChange ? (
                 <td className="actions">
                   <RowAction keyRow={key} onAsk={(what) => setAsked({ what, key })} />
@@ -86,6 +88,11 @@ export function KeysTable({ org, rows, mayChange, sort, onSort }: KeysTableProps
       <KeyConfirms org={org} asked={asked} onClose={() => setAsked(null)} />
     </>
   );
+}
+
+function Expires({ expiresAt, expiresOn }: Pick<KeyTableRow, 'expiresAt' | 'expiresOn'>) {
+  if (expiresAt) return <Time iso={expiresAt} />;
+  return expiresOn ? <Day day={expiresOn} /> : 'Never';
 }
 
 /** Shows `60/min · 4 at once`, on one line or two. */

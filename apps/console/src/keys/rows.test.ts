@@ -11,6 +11,7 @@ const row = (name: string, part: Partial<KeyTableRow> = {}): KeyTableRow => ({
   requestsAtOnce: 4,
   lastUsedAt: null,
   expiresOn: null,
+  expiresAt: null,
   createdAt: '2026-11-21T00:00:00Z',
   mayCallText: 'All models',
   limitsText: '60/min · 4 at once',

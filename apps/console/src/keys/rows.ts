@@ -44,8 +44,10 @@ function compare(a: KeyTableRow, b: KeyTableRow, column: SortColumn): number {
       return compareText(a.lastUsedAt ?? '', b.lastUsedAt ?? '');
     case 'expires':
       // A key that never expires sorts after every date.
-      return compareText(a.expiresOn ?? '9999', b.expiresOn ?? '9999');
+      return compareText(endOf(a), endOf(b));
   }
 }
+
+const endOf = ({ expiresAt, expiresOn }: KeyTableRow): string => expiresAt ?? expiresOn ?? '9999';
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,11 +1,11 @@
 'use client';
 
 import { Button } from '@heroui/react';
-import Link from 'next/link';
 import { useActionState } from 'react';
 import { signOut } from '../session/actions.ts';
 import { Field } from '../ui/field.tsx';
 import { Form } from '../ui/form.tsx';
+import { Link } from '../ui/link.tsx';
 import { accept } from './accept-actions.ts';
 
 interface AcceptFormProps {
@@ -48,7 +48,7 @@ export function AcceptForm({ token, email, hasAccount, signedInAs, onlyProvider 
     <Form action={action} className="space-y-4" refusal={refusal} fields={FIELDS}>
       {signedInAs === null ? (
         <>
-          <Field label="Your name" name="name" autoComplete="name" defaultValue={name} />
+          <Field label="Your name" name="name" autoComplete="name" defaultValue={name} autoFocus />
           {onlyProvider === null ? (
             <>
               <input type="hidden" name="username" autoComplete="username" value={email} />

@@ -1,5 +1,5 @@
 import { codeText } from '../errors/advice.ts';
-import type { Named } from './filters.tsx';
+import type { Named } from './choices.ts';
 
 /** How counted requests can end without a complete answer. */
 const CODES = [

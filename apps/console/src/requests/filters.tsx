@@ -1,16 +1,14 @@
-import Link from 'next/link';
+import { Link } from '../ui/link.tsx';
+import type { Choices, Named } from './choices.ts';
 import { queryOf, type RequestChoice } from './filter.ts';
-
-export interface Named {
-  readonly id: string;
-  readonly name: string;
-}
+import { Pick } from './pick.tsx';
 
 interface FiltersProps {
+  readonly org: string;
   readonly path: string;
   readonly filter: RequestChoice;
-  readonly keys: readonly Named[];
-  readonly models: readonly Named[];
+  readonly keys: Choices;
+  readonly models: Choices;
   /** Error codes, with their status if they have one. */
   readonly codes: readonly Named[];
 }
@@ -19,13 +17,13 @@ const LABEL = 'block text-xs text-muted';
 const INPUT = 'input mt-1 w-full';
 
 /** Plain forms: they work before any script has loaded, and their query can be kept as a link. */
-export function Filters({ path, filter, keys, models, codes }: FiltersProps) {
+export function Filters({ org, path, filter, keys, models, codes }: FiltersProps) {
   const isFiltered = queryOf(filter) !== '';
   return (
     <div className="mb-6 space-y-3">
       <form method="get" action={path} className="flex flex-wrap items-end gap-3" aria-label="Filter">
-        <Pick label="Key" name="key" value={filter.key} all="All keys" options={keys} />
-        <Pick label="Model" name="model" value={filter.model} all="All models" options={models} />
+        <Pick label="Key" name="key" value={filter.key} all="All keys" org={org} {...keys} />
+        <Pick label="Model" name="model" value={filter.model} all="All models" org={org} {...models} />
         <Pick
           label="Result"
           name="outcome"
@@ -76,29 +74,3 @@ export function Filters({ path, filter, keys, models, codes }: FiltersProps) {
 
 /** What a browser's field takes. A day begins at midnight. */
 const minuteOf = (time: string): string => (time.length === 10 ? `${time}T00:00` : time.slice(0, 16));
-
-interface PickProps {
-  readonly label: string;
-  readonly name: string;
-  readonly value: string;
-  readonly all: string;
-  readonly options: readonly Named[];
-}
-
-function Pick({ label, name, value, all, options }: PickProps) {
-  const known = value === '' || options.some(({ id }) => id === value);
-  return (
-    <label className={`${LABEL} w-full sm:w-52`}>
-      {label}
-      <select name={name} defaultValue={value} key={value} className={INPUT}>
-        <option value="">{all}</option>
-        {options.map(({ id, name: text }) => (
-          <option key={id} value={id}>
-            {text}
-          </option>
-        ))}
-        {known ? null : <option value={value}>{`${value} (deleted)`}</option>}
-      </select>
-    </label>
-  );
-}

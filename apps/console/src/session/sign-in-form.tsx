@@ -35,7 +35,14 @@ export function SignInForm({ next, provider, passwords, passkeys, trouble }: Sig
       {passwords ? (
         <Form action={action} className="space-y-4" refusal={refusal} fields={FIELDS}>
           <input type="hidden" name="next" value={next} />
-          <Field label="E-mail" name="email" type="email" autoComplete="username" defaultValue={email} />
+          <Field
+            label="E-mail"
+            name="email"
+            type="email"
+            autoComplete="username"
+            defaultValue={email}
+            autoFocus
+          />
           <Field label="Password" name="password" type="password" autoComplete="current-password" />
           <Button type="submit" fullWidth isPending={pending}>
             Sign in

@@ -5,27 +5,29 @@ import { type ChangeEvent, type KeyboardEvent, type SyntheticEvent, useRef, useS
 import { MAX_IMAGES, readImages, withImages } from './images.ts';
 import type { ImagePart, Settings } from './request.ts';
 import type { Chat } from './use-chat.ts';
+import type { KeySource } from './use-page-key.ts';
 
 const TYPES = 'image/png,image/jpeg,image/webp,image/gif';
 
 interface ComposerProps {
   readonly chat: Chat;
-  readonly apiKey: string;
+  /** Null: none was given yet. */
+  readonly keys: KeySource | null;
   readonly settings: Settings;
   readonly takesImages: boolean;
   readonly imagesOnPlan: boolean;
 }
 
-export function Composer({ chat, apiKey, settings, takesImages, imagesOnPlan }: ComposerProps) {
+export function Composer({ chat, keys, settings, takesImages, imagesOnPlan }: ComposerProps) {
   const [text, setText] = useState('');
   const [images, setImages] = useState<readonly ImagePart[]>([]);
   const busy = chat.state !== 'idle';
-  const ready = !busy && apiKey.trim() !== '' && settings.model !== '' && text.trim() !== '';
+  const ready = !busy && keys !== null && settings.model !== '' && text.trim() !== '';
   const send = async () => {
-    if (!ready) return;
+    if (!ready || keys === null) return;
     setText('');
     setImages([]);
-    const taken = await chat.send(text.trim(), takesImages ? images : [], apiKey.trim(), settings);
+    const taken = await chat.send(text.trim(), takesImages ? images : [], keys, settings);
     if (taken) return;
     setText(text);
     setImages(images);

@@ -1,6 +1,6 @@
 'use client';
 
-import { Spinner } from '@heroui/react';
+import { Button, Spinner } from '@heroui/react';
 import { useEffect, useRef } from 'react';
 import { whole } from '../ui/numbers.ts';
 import { Note } from '../ui/page.tsx';
@@ -10,13 +10,21 @@ import type { ApiRefusal } from './stream.ts';
 import { timingText } from './timing.ts';
 import type { Chat } from './use-chat.ts';
 
-export function Conversation({ chat }: { chat: Chat }) {
+interface ConversationProps {
+  readonly chat: Chat;
+  /** What to do first, while nothing was said. */
+  readonly hint: string;
+  /** Shows the field for a key. */
+  readonly onPaste: () => void;
+}
+
+export function Conversation({ chat, hint, onPaste }: ConversationProps) {
   const log = useRef<HTMLDivElement>(null);
   const last = chat.turns.at(-1)?.text.length ?? 0;
   // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls when the content grows
   useEffect(() => {
     log.current?.scrollTo({ top: log.current.scrollHeight });
-  }, [chat.turns.length, last, chat.refusal]);
+  }, [chat.turns.length, last, chat.refusal, chat.keyProblem]);
   return (
     <div
       ref={log}
@@ -27,10 +35,8 @@ export function Conversation({ chat }: { chat: Chat }) {
       // biome-ignore lint/a11y/noNoninteractiveTabindex: without it a keyboard cannot scroll
       tabIndex={0}
     >
-      {chat.turns.length === 0 && !chat.refusal ? (
-        <p className="pt-24 text-center text-sm text-muted">
-          Paste a key, choose a model, and say something.
-        </p>
+      {chat.turns.length === 0 && !chat.refusal && chat.keyProblem === null ? (
+        <p className="pt-24 text-center text-sm text-muted">{hint}</p>
       ) : null}
       {chat.turns.map((turn, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: turns are only ever appended
@@ -42,6 +48,14 @@ export function Conversation({ chat }: { chat: Chat }) {
           Waiting for the first words. A sleeping model may take up to a minute to wake.
         </p>
       ) : null}
+      {chat.keyProblem === null ? null : (
+        <Note kind="danger">
+          <p>{chat.keyProblem}</p>
+          <Button variant="secondary" size="sm" className="mt-2" onPress={onPaste}>
+            Paste a key instead
+          </Button>
+        </Note>
+      )}
       {chat.refusal ? <Refused refusal={chat.refusal} /> : null}
       {chat.ending ? <p className="text-[0.8125rem] text-muted">{chat.ending}</p> : null}
       {chat.usage && chat.state === 'idle' ? (

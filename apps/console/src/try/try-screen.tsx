@@ -2,18 +2,19 @@
 
 import { Button, Disclosure } from '@heroui/react';
 import type { ModelView } from '@tidegate/control';
-import Link from 'next/link';
 import { useState } from 'react';
 import { firstUsable } from '../models/first-usable.ts';
 import { NoUsable } from '../models/no-usable.tsx';
 import { Snippets } from '../ui/code.tsx';
 import { Choice, Field } from '../ui/field.tsx';
+import { Link } from '../ui/link.tsx';
 import { Live } from '../ui/live.tsx';
 import { Empty, PageHeader, Panel } from '../ui/page.tsx';
 import { Composer } from './composer.tsx';
 import { Conversation } from './conversation.tsx';
 import { bodyOf, programsOf, type Settings } from './request.ts';
 import { useChat } from './use-chat.ts';
+import { pastedKey, usePageKey } from './use-page-key.ts';
 
 interface TryScreenProps {
   readonly org: string;
@@ -23,11 +24,29 @@ interface TryScreenProps {
   readonly imagesOnPlan: boolean;
 }
 
+type Source = 'page' | 'pasted';
+
+const SOURCES = [
+  {
+    id: 'page',
+    text: 'Made for this page',
+    hint: 'With the first message. Ends when you leave, or after an hour.',
+  },
+  { id: 'pasted', text: 'One that you paste', hint: 'Any active key of the organization' },
+] as const;
+
+const HINTS: Readonly<Record<Source, string>> = {
+  page: 'Choose a model, and say something.',
+  pasted: 'Paste a key, choose a model, and say something.',
+};
+
 const START: Omit<Settings, 'model'> = { system: '', maxTokens: 512, temperature: 0 };
 
 export function TryScreen({ org, apiUrl, mayChange, models, imagesOnPlan }: TryScreenProps) {
   const chat = useChat(org);
-  const [key, setKey] = useState('');
+  const pageKey = usePageKey(org);
+  const [pasted, setPasted] = useState('');
+  const [source, setSource] = useState<Source>(mayChange ? 'page' : 'pasted');
   const [settings, setSettings] = useState<Settings>({ ...START, model: '' });
   const change = (part: Partial<Settings>) => setSettings({ ...settings, ...part });
   const usable = firstUsable(models)?.name;
@@ -75,10 +94,10 @@ export function TryScreen({ org, apiUrl, mayChange, models, imagesOnPlan }: TryS
       ) : (
         <div className="grid items-start gap-6 xl:grid-cols-[minmax(0,1fr)_19rem]">
           <section className="card-surface flex min-h-[32rem] flex-col" aria-label="Conversation">
-            <Conversation chat={chat} />
+            <Conversation chat={chat} hint={HINTS[source]} onPaste={() => setSource('pasted')} />
             <Composer
               chat={chat}
-              apiKey={key}
+              keys={source === 'page' ? pageKey : pasted.trim() === '' ? null : pastedKey(pasted.trim())}
               settings={settings}
               takesImages={kind === 'vision'}
               imagesOnPlan={imagesOnPlan}
@@ -86,15 +105,21 @@ export function TryScreen({ org, apiUrl, mayChange, models, imagesOnPlan }: TryS
           </section>
           <Panel title="Request" className="max-xl:order-first">
             <div className="grid gap-4 px-5 pb-5 sm:grid-cols-2 xl:grid-cols-1">
-              <Field
-                label="API key"
-                type="password"
-                value={key}
-                onChange={setKey}
-                autoComplete="off"
-                input={{ placeholder: 'ti_…', spellCheck: false }}
-                hint="Kept in this page only, and gone when you leave it."
-              />
+              {mayChange ? (
+                <Choice label="Key" options={SOURCES} value={source} onChange={setSource} />
+              ) : null}
+              {source === 'pasted' ? (
+                <Field
+                  label="API key"
+                  type="password"
+                  value={pasted}
+                  onChange={setPasted}
+                  autoComplete="off"
+                  autoFocus
+                  input={{ placeholder: 'ti_…', spellCheck: false }}
+                  hint="Kept in this page only, and gone when you leave it."
+                />
+              ) : null}
               <Choice
                 label="Model"
                 options={models.map(({ name, kind: of }) => ({

@@ -4,25 +4,31 @@ import { useCallback, useEffect, useRef, useState } from 'react';
 import { bodyOf, type ImagePart, type Settings, type Turn } from './request.ts';
 import { type ApiRefusal, eventsOf, refusalOf, type TokenCounts } from './stream.ts';
 import type { Timing } from './timing.ts';
+import type { KeySource } from './use-page-key.ts';
 
 export interface Chat {
   readonly turns: readonly Turn[];
   /** Waiting for the first piece of an answer, or receiving it. */
   readonly state: 'idle' | 'waiting' | 'answering';
   readonly refusal: ApiRefusal | null;
+  /** Why there is no key to send with. */
+  readonly keyProblem: string | null;
   /** How the last answer ended. */
   readonly ending: string | null;
   readonly usage: TokenCounts | null;
   /** When the last answer came. Null: there is none yet. */
   readonly timing: Timing | null;
   /** False: the request was refused and the conversation is unchanged. */
-  send(text: string, images: readonly ImagePart[], key: string, settings: Settings): Promise<boolean>;
+  send(text: string, images: readonly ImagePart[], keys: KeySource, settings: Settings): Promise<boolean>;
   stop(): void;
   clear(): void;
 }
 
-const NOTHING = { turns: [], state: 'idle', refusal: null, ending: null, usage: null, timing: null } as const;
-type View = Pick<Chat, 'turns' | 'state' | 'refusal' | 'ending' | 'usage' | 'timing'>;
+type View = Omit<Chat, 'send' | 'stop' | 'clear'>;
+const NOTHING: View = {
+  ...{ turns: [], state: 'idle', refusal: null, keyProblem: null },
+  ...{ ending: null, usage: null, timing: null },
+};
 type Show = (update: (now: View) => View) => void;
 
 /** A conversation through the gateway. The key is not kept. Leaving the page ends the request. */
@@ -31,7 +37,7 @@ export function useChat(org: string): Chat {
   const abort = useRef<AbortController | null>(null);
   useEffect(() => () => abort.current?.abort(), []);
 
-  const send: Chat['send'] = async (text, images, key, settings) => {
+  const send: Chat['send'] = async (text, images, keys, settings) => {
     const controller = new AbortController();
     abort.current = controller;
     // Drops updates for a conversation that has been cleared.
@@ -42,12 +48,12 @@ export function useChat(org: string): Chat {
     show(() => ({ ...NOTHING, turns, state: 'waiting' }));
     const sentAt = performance.now();
     try {
-      const response = await fetch(`/o/${org}/try/chat`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-        body: JSON.stringify(bodyOf(turns, settings)),
-        signal: controller.signal,
-      });
+      const request = { org, body: JSON.stringify(bodyOf(turns, settings)), signal: controller.signal };
+      const response = await ask(keys, request);
+      if (typeof response === 'string') {
+        show(() => ({ ...NOTHING, turns: view.turns, keyProblem: response }));
+        return false;
+      }
       if (!response.ok || !response.body) {
         const refusal = await refusalOf(response);
         show(() => ({ ...NOTHING, turns: view.turns, refusal }));
@@ -70,6 +76,30 @@ export function useChat(org: string): Chat {
   }, []);
   return { ...view, send, stop, clear };
 }
+
+interface ChatRequest {
+  readonly org: string;
+  readonly body: string;
+  readonly signal: AbortSignal;
+}
+
+/** Resolves to text if there is no key: why. */
+async function ask(keys: KeySource, request: ChatRequest): Promise<Response | string> {
+  const key = await keys.get();
+  if (!key.ok) return key.refusal.message;
+  const response = await post(key.value, request);
+  if (response.status !== 401 || !keys.drop(key.value)) return response;
+  // The page's key has ended: an hour is over, or another page of the user has made one.
+  const fresh = await keys.get();
+  return fresh.ok ? post(fresh.value, request) : fresh.refusal.message;
+}
+
+const post = (key: string, { org, body, signal }: ChatRequest): Promise<Response> =>
+  fetch(`/o/${org}/try/chat`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    ...{ body, signal },
+  });
 
 async function receive(
   body: ReadableStream<Uint8Array>,

@@ -4,6 +4,7 @@ import { AlertDialog, Button, Modal } from '@heroui/react';
 import type { Result } from '@tidegate/control';
 import { type ReactNode, useRef } from 'react';
 import { useAct } from './act.ts';
+import { useFocusReturn } from './focus.ts';
 import { Note } from './page.tsx';
 
 interface DialogProps {
@@ -17,6 +18,7 @@ interface DialogProps {
 }
 
 export function Dialog({ isOpen, onClose, title, children, size = 'md', mustAnswer = false }: DialogProps) {
+  useFocusReturn(isOpen);
   return (
     <Modal.Backdrop
       isOpen={isOpen}
@@ -61,6 +63,7 @@ export function Confirm({
   onDone,
 }: ConfirmProps) {
   const { act, pending, refusal, clear } = useAct();
+  useFocusReturn(isOpen);
   // Keeps the question readable while the dialog fades out.
   const asked = useRef({ title, children });
   if (isOpen) asked.current = { title, children };

@@ -43,7 +43,13 @@ export function TypedConfirm({ title, lead, children, what, action, leadsTo }: T
         onDone={() => window.location.assign(leadsTo)}
       >
         {children}
-        <Field label={`Type ${what} to confirm`} value={typed} onChange={setTyped} autoComplete="off" />
+        <Field
+          label={`Type ${what} to confirm`}
+          value={typed}
+          onChange={setTyped}
+          autoComplete="off"
+          autoFocus
+        />
       </Confirm>
     </Panel>
   );

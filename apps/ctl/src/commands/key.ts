@@ -19,7 +19,10 @@ const keyTable = (keys: readonly KeyView[], { mayCallText, limitsText }: Texts):
     { title: 'May call', cell: (key) => mayCallText(key.mayCall) },
     { title: 'Limits', cell: limitsText },
     { title: 'Last used', cell: (key) => time(key.lastUsedAt, 'Never') },
-    { title: 'Expires', cell: (key) => key.expiresOn ?? 'Never' },
+    {
+      title: 'Expires',
+      cell: (key) => (key.expiresAt ? time(key.expiresAt, '') : (key.expiresOn ?? 'Never')),
+    },
     { title: 'Id', cell: (key) => key.id },
   ]);
 

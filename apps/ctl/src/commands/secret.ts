@@ -19,8 +19,8 @@ export const flagsOf = ({ name, help }: SecretFlag): Flag[] => [
 ];
 
 /**
- * The secret that was given, if any. Whoever gives it as an argument at a terminal is told what
- * that means; scripts are not.
+ * The secret that was given, if any. Whoever gives it as an argument is told on stderr who can see
+ * it there, and how to give it instead.
  * @throws CommandError
  */
 export async function secretOf(
@@ -31,7 +31,9 @@ export async function secretOf(
 ): Promise<string | undefined> {
   if (given !== undefined && fromStdin)
     throw new CommandError(`Give either --${name} or --${name}-stdin, not both.`);
-  if (given !== undefined && io.isTerminal)
-    io.err(`--${name} shows it to whoever lists processes, and keeps it in the shell's history.\n`);
+  if (given !== undefined)
+    io.err(
+      `Other users of this machine can see the value of --${name} in its list of processes. Use --${name}-stdin, which reads it from standard input or asks for it.\n`,
+    );
   return fromStdin ? io.readSecret(prompt) : given;
 }

@@ -21,6 +21,7 @@ import type { DoctorReport } from './report.ts';
 
 const TODAY = new Date().toISOString().slice(0, 10);
 const MONTH = TODAY.slice(0, 7);
+const TOMORROW = new Date(Date.parse(TODAY) + 86_400_000);
 const orgId = newOrgId();
 
 let postgres: TestPostgres;
@@ -68,6 +69,9 @@ async function installation(): Promise<void> {
   });
   const sums = { unreportedTokens: 0, durationMsSum: 1, durationCount: 1, requests: 1, errors: 0 };
   await db.usageDay.create({ data: { ...ids, ...tokens, ...sums, day } });
+  await db.usageHour.create({ data: { ...ids, ...tokens, ...sums, hour: day } });
+  for (const step of ['hour', 'day'])
+    await db.usageTime.create({ data: { orgId, step, at: day, modelId: ids.modelId, durations: 1 } });
   await db.monthTotal.create({ data: { orgId, month: MONTH, requests: 1, chargedTokens: 30 } });
   await live.hset(monthKey('tg:', orgId, MONTH), { requests: 1, charged: 30, reserved: 0 });
   await live.zadd(instancesKey('tg:'), 1, 'gw_1');
@@ -99,8 +103,8 @@ describe('doctor', () => {
     const { healthy, findings } = await doctor(0, '--days', '35');
     expect(healthy).toBe(true);
     expect(findings.map(({ check }) => check)).toEqual([
-      ...['schema', 'month totals', 'day totals', 'runners', 'ledgers', 'outbox', 'gateway leases'],
-      ...['reservations', 'queue'],
+      ...['schema', 'month totals', 'day totals', 'hours', 'times', 'refusals', 'runners', 'ledgers'],
+      ...['outbox', 'gateway leases', 'reservations', 'queue'],
     ]);
     const text = await ctl(['doctor'], env);
     expect(text.out).toContain(`ok    ledgers: Redis and Postgres agree on ${MONTH}`);
@@ -111,8 +115,8 @@ describe('doctor', () => {
       'a month that is not the sum of its days',
       'month totals',
       /the month has 1 requests and 30 tokens, its days 1 and 33/,
-      () => db.$executeRaw`UPDATE usage_day SET unreported_tokens = 3; `.then(() => shiftRow(3)),
-      () => db.$executeRaw`UPDATE usage_day SET unreported_tokens = 0; `.then(() => shiftRow(0)),
+      () => unreported(3).then(() => shiftRow(3)),
+      () => unreported(0).then(() => shiftRow(0)),
     ],
     [
       'a day that is not the sum of its requests',
@@ -120,6 +124,32 @@ describe('doctor', () => {
       /the day has 1 requests, 0 errors and 30 tokens, its rows 1, 0 and 37/,
       () => shiftRow(7),
       () => shiftRow(0),
+    ],
+    [
+      'hours that are not their day',
+      'hours',
+      /the day has 1 requests, 0 errors and 30 tokens, its hours 1, 1 and 30/,
+      () => db.$executeRaw`UPDATE usage_hour SET errors = 1`,
+      () => db.$executeRaw`UPDATE usage_hour SET errors = 0`,
+    ],
+    [
+      'a histogram that holds more requests than were timed',
+      'times',
+      /1 requests were timed, and the histograms of the day hold 3, those of its hours 1/,
+      () => db.$executeRaw`UPDATE usage_time SET durations = 2e24 + 1 WHERE step = 'day'`,
+      () => db.$executeRaw`UPDATE usage_time SET durations = 1`,
+    ],
+    [
+      'refusals of the future',
+      'refusals',
+      /1 counts are dated ahead/,
+      async () => {
+        await db.apiKey.create({ data: { ...aKey, orgId } });
+        await db.refusalHour.create({
+          data: { ...aRefusal, orgId, hour: TOMORROW },
+        });
+      },
+      () => db.apiKey.delete({ where: { id: aKey.id } }),
     ],
     [
       'a ledger that has less than Postgres',
@@ -218,6 +248,15 @@ describe('doctor', () => {
   });
 });
 
+const aKey = {
+  ...{ id: 'key_2', name: 'k', prefix: 'ti_abc', hash: new Uint8Array(32) },
+  ...{ allModels: true, requestsPerMinute: 1, requestsAtOnce: 1 },
+};
+const aRefusal = { keyId: aKey.id, modelId: '', code: 'not_found', cause: '', refusals: 1 };
+const unreported = async (tokens: number) => {
+  await db.usageDay.updateMany({ data: { unreportedTokens: tokens } });
+  await db.usageHour.updateMany({ data: { unreportedTokens: tokens } });
+};
 const shiftRow = (more: number) => db.$executeRaw`UPDATE request SET charged_tokens = ${30 + more}::int`;
 
 describe('a ledger in Redis', () => {

@@ -3,6 +3,7 @@ import { openQueueAdmin } from '../queue-admin.ts';
 import { examineLedgers } from './ledgers.ts';
 import { openLiveState } from './live-state.ts';
 import { type DoctorReport, type Finding, wrong } from './report.ts';
+import { compareHours, compareTimes, examineRefusals } from './rollups.ts';
 import { queueFinding, runnerFinding, schemaFinding } from './services.ts';
 import { compareDays, compareMonths } from './usage.ts';
 
@@ -40,6 +41,9 @@ export async function examine(patient: Patient): Promise<DoctorReport> {
     schema,
     ...(await attempt('month totals', async () => [await compareMonths(db, lastMonth)])),
     ...(await attempt('day totals', async () => [await compareDays(db, sinceDay)])),
+    ...(await attempt('hours', async () => [await compareHours(db)])),
+    ...(await attempt('times', async () => [await compareTimes(db)])),
+    ...(await attempt('refusals', async () => [await examineRefusals(db)])),
     ...(await attempt('runners', async () => [await runnerFinding(db)])),
     ...(await attempt('ledgers', () => withLive(patient, month))),
     ...(await attempt('queue', () => withQueue(patient))),

@@ -1,19 +1,9 @@
 import type { Db } from '@tidegate/db';
-import { type Finding, fine, some, wrong } from './report.ts';
-
-interface Difference {
-  readonly org: string;
-  readonly period: string;
-  readonly what: string;
-}
+import { type Difference, findingOf } from './differences.ts';
+import type { Finding } from './report.ts';
 
 const RECOUNT =
   'Each settlement adds to both in one statement, so something else has changed a table. Compare with a backup, and correct the sums by hand. The request rows are what happened.';
-
-const findingOf = (check: string, what: string, differences: readonly Difference[]): Finding =>
-  differences.length === 0
-    ? fine(check, `${what} agree`)
-    : wrong(check, some(differences.map(({ org, period, what }) => `${org}, ${period}: ${what}`)), RECOUNT);
 
 /**
  * The totals of this month and the last against the sums of their days. One statement sees one
@@ -36,7 +26,7 @@ export async function compareMonths(db: Db, sinceMonth: string): Promise<Finding
     WHERE (months.requests, months.tokens) IS DISTINCT FROM (days.requests, days.tokens)
       AND NOT EXISTS (SELECT FROM deleted_org WHERE deleted_org.org_id = coalesce(months.org_id, days.org_id))
     ORDER BY 1, 2 LIMIT 100`;
-  return findingOf('month totals', 'months and the sums of their days', differences);
+  return findingOf('month totals', 'months and the sums of their days', differences, RECOUNT);
 }
 
 /** The days from `sinceDay` on against their request rows. Reads all rows of these days. */
@@ -59,5 +49,5 @@ export async function compareDays(db: Db, sinceDay: string): Promise<Finding> {
     WHERE (days.requests, days.errors, days.tokens) IS DISTINCT FROM (rows.requests, rows.errors, rows.tokens)
       AND NOT EXISTS (SELECT FROM deleted_org WHERE deleted_org.org_id = coalesce(days.org_id, rows.org_id))
     ORDER BY 1, 2 LIMIT 100`;
-  return findingOf('day totals', `days since ${sinceDay} and their requests`, differences);
+  return findingOf('day totals', `days since ${sinceDay} and their requests`, differences, RECOUNT);
 }

@@ -10,11 +10,7 @@ export interface Ended {
 }
 
 /** Runs one command in this process, which is many times faster than in one of its own. */
-export async function ctl(
-  args: readonly string[],
-  env: Variables,
-  { stdin = '', isTerminal = false } = {},
-): Promise<Ended> {
+export async function ctl(args: readonly string[], env: Variables, { stdin = '' } = {}): Promise<Ended> {
   let [out, err] = ['', ''];
   const io = {
     out: (text: string) => {
@@ -23,7 +19,6 @@ export async function ctl(
     err: (text: string) => {
       err += text;
     },
-    isTerminal,
     readSecret: (prompt: string) =>
       readSecret(Readable.from([stdin]), prompt, {
         write: () => {

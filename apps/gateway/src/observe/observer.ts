@@ -199,7 +199,7 @@ const upstreamStatus = (status: number): string => {
 
 /** Why the client has no complete answer, or null if it has one. */
 function reasonIncomplete({ response, brokenOff, aborted, facts }: Exchange): string | null {
-  if (!brokenOff && response.headersSent && aborted?.reason !== 'client_closed') return null;
+  if (!brokenOff && response.headersSent && response.writableFinished) return null;
   return aborted?.reason ?? facts.brokenBy ?? 'internal_error';
 }
 

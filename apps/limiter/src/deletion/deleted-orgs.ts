@@ -4,6 +4,7 @@ import { startChore } from '../chore.ts';
 import type { NoticeHub } from '../notices/hub.ts';
 import type { RedisLink } from '../redis/link.ts';
 import type { ScriptDeps } from '../script-deps.ts';
+import { readIsDeleted } from '../seeding/rows.ts';
 import { forgetOrg } from './forget.ts';
 
 /** Organizations in one run. */
@@ -38,6 +39,11 @@ export class DeletedOrgs {
     if (done.length === 0) return 0;
     return db.$executeRaw`
       UPDATE deleted_org SET forgotten_at = now() WHERE org_id = ANY(${done}::text[]) AND forgotten_at IS NULL`;
+  }
+
+  /** Forgets an organization again that an older copy of Redis has brought back. */
+  async forgetIfDeleted(orgId: string): Promise<void> {
+    if (await readIsDeleted(this.#options.db, orgId)) await this.forget(orgId);
   }
 
   /** Resolves when no gateway admits a request of the organization any more. */

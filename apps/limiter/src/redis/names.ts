@@ -38,6 +38,15 @@ export class KeyNames {
   org = (orgId: string): string => orgStateKey(this.#prefix, orgId);
   /** @param hash SHA-256 of a key value, hex */
   hash = (orgId: string, hash: string): string => `${this.#of(orgId)}hash:${hash}`;
+  /** A pattern for SCAN that matches the key hashes of all organizations. */
+  get allKeys(): string {
+    return `${this.#prefix.replace(GLOB, '\\$&')}{*}:key:*`;
+  }
+  /** Null: it is no key hash. */
+  parseKey(name: string): { readonly orgTag: string; readonly keyId: string } | null {
+    const [, orgTag, keyId] = /^\{(\w+)\}:key:(\w+)$/.exec(name.slice(this.#prefix.length)) ?? [];
+    return orgTag === undefined || keyId === undefined ? null : { orgTag, keyId };
+  }
   key = (orgId: string, keyId: string): string => `${this.#of(orgId)}key:${keyId}`;
   keyWindow = (orgId: string, keyId: string): string => `${this.#of(orgId)}window:${keyId}`;
   orgWindow = (orgId: string): string => `${this.#of(orgId)}window:org`;

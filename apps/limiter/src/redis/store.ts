@@ -1,6 +1,7 @@
-import { Command, type Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { LimiterError } from '../limiter-error.ts';
 import { SCRIPTS, type Script } from '../scripts.ts';
+import { EncodedCommand, Outgoing } from './encoded.ts';
 import { hasMoved, type Shards } from './shards.ts';
 
 /** A script's reply: its code, then the values that belong to it. */
@@ -102,20 +103,19 @@ export class Store {
   /** Sends the commands of a batch in one write. Pipelines of ioredis cost twice as much. */
   #send(shard: Redis, batch: readonly WaitingCommand[], again = false): void {
     const startedMs = performance.now();
-    const { stream } = shard;
+    const outgoing = new Outgoing(shard);
     let last: Promise<unknown> = Promise.resolve();
-    stream?.cork();
     try {
       for (const waiting of batch) {
-        const command = new Command(waiting.command, [...waiting.args], { replyEncoding: 'utf8' });
+        const command = new EncodedCommand(waiting.command, waiting.args);
         last = command.promise.then(waiting.resolve, (error: Error) =>
           this.#failed(shard, waiting, error, again),
         );
-        shard.sendCommand(command);
+        shard.sendCommand(command, outgoing);
       }
     } finally {
-      // A socket that stayed corked would send nothing more.
-      stream?.uncork();
+      // Replies come in the order of commands, so what ioredis awaits must be sent.
+      outgoing.flush();
     }
     void last.then(() => this.#onPipeline((performance.now() - startedMs) / 1_000, batch.length));
   }

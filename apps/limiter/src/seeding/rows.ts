@@ -49,9 +49,14 @@ export async function readKey(
     revoked: row.revokedAt !== null,
     requestsPerMinute: row.requestsPerMinute,
     requestsAtOnce: row.requestsAtOnce,
-    expiresAtMs: row.expiresOn ? expiryInstantMs(row.expiresOn.toISOString().slice(0, 10)) : 0,
+    expiresAtMs: expiryOf(row),
     modelIds: row.allModels ? null : row.models.map(({ modelId }) => modelId),
   };
+}
+
+function expiryOf({ expiresAt, expiresOn }: { expiresAt: Date | null; expiresOn: Date | null }): number {
+  if (expiresAt) return expiresAt.getTime();
+  return expiresOn ? expiryInstantMs(expiresOn.toISOString().slice(0, 10)) : 0;
 }
 
 interface RawOrg {
@@ -113,6 +118,31 @@ export async function readLiveOrgs(db: Db, after: string, most: number): Promise
     SELECT id, limits_version FROM org
     WHERE id > ${after} AND limiter_life IS NOT NULL ORDER BY id LIMIT ${most}`;
   return rows.map(({ id, limits_version }) => ({ orgId: id, version: Number(limits_version) }));
+}
+
+/** Reads one page of a month's totals, starting after the organization `after`. */
+export async function readMonthTotals(
+  db: Db,
+  month: string,
+  after: string,
+  most: number,
+): Promise<readonly (MonthRow & { readonly orgId: string })[]> {
+  const rows = await db.$queryRaw<{ org_id: string; requests: bigint; charged: bigint }[]>`
+    SELECT org_id, requests, charged_tokens AS charged FROM month_total
+    WHERE month = ${month} AND org_id > ${after} ORDER BY org_id LIMIT ${most}`;
+  return rows.map(({ org_id, requests, charged }) => ({
+    ...{ orgId: org_id, requests: Number(requests), chargedTokens: Number(charged) },
+  }));
+}
+
+/** Which of these keys there are, and whether each is revoked. */
+export async function readKeyStates(
+  db: Db,
+  keyIds: readonly string[],
+): Promise<ReadonlyMap<string, { readonly revoked: boolean }>> {
+  const rows = await db.$queryRaw<{ id: string; revoked: boolean }[]>`
+    SELECT id, revoked_at IS NOT NULL AS revoked FROM api_key WHERE id = ANY(${[...keyIds]}::text[])`;
+  return new Map(rows.map(({ id, revoked }) => [id, { revoked }]));
 }
 
 /** Whether an organization was deleted, and not only unknown. */

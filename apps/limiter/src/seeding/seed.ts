@@ -67,8 +67,16 @@ export async function unnameOrg({ store, names }: ScriptDeps, orgId: string): Pr
   await store.run(SCRIPTS.unnameOrg, [names.org(orgId)], []);
 }
 
-/** Runs write_org.lua. */
-export async function writeOrg({ store, names, clock }: ScriptDeps, org: OrgRow): Promise<OrgWritten> {
+/**
+ * Runs write_org.lua.
+ *
+ * @param overwritten a version in Redis to be overwritten although it is newer
+ */
+export async function writeOrg(
+  { store, names, clock }: ScriptDeps,
+  org: OrgRow,
+  overwritten: number | null = null,
+): Promise<OrgWritten> {
   const reply = await store.run(
     SCRIPTS.writeOrg,
     [names.org(org.orgId)],
@@ -83,6 +91,7 @@ export async function writeOrg({ store, names, clock }: ScriptDeps, org: OrgRow)
       org.requestsAtOnce,
       org.requestsPerMonth,
       org.tokensPerMonth,
+      overwritten ?? '',
     ],
   );
   const [code] = reply;

@@ -123,6 +123,22 @@ export class Seeder {
       await this.#writeOrgs(orgIds.slice(i, i + ORGS_PER_QUERY));
   }
 
+  /**
+   * Overwrites limits in Redis that are newer than those in Postgres, which is an older copy. Where
+   * Postgres has caught up since the version in Redis was read, nothing is done.
+   *
+   * @param versions in Redis, by organization
+   * @returns the organizations whose limits were overwritten
+   */
+  async putLimitsBack(versions: ReadonlyMap<string, number>): Promise<string[]> {
+    const rows = await readOrgs(this.#db, await nameLives(this.#context, [...versions.keys()]));
+    const older = rows.filter(({ orgId, version }) => version < (versions.get(orgId) ?? 0));
+    const codes = await Promise.all(
+      older.map((row) => writeOrg(this.#context, row, versions.get(row.orgId) ?? null)),
+    );
+    return older.filter((_, i) => codes[i] === 'written').map(({ orgId }) => orgId);
+  }
+
   /** Returns how many of the organizations exist. */
   async #writeOrgs(orgIds: readonly string[]): Promise<number> {
     const rows = await readOrgs(this.#db, await nameLives(this.#context, orgIds));

@@ -6,6 +6,8 @@
 -- ARGV  1 offset (us)  2 life  3 it is the first (1, 0)  4 time to recover (us)  5 version
 --       6 images (1, 0)  7 requests a minute  8 requests at once  9 requests a month
 --       10 tokens a month
+--       11 a version in Redis to be overwritten although it is newer, because Postgres is an older
+--       copy; empty: none
 -- Returns written | kept
 --   recovering                                            written after a loss
 --   another_life                                          lost since its life was read: start over
@@ -13,11 +15,11 @@
 
 local org_hash = KEYS[1]
 local offset_us, life, first_life, recover_us, version, images, rpm, at_once, requests_month,
-  tokens_month = unpack(ARGV)
+  tokens_month, overwritten = unpack(ARGV)
 
 local org = redis.call('HMGET', org_hash, 'life', 'version')
 if org[1] ~= life then return { 'another_life' } end
-if org[2] and org[2] + 0 >= version + 0 then return { 'kept' } end
+if org[2] and org[2] + 0 >= version + 0 and org[2] ~= overwritten then return { 'kept' } end
 redis.call('HSET', org_hash, 'version', version, 'images', images, 'rpm', rpm, 'at_once', at_once,
   'requests_month', requests_month, 'tokens_month', tokens_month)
 if org[2] or first_life == '1' then return { 'written' } end

@@ -382,6 +382,16 @@ describe('keys', () => {
     expect((await two.decide({ admit: anAdmitCall(key, instanceId) })).keyInvalid).toEqual({});
   });
 
+  it('of a page work until their instant, although their day goes on', async () => {
+    const expiresAt = new Date(Date.now() + 20_000);
+    const expiresOn = expiresAt.toISOString().slice(0, 10);
+    const key = await makeKey(db, await makeOrg(db), { expiresOn, expiresAt });
+    const authenticate = { orgTag: key.orgTag, keyHash: key.hash };
+    expect((await one.ask({ authenticate })).authenticate?.principal?.expiresAtMs).toBe(expiresAt.getTime());
+    const after = rig.session(await rig.limiter({ clockOffsetMs: 20_000 }));
+    expect((await after.ask({ authenticate })).authenticate?.keyInvalid).toEqual({});
+  });
+
   it('work until the end of their last day in UTC, and no longer [key.expires.effect]', async () => {
     const today = new Date().toISOString().slice(0, 10);
     const key = await makeKey(db, await makeOrg(db), { expiresOn: today });

@@ -39,6 +39,7 @@ export interface KeyLimits {
   readonly requestsPerMinute: number;
   readonly requestsAtOnce: number;
   readonly expiresOn: string | null;
+  readonly expiresAt: Date | null;
   readonly modelIds: readonly string[] | null;
 }
 
@@ -46,6 +47,7 @@ export const ROOMY_KEY: KeyLimits = {
   requestsPerMinute: 6_000,
   requestsAtOnce: 256,
   expiresOn: null,
+  expiresAt: null,
   modelIds: null,
 };
 

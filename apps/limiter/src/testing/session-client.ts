@@ -16,6 +16,8 @@ type Ask = Omit<Call, 'callId'>;
  */
 export class SessionClient {
   readonly notices: Notice__Output[] = [];
+  /** Messages that have arrived. */
+  messages = 0;
   readonly client: LimiterClient;
   /** Resolves when the session has ended for any reason. */
   readonly ended: Promise<void>;
@@ -70,6 +72,7 @@ export class SessionClient {
   }
 
   #onResponse({ replies, notices }: SessionResponse__Output): void {
+    this.messages++;
     this.notices.push(...notices);
     for (const reply of replies) {
       this.#open.get(reply.callId)?.resolve(reply);

@@ -124,6 +124,24 @@ describe('refusals', () => {
   });
 });
 
+describe('keys of pages', () => {
+  it('are deleted after their end, and no other keys', async () => {
+    const orgId = await makeOrg();
+    const make = (name: string, expiresAt: Date | null) => {
+      const limits = { requestsPerMinute: 20, requestsAtOnce: 2, allModels: true };
+      const [id, hash] = [newKeyId(), new Uint8Array(32).fill(name.length)];
+      return db.apiKey.create({ data: { id, orgId, name, prefix: 'ti_a', hash, ...limits, expiresAt } });
+    };
+    const inMs = (ms: number) => new Date(Date.now() + ms);
+    await make('ended', inMs(-120_000));
+    await make('open', inMs(120_000));
+    await make('ordinary', null);
+    await leftovers().run();
+    const kept = await db.apiKey.findMany({ where: { orgId }, select: { name: true } });
+    expect(kept.map(({ name }) => name).sort()).toEqual(['open', 'ordinary']);
+  });
+});
+
 describe('usage by the hour', () => {
   const today = () => Math.floor(Date.now() / DAY_MS) * DAY_MS;
   const hoursOf = async (orgId: string) => {

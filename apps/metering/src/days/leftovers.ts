@@ -19,7 +19,8 @@ export interface LeftoversOptions {
 
 /**
  * Does what nobody else does in time. Deletes usage of deleted organizations that the program which
- * deleted them did not get to, and audit events, refusals and usage by the hour that are too old.
+ * deleted them did not get to, audit events, refusals and usage by the hour that are too old, and
+ * keys that a page made for itself and could not delete.
  * Counts hours again that do not add up to their day, as after an upgrade: metering of the release
  * before writes no hours.
  */
@@ -52,6 +53,8 @@ export class Leftovers {
     const rows = await this.#all(() => this.#pruneRefusals());
     if (rows > 0) logger.info({ rows }, 'old refusals deleted');
     await this.#all(() => this.#pruneHours());
+    const keys = await this.#all(() => this.#deleteEndedKeys());
+    if (keys > 0) logger.info({ keys }, 'ended keys of pages deleted');
     const recounted = await this.#recountHours();
     if (recounted > 0) logger.info({ days: recounted }, 'usage by the hour counted again');
   }
@@ -110,6 +113,11 @@ export class Leftovers {
     const [row] = await this.#options.db.$queryRaw<{ pruned: number }[]>`
       SELECT prune_refusals(${KEPT_DAYS}::int) AS pruned`;
     return row?.pruned ?? 0;
+  }
+
+  async #deleteEndedKeys(): Promise<number> {
+    const [row] = await this.#options.db.$queryRaw<{ ended: number }[]>`SELECT delete_ended_keys() AS ended`;
+    return row?.ended ?? 0;
   }
 
   #runIn(delayMs: number): void {

@@ -4,6 +4,7 @@ import { eventually, type TestPostgres, testClock, testPostgres } from '@tidegat
 import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 
 const DAY_MS = 86_400_000;
+type Member = Awaited<ReturnType<Fixture['user']>>;
 
 let postgres: TestPostgres;
 let db: Db;
@@ -135,10 +136,11 @@ describe('an invitation', () => {
   });
 
   it.each([
-    ['removed', (org: string, email: string) => fixture.control.removeMember(OPERATOR, { org, email })],
+    ['removed', (org: string, { email }: Member) => fixture.control.removeMember(OPERATOR, { org, email })],
+    ['gone', (org: string, member: Member) => fixture.control.leaveOrg(member, { org })],
     [
       'demoted',
-      (org: string, email: string) =>
+      (org: string, { email }: Member) =>
         fixture.control.setMemberRole(OPERATOR, { org, email, role: 'member' as const }),
     ],
   ])('is void once the owner who made it is %s, and the audit trail says so', async (how, leave) => {
@@ -150,7 +152,7 @@ describe('an invitation', () => {
     const first = await by(leaving, `ada@${how}.example`);
     const second = await by(staying, `bob@${how}.example`);
     clock.advance(1);
-    value(await leave(org, leaving.email));
+    value(await leave(org, leaving));
     expect(await db.invitation.count({ where: { id: first.id } })).toBe(0);
     const late = await fixture.control.acceptInvitation(null, { token: first.token, ...account });
     expect(refusal(late).code).toBe('not_found');

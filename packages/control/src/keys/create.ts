@@ -57,14 +57,21 @@ export async function createKey(
   return deps.db.$transaction((tx) => insertKey(deps, tx, actor, org.value.id, settings));
 }
 
-async function insertKey(
+/** What makes a key one of a page. */
+export interface PageOf {
+  readonly userId: string;
+  readonly expiresAt: Date;
+}
+
+export async function insertKey(
   deps: ControlDeps,
   tx: Tx,
   actor: Actor,
   orgId: string,
   settings: Settings,
+  page: PageOf | null = null,
 ): Promise<Result<CreatedKey>> {
-  const room = await checkRoom(tx, orgId);
+  const room = await checkRoom(tx, orgId, deps.now());
   if (!room.ok) return room;
   const models = await chosenModels(tx, orgId, settings.models);
   if (!models.ok) return models;
@@ -80,6 +87,8 @@ async function insertKey(
       requestsPerMinute: settings.requestsPerMinute,
       requestsAtOnce: settings.requestsAtOnce,
       expiresOn: settings.expiresOn === undefined ? null : new Date(settings.expiresOn),
+      expiresAt: page?.expiresAt ?? null,
+      pageUserId: page?.userId ?? null,
       createdAt: new Date(deps.now()),
       models: { create: models.value.map((modelId) => ({ modelId })) },
     },
@@ -92,7 +101,7 @@ async function insertKey(
     models: settings.models ?? null,
     rpm,
     atOnce,
-    expiresOn,
+    ...(page ? { until: page.expiresAt.toISOString() } : { expiresOn }),
   };
   await audit(tx, actor, deps.now(), [{ orgId, action: 'key.create', target: row.id, details }]);
   return ok({ ...keyView(row, deps.now()), key: fresh.value });
@@ -100,12 +109,13 @@ async function insertKey(
 
 /**
  * Checks whether there is room for another key. It locks the organization's row, so that concurrent
- * creations cannot exceed the plan's limit together.
+ * creations cannot exceed the plan's limit together. Keys of pages that have ended take no room.
  */
-async function checkRoom(tx: Tx, orgId: string): Promise<Result<null>> {
+async function checkRoom(tx: Tx, orgId: string, nowMs: number): Promise<Result<null>> {
   const [plan] = await tx.$queryRaw<{ name: string; keys: number }[]>`
     SELECT plan.name, plan.keys FROM org JOIN plan ON plan.id = org.plan_id WHERE org.id = ${orgId} FOR UPDATE OF org`;
   if (!plan) return refuse('not_found', 'The organization no longer exists.', 'org');
+  await tx.apiKey.deleteMany({ where: { orgId, expiresAt: { lte: new Date(nowMs) } } });
   const [count] = await tx.$queryRaw<{ total: number; valid: number }[]>`
     SELECT count(*)::int AS total, (count(*) FILTER (WHERE revoked_at IS NULL))::int AS valid
     FROM api_key WHERE org_id = ${orgId}`;

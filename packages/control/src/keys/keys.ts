@@ -108,7 +108,7 @@ async function orgOfKey(
     : org;
 }
 
-async function tellLimiter(
+export async function tellLimiter(
   { limiter }: ControlDeps,
   actor: Actor,
   orgId: string,

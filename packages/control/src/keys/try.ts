@@ -22,7 +22,7 @@ export async function tryKey(deps: ControlDeps, actor: Actor, input: TryKeyInput
   if (!key) return ok(false);
   const row = await deps.db.apiKey.findFirst({
     where: { orgId: org.value.id, hash: Uint8Array.from(key.hash) },
-    select: { revokedAt: true, expiresOn: true },
+    select: { revokedAt: true, expiresOn: true, expiresAt: true },
   });
   return ok(row !== null && stateOf(row, deps.now()) === 'Active');
 }

@@ -29,6 +29,8 @@ export interface KeyView {
   readonly lastUsedAt: string | null;
   /** Last day (UTC) on which it works, YYYY-MM-DD; null: never expires. */
   readonly expiresOn: string | null;
+  /** Of a key that a page made for itself: until when it works at the most. ISO 8601. */
+  readonly expiresAt: string | null;
   readonly createdAt: string;
 }
 
@@ -40,6 +42,7 @@ export interface KeyRecord {
   readonly requestsPerMinute: number;
   readonly requestsAtOnce: number;
   readonly expiresOn: Date | null;
+  readonly expiresAt: Date | null;
   readonly createdAt: Date;
   readonly revokedAt: Date | null;
   readonly lastUsedAt: Date | null;
@@ -68,15 +71,17 @@ export function keyView(row: KeyRecord, nowMs: number): KeyView {
     requestsAtOnce: row.requestsAtOnce,
     lastUsedAt: row.lastUsedAt?.toISOString() ?? null,
     expiresOn,
+    expiresAt: row.expiresAt?.toISOString() ?? null,
     createdAt: row.createdAt.toISOString(),
   };
 }
 
 export function stateOf(
-  { revokedAt, expiresOn }: Pick<KeyRecord, 'revokedAt' | 'expiresOn'>,
+  { revokedAt, expiresOn, expiresAt }: Pick<KeyRecord, 'revokedAt' | 'expiresOn' | 'expiresAt'>,
   nowMs: number,
 ): KeyState {
   if (revokedAt) return 'Revoked';
+  if (expiresAt) return nowMs >= expiresAt.getTime() ? 'Expired' : 'Active';
   return expiresOn && nowMs >= expiryInstantMs(dayOf(expiresOn.getTime())) ? 'Expired' : 'Active';
 }
 

@@ -90,13 +90,14 @@ type Row = Pair & { readonly step: string | null };
 
 /**
  * The sums by step of what the filter lets through, also of steps without requests. And those of
- * every pair, busiest first.
+ * every pair, busiest first, if they are wanted.
  */
 export async function readUsage(
   db: Db,
   orgId: string,
   period: Period,
   filter: UsageFilter = EVERYTHING,
+  withPairs = true,
 ): Promise<{ totals: Counts; steps: UsageStepView[]; pairs: readonly Pair[] }> {
   const [bySteps, byPairs] = [sql`${period.step} AS step`, sql`key_id AS "keyId", model_id AS "modelId"`];
   const [noStep, noPair] = [sql`NULL AS step`, sql`NULL AS "keyId", NULL AS "modelId"`];
@@ -105,12 +106,13 @@ export async function readUsage(
   // Without a filter, one pass over the rows counts both.
   const both = sql`GROUPING SETS ((${period.column}), (key_id, model_id))`;
   const isFiltered = filter.keyId !== null || filter.modelId !== null;
-  const parts = isFiltered
-    ? [
-        sums(sql`${bySteps}, ${noPair}`, period.column, filter),
-        sums(sql`${noStep}, ${byPairs}`, sql`key_id, model_id`, EVERYTHING),
-      ]
-    : [sums(sql`${bySteps}, ${byPairs}`, both, EVERYTHING)];
+  const ofFilter = () => sums(sql`${bySteps}, ${noPair}`, period.column, filter);
+  const ofPairs = () => sums(sql`${noStep}, ${byPairs}`, sql`key_id, model_id`, EVERYTHING);
+  const parts = !withPairs
+    ? [ofFilter()]
+    : isFiltered
+      ? [ofFilter(), ofPairs()]
+      : [sums(sql`${bySteps}, ${byPairs}`, both, EVERYTHING)];
   const rows = (await Promise.all(parts)).flat();
   const ofSteps = rows.filter(({ step }) => step !== null);
   const byStep = new Map(ofSteps.map((row) => [row.step, row]));

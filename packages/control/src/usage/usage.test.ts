@@ -71,6 +71,12 @@ describe('usage by the hour', () => {
     expect((await show({ hours: 24, modelId: 'mdl_y' })).totals).toMatchObject({ requests: 2, p50Ms: 40 });
     expect((await show({ hours: 1, modelId: 'mdl_y' })).totals.requests).toBe(0);
     expect((await show({ hours: 25 })).totals.requests).toBe(7);
+    for (const only of [{}, { keyId: 'key_b' }, { modelId: 'mdl_y' }]) {
+      const { models: _m, rows: _r, totals, ...rest } = await show({ hours: 24, ...only });
+      const brief = await show({ hours: 24, ...only, brief: true });
+      const times = { p50Ms: null, p95Ms: null, firstChunkP50Ms: null, firstChunkP95Ms: null };
+      expect(brief).toEqual({ ...rest, totals: { ...totals, ...times }, models: [], rows: [] });
+    }
   });
 
   it('is of one span: days or hours, and of hours as many as are kept', async () => {

@@ -33,6 +33,8 @@ const usageInput = z
     /** Restrict all but the rows to one key or model, by id. */
     keyId: reference('Key id').optional(),
     modelId: reference('Model id').optional(),
+    /** True: without percentiles, models and rows, which cost most of the time. */
+    brief: z.boolean({ error: 'Brief must be true or false.' }).optional(),
   })
   .refine(({ days, hours }) => days === undefined || hours === undefined, {
     path: ['hours'],
@@ -105,13 +107,13 @@ export async function showUsage(
   const org = await access(deps, actor, parsed.value.org, 'usage.show');
   if (!org.ok) return org;
   const orgId = org.value.id;
-  const { days = LIMITS.usageDays, hours, keyId = null, modelId = null } = parsed.value;
+  const { days = LIMITS.usageDays, hours, keyId = null, modelId = null, brief = false } = parsed.value;
   const period = hours === undefined ? lastDays(days, deps.now()) : lastHours(hours, deps.now());
   const filter = { keyId, modelId };
   const [{ totals, steps, pairs }, times, month] = await Promise.all([
-    readUsage(deps.db, orgId, period, filter),
+    readUsage(deps.db, orgId, period, filter, !brief),
     // Not stored by key.
-    keyId === null ? readTimes(deps.db, orgId, period, filter) : new Map<string, Histograms>(),
+    keyId === null && !brief ? readTimes(deps.db, orgId, period, filter) : new Map<string, Histograms>(),
     readMonth(deps, orgId),
   ]);
   const wanted = pairs.filter(

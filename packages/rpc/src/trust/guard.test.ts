@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Client, credentials, type MethodDefinition, status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { CALLER_NAMES, type CallerName } from '@tidegate/contracts';
@@ -7,6 +9,8 @@ import { sendToken } from './guard.ts';
 import { servicesAllowed } from './rules.ts';
 
 type Method = MethodDefinition<object, object>;
+
+const PROTO = join(import.meta.dirname, '../../../../proto');
 
 const tokenOf = (service: CallerName, nth = 1): string => `${service}-token-${nth}`.padEnd(32, '.');
 const LIMITER = Object.values(limiterService) as Method[];
@@ -79,6 +83,14 @@ const answeredTo = async (method: Method, token?: string): Promise<status> => {
 };
 
 describe('a call between services', () => {
+  it('is one of those below, in whichever file of proto it is defined', () => {
+    const defined = readdirSync(PROTO).flatMap((file) => {
+      const text = readFileSync(join(PROTO, file), 'utf8');
+      return [...text.matchAll(/^\s*rpc (\w+)/gm)].map(([, method]) => method);
+    });
+    expect(METHODS.map(({ path }) => path.split('/').at(-1)).sort()).toEqual(defined.sort());
+  });
+
   it.each(METHODS)('to $name has a rule that says who may make it', ({ path }) => {
     expect(servicesAllowed(path)).not.toEqual([]);
   });

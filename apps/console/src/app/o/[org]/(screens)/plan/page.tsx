@@ -12,7 +12,7 @@ export default async function Plan({ params }: { params: Promise<{ org: string }
   const { control, now } = services();
   const [plans, usage, keys] = await Promise.all([
     control.listPlans(actor, { org: org.slug }),
-    control.showUsage(actor, { org: org.slug, days: 1 }),
+    control.showUsage(actor, { org: org.slug, days: 1, brief: true }),
     control.listKeys(actor, { org: org.slug }),
   ]);
   return (

@@ -1,14 +1,16 @@
 import type { FoundRequest, RequestPage } from '@tidegate/control';
 import type { Metadata } from 'next';
-import Link from 'next/link';
 import { adviceOf, codeText } from '#errors/advice.ts';
+import { sentWith } from '#requests/choices.ts';
 import { ENDS } from '#requests/ends.ts';
 import { filterOf, inputOf, queryOf } from '#requests/filter.ts';
 import { Filters } from '#requests/filters.tsx';
+import { keyName } from '#requests/key-name.ts';
 import { RequestsTable } from '#requests/requests-table.tsx';
 import { Tail } from '#requests/tail.tsx';
 import { services } from '#server/services.ts';
 import { read, requireOrg } from '#session/current.ts';
+import { Link } from '#ui/link.tsx';
 import { Empty, Note, PageHeader } from '#ui/page.tsx';
 import type { Query } from '#ui/query.ts';
 
@@ -41,7 +43,7 @@ export default async function Requests({ params, searchParams }: RequestsProps) 
           ...(typeof before === 'string' && before !== '' ? { before } : {}),
         }),
     control.listKeys(actor, { org: org.slug }),
-    control.listModels(actor, { org: org.slug }),
+    control.listModels(actor, { org: org.slug, activity: false }),
   ]);
   const answer = found ?? listed;
   const reason =
@@ -84,8 +86,13 @@ export default async function Requests({ params, searchParams }: RequestsProps) 
       <Filters
         path={path}
         filter={filter}
-        keys={read(keys).map(({ id, name, prefix }) => ({ id, name: `${name} · ${prefix}…` }))}
-        models={read(models).map(({ id, name }) => ({ id, name }))}
+        org={org.slug}
+        keys={sentWith(read(keys).map(keyName), filter.key, 'keys')}
+        models={sentWith(
+          read(models).map(({ id, name }) => ({ id, name })),
+          filter.model,
+          'models',
+        )}
         codes={ENDS}
       />
       {reason === null ? null : (

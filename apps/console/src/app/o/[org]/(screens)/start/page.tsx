@@ -20,7 +20,7 @@ export default async function Start({ params }: { params: Promise<{ org: string 
     control.listModels(actor, { ...at, activity: false }),
     control.listKeys(actor, at),
     control.listPlans(actor, { org: org.slug }),
-    control.showUsage(actor, at),
+    control.showUsage(actor, { ...at, brief: true }),
   ]);
   const all = read(keys);
   const { requests, errors } = read(usage).totals;

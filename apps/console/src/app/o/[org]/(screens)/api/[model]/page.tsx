@@ -13,7 +13,7 @@ export default async function Model({ params }: { params: Promise<{ org: string;
   const { actor, org } = await requireOrg(slug);
   const { control } = services();
   const model = read(await control.showModel(actor, { org: org.slug, id }));
-  const { totals, days } = read(await control.showUsage(actor, { org: org.slug, modelId: id }));
+  const { totals, days } = read(await control.showUsage(actor, { org: org.slug, modelId: id, brief: true }));
   return (
     <>
       <Live everyMs={REFRESH_MS} />

@@ -17,7 +17,7 @@ export default async function Key({ params }: { params: Promise<{ org: string; k
   const at = { org: org.slug };
   const key = read(await control.showKey(actor, { ...at, id }));
   const [usage, refusals, keys, models, plans] = await Promise.all([
-    control.showUsage(actor, { ...at, keyId: id }),
+    control.showUsage(actor, { ...at, keyId: id, brief: true }),
     control.showRefusals(actor, { ...at, keyId: id }),
     control.listKeys(actor, at),
     control.listModels(actor, { ...at, activity: false }),

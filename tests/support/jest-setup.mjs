@@ -1,8 +1,10 @@
 /**
- * Runs once before all tests: starts one Postgres with a migrated template, finds one Redis binary
- * and makes one scratch directory. It needs built packages.
+ * Runs once before all tests: starts one Postgres with a migrated template, finds one Redis binary,
+ * makes one scratch directory, and offers one stack that test files share. It needs built packages.
  */
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,6 +12,11 @@ import { findRedis, startPostgres } from '@tidegate/embedded';
 import { createTemplate, dropDatabase, freePort, TEST_ENV } from '@tidegate/testing';
 
 const SETTINGS = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' };
+const SHARED_STACK = {
+  demo: false,
+  scale: { gateway: 2, limiter: 2 },
+  env: { gateway: { TRUSTED_PROXIES: '1' } },
+};
 
 export default async function setup() {
   const directory = await mkdtemp(join(tmpdir(), 'tidegate-test-'));
@@ -26,6 +33,7 @@ export default async function setup() {
     process.env[TEST_ENV.redis] = JSON.stringify(redis);
     process.env[TEST_ENV.postgres] = postgresUrl;
     process.env[TEST_ENV.template] = template;
+    process.env[TEST_ENV.sharedStack] = await offerStack(ends);
   } catch (error) {
     for (const end of ends) await end();
     throw error;
@@ -37,4 +45,31 @@ async function startOwnPostgres(directory, ends) {
   const postgres = await startPostgres(options);
   ends.unshift(() => postgres.stop());
   return postgres.url;
+}
+
+/** Returns a URL that answers with the shared stack, which the first request starts. */
+async function offerStack(ends) {
+  let started;
+  const start = async () => {
+    const { startTestStack } = await import('./test-stack.mjs');
+    return startTestStack(SHARED_STACK);
+  };
+  const server = createServer(async (_request, response) => {
+    try {
+      started ??= start();
+      const { info, dataDir } = (await started).stack;
+      response.end(JSON.stringify({ info, dataDir }));
+    } catch (error) {
+      response.writeHead(500).end(String(error));
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  ends.unshift(async () => {
+    server.close();
+    server.closeAllConnections();
+    const { end } = (await started?.catch(() => undefined)) ?? {};
+    await end?.();
+  });
+  return `http://127.0.0.1:${server.address().port}`;
 }

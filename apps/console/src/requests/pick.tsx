@@ -1,0 +1,50 @@
+'use client';
+
+import { useRef, useState } from 'react';
+import { listChoices } from './actions.ts';
+import type { Choices, Named } from './choices.ts';
+
+interface PickProps extends Choices {
+  readonly label: string;
+  readonly name: string;
+  readonly value: string;
+  /** The text of the choice of none. */
+  readonly all: string;
+  readonly org?: string;
+}
+
+/** A choice of a plain form. Options that are too many for the page come when it is first used. */
+export function Pick({ label, name, value, all, options, org = '', more }: PickProps) {
+  const [fetched, setFetched] = useState<readonly Named[] | null>(null);
+  const asked = useRef(false);
+  const fetchOnce = () => {
+    if (more === undefined || asked.current) return;
+    asked.current = true;
+    listChoices(org, more).then(setFetched, () => {
+      asked.current = false;
+    });
+  };
+  const shown = fetched ?? options;
+  const isKnown = value === '' || shown.some(({ id }) => id === value);
+  return (
+    <label className="block w-full text-xs text-muted sm:w-52">
+      {label}
+      <select
+        name={name}
+        defaultValue={value}
+        key={value}
+        className="input mt-1 w-full"
+        onFocus={fetchOnce}
+        onPointerEnter={fetchOnce}
+      >
+        <option value="">{all}</option>
+        {shown.map(({ id, name: text }) => (
+          <option key={id} value={id}>
+            {text}
+          </option>
+        ))}
+        {isKnown ? null : <option value={value}>{`${value} (deleted)`}</option>}
+      </select>
+    </label>
+  );
+}

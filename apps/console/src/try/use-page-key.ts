@@ -1,0 +1,40 @@
+'use client';
+
+import type { CreatedPageKey, Result } from '@tidegate/control';
+import { useEffect, useMemo } from 'react';
+import { createPageKey } from './actions.ts';
+import { PageKey } from './page-key.ts';
+
+/** Where requests get their key. */
+export interface KeySource {
+  get(): Promise<Result<string>>;
+  /** The key was refused. True: the next `get` gives another. */
+  drop(key: string): boolean;
+}
+
+export const pastedKey = (key: string): KeySource => ({
+  get: async () => ({ ok: true, value: key }),
+  drop: () => false,
+});
+
+/** A key that is made when it is first needed, and ends when the page is left in whatever way. */
+export function usePageKey(org: string): KeySource {
+  const key = useMemo(
+    () =>
+      new PageKey({
+        create: (): Promise<Result<CreatedPageKey>> => createPageKey(org),
+        // Arrives although the page is gone.
+        end: (id) => navigator.sendBeacon(`/o/${org}/try/end`, id),
+      }),
+    [org],
+  );
+  useEffect(() => {
+    const end = () => key.end();
+    window.addEventListener('pagehide', end);
+    return () => {
+      window.removeEventListener('pagehide', end);
+      end();
+    };
+  }, [key]);
+  return key;
+}

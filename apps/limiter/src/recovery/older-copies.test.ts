@@ -1,0 +1,115 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { closeDb, type Db } from '@tidegate/db';
+import { monthOf } from '@tidegate/limits';
+import { callUnary } from '@tidegate/rpc';
+import { createLogger } from '@tidegate/runtime';
+import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
+import { anAdmitCall } from '../testing/admit-call.ts';
+import { changePlan, connectDb, makeKey, makeOrg, openStore, type TestStore } from '../testing/fixture.ts';
+import { beatingInstance, monthOfOrg, Rig } from '../testing/rig.ts';
+import type { SessionClient } from '../testing/session-client.ts';
+
+let postgres: TestPostgres;
+let redis: TestRedis;
+let db: Db;
+let store: TestStore;
+let rig: Rig;
+let session: SessionClient;
+let logged: string;
+
+beforeAll(async () => {
+  [postgres, redis] = await Promise.all([testPostgres(), testRedis()]);
+  db = connectDb(postgres.url);
+  store = await openStore(redis.url);
+});
+afterAll(async () => {
+  store.redis.disconnect();
+  await closeDb(db);
+  await Promise.all([redis.stop(), postgres.drop()]);
+});
+beforeEach(async () => {
+  logged = '';
+  rig = new Rig(redis.url, db);
+  session = rig.session(await rig.limiter());
+});
+afterEach(() => rig.close());
+
+/** A limiter that starts beside the older copy. Resolves when it has said that it found one. */
+async function startBeside(said: string): Promise<void> {
+  const destination = {
+    write: (line: string) => {
+      logged += line;
+    },
+  };
+  await rig.limiter({ logger: createLogger({ service: 'limiter', level: 'warn', destination }) });
+  await eventually(() => logged.includes(said));
+}
+
+async function usedKey(limits: { requestsPerMonth?: number } = {}) {
+  const key = await makeKey(db, await makeOrg(db, limits));
+  const instanceId = await beatingInstance(session);
+  const admit = () => session.decide({ admit: anAdmitCall(key, instanceId) });
+  expect((await admit()).admitted).toBeTruthy();
+  return { key, orgId: key.orgId, admit };
+}
+
+describe('beside an older Redis', () => {
+  it('a month has at least what Postgres has, so that its quota holds', async () => {
+    const { orgId, admit } = await usedKey({ requestsPerMonth: 5 });
+    const month = monthOf(Date.now());
+    await db.monthTotal.create({ data: { orgId, month, requests: 5, chargedTokens: 70 } });
+    await startBeside('months were raised');
+    expect(await monthOfOrg(session, orgId)).toMatchObject({ requests: 5, chargedTokens: 70 });
+    expect((await admit()).quotaExceeded).toMatchObject({ cause: 'CAUSE_REQUESTS' });
+    expect(logged).toContain(orgId);
+  });
+
+  it('a month that has more than Postgres stays as it is', async () => {
+    const more = await usedKey();
+    const less = await usedKey();
+    const month = monthOf(Date.now());
+    await more.admit();
+    await db.monthTotal.create({ data: { orgId: more.orgId, month, requests: 1, chargedTokens: 0 } });
+    await db.monthTotal.create({ data: { orgId: less.orgId, month, requests: 9, chargedTokens: 0 } });
+    await startBeside('months were raised');
+    expect(await monthOfOrg(session, more.orgId)).toMatchObject({ requests: 2, chargedTokens: 0 });
+    expect(logged).not.toContain(more.orgId);
+  });
+
+  it('a key that was revoked long ago is refused', async () => {
+    const { key, admit } = await usedKey();
+    await db.apiKey.update({ where: { id: key.keyId }, data: { revokedAt: new Date('2026-01-01') } });
+    await startBeside('are refused now');
+    expect((await admit()).outcome).toBe('keyInvalid');
+  });
+});
+
+describe('beside an older Postgres', () => {
+  it('a key that it does not have is refused, since nobody could revoke it', async () => {
+    const { key, admit } = await usedKey();
+    const kept = await usedKey();
+    await db.apiKey.delete({ where: { id: key.keyId } });
+    await startBeside('are refused now');
+    expect((await admit()).outcome).toBe('keyInvalid');
+    expect((await kept.admit()).admitted).toBeTruthy();
+  });
+
+  it('a key that Redis knows as revoked stays refused, and is named', async () => {
+    const { key, orgId, admit } = await usedKey();
+    await store.redis.hset(store.names.key(orgId, key.keyId), 'state', 'revoked');
+    await startBeside('revoke them again');
+    expect((await admit()).outcome).toBe('keyInvalid');
+    expect(logged).toContain(key.keyId);
+  });
+
+  it('the limits are those of Postgres, and later changes take effect', async () => {
+    const { orgId } = await usedKey();
+    const inForce = () => store.redis.hget(store.names.org(orgId), 'at_once');
+    await store.redis.hset(store.names.org(orgId), { version: 7, at_once: 3 });
+    await startBeside('those of Postgres are in force');
+    expect(await inForce()).toBe('100000');
+    await changePlan(db, orgId, { requestsAtOnce: 2 });
+    await callUnary(session.client, 'refreshOrgs', { orgIds: [orgId] }, { deadlineMs: 10_000 });
+    expect(await inForce()).toBe('2');
+  });
+});

@@ -1,0 +1,207 @@
+import { orgIdOfTag } from '@tidegate/contracts';
+import type { Db } from '@tidegate/db';
+import type { Logger } from '@tidegate/runtime';
+import { startChore } from '../chore.ts';
+import type { DeletedOrgs } from '../deletion/deleted-orgs.ts';
+import type { NoticeHub } from '../notices/hub.ts';
+import type { RedisLink } from '../redis/link.ts';
+import type { ScriptDeps } from '../script-deps.ts';
+import { SCRIPTS } from '../scripts.ts';
+import { readKeyStates, readLiveOrgs, readMonthTotals } from '../seeding/rows.ts';
+import { revokeKey } from '../seeding/seed.ts';
+import type { Seeder } from '../seeding/seeder.ts';
+
+const ORGS_PER_PAGE = 500;
+const KEYS_PER_PAGE = 500;
+/** Key ids in one log line. */
+const MAX_LOGGED = 20;
+
+export interface OlderCopiesOptions extends ScriptDeps {
+  readonly db: Db;
+  readonly link: RedisLink;
+  readonly seeder: Seeder;
+  readonly notices: NoticeHub;
+  readonly deletedOrgs: DeletedOrgs;
+  readonly logger: Logger;
+}
+
+/**
+ * Compares Redis with Postgres after each connection to a server of Redis, in case an older copy of
+ * one of them was put in place: a backup of Postgres, or of Redis. Normally everything agrees, and
+ * nothing is changed. Where it does not, the stricter side counts:
+ *
+ * - a month has at least what Postgres has
+ * - a key that either side knows as revoked is refused, and so is one that Postgres does not have
+ *
+ * Limits are those of Postgres, because those are what people see and change. Any limiter may do
+ * this, also several at once.
+ */
+export class OlderCopies {
+  readonly #options: OlderCopiesOptions;
+  #due = true;
+  #running: Promise<void> | null = null;
+
+  constructor(options: OlderCopiesOptions) {
+    this.#options = options;
+  }
+
+  /** From now on, the comparison is due again. */
+  expect(): void {
+    this.#due = true;
+  }
+
+  /** Compares, if that is due. Rejects if Redis or Postgres is unavailable: then it stays due. */
+  run(): Promise<void> {
+    if (!this.#due || !this.#options.link.ready()) return Promise.resolve();
+    this.#running ??= this.#compare().finally(() => {
+      this.#running = null;
+    });
+    return this.#running;
+  }
+
+  async #compare(): Promise<void> {
+    const { logger } = this.#options;
+    this.#due = false;
+    try {
+      const raised = await this.#raiseMonths();
+      const orgs = await this.#putLimitsBack();
+      const { refused, revokedHere } = await this.#compareKeys();
+      if (raised.length > 0)
+        logger.warn(
+          { organizations: raised.length, orgIds: raised.slice(0, MAX_LOGGED) },
+          'Redis had less of the month than Postgres, as an older copy of it has: months were raised',
+        );
+      if (orgs.length > 0)
+        logger.warn(
+          { organizations: orgs.length, orgIds: orgs.slice(0, MAX_LOGGED) },
+          'Redis had newer limits than Postgres, as beside an older copy of it: those of Postgres are in force',
+        );
+      if (refused.length > 0)
+        logger.warn(
+          { keys: refused.length, keyIds: refused.slice(0, MAX_LOGGED) },
+          'keys were active in Redis that Postgres has revoked or does not have: they are refused now',
+        );
+      if (revokedHere.length > 0)
+        logger.warn(
+          { keys: revokedHere.length, keyIds: revokedHere.slice(0, MAX_LOGGED) },
+          'keys are revoked in Redis and active in Postgres, as in an older copy of it: revoke them again',
+        );
+    } catch (error) {
+      this.#due = true;
+      throw error;
+    }
+  }
+
+  /** Postgres is read first: Redis may grow meanwhile. */
+  async #raiseMonths(): Promise<string[]> {
+    const { store, names, clock, db } = this.#options;
+    const month = clock.month().name;
+    const raised: string[] = [];
+    for (let after = ''; ; ) {
+      const totals = await readMonthTotals(db, month, after, ORGS_PER_PAGE);
+      const codes = await Promise.all(
+        totals.map(async ({ orgId, requests, chargedTokens }) => {
+          const [code] = await store.run(
+            SCRIPTS.raiseMonth,
+            [names.month(orgId, month)],
+            [requests, chargedTokens],
+          );
+          return { orgId, code };
+        }),
+      );
+      raised.push(...codes.filter(({ code }) => code === 'raised').map(({ orgId }) => orgId));
+      if (totals.length < ORGS_PER_PAGE) return raised;
+      after = totals.at(-1)?.orgId ?? '';
+    }
+  }
+
+  /** Versions in Redis are read first: those in Postgres only grow, unless it is an older copy. */
+  async #putLimitsBack(): Promise<string[]> {
+    const { store, names, db, seeder, notices } = this.#options;
+    const changed: string[] = [];
+    for (let after = ''; ; ) {
+      const orgs = await readLiveOrgs(db, after, ORGS_PER_PAGE);
+      const inRedis = await Promise.all(
+        orgs.map(({ orgId }) => store.command('hget', names.org(orgId), 'version')),
+      );
+      const ahead = new Map(
+        orgs.flatMap(({ orgId, version }, i) =>
+          Number(inRedis[i] ?? 0) > version ? [[orgId, Number(inRedis[i])] as const] : [],
+        ),
+      );
+      changed.push(...(ahead.size === 0 ? [] : await seeder.putLimitsBack(ahead)));
+      if (orgs.length < ORGS_PER_PAGE) break;
+      after = orgs.at(-1)?.orgId ?? '';
+    }
+    await Promise.all(changed.map((orgId) => notices.publish({ orgChanged: { orgId } })));
+    return changed;
+  }
+
+  async #compareKeys(): Promise<{ refused: string[]; revokedHere: string[] }> {
+    const { link, names } = this.#options;
+    const found = { refused: [] as string[], revokedHere: [] as string[] };
+    for (const server of link.shards.all()) {
+      let cursor = '0';
+      do {
+        const [next, page] = await server.scan(cursor, 'MATCH', names.allKeys, 'COUNT', KEYS_PER_PAGE);
+        cursor = next;
+        const keys = page.flatMap((name) => names.parseKey(name) ?? []);
+        if (keys.length > 0) await this.#compareSome(keys, found);
+      } while (cursor !== '0');
+    }
+    return found;
+  }
+
+  /** Redis is read first: Postgres has a key before Redis does, and until it is revoked here. */
+  async #compareSome(
+    keys: readonly { readonly orgTag: string; readonly keyId: string }[],
+    found: { readonly refused: string[]; readonly revokedHere: string[] },
+  ): Promise<void> {
+    const { store, names, db, notices, deletedOrgs } = this.#options;
+    const states = await Promise.all(
+      keys.map(
+        ({ orgTag, keyId }) =>
+          store.command('hmget', names.key(orgIdOfTag(orgTag), keyId), 'state', 'hash') as Promise<
+            [string | null, string | null]
+          >,
+      ),
+    );
+    const rows = await readKeyStates(
+      db,
+      keys.map(({ keyId }) => keyId),
+    );
+    const orphans = new Set<string>();
+    for (const [i, { orgTag, keyId }] of keys.entries()) {
+      const orgId = orgIdOfTag(orgTag);
+      const [state, hash] = states[i] ?? [null, null];
+      const row = rows.get(keyId);
+      if (!row && state !== null && state !== 'revoked') orphans.add(orgId);
+      if (state === null || hash === null) continue;
+      if (state === 'revoked') {
+        if (row && !row.revoked) found.revokedHere.push(keyId);
+        continue;
+      }
+      if (row && !row.revoked) continue;
+      await revokeKey(this.#options, orgId, keyId, Buffer.from(hash, 'hex'));
+      await notices.publish({ keyRevoked: { keyId } });
+      found.refused.push(keyId);
+    }
+    for (const orgId of orphans) await deletedOrgs.forgetIfDeleted(orgId);
+  }
+}
+
+/** Starts the comparison: at once with each connection to a server, and again if it failed. */
+export function startOlderCopies(options: {
+  readonly olderCopies: OlderCopies;
+  readonly link: RedisLink;
+  readonly everyMs: number;
+  readonly logger: Logger;
+}): { stop(): Promise<void> } {
+  const { olderCopies, link, everyMs, logger } = options;
+  const onError = (err: unknown) => logger.warn({ err }, 'Redis could not be compared with Postgres');
+  link.onReady(() => {
+    olderCopies.expect();
+    void olderCopies.run().catch(onError);
+  });
+  return startChore({ everyMs, run: () => olderCopies.run(), onError });
+}

@@ -1,0 +1,56 @@
+import type { Logger } from '@tidegate/runtime';
+import type { RedisLink } from './link.ts';
+
+/** What a server of Redis tells of how it keeps its data. Null: it does not tell. */
+export interface Durability {
+  readonly appendOnly: boolean | null;
+  /** Whether it could last write to its file. */
+  readonly writes: boolean | null;
+  readonly evicts: boolean | null;
+}
+
+/** Reads it of every server that is available. Rejects if one may not be asked. */
+export async function readDurability({ shards }: RedisLink): Promise<Durability[]> {
+  const servers = shards.all();
+  if (servers.length === 0) throw new Error('no server is available');
+  return Promise.all(
+    servers.map(async (server) => {
+      const told = await server.info('everything');
+      const is = (field: string, value: string): boolean | null => {
+        const found = new RegExp(`^${field}:(.*?)\\r?$`, 'm').exec(told)?.[1];
+        return found === undefined ? null : found === value;
+      };
+      const keeps = is('maxmemory_policy', 'noeviction');
+      return {
+        appendOnly: is('aof_enabled', '1'),
+        writes: is('aof_last_write_status', 'ok'),
+        evicts: keeps === null ? null : !keeps,
+      };
+    }),
+  );
+}
+
+/**
+ * Warns of settings that lose data, once: when Redis is first available. Silent about what the
+ * user may not ask. `appendfsync` no service may ask (docs/accounts.md).
+ */
+export function warnOfDurability(link: RedisLink, logger: Logger): void {
+  let looked = false;
+  link.onReady(() => {
+    if (looked || !link.ready()) return;
+    looked = true;
+    readDurability(link).then(
+      (servers) => {
+        if (servers.some(({ appendOnly }) => appendOnly === false))
+          logger.warn(
+            'Redis keeps no append-only file: what it loses when it restarts, organizations recover from for a minute, and settlements may be lost. Set appendonly yes',
+          );
+        if (servers.some(({ evicts }) => evicts))
+          logger.warn(
+            'Redis may evict keys, and with them limits and settlements. Set maxmemory-policy noeviction',
+          );
+      },
+      (err) => logger.info({ err }, 'Redis does not tell how it keeps its data'),
+    );
+  });
+}

@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { closeDb, createDb, type Db } from '@tidegate/db';
+import { type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
+
+const HOUR_MS = 3_600_000;
+
+let postgres: TestPostgres;
+let db: Db;
+let fixture: Fixture;
+const clock = testClock();
+
+beforeAll(async () => {
+  postgres = await testPostgres();
+  db = createDb(postgres.url);
+});
+afterAll(async () => {
+  await closeDb(db);
+  await postgres.drop();
+});
+beforeEach(() => {
+  clock.set(Date.UTC(2026, 10, 21, 23, 30));
+  fixture = createFixture(db, clock.now);
+});
+
+const listed = async (org: string) => value(await fixture.control.listKeys(OPERATOR, { org }));
+
+describe('a key that a page makes', () => {
+  it('is listed with an end within the hour, may be tried, and is recorded with who made it', async () => {
+    const org = await fixture.org('Page');
+    const owner = await fixture.user(org, 'owner');
+    const made = value(await fixture.control.createPageKey(owner, { org }));
+    const [key] = await listed(org);
+    expect(key).toMatchObject({
+      ...{ id: made.id, name: 'Try it', state: 'Active', expiresAt: '2026-11-22T00:30:00.000Z' },
+      ...{ requestsPerMinute: 20, requestsAtOnce: 2, expiresOn: '2026-11-22' },
+    });
+    expect(value(await fixture.control.tryKey(owner, { org, key: made.key }))).toBe(true);
+    expect(value(await fixture.control.showKey(OPERATOR, { org, id: made.id })).createdBy).toBe(owner.email);
+    clock.advance(HOUR_MS);
+    expect(value(await fixture.control.tryKey(owner, { org, key: made.key }))).toBe(false);
+    expect((await listed(org))[0]?.state).toBe('Expired');
+  });
+
+  it('is revoked at the limiter and leaves the list when the page ends, which nobody else can bring about', async () => {
+    const org = await fixture.org('Ends');
+    const [owner, another] = [await fixture.user(org, 'owner'), await fixture.user(org, 'owner')];
+    const { id } = value(await fixture.control.createPageKey(owner, { org }));
+    value(await fixture.control.endPageKey(another, { org, id }));
+    expect(await listed(org)).toHaveLength(1);
+    fixture.limiter.away = true;
+    expect(refusal(await fixture.control.endPageKey(owner, { org, id })).code).toBe('unavailable');
+    expect((await listed(org))[0]?.state).toBe('Revoked');
+    fixture.limiter.away = false;
+    value(await fixture.control.endPageKey(owner, { org, id }));
+    expect(await listed(org)).toEqual([]);
+    expect(fixture.limiter.revoked).toEqual([id]);
+    expect(value(await fixture.control.endPageKey(owner, { org, id }))).toBeNull();
+    const events = await db.auditEvent.findMany({ where: { target: id }, orderBy: { id: 'asc' } });
+    expect(events.map(({ action, actor }) => [action, actor]).sort()).toEqual([
+      ['key.create', owner.email],
+      ['key.delete', owner.email],
+    ]);
+  });
+
+  it('ends no ordinary key', async () => {
+    const org = await fixture.org('Ordinary');
+    const owner = await fixture.user(org, 'owner');
+    const { id } = value(await fixture.control.createKey(owner, { org, name: 'k' }));
+    value(await fixture.control.endPageKey(owner, { org, id }));
+    expect((await listed(org))[0]?.state).toBe('Active');
+  });
+
+  it('takes the place of the one before of the same person, and no other', async () => {
+    const org = await fixture.org('Again');
+    const [owner, another] = [await fixture.user(org, 'owner'), await fixture.user(org, 'owner')];
+    const [first, theirs] = [
+      value(await fixture.control.createPageKey(owner, { org })),
+      value(await fixture.control.createPageKey(another, { org })),
+    ];
+    const second = value(await fixture.control.createPageKey(owner, { org }));
+    expect((await listed(org)).map(({ id }) => id).sort()).toEqual([theirs.id, second.id].sort());
+    expect(fixture.limiter.revoked).toEqual([first.id]);
+  });
+
+  it('counts against the limit of the plan until it has ended', async () => {
+    const org = await fixture.org('Full', 'Free');
+    const owner = await fixture.user(org, 'owner');
+    value(await fixture.control.createPageKey(owner, { org }));
+    const create = () => fixture.control.createKey(OPERATOR, { org, name: 'k' });
+    value(await create());
+    value(await create());
+    expect(refusal(await create()).code).toBe('limit_reached');
+    expect(refusal(await fixture.control.createPageKey(await fixture.user(org, 'owner'), { org })).code).toBe(
+      'limit_reached',
+    );
+    clock.advance(HOUR_MS);
+    value(await create());
+    expect((await listed(org)).map(({ name }) => name)).toEqual(['k', 'k', 'k']);
+  });
+
+  it.each(['member', 'viewer'] as const)('is not made for a %s, who may create no key', async (role) => {
+    const org = await fixture.org('Roles');
+    const refused = await fixture.control.createPageKey(await fixture.user(org, role), { org });
+    expect(refusal(refused).code).toBe('forbidden');
+    expect(refusal(await fixture.control.createPageKey(OPERATOR, { org })).code).toBe('forbidden');
+  });
+});

@@ -1,0 +1,96 @@
+import { dayOf } from '@tidegate/limits';
+import { z } from 'zod';
+import { type Actor, access } from '../access/access.ts';
+import { audit } from '../access/audit.ts';
+import type { ControlDeps } from '../deps.ts';
+import { orgField, reference } from '../fields.ts';
+import { ok, parseInput, type Result, refuse } from '../result.ts';
+import { insertKey } from './create.ts';
+import { tellLimiter } from './keys.ts';
+
+/*
+ * Keys that a page makes for itself, so that an owner can try models without a key at hand. One is
+ * a key like any other in the list, the limits, the usage and the audit trail. It ends with its
+ * page. If the page cannot say so, the limiter refuses it after an hour, and metering deletes it.
+ */
+
+const LIFE_MS = 3_600_000;
+const NAME = 'Try it';
+const LIMITS = { requestsPerMinute: 20, requestsAtOnce: 2 };
+
+const createInput = z.object({ org: orgField });
+export type CreatePageKeyInput = z.input<typeof createInput>;
+
+export interface CreatedPageKey {
+  readonly id: string;
+  /** The key's value. It is shown only now and stored nowhere. */
+  readonly key: string;
+}
+
+/**
+ * Makes a key for the page that the user has open. A user has one in an organization: the one
+ * before ends, as if its page had been left.
+ */
+export async function createPageKey(
+  deps: ControlDeps,
+  actor: Actor,
+  input: CreatePageKeyInput,
+): Promise<Result<CreatedPageKey>> {
+  const parsed = parseInput(createInput, input);
+  if (!parsed.ok) return parsed;
+  const org = await access(deps, actor, parsed.value.org, 'key.create');
+  if (!org.ok) return org;
+  if (actor.kind !== 'user') return refuse('forbidden', 'Only a page of the console may do this.');
+  const orgId = org.value.id;
+  const before = await deps.db.apiKey.findMany({ where: { orgId, pageUserId: actor.userId } });
+  for (const row of before) {
+    const ended = await end(deps, actor, orgId, row);
+    if (!ended.ok) return ended;
+  }
+  const expiresAt = new Date(deps.now() + LIFE_MS);
+  // A limiter of the release before knows only days.
+  const settings = { name: NAME, ...LIMITS, expiresOn: dayOf(expiresAt.getTime()) };
+  const page = { userId: actor.userId, expiresAt };
+  const made = await deps.db.$transaction((tx) => insertKey(deps, tx, actor, orgId, settings, page));
+  return made.ok ? ok({ id: made.value.id, key: made.value.key }) : made;
+}
+
+const endInput = z.object({ org: orgField, id: reference('Key id') });
+export type EndPageKeyInput = z.input<typeof endInput>;
+
+/** Revokes and deletes the key of the user's page. It is no fault if there is none any more. */
+export async function endPageKey(
+  deps: ControlDeps,
+  actor: Actor,
+  input: EndPageKeyInput,
+): Promise<Result<null>> {
+  const parsed = parseInput(endInput, input);
+  if (!parsed.ok) return parsed;
+  // One's own key, so no role is asked for that may have been taken away since.
+  const org = await access(deps, actor, parsed.value.org, 'org.read');
+  if (!org.ok) return org;
+  const orgId = org.value.id;
+  const pageUserId = actor.kind === 'user' ? actor.userId : '';
+  const row = await deps.db.apiKey.findFirst({ where: { id: parsed.value.id, orgId, pageUserId } });
+  return row ? end(deps, actor, orgId, row) : ok(null);
+}
+
+type PageKey = Awaited<ReturnType<ControlDeps['db']['apiKey']['findMany']>>[number];
+
+async function end(deps: ControlDeps, actor: Actor, orgId: string, row: PageKey): Promise<Result<null>> {
+  const { db } = deps;
+  await db.apiKey.updateMany({
+    where: { id: row.id, revokedAt: null },
+    data: { revokedAt: new Date(deps.now()) },
+  });
+  // As when any key is deleted: nobody could revoke it again without its row.
+  const told = await tellLimiter(deps, actor, orgId, row);
+  if (!told.ok) return told;
+  await db.$transaction(async (tx) => {
+    const { count } = await tx.apiKey.deleteMany({ where: { id: row.id } });
+    if (count === 0) return;
+    const details = { name: row.name, prefix: row.prefix };
+    await audit(tx, actor, deps.now(), [{ orgId, action: 'key.delete', target: row.id, details }]);
+  });
+  return ok(null);
+}

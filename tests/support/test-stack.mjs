@@ -1,0 +1,54 @@
+// @ts-check
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startStack } from '@tidegate/local';
+import { TEST_ENV, testPostgres, testRedis } from '@tidegate/testing';
+
+/** A machine that runs tests may be slower than a server. That must not cause a 500. */
+const PATIENT = { LIMITER_SILENCE_MS: '2000' };
+
+/**
+ * @typedef {import('@tidegate/local').StackOptions & {
+ *   readonly ownPostgres?: boolean | undefined
+ * }} TestStackOptions `ownPostgres` starts a Postgres for this stack alone, as users get it.
+ *   Default: a database on the run's.
+ */
+
+/**
+ * Starts a stack with its own data and ports, and without a console unless `console` asks for it.
+ *
+ * @param {TestStackOptions} options
+ * @returns {Promise<{ stack: import('@tidegate/local').Stack, end: () => Promise<void> }>}
+ */
+export async function startTestStack({ ownPostgres, ...wished }) {
+  /** @type {(() => unknown)[]} */
+  const ends = [];
+  const end = async () => {
+    for (const one of ends.splice(0).reverse()) await one();
+  };
+  try {
+    const dataDir = mkdtempSync(join(tmpdir(), 'tidegate-tests-'));
+    ends.push(() => rmSync(dataDir, { recursive: true, force: true }));
+    /** @type {import('@tidegate/local').StackOptions} */
+    let stores = {};
+    // A run on clusters starts them here. Otherwise the stack starts the Redis that users get.
+    if (process.env[TEST_ENV.cluster] && wished.redisUrl === undefined) {
+      const redis = await testRedis({ appendonly: true });
+      ends.push(redis.stop);
+      stores = { ...stores, redisUrl: redis.url };
+    }
+    if (!ownPostgres && wished.databaseUrl === undefined) {
+      const postgres = await testPostgres();
+      ends.push(postgres.drop);
+      stores = { ...stores, databaseUrl: postgres.url };
+    }
+    const env = { ...wished.env, gateway: { ...PATIENT, ...wished.env?.gateway } };
+    const stack = await startStack({ dataDir, ports: 'random', console: false, ...stores, ...wished, env });
+    ends.push(stack.stop);
+    return { stack, end };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
