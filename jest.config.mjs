@@ -1,6 +1,6 @@
 /**
- * One run over every workspace. Its Postgres is started once in globalSetup, and so is the stack that
- * test files share.
+ * One run over every workspace. Its Postgres starts once, in globalSetup. So does the stack that
+ * test files share, if one asks for it.
  */
 export default {
   testEnvironment: 'node',

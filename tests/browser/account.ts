@@ -22,7 +22,6 @@ async function giveCode(page: Page, code: string): Promise<void> {
 /** Fits a phone, and is accessible in light and dark. */
 async function expectFit(page: Page): Promise<void> {
   await expectAccessibleInBoth(page);
-  await page.emulateMedia({ colorScheme: 'light' });
   await expectStill(page);
   for (const width of [390, 1280]) {
     await page.setViewportSize({ width, height: 900 });
@@ -30,12 +29,15 @@ async function expectFit(page: Page): Promise<void> {
   }
 }
 
-/** Sets up two-factor on the open page. Resolves to the app's address and the recovery codes. */
-async function setUp(page: Page): Promise<{ app: string; codes: string[] }> {
+/** Sets up two-factor on the open page, and looks at its second step. Resolves to the app's address and the recovery codes. */
+async function setUp(
+  page: Page,
+  look: (page: Page) => Promise<void> = async () => {},
+): Promise<{ app: string; codes: string[] }> {
   await page.getByLabel('Password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Continue' }).click();
   await page.getByRole('img', { name: 'QR code' }).waitFor();
-  await expectFit(page);
+  await look(page);
   const secret = ((await page.getByTestId('secret').textContent()) ?? '').replaceAll(' ', '');
   const app = `otpauth://totp/x?secret=${secret}`;
   const codes = await page
@@ -98,7 +100,7 @@ export function describeAccount(site: Site): void {
         await page.goto(`${site.url()}/account`);
         await page.getByRole('link', { name: 'Set up' }).click();
         await expectFit(page);
-        await setUp(page);
+        await setUp(page, expectFit);
         await page.waitForURL('**/account');
         await page.getByRole('button', { name: 'New recovery codes' }).waitFor();
 
@@ -110,6 +112,7 @@ export function describeAccount(site: Site): void {
         await confirm(page, 'Require it');
         await site.open(theirs, 'usage', org);
         await theirs.getByText('Careful requires two-factor of its members').waitFor();
+        await expectFit(theirs);
         expect((await theirs.request.get(`${site.url()}/o/${org}/usage/csv`)).status()).toBe(404);
         const { app, codes } = await setUp(theirs);
         await theirs.waitForURL(`**/o/${org}/usage`);

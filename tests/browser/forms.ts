@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Locator, Page } from 'playwright-core';
 import { expectAccessible } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
-import { PASSWORD, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
+import { confirm, PASSWORD, rowOf, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
 
 /** Waits for all expected errors. Then expects each at its field, and no others. */
 async function expectRefused(form: Locator, expected: Readonly<Record<string, RegExp>>): Promise<void> {
@@ -102,7 +102,7 @@ export function describeForms(site: Site): void {
     );
 
     it(
-      'when a model is published',
+      'when a model is published, also one that does not answer, which is then deleted',
       async () => {
         const { page, errors } = await site.signedIn();
         const form = await openForm(site, page, 'api', 'Publish model');
@@ -113,7 +113,7 @@ export function describeForms(site: Site): void {
         await form.getByRole('button', { name: 'Publish model' }).click();
         await expectRefused(form, {
           Name: /1 to 128 characters/,
-          Servers: /start with http/,
+          Servers: /http:\/\/ or https:\/\//,
           'Context length': /from 1 to/,
           'Key for the servers': /without spaces/,
         });
@@ -124,9 +124,14 @@ export function describeForms(site: Site): void {
         await form.getByLabel('Context length').fill('100');
         await form.getByLabel('Key for the servers').fill('');
         await form.getByRole('button', { name: 'Publish model' }).click();
+        await form.getByText('Its server does not answer').waitFor();
+        await expectAccessible(page);
         await form.getByRole('button', { name: 'Publish anyway' }).click();
-        await page.getByRole('row').filter({ hasText: 'mended' }).waitFor();
-        must(await site.control().deleteModel(OPERATOR, { org: 'demo', name: 'mended' }));
+        const row = rowOf(page, 'mended');
+        await row.waitFor();
+        await row.getByRole('button', { name: 'Delete mended' }).click();
+        await confirm(page, 'Delete model');
+        await row.waitFor({ state: 'detached' });
         expect(errors).toEqual([]);
       },
       TEST_TIMEOUT_MS,

@@ -3,7 +3,7 @@ import { closeDb, createDb } from '@tidegate/db';
 import { eventually } from '@tidegate/testing';
 import { expectAccessible, expectStill } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
-import { confirm, lookAgain, rowOf, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
+import { confirm, isPrefetch, lookAgain, rowOf, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
 
 /** Locks the audit log while `work` runs, so that the console has to wait for it. */
 async function whileAuditWaits(postgres: string, work: () => Promise<void>): Promise<void> {
@@ -114,10 +114,15 @@ export function describeLive(site: Site): void {
     );
 
     it(
-      'say that they are loading, and tell times in the reader’s own zone on hover',
+      'are fetched when the pointer reaches their link, say that they are loading, and tell times in the reader’s own zone on hover',
       async () => {
         const { page } = await site.signedIn(site.owner(), { timezoneId: 'Asia/Tokyo' });
         await site.open(page, 'keys');
+        const prefetched = page.waitForRequest(
+          (request) => isPrefetch(request) && request.url().includes('/audit'),
+        );
+        await page.getByRole('link', { name: 'Audit' }).hover();
+        await prefetched;
         await whileAuditWaits(site.stack().info.postgres, async () => {
           await page.getByRole('link', { name: 'Audit' }).click();
           await page.getByRole('status', { name: 'Loading' }).waitFor();

@@ -6,7 +6,7 @@ import { eventually } from '@tidegate/testing';
 import type { Page } from 'playwright-core';
 import { expectAccessible, expectAccessibleInBoth, expectStill } from '../support/browser.ts';
 import { slowly } from '../support/slowly.ts';
-import { lookAgain, SCREENS, type Site, TEST_TIMEOUT_MS } from './site.ts';
+import { isPrefetch, lookAgain, SCREENS, type Site, TEST_TIMEOUT_MS } from './site.ts';
 
 const LIVE = ['keys', 'api', 'usage', 'plan'];
 
@@ -17,9 +17,7 @@ const INTERNAL = /always_on|wake_on_request|\brpm\b|[a-z]Id\b|contextTokens|slee
 async function refreshed(page: Page): Promise<void> {
   for (let i = 0; i < 2; i++) {
     const answered = page.waitForResponse(
-      (response) =>
-        response.url().includes('_rsc=') &&
-        response.request().headers()['next-router-prefetch'] === undefined,
+      (response) => response.url().includes('_rsc=') && !isPrefetch(response.request()),
     );
     await lookAgain(page);
     await answered;
@@ -32,7 +30,7 @@ export function describePages(site: Site): void {
       { width: 1280, scheme: 'light' },
       { width: 390, scheme: 'dark' },
     ] as const)(
-      'is accessible in $scheme, fits $width pixels, moves nothing by itself and reports no error',
+      'is accessible in $scheme, fits $width pixels, moves nothing by itself, fetches no other page and reports no error',
       async ({ width, scheme }) => {
         const looks = { colorScheme: scheme, viewport: { width, height: 844 } };
         const entrance = await site.visit(looks);
@@ -40,6 +38,10 @@ export function describePages(site: Site): void {
         await expectAccessible(entrance.page);
         await expectStill(entrance.page);
         const { page, errors } = await site.signedIn(site.owner(), looks);
+        const prefetched: string[] = [];
+        page.on('request', (request) => {
+          if (isPrefetch(request)) prefetched.push(request.url());
+        });
         for (const screen of [...SCREENS, 'account']) {
           await page.goto(`${site.url()}/${screen === 'account' ? screen : `o/demo/${screen}`}`);
           await page.getByRole('heading', { level: 1 }).waitFor();
@@ -50,6 +52,7 @@ export function describePages(site: Site): void {
           const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
           expect({ screen, overflow: Math.max(0, Number(overflow)) }).toEqual({ screen, overflow: 0 });
         }
+        expect(prefetched).toEqual([]);
         expect([...entrance.errors, ...errors]).toEqual([]);
       },
       TEST_TIMEOUT_MS,
@@ -80,27 +83,27 @@ export function describePages(site: Site): void {
     );
 
     it.each([
-      ['keys', 'Create key', 'dialog'],
-      ['keys', 'Revoke Local stack', 'alertdialog'],
-      ['api', 'Publish model', 'dialog'],
-      ['api', 'Stop demo-text', 'alertdialog'],
-      ['plan', 'Change to Starter', 'alertdialog'],
-      ['members', 'Invite', 'dialog'],
+      { screen: 'keys', dialogs: { 'Create key': 'dialog', 'Revoke Local stack': 'alertdialog' } },
+      { screen: 'api', dialogs: { 'Publish model': 'dialog', 'Stop demo-text': 'alertdialog' } },
+      { screen: 'plan', dialogs: { 'Change to Starter': 'alertdialog' } },
+      { screen: 'members', dialogs: { Invite: 'dialog' } },
     ] as const)(
-      'of %s opens "%s" without moving anything behind it; it is accessible, and closes with Escape to where one was',
-      async (screen, button, role) => {
+      'of $screen opens each dialog without moving anything behind it; it is accessible, and closes with Escape to where one was',
+      async ({ screen, dialogs }) => {
         const { page, errors } = await site.signedIn();
         await site.open(page, screen);
-        const opener = page.getByRole('button', { name: button, exact: true });
-        await opener.click();
-        await page.getByRole(role).waitFor();
-        await expectAccessibleInBoth(page);
-        await expectStill(page, { pressed: true });
-        await page.keyboard.press('Escape');
-        await page.getByRole(role).waitFor({ state: 'detached' });
-        expect(await opener.evaluate((element) => element.ownerDocument.activeElement === element)).toBe(
-          true,
-        );
+        for (const [button, role] of Object.entries(dialogs)) {
+          const opener = page.getByRole('button', { name: button, exact: true });
+          await opener.click();
+          await page.getByRole(role).waitFor();
+          await expectAccessibleInBoth(page);
+          await expectStill(page, { pressed: true });
+          await page.keyboard.press('Escape');
+          await page.getByRole(role).waitFor({ state: 'detached' });
+          expect(await opener.evaluate((element) => element.ownerDocument.activeElement === element)).toBe(
+            true,
+          );
+        }
         expect(errors).toEqual([]);
       },
       TEST_TIMEOUT_MS,

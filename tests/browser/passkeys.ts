@@ -42,7 +42,8 @@ export function describePasskeys(site: Site): void {
       'signs in alone, and from then on the password alone does not, until two-factor is off',
       async () => {
         const account = await site.person('member');
-        const { page, errors } = await site.signedIn(account);
+        // Its browser is new, and no later test has this device.
+        const { page, errors } = await site.signedIn(account, {});
         const { page: other } = await site.visit();
         await signIn(other, site.url(), account);
         const device = await plugIn(page);

@@ -23,12 +23,13 @@ export function describeRequests(site: Site): void {
         const { key } = await site.newKey('Watched', { org });
         await eventually(async () => (await site.ask(key, { model: 'logged' })).status === 200);
         const { page, errors } = await site.signedIn(await site.person('viewer', org));
+        const { control } = site;
+        await eventually(
+          async () => must(await control().listRequests(OPERATOR, { org })).requests.length > 0,
+        );
         await site.open(page, 'requests', org);
         const rows = page.getByRole('table', { name: 'List of requests' }).locator('tbody tr');
-        await eventually(async () => {
-          await page.reload();
-          return (await rows.count()) > 0;
-        });
+        await rows.first().waitFor();
         await expectAccessibleInBoth(page);
         await expectStill(page);
         await page.getByRole('link', { name: 'Why requests failed' }).click();
@@ -73,10 +74,13 @@ export function describeRequests(site: Site): void {
         expect(await perDay.allTextContents()).toEqual(['0', '0', '0', '0', '0', '0', '1']);
         const refused = page.getByRole('table', { name: 'Refusals by cause', exact: true }).locator('tr');
         const unknown = refused.filter({ hasText: 'Unknown model' });
-        await eventually(async () => {
-          await page.reload();
-          return (await unknown.count()) > 0;
-        });
+        await eventually(async () =>
+          must(await control().showRefusals(OPERATOR, { org })).causes.some(
+            ({ code }) => code === 'model_not_found',
+          ),
+        );
+        await page.reload();
+        await unknown.waitFor();
         expect(await textOf(unknown)).toMatch(/model_not_found \(404\)\d.*Compare the name.*Open API$/);
         const refusedKeys = page.getByRole('table', { name: 'Refusals by key' });
         await refusedKeys.getByRole('link', { name: 'Watched' }).waitFor();

@@ -3,11 +3,11 @@ import { afterAll, beforeAll } from '@jest/globals';
 import type { Control, CreateKeyInput, Role } from '@tidegate/control';
 import type { StackOptions } from '@tidegate/local';
 import { freePort } from '@tidegate/testing';
-import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
-import { useBrowser, type Visitor } from '../support/browser.ts';
+import type { BrowserContextOptions, Locator, Page, Request } from 'playwright-core';
 import { signInByForm } from '../support/console.ts';
 import { must, OPERATOR, type OpenControl, openControl } from '../support/control.ts';
 import { useStack } from '../support/stack.ts';
+import { useBrowser, type Visitor } from '../support/visitors.ts';
 
 export const TEST_TIMEOUT_MS = 240_000;
 export const SCREENS = ['start', 'keys', 'api', 'usage', 'requests', 'try', 'plan', 'members', 'audit'];
@@ -42,8 +42,8 @@ export function useSite({ named = false, ...options }: SiteOptions = {}) {
     console: true,
     ...(named ? await atLocalhost(options) : options),
   }));
-  const visit = useBrowser();
   let url = '';
+  const visit = useBrowser(() => `${url}/icon.svg`);
   let owner: Account;
   beforeAll(() => {
     const { info } = stack();
@@ -57,12 +57,9 @@ export function useSite({ named = false, ...options }: SiteOptions = {}) {
     return opened.control;
   };
   const cookiesOf = useSessions(() => url);
-  /** Opens a new browser context, signed in. Default: the owner of the demo organization. */
-  const signedIn = async (
-    account: Account = owner,
-    context: BrowserContextOptions = {},
-  ): Promise<Visitor> => {
-    const visitor = await visit(context);
+  /** Opens a browser context, signed in. Default: the owner of the demo organization. */
+  const signedIn = async (account: Account = owner, options?: BrowserContextOptions): Promise<Visitor> => {
+    const visitor = await visit(options);
     await visitor.page.context().addCookies(await cookiesOf(account));
     return visitor;
   };
@@ -163,6 +160,8 @@ export const textOf = async (at: Locator): Promise<string> => (await at.textCont
 /** The text of what has the focus. */
 export const focused = (page: Page): Promise<string> => page.evaluate('document.activeElement.textContent');
 export const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text });
+/** Whether the page fetches what another page shows while it loads. */
+export const isPrefetch = (request: Request) => request.headers()['next-router-prefetch'] !== undefined;
 /** Makes a live page refresh now, as when it becomes visible again. */
 export const lookAgain = (page: Page) =>
   page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");

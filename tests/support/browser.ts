@@ -1,74 +1,8 @@
-import { afterAll, afterEach, beforeAll, expect } from '@jest/globals';
-import { findChromium } from '@tidegate/embedded';
+import { expect } from '@jest/globals';
 import { eventually } from '@tidegate/testing';
 import axe from 'axe-core';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { outOfReach } from './out-of-reach.mjs';
-
-const START_TIMEOUT_MS = 120_000;
-const ACTION_TIMEOUT_MS = 30_000;
-const ARGS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
-
-export interface Visitor {
-  readonly page: Page;
-  /** The errors that the page reported, including violations of its content security policy. */
-  readonly errors: readonly string[];
-}
-
-/**
- * Starts a headless Chromium for one file's tests. Call the result for a visitor with its own
- * cookies, for one test.
- */
-export function useBrowser(): (options?: BrowserContextOptions) => Promise<Visitor> {
-  let browser: Browser | undefined;
-  beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: await findChromium(), args: ARGS });
-  }, START_TIMEOUT_MS);
-  afterAll(async () => {
-    await browser?.close();
-  });
-  // Otherwise live pages would keep refreshing during the following tests.
-  afterEach(async () => {
-    await Promise.all(browser?.contexts().map((context) => context.close()) ?? []);
-  });
-  return async (options = {}) => {
-    if (!browser) throw new Error('the browser has not been started');
-    const viewport = { width: 1280, height: 900 };
-    const context = await browser.newContext({ viewport, reducedMotion: 'reduce', ...options });
-    context.setDefaultTimeout(ACTION_TIMEOUT_MS);
-    await context.addInitScript(WATCH_SHIFTS);
-    const page = await context.newPage();
-    const errors: string[] = [];
-    page.on('console', (message) => {
-      if (message.type() === 'error') errors.push(message.text());
-    });
-    page.on('pageerror', (error) => errors.push(error.message));
-    return { page, errors };
-  };
-}
-
-/**
- * Records what moves on a page, and whether it moved within half a second of the visitor's input.
- */
-const WATCH_SHIFTS = `globalThis.shifts = [];
-new PerformanceObserver((list) => {
-  for (const { value, hadRecentInput: pressed, sources } of list.getEntries()) {
-    const moved = sources.map(({ node, previousRect: from, currentRect: to }) => ({
-      what: node?.outerHTML?.slice(0, 160) ?? node?.parentElement?.outerHTML?.slice(0, 160) ?? '',
-      from: [from.x, from.y, from.width, from.height].join(),
-      to: [to.x, to.y, to.width, to.height].join(),
-    }));
-    globalThis.shifts.push({ pressed, value, moved });
-  }
-}).observe({ type: 'layout-shift', buffered: true })`;
 
 /**
  * Expects that nothing has moved by itself since the page was loaded: its cumulative layout shift
@@ -99,12 +33,15 @@ const SETTLED = `new Promise((next) => requestAnimationFrame(() => requestAnimat
 
 /**
  * Expects the page to be accessible in light and dark mode. Only contrasts differ between the two.
+ * Leaves the page in light mode.
  */
 export async function expectAccessibleInBoth(page: Page): Promise<void> {
   await expectAccessible(page);
   await page.emulateMedia({ colorScheme: 'dark' });
   await page.evaluate(SETTLED);
   await expectAccessible(page, ['color-contrast']);
+  await page.emulateMedia({ colorScheme: 'light' });
+  await page.evaluate(SETTLED);
 }
 
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
@@ -116,7 +53,7 @@ export async function expectAccessible(page: Page, rules: readonly string[] = RU
   // The title of a page streams in after its first markup, and again when the page refreshes
   // itself. So it is awaited here, and axe, which looks once, does not look for it.
   await eventually(async () => (await page.title()) !== '');
-  await page.evaluate(axe.source);
+  if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axe.source);
   const found = await page.evaluate(
     async (runOnly) => {
       const run = (globalThis as unknown as { axe: typeof axe }).axe.run;

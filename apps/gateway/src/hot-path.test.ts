@@ -31,8 +31,8 @@ describe('what every completion runs', () => {
 });
 
 /*
- * Counts what a request costs, because timings differ between machines. Each write is a system call,
- * and wakes whoever reads it. A change that raises a count must give its reason in
+ * Counts what a request costs, because timings differ between machines. Each write is a system
+ * call, and wakes whoever reads it. A change that raises a count must give its reason in
  * docs/performance.md.
  */
 const REQUESTS = 20;

@@ -7,6 +7,7 @@ import { hangUps } from './hang-ups.ts';
 import { killsOf } from './kills.ts';
 import { meteringBetween } from './metering.ts';
 import { midnight } from './midnight.ts';
+import { olderCopies } from './older-copies.ts';
 import { outages } from './outages.ts';
 import { pausedGateway } from './pause.ts';
 import { plans } from './plans.ts';
@@ -32,4 +33,5 @@ export const SCENARIOS: readonly Scenario[] = [
   plans,
   midnight,
   emptied,
+  olderCopies,
 ];

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,6 +15,10 @@ export interface Store {
 export interface SignalledStore extends Store {
   /** Sends a signal to all of its processes. */
   signal(name: NodeJS.Signals): void;
+  /** Keeps a copy of its files as they are now. It is down meanwhile. */
+  copy(): Promise<void>;
+  /** Puts the copy in place of its files. It is down meanwhile. */
+  putCopyBack(): Promise<void>;
 }
 
 export interface Stores {
@@ -32,26 +37,42 @@ export async function startStores(): Promise<Stores> {
     startRedis({ server, dir: join(dir, 'redis'), port: redisPort, appendfsync: 'always' });
   let postgres = await openPostgres();
   let redis = await openRedis();
+  const copies = (name: 'postgres' | 'redis', down: () => Promise<void>, up: () => Promise<void>) => {
+    const [files, copy] = [join(dir, name), join(dir, `${name}.copy`)];
+    const replace = (from: string, to: string) => async () => {
+      await down();
+      rmSync(to, { recursive: true, force: true });
+      // Node's own copy would belong to root, and Postgres may run as somebody else.
+      execFileSync('cp', ['-a', from, to]);
+      await up();
+    };
+    return { copy: replace(files, copy), putCopyBack: replace(copy, files) };
+  };
+  const downRedis = async () => {
+    redis.kill('SIGKILL');
+    await redis.exited;
+  };
+  const upRedis = async () => {
+    redis = await openRedis();
+  };
+  const upPostgres = async () => {
+    postgres = await openPostgres();
+  };
   return {
     postgres: {
       url: postgres.url,
       down: () => postgres.stop(),
-      async up() {
-        postgres = await openPostgres();
-      },
+      up: upPostgres,
+      ...copies('postgres', () => postgres.stop(), upPostgres),
       signal(name) {
         for (const pid of [postgres.pid, ...childrenOf(postgres.pid)]) process.kill(pid, name);
       },
     },
     redis: {
       url: redis.url,
-      async down() {
-        redis.kill('SIGKILL');
-        await redis.exited;
-      },
-      async up() {
-        redis = await openRedis();
-      },
+      down: downRedis,
+      up: upRedis,
+      ...copies('redis', downRedis, upRedis),
       signal: (name) => redis.kill(name),
     },
     async stop() {

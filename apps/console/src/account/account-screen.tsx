@@ -1,12 +1,12 @@
 'use client';
 
 import { Button, toast } from '@heroui/react';
-import Link from 'next/link';
 import { type FormEvent, useState } from 'react';
 import { changePassword } from '../session/actions.ts';
 import { useAct } from '../ui/act.ts';
 import { Field } from '../ui/field.tsx';
 import { Form } from '../ui/form.tsx';
+import { Link } from '../ui/link.tsx';
 import { PageHeader, Panel } from '../ui/page.tsx';
 import { TypedConfirm } from '../ui/typed-confirm.tsx';
 import { deleteAccount } from './actions.ts';

@@ -1,9 +1,9 @@
 'use client';
 
 import { Button, Modal, toast } from '@heroui/react';
-import Link from 'next/link';
 import { useState } from 'react';
 import { Dialog } from '../ui/dialogs.tsx';
+import { Link } from '../ui/link.tsx';
 import { Panel } from '../ui/page.tsx';
 import { AskPassword } from './ask-password.tsx';
 import { makePasskey } from './make-passkey.ts';

@@ -1,5 +1,5 @@
-import Link from 'next/link';
 import type { ReactNode } from 'react';
+import { Link } from '../ui/link.tsx';
 import { whole } from '../ui/numbers.ts';
 import { Table } from '../ui/table.tsx';
 

@@ -1,6 +1,6 @@
 import type { ErrorsView } from '@tidegate/control';
-import Link from 'next/link';
 import { queryOf, type RequestChoice } from '../requests/filter.ts';
+import { Link } from '../ui/link.tsx';
 import { whole } from '../ui/numbers.ts';
 import { Table } from '../ui/table.tsx';
 import { adviceOf, codeText } from './advice.ts';

@@ -2,11 +2,11 @@
 
 import { Button } from '@heroui/react';
 import type { Counts, KeyDetail, UsageDayView } from '@tidegate/control';
-import Link from 'next/link';
 import { useRouter } from 'next/navigation';
 import { type ReactNode, useState } from 'react';
 import { queryOf } from '../requests/filter.ts';
 import { Facts, Figures } from '../ui/facts.tsx';
+import { Link } from '../ui/link.tsx';
 import { compact, duration, share, whole } from '../ui/numbers.ts';
 import { Note, PageHeader, Panel } from '../ui/page.tsx';
 import { Day, Time } from '../ui/time.tsx';

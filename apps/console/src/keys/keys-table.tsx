@@ -1,8 +1,8 @@
 'use client';
 
 import { Button } from '@heroui/react';
-import Link from 'next/link';
 import { useState } from 'react';
+import { Link } from '../ui/link.tsx';
 import { ShowMore } from '../ui/show-more.tsx';
 import { Table } from '../ui/table.tsx';
 import { Day, Time } from '../ui/time.tsx';

@@ -1,11 +1,11 @@
 'use client';
 
 import { Button } from '@heroui/react';
-import Link from 'next/link';
 import { useActionState } from 'react';
 import { signOut } from '../session/actions.ts';
 import { Field } from '../ui/field.tsx';
 import { Form } from '../ui/form.tsx';
+import { Link } from '../ui/link.tsx';
 import { accept } from './accept-actions.ts';
 
 interface AcceptFormProps {

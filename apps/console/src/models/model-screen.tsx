@@ -2,11 +2,11 @@
 
 import { Button } from '@heroui/react';
 import type { Counts, ModelDetail, UsageDayView } from '@tidegate/control';
-import Link from 'next/link';
 import { useRouter } from 'next/navigation';
 import { useState } from 'react';
 import { queryOf } from '../requests/filter.ts';
 import { Facts, Figures } from '../ui/facts.tsx';
+import { Link } from '../ui/link.tsx';
 import { duration, seconds, share, whole } from '../ui/numbers.ts';
 import { PageHeader, Panel } from '../ui/page.tsx';
 import { Time } from '../ui/time.tsx';

@@ -2,8 +2,8 @@
 
 import { Button } from '@heroui/react';
 import type { ListedModelView, ModelView } from '@tidegate/control';
-import Link from 'next/link';
 import { useState } from 'react';
+import { Link } from '../ui/link.tsx';
 import { seconds, whole } from '../ui/numbers.ts';
 import { Table } from '../ui/table.tsx';
 import { Time } from '../ui/time.tsx';

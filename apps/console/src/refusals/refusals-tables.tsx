@@ -1,7 +1,7 @@
 import { limitsText, type RefusalsView } from '@tidegate/control';
-import Link from 'next/link';
 import { codeText } from '../errors/advice.ts';
 import { CountRow, CountTable } from '../errors/count-table.tsx';
+import { Link } from '../ui/link.tsx';
 import { whole } from '../ui/numbers.ts';
 import { Table } from '../ui/table.tsx';
 import { type Limits, wordsOf } from './words.ts';

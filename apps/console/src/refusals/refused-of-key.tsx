@@ -1,5 +1,5 @@
 import type { KeyDetail, RefusalsView } from '@tidegate/control';
-import Link from 'next/link';
+import { Link } from '../ui/link.tsx';
 import { whole } from '../ui/numbers.ts';
 import { Panel } from '../ui/page.tsx';
 import { CausesTable } from './refusals-tables.tsx';

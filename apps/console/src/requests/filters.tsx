@@ -1,4 +1,4 @@
-import Link from 'next/link';
+import { Link } from '../ui/link.tsx';
 import type { Choices, Named } from './choices.ts';
 import { queryOf, type RequestChoice } from './filter.ts';
 import { Pick } from './pick.tsx';

@@ -1,10 +1,10 @@
 'use client';
 
 import { Button } from '@heroui/react';
-import Link from 'next/link';
 import { useActionState } from 'react';
 import { Field } from '../ui/field.tsx';
 import { Form } from '../ui/form.tsx';
+import { Link } from '../ui/link.tsx';
 import { completeSignIn } from './actions.ts';
 import { Entrance } from './entrance.tsx';
 import { signInPath } from './next-path.ts';

@@ -1,9 +1,9 @@
 'use client';
 
 import type { Role } from '@tidegate/control';
-import Link from 'next/link';
 import { usePathname } from 'next/navigation';
 import { type ReactNode, useEffect } from 'react';
+import { Link } from '../ui/link.tsx';
 import { Mark } from '../ui/mark.tsx';
 import { Activity } from './activity.tsx';
 import { placeOf } from './last-place.ts';

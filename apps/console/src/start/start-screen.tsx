@@ -2,7 +2,6 @@
 
 import { Button } from '@heroui/react';
 import type { ListedModelView } from '@tidegate/control';
-import Link from 'next/link';
 import { type ReactNode, useState } from 'react';
 import { CreateKey } from '../keys/create-key.tsx';
 import { fullness } from '../keys/fullness.ts';
@@ -11,6 +10,7 @@ import { firstUsable } from '../models/first-usable.ts';
 import { PublishModel } from '../models/publish-model.tsx';
 import { quickStarts } from '../models/quick-starts.ts';
 import { Snippets } from '../ui/code.tsx';
+import { Link } from '../ui/link.tsx';
 import { PageHeader } from '../ui/page.tsx';
 import { type GuideStep, stepsOf } from './steps.ts';
 

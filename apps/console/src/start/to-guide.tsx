@@ -1,4 +1,4 @@
-import Link from 'next/link';
+import { Link } from '../ui/link.tsx';
 
 /** Leads owners to the guide, from where something does not exist yet. */
 export function ToGuide({ org }: { org: string }) {

@@ -2,12 +2,12 @@
 
 import { Button, Disclosure } from '@heroui/react';
 import type { ModelView } from '@tidegate/control';
-import Link from 'next/link';
 import { useState } from 'react';
 import { firstUsable } from '../models/first-usable.ts';
 import { NoUsable } from '../models/no-usable.tsx';
 import { Snippets } from '../ui/code.tsx';
 import { Choice, Field } from '../ui/field.tsx';
+import { Link } from '../ui/link.tsx';
 import { Live } from '../ui/live.tsx';
 import { Empty, PageHeader, Panel } from '../ui/page.tsx';
 import { Composer } from './composer.tsx';

@@ -1,6 +1,6 @@
-import Link from 'next/link';
 import { usePathname, useRouter } from 'next/navigation';
 import { Choice } from '../ui/field.tsx';
+import { Link } from '../ui/link.tsx';
 import { PERIODS, queryOf, type UsageChoice, type UsagePeriod } from './filter.ts';
 import type { Options } from './options.ts';
 

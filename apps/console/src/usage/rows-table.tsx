@@ -1,8 +1,8 @@
 'use client';
 
 import type { UsageRowView } from '@tidegate/control';
-import Link from 'next/link';
 import { useState } from 'react';
+import { Link } from '../ui/link.tsx';
 import { duration, whole } from '../ui/numbers.ts';
 import { ShowMore } from '../ui/show-more.tsx';
 import { Table } from '../ui/table.tsx';

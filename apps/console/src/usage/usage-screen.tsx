@@ -1,8 +1,8 @@
 'use client';
 
 import type { UsageView } from '@tidegate/control';
-import Link from 'next/link';
 import { useRouter } from 'next/navigation';
+import { Link } from '../ui/link.tsx';
 import { Empty, PageHeader, Panel } from '../ui/page.tsx';
 import { DEFAULT_PERIOD, queryOf, stepQueryOf, type UsageChoice, type UsagePeriod } from './filter.ts';
 import { Filters } from './filters.tsx';

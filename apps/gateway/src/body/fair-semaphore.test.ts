@@ -2,9 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { FairSemaphore } from './fair-semaphore.ts';
 
-/** Acquires the semaphore and records for whom. */
+/** Acquires the semaphore and records for whom. Rests end when the test ends them. */
 function started(options: { permits: number; maxWaiting: number }) {
-  const semaphore = new FairSemaphore(options);
+  const rests: { ms: number; end: () => void }[] = [];
+  const semaphore = new FairSemaphore({ ...options, after: (end, ms) => rests.push({ ms, end }) });
   const acquired: string[] = [];
   const acquire = async (orgId: string): Promise<boolean> => {
     const got = await semaphore.acquire(orgId);
@@ -12,7 +13,7 @@ function started(options: { permits: number; maxWaiting: number }) {
     return got;
   };
   const settle = () => new Promise(setImmediate);
-  return { semaphore, acquired, acquire, settle };
+  return { semaphore, rests, acquired, acquire, settle };
 }
 
 describe('a fair semaphore', () => {
@@ -22,10 +23,38 @@ describe('a fair semaphore', () => {
     await settle();
     expect(acquired).toEqual(['a']);
     for (let ended = 0; ended < 6; ended++) {
-      semaphore.release();
+      semaphore.release(acquired[ended] as string);
       await settle();
     }
     expect(acquired.join('')).toBe('aabcaca');
+  });
+
+  it('gives an organization one permit at a time, however many are free, and the others to others', async () => {
+    const { semaphore, acquired, acquire, settle } = started({ permits: 2, maxWaiting: 32 });
+    for (const orgId of ['a', 'a', 'a', 'b', 'c']) void acquire(orgId);
+    await settle();
+    expect(acquired.join('')).toBe('ab');
+    semaphore.release('b');
+    await settle();
+    expect(acquired.join('')).toBe('abc');
+    semaphore.release('a');
+    await settle();
+    expect(acquired.join('')).toBe('abca');
+  });
+
+  it('lets an organization rest after a permit, while others are served at once', async () => {
+    const { semaphore, rests, acquired, acquire, settle } = started({ permits: 1, maxWaiting: 32 });
+    for (const orgId of ['a', 'a', 'b']) void acquire(orgId);
+    await settle();
+    semaphore.release('a', 7);
+    await settle();
+    expect(acquired.join('')).toBe('ab');
+    semaphore.release('b');
+    await settle();
+    expect([acquired.join(''), rests.map(({ ms }) => ms)]).toEqual(['ab', [7]]);
+    rests[0]?.end();
+    await settle();
+    expect(acquired.join('')).toBe('aba');
   });
 
   it('lets an organization have a quarter of the waiting callers, at least one, and refuses those beyond', async () => {
@@ -48,27 +77,29 @@ describe('a fair semaphore', () => {
     }
   });
 
-  it('never exceeds its permits, and serves everyone who waits, in any order of calls', async () => {
-    const step = fc.constantFrom('a', 'b', 'c', 'end');
+  it('never exceeds its permits, nor one for an organization, and serves everyone who waits, in any order of calls', async () => {
+    const step = fc.constantFrom('a', 'b', 'c', 'end', 'end and rest', 'wake');
     await fc.assert(
       fc.asyncProperty(
         fc.array(step, { maxLength: 60 }),
         fc.integer({ min: 1, max: 3 }),
         async (steps, permits) => {
-          const { semaphore, acquired, acquire, settle } = started({ permits, maxWaiting: 8 });
+          const { semaphore, rests, acquired, acquire, settle } = started({ permits, maxWaiting: 8 });
           const taken: Promise<boolean>[] = [];
           let ended = 0;
+          const end = (restMs: number) => semaphore.release(acquired[ended++] as string, restMs);
           for (const next of steps) {
-            if (next !== 'end') taken.push(acquire(next));
-            else if (acquired.length > ended) {
-              semaphore.release();
-              ended++;
-            }
+            if (next === 'wake') rests.shift()?.end();
+            else if (next.length === 1) taken.push(acquire(next));
+            else if (acquired.length > ended) end(next === 'end' ? 0 : 1);
             await settle();
-            expect(acquired.length - ended).toBeLessThanOrEqual(permits);
+            const held = acquired.slice(ended);
+            expect(held.length).toBeLessThanOrEqual(permits);
+            expect(new Set(held).size).toBe(held.length);
           }
-          for (; acquired.length > ended; ended++) {
-            semaphore.release();
+          while (acquired.length > ended || rests.length > 0) {
+            if (acquired.length > ended) end(0);
+            rests.shift()?.end();
             await settle();
           }
           expect((await Promise.all(taken)).filter((got) => got).length).toBe(ended);
@@ -85,7 +116,7 @@ describe('a fair semaphore', () => {
     semaphore.close();
     expect((await waiting).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
     await expect(acquire('b')).rejects.toThrow('closed');
-    semaphore.release();
+    semaphore.release('a');
     await settle();
     await expect(acquire('a')).rejects.toThrow('closed');
   });

@@ -5,10 +5,12 @@
 const ORG_SHARE = 1 / 4;
 
 export interface FairSemaphoreOptions {
-  /** How many callers may hold the semaphore at once. */
+  /** How many callers may hold the semaphore at once, each for another organization. */
   readonly permits: number;
   /** How many callers of all organizations may wait. */
   readonly maxWaiting: number;
+  /** Calls back once. By default a timer that keeps no process running. */
+  readonly after?: (callback: () => void, ms: number) => unknown;
 }
 
 interface Waiter {
@@ -18,33 +20,32 @@ interface Waiter {
 
 /**
  * A semaphore that serves waiting organizations round robin, however many callers each has waiting.
+ * An organization holds one permit at most, and may have to rest after it.
  */
 export class FairSemaphore {
-  readonly #options: FairSemaphoreOptions;
+  readonly #options: Required<FairSemaphoreOptions>;
   readonly #maxWaitingOfOrg: number;
-  /** Callers waiting, by organization. The organization to be served next comes first. */
+  /** Callers waiting, by organization. The organization that was served last comes last. */
   readonly #waiting = new Map<string, Waiter[]>();
+  /** Organizations that hold a permit or rest. */
+  readonly #away = new Set<string>();
   #waitingCount = 0;
   #held = 0;
   #closed = false;
 
   constructor(options: FairSemaphoreOptions) {
-    this.#options = options;
+    this.#options = { after: (callback, ms) => setTimeout(callback, ms).unref(), ...options };
     this.#maxWaitingOfOrg = Math.max(1, Math.floor(options.maxWaiting * ORG_SHARE));
   }
 
   /**
    * Resolves to true once the caller holds the semaphore, which it then must release. Resolves to
-   * false at once if too many wait already. While an organization waits, each other one gets at
-   * most one permit. Rejects once closed.
+   * false at once if too many wait already. Rejects once closed.
    */
   async acquire(orgId: string): Promise<boolean> {
-    const { permits, maxWaiting } = this.#options;
+    const { maxWaiting } = this.#options;
     if (this.#closed) throw new Error(CLOSED);
-    if (this.#held < permits) {
-      this.#held++;
-      return true;
-    }
+    if (this.#take(orgId)) return true;
     const ofOrg = this.#waiting.get(orgId) ?? [];
     if (this.#waitingCount === maxWaiting || ofOrg.length === this.#maxWaitingOfOrg) return false;
     this.#waiting.set(orgId, ofOrg);
@@ -52,19 +53,12 @@ export class FairSemaphore {
     return new Promise((resolve, reject) => ofOrg.push({ resolve, reject }));
   }
 
-  /** Passes the permit on to the next waiting caller. */
-  release(): void {
-    const [next] = this.#waiting;
-    if (next === undefined) {
-      this.#held--;
-      return;
-    }
-    const [orgId, ofOrg] = next;
-    const first = ofOrg.shift();
-    this.#waiting.delete(orgId);
-    if (ofOrg.length > 0) this.#waiting.set(orgId, ofOrg);
-    this.#waitingCount--;
-    first?.resolve(true);
+  /** Gives the permit back. The organization gets its next one after `restMs` at the earliest. */
+  release(orgId: string, restMs = 0): void {
+    this.#held--;
+    if (restMs > 0) this.#options.after(() => this.#return(orgId), restMs);
+    else this.#away.delete(orgId);
+    this.#serve();
   }
 
   /** Rejects everyone who is waiting. */
@@ -73,6 +67,31 @@ export class FairSemaphore {
     for (const { reject } of [...this.#waiting.values()].flat()) reject(new Error(CLOSED));
     this.#waiting.clear();
     this.#waitingCount = 0;
+  }
+
+  #return(orgId: string): void {
+    this.#away.delete(orgId);
+    this.#serve();
+  }
+
+  /** Returns false if all permits are held, or if the organization holds one or rests. */
+  #take(orgId: string): boolean {
+    if (this.#held === this.#options.permits || this.#away.has(orgId)) return false;
+    this.#held++;
+    this.#away.add(orgId);
+    return true;
+  }
+
+  #serve(): void {
+    for (const [orgId, ofOrg] of this.#waiting) {
+      if (this.#held === this.#options.permits) return;
+      if (!this.#take(orgId)) continue;
+      const first = ofOrg.shift();
+      this.#waiting.delete(orgId);
+      if (ofOrg.length > 0) this.#waiting.set(orgId, ofOrg);
+      this.#waitingCount--;
+      first?.resolve(true);
+    }
   }
 }
 

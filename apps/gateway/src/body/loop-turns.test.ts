@@ -5,11 +5,7 @@ const KIB = 1024;
 
 function start() {
   const turns: (() => void)[] = [];
-  const rests: { ms: number; end: () => void }[] = [];
-  const loop = new LoopTurns({
-    nextTurn: (callback) => turns.push(callback),
-    after: (end, ms) => rests.push({ ms, end }),
-  });
+  const loop = new LoopTurns((callback) => turns.push(callback));
   const parsed: string[] = [];
   const parse = async (orgId: string, bytes: number, name = orgId) => {
     await loop.take(orgId, bytes);
@@ -20,7 +16,7 @@ function start() {
     for (const callback of turns.splice(0)) callback();
     await new Promise(setImmediate);
   };
-  return { loop, turns, rests, parsed, parse, turn };
+  return { loop, turns, parsed, parse, turn };
 }
 
 describe('turns at the event loop', () => {
@@ -54,31 +50,6 @@ describe('turns at the event loop', () => {
     expect(parsed).toHaveLength(2);
     for (let i = 0; i < 48; i++) await turn();
     await Promise.all(flood);
-  });
-
-  it('come to an organization after a long body only when it has rested twice as long, and to others at once', async () => {
-    const { loop, turns, rests, parsed, parse, turn } = start();
-    expect(loop.take('a', KIB)).toBeNull();
-    loop.took('a', 0.7);
-    loop.took('a', 0.7);
-    expect(rests.map(({ ms }) => ms)).toEqual([2]);
-    const waiting = parse('a', KIB);
-    await turn();
-    expect([loop.take('b', KIB), parsed]).toEqual([null, []]);
-    await turn();
-    expect(turns).toHaveLength(0);
-    rests[0]?.end();
-    await turn();
-    await waiting;
-    expect(parsed).toEqual(['a']);
-  });
-
-  it('are not held back by what takes less than a request does anyway, nor for long by what took very long', () => {
-    const { loop, rests } = start();
-    loop.took('a', 0.2);
-    expect(rests).toEqual([]);
-    loop.took('a', 500);
-    expect(rests.map(({ ms }) => ms)).toEqual([10]);
   });
 
   it('begin anew with an idle loop, and then nothing is scheduled', async () => {

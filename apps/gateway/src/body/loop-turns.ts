@@ -1,37 +1,25 @@
 /** What one organization may parse in a turn of the event loop: this much, or one larger body. */
 const TURN_BYTES = 16 * 1024;
-/** A body that takes less costs no more than the rest of a tiny request. */
-const LONG_MS = 0.25;
-/** After a long body an organization rests this many times as long: it gets a third of the time. */
-const REST = 2;
-/** A pause of the process may have come between. */
-const MAX_REST_MS = 10;
 
 interface Waiting {
   readonly bytes: number;
   readonly resolve: () => void;
 }
 
-export interface LoopClock {
-  /** Calls back once, in the next turn of the event loop. */
-  readonly nextTurn: (callback: () => void) => unknown;
-  readonly after: (callback: () => void, ms: number) => unknown;
-}
-
 /**
  * Shares the main thread's time for parsing. Whatever one organization sends, the others wait no
- * longer than for its share of a turn, and two thirds of the time are theirs.
+ * longer than for its share of a turn.
  */
 export class LoopTurns {
-  readonly #clock: LoopClock;
+  readonly #nextTurn: (callback: () => void) => unknown;
   /** Bytes parsed in this turn, by organization. */
   readonly #parsed = new Map<string, number>();
-  readonly #resting = new Set<string>();
   readonly #waiting = new Map<string, Waiting[]>();
   #turnIsDue = false;
 
-  constructor(clock: LoopClock = { nextTurn: setImmediate, after: setTimeout }) {
-    this.#clock = clock;
+  /** @param nextTurn calls back once, in the next turn of the event loop */
+  constructor(nextTurn: (callback: () => void) => unknown = setImmediate) {
+    this.#nextTurn = nextTurn;
   }
 
   /**
@@ -48,21 +36,10 @@ export class LoopTurns {
     });
   }
 
-  /** Tells how long a body held up the main thread. */
-  took(orgId: string, ms: number): void {
-    if (ms < LONG_MS || this.#resting.has(orgId)) return;
-    this.#resting.add(orgId);
-    const wake = () => {
-      this.#resting.delete(orgId);
-      if (this.#waiting.has(orgId)) this.#callTurn();
-    };
-    this.#clock.after(wake, Math.min(MAX_REST_MS, Math.ceil(ms * REST)));
-  }
-
-  /** Returns false if the organization rests, or if its share of this turn does not allow it. */
+  /** Returns false if the organization's share of this turn does not allow it. */
   #parse(orgId: string, bytes: number): boolean {
     const parsed = this.#parsed.get(orgId) ?? 0;
-    if (this.#resting.has(orgId) || (parsed > 0 && parsed + bytes > TURN_BYTES)) return false;
+    if (parsed > 0 && parsed + bytes > TURN_BYTES) return false;
     this.#callTurn();
     this.#parsed.set(orgId, parsed + bytes);
     return true;
@@ -71,7 +48,7 @@ export class LoopTurns {
   #callTurn(): void {
     if (this.#turnIsDue) return;
     this.#turnIsDue = true;
-    this.#clock.nextTurn(() => this.#begin());
+    this.#nextTurn(() => this.#begin());
   }
 
   #begin(): void {

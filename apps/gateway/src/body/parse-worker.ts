@@ -20,10 +20,18 @@ function lowerPriority(): void {
 
 lowerPriority();
 
+export interface WorkerResult {
+  readonly parsed: CompletionRequest | Refusal;
+  /** How long the thread was busy with it. */
+  readonly tookMs: number;
+}
+
 /** Runs in a worker thread. The messages' bytes are moved to the caller's thread, not copied. */
 export default async function parseInWorker(body: Uint8Array): Promise<unknown> {
+  const startedMs = performance.now();
   const parsed = await parseBody(body);
-  return move({ [transferableSymbol]: buffersOf(parsed), [valueSymbol]: parsed } as never);
+  const result: WorkerResult = { parsed, tookMs: performance.now() - startedMs };
+  return move({ [transferableSymbol]: buffersOf(parsed), [valueSymbol]: result } as never);
 }
 
 function buffersOf(parsed: CompletionRequest | Refusal): ArrayBufferLike[] {

@@ -127,11 +127,11 @@ describe('createParser', () => {
     };
     await Promise.all([...Array.from({ length: 40 }, () => parse('a')), parse('b')]);
     const parsed = order.filter((one) => one !== 'busy');
-    expect(parsed).toEqual(['a', 'a', 'b', 'a']);
+    expect(parsed).toEqual(['a', 'b', 'a', 'a']);
   });
 
   it("parses one organization's small body before the many that another sent first", async () => {
-    const parser = parserOf({});
+    const parser = parserOf({ longMs: Number.POSITIVE_INFINITY });
     const order: string[] = [];
     const parse = async (orgId: string, filler: string) => {
       const body = bodyOf({ messages: [{ role: 'user', content: filler }] });
@@ -142,6 +142,24 @@ describe('createParser', () => {
     await Promise.all([...flood, parse('b', 'x')]);
     expect(order.indexOf('b')).toBe(1);
     expect(order).toHaveLength(21);
+  });
+
+  it("leaves an organization's bodies to a worker once the long ones have used up its own thread's time", async () => {
+    let nowMs = 0;
+    // Every body takes 1 ms by this clock.
+    const parser = parserOf({ now: () => nowMs++ });
+    /** The memory of a body moves to a worker with it. */
+    const parsedIn = async (orgId: string, bytes: number) => {
+      const body = bodyOf({ messages: [{ role: 'user', content: 'x'.repeat(bytes) }] });
+      expect(await refusalOf(parser, body, orgId)).toBeNull();
+      return body.byteLength === 0 ? 'worker' : 'here';
+    };
+    for (let i = 0; i < 20; i++) expect(await parsedIn('a', 5_000)).toBe('here');
+    expect(await parsedIn('a', 5_000)).toBe('worker');
+    expect(await parsedIn('a', 1_000)).toBe('here');
+    expect(await parsedIn('b', 5_000)).toBe('here');
+    nowMs = 2_000;
+    expect(await parsedIn('a', 5_000)).toBe('here');
   });
 
   it('refuses bodies beyond its bounded queue as busy, with Retry-After 1', async () => {

@@ -3,14 +3,23 @@ import { fileURLToPath } from 'node:url';
 import { type CompletionRequest, newRefusal, type Refusal } from '@tidegate/contracts';
 import { Piscina } from 'piscina';
 import { FairSemaphore } from './fair-semaphore.ts';
+import { LongBodies } from './long-bodies.ts';
 import { LoopTurns } from './loop-turns.ts';
 import { parseBody } from './parse-body.ts';
+import type { WorkerResult } from './parse-worker.ts';
 
 export interface ParserOptions {
   /**
    * Bodies of at least this size are parsed in a worker thread, so that they do not delay streams.
    */
   readonly workerBytes?: number;
+  /**
+   * A body that takes this thread so long is a long one. When an organization's long bodies have
+   * used up their time, smaller ones go to the worker, too.
+   */
+  readonly longMs?: number;
+  /** A monotonic clock in ms. */
+  readonly now?: () => number;
   readonly maxThreads?: number;
   /**
    * How many large bodies may wait for a thread. A request beyond this, or beyond its
@@ -21,9 +30,9 @@ export interface ParserOptions {
 
 export interface Parser {
   /**
-   * Steps 5 and 6. The memory of a large body may move to the worker, so the caller must not use
-   * the body afterwards. Organizations take turns, at this thread as at the workers, and at this
-   * thread none gets more than a third of the time. Rejects only if a worker dies or the parser is
+   * Steps 5 and 6. The memory of a body may move to a worker, so the caller must not use the body
+   * afterwards. Organizations take turns, at this thread as at the workers. Of the workers none
+   * gets more than a third of one thread's time. Rejects only if a worker dies or the parser is
    * closed.
    */
   parse(body: Buffer, orgId: string): Promise<CompletionRequest | Refusal>;
@@ -33,20 +42,33 @@ export interface Parser {
 
 /**
  * 32 KiB of the worst text take this thread 1 ms, which is as long as an organization may make the
- * others wait. 2,048 waiting bodies let each organization have 512, more than one key may have at
- * once. `ByteBudget` bounds their memory.
+ * others wait. 32 KiB of ordinary text take 0.2 ms. 2,048 waiting bodies let each organization have
+ * 512, more than one key may have at once. `ByteBudget` bounds their memory.
  */
-const DEFAULTS = { workerBytes: 32 * 1024, maxThreads: 2, maxWaiting: 2_048 };
+const DEFAULTS = {
+  workerBytes: 32 * 1024,
+  longMs: 0.25,
+  now: () => performance.now(),
+  maxThreads: 2,
+  maxWaiting: 2_048,
+};
 /** Smaller bodies cannot take long. */
 const TIMED_BYTES = 4 * 1024;
+/**
+ * After a body in a worker an organization rests this many times as long as the body took. So it
+ * gets a third of a thread's time, and less when the threads get little of the cores.
+ */
+const REST = 2;
+/** A pause of the process may have come between. */
+const MAX_REST_MS = 1_000;
 const IDLE_THREAD_MS = 60_000;
 /** The most wasteful 20 MiB body needs about a quarter of this. */
 const WORKER_HEAP_MB = 512;
 
 /** Starts no thread until the first large body arrives. */
 export function createParser(options: ParserOptions = {}): Parser {
-  const { workerBytes, maxThreads, maxWaiting } = { ...DEFAULTS, ...options };
-  const pool = new Piscina<Uint8Array, CompletionRequest | Refusal>({
+  const { workerBytes, longMs, now, maxThreads, maxWaiting } = { ...DEFAULTS, ...options };
+  const pool = new Piscina<Uint8Array, WorkerResult>({
     ...workerFile(),
     minThreads: 0,
     maxThreads,
@@ -58,24 +80,33 @@ export function createParser(options: ParserOptions = {}): Parser {
   // The pool's own queue does not know organizations. `semaphore` therefore never gives it more
   // bodies than it has threads.
   const semaphore = new FairSemaphore({ permits: maxThreads, maxWaiting });
+  const longBodies = new LongBodies(now);
+  const parseHere = (body: Buffer, orgId: string) => {
+    const startedMs = now();
+    const parsed = parseBody(body);
+    const tookMs = now() - startedMs;
+    if (tookMs >= longMs) longBodies.add(orgId, tookMs);
+    return parsed;
+  };
+  const parseInWorker = async (body: Buffer, orgId: string) => {
+    if (!(await semaphore.acquire(orgId))) return PARSERS_BUSY;
+    let tookMs = 0;
+    try {
+      const owned = ownMemory(body);
+      const done = await pool.run(owned, { transferList: [owned.buffer as ArrayBuffer] });
+      tookMs = done.tookMs;
+      return done.parsed;
+    } finally {
+      semaphore.release(orgId, restAfter(tookMs));
+    }
+  };
   return {
     parse: async (body, orgId) => {
-      if (body.length < workerBytes) {
-        const turn = turns.take(orgId, body.length);
-        if (turn) await turn;
-        if (body.length < TIMED_BYTES) return parseBody(body);
-        const startedMs = performance.now();
-        const parsed = parseBody(body);
-        turns.took(orgId, performance.now() - startedMs);
-        return parsed;
-      }
-      if (!(await semaphore.acquire(orgId))) return PARSERS_BUSY;
-      try {
-        const owned = ownMemory(body);
-        return await pool.run(owned, { transferList: [owned.buffer as ArrayBuffer] });
-      } finally {
-        semaphore.release();
-      }
+      if (body.length >= workerBytes) return parseInWorker(body, orgId);
+      const turn = turns.take(orgId, body.length);
+      if (turn) await turn;
+      if (body.length < TIMED_BYTES) return parseBody(body);
+      return longBodies.spent(orgId) ? parseInWorker(body, orgId) : parseHere(body, orgId);
     },
     close: () => {
       semaphore.close();
@@ -83,6 +114,8 @@ export function createParser(options: ParserOptions = {}): Parser {
     },
   };
 }
+
+const restAfter = (ms: number): number => Math.min(MAX_REST_MS, Math.ceil(ms * REST));
 
 /**
  * The worker is the sibling of this file, compiled or not. Node cannot run the TypeScript source by

@@ -205,7 +205,7 @@ describe('draining', () => {
     await own.stop().catch(() => {});
   });
 
-  it('also ends connections that requested a tunnel after a request and read nothing', async () => {
+  it('also ends connections that requested a tunnel and read nothing, and counts no such answer as a 200', async () => {
     const own = await startHarness({
       upstream: (_request, reply) => reply.json(wholeAnswer('x'.repeat(2 * 1024 * 1024 - 4096))),
     });
@@ -216,6 +216,8 @@ describe('draining', () => {
     socket.write(`${request.repeat(8)}CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n`);
     await eventually(() => own.limiterServer.of('settle').length === 8);
     await own.server.drain(100);
+    const cut = /requests_total\{[^}]*status="0",code="shutdown"[^}]*\} [1-8]/;
+    await eventually(async () => cut.test(await own.metrics.metrics()));
     socket.destroy();
     await own.stop().catch(() => {});
   });

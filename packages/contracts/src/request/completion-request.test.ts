@@ -343,15 +343,25 @@ describe('validateCompletionRequest', () => {
     expect(refusalOf(bodyWith({ messages: wide })).code).toBe('invalid_request');
   });
 
-  it('refuses unknown fields and deep nesting before anything is parsed', () => {
+  it('refuses unknown fields, deep nesting and wide objects before anything is parsed', () => {
     const parse = jest.spyOn(JSON, 'parse');
     const fields = Array.from({ length: 100_000 }, (_, i) => `"f${i}":1`).join();
     for (const text of [`{${fields}}`, bodyWith({ tools: `[{${fields}}]` })])
       expect(refusalOf(text).code).toBe('unsupported_parameter');
     const deep = bodyWith({ messages: '['.repeat(101) + ']'.repeat(101) });
     expect(refusalOf(deep).message).toBe('The body must be nested at most 100 deep.');
+    const wide = bodyWith({ messages: `[{${'"x":null,'.repeat(100)}"role":"user"}]` });
+    expect(refusalOf(wide)).toEqual({
+      code: 'invalid_request',
+      message: 'An object in the body must have at most 100 members.',
+    });
     expect(parse).not.toHaveBeenCalled();
     parse.mockRestore();
+  });
+
+  it('takes a message of 100 members, those set to null included', () => {
+    const message = `{${'"x":null,'.repeat(98)}"role":"user","content":"x"}`;
+    expect(requestOf(bodyWith({ messages: `[${message}]` })).model).toBe('m');
   });
 
   it('ignores whatever detail contains, as deep as a body may be nested', () => {

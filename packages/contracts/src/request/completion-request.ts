@@ -68,7 +68,10 @@ const FIELDS = [
  * would be seven million values and take half a gigabyte of memory.
  */
 const MAX_VALUES = 500_000;
-/** Most fields in one body. A few more than there are, because a field set to null is not sent. */
+/**
+ * Most fields in one body, and most members in any object in it. A few more than there are, because
+ * those set to null are not sent. To build wide objects takes longer than to read their text.
+ */
 const MAX_FIELDS = 100;
 /** Far more than a valid body needs. JSON.parse takes long for text that is nested deeply. */
 const MAX_DEPTH = 100;
@@ -90,6 +93,9 @@ export function validateCompletionRequest(text: string): ValidatedRequest {
   }
   if (outline.names > MAX_FIELDS) {
     return refuse(invalidRequest(`The body must contain at most ${MAX_FIELDS} fields.`));
+  }
+  if (outline.widest > MAX_FIELDS) {
+    return refuse(invalidRequest(`An object in the body must have at most ${MAX_FIELDS} members.`));
   }
   if (outline.values > MAX_VALUES) {
     return refuse(invalidRequest(`The body must contain at most ${MAX_VALUES} JSON values.`));

@@ -203,6 +203,16 @@ describe('outlineJson', () => {
     expect(outlineJson(text, { ...NO_LIMIT, names: 3 })).toBeNull();
   });
 
+  it('tells how many names the widest object has, repeated ones included', () => {
+    for (const [text, widest] of [
+      ['[1,2,3]', 0],
+      ['{"a":[{"b":1,"b":2,"c":{}},{"d":[1,2,3,4]}],"e":1}', 3],
+      ['{"a":{},"b":[],"c":1,"d":{"e":1}}', 4],
+      [`[{${'"a":1,'.repeat(999)}"b":[]}]`, 254],
+    ] as const)
+      expect(outlineJson(text, NO_LIMIT)?.widest).toBe(widest);
+  });
+
   it('tells how many containers are around the deepest value', () => {
     for (const [text, depth] of [
       ['1', 0],

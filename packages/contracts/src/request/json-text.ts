@@ -18,6 +18,8 @@ export interface JsonOutline {
   readonly members: ReadonlyMap<string, JsonSpan> | null;
   /** The names in the top-level object, each as often as it is written. */
   readonly names: number;
+  /** The most names in one object at any depth, counted likewise, but no further than 254. */
+  readonly widest: number;
 }
 
 interface JsonSpan {
@@ -35,6 +37,10 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const LETTER_U = 0x75;
+const IN_ARRAY = 255;
+const MAX_COUNTED = 254;
+/** Shared by all walks: one ends before the next begins. Deeper text needs an array of its own. */
+const SHALLOW = new Uint8Array(32 * 1024);
 
 export interface JsonLimits {
   /** Members that begin after this many values are not kept. */
@@ -47,22 +53,23 @@ export interface JsonLimits {
 export function outlineJson(text: string, limits: JsonLimits): JsonOutline | null {
   const walk = new Walk(text, limits);
   if (!walk.run()) return null;
-  const { values, depth, members, names } = walk;
-  return { values, depth, members, names };
+  const { values, depth, members, names, widest } = walk;
+  return { values, depth, members, names, widest };
 }
 
 class Walk {
   values = 0;
   depth = 0;
   names = 0;
+  widest = 0;
   members: Map<string, JsonSpan> | null = null;
 
   readonly #text: string;
   readonly #limits: JsonLimits;
   #at = 0;
   #depth = 0;
-  /** By depth: 1 inside an object, 0 inside an array. */
-  #inObject = new Uint8Array(64);
+  /** By depth: the names so far inside an object; `IN_ARRAY` elsewhere. */
+  #names: Uint8Array = SHALLOW;
   #name: string | null = null;
   #valueStart = 0;
   /** Whether the last value opened a container that is not empty. */
@@ -71,6 +78,7 @@ class Walk {
   constructor(text: string, limits: JsonLimits) {
     this.#text = text;
     this.#limits = limits;
+    this.#names[0] = IN_ARRAY;
   }
 
   run(): boolean {
@@ -105,19 +113,23 @@ class Walk {
     this.#at++;
     this.#depth++;
     if (this.#depth > this.depth) this.depth = this.#depth;
-    if (this.#depth === this.#inObject.length) {
+    if (this.#depth === this.#names.length) {
       const wider = new Uint8Array(this.#depth * 2);
-      wider.set(this.#inObject);
-      this.#inObject = wider;
+      wider.set(this.#names);
+      this.#names = wider;
     }
-    this.#inObject[this.#depth] = object ? 1 : 0;
+    this.#names[this.#depth] = object ? 0 : IN_ARRAY;
     this.#entered = this.#peek() !== (object ? CLOSE_OBJECT : CLOSE_ARRAY);
     return true;
   }
 
   /** Reads a member's name and colon. Does nothing inside an array or at the top level. */
   #key(): boolean {
-    if (this.#inObject[this.#depth] !== 1) return true;
+    const before = this.#names[this.#depth] as number;
+    if (before === IN_ARRAY) return true;
+    const names = before === MAX_COUNTED ? before : before + 1;
+    this.#names[this.#depth] = names;
+    if (names > this.widest) this.widest = names;
     if (this.#peek() !== QUOTE) return false;
     const start = this.#at;
     if (!this.#string()) return false;
@@ -134,14 +146,14 @@ class Walk {
   /** Closes the containers that end here. Stops after a comma, or when no container is open. */
   #afterValue(): boolean {
     for (;;) {
-      if (this.#depth === 1 && this.#inObject[1] === 1 && this.#name !== null) {
+      if (this.#depth === 1 && this.#name !== null) {
         this.members?.set(this.#name, { start: this.#valueStart, end: this.#at });
         this.#name = null;
       }
       const code = this.#peek();
       this.#at++;
       if (code === COMMA) return true;
-      if (code !== (this.#inObject[this.#depth] === 1 ? CLOSE_OBJECT : CLOSE_ARRAY)) return false;
+      if (code !== (this.#names[this.#depth] === IN_ARRAY ? CLOSE_ARRAY : CLOSE_OBJECT)) return false;
       this.#depth--;
       if (this.#depth === 0) return true;
     }

@@ -1,9 +1,9 @@
 import type { Metadata } from 'next';
-import Link from 'next/link';
 import { AcceptForm } from '#members/accept-form.tsx';
 import { services } from '#server/services.ts';
 import { currentUser } from '#session/current.ts';
 import { Entrance } from '#session/entrance.tsx';
+import { Link } from '#ui/link.tsx';
 
 export const metadata: Metadata = { title: 'Invitation' };
 

@@ -1,10 +1,10 @@
 import type { Metadata } from 'next';
-import Link from 'next/link';
 import { EventsTable } from '#audit/events-table.tsx';
 import { filterOf, given, queryOf } from '#audit/filter.ts';
 import { Filters } from '#audit/filters.tsx';
 import { services } from '#server/services.ts';
 import { read, requireOrg } from '#session/current.ts';
+import { Link } from '#ui/link.tsx';
 import { Empty, Note, PageHeader } from '#ui/page.tsx';
 import type { Query } from '#ui/query.ts';
 

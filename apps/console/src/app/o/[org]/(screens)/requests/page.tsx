@@ -1,6 +1,5 @@
 import type { FoundRequest, RequestPage } from '@tidegate/control';
 import type { Metadata } from 'next';
-import Link from 'next/link';
 import { adviceOf, codeText } from '#errors/advice.ts';
 import { sentWith } from '#requests/choices.ts';
 import { ENDS } from '#requests/ends.ts';
@@ -11,6 +10,7 @@ import { RequestsTable } from '#requests/requests-table.tsx';
 import { Tail } from '#requests/tail.tsx';
 import { services } from '#server/services.ts';
 import { read, requireOrg } from '#session/current.ts';
+import { Link } from '#ui/link.tsx';
 import { Empty, Note, PageHeader } from '#ui/page.tsx';
 import type { Query } from '#ui/query.ts';
 

@@ -1,11 +1,11 @@
 import type { ErrorsPeriod, ErrorsView } from '@tidegate/control';
 import type { Metadata } from 'next';
-import Link from 'next/link';
 import { ErrorsChart } from '#errors/errors-chart.tsx';
 import { ErrorCodesTable, ErrorKeysTable, ErrorModelsTable } from '#errors/errors-tables.tsx';
 import { Refused } from '#refusals/refused.tsx';
 import { services } from '#server/services.ts';
 import { read, requireOrg } from '#session/current.ts';
+import { Link } from '#ui/link.tsx';
 import { whole } from '#ui/numbers.ts';
 import { Empty, Note, PageHeader, Panel } from '#ui/page.tsx';
 import { Time } from '#ui/time.tsx';

@@ -1,0 +1,39 @@
+const WINDOW_MS = 1_000;
+/** What one organization's long bodies may take of a thread in a window. */
+const BUDGET_MS = 20;
+/** A pause of the process may have come between. The worst body for this thread takes 1 ms. */
+const MOST_MS = 1;
+
+interface Spent {
+  readonly sinceMs: number;
+  ms: number;
+}
+
+/** Adds up how long the long bodies of each organization took in the last second. */
+export class LongBodies {
+  readonly #now: () => number;
+  /** By organization. The window that began first comes first. */
+  readonly #spent = new Map<string, Spent>();
+
+  /** @param now a monotonic clock in ms */
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  add(orgId: string, ms: number): void {
+    const nowMs = this.#now();
+    for (const [one, { sinceMs }] of this.#spent) {
+      if (nowMs - sinceMs < WINDOW_MS) break;
+      this.#spent.delete(one);
+    }
+    const spent = this.#spent.get(orgId) ?? { sinceMs: nowMs, ms: 0 };
+    spent.ms += Math.min(MOST_MS, ms);
+    this.#spent.set(orgId, spent);
+  }
+
+  /** Whether the organization has used up its time. */
+  spent(orgId: string): boolean {
+    const spent = this.#spent.get(orgId);
+    return spent !== undefined && spent.ms >= BUDGET_MS && this.#now() - spent.sinceMs < WINDOW_MS;
+  }
+}

@@ -1,0 +1,114 @@
+import { afterAll, afterEach, beforeAll } from '@jest/globals';
+import { findChromium } from '@tidegate/embedded';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+
+const START_TIMEOUT_MS = 120_000;
+const ACTION_TIMEOUT_MS = 30_000;
+/** Something else on the machine added or removed a network interface, as Docker does. */
+const NETWORK_CHANGED = 'net::ERR_NETWORK_CHANGED';
+const VIEWPORT = { width: 1280, height: 900 };
+const ARGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+export interface Visitor {
+  readonly page: Page;
+  /** The errors that the page reported, including violations of its content security policy. */
+  readonly errors: readonly string[];
+}
+
+/**
+ * Starts a headless Chromium for one file's tests. Call the result for a visitor with its own
+ * cookies, for one test.
+ *
+ * With options, the visitor gets a new browser context. Without, it may be that of a visitor whose
+ * test is over. Nothing is left there but the cache, which halves the cost of the first page.
+ * Between tests, such contexts wait in the lobby: the address of a page of the same site that has
+ * no scripts.
+ */
+export function useBrowser(lobby: () => string): (options?: BrowserContextOptions) => Promise<Visitor> {
+  let browser: Browser | undefined;
+  const waiting: Page[] = [];
+  const visiting = new Set<Page>();
+  beforeAll(async () => {
+    browser = await chromium.launch({ executablePath: await findChromium(), args: ARGS });
+  }, START_TIMEOUT_MS);
+  afterAll(async () => {
+    await browser?.close();
+  });
+  // Live pages would keep refreshing during the following tests.
+  afterEach(async () => {
+    const kept = new Set(waiting.map((page) => page.context()));
+    for (const page of visiting) {
+      if (!(await leave(page, lobby()))) continue;
+      waiting.push(page);
+      kept.add(page.context());
+    }
+    visiting.clear();
+    const others = browser?.contexts().filter((context) => !kept.has(context)) ?? [];
+    await Promise.all(others.map((context) => context.close()));
+  });
+  return async (options) => {
+    if (!browser) throw new Error('the browser has not been started');
+    if (options) return watch(await enter(browser, options));
+    const page = waiting.pop() ?? (await enter(browser));
+    visiting.add(page);
+    return watch(page);
+  };
+}
+
+async function enter(browser: Browser, options: BrowserContextOptions = {}): Promise<Page> {
+  const context = await browser.newContext({ viewport: VIEWPORT, reducedMotion: 'reduce', ...options });
+  context.setDefaultTimeout(ACTION_TIMEOUT_MS);
+  await context.addInitScript(WATCH_SHIFTS);
+  return context.newPage();
+}
+
+function watch(page: Page): Visitor {
+  const errors: string[] = [];
+  page.on('console', (message) => {
+    const isOwn = !message.text().includes(NETWORK_CHANGED);
+    if (message.type() === 'error' && isOwn) errors.push(message.text());
+  });
+  page.on('pageerror', (error) => errors.push(error.message));
+  return { page, errors };
+}
+
+/** Takes a page to the lobby and forgets its visitor. Resolves to whether this was possible. */
+async function leave(page: Page, lobby: string): Promise<boolean> {
+  const context = page.context();
+  try {
+    for (const event of ['console', 'pageerror'] as const) page.removeAllListeners(event);
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+    await page.goto(lobby);
+    await Promise.all(context.pages().map((one) => one !== page && one.close()));
+    await page.evaluate('localStorage.clear(); sessionStorage.clear()');
+    await Promise.all([context.clearCookies(), context.clearPermissions(), page.mouse.move(0, 0)]);
+    await page.emulateMedia({ colorScheme: 'light' });
+    await page.setViewportSize(VIEWPORT);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Records what moves on a page, and whether it moved within half a second of the visitor's input.
+ */
+const WATCH_SHIFTS = `globalThis.shifts = [];
+new PerformanceObserver((list) => {
+  for (const { value, hadRecentInput: pressed, sources } of list.getEntries()) {
+    const moved = sources.map(({ node, previousRect: from, currentRect: to }) => ({
+      what: node?.outerHTML?.slice(0, 160) ?? node?.parentElement?.outerHTML?.slice(0, 160) ?? '',
+      from: [from.x, from.y, from.width, from.height].join(),
+      to: [to.x, to.y, to.width, to.height].join(),
+    }));
+    globalThis.shifts.push({ pressed, value, moved });
+  }
+}).observe({ type: 'layout-shift', buffered: true })`;
