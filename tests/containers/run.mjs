@@ -1,0 +1,125 @@
+// @ts-check
+// Runs the containers of docker-compose.yml, for real: docs/operations.md, "Try it all".
+import { existsSync, mkdirSync, mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { register } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { getBases } from './bases.mjs';
+import { run } from './command.mjs';
+import { openEngine } from './engine.mjs';
+import { Installation } from './installation.mjs';
+
+register('../faults/typescript.mjs', import.meta.url);
+const steps = await import('./steps.mjs');
+
+const ROOT = join(import.meta.dirname, '../..');
+const PROJECT = 'tidegate-containers';
+const USAGE = `npm run containers -- [--from COMMIT] [--host-network] [--keep]
+  --from COMMIT  starts with this commit, and upgrades to this checkout under load
+  --host-network builds on the network of this machine, as with an engine that is started here
+  --keep         keeps the images`;
+const SERVICES = ['limiter', 'metering', 'runner', 'gateway', 'console', 'redis', 'postgres'];
+
+/**
+ * @typedef {import('./steps.mjs').World} World
+ * @typedef {[name: string, step: (here: Installation, world: World) => Promise<string>]} Step
+ */
+
+/** @param {string | undefined} from @returns {Step[]} */
+const plan = (from) => [
+  [from ? `build and start ${from}` : 'build and start', steps.start],
+  ['first answer', steps.firstAnswer],
+  ...(from ? [/** @type {Step} */ (['upgrade', steps.upgrade(ROOT)])] : []),
+  ['images', steps.sizes],
+  ['at rest', steps.memory],
+  ...SERVICES.map((service) => /** @type {Step} */ ([`kill ${service}`, steps.kill(service)])),
+  ['scale', steps.scale],
+  ['kill one of two limiters', steps.killOneOfTwo('limiter')],
+  ['kill one of two gateways', steps.killOneOfTwo('gateway')],
+  ['usage', steps.counted],
+  ['doctor', steps.doctor],
+];
+
+/** @param {string} commit @param {string} directory */
+async function checkOut(commit, directory) {
+  const [into, archive] = [join(directory, 'before'), join(directory, 'before.tar')];
+  mkdirSync(into);
+  await run('git', ['archive', '-o', archive, commit], { cwd: ROOT });
+  await run('tar', ['-C', into, '-xf', archive]);
+  return into;
+}
+
+/**
+ * Says what a step saw, and how long it took.
+ * @param {string} name @param {() => Promise<string>} work
+ */
+async function tell(name, work) {
+  const startedAtMs = Date.now();
+  const row = (/** @type {string} */ saw) =>
+    process.stdout.write(`| ${name} | ${Math.round((Date.now() - startedAtMs) / 1_000)} | ${saw} |\n`);
+  try {
+    row(await work());
+  } catch (error) {
+    row('FAILED');
+    throw error;
+  }
+}
+
+/**
+ * @param {string} directory
+ * @param {{ from?: string | undefined, hostNetwork: boolean, keep: boolean }} options
+ */
+async function main(directory, { from, hostNetwork, keep }) {
+  process.stdout.write('| step | s | what was seen |\n|---|---|---|\n');
+  const engine = await openEngine(directory);
+  /** @type {Installation | undefined} */
+  let here;
+  try {
+    await tell('engine', async () => {
+      const version = await engine.docker(['version', '--format', 'Docker {{.Server.Version}}']);
+      return `${version}, compose ${await engine.docker(['compose', 'version', '--short'])}`;
+    });
+    await tell('base images', () => getBases(engine, ROOT, directory));
+    const checkout = from ? await checkOut(from, directory) : ROOT;
+    const installation = new Installation(engine, {
+      ...{ checkout, directory, project: PROJECT },
+      hostNetwork: hostNetwork || engine.own,
+    });
+    here = installation;
+    const world = { key: '', answered: 0 };
+    for (const [name, step] of plan(from)) await tell(name, () => step(installation, world));
+  } catch (error) {
+    const logs = await here?.compose(['logs', '--no-color', '--tail', '20']).catch(() => '');
+    process.stderr.write(`\n${error instanceof Error ? error.message : error}\n\n${logs ?? ''}\n`);
+    process.exitCode = 1;
+  } finally {
+    await here?.remove({ keepImages: keep }).catch((error) => {
+      process.stderr.write(`Not all was deleted: ${error.message}\n`);
+      process.exitCode = 1;
+    });
+    await engine.close();
+  }
+}
+
+const { values } = parseArgs({
+  options: {
+    from: { type: 'string' },
+    'host-network': { type: 'boolean', default: false },
+    keep: { type: 'boolean', default: false },
+    help: { type: 'boolean' },
+  },
+});
+if (values.help) process.stdout.write(`${USAGE}\n`);
+else {
+  const directory = mkdtempSync(join(tmpdir(), 'tidegate-containers-'));
+  try {
+    await main(directory, { from: values.from, hostNetwork: values['host-network'], keep: values.keep });
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
+    process.exitCode = 1;
+  } finally {
+    if (existsSync(directory)) await rm(directory, { recursive: true, force: true });
+  }
+}

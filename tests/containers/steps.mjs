@@ -1,0 +1,155 @@
+// @ts-check
+import { strict as assert } from 'node:assert';
+import { signInByForm } from '../support/console.ts';
+import { until } from './command.mjs';
+import { CONSOLE_URL, OWNER } from './installation.mjs';
+import { complete, Load } from './load.mjs';
+
+/** @typedef {import('./installation.mjs').Installation} Installation */
+/** @typedef {{ key: string, answered: number }} World the key, and the number of answers */
+
+const SOON_MS = 120_000;
+const SCALED = ['gateway', 'limiter', 'runner'];
+const UP = ['up', '-d', '--build', '--wait'];
+
+/** @param {Installation} here */
+export async function start(here) {
+  await here.compose(UP);
+  return 'stores, migrations, the first organization, all services healthy';
+}
+
+/** README's steps. @param {Installation} here @param {World} world */
+export async function firstAnswer(here, world) {
+  const model = ['--name', 'demo-text', '--kind', 'text', '--mode', 'always_on', '--context', '8192'];
+  await here.ctl(['model', 'publish', '--org', 'acme', ...model, '--url', 'http://standin:8000']);
+  world.key = (await here.ctl(['key', 'create', '--org', 'acme', '--name', 'containers'])).key;
+  // The load is not to meet a limit.
+  await here.ctl(['plan', 'set', '--name', 'Pro', '--requests-minute', '6000']);
+  await answers(here, world);
+  await counted(here, world);
+  assert.ok(await signInByForm(CONSOLE_URL, OWNER), 'the owner cannot sign in to the console');
+  return 'a model published, a key, an answer, its usage, and the owner signed in';
+}
+
+/** @param {Installation} here @param {World} world */
+async function answers(here, world) {
+  await until('an answer', SOON_MS, async () => {
+    const [url = ''] = await here.gateways();
+    return (await complete(url, world.key)) === 200;
+  });
+  world.answered++;
+}
+
+/**
+ * Every answered request is in the usage, as no error.
+ * @param {Installation} here
+ * @param {World} world
+ */
+export async function counted(here, { answered }) {
+  const seen = await until('all answered requests in the usage', SOON_MS, async () => {
+    const { totals } = await here.ctl(['usage', 'show', '--org', 'acme']);
+    return totals.requests - totals.errors >= answered && totals;
+  });
+  return `${answered} answered, ${seen.requests - seen.errors} counted as answered, ${seen.errors} as errors`;
+}
+
+/**
+ * Something under a light load.
+ * @param {Installation} here
+ * @param {World} world
+ * @param {(load: Load) => Promise<unknown>} work
+ */
+async function underLoad(here, world, work) {
+  const load = new Load(world.key, () => here.gateways());
+  try {
+    await until('the load', SOON_MS, async () => load.answered > 0);
+    await work(load);
+    const before = load.answered;
+    await until('answers afterwards', SOON_MS, async () => load.answered > before + 2);
+  } finally {
+    await load.stop();
+  }
+  world.answered += load.answered;
+  return load.summary;
+}
+
+/** @param {string} service */
+export const kill = (service) => async (/** @type {Installation} */ here, /** @type {World} */ world) => {
+  const summary = await underLoad(here, world, async () => {
+    await here.kill(service);
+    await here.healthy(service);
+  });
+  return `started again; ${summary}`;
+};
+
+/** @param {Installation} here @param {World} world */
+export async function scale(here, world) {
+  const counts = SCALED.flatMap((service) => ['--scale', `${service}=2`]);
+  const summary = await underLoad(here, world, () => here.compose(['up', '-d', '--wait', ...counts]));
+  for (const service of SCALED) await here.healthy(service, 2);
+  assert.equal((await here.gateways()).length, 2);
+  return `two of ${SCALED.join(', ')}; ${summary}`;
+}
+
+/** One of two ends at once, the other serves. @param {string} service */
+export const killOneOfTwo =
+  (service) => async (/** @type {Installation} */ here, /** @type {World} */ world) => {
+    const summary = await underLoad(here, world, async () => {
+      await here.kill(service);
+      await here.healthy(service, 2);
+    });
+    return `started again; ${summary}`;
+  };
+
+/** @param {string} checkout of the release to upgrade to */
+export const upgrade = (checkout) => async (/** @type {Installation} */ here, /** @type {World} */ world) => {
+  const before = await imagesOf(here);
+  here.checkout = checkout;
+  await here.compose(['build']);
+  const summary = await underLoad(here, world, () => here.compose(UP));
+  const after = await imagesOf(here);
+  assert.deepEqual(
+    Object.keys(before).filter((service) => before[service] === after[service]),
+    [],
+    'services still run the image of the release before',
+  );
+  return `all services replaced; ${summary}`;
+};
+
+/**
+ * @param {Installation} here
+ * @returns {Promise<Record<string, string>>} the image of each service
+ */
+async function imagesOf(here) {
+  const services = ['limiter', 'metering', 'runner', 'gateway', 'console'];
+  const ids = await Promise.all(services.map((service) => here.containersOf(service)));
+  const all = await Promise.all(ids.map(([id = '']) => here.inspect(id)));
+  return Object.fromEntries(all.map(({ Image }, at) => [services[at], Image]));
+}
+
+/** @param {Installation} here */
+export async function doctor(here) {
+  const { findings } = await until('ctl doctor', SOON_MS, () => here.ctl(['doctor']));
+  return `${findings.length} checks, all well`;
+}
+
+/** Megabytes of each image. @param {Installation} here */
+export async function sizes(here) {
+  const all = (await here.images()).map(async (image) => {
+    const { Size } = await here.inspect(image);
+    return `${image.slice('tidegate-'.length)} ${Math.round(Size / 1e6)}`;
+  });
+  return `MB: ${(await Promise.all(all)).join(', ')}`;
+}
+
+/** @param {Installation} here */
+export async function memory(here) {
+  const ids = (await here.compose(['ps', '-q'])).split('\n');
+  const lines = await here.engine.docker(['stats', '--no-stream', '--format', '{{.MemUsage}}', ...ids]);
+  const MB = { KiB: 0.001, MiB: 1.049, GiB: 1_074 };
+  const total = [...lines.matchAll(/^([\d.]+)(KiB|MiB|GiB) /gm)].reduce(
+    (sum, [, amount, unit]) => sum + Number(amount) * MB[/** @type {'MiB'} */ (unit)],
+    0,
+  );
+  return `${ids.length} containers take ${Math.round(total)} MB of memory`;
+}
