@@ -56,6 +56,8 @@ describe('roles', () => {
     withdrawInvitation: ['member.invite', { id: 'inv_x' }],
     showKey: ['key.list', { id: 'key_x' }],
     createKey: ['key.create', { name: 'k' }],
+    createPageKey: ['key.create', {}],
+    endPageKey: ['org.read', { id: 'key_x' }],
     listKeys: ['key.list', {}],
     revokeKey: ['key.revoke', { id: 'key_x' }],
     deleteKey: ['key.delete', { id: 'key_x' }],
