@@ -68,7 +68,10 @@ export function describeFit(site: Site): void {
           for (const width of WIDTHS) {
             await page.setViewportSize({ width, height: 900 });
             await expectInReach(page);
-            if (width === 390) await expectAccessible(page);
+            if (width !== 390) continue;
+            // Scrolled, the screen's head is behind the bar above it.
+            await page.evaluate('scrollTo(0, 0)');
+            await expectAccessible(page);
           }
         }
       },

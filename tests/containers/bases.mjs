@@ -1,7 +1,7 @@
 // @ts-check
 import { chmod, copyFile, cp, mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { run } from './command.mjs';
+import { run } from '../support/command.mjs';
 
 const HERE = import.meta.dirname;
 /** It has the major versions of Postgres and Redis that docker-compose.yml names. */

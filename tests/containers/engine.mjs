@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { openSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { run, until } from './command.mjs';
+import { run, until } from '../support/command.mjs';
 
 /**
  * A Docker engine.

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { run, until } from './command.mjs';
+import { run, until } from '../support/command.mjs';
 
 export const OWNER = { email: 'owner@example.com', password: randomBytes(12).toString('hex') };
 const READY_MS = 180_000;

@@ -1,13 +1,13 @@
 // @ts-check
 // Runs the containers of docker-compose.yml, for real: docs/operations.md, "Try it all".
-import { existsSync, mkdirSync, mkdtempSync } from 'node:fs';
+import { existsSync, mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { register } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { checkOut, tell, tellHead } from '../support/trial.mjs';
 import { getBases } from './bases.mjs';
-import { run } from './command.mjs';
 import { openEngine } from './engine.mjs';
 import { Installation } from './installation.mjs';
 
@@ -42,37 +42,12 @@ const plan = (from) => [
   ['doctor', steps.doctor],
 ];
 
-/** @param {string} commit @param {string} directory */
-async function checkOut(commit, directory) {
-  const [into, archive] = [join(directory, 'before'), join(directory, 'before.tar')];
-  mkdirSync(into);
-  await run('git', ['archive', '-o', archive, commit], { cwd: ROOT });
-  await run('tar', ['-C', into, '-xf', archive]);
-  return into;
-}
-
-/**
- * Says what a step saw, and how long it took.
- * @param {string} name @param {() => Promise<string>} work
- */
-async function tell(name, work) {
-  const startedAtMs = Date.now();
-  const row = (/** @type {string} */ saw) =>
-    process.stdout.write(`| ${name} | ${Math.round((Date.now() - startedAtMs) / 1_000)} | ${saw} |\n`);
-  try {
-    row(await work());
-  } catch (error) {
-    row('FAILED');
-    throw error;
-  }
-}
-
 /**
  * @param {string} directory
  * @param {{ from?: string | undefined, hostNetwork: boolean, keep: boolean }} options
  */
 async function main(directory, { from, hostNetwork, keep }) {
-  process.stdout.write('| step | s | what was seen |\n|---|---|---|\n');
+  tellHead();
   const engine = await openEngine(directory);
   /** @type {Installation | undefined} */
   let here;
@@ -82,7 +57,7 @@ async function main(directory, { from, hostNetwork, keep }) {
       return `${version}, compose ${await engine.docker(['compose', 'version', '--short'])}`;
     });
     await tell('base images', () => getBases(engine, ROOT, directory));
-    const checkout = from ? await checkOut(from, directory) : ROOT;
+    const checkout = from ? await checkOut(from, join(directory, 'before')) : ROOT;
     const installation = new Installation(engine, {
       ...{ checkout, directory, project: PROJECT },
       hostNetwork: hostNetwork || engine.own,

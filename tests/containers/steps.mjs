@@ -1,9 +1,9 @@
 // @ts-check
 import { strict as assert } from 'node:assert';
+import { until } from '../support/command.mjs';
 import { signInByForm } from '../support/console.ts';
-import { until } from './command.mjs';
+import { complete, underLoad } from '../support/load.mjs';
 import { CONSOLE_URL, OWNER } from './installation.mjs';
-import { complete, Load } from './load.mjs';
 
 /** @typedef {import('./installation.mjs').Installation} Installation */
 /** @typedef {{ key: string, answered: number }} World the key, and the number of answers */
@@ -11,6 +11,8 @@ import { complete, Load } from './load.mjs';
 const SOON_MS = 120_000;
 const SCALED = ['gateway', 'limiter', 'runner'];
 const UP = ['up', '-d', '--build', '--wait'];
+
+const gatewaysOf = (/** @type {Installation} */ here) => () => here.gateways();
 
 /** @param {Installation} here */
 export async function start(here) {
@@ -53,29 +55,9 @@ export async function counted(here, { answered }) {
   return `${answered} answered, ${seen.requests - seen.errors} counted as answered, ${seen.errors} as errors`;
 }
 
-/**
- * Something under a light load.
- * @param {Installation} here
- * @param {World} world
- * @param {(load: Load) => Promise<unknown>} work
- */
-async function underLoad(here, world, work) {
-  const load = new Load(world.key, () => here.gateways());
-  try {
-    await until('the load', SOON_MS, async () => load.answered > 0);
-    await work(load);
-    const before = load.answered;
-    await until('answers afterwards', SOON_MS, async () => load.answered > before + 2);
-  } finally {
-    await load.stop();
-  }
-  world.answered += load.answered;
-  return load.summary;
-}
-
 /** @param {string} service */
 export const kill = (service) => async (/** @type {Installation} */ here, /** @type {World} */ world) => {
-  const summary = await underLoad(here, world, async () => {
+  const { summary } = await underLoad(world, gatewaysOf(here), async () => {
     await here.kill(service);
     await here.healthy(service);
   });
@@ -85,7 +67,9 @@ export const kill = (service) => async (/** @type {Installation} */ here, /** @t
 /** @param {Installation} here @param {World} world */
 export async function scale(here, world) {
   const counts = SCALED.flatMap((service) => ['--scale', `${service}=2`]);
-  const summary = await underLoad(here, world, () => here.compose(['up', '-d', '--wait', ...counts]));
+  const { summary } = await underLoad(world, gatewaysOf(here), () =>
+    here.compose(['up', '-d', '--wait', ...counts]),
+  );
   for (const service of SCALED) await here.healthy(service, 2);
   assert.equal((await here.gateways()).length, 2);
   return `two of ${SCALED.join(', ')}; ${summary}`;
@@ -94,7 +78,7 @@ export async function scale(here, world) {
 /** One of two ends at once, the other serves. @param {string} service */
 export const killOneOfTwo =
   (service) => async (/** @type {Installation} */ here, /** @type {World} */ world) => {
-    const summary = await underLoad(here, world, async () => {
+    const { summary } = await underLoad(world, gatewaysOf(here), async () => {
       await here.kill(service);
       await here.healthy(service, 2);
     });
@@ -106,7 +90,7 @@ export const upgrade = (checkout) => async (/** @type {Installation} */ here, /*
   const before = await imagesOf(here);
   here.checkout = checkout;
   await here.compose(['build']);
-  const summary = await underLoad(here, world, () => here.compose(UP));
+  const { summary } = await underLoad(world, gatewaysOf(here), () => here.compose(UP));
   const after = await imagesOf(here);
   assert.deepEqual(
     Object.keys(before).filter((service) => before[service] === after[service]),

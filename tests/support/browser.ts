@@ -6,13 +6,17 @@ import { outOfReach } from './out-of-reach.mjs';
 
 /**
  * Expects that nothing has moved by itself since the page was loaded: its cumulative layout shift
- * is 0. With `pressed`, nothing has moved after input either.
+ * is 0. With `pressed`, nothing has moved after input either. Without `dialogs`, what has moved
+ * only within a dialog does not count: it grows by the answers that it waits for, however late they
+ * are.
  */
-export async function expectStill(page: Page, { pressed = false } = {}): Promise<void> {
+export async function expectStill(page: Page, { pressed = false, dialogs = true } = {}): Promise<void> {
   await page.evaluate(
     'document.fonts.ready.then(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))))',
   );
-  const shifts = await page.evaluate(`shifts.filter((shift) => ${pressed} || !shift.pressed)`);
+  const shifts = await page.evaluate(
+    `shifts.filter((shift) => (${pressed} || !shift.pressed) && (${dialogs} || !shift.inDialog))`,
+  );
   expect({ url: page.url(), shifts }).toEqual({ url: page.url(), shifts: [] });
 }
 

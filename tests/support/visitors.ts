@@ -99,7 +99,8 @@ async function leave(page: Page, lobby: string): Promise<boolean> {
 }
 
 /**
- * Records what moves on a page, and whether it moved within half a second of the visitor's input.
+ * Records what moves on a page, whether it moved within half a second of the visitor's input, and
+ * whether all of it was in a dialog.
  */
 const WATCH_SHIFTS = `globalThis.shifts = [];
 new PerformanceObserver((list) => {
@@ -109,6 +110,8 @@ new PerformanceObserver((list) => {
       from: [from.x, from.y, from.width, from.height].join(),
       to: [to.x, to.y, to.width, to.height].join(),
     }));
-    globalThis.shifts.push({ pressed, value, moved });
+    const inDialog = sources.length > 0 && sources.every(({ node }) =>
+      (node?.closest ? node : node?.parentElement)?.closest('[role=dialog]'));
+    globalThis.shifts.push({ pressed, inDialog, value, moved });
   }
 }).observe({ type: 'layout-shift', buffered: true })`;

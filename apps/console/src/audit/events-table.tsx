@@ -31,7 +31,7 @@ export function EventsTable({ events }: { events: readonly AuditView[] }) {
                 {verb} {subject ? <span className="font-medium">{subject}</span> : null}
               </td>
               <td
-                className="wide align-top text-xs text-muted"
+                className="wide align-top text-xs leading-5 text-muted"
                 {...(settings.length > 0 ? { 'data-label': 'Settings' } : {})}
               >
                 {settings.map(({ name, value }) => (

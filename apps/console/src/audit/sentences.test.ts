@@ -27,3 +27,15 @@ it('a model keeps its name, whatever it is called', () => {
     { name: 'requests a minute', value: '6,000' },
   ]);
 });
+
+it('a time is told as on the other screens, and a name that looks like one is not', () => {
+  const times = { expiresOn: '2027-03-31', until: '2026-11-23T04:15:39.800Z' };
+  expect(event('key.create', { name: '2027-03-31', ...times, prefix: '2027-03-31' })).toEqual({
+    ...{ verb: 'Created key', subject: '2027-03-31' },
+    settings: [
+      { name: 'expires on', value: '31 Mar 2027' },
+      { name: 'until', value: '23 Nov 2026, 04:15 UTC' },
+      { name: 'prefix', value: '2027-03-31' },
+    ],
+  });
+});

@@ -1,5 +1,6 @@
 import type { AuditView } from '@tidegate/control';
 import { whole } from '../ui/numbers.ts';
+import { timeText } from '../ui/utc.ts';
 
 const VERBS: Readonly<Record<string, string>> = {
   'org.create': 'Created the organization',
@@ -89,10 +90,16 @@ const CHOICES: ReadonlySet<string> = new Set(['mode', 'driver']);
 /** `requestsPerMinute` becomes `requests per minute`. */
 const wordsOf = (name: string): string => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
+/** A day or an instant, as Tidegate records them. */
+const TIME = /^\d{4}-\d\d-\d\d(T[\d:.]+Z)?$/;
+/** The settings with such a value. */
+const TIMES: ReadonlySet<string> = new Set(['until', 'expiresOn']);
+
 /** Only what Tidegate names is translated. A model may have any of these names itself. */
 function textOf(name: string, value: unknown): string {
   if (typeof value === 'number') return whole(value);
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (TIMES.has(name) && TIME.test(String(value))) return timeText(String(value));
   if (!Array.isArray(value)) return (CHOICES.has(name) && VALUES[String(value)]) || String(value);
   const words = value.map(String);
   return (name === 'changed' ? words.map((word) => NAMES[word] ?? wordsOf(word)) : words).join(', ');

@@ -5,20 +5,18 @@ import { Table } from '../ui/table.tsx';
 
 const LINK = 'font-medium text-accent underline underline-offset-4';
 
-/** What is counted. It heads the counts, and labels each where rows are cards. */
-type Counted = 'Requests' | 'Refused';
-
 interface CountTableProps {
   readonly label: string;
   readonly column: string;
-  readonly counted: Counted;
+  /** What is counted. */
+  readonly counted: 'Requests' | 'Refused';
   readonly children: ReactNode;
 }
 
 /** Counts by name. Its rows are `CountRow`s. */
 export function CountTable({ label, column, counted, children }: CountTableProps) {
   return (
-    <Table label={label} cardsBelow="2xl" className="border-t border-border">
+    <Table label={label} className="border-t border-border">
       <thead>
         <tr>
           <th scope="col">{column}</th>
@@ -36,15 +34,14 @@ interface CountRowProps {
   /** Null: its page is gone. */
   readonly href: string | null;
   readonly name: string;
-  readonly counted: Counted;
   readonly count: number;
   /** More about it, after the name. */
   readonly children: ReactNode;
 }
 
-export const CountRow = ({ href, name, counted, count, children }: CountRowProps) => (
+export const CountRow = ({ href, name, count, children }: CountRowProps) => (
   <tr>
-    <th scope="row">
+    <th scope="row" className="align-top">
       {href === null ? (
         <span className="wrap-anywhere">{name}</span>
       ) : (
@@ -54,8 +51,6 @@ export const CountRow = ({ href, name, counted, count, children }: CountRowProps
       )}
       {children}
     </th>
-    <td data-label={counted} className="number">
-      {whole(count)}
-    </td>
+    <td className="number align-top">{whole(count)}</td>
   </tr>
 );

@@ -62,13 +62,7 @@ export function ErrorKeysTable({ path, errors }: TablesProps) {
   return (
     <CountTable label="Errors by key" column="Key" counted="Requests">
       {errors.keys.map(({ keyId, key, keyPrefix, errors: count }) => (
-        <CountRow
-          key={keyId}
-          href={linkTo({ path, errors }, { key: keyId })}
-          name={key}
-          counted="Requests"
-          count={count}
-        >
+        <CountRow key={keyId} href={linkTo({ path, errors }, { key: keyId })} name={key} count={count}>
           {keyPrefix ? <code className="block font-mono text-xs text-muted">{keyPrefix}…</code> : null}
         </CountRow>
       ))}
@@ -84,7 +78,6 @@ export function ErrorModelsTable({ path, errors }: TablesProps) {
           key={modelId}
           href={linkTo({ path, errors }, { model: modelId })}
           name={model}
-          counted="Requests"
           count={count}
         >
           {modelDeleted ? <span className="text-muted"> (deleted)</span> : null}

@@ -95,12 +95,15 @@ function Expires({ expiresAt, expiresOn }: Pick<KeyTableRow, 'expiresAt' | 'expi
   return expiresOn ? <Day day={expiresOn} /> : 'Never';
 }
 
-/** Shows `60/min · 4 at once`, on one line or two. */
+/** Shows `60/min · 4 at once`, on one line, or on two where the column is narrow. */
 function Limits({ text }: { text: string }) {
   const [aMinute, atOnce] = text.split(' · ');
   return (
     <>
-      <span className="whitespace-nowrap">{aMinute} ·</span>{' '}
+      <span className="whitespace-nowrap">
+        {aMinute}
+        <span className="@4xl:@max-[68rem]:sr-only"> ·</span>
+      </span>{' '}
       <span className="whitespace-nowrap">{atOnce}</span>
     </>
   );

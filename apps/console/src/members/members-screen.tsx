@@ -11,6 +11,7 @@ import { Table } from '../ui/table.tsx';
 import { Time } from '../ui/time.tsx';
 import { leave, removeMember, setRole, withdrawInvitation } from './actions.ts';
 import { InviteMember } from './invite-member.tsx';
+import { inviterName } from './inviter.ts';
 import { RequireTwoFactor } from './require-two-factor.tsx';
 import { ROLE_OPTIONS } from './roles.ts';
 
@@ -229,7 +230,9 @@ function InvitationsTable({ org, invitations }: { org: string; invitations: read
             <tr key={invitation.id}>
               <th scope="row">
                 <span className="font-medium">{invitation.email}</span>
-                <span className="block text-xs text-muted">invited by {invitation.invitedBy}</span>
+                <span className="block text-xs text-muted">
+                  invited by {inviterName(invitation.invitedBy)}
+                </span>
               </th>
               <td data-label="Role" className="capitalize">
                 {invitation.role}

@@ -51,7 +51,7 @@ export function ConditionMark({
 }) {
   const [why, ...printed] = (reason ?? '').trimEnd().split('\n');
   return (
-    <div className="flex min-h-14 w-48 flex-col justify-center">
+    <div className="flex min-h-14 w-48 flex-col justify-center @max-4xl:justify-start">
       <ConditionDot condition={condition} replicas={replicas} />
       {why ? (
         <div className="mt-0.5 text-xs leading-4 break-words text-muted">

@@ -51,7 +51,7 @@ export function CausesTable({ org, refusals: { causes, plan }, ofKey = null }: C
               <td data-label="What to do" className="wide align-top whitespace-normal">
                 {action}{' '}
                 {helps ? (
-                  <Link href={`/o/${org}/${helps.screen}`} className={LINK}>
+                  <Link href={`/o/${org}/${helps.screen}`} className={`${LINK} whitespace-nowrap`}>
                     Open {helps.name}
                   </Link>
                 ) : null}
@@ -73,7 +73,7 @@ export function RefusedKeysTable({ org, refusals: { keys } }: RefusedProps) {
   return (
     <CountTable label="Refusals by key" column="Key" counted="Refused">
       {keys.map(({ keyId, key, keyPrefix, refusals, ...limits }) => (
-        <CountRow key={keyId} href={`/o/${org}/keys/${keyId}`} name={key} counted="Refused" count={refusals}>
+        <CountRow key={keyId} href={`/o/${org}/keys/${keyId}`} name={key} count={refusals}>
           <span className="block text-xs font-normal text-muted">
             <code className="font-mono">{keyPrefix}…</code> · {limitsText(limits)}
           </span>
@@ -91,7 +91,6 @@ export function RefusedModelsTable({ org, refusals: { models } }: RefusedProps) 
           key={modelId}
           href={modelDeleted ? null : `/o/${org}/api/${modelId}`}
           name={model}
-          counted="Refused"
           count={refusals}
         >
           {modelDeleted ? <span className="font-normal text-muted"> (deleted)</span> : null}

@@ -1,6 +1,7 @@
 'use client';
 
 import { useRef, useState } from 'react';
+import { PlainSelect } from '../ui/plain.tsx';
 import { listChoices } from './actions.ts';
 import type { Choices, Named } from './choices.ts';
 
@@ -27,24 +28,22 @@ export function Pick({ label, name, value, all, options, org = '', more }: PickP
   const shown = fetched ?? options;
   const isKnown = value === '' || shown.some(({ id }) => id === value);
   return (
-    <label className="block w-full text-xs text-muted sm:w-52">
-      {label}
-      <select
-        name={name}
-        defaultValue={value}
-        key={value}
-        className="input mt-1 w-full"
-        onFocus={fetchOnce}
-        onPointerEnter={fetchOnce}
-      >
-        <option value="">{all}</option>
-        {shown.map(({ id, name: text }) => (
-          <option key={id} value={id}>
-            {text}
-          </option>
-        ))}
-        {isKnown ? null : <option value={value}>{`${value} (deleted)`}</option>}
-      </select>
-    </label>
+    <PlainSelect
+      label={label}
+      width="sm:w-52"
+      name={name}
+      defaultValue={value}
+      key={value}
+      onFocus={fetchOnce}
+      onPointerEnter={fetchOnce}
+    >
+      <option value="">{all}</option>
+      {shown.map(({ id, name: text }) => (
+        <option key={id} value={id}>
+          {text}
+        </option>
+      ))}
+      {isKnown ? null : <option value={value}>{`${value} (deleted)`}</option>}
+    </PlainSelect>
   );
 }

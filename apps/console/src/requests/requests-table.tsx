@@ -76,7 +76,7 @@ function Row({ request }: { request: RequestView }) {
         {duration(request.firstChunkMs)}
       </td>
       <td data-label="Request id" className="wide align-top">
-        <code className="font-mono text-xs break-all text-muted">{request.id}</code>
+        <code className="font-mono text-[0.6875rem] break-all text-muted">{request.id}</code>
       </td>
     </tr>
   );

@@ -74,7 +74,9 @@ export function StartScreen(props: StartScreenProps) {
           <p>
             {key === null
               ? 'Put your key in place of YOUR_API_KEY.'
-              : 'With your new key, which this page keeps until you leave it.'}{' '}
+              : 'With your new key, which this page keeps until you leave it.'}
+          </p>
+          <p>
             Then <ScreenLink org={org} screen="try" name="try the model here" />,{' '}
             <ScreenLink org={org} screen="members" name="invite people" />, or look at{' '}
             <ScreenLink org={org} screen="usage" name="the usage" />.

@@ -1,18 +1,19 @@
-import { compact } from './numbers.ts';
-
+/** Exact at each line of a grid, such as 1.35K. */
+const COUNT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 2 });
 const TICK = { fontSize: 11, fill: 'var(--muted)' };
 
 /** What all bar charts over time have in common: properties of recharts' components. */
 export const BARS = {
   chart: {
-    margin: { top: 4, right: 8, bottom: 0, left: 0 },
+    // Room for half of the highest count and half of the last time.
+    margin: { top: 12, right: 16, bottom: 0, left: 0 },
     barCategoryGap: '18%',
     accessibilityLayer: false,
   },
   grid: { vertical: false, stroke: 'var(--separator)' },
   timeAxis: { tick: TICK, tickLine: false, axisLine: { stroke: 'var(--border)' }, minTickGap: 28 },
   countAxis: {
-    ...{ tickFormatter: compact, tick: TICK, tickLine: false },
+    ...{ tickFormatter: (count: number) => COUNT.format(count), tick: TICK, tickLine: false },
     ...{ axisLine: false, width: 40, allowDecimals: false },
   },
   tooltip: { cursor: { fill: 'var(--default)', opacity: 0.6 }, isAnimationActive: false },

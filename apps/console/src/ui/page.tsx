@@ -15,7 +15,7 @@ export function PageHeader({
 }) {
   return (
     <header className="mb-6 flex flex-wrap items-end justify-between gap-x-6 gap-y-4">
-      <div className="min-w-0 max-w-2xl">
+      <div className="min-w-0 max-w-2xl flex-1 basis-80">
         {back ? (
           <Link
             href={back.href}

@@ -3,10 +3,10 @@ import type { ReactNode } from 'react';
 interface TableProps {
   readonly label: string;
   /**
-   * Below this width of the container, rows become cards. Columns without a width share what the
-   * others leave.
+   * Below this width of the container, rows become cards. Default: they never do. Columns without a
+   * width share what the others leave.
    */
-  readonly cardsBelow: '2xl' | '4xl';
+  readonly cardsBelow?: '2xl' | '4xl';
   readonly className?: string;
   readonly children: ReactNode;
 }
@@ -21,7 +21,7 @@ const CARDS = { '2xl': '@max-2xl:cards', '4xl': '@max-4xl:cards' } as const;
 export function Table({ label, cardsBelow, className = '', children }: TableProps) {
   return (
     <div className={`@container ${className}`}>
-      <table aria-label={label} className={`grid-table ${CARDS[cardsBelow]}`}>
+      <table aria-label={label} className={`grid-table ${cardsBelow ? CARDS[cardsBelow] : ''}`}>
         {children}
       </table>
     </div>

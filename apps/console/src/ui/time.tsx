@@ -3,22 +3,7 @@
 import { useEffect, useState } from 'react';
 import { ago } from './relative.ts';
 import { useNow } from './use-now.ts';
-
-const UTC = new Intl.DateTimeFormat('en-GB', {
-  timeZone: 'UTC',
-  day: 'numeric',
-  month: 'short',
-  year: 'numeric',
-  hour: '2-digit',
-  minute: '2-digit',
-  hourCycle: 'h23',
-});
-const DAY = new Intl.DateTimeFormat('en-GB', {
-  timeZone: 'UTC',
-  day: 'numeric',
-  month: 'short',
-  year: 'numeric',
-});
+import { timeText } from './utc.ts';
 
 interface TimeProps {
   readonly iso: string;
@@ -36,16 +21,15 @@ export function Time({ iso, exact = false }: TimeProps) {
     );
   }, [iso]);
   const now = useNow();
-  const utc = `${UTC.format(at)} UTC`;
+  const utc = timeText(iso);
   const relative = exact ? null : ago(at.getTime(), now);
-  const [day, clock] = UTC.format(at).split(', ');
+  const [day, clock] = utc.split(', ');
   return (
     // The server's clock may be a little different.
     <time dateTime={iso} title={`${utc}${local}`} className="tabular-nums" suppressHydrationWarning>
       {relative === null ? (
         <>
-          <span className="whitespace-nowrap">{day},</span>{' '}
-          <span className="whitespace-nowrap">{clock} UTC</span>
+          <span className="whitespace-nowrap">{day},</span> <span className="whitespace-nowrap">{clock}</span>
         </>
       ) : (
         <span className="whitespace-nowrap" suppressHydrationWarning>
@@ -80,7 +64,7 @@ export function Moment({ iso }: { iso: string }) {
 export function Day({ day }: { day: string }) {
   return (
     <time dateTime={day} title={`${day}, UTC`} className="whitespace-nowrap tabular-nums">
-      {DAY.format(new Date(`${day}T00:00:00Z`))}
+      {timeText(day)}
     </time>
   );
 }

@@ -19,8 +19,8 @@ const COLUMNS: readonly { name: string; width: string; cell: (row: UsageModelVie
 ];
 
 const TIMES: typeof COLUMNS = [
-  { name: 'p50', width: 'w-20', cell: (row) => duration(row.p50Ms) },
-  { name: 'p95', width: 'w-20', cell: (row) => duration(row.p95Ms) },
+  { name: 'p50', width: 'w-18', cell: (row) => duration(row.p50Ms) },
+  { name: 'p95', width: 'w-18', cell: (row) => duration(row.p95Ms) },
   {
     name: 'First chunk p50',
     width: 'w-24 whitespace-normal',
@@ -28,7 +28,7 @@ const TIMES: typeof COLUMNS = [
   },
   {
     name: 'First chunk p95',
-    width: 'w-24 whitespace-normal',
+    width: 'w-28 whitespace-normal',
     cell: (row) => duration(row.firstChunkP95Ms),
   },
 ];
@@ -44,7 +44,8 @@ interface ModelsTableProps {
 export function ModelsTable({ models, isOfKey, hrefOf }: ModelsTableProps) {
   const columns = isOfKey ? COLUMNS : [...COLUMNS, ...TIMES];
   const [shown, setShown] = useState(PAGE);
-  if (models.length === 0) return <p className="px-5 pb-6 text-sm text-muted">Nothing in this time.</p>;
+  if (models.length === 0)
+    return <p className="grid h-56 place-items-center text-sm text-muted">Nothing in this time.</p>;
   return (
     <>
       <Table label="Usage by model" cardsBelow="4xl" className="border-t border-border">

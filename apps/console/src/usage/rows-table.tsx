@@ -35,7 +35,8 @@ interface RowsTableProps {
 
 export function RowsTable({ rows, leftOut, hrefOf }: RowsTableProps) {
   const [shown, setShown] = useState(PAGE);
-  if (rows.length === 0) return <p className="px-5 pb-6 text-sm text-muted">Nothing in this time.</p>;
+  if (rows.length === 0)
+    return <p className="px-5 pt-4 pb-10 text-center text-sm text-muted">Nothing in this time.</p>;
   return (
     <>
       <Table label="Usage by key and model" cardsBelow="4xl" className="border-t border-border">

@@ -1,5 +1,6 @@
 import type { Metadata } from 'next';
 import { AcceptForm } from '#members/accept-form.tsx';
+import { inviterName } from '#members/inviter.ts';
 import { services } from '#server/services.ts';
 import { currentUser } from '#session/current.ts';
 import { Entrance } from '#session/entrance.tsx';
@@ -24,7 +25,10 @@ export default async function Invitation({ params }: { params: Promise<{ token: 
     );
   const { org, email, role, invitedBy, hasAccount } = invitation.value;
   return (
-    <Entrance title={`Join ${org.name}`} lead={`${invitedBy} invites ${email} as ${role}.`}>
+    <Entrance
+      title={`Join ${org.name}`}
+      lead={`${email} is invited as ${role} by ${inviterName(invitedBy)}.`}
+    >
       <AcceptForm
         token={token}
         email={email}

@@ -106,15 +106,20 @@ export default async function Requests({ params, searchParams }: RequestsProps) 
         </Note>
       ) : null}
       {code === null ? null : <CodeAdvice code={code} />}
-      <section className="card-surface" aria-label="Requests">
-        {page.requests.length === 0 ? (
-          <Empty icon={<span className="icon-list size-5" aria-hidden />} title="Nothing here">
-            Requests appear here within seconds of their end.
-          </Empty>
-        ) : (
-          <RequestsTable requests={page.requests} />
-        )}
-      </section>
+      {reason === null ? (
+        <section className="card-surface" aria-label="Requests">
+          {page.requests.length === 0 ? (
+            <Empty
+              icon={<span className="icon-list size-5" aria-hidden />}
+              title={queryOf(filter) === '' ? 'No requests yet' : 'No request is like that'}
+            >
+              Requests appear here within seconds of their end.
+            </Empty>
+          ) : (
+            <RequestsTable requests={page.requests} />
+          )}
+        </section>
+      ) : null}
       <nav className="mt-4 flex min-h-8 justify-end gap-2" aria-label="Pages">
         {before ? (
           <Link href={`${path}${queryOf(filter)}`} className={link}>

@@ -7,13 +7,14 @@ const KEPT_LINES = 40;
  * Runs a program to its end.
  * @param {string} program
  * @param {readonly string[]} args
- * @param {{ cwd?: string, env?: NodeJS.ProcessEnv, input?: string, timeoutMs?: number }} [options]
+ * @param {{ cwd?: string, env?: NodeJS.ProcessEnv, input?: string, timeoutMs?: number,
+ *   signal?: AbortSignal | undefined }} [options] `signal` ends it
  * @returns {Promise<string>} what it wrote to its standard output, without white space around it
  * @throws with the last lines of what it said, if it fails or takes too long
  */
-export function run(program, args, { cwd, env, input = '', timeoutMs = 45 * 60_000 } = {}) {
+export function run(program, args, { cwd, env, input = '', timeoutMs = 45 * 60_000, signal } = {}) {
   return new Promise((resolve, reject) => {
-    const child = spawn(program, args, { cwd, env, timeout: timeoutMs });
+    const child = spawn(program, args, { cwd, env, timeout: timeoutMs, signal });
     const out = { stdout: '', stderr: '' };
     const fail = (/** @type {string} */ why) => {
       const said = `${out.stdout}\n${out.stderr}`.trim().split('\n').slice(-KEPT_LINES).join('\n');

@@ -1,20 +1,24 @@
 // @ts-check
+import { until } from './command.mjs';
+
 const PAUSE_MS = 200;
 const PATIENCE_MS = 20_000;
 const LOOK_AGAIN_MS = 3_000;
+const SOON_MS = 120_000;
 
 /**
  * One completion.
  * @param {string} url of the API
  * @param {string} key
+ * @param {string} [model]
  * @returns {Promise<number>} its status; 0: no whole answer
  */
-export async function complete(url, key) {
+export async function complete(url, key, model = 'demo-text') {
   try {
     const answer = await fetch(`${url}/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'demo-text', messages: [{ role: 'user', content: 'Hello!' }] }),
+      body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello!' }] }),
       signal: AbortSignal.timeout(PATIENCE_MS),
     });
     const { choices } = /** @type {any} */ (await answer.json());
@@ -25,25 +29,25 @@ export async function complete(url, key) {
 }
 
 /** A light load: one request after the other, at all gateways in turn. */
-export class Load {
+class Load {
   /** @type {Map<number, number>} How many requests ended with each status. */
   counts = new Map();
   #goesOn = true;
   /** @type {Promise<void>} */
   #done;
 
-  /** @param {string} key @param {() => Promise<string[]>} gateways asked again now and then */
-  constructor(key, gateways) {
-    this.#done = this.#run(key, gateways);
+  /** @param {string} key @param {() => Promise<string[]>} gateways @param {number} lookAgainMs */
+  constructor(key, gateways, lookAgainMs) {
+    this.#done = this.#run(key, gateways, lookAgainMs);
   }
 
-  /** @param {string} key @param {() => Promise<string[]>} gateways */
-  async #run(key, gateways) {
+  /** @param {string} key @param {() => Promise<string[]>} gateways @param {number} lookAgainMs */
+  async #run(key, gateways, lookAgainMs) {
     /** @type {string[]} */
     let urls = [];
     let askedAtMs = 0;
     for (let turn = 0; this.#goesOn; turn++) {
-      if (Date.now() - askedAtMs > LOOK_AGAIN_MS) {
+      if (Date.now() - askedAtMs > lookAgainMs) {
         urls = await gateways().catch(() => urls);
         askedAtMs = Date.now();
       }
@@ -57,6 +61,10 @@ export class Load {
     return this.counts.get(200) ?? 0;
   }
 
+  get failed() {
+    return [...this.counts.values()].reduce((sum, count) => sum + count, 0) - this.answered;
+  }
+
   /** What ended how, in words. */
   get summary() {
     const others = [...this.counts].filter(([status]) => status !== 200);
@@ -68,4 +76,25 @@ export class Load {
     this.#goesOn = false;
     await this.#done;
   }
+}
+
+/**
+ * Something under a light load, which it outlasts. Adds the answers to those of `world`.
+ * @param {{ key: string, answered: number }} world
+ * @param {() => Promise<string[]>} gateways their URLs, asked for again now and then
+ * @param {(load: Load) => Promise<unknown>} work
+ * @param {number} [lookAgainMs] how often
+ */
+export async function underLoad(world, gateways, work, lookAgainMs = LOOK_AGAIN_MS) {
+  const load = new Load(world.key, gateways, lookAgainMs);
+  try {
+    await until('the load', SOON_MS, async () => load.answered > 0);
+    await work(load);
+    const before = load.answered;
+    await until('answers afterwards', SOON_MS, async () => load.answered > before + 2);
+  } finally {
+    await load.stop();
+  }
+  world.answered += load.answered;
+  return load;
 }
