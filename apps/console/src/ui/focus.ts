@@ -1,8 +1,9 @@
 'use client';
 
-import { useEffect } from 'react';
+import { useEffect, useLayoutEffect } from 'react';
 
-const DIALOGS = '[role=dialog], [role=alertdialog]';
+/** Toasts call themselves dialogs, too. */
+const DIALOGS = '[role=dialog], [role=alertdialog]:not([aria-modal=false])';
 /** Longer than a dialog takes to fade out, and a page to show what was changed. */
 const LOOKS = 40;
 const LOOK_EVERY_MS = 100;
@@ -10,9 +11,12 @@ const LOOK_EVERY_MS = 100;
 /** The last element outside of dialogs that had the focus. */
 let last: HTMLElement | null = null;
 
-function remember({ target }: FocusEvent): void {
-  if (target instanceof HTMLElement && !target.closest(DIALOGS)) last = target;
+function remember(focused: EventTarget | null): void {
+  if (focused instanceof HTMLElement && focused !== document.body && !focused.closest(DIALOGS))
+    last = focused;
 }
+
+const onFocus = ({ target }: FocusEvent) => remember(target);
 
 interface Candidate {
   readonly isConnected: boolean;
@@ -35,6 +39,10 @@ function mend(): void {
  * the place of another, or what was focused is gone, as the row of a key that was deleted.
  */
 export function useFocusReturn(isOpen: boolean): void {
+  // What opens a dialog still has the focus now. It may have had it before `FocusMemory` was there.
+  useLayoutEffect(() => {
+    if (isOpen) remember(document.activeElement);
+  }, [isOpen]);
   useEffect(() => {
     if (!isOpen) return;
     return () => {
@@ -54,8 +62,8 @@ export function useFocusReturn(isOpen: boolean): void {
 /** Part of every page, so that the focus is known before the first dialog opens. */
 export function FocusMemory(): null {
   useEffect(() => {
-    document.addEventListener('focusin', remember);
-    return () => document.removeEventListener('focusin', remember);
+    document.addEventListener('focusin', onFocus);
+    return () => document.removeEventListener('focusin', onFocus);
   }, []);
   return null;
 }
