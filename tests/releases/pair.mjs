@@ -14,7 +14,10 @@ const BEFORE = 'before';
 const SERVICES = /** @type {const} */ (['limiter', 'metering', 'gateway', 'runner']);
 
 /** @typedef {'before' | 'after'} Release */
-/** @typedef {{ gateway: string, ready: string, limiter: string }} Addresses `ready`: of its gateway */
+/**
+ * @typedef {{ gateway: string, ready: string, limiter: string }} Addresses
+ *   `ready`: of its gateway
+ */
 
 /** The services of the release before and those of this checkout, on the same stores. */
 export class Pair {
@@ -33,7 +36,9 @@ export class Pair {
   modelUrl = '';
 
   /**
-   * @param {{ directory: string, checkout: string, models: readonly string[], signal: AbortSignal }} options
+   * @param {{
+   *   directory: string, checkout: string, models: readonly string[], signal: AbortSignal
+   * }} options
    *   `checkout` is that of the release before. Nothing is started after `signal`.
    */
   constructor({ directory, checkout, models, signal }) {

@@ -36,14 +36,20 @@ export class Processes {
     await until(`${name} ready`, READY_MS, ready);
   }
 
-  /** Resolves when it has ended well. @param {string} name @param {string[]} args @param {string} cwd */
+  /**
+   * Resolves when it has ended well.
+   * @param {string} name @param {string[]} args @param {string} cwd
+   */
   async run(name, args, cwd) {
     const { code, signal } = await (await this.#spawn(name, args, { cwd })).exited;
     await this.stop(name);
     if (code !== 0) throw new Error(`${name}: ended with ${code ?? signal}`);
   }
 
-  /** @param {string} name @param {string[]} args @param {{ cwd: string, env?: NodeJS.ProcessEnv }} options */
+  /**
+   * @param {string} name @param {string[]} args
+   * @param {{ cwd: string, env?: NodeJS.ProcessEnv }} options
+   */
   async #spawn(name, args, { cwd, env }) {
     // A group of its own: a terminal's Ctrl-C reaches it only through `stop`, which ends all of it.
     const plain = { command: process.execPath, args, options: { cwd, env, detached: true } };

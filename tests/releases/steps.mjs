@@ -5,7 +5,10 @@ import { complete, underLoad } from '../support/load.mjs';
 
 /** @typedef {import('./pair.mjs').Pair} Pair */
 /** @typedef {import('./pair.mjs').Release} Release */
-/** @typedef {{ key: string, limited: string, answered: number }} World two keys, and the number of answers */
+/**
+ * @typedef {{ key: string, limited: string, answered: number }} World
+ *   two keys, and the number of answers
+ */
 
 /** The last two are published while only one release has a runner. */
 export const MODELS = ['demo-text', 'published-after', 'published-before'];
@@ -114,7 +117,10 @@ export async function back(pair, world) {
   return `the old services on the new schema, with a new model, and this release's stopped; ${summary}`;
 }
 
-/** Every answered request is in the usage once, and nothing else. @param {Pair} pair @param {World} world */
+/**
+ * Every answered request is in the usage once, and nothing else.
+ * @param {Pair} pair @param {World} world
+ */
 export async function counted(pair, { answered }) {
   const show = async () => (await pair.ctl('after', ['usage', 'show', ...ORG])).totals;
   await until('all answered requests in the usage', SOON_MS, async () => (await show()).requests >= answered);
