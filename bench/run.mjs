@@ -2,8 +2,8 @@
 //
 // --quick shortens the gateway's bench to a minute. --minutes begins no bench after that time.
 // --write puts the results into docs/performance.md and draws docs/performance.svg. Use an idle
-// machine: benches share its cores with what they measure. It takes under half an hour. A bench that
-// fails or takes too long is reported, and the others go on.
+// machine: benches share its cores with what they measure. It takes under half an hour. A bench
+// that fails or takes too long is reported, and the others go on.
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, release, tmpdir, totalmem } from 'node:os';
