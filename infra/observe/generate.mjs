@@ -82,8 +82,8 @@ This page is made from the code, with \`npm run observe\`. Each service answers 
 
 For your Prometheus there are [alert rules](../infra/observe/alerts.yml), for Grafana
 [dashboards](../infra/observe/dashboards). Give the scrape jobs names that begin with \`tidegate\`.
-[Runbooks](runbooks.md) tell what to do about each alert. \`npm start -- --observe\` runs the Prometheus
-of this machine, if it has one, with the local stack.
+[Runbooks](runbooks.md) tell what to do about each alert. \`npm start -- --observe\` runs a Prometheus
+with the local stack: the one on \`PATH\`, or that of Debian's or Ubuntu's packages.
 
 The number of series is bounded. Labels come from closed sets, but for three. \`model\` (always with
 \`org\`) has at most 200 values in each process: models beyond that share the series \`other\` of counters
