@@ -13,7 +13,14 @@ import {
 } from '@tidegate/contracts';
 import { closeDb, createDb, type Db, ensureRequestPartitions } from '@tidegate/db';
 import { createRedisClient, type RedisClient } from '@tidegate/redis';
-import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
+import {
+  eventually,
+  PATIENT_DB,
+  type TestPostgres,
+  type TestRedis,
+  testPostgres,
+  testRedis,
+} from '@tidegate/testing';
 import { Queue, UnrecoverableError, Worker } from 'bullmq';
 import { ctl } from '../testing/ctl.ts';
 import { differenceOf } from './ledgers.ts';
@@ -32,7 +39,7 @@ let env: Record<string, string>;
 
 beforeAll(async () => {
   [postgres, redis] = await Promise.all([testPostgres(), testRedis()]);
-  db = createDb(postgres.url);
+  db = createDb(postgres.url, PATIENT_DB);
   live = createRedisClient(redis.url);
   const asCtl = new URL(postgres.url);
   asCtl.searchParams.set('options', '-c role=tidegate_ctl');
