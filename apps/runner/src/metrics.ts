@@ -1,5 +1,5 @@
 import type { Condition } from '@tidegate/contracts';
-import { Counter, Gauge, Histogram, type Registry, readGauges } from '@tidegate/runtime';
+import { Counter, Gauge, Histogram, type Registry, readGauge, readGauges } from '@tidegate/runtime';
 import type { RoomUse } from './room/room.ts';
 
 const CONDITIONS: readonly Condition[] = ['stopped', 'starting', 'running', 'asleep', 'failed'];
@@ -76,26 +76,21 @@ export interface Observed {
 /** Registers gauges that read the runner's state when they are collected. */
 export function observeRunner(registry: Registry, observed: () => Observed): void {
   const registers = [registry];
-  new Gauge({
-    name: 'tidegate_runner_models',
-    help: 'Published models by condition.',
-    labelNames: ['condition'],
-    registers,
-    collect() {
-      const counts = new Map<Condition, number>();
-      for (const condition of observed().conditions())
-        counts.set(condition, (counts.get(condition) ?? 0) + 1);
-      for (const condition of CONDITIONS) this.set({ condition }, counts.get(condition) ?? 0);
-    },
+  const models = {
+    ...{ registry, name: 'tidegate_runner_models', labelNames: ['condition'] as const },
+    help: 'Published models by condition. Only from the runner that acts.',
+  };
+  readGauges(models, () => {
+    if (!observed().active) return [];
+    const counts = new Map<Condition, number>();
+    for (const condition of observed().conditions()) counts.set(condition, (counts.get(condition) ?? 0) + 1);
+    return CONDITIONS.map((condition) => [{ condition }, counts.get(condition) ?? 0] as const);
   });
-  new Gauge({
-    name: 'tidegate_runner_gateways',
-    help: 'Gateways that watch the catalog.',
-    registers,
-    collect() {
-      this.set(observed().gateways);
-    },
-  });
+  const gateways = {
+    ...{ registry, name: 'tidegate_runner_gateways' },
+    help: 'Gateways that watch the catalog. Only from the runner that acts.',
+  };
+  readGauge(gateways, () => (observed().active ? observed().gateways : null));
   new Gauge({
     name: 'tidegate_runner_active',
     help: '1: this runner acts for its pool. 0: it stands by.',

@@ -3,7 +3,7 @@ import { Prisma } from '@tidegate/db';
 export const RECOUNT =
   "Metering counts the hours and times of a day again from its requests, at its start and every 10 minutes, if the day's requests differ. If this stays, have the database's owner run SELECT recount_usage_hours('ORG', 'DAY').";
 
-/** How long a request may take to its end, and metering from there to its next count, with some to spare. */
+/** As long as a request, and the time to metering's next count, may take, and some to spare. */
 const RECENT_MINUTES = 30;
 
 export const SETTLES = `requests of the last ${RECENT_MINUTES} minutes, written by metering of the release before. Metering of this release counts them within 10 minutes`;

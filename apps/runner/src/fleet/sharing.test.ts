@@ -100,6 +100,7 @@ describe('models that share a pool', () => {
     await expect(runner.wake(next.modelId, 300)).rejects.toMatchObject({ code: 4 });
     expect(await told()).toEqual(['cost 8', 'cost_max 10', 'waiting_models 1']);
     expect(await told(standbyMetrics)).toEqual([]);
+    expect(await standbyMetrics.metrics()).not.toMatch(/^tidegate_runner_(models|gateways)\b.*\d$/m);
 
     await runner.runner?.close();
     await standby.active;
