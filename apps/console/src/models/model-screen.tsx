@@ -1,13 +1,13 @@
 'use client';
 
 import { Button } from '@heroui/react';
-import type { Counts, ModelDetail, UsageDayView } from '@tidegate/control';
+import type { ModelDetail, UsageDayView, UsageView } from '@tidegate/control';
 import { useRouter } from 'next/navigation';
 import { useState } from 'react';
 import { queryOf } from '../requests/filter.ts';
 import { Facts, Figures } from '../ui/facts.tsx';
 import { Link } from '../ui/link.tsx';
-import { duration, seconds, share, whole } from '../ui/numbers.ts';
+import { duration, seconds, share, spread, whole } from '../ui/numbers.ts';
 import { PageHeader, Panel } from '../ui/page.tsx';
 import { Time } from '../ui/time.tsx';
 import { UsageChart } from '../usage/usage-chart.tsx';
@@ -22,7 +22,7 @@ interface ModelScreenProps {
   readonly mayChange: boolean;
   readonly model: ModelDetail;
   /** Of the last 30 days. */
-  readonly totals: Counts;
+  readonly totals: UsageView['totals'];
   readonly days: readonly UsageDayView[];
 }
 
@@ -47,7 +47,11 @@ export function ModelScreen({ org, mayChange, model, totals, days }: ModelScreen
           figures={[
             { name: 'Requests', value: whole(totals.requests), note: 'in the last 30 days (UTC)' },
             { name: 'Errors', value: whole(totals.errors), note: share(totals.errors, totals.requests) },
-            { name: 'Average time', value: duration(totals.averageMs), note: 'of a whole answer' },
+            {
+              name: 'Average time',
+              value: duration(totals.averageMs),
+              note: spread(totals.p50Ms, totals.p95Ms) ?? 'of a whole answer',
+            },
             { name: 'In flight', value: <InFlight count={model.inFlight} />, note: 'now' },
           ]}
         />

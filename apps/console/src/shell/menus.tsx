@@ -75,6 +75,7 @@ export function MoreScreens({ slug, screens, here, className }: MoreScreensProps
           {here ? (
             <>
               {here.name} <span className="sr-only">and more screens</span>
+              <span className="icon-chevron-down inline-block size-2.5 align-middle" aria-hidden />
             </>
           ) : (
             'More'
