@@ -49,7 +49,9 @@ export function describeLongLists(site: Site): void {
         await page.getByText('Key 000').waitFor();
         expect(await rowsOf(page).count()).toBe(10);
 
-        await site.open(page, 'api', org);
+        const api = page.getByRole('link', { name: 'API', exact: true });
+        expect(await api.getAttribute('title')).toBe('A model has failed.');
+        await api.click();
         await page.getByText('1 model has failed.').waitFor();
         expect(await textOf(rowsOf(page).first())).toContain(`model-${MANY - 1}`);
         expect(await rowsOf(page).count()).toBe(50);
