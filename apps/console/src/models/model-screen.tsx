@@ -124,7 +124,7 @@ function Actions({ org, model }: { org: string; model: ModelDetail }) {
 
 /** The condition, since when, and why. */
 function Now({
-  model: { condition, replicas, conditionAt, conditionReason, mode, sleepAfterS },
+  model: { condition, replicas, down, conditionAt, conditionReason, mode, sleepAfterS },
 }: {
   model: ModelDetail;
 }) {
@@ -145,6 +145,16 @@ function Now({
         </p>
       </div>
       {why ? <p className="mt-2 text-sm leading-6 wrap-anywhere">{why}</p> : null}
+      {down.length > 0 ? (
+        <ul aria-label="Replicas that cannot be called" className="mt-2 space-y-1 text-sm leading-6">
+          {down.map(({ baseUrl, reason }) => (
+            <li key={baseUrl} className="wrap-anywhere">
+              <code className="font-mono text-[0.8125rem]">{baseUrl}</code> cannot be called.{' '}
+              <span className="text-muted">{reason}</span>
+            </li>
+          ))}
+        </ul>
+      ) : null}
       {printed.length > 0 ? (
         <>
           <p className="mt-3 text-xs text-muted">What its process printed last, before it was ready:</p>
