@@ -246,6 +246,16 @@ export const DASHBOARDS = {
       ['Wakes', 'ops', { '{{result}}': rate('tidegate_runner_wakes_total', 'result') }],
       ['Sleeps', 'ops', { '{{result}}': rate('tidegate_runner_sleeps_total', 'result') }],
       ['Failed probes', 'ops', { '{{driver}}': rate('tidegate_runner_probe_failures_total', 'driver') }],
+      [
+        'Pools: share of the capacity',
+        'percentunit',
+        { '{{pool}}': 'max by (pool) (tidegate_runner_pool_cost / tidegate_runner_pool_cost_max)' },
+      ],
+      [
+        'Pools: models that wait for room',
+        'short',
+        { '{{pool}}': 'max by (pool) (tidegate_runner_pool_waiting_models)' },
+      ],
       ['Who acts', 'short', { '{{pool}} {{instance}}': 'tidegate_runner_active' }],
       ['Gateways', 'short', { '{{instance}}': 'tidegate_runner_gateways' }],
       ...process('runner'),
