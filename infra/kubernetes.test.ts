@@ -14,6 +14,7 @@ interface Kustomization {
   readonly kind: 'Kustomization' | 'Component';
   readonly resources?: readonly string[];
   readonly components?: readonly string[];
+  readonly patches?: readonly { target: { kind: string }; patch: string }[];
   readonly images?: readonly { name: string; newTag: string }[];
 }
 const kustomization = (folder: string): Kustomization =>
@@ -336,6 +337,29 @@ describe('tracing', () => {
       const { containerPort } = containerOf(program).ports.find(({ name }: Json) => name === admin);
       expect(spec.ingress[0].ports).toEqual([{ port: containerPort }]);
     }
+  });
+});
+
+describe('certificate authorities of your own', () => {
+  const { patches = [] } = kustomization(join(HERE, 'ca'));
+
+  it.each(PROGRAMS)('are mounted in %s, and Node is told where', (program) => {
+    const kind = ['Deployment', 'Job', 'Pod'].find((one) => find(one, program)) ?? '';
+    const operations = patches
+      .filter(({ target }) => target.kind.split('|').includes(kind))
+      .flatMap(({ patch }): Json[] => parse(patch));
+    const added = new Map(
+      operations.map(({ op, path, value }) => {
+        const names: string[] = path.split('/').slice(1, -1);
+        const list = names.reduce((at, name) => at?.[name], find(kind, program));
+        expect([op, path.endsWith('/-'), Array.isArray(list)]).toEqual(['add', true, true]);
+        return [names.at(-1), value];
+      }),
+    );
+    expect([...added.keys()]).toEqual(['env', 'volumeMounts', 'volumes']);
+    expect(added.get('env').name).toBe('NODE_EXTRA_CA_CERTS');
+    expect(added.get('env').value).toBe(`${added.get('volumeMounts').mountPath}/ca.pem`);
+    expect(added.get('volumeMounts').name).toBe(added.get('volumes').name);
   });
 });
 

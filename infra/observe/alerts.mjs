@@ -119,6 +119,13 @@ export const ALERTS = [
       'No runner of the pool {{ $labels.pool }} acts: none of its models wakes, sleeps, starts or stops.',
   },
   {
+    name: 'TidegatePoolFull',
+    expr: 'max by (pool) (tidegate_runner_pool_waiting_models) > 0',
+    for: '5m',
+    severity: 'ticket',
+    summary: '{{ $value }} models of the pool {{ $labels.pool }} wait for room in it.',
+  },
+  {
     name: 'TidegatePostgresDown',
     expr: 'min by (service) (tidegate_postgres_up) == 0',
     for: '1m',

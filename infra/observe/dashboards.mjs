@@ -211,7 +211,14 @@ export const DASHBOARDS = {
       ['From the end of a request to its commit', 's', p50p99('tidegate_metering_lag_seconds')],
       ['Transactions', 's', p50p99('tidegate_metering_write_seconds')],
       ['Settlements in a transaction, p50', 'short', { rows: quantile(0.5, 'tidegate_metering_batch_rows') }],
-      ['Jobs', 'short', { '{{state}}': 'max by (state) (tidegate_metering_jobs)' }],
+      [
+        'Jobs',
+        'short',
+        {
+          '{{state}}': 'max by (state) (tidegate_metering_jobs)',
+          'active, at most': 'sum(tidegate_metering_active_jobs_max)',
+        },
+      ],
       ['Oldest job', 's', { job: 'max(tidegate_metering_oldest_job_seconds)' }],
       [
         'Failures',
@@ -246,6 +253,16 @@ export const DASHBOARDS = {
       ['Wakes', 'ops', { '{{result}}': rate('tidegate_runner_wakes_total', 'result') }],
       ['Sleeps', 'ops', { '{{result}}': rate('tidegate_runner_sleeps_total', 'result') }],
       ['Failed probes', 'ops', { '{{driver}}': rate('tidegate_runner_probe_failures_total', 'driver') }],
+      [
+        'Pools: share of the capacity',
+        'percentunit',
+        { '{{pool}}': 'max by (pool) (tidegate_runner_pool_cost / tidegate_runner_pool_cost_max)' },
+      ],
+      [
+        'Pools: models that wait for room',
+        'short',
+        { '{{pool}}': 'max by (pool) (tidegate_runner_pool_waiting_models)' },
+      ],
       ['Who acts', 'short', { '{{pool}} {{instance}}': 'tidegate_runner_active' }],
       ['Gateways', 'short', { '{{instance}}': 'tidegate_runner_gateways' }],
       ...process('runner'),

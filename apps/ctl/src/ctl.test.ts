@@ -13,7 +13,14 @@ import {
 import { closeDb, createDb, type Db } from '@tidegate/db';
 import { createRedisClient } from '@tidegate/redis';
 import { limiterService, runnerService } from '@tidegate/rpc';
-import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
+import {
+  eventually,
+  PATIENT_DB,
+  type TestPostgres,
+  type TestRedis,
+  testPostgres,
+  testRedis,
+} from '@tidegate/testing';
 import { Queue, UnrecoverableError, Worker } from 'bullmq';
 import { systemUser } from './config.ts';
 import { type Ended, ctl as runHere } from './testing/ctl.ts';
@@ -35,7 +42,7 @@ const asked: { method: string; request: Record<string, unknown> }[] = [];
 
 beforeAll(async () => {
   [postgres, redis] = await Promise.all([testPostgres(), testRedis()]);
-  db = createDb(postgres.url);
+  db = createDb(postgres.url, PATIENT_DB);
   peers = new Server();
   const peer = await serve(peers);
   env = {

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { closeDb, createDb } from '@tidegate/db';
-import { freePort, type TestPostgres, testPostgres } from '@tidegate/testing';
+import { freePort, PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
 import { type Ended, ctl as runHere } from './testing/ctl.ts';
 
 let postgres: TestPostgres;
@@ -45,7 +45,7 @@ const ctl = (args: readonly string[], variables = env): Promise<Ended> => runHer
 const discover = (...args: string[]) => ctl(['model', 'discover', '--ports', String(port), ...args]);
 
 async function published(): Promise<object[]> {
-  const db = createDb(postgres.url);
+  const db = createDb(postgres.url, PATIENT_DB);
   try {
     const select = { name: true, contextTokens: true, settings: true, upstreamModel: true, mode: true };
     return await db.model.findMany({ select, orderBy: { name: 'asc' } });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { open } from '@tidegate/contracts';
 import { closeDb, createDb, type Db } from '@tidegate/db';
-import { type TestPostgres, testPostgres } from '@tidegate/testing';
+import { PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
 import { ctl } from './testing/ctl.ts';
 
 const NEW_KEY = Buffer.alloc(32, 2);
@@ -12,7 +12,7 @@ let db: Db;
 let env: Record<string, string>;
 beforeAll(async () => {
   postgres = await testPostgres();
-  db = createDb(postgres.url);
+  db = createDb(postgres.url, PATIENT_DB);
   env = {
     DATABASE_URL: postgres.url,
     REDIS_URL: 'redis://127.0.0.1:1',

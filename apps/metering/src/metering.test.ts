@@ -24,6 +24,7 @@ import { type LimiterHandlers, limiterService } from '@tidegate/rpc';
 import {
   eventually,
   freePort,
+  PATIENT_DB,
   type TestPostgres,
   type TestRedis,
   testPostgres,
@@ -60,7 +61,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   postgres = await testPostgres();
-  db = createDb(postgres.url);
+  db = createDb(postgres.url, PATIENT_DB);
   connection = createRedisClient(redis.url);
   queue = queueOver(connection);
   confirmed.clear();
@@ -244,7 +245,7 @@ describe('a Postgres that is unavailable', () => {
     let server = await start();
     await migrate(server.url);
     await closeDb(db);
-    db = createDb(server.url);
+    db = createDb(server.url, PATIENT_DB);
     const worker = await startWorker(server.url);
     const [before, during] = [many(100), many(300)];
     await publish(before);

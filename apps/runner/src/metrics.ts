@@ -1,5 +1,6 @@
 import type { Condition } from '@tidegate/contracts';
-import { Counter, Gauge, Histogram, type Registry, readGauges } from '@tidegate/runtime';
+import { Counter, Gauge, Histogram, type Registry, readGauge, readGauges } from '@tidegate/runtime';
+import type { RoomUse } from './room/room.ts';
 
 const CONDITIONS: readonly Condition[] = ['stopped', 'starting', 'running', 'asleep', 'failed'];
 
@@ -65,6 +66,8 @@ export interface Observed {
   models(): Iterable<ObservedModel>;
   /** The current conditions of all models. */
   conditions(): Iterable<Condition>;
+  /** Null: the pool has no capacity, or this runner stands by. */
+  room(): RoomUse | null;
   readonly gateways: number;
   readonly active: boolean;
   readonly pool: string;
@@ -73,26 +76,21 @@ export interface Observed {
 /** Registers gauges that read the runner's state when they are collected. */
 export function observeRunner(registry: Registry, observed: () => Observed): void {
   const registers = [registry];
-  new Gauge({
-    name: 'tidegate_runner_models',
-    help: 'Published models by condition.',
-    labelNames: ['condition'],
-    registers,
-    collect() {
-      const counts = new Map<Condition, number>();
-      for (const condition of observed().conditions())
-        counts.set(condition, (counts.get(condition) ?? 0) + 1);
-      for (const condition of CONDITIONS) this.set({ condition }, counts.get(condition) ?? 0);
-    },
+  const models = {
+    ...{ registry, name: 'tidegate_runner_models', labelNames: ['condition'] as const },
+    help: 'Published models by condition. Only from the runner that acts.',
+  };
+  readGauges(models, () => {
+    if (!observed().active) return [];
+    const counts = new Map<Condition, number>();
+    for (const condition of observed().conditions()) counts.set(condition, (counts.get(condition) ?? 0) + 1);
+    return CONDITIONS.map((condition) => [{ condition }, counts.get(condition) ?? 0] as const);
   });
-  new Gauge({
-    name: 'tidegate_runner_gateways',
-    help: 'Gateways that watch the catalog.',
-    registers,
-    collect() {
-      this.set(observed().gateways);
-    },
-  });
+  const gateways = {
+    ...{ registry, name: 'tidegate_runner_gateways' },
+    help: 'Gateways that watch the catalog. Only from the runner that acts.',
+  };
+  readGauge(gateways, () => (observed().active ? observed().gateways : null));
   new Gauge({
     name: 'tidegate_runner_active',
     help: '1: this runner acts for its pool. 0: it stands by.',
@@ -103,11 +101,24 @@ export function observeRunner(registry: Registry, observed: () => Observed): voi
       this.set({ pool }, active ? 1 : 0);
     },
   });
+  observePool(registry, observed);
   observeModels(registry, () => {
     const models = [...observed().models()];
     if (models.length <= MAX_MODELS) return models;
     return models.sort((a, b) => b.inFlight - a.inFlight).slice(0, MAX_MODELS);
   });
+}
+
+function observePool(registry: Registry, observed: () => Observed): void {
+  const perPool = (name: string, help: string, value: (use: RoomUse) => number) =>
+    readGauges({ registry, name: `tidegate_runner_pool_${name}`, help, labelNames: ['pool'] }, () => {
+      const { pool, room } = observed();
+      const use = room();
+      return use ? [[{ pool }, value(use)] as const] : [];
+    });
+  perPool('cost', 'What the models take that run, start or are being ended.', ({ used }) => used);
+  perPool('cost_max', 'Limit of tidegate_runner_pool_cost: the capacity.', ({ capacity }) => capacity);
+  perPool('waiting_models', 'Models that wait until their pool has room for them.', ({ waiting }) => waiting);
 }
 
 function observeModels(registry: Registry, models: () => readonly ObservedModel[]): void {

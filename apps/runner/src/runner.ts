@@ -42,6 +42,7 @@ export function startRunner(options: RunnerOptions): Runner {
   observeRunner(options.metrics, () => ({
     conditions: () => activeRunner?.fleet.conditions() ?? [],
     models: () => activeRunner?.observed() ?? [],
+    room: () => activeRunner?.fleet.room() ?? null,
     gateways: activeRunner?.gateways.connected ?? 0,
     active: activeRunner !== null,
     pool,

@@ -10,7 +10,7 @@ export const USAGE = `Usage: npm start -- [options]
   --console-port N        port of the console (3000)
   --data-dir PATH         where data, logs and secrets are kept (TIDEGATE_DATA_DIR, else .local)
   --no-demo               start without the demo organization and its models
-  --observe               run this machine's Prometheus, if it has one, on all services
+  --observe               run a Prometheus on all services, if PATH or apt has one
   --help                  this text
 
 DATABASE_URL and REDIS_URL name stores of your own; without them the stack brings its own.`;

@@ -24,6 +24,8 @@ export interface Files {
   readonly logs: string;
   /** Configuration and data of the Prometheus that `--observe` runs. */
   readonly prometheus: string;
+  /** A Prometheus that was fetched for this machine. `--fresh` keeps it. */
+  readonly prometheusPackage: string;
   readonly lock: string;
   /** The processes that the launcher started. If it is killed, the next launcher ends them. */
   readonly processes: string;
@@ -45,6 +47,7 @@ export function filesOf(dataDir: string): Files {
     models: at('models'),
     logs: at('logs'),
     prometheus: at('prometheus'),
+    prometheusPackage: at('prometheus-package'),
     lock: at('launcher.pid'),
     processes: at('processes.json'),
     secrets: at('secrets.json'),

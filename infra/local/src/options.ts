@@ -18,7 +18,7 @@ export interface StackOptions {
   readonly console?: boolean;
   /** Create the demo organization, its key and its models. Default: true. */
   readonly demo?: boolean;
-  /** Run the machine's Prometheus with the stack, if it has one. Default: false. */
+  /** Run a Prometheus with the stack, if the machine or its packages have one. Default: false. */
   readonly observe?: boolean;
   /**
    * More variables for all of a service's processes, or for one of them (`limiter-2`). They

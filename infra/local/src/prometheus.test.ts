@@ -43,7 +43,6 @@ it('runs the Prometheus on PATH with every process of the stack and the alert ru
   chmodSync(join(folder, 'prometheus'), 0o755);
   process.env.PATH = `${folder}${delimiter}${path}`;
   const prometheus = await plan();
-  if (!prometheus) throw new Error('it was not found');
   const config = prometheus.spec.args[0]?.replace('--config.file=', '') ?? '';
   expect(JSON.parse(readFileSync(config, 'utf8'))).toMatchObject({
     rule_files: ['/checkout/infra/observe/alerts.yml'],
@@ -61,7 +60,28 @@ it('runs the Prometheus on PATH with every process of the stack and the alert ru
   await process_.stop();
 });
 
-it('has none to run where PATH has none', async () => {
+/** A program that does what some lines of JavaScript say. */
+const program = (name: string, code: string) => {
+  writeFileSync(join(folder, name), `#!${process.execPath}\n${code}`);
+  chmodSync(join(folder, name), 0o755);
+};
+
+it("takes the Prometheus of the system's packages where PATH has none, and unpacks it once", async () => {
+  program('apt-get', "require('node:fs').writeFileSync('prometheus.deb', '')");
+  program(
+    'dpkg',
+    `const [{ mkdirSync, appendFileSync, writeFileSync }, bin] = [require('node:fs'), process.argv[4] + '/usr/bin'];
+    mkdirSync(bin, { recursive: true });
+    writeFileSync(bin + '/prometheus', '', { mode: 0o755 });
+    appendFileSync('${join(folder, 'unpacked')}', 'once');`,
+  );
   process.env.PATH = folder;
-  expect(await plan()).toBeNull();
+  const command = join(folder, 'data/prometheus-package/usr/bin/prometheus');
+  for (const _time of [1, 2]) expect((await plan()).spec.command).toBe(command);
+  expect(readFileSync(join(folder, 'unpacked'), 'utf8')).toBe('once');
+});
+
+it('says which package to install where neither PATH nor apt has one', async () => {
+  process.env.PATH = folder;
+  await expect(plan()).rejects.toThrow('install the package prometheus of your system');
 });

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
-import { freePort, isFree } from '@tidegate/embedded';
-import { findOnPath } from '@tidegate/processes';
+import { findOrUnpack, freePort, isFree } from '@tidegate/embedded';
 import { makeFolder, writeWhole } from './files.ts';
 import { answersOk, type ProcessSpec } from './process/supervised.ts';
 import { adminAddress, inherited, type Layout, type ServiceName } from './services.ts';
 
+const PROGRAM = { name: 'prometheus', package: 'prometheus' };
 const USUAL_PORT = 9_090;
 const KEPT = '7d';
 const STOP_TIMEOUT_MS = 10_000;
@@ -16,15 +16,15 @@ export interface Prometheus {
 
 /**
  * The Prometheus of this machine, so that it scrapes every process of the stack and evaluates the
- * alert rules. Null: there is none on PATH.
+ * alert rules. It is the one on PATH, or else apt's package, unpacked under the data folder.
+ * @throws EmbeddedError that says how to install one
  */
 export async function planPrometheus({
   root,
   files,
   instances,
-}: Pick<Layout, 'root' | 'files' | 'instances'>): Promise<Prometheus | null> {
-  const command = await findOnPath('prometheus');
-  if (command === undefined) return null;
+}: Pick<Layout, 'root' | 'files' | 'instances'>): Promise<Prometheus> {
+  const command = await findOrUnpack(PROGRAM, files.prometheusPackage);
   const address = `127.0.0.1:${(await isFree(USUAL_PORT)) ? USUAL_PORT : await freePort()}`;
   const config = join(files.prometheus, 'prometheus.yml');
   makeFolder(files.prometheus);

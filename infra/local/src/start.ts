@@ -189,12 +189,12 @@ async function startServices(
 }
 
 async function startPrometheus({ members, options, phase }: Context, layout: Layout): Promise<string | null> {
-  const prometheus = await planPrometheus(layout);
-  if (prometheus === null) {
-    options.report?.warned?.('--observe found no prometheus on PATH: install that package of your system.');
-    return null;
-  }
-  return phase('Prometheus', async () => {
+  return phase('Prometheus', async (note) => {
+    const prometheus = await planPrometheus(layout).catch((error: Error) => {
+      note('none');
+      options.report?.warned?.(`--observe: ${error.message}`);
+    });
+    if (!prometheus) return null;
     const supervised = new Supervised(prometheus.spec, members.events);
     await members.addStage([supervised]);
     await supervised.start();

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { open } from '@tidegate/contracts';
 import { closeDb, createDb, type Db } from '@tidegate/db';
-import { type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
 import { verifyPassword } from 'better-auth/crypto';
 import type { Actor } from './access/access.ts';
 import { type Action, POLICY, ROLES } from './access/policy.ts';
@@ -16,7 +16,7 @@ const clock = testClock();
 
 beforeAll(async () => {
   postgres = await testPostgres();
-  db = createDb(postgres.url);
+  db = createDb(postgres.url, PATIENT_DB);
 });
 afterAll(async () => {
   await closeDb(db);

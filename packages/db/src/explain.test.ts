@@ -153,6 +153,13 @@ describe('that Postgres cannot be used is told in a sentence that names the caus
       expect(explainPostgres(failure)).toBe('Postgres does not answer at 127.0.0.1:1.');
   });
 
+  it('a name without an address', async () => {
+    const url = `postgresql://someone:${PASSWORD}@nowhere.invalid/some`;
+    const [raw, model, transaction] = await failuresAt(url);
+    for (const failure of [raw, model, transaction])
+      expect(explainPostgres(failure)).toBe('The host of Postgres, nowhere.invalid, has no address.');
+  });
+
   it('all connections in use', async () => {
     const db = createDb(postgres.url, {
       maxConnections: 1,

@@ -120,6 +120,8 @@ function sentenceOf({
 }: Reported): string | null {
   if (kind === 'DatabaseNotReachable') {
     if (host === undefined) return `Postgres cannot be reached (${reason}).`;
+    // A path is a socket's. Only a name that DNS does not have is without a port otherwise.
+    if (port === undefined && !host.startsWith('/')) return `The host of Postgres, ${host}, has no address.`;
     return `Postgres does not answer at ${port === undefined ? host : `${host}:${port}`}.`;
   }
   if (kind === 'ConnectionClosed' || kind === 'SocketTimeout') return 'The connection to Postgres broke off.';

@@ -70,6 +70,12 @@ describe('that Redis cannot be used is told in a sentence that names the cause',
   it('nobody at the address', async () => {
     expect(await sentencesAt('redis://127.0.0.1:1')).toContain('Redis does not answer at 127.0.0.1:1.');
   });
+
+  it('a name without an address', async () => {
+    expect(await sentencesAt('redis://nowhere.invalid')).toContain(
+      'The host of Redis, nowhere.invalid, has no address.',
+    );
+  });
 });
 
 it('an error about something else is not explained', () => {

@@ -56,6 +56,7 @@ function sentenceOf(error: Error): string | null {
     port?: number;
   };
   const host = address ?? hostname;
+  if (code === 'ENOTFOUND' && host !== undefined) return `The host of Redis, ${host}, has no address.`;
   if (SILENT.has(String(code)))
     return `Redis does not answer${host === undefined ? '' : ` at ${host}${port === undefined ? '' : `:${port}`}`}.`;
   const text = `${code} ${error.message}`;

@@ -8,7 +8,7 @@ import { useStack } from '../../support/stack.ts';
 export const CONTEXT = 1_000;
 export const MIB = 1024 * 1024;
 export const SET_UP_MS = 90_000;
-const HEADERS_TIMEOUT_MS = 3_000;
+const HEADERS_TIMEOUT_MS = 6_000;
 export const USAGE = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
 
 /** What the model does, by the content of the message. */

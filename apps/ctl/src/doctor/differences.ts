@@ -5,15 +5,26 @@ export interface Difference {
   readonly org: string;
   readonly period: string;
   readonly what: string;
+  /** It is mended without anybody's help, soon. */
+  readonly settles?: boolean;
 }
 
-/** @param what the counts that should agree. @param todo if they do not */
-export const findingOf = (
+/**
+ * @param what the counts that should agree
+ * @param todo if they do not
+ * @param settling what the differences that settle are
+ */
+export function findingOf(
   check: string,
   what: string,
   differences: readonly Difference[],
   todo: string,
-): Finding =>
-  differences.length === 0
-    ? fine(check, `${what} agree`)
-    : wrong(check, some(differences.map(({ org, period, what }) => `${org}, ${period}: ${what}`)), todo);
+  settling = '',
+): Finding {
+  const faults = differences.filter(({ settles }) => !settles);
+  if (faults.length > 0)
+    return wrong(check, some(faults.map(({ org, period, what }) => `${org}, ${period}: ${what}`)), todo);
+  if (differences.length === 0) return fine(check, `${what} agree`);
+  const where = some(differences.map(({ org, period }) => `${org}, ${period}`));
+  return fine(check, `${what} agree, but for ${settling}: ${where}`);
+}

@@ -13,7 +13,14 @@ import {
 } from '@tidegate/contracts';
 import { closeDb, createDb, type Db, ensureRequestPartitions } from '@tidegate/db';
 import { createRedisClient, type RedisClient } from '@tidegate/redis';
-import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
+import {
+  eventually,
+  PATIENT_DB,
+  type TestPostgres,
+  type TestRedis,
+  testPostgres,
+  testRedis,
+} from '@tidegate/testing';
 import { Queue, UnrecoverableError, Worker } from 'bullmq';
 import { ctl } from '../testing/ctl.ts';
 import { differenceOf } from './ledgers.ts';
@@ -32,7 +39,7 @@ let env: Record<string, string>;
 
 beforeAll(async () => {
   [postgres, redis] = await Promise.all([testPostgres(), testRedis()]);
-  db = createDb(postgres.url);
+  db = createDb(postgres.url, PATIENT_DB);
   live = createRedisClient(redis.url);
   const asCtl = new URL(postgres.url);
   asCtl.searchParams.set('options', '-c role=tidegate_ctl');
@@ -216,6 +223,68 @@ describe('doctor', () => {
       await heal();
     }
     await doctor(0);
+  });
+
+  describe('where metering of the release before wrote a request without its hour', () => {
+    const rollups = async () => {
+      const { findings } = JSON.parse((await ctl(['doctor', '--json'], env)).out) as DoctorReport;
+      return findings.filter(({ check }) => ['hours', 'times'].includes(check));
+    };
+    /** Writes a request as that release does, and takes it back. */
+    const withRequest = async (agoMs: number, look: () => Promise<void>) => {
+      const admittedAt = new Date(Date.now() - agoMs);
+      const day = new Date(admittedAt.toISOString().slice(0, 10));
+      await ensureRequestPartitions(db, [day.toISOString().slice(0, 10)]);
+      const ids = { orgId, keyId: 'key_old', modelId: newModelId(), day };
+      const tokens = { promptTokens: 1, completionTokens: 2 };
+      const rest = { reservedTokens: 9, chargedTokens: 3, durationMs: 1, streamed: false, answered: true };
+      await db.request.create({ data: { ...ids, ...tokens, ...rest, admittedAt, reservationId: 'r2' } });
+      const sums = { unreportedTokens: 0, durationMsSum: 1, durationCount: 1, requests: 1, errors: 0 };
+      await db.usageDay.create({ data: { ...ids, ...tokens, ...sums } });
+      try {
+        await look();
+      } finally {
+        await db.request.deleteMany({ where: { reservationId: 'r2' } });
+        await db.usageDay.deleteMany({ where: { keyId: 'key_old' } });
+      }
+    };
+
+    it('says that a recent one settles, and calls it no fault', () =>
+      withRequest(60_000, async () => {
+        const settling = expect.stringMatching(/agree, but for requests of the last 30 minutes, .*within 10/);
+        expect(await rollups()).toEqual([
+          { check: 'hours', ok: true, found: settling },
+          { check: 'times', ok: true, found: settling },
+        ]);
+      }));
+
+    it('calls an older one a fault, for it should have been counted by now', () =>
+      withRequest(2 * 3_600_000, async () => {
+        expect(await rollups()).toMatchObject([
+          {
+            check: 'hours',
+            ok: false,
+            found: expect.stringMatching(/has 2 requests, .* its hours 1,|has 1 requests/),
+          },
+          { check: 'times', ok: false },
+        ]);
+      }));
+
+    it('calls it a fault if histograms lack it and hours do not, for nobody counts those again', () =>
+      withRequest(60_000, async () => {
+        const { keyId, modelId, admittedAt } = await db.request.findFirstOrThrow({
+          where: { reservationId: 'r2' },
+        });
+        const hour = new Date(admittedAt.getTime() - (admittedAt.getTime() % 3_600_000));
+        const sums = { unreportedTokens: 0, durationMsSum: 1, durationCount: 1, requests: 1, errors: 0 };
+        const tokens = { promptTokens: 1, completionTokens: 2 };
+        await db.usageHour.create({ data: { orgId, keyId, modelId, ...tokens, ...sums, hour } });
+        try {
+          expect(await rollups()).toMatchObject([{ ok: true }, { check: 'times', ok: false }]);
+        } finally {
+          await db.usageHour.deleteMany({ where: { keyId: 'key_old' } });
+        }
+      }));
   });
 
   it('names dead letters, and how to see and replay them', async () => {

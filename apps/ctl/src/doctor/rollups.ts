@@ -1,14 +1,12 @@
 import type { Db } from '@tidegate/db';
 import { type Difference, findingOf } from './differences.ts';
+import { RECOUNT, SETTLES, settles } from './recount.ts';
 import { type Finding, fine, wrong } from './report.ts';
 
 /** Usage by the hour is kept for these UTC days, today included. */
 const HOURS_KEPT_DAYS = 8;
 /** Refusals are kept for 35 days, and deleted every 10 minutes. */
 const REFUSALS_KEPT_DAYS = 36;
-
-const RECOUNT =
-  "Metering counts the hours and times of a day again from its requests, at its start and every 10 minutes, if the day's requests differ. If this stays, have the database's owner run SELECT recount_usage_hours('ORG', 'DAY').";
 
 /** The hours against their days, for as long as hours are kept. One statement sees one moment. */
 export async function compareHours(db: Db): Promise<Finding> {
@@ -22,16 +20,19 @@ export async function compareHours(db: Db): Promise<Finding> {
       SELECT org_id, day, sum(requests) AS requests, sum(errors) AS errors,
         sum(prompt_tokens + completion_tokens + unreported_tokens) AS tokens
       FROM usage_day WHERE day >= (SELECT day FROM first) GROUP BY 1, 2
+    ), apart AS (
+      SELECT org_id, day,
+        format('the day has %s requests, %s errors and %s tokens, its hours %s, %s and %s',
+          coalesce(days.requests, 0), coalesce(days.errors, 0), coalesce(days.tokens, 0),
+          coalesce(hours.requests, 0), coalesce(hours.errors, 0), coalesce(hours.tokens, 0)) AS what
+      FROM days FULL JOIN hours USING (org_id, day)
+      WHERE (days.requests, days.errors, days.tokens) IS DISTINCT FROM (hours.requests, hours.errors, hours.tokens)
+        AND NOT EXISTS (SELECT FROM deleted_org WHERE deleted_org.org_id = coalesce(days.org_id, hours.org_id))
+      ORDER BY 1, 2 LIMIT 100
     )
-    SELECT org_id AS org, to_char(day, 'YYYY-MM-DD') AS period,
-      format('the day has %s requests, %s errors and %s tokens, its hours %s, %s and %s',
-        coalesce(days.requests, 0), coalesce(days.errors, 0), coalesce(days.tokens, 0),
-        coalesce(hours.requests, 0), coalesce(hours.errors, 0), coalesce(hours.tokens, 0)) AS what
-    FROM days FULL JOIN hours USING (org_id, day)
-    WHERE (days.requests, days.errors, days.tokens) IS DISTINCT FROM (hours.requests, hours.errors, hours.tokens)
-      AND NOT EXISTS (SELECT FROM deleted_org WHERE deleted_org.org_id = coalesce(days.org_id, hours.org_id))
-    ORDER BY 1, 2 LIMIT 100`;
-  return findingOf('hours', 'hours and their days', differences, RECOUNT);
+    SELECT org_id AS org, to_char(day, 'YYYY-MM-DD') AS period, what, ${settles()} AS settles
+    FROM apart ORDER BY 1, 2`;
+  return findingOf('hours', 'hours and their days', differences, RECOUNT, SETTLES);
 }
 
 /**
@@ -50,15 +51,18 @@ export async function compareTimes(db: Db): Promise<Finding> {
     ), counted AS (
       SELECT org_id, day, sum(duration_count) AS requests
       FROM usage_day WHERE day >= (SELECT day FROM first) GROUP BY 1, 2
+    ), apart AS (
+      SELECT org_id, day,
+        format('%s requests were timed, and the histograms of the day hold %s, those of its hours %s',
+          coalesce(requests, 0), coalesce(days, 0), coalesce(hours, 0)) AS what
+      FROM counted FULL JOIN times USING (org_id, day)
+      WHERE (coalesce(days, 0), coalesce(hours, 0)) IS DISTINCT FROM (coalesce(requests, 0), coalesce(requests, 0))
+        AND NOT EXISTS (SELECT FROM deleted_org WHERE deleted_org.org_id = coalesce(counted.org_id, times.org_id))
+      ORDER BY 1, 2 LIMIT 100
     )
-    SELECT org_id AS org, to_char(day, 'YYYY-MM-DD') AS period,
-      format('%s requests were timed, and the histograms of the day hold %s, those of its hours %s',
-        coalesce(requests, 0), coalesce(days, 0), coalesce(hours, 0)) AS what
-    FROM counted FULL JOIN times USING (org_id, day)
-    WHERE (coalesce(days, 0), coalesce(hours, 0)) IS DISTINCT FROM (coalesce(requests, 0), coalesce(requests, 0))
-      AND NOT EXISTS (SELECT FROM deleted_org WHERE deleted_org.org_id = coalesce(counted.org_id, times.org_id))
-    ORDER BY 1, 2 LIMIT 100`;
-  return findingOf('times', 'histograms and the requests of their days', differences, RECOUNT);
+    SELECT org_id AS org, to_char(day, 'YYYY-MM-DD') AS period, what, ${settles()} AS settles
+    FROM apart ORDER BY 1, 2`;
+  return findingOf('times', 'histograms and the requests of their days', differences, RECOUNT, SETTLES);
 }
 
 /** Nothing else counts refusals, so only their dates can be wrong. */

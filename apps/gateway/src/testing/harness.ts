@@ -77,6 +77,9 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
       ...Object.entries(options.pools ?? {}).map(([pool, address]) => `${pool}=${address}`),
     ].join(','),
     RECONNECT_MS: '20',
+    // A busy machine is not a limiter that hangs.
+    LIMITER_CALL_TIMEOUT_MS: '30000',
+    LIMITER_SILENCE_MS: '10000',
     ...options.env,
   });
   const logged: string[] = [];

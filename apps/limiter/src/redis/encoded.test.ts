@@ -63,3 +63,10 @@ describe('what is sent to Redis', () => {
     expect(replies).toMatchObject([{ value: 'first' }, { reason: { reason: 'redis' } }, { value: 'last' }]);
   });
 });
+
+it('a command that finds no connection says so, and nothing of streams', async () => {
+  const { store, redis: client } = await openStore(redis.url);
+  client.disconnect();
+  const failed = store.commandAt(null, 'echo', 'x');
+  await expect(failed).rejects.toThrow('redis: echo failed: there is no connection');
+});

@@ -155,4 +155,8 @@ export class Store {
 
 /** Redis's own messages name commands and scripts, never arguments. */
 const limiterError = ({ command, script }: WaitingCommand, cause: Error, notRun = false): LimiterError =>
-  new LimiterError('redis', `${script?.name ?? command} failed: ${cause.message}`, { cause, notRun });
+  new LimiterError('redis', `${script?.name ?? command} failed: ${toldOf(cause)}`, { cause, notRun });
+
+/** ioredis tells what its stream can do, and not that there is no connection. */
+const toldOf = ({ message }: Error): string =>
+  message.startsWith("Stream isn't writeable") ? 'there is no connection' : message;

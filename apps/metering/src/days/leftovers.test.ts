@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newKeyId, newOrgId, newPlanId } from '@tidegate/contracts';
 import { closeDb, createDb, type Db, ensureRequestPartitions } from '@tidegate/db';
 import { createLogger } from '@tidegate/runtime';
-import { eventually, type TestPostgres, testPostgres } from '@tidegate/testing';
+import { eventually, PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
 import { writeSettlements } from '../settlements/write.ts';
 import { readUsage, settlement } from '../testing/fixture.ts';
 import { Leftovers } from './leftovers.ts';
@@ -16,7 +16,7 @@ let db: Db;
 
 beforeAll(async () => {
   postgres = await testPostgres();
-  db = createDb(postgres.url);
+  db = createDb(postgres.url, PATIENT_DB);
   await ensureRequestPartitions(db, DAYS);
 });
 afterAll(async () => {

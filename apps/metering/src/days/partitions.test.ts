@@ -3,7 +3,14 @@ import type { Settlement } from '@tidegate/contracts';
 import { closeDb, createDb, type Db, ensureRequestPartitions, listRequestPartitions } from '@tidegate/db';
 import { dayOf } from '@tidegate/limits';
 import { createLogger } from '@tidegate/runtime';
-import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
+import {
+  eventually,
+  PATIENT_DB,
+  type TestPostgres,
+  type TestRedis,
+  testPostgres,
+  testRedis,
+} from '@tidegate/testing';
 import { createMetering, type Metering } from '../metering.ts';
 import { createMeteringMetrics } from '../metrics.ts';
 import { openRedisClock, type RedisClock } from '../queue/clock.ts';
@@ -30,7 +37,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   postgres = await testPostgres();
-  db = createDb(postgres.url);
+  db = createDb(postgres.url, PATIENT_DB);
   queue = openSettlementJobs({ redisUrl: redis.url, redisPrefix: `t${++tests}:`, onError: () => {} });
   await eventually(() => queue.counts());
 });
@@ -49,6 +56,7 @@ const meteringAt = (wrongDays: number): Metering =>
     metrics: createMeteringMetrics({
       jobCounts: queue.counts,
       oldestJobS: async () => 0,
+      concurrency: 1,
       pingRedis: queue.counts,
       pingPostgres: queue.counts,
     }),

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import type { Settlement } from '@tidegate/contracts';
 import { closeDb, createDb, type Db, ensureRequestPartitions } from '@tidegate/db';
 import { dayOf } from '@tidegate/limits';
-import { type TestPostgres, testPostgres } from '@tidegate/testing';
+import { PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
 import fc from 'fast-check';
 import { failure, readUsage, settlement } from '../testing/fixture.ts';
 import { parseBatch } from './parse.ts';
@@ -14,7 +14,7 @@ let db: Db;
 
 beforeAll(async () => {
   postgres = await testPostgres();
-  db = createDb(postgres.url);
+  db = createDb(postgres.url, PATIENT_DB);
 });
 afterAll(async () => {
   await closeDb(db);

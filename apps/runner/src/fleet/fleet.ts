@@ -1,7 +1,7 @@
 import type { Condition } from '@tidegate/contracts';
 import type { Logger } from '@tidegate/runtime';
 import type { ModelStore, StoredModel } from '../catalog/store.ts';
-import { Room } from '../room/room.ts';
+import { Room, type RoomUse } from '../room/room.ts';
 import { type ModelStatus, Supervisor, type SupervisorDeps } from './supervisor.ts';
 
 export interface FleetDeps extends Omit<SupervisorDeps, 'room'> {
@@ -74,6 +74,11 @@ export class Fleet {
       const count = supervisor.orgId === orgId ? supervisor.replicaCount : null;
       return count ? [{ modelId, ...count }] : [];
     });
+  }
+
+  /** How full the pool is. Null: it has no capacity. */
+  room(): RoomUse | null {
+    return this.#room.use();
   }
 
   /** Callers that wait for the model to run. */

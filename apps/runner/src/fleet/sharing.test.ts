@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { createMetrics } from '@tidegate/runtime';
 import { eventually, testPostgres } from '@tidegate/testing';
 import { Harness, isAlive, type PublishedProcess } from '../testing/harness.ts';
 
@@ -78,5 +79,41 @@ describe('models that share a pool', () => {
     await eventually(() => gateway.condition(next.modelId) === 'CONDITION_STARTING');
     await eventually(() => gateway.condition(next.modelId) === 'CONDITION_ASLEEP');
     expect([busy.starts().length, next.starts()]).toEqual([1, []]);
+  });
+
+  it('tell operators how full it is: capacity, cost and models that wait, and only by the runner that acts', async () => {
+    const busy = await harness.publishProcess({}, { cost: 8 });
+    const next = await harness.publishProcess({}, { cost: 3 });
+    const [metrics, standbyMetrics] = [createMetrics('runner'), createMetrics('runner')];
+    const runner = await harness.start({ ...STEADY, metrics });
+    const standby = harness.standBy({ ...STEADY, metrics: standbyMetrics });
+    await eventually(() => standby.ready());
+    const told = async (registry = metrics) =>
+      [...(await registry.metrics()).matchAll(/^tidegate_runner_pool_(\w+)\{pool="local",.*\} (\d+)$/gm)]
+        .map(([, name, value]) => `${name} ${value}`)
+        .sort();
+    expect(await told()).toEqual(['cost 0', 'cost_max 10', 'waiting_models 0']);
+    const gateway = runner.watch('gw_1');
+    await runner.wake(busy.modelId);
+    gateway.activity = [{ modelId: busy.modelId, inFlight: 1 }];
+    gateway.report();
+    await expect(runner.wake(next.modelId, 300)).rejects.toMatchObject({ code: 4 });
+    expect(await told()).toEqual(['cost 8', 'cost_max 10', 'waiting_models 1']);
+    expect(await told(standbyMetrics)).toEqual([]);
+    expect(await standbyMetrics.metrics()).not.toMatch(/^tidegate_runner_(models|gateways)\b.*\d$/m);
+
+    await runner.runner?.close();
+    await standby.active;
+    expect(await told()).toEqual([]);
+    expect(await told(standbyMetrics)).toEqual(['cost 0', 'cost_max 10', 'waiting_models 0']);
+  });
+
+  it('say nothing of the room of a pool without a capacity', async () => {
+    await harness.db.runnerPool.deleteMany();
+    const metrics = createMetrics('runner');
+    await harness.start({ metrics });
+    const text = await metrics.metrics();
+    expect(text).toContain('tidegate_runner_active{pool="local",service="runner"} 1');
+    expect(text).not.toMatch(/^tidegate_runner_pool_/m);
   });
 });

@@ -16,6 +16,15 @@ export interface Tenant {
   giveWay(): void;
 }
 
+/** How full a pool is. */
+export interface RoomUse {
+  readonly capacity: number;
+  /** What models take that run, start or are being ended. */
+  readonly used: number;
+  /** Models that wait until there is room. */
+  readonly waiting: number;
+}
+
 export interface RoomTimings {
   /** See `decide`. */
   readonly patienceMs: number;
@@ -45,6 +54,13 @@ export class Room {
   resize(capacity: number | null, nowMs: number): void {
     this.#capacity = capacity;
     this.settle(nowMs);
+  }
+
+  /** Null: the pool has no capacity, so nobody counts. */
+  use(): RoomUse | null {
+    if (this.#capacity === null) return null;
+    const used = [...this.#holders].reduce((total, { cost }) => total + cost, 0);
+    return { capacity: this.#capacity, used, waiting: this.#waiting.size };
   }
 
   isWaiting(tenant: Tenant): boolean {

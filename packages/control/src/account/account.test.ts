@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { closeDb, createDb, type Db } from '@tidegate/db';
-import { type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
 import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 import { recordAccountEvent } from './events.ts';
 
@@ -12,7 +12,7 @@ const clock = testClock();
 
 beforeAll(async () => {
   postgres = await testPostgres();
-  db = createDb(postgres.url);
+  db = createDb(postgres.url, PATIENT_DB);
 });
 afterAll(async () => {
   await closeDb(db);

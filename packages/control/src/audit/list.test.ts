@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { closeDb, createDb, type Db } from '@tidegate/db';
-import { type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
 import { recordAccountEvent } from '../account/events.ts';
 import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 import type { ListAuditInput } from './list.ts';
@@ -13,7 +13,7 @@ const clock = testClock();
 
 beforeAll(async () => {
   postgres = await testPostgres();
-  db = createDb(postgres.url);
+  db = createDb(postgres.url, PATIENT_DB);
   fixture = createFixture(db, clock.now);
 });
 afterAll(async () => {

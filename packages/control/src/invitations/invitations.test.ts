@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { closeDb, createDb, type Db } from '@tidegate/db';
-import { eventually, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { eventually, PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
 import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 
 const DAY_MS = 86_400_000;
@@ -14,7 +14,7 @@ const account = { name: 'Ada', password: 'a-long-enough-password' };
 
 beforeAll(async () => {
   postgres = await testPostgres();
-  db = createDb(postgres.url);
+  db = createDb(postgres.url, PATIENT_DB);
 });
 afterAll(async () => {
   await closeDb(db);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { newUserId } from '@tidegate/contracts';
 import { closeDb, createDb, type Db } from '@tidegate/db';
-import { eventually, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { eventually, PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
 import { verifyPassword } from 'better-auth/crypto';
 import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 
@@ -12,7 +12,7 @@ const clock = testClock();
 
 beforeAll(async () => {
   postgres = await testPostgres();
-  db = createDb(postgres.url);
+  db = createDb(postgres.url, PATIENT_DB);
 });
 afterAll(async () => {
   await closeDb(db);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { open } from '@tidegate/contracts';
 import { closeDb, createDb, type Db } from '@tidegate/db';
-import { type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
 import { createFixture, type Fixture, OPERATOR, refusal, SECRET_KEY, value } from '../fixture.ts';
 
 let server: TestPostgres;
@@ -19,7 +19,7 @@ const process_ = {
 
 beforeAll(async () => {
   server = await testPostgres();
-  db = createDb(server.url);
+  db = createDb(server.url, PATIENT_DB);
 });
 beforeEach(async () => {
   fixture = createFixture(db, testClock().now);

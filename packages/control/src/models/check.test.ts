@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { closeDb, createDb, type Db } from '@tidegate/db';
-import { type TestClock, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { PATIENT_DB, type TestClock, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
 import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 
 const URL_A = 'http://gpu1:8000/v1';
@@ -17,7 +17,7 @@ let fixture: Fixture;
 let org: string;
 beforeAll(async () => {
   server = await testPostgres();
-  db = createDb(server.url);
+  db = createDb(server.url, PATIENT_DB);
 });
 beforeEach(async () => {
   clock = testClock();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { closeDb, createDb, type Db } from '@tidegate/db';
-import { type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
 import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 
 let server: TestPostgres;
@@ -9,7 +9,7 @@ let fixture: Fixture;
 let org: string;
 beforeAll(async () => {
   server = await testPostgres();
-  db = createDb(server.url);
+  db = createDb(server.url, PATIENT_DB);
 });
 beforeEach(async () => {
   fixture = createFixture(db, testClock().now);

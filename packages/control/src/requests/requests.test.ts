@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ERRORS, newRequestId } from '@tidegate/contracts';
 import { closeDb, createDb, type Db, ensureRequestPartitions, type Request } from '@tidegate/db';
 import { dayOf } from '@tidegate/limits';
-import { type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
 import type { Actor } from '../access/access.ts';
 import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 import type { ListRequestsInput } from './list.ts';
@@ -22,7 +22,7 @@ const clock = testClock();
 
 beforeAll(async () => {
   postgres = await testPostgres();
-  db = createDb(postgres.url);
+  db = createDb(postgres.url, PATIENT_DB);
   fixture = createFixture(db, clock.now);
   clock.set(NOW_MS);
   org = await fixture.org('Requests');

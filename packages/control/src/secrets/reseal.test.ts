@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { newModelId, open, seal, underKey } from '@tidegate/contracts';
 import { closeDb, createDb, type Db } from '@tidegate/db';
-import { type TestPostgres, testPostgres } from '@tidegate/testing';
+import { PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
 import { createControl } from '../control.ts';
 import { SECRET_KEY as CURRENT, createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 
@@ -16,7 +16,7 @@ let fixture: Fixture;
 let orgId: string;
 beforeAll(async () => {
   postgres = await testPostgres();
-  db = createDb(postgres.url);
+  db = createDb(postgres.url, PATIENT_DB);
   fixture = createFixture(db, Date.now);
   await fixture.org('Sealed');
   orgId = (await db.org.findFirstOrThrow()).id;

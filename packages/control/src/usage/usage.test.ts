@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { closeDb, createDb, type Db } from '@tidegate/db';
-import { type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
 import fc from 'fast-check';
 import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 import { histogramFrom, percentilesOf, together } from './histogram.ts';
@@ -16,7 +16,7 @@ const clock = testClock();
 
 beforeAll(async () => {
   postgres = await testPostgres();
-  db = createDb(postgres.url);
+  db = createDb(postgres.url, PATIENT_DB);
   fixture = createFixture(db, clock.now);
   clock.set(NOW_MS);
   org = await fixture.org('Hours');

@@ -7,6 +7,7 @@ import type { AccountEvent } from '@tidegate/control';
 import { closeDb, createDb, type Db } from '@tidegate/db';
 import {
   type IdentityProvider,
+  PATIENT_DB,
   startIdentityProvider,
   type TestPostgres,
   testPostgres,
@@ -34,7 +35,7 @@ const authWith = (issuer: string, only = false): Auth => {
 
 beforeAll(async () => {
   postgres = await testPostgres();
-  db = createDb(postgres.url);
+  db = createDb(postgres.url, PATIENT_DB);
   provider = await startIdentityProvider();
   auth = authWith(provider.issuer);
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newUserId } from '@tidegate/contracts';
 import { closeDb, createDb, type Db } from '@tidegate/db';
-import { type TestPostgres, testPostgres } from '@tidegate/testing';
+import { PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
 import { canHavePasskeys, createAuth } from './auth.ts';
 import { createDevices } from './devices.ts';
 import { createPasskeys, type Passkeys } from './passkeys.ts';
@@ -15,7 +15,7 @@ let passkeys: Passkeys;
 
 beforeAll(async () => {
   postgres = await testPostgres();
-  db = createDb(postgres.url);
+  db = createDb(postgres.url, PATIENT_DB);
   const auth = createAuth({ db, consoleUrl: SITE, secret: 'x'.repeat(32), oidc: null });
   const devices = createDevices({ secret: 'x'.repeat(32), consoleUrl: SITE, now: Date.now });
   passkeys = createPasskeys({ db, auth, devices });

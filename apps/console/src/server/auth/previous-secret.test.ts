@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newUserId, randomBase62 } from '@tidegate/contracts';
 import { closeDb, createDb, type Db } from '@tidegate/db';
-import { type TestPostgres, testPostgres } from '@tidegate/testing';
+import { PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
 import { hashPassword, symmetricDecrypt, symmetricEncrypt } from 'better-auth/crypto';
 import { type Auth, createAuth } from './auth.ts';
 import { createDevices } from './devices.ts';
@@ -22,7 +22,7 @@ const authWith = (secret: string, previousSecret?: string): Auth =>
 
 beforeAll(async () => {
   postgres = await testPostgres();
-  db = createDb(postgres.url);
+  db = createDb(postgres.url, PATIENT_DB);
   const id = newUserId();
   await db.user.create({ data: { id, email, name: 'Ada' } });
   const row = { id: `acc_${randomBase62(8)}`, accountId: id, providerId: 'credential', userId: id };

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newUserId, randomBase62 } from '@tidegate/contracts';
 import { closeDb, createDb, type Db } from '@tidegate/db';
-import { type TestPostgres, testPostgres, totp } from '@tidegate/testing';
+import { PATIENT_DB, type TestPostgres, testPostgres, totp } from '@tidegate/testing';
 import { hashPassword } from 'better-auth/crypto';
 import { type Auth, createAuth } from './auth.ts';
 import { createDevices } from './devices.ts';
@@ -21,7 +21,7 @@ let factor: SecondFactor;
 
 beforeAll(async () => {
   postgres = await testPostgres();
-  db = createDb(postgres.url);
+  db = createDb(postgres.url, PATIENT_DB);
   auth = createAuth({ db, consoleUrl: SITE, secret: SECRET, oidc: null });
   const devices = createDevices({ secret: SECRET, consoleUrl: SITE, now: Date.now });
   signIn = createSignIn({ db, auth, devices, now: Date.now });
