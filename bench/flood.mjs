@@ -3,132 +3,155 @@
 // ones. Also whether requests of the other organization failed, and whether the gateway lost its
 // session with the limiter.
 //
-//   node bench/flood.mjs [--shape nested,escapes] [--kib 8,31,240,2000] [--seconds 2]
-//     [--rounds 1] [--connections 8]
+//   node bench/flood.mjs [--shape nested,escapes] [--kib 8,31,240,2000] [--seconds 0.5]
+//     [--rounds 3] [--more 6] [--connections 8] [--options=--v8-pool-size=1]
 //
-// Without --shape it measures all, which takes about seven minutes. A p99 of so few requests
-// varies, so a kind of body above the limit is measured twice more, and the median counts. Run npm
-// run build first.
-import { execFile, spawn } from 'node:child_process';
+// Worst and tiny bodies take turns, a round each, and the medians of the rounds' p99s are compared.
+// A kind of body that comes near the limit gets more rounds before it is judged. Callers are one
+// process each for all rounds, because a new process is slow at first. All shapes take about seven
+// minutes. --options starts the gateway with other options of Node. Run npm run build first.
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs, promisify } from 'node:util';
+import { parseArgs } from 'node:util';
 import { startStandin } from '@tidegate/standin';
 import { SHAPES } from './flood/shapes.mjs';
 import { startBench } from './stack.mjs';
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 const LIMIT = 2;
+/** A kind of body with a higher ratio than this gets more rounds. */
+const NEAR = 1.5;
 /** Of the other organization's requests: few enough to leave a core for the flood. */
-const OTHERS_PER_S = 200;
-const MORE_ROUNDS = 2;
+const OTHERS_PER_S = 300;
 const TINY = { shape: 'tiny', bytes: 100 };
+const SIZES_KIB = [8, 31, 240, 2_000];
+/** Few are in flight and each takes long, so some shapes are enough, in longer rounds. */
+const LARGEST_KIB = 20_000;
+const LARGEST_SHAPES = ['numbers', 'long string'];
+const LONGER = 3;
+/** Until a flood has begun in earnest. */
+const BEGIN_MS = 100;
 const SESSION_LOST = /limiter session is down/g;
-const run = promisify(execFile);
 const { values } = parseArgs({
   options: {
     shape: { type: 'string', default: Object.keys(SHAPES).slice(1).join() },
-    seconds: { type: 'string', default: '2' },
-    rounds: { type: 'string', default: '1' },
+    kib: { type: 'string' },
+    seconds: { type: 'string', default: '0.5' },
+    rounds: { type: 'string', default: '3' },
+    more: { type: 'string', default: '6' },
     connections: { type: 'string', default: '8' },
-    kib: { type: 'string', default: '8,31,240,2000' },
+    options: { type: 'string' },
   },
 });
-const rounds = Number(values.rounds);
-const connections = Number(values.connections);
-const seconds = Number(values.seconds);
+
+function sizesOf(shape) {
+  if (values.kib) return values.kib.split(',').map(Number);
+  return LARGEST_SHAPES.includes(shape) ? [...SIZES_KIB, LARGEST_KIB] : SIZES_KIB;
+}
+
 const kinds = values.shape
   .split(',')
-  .flatMap((shape) => values.kib.split(',').map((kib) => ({ shape, bytes: Number(kib) * 1024 })));
+  .flatMap((shape) => sizesOf(shape).map((kib) => ({ shape, bytes: kib * 1024 })));
 for (const { shape } of kinds) if (!SHAPES[shape]) throw new Error(`no shape ${shape}`);
-const bench = await startBench();
+const bench = await startBench(values.options ? { gateway: { NODE_OPTIONS: values.options } } : {});
 const standin = await startStandin({ names: ['tide'] });
-let sender;
+const children = [];
 
-async function setUp(name) {
-  const org = await bench.createOrg(name);
-  await bench.publish(org, standin.url);
-  const key = await bench.createKey(org);
+/** Starts a process with an organization's key, and resolves to a function that asks it once. */
+async function startCaller(file, org, connections) {
+  const slug = await bench.createOrg(org);
+  await bench.publish(slug, standin.url);
+  const key = await bench.createKey(slug);
   await bench.running(key.key);
   await bench.raise(key);
-  return key.key;
-}
-
-/** The other organization's p99 in ms and failures, and the bodies that were refused meanwhile. */
-async function measure({ shape, bytes, ratePerS }, { flooding, other }) {
-  const url = bench.stack.info.gateway;
-  const flood = JSON.stringify({ url, key: flooding, shape, bytes, connections, ratePerS });
-  let refused = 0;
-  sender = spawn(process.execPath, [join(HERE, 'flood/bodies.mjs'), flood], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  await once(sender.stdout, 'data');
-  sender.stdout.on('data', (lines) => {
-    refused += String(lines).trim().split('\n').length;
-  });
-  const load = {
-    urls: [url],
-    headers: { authorization: `Bearer ${other}` },
-    connections: 100,
-    ratePerS: OTHERS_PER_S,
-    seconds,
-    content: 'Hi',
+  const child = fork(join(HERE, file), [bench.stack.info.gateway, key.key, String(connections)]);
+  children.push(child);
+  await once(child, 'message');
+  return {
+    tell: (message) => child.send(message),
+    ask: async (message) => {
+      child.send(message);
+      const [answer] = await once(child, 'message');
+      return answer;
+    },
   };
-  const { stdout } = await run(process.execPath, [join(HERE, 'load.mjs'), JSON.stringify(load)]);
-  sender.kill('SIGKILL');
-  await once(sender, 'close');
-  const { p99Ms, failures } = JSON.parse(stdout);
-  return { p99Ms, failures, refused };
 }
 
-const median = (numbers) => numbers.sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
-
-/** The worst bodies, then as many tiny ones in the same time. */
-async function measureBoth(kind, keys) {
-  const worst = await measure(kind, keys);
-  const tiny = await measure({ ...TINY, ratePerS: worst.refused / seconds }, keys);
-  return { worst, tiny };
+/** The other organization's p99 in ms and failures, and the flood's answers in a second. */
+async function measure(body, { seconds, ratePerS }, { flooding, other }) {
+  const startedMs = performance.now();
+  flooding.tell({ body, ratePerS });
+  await new Promise((resolve) => setTimeout(resolve, BEGIN_MS));
+  const measured = await other.ask({ seconds, ratePerS: OTHERS_PER_S });
+  const { statuses } = await flooding.ask('stop');
+  const tookS = (performance.now() - startedMs) / 1000;
+  const answered = Object.values(statuses).reduce((sum, count) => sum + count, 0);
+  return { ...measured, perS: answered / tookS, statuses };
 }
 
-async function measureRounds(kind, keys) {
-  const results = [];
-  const measureOn = async (count) => {
-    for (let round = 0; round < count; round++) results.push(await measureBoth(kind, keys));
+const median = (numbers) => {
+  const sorted = [...numbers].sort((a, b) => a - b);
+  return (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2;
+};
+
+/** Rounds of the worst bodies, each followed by one of as many tiny ones. */
+async function measureKind(kind, callers) {
+  const seconds = Number(values.seconds) * (kind.bytes > LARGEST_KIB * 512 ? LONGER : 1);
+  const worst = [];
+  const tiny = [];
+  const measureOn = async (rounds) => {
+    for (let round = 0; round < rounds; round++) {
+      worst.push(await measure(kind, { seconds }, callers));
+      tiny.push(await measure(TINY, { seconds, ratePerS: worst.at(-1).perS }, callers));
+    }
   };
-  await measureOn(rounds);
-  if (ratioOf(results) > LIMIT) await measureOn(MORE_ROUNDS);
-  return results;
+  await measureOn(Number(values.rounds));
+  if (compare(worst, tiny).ratio > NEAR) await measureOn(Number(values.more));
+  return { kind, worst, tiny, ...compare(worst, tiny) };
 }
 
-const ratioOf = (results) => median(results.map(({ worst, tiny }) => worst.p99Ms / tiny.p99Ms));
+function compare(worst, tiny) {
+  const p99Of = (rounds) => median(rounds.map(({ p99Ms }) => p99Ms));
+  return {
+    p99Ms: p99Of(worst),
+    tinyP99Ms: p99Of(tiny),
+    ratio: p99Of(worst) / p99Of(tiny),
+    failures: [...worst, ...tiny].reduce((sum, { failures }) => sum + failures, 0),
+  };
+}
 
-function report({ shape, bytes }, results) {
-  const ratio = ratioOf(results);
-  const of = (field, kind) => median(results.map((result) => result[kind][field]));
-  const ms = (kind) => of('p99Ms', kind).toFixed(1).padStart(6);
-  const failures = results.reduce((sum, { worst, tiny }) => sum + worst.failures + tiny.failures, 0);
+function show({ kind: { shape, bytes }, worst, p99Ms, tinyP99Ms, ratio, failures }) {
+  const ms = (number) => `${number.toFixed(1).padStart(5)} ms`;
+  const statuses = new Set(worst.flatMap((round) => Object.keys(round.statuses)));
   process.stdout.write(
-    `${String(bytes / 1024).padStart(4)} KiB ${shape.padEnd(15)} p99 ${ms('worst')} ms beside ${of('refused', 'worst')} bodies, ` +
-      `${ms('tiny')} ms beside ${of('refused', 'tiny')} tiny ones: ${ratio.toFixed(2)} times; ${failures} failed\n`,
+    `${String(bytes / 1024).padStart(5)} KiB ${shape.padEnd(16)} p99 ${ms(p99Ms)} beside ${median(worst.map(({ perS }) => perS)).toFixed(0)} bodies a second (${[...statuses].join()}), ` +
+      `${ms(tinyP99Ms)} beside tiny ones: ${ratio.toFixed(2)} times, ${worst.length} rounds; ${failures} failed\n`,
   );
-  return { ratio, failures };
 }
 
 try {
-  const keys = { flooding: await setUp('Flooding'), other: await setUp('Other') };
-  await measure(TINY, keys);
-  const reports = [];
-  for (const kind of kinds) reports.push(report(kind, await measureRounds(kind, keys)));
-  const worst = Math.max(...reports.map(({ ratio }) => ratio));
-  const failures = reports.reduce((sum, { failures: count }) => sum + count, 0);
+  const callers = {
+    flooding: await startCaller('flood/bodies.mjs', 'Flooding', values.connections),
+    other: await startCaller('flood/other.mjs', 'Other', 100),
+  };
+  // The gateway is slow at first, too.
+  await measure(TINY, { seconds: 3, ratePerS: 300 }, callers);
+  const results = [];
+  for (const kind of kinds) {
+    results.push(await measureKind(kind, callers));
+    show(results.at(-1));
+  }
+  const worst = Math.max(...results.map(({ ratio }) => ratio));
+  const failures = results.reduce((sum, { failures: count }) => sum + count, 0);
   const lost = (await bench.logOf('gateway')).match(SESSION_LOST)?.length ?? 0;
   process.stdout.write(
     `One key's bodies make another organization's p99 at most ${worst.toFixed(2)} times that under tiny ones (limit ${LIMIT}); ${failures} of its requests failed, ${lost} sessions were lost.\n`,
   );
   process.exitCode = worst > LIMIT || failures > 0 || lost > 0 ? 1 : 0;
 } finally {
-  sender?.kill('SIGKILL');
+  for (const child of children) child.kill('SIGKILL');
   await standin.close();
   await bench.stop();
 }

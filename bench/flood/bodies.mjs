@@ -1,22 +1,22 @@
-// Sends one body over some connections until it is killed: all of it is refused, so no limit ends
-// it. Prints the status of each answer on a line, or 0 where the gateway closed the connection.
-//
-//   node bench/flood/bodies.mjs '{"url": "...", "key": "...", "shape": "nested", "bytes": 32000,
-//     "connections": 8}'
-//
-// With `ratePerS` it sends no faster than that.
+// Sends one body over some connections while it is told to: all of it is refused, so no limit ends
+// it. Takes { body: { shape, bytes }, ratePerS } over the channel to its parent to begin, and
+// 'stop'. Then it waits for the answers that are due and counts them all by status. Without
+// `ratePerS` it sends as fast as it gets answers. Arguments: URL, key, connections.
+import { setPriority } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { SHAPES } from './shapes.mjs';
 
-const { url, key, shape, bytes, connections, ratePerS } = JSON.parse(process.argv[2] ?? '{}');
-const body = Buffer.from(SHAPES[shape](bytes));
+// In life a caller has a machine of its own.
+setPriority(10);
+const [url, key, connections] = process.argv.slice(2);
 const { origin, pathname } = new URL(`${url}/chat/completions`);
-const pool = new Pool(origin, { connections, pipelining: 1 });
-const startedMs = performance.now();
-let sent = 0;
+const pool = new Pool(origin, { connections: Number(connections), pipelining: 1 });
+const headers = { authorization: `Bearer ${key}` };
+let sending = { stopped: new AbortController(), callers: [] };
 
-async function send() {
-  const headers = { authorization: `Bearer ${key}` };
+/** The status, or 0 where the gateway closed the connection. */
+async function send(body) {
   try {
     const answer = await pool.request({ method: 'POST', path: pathname, headers, body });
     await answer.body.dump();
@@ -26,13 +26,36 @@ async function send() {
   }
 }
 
-async function sendOn() {
-  for (;;) {
-    const dueMs = ratePerS ? startedMs + (sent++ / ratePerS) * 1000 : 0;
-    const waitMs = dueMs - performance.now();
-    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
-    process.stdout.write(`${await send()}\n`);
-  }
+/** The requests' times by the schedule. The first is due at once. */
+function* dueTimes(ratePerS) {
+  const startedMs = performance.now();
+  for (let sent = 0; ; sent++) yield ratePerS ? startedMs + (sent / ratePerS) * 1000 : startedMs;
 }
 
-await Promise.all(Array.from({ length: connections }, sendOn));
+function begin({ body: { shape, bytes }, ratePerS }) {
+  const body = Buffer.from(SHAPES[shape](bytes));
+  const due = dueTimes(ratePerS);
+  const stopped = new AbortController();
+  const self = { stopped, statuses: {}, callers: [] };
+  const call = async () => {
+    for (;;) {
+      const waitMs = Math.max(0, due.next().value - performance.now());
+      if (waitMs > 0) await sleep(waitMs, null, { signal: stopped.signal }).catch(() => {});
+      if (stopped.signal.aborted) return;
+      const status = await send(body);
+      self.statuses[status] = (self.statuses[status] ?? 0) + 1;
+    }
+  };
+  self.callers = Array.from({ length: Number(connections) }, call);
+  sending = self;
+}
+
+async function stop() {
+  sending.stopped.abort();
+  await Promise.all(sending.callers);
+  process.send({ statuses: sending.statuses });
+}
+
+process.on('message', (message) => (message === 'stop' ? stop() : begin(message)));
+process.on('disconnect', () => process.exit());
+process.send('ready');

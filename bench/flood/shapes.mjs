@@ -11,6 +11,19 @@ const members = (value, bytes) => {
     all.push(`"f${all.length}":${value}`);
   return all.join();
 };
+/** Messages of 90 members each, which are not too many to be built. */
+const wideMessages = (nameOf, bytes) => {
+  const all = [];
+  for (let i = 0, written = 0; written < bytes; i++) {
+    const names = Array.from({ length: 90 }, (_, at) => `"${nameOf(i * 90 + at)}":null`);
+    all.push(`{"role":"user","content":"x",${names.join()}}`);
+    written += all[i].length + 1;
+  }
+  return body('', all.join());
+};
+/** Of many digits, and so small that reading it takes exact arithmetic. */
+const DECIMAL = `2.${'2250738585072011'.repeat(48)}e-308`;
+const LINK = '{"type":"image_url","image_url":{"url":"https://images.example/"}}';
 const image = (bytes) =>
   `{"type":"image_url","image_url":{"url":"data:image/png;base64,${fill('AAAA', bytes - 100)}"}}`;
 
@@ -21,7 +34,11 @@ export const SHAPES = {
   'null fields': (bytes) => `{${members(null, bytes)}}`,
   'null members': (bytes) => body('', `{${members(null, bytes)}}`),
   'options members': (bytes) => body(`,"stream_options":{${members(null, bytes)}}`),
+  'wide messages': (bytes) => wideMessages((i) => `f${i}`, bytes),
+  'numbers as names': (bytes) => wideMessages((i) => 4294967294 - 7 * i, bytes),
+  'repeated fields': (bytes) => `{${fill('"n":2,', bytes)}"n":2}`,
   nested: (bytes) => around(`${'['.repeat(bytes / 2)}${']'.repeat(bytes / 2)}`),
+  'nested objects': (bytes) => body(`,"stop":${'{"a":'.repeat(bytes / 6)}1${'}'.repeat(bytes / 6)}`),
   'empty objects': (bytes) => around(list('{}', bytes)),
   'text parts': (bytes) => around(list('{"type":"text","text":""}', bytes)),
   'many messages': (bytes) => body('', fill(`${MESSAGE},`, bytes) + MESSAGE),
@@ -32,6 +49,7 @@ export const SHAPES = {
         .fill(`{"role":"user","content":"${fill('é', bytes / 101 - 30)}"}`)
         .join(),
     ),
+  'image parts': (bytes) => around(list(LINK, bytes)),
   images: (bytes) =>
     around(
       `[${Array(4)
@@ -39,10 +57,13 @@ export const SHAPES = {
         .join()}]`,
     ),
   'long string': (bytes) => around(`"${'x'.repeat(bytes)}"`),
+  'wide string': (bytes) => around(`"${fill('漢', bytes)}"`),
+  pairs: (bytes) => around(`"${fill('😀', bytes)}"`),
   'long user': (bytes) => body(`,"user":"${'x'.repeat(bytes)}"`),
   escapes: (bytes) => around(`"${fill('\\ud83d', bytes)}"`),
   'escaped names': (bytes) => body('', `{${fill('"\\u0061\\u0062":1,', bytes)}"role":"user"}`),
   numbers: (bytes) => body(`,"stop":${list('1e5', bytes)}`),
+  decimals: (bytes) => body(`,"stop":${list(DECIMAL, bytes)}`),
   digits: (bytes) => body(`,"seed":${'9'.repeat(bytes)}`),
   spaces: (bytes) => body(' '.repeat(bytes)),
 };

@@ -59,8 +59,8 @@ const TIMED_BYTES = 4 * 1024;
  * gets a third of a thread's time, and less when the threads get little of the cores.
  */
 const REST = 2;
-/** A pause of the process may have come between. */
-const MAX_REST_MS = 1_000;
+/** A pause of the process may have come between. The worst 20 MiB take half a second. */
+const MAX_REST_MS = 3_000;
 const IDLE_THREAD_MS = 60_000;
 /** The most wasteful 20 MiB body needs about a quarter of this. */
 const WORKER_HEAP_MB = 512;

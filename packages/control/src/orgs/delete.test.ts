@@ -54,7 +54,10 @@ async function fullOrg(name: string): Promise<Full> {
     await db.$executeRaw`INSERT INTO request VALUES
       (${`${slug}-${day}`}, ${day}::date, ${id}, ${key.id}, ${kept.id}, ${day}::timestamptz, true, NULL, false, 1, 1, 10, 2, 5)`;
     await db.$executeRaw`INSERT INTO usage_day VALUES (${id}, ${day}::date, ${key.id}, ${kept.id}, 1, 0, 1, 1, 0, 5, 1)`;
+    await db.$executeRaw`SELECT recount_usage_hours(${id}, ${day}::date)`;
   }
+  const refused = { hour: new Date(0), modelId: '', cause: '', code: 'model_not_found', refusals: 1n };
+  await db.refusalHour.create({ data: { orgId: id, keyId: key.id, ...refused } });
   await db.$executeRaw`INSERT INTO condition_change VALUES (${kept.id}, '2026-11-21', 'running', NULL)`;
   await db.$executeRaw`INSERT INTO month_total VALUES (${id}, '2026-11', 2, 4)`;
   return { id, slug, traces: [id, slug, key.id, key.prefix, kept.id, gone.id, invited], modelId: kept.id };
@@ -77,11 +80,21 @@ async function tablesWith(texts: readonly string[]): Promise<string[]> {
   return found.flat().sort();
 }
 
+/** The tables whose rows are an organization's own. */
+async function tablesOfOrgs(): Promise<string[]> {
+  const tables = await db.$queryRaw<{ name: string }[]>`
+    SELECT relname AS name FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid AND attname = 'org_id'
+    WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+      AND relname <> 'deleted_org'`;
+  return tables.map(({ name }) => name);
+}
+
 describe('deleting an organization', () => {
   it('leaves none of its rows in any table but the record that it was deleted, and all of the others', async () => {
     const one = await fullOrg('Leaves nothing');
     const other = await fullOrg('Stays');
     const before = await tablesWith(other.traces);
+    expect(before).toEqual(expect.arrayContaining(await tablesOfOrgs()));
     expect(await tablesWith(one.traces)).toEqual(before);
     const deleted = await fixture.control.deleteOrg(OPERATOR, { org: one.slug, confirm: 'Leaves nothing' });
     expect(value(deleted)).toEqual({ id: one.id, runnerTold: true, usageDeleted: true });
