@@ -211,7 +211,14 @@ export const DASHBOARDS = {
       ['From the end of a request to its commit', 's', p50p99('tidegate_metering_lag_seconds')],
       ['Transactions', 's', p50p99('tidegate_metering_write_seconds')],
       ['Settlements in a transaction, p50', 'short', { rows: quantile(0.5, 'tidegate_metering_batch_rows') }],
-      ['Jobs', 'short', { '{{state}}': 'max by (state) (tidegate_metering_jobs)' }],
+      [
+        'Jobs',
+        'short',
+        {
+          '{{state}}': 'max by (state) (tidegate_metering_jobs)',
+          'active, at most': 'sum(tidegate_metering_active_jobs_max)',
+        },
+      ],
       ['Oldest job', 's', { job: 'max(tidegate_metering_oldest_job_seconds)' }],
       [
         'Failures',

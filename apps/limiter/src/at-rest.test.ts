@@ -4,7 +4,7 @@ import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis 
 import { Redis } from 'ioredis';
 import { anAdmitCall } from './testing/admit-call.ts';
 import { connectDb, makeKey, makeOrg } from './testing/fixture.ts';
-import { beatingInstance, Rig } from './testing/rig.ts';
+import { beatingInstance, keepBeating, Rig } from './testing/rig.ts';
 import { statistic } from './testing/statistic.ts';
 
 /*
@@ -57,11 +57,13 @@ it('an idle limiter sends Redis a few commands an interval, however many request
   const session = rig.session(await rig.limiter({ timing: TIMING }));
   const key = await makeKey(db, await makeOrg(db));
   const instanceId = await beatingInstance(session);
+  const beating = keepBeating(session, instanceId);
   for (let i = 0; i < 50; i++) {
     const admission = anAdmitCall(key, instanceId);
     expect((await session.decide({ admit: admission })).admitted).toBeTruthy();
     await session.ask({ withdraw: admission });
   }
+  beating.stop();
   const reaperRuns = () => statistic(client, 'commandstats', /cmdstat_zscan:calls=(\d+)/g);
   const reaping = await reaperRuns();
   await eventually(async () => (await reaperRuns()) > reaping);

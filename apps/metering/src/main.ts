@@ -55,6 +55,7 @@ runService(async (service) => {
   const metrics = createMeteringMetrics({
     jobCounts: queue.counts,
     oldestJobS: () => queue.oldestS(Date.now()),
+    concurrency: config.METERING_CONCURRENCY,
     pingRedis: redisNowMs,
     pingPostgres: () => db.$queryRaw`SELECT 1`,
   });

@@ -16,6 +16,7 @@ beforeAll(async () => {
   const { registry } = createMeteringMetrics({
     jobCounts: queue.counts,
     oldestJobS: () => queue.oldestS(Date.now()),
+    concurrency: 40,
     pingRedis: queue.counts,
     pingPostgres: () => Promise.resolve(),
   });
@@ -78,4 +79,8 @@ describe('the log of a failed job', () => {
     expect(requestIdsOf({ settlements: Array(100).fill({ reservationId: id }) })).toHaveLength(5);
     for (const data of [null, 'text', {}, { settlements: 'none' }]) expect(requestIdsOf(data)).toEqual([]);
   });
+});
+
+it('the limit of active jobs is told beside them', async () => {
+  expect(await scrape()).toMatch(/^tidegate_metering_active_jobs_max\{.*\} 40$/m);
 });

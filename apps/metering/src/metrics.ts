@@ -25,6 +25,8 @@ export interface MeteringState {
   readonly jobCounts: () => Promise<Record<string, number>>;
   /** How long the next job of the queue has been waiting. 0: none is. */
   readonly oldestJobS: () => Promise<number>;
+  /** How many jobs this process works on at once, at most. */
+  readonly concurrency: number;
   readonly pingRedis: () => Promise<unknown>;
   readonly pingPostgres: () => Promise<unknown>;
 }
@@ -50,6 +52,14 @@ export function createMeteringMetrics(queried: MeteringState): MeteringMetrics {
       help: 'How long the next job of the settlement queue has been waiting. 0: none is.',
     },
     queried.oldestJobS,
+  );
+  readGauge(
+    {
+      registry,
+      name: 'tidegate_metering_active_jobs_max',
+      help: 'Jobs that this process works on at once, at most. Active jobs of the queue are those of all.',
+    },
+    () => queried.concurrency,
   );
   observeStore(registry, 'redis', queried.pingRedis);
   observeStore(registry, 'postgres', queried.pingPostgres);

@@ -11,6 +11,7 @@ import {
 import { createDb, type Db } from '@tidegate/db';
 import type { RedisClient } from '@tidegate/redis';
 import { createLogger, createMetrics } from '@tidegate/runtime';
+import { PATIENT_DB } from '@tidegate/testing';
 import { type Limiter, type LimiterOptions, startLimiter } from '../limiter.ts';
 import { LimiterClock } from '../redis/clock.ts';
 import { createRedis } from '../redis/connection.ts';
@@ -56,7 +57,7 @@ export interface TestKey extends ParsedApiKey {
   readonly keyId: string;
 }
 
-export const connectDb = (url: string): Db => createDb(url, { maxConnections: 4 });
+export const connectDb = (url: string): Db => createDb(url, { maxConnections: 4, ...PATIENT_DB });
 
 /** Makes an organization on a plan of its own. */
 export async function makeOrg(db: Db, limits: Partial<PlanLimits> = {}): Promise<string> {

@@ -56,6 +56,7 @@ const meteringAt = (wrongDays: number): Metering =>
     metrics: createMeteringMetrics({
       jobCounts: queue.counts,
       oldestJobS: async () => 0,
+      concurrency: 1,
       pingRedis: queue.counts,
       pingPostgres: queue.counts,
     }),

@@ -6,6 +6,7 @@ import { closeDb, createDb, type Db, type Prisma } from '@tidegate/db';
 import { identify } from '@tidegate/processes';
 import { createRunnerClient } from '@tidegate/rpc';
 import { createLogger, createMetrics, type Registry } from '@tidegate/runtime';
+import { PATIENT_DB } from '@tidegate/testing';
 import type { KubernetesConfig } from '../config.ts';
 import type { FleetTimings } from '../fleet/timings.ts';
 import type { ModelUser } from '../isolation/model-user.ts';
@@ -33,7 +34,7 @@ export class Harness {
 
   private constructor(url: string, drop: () => Promise<void>) {
     this.url = url;
-    this.db = createDb(url, { maxConnections: 4 });
+    this.db = createDb(url, { maxConnections: 4, ...PATIENT_DB });
     this.#closing.push(
       () => rmSync(this.dir, { recursive: true, force: true }),
       drop,
