@@ -1,16 +1,19 @@
 // Has many callers wait over two gateways for a model that is asleep. Measures how many starts that
 // causes, how long after it is ready all of them are forwarded, in which order, and when callers of
-// a model that never starts are told so.
+// a model that never starts are told so. First with gateways that have just started, then with ones
+// that have served another model for a while, so that V8 has optimized what they run.
 //
 //   node bench/wake.mjs [--waiters 500]
 //
 // Run npm run build first.
+import { execFile } from 'node:child_process';
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { parseArgs, promisify } from 'node:util';
+import { launch } from './gateway/peers.mjs';
 import { startBench } from './stack.mjs';
 
 const ROOT = dirname(fileURLToPath(import.meta.url));
@@ -18,11 +21,14 @@ const START_MS = 8_000;
 /** Between two arrivals, so that their order is beyond doubt. */
 const EVERY_MS = 10;
 const LATE_WAITERS = 20;
+const SERVE_S = 10;
+const SERVE_CONNECTIONS = 32;
 const { values } = parseArgs({ options: { waiters: { type: 'string', default: '500' } } });
 const waiters = Number(values.waiters);
 const dir = mkdtempSync(join(tmpdir(), 'tidegate-wake-'));
 // Models may run as another user.
 chmodSync(dir, 0o777);
+const served = await launch(process.execPath, [join(ROOT, 'gateway/model.mjs')]);
 const bench = await startBench({ gateway: { MAX_REQUESTS_IN_FLIGHT: '20000' } }, { gateway: 2 });
 const agent = new Agent({ maxSockets: Number.POSITIVE_INFINITY });
 
@@ -62,6 +68,24 @@ function publish(org, name, startMs) {
   });
 }
 
+/** Has all gateways serve calls to a model that runs. Resolves to the number of calls. */
+async function serve(org, key) {
+  await bench.publish(org, `http://127.0.0.1:${served.line}/v1`);
+  await bench.running(key);
+  const load = {
+    urls: bench.stack.info.gateways,
+    headers: { authorization: `Bearer ${key}` },
+    connections: SERVE_CONNECTIONS,
+    seconds: SERVE_S,
+    content: 'Hi',
+  };
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    join(ROOT, 'load.mjs'),
+    JSON.stringify(load),
+  ]);
+  return JSON.parse(stdout).requests;
+}
+
 /** Has all callers wait for one model, and tells how they fared. */
 async function wakeForMany(key, model, what) {
   const { gateways } = bench.stack.info;
@@ -93,11 +117,12 @@ try {
   const org = await bench.createOrg();
   const key = await bench.createKey(org);
   await publish(org, 'never', 600_000);
-  for (const name of ['first', 'second']) await publish(org, name, START_MS);
+  for (const name of ['first', 'second', 'third']) await publish(org, name, START_MS);
   await bench.raise(key);
-  // Gateways that have not called a model yet run this code for the first time.
   await wakeForMany(key.key, 'first', 'gateways that have just started');
-  await wakeForMany(key.key, 'second', 'the same gateways again');
+  const requests = await serve(org, key.key);
+  await wakeForMany(key.key, 'second', `after ${requests} calls of another model`);
+  await wakeForMany(key.key, 'third', 'once more');
   const { gateways } = bench.stack.info;
   const late = await Promise.all(
     Array.from({ length: LATE_WAITERS }, (_, i) =>
@@ -112,6 +137,7 @@ try {
   );
 } finally {
   agent.destroy();
+  served.stop();
   await bench.stop();
   rmSync(dir, { recursive: true, force: true });
 }

@@ -4,7 +4,7 @@ import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually, startUpstream } from '@tidegate/testing';
 import { must, OPERATOR, openControl } from '../support/control.ts';
 import { ask, post } from '../support/org.ts';
-import { useStack } from '../support/stack.ts';
+import { useSharedStack } from '../support/stack.ts';
 
 const CONTEXT_TOKENS = 1000;
 const STARTING_TIMEOUT_MS = 30_000;
@@ -30,9 +30,9 @@ export interface World {
   publishSlow(): Promise<() => Promise<void>>;
 }
 
-/** Starts a real stack for the clients, with the models tide (text), eyes (vision) and stopped. */
+/** Readies the shared stack for the clients: the models tide (text), eyes (vision) and stopped. */
 export function useWorld(): () => World {
-  const stack = useStack({ demo: false });
+  const stack = useSharedStack();
   const ends: (() => Promise<void>)[] = [];
   let world: World | undefined;
 

@@ -11,7 +11,14 @@ import { fileURLToPath } from 'node:url';
 import { findRedis, startPostgres } from '@tidegate/embedded';
 import { createTemplate, dropDatabase, freePort, TEST_ENV } from '@tidegate/testing';
 
-const SETTINGS = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' };
+/** For many short-lived databases. They end before a vacuum would pay. */
+const SETTINGS = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  autovacuum: 'off',
+  max_connections: '300',
+};
 const SHARED_STACK = {
   demo: false,
   scale: { gateway: 2, limiter: 2 },

@@ -15,7 +15,8 @@ const newName = (kind: string): string => `tidegate_${kind}_${randomBytes(6).toS
 export async function testPostgres(): Promise<TestPostgres> {
   const serverUrl = testEnv('postgres');
   const name = newName('test');
-  await execute(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${testEnv('template')}`);
+  // The default strategy writes the copy to the log page by page, for three times the CPU time.
+  await execute(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${testEnv('template')} STRATEGY FILE_COPY`);
   return { url: urlOf(serverUrl, name), drop: () => dropDatabase(serverUrl, name) };
 }
 
