@@ -44,6 +44,10 @@ export function describeDetail(site: Site): void {
         await page.getByRole('heading', { level: 1, name: 'near' }).waitFor();
         await rowOf(page, 'Running').waitFor();
         await page.getByText('1 of 2 up').first().waitFor();
+        const down = page.getByRole('list', { name: 'Replicas that cannot be called' });
+        expect(await textOf(down)).toContain(
+          'http://127.0.0.1:9/v1 cannot be called. Its server does not answer',
+        );
         await expectSound(page);
         const errorsLink = page.getByRole('link', { name: 'Last errors' });
         expect(await errorsLink.getAttribute('href')).toMatch(/requests\?model=\w+&outcome=errors$/);

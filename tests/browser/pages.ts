@@ -142,6 +142,13 @@ export function describePages(site: Site): void {
       TEST_TIMEOUT_MS,
     );
 
+    it('that does not exist says so in the same font, which comes with it', async () => {
+      const answer = await fetch(`${site.url()}/nowhere/at-all`);
+      expect(answer.status).toBe(404);
+      expect(answer.headers.get('link')).toMatch(/\.woff2>; rel=preload; as="font"/);
+      expect(await answer.text()).toContain('There is nothing here');
+    });
+
     it('that fails is one line of the log, without the address asked for', async () => {
       const { dataDir, info } = site.stack();
       const db = createDb(info.postgres, { maxConnections: 1 });

@@ -30,6 +30,11 @@ export const ORG_TAG_LENGTH = 12;
 export const newOrgId = (): string => `org_${randomBase62(ORG_TAG_LENGTH)}`;
 export const newPlanId = (): string => `plan_${randomBase62(12)}`;
 export const newKeyId = (): string => `key_${randomBase62(16)}`;
+/** Stands for all keys that pages of the console make for themselves. */
+export const PAGE_KEYS = 'key_page';
+/** Such a key is known by its id, also when it is deleted: its requests stay. */
+export const newPageKeyId = (): string => `${PAGE_KEYS}_${randomBase62(16)}`;
+export const isPageKey = (keyId: string): boolean => keyId.startsWith(`${PAGE_KEYS}_`);
 export const newModelId = (): string => `mdl_${randomBase62(16)}`;
 export const newUserId = (): string => `usr_${randomBase62(16)}`;
 export const newAuditId = (): string => `evt_${randomBase62(16)}`;

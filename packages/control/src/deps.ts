@@ -108,13 +108,19 @@ export interface PoolActivity {
   /** Models without requests in flight are left out. */
   readonly inFlight: ReadonlyMap<string, number>;
   /** Of running models that have several. */
-  readonly replicas: ReadonlyMap<string, ReplicaCount>;
+  readonly replicas: ReadonlyMap<string, ReplicaCount & { readonly down: readonly DownReplica[] }>;
 }
 
 export interface ReplicaCount {
   /** Those that can be called. */
   readonly up: number;
   readonly total: number;
+}
+
+/** A replica that cannot be called. Its URL's path may hold a secret. */
+export interface DownReplica {
+  readonly baseUrl: string;
+  readonly reason: string;
 }
 
 export interface ControlDeps {

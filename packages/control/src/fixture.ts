@@ -8,7 +8,7 @@ import type {
   Inspection,
   LimiterPort,
   LiveMonth,
-  ReplicaCount,
+  PoolActivity,
   RunnerPort,
   ServerToInspect,
 } from './deps.ts';
@@ -37,7 +37,7 @@ interface RecordedRunner extends RunnerPort {
   /** Requests in flight by model id, the same for every organization. */
   busy: ReadonlyMap<string, number>;
   /** Replicas by model id. */
-  counts: ReadonlyMap<string, ReplicaCount>;
+  counts: PoolActivity['replicas'];
   pools: readonly string[];
   /** Why it cannot have the next workload. */
   workloadProblem: string;

@@ -76,7 +76,8 @@ export type { ErrorsPeriod, ErrorsStep, ErrorsView, ShowErrorsInput } from './re
 export type { RequestView } from './requests/view.ts';
 export { type ControlRefusal, type Fault, type RefusalCode, type Result, refuseInput } from './result.ts';
 export type { Resealed } from './secrets/reseal.ts';
-export type { Counts, TimePercentiles, UsageModelView, UsageRowView } from './usage/read.ts';
+export type { TimePercentiles, UsageModelView, UsageRowView } from './usage/read.ts';
+export type { Counts } from './usage/sums.ts';
 export type {
   UsageDayView,
   UsageHourView,

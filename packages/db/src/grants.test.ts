@@ -65,6 +65,7 @@ const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
     month_total: ['SELECT'],
     org: ['SELECT', 'UPDATE(limits_version)', 'UPDATE(plan_id)', 'UPDATE(requires_two_factor)'],
     plan: ['SELECT', 'UPDATE(updated_at)'],
+    refusal_day: ['SELECT'],
     refusal_hour: ['SELECT'],
     request: ['SELECT'],
     session: ALL,
@@ -93,6 +94,7 @@ const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
       ...['INSERT', 'SELECT', 'UPDATE(limits_version)', 'UPDATE(plan_id)', 'UPDATE(requires_two_factor)'],
     ],
     plan: ['INSERT', 'SELECT', 'UPDATE'],
+    refusal_day: ['SELECT'],
     refusal_hour: ['SELECT'],
     request: ['SELECT'],
     runner_lease: ['SELECT(expires_at)', 'SELECT(pool)'],
@@ -174,6 +176,7 @@ describe('the role of each service', () => {
     const path = 'search_path=public, pg_temp';
     const [console, ctl, metering] = ['tidegate_console', 'tidegate_ctl', 'tidegate_metering'];
     expect(rows).toEqual([
+      { name: 'count_refusals_of_day', settings: `${path} TimeZone=UTC`, callers: [] },
       { name: 'create_request_partition', settings: path, callers: [metering] },
       { name: 'delete_ended_keys', settings: path, callers: [metering] },
       { name: 'delete_organization', settings: path, callers: [console, ctl] },

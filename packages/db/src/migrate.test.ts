@@ -137,3 +137,31 @@ describe('migrate', () => {
     ]);
   });
 });
+
+describe('a migration', () => {
+  it('that counts refusals by the day counts those that there are', async () => {
+    const days = shipped.findIndex((name) => name.endsWith('_refusal_days'));
+    for (const name of shipped.slice(days)) await rm(join(directory, name), { recursive: true });
+    await migrate(server.url, directory);
+    await query(
+      "INSERT INTO org (id, slug, name, plan_id) VALUES ('org_abcdefghijkl', 'o', 'O', 'plan_pro')",
+    );
+    await query(`
+      INSERT INTO api_key (id, org_id, name, prefix, hash, all_models, requests_per_minute, requests_at_once)
+      VALUES ('k', 'org_abcdefghijkl', 'K', 'ti_k', sha256(''), true, 60, 4)`);
+    await query(`
+      INSERT INTO refusal_hour (org_id, hour, key_id, model_id, code, cause, refusals)
+      SELECT 'org_abcdefghijkl', hour::timestamptz, 'k', '', 'invalid_json', '', 3
+      FROM unnest(ARRAY['2026-11-20T22:00Z', '2026-11-20T23:00Z', '2026-11-21T00:00Z']) hour`);
+    await migrate(server.url);
+    expect(
+      await query(`
+        SELECT day::text, refusals::int, extract(hour FROM first_hour AT TIME ZONE 'UTC')::int AS first,
+          extract(hour FROM last_hour AT TIME ZONE 'UTC')::int AS last
+        FROM refusal_day ORDER BY day`),
+    ).toEqual([
+      { day: '2026-11-20', refusals: 6, first: 22, last: 23 },
+      { day: '2026-11-21', refusals: 3, first: 0, last: 0 },
+    ]);
+  });
+});

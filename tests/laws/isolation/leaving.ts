@@ -82,7 +82,7 @@ export function describeLeaving(world: () => Leaving): void {
         const tablesOfOther = async () =>
           (await placesWith(world(), ownTraces(other))).filter(
             // Its gateways may report refusals at any moment.
-            (at) => at.startsWith('table') && !at.endsWith('refusal_hour'),
+            (at) => at.startsWith('table') && !/refusal_(hour|day)$/.test(at),
           );
         const untouched = await tablesOfOther();
 

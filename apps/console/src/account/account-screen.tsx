@@ -68,18 +68,6 @@ export function AccountScreen({
             )}
           </Panel>
           <SessionsPanel sessions={sessions} idle={idle} />
-          <TypedConfirm
-            title="Delete account"
-            lead="Ends your memberships and sessions. Keys stay: they belong to organizations."
-            what="your e-mail"
-            action={deleteAccount}
-            leadsTo="/sign-in"
-          >
-            <p>
-              The account of {email} is deleted for good. The audit trails of its organizations go on naming
-              it, until their events are old enough to be deleted.
-            </p>
-          </TypedConfirm>
         </div>
         {hasPassword ? (
           <div className="space-y-6">
@@ -89,6 +77,20 @@ export function AccountScreen({
             <TwoFactorPanel email={email} isOn={twoFactor} passkeys={passkeys} />
           </div>
         ) : null}
+      </div>
+      <div className="mt-6">
+        <TypedConfirm
+          title="Delete account"
+          lead="Ends your memberships and sessions. Keys stay: they belong to organizations."
+          what="your e-mail"
+          action={deleteAccount}
+          leadsTo="/sign-in"
+        >
+          <p>
+            The account of {email} is deleted for good. The audit trails of its organizations go on naming it,
+            until their events are old enough to be deleted.
+          </p>
+        </TypedConfirm>
       </div>
     </>
   );

@@ -51,7 +51,7 @@ export function SetUpTwoFactor({ email, requiredBy, passkeys }: SetUpProps) {
             {passkeys ? <PasskeyStep password={begun.password} /> : null}
             <AppStep
               app={begun.app}
-              title={passkeys ? '2. Or use an authenticator app' : '2. Use an authenticator app'}
+              title={passkeys ? 'Or use an authenticator app' : '2. Use an authenticator app'}
             />
           </>
         )}

@@ -63,7 +63,7 @@ interface AskingProps {
 function NewPasskey({ email, onClose }: AskingProps) {
   const done = () => {
     onClose();
-    toast.success('The passkey is yours.');
+    toast.success('The passkey is added.');
   };
   return (
     <AskPassword

@@ -4,10 +4,10 @@ import type { ErrorsView } from '@tidegate/control';
 import { Bar, BarChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts';
 import { BARS, type StepNames, stepNames } from '../ui/bars.ts';
 import { whole } from '../ui/numbers.ts';
-import { type BarOf, type Series, seriesOf } from './series.ts';
+import { type BarOf, type CountedSteps, type Series, seriesOf } from './series.ts';
 
 interface ErrorsChartProps {
-  readonly errors: Pick<ErrorsView, 'codes' | 'steps' | 'step'>;
+  readonly errors: CountedSteps & Pick<ErrorsView, 'step'>;
   /** Of the table. */
   readonly caption: string;
 }

@@ -3,6 +3,7 @@ import { queryOf, type RequestChoice } from '../requests/filter.ts';
 import { Link } from '../ui/link.tsx';
 import { whole } from '../ui/numbers.ts';
 import { Table } from '../ui/table.tsx';
+import { Time } from '../ui/time.tsx';
 import { adviceOf, codeText } from './advice.ts';
 import { CountRow, CountTable } from './count-table.tsx';
 
@@ -24,18 +25,21 @@ export function ErrorCodesTable({ path, errors }: TablesProps) {
     <Table label="Errors by code" cardsBelow="4xl" className="border-t border-border">
       <thead>
         <tr>
-          <th scope="col" className="w-60">
+          <th scope="col" className="w-56">
             Code
           </th>
           <th scope="col" className="number w-24">
             Requests
+          </th>
+          <th scope="col" className="w-32">
+            First, last
           </th>
           <th scope="col">What it means</th>
           <th scope="col">What to do</th>
         </tr>
       </thead>
       <tbody>
-        {errors.codes.map(({ code, errors: count }) => (
+        {errors.codes.map(({ code, errors: count, firstAt, lastAt }) => (
           <tr key={code}>
             <th scope="row" className="align-top">
               <Link href={linkTo({ path, errors }, { outcome: code })} className={`${LINK} break-all`}>
@@ -44,6 +48,12 @@ export function ErrorCodesTable({ path, errors }: TablesProps) {
             </th>
             <td data-label="Requests" className="number align-top">
               {whole(count)}
+            </td>
+            <td data-label="First, last" className="align-top">
+              <span className="block">
+                <Time iso={firstAt} />
+              </span>
+              <Time iso={lastAt} />
             </td>
             <td data-label="What it means" className="wide align-top whitespace-normal">
               {adviceOf(code).meaning}

@@ -18,8 +18,13 @@ export interface BarOf {
   readonly total: number;
 }
 
+export interface CountedSteps extends Pick<ErrorsView, 'steps'> {
+  /** The most frequent first. */
+  readonly codes: readonly { readonly code: string }[];
+}
+
 /** What a chart of errors over time draws: the most frequent codes, and the others together. */
-export function seriesOf({ codes, steps }: Pick<ErrorsView, 'codes' | 'steps'>): {
+export function seriesOf({ codes, steps }: CountedSteps): {
   series: Series[];
   bars: BarOf[];
 } {

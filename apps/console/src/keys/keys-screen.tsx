@@ -1,10 +1,13 @@
 'use client';
 
-import { Button, Input } from '@heroui/react';
+import { Button } from '@heroui/react';
 import { useState } from 'react';
 import { ToGuide } from '../start/to-guide.tsx';
+import { useAllRows } from '../ui/all-rows.ts';
 import { Choice } from '../ui/field.tsx';
+import { FilterInput } from '../ui/filter-input.tsx';
 import { Empty, Note, PageHeader } from '../ui/page.tsx';
+import { ShowMore } from '../ui/show-more.tsx';
 import { type ChosenFrom, CreateKey } from './create-key.tsx';
 import { fullness } from './fullness.ts';
 import { KeysTable } from './keys-table.tsx';
@@ -15,7 +18,11 @@ interface KeysScreenProps {
   readonly org: string;
   readonly plan: string;
   readonly mayChange: boolean;
+  /** The newest, or all. */
   readonly keys: readonly KeyTableRow[];
+  /** How many there are that are not revoked, and in all. */
+  readonly valid: number;
+  readonly total: number;
   readonly models: readonly ChosenFrom[];
   readonly rules: KeyRules;
   readonly today: string;
@@ -29,14 +36,17 @@ const FILTERS: readonly { id: StateFilter; text: string }[] = [
   { id: 'Revoked', text: 'Revoked' },
 ];
 
-export function KeysScreen({ org, plan, mayChange, keys, models, rules, today, apiUrl }: KeysScreenProps) {
+export function KeysScreen(props: KeysScreenProps) {
+  const { org, plan, mayChange, keys, valid, total, models, rules, today, apiUrl } = props;
   const [creating, setCreating] = useState(false);
   const [text, setText] = useState('');
   const [state, setState] = useState<StateFilter>('all');
   const [sort, setSort] = useState<Sort | null>(null);
-  const valid = keys.filter((key) => key.state !== 'Revoked').length;
-  const full = fullness({ valid, total: keys.length, plan }, rules);
-  const shown = arrange(keys, { text, state, sort });
+  const rows = useAllRows({ sent: keys.length, total });
+  const full = fullness({ valid, total, plan }, rules);
+  const found = arrange(keys, { text, state, sort });
+  /** How many rows there are besides those that are found and were sent. */
+  const unsent = text === '' && state === 'all' ? total - keys.length : 0;
   return (
     <>
       <PageHeader
@@ -58,26 +68,22 @@ export function KeysScreen({ org, plan, mayChange, keys, models, rules, today, a
       ) : null}
       <section className="card-surface" aria-label="Keys">
         <div className="flex flex-wrap items-center gap-3 border-b border-border px-4 py-3">
-          <div className="relative min-w-44 flex-1 sm:max-w-64">
-            <span
-              className="icon-search pointer-events-none absolute top-1/2 left-3 z-10 size-4 -translate-y-1/2 text-muted"
-              aria-hidden
-            />
-            <Input
-              fullWidth
-              className="pl-9"
-              aria-label="Filter by name or first characters"
-              placeholder="Filter keys"
-              value={text}
-              onChange={(event) => setText(event.target.value)}
-            />
-          </div>
+          <FilterInput
+            label="Filter by name or first characters"
+            placeholder="Filter keys"
+            value={text}
+            onFocus={rows.fetchAll}
+            onChange={setText}
+          />
           <Choice
             label="State"
             hideLabel
             options={FILTERS}
             value={state}
-            onChange={setState}
+            onChange={(chosen) => {
+              rows.fetchAll();
+              setState(chosen);
+            }}
             className="w-36"
           />
           <p className="ml-auto text-[0.8125rem] text-muted tabular-nums">
@@ -94,10 +100,24 @@ export function KeysScreen({ org, plan, mayChange, keys, models, rules, today, a
               'An owner creates keys; they are listed here.'
             )}
           </Empty>
-        ) : shown.length === 0 ? (
-          <p className="px-6 py-14 text-center text-sm text-muted">No key matches the filter.</p>
+        ) : found.length === 0 ? (
+          <p className="px-6 py-14 text-center text-sm text-muted">
+            {rows.fetching ? 'Looking through all keys…' : 'No key matches the filter.'}
+          </p>
         ) : (
-          <KeysTable org={org} rows={shown} mayChange={mayChange} sort={sort} onSort={setSort} />
+          <>
+            <KeysTable
+              org={org}
+              rows={found.slice(0, rows.shown)}
+              mayChange={mayChange}
+              sort={sort}
+              onSort={(wanted) => {
+                rows.fetchAll();
+                setSort(wanted);
+              }}
+            />
+            <ShowMore more={found.length + unsent - rows.shown} onPress={rows.showMore} />
+          </>
         )}
       </section>
       {creating ? (

@@ -3,14 +3,10 @@
 import { Button } from '@heroui/react';
 import { useState } from 'react';
 import { Link } from '../ui/link.tsx';
-import { ShowMore } from '../ui/show-more.tsx';
 import { Table } from '../ui/table.tsx';
 import { Day, Time } from '../ui/time.tsx';
 import { type AskedOfKey, KeyConfirms, StateChip } from './key-actions.tsx';
 import type { KeyTableRow, Sort, SortColumn } from './rows.ts';
-
-/** How many rows are rendered at first, and more at a time. */
-const PAGE = 100;
 
 const COLUMNS: readonly { id: SortColumn; name: string; width?: string }[] = [
   { id: 'name', name: 'Name' },
@@ -30,7 +26,6 @@ interface KeysTableProps {
 
 export function KeysTable({ org, rows, mayChange, sort, onSort }: KeysTableProps) {
   const [asked, setAsked] = useState<AskedOfKey | null>(null);
-  const [shown, setShown] = useState(PAGE);
   return (
     <>
       <Table label="List of keys" cardsBelow="4xl">
@@ -47,7 +42,7 @@ export function KeysTable({ org, rows, mayChange, sort, onSort }: KeysTableProps
           </tr>
         </thead>
         <tbody>
-          {rows.slice(0, shown).map((key) => (
+          {rows.map((key) => (
             <tr key={key.id} className={key.state === 'Active' ? '' : 'text-muted'}>
               <th scope="row">
                 <Link
@@ -82,9 +77,6 @@ export function KeysTable({ org, rows, mayChange, sort, onSort }: KeysTableProps
           ))}
         </tbody>
       </Table>
-      {rows.length > shown ? (
-        <ShowMore more={rows.length - shown} onPress={() => setShown(shown + PAGE)} />
-      ) : null}
       <KeyConfirms org={org} asked={asked} onClose={() => setAsked(null)} />
     </>
   );
@@ -102,7 +94,7 @@ function Limits({ text }: { text: string }) {
     <>
       <span className="whitespace-nowrap">
         {aMinute}
-        <span className="@4xl:@max-[68rem]:sr-only"> ·</span>
+        <span className="@2xl:@max-[68rem]:sr-only"> ·</span>
       </span>{' '}
       <span className="whitespace-nowrap">{atOnce}</span>
     </>

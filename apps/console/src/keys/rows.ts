@@ -1,6 +1,19 @@
 import type { KeyView } from '@tidegate/control';
 
-export interface KeyTableRow extends KeyView {
+/** What the table shows of a key. There may be a thousand. */
+export interface KeyTableRow
+  extends Pick<
+    KeyView,
+    | 'id'
+    | 'name'
+    | 'prefix'
+    | 'state'
+    | 'requestsPerMinute'
+    | 'requestsAtOnce'
+    | 'lastUsedAt'
+    | 'expiresOn'
+    | 'expiresAt'
+  > {
   readonly mayCallText: string;
   readonly limitsText: string;
 }

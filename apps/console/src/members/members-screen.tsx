@@ -109,7 +109,12 @@ function MembersTable({
                   {member.email === me ? <span className="text-muted"> (you)</span> : null}
                   <span className="block text-xs text-muted">
                     {member.email}
-                    {mayChange && member.lacksTwoFactor ? ' · no two-factor' : null}
+                    {mayChange && member.lacksTwoFactor ? (
+                      <>
+                        {' '}
+                        <span className="whitespace-nowrap">· no two-factor</span>
+                      </>
+                    ) : null}
                   </span>
                 </th>
                 <td data-label="Role">
@@ -121,7 +126,7 @@ function MembersTable({
                       value={member.role}
                       onChange={(role) => role !== member.role && void change(member.email, role)}
                       isDisabled={pending}
-                      className="w-36"
+                      className="w-full max-w-36"
                     />
                   ) : (
                     <Chip size="sm" variant="soft" color={member.role === 'owner' ? 'accent' : 'default'}>

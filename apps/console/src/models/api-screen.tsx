@@ -1,27 +1,25 @@
 'use client';
 
 import { Button } from '@heroui/react';
-import type { ListedModelView } from '@tidegate/control';
 import { useState } from 'react';
 import { ToGuide } from '../start/to-guide.tsx';
 import { CopyButton, Snippets } from '../ui/code.tsx';
+import { whole } from '../ui/numbers.ts';
 import { Empty, PageHeader, Panel } from '../ui/page.tsx';
-import { firstUsable } from './first-usable.ts';
-import { ModelsTable } from './models-table.tsx';
+import { ModelsList, type ModelsListProps } from './models-list.tsx';
 import { NoUsable } from './no-usable.tsx';
 import { PublishModel } from './publish-model.tsx';
 import { quickStarts } from './quick-starts.ts';
 
-interface ApiScreenProps {
-  readonly org: string;
-  readonly mayChange: boolean;
-  readonly models: readonly ListedModelView[];
+interface ApiScreenProps extends ModelsListProps {
+  /** The model of the quick start. Null: none can answer. */
+  readonly example: string | null;
   readonly apiUrl: string;
 }
 
-export function ApiScreen({ org, mayChange, models, apiUrl }: ApiScreenProps) {
+export function ApiScreen({ example, apiUrl, ...list }: ApiScreenProps) {
+  const { org, mayChange, total, conditions } = list;
   const [publishing, setPublishing] = useState(false);
-  const example = firstUsable(models);
   return (
     <>
       <PageHeader
@@ -37,8 +35,8 @@ export function ApiScreen({ org, mayChange, models, apiUrl }: ApiScreenProps) {
         }
       />
       <div className="space-y-6">
-        <Panel id="models" title="Models" lead="Conditions and requests in flight are live.">
-          {models.length === 0 ? (
+        <Panel id="models" title="Models" lead={leadOf(conditions.failed ?? 0)}>
+          {total === 0 ? (
             <Empty icon={<span className="icon-boxes size-5" aria-hidden />} title="No models yet">
               {mayChange ? (
                 <>
@@ -49,7 +47,7 @@ export function ApiScreen({ org, mayChange, models, apiUrl }: ApiScreenProps) {
               )}
             </Empty>
           ) : (
-            <ModelsTable org={org} models={models} mayChange={mayChange} />
+            <ModelsList {...list} />
           )}
         </Panel>
         <Panel title="Quick start">
@@ -60,16 +58,11 @@ export function ApiScreen({ org, mayChange, models, apiUrl }: ApiScreenProps) {
               <CopyButton text={apiUrl} label="Copy the base URL" />
             </div>
             {example ? null : (
-              <NoUsable
-                count={models.length}
-                mayChange={mayChange}
-                href="#models"
-                where="in the list above"
-              />
+              <NoUsable count={total} mayChange={mayChange} href="#models" where="in the list above" />
             )}
             <Snippets
               label="Quick start"
-              snippets={quickStarts({ apiUrl, key: 'YOUR_API_KEY', model: example?.name ?? 'MODEL' })}
+              snippets={quickStarts({ apiUrl, key: 'YOUR_API_KEY', model: example ?? 'MODEL' })}
             />
           </div>
         </Panel>
@@ -78,3 +71,6 @@ export function ApiScreen({ org, mayChange, models, apiUrl }: ApiScreenProps) {
     </>
   );
 }
+
+const leadOf = (failed: number): string =>
+  `Conditions and requests in flight are live.${failed === 0 ? '' : ` ${whole(failed)} ${failed === 1 ? 'model has' : 'models have'} failed.`}`;

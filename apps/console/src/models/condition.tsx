@@ -8,6 +8,8 @@ const LOOKS: Record<Condition, { name: string; dot: string }> = {
   failed: { name: 'Failed', dot: 'bg-danger' },
 };
 
+export const conditionName = (condition: Condition): string => LOOKS[condition].name;
+
 /** A condition's name after its colour. `still`: it is over, so nothing moves. */
 export function ConditionDot({
   condition,

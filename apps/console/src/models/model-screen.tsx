@@ -1,13 +1,13 @@
 'use client';
 
 import { Button } from '@heroui/react';
-import type { Counts, ModelDetail, UsageDayView } from '@tidegate/control';
+import type { ModelDetail, UsageDayView, UsageView } from '@tidegate/control';
 import { useRouter } from 'next/navigation';
 import { useState } from 'react';
 import { queryOf } from '../requests/filter.ts';
 import { Facts, Figures } from '../ui/facts.tsx';
 import { Link } from '../ui/link.tsx';
-import { duration, seconds, share, whole } from '../ui/numbers.ts';
+import { duration, seconds, share, spread, whole } from '../ui/numbers.ts';
 import { PageHeader, Panel } from '../ui/page.tsx';
 import { Time } from '../ui/time.tsx';
 import { UsageChart } from '../usage/usage-chart.tsx';
@@ -22,7 +22,7 @@ interface ModelScreenProps {
   readonly mayChange: boolean;
   readonly model: ModelDetail;
   /** Of the last 30 days. */
-  readonly totals: Counts;
+  readonly totals: UsageView['totals'];
   readonly days: readonly UsageDayView[];
 }
 
@@ -47,7 +47,11 @@ export function ModelScreen({ org, mayChange, model, totals, days }: ModelScreen
           figures={[
             { name: 'Requests', value: whole(totals.requests), note: 'in the last 30 days (UTC)' },
             { name: 'Errors', value: whole(totals.errors), note: share(totals.errors, totals.requests) },
-            { name: 'Average time', value: duration(totals.averageMs), note: 'of a whole answer' },
+            {
+              name: 'Average time',
+              value: duration(totals.averageMs),
+              note: spread(totals.p50Ms, totals.p95Ms) ?? 'of a whole answer',
+            },
             { name: 'In flight', value: <InFlight count={model.inFlight} />, note: 'now' },
           ]}
         />
@@ -120,7 +124,7 @@ function Actions({ org, model }: { org: string; model: ModelDetail }) {
 
 /** The condition, since when, and why. */
 function Now({
-  model: { condition, replicas, conditionAt, conditionReason, mode, sleepAfterS },
+  model: { condition, replicas, down, conditionAt, conditionReason, mode, sleepAfterS },
 }: {
   model: ModelDetail;
 }) {
@@ -141,6 +145,16 @@ function Now({
         </p>
       </div>
       {why ? <p className="mt-2 text-sm leading-6 wrap-anywhere">{why}</p> : null}
+      {down.length > 0 ? (
+        <ul aria-label="Replicas that cannot be called" className="mt-2 space-y-1 text-sm leading-6">
+          {down.map(({ baseUrl, reason }) => (
+            <li key={baseUrl} className="wrap-anywhere">
+              <code className="font-mono text-[0.8125rem]">{baseUrl}</code> cannot be called.{' '}
+              <span className="text-muted">{reason}</span>
+            </li>
+          ))}
+        </ul>
+      ) : null}
       {printed.length > 0 ? (
         <>
           <p className="mt-3 text-xs text-muted">What its process printed last, before it was ready:</p>

@@ -1,7 +1,7 @@
 'use client';
 
 import { Button } from '@heroui/react';
-import type { ListedModelView, ModelView } from '@tidegate/control';
+import type { ModelView } from '@tidegate/control';
 import { useState } from 'react';
 import { Link } from '../ui/link.tsx';
 import { seconds, whole } from '../ui/numbers.ts';
@@ -9,16 +9,16 @@ import { Table } from '../ui/table.tsx';
 import { Time } from '../ui/time.tsx';
 import { ConditionMark } from './condition.tsx';
 import { type AskedOfModel, isStartable, ModelConfirms, StartModel } from './model-actions.tsx';
+import type { ModelTableRow } from './rows.ts';
 
 interface ModelsTableProps {
   readonly org: string;
-  readonly models: readonly ListedModelView[];
+  readonly models: readonly ModelTableRow[];
   readonly mayChange: boolean;
 }
 
 export function ModelsTable({ org, models, mayChange }: ModelsTableProps) {
   const [asked, setAsked] = useState<AskedOfModel | null>(null);
-  const severalPools = new Set(models.map(({ pool }) => pool)).size > 1;
   return (
     <>
       <Table label="List of models" cardsBelow="4xl" className="border-t border-border">
@@ -56,10 +56,10 @@ export function ModelsTable({ org, models, mayChange }: ModelsTableProps) {
                 </Link>
                 <span className="text-xs text-muted tabular-nums">
                   {model.kind === 'vision' ? 'Vision' : 'Text'} · context {whole(model.contextTokens)}
-                  {severalPools ? ` · pool ${model.pool}` : ''}
+                  {model.pool === null ? '' : ` · pool ${model.pool}`}
                 </span>
               </th>
-              <td data-label="Condition">
+              <td data-label="Condition" className="wide">
                 <ConditionMark
                   condition={model.condition}
                   reason={model.conditionReason}
@@ -93,7 +93,7 @@ export function ModelsTable({ org, models, mayChange }: ModelsTableProps) {
   );
 }
 
-export function Mode({ mode, sleepAfterS }: ModelView) {
+export function Mode({ mode, sleepAfterS }: Pick<ModelView, 'mode' | 'sleepAfterS'>) {
   if (mode === 'always_on') return 'Always on';
   return (
     <>
@@ -122,7 +122,7 @@ function ModelActions({
   onAsk,
 }: {
   org: string;
-  model: ModelView;
+  model: ModelTableRow;
   onAsk: (what: 'stop' | 'delete') => void;
 }) {
   return (

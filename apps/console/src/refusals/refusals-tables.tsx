@@ -4,6 +4,7 @@ import { CountRow, CountTable } from '../errors/count-table.tsx';
 import { Link } from '../ui/link.tsx';
 import { whole } from '../ui/numbers.ts';
 import { Table } from '../ui/table.tsx';
+import { HourOf } from '../ui/time.tsx';
 import { type Limits, wordsOf } from './words.ts';
 
 const LINK = 'font-medium text-accent underline underline-offset-4';
@@ -21,18 +22,21 @@ export function CausesTable({ org, refusals: { causes, plan }, ofKey = null }: C
     <Table label="Refusals by cause" cardsBelow="4xl" className="border-t border-border">
       <thead>
         <tr>
-          <th scope="col" className="w-60">
+          <th scope="col" className="w-56">
             Cause
           </th>
           <th scope="col" className="number w-24">
             Refused
+          </th>
+          <th scope="col" className="w-32">
+            First, last
           </th>
           <th scope="col">What it means</th>
           <th scope="col">What to do</th>
         </tr>
       </thead>
       <tbody>
-        {causes.map(({ code, cause, refusals }) => {
+        {causes.map(({ code, cause, refusals, firstHour, lastHour }) => {
           const { title, meaning, action, helps } = wordsOf(cause ?? code, { plan, key: ofKey });
           return (
             <tr key={cause ?? code}>
@@ -44,6 +48,12 @@ export function CausesTable({ org, refusals: { causes, plan }, ofKey = null }: C
               </th>
               <td data-label="Refused" className="number align-top">
                 {whole(refusals)}
+              </td>
+              <td data-label="First, last" className="align-top">
+                <span className="block">
+                  <HourOf iso={firstHour} />
+                </span>
+                <HourOf iso={lastHour} />
               </td>
               <td data-label="What it means" className="wide align-top whitespace-normal">
                 {meaning}

@@ -55,7 +55,7 @@ function drawn({ causes, steps, step, plan }: RefusalsView) {
   const titleOf = (name: string) => wordsOf(name, { plan, key: null }).title;
   return {
     step,
-    codes: causes.map(({ code, cause, refusals }) => ({ code: titleOf(cause ?? code), errors: refusals })),
+    codes: causes.map(({ code, cause }) => ({ code: titleOf(cause ?? code) })),
     steps: steps.map(({ at, causes: counts }) => ({
       at,
       codes: Object.fromEntries(Object.entries(counts).map(([name, count]) => [titleOf(name), count])),

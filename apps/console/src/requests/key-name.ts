@@ -1,7 +1,16 @@
+import { isPageKey, PAGE_KEYS } from '@tidegate/contracts';
 import type { Named } from './choices.ts';
 
-/** A key in a list of choices. Several may have the same name. */
-export const keyName = (key: { id: string; name: string; prefix: string }): Named => ({
-  id: key.id,
-  name: `${key.name} · ${key.prefix}…`,
-});
+interface Key {
+  readonly id: string;
+  readonly name: string;
+  readonly prefix: string;
+}
+
+/** Keys to choose from. Several may have the same name. Those that pages made are one, and last. */
+export const keyChoices = (keys: readonly Key[]): Named[] => [
+  ...keys
+    .filter(({ id }) => !isPageKey(id))
+    .map(({ id, name, prefix }) => ({ id, name: `${name} · ${prefix}…` })),
+  { id: PAGE_KEYS, name: 'Try it' },
+];

@@ -47,7 +47,8 @@ export async function completeSignIn(
   const refused = (message: string) => refuseInput({ field: 'code', message }).refusal;
   if (code.trim() === '') return refused('Enter the code.');
   const step = await services().secondFactor.complete({ code, headers: new Headers(await headers()) });
-  if (step.outcome === 'wrong') return refused('This code is not right, or no longer.');
+  if (step.outcome === 'wrong')
+    return refused('This code is not right, or has been used. Enter the one that your app shows now.');
   if (step.outcome === 'locked')
     return refused('There were too many wrong codes for this account. Try again in 15 minutes.');
   if (step.outcome === 'over') redirect(signInPath(next, SIGN_IN_OVER));

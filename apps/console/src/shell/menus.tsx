@@ -5,6 +5,8 @@ import { usePathname, useRouter } from 'next/navigation';
 import { type Key, useEffect, useState } from 'react';
 import { signOut } from '../session/actions.ts';
 import { setTheme, storedTheme, type Theme } from '../ui/theme.ts';
+import type { Attention } from './attention.ts';
+import { AttentionDot } from './attention-dot.tsx';
 import { type InOrg, sameScreenIn } from './last-place.ts';
 import type { Screen } from './screens.ts';
 
@@ -58,11 +60,12 @@ interface MoreScreensProps {
   readonly screens: readonly Screen[];
   /** The one of them that is open. */
   readonly here: Screen | undefined;
+  readonly attention: Attention;
   readonly className: string;
 }
 
 /** The screens that have no place of their own on a narrow screen. */
-export function MoreScreens({ slug, screens, here, className }: MoreScreensProps) {
+export function MoreScreens({ slug, screens, here, attention, className }: MoreScreensProps) {
   const router = useRouter();
   return (
     <Dropdown>
@@ -75,11 +78,13 @@ export function MoreScreens({ slug, screens, here, className }: MoreScreensProps
           {here ? (
             <>
               {here.name} <span className="sr-only">and more screens</span>
+              <span className="icon-chevron-down inline-block size-2.5 align-middle" aria-hidden />
             </>
           ) : (
             'More'
           )}
         </span>
+        {screens.some(({ path }) => attention[path]) ? <AttentionDot /> : null}
       </Dropdown.Trigger>
       <Dropdown.Popover placement="bottom end">
         <Dropdown.Menu aria-label="More screens" onAction={(path) => router.push(`/o/${slug}/${path}`)}>
@@ -87,6 +92,9 @@ export function MoreScreens({ slug, screens, here, className }: MoreScreensProps
             <Dropdown.Item key={path} id={path} textValue={name}>
               <span className={`${icon} size-4 text-muted`} aria-hidden />
               <Label>{name}</Label>
+              {attention[path] ? (
+                <span className="text-xs text-muted whitespace-normal">{attention[path]}</span>
+              ) : null}
               {path === here?.path ? (
                 <span className="icon-check ml-auto size-4 text-accent" role="img" aria-label="current" />
               ) : null}

@@ -6,6 +6,8 @@ import { type ReactNode, useEffect } from 'react';
 import { Link } from '../ui/link.tsx';
 import { Mark } from '../ui/mark.tsx';
 import { Activity } from './activity.tsx';
+import type { Attention } from './attention.ts';
+import { AttentionDot } from './attention-dot.tsx';
 import { placeOf } from './last-place.ts';
 import { MoreScreens, OrgMenu, type OrgOption, UserMenu } from './menus.tsx';
 import { Palette } from './palette.tsx';
@@ -19,6 +21,7 @@ interface ShellProps {
   readonly org: { readonly slug: string; readonly name: string; readonly role: Role } | null;
   readonly orgs: readonly OrgOption[];
   readonly user: { readonly name: string; readonly email: string };
+  readonly attention?: Attention;
   readonly children: ReactNode;
 }
 
@@ -26,7 +29,7 @@ interface ShellProps {
  * The frame around every screen. Its sizes are fixed from the first byte, so that a page that
  * arrives slowly does not move.
  */
-export function Shell({ org, orgs, user, children }: ShellProps) {
+export function Shell({ org, orgs, user, attention = {}, children }: ShellProps) {
   return (
     <div className="min-h-dvh lg:grid lg:grid-cols-[15.5rem_minmax(0,1fr)]">
       <a
@@ -54,7 +57,11 @@ export function Shell({ org, orgs, user, children }: ShellProps) {
             <UserMenu user={user} role={org?.role} compact />
           </div>
         </div>
-        {org ? <Navigation slug={org.slug} role={org.role} /> : <div className="h-3 lg:flex-1" />}
+        {org ? (
+          <Navigation slug={org.slug} role={org.role} attention={attention} />
+        ) : (
+          <div className="h-3 lg:flex-1" />
+        )}
         <div className="h-18.25 shrink-0 border-t border-border p-3 max-lg:hidden">
           <UserMenu user={user} role={org?.role} />
         </div>
@@ -66,7 +73,7 @@ export function Shell({ org, orgs, user, children }: ShellProps) {
   );
 }
 
-function Navigation({ slug, role }: { slug: string; role: Role }) {
+function Navigation({ slug, role, attention }: { slug: string; role: Role; attention: Attention }) {
   const pathname = usePathname();
   useEffect(() => {
     const place = placeOf(pathname);
@@ -88,16 +95,19 @@ function Navigation({ slug, role }: { slug: string; role: Role }) {
           key={screen.path}
           href={`/o/${slug}/${screen.path}`}
           aria-current={isHere(screen) ? 'page' : undefined}
+          title={attention[screen.path]}
           className={`${LINK} ${i < NARROW ? '' : 'max-md:hidden'} ${isHere(screen) ? LINK_HERE : LINK_ELSEWHERE}`}
         >
           <span className={`${screen.icon} size-4 ${isHere(screen) ? 'text-accent' : ''}`} aria-hidden />
           {screen.name}
+          {attention[screen.path] ? <AttentionDot /> : null}
         </Link>
       ))}
       <MoreScreens
         slug={slug}
         screens={others}
         here={others.find(isHere)}
+        attention={attention}
         className={`${LINK} md:hidden ${others.some(isHere) ? LINK_HERE : LINK_ELSEWHERE}`}
       />
     </nav>
@@ -105,6 +115,6 @@ function Navigation({ slug, role }: { slug: string; role: Role }) {
 }
 
 const LINK =
-  'flex items-center rounded-lg py-1.5 transition-colors max-md:flex-col max-md:gap-1 max-md:text-[0.6875rem] max-md:leading-3 md:gap-1.5 md:px-2 md:text-sm lg:gap-2.5 lg:px-2.5 lg:py-2';
+  'relative flex items-center rounded-lg py-1.5 transition-colors max-md:flex-col max-md:gap-1 max-md:text-[0.6875rem] max-md:leading-3 md:gap-1.5 md:px-2 md:text-sm lg:gap-2.5 lg:px-2.5 lg:py-2';
 const LINK_HERE = 'bg-surface font-medium text-foreground shadow-xs ring-1 ring-border';
 const LINK_ELSEWHERE = 'text-muted hover:bg-default hover:text-foreground';

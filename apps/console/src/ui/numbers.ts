@@ -35,3 +35,7 @@ export function share(part: number, requests: number): string | undefined {
   const percent = (part / requests) * 100;
   return `${percent.toFixed(percent < 10 ? 1 : 0)}% of requests`;
 }
+
+/** `p50 840 ms · p95 1.24 s`. Nothing if they are not known. */
+export const spread = (p50Ms: number | null, p95Ms: number | null): string | undefined =>
+  p50Ms === null ? undefined : `p50 ${duration(p50Ms)} · p95 ${duration(p95Ms)}`;

@@ -40,6 +40,20 @@ export function Time({ iso, exact = false }: TimeProps) {
   );
 }
 
+const HOUR_MS = 3_600_000;
+
+/** Something within the hour that begins then. */
+export function HourOf({ iso }: { iso: string }) {
+  const now = useNow();
+  return now - Date.parse(iso) < HOUR_MS ? (
+    <span title={timeText(iso)} suppressHydrationWarning>
+      this hour
+    </span>
+  ) : (
+    <Time iso={iso} />
+  );
+}
+
 const SECOND = new Intl.DateTimeFormat('en-GB', {
   timeZone: 'UTC',
   day: 'numeric',

@@ -80,9 +80,7 @@ export function ModelsTable({ models, isOfKey, hrefOf }: ModelsTableProps) {
           ))}
         </tbody>
       </Table>
-      {models.length > shown ? (
-        <ShowMore more={models.length - shown} onPress={() => setShown(shown + PAGE)} />
-      ) : null}
+      <ShowMore more={models.length - shown} onPress={() => setShown(shown + PAGE)} />
     </>
   );
 }

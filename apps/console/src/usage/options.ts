@@ -1,3 +1,4 @@
+import { PAGE_KEYS } from '@tidegate/contracts';
 import type { UsageRowView } from '@tidegate/control';
 import type { UsageChoice } from './filter.ts';
 
@@ -20,14 +21,14 @@ export const optionsOf = (rows: readonly UsageRowView[], { keyId, modelId }: Usa
 const DELETED_ID_CHARACTERS = 4;
 
 function keyOptions(rows: readonly UsageRowView[], chosen: string): readonly Option[] {
-  const names = new Map(
-    rows.map(({ keyId, key, keyPrefix }) => [
-      keyId,
-      keyPrefix === null ? `${key} (…${keyId.slice(-DELETED_ID_CHARACTERS)})` : `${key} · ${keyPrefix}…`,
-    ]),
-  );
+  const names = new Map(rows.map(({ keyId, key, keyPrefix }) => [keyId, nameOf(keyId, key, keyPrefix)]));
   if (chosen && !names.has(chosen)) names.set(chosen, 'A key without requests');
   return [{ id: '', text: 'All keys' }, ...[...names].map(([id, text]) => ({ id, text }))];
+}
+
+function nameOf(keyId: string, key: string, keyPrefix: string | null): string {
+  if (keyPrefix !== null) return `${key} · ${keyPrefix}…`;
+  return keyId === PAGE_KEYS ? key : `${key} (…${keyId.slice(-DELETED_ID_CHARACTERS)})`;
 }
 
 function modelOptions(rows: readonly UsageRowView[], chosen: string): readonly Option[] {

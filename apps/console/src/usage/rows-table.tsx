@@ -79,9 +79,8 @@ export function RowsTable({ rows, leftOut, hrefOf }: RowsTableProps) {
           ))}
         </tbody>
       </Table>
-      {rows.length > shown ? (
-        <ShowMore more={rows.length - shown} onPress={() => setShown(shown + PAGE)} />
-      ) : leftOut > 0 ? (
+      <ShowMore more={rows.length - shown} onPress={() => setShown(shown + PAGE)} />
+      {rows.length <= shown && leftOut > 0 ? (
         <p className="border-t border-separator p-4 text-center text-sm text-muted">
           {whole(leftOut)} more, less busy. Choose a key or a model to see its own; the CSV has all.
         </p>

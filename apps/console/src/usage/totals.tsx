@@ -1,5 +1,5 @@
 import type { UsageView } from '@tidegate/control';
-import { compact, duration, share, whole } from '../ui/numbers.ts';
+import { compact, duration, share, spread, whole } from '../ui/numbers.ts';
 
 /** The contract's totals, and what streams take to begin. */
 export function Totals({ totals }: Pick<UsageView, 'totals'>) {
@@ -30,9 +30,6 @@ export function Totals({ totals }: Pick<UsageView, 'totals'>) {
     </dl>
   );
 }
-
-const spread = (p50Ms: number | null, p95Ms: number | null): string | undefined =>
-  p50Ms === null ? undefined : `p50 ${duration(p50Ms)} · p95 ${duration(p95Ms)}`;
 
 function Total({
   name,

@@ -29,6 +29,8 @@ import type { DoctorReport } from './report.ts';
 const TODAY = new Date().toISOString().slice(0, 10);
 const MONTH = TODAY.slice(0, 7);
 const TOMORROW = new Date(Date.parse(TODAY) + 86_400_000);
+/** Of yesterday, so never ahead. */
+const NOON = new Date(Date.parse(TODAY) - 43_200_000);
 const orgId = newOrgId();
 
 let postgres: TestPostgres;
@@ -155,6 +157,17 @@ describe('doctor', () => {
         await db.refusalHour.create({
           data: { ...aRefusal, orgId, hour: TOMORROW },
         });
+      },
+      () => db.apiKey.delete({ where: { id: aKey.id } }),
+    ],
+    [
+      'refusals of a day that are not those of its hours',
+      'refusals',
+      /the day has 3 refusals, its hours 1/,
+      async () => {
+        await db.apiKey.create({ data: { ...aKey, orgId } });
+        await db.refusalHour.create({ data: { ...aRefusal, orgId, hour: NOON } });
+        await db.$executeRaw`UPDATE refusal_day SET refusals = 3`;
       },
       () => db.apiKey.delete({ where: { id: aKey.id } }),
     ],

@@ -7,6 +7,8 @@ import { type Finding, fine, wrong } from './report.ts';
 const HOURS_KEPT_DAYS = 8;
 /** Refusals are kept for 35 days, and deleted every 10 minutes. */
 const REFUSALS_KEPT_DAYS = 36;
+/** Those of which all hours are kept, today included. */
+const REFUSALS_COMPARED_DAYS = 34;
 
 /** The hours against their days, for as long as hours are kept. One statement sees one moment. */
 export async function compareHours(db: Db): Promise<Finding> {
@@ -65,7 +67,7 @@ export async function compareTimes(db: Db): Promise<Finding> {
   return findingOf('times', 'histograms and the requests of their days', differences, RECOUNT, SETTLES);
 }
 
-/** Nothing else counts refusals, so only their dates can be wrong. */
+/** Their dates, and the hours against their days. */
 export async function examineRefusals(db: Db): Promise<Finding> {
   const [found] = await db.$queryRaw<{ ahead: number; old: number }[]>`
     SELECT count(*) FILTER (WHERE hour > now())::int AS ahead, count(*) FILTER (WHERE hour <= now())::int AS old
@@ -83,5 +85,27 @@ export async function examineRefusals(db: Db): Promise<Finding> {
       `${old} counts are older than 35 days`,
       'Metering deletes them every 10 minutes. See that it runs, and read its log.',
     );
-  return fine('refusals', 'none is dated ahead, none is kept for too long');
+  const differences = await refusalsOfDays(db);
+  return differences.length === 0
+    ? fine('refusals', 'hours and their days agree, none is dated ahead, none is kept for too long')
+    : findingOf('refusals', 'hours of refusals and their days', differences, RECOUNT_REFUSALS);
 }
+
+const RECOUNT_REFUSALS =
+  "A trigger on refusal_hour counts days. If a table was restored without the other, have the database's owner delete the day's rows of refusal_day and insert its hours again.";
+
+/** Days that are not the sum of their hours. The oldest hours are deleted before their day. */
+const refusalsOfDays = (db: Db): Promise<Difference[]> => db.$queryRaw<Difference[]>`
+  WITH first AS (SELECT (now() AT TIME ZONE 'UTC')::date - ${REFUSALS_COMPARED_DAYS - 1}::int AS day),
+  hours AS (
+    SELECT org_id, (hour AT TIME ZONE 'UTC')::date AS day, sum(refusals) AS refusals
+    FROM refusal_hour WHERE hour >= (SELECT day::timestamp AT TIME ZONE 'UTC' FROM first) GROUP BY 1, 2
+  ), days AS (
+    SELECT org_id, day, sum(refusals) AS refusals
+    FROM refusal_day WHERE day >= (SELECT day FROM first) GROUP BY 1, 2
+  )
+  SELECT org_id AS org, to_char(day, 'YYYY-MM-DD') AS period,
+    format('the day has %s refusals, its hours %s', coalesce(days.refusals, 0), coalesce(hours.refusals, 0)) AS what
+  FROM days FULL JOIN hours USING (org_id, day)
+  WHERE days.refusals IS DISTINCT FROM hours.refusals
+  ORDER BY 1, 2 LIMIT 100`;

@@ -32,6 +32,13 @@ const refusalOf = async (parser: Parser, body: Buffer, orgId = 'org') => {
   return isRefusal(parsed) ? parsed : null;
 };
 
+/** The memory of a body moves to a worker with it. */
+async function parsedIn(parser: Parser, orgId: string, bytes: number): Promise<'worker' | 'here'> {
+  const body = bodyOf({ messages: [{ role: 'user', content: 'x'.repeat(bytes) }] });
+  expect(await refusalOf(parser, body, orgId)).toBeNull();
+  return body.byteLength === 0 ? 'worker' : 'here';
+}
+
 describe('createParser', () => {
   it.each([
     ['on its own thread', inline],
@@ -144,22 +151,22 @@ describe('createParser', () => {
     expect(order).toHaveLength(21);
   });
 
+  it('leaves each body of 32 KiB to a worker, and no small one', async () => {
+    const parser = parserOf({ longMs: Number.POSITIVE_INFINITY });
+    expect(await parsedIn(parser, 'a', 32 * 1024)).toBe('worker');
+    expect(await parsedIn(parser, 'a', 31 * 1024)).toBe('here');
+  });
+
   it("leaves an organization's bodies to a worker once the long ones have used up its own thread's time", async () => {
     let nowMs = 0;
     // Every body takes 1 ms by this clock.
     const parser = parserOf({ now: () => nowMs++ });
-    /** The memory of a body moves to a worker with it. */
-    const parsedIn = async (orgId: string, bytes: number) => {
-      const body = bodyOf({ messages: [{ role: 'user', content: 'x'.repeat(bytes) }] });
-      expect(await refusalOf(parser, body, orgId)).toBeNull();
-      return body.byteLength === 0 ? 'worker' : 'here';
-    };
-    for (let i = 0; i < 20; i++) expect(await parsedIn('a', 5_000)).toBe('here');
-    expect(await parsedIn('a', 5_000)).toBe('worker');
-    expect(await parsedIn('a', 1_000)).toBe('here');
-    expect(await parsedIn('b', 5_000)).toBe('here');
+    for (let i = 0; i < 20; i++) expect(await parsedIn(parser, 'a', 5_000)).toBe('here');
+    expect(await parsedIn(parser, 'a', 5_000)).toBe('worker');
+    expect(await parsedIn(parser, 'a', 1_000)).toBe('here');
+    expect(await parsedIn(parser, 'b', 5_000)).toBe('here');
     nowMs = 2_000;
-    expect(await parsedIn('a', 5_000)).toBe('here');
+    expect(await parsedIn(parser, 'a', 5_000)).toBe('here');
   });
 
   it('refuses bodies beyond its bounded queue as busy, with Retry-After 1', async () => {

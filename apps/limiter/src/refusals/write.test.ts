@@ -63,6 +63,39 @@ describe('a report of refusals', () => {
     ]);
   });
 
+  it('counts for its days, too, with the first and the last hour that had some', async () => {
+    const day = Date.UTC(2026, 10, 21);
+    const at = (hour: number, refusals: number) => refused(refusals, { hourMs: day + hour * HOUR_MS });
+    await report(1, at(13, 1), at(12, 2), at(24, 4));
+    await report(2, at(11, 8), at(13, 16));
+    await report(2, at(13, 16));
+    const days = await db.refusalDay.findMany({ where: { orgId: key.orgId }, orderBy: { day: 'asc' } });
+    const hourOf = (time: Date) => (time.getTime() - day) / HOUR_MS;
+    expect(
+      days.map((one) => [hourOf(one.day), Number(one.refusals), hourOf(one.firstHour), hourOf(one.lastHour)]),
+    ).toEqual([
+      [0, 27, 11, 13],
+      [24, 4, 24, 24],
+    ]);
+  });
+
+  it('waits for no other one that waits for it', async () => {
+    const second = await makeKey(db, key.orgId);
+    const at = (hour: number, { keyId }: TestKey) =>
+      Array.from({ length: 200 }, (_, model) =>
+        refused(1, { keyId, modelId: `mdl_${model}`, hourMs: HOUR + hour * HOUR_MS }),
+      );
+    // They share no hour of a key, but the day of each.
+    const reports = [
+      [...at(0, second), ...at(1, key)],
+      [...at(2, key), ...at(3, second)],
+    ];
+    const write = (counts: RefusalCount__Output[]) =>
+      writeRefusals(db, { gatewayId: newInstanceId(), sequence: 1, counts });
+    await Promise.all(Array.from({ length: 5 }, () => reports.map(write)).flat());
+    expect(await total()).toBe(5 * 800);
+  });
+
   it('that fails is not noted, so that it counts when it is sent again', async () => {
     await expect(report(1, refused(0))).rejects.toThrow('refusal_hour_refusals_check');
     await report(1, refused(2));
@@ -92,6 +125,7 @@ describe('refusals', () => {
     await db.$queryRaw`SELECT delete_organization(${key.orgId}, 'operator')`;
     await report(2, refused(1));
     expect(await rowsOf()).toEqual([]);
+    expect(await db.refusalDay.count({ where: { orgId: key.orgId } })).toBe(0);
   });
 
   it('are in no usage, and no limit is read from them', async () => {

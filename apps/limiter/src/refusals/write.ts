@@ -11,8 +11,9 @@ export interface RefusalReport {
 
 /**
  * Adds a gateway's report to the refusals of its hours. One statement also notes the report, so
- * that one that is sent again counts once, however the first attempt ended. Rows are touched in the
- * order of their keys, so concurrent writers cannot deadlock.
+ * that one that is sent again counts once, however the first attempt ended. A trigger adds each row
+ * to its day, once all hours are written. Rows are touched in an order that is that of their days,
+ * too, so concurrent writers cannot deadlock.
  *
  * Leaves out API keys that are deleted or that another organization has. If one is deleted in this
  * moment, the statement fails: the gateway sends the report again.
@@ -40,7 +41,7 @@ export async function writeRefusals(db: Db, { gatewayId, sequence, counts }: Ref
     SELECT org_id, hour, key_id, model_id, code, cause, sum(refusals)
     FROM counted
     GROUP BY org_id, hour, key_id, model_id, code, cause
-    ORDER BY org_id, hour, key_id, model_id, code, cause
+    ORDER BY org_id, key_id, model_id, code, cause, hour
     ON CONFLICT (org_id, hour, key_id, model_id, code, cause)
     DO UPDATE SET refusals = total.refusals + excluded.refusals`;
 }

@@ -117,6 +117,8 @@ describe('refusals', () => {
     await db.refusalReport.createMany({ data: [report('gw_old', 36), report('gw_new', 34)] });
     await leftovers().run();
     expect(await db.refusalHour.findMany({ select: { hour: true } })).toEqual([{ hour: hourOf(34) }]);
+    const dayOf = (days: number) => new Date(Math.floor(Date.now() / DAY_MS - days) * DAY_MS);
+    expect(await db.refusalDay.findMany({ select: { day: true } })).toEqual([{ day: dayOf(34) }]);
     expect(await db.refusalReport.findMany({ select: { gatewayId: true } })).toEqual([
       { gatewayId: 'gw_new' },
     ]);

@@ -6,6 +6,13 @@ export interface ReplicaAddress {
   readonly baseUrl: string;
 }
 
+/** A replica that cannot be called now. */
+export interface DownReplica {
+  readonly baseUrl: string;
+  /** For users. It contains no content and no secret. */
+  readonly reason: string;
+}
+
 export type DriverReport =
   /**
    * The model can be called at these replicas, at least one. Reported again whenever they change.
@@ -64,6 +71,8 @@ export interface Driver {
   release(): void;
   /** Removes the files kept for a deleted model. Call it only after `halt`. */
   forget(): Promise<void>;
+  /** The replicas that cannot be called now. Absent: the driver does not know them one by one. */
+  down?(): DownReplica[];
 }
 
 /** Durations in milliseconds. Pauses between probes vary by a fifth. */

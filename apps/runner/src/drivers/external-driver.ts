@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { ExternalSettings } from '@tidegate/contracts/driver-settings';
 import type { Logger } from '@tidegate/runtime';
-import type { Driver, DriverReport, DriverTimings, LeftBehind, ReplicaAddress } from './driver.ts';
+import type {
+  DownReplica,
+  Driver,
+  DriverReport,
+  DriverTimings,
+  LeftBehind,
+  ReplicaAddress,
+} from './driver.ts';
 import { pause, probePauseMs } from './pause.ts';
 import { inspect, type Problem } from './probe/inspect.ts';
 import { describeProblems, probeHealth } from './probe/problems.ts';
@@ -44,6 +51,7 @@ interface Run {
 export class ExternalDriver implements Driver {
   readonly #options: ExternalDriverOptions;
   #run = new AbortController();
+  #all: readonly Watched[] = [];
 
   constructor(options: ExternalDriverOptions) {
     this.#options = options;
@@ -62,6 +70,7 @@ export class ExternalDriver implements Driver {
       const id = createHash('sha256').update(baseUrl).digest('hex').slice(0, 12);
       return { replica: { id, baseUrl }, healthy: resumed, failures: 0, problem: undefined, logged: '' };
     });
+    this.#all = all;
     const run: Run = { all, signal, settled: resumed, reason: '' };
     if (resumed) this.#report(run);
     else void this.#settleAfterGrace(run);
@@ -77,6 +86,14 @@ export class ExternalDriver implements Driver {
   }
 
   async forget(): Promise<void> {}
+
+  down(): DownReplica[] {
+    return this.#all
+      .filter(({ healthy }) => !healthy)
+      .map(({ replica: { baseUrl }, problem }) => ({
+        ...{ baseUrl, reason: describeProblems([problem ?? NOT_YET]) },
+      }));
+  }
 
   async #settleAfterGrace(run: Run): Promise<void> {
     await pause(this.#options.timings.remoteGraceMs, run.signal);

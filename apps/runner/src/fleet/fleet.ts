@@ -2,7 +2,7 @@ import type { Condition } from '@tidegate/contracts';
 import type { Logger } from '@tidegate/runtime';
 import type { ModelStore, StoredModel } from '../catalog/store.ts';
 import { Room, type RoomUse } from '../room/room.ts';
-import { type ModelStatus, Supervisor, type SupervisorDeps } from './supervisor.ts';
+import { type ModelStatus, type ReplicaCount, Supervisor, type SupervisorDeps } from './supervisor.ts';
 
 export interface FleetDeps extends Omit<SupervisorDeps, 'room'> {
   readonly store: ModelStore;
@@ -69,7 +69,7 @@ export class Fleet {
   }
 
   /** Counts the replicas of an organization's running models that have several. */
-  replicas(orgId: string): { modelId: string; up: number; total: number }[] {
+  replicas(orgId: string): (ReplicaCount & { readonly modelId: string })[] {
     return [...this.#supervisors].flatMap(([modelId, supervisor]) => {
       const count = supervisor.orgId === orgId ? supervisor.replicaCount : null;
       return count ? [{ modelId, ...count }] : [];

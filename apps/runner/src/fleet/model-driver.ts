@@ -1,5 +1,5 @@
 import type { ModelSpec } from '../catalog/spec.ts';
-import type { Driver, DriverReport, LeftBehind, ReplicaAddress } from '../drivers/driver.ts';
+import type { DownReplica, Driver, DriverReport, LeftBehind, ReplicaAddress } from '../drivers/driver.ts';
 
 export type CreateDriver = (spec: ModelSpec, report: (report: DriverReport) => void) => Driver;
 
@@ -28,6 +28,11 @@ export class ModelDriver {
   /** With those that cannot be called. */
   get total(): number {
     return this.#total;
+  }
+
+  /** Those that cannot be called, as far as they are known one by one. */
+  get down(): DownReplica[] {
+    return this.#driver.down?.() ?? [];
   }
 
   leftBehind(): Promise<LeftBehind> {

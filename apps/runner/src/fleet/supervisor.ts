@@ -12,7 +12,7 @@ import {
   step,
   takeOver,
 } from '../condition/machine.ts';
-import type { DriverReport } from '../drivers/driver.ts';
+import type { DownReplica, DriverReport } from '../drivers/driver.ts';
 import type { RunnerMetrics } from '../metrics.ts';
 import type { Room, Tenant } from '../room/room.ts';
 import type { Gateways } from '../watch/gateways.ts';
@@ -48,6 +48,13 @@ export interface SupervisorDeps {
 
 /** The most callers that may wait for one model's start. */
 const MAX_WAITERS = 20_000;
+
+/** How many of a model's replicas can be called, and which ones cannot. */
+export interface ReplicaCount {
+  readonly up: number;
+  readonly total: number;
+  readonly down: DownReplica[];
+}
 
 /**
  * Owns one model. Feeds events to its state machine, has the effects carried out, and announces the
@@ -152,9 +159,9 @@ export class Supervisor implements Tenant {
   }
 
   /** How many of its replicas can be called. Null: it does not run, or there is only one. */
-  get replicaCount(): { readonly up: number; readonly total: number } | null {
-    const { replicas, total } = this.#driver;
-    return this.condition === 'running' && total > 1 ? { up: replicas.length, total } : null;
+  get replicaCount(): ReplicaCount | null {
+    const { replicas, total, down } = this.#driver;
+    return this.condition === 'running' && total > 1 ? { up: replicas.length, total, down } : null;
   }
 
   /** Takes over the model, by its row and by what still runs. Call it once, first. */

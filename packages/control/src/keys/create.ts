@@ -1,4 +1,4 @@
-import { newApiKey, newKeyId, orgTagOf } from '@tidegate/contracts';
+import { newApiKey, newKeyId, newPageKeyId, orgTagOf } from '@tidegate/contracts';
 import { dayOf } from '@tidegate/limits';
 import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
@@ -78,7 +78,7 @@ export async function insertKey(
   const fresh = newApiKey(orgTagOf(orgId));
   const row = await tx.apiKey.create({
     data: {
-      id: newKeyId(),
+      id: page ? newPageKeyId() : newKeyId(),
       orgId,
       name: settings.name,
       prefix: fresh.prefix,

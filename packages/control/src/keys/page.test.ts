@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { closeDb, createDb, type Db } from '@tidegate/db';
+import { closeDb, createDb, type Db, ensureRequestPartitions } from '@tidegate/db';
 import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
 import { createFixture, type Fixture, OPERATOR, refusal, value } from '../fixture.ts';
 
@@ -97,6 +97,58 @@ describe('a key that a page makes', () => {
     clock.advance(HOUR_MS);
     value(await create());
     expect((await listed(org)).map(({ name }) => name)).toEqual(['k', 'k', 'k']);
+  });
+
+  it('is one with all others of its kind in usage, requests and errors, deleted or not', async () => {
+    const org = await fixture.org('Pages');
+    const orgId = (await db.org.findUniqueOrThrow({ where: { slug: org } })).id;
+    const owner = await fixture.user(org, 'owner');
+    const gone = value(await fixture.control.createPageKey(owner, { org }));
+    const here = value(await fixture.control.createPageKey(owner, { org }));
+    const usual = value(await fixture.control.createKey(owner, { org, name: 'usual' }));
+    const admittedAt = new Date(clock.now() - 1_000);
+    const day = new Date('2026-11-21');
+    await ensureRequestPartitions(db, ['2026-11-21']);
+    for (const [keyId, modelId] of [
+      ...[gone.id, here.id].flatMap((id) => [[id, 'mdl_a'] as const, [id, 'mdl_b'] as const]),
+      ...[[usual.id, 'mdl_a'] as const, ['key_deleted', 'mdl_a'] as const],
+    ]) {
+      const of = { orgId, keyId, modelId, day };
+      const tokens = { promptTokens: 3, completionTokens: 4 };
+      await db.usageDay.create({
+        data: {
+          ...{ ...of, ...tokens, requests: 1, errors: 1, unreportedTokens: 0 },
+          ...{ durationMsSum: 9, durationCount: 1 },
+        },
+      });
+      await db.request.create({
+        data: {
+          ...{ ...of, ...tokens, reservationId: `${keyId}${modelId}`.slice(-24), admittedAt },
+          ...{ answered: false, errorCode: 'upstream_error', streamed: false },
+          ...{ reservedTokens: 7, chargedTokens: 7 },
+        },
+      });
+    }
+    const { rows } = value(await fixture.control.showUsage(OPERATOR, { org }));
+    const ofPages = rows.filter(({ keyId }) => keyId === 'key_page');
+    expect(ofPages.map(({ modelId }) => modelId).sort()).toEqual(['mdl_a', 'mdl_b']);
+    expect(ofPages).toMatchObject(
+      Array(2).fill({ key: 'Try it', keyPrefix: null, requests: 2, promptTokens: 6, averageMs: 9 }),
+    );
+    expect(rows.map(({ key }) => key).sort()).toEqual(['A deleted key', 'Try it', 'Try it', 'usual']);
+    const only = value(await fixture.control.showUsage(OPERATOR, { org, keyId: 'key_page' }));
+    expect(only.totals).toMatchObject({ requests: 4, completionTokens: 16 });
+    const { keys } = value(await fixture.control.showErrors(OPERATOR, { org }));
+    expect(keys.map(({ keyId, key, errors }) => [keyId, key, errors])).toEqual([
+      ['key_page', 'Try it', 4],
+      ['key_deleted', 'A deleted key', 1],
+      [usual.id, 'usual', 1],
+    ]);
+    for (const modelId of [{}, { modelId: 'mdl_a' }]) {
+      const filter = { org, keyId: 'key_page', ...modelId };
+      const { requests } = value(await fixture.control.listRequests(OPERATOR, filter));
+      expect(requests.map(({ key }) => key)).toEqual(Array('modelId' in modelId ? 2 : 4).fill('Try it'));
+    }
   });
 
   it.each(['member', 'viewer'] as const)('is not made for a %s, who may create no key', async (role) => {

@@ -7,15 +7,16 @@ import { orgField, reference } from '../fields.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { insertKey } from './create.ts';
 import { tellLimiter } from './keys.ts';
+import { PAGE_KEY } from './view.ts';
 
 /*
  * Keys that a page makes for itself, so that an owner can try models without a key at hand. One is
- * a key like any other in the list, the limits, the usage and the audit trail. It ends with its
- * page. If the page cannot say so, the limiter refuses it after an hour, and metering deletes it.
+ * a key like any other in the list, the limits and the audit trail; usage shows all of them as one.
+ * It ends with its page. If the page cannot say so, the limiter refuses it after an hour, and
+ * metering deletes it.
  */
 
 const LIFE_MS = 3_600_000;
-const NAME = 'Try it';
 const LIMITS = { requestsPerMinute: 20, requestsAtOnce: 2 };
 
 const createInput = z.object({ org: orgField });
@@ -49,7 +50,7 @@ export async function createPageKey(
   }
   const expiresAt = new Date(deps.now() + LIFE_MS);
   // A limiter of the release before knows only days.
-  const settings = { name: NAME, ...LIMITS, expiresOn: dayOf(expiresAt.getTime()) };
+  const settings = { name: PAGE_KEY, ...LIMITS, expiresOn: dayOf(expiresAt.getTime()) };
   const page = { userId: actor.userId, expiresAt };
   const made = await deps.db.$transaction((tx) => insertKey(deps, tx, actor, orgId, settings, page));
   return made.ok ? ok({ id: made.value.id, key: made.value.key }) : made;

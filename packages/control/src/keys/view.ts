@@ -15,6 +15,8 @@ export interface MayCall {
 
 /** What usage and requests call a key that is deleted. */
 export const DELETED_KEY = 'A deleted key';
+/** What keys that a page made for itself are called, deleted or not. */
+export const PAGE_KEY = 'Try it';
 
 export interface KeyView {
   readonly id: string;

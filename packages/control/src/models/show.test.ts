@@ -31,11 +31,13 @@ const publish = async (): Promise<string> =>
     }),
   ).id;
 
+const DOWN = { baseUrl: 'http://gpu/secret-path', reason: 'nothing answers' };
+
 describe('one model', () => {
   it('is shown with its activity, and its conditions of the last 35 days, newest first', async () => {
     const id = await publish();
     fixture.runner.busy = new Map([[id, 3]]);
-    fixture.runner.counts = new Map([[id, { up: 1, total: 2 }]]);
+    fixture.runner.counts = new Map([[id, { up: 1, total: 2, down: [DOWN] }]]);
     const at = (days: number) => new Date(clock.now() - days * DAY_MS);
     await db.conditionChange.createMany({
       data: [
@@ -47,6 +49,7 @@ describe('one model', () => {
     const shown = value(await fixture.control.showModel(OPERATOR, { org, id }));
     expect(shown).toMatchObject({ id, name: 'm', inFlight: 3, conditionAt: at(0).toISOString() });
     expect(shown.replicas).toEqual({ up: 1, total: 2 });
+    expect(shown.down).toEqual([DOWN]);
     expect(shown.changes).toEqual([
       { condition: 'failed', reason: 'No answer.', at: at(1).toISOString() },
       { condition: 'starting', reason: null, at: at(2).toISOString() },
@@ -58,6 +61,7 @@ describe('one model', () => {
 
   it('shows its settings to owners only, and its upstream key to nobody', async () => {
     const id = await publish();
+    fixture.runner.counts = new Map([[id, { up: 1, total: 2, down: [DOWN] }]]);
     const seenBy = async (role: 'owner' | 'member') =>
       value(await fixture.control.showModel(await fixture.user(org, role), { org, id }));
     expect((await seenBy('owner')).settings).toEqual({
@@ -66,7 +70,8 @@ describe('one model', () => {
     });
     const seen = JSON.stringify([await seenBy('owner'), await seenBy('member')]);
     expect(seen).not.toContain('sk-secret');
-    expect((await seenBy('member')).settings).toBeNull();
+    expect((await seenBy('owner')).down).toEqual([DOWN]);
+    expect(await seenBy('member')).toMatchObject({ settings: null, down: [], replicas: { up: 1, total: 2 } });
     expect(JSON.stringify(await seenBy('member'))).not.toContain('secret-path');
   });
 

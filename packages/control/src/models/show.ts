@@ -2,7 +2,7 @@ import type { Condition } from '@tidegate/contracts';
 import type { Model } from '@tidegate/db';
 import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
-import type { ControlDeps } from '../deps.ts';
+import type { ControlDeps, DownReplica } from '../deps.ts';
 import { orgField, reference } from '../fields.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { activityOf, type ListedModelView, modelView } from './view.ts';
@@ -42,6 +42,8 @@ export interface ModelDetail extends ListedModelView {
   readonly changes: readonly ConditionChangeView[];
   /** Null: the actor may not change the model. */
   readonly settings: ModelSettings | null;
+  /** The replicas that cannot be called. Empty, too, if the actor may not change the model. */
+  readonly down: readonly DownReplica[];
 }
 
 /** Shows one published model: its condition and the last ones, its activity and its settings. */
@@ -74,6 +76,7 @@ export async function showModel(
     conditionAt: row.conditionAt.toISOString(),
     changes: changes.map(({ condition, reason, at }) => ({ condition, reason, at: at.toISOString() })),
     settings: owner.ok ? settingsOf(row) : null,
+    down: (owner.ok && activity?.get(row.pool)?.replicas.get(id)?.down) || [],
   });
 }
 

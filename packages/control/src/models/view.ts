@@ -67,5 +67,7 @@ export function activityOf(
 ): Pick<ListedModelView, 'inFlight' | 'replicas'> {
   const ofPool = activity?.get(pool);
   if (!ofPool) return { inFlight: null, replicas: null };
-  return { inFlight: ofPool.inFlight.get(id) ?? 0, replicas: ofPool.replicas.get(id) ?? null };
+  const counted = ofPool.replicas.get(id);
+  const replicas = counted ? { up: counted.up, total: counted.total } : null;
+  return { inFlight: ofPool.inFlight.get(id) ?? 0, replicas };
 }

@@ -1,5 +1,7 @@
 import type { Db } from '@tidegate/db';
+import { dayOf } from '@tidegate/limits';
 import { toNumber } from '../numbers.ts';
+import type { Grain } from '../requests/read-errors.ts';
 import { NOTHING, query, sql } from '../sql.ts';
 
 /** How many keys and how many models are named: those with the most refusals. */
@@ -32,17 +34,20 @@ export interface RefusalsOfModel {
   readonly refusals: number;
 }
 
-interface HourOfCause {
-  /** Its first instant. Unix ms. */
+interface StepOfCause {
+  /** The first instant of the hour or the day. Unix ms. */
   readonly atMs: number;
   readonly code: string;
   readonly cause: string | null;
   readonly refusals: number;
+  /** The first instants of its first and its last hour with some. Unix ms. */
+  readonly firstMs: number;
+  readonly lastMs: number;
 }
 
 export interface CountedRefusals {
   readonly total: number;
-  readonly hours: readonly HourOfCause[];
+  readonly steps: readonly StepOfCause[];
   /** Most frequent first, as are keys and models. */
   readonly causes: readonly RefusalsOfCause[];
   /** At most 10, as are models. */
@@ -55,15 +60,19 @@ interface Within {
   readonly orgId: string;
   /** Null: all keys. */
   readonly keyId: string | null;
-  /** Unix ms, included. */
+  /** What to count by, and so where to read: days are stored apart from their hours. */
+  readonly step: Grain;
+  /** The beginning of a step. Unix ms, included. */
   readonly fromMs: number;
-  /** Unix ms, not included. */
+  /** The beginning of a step. Unix ms, not included. */
   readonly toMs: number;
 }
 
-/** A count by hour and cause, by key or by model. */
+/** A count by step and cause, by key or by model. */
 interface Row {
-  readonly hour: Date | null;
+  readonly at: Date | null;
+  readonly first: Date;
+  readonly last: Date;
   readonly code: string | null;
   readonly cause: string | null;
   readonly keyId: string | null;
@@ -71,40 +80,57 @@ interface Row {
   readonly refusals: bigint;
 }
 
-/** Counts refusals by cause and hour, by key and by model. Reads each row once. */
-export async function readRefusals(db: Db, { orgId, keyId, fromMs, toMs }: Within): Promise<CountedRefusals> {
+const STORED = {
+  hour: { table: sql`refusal_hour`, column: sql`hour`, at: sql`hour`, first: sql`hour`, last: sql`hour` },
+  day: {
+    ...{ table: sql`refusal_day`, column: sql`day`, at: sql`day::timestamp AT TIME ZONE 'UTC'` },
+    ...{ first: sql`first_hour`, last: sql`last_hour` },
+  },
+} as const;
+
+/** Counts refusals by cause and step, by key and by model. Reads each row once. */
+export async function readRefusals(db: Db, within: Within): Promise<CountedRefusals> {
+  const { orgId, keyId, step, fromMs, toMs } = within;
+  const { table, column, at, first, last } = STORED[step];
+  const start = (ms: number) => (step === 'day' ? sql`${dayOf(ms)}::date` : sql`${new Date(ms)}`);
   const rows = await query<Row>(
     db,
     sql`
-    SELECT hour, code, cause, key_id AS "keyId", model_id AS "modelId", sum(refusals)::bigint AS refusals
-    FROM refusal_hour
-    WHERE org_id = ${orgId} AND hour >= ${new Date(fromMs)} AND hour < ${new Date(toMs)}
+    SELECT ${at} AS at, min(${first}) AS first, max(${last}) AS last, code, cause,
+      key_id AS "keyId", model_id AS "modelId", sum(refusals)::bigint AS refusals
+    FROM ${table}
+    WHERE org_id = ${orgId} AND ${column} >= ${start(fromMs)} AND ${column} < ${start(toMs)}
       ${keyId === null ? NOTHING : sql`AND key_id = ${keyId}`}
-    GROUP BY GROUPING SETS ((hour, code, cause), (key_id), (model_id))
+    GROUP BY GROUPING SETS ((${column}, code, cause), (key_id), (model_id))
     ORDER BY refusals DESC, key_id, model_id`,
   );
-  const hours = rows.flatMap(({ hour, code, cause, refusals }): HourOfCause[] =>
-    hour === null || code === null
+  const steps = rows.flatMap(({ at, first, last, code, cause, refusals }): StepOfCause[] =>
+    at === null || code === null
       ? []
-      : [{ atMs: hour.getTime(), code, cause: cause || null, refusals: toNumber(refusals) }],
+      : [
+          {
+            ...{ atMs: at.getTime(), code, cause: cause || null, refusals: toNumber(refusals) },
+            ...{ firstMs: first.getTime(), lastMs: last.getTime() },
+          },
+        ],
   );
-  const causes = causesOf(hours);
+  const causes = causesOf(steps);
   const total = causes.reduce((sum, { refusals }) => sum + refusals, 0);
   const [keys, models] = await Promise.all([keysOf(db, orgId, rows), modelsOf(db, orgId, rows)]);
-  return { total, hours, causes, keys, models };
+  return { total, steps, causes, keys, models };
 }
 
 /** Most frequent first. */
-function causesOf(hours: readonly HourOfCause[]): RefusalsOfCause[] {
-  const byName = new Map<string, HourOfCause & { firstMs: number; lastMs: number }>();
-  for (const one of hours) {
+function causesOf(steps: readonly StepOfCause[]): RefusalsOfCause[] {
+  const byName = new Map<string, StepOfCause>();
+  for (const one of steps) {
     const name = `${one.code} ${one.cause}`;
-    const known = byName.get(name);
+    const known = byName.get(name) ?? { ...one, refusals: 0 };
     byName.set(name, {
       ...one,
-      refusals: (known?.refusals ?? 0) + one.refusals,
-      firstMs: Math.min(known?.firstMs ?? one.atMs, one.atMs),
-      lastMs: Math.max(known?.lastMs ?? one.atMs, one.atMs),
+      refusals: known.refusals + one.refusals,
+      firstMs: Math.min(known.firstMs, one.firstMs),
+      lastMs: Math.max(known.lastMs, one.lastMs),
     });
   }
   return [...byName.values()]

@@ -83,6 +83,12 @@ describe('refusals', () => {
   it('can be those of days, and of one key', async () => {
     const week = await shown({ days: 7 });
     expect([week.total, week.step, week.steps.length]).toEqual([143, 'day', 7]);
+    const [most] = week.causes;
+    expect([most?.firstHour, most?.lastHour]).toEqual([hourOf(24).toISOString(), hourOf(0).toISOString()]);
+    expect(week.keys).toMatchObject([
+      { keyId: busy, refusals: 140 },
+      { keyId: quiet, refusals: 3 },
+    ]);
     expect(week.steps.at(-2)).toEqual({
       at: '2026-11-20T00:00:00.000Z',
       causes: { key_requests_per_minute: 102, model_not_found: 1 },

@@ -28,7 +28,7 @@ const refusalsInput = z
   });
 export type ShowRefusalsInput = z.input<typeof refusalsInput>;
 
-export interface RefusalsView extends Omit<CountedRefusals, 'hours'> {
+export interface RefusalsView extends Omit<CountedRefusals, 'steps'> {
   readonly step: Grain;
   /** The first instant of the period. ISO 8601. */
   readonly from: string;
@@ -70,8 +70,8 @@ export async function showRefusals(
   const toMs = Math.floor(deps.now() / stepMs + 1) * stepMs;
   const fromMs = toMs - steps * stepMs;
   const orgId = org.value.id;
-  const [{ hours: counted, ...refusals }, { plan }] = await Promise.all([
-    readRefusals(deps.db, { orgId, keyId, fromMs, toMs }),
+  const [{ steps: counted, ...refusals }, { plan }] = await Promise.all([
+    readRefusals(deps.db, { orgId, keyId, step, fromMs, toMs }),
     deps.db.org.findUniqueOrThrow({ where: { id: orgId }, select: { plan: true } }),
   ]);
   const causesAt = Array.from({ length: steps }, (): Record<string, number> => ({}));

@@ -1,5 +1,6 @@
+import { PAGE_KEYS } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
-import { DELETED_KEY } from '../keys/view.ts';
+import { keyNameOf } from '../keys/of-key.ts';
 import { toNumber } from '../numbers.ts';
 import { query, sql } from '../sql.ts';
 
@@ -10,11 +11,19 @@ const NAMED_MAX = 10;
 /** The code of rows that have none. */
 const NO_CODE = 'unknown';
 
+export interface ErrorsOfCode {
+  readonly code: string;
+  readonly errors: number;
+  /** When the first and the last one were counted. ISO 8601. */
+  readonly firstAt: string;
+  readonly lastAt: string;
+}
+
 export interface ErrorsOfKey {
   readonly keyId: string;
-  /** The key's name, or `A deleted key`. */
+  /** The key's name, or `A deleted key`. Keys of pages are one: `Try it`. */
   readonly key: string;
-  /** Null: the key is deleted. */
+  /** Null: the key is deleted, or stands for those of pages. */
   readonly keyPrefix: string | null;
   readonly errors: number;
 }
@@ -32,7 +41,7 @@ export interface CountedErrors {
   readonly oldestAt: string | null;
   readonly steps: readonly { readonly at: string; readonly code: string; readonly errors: number }[];
   /** Most frequent first, as are keys and models. */
-  readonly codes: readonly { readonly code: string; readonly errors: number }[];
+  readonly codes: readonly ErrorsOfCode[];
   /** At most 10, as are models. */
   readonly keys: readonly ErrorsOfKey[];
   readonly models: readonly ErrorsOfModel[];
@@ -54,6 +63,7 @@ interface Row {
   readonly keyId: string | null;
   readonly modelId: string | null;
   readonly oldestAt: Date | null;
+  readonly newestAt: Date | null;
   readonly errors: bigint;
 }
 
@@ -69,10 +79,12 @@ export async function readErrors(
   const rows = await query<Row>(
     db,
     sql`
-    SELECT at, code, key_id AS "keyId", model_id AS "modelId", min(admitted_at) AS "oldestAt", count(*) AS errors
+    SELECT at, code, key_id AS "keyId", model_id AS "modelId",
+      min(admitted_at) AS "oldestAt", max(admitted_at) AS "newestAt", count(*) AS errors
     FROM (
       SELECT date_trunc(${step}, admitted_at, 'UTC') AS at, coalesce(error_code, ${NO_CODE}) AS code,
-        key_id, model_id, admitted_at
+        CASE WHEN starts_with(key_id, ${`${PAGE_KEYS}_`}) THEN ${PAGE_KEYS} ELSE key_id END AS key_id,
+        model_id, admitted_at
       FROM request
       WHERE org_id = ${orgId} AND NOT answered
         AND admitted_at >= ${new Date(fromMs)} AND admitted_at < ${new Date(toMs)}
@@ -84,8 +96,15 @@ export async function readErrors(
   const steps = rows.flatMap(({ at, code, errors }) =>
     at && code !== null ? [{ at: at.toISOString(), code, errors: toNumber(errors) }] : [],
   );
-  const codes = rows.flatMap(({ at, code, errors }) =>
-    at === null && code !== null ? [{ code, errors: toNumber(errors) }] : [],
+  const codes = rows.flatMap(({ at, code, errors, oldestAt, newestAt }): ErrorsOfCode[] =>
+    at === null && code !== null && oldestAt && newestAt
+      ? [
+          {
+            ...{ code, errors: toNumber(errors) },
+            ...{ firstAt: oldestAt.toISOString(), lastAt: newestAt.toISOString() },
+          },
+        ]
+      : [],
   );
   const all = rows.find((row) => row.at === null && row.code === null && !row.keyId && !row.modelId);
   return {
@@ -117,7 +136,7 @@ async function named(db: Db, orgId: string, rows: readonly Row[]) {
   return {
     keys: byKey.map(({ id, errors }): ErrorsOfKey => {
       const key = keyOf.get(id);
-      return { keyId: id, key: key?.name ?? DELETED_KEY, keyPrefix: key?.prefix ?? null, errors };
+      return { keyId: id, key: keyNameOf(id, key?.name), keyPrefix: key?.prefix ?? null, errors };
     }),
     models: byModel.map(({ id, errors }): ErrorsOfModel => {
       const model = modelOf.get(id);

@@ -1,5 +1,6 @@
 import type { Db } from '@tidegate/db';
 import { dayOf } from '@tidegate/limits';
+import { ofKey } from '../keys/of-key.ts';
 import { NOTHING, query, type Sql, sql } from '../sql.ts';
 
 /** A row of `request`, as these queries read it. */
@@ -71,15 +72,16 @@ async function daysOf(db: Db, filter: RequestFilter): Promise<string[]> {
   const last = dayOf(after ? Math.min(after.admittedAtMs, toMs - 1) : toMs - 1);
   const kind =
     outcome === null ? NOTHING : outcome === 'answered' ? sql`AND requests > errors` : sql`AND errors > 0`;
-  // Each day is looked up, because there may be many rows of it.
+  // Each day is looked up, because there may be many rows of it. Without the order, Postgres may
+  // read the table from its beginning instead, in the hope that a row that matches comes soon.
   const days = sql`
     SELECT to_char(wanted.day, 'YYYY-MM-DD') AS day
     FROM generate_series(${dayOf(fromMs)}::timestamp, ${last}::timestamp, '1 day') wanted(day)
-    WHERE EXISTS (
-      SELECT FROM usage_day WHERE org_id = ${orgId} AND usage_day.day = wanted.day::date
-        ${keyId === null ? NOTHING : sql`AND key_id = ${keyId}`}
+    WHERE (
+      SELECT true FROM usage_day WHERE org_id = ${orgId} AND usage_day.day = wanted.day::date
+        ${ofKey(keyId)}
         ${modelId === null ? NOTHING : sql`AND model_id = ${modelId}`} ${kind}
-      OFFSET 0)
+      ORDER BY key_id, model_id LIMIT 1)
     ORDER BY wanted.day DESC`;
   const rows = await query<{ day: string }>(db, days);
   return rows.map(({ day }) => day);
@@ -88,7 +90,7 @@ async function daysOf(db: Db, filter: RequestFilter): Promise<string[]> {
 function ofDay(filter: RequestFilter, day: string, count: number): Sql {
   const { orgId, keyId, modelId, outcome } = filter;
   const where = sql`r.day = ${day}::date AND r.org_id = ${orgId} ${within(filter)} ${ending(outcome)}`;
-  const named = sql`${keyId === null ? NOTHING : sql`AND r.key_id = ${keyId}`}
+  const named = sql`${ofKey(keyId, sql`r.key_id`)}
     ${modelId === null ? NOTHING : sql`AND r.model_id = ${modelId}`}`;
   const isOfErrors = outcome !== null && outcome !== 'answered';
   if (isOfErrors || (keyId === null && modelId === null))
@@ -101,7 +103,7 @@ function ofDay(filter: RequestFilter, day: string, count: number): Sql {
       ${NEWEST_FIRST} LIMIT ${count}
     ) r
     WHERE used.org_id = ${orgId} AND used.day = ${day}::date
-      ${keyId === null ? NOTHING : sql`AND used.key_id = ${keyId}`}
+      ${ofKey(keyId, sql`used.key_id`)}
       ${modelId === null ? NOTHING : sql`AND used.model_id = ${modelId}`}
     ${NEWEST_FIRST} LIMIT ${count}`;
 }

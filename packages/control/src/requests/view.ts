@@ -1,5 +1,5 @@
 import type { Db } from '@tidegate/db';
-import { DELETED_KEY } from '../keys/view.ts';
+import { keyNameOf } from '../keys/of-key.ts';
 import type { RequestRow } from './read.ts';
 import { statusOf } from './status.ts';
 
@@ -57,7 +57,7 @@ export async function viewRequests(
     return {
       id: `req_${row.reservationId}`,
       at: row.admittedAt.toISOString(),
-      ...{ keyId: row.keyId, key: key?.name ?? DELETED_KEY, keyPrefix: key?.prefix ?? null },
+      ...{ keyId: row.keyId, key: keyNameOf(row.keyId, key?.name), keyPrefix: key?.prefix ?? null },
       ...{ modelId: row.modelId, model: model?.name ?? row.modelId },
       modelDeleted: !model || model.deletedAt !== null,
       streamed: row.streamed,

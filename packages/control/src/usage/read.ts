@@ -1,21 +1,21 @@
 import type { Db } from '@tidegate/db';
-import { DELETED_KEY } from '../keys/view.ts';
-import { toNumber } from '../numbers.ts';
+import { keyNameOf, ofKey } from '../keys/of-key.ts';
 import { NOTHING as NO_SQL, query, type Sql, sql } from '../sql.ts';
 import { type Histogram, histogramFrom, percentilesOf, together } from './histogram.ts';
 import type { Period } from './period.ts';
-
-export interface Counts {
-  readonly requests: number;
-  /** Requests that did not end with a complete answer. */
-  readonly errors: number;
-  readonly promptTokens: number;
-  readonly completionTokens: number;
-  /** Full reservations that were charged without usage ("reserved or unreported"). */
-  readonly reservedTokens: number;
-  /** The mean duration of the requests whose duration is known. Null: there are none. */
-  readonly averageMs: number | null;
-}
+import {
+  add,
+  type Counts,
+  countsOf,
+  nothing,
+  oneOfPages,
+  type Pair,
+  type PairNames,
+  pairOf,
+  type Summed,
+  type Sums,
+  sumsOf,
+} from './sums.ts';
 
 /** Estimates from histograms, within 5 %. Null: no time is known, or not by key. */
 export interface TimePercentiles {
@@ -42,35 +42,15 @@ export interface UsageModelView extends Counts, TimePercentiles {
 
 export interface UsageRowView extends Counts {
   readonly keyId: string;
-  /** The key's name, or `A deleted key`. */
+  /** The key's name, or `A deleted key`. Keys of pages are one: `Try it`. */
   readonly key: string;
-  /** The key's first characters. Null: it is deleted. */
+  /** The key's first characters. Null: it is deleted, or stands for those of pages. */
   readonly keyPrefix: string | null;
   readonly modelId: string;
   readonly model: string;
   /** The model is no longer published. */
   readonly modelDeleted: boolean;
 }
-
-interface Sums {
-  readonly requests: bigint;
-  readonly errors: bigint;
-  readonly prompt: bigint;
-  readonly completion: bigint;
-  readonly unreported: bigint;
-  readonly ms: bigint;
-  readonly timed: bigint;
-}
-
-const NOTHING: Sums = {
-  requests: 0n,
-  errors: 0n,
-  prompt: 0n,
-  completion: 0n,
-  unreported: 0n,
-  ms: 0n,
-  timed: 0n,
-};
 
 /** Restricts usage to a key, a model or both. Null: all. */
 export interface UsageFilter {
@@ -86,7 +66,7 @@ const SUMS = sql`sum(requests)::bigint AS requests, sum(errors)::bigint AS error
   sum(duration_count)::bigint AS timed`;
 
 /** A sum by step or by pair. The columns of the other are null. */
-type Row = Pair & { readonly step: string | null };
+type Row = Summed & PairNames & { readonly step: string | null };
 
 /**
  * The sums by step of what the filter lets through, also of steps without requests. And those of
@@ -117,12 +97,13 @@ export async function readUsage(
   const ofSteps = rows.filter(({ step }) => step !== null);
   const byStep = new Map(ofSteps.map((row) => [row.step, row]));
   return {
-    totals: countsOf(ofSteps.reduce(add, NOTHING)),
+    totals: countsOf(ofSteps.map(sumsOf).reduce(add, nothing())),
     steps: period.steps.map((step) => {
-      const counts = countsOf(byStep.get(step) ?? NOTHING);
+      const row = byStep.get(step);
+      const counts = countsOf(row ? sumsOf(row) : nothing());
       return { step, ...counts, answered: counts.requests - counts.errors };
     }),
-    pairs: rows.filter(({ keyId: id }) => id !== null),
+    pairs: oneOfPages(rows.filter(({ keyId: id }) => id !== null).map(pairOf)),
   };
 }
 
@@ -142,7 +123,7 @@ const sumsBy = (
       (model.id IS NULL OR model.deleted_at IS NOT NULL) AS "modelDeleted"
     FROM (
       SELECT ${columns} FROM ${table}
-      WHERE org_id = ${orgId} AND ${within} ${keyId === null ? NO_SQL : sql`AND key_id = ${keyId}`}
+      WHERE org_id = ${orgId} AND ${within} ${ofKey(keyId)}
         ${modelId === null ? NO_SQL : sql`AND model_id = ${modelId}`}
       GROUP BY ${by}
     ) used
@@ -175,21 +156,39 @@ export async function readTimes(
 }
 
 export const rowsOf = (pairs: readonly Pair[]): UsageRowView[] =>
-  pairs.map((pair) => ({
-    ...{ keyId: pair.keyId, key: pair.key ?? DELETED_KEY, keyPrefix: pair.keyPrefix },
-    ...modelNameOf(pair),
-    ...countsOf(pair),
-  }));
+  pairs.map((pair) => {
+    const counts = countsOf(pair);
+    // Written out: there may be thousands, and copies of objects are slow.
+    return {
+      keyId: pair.keyId,
+      key: keyNameOf(pair.keyId, pair.key),
+      keyPrefix: pair.keyPrefix,
+      modelId: pair.modelId,
+      model: pair.model ?? pair.modelId,
+      modelDeleted: pair.modelDeleted,
+      requests: counts.requests,
+      errors: counts.errors,
+      promptTokens: counts.promptTokens,
+      completionTokens: counts.completionTokens,
+      reservedTokens: counts.reservedTokens,
+      averageMs: counts.averageMs,
+    };
+  });
 
 /** Adds pairs up by model, busiest first. */
 export function modelsOf(pairs: readonly Pair[], times: ReadonlyMap<string, Histograms>): UsageModelView[] {
-  const sums = new Map<string, Pair>();
-  for (const pair of pairs) {
-    const others = sums.get(pair.modelId);
-    sums.set(pair.modelId, others ? { ...others, ...add(others, pair) } : pair);
+  const models = new Map<string, { readonly of: Pair; readonly sums: Sums }>();
+  for (const of of pairs) {
+    const model = models.get(of.modelId) ?? { of, sums: nothing() };
+    models.set(of.modelId, model);
+    add(model.sums, of);
   }
-  return [...sums.values()]
-    .map((sum) => ({ ...modelNameOf(sum), ...countsOf(sum), ...timesOf(times.get(sum.modelId)) }))
+  return [...models.values()]
+    .map(({ of: { modelId, model, modelDeleted }, sums }) => ({
+      ...{ modelId, model: model ?? modelId, modelDeleted },
+      ...countsOf(sums),
+      ...timesOf(times.get(modelId)),
+    }))
     .sort((a, b) => b.requests - a.requests || (a.modelId < b.modelId ? -1 : 1));
 }
 
@@ -213,36 +212,3 @@ export interface Histograms {
 }
 
 const NO_TIMES: Histograms = { durations: [], firstChunks: [] };
-
-/** The usage of one key with one model. */
-export interface Pair extends Sums {
-  readonly keyId: string;
-  readonly key: string | null;
-  readonly keyPrefix: string | null;
-  readonly modelId: string;
-  readonly model: string | null;
-  readonly modelDeleted: boolean;
-}
-
-const modelNameOf = ({ modelId, model, modelDeleted }: Pair) => ({
-  ...{ modelId, model: model ?? modelId, modelDeleted },
-});
-
-const add = (a: Sums, b: Sums): Sums => ({
-  requests: a.requests + b.requests,
-  errors: a.errors + b.errors,
-  prompt: a.prompt + b.prompt,
-  completion: a.completion + b.completion,
-  unreported: a.unreported + b.unreported,
-  ms: a.ms + b.ms,
-  timed: a.timed + b.timed,
-});
-
-const countsOf = (sums: Sums): Counts => ({
-  requests: toNumber(sums.requests),
-  errors: toNumber(sums.errors),
-  promptTokens: toNumber(sums.prompt),
-  completionTokens: toNumber(sums.completion),
-  reservedTokens: toNumber(sums.unreported),
-  averageMs: sums.timed === 0n ? null : Math.round(toNumber(sums.ms) / toNumber(sums.timed)),
-});

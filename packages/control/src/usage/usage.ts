@@ -8,7 +8,6 @@ import { ok, parseInput, type Result } from '../result.ts';
 import { daysOf, lastDays, lastHours } from './period.ts';
 import {
   allTimes,
-  type Counts,
   type Histograms,
   modelsOf,
   readTimes,
@@ -19,6 +18,7 @@ import {
   type UsageModelView,
   type UsageRowView,
 } from './read.ts';
+import type { Counts } from './sums.ts';
 
 const MAX_DAYS = 366;
 /** Metering keeps the hours of the day before these, too. */
@@ -33,7 +33,10 @@ const usageInput = z
     /** Restrict all but the rows to one key or model, by id. */
     keyId: reference('Key id').optional(),
     modelId: reference('Model id').optional(),
-    /** True: without percentiles, models and rows, which cost most of the time. */
+    /**
+     * True: without models and rows, which cost most of the time, and with percentiles only of one
+     * model.
+     */
     brief: z.boolean({ error: 'Brief must be true or false.' }).optional(),
   })
   .refine(({ days, hours }) => days === undefined || hours === undefined, {
@@ -112,8 +115,10 @@ export async function showUsage(
   const filter = { keyId, modelId };
   const [{ totals, steps, pairs }, times, month] = await Promise.all([
     readUsage(deps.db, orgId, period, filter, !brief),
-    // Not stored by key.
-    keyId === null && !brief ? readTimes(deps.db, orgId, period, filter) : new Map<string, Histograms>(),
+    // Not stored by key. Those of all models take long to add up.
+    keyId === null && (!brief || modelId !== null)
+      ? readTimes(deps.db, orgId, period, filter)
+      : new Map<string, Histograms>(),
     readMonth(deps, orgId),
   ]);
   const wanted = pairs.filter(

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import { requireOrg } from '#session/current.ts';
+import { attentionOf } from '#shell/attention.ts';
 import { Shell } from '#shell/shell.tsx';
 
 export default async function OrgLayout({
@@ -10,9 +11,11 @@ export default async function OrgLayout({
   params: Promise<{ org: string }>;
 }) {
   const { org, memberships, actor, name } = await requireOrg((await params).org);
+  const attention = await attentionOf(actor, org.slug);
   return (
     <Shell
       org={{ slug: org.slug, name: org.name, role: org.role }}
+      attention={attention}
       orgs={memberships.map((each) => ({
         slug: each.slug,
         name: each.name,

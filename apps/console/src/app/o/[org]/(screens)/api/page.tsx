@@ -1,21 +1,38 @@
 import type { Metadata } from 'next';
 import { ApiScreen } from '#models/api-screen.tsx';
+import { firstUsable } from '#models/first-usable.ts';
+import { countByCondition, inOrder, modelRow } from '#models/rows.ts';
 import { services } from '#server/services.ts';
 import { read, requireOrg } from '#session/current.ts';
 import { Live } from '#ui/live.tsx';
+import { type RowsQuery, wantedRows } from '#ui/wanted-rows.ts';
 
 export const metadata: Metadata = { title: 'API' };
 /** Short, because a model's condition changes within seconds. */
 const REFRESH_MS = 2_000;
 
-export default async function Api({ params }: { params: Promise<{ org: string }> }) {
+interface ApiProps {
+  readonly params: Promise<{ org: string }>;
+  readonly searchParams: Promise<RowsQuery>;
+}
+
+export default async function Api({ params, searchParams }: ApiProps) {
   const { actor, org } = await requireOrg((await params).org);
   const { control, publicApiUrl } = services();
   const models = read(await control.listModels(actor, { org: org.slug }));
+  const severalPools = new Set(models.map(({ pool }) => pool)).size > 1;
   return (
     <>
       <Live everyMs={REFRESH_MS} />
-      <ApiScreen org={org.slug} mayChange={org.role === 'owner'} models={models} apiUrl={publicApiUrl} />
+      <ApiScreen
+        org={org.slug}
+        mayChange={org.role === 'owner'}
+        models={wantedRows(inOrder(models), await searchParams).map((model) => modelRow(model, severalPools))}
+        total={models.length}
+        conditions={countByCondition(models)}
+        example={firstUsable(models)?.name ?? null}
+        apiUrl={publicApiUrl}
+      />
     </>
   );
 }

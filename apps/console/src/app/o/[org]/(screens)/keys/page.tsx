@@ -1,22 +1,29 @@
-import { limitsText, mayCallText } from '@tidegate/control';
 import type { Metadata } from 'next';
 import { KeysScreen } from '#keys/keys-screen.tsx';
+import { rowOf } from '#keys/row-of.ts';
 import { rulesOf } from '#keys/rules-of.ts';
 import { services } from '#server/services.ts';
 import { read, requireOrg } from '#session/current.ts';
 import { Live } from '#ui/live.tsx';
+import { type RowsQuery, wantedRows } from '#ui/wanted-rows.ts';
 
 export const metadata: Metadata = { title: 'Keys' };
 
-export default async function Keys({ params }: { params: Promise<{ org: string }> }) {
+interface KeysProps {
+  readonly params: Promise<{ org: string }>;
+  readonly searchParams: Promise<RowsQuery>;
+}
+
+export default async function Keys({ params, searchParams }: KeysProps) {
   const { actor, org } = await requireOrg((await params).org);
   const { control, publicApiUrl, now } = services();
   const at = { org: org.slug };
-  const [keys, models, plans] = await Promise.all([
+  const [listed, models, plans] = await Promise.all([
     control.listKeys(actor, at),
     control.listModels(actor, { ...at, activity: false }),
     control.listPlans(actor, { org: org.slug }),
   ]);
+  const keys = read(listed);
   return (
     <>
       <Live />
@@ -24,11 +31,9 @@ export default async function Keys({ params }: { params: Promise<{ org: string }
         org={org.slug}
         plan={org.plan}
         mayChange={org.role === 'owner'}
-        keys={read(keys).map((key) => ({
-          ...key,
-          mayCallText: mayCallText(key.mayCall),
-          limitsText: limitsText(key),
-        }))}
+        keys={wantedRows(keys, await searchParams).map(rowOf)}
+        valid={keys.filter(({ state }) => state !== 'Revoked').length}
+        total={keys.length}
         models={read(models).map(({ name, kind, condition }) => ({ name, kind, condition }))}
         rules={rulesOf(read(plans), org.plan)}
         today={new Date(now()).toISOString().slice(0, 10)}

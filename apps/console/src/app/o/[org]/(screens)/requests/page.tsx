@@ -5,7 +5,7 @@ import { sentWith } from '#requests/choices.ts';
 import { ENDS } from '#requests/ends.ts';
 import { filterOf, inputOf, queryOf } from '#requests/filter.ts';
 import { Filters } from '#requests/filters.tsx';
-import { keyName } from '#requests/key-name.ts';
+import { keyChoices } from '#requests/key-name.ts';
 import { RequestsTable } from '#requests/requests-table.tsx';
 import { Tail } from '#requests/tail.tsx';
 import { services } from '#server/services.ts';
@@ -87,7 +87,7 @@ export default async function Requests({ params, searchParams }: RequestsProps) 
         path={path}
         filter={filter}
         org={org.slug}
-        keys={sentWith(read(keys).map(keyName), filter.key, 'keys')}
+        keys={sentWith(keyChoices(read(keys)), filter.key, 'keys')}
         models={sentWith(
           read(models).map(({ id, name }) => ({ id, name })),
           filter.model,

@@ -1,0 +1,9 @@
+import { notFound } from 'next/navigation';
+
+/**
+ * Any address that no screen has. Without this route the answer is the same, but the font is not
+ * sent with it, and comes too late to be used.
+ */
+export default function Nowhere() {
+  notFound();
+}

@@ -1,0 +1,32 @@
+'use client';
+
+import { usePathname, useRouter } from 'next/navigation';
+import { useState, useTransition } from 'react';
+import { ALL_ROWS, FIRST_ROWS } from './wanted-rows.ts';
+
+interface AllRows {
+  /** Asks for the page with all rows, unless it has them. Its state stays. */
+  readonly fetchAll: () => void;
+  /** They are on their way. */
+  readonly fetching: boolean;
+  /** How many rows to render. */
+  readonly shown: number;
+  readonly showMore: () => void;
+}
+
+/** For a list that comes with its first rows, and with all once a user looks for more. */
+export function useAllRows({ sent, total }: { sent: number; total: number }): AllRows {
+  const router = useRouter();
+  const pathname = usePathname();
+  const [fetching, startTransition] = useTransition();
+  const [shown, setShown] = useState(FIRST_ROWS);
+  const fetchAll = () => {
+    if (sent >= total || fetching) return;
+    startTransition(() => router.replace(`${pathname}${ALL_ROWS}`, { scroll: false }));
+  };
+  const showMore = () => {
+    fetchAll();
+    setShown(shown + FIRST_ROWS);
+  };
+  return { fetchAll, fetching, shown, showMore };
+}

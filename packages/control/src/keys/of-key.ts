@@ -1,0 +1,15 @@
+import { isPageKey, PAGE_KEYS } from '@tidegate/contracts';
+import { NOTHING, type Sql, sql } from '../sql.ts';
+import { DELETED_KEY, PAGE_KEY } from './view.ts';
+
+/** A condition on the column of a key's id. Null: all keys. `PAGE_KEYS`: all keys of pages. */
+export function ofKey(keyId: string | null, column: Sql = sql`key_id`): Sql {
+  if (keyId === null) return NOTHING;
+  return keyId === PAGE_KEYS
+    ? sql`AND starts_with(${column}, ${`${PAGE_KEYS}_`})`
+    : sql`AND ${column} = ${keyId}`;
+}
+
+/** What to call a key. @param name null: it is deleted */
+export const keyNameOf = (keyId: string, name: string | null | undefined): string =>
+  name ?? (keyId === PAGE_KEYS || isPageKey(keyId) ? PAGE_KEY : DELETED_KEY);

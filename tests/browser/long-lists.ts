@@ -1,0 +1,74 @@
+import { describe, expect, it } from '@jest/globals';
+import { closeDb, createDb, type Db } from '@tidegate/db';
+import { eventually } from '@tidegate/testing';
+import type { Page } from 'playwright-core';
+import { expectAccessible, expectInReach } from '../support/browser.ts';
+import { type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
+
+const MANY = 120;
+const numbers = Array.from({ length: MANY }, (_, n) => String(n).padStart(3, '0'));
+
+/** Revoked keys, and models of which the last one has failed. */
+async function fill(db: Db, slug: string): Promise<void> {
+  const { id: orgId } = await db.org.findUniqueOrThrow({ where: { slug } });
+  await db.apiKey.createMany({
+    data: numbers.map((n) => ({
+      ...{ id: `key_${slug}${n}`, orgId, name: `Key ${n}`, prefix: `ti_${n}` },
+      ...{ hash: new Uint8Array(32).fill(Number(n)), revokedAt: new Date() },
+      ...{ allModels: true, requestsPerMinute: 60, requestsAtOnce: 4, createdAt: new Date(Number(n)) },
+    })),
+  });
+  await db.model.createMany({
+    data: numbers.map((n) => ({
+      ...({ id: `mdl_${slug}${n}`, orgId, name: `model-${n}`, kind: 'text', mode: 'always_on' } as const),
+      ...{ contextTokens: 1_000, driver: 'external', settings: { urls: ['http://127.0.0.1:9/v1'] } },
+      condition: Number(n) === MANY - 1 ? ('failed' as const) : ('stopped' as const),
+    })),
+  });
+}
+
+const rowsOf = (page: Page) => page.locator('tbody').getByRole('rowheader');
+
+export function describeLongLists(site: Site): void {
+  describe('a long list', () => {
+    it(
+      'comes with its first rows, and shows and finds the others when they are looked for',
+      async () => {
+        const org = await site.organization('Crowded');
+        const db = createDb(site.stack().info.postgres, { maxConnections: 1 });
+        await fill(db, org).finally(() => closeDb(db));
+        const { page, errors } = await site.signedIn(await site.person('owner', org));
+        await site.open(page, 'keys', org);
+        expect(await rowsOf(page).count()).toBe(50);
+        expect(await page.content()).not.toContain('Key 000');
+        await page.getByRole('button', { name: 'Show more (70)' }).click();
+        await page.getByText('Key 020').waitFor();
+        expect(await rowsOf(page).count()).toBe(100);
+        await site.open(page, 'keys', org);
+        await page.getByLabel('Filter by name or first characters').fill('key 00');
+        await page.getByText('Key 000').waitFor();
+        expect(await rowsOf(page).count()).toBe(10);
+
+        const api = page.getByRole('link', { name: 'API', exact: true });
+        expect(await api.getAttribute('title')).toBe('A model has failed.');
+        await api.click();
+        await page.getByText('1 model has failed.').waitFor();
+        expect(await textOf(rowsOf(page).first())).toContain(`model-${MANY - 1}`);
+        expect(await rowsOf(page).count()).toBe(50);
+        await expectAccessible(page);
+        await page.getByLabel('Filter by name', { exact: true }).fill('-07');
+        await page.getByText('model-070').waitFor();
+        expect(await rowsOf(page).count()).toBe(10);
+        await page.getByLabel('Filter by name', { exact: true }).fill('');
+        await page.getByRole('button', { name: /All conditions/ }).click();
+        await page.getByRole('option', { name: 'Failed (1)' }).click();
+        await eventually(async () => (await rowsOf(page).count()) === 1);
+        expect(await textOf(rowsOf(page))).toContain(`model-${MANY - 1}`);
+        await page.setViewportSize({ width: 390, height: 844 });
+        await expectInReach(page);
+        expect(errors).toEqual([]);
+      },
+      TEST_TIMEOUT_MS,
+    );
+  });
+}
