@@ -14,9 +14,15 @@ const UP = ['up', '-d', '--build', '--wait'];
 
 const gatewaysOf = (/** @type {Installation} */ here) => () => here.gateways();
 
+/**
+ * Once more if it fails: on a busy machine, a service may be ready later than compose waits.
+ * @param {Installation} here
+ */
+const up = (here) => here.compose(UP).catch(() => here.compose(UP));
+
 /** @param {Installation} here */
 export async function start(here) {
-  await here.compose(UP);
+  await up(here);
   return 'stores, migrations, the first organization, all services healthy';
 }
 
@@ -90,7 +96,7 @@ export const upgrade = (checkout) => async (/** @type {Installation} */ here, /*
   const before = await imagesOf(here);
   here.checkout = checkout;
   await here.compose(['build']);
-  const { summary } = await underLoad(world, gatewaysOf(here), () => here.compose(UP));
+  const { summary } = await underLoad(world, gatewaysOf(here), () => up(here));
   const after = await imagesOf(here);
   assert.deepEqual(
     Object.keys(before).filter((service) => before[service] === after[service]),
