@@ -39,15 +39,17 @@ export function describeLongLists(site: Site): void {
         await fill(db, org).finally(() => closeDb(db));
         const { page, errors } = await site.signedIn(await site.person('owner', org));
         await site.open(page, 'keys', org);
+        const more = page.getByRole('button', { name: 'Show more (70)' });
+        await more.waitFor();
         expect(await rowsOf(page).count()).toBe(50);
         expect(await page.content()).not.toContain('Key 000');
-        await page.getByRole('button', { name: 'Show more (70)' }).click();
+        await more.click();
         await page.getByText('Key 020').waitFor();
-        expect(await rowsOf(page).count()).toBe(100);
+        await eventually(async () => (await rowsOf(page).count()) === 100);
         await site.open(page, 'keys', org);
         await page.getByLabel('Filter by name or first characters').fill('key 00');
         await page.getByText('Key 000').waitFor();
-        expect(await rowsOf(page).count()).toBe(10);
+        await eventually(async () => (await rowsOf(page).count()) === 10);
 
         const api = page.getByRole('link', { name: 'API', exact: true });
         expect(await api.getAttribute('title')).toBe('A model has failed.');
@@ -58,7 +60,7 @@ export function describeLongLists(site: Site): void {
         await expectAccessible(page);
         await page.getByLabel('Filter by name', { exact: true }).fill('-07');
         await page.getByText('model-070').waitFor();
-        expect(await rowsOf(page).count()).toBe(10);
+        await eventually(async () => (await rowsOf(page).count()) === 10);
         await page.getByLabel('Filter by name', { exact: true }).fill('');
         await page.getByRole('button', { name: /All conditions/ }).click();
         await page.getByRole('option', { name: 'Failed (1)' }).click();
