@@ -139,11 +139,14 @@ describe('a key that a page makes', () => {
     const only = value(await fixture.control.showUsage(OPERATOR, { org, keyId: 'key_page' }));
     expect(only.totals).toMatchObject({ requests: 4, completionTokens: 16 });
     const { keys } = value(await fixture.control.showErrors(OPERATOR, { org }));
-    expect(keys.map(({ keyId, key, errors }) => [keyId, key, errors])).toEqual([
-      ['key_page', 'Try it', 4],
+    const [most, ...others] = keys.map(({ keyId, key, errors }) => [keyId, key, errors]);
+    expect(most).toEqual(['key_page', 'Try it', 4]);
+    // Of equal counts, the id decides, and that of the usual key is random.
+    const equal = [
       ['key_deleted', 'A deleted key', 1],
       [usual.id, 'usual', 1],
-    ]);
+    ];
+    expect(others.sort()).toEqual(equal.sort());
     for (const modelId of [{}, { modelId: 'mdl_a' }]) {
       const filter = { org, keyId: 'key_page', ...modelId };
       const { requests } = value(await fixture.control.listRequests(OPERATOR, filter));

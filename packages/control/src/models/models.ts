@@ -19,7 +19,14 @@ import {
   publishInput,
 } from './input.ts';
 import { poolFor, refuseShare, refuseTooLarge } from './placement.ts';
-import { activityOf, type ListedModelView, type ModelChange, type ModelView, modelView } from './view.ts';
+import {
+  activityOf,
+  type ListedModelView,
+  type ModelChange,
+  type ModelView,
+  modelView,
+  withoutPrinted,
+} from './view.ts';
 import { unfitWorkload } from './workload.ts';
 
 /** Publishes a model. It starts at once (always on) or with its first request (wake on request). */
@@ -143,11 +150,13 @@ export async function listModels(
   const org = await access(deps, actor, parsed.value.org, 'model.list');
   if (!org.ok) return org;
   const { id: orgId } = org.value;
-  const [rows, activity] = await Promise.all([
+  const [rows, activity, owner] = await Promise.all([
     deps.db.model.findMany({ where: { orgId, deletedAt: null }, orderBy: [{ name: 'asc' }] }),
     parsed.value.activity ? deps.runner.activity(orgId).catch(() => null) : null,
+    access(deps, actor, orgId, 'model.change'),
   ]);
-  return ok(rows.map((row) => ({ ...modelView(row), ...activityOf(row, activity) })));
+  const viewed = (row: Model) => (owner.ok ? modelView(row) : withoutPrinted(modelView(row)));
+  return ok(rows.map((row) => ({ ...viewed(row), ...activityOf(row, activity) })));
 }
 
 /** Has the runner start the model. Resolves when the start has begun. */

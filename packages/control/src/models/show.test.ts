@@ -75,6 +75,22 @@ describe('one model', () => {
     expect(JSON.stringify(await seenBy('member'))).not.toContain('secret-path');
   });
 
+  it('shows what its process printed to owners only, who see why it failed like everyone', async () => {
+    const id = await publish();
+    const conditionReason = 'It ended.\nlast words';
+    await db.model.update({ where: { id }, data: { condition: 'failed', conditionReason } });
+    for (const [role, seen] of [
+      ['owner', conditionReason],
+      ['member', 'It ended.'],
+      ['viewer', 'It ended.'],
+    ] as const) {
+      const actor = await fixture.user(org, role);
+      const listed = value(await fixture.control.listModels(actor, { org })).find((one) => one.id === id);
+      expect(listed?.conditionReason).toBe(seen);
+      expect(value(await fixture.control.showModel(actor, { org, id })).conditionReason).toBe(seen);
+    }
+  });
+
   it('never shows a command, not even to the owner', async () => {
     const id = value(
       await fixture.control.publishModel(OPERATOR, {

@@ -5,7 +5,7 @@ import { type Actor, access } from '../access/access.ts';
 import type { ControlDeps, DownReplica } from '../deps.ts';
 import { orgField, reference } from '../fields.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
-import { activityOf, type ListedModelView, modelView } from './view.ts';
+import { activityOf, type ListedModelView, modelView, withoutPrinted } from './view.ts';
 
 const showInput = z.object({ org: orgField, id: reference('Model id') });
 export type ShowModelInput = z.input<typeof showInput>;
@@ -71,7 +71,7 @@ export async function showModel(
     access(deps, actor, orgId, 'model.change'),
   ]);
   return ok({
-    ...modelView(row),
+    ...(owner.ok ? modelView(row) : withoutPrinted(modelView(row))),
     ...activityOf(row, activity),
     conditionAt: row.conditionAt.toISOString(),
     changes: changes.map(({ condition, reason, at }) => ({ condition, reason, at: at.toISOString() })),

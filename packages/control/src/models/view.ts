@@ -18,7 +18,10 @@ export interface ModelView {
   /** The idle time after which a wake-on-request model sleeps. Null: the model is always on. */
   readonly sleepAfterS: number | null;
   readonly condition: Condition;
-  /** Why it failed; null otherwise. */
+  /**
+   * Why it failed; null otherwise. Below its first line, those who may change the model see what
+   * its process printed last, before it was ready.
+   */
   readonly conditionReason: string | null;
   /** ISO 8601. */
   readonly publishedAt: string;
@@ -58,6 +61,12 @@ export const modelView = (row: Model): ModelView => ({
   condition: row.condition,
   conditionReason: row.conditionReason,
   publishedAt: row.publishedAt.toISOString(),
+});
+
+/** As those see it who may not change the model: without what its process printed. */
+export const withoutPrinted = <V extends ModelView>(view: V): V => ({
+  ...view,
+  conditionReason: view.conditionReason?.split('\n', 1)[0] ?? null,
 });
 
 /** @param activity null: not known */
