@@ -14,12 +14,8 @@ export interface SessionOptions {
   readonly onClosed: () => void;
 }
 
-/** Calls that start in one turn of the event loop. They are the size of two pipelines. */
-const MAX_STARTED = 64;
-
 /**
- * One gateway's session. The calls of a message start together, so that they share a pipeline. If
- * there are very many, the first ones are answered before the last ones start. All
+ * One gateway's session. The calls of a message start together, so that they share a pipeline. All
  * replies of one event-loop turn travel as one message. The reply to a call on its own does not
  * wait for the end of the turn. If a gateway does not read its replies, the session stops reading
  * its calls.
@@ -28,9 +24,6 @@ export class Session {
   readonly #options: SessionOptions;
   #replies: Reply[] = [];
   #notices: Notice[] = [];
-  /** Open calls that have not started. */
-  #waiting: Call__Output[] = [];
-  #starting = false;
   #open = 0;
   /** The last message had at most one reply. */
   #single = true;
@@ -66,34 +59,22 @@ export class Session {
 
   #onRequest(request: SessionRequest__Output): void {
     for (const call of request.calls) {
-      if (this.#open < this.#options.maxOpenCalls) {
-        this.#open++;
-        this.#waiting.push(call);
-      } else {
-        const error = new LimiterError('overloaded', 'too many open calls in the session', { notRun: true });
-        this.#fail(call, error);
+      if (this.#open >= this.#options.maxOpenCalls) {
+        this.#fail(
+          call,
+          new LimiterError('overloaded', 'too many open calls in the session', { notRun: true }),
+        );
+        continue;
       }
+      this.#open++;
+      this.#options.dispatch(call).then(
+        (outcome) => this.#reply(call.callId, outcome),
+        (error: unknown) => {
+          this.#open--;
+          this.#fail(call, error);
+        },
+      );
     }
-    if (!this.#starting) this.#start();
-  }
-
-  readonly #start = (): void => {
-    this.#starting = false;
-    if (this.#closed) return;
-    for (const call of this.#waiting.splice(0, MAX_STARTED)) this.#dispatch(call);
-    if (this.#waiting.length === 0) return;
-    this.#starting = true;
-    setImmediate(this.#start);
-  };
-
-  #dispatch(call: Call__Output): void {
-    this.#options.dispatch(call).then(
-      (outcome) => this.#reply(call.callId, outcome),
-      (error: unknown) => {
-        this.#open--;
-        this.#fail(call, error);
-      },
-    );
   }
 
   #reply(callId: number, outcome: ReplyContent): void {
