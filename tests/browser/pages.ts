@@ -69,8 +69,9 @@ export function describePages(site: Site): void {
             await page.goto(`${slow.url}/sign-in`);
             await expectStill(page);
             const known = await site.signedIn(site.owner(), looks);
-            for (const screen of ['keys', 'usage']) {
+            for (const screen of ['start', 'keys', 'usage']) {
               await known.page.goto(`${slow.url}/o/demo/${screen}`);
+              expect(new URL(known.page.url()).pathname).toBe(`/o/demo/${screen}`);
               await known.page.getByRole('heading', { level: 1 }).waitFor();
               await expectStill(known.page);
             }

@@ -6,7 +6,10 @@ const PIECES = 60;
 /** Long enough for a browser to paint what has arrived. */
 const PIECE_EVERY_MS = 30;
 
-/** Serves the same site, but its pages arrive tag by tag, as over a slow connection. */
+/** Long after the first paint. */
+const FONTS_AFTER_MS = 300;
+
+/** Serves the same site, but its pages arrive tag by tag and its fonts late, as over a slow connection. */
 export async function slowly(site: string): Promise<{ url: string; close(): Promise<void> }> {
   const server = createServer((asked, answer) => {
     const { 'accept-encoding': _, ...headers } = asked.headers;
@@ -16,7 +19,9 @@ export async function slowly(site: string): Promise<{ url: string; close(): Prom
       async (response) => {
         const { 'content-length': __, 'transfer-encoding': ___, ...rest } = response.headers;
         answer.writeHead(response.statusCode ?? 502, rest);
-        if (!response.headers['content-type']?.startsWith('text/html')) return response.pipe(answer);
+        const type = response.headers['content-type'] ?? '';
+        if (type.startsWith('font/')) await after(FONTS_AFTER_MS);
+        if (!type.startsWith('text/html')) return response.pipe(answer);
         await dribble(Buffer.concat(await response.toArray()).toString(), answer);
       },
     );
@@ -25,7 +30,8 @@ export async function slowly(site: string): Promise<{ url: string; close(): Prom
   });
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    // Of the same host, so that who is signed in there is signed in here.
+    url: `http://${new URL(site).hostname}:${(server.address() as AddressInfo).port}`,
     close: () =>
       new Promise((closed) => {
         server.close(() => closed());

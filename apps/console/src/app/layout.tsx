@@ -6,6 +6,7 @@ import { FocusMemory } from '../ui/focus.ts';
 import { Notices } from '../ui/notices.tsx';
 import { THEME_SCRIPT } from '../ui/theme.ts';
 import { FONT_VARIABLES } from './font.ts';
+import { PRESSABLE } from './pressable.ts';
 import './globals.css';
 
 export const metadata: Metadata = {
@@ -30,6 +31,9 @@ export default async function RootLayout({ children }: { children: ReactNode }) 
         <meta property="csp-nonce" nonce={nonce} content={nonce} suppressHydrationWarning />
         {/* biome-ignore lint/security/noDangerouslySetInnerHtml: a constant of this program */}
         <script nonce={nonce} suppressHydrationWarning dangerouslySetInnerHTML={{ __html: THEME_SCRIPT }} />
+        <style id={PRESSABLE.id} nonce={nonce} suppressHydrationWarning>
+          {PRESSABLE.rules}
+        </style>
       </head>
       <body className="min-h-dvh">
         {children}

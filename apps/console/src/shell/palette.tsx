@@ -34,7 +34,7 @@ export function Palette({ org, screens }: PaletteProps) {
         type="button"
         onClick={() => setOpen(true)}
         aria-keyshortcuts="Control+K Meta+K"
-        className="flex items-center gap-2 rounded-lg text-sm text-muted hover:bg-default hover:text-foreground max-lg:size-9 max-lg:shrink-0 max-lg:justify-center lg:mt-2 lg:h-9 lg:w-full lg:border lg:border-border lg:px-3"
+        className="flex items-center gap-2 rounded-lg text-sm text-muted hover:bg-default hover:text-foreground max-lg:size-9 max-lg:justify-center lg:mt-2 lg:h-9 lg:w-full lg:border lg:border-border lg:px-3"
       >
         <span className="icon-search size-4" aria-hidden />
         <span className="max-lg:sr-only lg:flex-1 lg:text-left">Go to…</span>

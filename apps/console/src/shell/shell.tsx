@@ -40,7 +40,7 @@ export function Shell({ org, orgs, user, attention = {}, children }: ShellProps)
       </a>
       <Activity />
       <aside className="sticky top-0 z-30 flex flex-col border-border bg-(--sidebar) max-lg:border-b lg:h-dvh lg:border-r">
-        <div className="flex h-13 items-center gap-3 px-4 pt-3 lg:block lg:h-auto lg:px-3 lg:pt-4">
+        <div className="grid h-13 grid-cols-[auto_minmax(0,1fr)_2.25rem_2.5rem] items-center gap-3 px-4 pt-3 lg:block lg:h-auto lg:px-3 lg:pt-4">
           <Link
             href="/"
             className="flex items-center gap-2.5 rounded-lg lg:px-2 lg:pb-4"
@@ -49,11 +49,11 @@ export function Shell({ org, orgs, user, attention = {}, children }: ShellProps)
             <Mark className="size-7" />
             <span className="text-[0.9375rem] font-semibold tracking-[-0.015em] max-sm:hidden">Tidegate</span>
           </Link>
-          <div className="mt-px min-w-0 flex-1 self-start lg:mt-0">
+          <div className="mt-px min-w-0 self-start lg:mt-0">
             <OrgMenu current={org} orgs={orgs} />
           </div>
           {org ? <Palette org={org.slug} screens={screensFor(org.role)} /> : null}
-          <div className="size-10 shrink-0 lg:hidden">
+          <div className="col-start-4 size-10 lg:hidden">
             <UserMenu user={user} role={org?.role} compact />
           </div>
         </div>
