@@ -74,11 +74,11 @@ export function MoreScreens({ slug, screens, here, attention, className }: MoreS
           className={`${here?.icon ?? 'icon-ellipsis'} size-4 ${here ? 'text-accent' : ''}`}
           aria-hidden
         />
-        <span>
+        <span className="relative">
           {here ? (
             <>
               {here.name} <span className="sr-only">and more screens</span>
-              <span className="icon-chevron-down inline-block size-2.5 align-middle" aria-hidden />
+              <span className="icon-chevron-down absolute top-1/2 left-full ml-0.5 size-2.5 -translate-y-1/2" aria-hidden />
             </>
           ) : (
             'More'
