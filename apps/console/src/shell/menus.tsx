@@ -78,7 +78,10 @@ export function MoreScreens({ slug, screens, here, attention, className }: MoreS
           {here ? (
             <>
               {here.name} <span className="sr-only">and more screens</span>
-              <span className="icon-chevron-down absolute top-1/2 left-full ml-0.5 size-2.5 -translate-y-1/2" aria-hidden />
+              <span
+                className="icon-chevron-down absolute top-1/2 left-full ml-0.5 size-2.5 -translate-y-1/2"
+                aria-hidden
+              />
             </>
           ) : (
             'More'
