@@ -1,7 +1,7 @@
 import { setPriority } from 'node:os';
 import { type CompletionRequest, isRefusal, type Refusal } from '@tidegate/contracts';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
-import { parseBody } from './parse-body.ts';
+import { joined, parseBody } from './parse-body.ts';
 
 const NICENESS = 10;
 
@@ -27,9 +27,9 @@ export interface WorkerResult {
 }
 
 /** Runs in a worker thread. The messages' bytes are moved to the caller's thread, not copied. */
-export default async function parseInWorker(body: Uint8Array): Promise<unknown> {
+export default async function parseInWorker(pieces: readonly Uint8Array[]): Promise<unknown> {
   const startedMs = performance.now();
-  const parsed = await parseBody(body);
+  const parsed = await parseBody(joined(pieces));
   const result: WorkerResult = { parsed, tookMs: performance.now() - startedMs };
   return move({ [transferableSymbol]: buffersOf(parsed), [valueSymbol]: result } as never);
 }

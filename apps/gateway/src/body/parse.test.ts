@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { buildUpstreamBody, isRefusal } from '@tidegate/contracts';
 import { createParser, type Parser } from './parse.ts';
+import type { Body } from './read-body.ts';
 
 const MIB = 2 ** 20;
 const parsers: Parser[] = [];
@@ -27,8 +28,10 @@ const bodyOf = (body: object): Buffer =>
 const withImage = (url: string): Buffer =>
   bodyOf({ messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] });
 
+const inOnePiece = (body: Buffer): Body => ({ pieces: [body], bytes: body.length });
+
 const refusalOf = async (parser: Parser, body: Buffer, orgId = 'org') => {
-  const parsed = await parser.parse(body, orgId);
+  const parsed = await parser.parse(inOnePiece(body), orgId);
   return isRefusal(parsed) ? parsed : null;
 };
 
@@ -51,7 +54,7 @@ describe('createParser', () => {
       seed: 7,
       messages: [{ role: 'user', content: [link, { type: 'text', text: 'hé' }] }],
     });
-    const parsed = await parser.parse(body, 'org');
+    const parsed = await parser.parse(inOnePiece(body), 'org');
     if (isRefusal(parsed)) throw new Error(parsed.message);
     expect(parsed).toMatchObject({
       model: 'm',
@@ -106,11 +109,33 @@ describe('createParser', () => {
     expect(await refusalOf(threaded, bodyOf({}))).toBeNull();
     let turns = 0;
     const count = setInterval(() => turns++, 1);
-    const parsed = await threaded.parse(body, 'org');
+    const parsed = await threaded.parse(inOnePiece(body), 'org');
     clearInterval(count);
     expect(parsed).toMatchObject({ imageCount: 1 });
     expect(turns).toBeGreaterThan(0);
     expect(body.byteLength).toBe(0);
+  });
+
+  it.each([
+    ['on its own thread', inline],
+    ['in a worker', threaded],
+  ])('parses %s a body that came in pieces, however they split its characters', async (_, parser) => {
+    const whole = bodyOf({ messages: [{ role: 'user', content: '漢é'.repeat(20) }] });
+    const pieces = Array.from(whole, (byte) => Buffer.from([byte]));
+    const parsed = await parser.parse({ pieces, bytes: whole.length }, 'org');
+    expect(parsed).toEqual(await parser.parse(inOnePiece(whole), 'org'));
+    expect(isRefusal(parsed)).toBe(false);
+  });
+
+  it('moves every piece of a body to the worker, so that none is left to the main thread', async () => {
+    const whole = bodyOf({ messages: [{ role: 'user', content: 'x'.repeat(40_000) }] });
+    const cuts = [0, 16_384, 32_768, whole.length];
+    const pieces = cuts
+      .slice(1)
+      .map((end, i) => Buffer.from(new Uint8Array(whole.subarray(cuts[i], end)).buffer));
+    const parsed = await threaded.parse({ pieces, bytes: whole.length }, 'org');
+    expect(isRefusal(parsed)).toBe(false);
+    expect(pieces.map(({ byteLength }) => byteLength)).toEqual([0, 0, 0]);
   });
 
   it('does not take the memory of a body that shares it with others', async () => {
@@ -181,7 +206,9 @@ describe('createParser', () => {
 
   it('rejects bodies that wait or are being parsed when it is closed', async () => {
     const parser = parserOf({ workerBytes: 0, maxThreads: 1, maxWaiting: 8 });
-    const parsing = Promise.allSettled(['a', 'a', 'b'].map((orgId) => parser.parse(bodyOf({}), orgId)));
+    const parsing = Promise.allSettled(
+      ['a', 'a', 'b'].map((orgId) => parser.parse(inOnePiece(bodyOf({})), orgId)),
+    );
     await parser.close();
     expect((await parsing).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
   });

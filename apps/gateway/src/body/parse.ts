@@ -5,8 +5,9 @@ import { Piscina } from 'piscina';
 import { FairSemaphore } from './fair-semaphore.ts';
 import { LongBodies } from './long-bodies.ts';
 import { LoopTurns } from './loop-turns.ts';
-import { parseBody } from './parse-body.ts';
+import { joined, parseBody } from './parse-body.ts';
 import type { WorkerResult } from './parse-worker.ts';
+import type { Body } from './read-body.ts';
 
 export interface ParserOptions {
   /**
@@ -35,7 +36,7 @@ export interface Parser {
    * gets more than a third of one thread's time. Rejects only if a worker dies or the parser is
    * closed.
    */
-  parse(body: Buffer, orgId: string): Promise<CompletionRequest | Refusal>;
+  parse(body: Body, orgId: string): Promise<CompletionRequest | Refusal>;
   /** Ends the threads. Bodies that are waiting or being parsed reject. */
   close(): Promise<void>;
 }
@@ -68,7 +69,7 @@ const WORKER_HEAP_MB = 512;
 /** Starts no thread until the first large body arrives. */
 export function createParser(options: ParserOptions = {}): Parser {
   const { workerBytes, longMs, now, maxThreads, maxWaiting } = { ...DEFAULTS, ...options };
-  const pool = new Piscina<Uint8Array, WorkerResult>({
+  const pool = new Piscina<readonly Uint8Array[], WorkerResult>({
     ...workerFile(),
     minThreads: 0,
     maxThreads,
@@ -81,19 +82,19 @@ export function createParser(options: ParserOptions = {}): Parser {
   // bodies than it has threads.
   const semaphore = new FairSemaphore({ permits: maxThreads, maxWaiting });
   const longBodies = new LongBodies(now);
-  const parseHere = (body: Buffer, orgId: string) => {
+  const parseHere = (body: Uint8Array, orgId: string) => {
     const startedMs = now();
     const parsed = parseBody(body);
     const tookMs = now() - startedMs;
     if (tookMs >= longMs) longBodies.add(orgId, tookMs);
     return parsed;
   };
-  const parseInWorker = async (body: Buffer, orgId: string) => {
+  const parseInWorker = async ({ pieces }: Body, orgId: string) => {
     if (!(await semaphore.acquire(orgId))) return PARSERS_BUSY;
     let tookMs = 0;
     try {
-      const owned = ownMemory(body);
-      const done = await pool.run(owned, { transferList: [owned.buffer as ArrayBuffer] });
+      const owned = pieces.map(ownMemory);
+      const done = await pool.run(owned, { transferList: owned.map(({ buffer }) => buffer as ArrayBuffer) });
       tookMs = done.tookMs;
       return done.parsed;
     } finally {
@@ -102,11 +103,11 @@ export function createParser(options: ParserOptions = {}): Parser {
   };
   return {
     parse: async (body, orgId) => {
-      if (body.length >= workerBytes) return parseInWorker(body, orgId);
-      const turn = turns.take(orgId, body.length);
+      if (body.bytes >= workerBytes) return parseInWorker(body, orgId);
+      const turn = turns.take(orgId, body.bytes);
       if (turn) await turn;
-      if (body.length < TIMED_BYTES) return parseBody(body);
-      return longBodies.spent(orgId) ? parseInWorker(body, orgId) : parseHere(body, orgId);
+      if (body.bytes < TIMED_BYTES) return parseBody(joined(body.pieces));
+      return longBodies.spent(orgId) ? parseInWorker(body, orgId) : parseHere(joined(body.pieces), orgId);
     },
     close: () => {
       semaphore.close();
@@ -129,11 +130,11 @@ function workerFile(): { filename: string; execArgv?: string[] } {
 }
 
 /**
- * Copies the body if necessary, because only a whole ArrayBuffer can be moved to another thread.
+ * Copies a piece if necessary, because only a whole ArrayBuffer can be moved to another thread.
  */
-function ownMemory(body: Buffer): Uint8Array {
-  const whole = body.byteOffset === 0 && body.byteLength === body.buffer.byteLength;
-  return whole ? new Uint8Array(body.buffer) : new Uint8Array(body);
+function ownMemory(piece: Buffer): Uint8Array {
+  const whole = piece.byteOffset === 0 && piece.byteLength === piece.buffer.byteLength;
+  return whole ? new Uint8Array(piece.buffer) : new Uint8Array(piece);
 }
 
 const PARSERS_BUSY = newRefusal({

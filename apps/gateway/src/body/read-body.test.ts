@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { newRefusal, type Refusal } from '@tidegate/contracts';
 import { eventually } from '@tidegate/testing';
 import { type EarlyEnd, endsEarly, PASSED, type Passed } from '../ending.ts';
-import { type ReadBodyOptions, readBody } from './read-body.ts';
+import { type Body, type ReadBodyOptions, readBody } from './read-body.ts';
 
 const NO_SLOT = newRefusal({
   code: 'rate_limit_exceeded',
@@ -16,7 +16,7 @@ const NO_SLOT = newRefusal({
 
 interface Harness {
   readonly server: Server;
-  readonly read: Promise<Buffer | EarlyEnd>;
+  readonly read: Promise<Body | EarlyEnd>;
   readonly socket: Socket;
 }
 
@@ -31,8 +31,8 @@ async function start({
   late,
   ...options
 }: Partial<ReadBodyOptions> & { late?: boolean } = {}): Promise<Harness> {
-  let settle: (read: Promise<Buffer | EarlyEnd>) => void = () => {};
-  const read = new Promise<Buffer | EarlyEnd>((resolve) => {
+  let settle: (read: Promise<Body | EarlyEnd>) => void = () => {};
+  const read = new Promise<Body | EarlyEnd>((resolve) => {
     settle = resolve;
   });
   const server = createServer(async (request, response) => {
@@ -51,7 +51,7 @@ async function start({
       (result) =>
         endsEarly(result)
           ? response.writeHead(400).end('refused')
-          : response.writeHead(200).end(`${result.length}`),
+          : response.writeHead(200).end(`${result.bytes}`),
       () => response.writeHead(500).end(),
     );
   });
@@ -77,15 +77,15 @@ const declared = (bytes: number, ...lines: string[]): string => head(`Content-Le
 const CHUNKED = head('Transfer-Encoding: chunked');
 const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`;
 
-const codeOf = async (read: Promise<Buffer | EarlyEnd>): Promise<string> => {
+const codeOf = async (read: Promise<Body | EarlyEnd>): Promise<string> => {
   const result = await read;
   if (!endsEarly(result)) return 'ok';
   return result.kind === 'aborted' ? 'aborted' : result.code;
 };
 
-const textOf = async (read: Promise<Buffer | EarlyEnd>): Promise<string> => {
+const textOf = async (read: Promise<Body | EarlyEnd>): Promise<string> => {
   const result = await read;
-  return endsEarly(result) ? JSON.stringify(result) : result.toString();
+  return endsEarly(result) ? JSON.stringify(result) : Buffer.concat(result.pieces).toString();
 };
 
 describe('readBody', () => {

@@ -25,14 +25,22 @@ export interface ReadBodyOptions {
 }
 
 /**
- * Reads a request's body within its time and size limits, never holding more than `maxBytes`. A
- * body of 4 KiB or more that arrived in several pieces has its own ArrayBuffer.
+ * A request's body as it arrived. Small pieces have been merged, the others not: joining them here
+ * would leave the garbage of large bodies to this thread.
+ */
+export interface Body {
+  readonly pieces: readonly Buffer[];
+  readonly bytes: number;
+}
+
+/**
+ * Reads a request's body within its time and size limits, never holding more than `maxBytes`.
  *
  * After a refusal the request is left paused, and whoever answers it drains the rest. Resolves to
  * an abort if the signal aborts or the client hangs up in mid-body. Rejects only if `takeLarge`
  * does.
  */
-export function readBody(request: IncomingMessage, options: ReadBodyOptions): Promise<Buffer | EarlyEnd> {
+export function readBody(request: IncomingMessage, options: ReadBodyOptions): Promise<Body | EarlyEnd> {
   return new BodyReader(request, options).read();
 }
 
@@ -54,7 +62,7 @@ class BodyReader {
     this.#options = options;
   }
 
-  async read(): Promise<Buffer | EarlyEnd> {
+  async read(): Promise<Body | EarlyEnd> {
     const { maxBytes, largeBytes } = this.#options;
     const encoding = this.#request.headers['content-encoding']?.trim().toLowerCase() ?? '';
     if (encoding !== '' && encoding !== 'identity') return ENCODED;
@@ -65,16 +73,18 @@ class BodyReader {
       return this.#takeBuffered(declared);
     const end = await this.#untilEnd(declared > largeBytes);
     await this.#taking;
-    return end === 'complete' ? this.#body.take() : end;
+    if (end !== 'complete') return end;
+    const { bytes } = this.#body;
+    return { pieces: this.#body.takePieces(), bytes };
   }
 
   /** Most bodies arrive together with their head, so no listeners are needed. */
-  #takeBuffered(bytes: number): Buffer | Refusal {
+  #takeBuffered(bytes: number): Body | Refusal {
     const room = this.#options.claim(bytes);
     if (isRefusal(room)) return room;
     const body: Buffer = this.#request.read();
     this.#request.resume();
-    return body;
+    return { pieces: [body], bytes };
   }
 
   async #untilEnd(declaredLarge: boolean): Promise<End> {

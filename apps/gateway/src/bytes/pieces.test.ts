@@ -22,6 +22,24 @@ it('pieces are joined in order, however they are split, and are then dropped', (
   );
 });
 
+it('large pieces are never copied until they are joined, and small ones between them are merged', () => {
+  const size = fc.oneof(fc.nat(100), fc.integer({ min: 16_384, max: 16_500 }));
+  fc.assert(
+    fc.property(fc.array(size, { maxLength: 300, size: 'max' }), (lengths) => {
+      const pieces = new Pieces();
+      const all = lengths.map((length, i) => Buffer.alloc(length, i % 251));
+      for (const piece of all) pieces.add(piece);
+      const taken = pieces.takePieces();
+      const large = all.filter(({ length }) => length >= 16_384);
+      expect(Buffer.concat(taken).equals(Buffer.concat(all))).toBe(true);
+      expect(large.every((piece) => taken.includes(piece))).toBe(true);
+      expect(taken.length).toBeLessThanOrEqual(2 * large.length + 1);
+      expect([pieces.bytes, pieces.takePieces()]).toEqual([0, []]);
+    }),
+    { numRuns: 100 },
+  );
+});
+
 it('a single piece is returned as it is', () => {
   const pieces = new Pieces();
   const piece = Buffer.from('one');

@@ -1,14 +1,17 @@
 /**
- * This many pieces are merged into one. Each piece costs about a kilobyte of overhead, and a sender
- * may send one byte at a time.
+ * This many small pieces are merged into one. Each piece costs about a kilobyte of overhead, and a
+ * sender may send one byte at a time.
  */
 const MAX_PIECES = 64;
+/** Beside a piece of this many bytes its overhead is small, so it is kept as it is. */
+const LARGE_BYTES = 16 * 1024;
 
 /** Collects bytes piece by piece. The caller bounds their total. */
 export class Pieces {
+  #large: Buffer[] = [];
   /**
-   * A merged piece moves up one level. So few pieces are held, and each byte is copied only once
-   * per level.
+   * Small pieces that follow the large ones. A merged piece moves up one level, until it is large.
+   * So few pieces are held, and each byte is copied only once per level.
    */
   #levels: Buffer[][] = [];
   #bytes = 0;
@@ -24,19 +27,38 @@ export class Pieces {
 
   /** Returns all bytes as one buffer and forgets them. A single piece is not copied. */
   take(): Buffer {
-    const pieces = this.#levels.reverse().flat();
-    const all = pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces, this.#bytes);
-    this.#levels = [];
+    const bytes = this.#bytes;
+    const pieces = this.takePieces();
+    return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces, bytes);
+  }
+
+  /** Returns the bytes in pieces, most of them large if there are many, and forgets them. */
+  takePieces(): Buffer[] {
+    this.#mergeSmall();
+    const pieces = this.#large;
+    this.#large = [];
     this.#bytes = 0;
-    return all;
+    return pieces;
   }
 
   #gather(piece: Buffer, level: number): void {
+    if (piece.length >= LARGE_BYTES) {
+      this.#mergeSmall();
+      this.#large.push(piece);
+      return;
+    }
     const pieces = this.#levels[level] ?? [];
     this.#levels[level] = pieces;
     pieces.push(piece);
     if (pieces.length < MAX_PIECES) return;
     this.#levels[level] = [];
     this.#gather(Buffer.concat(pieces), level + 1);
+  }
+
+  #mergeSmall(): void {
+    const pieces = this.#levels.reverse().flat();
+    this.#levels = [];
+    if (pieces.length > 0)
+      this.#large.push(pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces));
   }
 }

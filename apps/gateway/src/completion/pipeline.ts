@@ -53,7 +53,6 @@ async function answer(gateway: Gateway, completion: Completion): Promise<Ending>
   const body = await receiveBody(gateway, completion); // 4
   if (endsEarly(body)) return body;
 
-  const bodyBytes = body.length;
   const request = await gateway.parser.parse(body, caller.principal.orgId); // 5, 6
   if (endsEarly(request)) return request;
   exchange.facts.streamed = request.stream;
@@ -62,7 +61,7 @@ async function answer(gateway: Gateway, completion: Completion): Promise<Ending>
   if (endsEarly(model)) return model;
   exchange.facts.model = model;
 
-  const fit = await checkFit(gateway, completion, { bodyBytes, request, model }); // 8
+  const fit = await checkFit(gateway, completion, { bodyBytes: body.bytes, request, model }); // 8
   if (endsEarly(fit)) return fit;
 
   held.takeModel(model.modelId);

@@ -1,5 +1,5 @@
 import { LIMITS } from '@tidegate/limits';
-import { readBody } from '../body/read-body.ts';
+import { type Body, readBody } from '../body/read-body.ts';
 import { type EarlyEnd, isAborted } from '../ending.ts';
 import type { Gateway } from '../gateway.ts';
 import type { Completion } from './completion.ts';
@@ -11,7 +11,7 @@ import type { Completion } from './completion.ts';
 export async function receiveBody(
   { config }: Gateway,
   { exchange, held }: Completion,
-): Promise<Buffer | EarlyEnd> {
+): Promise<Body | EarlyEnd> {
   const body = await readBody(exchange.request, {
     timeoutMs: config.BODY_TIMEOUT_MS,
     maxBytes: LIMITS.visionBodyMaxBytes,
