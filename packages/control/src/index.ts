@@ -44,6 +44,7 @@ export {
   limitsText,
   type MayCall,
   mayCallText,
+  PAGE_KEY,
 } from './keys/view.ts';
 export { logFailures } from './log-failures.ts';
 export type {
