@@ -44,21 +44,7 @@ export const sumsOf = (row: Summed): Sums => ({
   timed: toNumber(row.timed),
 });
 
-export const pairOf = (row: Summed & PairNames): Pair => ({
-  keyId: row.keyId,
-  key: row.key,
-  keyPrefix: row.keyPrefix,
-  modelId: row.modelId,
-  model: row.model,
-  modelDeleted: row.modelDeleted,
-  requests: toNumber(row.requests),
-  errors: toNumber(row.errors),
-  prompt: toNumber(row.prompt),
-  completion: toNumber(row.completion),
-  unreported: toNumber(row.unreported),
-  ms: toNumber(row.ms),
-  timed: toNumber(row.timed),
-});
+export const pairOf = (row: Summed & PairNames): Pair => ({ ...row, ...sumsOf(row) });
 
 /** Adds to the first, and returns it. */
 export function add(to: Sums, more: Readonly<Sums>): Sums {
