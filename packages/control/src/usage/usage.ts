@@ -174,31 +174,39 @@ export async function showUsageOfDay(
   return ok(rowsOf(pairs));
 }
 
-async function readMonth({ db, limiter, now }: ControlDeps, orgId: string): Promise<UsageMonth> {
+async function readMonth(deps: ControlDeps, orgId: string): Promise<UsageMonth> {
+  const [written, live] = await Promise.all([
+    writtenMonth(deps, orgId),
+    deps.limiter.month(orgId).catch(() => null),
+  ]);
+  if (!live) return written;
+  return {
+    ...written,
+    month: live.month,
+    requests: live.requests,
+    tokens: { charged: live.chargedTokens, reserved: live.reservedTokens, cap: written.tokens.cap },
+    inFlight: live.inFlight,
+    resetsAt: new Date(live.resetsAtMs).toISOString(),
+    live: true,
+  };
+}
+
+/** The month of the settled requests that metering has written. The limiter is not asked. */
+export async function writtenMonth({ db, now }: ControlDeps, orgId: string): Promise<UsageMonth> {
   const month = monthOf(now());
-  const [org, live, total] = await Promise.all([
+  const [org, total] = await Promise.all([
     db.org.findUniqueOrThrow({ where: { id: orgId }, select: { plan: true } }),
-    limiter.month(orgId).catch(() => null),
     db.monthTotal.findUnique({ where: { orgId_month: { orgId, month } } }),
   ]);
-  const requestsCap = toNumber(org.plan.requestsPerMonth);
-  const cap = toNumber(org.plan.tokensPerMonth);
-  if (live) {
-    return {
-      month: live.month,
-      requests: live.requests,
-      requestsCap,
-      tokens: { charged: live.chargedTokens, reserved: live.reservedTokens, cap },
-      inFlight: live.inFlight,
-      resetsAt: new Date(live.resetsAtMs).toISOString(),
-      live: true,
-    };
-  }
   return {
     month,
     requests: toNumber(total?.requests ?? 0),
-    requestsCap,
-    tokens: { charged: toNumber(total?.chargedTokens ?? 0), reserved: 0, cap },
+    requestsCap: toNumber(org.plan.requestsPerMonth),
+    tokens: {
+      charged: toNumber(total?.chargedTokens ?? 0),
+      reserved: 0,
+      cap: toNumber(org.plan.tokensPerMonth),
+    },
     inFlight: null,
     resetsAt: new Date(monthEndMs(month)).toISOString(),
     live: false,
