@@ -78,13 +78,14 @@ export type { ErrorsPeriod, ErrorsStep, ErrorsView, ShowErrorsInput } from './re
 export type { RequestView } from './requests/view.ts';
 export { type ControlRefusal, type Fault, type RefusalCode, type Result, refuseInput } from './result.ts';
 export type { Resealed } from './secrets/reseal.ts';
-export type { TimePercentiles, UsageModelView, UsageRowView } from './usage/read.ts';
 export type { Counts } from './usage/sums.ts';
-export type {
-  UsageDayView,
-  UsageHourView,
-  UsageInput,
-  UsageMonth,
-  UsageOfDayInput,
-  UsageView,
+export {
+  MAX_USAGE_ROWS,
+  type UsageDayView,
+  type UsageHourView,
+  type UsageInput,
+  type UsageMonth,
+  type UsageOfDayInput,
+  type UsageView,
 } from './usage/usage.ts';
+export type { TimePercentiles, UsageModelView, UsageRowView } from './usage/views.ts';

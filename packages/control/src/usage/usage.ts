@@ -5,24 +5,25 @@ import type { ControlDeps } from '../deps.ts';
 import { isDay, orgField, reference, whole } from '../fields.ts';
 import { toNumber } from '../numbers.ts';
 import { ok, parseInput, type Result } from '../result.ts';
-import { daysOf, lastDays, lastHours } from './period.ts';
+import { daysOf, lastDays, lastHours, type Period } from './period.ts';
+import { type Histograms, readSteps, readTimes, readUsage, type StepUsage } from './read.ts';
+import { type Counts, countsOf, NOTHING, plus } from './sums.ts';
 import {
   allTimes,
-  type Histograms,
   modelsOf,
-  readTimes,
-  readUsage,
   rowsOf,
   type TimePercentiles,
   timesOf,
   type UsageModelView,
   type UsageRowView,
-} from './read.ts';
-import type { Counts } from './sums.ts';
+  type UsageStepView,
+} from './views.ts';
 
 const MAX_DAYS = 366;
 /** Metering keeps the hours of the day before these, too. */
 const MAX_HOURS = 168;
+/** Of rows, where fewer than all are asked for. */
+export const MAX_USAGE_ROWS = 1_000;
 
 const usageInput = z
   .object({
@@ -30,9 +31,11 @@ const usageInput = z
     days: whole('Days', 1, MAX_DAYS).optional(),
     /** In place of days. */
     hours: whole('Hours', 1, MAX_HOURS).optional(),
-    /** Restrict all but the rows to one key or model, by id. */
+    /** Restrict usage to one key or model, by id. */
     keyId: reference('Key id').optional(),
     modelId: reference('Model id').optional(),
+    /** At most so many rows, the busiest. Unless given: all. */
+    maxRows: whole('Rows', 1, MAX_USAGE_ROWS).optional(),
     /**
      * True: without models and rows, which cost most of the time, and with percentiles only of one
      * model.
@@ -93,6 +96,8 @@ export interface UsageView {
   readonly models: readonly UsageModelView[];
   /** By key and model, busiest first. */
   readonly rows: readonly UsageRowView[];
+  /** How many rows there are, with those beyond `maxRows`. */
+  readonly rowCount: number;
   readonly month: UsageMonth;
 }
 
@@ -110,26 +115,41 @@ export async function showUsage(
   const org = await access(deps, actor, parsed.value.org, 'usage.show');
   if (!org.ok) return org;
   const orgId = org.value.id;
-  const { days = LIMITS.usageDays, hours, keyId = null, modelId = null, brief = false } = parsed.value;
+  const { days = LIMITS.usageDays, hours, maxRows = null, brief = false } = parsed.value;
+  const { keyId = null, modelId = null } = parsed.value;
   const period = hours === undefined ? lastDays(days, deps.now()) : lastHours(hours, deps.now());
   const filter = { keyId, modelId };
-  const [{ totals, steps, pairs }, times, month] = await Promise.all([
-    readUsage(deps.db, orgId, period, filter, !brief),
+  const [{ steps, models, pairs, pairCount }, times, month] = await Promise.all([
+    brief
+      ? readSteps(deps.db, orgId, period, filter).then((alone) => ({ ...NO_PAIRS, steps: alone }))
+      : readUsage(deps.db, orgId, period, filter, maxRows),
     // Not stored by key. Those of all models take long to add up.
     keyId === null && (!brief || modelId !== null)
       ? readTimes(deps.db, orgId, period, filter)
       : new Map<string, Histograms>(),
     readMonth(deps, orgId),
   ]);
-  const wanted = pairs.filter(
-    (pair) => (keyId ?? pair.keyId) === pair.keyId && (modelId ?? pair.modelId) === pair.modelId,
-  );
+  const all = everyStep(period, steps);
   const isDays = hours === undefined;
   return ok({
-    totals: { ...totals, ...timesOf(allTimes(times.values())) },
-    days: isDays ? steps.map(({ step, ...counts }) => ({ day: step, ...counts })) : [],
-    hours: isDays ? [] : steps.map(({ step, ...counts }) => ({ hour: step, ...counts })),
-    ...{ models: modelsOf(wanted, times), rows: rowsOf(pairs), month },
+    totals: {
+      ...countsOf(steps.map(({ sums }) => sums).reduce(plus, NOTHING)),
+      ...timesOf(allTimes(times.values())),
+    },
+    days: isDays ? all.map(({ step, ...counts }) => ({ day: step, ...counts })) : [],
+    hours: isDays ? [] : all.map(({ step, ...counts }) => ({ hour: step, ...counts })),
+    ...{ models: modelsOf(models, times), rows: rowsOf(pairs), rowCount: pairCount, month },
+  });
+}
+
+const NO_PAIRS = { models: [], pairs: [], pairCount: 0 };
+
+/** Also those without requests. */
+function everyStep(period: Period, steps: readonly StepUsage[]): readonly UsageStepView[] {
+  const byStep = new Map(steps.map(({ step, sums }) => [step, sums]));
+  return period.steps.map((step) => {
+    const counts = countsOf(byStep.get(step) ?? NOTHING);
+    return { step, ...counts, answered: counts.requests - counts.errors };
   });
 }
 
@@ -149,7 +169,8 @@ export async function showUsageOfDay(
   if (!parsed.ok) return parsed;
   const org = await access(deps, actor, parsed.value.org, 'usage.show');
   if (!org.ok) return org;
-  const { pairs } = await readUsage(deps.db, org.value.id, daysOf([parsed.value.day]));
+  const everything = { keyId: null, modelId: null };
+  const { pairs } = await readUsage(deps.db, org.value.id, daysOf([parsed.value.day]), everything, null);
   return ok(rowsOf(pairs));
 }
 
