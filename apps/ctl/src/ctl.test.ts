@@ -235,7 +235,7 @@ describe('an installation from the beginning', () => {
 
   it('shows usage in the shape of its contract, the month live', async () => {
     const usage = await json('usage', 'show');
-    expect(Object.keys(usage)).toEqual(['totals', 'days', 'hours', 'models', 'rows', 'month']);
+    expect(Object.keys(usage)).toEqual(['totals', 'days', 'hours', 'models', 'rows', 'rowCount', 'month']);
     expect(usage.totals).toEqual({
       ...{ requests: 0, errors: 0, promptTokens: 0, completionTokens: 0, reservedTokens: 0, averageMs: null },
       ...{ p50Ms: null, p95Ms: null, firstChunkP50Ms: null, firstChunkP95Ms: null },
