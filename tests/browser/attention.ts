@@ -21,24 +21,21 @@ export function describeAttention(site: Site): void {
       'marks the screens that say what is wrong, wherever one is, also those behind More',
       async () => {
         const org = await site.organization('Attention');
-        const model = { org, kind: 'text', mode: 'always_on', contextTokens: CONTEXT_TOKENS } as const;
-        must(
-          await site
-            .control()
-            .publishModel(OPERATOR, { ...model, name: 'tide', urls: [`${standin.url}/v1`] }),
-        );
-        const { page, errors } = await site.signedIn(await site.person('viewer', org));
+        const publish = async (name: string) => {
+          const how = { kind: 'text', mode: 'always_on', contextTokens: CONTEXT_TOKENS } as const;
+          must(
+            await site.control().publishModel(OPERATOR, { org, name, ...how, urls: [`${standin.url}/v1`] }),
+          );
+        };
+        await publish('tide');
+        const { page, errors } = await site.signedIn(await site.person('owner', org));
         const screen = (name: string) => page.getByLabel('Screens').getByRole('link', { name, exact: true });
-        const isMarked = async (at: Locator) =>
-          (await at
-            .locator('.bg-danger')
-            .boundingBox({ timeout: 1 })
-            .catch(() => null)) !== null;
+        const isMarked = (at: Locator) => at.locator('.bg-danger').isVisible();
         await site.open(page, 'keys', org);
         for (const name of ['API', 'Usage', 'Requests'])
           expect([name, await isMarked(screen(name))]).toEqual([name, false]);
 
-        must(await site.control().publishModel(OPERATOR, { ...model, name: 'broken', command: 'exit 1' }));
+        await publish('not-served');
         const { key } = await site.newKey('Failing', { org });
         await eventually(
           async () => (await site.ask(key, { model: 'tide', content: '[[status=500]]' })).status === 502,

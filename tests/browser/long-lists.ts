@@ -65,7 +65,7 @@ export function describeLongLists(site: Site): void {
         const more = page.getByRole('button', { name: 'Show more (70)' });
         await more.waitFor();
         expect(await rowsOf(page).count()).toBe(50);
-        expect(await page.content()).not.toContain('Key 000');
+        expect((await page.content()).includes('Key 000')).toBe(false);
         await more.click();
         await page.getByText('Key 020').waitFor();
         await eventually(async () => (await rowsOf(page).count()) === 100);
