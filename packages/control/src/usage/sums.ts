@@ -37,9 +37,9 @@ const listOf = (item: (sum: string, column: string) => string): Sql =>
   ]);
 
 /** Adds up stored rows. */
-export const ADDED = listOf((sum, column) => `sum(${column})::bigint AS ${sum}`);
+export const ADDED = listOf((sum, column) => `bigint_total(${column}) AS ${sum}`);
 /** Adds up sums. */
-export const ADDED_AGAIN = listOf((sum) => `sum(${sum})::bigint AS ${sum}`);
+export const ADDED_AGAIN = listOf((sum) => `bigint_total(${sum}) AS ${sum}`);
 export const SUMS = listOf((sum) => sum);
 
 export const sumsOf = (row: Summed): Sums => ({

@@ -155,6 +155,19 @@ describe('usage by key and model', () => {
     );
   });
 
+  it('is an error, and not a wrong number, where a sum is too large to be told', async () => {
+    const of = { orgId: pairsOrgId, keyId: 'key_a', modelId: 'mdl_x', errors: 0n, durationMsSum: 0n };
+    const tokens = { completionTokens: 0n, unreportedTokens: 0n, durationCount: 0n };
+    const rowsWith = (promptTokens: bigint) =>
+      DAYS.map((day) => ({ ...of, ...tokens, promptTokens, day: new Date(day), requests: 1n }));
+    await db.usageDay.deleteMany({ where: { orgId: pairsOrgId } });
+    await db.usageDay.createMany({ data: rowsWith(2n ** 62n) });
+    await expect(show()).rejects.toThrow('out of range');
+    await db.usageDay.deleteMany({ where: { orgId: pairsOrgId } });
+    await db.usageDay.createMany({ data: rowsWith(2n ** 62n / 2_000n) });
+    expect((await show()).totals.promptTokens).toBe(Number((2n ** 62n / 2_000n) * 3n));
+  });
+
   it('comes busiest first and always in one order; the first rows are the same however many are asked for', async () => {
     await fc.assert(
       fc.asyncProperty(used, fc.integer({ min: 1, max: 20 }), async (counts, maxRows) => {
