@@ -8,7 +8,7 @@
 //
 // Worst and tiny bodies take turns, a round each, and the medians of the rounds' p99s are compared.
 // A kind of body that comes near the limit gets more rounds before it is judged. Callers are one
-// process each for all rounds, because a new process is slow at first. All shapes take about seven
+// process each for all rounds, because a new process is slow at first. All shapes take over ten
 // minutes. --options starts the gateway with other options of Node. Run npm run build first.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,8 +1,9 @@
+import { createHash } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { closeDb, createDb, type Db } from '@tidegate/db';
 import { eventually } from '@tidegate/testing';
 import type { Page } from 'playwright-core';
-import { expectAccessible, expectInReach } from '../support/browser.ts';
+import { expectAccessible, expectInReach, expectStill } from '../support/browser.ts';
 import { type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
 
 const MANY = 120;
@@ -14,7 +15,14 @@ async function fill(db: Db, slug: string): Promise<void> {
   await db.apiKey.createMany({
     data: numbers.map((n) => ({
       ...{ id: `key_${slug}${n}`, orgId, name: `Key ${n}`, prefix: `ti_${n}` },
-      ...{ hash: new Uint8Array(32).fill(Number(n)), revokedAt: new Date() },
+      ...{
+        hash: new Uint8Array(
+          createHash('sha256')
+            .update(slug + n)
+            .digest(),
+        ),
+        revokedAt: new Date(),
+      },
       ...{ allModels: true, requestsPerMinute: 60, requestsAtOnce: 4, createdAt: new Date(Number(n)) },
     })),
   });
@@ -23,6 +31,21 @@ async function fill(db: Db, slug: string): Promise<void> {
       ...({ id: `mdl_${slug}${n}`, orgId, name: `model-${n}`, kind: 'text', mode: 'always_on' } as const),
       ...{ contextTokens: 1_000, driver: 'external', settings: { urls: ['http://127.0.0.1:9/v1'] } },
       condition: Number(n) === MANY - 1 ? ('failed' as const) : ('stopped' as const),
+    })),
+  });
+}
+
+const DAY_MS = 86_400_000;
+
+/** Yesterday's usage of each key with the model of its number. A higher number is busier. */
+async function use(db: Db, slug: string): Promise<void> {
+  const { id: orgId } = await db.org.findUniqueOrThrow({ where: { slug } });
+  const of = { orgId, day: new Date(Date.now() - DAY_MS) };
+  const none = { errors: 0, promptTokens: 1, completionTokens: 1, unreportedTokens: 0 };
+  await db.usageDay.createMany({
+    data: numbers.map((n) => ({
+      ...{ ...of, ...none, keyId: `key_${slug}${n}`, modelId: `mdl_${slug}${n}` },
+      ...{ requests: Number(n) + 1, durationMsSum: 1, durationCount: 1 },
     })),
   });
 }
@@ -42,7 +65,7 @@ export function describeLongLists(site: Site): void {
         const more = page.getByRole('button', { name: 'Show more (70)' });
         await more.waitFor();
         expect(await rowsOf(page).count()).toBe(50);
-        expect(await page.content()).not.toContain('Key 000');
+        expect((await page.content()).includes('Key 000')).toBe(false);
         await more.click();
         await page.getByText('Key 020').waitFor();
         await eventually(async () => (await rowsOf(page).count()) === 100);
@@ -72,6 +95,53 @@ export function describeLongLists(site: Site): void {
         expect(await textOf(rowsOf(page))).toContain(`model-${MANY - 1}`);
         await page.setViewportSize({ width: 390, height: 844 });
         await expectInReach(page);
+        expect(errors).toEqual([]);
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
+      'of usage comes with its busiest rows, also without scripts; the others and the choices come when they are looked for',
+      async () => {
+        const org = await site.organization('Used');
+        const db = createDb(site.stack().info.postgres, { maxConnections: 1 });
+        await fill(db, org)
+          .then(() => use(db, org))
+          .finally(() => closeDb(db));
+        const viewer = await site.person('viewer', org);
+        const { page: plain } = await site.signedIn(viewer, { javaScriptEnabled: false });
+        await site.open(plain, 'usage', org);
+        const used = (page: Page) => page.getByLabel('Usage by key and model').locator('tbody tr');
+        expect(await used(plain).count()).toBe(50);
+        expect(await textOf(used(plain).first())).toContain('Key 119');
+
+        const { page, errors } = await site.signedIn(viewer);
+        await site.open(page, 'usage', org);
+        await page.getByRole('definition').getByText('7,260', { exact: true }).waitFor();
+        const more = page.getByRole('button', { name: 'Show more (70)' });
+        await more.waitFor();
+        expect(await page.content()).not.toContain('Key 069');
+        await expectStill(page);
+        await more.click();
+        await eventually(async () => (await used(page).count()) === 100);
+        await page.getByRole('button', { name: 'Show more (20)' }).click();
+        await eventually(async () => (await used(page).count()) === MANY);
+        expect(await textOf(used(page).last())).toContain('Key 000');
+
+        await page.getByRole('button', { name: /All keys/ }).click();
+        await page.getByRole('option', { name: /Key 000/ }).click();
+        await eventually(async () => (await used(page).count()) === 1);
+        expect(await textOf(used(page))).toContain('Key 000');
+        await page.getByRole('button', { name: /All models/ }).click();
+        await page.getByRole('option', { name: 'model-119' }).click();
+        await page.getByText('Nothing in this time.').first().waitFor();
+        // Each has its name, although they have no usage together.
+        await page.getByRole('button', { name: /Key 000/ }).waitFor();
+        await page.getByRole('button', { name: /model-119/ }).waitFor();
+        await expectAccessible(page);
+        await page.getByRole('button', { name: /Key 000/ }).click();
+        await page.getByRole('option', { name: 'All keys' }).click();
+        await eventually(async () => (await textOf(used(page)).catch(() => '')).includes('Key 119'));
         expect(errors).toEqual([]);
       },
       TEST_TIMEOUT_MS,

@@ -144,10 +144,23 @@ export function describePages(site: Site): void {
     );
 
     it('that does not exist says so in the same font, which comes with it', async () => {
-      const answer = await fetch(`${site.url()}/nowhere/at-all`);
-      expect(answer.status).toBe(404);
-      expect(answer.headers.get('link')).toMatch(/\.woff2>; rel=preload; as="font"/);
-      expect(await answer.text()).toContain('There is nothing here');
+      const { page } = await site.visit();
+      const fontsOf = async (path: string) => {
+        const answer = await page.goto(`${site.url()}${path}`);
+        const used = await page.evaluate(`document.fonts.ready.then((fonts) => ({
+          loaded: [...fonts].flatMap(({ family, status }) => (status === 'loaded' ? [family] : [])),
+          ofHeading: getComputedStyle(document.querySelector('h1')).fontFamily,
+        }))`);
+        return {
+          sent: /<[^>]+\.woff2>; rel=preload; as="font"/.exec(answer?.headers().link ?? '')?.[0],
+          used,
+        };
+      };
+      const known = await fontsOf('/sign-in');
+      expect(known).toMatchObject({ sent: expect.any(String), used: { loaded: [expect.any(String)] } });
+      expect(await fontsOf('/nowhere/at-all')).toEqual(known);
+      await page.getByRole('heading', { name: 'There is nothing here' }).waitFor();
+      expect((await fetch(page.url())).status).toBe(404);
     });
 
     it('that fails is one line of the log, without the address asked for', async () => {

@@ -2,32 +2,32 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Counts as CountsView, UsageView } from '@tidegate/control';
 import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
-import type { Page } from 'playwright-core';
 import { expectAccessible, expectStill } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
 import { ctl } from '../support/stack.ts';
 import { type Asked, type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
+import {
+  type Counts,
+  choose,
+  csvOn,
+  daysOn,
+  daysShown,
+  modelsOn,
+  type Row,
+  rowLink,
+  rowsOn,
+  totalOf,
+} from './usage-page.ts';
 
 const CONTEXT_TOKENS = 1_000;
 /** A month of a plan, of which one full reservation is more than 80 %. */
 const SMALL_MONTH_TOKENS = 1_200;
 const STREAMED = { stream: true, stream_options: { include_usage: true } };
 
-/**
- * The expected usage of one key and one model: requests, errors, tokens in, tokens out, and tokens
- * reserved or unreported.
- */
-type Counts = [number, number, number, number, number];
 const NOTHING: Counts = [0, 0, 0, 0, 0];
 const add = (a: Counts, b: Counts): Counts => a.map((value, i) => value + (b[i] ?? 0)) as Counts;
 const sumOf = (all: readonly Counts[]): Counts => all.reduce(add, NOTHING);
 const written = (counts: Counts): string[] => counts.map((count) => count.toLocaleString('en-US'));
-
-interface Row {
-  readonly key: string;
-  readonly model: string;
-  readonly counts: Counts;
-}
 
 /**
  * Sends a request. Returns how it must be counted: the tokens that the API reported, or else the
@@ -86,68 +86,6 @@ async function askAround(
   must(await site.control().revokeKey(OPERATOR, { org, id: third.id }));
   must(await site.control().deleteKey(OPERATOR, { org, id: third.id }));
   return { rows, refused, deleted: third.id };
-}
-
-const totalOf = (page: Page, name: string) =>
-  page.locator('dl > div').filter({ has: page.getByText(name, { exact: true }) });
-
-/** The table by key and model, without the keys' first characters and the average times. */
-async function rowsOn(page: Page): Promise<string[][]> {
-  const rows = await page.getByLabel('Usage by key and model').locator('tbody tr').all();
-  return Promise.all(
-    rows.map(async (row) => {
-      const cells = await row.getByRole('cell').allTextContents();
-      return [await textOf(row.getByRole('rowheader').locator('span').first()), ...cells.slice(0, 6)];
-    }),
-  );
-}
-
-/** The table by model, as names and cells. */
-async function modelsOn(page: Page): Promise<string[][]> {
-  const rows = await page.getByLabel('Usage by model').locator('tbody tr').all();
-  return Promise.all(
-    rows.map(async (row) => [
-      await textOf(row.getByRole('rowheader')),
-      ...(await row.getByRole('cell').allTextContents()),
-    ]),
-  );
-}
-
-/** The chart's days with requests, from its table for screen readers. */
-const daysOn = async (page: Page): Promise<string[][]> =>
-  (
-    await Promise.all(
-      (
-        await page.getByRole('table', { name: 'Requests per day' }).locator('tbody tr').all()
-      ).map((row) => row.getByRole('cell').allTextContents()),
-    )
-  ).filter((cells) => cells.some((cell) => cell !== '0'));
-
-const daysShown = (page: Page): Promise<number> =>
-  page.getByRole('table', { name: 'Requests per day' }).locator('tbody tr').count();
-
-const rowLink = (page: Page, name: string) =>
-  page.getByLabel('Usage by key and model').getByRole('link', { name, exact: true }).first();
-
-/** The rows of the CSV that the page offers. Names the deleted key by its id. */
-async function csvOn(site: Site, page: Page): Promise<Row[]> {
-  const href = await page.getByRole('link', { name: 'Download CSV' }).getAttribute('href');
-  const text = await (await page.request.get(`${site.url()}${href}`)).text();
-  return text
-    .trimEnd()
-    .split('\r\n')
-    .slice(1)
-    .map((line) => line.split(','))
-    .map(([, key = '', prefix, id = '', model = '', , ...counts]) => ({
-      key: prefix ? key : id,
-      model,
-      counts: counts.slice(0, 5).map(Number) as Counts,
-    }));
-}
-
-async function choose(page: Page, from: RegExp, option: RegExp): Promise<void> {
-  await page.getByRole('button', { name: from }).click();
-  await page.getByRole('option', { name: option }).click();
 }
 
 export function describeUsage(site: Site): void {

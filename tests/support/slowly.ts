@@ -9,7 +9,10 @@ const PIECE_EVERY_MS = 30;
 /** Long after the first paint. */
 const FONTS_AFTER_MS = 300;
 
-/** Serves the same site over a slow connection: its pages arrive tag by tag, and its fonts late. */
+/**
+ * Serves the same site, but its pages arrive tag by tag and its fonts late, as over a slow
+ * connection.
+ */
 export async function slowly(site: string): Promise<{ url: string; close(): Promise<void> }> {
   const server = createServer((asked, answer) => {
     const { 'accept-encoding': _, ...headers } = asked.headers;

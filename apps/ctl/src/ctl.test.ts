@@ -87,7 +87,10 @@ function serve(server: Server): Promise<string> {
   server.addService(runnerService, {
     watch: refuse,
     wake: answer('wake', state('CONDITION_RUNNING')),
-    start: answer('start', state('CONDITION_STARTING')),
+    start: (call: Parameters<ReturnType<typeof answer>>[0], callback: sendUnaryData<object>) => {
+      const condition = replicas.length > 0 ? 'CONDITION_RUNNING' : 'CONDITION_STARTING';
+      answer('start', state(condition))(call, callback);
+    },
     stop: answer('stop', state('CONDITION_STOPPED')),
     inspect: answer('inspect', { problem: 'It refuses the upstream key (401).' }),
     // When it is told of a model for the second time, it answers that the model is not published.
@@ -232,7 +235,7 @@ describe('an installation from the beginning', () => {
 
   it('shows usage in the shape of its contract, the month live', async () => {
     const usage = await json('usage', 'show');
-    expect(Object.keys(usage)).toEqual(['totals', 'days', 'hours', 'models', 'rows', 'month']);
+    expect(Object.keys(usage)).toEqual(['totals', 'days', 'hours', 'models', 'rows', 'rowCount', 'month']);
     expect(usage.totals).toEqual({
       ...{ requests: 0, errors: 0, promptTokens: 0, completionTokens: 0, reservedTokens: 0, averageMs: null },
       ...{ p50Ms: null, p95Ms: null, firstChunkP50Ms: null, firstChunkP95Ms: null },
@@ -290,6 +293,8 @@ describe('an installation from the beginning', () => {
       ctl(['model', 'list'], { ...env, RUNNER_ADDRESS: '127.0.0.1:1' }),
     ]);
     expect(here.out).toMatch(/^Name .* In flight +Id\nbusy .* \(1 of 2 up\) .* 2 +mdl_\w+\n$/);
+    const started = await ctl(['model', 'start', '--name', 'busy']);
+    expect(started.out).toMatch(/\nbusy .* running \(1 of 2 up\) +mdl_\w+\n$/);
     replicas = [];
     expect(away.out).toMatch(/^Name .* In flight +Id\nbusy .* unknown +mdl_\w+\n$/);
   });

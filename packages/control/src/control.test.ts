@@ -72,6 +72,7 @@ describe('roles', () => {
     startModel: ['model.start', { name: 'm' }],
     stopModel: ['model.stop', { name: 'm' }],
     deleteModel: ['model.delete', { name: 'm' }],
+    showAttention: ['usage.show', {}],
     showUsage: ['usage.show', {}],
     showUsageOfDay: ['usage.show', { day: '2026-11-21' }],
     listRequests: ['request.list', {}],

@@ -1,5 +1,6 @@
 import type { Actor } from './access/access.ts';
 import { deleteAccount } from './account/delete.ts';
+import { showAttention } from './attention/show.ts';
 import { listAudit } from './audit/list.ts';
 import type { ControlDeps } from './deps.ts';
 import { publishFound } from './discovery/publish.ts';
@@ -66,6 +67,7 @@ const operations = {
   startModel,
   stopModel,
   deleteModel,
+  showAttention,
   showUsage,
   showUsageOfDay,
   listRequests,

@@ -36,6 +36,8 @@ interface RecordedRunner extends RunnerPort {
   away: boolean;
   /** Requests in flight by model id, the same for every organization. */
   busy: ReadonlyMap<string, number>;
+  /** What models are once they are started or refreshed. */
+  started: ConditionNow['condition'];
   /** Replicas by model id. */
   counts: PoolActivity['replicas'];
   pools: readonly string[];
@@ -134,22 +136,23 @@ function recordedLimiter(): RecordedLimiter {
 
 function recordedRunner(): RecordedRunner {
   const call =
-    (name: string, condition: ConditionNow['condition']) =>
+    (name: string, condition?: ConditionNow['condition']) =>
     async (modelId: string, pool: string | null): Promise<ConditionNow> => {
       if (recorded.away) throw new Error('away');
       recorded.calls.push([name, modelId, ...(pool === null || pool === LOCAL_POOL ? [] : [pool])].join(' '));
-      return { condition, reason: '' };
+      return { condition: condition ?? recorded.started, reason: '' };
     };
   const recorded: RecordedRunner = {
     away: false,
     busy: new Map(),
+    started: 'starting',
     counts: new Map(),
     pools: [LOCAL_POOL],
     workloadProblem: '',
     calls: [],
     looked: [],
-    refresh: call('refresh', 'starting'),
-    start: call('start', 'starting'),
+    refresh: call('refresh'),
+    start: call('start'),
     stop: call('stop', 'stopped'),
     servers: new Map(),
     inspected: [],

@@ -3,6 +3,7 @@ export type { Actor } from './access/access.ts';
 export { type Action, POLICY, ROLES, type Role } from './access/policy.ts';
 export type { DeleteAccountInput, DeletedAccountView } from './account/delete.ts';
 export { type AccountAction, type AccountEvent, recordAccountEvent } from './account/events.ts';
+export type { AttentionView, ShowAttentionInput } from './attention/show.ts';
 export type { AuditPage, AuditView, ListAuditInput } from './audit/list.ts';
 export { type Control, createControl } from './control.ts';
 export type {
@@ -44,6 +45,7 @@ export {
   limitsText,
   type MayCall,
   mayCallText,
+  PAGE_KEY,
 } from './keys/view.ts';
 export { logFailures } from './log-failures.ts';
 export type {
@@ -61,7 +63,7 @@ export { weakPassword } from './members/weak-password.ts';
 export type { CheckModelInput, ModelCheck, ServedModelView } from './models/check.ts';
 export type { ChangeModelInput, ListModelsInput, ModelInput, PublishModelInput } from './models/input.ts';
 export type { ConditionChangeView, ModelDetail, ModelSettings, ShowModelInput } from './models/show.ts';
-export type { ListedModelView, ModelChange, ModelView } from './models/view.ts';
+export type { ListedModelView, ModelChange, ModelNow, ModelView } from './models/view.ts';
 export type { BootstrapInput, BootstrapView } from './orgs/bootstrap.ts';
 export type { DeletedOrgView, DeleteOrgInput } from './orgs/delete.ts';
 export type { MembershipView, TryModelInput } from './orgs/memberships.ts';
@@ -76,13 +78,14 @@ export type { ErrorsPeriod, ErrorsStep, ErrorsView, ShowErrorsInput } from './re
 export type { RequestView } from './requests/view.ts';
 export { type ControlRefusal, type Fault, type RefusalCode, type Result, refuseInput } from './result.ts';
 export type { Resealed } from './secrets/reseal.ts';
-export type { TimePercentiles, UsageModelView, UsageRowView } from './usage/read.ts';
 export type { Counts } from './usage/sums.ts';
-export type {
-  UsageDayView,
-  UsageHourView,
-  UsageInput,
-  UsageMonth,
-  UsageOfDayInput,
-  UsageView,
+export {
+  MAX_USAGE_ROWS,
+  type UsageDayView,
+  type UsageHourView,
+  type UsageInput,
+  type UsageMonth,
+  type UsageOfDayInput,
+  type UsageView,
 } from './usage/usage.ts';
+export type { TimePercentiles, UsageModelView, UsageRowView } from './usage/views.ts';

@@ -75,6 +75,7 @@ export const WITHIN_ORG: Inputs<Exclude<keyof Control, Unbound>> = {
   startModel: ({ org, model }) => ({ org, name: model }),
   stopModel: ({ org, model }) => ({ org, name: model }),
   deleteModel: ({ org, model }) => ({ org, name: model }),
+  showAttention: ({ org }) => ({ org }),
   showUsage: ({ org, keyId, modelId }) => ({ org, keyId, modelId }),
   showUsageOfDay: ({ org }) => ({ org, day: new Date().toISOString().slice(0, 10) }),
   listRequests: ({ org, keyId, modelId }) => ({ org, keyId, modelId }),

@@ -5,7 +5,7 @@ import type {
   CheckModelInput,
   ModelChange,
   ModelCheck,
-  ModelView,
+  ModelNow,
   PublishModelInput,
   Result,
 } from '@tidegate/control';
@@ -21,10 +21,10 @@ export const publishModel = async (input: PublishModelInput): Promise<Result<Mod
 export const changeModel = async (input: ChangeModelInput): Promise<Result<ModelChange>> =>
   asUser((actor) => services().control.changeModel(actor, input));
 
-export const startModel = async (org: string, name: string): Promise<Result<ModelView>> =>
+export const startModel = async (org: string, name: string): Promise<Result<ModelNow>> =>
   asUser((actor) => services().control.startModel(actor, { org, name }));
 
-export const stopModel = async (org: string, name: string): Promise<Result<ModelView>> =>
+export const stopModel = async (org: string, name: string): Promise<Result<ModelNow>> =>
   asUser((actor) => services().control.stopModel(actor, { org, name }));
 
 export const deleteModel = async (org: string, name: string): Promise<Result<ModelChange>> =>

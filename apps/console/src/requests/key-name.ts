@@ -1,4 +1,5 @@
 import { isPageKey, PAGE_KEYS } from '@tidegate/contracts';
+import { PAGE_KEY } from '@tidegate/control';
 import type { Named } from './choices.ts';
 
 interface Key {
@@ -12,5 +13,5 @@ export const keyChoices = (keys: readonly Key[]): Named[] => [
   ...keys
     .filter(({ id }) => !isPageKey(id))
     .map(({ id, name, prefix }) => ({ id, name: `${name} · ${prefix}…` })),
-  { id: PAGE_KEYS, name: 'Try it' },
+  { id: PAGE_KEYS, name: PAGE_KEY },
 ];

@@ -8,7 +8,7 @@ const model = (
   condition: Progress['models'][number]['condition'],
   reason: string | null = null,
 ) => ({
-  ...{ name, condition, conditionReason: reason },
+  ...{ name, condition, conditionReason: reason, replicas: null },
 });
 
 describe('the first steps', () => {
@@ -18,6 +18,7 @@ describe('the first steps', () => {
 
   it.each([
     [[model('a', 'running')], true, 'a is running.'],
+    [[{ ...model('a', 'running'), replicas: { up: 1, total: 2 } }], true, 'a is running, 1 of 2 up.'],
     [
       [model('a', 'failed', 'x'), model('b', 'asleep')],
       true,

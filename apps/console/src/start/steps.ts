@@ -1,8 +1,8 @@
-import type { ModelView } from '@tidegate/control';
+import type { ModelNow } from '@tidegate/control';
 import { firstUsable } from '../models/first-usable.ts';
 
 export interface Progress {
-  readonly models: readonly Pick<ModelView, 'name' | 'condition' | 'conditionReason'>[];
+  readonly models: readonly Pick<ModelNow, 'name' | 'condition' | 'conditionReason' | 'replicas'>[];
   /** The names of keys that work. */
   readonly keys: readonly string[];
   /** Counted requests of the last 30 days. */
@@ -28,7 +28,11 @@ export function stepsOf(begun: Progress): {
 
 function modelStep({ models }: Progress): GuideStep {
   const usable = firstUsable(models);
-  if (usable?.condition === 'running') return { done: true, told: `${usable.name} is running.` };
+  if (usable?.condition === 'running') {
+    const { name, replicas } = usable;
+    const up = replicas ? `, ${replicas.up} of ${replicas.total} up` : '';
+    return { done: true, told: `${name} is running${up}.` };
+  }
   if (usable?.condition === 'asleep')
     return { done: true, told: `${usable.name} is asleep. It wakes with the first request.` };
   if (usable) return { done: false, told: `${usable.name} is starting.` };

@@ -1,8 +1,8 @@
 'use client';
 
-import { usePathname, useRouter } from 'next/navigation';
+import { usePathname, useRouter, useSearchParams } from 'next/navigation';
 import { useState, useTransition } from 'react';
-import { ALL_ROWS, FIRST_ROWS } from './wanted-rows.ts';
+import { allRowsQuery, FIRST_ROWS } from './wanted-rows.ts';
 
 interface AllRows {
   /** Asks for the page with all rows, unless it has them. Its state stays. */
@@ -18,11 +18,12 @@ interface AllRows {
 export function useAllRows({ sent, total }: { sent: number; total: number }): AllRows {
   const router = useRouter();
   const pathname = usePathname();
+  const query = useSearchParams();
   const [fetching, startTransition] = useTransition();
   const [shown, setShown] = useState(FIRST_ROWS);
   const fetchAll = () => {
     if (sent >= total || fetching) return;
-    startTransition(() => router.replace(`${pathname}${ALL_ROWS}`, { scroll: false }));
+    startTransition(() => router.replace(`${pathname}${allRowsQuery(query.toString())}`, { scroll: false }));
   };
   const showMore = () => {
     fetchAll();

@@ -35,6 +35,8 @@ interface ChoiceProps<T extends string> {
   readonly hideLabel?: boolean;
   readonly className?: string;
   readonly isDisabled?: boolean;
+  /** Called when a user turns to it, maybe to open it. */
+  readonly onUse?: () => void;
 }
 
 /** Renders the options when they are first needed: there may be a thousand. */
@@ -47,15 +49,20 @@ export function Choice<T extends string>({
   hideLabel = false,
   className = '',
   isDisabled = false,
+  onUse,
 }: ChoiceProps<T>) {
   const error = useFieldError(name);
   const [isUsed, setUsed] = useState(false);
+  const use = () => {
+    setUsed(true);
+    onUse?.();
+  };
   const rendered = isUsed ? options : options.filter(({ id }) => id === value);
   return (
     <Select
       className={className}
-      onFocus={() => setUsed(true)}
-      onOpenChange={() => setUsed(true)}
+      onFocus={use}
+      onOpenChange={use}
       value={value}
       onChange={(next) => next !== null && onChange(next as T)}
       placeholder="Choose"

@@ -3,16 +3,20 @@ import { Choice } from '../ui/field.tsx';
 import { Link } from '../ui/link.tsx';
 import { PERIODS, queryOf, type UsageChoice, type UsagePeriod } from './filter.ts';
 import type { Options } from './options.ts';
+import { useOptions } from './use-options.ts';
 
 interface FiltersProps extends UsageChoice {
+  readonly org: string;
+  /** What is chosen. */
   readonly options: Options;
   readonly period: UsagePeriod;
 }
 
 /** What to show usage of, and for how long. The address has it, so it can be kept as a link. */
-export function Filters({ options, period, keyId, modelId }: FiltersProps) {
+export function Filters({ org, options: chosen, period, keyId, modelId }: FiltersProps) {
   const router = useRouter();
   const pathname = usePathname();
+  const { options, fetchOptions } = useOptions(org, period, { keyId, modelId }, chosen);
   const show = (choice: UsageChoice) => {
     if (choice.keyId === keyId && choice.modelId === modelId) return;
     router.replace(`${pathname}${queryOf(choice, period)}`, { scroll: false });
@@ -25,6 +29,7 @@ export function Filters({ options, period, keyId, modelId }: FiltersProps) {
         options={options.keys}
         value={keyId}
         onChange={(key) => show({ keyId: key, modelId })}
+        onUse={fetchOptions}
         className="w-full sm:w-60"
       />
       <Choice
@@ -33,6 +38,7 @@ export function Filters({ options, period, keyId, modelId }: FiltersProps) {
         options={options.models}
         value={modelId}
         onChange={(model) => show({ keyId, modelId: model })}
+        onUse={fetchOptions}
         className="w-full sm:w-60"
       />
       <nav aria-label="Period" className="flex gap-1">

@@ -12,10 +12,16 @@ export interface Options {
   readonly models: readonly Option[];
 }
 
-/** The keys and the models with usage, busiest first, to choose from; and what is chosen. */
+/** The keys and the models of rows, busiest first, to choose from; and what is chosen. */
 export const optionsOf = (rows: readonly UsageRowView[], { keyId, modelId }: UsageChoice): Options => ({
   keys: keyOptions(rows, keyId),
   models: modelOptions(rows, modelId),
+});
+
+/** The options that stand for what is chosen. */
+export const chosenOf = (options: Options, { keyId, modelId }: UsageChoice): Options => ({
+  keys: options.keys.filter(({ id }) => id === '' || id === keyId),
+  models: options.models.filter(({ id }) => id === '' || id === modelId),
 });
 
 const DELETED_ID_CHARACTERS = 4;

@@ -1,14 +1,12 @@
 'use client';
 
 import type { UsageRowView } from '@tidegate/control';
-import { useState } from 'react';
+import { useAllRows } from '../ui/all-rows.ts';
 import { Link } from '../ui/link.tsx';
 import { duration, whole } from '../ui/numbers.ts';
 import { ShowMore } from '../ui/show-more.tsx';
 import { Table } from '../ui/table.tsx';
 import type { UsageChoice } from './filter.ts';
-
-const PAGE = 50;
 
 const COLUMNS: readonly { name: string; width: string; cell: (row: UsageRowView) => string }[] = [
   { name: 'Requests', width: 'w-22', cell: (row) => whole(row.requests) },
@@ -26,15 +24,18 @@ const COLUMNS: readonly { name: string; width: string; cell: (row: UsageRowView)
 const LINK = 'hover:text-accent hover:underline hover:underline-offset-4';
 
 interface RowsTableProps {
+  /** The first, or all that a page can have. */
   readonly rows: readonly UsageRowView[];
+  /** How many a page can have. */
+  readonly total: number;
   /** How many more there are, which only the CSV has. */
   readonly leftOut: number;
   /** Where the usage of one key or one model is. */
   readonly hrefOf: (choice: UsageChoice) => string;
 }
 
-export function RowsTable({ rows, leftOut, hrefOf }: RowsTableProps) {
-  const [shown, setShown] = useState(PAGE);
+export function RowsTable({ rows, total, leftOut, hrefOf }: RowsTableProps) {
+  const { shown, showMore } = useAllRows({ sent: rows.length, total });
   if (rows.length === 0)
     return <p className="px-5 pt-4 pb-10 text-center text-sm text-muted">Nothing in this time.</p>;
   return (
@@ -79,8 +80,8 @@ export function RowsTable({ rows, leftOut, hrefOf }: RowsTableProps) {
           ))}
         </tbody>
       </Table>
-      <ShowMore more={rows.length - shown} onPress={() => setShown(shown + PAGE)} />
-      {rows.length <= shown && leftOut > 0 ? (
+      <ShowMore more={total - shown} onPress={showMore} />
+      {total <= shown && leftOut > 0 ? (
         <p className="border-t border-separator p-4 text-center text-sm text-muted">
           {whole(leftOut)} more, less busy. Choose a key or a model to see its own; the CSV has all.
         </p>

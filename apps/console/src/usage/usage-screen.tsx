@@ -21,9 +21,11 @@ const TIMES_OF_KEY =
 
 interface UsageScreenProps {
   readonly org: string;
-  /** Its rows are those of the chosen key and model, as many as are shown. */
+  /** Of the chosen key and model. Its rows are the first, or all that a page can have. */
   readonly usage: UsageView;
-  readonly rowsLeftOut: number;
+  /** How many rows a page can have. */
+  readonly maxRows: number;
+  /** What is chosen. */
   readonly options: Options;
   readonly nowMs: number;
   readonly mayChangePlan: boolean;
@@ -34,8 +36,9 @@ interface UsageScreenProps {
 }
 
 export function UsageScreen(props: UsageScreenProps) {
-  const { org, usage, rowsLeftOut, nowMs, mayChangePlan, period, keyId, modelId } = props;
+  const { org, usage, maxRows, nowMs, mayChangePlan, period, keyId, modelId } = props;
   const router = useRouter();
+  const total = Math.min(usage.rowCount, maxRows);
   const isHours = usage.hours.length > 0;
   const hrefOf = (choice: UsageChoice) => `/o/${org}/usage${queryOf(choice, period)}`;
   return (
@@ -90,7 +93,13 @@ export function UsageScreen(props: UsageScreenProps) {
           title="By key and model"
           lead="Busiest first. Reserved or unreported: the full reservations of requests that ended without a complete answer, or without its token counts."
         >
-          <RowsTable rows={usage.rows} leftOut={rowsLeftOut} hrefOf={hrefOf} />
+          <RowsTable
+            key={queryOf({ keyId, modelId }, period)}
+            rows={usage.rows}
+            total={total}
+            leftOut={usage.rowCount - total}
+            hrefOf={hrefOf}
+          />
         </Panel>
       </div>
     </>

@@ -3,7 +3,7 @@ import type {
   Control,
   ListedModelView,
   ModelChange,
-  ModelView,
+  ModelNow,
   PublishModelInput,
 } from '@tidegate/control';
 import type { Command } from 'commander';
@@ -18,33 +18,29 @@ const why = (reason: string): string => reason.split('\n', 1)[0] ?? '';
 const printedBy = (reason: string | null): string[] => reason?.split('\n').slice(1) ?? [];
 
 /** A condition, and how many replicas of several can be called. */
-const conditionOf = (
-  { condition, conditionReason }: ModelView,
-  replicas: ListedModelView['replicas'] = null,
-) =>
+const conditionOf = ({ condition, conditionReason, replicas }: ModelNow) =>
   condition +
   (replicas ? ` (${replicas.up} of ${replicas.total} up)` : '') +
   (conditionReason ? ` (${why(conditionReason)})` : '');
 
-const columns: Column<ModelView>[] = [
+const columns: Column<ModelNow>[] = [
   { title: 'Name', cell: (model) => model.name },
   { title: 'Kind', cell: (model) => model.kind },
   { title: 'Mode', cell: (model) => model.mode },
   { title: 'Context', cell: (model) => model.contextTokens },
   { title: 'Driver', cell: (model) => model.driver },
   { title: 'Pool', cell: (model) => model.pool },
-  { title: 'Condition', cell: (model) => conditionOf(model) },
+  { title: 'Condition', cell: conditionOf },
   { title: 'Id', cell: (model) => model.id },
 ];
 /** The count comes before the id, which is last in every table. */
 const listColumns: Column<ListedModelView>[] = [
-  ...columns.slice(0, -2),
-  { title: 'Condition', cell: (model) => conditionOf(model, model.replicas) },
+  ...columns.slice(0, -1),
   { title: 'In flight', cell: ({ inFlight }) => inFlight ?? 'unknown' },
   ...columns.slice(-1),
 ];
 /** The table. Below it are the last lines of processes that could not be started. */
-const listing = <T extends ModelView>(models: readonly T[], shown: readonly Column<T>[]): string =>
+const listing = <T extends ModelNow>(models: readonly T[], shown: readonly Column<T>[]): string =>
   [
     table(models, shown),
     ...models
@@ -53,7 +49,7 @@ const listing = <T extends ModelView>(models: readonly T[], shown: readonly Colu
         [`${name} printed:`, ...printedBy(conditionReason).map((line) => `  ${line}`)].join('\n'),
       ),
   ].join('\n\n');
-const one = (model: ModelView): string => listing([model], columns);
+const one = (model: ModelNow): string => listing([model], columns);
 const warning = (model: ModelChange): string | undefined =>
   model.runnerTold
     ? undefined

@@ -103,11 +103,10 @@ describe('a whole answer', () => {
       const response = await harness.complete(hello);
       expect(await response.json()).toMatchObject({ usage: null });
       const id = response.headers.get('x-request-id')?.slice(4);
-      // A settlement that is not acknowledged in time is sent again.
-      expect(settled().find((sent) => sent?.admissionId === id)).toMatchObject({
-        answered: true,
-        usageValid: false,
-      });
+      // A settlement that is not acknowledged in time is sent again, the same.
+      const own = settled().filter((sent) => sent?.admissionId === id);
+      expect(own.length).toBeGreaterThanOrEqual(1);
+      for (const sent of own) expect(sent).toMatchObject({ answered: true, usageValid: false });
     }
   });
 

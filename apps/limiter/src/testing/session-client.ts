@@ -16,7 +16,7 @@ type Ask = Omit<Call, 'callId'>;
  */
 export class SessionClient {
   readonly notices: Notice__Output[] = [];
-  /** Messages that have arrived. */
+  /** Messages with replies that have arrived. Others bring notices alone. */
   messages = 0;
   readonly client: LimiterClient;
   /** Resolves when the session has ended for any reason. */
@@ -72,7 +72,7 @@ export class SessionClient {
   }
 
   #onResponse({ replies, notices }: SessionResponse__Output): void {
-    this.messages++;
+    if (replies.length > 0) this.messages++;
     this.notices.push(...notices);
     for (const reply of replies) {
       this.#open.get(reply.callId)?.resolve(reply);

@@ -2,7 +2,8 @@ import type { Condition } from '@tidegate/contracts';
 import type { Logger } from '@tidegate/runtime';
 import type { ModelStore, StoredModel } from '../catalog/store.ts';
 import { Room, type RoomUse } from '../room/room.ts';
-import { type ModelStatus, type ReplicaCount, Supervisor, type SupervisorDeps } from './supervisor.ts';
+import type { ModelStatus, ReplicaCount } from './model-status.ts';
+import { Supervisor, type SupervisorDeps } from './supervisor.ts';
 
 export interface FleetDeps extends Omit<SupervisorDeps, 'room'> {
   readonly store: ModelStore;

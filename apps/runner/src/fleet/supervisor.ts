@@ -12,7 +12,7 @@ import {
   step,
   takeOver,
 } from '../condition/machine.ts';
-import type { DownReplica, DriverReport } from '../drivers/driver.ts';
+import type { DriverReport } from '../drivers/driver.ts';
 import type { RunnerMetrics } from '../metrics.ts';
 import type { Room, Tenant } from '../room/room.ts';
 import type { Gateways } from '../watch/gateways.ts';
@@ -20,18 +20,10 @@ import { Announcer } from './announcer.ts';
 import { catalogEntry } from './catalog-entry.ts';
 import { Effects } from './effects.ts';
 import { type CreateDriver, ModelDriver } from './model-driver.ts';
+import type { ModelStatus, ReplicaCount } from './model-status.ts';
 import { Times } from './times.ts';
 import type { FleetTimings } from './timings.ts';
 import { Waiters } from './waiters.ts';
-
-/** A model's state in the form that callers get. */
-export interface ModelStatus {
-  readonly modelId: string;
-  readonly condition: Condition;
-  readonly reason: string;
-  /** The first revision of the catalog that shows it. */
-  readonly revision: number;
-}
 
 export interface SupervisorDeps {
   readonly catalog: CatalogSource;
@@ -48,13 +40,6 @@ export interface SupervisorDeps {
 
 /** The most callers that may wait for one model's start. */
 const MAX_WAITERS = 20_000;
-
-/** How many of a model's replicas can be called, and which ones cannot. */
-export interface ReplicaCount {
-  readonly up: number;
-  readonly total: number;
-  readonly down: DownReplica[];
-}
 
 /**
  * Owns one model. Feeds events to its state machine, has the effects carried out, and announces the
@@ -203,7 +188,7 @@ export class Supervisor implements Tenant {
     if (state.phase !== before.phase) {
       this.#effects.leavePhase();
       this.#logger.info({ from: before.phase, to: state.phase, on: event.type }, 'a model changes phase');
-      this.#keepTime(before, state);
+      this.#times.changePhase(before, state);
       if (state.phase !== 'launching') this.#deps.room.withdraw(this);
       if (state.phase === 'stopped') this.#deps.room.release(this, this.#deps.now());
     }
@@ -300,11 +285,5 @@ export class Supervisor implements Tenant {
 
   #isSettled(): boolean {
     return this.condition !== 'starting' && this.condition !== 'asleep';
-  }
-
-  #keepTime(before: State, after: State): void {
-    if (after.phase === 'running') this.#times.use();
-    if (before.phase !== 'launching') return;
-    this.#times.endLaunch(after.phase === 'running' ? 'running' : after.reason ? 'failed' : 'stopped');
   }
 }

@@ -1,3 +1,4 @@
+import type { State } from '../condition/machine.ts';
 import type { RunnerMetrics } from '../metrics.ts';
 
 interface TimesDeps {
@@ -44,14 +45,11 @@ export class Times {
     this.#launchedMs = this.#deps.now();
   }
 
-  /** The launch is over. One that never had room is not counted. */
-  endLaunch(result: 'running' | 'failed' | 'stopped'): void {
-    if (!this.#launchedMs) return;
-    const { metrics, timings, now } = this.#deps;
-    metrics.starts.inc({ result });
-    if (result !== 'running') return;
-    metrics.startSeconds.observe((now() - this.#launchedMs) / 1_000);
-    this.#staysUntilMs = now() + timings.minimumStayMs;
+  /** Notes what a model that changes its phase begins or ends. */
+  changePhase(before: State, after: State): void {
+    if (after.phase === 'running') this.use();
+    if (before.phase !== 'launching') return;
+    this.#endLaunch(after.phase === 'running' ? 'running' : after.reason ? 'failed' : 'stopped');
   }
 
   /** A request came while it was about to leave, so it stays for a while. */
@@ -59,5 +57,15 @@ export class Times {
     this.use();
     const untilMs = this.#lastUsedMs + this.#deps.timings.drainMs;
     this.#staysUntilMs = Math.max(this.#staysUntilMs, untilMs);
+  }
+
+  /** A launch that never had room is not counted. */
+  #endLaunch(result: 'running' | 'failed' | 'stopped'): void {
+    if (!this.#launchedMs) return;
+    const { metrics, timings, now } = this.#deps;
+    metrics.starts.inc({ result });
+    if (result !== 'running') return;
+    metrics.startSeconds.observe((now() - this.#launchedMs) / 1_000);
+    this.#staysUntilMs = now() + timings.minimumStayMs;
   }
 }

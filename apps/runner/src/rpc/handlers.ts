@@ -12,7 +12,7 @@ import type { Tracing } from '@tidegate/tracing';
 import type { CatalogSource } from '../catalog/catalog.ts';
 import { WIRE_CONDITIONS } from '../fleet/catalog-entry.ts';
 import type { Fleet } from '../fleet/fleet.ts';
-import type { ModelStatus } from '../fleet/supervisor.ts';
+import type { ModelStatus } from '../fleet/model-status.ts';
 import { Feed } from '../watch/feed.ts';
 import type { Gateways } from '../watch/gateways.ts';
 import { inspectHandler } from './inspect.ts';

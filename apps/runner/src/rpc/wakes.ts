@@ -1,6 +1,6 @@
 import type { WakeRequest__Output } from '@tidegate/rpc';
 import type { Tracing } from '@tidegate/tracing';
-import type { ModelStatus } from '../fleet/supervisor.ts';
+import type { ModelStatus } from '../fleet/model-status.ts';
 
 const REQUEST_ID = /^req_[A-Za-z0-9]{24}$/;
 

@@ -23,6 +23,12 @@ export interface OrgRef {
   readonly name: string;
 }
 
+/** An organization that the actor may act in. */
+export interface Access extends OrgRef {
+  /** Whether the actor may do this there, too. */
+  may(action: Action): boolean;
+}
+
 /**
  * Finds the organization that `ref` (an id or slug) names, if the actor may do `action` there.
  * Without a `ref`, it is the actor's only organization. To a user, an organization of others looks
@@ -33,7 +39,7 @@ export async function access(
   actor: Actor,
   ref: string | undefined,
   action: Action,
-): Promise<Result<OrgRef>> {
+): Promise<Result<Access>> {
   const orgs = await db.org.findMany({
     where: {
       ...(ref === undefined ? {} : { OR: [{ id: ref }, { slug: ref }] }),
@@ -58,12 +64,11 @@ export async function access(
   if (another)
     return refuse('invalid_input', 'There are several organizations: name one by its id or slug.', 'org');
   const { members, requiresTwoFactor, ...org } = found;
-  if (actor.kind === 'user' && !mayDo(members[0]?.role, action)) {
-    return refuse('forbidden', `Only the role ${POLICY[action].join(' or ')} may do this.`);
-  }
+  const may = (wanted: Action) => actor.kind === 'operator' || mayDo(members[0]?.role, wanted);
+  if (!may(action)) return refuse('forbidden', `Only the role ${POLICY[action].join(' or ')} may do this.`);
   if (actor.kind === 'user' && requiresTwoFactor && (await lacksSecondFactor(db, actor.userId)))
     return refuse('forbidden', 'This organization requires a second factor: set it up in your account.');
-  return ok(org);
+  return ok({ ...org, may });
 }
 
 const mayDo = (role: Role | undefined, action: Action): boolean =>

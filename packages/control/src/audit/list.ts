@@ -64,7 +64,7 @@ export async function listAudit(
   const org = await access(deps, actor, parsed.value.org, 'audit.list');
   if (!org.ok) return org;
   const orgId = org.value.id;
-  const seesAll = (await access(deps, actor, orgId, 'audit.readAll')).ok;
+  const seesAll = org.value.may('audit.readAll');
   const from =
     before === undefined ? null : await deps.db.auditEvent.findFirst({ where: { id: before, orgId } });
   const rows = await deps.db.auditEvent.findMany({

@@ -23,7 +23,7 @@ import {
   activityOf,
   type ListedModelView,
   type ModelChange,
-  type ModelView,
+  type ModelNow,
   modelView,
   withoutPrinted,
 } from './view.ts';
@@ -150,21 +150,21 @@ export async function listModels(
   const org = await access(deps, actor, parsed.value.org, 'model.list');
   if (!org.ok) return org;
   const { id: orgId } = org.value;
-  const [rows, activity, owner] = await Promise.all([
+  const seesAll = org.value.may('model.change');
+  const [rows, activity] = await Promise.all([
     deps.db.model.findMany({ where: { orgId, deletedAt: null }, orderBy: [{ name: 'asc' }] }),
     parsed.value.activity ? deps.runner.activity(orgId).catch(() => null) : null,
-    access(deps, actor, orgId, 'model.change'),
   ]);
-  const viewed = (row: Model) => (owner.ok ? modelView(row) : withoutPrinted(modelView(row)));
+  const viewed = (row: Model) => (seesAll ? modelView(row) : withoutPrinted(modelView(row)));
   return ok(rows.map((row) => ({ ...viewed(row), ...activityOf(row, activity) })));
 }
 
 /** Has the runner start the model. Resolves when the start has begun. */
-export const startModel = (deps: ControlDeps, actor: Actor, input: ModelInput): Promise<Result<ModelView>> =>
+export const startModel = (deps: ControlDeps, actor: Actor, input: ModelInput): Promise<Result<ModelNow>> =>
   move(deps, actor, input, 'model.start', ({ id, pool }) => deps.runner.start(id, pool));
 
 /** Has the runner stop the model. Resolves when the stop has begun. */
-export const stopModel = (deps: ControlDeps, actor: Actor, input: ModelInput): Promise<Result<ModelView>> =>
+export const stopModel = (deps: ControlDeps, actor: Actor, input: ModelInput): Promise<Result<ModelNow>> =>
   move(deps, actor, input, 'model.stop', ({ id, pool }) => deps.runner.stop(id, pool));
 
 async function move(
@@ -173,7 +173,7 @@ async function move(
   input: ModelInput,
   action: Action,
   act: (model: Model) => Promise<ConditionNow>,
-): Promise<Result<ModelView>> {
+): Promise<Result<ModelNow>> {
   const found = await findModel(deps, actor, input, action);
   if (!found.ok) return found;
   const row = found.value;
@@ -190,7 +190,7 @@ async function move(
   await deps.db.$transaction((tx) =>
     audit(tx, actor, deps.now(), [{ orgId, action, target, details: { name } }]),
   );
-  return ok(withCondition(modelView(row), now));
+  return ok(await modelNow(deps, row, now));
 }
 
 /**
@@ -236,7 +236,8 @@ export async function findModel(
  *
  * @param pool the pool that the model belonged to before
  */
-export async function tellRunner({ runner }: ControlDeps, row: Model, pool = row.pool): Promise<ModelChange> {
+export async function tellRunner(deps: ControlDeps, row: Model, pool = row.pool): Promise<ModelChange> {
+  const { runner } = deps;
   // After a move, the runner of the former pool lets go of the model first.
   const moved =
     pool === row.pool ||
@@ -246,14 +247,18 @@ export async function tellRunner({ runner }: ControlDeps, row: Model, pool = row
     ));
   try {
     const now = await runner.refresh(row.id, row.pool);
-    return { ...(now ? withCondition(modelView(row), now) : modelView(row)), runnerTold: moved };
+    return { ...(await modelNow(deps, row, now)), runnerTold: moved };
   } catch {
-    return { ...modelView(row), runnerTold: false };
+    return { ...(await modelNow(deps, row, null)), runnerTold: false };
   }
 }
 
-const withCondition = (view: ModelView, { condition, reason }: ConditionNow): ModelView => ({
-  ...view,
-  condition,
-  conditionReason: reason || null,
-});
+/** @param told what its runner answered. Null: nothing */
+async function modelNow({ runner }: ControlDeps, row: Model, told: ConditionNow | null): Promise<ModelNow> {
+  const view = modelView(row);
+  if (!told) return { ...view, replicas: null };
+  const { condition, reason } = told;
+  const activity = condition === 'running' ? await runner.activity(row.orgId).catch(() => null) : null;
+  const { replicas } = activityOf(row, activity);
+  return { ...view, condition, conditionReason: reason || null, replicas };
+}

@@ -59,6 +59,21 @@ describe('one model', () => {
     expect([unknown.inFlight, unknown.replicas]).toEqual([null, null]);
   });
 
+  it('is told with its replicas after each change of it, while it runs', async () => {
+    const id = await publish();
+    fixture.runner.counts = new Map([[id, { up: 1, total: 2, down: [DOWN] }]]);
+    const model = { org, name: 'm' };
+    const { startModel, stopModel, changeModel, deleteModel } = fixture.control;
+    const starting = value(await startModel(OPERATOR, model));
+    expect(starting).toMatchObject({ condition: 'starting', replicas: null });
+    fixture.runner.started = 'running';
+    const running = { condition: 'running', replicas: { up: 1, total: 2 } };
+    expect(value(await startModel(OPERATOR, model))).toMatchObject(running);
+    expect(value(await changeModel(OPERATOR, { ...model, contextTokens: 8 }))).toMatchObject(running);
+    expect(value(await stopModel(OPERATOR, model))).toMatchObject({ condition: 'stopped', replicas: null });
+    value(await deleteModel(OPERATOR, model));
+  });
+
   it('shows its settings to owners only, and its upstream key to nobody', async () => {
     const id = await publish();
     fixture.runner.counts = new Map([[id, { up: 1, total: 2, down: [DOWN] }]]);

@@ -57,26 +57,26 @@ export async function showModel(
   const { id } = parsed.value;
   const org = await access(deps, actor, parsed.value.org, 'model.list');
   if (!org.ok) return org;
-  const orgId = org.value.id;
+  const { id: orgId } = org.value;
+  const mayChange = org.value.may('model.change');
   const row = await deps.db.model.findFirst({ where: { id, orgId, deletedAt: null } });
   if (!row) return refuse('not_found', `There is no published model "${id}".`, 'id');
   const since = new Date(deps.now() - KEPT_DAYS * DAY_MS);
-  const [changes, activity, owner] = await Promise.all([
+  const [changes, activity] = await Promise.all([
     deps.db.conditionChange.findMany({
       where: { modelId: id, at: { gte: since } },
       orderBy: { at: 'desc' },
       take: MOST_CHANGES,
     }),
     deps.runner.activity(orgId).catch(() => null),
-    access(deps, actor, orgId, 'model.change'),
   ]);
   return ok({
-    ...(owner.ok ? modelView(row) : withoutPrinted(modelView(row))),
+    ...(mayChange ? modelView(row) : withoutPrinted(modelView(row))),
     ...activityOf(row, activity),
     conditionAt: row.conditionAt.toISOString(),
     changes: changes.map(({ condition, reason, at }) => ({ condition, reason, at: at.toISOString() })),
-    settings: owner.ok ? settingsOf(row) : null,
-    down: (owner.ok && activity?.get(row.pool)?.replicas.get(id)?.down) || [],
+    settings: mayChange ? settingsOf(row) : null,
+    down: (mayChange && activity?.get(row.pool)?.replicas.get(id)?.down) || [],
   });
 }
 

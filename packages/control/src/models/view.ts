@@ -27,19 +27,23 @@ export interface ModelView {
   readonly publishedAt: string;
 }
 
+/** A model in its present condition. */
+export interface ModelNow extends ModelView {
+  /** While it runs on several. Null: it does not, or it is not known. */
+  readonly replicas: ReplicaCount | null;
+}
+
 /** A model in a list, with its current activity. */
-export interface ListedModelView extends ModelView {
+export interface ListedModelView extends ModelNow {
   /**
    * Requests in flight through all gateways. Null: not asked for, or the runner could not be
    * reached.
    */
   readonly inFlight: number | null;
-  /** While it runs on several. Null: it does not, or it is not known. */
-  readonly replicas: ReplicaCount | null;
 }
 
 /** A change of a model. It is written even if the runner could not be told. */
-export interface ModelChange extends ModelView {
+export interface ModelChange extends ModelNow {
   /**
    * False: the runner could not be reached. It reads the change when it is back. Until then
    * gateways have the old state.

@@ -1,56 +1,10 @@
+import { PAGE_KEYS } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
-import { keyNameOf, ofKey } from '../keys/of-key.ts';
+import { ofKey } from '../keys/of-key.ts';
 import { NOTHING as NO_SQL, query, type Sql, sql } from '../sql.ts';
-import { type Histogram, histogramFrom, percentilesOf, together } from './histogram.ts';
+import { type Histogram, histogramFrom } from './histogram.ts';
 import type { Period } from './period.ts';
-import {
-  add,
-  type Counts,
-  countsOf,
-  nothing,
-  oneOfPages,
-  type Pair,
-  type PairNames,
-  pairOf,
-  type Summed,
-  type Sums,
-  sumsOf,
-} from './sums.ts';
-
-/** Estimates from histograms, within 5 %. Null: no time is known, or not by key. */
-export interface TimePercentiles {
-  readonly p50Ms: number | null;
-  readonly p95Ms: number | null;
-  /** Of streams: the time to the first chunk. */
-  readonly firstChunkP50Ms: number | null;
-  readonly firstChunkP95Ms: number | null;
-}
-
-export interface UsageStepView extends Counts {
-  /** The UTC day of admission, YYYY-MM-DD, or the first instant of the hour, ISO 8601. */
-  readonly step: string;
-  /** `requests` minus `errors`. */
-  readonly answered: number;
-}
-
-export interface UsageModelView extends Counts, TimePercentiles {
-  readonly modelId: string;
-  readonly model: string;
-  /** The model is no longer published. */
-  readonly modelDeleted: boolean;
-}
-
-export interface UsageRowView extends Counts {
-  readonly keyId: string;
-  /** The key's name, or `A deleted key`. Keys of pages are one: `Try it`. */
-  readonly key: string;
-  /** The key's first characters. Null: it is deleted, or stands for those of pages. */
-  readonly keyPrefix: string | null;
-  readonly modelId: string;
-  readonly model: string;
-  /** The model is no longer published. */
-  readonly modelDeleted: boolean;
-}
+import { ADDED, ADDED_AGAIN, SUMS, type Summed, type Sums, sumsOf } from './sums.ts';
 
 /** Restricts usage to a key, a model or both. Null: all. */
 export interface UsageFilter {
@@ -58,79 +12,135 @@ export interface UsageFilter {
   readonly modelId: string | null;
 }
 
-const EVERYTHING: UsageFilter = { keyId: null, modelId: null };
+export interface StepUsage {
+  /** As in the period. */
+  readonly step: string;
+  readonly sums: Sums;
+}
 
-const SUMS = sql`sum(requests)::bigint AS requests, sum(errors)::bigint AS errors,
-  sum(prompt_tokens)::bigint AS prompt, sum(completion_tokens)::bigint AS completion,
-  sum(unreported_tokens)::bigint AS unreported, sum(duration_ms_sum)::bigint AS ms,
-  sum(duration_count)::bigint AS timed`;
+export interface ModelUsage {
+  readonly modelId: string;
+  /** Null: the organization never had it, or its row is gone. */
+  readonly model: string | null;
+  readonly modelDeleted: boolean;
+  readonly sums: Sums;
+}
 
-/** A sum by step or by pair. The columns of the other are null. */
-type Row = Summed & PairNames & { readonly step: string | null };
+/** The usage of one key with one model. Keys of pages are one key, so that they do not pile up. */
+export interface PairUsage extends ModelUsage {
+  readonly keyId: string;
+  readonly key: string | null;
+  readonly keyPrefix: string | null;
+}
+
+export interface Usage {
+  /** Those with requests. */
+  readonly steps: readonly StepUsage[];
+  /** Busiest first. */
+  readonly models: readonly ModelUsage[];
+  /** Busiest first, as many as were asked for. */
+  readonly pairs: readonly PairUsage[];
+  readonly pairCount: number;
+}
+
+/** The sums by step alone. */
+export async function readSteps(
+  db: Db,
+  orgId: string,
+  period: Period,
+  filter: UsageFilter,
+): Promise<readonly StepUsage[]> {
+  const rows = await query<Summed & { readonly step: string }>(
+    db,
+    sql`SELECT ${period.step} AS step, ${ADDED} FROM ${period.table} ${where(orgId, period, filter)}
+    GROUP BY ${period.column}`,
+  );
+  return rows.map((row) => ({ step: row.step, sums: sumsOf(row) }));
+}
+
+/** Of a step, a model or a pair. The columns of the others are null. */
+type Row = Summed & {
+  readonly step: string | null;
+  readonly keyId: string | null;
+  readonly key: string | null;
+  readonly keyPrefix: string | null;
+  readonly modelId: string | null;
+  readonly model: string | null;
+  readonly modelDeleted: boolean;
+  /** How many pairs there are. */
+  readonly pairs: number;
+};
+
+const BUSIEST_FIRST = sql`requests DESC, prompt + completion DESC, "keyId" COLLATE "C", "modelId" COLLATE "C"`;
 
 /**
- * The sums by step of what the filter lets through, also of steps without requests. And those of
- * every pair, busiest first, if they are wanted.
+ * The sums by step, by model and by pair. One pass over the stored rows adds up the first and the
+ * last; thousands of pairs then give those of models, and only those that are wanted leave
+ * Postgres.
+ *
+ * @param maxPairs null: all
  */
 export async function readUsage(
   db: Db,
   orgId: string,
   period: Period,
-  filter: UsageFilter = EVERYTHING,
-  withPairs = true,
-): Promise<{ totals: Counts; steps: UsageStepView[]; pairs: readonly Pair[] }> {
-  const [bySteps, byPairs] = [sql`${period.step} AS step`, sql`key_id AS "keyId", model_id AS "modelId"`];
-  const [noStep, noPair] = [sql`NULL AS step`, sql`NULL AS "keyId", NULL AS "modelId"`];
-  const sums = (columns: Sql, by: Sql, of: UsageFilter) =>
-    sumsBy(db, sql`${columns}, ${SUMS}`, by, orgId, period, of);
-  // Without a filter, one pass over the rows counts both.
-  const both = sql`GROUPING SETS ((${period.column}), (key_id, model_id))`;
-  const isFiltered = filter.keyId !== null || filter.modelId !== null;
-  const ofFilter = () => sums(sql`${bySteps}, ${noPair}`, period.column, filter);
-  const ofPairs = () => sums(sql`${noStep}, ${byPairs}`, sql`key_id, model_id`, EVERYTHING);
-  const parts = !withPairs
-    ? [ofFilter()]
-    : isFiltered
-      ? [ofFilter(), ofPairs()]
-      : [sums(sql`${bySteps}, ${byPairs}`, both, EVERYTHING)];
-  const rows = (await Promise.all(parts)).flat();
-  const ofSteps = rows.filter(({ step }) => step !== null);
-  const byStep = new Map(ofSteps.map((row) => [row.step, row]));
-  return {
-    totals: countsOf(ofSteps.map(sumsOf).reduce(add, nothing())),
-    steps: period.steps.map((step) => {
-      const row = byStep.get(step);
-      const counts = countsOf(row ? sumsOf(row) : nothing());
-      return { step, ...counts, answered: counts.requests - counts.errors };
-    }),
-    pairs: oneOfPages(rows.filter(({ keyId: id }) => id !== null).map(pairOf)),
-  };
-}
-
-/** @param columns with sums @param by what they are grouped by */
-const sumsBy = (
-  db: Db,
-  columns: Sql,
-  by: Sql,
-  orgId: string,
-  { table, within }: Period,
-  { keyId, modelId }: UsageFilter,
-): Promise<Row[]> =>
-  query<Row>(
+  filter: UsageFilter,
+  maxPairs: number | null,
+): Promise<Usage> {
+  const rows = await query<Row>(
     db,
     sql`
-    SELECT used.*, api_key.name AS key, api_key.prefix AS "keyPrefix", model.name AS model,
+    WITH used AS (
+      SELECT ${period.column}, key_id, model_id, ${ADDED} FROM ${period.table} ${where(orgId, period, filter)}
+      GROUP BY GROUPING SETS ((${period.column}), (key_id, model_id))
+    ), summed AS (
+      SELECT "keyId", model_id AS "modelId", ${ADDED_AGAIN}
+      FROM (SELECT *, ${ONE_KEY_OF_PAGES} AS "keyId" FROM used WHERE key_id IS NOT NULL) used
+      GROUP BY GROUPING SETS ((model_id), ("keyId", model_id))
+    ), wanted AS (
+      SELECT ${period.step} AS step, NULL AS "keyId", NULL AS "modelId", ${SUMS}, 0 AS pairs
+      FROM used WHERE key_id IS NULL
+      UNION ALL
+      SELECT NULL, NULL, "modelId", ${SUMS}, 0 FROM summed WHERE "keyId" IS NULL
+      UNION ALL
+      (SELECT NULL, "keyId", "modelId", ${SUMS}, (count(*) OVER ())::int FROM summed WHERE "keyId" IS NOT NULL
+       ORDER BY ${BUSIEST_FIRST} LIMIT ${maxPairs}::bigint)
+    )
+    SELECT wanted.*, api_key.name AS key, api_key.prefix AS "keyPrefix", model.name AS model,
       (model.id IS NULL OR model.deleted_at IS NOT NULL) AS "modelDeleted"
-    FROM (
-      SELECT ${columns} FROM ${table}
-      WHERE org_id = ${orgId} AND ${within} ${ofKey(keyId)}
-        ${modelId === null ? NO_SQL : sql`AND model_id = ${modelId}`}
-      GROUP BY ${by}
-    ) used
-    LEFT JOIN api_key ON api_key.id = used."keyId"
-    LEFT JOIN model ON model.id = used."modelId"
-    ORDER BY used.requests DESC, used.prompt + used.completion DESC, used."keyId", used."modelId"`,
+    FROM wanted
+    LEFT JOIN api_key ON api_key.id = "keyId"
+    LEFT JOIN model ON model.id = "modelId"
+    ORDER BY ${BUSIEST_FIRST}`,
   );
+  return usageFrom(rows);
+}
+
+const ONE_KEY_OF_PAGES = sql`CASE WHEN starts_with(key_id, ${`${PAGE_KEYS}_`}) THEN ${PAGE_KEYS} ELSE key_id END`;
+
+function usageFrom(rows: readonly Row[]): Usage {
+  const steps: StepUsage[] = [];
+  const models: ModelUsage[] = [];
+  const pairs: PairUsage[] = [];
+  for (const row of rows) {
+    const sums = sumsOf(row);
+    const { step, keyId, key, keyPrefix, modelId, model, modelDeleted } = row;
+    if (step !== null) steps.push({ step, sums });
+    else if (modelId === null) continue;
+    else if (keyId === null) models.push({ modelId, model, modelDeleted, sums });
+    else pairs.push({ keyId, key, keyPrefix, modelId, model, modelDeleted, sums });
+  }
+  return { steps, models, pairs, pairCount: Math.max(0, ...rows.map((row) => row.pairs)) };
+}
+
+const where = (orgId: string, { within }: Period, { keyId, modelId }: UsageFilter): Sql =>
+  sql`WHERE org_id = ${orgId} AND ${within} ${ofKey(keyId)}
+    ${modelId === null ? NO_SQL : sql`AND model_id = ${modelId}`}`;
+
+export interface Histograms {
+  readonly durations: Histogram;
+  readonly firstChunks: Histogram;
+}
 
 /** How long requests took, by model. */
 export async function readTimes(
@@ -154,61 +164,3 @@ export async function readTimes(
     ]),
   );
 }
-
-export const rowsOf = (pairs: readonly Pair[]): UsageRowView[] =>
-  pairs.map((pair) => {
-    const counts = countsOf(pair);
-    // Written out: there may be thousands, and copies of objects are slow.
-    return {
-      keyId: pair.keyId,
-      key: keyNameOf(pair.keyId, pair.key),
-      keyPrefix: pair.keyPrefix,
-      modelId: pair.modelId,
-      model: pair.model ?? pair.modelId,
-      modelDeleted: pair.modelDeleted,
-      requests: counts.requests,
-      errors: counts.errors,
-      promptTokens: counts.promptTokens,
-      completionTokens: counts.completionTokens,
-      reservedTokens: counts.reservedTokens,
-      averageMs: counts.averageMs,
-    };
-  });
-
-/** Adds pairs up by model, busiest first. */
-export function modelsOf(pairs: readonly Pair[], times: ReadonlyMap<string, Histograms>): UsageModelView[] {
-  const models = new Map<string, { readonly of: Pair; readonly sums: Sums }>();
-  for (const of of pairs) {
-    const model = models.get(of.modelId) ?? { of, sums: nothing() };
-    models.set(of.modelId, model);
-    add(model.sums, of);
-  }
-  return [...models.values()]
-    .map(({ of: { modelId, model, modelDeleted }, sums }) => ({
-      ...{ modelId, model: model ?? modelId, modelDeleted },
-      ...countsOf(sums),
-      ...timesOf(times.get(modelId)),
-    }))
-    .sort((a, b) => b.requests - a.requests || (a.modelId < b.modelId ? -1 : 1));
-}
-
-export function timesOf({ durations, firstChunks }: Histograms = NO_TIMES): TimePercentiles {
-  const first = percentilesOf(firstChunks);
-  return { ...percentilesOf(durations), firstChunkP50Ms: first.p50Ms, firstChunkP95Ms: first.p95Ms };
-}
-
-/** The histograms of all models together. */
-export const allTimes = (times: Iterable<Histograms>): Histograms => {
-  const all = [...times];
-  return {
-    durations: together(all.map(({ durations }) => durations)),
-    firstChunks: together(all.map(({ firstChunks }) => firstChunks)),
-  };
-};
-
-export interface Histograms {
-  readonly durations: Histogram;
-  readonly firstChunks: Histogram;
-}
-
-const NO_TIMES: Histograms = { durations: [], firstChunks: [] };

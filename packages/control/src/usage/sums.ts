@@ -1,5 +1,5 @@
-import { isPageKey, PAGE_KEYS } from '@tidegate/contracts';
 import { toNumber } from '../numbers.ts';
+import { type Sql, sql } from '../sql.ts';
 
 export interface Counts {
   readonly requests: number;
@@ -14,25 +14,33 @@ export interface Counts {
 }
 
 export type Sum = 'requests' | 'errors' | 'prompt' | 'completion' | 'unreported' | 'ms' | 'timed';
-export type Sums = Record<Sum, number>;
+export type Sums = Readonly<Record<Sum, number>>;
 /** As Postgres adds up. */
 export type Summed = Readonly<Record<Sum, bigint>>;
 
-export const nothing = (): Sums => ({
-  ...{ requests: 0, errors: 0, prompt: 0, completion: 0, unreported: 0, ms: 0, timed: 0 },
-});
+/** Sums, and the columns whose sums they are. */
+const COLUMNS: Readonly<Record<Sum, string>> = {
+  requests: 'requests',
+  errors: 'errors',
+  prompt: 'prompt_tokens',
+  completion: 'completion_tokens',
+  unreported: 'unreported_tokens',
+  ms: 'duration_ms_sum',
+  timed: 'duration_count',
+};
 
-export interface PairNames {
-  readonly keyId: string;
-  readonly key: string | null;
-  readonly keyPrefix: string | null;
-  readonly modelId: string;
-  readonly model: string | null;
-  readonly modelDeleted: boolean;
-}
+const listOf = (item: (sum: string, column: string) => string): Sql =>
+  sql([
+    Object.entries(COLUMNS)
+      .map(([sum, column]) => item(sum, column))
+      .join(', '),
+  ]);
 
-/** The usage of one key with one model. */
-export type Pair = PairNames & Sums;
+/** Adds up stored rows. */
+export const ADDED = listOf((sum, column) => `bigint_total(${column}) AS ${sum}`);
+/** Adds up sums. */
+export const ADDED_AGAIN = listOf((sum) => `bigint_total(${sum}) AS ${sum}`);
+export const SUMS = listOf((sum) => sum);
 
 export const sumsOf = (row: Summed): Sums => ({
   requests: toNumber(row.requests),
@@ -44,33 +52,19 @@ export const sumsOf = (row: Summed): Sums => ({
   timed: toNumber(row.timed),
 });
 
-export const pairOf = (row: Summed & PairNames): Pair => ({
-  keyId: row.keyId,
-  key: row.key,
-  keyPrefix: row.keyPrefix,
-  modelId: row.modelId,
-  model: row.model,
-  modelDeleted: row.modelDeleted,
-  requests: toNumber(row.requests),
-  errors: toNumber(row.errors),
-  prompt: toNumber(row.prompt),
-  completion: toNumber(row.completion),
-  unreported: toNumber(row.unreported),
-  ms: toNumber(row.ms),
-  timed: toNumber(row.timed),
-});
+export const NOTHING: Sums = {
+  ...{ requests: 0, errors: 0, prompt: 0, completion: 0, unreported: 0, ms: 0, timed: 0 },
+};
 
-/** Adds to the first, and returns it. */
-export function add(to: Sums, more: Readonly<Sums>): Sums {
-  to.requests += more.requests;
-  to.errors += more.errors;
-  to.prompt += more.prompt;
-  to.completion += more.completion;
-  to.unreported += more.unreported;
-  to.ms += more.ms;
-  to.timed += more.timed;
-  return to;
-}
+export const plus = (a: Sums, b: Sums): Sums => ({
+  requests: a.requests + b.requests,
+  errors: a.errors + b.errors,
+  prompt: a.prompt + b.prompt,
+  completion: a.completion + b.completion,
+  unreported: a.unreported + b.unreported,
+  ms: a.ms + b.ms,
+  timed: a.timed + b.timed,
+});
 
 export const countsOf = (sums: Sums): Counts => ({
   requests: sums.requests,
@@ -80,17 +74,3 @@ export const countsOf = (sums: Sums): Counts => ({
   reservedTokens: sums.unreported,
   averageMs: sums.timed === 0 ? null : Math.round(sums.ms / sums.timed),
 });
-
-/** Pages of the console have a key each. Adds those up by model, so that they do not pile up. */
-export function oneOfPages(pairs: readonly Pair[]): readonly Pair[] {
-  const ofPages = pairs.filter(({ keyId }) => isPageKey(keyId));
-  if (ofPages.length === 0) return pairs;
-  const byModel = new Map<string, Pair>();
-  for (const pair of ofPages) {
-    const known = byModel.get(pair.modelId);
-    if (known) add(known, pair);
-    else byModel.set(pair.modelId, { ...pair, keyId: PAGE_KEYS, key: null, keyPrefix: null });
-  }
-  const others = pairs.filter(({ keyId }) => !isPageKey(keyId));
-  return [...others, ...byModel.values()].sort((a, b) => b.requests - a.requests);
-}

@@ -72,11 +72,14 @@ describe('usage by the hour', () => {
     expect((await show({ hours: 1, modelId: 'mdl_y' })).totals.requests).toBe(0);
     expect((await show({ hours: 25 })).totals.requests).toBe(7);
     for (const only of [{}, { keyId: 'key_b' }, { modelId: 'mdl_y' }]) {
-      const { models: _m, rows: _r, totals, ...rest } = await show({ hours: 24, ...only });
+      const { models: _m, rows: _r, rowCount: _c, totals, ...rest } = await show({ hours: 24, ...only });
       const brief = await show({ hours: 24, ...only, brief: true });
       const unknown = { p50Ms: null, p95Ms: null, firstChunkP50Ms: null, firstChunkP95Ms: null };
       const times = 'modelId' in only ? {} : unknown;
-      expect(brief).toEqual({ ...rest, totals: { ...totals, ...times }, models: [], rows: [] });
+      expect(brief).toEqual({
+        ...{ ...rest, totals: { ...totals, ...times } },
+        ...{ models: [], rows: [], rowCount: 0 },
+      });
     }
   });
 
@@ -85,6 +88,103 @@ describe('usage by the hour', () => {
       refusal(await fixture.control.showUsage(OPERATOR, { org, ...input })).message;
     expect(await told({ days: 1, hours: 1 })).toBe('Give days or hours, not both.');
     expect(await told({ hours: 169 })).toMatch(/^Hours must be .*168/);
+  });
+});
+
+describe('usage by key and model', () => {
+  const DAYS = ['2026-11-19', '2026-11-20', '2026-11-21'];
+  /** Those of pages are one row for each model. */
+  const KEYS = ['key_a', 'key_b', 'key_c', 'key_page_1', 'key_page_2'];
+  const MODELS = ['mdl_x', 'mdl_y', 'mdl_z'];
+  const places = DAYS.flatMap((day) => KEYS.flatMap((key) => MODELS.map((model) => [day, key, model])));
+  const count = fc.integer({ min: 0, max: 3 });
+  /** Small, so that many pairs are equally busy. */
+  const sums = fc.tuple(count, count, count, count, count, count);
+  const used = fc.array(fc.option(sums), { minLength: places.length, maxLength: places.length });
+  const SUMS = ['requests', 'errors', 'promptTokens', 'completionTokens', 'reservedTokens'] as const;
+  const sumOf = (all: readonly Readonly<Record<(typeof SUMS)[number], number>>[]) =>
+    SUMS.map((name) => all.reduce((sum, one) => sum + one[name], 0));
+
+  async function store(counts: readonly ([number, number, number, number, number, number] | null)[]) {
+    const rows = counts.flatMap((sum, i) => {
+      const [day = '', keyId = '', modelId = ''] = places[i] ?? [];
+      if (sum === null) return [];
+      const [errors, promptTokens, completionTokens, unreportedTokens, durationMsSum, more] = sum;
+      const requests = errors + more + 1;
+      const tokens = { promptTokens, completionTokens, unreportedTokens };
+      const of = { orgId: pairsOrgId, day: new Date(day), keyId, modelId };
+      return [{ ...of, ...tokens, requests, errors, durationMsSum, durationCount: requests }];
+    });
+    await db.usageDay.deleteMany({ where: { orgId: pairsOrgId } });
+    await db.usageDay.createMany({ data: rows });
+  }
+  let pairsOrg: string;
+  let pairsOrgId: string;
+  beforeAll(async () => {
+    pairsOrg = await fixture.org('Pairs');
+    pairsOrgId = (await db.org.findUniqueOrThrow({ where: { slug: pairsOrg } })).id;
+  });
+  const show = async (more = {}) =>
+    value(await fixture.control.showUsage(OPERATOR, { org: pairsOrg, ...more }));
+
+  it('adds up to its totals, its days and its models, whatever is chosen of it', async () => {
+    const choice = fc.record({
+      keyId: fc.option(fc.constantFrom('key_a', 'key_page'), { nil: undefined }),
+      modelId: fc.option(fc.constantFrom(...MODELS), { nil: undefined }),
+    });
+    await fc.assert(
+      fc.asyncProperty(used, choice, async (counts, chosen) => {
+        await store(counts);
+        const usage = await show(chosen);
+        for (const parts of [usage.days, usage.models, usage.rows])
+          expect(sumOf(parts)).toEqual(sumOf([usage.totals]));
+        const everything = await show();
+        expect(usage.rows).toEqual(
+          everything.rows.filter(
+            ({ keyId, modelId }) =>
+              keyId === (chosen.keyId ?? keyId) && modelId === (chosen.modelId ?? modelId),
+          ),
+        );
+        for (const { modelId, averageMs, requests } of usage.models) {
+          const own = usage.rows.filter((row) => row.modelId === modelId);
+          expect(sumOf(own)[0]).toBe(requests);
+          if (own.length === 1) expect(averageMs).toBe(own[0]?.averageMs);
+        }
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  it('is an error, and not a wrong number, where a sum is too large to be told', async () => {
+    const of = { orgId: pairsOrgId, keyId: 'key_a', modelId: 'mdl_x', errors: 0n, durationMsSum: 0n };
+    const tokens = { completionTokens: 0n, unreportedTokens: 0n, durationCount: 0n };
+    const rowsWith = (promptTokens: bigint) =>
+      DAYS.map((day) => ({ ...of, ...tokens, promptTokens, day: new Date(day), requests: 1n }));
+    await db.usageDay.deleteMany({ where: { orgId: pairsOrgId } });
+    await db.usageDay.createMany({ data: rowsWith(2n ** 62n) });
+    await expect(show()).rejects.toThrow('out of range');
+    await db.usageDay.deleteMany({ where: { orgId: pairsOrgId } });
+    await db.usageDay.createMany({ data: rowsWith(2n ** 62n / 2_000n) });
+    expect((await show()).totals.promptTokens).toBe(Number((2n ** 62n / 2_000n) * 3n));
+  });
+
+  it('comes busiest first and always in one order; the first rows are the same however many are asked for', async () => {
+    await fc.assert(
+      fc.asyncProperty(used, fc.integer({ min: 1, max: 20 }), async (counts, maxRows) => {
+        await store(counts);
+        const { rows, rowCount, ...rest } = await show();
+        const order = (row: (typeof rows)[number]) =>
+          [1_000 - row.requests, 1_000 - row.promptTokens - row.completionTokens]
+            .map((place) => String(place).padStart(4, '0'))
+            .concat(row.keyId, row.modelId)
+            .join(' ');
+        expect(rows.map(order)).toEqual(rows.map(order).sort());
+        expect(new Set(rows.map(({ keyId, modelId }) => keyId + modelId)).size).toBe(rowCount);
+        expect(rows).toHaveLength(rowCount);
+        expect(await show({ maxRows })).toEqual({ ...rest, rows: rows.slice(0, maxRows), rowCount });
+      }),
+      { numRuns: 25 },
+    );
   });
 });
 

@@ -5,24 +5,25 @@ import type { ControlDeps } from '../deps.ts';
 import { isDay, orgField, reference, whole } from '../fields.ts';
 import { toNumber } from '../numbers.ts';
 import { ok, parseInput, type Result } from '../result.ts';
-import { daysOf, lastDays, lastHours } from './period.ts';
+import { daysOf, lastDays, lastHours, type Period } from './period.ts';
+import { type Histograms, readSteps, readTimes, readUsage, type StepUsage } from './read.ts';
+import { type Counts, countsOf, NOTHING, plus } from './sums.ts';
 import {
   allTimes,
-  type Histograms,
   modelsOf,
-  readTimes,
-  readUsage,
   rowsOf,
   type TimePercentiles,
   timesOf,
   type UsageModelView,
   type UsageRowView,
-} from './read.ts';
-import type { Counts } from './sums.ts';
+  type UsageStepView,
+} from './views.ts';
 
 const MAX_DAYS = 366;
 /** Metering keeps the hours of the day before these, too. */
 const MAX_HOURS = 168;
+/** Of rows, where fewer than all are asked for. */
+export const MAX_USAGE_ROWS = 1_000;
 
 const usageInput = z
   .object({
@@ -30,9 +31,11 @@ const usageInput = z
     days: whole('Days', 1, MAX_DAYS).optional(),
     /** In place of days. */
     hours: whole('Hours', 1, MAX_HOURS).optional(),
-    /** Restrict all but the rows to one key or model, by id. */
+    /** Restrict usage to one key or model, by id. */
     keyId: reference('Key id').optional(),
     modelId: reference('Model id').optional(),
+    /** At most so many rows, the busiest. Unless given: all. */
+    maxRows: whole('Rows', 1, MAX_USAGE_ROWS).optional(),
     /**
      * True: without models and rows, which cost most of the time, and with percentiles only of one
      * model.
@@ -93,6 +96,8 @@ export interface UsageView {
   readonly models: readonly UsageModelView[];
   /** By key and model, busiest first. */
   readonly rows: readonly UsageRowView[];
+  /** How many rows there are, with those beyond `maxRows`. */
+  readonly rowCount: number;
   readonly month: UsageMonth;
 }
 
@@ -110,26 +115,41 @@ export async function showUsage(
   const org = await access(deps, actor, parsed.value.org, 'usage.show');
   if (!org.ok) return org;
   const orgId = org.value.id;
-  const { days = LIMITS.usageDays, hours, keyId = null, modelId = null, brief = false } = parsed.value;
+  const { days = LIMITS.usageDays, hours, maxRows = null, brief = false } = parsed.value;
+  const { keyId = null, modelId = null } = parsed.value;
   const period = hours === undefined ? lastDays(days, deps.now()) : lastHours(hours, deps.now());
   const filter = { keyId, modelId };
-  const [{ totals, steps, pairs }, times, month] = await Promise.all([
-    readUsage(deps.db, orgId, period, filter, !brief),
+  const [{ steps, models, pairs, pairCount }, times, month] = await Promise.all([
+    brief
+      ? readSteps(deps.db, orgId, period, filter).then((alone) => ({ ...NO_PAIRS, steps: alone }))
+      : readUsage(deps.db, orgId, period, filter, maxRows),
     // Not stored by key. Those of all models take long to add up.
     keyId === null && (!brief || modelId !== null)
       ? readTimes(deps.db, orgId, period, filter)
       : new Map<string, Histograms>(),
     readMonth(deps, orgId),
   ]);
-  const wanted = pairs.filter(
-    (pair) => (keyId ?? pair.keyId) === pair.keyId && (modelId ?? pair.modelId) === pair.modelId,
-  );
+  const all = everyStep(period, steps);
   const isDays = hours === undefined;
   return ok({
-    totals: { ...totals, ...timesOf(allTimes(times.values())) },
-    days: isDays ? steps.map(({ step, ...counts }) => ({ day: step, ...counts })) : [],
-    hours: isDays ? [] : steps.map(({ step, ...counts }) => ({ hour: step, ...counts })),
-    ...{ models: modelsOf(wanted, times), rows: rowsOf(pairs), month },
+    totals: {
+      ...countsOf(steps.map(({ sums }) => sums).reduce(plus, NOTHING)),
+      ...timesOf(allTimes(times.values())),
+    },
+    days: isDays ? all.map(({ step, ...counts }) => ({ day: step, ...counts })) : [],
+    hours: isDays ? [] : all.map(({ step, ...counts }) => ({ hour: step, ...counts })),
+    ...{ models: modelsOf(models, times), rows: rowsOf(pairs), rowCount: pairCount, month },
+  });
+}
+
+const NO_PAIRS = { models: [], pairs: [], pairCount: 0 };
+
+/** Also those without requests. */
+function everyStep(period: Period, steps: readonly StepUsage[]): readonly UsageStepView[] {
+  const byStep = new Map(steps.map(({ step, sums }) => [step, sums]));
+  return period.steps.map((step) => {
+    const counts = countsOf(byStep.get(step) ?? NOTHING);
+    return { step, ...counts, answered: counts.requests - counts.errors };
   });
 }
 
@@ -149,35 +169,44 @@ export async function showUsageOfDay(
   if (!parsed.ok) return parsed;
   const org = await access(deps, actor, parsed.value.org, 'usage.show');
   if (!org.ok) return org;
-  const { pairs } = await readUsage(deps.db, org.value.id, daysOf([parsed.value.day]));
+  const everything = { keyId: null, modelId: null };
+  const { pairs } = await readUsage(deps.db, org.value.id, daysOf([parsed.value.day]), everything, null);
   return ok(rowsOf(pairs));
 }
 
-async function readMonth({ db, limiter, now }: ControlDeps, orgId: string): Promise<UsageMonth> {
+async function readMonth(deps: ControlDeps, orgId: string): Promise<UsageMonth> {
+  const [written, live] = await Promise.all([
+    writtenMonth(deps, orgId),
+    deps.limiter.month(orgId).catch(() => null),
+  ]);
+  if (!live) return written;
+  return {
+    ...written,
+    month: live.month,
+    requests: live.requests,
+    tokens: { charged: live.chargedTokens, reserved: live.reservedTokens, cap: written.tokens.cap },
+    inFlight: live.inFlight,
+    resetsAt: new Date(live.resetsAtMs).toISOString(),
+    live: true,
+  };
+}
+
+/** The month of the settled requests that metering has written. The limiter is not asked. */
+export async function writtenMonth({ db, now }: ControlDeps, orgId: string): Promise<UsageMonth> {
   const month = monthOf(now());
-  const [org, live, total] = await Promise.all([
+  const [org, total] = await Promise.all([
     db.org.findUniqueOrThrow({ where: { id: orgId }, select: { plan: true } }),
-    limiter.month(orgId).catch(() => null),
     db.monthTotal.findUnique({ where: { orgId_month: { orgId, month } } }),
   ]);
-  const requestsCap = toNumber(org.plan.requestsPerMonth);
-  const cap = toNumber(org.plan.tokensPerMonth);
-  if (live) {
-    return {
-      month: live.month,
-      requests: live.requests,
-      requestsCap,
-      tokens: { charged: live.chargedTokens, reserved: live.reservedTokens, cap },
-      inFlight: live.inFlight,
-      resetsAt: new Date(live.resetsAtMs).toISOString(),
-      live: true,
-    };
-  }
   return {
     month,
     requests: toNumber(total?.requests ?? 0),
-    requestsCap,
-    tokens: { charged: toNumber(total?.chargedTokens ?? 0), reserved: 0, cap },
+    requestsCap: toNumber(org.plan.requestsPerMonth),
+    tokens: {
+      charged: toNumber(total?.chargedTokens ?? 0),
+      reserved: 0,
+      cap: toNumber(org.plan.tokensPerMonth),
+    },
     inFlight: null,
     resetsAt: new Date(monthEndMs(month)).toISOString(),
     live: false,

@@ -17,7 +17,7 @@ export default async function Start({ params }: { params: Promise<{ org: string 
   const { control, publicApiUrl, now } = services();
   const at = { org: org.slug };
   const [models, keys, plans, usage] = await Promise.all([
-    control.listModels(actor, { ...at, activity: false }),
+    control.listModels(actor, at),
     control.listKeys(actor, at),
     control.listPlans(actor, { org: org.slug }),
     control.showUsage(actor, { ...at, brief: true }),

@@ -1,0 +1,22 @@
+'use server';
+
+import { services } from '../server/services.ts';
+import { currentUser, read } from '../session/current.ts';
+import { periodOf, type UsageChoice } from './filter.ts';
+import { type Options, optionsOf } from './options.ts';
+
+/**
+ * The keys and models with usage in a period, busiest first, and what is chosen. Null for who is
+ * signed out.
+ */
+export async function listOptions(
+  org: string,
+  period: string,
+  { keyId, modelId }: UsageChoice,
+): Promise<Options | null> {
+  const user = await currentUser();
+  if (!user) return null;
+  const { span } = periodOf({ period });
+  const { rows } = read(await services().control.showUsage(user.actor, { org, ...span }));
+  return optionsOf(rows, { keyId, modelId });
+}

@@ -1,0 +1,37 @@
+import { describe, expect, it } from '@jest/globals';
+import { createMetrics } from '@tidegate/runtime';
+import { testClock } from '@tidegate/testing';
+import type { State } from '../condition/machine.ts';
+import { createRunnerMetrics } from '../metrics.ts';
+import { Times } from './times.ts';
+
+const state = (phase: State['phase'], reason = ''): State => ({ phase, reason, failures: 0, crashed: false });
+const SLOW_START_MS = 600_000;
+const MINIMUM_STAY_MS = 1_000;
+
+describe('the times of a model', () => {
+  it('count as idle only what comes after its start, however long that takes', () => {
+    const { clock, times } = launched();
+    clock.advance(SLOW_START_MS);
+    times.changePhase(state('launching'), state('running'));
+    expect(times.unusedMs).toBe(0);
+  });
+
+  it('have it keep its room for a while after its start, and not after one that failed', () => {
+    const [started, failed] = [launched(), launched()];
+    started.times.changePhase(state('launching'), state('running'));
+    failed.times.changePhase(state('launching'), state('failing', 'It ended.'));
+    expect([started.times.mayLeave, failed.times.mayLeave]).toEqual([false, true]);
+    started.clock.advance(MINIMUM_STAY_MS);
+    expect(started.times.mayLeave).toBe(true);
+  });
+});
+
+function launched() {
+  const clock = testClock();
+  const metrics = createRunnerMetrics(createMetrics('runner'));
+  const timings = { drainMs: 10, minimumStayMs: MINIMUM_STAY_MS };
+  const times = new Times({ now: clock.now, metrics, timings });
+  times.launch();
+  return { clock, times };
+}
