@@ -31,7 +31,7 @@ export default async function Usage({ params, searchParams }: UsageProps) {
       ...(modelId ? { modelId } : {}),
     }),
   );
-  // The two that are chosen may have no usage together. Then one row of each one's own has its name.
+  // What is chosen may have no usage together. Then a row of each alone has its name.
   const named: readonly UsageRowView[] =
     keyId !== '' && modelId !== '' && usage.rows.length === 0
       ? (
