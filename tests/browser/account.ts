@@ -110,7 +110,7 @@ export function describeAccount(site: Site): void {
         const member = await site.person('member', org);
         const { page: theirs } = await site.signedIn(member);
         await site.open(page, 'members', org);
-        await rowOf(page, `${member.email} · no two-factor`).waitFor();
+        await rowOf(page, `${member.email}No two-factor`).waitFor();
         await page.getByRole('button', { name: 'Require two-factor' }).click();
         await confirm(page, 'Require it');
         await site.open(theirs, 'usage', org);

@@ -124,6 +124,10 @@ export function describeLongLists(site: Site): void {
         await expectStill(page);
         await more.click();
         await eventually(async () => (await used(page).count()) === 100);
+        // As a live refresh asks for it.
+        const sent = await (await page.request.get(page.url(), { headers: { rsc: '1' } })).text();
+        expect(sent).toContain('Key 020');
+        expect(sent).not.toContain('Key 019');
         await page.getByRole('button', { name: 'Show more (20)' }).click();
         await eventually(async () => (await used(page).count()) === MANY);
         expect(await textOf(used(page).last())).toContain('Key 000');

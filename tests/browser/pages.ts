@@ -5,6 +5,7 @@ import { closeDb, createDb } from '@tidegate/db';
 import { eventually } from '@tidegate/testing';
 import type { Page } from 'playwright-core';
 import { expectAccessible, expectAccessibleInBoth, expectStill } from '../support/browser.ts';
+import { must, OPERATOR } from '../support/control.ts';
 import { slowly } from '../support/slowly.ts';
 import { isPrefetch, lookAgain, SCREENS, type Site, TEST_TIMEOUT_MS } from './site.ts';
 
@@ -61,21 +62,27 @@ export function describePages(site: Site): void {
     it(
       'keeps what is shown in its place however slowly it arrives',
       async () => {
+        const [model] = must(await site.control().listModels(OPERATOR, { org: 'demo' }));
+        const [key] = must(await site.control().listKeys(OPERATOR, { org: 'demo' }));
+        const screens = [...SCREENS, 'requests/errors', `api/${model?.id}`, `keys/${key?.id}`];
         const slow = await slowly(site.url());
         try {
-          for (const width of [1280, 390]) {
-            const looks = { viewport: { width, height: 844 } };
-            const { page } = await site.visit(looks);
-            await page.goto(`${slow.url}/sign-in`);
-            await expectStill(page);
-            const known = await site.signedIn(site.owner(), looks);
-            for (const screen of ['start', 'keys', 'usage']) {
-              await known.page.goto(`${slow.url}/o/demo/${screen}`);
-              expect(new URL(known.page.url()).pathname).toBe(`/o/demo/${screen}`);
-              await known.page.getByRole('heading', { level: 1 }).waitFor();
-              await expectStill(known.page);
-            }
-          }
+          await Promise.all(
+            [1280, 390].map(async (width) => {
+              const looks = { viewport: { width, height: 844 } };
+              const entrance = await site.visit(looks);
+              await entrance.page.goto(`${slow.url}/sign-in`);
+              await expectStill(entrance.page);
+              const { page, errors } = await site.signedIn(site.owner(), looks);
+              for (const path of [...screens.map((screen) => `/o/demo/${screen}`), '/account']) {
+                await page.goto(slow.url + path);
+                expect(new URL(page.url()).pathname).toBe(path);
+                await page.getByRole('heading', { level: 1 }).waitFor();
+                await expectStill(page);
+              }
+              expect([...entrance.errors, ...errors]).toEqual([]);
+            }),
+          );
         } finally {
           await slow.close();
         }

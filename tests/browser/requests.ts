@@ -108,7 +108,7 @@ export function describeRequests(site: Site): void {
         expect(await rows.count()).toBe(1);
         await page.getByLabel('Request id').fill('nonsense');
         await page.getByRole('button', { name: 'Find' }).click();
-        await page.getByText('Request id must be req_').waitFor();
+        await page.getByText('Request id must be 24 letters and digits').waitFor();
         expect(errors).toEqual([]);
       },
       TEST_TIMEOUT_MS,

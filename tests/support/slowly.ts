@@ -2,9 +2,10 @@ import { createServer, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as after } from 'node:timers/promises';
 
-const PIECES = 60;
+/** A page with more tags comes in so many pieces. */
+const PIECES = 80;
 /** Long enough for a browser to paint what has arrived. */
-const PIECE_EVERY_MS = 30;
+const PIECE_EVERY_MS = 20;
 
 /** Long after the first paint. */
 const FONTS_AFTER_MS = 300;
@@ -44,14 +45,47 @@ export async function slowly(site: string): Promise<{ url: string; close(): Prom
 }
 
 async function dribble(page: string, answer: ServerResponse): Promise<void> {
-  const body = page.indexOf('<body');
-  const tags = [...page.slice(body).matchAll(/</g)].map(({ index }) => body + index);
-  const cuts = tags.filter((_, i) => i % Math.ceil(tags.length / PIECES) === 0);
+  const whole = inPlace(page);
   let sent = 0;
-  for (const cut of cuts) {
-    answer.write(page.slice(sent, cut));
+  for (const cut of cutsOf(whole)) {
+    answer.write(whole.slice(sent, cut));
     sent = cut;
     await after(PIECE_EVERY_MS);
   }
-  answer.end(page.slice(sent));
+  answer.end(whole.slice(sent));
+}
+
+/** Before tags, as far as there is anything to see. */
+function cutsOf(page: string): readonly number[] {
+  const body = page.indexOf('<body');
+  const seen = page.slice(body, page.indexOf('<script', page.indexOf('</main>')));
+  const tags = [...seen.matchAll(/</g)].map(({ index }) => body + index);
+  return tags.filter((_, i) => i % Math.ceil(tags.length / PIECES) === 0);
+}
+
+/** What React sends after the page, hidden and within the tags that HTML asks for around it. */
+const LATE =
+  /(?:<table hidden>)?<(div|table|tbody|tr)(?: hidden)? id="(S:\w+)">(.*?)<\/\1>(?:<\/table>)?(?=<script|<(?:div|table) hidden)/gs;
+
+/**
+ * The page that the server sends if a screen is ready before anything is sent. Otherwise it sends
+ * the screen hidden, after something that says it is loading, and shows it once it is complete.
+ */
+function inPlace(page: string): string {
+  const late = new Map<string, string>();
+  let rest = page.replace(LATE, (_, _tag, id, html) => {
+    late.set(id, html);
+    return '';
+  });
+  const ready = (id: string) => late.get(id) ?? '';
+  for (const [, segment = '', place] of page.matchAll(/\$RS\("(S:\w+)","(P:\w+)"\)/g)) {
+    const put = (html: string) => html.replace(`<template id="${place}"></template>`, () => ready(segment));
+    rest = put(rest);
+    for (const [id, html] of late) late.set(id, put(html));
+  }
+  for (const [, place, segment = ''] of page.matchAll(/\$RC\("(B:\w+)","(S:\w+)"\)/g)) {
+    const waiting = new RegExp(`<!--\\$\\?--><template id="${place}"></template>.*?<!--/\\$-->`, 's');
+    rest = rest.replace(waiting, () => `<!--$-->${ready(segment)}<!--/$-->`);
+  }
+  return rest.replace(/\$R[SC]\("[^)]*\)/g, '');
 }

@@ -109,12 +109,7 @@ function MembersTable({
                   {member.email === me ? <span className="text-muted"> (you)</span> : null}
                   <span className="block text-xs text-muted">
                     {member.email}
-                    {mayChange && member.lacksTwoFactor ? (
-                      <>
-                        {' '}
-                        <span className="whitespace-nowrap">· no two-factor</span>
-                      </>
-                    ) : null}
+                    {mayChange && member.lacksTwoFactor ? <span className="block">No two-factor</span> : null}
                   </span>
                 </th>
                 <td data-label="Role">

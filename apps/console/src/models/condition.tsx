@@ -38,9 +38,9 @@ export function ConditionDot({
 }
 
 /**
- * Has the same width for every condition, and the same height for every reason of up to two lines.
- * So a change of condition seldom moves the page. The first line of a reason is always visible. The
- * other lines are what the model's process printed, and open on a click.
+ * Has the same width for every condition, and the same height for every reason of up to two lines,
+ * or one on a card. So a change of condition seldom moves the page. The first line of a reason is
+ * always visible. The other lines are what the model's process printed, and open on a click.
  */
 export function ConditionMark({
   condition,
@@ -53,7 +53,7 @@ export function ConditionMark({
 }) {
   const [why, ...printed] = (reason ?? '').trimEnd().split('\n');
   return (
-    <div className="flex min-h-14 w-48 flex-col justify-center @max-4xl:justify-start">
+    <div className="flex min-h-14 w-48 flex-col justify-center @max-4xl:min-h-9.5 @max-4xl:w-auto @max-4xl:justify-start">
       <ConditionDot condition={condition} replicas={replicas} />
       {why ? (
         <div className="mt-0.5 text-xs leading-4 break-words text-muted">

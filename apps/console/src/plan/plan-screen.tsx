@@ -4,7 +4,7 @@ import { Button, Chip, toast } from '@heroui/react';
 import type { PlanLimits, PlanView, UsageMonth } from '@tidegate/control';
 import { useEffect, useState } from 'react';
 import { Confirm } from '../ui/dialogs.tsx';
-import { compact, whole } from '../ui/numbers.ts';
+import { whole } from '../ui/numbers.ts';
 import { PageHeader, Panel } from '../ui/page.tsx';
 import { TypedConfirm } from '../ui/typed-confirm.tsx';
 import { MonthNote, Quota } from '../usage/month-panel.tsx';
@@ -105,9 +105,6 @@ function Use({ plan, month, keysInUse }: { plan: PlanView; month: UsageMonth; ke
   );
 }
 
-/** Numbers that may be larger than this are shown in short. */
-const IN_FULL_UP_TO = 1_000_000;
-
 interface PlanCardProps {
   readonly limits: PlanLimits;
   readonly plan: PlanView;
@@ -116,11 +113,10 @@ interface PlanCardProps {
 }
 
 function PlanCard({ limits, plan, isCurrent, onChoose }: PlanCardProps) {
-  const numbers = Object.entries(limits).map(([name, { label, max }]) => {
-    const value = plan[name as keyof PlanLimits];
-    return [label, max > IN_FULL_UP_TO ? compact(value) : whole(value), whole(value)] as const;
-  });
-  const rows = [...numbers, ['Images', plan.images ? 'Yes' : 'No', ''] as const];
+  const numbers = Object.entries(limits).map(
+    ([name, { label }]) => [label, whole(plan[name as keyof PlanLimits])] as const,
+  );
+  const rows = [...numbers, ['Images', plan.images ? 'Yes' : 'No'] as const];
   return (
     <li className={`card-surface flex flex-col p-5 ${isCurrent ? 'ring-2 ring-accent' : ''}`}>
       <div className="flex items-center justify-between">
@@ -131,13 +127,11 @@ function PlanCard({ limits, plan, isCurrent, onChoose }: PlanCardProps) {
           </Chip>
         ) : null}
       </div>
-      <dl className="mt-4 flex-1 divide-y divide-separator text-sm">
-        {rows.map(([name, value, exact]) => (
-          <div key={name} className="flex justify-between gap-4 py-2">
+      <dl className="mt-4 flex-1 divide-y divide-separator text-[0.8125rem]">
+        {rows.map(([name, value]) => (
+          <div key={name} className="flex justify-between gap-2 py-2">
             <dt className="text-muted">{name}</dt>
-            <dd className="font-medium tabular-nums" title={exact}>
-              {value}
-            </dd>
+            <dd className="font-medium tabular-nums">{value}</dd>
           </div>
         ))}
       </dl>

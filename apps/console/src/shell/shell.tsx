@@ -5,6 +5,7 @@ import { usePathname } from 'next/navigation';
 import { type ReactNode, useEffect } from 'react';
 import { Link } from '../ui/link.tsx';
 import { Mark } from '../ui/mark.tsx';
+import { Whole } from '../ui/whole.tsx';
 import { Activity } from './activity.tsx';
 import type { Attention } from './attention.ts';
 import { AttentionDot } from './attention-dot.tsx';
@@ -67,7 +68,7 @@ export function Shell({ org, orgs, user, attention = {}, children }: ShellProps)
         </div>
       </aside>
       <main id="main" tabIndex={-1} className="min-w-0 px-4 py-6 outline-none sm:px-8 lg:px-10 lg:py-9">
-        <div className="mx-auto max-w-6xl">{children}</div>
+        <Whole className="mx-auto max-w-6xl">{children}</Whole>
       </main>
     </div>
   );

@@ -2,7 +2,7 @@
 
 import { usePathname, useRouter, useSearchParams } from 'next/navigation';
 import { useState, useTransition } from 'react';
-import { allRowsQuery, FIRST_ROWS } from './wanted-rows.ts';
+import { FIRST_ROWS, rowsQuery } from './wanted-rows.ts';
 
 interface AllRows {
   /** Asks for the page with all rows, unless it has them. Its state stays. */
@@ -23,11 +23,23 @@ export function useAllRows({ sent, total }: { sent: number; total: number }): Al
   const [shown, setShown] = useState(FIRST_ROWS);
   const fetchAll = () => {
     if (sent >= total || fetching) return;
-    startTransition(() => router.replace(`${pathname}${allRowsQuery(query.toString())}`, { scroll: false }));
+    startTransition(() => router.replace(`${pathname}${rowsQuery(query.toString())}`, { scroll: false }));
   };
   const showMore = () => {
     fetchAll();
     setShown(shown + FIRST_ROWS);
   };
   return { fetchAll, fetching, shown, showMore };
+}
+
+/**
+ * For a list of which a page has only the rows that are shown, because it may have thousands that
+ * change. Asks for more.
+ */
+export function useMoreRows(shown: number): () => void {
+  const router = useRouter();
+  const pathname = usePathname();
+  const query = useSearchParams();
+  return () =>
+    router.replace(`${pathname}${rowsQuery(query.toString(), shown + FIRST_ROWS)}`, { scroll: false });
 }

@@ -3,10 +3,10 @@ export const FIRST_ROWS = 50;
 
 const ALL = 'all';
 
-/** The query of the same page with all rows of its list. */
-export function allRowsQuery(query: string): string {
+/** The query of the same page with so many rows of its list. Default: all. */
+export function rowsQuery(query: string, count: number | typeof ALL = ALL): string {
   const wanted = new URLSearchParams(query);
-  wanted.set('rows', ALL);
+  wanted.set('rows', String(count));
   return `?${wanted}`;
 }
 
@@ -14,8 +14,12 @@ export interface RowsQuery {
   readonly rows?: string | string[] | undefined;
 }
 
-export const wantsAll = ({ rows }: RowsQuery): boolean => rows === ALL;
+/** How many rows are sent with a page: the first, or as many as are asked for, up to `max`. */
+export function wantedCount({ rows }: RowsQuery, max: number): number {
+  const count = Number(rows);
+  return Number.isInteger(count) ? Math.min(Math.max(count, FIRST_ROWS), max) : FIRST_ROWS;
+}
 
 /** The rows that are sent with a page: the first, or all if they are asked for. */
 export const wantedRows = <R>(all: readonly R[], query: RowsQuery): readonly R[] =>
-  wantsAll(query) ? all : all.slice(0, FIRST_ROWS);
+  query.rows === ALL ? all : all.slice(0, FIRST_ROWS);

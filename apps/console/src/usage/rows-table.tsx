@@ -1,7 +1,7 @@
 'use client';
 
 import type { UsageRowView } from '@tidegate/control';
-import { useAllRows } from '../ui/all-rows.ts';
+import { useMoreRows } from '../ui/all-rows.ts';
 import { Link } from '../ui/link.tsx';
 import { duration, whole } from '../ui/numbers.ts';
 import { ShowMore } from '../ui/show-more.tsx';
@@ -24,7 +24,7 @@ const COLUMNS: readonly { name: string; width: string; cell: (row: UsageRowView)
 const LINK = 'hover:text-accent hover:underline hover:underline-offset-4';
 
 interface RowsTableProps {
-  /** The first, or all that a page can have. */
+  /** The first, or as many as were asked for. */
   readonly rows: readonly UsageRowView[];
   /** How many a page can have. */
   readonly total: number;
@@ -35,7 +35,7 @@ interface RowsTableProps {
 }
 
 export function RowsTable({ rows, total, leftOut, hrefOf }: RowsTableProps) {
-  const { shown, showMore } = useAllRows({ sent: rows.length, total });
+  const showMore = useMoreRows(rows.length);
   if (rows.length === 0)
     return <p className="px-5 pt-4 pb-10 text-center text-sm text-muted">Nothing in this time.</p>;
   return (
@@ -53,7 +53,7 @@ export function RowsTable({ rows, total, leftOut, hrefOf }: RowsTableProps) {
           </tr>
         </thead>
         <tbody>
-          {rows.slice(0, shown).map((row) => (
+          {rows.map((row) => (
             <tr key={`${row.keyId} ${row.modelId}`}>
               <th scope="row">
                 <Link href={hrefOf({ keyId: row.keyId, modelId: '' })} className={LINK}>
@@ -80,8 +80,8 @@ export function RowsTable({ rows, total, leftOut, hrefOf }: RowsTableProps) {
           ))}
         </tbody>
       </Table>
-      <ShowMore more={total - shown} onPress={showMore} />
-      {total <= shown && leftOut > 0 ? (
+      <ShowMore more={total - rows.length} onPress={showMore} />
+      {total <= rows.length && leftOut > 0 ? (
         <p className="border-t border-separator p-4 text-center text-sm text-muted">
           {whole(leftOut)} more, less busy. Choose a key or a model to see its own; the CSV has all.
         </p>

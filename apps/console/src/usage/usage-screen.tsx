@@ -21,7 +21,7 @@ const TIMES_OF_KEY =
 
 interface UsageScreenProps {
   readonly org: string;
-  /** Of the chosen key and model. Its rows are the first, or all that a page can have. */
+  /** Of the chosen key and model. Its rows are the first, or as many as were asked for. */
   readonly usage: UsageView;
   /** How many rows a page can have. */
   readonly maxRows: number;
@@ -93,13 +93,7 @@ export function UsageScreen(props: UsageScreenProps) {
           title="By key and model"
           lead="Busiest first. Reserved or unreported: the full reservations of requests that ended without a complete answer, or without its token counts."
         >
-          <RowsTable
-            key={queryOf({ keyId, modelId }, period)}
-            rows={usage.rows}
-            total={total}
-            leftOut={usage.rowCount - total}
-            hrefOf={hrefOf}
-          />
+          <RowsTable rows={usage.rows} total={total} leftOut={usage.rowCount - total} hrefOf={hrefOf} />
         </Panel>
       </div>
     </>

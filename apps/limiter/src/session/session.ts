@@ -15,18 +15,15 @@ export interface SessionOptions {
 }
 
 /**
- * One gateway's session. The calls of a message start together, so that they share a pipeline. All
- * replies of one event-loop turn travel as one message. The reply to a call on its own does not
- * wait for the end of the turn. If a gateway does not read its replies, the session stops reading
- * its calls.
+ * One gateway's session. The calls of a message start together, so that they share a pipeline.
+ * Replies that are decided together, by one read from Redis, travel as one message. If a gateway
+ * does not read its replies, the session stops reading its calls.
  */
 export class Session {
   readonly #options: SessionOptions;
   #replies: Reply[] = [];
   #notices: Notice[] = [];
   #open = 0;
-  /** The last message had at most one reply. */
-  #single = true;
   #scheduled = false;
   #ending = false;
   #closed = false;
@@ -95,12 +92,15 @@ export class Session {
     this.#schedule();
   }
 
-  /** With only one call at a time, there are no other replies to wait for. */
+  /**
+   * Sends after the promises of the present callback are done, so with all of its replies. HTTP/2
+   * writes to its socket at the end of the event-loop turn. What reaches it later than that, for
+   * example with `setImmediate`, waits for a whole further turn.
+   */
   #schedule(): void {
     if (this.#scheduled || this.#closed) return;
     this.#scheduled = true;
-    if (this.#single && this.#open === 0) process.nextTick(this.#flush);
-    else setImmediate(this.#flush);
+    process.nextTick(this.#flush);
   }
 
   readonly #flush = (): void => {
@@ -109,7 +109,6 @@ export class Session {
     const { stream } = this.#options;
     if (this.#replies.length > 0 || this.#notices.length > 0) {
       const message = { replies: this.#replies, notices: this.#notices };
-      this.#single = message.replies.length <= 1;
       this.#replies = [];
       this.#notices = [];
       if (!stream.write(message)) stream.pause();

@@ -242,7 +242,7 @@ describe('one request', () => {
       refusal(await fixture.control.showRequest(OPERATOR, { org, id })).message;
     expect(await told(newRequestId())).toContain('No counted request of the last 35 days has this id.');
     expect(await told(await request(NOW_MS, { orgId: 'org_of_others2' }))).toContain('No counted request');
-    expect(await told('req_1')).toMatch(/^Request id must be req_, chatcmpl- or nothing/);
+    expect(await told('req_1')).toMatch(/^Request id must be 24 letters and digits/);
     fixture.limiter.away = true;
     expect(await told(newRequestId())).toContain('the limiter is not available');
     fixture.limiter.away = false;

@@ -3,7 +3,7 @@ import type { Metadata } from 'next';
 import { services } from '#server/services.ts';
 import { read, requireOrg } from '#session/current.ts';
 import { Live } from '#ui/live.tsx';
-import { FIRST_ROWS, wantsAll } from '#ui/wanted-rows.ts';
+import { wantedCount } from '#ui/wanted-rows.ts';
 import { choiceOf, periodOf } from '#usage/filter.ts';
 import { chosenOf, optionsOf } from '#usage/options.ts';
 import { UsageScreen } from '#usage/usage-screen.tsx';
@@ -19,21 +19,27 @@ export default async function Usage({ params, searchParams }: UsageProps) {
   const { actor, org } = await requireOrg((await params).org);
   const query = await searchParams;
   const choice = choiceOf(query);
+  const { keyId, modelId } = choice;
   const period = periodOf(query);
   const { control, now } = services();
   const of = { org: org.slug, ...period.span };
   const usage = read(
     await control.showUsage(actor, {
       ...of,
-      maxRows: wantsAll(query) ? MAX_USAGE_ROWS : FIRST_ROWS,
-      ...(choice.keyId ? { keyId: choice.keyId } : {}),
-      ...(choice.modelId ? { modelId: choice.modelId } : {}),
+      maxRows: wantedCount(query, MAX_USAGE_ROWS),
+      ...(keyId ? { keyId } : {}),
+      ...(modelId ? { modelId } : {}),
     }),
   );
-  const isFiltered = choice.keyId !== '' || choice.modelId !== '';
-  // What is chosen may have no usage together with the other. Then its own has its name.
+  // What is chosen may have no usage together. Then a row of each alone has its name.
   const named: readonly UsageRowView[] =
-    isFiltered && usage.rows.length === 0 ? read(await control.showUsage(actor, of)).rows : usage.rows;
+    keyId !== '' && modelId !== '' && usage.rows.length === 0
+      ? (
+          await Promise.all(
+            [{ keyId }, { modelId }].map((one) => control.showUsage(actor, { ...of, ...one, maxRows: 1 })),
+          )
+        ).flatMap((own) => read(own).rows)
+      : usage.rows;
   return (
     <>
       <Live />

@@ -1,0 +1,12 @@
+import type { ReactNode } from 'react';
+
+/**
+ * Content that is not visible until all of it has arrived, because what arrives later moves what is
+ * there. Nothing else may be in the same element.
+ */
+export const Whole = ({ className, children }: { className: string; children: ReactNode }) => (
+  <>
+    <div className={`not-has-[+span]:invisible ${className}`}>{children}</div>
+    <span hidden />
+  </>
+);
