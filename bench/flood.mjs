@@ -66,7 +66,8 @@ async function startCaller(file, org, connections) {
   const key = await bench.createKey(slug);
   await bench.running(key.key);
   await bench.raise(key);
-  const child = fork(join(HERE, file), [bench.stack.info.gateway, key.key, String(connections)]);
+  const args = [bench.stack.info.gateway, key.key, String(connections)];
+  const child = fork(join(HERE, file), args, { detached: true });
   children.push(child);
   await once(child, 'message');
   return {
@@ -96,15 +97,19 @@ const median = (numbers) => {
   return (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2;
 };
 
-/** Rounds of the worst bodies, each followed by one of as many tiny ones. */
+/** Rounds of the worst bodies and of as many tiny ones. Which come first alternates. */
 async function measureKind(kind, callers) {
   const seconds = Number(values.seconds) * (kind.bytes > LARGEST_KIB * 512 ? LONGER : 1);
   const worst = [];
   const tiny = [];
+  const measureTiny = async () =>
+    tiny.push(await measure(TINY, { seconds, ratePerS: worst.at(-1).perS }, callers));
   const measureOn = async (rounds) => {
     for (let round = 0; round < rounds; round++) {
+      const tinyFirst = worst.length % 2 === 1;
+      if (tinyFirst) await measureTiny();
       worst.push(await measure(kind, { seconds }, callers));
-      tiny.push(await measure(TINY, { seconds, ratePerS: worst.at(-1).perS }, callers));
+      if (!tinyFirst) await measureTiny();
     }
   };
   await measureOn(Number(values.rounds));

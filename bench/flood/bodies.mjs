@@ -2,13 +2,20 @@
 // it. Takes { body: { shape, bytes }, ratePerS } over the channel to its parent to begin, and
 // 'stop'. Then it waits for the answers that are due and counts them all by status. Without
 // `ratePerS` it sends as fast as it gets answers. Arguments: URL, key, connections.
+import { writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { SHAPES } from './shapes.mjs';
 
-// In life a caller has a machine of its own.
-setPriority(10);
+// In life a caller has a machine of its own. Linux may rank sessions first, and threads only within
+// theirs. This process leads its own session, so that it gives way to the services.
+setPriority(19);
+try {
+  writeFileSync('/proc/self/autogroup', '19');
+} catch {
+  // This system does not rank sessions.
+}
 const [url, key, connections] = process.argv.slice(2);
 const { origin, pathname } = new URL(`${url}/chat/completions`);
 const pool = new Pool(origin, { connections: Number(connections), pipelining: 1 });

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
@@ -135,6 +136,16 @@ describe('the gateway process', () => {
     const reported = limiter.of('reportRefusals').flatMap(({ reportRefusals }) => reportRefusals?.counts);
     expect(reported).toMatchObject([{ code: 'model_not_found', refusals: 1 }]);
     expect(output).not.toContain(key.value);
+  });
+
+  it("leaves the cores to its main thread before V8's helpers", async () => {
+    const { pid } = (await start()).child;
+    const tasks = `/proc/${pid}/task`;
+    const nicenessOf = (id: string) =>
+      Number(readFileSync(`${tasks}/${id}/stat`, 'utf8').split(') ')[1]?.split(' ')[16]);
+    const others = readdirSync(tasks).filter((id) => id !== String(pid));
+    expect(nicenessOf(String(pid))).toBe(0);
+    expect(others.filter((id) => nicenessOf(id) === 10).length).toBeGreaterThanOrEqual(4);
   });
 
   it('reports not ready first on SIGTERM, serves everyone for its delay, and drains on a second signal', async () => {

@@ -13,6 +13,7 @@ import { startTracing } from '@tidegate/tracing';
 import { Agent } from 'undici';
 import { createGateway } from './assemble.ts';
 import { createParser } from './body/parse.ts';
+import { lowerHelpers } from './body/priority.ts';
 import { readConfig } from './config.ts';
 import { type GatewayServer, startServer } from './http/server.ts';
 import { createImageFetcher } from './images/fetch.ts';
@@ -31,6 +32,7 @@ const REPORT_MS = 3_000;
 const UPSTREAM_KEEP_ALIVE_MS = 4_000;
 
 runService(async (service: Service) => {
+  lowerHelpers();
   const config = readConfig();
   const logging = { service: 'gateway', level: config.LOG_LEVEL, destination: openStdout() };
   const log = createLogger(logging);

@@ -1,24 +1,9 @@
-import { setPriority } from 'node:os';
 import { type CompletionRequest, isRefusal, type Refusal } from '@tidegate/contracts';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
 import { joined, parseBody } from './parse-body.ts';
+import { lowerThread } from './priority.ts';
 
-const NICENESS = 10;
-
-/**
- * Lowers this thread's priority so that streams get the cores first. On Linux each thread has its
- * own niceness.
- */
-function lowerPriority(): void {
-  if (process.platform !== 'linux') return;
-  try {
-    setPriority(NICENESS);
-  } catch {
-    // A sandbox may forbid this. Large bodies then compete evenly with streams.
-  }
-}
-
-lowerPriority();
+lowerThread();
 
 export interface WorkerResult {
   readonly parsed: CompletionRequest | Refusal;

@@ -1,4 +1,5 @@
 import { ERRORS, errorBody, type Refusal } from '@tidegate/contracts';
+import { Drain } from './drain.ts';
 import type { Exchange } from './exchange.ts';
 
 /**
@@ -8,6 +9,8 @@ import type { Exchange } from './exchange.ts';
 const MAX_DRAIN_MS = 2_000;
 /** An unread body declared no larger than this is read to its end, and the connection is kept. */
 const MAX_KEPT_BYTES = 64 * 1024;
+/** One for the process, because its main thread's time is what they share. */
+const unwanted = new Drain();
 
 /** The only place that turns a refusal into an HTTP answer. */
 export function refuse(exchange: Exchange, refusal: Refusal): void {
@@ -29,12 +32,12 @@ function send(exchange: Exchange, status: number, more: readonly string[], json:
   const { request, response } = exchange;
   if (response.headersSent || response.destroyed) return;
   const late = status === ERRORS.request_timeout.status;
-  const drain = !request.complete && (late || !isSmall(request.headers));
+  const unread = !request.complete && (late || !isSmall(request.headers));
   const headers = ['x-request-id', exchange.requestId, 'content-type', 'application/json', ...more];
   headers.push('content-length', String(Buffer.byteLength(json)));
-  if (drain) headers.push('connection', 'close');
+  if (unread) headers.push('connection', 'close');
   response.writeHead(status, headers);
-  if (drain) {
+  if (unread) {
     endDrained(exchange, json);
     return;
   }
@@ -56,7 +59,7 @@ function endDrained({ request, response }: Exchange, json: string): void {
     clearTimeout(timer);
     response.end();
   });
-  request.resume();
+  unwanted.add(request);
 }
 
 const isSmall = (headers: NodeJS.Dict<string | string[]>): boolean =>

@@ -1,0 +1,38 @@
+import { readdirSync } from 'node:fs';
+import { setPriority } from 'node:os';
+
+/*
+ * On Linux each thread has its own niceness. A sandbox may forbid to change it. Large bodies then
+ * compete evenly with streams.
+ */
+const NICENESS = 10;
+const THREADS = '/proc/self/task';
+
+/** Lowers the priority of the calling thread, so that streams get the cores first. */
+export function lowerThread(): void {
+  // 0 is the calling thread.
+  if (process.platform === 'linux') lower([0]);
+}
+
+/**
+ * Lowers the priority of all threads but the main one. Called at the start, it affects V8's helpers
+ * and libuv's. V8's collect the workers' garbage, too, and otherwise hold all cores meanwhile.
+ */
+export function lowerHelpers(): void {
+  if (process.platform !== 'linux') return;
+  lower(
+    readdirSync(THREADS)
+      .map(Number)
+      .filter((id) => id !== process.pid),
+  );
+}
+
+function lower(threadIds: readonly number[]): void {
+  for (const id of threadIds) {
+    try {
+      setPriority(id, NICENESS);
+    } catch {
+      // Forbidden, or the thread has ended.
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import type { Readable } from 'node:stream';
+
+/** 50 MiB/s. The largest body that the API takes ends within half a second. */
+const SLICE_BYTES = 2 ** 20;
+const PAUSE_MS = 20;
+/** The most that one read of a connection brings. */
+const READ_BYTES = 64 * 1024;
+
+/**
+ * Reads bodies that nobody wants, and forgets them. All of them share one pace: a caller may send
+ * many, and this thread's time is everyone's. They take turns. Whoever ends a connection ends the
+ * reading.
+ */
+export class Drain {
+  readonly #after: (callback: () => void, ms: number) => unknown;
+  /** Those that are not being read, the one that has waited longest first. */
+  readonly #waiting = new Set<Readable>();
+  #left = SLICE_BYTES;
+  #nextIsDue = false;
+
+  /** @param after calls back once. By default a timer that keeps no process running. */
+  constructor(after: (callback: () => void, ms: number) => unknown = unrefTimer) {
+    this.#after = after;
+  }
+
+  add(body: Readable): void {
+    body.on('data', (piece: Buffer) => this.#take(body, piece.length));
+    body.once('close', () => this.#waiting.delete(body));
+    this.#take(body, 0);
+    if (!this.#waiting.has(body)) body.resume();
+  }
+
+  #take(body: Readable, bytes: number): void {
+    this.#left -= bytes;
+    this.#callNext();
+    if (this.#left > 0) return;
+    body.pause();
+    this.#waiting.add(body);
+  }
+
+  #next(): void {
+    this.#nextIsDue = false;
+    this.#left = SLICE_BYTES;
+    let reads = SLICE_BYTES / READ_BYTES;
+    for (const body of this.#waiting) {
+      if (reads-- === 0) break;
+      this.#waiting.delete(body);
+      body.resume();
+    }
+    if (this.#waiting.size > 0) this.#callNext();
+  }
+
+  #callNext(): void {
+    if (this.#nextIsDue) return;
+    this.#nextIsDue = true;
+    this.#after(() => this.#next(), PAUSE_MS);
+  }
+}
+
+const unrefTimer = (callback: () => void, ms: number): unknown => setTimeout(callback, ms).unref();
