@@ -10,7 +10,7 @@ export function RequestsTable({ requests }: { requests: readonly RequestView[] }
     <Table label="List of requests" cardsBelow="4xl">
       <thead>
         <tr>
-          <th scope="col" className="w-38">
+          <th scope="col" className="w-32 @min-[68rem]:w-38">
             Time
           </th>
           <th scope="col">Key and model</th>
