@@ -150,13 +150,14 @@ export function describePages(site: Site): void {
       TEST_TIMEOUT_MS,
     );
 
-    it('that does not exist says so in the same font, which comes with it', async () => {
-      const { page } = await site.visit();
+    it('that does not exist says so in the same font, which comes with it, and in the same colours', async () => {
+      const { page } = await site.visit({ colorScheme: 'dark' });
       const fontsOf = async (path: string) => {
         const answer = await page.goto(`${site.url()}${path}`);
         const used = await page.evaluate(`document.fonts.ready.then((fonts) => ({
           loaded: [...fonts].flatMap(({ family, status }) => (status === 'loaded' ? [family] : [])),
           ofHeading: getComputedStyle(document.querySelector('h1')).fontFamily,
+          theme: document.documentElement.dataset.theme,
         }))`);
         return {
           sent: /<[^>]+\.woff2>; rel=preload; as="font"/.exec(answer?.headers().link ?? '')?.[0],
@@ -164,7 +165,10 @@ export function describePages(site: Site): void {
         };
       };
       const known = await fontsOf('/sign-in');
-      expect(known).toMatchObject({ sent: expect.any(String), used: { loaded: [expect.any(String)] } });
+      expect(known).toMatchObject({
+        sent: expect.any(String),
+        used: { loaded: [expect.any(String)], theme: 'dark' },
+      });
       expect(await fontsOf('/nowhere/at-all')).toEqual(known);
       await page.getByRole('heading', { name: 'There is nothing here' }).waitFor();
       expect((await fetch(page.url())).status).toBe(404);

@@ -36,6 +36,7 @@ export function limiterOverGrpc(
   addresses: readonly string[],
   caller?: ServiceIdentity,
   random: () => number = Math.random,
+  shownDeadlineMs = SHOWN_DEADLINE_MS,
 ): LimiterPort & Closable {
   type Rpc = Awaited<ReturnType<typeof rpc>>;
   type Client = ReturnType<Rpc['createLimiterClient']>;
@@ -63,12 +64,12 @@ export function limiterOverGrpc(
     },
     async month(orgId) {
       return first((callUnary, client) =>
-        callUnary(client, 'getMonth', { orgId }, { deadlineMs: SHOWN_DEADLINE_MS }),
+        callUnary(client, 'getMonth', { orgId }, { deadlineMs: shownDeadlineMs }),
       );
     },
     async findRequest(orgId, admissionId) {
       const { state } = await first((callUnary, client) =>
-        callUnary(client, 'findRequest', { orgId, admissionId }, { deadlineMs: SHOWN_DEADLINE_MS }),
+        callUnary(client, 'findRequest', { orgId, admissionId }, { deadlineMs: shownDeadlineMs }),
       );
       return state === 'STATE_OPEN' ? 'open' : state === 'STATE_QUEUED' ? 'queued' : null;
     },

@@ -5,6 +5,7 @@ import { NONCE_HEADER } from '../server/http/names.ts';
 import { FocusMemory } from '../ui/focus.ts';
 import { Notices } from '../ui/notices.tsx';
 import { THEME_SCRIPT } from '../ui/theme.ts';
+import { ThemeAgain } from '../ui/theme-again.tsx';
 import { FONT_VARIABLES } from './font.ts';
 import { PRESSABLE } from './pressable.ts';
 import './globals.css';
@@ -39,6 +40,7 @@ export default async function RootLayout({ children }: { children: ReactNode }) 
         {children}
         <Notices />
         <FocusMemory />
+        <ThemeAgain />
       </body>
     </html>
   );

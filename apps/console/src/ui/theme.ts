@@ -1,12 +1,33 @@
 export type Theme = 'system' | 'light' | 'dark';
 
-const STORED = 'tidegate-theme';
+export const STORED = 'tidegate-theme';
 
 /**
- * Runs before the first paint, so that no page appears in the wrong colours. Applies the chosen
- * theme. While none is chosen, it applies the system's theme and follows its changes.
+ * Applies the chosen theme. While none is chosen, it applies the system's theme and follows its
+ * changes. It becomes the text of a script, so it may use nothing but its parameter.
  */
-export const THEME_SCRIPT = `(()=>{const m=matchMedia('(prefers-color-scheme: dark)');const a=()=>{let t='system';try{t=localStorage.getItem('${STORED}')||t}catch{}const d=t==='dark'||(t!=='light'&&m.matches);const e=document.documentElement;e.classList.toggle('dark',d);e.classList.toggle('light',!d);e.dataset.theme=d?'dark':'light'};a();m.addEventListener('change',a);addEventListener('tidegate-theme',a)})()`;
+export function followTheme(stored: string): void {
+  const system = matchMedia('(prefers-color-scheme: dark)');
+  const apply = () => {
+    let theme = 'system';
+    try {
+      theme = localStorage.getItem(stored) || theme;
+    } catch {
+      // Storage is disabled.
+    }
+    const isDark = theme === 'dark' || (theme !== 'light' && system.matches);
+    const page = document.documentElement;
+    page.classList.toggle('dark', isDark);
+    page.classList.toggle('light', !isDark);
+    page.dataset.theme = isDark ? 'dark' : 'light';
+  };
+  apply();
+  system.addEventListener('change', apply);
+  addEventListener('tidegate-theme', apply);
+}
+
+/** Runs before the first paint, so that no page appears in the wrong colours. */
+export const THEME_SCRIPT = `(${followTheme})('${STORED}')`;
 
 export function storedTheme(): Theme {
   try {

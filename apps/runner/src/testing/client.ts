@@ -10,7 +10,7 @@ import type { Runner } from '../runner.ts';
 export const calls = (client: RunnerClient) => {
   const call =
     (method: 'wake' | 'start' | 'stop' | 'refresh') =>
-    (modelId: string, deadlineMs = 20_000) =>
+    (modelId: string, deadlineMs = 120_000) =>
       callUnary(client, method, { modelId }, { deadlineMs });
   const inFlight = async (orgId: string): Promise<Record<string, number>> => {
     const { models } = await callUnary(client, 'listActivity', { orgId }, { deadlineMs: 5_000 });

@@ -2,9 +2,10 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
+import { eventually } from '@tidegate/testing';
 import { parse } from 'yaml';
 import { FakeKubernetes } from '../../testing/kubernetes.ts';
-import { KubernetesApi } from './api.ts';
+import { API_TIMINGS, KubernetesApi } from './api.ts';
 import { Connection } from './connection.ts';
 
 const ROLE = '../../../../../infra/kubernetes/model-namespace/role.yaml';
@@ -18,7 +19,9 @@ interface Rule {
 it("needs exactly the rights of the runner's Role", async () => {
   const dir = mkdtempSync(join(tmpdir(), 'tidegate-kube-'));
   const cluster = await new FakeKubernetes().listen();
-  const api = new KubernetesApi(new Connection(cluster.kubeconfig(dir)));
+  // The first call loads the client, which takes a busy machine long.
+  const timings = { ...API_TIMINGS, callMs: 120_000 };
+  const api = new KubernetesApi(new Connection(cluster.kubeconfig(dir)), timings);
   const ended = new AbortController();
   const { signal } = ended;
   for (const kind of ['deployment', 'statefulset'] as const) {
@@ -36,7 +39,7 @@ it("needs exactly the rights of the runner's Role", async () => {
     signal,
   );
   const watched = expect(watch).rejects.toThrow();
-  while (cluster.watching === 0) await new Promise((resolve) => setImmediate(resolve));
+  await eventually(() => cluster.watching > 0);
   ended.abort();
   await watched;
   await cluster.close();
