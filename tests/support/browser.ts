@@ -41,10 +41,15 @@ const SETTLED = `new Promise((next) => requestAnimationFrame(() => requestAnimat
  */
 export async function expectAccessibleInBoth(page: Page): Promise<void> {
   await expectAccessible(page);
-  await page.emulateMedia({ colorScheme: 'dark' });
-  await page.evaluate(SETTLED);
+  await switchTo(page, 'dark');
   await expectAccessible(page, ['color-contrast']);
-  await page.emulateMedia({ colorScheme: 'light' });
+  await switchTo(page, 'light');
+}
+
+/** A busy page hears of the system's new scheme after some frames. Colours change after that. */
+async function switchTo(page: Page, colorScheme: 'light' | 'dark'): Promise<void> {
+  await page.emulateMedia({ colorScheme });
+  await page.locator(`html[data-theme=${colorScheme}]`).waitFor();
   await page.evaluate(SETTLED);
 }
 
