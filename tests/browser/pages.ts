@@ -150,6 +150,16 @@ export function describePages(site: Site): void {
       TEST_TIMEOUT_MS,
     );
 
+    it('has no transitions for who wants less motion, so that nothing lags behind a new theme', async () => {
+      const { page } = await site.visit({ reducedMotion: 'reduce' });
+      await page.goto(`${site.url()}/sign-in`);
+      const transitions = `[...document.querySelectorAll('*')].filter((element) =>
+        getComputedStyle(element).transitionDuration.split(', ').some((time) => time !== '0s')).length`;
+      expect(await page.evaluate(transitions)).toBe(0);
+      await page.emulateMedia({ reducedMotion: 'no-preference' });
+      expect(await page.evaluate(transitions)).toBeGreaterThan(0);
+    });
+
     it('that does not exist says so in the same font, which comes with it, and in the same colours', async () => {
       const { page } = await site.visit({ colorScheme: 'dark' });
       const fontsOf = async (path: string) => {

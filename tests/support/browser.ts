@@ -32,8 +32,18 @@ export async function signIn(
   await page.waitForURL((url) => url.pathname !== '/sign-in');
 }
 
-const SETTLED = `new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next))).then(() =>
-  Promise.allSettled(document.getAnimations().filter((a) => a instanceof CSSTransition).map((a) => a.finished)))`;
+/** A transition of an inherited value begins others in what inherits it. */
+const MAX_TRANSITIONS_IN_A_ROW = 20;
+const SETTLED = `(async () => {
+  const frame = () => new Promise(requestAnimationFrame);
+  await frame();
+  for (let i = 0; i < ${MAX_TRANSITIONS_IN_A_ROW}; i++) {
+    await frame();
+    const running = document.getAnimations().filter((a) => a instanceof CSSTransition);
+    if (running.length === 0) return;
+    await Promise.allSettled(running.map((a) => a.finished));
+  }
+})()`;
 
 /**
  * Expects the page to be accessible in light and dark mode. Only contrasts differ between the two.
