@@ -65,7 +65,7 @@ async function nginx(port, upstream) {
   const program = await findProgram({
     title: 'nginx',
     names: ['nginx', '/usr/sbin/nginx'],
-    package: 'nginx-light',
+    packages: ['nginx-light'],
   });
   const dir = await mkdtemp(join(tmpdir(), 'tidegate-bench-nginx-'));
   const config = join(dir, 'nginx.conf');
