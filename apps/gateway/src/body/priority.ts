@@ -19,12 +19,16 @@ export function lowerThread(): void {
  * and libuv's. V8's collect the workers' garbage, too, and otherwise hold all cores meanwhile.
  */
 export function lowerHelpers(): void {
-  if (process.platform !== 'linux') return;
-  lower(
-    readdirSync(THREADS)
-      .map(Number)
-      .filter((id) => id !== process.pid),
-  );
+  if (process.platform === 'linux') lower(threads().filter((id) => id !== process.pid));
+}
+
+function threads(): number[] {
+  try {
+    return readdirSync(THREADS).map(Number);
+  } catch {
+    // A sandbox may have no /proc.
+    return [];
+  }
 }
 
 function lower(threadIds: readonly number[]): void {
