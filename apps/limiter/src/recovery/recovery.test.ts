@@ -158,16 +158,20 @@ describe('an instance', () => {
   it('that has lost only its lease and indexes is found by what it holds, and reaped', async () => {
     const key = await makeKey(db, await makeOrg(db));
     const instanceId = await beatingInstance(one);
-    await one.decide({ admit: anAdmitCall(key, instanceId) });
+    expect((await one.decide({ admit: anAdmitCall(key, instanceId) })).admitted).toBeTruthy();
     const { names, redis: direct } = store;
     for (const name of [names.lease(instanceId), names.orgsOf(instanceId), names.instances, names.orgs])
       await direct.del(name);
     const timing = { ...PATIENT, leaseMs: 200, graceMs: 0, reapEveryMs: 50, recoverEveryMs: 50 };
     const looking = await rig.limiter({ timing });
-    await eventually(async () => (await monthOfOrg(one, key.orgId)).inFlight === 0);
-    expect(await monthOfOrg(one, key.orgId)).toMatchObject({ chargedTokens: 1_000, reservedTokens: 0 });
-    await eventually(() => direct.sismember(names.orgs, key.orgId));
-    await looking.close();
+    try {
+      await eventually(async () => (await monthOfOrg(one, key.orgId)).inFlight === 0);
+      expect(await monthOfOrg(one, key.orgId)).toMatchObject({ chargedTokens: 1_000, reservedTokens: 0 });
+      await eventually(() => direct.sismember(names.orgs, key.orgId));
+    } finally {
+      // It would reap the instances of the tests that follow.
+      await looking.close();
+    }
   });
 });
 
