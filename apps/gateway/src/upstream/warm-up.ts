@@ -45,6 +45,8 @@ export async function warmUp(upstream: Dispatcher, goOn: () => boolean): Promise
     socket.on('error', () => socket.destroy());
     socket.once('data', () => socket.end(ANSWER));
   });
+  // Without a free descriptor, calls stay unanswered until their time is up.
+  server.on('error', () => {});
   try {
     await once(server.listen(0, HOST), 'listening');
   } catch {
