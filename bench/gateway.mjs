@@ -9,17 +9,19 @@ import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { launch } from './gateway/launch.mjs';
 import { measure } from './gateway/measure.mjs';
-import { launch, startPeers } from './gateway/peers.mjs';
+import { nginxModel } from './gateway/nginx.mjs';
+import { startPeers } from './gateway/peers.mjs';
 import { summary, table } from './gateway/report.mjs';
 import { startBench } from './stack.mjs';
 
-const HERE = dirname(fileURLToPath(import.meta.url));
+const MODEL = join(dirname(fileURLToPath(import.meta.url)), 'gateway/model.mjs');
 const WARM_UP_S = 4;
 const PROCESSES = ['gateway', 'limiter', 'redis', 'metering', 'postgres'];
 const LOADS = [
-  { name: 'whole answers, 32 connections', connections: 32, quick: true },
-  { name: 'whole answers, 1 connection', connections: 1, quick: true },
+  { name: 'whole answers, 32 connections', connections: 32, wrk: true, quick: true },
+  { name: 'whole answers, 1 connection', connections: 1, wrk: true, quick: true },
   { name: 'open loop, 1,000 requests/s', connections: 128, ratePerS: 1_000 },
   { name: 'streams of 1,000 chunks, 16 connections', connections: 16, stream: true, quick: true },
 ];
@@ -44,35 +46,45 @@ async function meteringLag() {
   return `Metering wrote half of ${all.toLocaleString('en')} requests within ${within(0.5)} s of their end, and 99 % within ${within(0.99)} s.`;
 }
 
-const model = await launch(process.execPath, [join(HERE, 'gateway/model.mjs')]);
-const upstream = `http://127.0.0.1:${model.line}`;
-const bench = await startBench({ gateway: { MAX_REQUESTS_IN_FLIGHT: '20000' } });
-const peers = await startPeers(upstream, values.quick ? ['Express relay'] : undefined);
-try {
-  const org = await bench.createOrg();
+/** All that are measured with a model, and what ends those that were started for it. */
+async function targetsOf(name, upstream) {
+  const org = await bench.createOrg(name);
   const key = await bench.createKey(org);
   await bench.publish(org, `${upstream}/v1`);
   await bench.raise(key);
   await bench.running(key.key);
-  const targets = [
+  const peers = await startPeers(upstream, values.quick ? ['Express relay'] : undefined);
+  started.push(...peers);
+  return [
     ...peers.map(({ pid, ...peer }) => ({ ...peer, processes: [{ name: 'relay', pid: () => pid }] })),
     {
       ...{ name: 'Tidegate', url: bench.stack.info.gateway, headers: { authorization: `Bearer ${key.key}` } },
       processes: PROCESSES.map((name) => ({ name, pid: () => bench.stack.pid(name) })),
     },
   ];
+}
+
+const bench = await startBench({ gateway: { MAX_REQUESTS_IN_FLIGHT: '20000' } });
+const started = [];
+try {
+  const [nginx, model] = [await nginxModel(), await launch(process.execPath, [MODEL])];
+  started.push(nginx, model);
+  const targetsOfWhole = await targetsOf('Whole answers', nginx.url);
+  const targetsOfStreams = await targetsOf('Streams', `http://127.0.0.1:${model.line}`);
   const measured = [];
   for (const load of LOADS.filter(({ quick }) => quick || !values.quick)) {
+    const targets = load.stream ? targetsOfStreams : targetsOfWhole;
     const results = targets.map(({ name }) => ({ name, rounds: [] }));
     for (let round = 0; round <= rounds; round++)
       for (const [i, target] of targets.entries()) {
-        const { connections, ratePerS, stream } = load;
+        const { connections, ratePerS, stream, wrk } = load;
         const { url, headers, processes } = target;
         const forSeconds = round === 0 ? WARM_UP_S : seconds;
         const options = {
           connections,
           ratePerS,
           stream,
+          wrk,
           seconds: forSeconds,
           content: 'How deep is the sea?',
         };
@@ -85,7 +97,6 @@ try {
   }
   process.stdout.write(`\n${await meteringLag()}\n`);
 } finally {
-  for (const peer of peers) peer.stop();
-  model.stop();
+  for (const process of started) process.stop();
   await bench.stop();
 }

@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
 import { cpuUs } from './gateway/cpu.mjs';
-import { launch } from './gateway/peers.mjs';
+import { launch } from './gateway/launch.mjs';
 import { startBench } from './stack.mjs';
 
 const HERE = dirname(fileURLToPath(import.meta.url));

@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
-import { launch } from './gateway/peers.mjs';
+import { launch } from './gateway/launch.mjs';
 import { startBench } from './stack.mjs';
 
 const ROOT = dirname(fileURLToPath(import.meta.url));

@@ -1,22 +1,11 @@
-// The cheapest possible model. Every request gets the same whole answer or the same 1,000 chunks.
+// The cheapest possible model in Node. Every request gets the same whole answer or the same 1,000 chunks.
 // Prints its port.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { ANSWER, MODELS, WHOLE_ANSWER } from './answers.mjs';
 
 const CHUNKS = 1_000;
-const ANSWER = {
-  ...{ id: 'chatcmpl-bench', object: 'chat.completion', created: 1, model: 'tide' },
-  choices: [
-    {
-      index: 0,
-      message: { role: 'assistant', content: 'As deep as it needs to be, and no deeper than that.' },
-      logprobs: null,
-      finish_reason: 'stop',
-    },
-  ],
-  usage: { prompt_tokens: 12, completion_tokens: 30, total_tokens: 42 },
-};
-const whole = Buffer.from(JSON.stringify(ANSWER));
+const whole = Buffer.from(WHOLE_ANSWER);
 
 const event = (choices, usage) =>
   `data: ${JSON.stringify({ ...ANSWER, object: 'chat.completion.chunk', choices, usage })}\n\n`;
@@ -34,10 +23,9 @@ async function stream(response) {
   response.end(last);
 }
 
-const models = Buffer.from(JSON.stringify({ object: 'list', data: [{ id: 'tide', object: 'model' }] }));
 const server = createServer((request, response) => {
   if (request.method === 'GET') {
-    response.writeHead(200, { 'content-type': 'application/json' }).end(models);
+    response.writeHead(200, { 'content-type': 'application/json' }).end(MODELS);
     return;
   }
   let body = '';
