@@ -34,8 +34,8 @@ export interface Parser {
   /**
    * Steps 5 and 6. The memory of a body may move to a worker, so the caller must not use the body
    * afterwards. Organizations take turns, at this thread as at the workers. Of the workers none
-   * gets more than a third of one thread's time, and an eleventh while its bodies are refused. Rejects
-   * only if a worker dies or the parser is closed.
+   * gets more than a third of one thread's time, and an eleventh while its bodies are refused.
+   * Rejects only if a worker dies or the parser is closed.
    */
   parse(body: Body, orgId: string): Promise<CompletionRequest | Refusal>;
   /** Ends the threads. Bodies that are waiting or being parsed reject. */
