@@ -27,6 +27,7 @@ import { Exchanges } from './http/exchange.ts';
 import { Limiter } from './limiter/limiter.ts';
 import { RefusalReports } from './limiter/refusal-reports.ts';
 import { Observer } from './observe/observer.ts';
+import { warmUp } from './upstream/warm-up.ts';
 
 const MAX_PRINCIPALS = 20_000;
 const MAX_BLOCKED_ADDRESSES = 100_000;
@@ -112,6 +113,7 @@ export function createGateway(parts: GatewayParts): AssembledGateway {
         return runner ? wakeOutcome(callUnary(runner, 'wake', request, { deadlineMs })) : 'failed';
       },
       retryMs: WAKE_RETRY_MS,
+      onCrowd: (waits) => void warmUp(parts.upstream, waits),
       nowMs: monotonicMs,
     }),
     replicas,
