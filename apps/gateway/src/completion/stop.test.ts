@@ -59,7 +59,7 @@ const large = { ...hello, model: 'vision', messages: [{ role: 'user', content: '
 
 /** The calls that the limiter received for the request. */
 /** Lookups of keys, and calls that a timer makes at any time. */
-const NOT_OF_A_REQUEST: readonly string[] = ['heartbeat', 'authenticate', 'reportRefusals'];
+const NOT_OF_A_REQUEST: readonly (string | undefined)[] = ['heartbeat', 'authenticate', 'reportRefusals'];
 const limiterCalls = () =>
   harness.limiterServer.calls.map(({ call }) => call).filter((call) => !NOT_OF_A_REQUEST.includes(call));
 const asked = (call: string) => limiterCalls().includes(call as never);
