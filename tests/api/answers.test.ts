@@ -4,19 +4,14 @@ import { type Standin, startStandin } from '@tidegate/standin';
 import { eventually } from '@tidegate/testing';
 import { type Answer, call, dial, open, readAnswer } from '../support/http.ts';
 import { ask, newKey, newOrg, publish } from '../support/org.ts';
-import { usageOf, useStack } from '../support/stack.ts';
+import { usageOf, useSharedStack } from '../support/stack.ts';
 
 /** The contract's time-outs, shortened. */
-const stack = useStack({
-  demo: false,
-  env: {
-    gateway: {
-      WHOLE_ANSWER_TIMEOUT_MS: '4000',
-      FIRST_EVENT_TIMEOUT_MS: '4000',
-      STREAM_PAUSE_MS: '2000',
-      STREAM_MAX_ALWAYS_ON_MS: '6000',
-    },
-  },
+const stack = useSharedStack({
+  WHOLE_ANSWER_TIMEOUT_MS: '4000',
+  FIRST_EVENT_TIMEOUT_MS: '4000',
+  STREAM_PAUSE_MS: '2000',
+  STREAM_MAX_ALWAYS_ON_MS: '6000',
 });
 const SET_UP_MS = 90_000;
 const CONTEXT = 100_000;

@@ -6,7 +6,7 @@ import { type Answer, call } from '../support/http.ts';
 import { AUTHORITY, type Handler, startImageServer } from '../support/image-server.ts';
 import { startNameServer } from '../support/name-server.ts';
 import { ask, newKey, newOrg, publish } from '../support/org.ts';
-import { usageOf, useStack } from '../support/stack.ts';
+import { usageOf, useSharedStack } from '../support/stack.ts';
 
 /*
  * Tests linked images end to end. Names come from the test's name server, and images from its https
@@ -55,16 +55,11 @@ const names = await startNameServer((name) => {
   return name.endsWith('images.test') ? [OUTSIDE] : (PRIVATE[name] ?? []);
 });
 const server = await startImageServer();
-const stack = useStack({
-  demo: false,
-  env: {
-    gateway: {
-      IMAGE_NAME_SERVERS: names.address,
-      IMAGE_ALLOWED_NETWORKS: `${OUTSIDE}/32`,
-      IMAGE_TIMEOUT_MS: String(TIMEOUT_MS),
-      NODE_EXTRA_CA_CERTS: AUTHORITY,
-    },
-  },
+const stack = useSharedStack({
+  IMAGE_NAME_SERVERS: names.address,
+  IMAGE_ALLOWED_NETWORKS: `${OUTSIDE}/32`,
+  IMAGE_TIMEOUT_MS: String(TIMEOUT_MS),
+  NODE_EXTRA_CA_CERTS: AUTHORITY,
 });
 let model: Upstream;
 let org: string;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '@tidegate/testing';
 import fc from 'fast-check';
-import { usageOf, useStack } from '../support/stack.ts';
+import { usageOf, useSharedStack } from '../support/stack.ts';
 import { ANSWER, whole } from './models/bytes.ts';
 import { type Case, type Counts, says } from './models/cases/case.ts';
 import { CHUNKS, WHOLES } from './models/cases/content.ts';
@@ -34,18 +34,11 @@ import { HostileModel, type Play } from './models/server.ts';
 import { CONTEXT_TOKENS, type Row, SLOTS, World } from './models/world.ts';
 
 /** The contract's time-outs, shortened. Tests beside the gateway's config prove their defaults. */
-const stack = useStack({
-  demo: false,
-  env: {
-    gateway: {
-      WHOLE_ANSWER_TIMEOUT_MS: '4000',
-      FIRST_EVENT_TIMEOUT_MS: '4000',
-      STREAM_PAUSE_MS: '2500',
-      STREAM_MAX_ALWAYS_ON_MS: '7000',
-    },
-    // The models answer from this process, which stands still while it compares many megabytes.
-    runner: { RUNNER_PROBE_TIMEOUT_MS: '120000' },
-  },
+const stack = useSharedStack({
+  WHOLE_ANSWER_TIMEOUT_MS: '4000',
+  FIRST_EVENT_TIMEOUT_MS: '4000',
+  STREAM_PAUSE_MS: '2500',
+  STREAM_MAX_ALWAYS_ON_MS: '7000',
 });
 const GROUPS: Readonly<Record<string, readonly Case[]>> = {
   'a stream of odd events': EVENTS,

@@ -7,7 +7,7 @@ import { signInByForm } from '../support/console.ts';
 import { ctlVariables, OPERATOR, type OpenControl, openControl } from '../support/control.ts';
 import { type Call, call, MODELS, open, readAnswer } from '../support/http.ts';
 import { ask, post } from '../support/org.ts';
-import { usageOf, useStack } from '../support/stack.ts';
+import { usageOf, useSharedStack } from '../support/stack.ts';
 import { describeLeaving } from './isolation/leaving.ts';
 import { NAMING, outcome, type Target, WITHIN_ORG, type WithinOrg } from './isolation/operations.ts';
 import { SCREENS, type Visitor, visit } from './isolation/screens.ts';
@@ -16,7 +16,7 @@ import { newMark, newTenant, ownModelOf, SHARED_MODEL, type Tenant, tracesOf } f
 const MIB = 1024 * 1024;
 
 describe('two organizations', () => {
-  const stack = useStack({ console: true, demo: false });
+  const stack = useSharedStack();
   const base = () => stack().info.gateway;
   let managed: OpenControl;
   let control: Control;

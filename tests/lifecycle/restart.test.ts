@@ -14,7 +14,7 @@ describe('a stack that is stopped and started again', () => {
   let running: Stack | undefined;
   watchGateways(() => running?.info.gateways ?? []);
   const start = async (): Promise<Stack> => {
-    running = await startStack({ dataDir, ports: 'random' });
+    running = await startStack({ dataDir, ports: 'random', console: false });
     return running;
   };
   const stop = async (): Promise<void> => {

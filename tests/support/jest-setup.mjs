@@ -21,8 +21,13 @@ const SETTINGS = {
 };
 const SHARED_STACK = {
   demo: false,
+  console: true,
   scale: { gateway: 2, limiter: 2 },
-  env: { gateway: { TRUSTED_PROXIES: '1' } },
+  env: {
+    gateway: { TRUSTED_PROXIES: '1' },
+    // Models answer from the tests' processes, some of which stand still while they compare much.
+    runner: { RUNNER_PROBE_TIMEOUT_MS: '120000' },
+  },
 };
 
 export default async function setup() {

@@ -6,6 +6,7 @@ import type { Stack } from '@tidegate/local';
 import { testEnv } from '@tidegate/testing';
 import { watchGateways } from './conformance/watch.ts';
 import { closeControl, controlOf, ctlVariables, must, OPERATOR, type Reachable } from './control.ts';
+import { type OwnGateway, type RunningGateway, startGateway } from './gateway.ts';
 import { startTestStack, type TestStackOptions } from './test-stack.mjs';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -28,16 +29,32 @@ export function useStack(options: TestStackOptions | (() => Promise<TestStackOpt
 }
 
 /**
- * Gives the tests of one file the stack that the whole run shares, with two gateways and two
- * limiters. Other files use it at the same time. So tests must keep to organizations of their own,
- * and to a few invalid keys for each address: 20 in a minute block it. Otherwise like `useStack`.
+ * Gives the tests of one file the stack that the whole run shares, with two gateways, two limiters
+ * and a console. Other files use it at the same time. So tests must keep to organizations of their
+ * own, and to a few invalid keys for each address: 20 in a minute block it. Otherwise like
+ * `useStack`.
+ *
+ * @param own Instead of the stack's gateways, tests get one with these variables, for them alone.
  */
-export const useSharedStack = (): (() => Reachable) =>
-  useReachable(async () => {
-    const answer = await fetch(testEnv('sharedStack'));
-    if (!answer.ok) throw new Error(`the shared stack did not start: ${await answer.text()}`);
-    return (await answer.json()) as Reachable;
-  });
+export function useSharedStack(own?: OwnGateway): () => Reachable {
+  let gateway: RunningGateway | undefined;
+  return useReachable(
+    async () => {
+      const answer = await fetch(testEnv('sharedStack'));
+      if (!answer.ok) throw new Error(`the shared stack did not start: ${await answer.text()}`);
+      const shared = (await answer.json()) as Reachable;
+      if (!own) return shared;
+      gateway = await startGateway(shared, own);
+      return behind(gateway, shared);
+    },
+    () => gateway?.stop(),
+  );
+}
+
+function behind({ url, service }: RunningGateway, { info, dataDir }: Reachable): Reachable {
+  const services = [service, ...info.services.filter(({ name }) => name !== 'gateway')];
+  return { info: { ...info, gateway: url, gateways: [url], services }, dataDir };
+}
 
 function useReachable<S extends Reachable>(open: () => Promise<S>, end?: () => unknown): () => S {
   let stack: S | undefined;

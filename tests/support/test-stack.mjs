@@ -6,7 +6,7 @@ import { startStack } from '@tidegate/local';
 import { TEST_ENV, testPostgres, testRedis } from '@tidegate/testing';
 
 /** A machine that runs tests may be slower than a server. That must not cause a 500. */
-const PATIENT = { LIMITER_SILENCE_MS: '2000' };
+export const PATIENT = { LIMITER_SILENCE_MS: '2000' };
 
 /**
  * @typedef {import('@tidegate/local').StackOptions & {

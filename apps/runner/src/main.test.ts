@@ -1,42 +1,21 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { eventually, freePort, testPostgres } from '@tidegate/testing';
 import { BURGLAR } from './testing/burglar.ts';
 import { Harness, isAlive } from './testing/harness.ts';
 
 /*
- * Runs the runner as a process, from a fresh build of this package. It is killed and started again
- * while models keep running.
+ * Runs the built runner as a process. It is killed and started again while models keep running.
  */
 
-const packageDir = fileURLToPath(new URL('..', import.meta.url));
-const build = mkdtempSync(join(tmpdir(), 'tidegate-runner-build-'));
+const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 let harness: Harness;
 const processes = new Set<ChildProcess>();
 
-beforeAll(async () => {
-  const modules = dirname(dirname(createRequire(import.meta.url).resolve('typescript/package.json')));
-  symlinkSync(modules, join(build, 'node_modules'));
-  writeFileSync(join(build, 'package.json'), '{"type":"module"}');
-  const tsc = join(modules, 'typescript/bin/tsc');
-  await promisify(execFile)(process.execPath, [tsc, '-p', packageDir, '--outDir', join(build, 'dist')]);
-});
-afterAll(() => rmSync(build, { recursive: true, force: true }));
 beforeEach(async () => {
   harness = await Harness.create(await testPostgres());
 });
@@ -59,7 +38,7 @@ interface Run {
 
 async function run(env: Record<string, string> = {}): Promise<Run> {
   const [port, adminPort] = [await freePort(), await freePort()];
-  const child = spawn(process.execPath, [join(build, 'dist/main.js')], {
+  const child = spawn(process.execPath, [MAIN], {
     stdio: ['ignore', 'ignore', 'inherit'],
     env: {
       PATH: '/usr/bin:/bin',
@@ -248,7 +227,7 @@ describe('a runner as its operator sees it', () => {
   });
 
   it('does not start with an invalid secret key, and says which variable is wrong', async () => {
-    const child = spawn(process.execPath, [join(build, 'dist/main.js')], {
+    const child = spawn(process.execPath, [MAIN], {
       stdio: ['ignore', 'ignore', 'pipe'],
       env: { DATABASE_URL: harness.url, RUNNER_STATE_DIR: harness.stateDir, SECRET_KEY: 'c2hvcnQ=' },
     });

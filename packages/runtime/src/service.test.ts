@@ -1,31 +1,21 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 /*
- * Tests the lifecycle in real processes. Each test's main is written next to a fresh build of this
- * package.
+ * Tests the lifecycle in real processes. Each test's main imports the built package.
  */
 
-const packageDir = fileURLToPath(new URL('..', import.meta.url));
+const BUILT = new URL('../dist/index.js', import.meta.url).href;
 let dir: string;
 let mains = 0;
 const running = new Set<ChildProcess>();
 
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'tidegate-runtime-'));
-  const require = createRequire(import.meta.url);
-  const modules = dirname(dirname(require.resolve('typescript/package.json')));
-  await symlink(modules, join(dir, 'node_modules'));
-  await writeFile(join(dir, 'package.json'), '{"type":"module"}');
-  const tsc = join(modules, 'typescript/bin/tsc');
-  await promisify(execFile)(process.execPath, [tsc, '-p', packageDir, '--outDir', join(dir, 'dist')]);
 });
 
 afterAll(async () => {
@@ -45,7 +35,7 @@ async function run(body: string): Promise<Run> {
   const file = join(dir, `main-${mains++}.mjs`);
   await writeFile(
     file,
-    `import * as runtime from './dist/index.js';
+    `import * as runtime from '${BUILT}';
      const say = (text) => process.stdout.write(text + '\\n');
      runtime.runService(async (service) => {
        service.configure({ logger: runtime.createLogger({ service: 'test', level: 'info' }) });

@@ -1,36 +1,20 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, describe, expect, it } from '@jest/globals';
 import { startStandin } from './server.ts';
 
-/* Tests the command in real processes, from a fresh build. */
+/* Tests the built command in real processes. */
 
-let dir: string;
+const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 const running: ChildProcess[] = [];
 
-beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'tidegate-standin-'));
-  const modules = dirname(dirname(createRequire(import.meta.url).resolve('typescript/package.json')));
-  await symlink(modules, join(dir, 'node_modules'));
-  await writeFile(join(dir, 'package.json'), '{"type":"module"}');
-  const packageDir = fileURLToPath(new URL('..', import.meta.url));
-  const tsc = join(modules, 'typescript/bin/tsc');
-  await promisify(execFile)(process.execPath, [tsc, '-p', packageDir, '--outDir', join(dir, 'dist')]);
-});
-
-afterAll(async () => {
+afterAll(() => {
   for (const child of running) child.kill('SIGKILL');
-  await rm(dir, { recursive: true, force: true });
 });
 
 function run(...flags: string[]) {
-  const child = spawn(process.execPath, [join(dir, 'dist/main.js'), ...flags], {
+  const child = spawn(process.execPath, [MAIN, ...flags], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   running.push(child);

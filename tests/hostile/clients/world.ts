@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { eventually, startUpstream, type Upstream, type UpstreamHandler } from '@tidegate/testing';
 import { COMPLETIONS, call, dial } from '../../support/http.ts';
 import { ask, newKey, newOrg, publish } from '../../support/org.ts';
-import { useStack } from '../../support/stack.ts';
+import { useSharedStack } from '../../support/stack.ts';
 
 export const CONTEXT = 1_000;
 export const MIB = 1024 * 1024;
@@ -34,17 +34,12 @@ export const request = (key: string, body: string, more = '') =>
 export const text = (content: string, more: object = {}) => JSON.stringify(ask('tide', content, more));
 export type World = ReturnType<typeof useWorld>;
 
-/** Starts a stack and a model that follows `script`. Closes connections after each test. */
+/** Starts a gateway and a model that follows `script`. Closes connections after each test. */
 export function useWorld() {
-  const stack = useStack({
-    demo: false,
-    env: {
-      gateway: {
-        TRUSTED_PROXIES: '1',
-        HEADERS_TIMEOUT_MS: String(HEADERS_TIMEOUT_MS),
-        IMAGE_ALLOWED_NETWORKS: '127.0.0.1/32',
-      },
-    },
+  const stack = useSharedStack({
+    TRUSTED_PROXIES: '1',
+    HEADERS_TIMEOUT_MS: String(HEADERS_TIMEOUT_MS),
+    IMAGE_ALLOWED_NETWORKS: '127.0.0.1/32',
   });
   const base = () => stack().info.gateway;
   const sockets: Socket[] = [];

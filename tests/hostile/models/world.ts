@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Control, createControl, limiterOverGrpc, type Result, runnerOverGrpc } from '@tidegate/control';
 import { closeDb, createDb, type Db } from '@tidegate/db';
-import type { Stack } from '@tidegate/local';
 import { eventually } from '@tidegate/testing';
+import type { Reachable } from '../../support/control.ts';
 
 const OPERATOR = { kind: 'operator' } as const;
 export const CONTEXT_TOKENS = 1_000;
@@ -31,7 +31,7 @@ export class World {
   org = '';
   keys: string[] = [];
 
-  constructor(stack: Stack) {
+  constructor(stack: Reachable) {
     const env = JSON.parse(readFileSync(join(stack.dataDir, 'env.json'), 'utf8'));
     const db = createDb(stack.info.postgres, { maxConnections: 2 });
     const caller = { token: env.SERVICE_TOKEN, tls: null };

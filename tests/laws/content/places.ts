@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Db } from '@tidegate/db';
-import type { Stack } from '@tidegate/local';
 import { createRedisClient } from '@tidegate/redis';
 import { Redis } from 'ioredis';
+import type { Reachable } from '../../support/control.ts';
 
 /** Bytes that a running or stopped stack keeps or shows. */
 export interface Place {
@@ -11,7 +11,7 @@ export interface Place {
   readonly bytes: Buffer;
 }
 
-export function metricsOf(stack: Stack): Promise<Place[]> {
+export function metricsOf(stack: Reachable): Promise<Place[]> {
   return Promise.all(
     stack.info.services.map(async ({ name, metrics }) => ({
       where: `metrics of ${name}`,
@@ -21,7 +21,7 @@ export function metricsOf(stack: Stack): Promise<Place[]> {
 }
 
 /** Every key of Redis with its content, including the queue's jobs, uncompressed. */
-export async function redisOf(stack: Stack): Promise<Place[]> {
+export async function redisOf(stack: Reachable): Promise<Place[]> {
   const client = createRedisClient(stack.info.redis, { lazyConnect: true });
   try {
     await client.connect();

@@ -3,9 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import type { Control } from '@tidegate/control';
 import type { Db } from '@tidegate/db';
-import type { Stack } from '@tidegate/local';
 import { eventually } from '@tidegate/testing';
-import { must, OPERATOR } from '../../support/control.ts';
+import { must, OPERATOR, type Reachable } from '../../support/control.ts';
 import { COMPLETIONS, call, open, readAnswer } from '../../support/http.ts';
 import { ask, post } from '../../support/org.ts';
 import { postgresOf, redisOf } from '../content/places.ts';
@@ -16,7 +15,7 @@ const STANDIN = join(import.meta.dirname, '../../../packages/standin/dist/main.j
 const STALLS = '[[tokens=2]][[after=1]][[stall]]';
 
 export interface Leaving {
-  readonly stack: Stack;
+  readonly stack: Reachable;
   readonly control: Control;
   readonly db: Db;
   /** An organization that stays. */

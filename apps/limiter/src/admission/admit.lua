@@ -1,12 +1,14 @@
--- Admits one request, with or without its reservation, or refuses it. Without a reservation, it
--- still refuses if the month could not take one, since preparing such a request would be pointless.
--- Checks everything, then writes all or nothing.
+-- Admits requests of one organization and one instance, with or without their reservations, or
+-- refuses them. Each is decided as if the ones before it had come earlier. Without a reservation, a
+-- request is still refused if the month could not take one, since preparing it would be pointless.
+-- Decides all in memory, then writes what was admitted.
 --
--- KEYS  1 org  2 key  3 key's window  4 org's window  5 open records of the instance  6 month
--- ARGV  1 offset (us)  2 instance id  3 admission id  4 key id  5 model id  6 context tokens
---       7 has images (1, 0)  8 streamed (1, 0)  9 reserve (1, 0)  10 month (YYYY-MM)
---       11 its first us  12 first us after it
--- Returns one of
+-- KEYS  1 org  2 org's window  3 open records of the instance  4 month
+--       then of each request: key, key's window
+-- ARGV  1 offset (us)  2 instance id  3 month (YYYY-MM)  4 its first us  5 first us after it
+--       then of each request: admission id, key id, model id, context tokens, has images (1, 0),
+--       streamed (1, 0), reserve (1, 0)
+-- Returns for each request one of
 --   admitted, now (us), limit, remaining, reset (us)      of the tighter window
 --   rate_limited, cause (recovering, key_rpm, org_rpm, key_at_once, org_at_once), wait (us), limit
 --   quota_exceeded, cause (requests, tokens), now (us)
@@ -21,46 +23,102 @@
 --!include state
 --!include decisions
 
-local org_hash, key_hash, key_window, org_window, open, month_hash = unpack(KEYS)
-local offset_us, instance_id, admission_id, key_id, model_id, context, has_images, streamed,
-  reserve, month_name, month_from_us, month_until_us = unpack(ARGV)
+local org_hash, org_times, open, month_hash = unpack(KEYS, 1, 4)
+local offset_us, instance_id, month_name, month_from_us, month_until_us = unpack(ARGV, 1, 5)
+local FIRST_KEY, FIRST_ARG = 5, 6
+local KEYS_EACH, ARGS_EACH = 2, 7
+local requests = (#ARGV - FIRST_ARG + 1) / ARGS_EACH
+
+local function reply_to_all(reply)
+  local replies = {}
+  for i = 1, requests do replies[i] = reply end
+  return replies
+end
 
 local now = now_us(offset_us)
-local org = read_org(org_hash, instance_id)
-if not org then return { 'need_org' } end
-if not org.joined then return { 'need_join' } end
-if org.joined == FENCED then return { 'lease_lost' } end
-local key = read_key(key_hash)
-if not key then return { 'need_key' } end
-
-local refusal = refuse_key(key, now)
-if refusal then return refusal end
-if has_images == '1' and org.images ~= '1' then return { 'plan_upgrade_required' } end
-refusal = refuse_recovering(org, now)
-  or refuse_window('key_rpm', key_window, key.rpm, now)
-  or refuse_window('org_rpm', org_window, org.rpm, now)
-  or refuse_slots('key_at_once', key.in_flight, key.at_once)
-  or refuse_slots('org_at_once', org.in_flight, org.at_once)
-if refusal then return refusal end
-
-if now < month_from_us + 0 or now >= month_until_us + 0 then return { 'month_turned', now } end
-local month = redis.call('HMGET', month_hash, 'requests', 'charged', 'reserved')
-if not month[2] then return { 'need_month' } end
-refusal = refuse_month(org, month, context, now)
-if refusal then return refusal end
-
 local at = exact(now)
-local record = {
-  key_id = key_id, model_id = model_id, context = context, admitted_us = at, reserved_us = '0', month = '-',
-  streamed = streamed,
-}
-if reserve == '1' then
-  record.reserved_us, record.month = at, month_name
+local org = read_org(org_hash, instance_id)
+if not org then return reply_to_all({ 'need_org' }) end
+if not org.joined then return reply_to_all({ 'need_join' }) end
+if org.joined == FENCED then return reply_to_all({ 'lease_lost' }) end
+
+local org_window = open_window(org_times)
+local keys = {}
+local ids = {}
+for i = 1, requests do ids[i] = ARGV[FIRST_ARG + (i - 1) * ARGS_EACH] end
+-- What is open, or void, under each id.
+local records = redis.call('HMGET', open, unpack(ids))
+local month
+
+-- False: it has not been seeded.
+local function key_of(i)
+  local first = FIRST_KEY + (i - 1) * KEYS_EACH
+  local name = KEYS[first]
+  local key = keys[name]
+  if key == nil then
+    key = read_key(name) or false
+    keys[name] = key
+    if key then key.window, key.admitted = open_window(KEYS[first + 1]), 0 end
+  end
+  return key
 end
-if redis.call('HSETNX', open, admission_id, write_record(record)) == 0 then return { 'lease_lost' } end
-redis.call('HINCRBY', org_hash, 'in_flight', '1')
-redis.call('HINCRBY', key_hash, 'in_flight', '1')
-if reserve == '1' then
-  redis.call('HSET', month_hash, 'requests', exact(month[1] + 1), 'reserved', exact(month[3] + context))
+
+local added, new_records, reserved = {}, {}, 0
+
+local function decide(i)
+  local first = FIRST_ARG + (i - 1) * ARGS_EACH
+  local id, key_id, model_id, context, has_images, streamed, reserve = unpack(ARGV, first, first + ARGS_EACH - 1)
+  local key = key_of(i)
+  if not key then return { 'need_key' } end
+
+  local refusal = refuse_key(key, now)
+  if refusal then return refusal end
+  if has_images == '1' and org.images ~= '1' then return { 'plan_upgrade_required' } end
+  refusal = refuse_recovering(org, now)
+    or refuse_window('key_rpm', key.window, key.rpm, now)
+    or refuse_window('org_rpm', org_window, org.rpm, now)
+    or refuse_slots('key_at_once', key.in_flight, key.at_once)
+    or refuse_slots('org_at_once', org.in_flight, org.at_once)
+  if refusal then return refusal end
+
+  if now < month_from_us + 0 or now >= month_until_us + 0 then return { 'month_turned', now } end
+  month = month or read_month(month_hash)
+  if not month then return { 'need_month' } end
+  refusal = refuse_month(org, month, context, now)
+  if refusal then return refusal end
+  if records[i] or added[id] then return { 'lease_lost' } end
+
+  local record = {
+    key_id = key_id, model_id = model_id, context = context, admitted_us = at, reserved_us = '0', month = '-',
+    streamed = streamed,
+  }
+  if reserve == '1' then
+    record.reserved_us, record.month = at, month_name
+    month.requests, month.reserved = month.requests + 1, month.reserved + context
+    reserved = reserved + 1
+  end
+  added[id] = true
+  new_records[#new_records + 1] = id
+  new_records[#new_records + 1] = write_record(record)
+  org.in_flight, key.in_flight = org.in_flight + 1, key.in_flight + 1
+  key.admitted = key.admitted + 1
+  return admitted(key, key.window, org, org_window, now)
 end
-return admitted(key, key_window, org, org_window, now, at)
+
+local replies = {}
+for i = 1, requests do replies[i] = decide(i) end
+if #new_records == 0 then return replies end
+
+redis.call('HSET', open, unpack(new_records))
+redis.call('HINCRBY', org_hash, 'in_flight', exact(#new_records / 2))
+write_window(org_window, now, at)
+for name, key in pairs(keys) do
+  if key and key.admitted > 0 then
+    redis.call('HINCRBY', name, 'in_flight', exact(key.admitted))
+    write_window(key.window, now, at)
+  end
+end
+if reserved > 0 then
+  redis.call('HSET', month_hash, 'requests', exact(month.requests), 'reserved', exact(month.reserved))
+end
+return replies

@@ -16,33 +16,34 @@ export interface AdmitCall {
   readonly reserve: boolean;
 }
 
-/** Runs admit.lua. */
+/** Runs admit.lua, for all requests of an instance and an organization that come together. */
 export async function admit({ store, names, clock }: ScriptDeps, call: AdmitCall): Promise<DecisionReply> {
+  const { orgId, keyId, instanceId } = call;
   const month = clock.month();
-  const reply = await store.run(
+  const reply = await store.runShared(
     SCRIPTS.admit,
-    [
-      names.org(call.orgId),
-      names.key(call.orgId, call.keyId),
-      names.keyWindow(call.orgId, call.keyId),
-      names.orgWindow(call.orgId),
-      names.open(call.orgId, call.instanceId),
-      names.month(call.orgId, month.name),
-    ],
-    [
-      clock.offsetUs,
-      call.instanceId,
-      call.admissionId,
-      call.keyId,
-      call.modelId,
-      call.contextTokens,
-      call.hasImages ? 1 : 0,
-      call.streamed ? 1 : 0,
-      call.reserve ? 1 : 0,
-      month.name,
-      month.startUs,
-      month.endUs,
-    ],
+    `${orgId} ${instanceId} ${month.name}`,
+    () => ({
+      keys: [
+        names.org(orgId),
+        names.orgWindow(orgId),
+        names.open(orgId, instanceId),
+        names.month(orgId, month.name),
+      ],
+      args: [clock.offsetUs, instanceId, month.name, month.startUs, month.endUs],
+    }),
+    {
+      keys: [names.key(orgId, keyId), names.keyWindow(orgId, keyId)],
+      args: [
+        call.admissionId,
+        keyId,
+        call.modelId,
+        call.contextTokens,
+        call.hasImages ? 1 : 0,
+        call.streamed ? 1 : 0,
+        call.reserve ? 1 : 0,
+      ],
+    },
   );
   return decisionOf(reply);
 }

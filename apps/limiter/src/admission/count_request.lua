@@ -12,7 +12,7 @@
 --!include state
 --!include decisions
 
-local org_hash, key_hash, key_window, org_window = unpack(KEYS)
+local org_hash, key_hash, key_times, org_times = unpack(KEYS)
 local offset_us = ARGV[1]
 
 local now = now_us(offset_us)
@@ -20,9 +20,14 @@ local org = read_org(org_hash)
 if not org then return { 'need_org' } end
 local key = read_key(key_hash)
 if not key then return { 'need_key' } end
+local key_window, org_window = open_window(key_times), open_window(org_times)
 local refusal = refuse_key(key, now)
   or refuse_recovering(org, now)
   or refuse_window('key_rpm', key_window, key.rpm, now)
   or refuse_window('org_rpm', org_window, org.rpm, now)
 if refusal then return refusal end
-return admitted(key, key_window, org, org_window, now, exact(now))
+local reply = admitted(key, key_window, org, org_window, now)
+local at = exact(now)
+write_window(key_window, now, at)
+write_window(org_window, now, at)
+return reply

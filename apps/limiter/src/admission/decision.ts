@@ -1,5 +1,5 @@
 import { LimiterError } from '../limiter-error.ts';
-import type { ScriptReply } from '../redis/store.ts';
+import type { ScriptReply } from '../redis/script-call.ts';
 
 /** What must be read from Postgres before the script can decide. */
 export type Missing = 'need_key' | 'need_org' | 'need_month';

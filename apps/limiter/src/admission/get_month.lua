@@ -18,6 +18,6 @@ if now < month_from_us + 0 or now >= month_until_us + 0 then return { 'month_tur
 local org = read_org(org_hash)
 if not org then return { 'need_org' } end
 if now < org.opens_us then return { 'recovering', org.in_flight } end
-local month = redis.call('HMGET', month_hash, 'requests', 'charged', 'reserved')
-if not month[2] then return { 'need_month' } end
-return { 'month', month[1] + 0, month[2] + 0, month[3] + 0, org.in_flight }
+local month = read_month(month_hash)
+if not month then return { 'need_month' } end
+return { 'month', month.requests, month.charged, month.reserved, org.in_flight }

@@ -22,37 +22,52 @@ import { admit } from './admit.ts';
 import type { DecisionReply } from './decision.ts';
 import { reserve } from './reserve.ts';
 import type { WrongScope } from './scope.ts';
-import { settle } from './settle.ts';
+import { type SettleReply, settle } from './settle.ts';
 import { withdraw } from './withdraw.ts';
 
 const CONTEXT_TOKENS = 100;
 const KEYS = 2;
+/** Requests of a burst that come together. */
+const TOGETHER = 3;
+
+interface Request {
+  readonly key: number;
+  readonly reserve: boolean;
+}
+
+interface End {
+  readonly which: number;
+  readonly used: number;
+  readonly answered: boolean;
+}
 
 type Step =
-  | { readonly do: 'admit'; readonly key: number; readonly reserve: boolean }
+  /** In one run of the script. */
+  | { readonly do: 'admit'; readonly requests: readonly Request[] }
   | { readonly do: 'reserve' | 'withdraw'; readonly which: number }
-  | { readonly do: 'settle'; readonly which: number; readonly used: number; readonly answered: boolean }
+  | { readonly do: 'settle'; readonly ends: readonly End[] }
   | { readonly do: 'wait'; readonly ms: number }
   | { readonly do: 'plan'; readonly rpm: number; readonly atOnce: number }
   | { readonly do: 'revoke' };
 
 const which = fc.nat(30);
+const request: fc.Arbitrary<Request> = fc.record({ key: fc.nat(KEYS - 1), reserve: fc.boolean() });
+const end: fc.Arbitrary<End> = fc.record({
+  which,
+  used: fc.integer({ min: 0, max: CONTEXT_TOKENS + 20 }),
+  answered: fc.boolean(),
+});
+/** Mostly one. */
+const some = <T>(each: fc.Arbitrary<T>): fc.Arbitrary<T[]> =>
+  fc.oneof(
+    { weight: 2, arbitrary: fc.array(each, { minLength: 1, maxLength: 1 }) },
+    { weight: 1, arbitrary: fc.array(each, { minLength: 2, maxLength: 8 }) },
+  );
 const step: fc.Arbitrary<Step> = fc.oneof(
-  {
-    weight: 8,
-    arbitrary: fc.record({ do: fc.constant('admit' as const), key: fc.nat(KEYS - 1), reserve: fc.boolean() }),
-  },
+  { weight: 8, arbitrary: fc.record({ do: fc.constant('admit' as const), requests: some(request) }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('reserve' as const), which }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('withdraw' as const), which }) },
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      do: fc.constant('settle' as const),
-      which,
-      used: fc.integer({ min: 0, max: CONTEXT_TOKENS + 20 }),
-      answered: fc.boolean(),
-    }),
-  },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('settle' as const), ends: some(end) }) },
   {
     weight: 3,
     arbitrary: fc.record({
@@ -168,7 +183,8 @@ class Run {
   }
 
   async take(s: Step): Promise<void> {
-    if (s.do === 'admit') return this.admit(s.key, s.reserve);
+    if (s.do === 'admit') return this.admit(s.requests);
+    if (s.do === 'settle') return this.settle(s.ends);
     if (s.do === 'wait') {
       this.offsetMs += s.ms;
       return;
@@ -183,31 +199,39 @@ class Run {
     const open = this.open[s.which % Math.max(1, this.open.length)];
     if (!open) return;
     if (s.do === 'reserve') await this.reserve(open);
-    else if (s.do === 'withdraw') await this.withdraw(open);
-    else if (s.do === 'settle' && open.reserved) await this.settle(open, s);
+    else await this.withdraw(open);
   }
 
-  async admit(key: number, reserving: boolean): Promise<void> {
-    const k = this.keys[key];
-    if (!k) return;
-    const admission = anAdmitCall({ orgId: this.orgId, keyId: k.id }, this.instanceId, {
-      contextTokens: CONTEXT_TOKENS,
-      reserve: reserving,
-    });
+  async admit(requests: readonly Request[]): Promise<void> {
+    const calls = requests.map(({ key, reserve }) =>
+      anAdmitCall({ orgId: this.orgId, keyId: this.keys[key]?.id ?? '' }, this.instanceId, {
+        contextTokens: CONTEXT_TOKENS,
+        reserve,
+      }),
+    );
     const beforeUs = await this.nowUs();
-    const reply = await admit(this.context, admission);
+    const replies = await Promise.all(calls.map((call) => admit(this.context, call)));
     const afterUs = await this.nowUs();
-    // Entries only leave a window as time passes, so the right reply is that of one of the two
-    // instants.
-    expect([this.expected(key, beforeUs), this.expected(key, afterUs)]).toContain(nameOf(reply));
-    if (reply.kind !== 'admitted') return;
-    expect(this.expected(key, reply.nowUs)).toBe('admitted');
-    k.log.push(reply.nowUs);
-    this.org.log.push(reply.nowUs);
-    this.open.push({ id: admission.admissionId, key, atUs: reply.nowUs, reserved: reserving });
-    if (reserving) this.ledger = reserveIn(this.ledger, CONTEXT_TOKENS);
-    const left = (log: number[], rpm: number) => rpm - log.filter((us) => us > reply.nowUs - 60e6).length;
-    expect(reply.window?.remaining).toBe(Math.min(left(k.log, k.rpm), left(this.org.log, this.org.rpm)));
+    requests.forEach((request, i) => {
+      const reply = replies[i] as DecisionReply;
+      // Entries only leave a window as time passes, so the right reply is that of one of the two
+      // instants.
+      const expected = [beforeUs, afterUs].map((nowUs) => this.expected(request.key, nowUs));
+      expect(expected).toContain(nameOf(reply));
+      if (reply.kind === 'admitted') this.admitted(request, calls[i]?.admissionId ?? '', reply);
+    });
+  }
+
+  admitted({ key, reserve }: Request, id: string, reply: Admitted): void {
+    const { nowUs, window } = reply;
+    const k = this.keys[key];
+    expect(this.expected(key, nowUs)).toBe('admitted');
+    k?.log.push(nowUs);
+    this.org.log.push(nowUs);
+    this.open.push({ id, key, atUs: nowUs, reserved: reserve });
+    if (reserve) this.ledger = reserveIn(this.ledger, CONTEXT_TOKENS);
+    const left = (log: number[] = [], rpm = 0) => rpm - log.filter((us) => us > nowUs - 60e6).length;
+    expect(window?.remaining).toBe(Math.min(left(k?.log, k?.rpm), left(this.org.log, this.org.rpm)));
   }
 
   async reserve(open: Open): Promise<void> {
@@ -250,29 +274,33 @@ class Run {
     if (open.reserved) this.ledger = withdrawFrom(this.ledger, CONTEXT_TOKENS);
   }
 
-  async settle(open: Open, s: { readonly used: number; readonly answered: boolean }): Promise<void> {
-    const ref = { orgId: this.orgId, instanceId: this.instanceId, admissionId: open.id };
-    const scope = { keyId: this.keys[open.key]?.id ?? '', month: '2026-06' };
-    const usage = { promptTokens: s.used, completionTokens: 0 };
-    const end = {
-      answered: s.answered,
-      usage,
-      durationMs: 1,
-      errorCode: 'upstream_error',
-      firstChunkMs: null,
-    };
-    const first = await settle(this.context, ref, scope, end);
-    expect(await settle(this.context, ref, scope, end)).toEqual({ kind: 'unknown' });
-    const charged = charge(CONTEXT_TOKENS, {
-      answered: s.answered,
-      usage: { prompt: s.used, completion: 0 },
-    });
-    expect(first).toMatchObject({
-      kind: 'settled',
-      settlement: { chargedTokens: charged, reservationId: open.id },
-    });
-    this.open = this.open.filter((o) => o !== open);
-    this.ledger = settleIn(this.ledger, CONTEXT_TOKENS, charged);
+  /** Of two ends of one admission, the first counts. */
+  async settle(ends: readonly End[]): Promise<void> {
+    const opens = ends.map(({ which }) => this.open[which % Math.max(1, this.open.length)]);
+    const replies = await Promise.all(ends.map((end, i) => this.askToSettle(opens[i], end)));
+    for (const [i, end] of ends.entries()) this.settled(opens[i], end, replies[i] as SettleReply);
+  }
+
+  settled(open: Open | undefined, { answered, used }: End, reply: SettleReply): void {
+    if (!open || !this.open.includes(open)) expect(reply).toEqual({ kind: 'unknown' });
+    else if (!open.reserved) expect(reply).toEqual({ kind: 'not_reserved' });
+    else {
+      const charged = charge(CONTEXT_TOKENS, { answered, usage: { prompt: used, completion: 0 } });
+      expect(reply).toMatchObject({
+        kind: 'settled',
+        settlement: { chargedTokens: charged, reservationId: open.id },
+      });
+      this.open = this.open.filter((o) => o !== open);
+      this.ledger = settleIn(this.ledger, CONTEXT_TOKENS, charged);
+    }
+  }
+
+  askToSettle(open: Open | undefined, { used, answered }: End): Promise<SettleReply> {
+    const ref = { orgId: this.orgId, instanceId: this.instanceId, admissionId: open?.id ?? 'none' };
+    const scope = { keyId: this.keys[open?.key ?? 0]?.id ?? '', month: '2026-06' };
+    const usage = { promptTokens: used, completionTokens: 0 };
+    const end = { answered, usage, durationMs: 1, errorCode: 'upstream_error', firstChunkMs: null };
+    return settle(this.context, ref, scope, end);
   }
 
   /** Checks that Redis holds what the model predicts. */
@@ -299,6 +327,8 @@ class Run {
     expect(this.ledger.chargedTokens + this.ledger.reservedTokens).toBeLessThanOrEqual(this.caps.tokens);
   }
 }
+
+type Admitted = Extract<DecisionReply, { kind: 'admitted' }>;
 
 const nameOf = (reply: DecisionReply | WrongScope): string =>
   'cause' in reply ? `${reply.kind} ${reply.cause}` : reply.kind;
@@ -348,7 +378,10 @@ describe('the scripts', () => {
           for (const k of run.keys) Object.assign(k, { rpm: 1_000, atOnce: 1_000 });
           await run.seed();
           for (const [count, waitMs] of bursts) {
-            for (let i = 0; i < count; i++) await run.admit(i % KEYS, false);
+            for (let i = 0; i < count; i += TOGETHER) {
+              const length = Math.min(TOGETHER, count - i);
+              await run.admit(Array.from({ length }, (_, j) => ({ key: (i + j) % KEYS, reserve: false })));
+            }
             run.offsetMs += waitMs;
           }
           const kept = await test.redis.lrange(test.names.orgWindow(run.orgId), 0, -1);
@@ -367,11 +400,12 @@ describe('the scripts', () => {
     Object.assign(run.org, { atOnce: 1_000 });
     await run.seed();
     const windows = [test.names.orgWindow(run.orgId), test.names.keyWindow(run.orgId, run.keys[0]?.id ?? '')];
-    await run.admit(0, false);
+    const request = { key: 0, reserve: false };
+    await run.admit([request]);
     for (const window of windows) await test.redis.expire(window, 5);
     for (let i = 0; i < 4; i++) {
       run.offsetMs += 300;
-      await run.admit(0, false);
+      await run.admit([request]);
     }
     for (const window of windows) expect(await test.redis.ttl(window)).toBeGreaterThan(60);
   });

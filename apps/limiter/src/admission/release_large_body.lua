@@ -21,5 +21,5 @@ if not held then
   return { 'unknown' }
 end
 redis.call('HDEL', open, field)
-release_slot(org_hash, 'large')
+release_slots(org_hash, 'large', 1)
 return { 'released' }

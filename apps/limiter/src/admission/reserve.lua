@@ -38,12 +38,13 @@ if not key then return { 'need_key' } end
 local refusal = refuse_key(key, now) or refuse_recovering(org, now)
 if refusal then return refusal end
 if now < month_from_us + 0 or now >= month_until_us + 0 then return { 'month_turned', now } end
-local month = redis.call('HMGET', month_hash, 'requests', 'charged', 'reserved')
-if not month[2] then return { 'need_month' } end
+local month = read_month(month_hash)
+if not month then return { 'need_month' } end
 refusal = refuse_month(org, month, record.context, now)
 if refusal then return refusal end
 
 record.reserved_us, record.month = exact(now), month_name
 redis.call('HSET', open, admission_id, write_record(record))
-redis.call('HSET', month_hash, 'requests', exact(month[1] + 1), 'reserved', exact(month[3] + record.context))
+redis.call('HSET', month_hash, 'requests', exact(month.requests + 1), 'reserved',
+  exact(month.reserved + record.context))
 return { 'reserved', now }

@@ -1,11 +1,14 @@
--- Ends a reservation: frees its slots, corrects the ledger of its month, and moves its record into
--- the outbox. Only the first call for an admission has an effect.
+-- Ends reservations of one organization, one instance and one month: frees their slots, corrects
+-- the ledger of the month, and moves their records into the outbox. Only the first call for an
+-- admission has an effect.
 --
--- KEYS  1 org  2 key  3 open records of the instance  4 month  5 outbox
--- ARGV  1 admission id  2 key id of KEYS 2  3 month of KEYS 4  4 answered (1, 0)
---       5 usage valid (1, 0)  6 prompt tokens  7 completion tokens  8 duration (ms; "-": unknown)
---       9 error code ("-" when answered)  10 first chunk (ms; "-": none, or unknown)
--- Returns one of
+-- KEYS  1 org  2 open records of the instance  3 month  4 outbox
+--       then of each admission: key
+-- ARGV  1 month of KEYS 3
+--       then of each admission: id, key id of its key, answered (1, 0), usage valid (1, 0),
+--       prompt tokens, completion tokens, duration (ms; "-": unknown), error code ("-" when
+--       answered), first chunk (ms; "-": none, or unknown)
+-- Returns for each admission one of
 --   settled, outbox id, entry                             entry: see outbox/entry.ts
 --   unknown                                               ended before, or never admitted
 --   not_reserved
@@ -14,42 +17,75 @@
 --!include record
 --!include slots
 
-local org_hash, key_hash, open, month_hash, outbox = unpack(KEYS)
-local admission_id, key_id, month_name, answered, usage_valid, prompt_tokens, completion_tokens,
-  duration_ms, error_code, first_chunk_ms = unpack(ARGV)
+local org_hash, open, month_hash, outbox = unpack(KEYS, 1, 4)
+local month_name = ARGV[1]
+local FIRST_KEY, FIRST_ARG, ARGS_EACH = 5, 2, 9
+local admissions = (#ARGV - FIRST_ARG + 1) / ARGS_EACH
 
-local text = redis.call('HGET', open, admission_id)
-if not text or text == 'void' then return { 'unknown' } end
-local record = read_record(text)
-if record.reserved_us == '0' then return { 'not_reserved' } end
-if record.key_id ~= key_id or record.month ~= month_name then
-  return { 'wrong_scope', record.key_id, record.month }
+local ids = {}
+for i = 1, admissions do ids[i] = ARGV[FIRST_ARG + (i - 1) * ARGS_EACH] end
+local records = redis.call('HMGET', open, unpack(ids))
+
+local ended, ended_ids, slots = {}, {}, {}
+-- In tokens. `notes` are fields and values for seed_month.lua.
+local freed, spent, notes = 0, 0, {}
+
+-- Returns the reply. That of an ended reservation has yet to get its outbox id.
+local function decide(i)
+  local first = FIRST_ARG + (i - 1) * ARGS_EACH
+  local id, key_id, answered, usage_valid, prompt_tokens, completion_tokens, duration_ms, error_code, first_chunk_ms =
+    unpack(ARGV, first, first + ARGS_EACH - 1)
+  local text = records[i]
+  if not text or text == 'void' or ended[id] then return { 'unknown' } end
+  local record = read_record(text)
+  if record.reserved_us == '0' then return { 'not_reserved' } end
+  if record.key_id ~= key_id or record.month ~= month_name then
+    return { 'wrong_scope', record.key_id, record.month }
+  end
+
+  -- Without a complete answer and valid usage that fits, the full reservation stays charged.
+  local context = record.context
+  local charged, prompt, completion = context, '-', '-'
+  local used = prompt_tokens + completion_tokens
+  if answered == '1' and usage_valid == '1' and used <= context + 0 then
+    charged, prompt, completion = exact(used), prompt_tokens, completion_tokens
+  end
+
+  ended[id] = true
+  ended_ids[#ended_ids + 1] = id
+  local key_hash = KEYS[FIRST_KEY + i - 1]
+  slots[key_hash] = (slots[key_hash] or 0) + 1
+  freed, spent = freed + context, spent + charged
+  notes[#notes + 1] = 'settled:' .. id
+  notes[#notes + 1] = charged
+  -- Microseconds to milliseconds.
+  local reserved_ms = string.sub(record.reserved_us, 1, -4)
+  return {
+    'settled', '',
+    table.concat({
+      id, key_id, record.model_id, reserved_ms, answered, error_code, record.streamed, context,
+      prompt, completion, charged, duration_ms, first_chunk_ms,
+    }, ' '),
+  }
 end
 
--- Without a complete answer and valid usage that fits, the full reservation stays charged.
-local context = record.context
-local charged, prompt, completion = context, '-', '-'
-local used = prompt_tokens + completion_tokens
-if answered == '1' and usage_valid == '1' and used <= context + 0 then
-  charged, prompt, completion = exact(used), prompt_tokens, completion_tokens
-end
+local replies = {}
+for i = 1, admissions do replies[i] = decide(i) end
+if #ended_ids == 0 then return replies end
 
-redis.call('HDEL', open, admission_id)
-release_slot(org_hash, 'in_flight')
-release_slot(key_hash, 'in_flight')
+redis.call('HDEL', open, unpack(ended_ids))
+release_slots(org_hash, 'in_flight', #ended_ids)
+for key_hash, count in pairs(slots) do release_slots(key_hash, 'in_flight', count) end
 local month = redis.call('HMGET', month_hash, 'charged', 'reserved')
 if month[1] then
-  redis.call('HSET', month_hash, 'charged', exact(month[1] + charged), 'reserved', exact(month[2] - context))
+  redis.call('HSET', month_hash, 'charged', exact(month[1] + spent), 'reserved', exact(month[2] - freed))
 elseif month[2] then
-  -- The reservation was restored before the month was read back from Postgres. Leave a note for
-  -- seed_month.lua, because the totals from Postgres may not contain this settlement yet.
-  redis.call('HINCRBY', month_hash, 'requests', '-1')
-  redis.call('HSET', month_hash, 'reserved', exact(month[2] - context), 'settled:' .. admission_id, charged)
+  -- The reservations were restored before the month was read back from Postgres. Leave notes for
+  -- seed_month.lua, because the totals from Postgres may not contain these settlements yet.
+  redis.call('HINCRBY', month_hash, 'requests', exact(-#ended_ids))
+  redis.call('HSET', month_hash, 'reserved', exact(month[2] - freed), unpack(notes))
 end
--- Microseconds to milliseconds.
-local reserved_ms = string.sub(record.reserved_us, 1, -4)
-local entry = table.concat({
-  admission_id, key_id, record.model_id, reserved_ms, answered, error_code, record.streamed, context,
-  prompt, completion, charged, duration_ms, first_chunk_ms,
-}, ' ')
-return { 'settled', redis.call('XADD', outbox, '*', 's', entry), entry }
+for _, reply in ipairs(replies) do
+  if reply[1] == 'settled' then reply[2] = redis.call('XADD', outbox, '*', 's', reply[3]) end
+end
+return replies

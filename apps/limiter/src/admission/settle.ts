@@ -24,7 +24,10 @@ export type SettleReply =
   | { readonly kind: 'unknown' | 'not_reserved' }
   | WrongScope;
 
-/** Runs settle.lua. */
+/**
+ * Runs settle.lua, for all reservations of an instance, an organization and a month that end
+ * together.
+ */
 export async function settle(
   { store, names }: ScriptDeps,
   ref: AdmissionRef,
@@ -33,27 +36,32 @@ export async function settle(
 ): Promise<SettleReply> {
   const { orgId, instanceId, admissionId } = ref;
   const { answered, usage, durationMs, errorCode, firstChunkMs } = end;
-  const reply = await store.run(
+  const reply = await store.runShared(
     SCRIPTS.settle,
-    [
-      names.org(orgId),
-      names.key(orgId, scope.keyId),
-      names.open(orgId, instanceId),
-      names.month(orgId, scope.month),
-      names.outbox(orgId),
-    ],
-    [
-      admissionId,
-      scope.keyId,
-      scope.month,
-      answered ? 1 : 0,
-      usage ? 1 : 0,
-      usage?.promptTokens ?? 0,
-      usage?.completionTokens ?? 0,
-      durationMs ?? '-',
-      answered ? '-' : (errorCode ?? 'internal_error'),
-      firstChunkMs ?? '-',
-    ],
+    `${orgId} ${instanceId} ${scope.month}`,
+    () => ({
+      keys: [
+        names.org(orgId),
+        names.open(orgId, instanceId),
+        names.month(orgId, scope.month),
+        names.outbox(orgId),
+      ],
+      args: [scope.month],
+    }),
+    {
+      keys: [names.key(orgId, scope.keyId)],
+      args: [
+        admissionId,
+        scope.keyId,
+        answered ? 1 : 0,
+        usage ? 1 : 0,
+        usage?.promptTokens ?? 0,
+        usage?.completionTokens ?? 0,
+        durationMs ?? '-',
+        answered ? '-' : (errorCode ?? 'internal_error'),
+        firstChunkMs ?? '-',
+      ],
+    },
   );
   const [kind, first, second] = reply;
   if (kind === 'unknown' || kind === 'not_reserved') return { kind };

@@ -21,10 +21,12 @@ ${read('window')}
 local replies = {}
 for i = 1, #ARGV, 3 do
   local now = ARGV[i] + 0
-  local wait = window_wait(KEYS[1], ARGV[i + 1] + 0, now)
+  local window = open_window(KEYS[1])
+  local wait = window_wait(window, ARGV[i + 1] + 0, now)
   local counted, reset = -1, -1
   if wait == 0 then
-    counted, reset = window_count(KEYS[1], now, exact(now))
+    counted, reset = window_count(window, now)
+    write_window(window, now, exact(now))
     if ARGV[i + 2] == '1' then window_withdraw(KEYS[1], exact(now), now) end
   end
   replies[#replies + 1] = { wait, counted, reset }

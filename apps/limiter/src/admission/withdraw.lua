@@ -37,8 +37,8 @@ end
 redis.call('HDEL', open, admission_id)
 window_withdraw(key_window, record.admitted_us, now)
 window_withdraw(org_window, record.admitted_us, now)
-release_slot(org_hash, 'in_flight')
-release_slot(key_hash, 'in_flight')
+release_slots(org_hash, 'in_flight', 1)
+release_slots(key_hash, 'in_flight', 1)
 if reserved and redis.call('EXISTS', month_hash) == 1 then
   redis.call('HINCRBY', month_hash, 'requests', '-1')
   redis.call('HINCRBY', month_hash, 'reserved', exact(-record.context))

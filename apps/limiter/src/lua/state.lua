@@ -30,3 +30,9 @@ local function read_key(hash)
     in_flight = (key[5] or 0) + 0,
   }
 end
+
+local function read_month(hash)
+  local month = redis.call('HMGET', hash, 'requests', 'charged', 'reserved')
+  if not month[2] then return nil end
+  return { requests = month[1] + 0, charged = month[2] + 0, reserved = month[3] + 0 }
+end

@@ -1,29 +1,44 @@
--- A window is a list of admission times in microseconds, newest first.
+-- A window is a list of admission times in microseconds, newest first. A script opens it, asks and
+-- counts in memory, and writes what it counted at the end.
 local WINDOW_US = 60000000
 -- An idle list expires. Only the first admission of each second extends its life, so the life
 -- exceeds the window by more than a second.
 local WINDOW_TTL_S = '65'
 local SECOND_US = 1000000
 
+-- `length` is how many the list has, `counted` how many more this script has counted.
+local function open_window(name)
+  return { name = name, length = redis.call('LLEN', name), counted = 0 }
+end
+
 -- Returns the microseconds until one more admission fits, or 0 if it fits now. Only the limit-th
 -- newest admission matters.
 local function window_wait(window, limit, now)
-  if limit < 1 then return WINDOW_US end
-  local nth = redis.call('LINDEX', window, limit - 1)
-  if not nth then return 0 end
-  return math.max(0, nth + WINDOW_US - now)
+  local index = limit - 1 - window.counted
+  if window.length <= index then return 0 end
+  -- It was counted just now, or nothing fits ever.
+  if index < 0 then return WINDOW_US end
+  return math.max(0, redis.call('LINDEX', window.name, exact(index)) + WINDOW_US - now)
 end
 
--- Drops what has left the window, which includes at least the oldest entry. Finds the boundary from
--- the oldest end by doubling steps, then by bisection. Returns how many entries are left, and the
--- oldest of them.
-local function window_drop_old(window, length, now)
-  local old, young, oldest = 1, length, now
+-- Drops what has left the window, and notes the oldest that is left: `now` if nothing is. Finds the
+-- boundary from the oldest end by doubling steps, then by bisection.
+local function window_drop_old(window, now)
+  local name, length = window.name, window.length
+  window.oldest = now
+  if length == 0 then return end
+  local at = redis.call('LINDEX', name, '-1') + 0
+  if at + WINDOW_US > now then
+    window.oldest = at
+    return
+  end
+  -- The position from the oldest end of one that has left, and of one that has not.
+  local old, young = 1, length + 1
   local step = 2
-  while step < length do
-    local at = redis.call('LINDEX', window, exact(-step)) + 0
+  while step < young do
+    at = redis.call('LINDEX', name, exact(-step)) + 0
     if at + WINDOW_US > now then
-      young, oldest = step, at
+      young, window.oldest = step, at
       break
     end
     old = step
@@ -31,27 +46,35 @@ local function window_drop_old(window, length, now)
   end
   while young - old > 1 do
     local middle = math.floor((old + young) / 2)
-    local at = redis.call('LINDEX', window, exact(-middle)) + 0
-    if at + WINDOW_US > now then young, oldest = middle, at else old = middle end
+    at = redis.call('LINDEX', name, exact(-middle)) + 0
+    if at + WINDOW_US > now then young, window.oldest = middle, at else old = middle end
   end
-  redis.call('LTRIM', window, '0', exact(-(old + 1)))
-  return length - old, oldest
+  redis.call('LTRIM', name, '0', exact(-young))
+  window.length = length - old
 end
 
--- Counts one admission now; `at` is `now` as text. Returns how many the window holds, and the
--- microseconds until the oldest of them leaves it.
-local function window_count(window, now, at)
-  local newest = redis.call('LINDEX', window, '0')
-  local length = redis.call('LPUSH', window, at)
+-- Counts one admission now. Returns how many the window holds, and the microseconds until the
+-- oldest of them leaves it.
+local function window_count(window, now)
+  if window.counted == 0 then window_drop_old(window, now) end
+  window.counted = window.counted + 1
+  return window.length + window.counted, window.oldest + WINDOW_US - now
+end
+
+-- Writes what has been counted; `at` is `now` as text.
+local function write_window(window, now, at)
+  local name, counted = window.name, window.counted
+  if counted == 0 then return end
+  local newest = window.length > 0 and redis.call('LINDEX', name, '0')
+  local times = {}
+  for i = 1, counted do times[i] = at end
+  redis.call('LPUSH', name, unpack(times))
   if not newest or math.floor(newest / SECOND_US) ~= math.floor(now / SECOND_US) then
-    redis.call('EXPIRE', window, WINDOW_TTL_S)
+    redis.call('EXPIRE', name, WINDOW_TTL_S)
   end
-  local oldest = redis.call('LINDEX', window, '-1') + 0
-  if oldest + WINDOW_US <= now then length, oldest = window_drop_old(window, length, now) end
-  return length, oldest + WINDOW_US - now
 end
 
 -- Removes one admission made at the instant `at` (text).
-local function window_withdraw(window, at, now)
-  if at + WINDOW_US > now then redis.call('LREM', window, '1', at) end
+local function window_withdraw(name, at, now)
+  if at + WINDOW_US > now then redis.call('LREM', name, '1', at) end
 end

@@ -2,25 +2,29 @@ import type { Redis } from 'ioredis';
 import { LimiterError } from '../limiter-error.ts';
 import { SCRIPTS, type Script } from '../scripts.ts';
 import { EncodedCommand, Outgoing } from './encoded.ts';
+import {
+  type Argument,
+  evalshaArgs,
+  type ScriptInput,
+  type ScriptReply,
+  SharedRun,
+  type WaitingCommand,
+} from './script-call.ts';
 import { hasMoved, type Shards } from './shards.ts';
 
-/** A script's reply: its code, then the values that belong to it. */
-export type ScriptReply = readonly [code: string, ...rest: (string | number)[]];
-
 /**
- * Commands per pipeline. Enough to share its cost, few enough that Redis can begin while the next
- * ones are being built.
+ * Calls per pipeline. Enough to share its cost, few enough that Redis can begin while the next ones
+ * are being built.
  */
 const MAX_PIPELINE = 32;
 
-type Argument = string | number;
-
-interface WaitingCommand {
-  readonly command: string;
-  readonly args: readonly Argument[];
-  readonly script: Script | null;
-  resolve(reply: unknown): void;
-  reject(error: LimiterError): void;
+/** What is to be asked of one server. */
+interface Pipeline {
+  readonly commands: WaitingCommand[];
+  /** At least as many as commands: a shared run is for several calls. */
+  calls: number;
+  /** The runs that further calls may join. */
+  readonly shared: Map<string, SharedRun>;
 }
 
 export interface StoreOptions {
@@ -38,7 +42,7 @@ export interface StoreOptions {
 export class Store {
   readonly #shards: Shards;
   readonly #onPipeline: (seconds: number, commands: number) => void;
-  #waiting = new Map<Redis, WaitingCommand[]>();
+  #waiting = new Map<Redis, Pipeline>();
   readonly #loading = new WeakMap<Redis, Set<Script>>();
 
   constructor({ shards, onPipeline }: StoreOptions) {
@@ -46,9 +50,38 @@ export class Store {
     this.#onPipeline = onPipeline ?? (() => {});
   }
 
+  /** Runs a script for one call. */
   run(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<ScriptReply> {
-    const all = [script.sha, script.keys, ...keys, ...args];
+    const all = evalshaArgs(script, { keys, args });
     return this.#ask(this.#shards.of(keys[0] ?? null), 'evalsha', all, script) as Promise<ScriptReply>;
+  }
+
+  /**
+   * Runs a script for all calls of one group that come in one turn. Nothing else is asked of the
+   * server between them, but scripts of other groups.
+   * @param group names `shared`, which the first call of a group supplies
+   * @param own what the script is given for this call
+   */
+  runShared(
+    script: Script,
+    group: string,
+    shared: () => ScriptInput,
+    own: ScriptInput,
+  ): Promise<ScriptReply> {
+    return new Promise((resolve, reject) => {
+      const shard = this.#shards.of(own.keys[0] ?? null);
+      if (shard === null) return reject(unavailable(script.name));
+      const pipeline = this.#pipelineTo(shard);
+      const name = `${script.name} ${group}`;
+      let run = pipeline.shared.get(name);
+      if (!run) {
+        run = new SharedRun(script, shared());
+        pipeline.shared.set(name, run);
+        pipeline.commands.push(run);
+      }
+      run.add(own, { resolve, reject });
+      this.#added(pipeline, shard);
+    });
   }
 
   command(command: string, key: string, ...args: Argument[]): Promise<unknown> {
@@ -78,26 +111,35 @@ export class Store {
     script: Script | null,
   ): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const waiting = { command, args, script, resolve, reject };
-      if (shard === null) {
-        reject(limiterError(waiting, new Error('its server is unavailable'), true));
-        return;
-      }
-      const others = this.#waiting.get(shard);
-      if (others === undefined) {
-        if (this.#waiting.size === 0) queueMicrotask(() => this.#flush());
-        this.#waiting.set(shard, [waiting]);
-      } else if (others.push(waiting) >= MAX_PIPELINE) {
-        this.#waiting.set(shard, []);
-        this.#send(shard, others);
-      }
+      if (shard === null) return reject(unavailable(script?.name ?? command));
+      const pipeline = this.#pipelineTo(shard);
+      // Calls keep their order around it.
+      pipeline.shared.clear();
+      pipeline.commands.push({ command, args, script, resolve, reject });
+      this.#added(pipeline, shard);
     });
+  }
+
+  /** The pipeline to which this turn's calls are added. */
+  #pipelineTo(shard: Redis): Pipeline {
+    const present = this.#waiting.get(shard);
+    if (present) return present;
+    if (this.#waiting.size === 0) queueMicrotask(() => this.#flush());
+    const pipeline = { commands: [], calls: 0, shared: new Map() };
+    this.#waiting.set(shard, pipeline);
+    return pipeline;
+  }
+
+  #added(pipeline: Pipeline, shard: Redis): void {
+    if (++pipeline.calls < MAX_PIPELINE) return;
+    this.#waiting.delete(shard);
+    this.#send(shard, pipeline.commands);
   }
 
   #flush(): void {
     const waiting = this.#waiting;
     this.#waiting = new Map();
-    for (const [shard, batch] of waiting) if (batch.length > 0) this.#send(shard, batch);
+    for (const [shard, { commands }] of waiting) this.#send(shard, commands);
   }
 
   /** Sends the commands of a batch in one write. Pipelines of ioredis cost twice as much. */
@@ -108,8 +150,9 @@ export class Store {
     try {
       for (const waiting of batch) {
         const command = new EncodedCommand(waiting.command, waiting.args);
-        last = command.promise.then(waiting.resolve, (error: Error) =>
-          this.#failed(shard, waiting, error, again),
+        last = command.promise.then(
+          (reply) => waiting.resolve(reply),
+          (error: Error) => this.#failed(shard, waiting, error, again),
         );
         shard.sendCommand(command, outgoing);
       }
@@ -154,8 +197,11 @@ export class Store {
 }
 
 /** Redis's own messages name commands and scripts, never arguments. */
-const limiterError = ({ command, script }: WaitingCommand, cause: Error, notRun = false): LimiterError =>
-  new LimiterError('redis', `${script?.name ?? command} failed: ${toldOf(cause)}`, { cause, notRun });
+const limiterError = ({ command, script }: WaitingCommand, cause: Error): LimiterError =>
+  new LimiterError('redis', `${script?.name ?? command} failed: ${toldOf(cause)}`, { cause });
+
+const unavailable = (name: string): LimiterError =>
+  new LimiterError('redis', `${name} failed: its server is unavailable`, { notRun: true });
 
 /** ioredis tells what its stream can do, and not that there is no connection. */
 const toldOf = ({ message }: Error): string =>

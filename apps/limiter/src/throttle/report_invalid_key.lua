@@ -10,7 +10,7 @@
 --!include time
 --!include window
 
-local times, blocked = unpack(KEYS)
+local times_list, blocked = unpack(KEYS)
 local offset_us, address, blocks_at, block_ms = unpack(ARGV)
 
 local now = now_us(offset_us)
@@ -18,11 +18,13 @@ local until_us = redis.call('ZSCORE', blocked, address)
 if until_us and until_us + 0 > now then return { 'blocked', until_us - now } end
 
 local others = blocks_at - 1
+local times = open_window(times_list)
 if window_wait(times, others, now) == 0 then
-  window_count(times, now, exact(now))
+  window_count(times, now)
+  write_window(times, now, exact(now))
   return { 'counted' }
 end
-redis.call('DEL', times)
+redis.call('DEL', times_list)
 redis.call('ZREMRANGEBYSCORE', blocked, '-inf', exact(now))
 redis.call('ZADD', blocked, exact(now + block_ms * 1000), address)
 return { 'counted_and_blocked' }

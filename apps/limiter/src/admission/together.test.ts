@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { newInstanceId, newKeyId, newOrgId } from '@tidegate/contracts';
+import { type TestRedis, testRedis } from '@tidegate/testing';
+import { joinOrg, sendHeartbeat } from '../leases/lease.ts';
+import type { ScriptDeps } from '../script-deps.ts';
+import { seedKey, seedMonth } from '../seeding/seed.ts';
+import { anAdmitCall } from '../testing/admit-call.ts';
+import { openStore, ROOMY_KEY, ROOMY_PLAN, type TestStore } from '../testing/fixture.ts';
+import { putOrg } from '../testing/org.ts';
+import { type AdmitCall, admit } from './admit.ts';
+import { type RequestEnd, settle } from './settle.ts';
+import { withdraw } from './withdraw.ts';
+
+const END: RequestEnd = {
+  answered: false,
+  usage: null,
+  durationMs: 1,
+  errorCode: 'upstream_error',
+  firstChunkMs: null,
+};
+
+let redis: TestRedis;
+let test: TestStore;
+let context: ScriptDeps;
+let orgId: string;
+
+beforeAll(async () => {
+  redis = await testRedis();
+  test = await openStore(redis.url);
+  context = test.contextAt(0);
+  // What Redis does not know yet is sent again, behind the others.
+  await test.store.loadScripts();
+});
+
+beforeEach(async () => {
+  orgId = newOrgId();
+  await putOrg(context, { orgId, version: 1, ...ROOMY_PLAN });
+  const { name } = context.clock.month();
+  await seedMonth(context, orgId, name, { requests: 0, chargedTokens: 0 });
+});
+
+afterAll(async () => {
+  test.redis.disconnect();
+  await redis.stop();
+});
+
+async function anInstance(): Promise<string> {
+  const instanceId = newInstanceId();
+  await sendHeartbeat(context, instanceId, false);
+  await joinOrg(context, instanceId, orgId);
+  return instanceId;
+}
+
+async function aKey(): Promise<string> {
+  const keyId = newKeyId();
+  await seedKey(context, {
+    ...ROOMY_KEY,
+    keyId,
+    orgId,
+    hash: Buffer.alloc(32),
+    revoked: false,
+    expiresAtMs: 0,
+  });
+  return keyId;
+}
+
+const end = (call: AdmitCall) =>
+  settle(context, call, { keyId: call.keyId, month: context.clock.month().name }, END);
+const takeBack = (call: AdmitCall) =>
+  withdraw(context, call, { keyId: call.keyId, month: context.clock.month().name });
+const kindOf = ({ kind }: { readonly kind: string }): string => kind;
+
+describe('calls that come in one turn', () => {
+  it('of several instances are each decided for their own', async () => {
+    const keyId = await aKey();
+    const instances = await Promise.all([anInstance(), anInstance()]);
+    const calls = [...instances, ...instances].map((id) => anAdmitCall({ orgId, keyId }, id));
+    expect((await Promise.all(calls.map((call) => admit(context, call)))).map(kindOf)).toEqual(
+      calls.map(() => 'admitted'),
+    );
+    for (const instanceId of instances) {
+      const held = await test.redis.hkeys(test.names.open(orgId, instanceId));
+      const own = calls.filter((call) => call.instanceId === instanceId);
+      expect(held.sort()).toEqual(own.map(({ admissionId }) => admissionId).sort());
+    }
+    expect((await Promise.all(calls.map(end))).map(kindOf)).toEqual(calls.map(() => 'settled'));
+  });
+
+  it('admit one id once', async () => {
+    const call = anAdmitCall({ orgId, keyId: await aKey() }, await anInstance());
+    const replies = await Promise.all([admit(context, call), admit(context, call)]);
+    expect(replies.map(kindOf)).toEqual(['admitted', 'lease_lost']);
+    expect(await test.redis.hget(test.names.org(orgId), 'in_flight')).toBe('1');
+  });
+
+  it('each get their own refusal, and one that must be seeded first holds up no other', async () => {
+    const instanceId = await anInstance();
+    const known = await aKey();
+    const calls = [known, newKeyId(), known].map((keyId) => anAdmitCall({ orgId, keyId }, instanceId));
+    const replies = await Promise.all(calls.map((call) => admit(context, call)));
+    expect(replies.map(kindOf)).toEqual(['admitted', 'need_key', 'admitted']);
+  });
+
+  it('keep their order around a call of another kind', async () => {
+    const instanceId = await anInstance();
+    const keyId = await aKey();
+    const [first, second] = [
+      anAdmitCall({ orgId, keyId }, instanceId),
+      anAdmitCall({ orgId, keyId }, instanceId),
+    ];
+    const replies = await Promise.all([
+      admit(context, first),
+      takeBack(second),
+      admit(context, second),
+      end(first),
+      takeBack(first),
+      end(first),
+    ]);
+    expect(replies.map(kindOf)).toEqual([
+      'admitted',
+      'unknown',
+      'lease_lost',
+      'settled',
+      'unknown',
+      'unknown',
+    ]);
+  });
+});
