@@ -14,6 +14,7 @@ import type { Dispatcher } from 'undici';
 import { BlockedAddresses } from './auth/blocked-addresses.ts';
 import { Principals } from './auth/principals.ts';
 import { ByteBudget } from './body/byte-budget.ts';
+import { LoopTurns } from './body/loop-turns.ts';
 import { Activity } from './catalog/activity.ts';
 import { Catalog } from './catalog/catalog.ts';
 import { PoolWatches } from './catalog/pool-watches.ts';
@@ -26,6 +27,7 @@ import { Exchanges } from './http/exchange.ts';
 import { Limiter } from './limiter/limiter.ts';
 import { RefusalReports } from './limiter/refusal-reports.ts';
 import { Observer } from './observe/observer.ts';
+import { warmUp } from './upstream/warm-up.ts';
 
 const MAX_PRINCIPALS = 20_000;
 const MAX_BLOCKED_ADDRESSES = 100_000;
@@ -111,10 +113,12 @@ export function createGateway(parts: GatewayParts): AssembledGateway {
         return runner ? wakeOutcome(callUnary(runner, 'wake', request, { deadlineMs })) : 'failed';
       },
       retryMs: WAKE_RETRY_MS,
+      onCrowd: (waits) => void warmUp(parts.upstream, waits),
       nowMs: monotonicMs,
     }),
     replicas,
     bodyBudget: new ByteBudget(config.MAX_BUFFERED_BODY_BYTES),
+    readTurns: new LoopTurns(),
     exchanges,
     observer,
   };

@@ -31,15 +31,18 @@ let nowMs: number;
 let catalog: Catalog;
 let calls: WakeCall[];
 let waker: Waker;
+let crowds: (() => boolean)[];
 beforeEach(() => {
   nowMs = 0;
   calls = [];
+  crowds = [];
   catalog = new Catalog();
   catalog.apply({ revision: 1, snapshot: true, models: [asleep], removedModelIds: [] });
   waker = new Waker({
     catalog,
     wake: (_modelId, deadlineMs) => new Promise((end) => calls.push({ deadlineMs, end })),
     retryMs: 1,
+    onCrowd: (waits) => crowds.push(waits),
     nowMs: () => nowMs,
   });
 });
@@ -82,5 +85,20 @@ describe('a wake of a model', () => {
     calls[1]?.end('running');
     run();
     expect(await Promise.all([first, late])).toEqual(['running', 'running']);
+  });
+
+  it('tells once of a crowd that waits, and when none of it waits any more', async () => {
+    const few = Array.from({ length: 31 }, wait);
+    expect(crowds).toEqual([]);
+    const more = [wait(), wait()];
+    expect(crowds.map((waits) => waits())).toEqual([true]);
+    run();
+    expect(crowds.map((waits) => waits())).toEqual([false]);
+    await Promise.all([...few, ...more]);
+    catalog.apply({ revision: 3, snapshot: false, models: [asleep], removedModelIds: [] });
+    const again = Array.from({ length: 40 }, wait);
+    expect(crowds.length).toBe(1);
+    run();
+    await Promise.all(again);
   });
 });

@@ -10,9 +10,17 @@ export interface WakerOptions {
    */
   readonly wake: (modelId: string, deadlineMs: number, asker: Asker) => Promise<WakeAnswer>;
   readonly retryMs: number;
+  /**
+   * Called the first time that many requests wait for one model, with whether some still do. All of
+   * them will be forwarded at once.
+   */
+  readonly onCrowd: (waits: () => boolean) => void;
   /** Monotonic clock. */
   readonly nowMs: () => number;
 }
+
+/** Fewer than this are forwarded fast enough by a gateway that has just started. */
+const CROWD = 32;
 
 /** The request that asks first, for the runner's log and its span. */
 export interface Asker {
@@ -38,6 +46,7 @@ export class Waker {
   readonly #options: WakerOptions;
   readonly #calls = new Map<string, Promise<WakeAnswer>>();
   readonly #waiting = new Map<string, number>();
+  #crowded = false;
 
   constructor(options: WakerOptions) {
     this.#options = options;
@@ -56,7 +65,7 @@ export class Waker {
     const { catalog, nowMs } = this.#options;
     return new Promise((resolve) => {
       const waiter = { endMs: nowMs() + waitMs, asker, done: false };
-      this.#waiting.set(modelId, this.waiting(modelId) + 1);
+      this.#enter(modelId);
       const finish = (outcome: WakeOutcome) => {
         if (!waiter.done) this.#leave(modelId);
         waiter.done = true;
@@ -79,6 +88,14 @@ export class Waker {
       else if (!model || isReady(model)) onChange(model ?? null);
       else void this.#wake(modelId, waiter).then((couldStart) => couldStart || finish('failed'));
     });
+  }
+
+  #enter(modelId: string): void {
+    const waiting = this.waiting(modelId) + 1;
+    this.#waiting.set(modelId, waiting);
+    if (waiting < CROWD || this.#crowded) return;
+    this.#crowded = true;
+    this.#options.onCrowd(() => this.waiting(modelId) > 0);
   }
 
   #leave(modelId: string): void {

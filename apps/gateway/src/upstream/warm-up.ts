@@ -1,0 +1,76 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { buildUpstreamBody, type CompletionRequest } from '@tidegate/contracts';
+import type { Dispatcher } from 'undici';
+import type { Replica } from '../catalog/replicas.ts';
+import { send } from './send.ts';
+import { WholeCall } from './whole-call.ts';
+
+const HOST = '127.0.0.1';
+const CALLS = 3_000;
+/** Few enough that a turn of the event loop stays short for other requests. */
+const AT_ONCE = 32;
+const CALL_TIMEOUT_MS = 1_000;
+
+const REQUEST: CompletionRequest = {
+  model: 'warm-up',
+  stream: false,
+  includeUsage: false,
+  maxTokens: 1,
+  maxTokensFrom: null,
+  sampling: { temperature: 1 },
+  seed: null,
+  imageCount: 0,
+  linkedImages: [],
+  messages: [Buffer.from('[{"role":"user","content":"Hi"}]')],
+};
+const IDENTITY = { completionId: 'chatcmpl-warm-up', createdS: 0, model: 'warm-up', reservedTokens: 2 };
+const BODY = JSON.stringify({
+  choices: [{ index: 0, message: { role: 'assistant', content: 'ok' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+});
+const HEAD = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${BODY.length}`;
+const ANSWER = `${HEAD}\r\nconnection: close\r\n\r\n${BODY}`;
+
+/**
+ * Calls a server of this process many times, each time over a new connection, so that V8 has
+ * optimized how models are called before a crowd of callers is forwarded at once. Nothing is
+ * admitted, counted or logged. Never rejects: without it, the crowd is forwarded more slowly.
+ *
+ * @param goOn false: no further call is begun
+ * @returns the number of calls that were answered
+ */
+export async function warmUp(upstream: Dispatcher, goOn: () => boolean): Promise<number> {
+  const server = createServer((socket) => {
+    socket.on('error', () => socket.destroy());
+    socket.once('data', () => socket.end(ANSWER));
+  });
+  // Without a free descriptor, calls stay unanswered until their time is up.
+  server.on('error', () => {});
+  try {
+    await once(server.listen(0, HOST), 'listening');
+  } catch {
+    // A sandbox may forbid it.
+    return 0;
+  }
+  const { port } = server.address() as AddressInfo;
+  const replica = { replicaId: 'warm-up', baseUrl: `http://${HOST}:${port}/v1` };
+  let begun = 0;
+  let answered = 0;
+  const caller = async () => {
+    while (begun < CALLS && goOn()) {
+      begun++;
+      if (await isAnswered(upstream, replica)) answered++;
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, caller));
+  server.close();
+  return answered;
+}
+
+async function isAnswered(upstream: Dispatcher, replica: Replica): Promise<boolean> {
+  const body = buildUpstreamBody(REQUEST, { model: REQUEST.model, includeUsage: true }, []);
+  const call = new WholeCall(IDENTITY, { timeoutMs: CALL_TIMEOUT_MS, maxBytes: 2 * BODY.length });
+  send(upstream, replica, { body, key: '', requestId: 'warm-up', streamed: false }, call);
+  return (await call.outcome).kind === 'whole';
+}
