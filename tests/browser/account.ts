@@ -129,7 +129,7 @@ export function describeAccount(site: Site): void {
         await giveCode(later, totp(app));
         await later.waitForURL(`**/o/${org}/keys`);
 
-        const { page: plain } = await site.visit({ javaScriptEnabled: false });
+        const { page: plain } = await site.visit({ context: { javaScriptEnabled: false } });
         await givePassword(plain, site, member.email);
         await giveCode(plain, codes[0] ?? '');
         await plain.waitForURL(`**/o/${org}/keys`);

@@ -42,6 +42,8 @@ export function describeAttention(site: Site): void {
         );
         for (let i = 1; i < FAILING; i++) await site.ask(key, { model: 'tide', content: '[[status=500]]' });
         await eventually(async () => {
+          const known = must(await site.control().showAttention(OPERATOR, { org }));
+          if (known.failedModels === 0 || known.errors < FAILING) return false;
           await site.open(page, 'keys', org);
           return (await isMarked(screen('API'))) && (await isMarked(screen('Requests')));
         });

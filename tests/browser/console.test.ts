@@ -23,7 +23,9 @@ describe('an owner', () => {
   it(
     'creates a key with the keyboard alone, sees and copies its value once, and watches it being used, revoked and deleted [key.list.expires] [key.list.last-used] [key.list.limits] [key.list.may-call] [key.list.name] [key.list.state] [key.name.shown] [key.value.once] [key.value.prefix] [management.console] [state.key.deleted] [state.key.revoked.listed] [state.key.revoked.owner] [usage.deleted-key]',
     async () => {
-      const { page, errors } = await site.signedIn(site.owner(), { permissions: ['geolocation'] });
+      const { page, errors } = await site.signedIn();
+      // Chromium refuses every other permission from then on.
+      await page.context().grantPermissions(['geolocation']);
       await site.open(page, 'keys');
       await page.getByRole('button', { name: 'Create key' }).press('Enter');
       await page.keyboard.type('Journey');

@@ -178,7 +178,7 @@ export function describeForms(site: Site): void {
     it.each([true, false])(
       'when someone signs in, scripts: %s',
       async (javaScriptEnabled) => {
-        const { page } = await site.visit({ javaScriptEnabled });
+        const { page } = await site.visit(javaScriptEnabled ? {} : { context: { javaScriptEnabled } });
         await page.goto(`${site.url()}/sign-in?next=/o/demo/usage`);
         const form = page.locator('form').filter({ hasText: 'E-mail' });
         await form.getByRole('button', { name: 'Sign in', exact: true }).click();

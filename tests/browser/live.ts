@@ -116,7 +116,7 @@ export function describeLive(site: Site): void {
     it(
       'are fetched when the pointer reaches their link, say that they are loading, and tell times in the reader’s own zone on hover',
       async () => {
-        const { page } = await site.signedIn(site.owner(), { timezoneId: 'Asia/Tokyo' });
+        const { page } = await site.signedIn(site.owner(), { context: { timezoneId: 'Asia/Tokyo' } });
         await site.open(page, 'keys');
         const prefetched = page.waitForRequest(
           (request) => isPrefetch(request) && request.url().includes('/audit'),

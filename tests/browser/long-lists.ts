@@ -4,6 +4,7 @@ import { closeDb, createDb, type Db } from '@tidegate/db';
 import { eventually } from '@tidegate/testing';
 import type { Page } from 'playwright-core';
 import { expectAccessible, expectInReach, expectStill } from '../support/browser.ts';
+import { must, OPERATOR } from '../support/control.ts';
 import { type Site, TEST_TIMEOUT_MS, textOf } from './site.ts';
 
 const MANY = 120;
@@ -77,6 +78,8 @@ export function describeLongLists(site: Site): void {
         const api = page.getByRole('link', { name: 'API', exact: true });
         // The runner takes the models over, and tries to start the failed one.
         await eventually(async () => {
+          const { failedModels } = must(await site.control().showAttention(OPERATOR, { org }));
+          if (failedModels === 0) return false;
           await site.open(page, 'keys', org);
           return (await api.getAttribute('title')) === 'A model has failed.';
         });
@@ -109,7 +112,7 @@ export function describeLongLists(site: Site): void {
           .then(() => use(db, org))
           .finally(() => closeDb(db));
         const viewer = await site.person('viewer', org);
-        const { page: plain } = await site.signedIn(viewer, { javaScriptEnabled: false });
+        const { page: plain } = await site.signedIn(viewer, { context: { javaScriptEnabled: false } });
         await site.open(plain, 'usage', org);
         const used = (page: Page) => page.getByLabel('Usage by key and model').locator('tbody tr');
         expect(await used(plain).count()).toBe(50);

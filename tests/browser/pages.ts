@@ -151,7 +151,7 @@ export function describePages(site: Site): void {
     );
 
     it('has no transitions for who wants less motion, so that nothing lags behind a new theme', async () => {
-      const { page } = await site.visit({ reducedMotion: 'reduce' });
+      const { page } = await site.visit();
       await page.goto(`${site.url()}/sign-in`);
       const transitions = `[...document.querySelectorAll('*')].filter((element) =>
         getComputedStyle(element).transitionDuration.split(', ').some((time) => time !== '0s')).length`;

@@ -43,7 +43,7 @@ export function describePasskeys(site: Site): void {
       async () => {
         const account = await site.person('member');
         // Its browser is new, and no later test has this device.
-        const { page, errors } = await site.signedIn(account, {});
+        const { page, errors } = await site.signedIn(account, { context: {} });
         const { page: other } = await site.visit();
         await signIn(other, site.url(), account);
         const device = await plugIn(page);

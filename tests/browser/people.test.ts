@@ -245,7 +245,7 @@ describe('a session', () => {
   it(
     'begins also before any script has loaded, where one wanted to go, behind a strict policy, and no script can read its cookie',
     async () => {
-      const { page } = await site.visit({ javaScriptEnabled: false });
+      const { page } = await site.visit({ context: { javaScriptEnabled: false } });
       const response = await site.open(page, 'usage?key=none');
       const policy = response?.headers()['content-security-policy'] ?? '';
       expect(policy).toMatch(/script-src 'self' 'nonce-[\w+/=]+' 'strict-dynamic';/);

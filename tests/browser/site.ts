@@ -3,11 +3,11 @@ import { afterAll, beforeAll } from '@jest/globals';
 import type { Control, CreateKeyInput, Role } from '@tidegate/control';
 import type { StackOptions } from '@tidegate/local';
 import { freePort } from '@tidegate/testing';
-import type { BrowserContextOptions, Locator, Page, Request } from 'playwright-core';
+import type { Locator, Page, Request } from 'playwright-core';
 import { signInByForm } from '../support/console.ts';
 import { must, OPERATOR, type OpenControl, openControl } from '../support/control.ts';
 import { useStack } from '../support/stack.ts';
-import { useBrowser, type Visitor } from '../support/visitors.ts';
+import { useBrowser, type VisitOptions, type Visitor } from '../support/visitors.ts';
 
 export const TEST_TIMEOUT_MS = 240_000;
 export const SCREENS = ['start', 'keys', 'api', 'usage', 'requests', 'try', 'plan', 'members', 'audit'];
@@ -58,7 +58,7 @@ export function useSite({ named = false, ...options }: SiteOptions = {}) {
   };
   const cookiesOf = useSessions(() => url);
   /** Opens a browser context, signed in. Default: the owner of the demo organization. */
-  const signedIn = async (account: Account = owner, options?: BrowserContextOptions): Promise<Visitor> => {
+  const signedIn = async (account: Account = owner, options?: VisitOptions): Promise<Visitor> => {
     const visitor = await visit(options);
     await visitor.page.context().addCookies(await cookiesOf(account));
     return visitor;

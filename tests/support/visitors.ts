@@ -1,12 +1,23 @@
 import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { findChromium } from '@tidegate/embedded';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import {
+  type Browser,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+  type ViewportSize,
+} from 'playwright-core';
 
 const START_TIMEOUT_MS = 120_000;
 const ACTION_TIMEOUT_MS = 30_000;
 /** Something else on the machine added or removed a network interface, as Docker does. */
 const NETWORK_CHANGED = 'net::ERR_NETWORK_CHANGED';
-const VIEWPORT = { width: 1280, height: 900 };
+/** What a visitor's page looks like if a test does not say. */
+const LOOKS = {
+  viewport: { width: 1280, height: 900 },
+  colorScheme: 'light',
+  reducedMotion: 'reduce',
+} as const;
 const ARGS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -16,6 +27,13 @@ const ARGS = [
   '--disable-component-update',
   '--disable-sync',
 ];
+
+export interface VisitOptions {
+  readonly viewport?: ViewportSize;
+  readonly colorScheme?: 'light' | 'dark';
+  /** Asks for a new browser context, with these options. */
+  readonly context?: BrowserContextOptions;
+}
 
 export interface Visitor {
   readonly page: Page;
@@ -27,12 +45,12 @@ export interface Visitor {
  * Starts a headless Chromium for one file's tests. Call the result for a visitor with its own
  * cookies, for one test.
  *
- * With options, the visitor gets a new browser context. Without, it may be that of a visitor whose
- * test is over. Nothing is left there but the cache, which halves the cost of the first page.
- * Between tests, such contexts wait in the lobby: the address of a page of the same site that has
- * no scripts.
+ * Unless a test asks for a new browser context, the visitor may get that of a visitor whose test is
+ * over. Nothing is left there but the cache, which halves the cost of the first page. Between
+ * tests, such contexts wait in the lobby: the address of a page of the same site that has no
+ * scripts.
  */
-export function useBrowser(lobby: () => string): (options?: BrowserContextOptions) => Promise<Visitor> {
+export function useBrowser(lobby: () => string): (options?: VisitOptions) => Promise<Visitor> {
   let browser: Browser | undefined;
   const waiting: Page[] = [];
   const visiting = new Set<Page>();
@@ -54,20 +72,28 @@ export function useBrowser(lobby: () => string): (options?: BrowserContextOption
     const others = browser?.contexts().filter((context) => !kept.has(context)) ?? [];
     await Promise.all(others.map((context) => context.close()));
   });
-  return async (options) => {
+  return async ({ context, ...looks } = {}) => {
     if (!browser) throw new Error('the browser has not been started');
-    if (options) return watch(await enter(browser, options));
+    if (context) return watch(await enter(browser, { ...looks, ...context }));
     const page = waiting.pop() ?? (await enter(browser));
     visiting.add(page);
+    await dress(page, looks);
     return watch(page);
   };
 }
 
 async function enter(browser: Browser, options: BrowserContextOptions = {}): Promise<Page> {
-  const context = await browser.newContext({ viewport: VIEWPORT, reducedMotion: 'reduce', ...options });
+  const context = await browser.newContext({ ...LOOKS, ...options });
   context.setDefaultTimeout(ACTION_TIMEOUT_MS);
   await context.addInitScript(WATCH_SHIFTS);
   return context.newPage();
+}
+
+/** Gives a page what it looks like, whatever it looked like before. */
+async function dress(page: Page, looks: Omit<VisitOptions, 'context'>): Promise<void> {
+  const { viewport, ...media } = { ...LOOKS, ...looks };
+  await page.emulateMedia(media);
+  await page.setViewportSize(viewport);
 }
 
 function watch(page: Page): Visitor {
@@ -84,14 +110,12 @@ function watch(page: Page): Visitor {
 async function leave(page: Page, lobby: string): Promise<boolean> {
   const context = page.context();
   try {
-    for (const event of ['console', 'pageerror'] as const) page.removeAllListeners(event);
+    for (const event of ['console', 'pageerror', 'request'] as const) page.removeAllListeners(event);
     await page.unrouteAll({ behavior: 'ignoreErrors' });
     await page.goto(lobby);
     await Promise.all(context.pages().map((one) => one !== page && one.close()));
     await page.evaluate('localStorage.clear(); sessionStorage.clear()');
     await Promise.all([context.clearCookies(), context.clearPermissions(), page.mouse.move(0, 0)]);
-    await page.emulateMedia({ colorScheme: 'light' });
-    await page.setViewportSize(VIEWPORT);
     return true;
   } catch {
     return false;

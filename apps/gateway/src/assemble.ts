@@ -14,6 +14,7 @@ import type { Dispatcher } from 'undici';
 import { BlockedAddresses } from './auth/blocked-addresses.ts';
 import { Principals } from './auth/principals.ts';
 import { ByteBudget } from './body/byte-budget.ts';
+import { LoopTurns } from './body/loop-turns.ts';
 import { Activity } from './catalog/activity.ts';
 import { Catalog } from './catalog/catalog.ts';
 import { PoolWatches } from './catalog/pool-watches.ts';
@@ -117,6 +118,7 @@ export function createGateway(parts: GatewayParts): AssembledGateway {
     }),
     replicas,
     bodyBudget: new ByteBudget(config.MAX_BUFFERED_BODY_BYTES),
+    readTurns: new LoopTurns(),
     exchanges,
     observer,
   };

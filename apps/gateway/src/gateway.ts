@@ -3,6 +3,7 @@ import type { Tracing } from '@tidegate/tracing';
 import type { Dispatcher } from 'undici';
 import type { AuthDeps } from './auth/authenticate.ts';
 import type { ByteBudget } from './body/byte-budget.ts';
+import type { LoopTurns } from './body/loop-turns.ts';
 import type { Parser } from './body/parse.ts';
 import type { Activity } from './catalog/activity.ts';
 import type { Catalog } from './catalog/catalog.ts';
@@ -27,6 +28,8 @@ export interface Gateway extends AuthDeps {
   readonly images: Pick<ImageFetcher, 'fetchAll'>;
   /** Bounds the memory that request bodies and linked images hold together. */
   readonly bodyBudget: ByteBudget;
+  /** Shares the time for reading request bodies. */
+  readonly readTurns: LoopTurns;
   readonly exchanges: Exchanges;
   readonly observer: Observer;
   /** Null: off. */

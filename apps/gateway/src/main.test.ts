@@ -10,11 +10,9 @@ import { FakeLimiter } from './testing/fake-limiter.ts';
 import { FakeRunner } from './testing/fake-runner.ts';
 import { wholeAnswer } from './testing/harness.ts';
 
-/* Runs the gateway as a real process, from its TypeScript source. */
+/* Runs the built gateway as a real process. */
 
-const loader = new URL('../typescript-worker.mjs', import.meta.url).href;
-const preload = `data:text/javascript,import { register } from 'node:module'; register('${loader}');`;
-const main = fileURLToPath(new URL('./main.ts', import.meta.url));
+const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 
 const orgId = 'org_abcdefghijkl';
 const key = newApiKey('abcdefghijkl');
@@ -50,7 +48,7 @@ afterAll(async () => {
 });
 
 function run(env: Record<string, string>) {
-  const child = spawn(process.execPath, ['--import', preload, main], {
+  const child = spawn(process.execPath, [MAIN], {
     env: { PATH: process.env.PATH ?? '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -1,4 +1,4 @@
-/** What one organization may parse in a turn of the event loop: this much, or one larger body. */
+/** What one organization may use in a turn of the event loop: this much, or one larger piece. */
 const TURN_BYTES = 16 * 1024;
 
 interface Waiting {
@@ -7,13 +7,13 @@ interface Waiting {
 }
 
 /**
- * Shares the main thread's time for parsing. Whatever one organization sends, the others wait no
- * longer than for its share of a turn.
+ * Shares the main thread's time for reading or parsing bodies. Whatever one organization sends, the
+ * others wait no longer than for its share of a turn.
  */
 export class LoopTurns {
   readonly #nextTurn: (callback: () => void) => unknown;
-  /** Bytes parsed in this turn, by organization. */
-  readonly #parsed = new Map<string, number>();
+  /** Bytes used in this turn, by organization. */
+  readonly #used = new Map<string, number>();
   readonly #waiting = new Map<string, Waiting[]>();
   #turnIsDue = false;
 
@@ -23,12 +23,12 @@ export class LoopTurns {
   }
 
   /**
-   * Returns null if the caller may parse its body at once. Otherwise the promise resolves when it
-   * may. The caller bounds how many wait.
+   * Returns null if the caller may go on at once. Otherwise the promise resolves when it may. The
+   * caller bounds how many wait.
    */
   take(orgId: string, bytes: number): Promise<void> | null {
     const waiting = this.#waiting.get(orgId);
-    if (waiting === undefined && this.#parse(orgId, bytes)) return null;
+    if (waiting === undefined && this.#use(orgId, bytes)) return null;
     return new Promise((resolve) => {
       const one = { bytes, resolve };
       if (waiting) waiting.push(one);
@@ -37,11 +37,11 @@ export class LoopTurns {
   }
 
   /** Returns false if the organization's share of this turn does not allow it. */
-  #parse(orgId: string, bytes: number): boolean {
-    const parsed = this.#parsed.get(orgId) ?? 0;
-    if (parsed > 0 && parsed + bytes > TURN_BYTES) return false;
+  #use(orgId: string, bytes: number): boolean {
+    const used = this.#used.get(orgId) ?? 0;
+    if (used > 0 && used + bytes > TURN_BYTES) return false;
     this.#callTurn();
-    this.#parsed.set(orgId, parsed + bytes);
+    this.#used.set(orgId, used + bytes);
     return true;
   }
 
@@ -53,9 +53,9 @@ export class LoopTurns {
 
   #begin(): void {
     this.#turnIsDue = false;
-    this.#parsed.clear();
+    this.#used.clear();
     for (const [orgId, waiting] of this.#waiting) {
-      const next = waiting.findIndex(({ bytes }) => !this.#parse(orgId, bytes));
+      const next = waiting.findIndex(({ bytes }) => !this.#use(orgId, bytes));
       const served = waiting.splice(0, next === -1 ? waiting.length : next);
       if (waiting.length === 0) this.#waiting.delete(orgId);
       for (const { resolve } of served) resolve();

@@ -8,6 +8,7 @@ import { LoopTurns } from './loop-turns.ts';
 import { joined, parseBody } from './parse-body.ts';
 import type { WorkerResult } from './parse-worker.ts';
 import type { Body } from './read-body.ts';
+import { restAfter } from './rest.ts';
 
 export interface ParserOptions {
   /**
@@ -33,8 +34,8 @@ export interface Parser {
   /**
    * Steps 5 and 6. The memory of a body may move to a worker, so the caller must not use the body
    * afterwards. Organizations take turns, at this thread as at the workers. Of the workers none
-   * gets more than a third of one thread's time. Rejects only if a worker dies or the parser is
-   * closed.
+   * gets more than a third of one thread's time, and an eleventh while its bodies are refused.
+   * Rejects only if a worker dies or the parser is closed.
    */
   parse(body: Body, orgId: string): Promise<CompletionRequest | Refusal>;
   /** Ends the threads. Bodies that are waiting or being parsed reject. */
@@ -55,13 +56,6 @@ const DEFAULTS = {
 };
 /** Smaller bodies cannot take long. */
 const TIMED_BYTES = 4 * 1024;
-/**
- * After a body in a worker an organization rests this many times as long as the body took. So it
- * gets a third of a thread's time, and less when the threads get little of the cores.
- */
-const REST = 2;
-/** A pause of the process may have come between. The worst 20 MiB take half a second. */
-const MAX_REST_MS = 3_000;
 const IDLE_THREAD_MS = 60_000;
 /** The most wasteful 20 MiB body needs about a quarter of this. */
 const WORKER_HEAP_MB = 512;
@@ -91,14 +85,14 @@ export function createParser(options: ParserOptions = {}): Parser {
   };
   const parseInWorker = async ({ pieces }: Body, orgId: string) => {
     if (!(await semaphore.acquire(orgId))) return PARSERS_BUSY;
-    let tookMs = 0;
+    let restMs = 0;
     try {
       const owned = pieces.map(ownMemory);
       const done = await pool.run(owned, { transferList: owned.map(({ buffer }) => buffer as ArrayBuffer) });
-      tookMs = done.tookMs;
+      restMs = restAfter(done);
       return done.parsed;
     } finally {
-      semaphore.release(orgId, restAfter(tookMs));
+      semaphore.release(orgId, restMs);
     }
   };
   return {
@@ -115,8 +109,6 @@ export function createParser(options: ParserOptions = {}): Parser {
     },
   };
 }
-
-const restAfter = (ms: number): number => Math.min(MAX_REST_MS, Math.ceil(ms * REST));
 
 /**
  * The worker is the sibling of this file, compiled or not. Node cannot run the TypeScript source by

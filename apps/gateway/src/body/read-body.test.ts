@@ -43,6 +43,7 @@ async function start({
       largeBytes: 100,
       takeLarge: async () => PASSED,
       claim: () => PASSED,
+      turn: () => null,
       signal: () => new AbortController().signal,
       ...options,
     });
@@ -174,6 +175,35 @@ describe('readBody', () => {
     const { socket, read } = await start();
     socket.write(CHUNKED + chunk('x'.repeat(1_001)));
     expect(await codeOf(read)).toBe('request_too_large');
+  });
+
+  it('reads on only in its turn, and not before it has its large-body slot', async () => {
+    const turns: (() => void)[] = [];
+    let giveSlot: () => void = () => {};
+    const { socket, read } = await start({
+      largeBytes: 4,
+      turn: () => new Promise((resolve) => turns.push(resolve)),
+      takeLarge: () =>
+        new Promise((resolve) => {
+          giveSlot = () => resolve(PASSED);
+        }),
+    });
+    socket.write(`${CHUNKED}${['one', 'two', 'six'].map(chunk).join('')}0\r\n\r\n`);
+    const settle = async () => {
+      for (let i = 0; i < 10; i++) await new Promise(setImmediate);
+    };
+    await eventually(() => turns.length === 1);
+    await settle();
+    expect(turns.length).toBe(1);
+    turns[0]?.();
+    await eventually(() => turns.length === 2);
+    turns[1]?.();
+    await settle();
+    expect(turns.length).toBe(2);
+    giveSlot();
+    await eventually(() => turns.length === 3);
+    turns[2]?.();
+    expect(await textOf(read)).toBe('onetwosix');
   });
 
   it('claims memory for each piece before it keeps it, and stops when a claim is refused', async () => {

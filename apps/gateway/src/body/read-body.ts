@@ -17,6 +17,8 @@ export interface ReadBodyOptions {
    * Called before each piece is kept. A refusal ends the reading. The caller owns what it claims.
    */
   readonly claim: (bytes: number) => Passed | Refusal;
+  /** Called with each piece that is kept. Reading pauses until the promise resolves. */
+  readonly turn: (bytes: number) => Promise<void> | null;
   /**
    * Aborts when the client is gone or nobody waits for the answer any more. Called only if the body
    * has not fully arrived yet.
@@ -52,6 +54,9 @@ class BodyReader {
   readonly #options: ReadBodyOptions;
   readonly #body = new Pieces();
   #large = false;
+  #over = false;
+  /** What the reading waits for at the moment. */
+  #pauses = 0;
   #end: (end: End) => void = () => {};
   #fail: (error: unknown) => void = () => {};
   /** Set while `takeLarge` is running. If the reading ends meanwhile, `read` waits for it. */
@@ -108,6 +113,7 @@ class BodyReader {
         request.on('data', data);
       });
     } finally {
+      this.#over = true;
       clearTimeout(timer);
       signal.removeEventListener('abort', abort);
       request.off('close', abort).off('end', complete).off('data', data).pause();
@@ -123,21 +129,38 @@ class BodyReader {
       return;
     }
     this.#body.add(chunk);
+    const turn = this.#options.turn(chunk.length);
+    if (turn) this.#pauseForTurn(turn);
     if (this.#body.bytes > largeBytes) this.#pauseToTakeLarge();
+  }
+
+  #pauseForTurn(turn: Promise<void>): void {
+    this.#pause();
+    void turn.then(() => this.#resume());
   }
 
   #pauseToTakeLarge(): void {
     if (this.#large) return;
     this.#large = true;
-    this.#request.pause();
+    this.#pause();
     this.#taking = this.#options.takeLarge();
     this.#taking.then(
       (slot) => {
         if (isRefusal(slot)) this.#end(slot);
-        else this.#request.resume();
+        else this.#resume();
       },
       (error) => this.#fail(error),
     );
+  }
+
+  #pause(): void {
+    this.#pauses++;
+    this.#request.pause();
+  }
+
+  #resume(): void {
+    this.#pauses--;
+    if (this.#pauses === 0 && !this.#over) this.#request.resume();
   }
 }
 

@@ -5,11 +5,11 @@ import type { Gateway } from '../gateway.ts';
 import type { Completion } from './completion.ts';
 
 /**
- * Reads the whole body within its time and size limits and the memory that all requests share. A
- * large body takes one of its organization's slots until the request ends.
+ * Reads the whole body within its time and size limits, the memory that all requests share, and its
+ * organization's turns. A large body takes one of its organization's slots until the request ends.
  */
 export async function receiveBody(
-  { config }: Gateway,
+  { config, readTurns }: Gateway,
   { exchange, held }: Completion,
 ): Promise<Body | EarlyEnd> {
   const body = await readBody(exchange.request, {
@@ -18,6 +18,7 @@ export async function receiveBody(
     largeBytes: LIMITS.largeBodyMinBytes,
     takeLarge: () => held.takeLargeBody(),
     claim: (bytes) => held.takeBytes(bytes),
+    turn: (bytes) => readTurns.take(held.orgId, bytes),
     signal: () => exchange.signal,
   });
   return isAborted(body) ? exchange.abort(body.reason) : body;

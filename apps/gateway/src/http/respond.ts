@@ -1,4 +1,5 @@
 import { ERRORS, errorBody, type Refusal } from '@tidegate/contracts';
+import { FairSemaphore } from '../body/fair-semaphore.ts';
 import { Drain } from './drain.ts';
 import type { Exchange } from './exchange.ts';
 
@@ -11,6 +12,18 @@ const MAX_DRAIN_MS = 2_000;
 const MAX_KEPT_BYTES = 64 * 1024;
 /** One for the process, because its main thread's time is what they share. */
 const unwanted = new Drain();
+/**
+ * An organization's refusals of unread bodies leave this long after one another. Each closes its
+ * connection, and the sender may follow with the next body at once: hundreds in a second, of which
+ * the kernel takes megabytes each.
+ */
+const UNREAD_REST_MS = 20;
+/** Beyond a quarter of these, an organization's refusals leave at once. */
+const MAX_UNREAD_WAITING = 2_048;
+const unreadTurns = new FairSemaphore({
+  permits: Number.POSITIVE_INFINITY,
+  maxWaiting: MAX_UNREAD_WAITING,
+});
 
 /** The only place that turns a refusal into an HTTP answer. */
 export function refuse(exchange: Exchange, refusal: Refusal): void {
@@ -35,17 +48,26 @@ function send(exchange: Exchange, status: number, more: readonly string[], json:
   const unread = !request.complete && (late || !isSmall(request.headers));
   const headers = ['x-request-id', exchange.requestId, 'content-type', 'application/json', ...more];
   headers.push('content-length', String(Buffer.byteLength(json)));
-  if (unread) headers.push('connection', 'close');
-  response.writeHead(status, headers);
   if (unread) {
-    endDrained(exchange, json);
+    headers.push('connection', 'close');
+    void inTurn(exchange, () => {
+      response.writeHead(status, headers);
+      endDrained(exchange, json);
+    });
     return;
   }
+  response.writeHead(status, headers);
   // Whoever gave up on the body has paused it. If it stayed paused, the connection would never
   // reach its next request.
   if (!request.complete) request.resume();
   // A string leaves in one piece with the head.
   response.end(json);
+}
+
+/** Waits for a turn of the organization. Its first refusal in a while leaves at once. */
+async function inTurn({ held, response }: Exchange, answer: () => void): Promise<void> {
+  if (held && (await unreadTurns.acquire(held.orgId))) unreadTurns.release(held.orgId, UNREAD_REST_MS);
+  if (!response.headersSent && !response.destroyed) answer();
 }
 
 /**

@@ -1,0 +1,18 @@
+import { describe, expect, it } from '@jest/globals';
+import { type CompletionRequest, newRefusal } from '@tidegate/contracts';
+import { restAfter } from './rest.ts';
+
+const refused = newRefusal({ code: 'invalid_json', message: 'no' });
+const accepted = { messages: [] } as unknown as CompletionRequest;
+
+describe('the rest after a body in a worker', () => {
+  it('leaves an organization a third of a thread, and an eleventh while its bodies are refused', () => {
+    expect(restAfter({ parsed: accepted, tookMs: 7 })).toBe(14);
+    expect(restAfter({ parsed: refused, tookMs: 7 })).toBe(70);
+  });
+
+  it('ends, however long the body took', () => {
+    expect(restAfter({ parsed: accepted, tookMs: 60_000 })).toBe(5_000);
+    expect(restAfter({ parsed: refused, tookMs: 60_000 })).toBe(5_000);
+  });
+});
