@@ -1,5 +1,5 @@
-// The cheapest possible model in Node. Every request gets the same whole answer or the same 1,000 chunks.
-// Prints its port.
+// The cheapest possible model in Node. Every request gets the same whole answer or the same 1,000
+// chunks. Prints its port.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { ANSWER, MODELS, WHOLE_ANSWER } from './answers.mjs';
