@@ -274,11 +274,14 @@ class Run {
     if (open.reserved) this.ledger = withdrawFrom(this.ledger, CONTEXT_TOKENS);
   }
 
-  /** Of two ends of one admission, the first counts. */
+  /** Of several ends of one admission, the first counts, and no other. */
   async settle(ends: readonly End[]): Promise<void> {
     const opens = ends.map(({ which }) => this.open[which % Math.max(1, this.open.length)]);
     const replies = await Promise.all(ends.map((end, i) => this.askToSettle(opens[i], end)));
     for (const [i, end] of ends.entries()) this.settled(opens[i], end, replies[i] as SettleReply);
+    // Also in a run of its own.
+    for (const [i, end] of ends.entries())
+      if (opens[i]?.reserved) expect(await this.askToSettle(opens[i], end)).toEqual({ kind: 'unknown' });
   }
 
   settled(open: Open | undefined, { answered, used }: End, reply: SettleReply): void {
