@@ -43,6 +43,8 @@ const ANSWER = `${HEAD}\r\nconnection: close\r\n\r\n${BODY}`;
 export async function warmUp(upstream: Dispatcher, goOn: () => boolean): Promise<number> {
   const server = createServer((socket) => {
     socket.on('error', () => socket.destroy());
+    // Somebody else on this machine may connect, and say nothing.
+    socket.setTimeout(CALL_TIMEOUT_MS, () => socket.destroy());
     socket.once('data', () => socket.end(ANSWER));
   });
   // Without a free descriptor, calls stay unanswered until their time is up.
