@@ -46,7 +46,7 @@ async function meteringLag() {
   return `Metering wrote half of ${all.toLocaleString('en')} requests within ${within(0.5)} s of their end, and 99 % within ${within(0.99)} s.`;
 }
 
-/** All that are measured with a model, and what ends those that were started for it. */
+/** All that are measured with a model. Processes that this starts are added to `started`. */
 async function targetsOf(name, upstream) {
   const org = await bench.createOrg(name);
   const key = await bench.createKey(org);
@@ -67,8 +67,10 @@ async function targetsOf(name, upstream) {
 const bench = await startBench({ gateway: { MAX_REQUESTS_IN_FLIGHT: '20000' } });
 const started = [];
 try {
-  const [nginx, model] = [await nginxModel(), await launch(process.execPath, [MODEL])];
-  started.push(nginx, model);
+  const nginx = await nginxModel();
+  started.push(nginx);
+  const model = await launch(process.execPath, [MODEL]);
+  started.push(model);
   const targetsOfWhole = await targetsOf('Whole answers', nginx.url);
   const targetsOfStreams = await targetsOf('Streams', `http://127.0.0.1:${model.line}`);
   const measured = [];
