@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Settlement } from '@tidegate/contracts';
 import { closeDb, createDb, type Db, ensureRequestPartitions } from '@tidegate/db';
@@ -6,7 +7,7 @@ import { PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
 import fc from 'fast-check';
 import { failure, readUsage, settlement } from '../testing/fixture.ts';
 import { parseBatch } from './parse.ts';
-import { writeSettlements } from './write.ts';
+import { rowOf, WRITE, writeSettlements } from './write.ts';
 import { SettlementWriter } from './writer.ts';
 
 let postgres: TestPostgres;
@@ -31,6 +32,24 @@ async function write(settlements: readonly Settlement[]): Promise<number> {
   );
   return writeSettlements(db, settlements);
 }
+
+const BATCH = 200;
+
+/** A node of a plan, as Postgres explains it. */
+interface PlanNode {
+  readonly 'Actual Rows': number;
+  readonly 'Actual Loops': number;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly 'Rows Removed by Join Filter'?: number;
+  readonly Plans?: readonly PlanNode[];
+}
+
+const allNodes = (node: PlanNode | undefined): readonly PlanNode[] =>
+  node ? [node, ...(node.Plans ?? []).flatMap(allNodes)] : [];
+
+const rowsLookedAt = (node: PlanNode): number =>
+  node['Actual Loops'] *
+  (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Join Filter'] ?? 0));
 
 describe('writing', () => {
   it('counts a settlement once, however often it is in a batch and in later ones', async () => {
@@ -88,6 +107,26 @@ describe('writing', () => {
     const kept = new Map(rows.map((row) => [row.reservationId, row.firstChunkMs]));
     expect(kept.get(streamed.reservationId)).toBe(42);
     expect(kept.get(older.reservationId)).toBeNull();
+  });
+
+  it('looks at rows in proportion to the batch, also when each is of another key', async () => {
+    const orgId = 'org_0000000many0';
+    await db.org.create({ data: { id: orgId, slug: 'many', name: 'Many', planId: 'plan_free' } });
+    const settlements = Array.from({ length: BATCH }, () => settlement({ orgId }));
+    await db.apiKey.createMany({
+      data: settlements.map(({ keyId }, i) => ({
+        ...{ id: keyId, orgId, name: 'k', prefix: `ti_${i}`, hash: randomBytes(32) },
+        ...{ requestsPerMinute: 1, requestsAtOnce: 1, allModels: true },
+      })),
+    });
+    await ensureRequestPartitions(db, [dayOf(settlements[0]?.admittedAtMs ?? 0)]);
+    const [explained] = await db.$queryRawUnsafe<{ 'QUERY PLAN': [{ Plan: PlanNode }] }[]>(
+      `EXPLAIN (ANALYZE, FORMAT JSON) ${WRITE}`,
+      JSON.stringify(settlements.map(rowOf)),
+    );
+    const nodes = allNodes(explained?.['QUERY PLAN'][0].Plan);
+    expect(nodes.length).toBeGreaterThan(10);
+    expect(Math.max(...nodes.map(rowsLookedAt))).toBeLessThanOrEqual(2 * BATCH);
   });
 
   it('moves the last use of a key only forward [key.list.last-used]', async () => {

@@ -17,8 +17,8 @@ const MERGED = HISTOGRAMS.map(
 ).join(',\n        ');
 const summed = (names: readonly string[]): string => names.map((name) => `sum(${name})`).join(', ');
 
-/** Its parameter is the rows as JSON. */
-const WRITE = `
+/** Its parameter is the rows as JSON. Each CTE must take time in proportion to them. */
+export const WRITE = `
     WITH fresh AS (
       INSERT INTO request (
         reservation_id, day, org_id, key_id, model_id, admitted_at, answered, error_code, streamed,
@@ -86,10 +86,12 @@ const WRITE = `
     ), used AS (
       SELECT key_id, max(admitted_at) AS at FROM fresh GROUP BY key_id
     ), locked AS (
-      SELECT id FROM api_key WHERE id IN (SELECT key_id FROM used) ORDER BY id FOR NO KEY UPDATE
+      SELECT api_key.id, used.at FROM used JOIN api_key ON api_key.id = used.key_id
+      ORDER BY api_key.id
+      FOR NO KEY UPDATE OF api_key
     ), keys AS (
-      UPDATE api_key SET last_used_at = greatest(api_key.last_used_at, used.at)
-      FROM used JOIN locked ON locked.id = used.key_id
+      UPDATE api_key SET last_used_at = greatest(api_key.last_used_at, locked.at)
+      FROM locked
       WHERE api_key.id = locked.id
       RETURNING 1
     )
@@ -120,7 +122,7 @@ export async function writeSettlements(db: Db, settlements: readonly Settlement[
 }
 
 /** Named as the columns of the statement. */
-const rowOf = (settlement: Settlement) => ({
+export const rowOf = (settlement: Settlement) => ({
   reservation_id: settlement.reservationId,
   day: dayOf(settlement.admittedAtMs),
   org_id: settlement.orgId,
