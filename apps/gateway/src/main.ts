@@ -10,7 +10,7 @@ import {
   startAdmin,
 } from '@tidegate/runtime';
 import { startTracing } from '@tidegate/tracing';
-import { Agent } from 'undici';
+import { Agent, buildConnector } from 'undici';
 import { createGateway } from './assemble.ts';
 import { createParser } from './body/parse.ts';
 import { lowerHelpers } from './body/priority.ts';
@@ -52,7 +52,8 @@ runService(async (service: Service) => {
     connections: null,
     pipelining: 1,
     keepAliveTimeout: UPSTREAM_KEEP_ALIVE_MS,
-    connect: { timeout: config.UPSTREAM_CONNECT_TIMEOUT_MS },
+    // One function for all servers, so that V8 optimizes it for all of them.
+    connect: buildConnector({ timeout: config.UPSTREAM_CONNECT_TIMEOUT_MS }),
   });
   service.onShutdown('upstream connections', () => upstream.destroy());
   const parser = createParser();

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { buildUpstreamBody, type CompletionRequest } from '@tidegate/contracts';
+import { buildUpstreamBody, type CompletionRequest, isRefusal } from '@tidegate/contracts';
 import type { Dispatcher } from 'undici';
-import type { Replica } from '../catalog/replicas.ts';
+import { parseBody } from '../body/parse-body.ts';
 import { send } from './send.ts';
 import { WholeCall } from './whole-call.ts';
 
@@ -12,18 +12,7 @@ const CALLS = 3_000;
 const AT_ONCE = 32;
 const CALL_TIMEOUT_MS = 1_000;
 
-const REQUEST: CompletionRequest = {
-  model: 'warm-up',
-  stream: false,
-  includeUsage: false,
-  maxTokens: 1,
-  maxTokensFrom: null,
-  sampling: { temperature: 1 },
-  seed: null,
-  imageCount: 0,
-  linkedImages: [],
-  messages: [Buffer.from('[{"role":"user","content":"Hi"}]')],
-};
+const ASKED = Buffer.from('{"model":"warm-up","messages":[{"role":"user","content":"Hi"}]}');
 const IDENTITY = { completionId: 'chatcmpl-warm-up', createdS: 0, model: 'warm-up', reservedTokens: 2 };
 const BODY = JSON.stringify({
   choices: [{ index: 0, message: { role: 'assistant', content: 'ok' }, finish_reason: 'stop' }],
@@ -41,6 +30,8 @@ const ANSWER = `${HEAD}\r\nconnection: close\r\n\r\n${BODY}`;
  * @returns the number of calls that were answered
  */
 export async function warmUp(upstream: Dispatcher, goOn: () => boolean): Promise<number> {
+  const request = await parseBody(ASKED);
+  if (isRefusal(request)) return 0;
   const server = createServer((socket) => {
     socket.on('error', () => socket.destroy());
     // Somebody else on this machine may connect, and say nothing.
@@ -56,13 +47,12 @@ export async function warmUp(upstream: Dispatcher, goOn: () => boolean): Promise
     return 0;
   }
   const { port } = server.address() as AddressInfo;
-  const replica = { replicaId: 'warm-up', baseUrl: `http://${HOST}:${port}/v1` };
   let begun = 0;
   let answered = 0;
   const caller = async () => {
     while (begun < CALLS && goOn()) {
       begun++;
-      if (await isAnswered(upstream, replica)) answered++;
+      if (await isAnswered(upstream, port, request)) answered++;
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, caller));
@@ -70,9 +60,14 @@ export async function warmUp(upstream: Dispatcher, goOn: () => boolean): Promise
   return answered;
 }
 
-async function isAnswered(upstream: Dispatcher, replica: Replica): Promise<boolean> {
-  const body = buildUpstreamBody(REQUEST, { model: REQUEST.model, includeUsage: true }, []);
+/**
+ * What it makes is made as for a caller, down to the replica, which is new to each wake: V8 drops
+ * what it has optimized when it meets objects of another shape.
+ */
+async function isAnswered(upstream: Dispatcher, port: number, request: CompletionRequest): Promise<boolean> {
+  const replica = { replicaId: 'warm-up', baseUrl: `http://${HOST}:${port}/v1` };
+  const body = buildUpstreamBody(request, { model: request.model, includeUsage: true }, []);
   const call = new WholeCall(IDENTITY, { timeoutMs: CALL_TIMEOUT_MS, maxBytes: 2 * BODY.length });
-  send(upstream, replica, { body, key: '', requestId: 'warm-up', streamed: false }, call);
+  send(upstream, replica, { body, key: '', requestId: 'warm-up', streamed: request.stream }, call);
   return (await call.outcome).kind === 'whole';
 }
