@@ -1,6 +1,8 @@
 import { Readable } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
+import { LIMITS } from '@tidegate/limits';
 import { Drain } from './drain.ts';
+import { MAX_DRAIN_MS } from './respond.ts';
 
 const PIECE_BYTES = 64 * 1024;
 const SLICE = 16;
@@ -24,14 +26,18 @@ class Body extends Readable {
 /** Drains the bodies. The test ends each pause. */
 function draining(...bodies: Body[]) {
   const pauses: (() => void)[] = [];
-  const drain = new Drain((end) => pauses.push(end));
+  const time = { ms: 0 };
+  const drain = new Drain((end, ms) => {
+    pauses.push(end);
+    time.ms += ms;
+  });
   for (const body of bodies) drain.add(body);
   const settle = () => new Promise((resolve) => setImmediate(resolve));
   const nextSlice = async () => {
     pauses.shift()?.();
     await settle();
   };
-  return { pauses, settle, nextSlice };
+  return { pauses, time, settle, nextSlice };
 }
 
 describe('bodies that nobody wants', () => {
@@ -46,6 +52,17 @@ describe('bodies that nobody wants', () => {
     expect([body.pieces, body.readableEnded]).toEqual([3 * SLICE - 1, true]);
     await nextSlice();
     expect(pauses).toEqual([]);
+  });
+
+  it('are read at 17 MiB/s, so that the largest one ends before its connection does', async () => {
+    const mib = LIMITS.visionBodyMaxBytes / 2 ** 20;
+    const body = new Body(mib * SLICE);
+    const { time, settle, nextSlice } = draining(body);
+    await settle();
+    for (let slices = 1; slices < mib; slices++) await nextSlice();
+    expect(body.pieces).toBe(mib * SLICE);
+    expect(mib / (time.ms / 1_000)).toBeCloseTo(17, 0);
+    expect(time.ms).toBeLessThan(MAX_DRAIN_MS);
   });
 
   it('share this MiB, however many they are, and take turns', async () => {

@@ -7,7 +7,7 @@ import type { Exchange } from './exchange.ts';
  * How long to read a body that nobody wants before the connection is closed, so that its sender
  * sees the answer.
  */
-const MAX_DRAIN_MS = 2_000;
+export const MAX_DRAIN_MS = 2_000;
 /** An unread body declared no larger than this is read to its end, and the connection is kept. */
 const MAX_KEPT_BYTES = 64 * 1024;
 /** One for the process, because its main thread's time is what they share. */
