@@ -29,6 +29,7 @@ export function describeKeyboard(site: Site): void {
 
         await page.getByRole('button', { name: 'Create key' }).focus();
         await find('', /Usage/);
+        await expectStill(page);
         await expectAccessibleInBoth(page);
         await page.keyboard.press('Escape');
         await field.waitFor({ state: 'detached' });
