@@ -61,8 +61,8 @@ export async function warmUp(upstream: Dispatcher, goOn: () => boolean): Promise
 }
 
 /**
- * What it makes is made as for a caller, down to the replica, which is new to each wake: V8 drops
- * what it has optimized when it meets objects of another shape.
+ * Calls the model as for a real request, and with a new replica each time, as after each wake: V8
+ * drops optimized code when it meets objects of another shape.
  */
 async function isAnswered(upstream: Dispatcher, port: number, request: CompletionRequest): Promise<boolean> {
   const replica = { replicaId: 'warm-up', baseUrl: `http://${HOST}:${port}/v1` };
