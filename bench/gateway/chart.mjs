@@ -24,9 +24,9 @@ const cuts = (y) =>
 
 /** @param {{ load: string, targets: { name: string, perS: number }[] }} measured */
 export function chart({ load, targets }) {
-  const perSOf = (name) => targets.find((target) => target.name === name)?.perS;
   const fastest = Math.max(...targets.map(({ perS }) => perS));
-  const most = Math.min(fastest, LONGEST * (perSOf(OWN) ?? fastest));
+  const ours = targets.find(({ name }) => name === OWN)?.perS ?? fastest;
+  const most = Math.min(fastest, LONGEST * ours);
   const rows = targets.map(({ name, perS }, i) => {
     const y = TOP + i * ROW;
     const width = Math.max(2, Math.round((Math.min(perS, most) / most) * BARS));
