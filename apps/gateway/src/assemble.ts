@@ -14,7 +14,7 @@ import type { Dispatcher } from 'undici';
 import { BlockedAddresses } from './auth/blocked-addresses.ts';
 import { Principals } from './auth/principals.ts';
 import { ByteBudget } from './body/byte-budget.ts';
-import { LoopTurns } from './body/loop-turns.ts';
+import { BODY_BYTES_A_TURN } from './body/read-body.ts';
 import { Activity } from './catalog/activity.ts';
 import { Catalog } from './catalog/catalog.ts';
 import { PoolWatches } from './catalog/pool-watches.ts';
@@ -26,6 +26,7 @@ import type { Gateway } from './gateway.ts';
 import { Exchanges } from './http/exchange.ts';
 import { Limiter } from './limiter/limiter.ts';
 import { RefusalReports } from './limiter/refusal-reports.ts';
+import { LoopTurns } from './loop-turns.ts';
 import { Observer } from './observe/observer.ts';
 import { warmUp } from './upstream/warm-up.ts';
 
@@ -118,7 +119,7 @@ export function createGateway(parts: GatewayParts): AssembledGateway {
     }),
     replicas,
     bodyBudget: new ByteBudget(config.MAX_BUFFERED_BODY_BYTES),
-    readTurns: new LoopTurns(),
+    readTurns: new LoopTurns(BODY_BYTES_A_TURN),
     exchanges,
     observer,
   };

@@ -3,7 +3,6 @@ import type { Tracing } from '@tidegate/tracing';
 import type { Dispatcher } from 'undici';
 import type { AuthDeps } from './auth/authenticate.ts';
 import type { ByteBudget } from './body/byte-budget.ts';
-import type { LoopTurns } from './body/loop-turns.ts';
 import type { Parser } from './body/parse.ts';
 import type { Activity } from './catalog/activity.ts';
 import type { Catalog } from './catalog/catalog.ts';
@@ -13,6 +12,7 @@ import type { Config } from './config.ts';
 import type { Exchanges } from './http/exchange.ts';
 import type { ImageFetcher } from './images/fetch.ts';
 import type { Limiter } from './limiter/limiter.ts';
+import type { LoopTurns } from './loop-turns.ts';
 import type { Observer } from './observe/observer.ts';
 
 /** What request handlers work with. */

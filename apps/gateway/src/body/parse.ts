@@ -2,12 +2,12 @@ import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type CompletionRequest, newRefusal, type Refusal } from '@tidegate/contracts';
 import { Piscina } from 'piscina';
+import { LoopTurns } from '../loop-turns.ts';
 import { FairSemaphore } from './fair-semaphore.ts';
 import { LongBodies } from './long-bodies.ts';
-import { LoopTurns } from './loop-turns.ts';
 import { joined, parseBody } from './parse-body.ts';
 import type { WorkerResult } from './parse-worker.ts';
-import type { Body } from './read-body.ts';
+import { BODY_BYTES_A_TURN, type Body } from './read-body.ts';
 import { restAfter } from './rest.ts';
 
 export interface ParserOptions {
@@ -71,7 +71,7 @@ export function createParser(options: ParserOptions = {}): Parser {
     resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB },
     recordTiming: false,
   });
-  const turns = new LoopTurns();
+  const turns = new LoopTurns(BODY_BYTES_A_TURN);
   // The pool's own queue does not know organizations. `semaphore` therefore never gives it more
   // bodies than it has threads.
   const semaphore = new FairSemaphore({ permits: maxThreads, maxWaiting });

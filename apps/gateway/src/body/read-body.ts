@@ -3,6 +3,12 @@ import { isRefusal, newRefusal, type Refusal } from '@tidegate/contracts';
 import { Pieces } from '../bytes/pieces.ts';
 import type { Aborted, EarlyEnd, Passed } from '../ending.ts';
 
+/**
+ * What one organization's bodies may use in a turn of the event loop, for reading and for parsing:
+ * this much, or one larger piece.
+ */
+export const BODY_BYTES_A_TURN = 16 * 1024;
+
 export interface ReadBodyOptions {
   /** For the whole body, from the call on. */
   readonly timeoutMs: number;

@@ -74,6 +74,28 @@ describe('a wake of a model', () => {
     expect([order, calls.length]).toEqual([arrivals, 1]);
   });
 
+  it('lets a crowd go on in its order, and at most 32 requests in a turn of the event loop', async () => {
+    let turn = 0;
+    const count = () => {
+      turn++;
+      counting = setImmediate(count);
+    };
+    let counting = setImmediate(count);
+    const turns: number[] = [];
+    const order: number[] = [];
+    const waiting = Array.from({ length: 80 }, (_, i) =>
+      wait().then(() => {
+        order.push(i);
+        turns.push(turn);
+      }),
+    );
+    run();
+    await Promise.all(waiting);
+    clearImmediate(counting);
+    expect(order).toEqual(waiting.map((_, i) => i));
+    expect(turns).toEqual(waiting.map((_, i) => Math.floor(i / 32)));
+  });
+
   it('is called again by each request that has time left after the shared call, for just that time', async () => {
     const first = wait();
     nowMs = 50_000;

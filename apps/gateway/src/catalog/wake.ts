@@ -1,3 +1,4 @@
+import { LoopTurns } from '../loop-turns.ts';
 import type { Catalog, CatalogModel } from './catalog.ts';
 
 export type WakeOutcome = 'running' | 'failed' | 'starting';
@@ -21,6 +22,8 @@ export interface WakerOptions {
 
 /** Fewer than this are forwarded fast enough by a gateway that has just started. */
 const CROWD = 32;
+/** Requests for one model that go on in one turn of the event loop. */
+const RELEASED_A_TURN = 32;
 
 /** The request that asks first, for the runner's log and its span. */
 export interface Asker {
@@ -35,17 +38,21 @@ type WakeAnswer = 'running' | 'failed' | 'unavailable';
 interface Waiter {
   readonly endMs: number;
   readonly asker: Asker;
+  /** Has its outcome, or has it as soon as its turn comes. */
   done: boolean;
 }
 
 /**
  * Wakes models. All requests that wait for the same model share one call to the runner. A waiter
- * continues as soon as the catalog shows the model running with a replica.
+ * continues as soon as the catalog shows the model running with a replica. Many of them continue in
+ * several turns of the event loop, so that the limiter decides on the first ones while the last ones
+ * are on their way.
  */
 export class Waker {
   readonly #options: WakerOptions;
   readonly #calls = new Map<string, Promise<WakeAnswer>>();
   readonly #waiting = new Map<string, number>();
+  readonly #turns = new LoopTurns(RELEASED_A_TURN);
   #crowded = false;
 
   constructor(options: WakerOptions) {
@@ -66,18 +73,28 @@ export class Waker {
     return new Promise((resolve) => {
       const waiter = { endMs: nowMs() + waitMs, asker, done: false };
       this.#enter(modelId);
-      const finish = (outcome: WakeOutcome) => {
+      const leave = () => {
         if (!waiter.done) this.#leave(modelId);
         waiter.done = true;
+      };
+      const finish = (outcome: WakeOutcome) => {
+        leave();
         clearTimeout(timer);
         unsubscribe();
         signal.removeEventListener('abort', onAbort);
         resolve(outcome);
       };
       const onAbort = () => finish('starting');
+      const goOn = () => {
+        if (waiter.done) return;
+        leave();
+        const turn = this.#turns.take(modelId, 1);
+        if (turn) void turn.then(() => finish('running'));
+        else finish('running');
+      };
       const onChange = (model: CatalogModel | null) => {
         if (!model || model.condition === 'CONDITION_STOPPED') finish('failed');
-        else if (isReady(model)) finish('running');
+        else if (isReady(model)) goOn();
         else if (model.condition === 'CONDITION_FAILED' && !model.wakeable) finish('failed');
       };
       const timer = setTimeout(finish, waitMs, 'starting');

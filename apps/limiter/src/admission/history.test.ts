@@ -44,7 +44,8 @@ interface End {
 type Step =
   /** In one run of the script. */
   | { readonly do: 'admit'; readonly requests: readonly Request[] }
-  | { readonly do: 'reserve' | 'withdraw'; readonly which: number }
+  | { readonly do: 'reserve'; readonly which: readonly number[] }
+  | { readonly do: 'withdraw'; readonly which: number }
   | { readonly do: 'settle'; readonly ends: readonly End[] }
   | { readonly do: 'wait'; readonly ms: number }
   | { readonly do: 'plan'; readonly rpm: number; readonly atOnce: number }
@@ -65,7 +66,7 @@ const some = <T>(each: fc.Arbitrary<T>): fc.Arbitrary<T[]> =>
   );
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 8, arbitrary: fc.record({ do: fc.constant('admit' as const), requests: some(request) }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('reserve' as const), which }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('reserve' as const), which: some(which) }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('withdraw' as const), which }) },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('settle' as const), ends: some(end) }) },
   {
@@ -196,10 +197,13 @@ class Run {
       return;
     }
     if (s.do === 'revoke') return this.revoke();
-    const open = this.open[s.which % Math.max(1, this.open.length)];
-    if (!open) return;
-    if (s.do === 'reserve') await this.reserve(open);
-    else await this.withdraw(open);
+    if (s.do === 'reserve') return this.reserve(s.which.flatMap((which) => this.openAt(which) ?? []));
+    const open = this.openAt(s.which);
+    if (open) await this.withdraw(open);
+  }
+
+  openAt(which: number): Open | undefined {
+    return this.open[which % Math.max(1, this.open.length)];
   }
 
   async admit(requests: readonly Request[]): Promise<void> {
@@ -234,24 +238,37 @@ class Run {
     expect(window?.remaining).toBe(Math.min(left(k?.log, k?.rpm), left(this.org.log, this.org.rpm)));
   }
 
-  async reserve(open: Open): Promise<void> {
-    const ref = { orgId: this.orgId, instanceId: this.instanceId, admissionId: open.id };
+  async reserve(opens: readonly Open[]): Promise<void> {
     const { context } = this;
-    const { id = '', revoked } = this.keys[open.key] ?? {};
-    const another = this.keys.find((key) => key.id !== id)?.id ?? '';
-    const scope = { kind: 'wrong_scope', scope: { keyId: id, month: '-' } };
-    const withAnotherKey = await reserve(context, ref, another, context.clock.month());
-    if (!open.reserved) expect(withAnotherKey).toEqual(scope);
-    const reply = await reserve(context, ref, id, context.clock.month());
-    expect(nameOf(reply)).toBe(this.expectedOfReservation(open, revoked === true));
+    const month = context.clock.month();
+    const keyOf = ({ key }: Open) => this.keys[key]?.id ?? '';
+    const ask = (open: Open, keyId: string) =>
+      reserve(
+        context,
+        { orgId: this.orgId, instanceId: this.instanceId, admissionId: open.id },
+        keyId,
+        month,
+      );
+    const anotherThan = (open: Open) => this.keys.find(({ id }) => id !== keyOf(open))?.id ?? '';
+    const withAnotherKey = await Promise.all(opens.map((open) => ask(open, anotherThan(open))));
+    for (const [i, open] of opens.entries()) {
+      const scope = { kind: 'wrong_scope', scope: { keyId: keyOf(open), month: '-' } };
+      if (!open.reserved) expect(withAnotherKey[i]).toEqual(scope);
+    }
+    const replies = await Promise.all(opens.map((open) => ask(open, keyOf(open))));
+    for (const [i, open] of opens.entries()) this.reserved(open, replies[i] as DecisionReply);
+  }
+
+  reserved(open: Open, reply: DecisionReply): void {
+    expect(nameOf(reply)).toBe(this.expectedOfReservation(open));
     if (reply.kind !== 'admitted' || open.reserved) return;
     open.reserved = true;
     this.ledger = reserveIn(this.ledger, CONTEXT_TOKENS);
   }
 
-  expectedOfReservation({ reserved }: Open, revoked: boolean): string {
+  expectedOfReservation({ reserved, key }: Open): string {
     if (reserved) return 'admitted';
-    if (revoked) return 'key_invalid';
+    if (this.keys[key]?.revoked) return 'key_invalid';
     const quota = canReserve(this.ledger, this.caps, CONTEXT_TOKENS);
     return quota ? `quota_exceeded ${quota}` : 'admitted';
   }
@@ -276,7 +293,7 @@ class Run {
 
   /** Of several ends of one admission, the first counts, and no other. */
   async settle(ends: readonly End[]): Promise<void> {
-    const opens = ends.map(({ which }) => this.open[which % Math.max(1, this.open.length)]);
+    const opens = ends.map(({ which }) => this.openAt(which));
     const replies = await Promise.all(ends.map((end, i) => this.askToSettle(opens[i], end)));
     for (const [i, end] of ends.entries()) this.settled(opens[i], end, replies[i] as SettleReply);
     // Also in a run of its own.

@@ -8,6 +8,7 @@ import { anAdmitCall } from '../testing/admit-call.ts';
 import { openStore, ROOMY_KEY, ROOMY_PLAN, type TestStore } from '../testing/fixture.ts';
 import { putOrg } from '../testing/org.ts';
 import { type AdmitCall, admit } from './admit.ts';
+import { reserve } from './reserve.ts';
 import { type RequestEnd, settle } from './settle.ts';
 import { withdraw } from './withdraw.ts';
 
@@ -84,6 +85,22 @@ describe('calls that come in one turn', () => {
       expect(held.sort()).toEqual(own.map(({ admissionId }) => admissionId).sort());
     }
     expect((await Promise.all(calls.map(end))).map(kindOf)).toEqual(calls.map(() => 'settled'));
+  });
+
+  it('reserve once for one id, and count all others', async () => {
+    const instanceId = await anInstance();
+    const keys = [await aKey(), await aKey()];
+    const calls = [...keys, ...keys].map((keyId) =>
+      anAdmitCall({ orgId, keyId }, instanceId, { reserve: false }),
+    );
+    await Promise.all(calls.map((call) => admit(context, call)));
+    const month = context.clock.month();
+    const ask = (call: AdmitCall) => reserve(context, call, call.keyId, month);
+    const gone = anAdmitCall({ orgId, keyId: keys[0] ?? '' }, instanceId);
+    const replies = await Promise.all([...calls, ...calls.slice(0, 2), gone].map(ask));
+    expect(replies.map(kindOf)).toEqual([...Array(6).fill('admitted'), 'lease_lost']);
+    const counted = await test.redis.hmget(test.names.month(orgId, month.name), 'requests', 'reserved');
+    expect(counted).toEqual(['4', String(4 * (calls[0]?.contextTokens ?? 0))]);
   });
 
   it('admit one id once', async () => {

@@ -5,7 +5,7 @@ const KIB = 1024;
 
 function start() {
   const turns: (() => void)[] = [];
-  const loop = new LoopTurns((callback) => turns.push(callback));
+  const loop = new LoopTurns(16 * KIB, (callback) => turns.push(callback));
   const parsed: string[] = [];
   const parse = async (orgId: string, bytes: number, name = orgId) => {
     await loop.take(orgId, bytes);
