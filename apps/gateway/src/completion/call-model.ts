@@ -109,7 +109,7 @@ async function run(
   if (exchange.aborted) call.abort(exchange.aborted);
   else {
     exchange.onAbort = (aborted) => call.abort(aborted);
-    send(gateway.upstream, replica, request, call, trace);
+    send(gateway.upstream, replica.baseUrl, request, call, trace);
   }
   const outcome = await call.outcome;
   exchange.onAbort = null;

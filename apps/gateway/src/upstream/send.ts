@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
+import { LRUCache } from 'lru-cache';
 import type { Dispatcher } from 'undici';
-import type { Replica } from '../catalog/replicas.ts';
 import type { UpstreamCall } from './upstream-call.ts';
 
 /** The span of the call, for the model's own trace. */
@@ -30,26 +30,27 @@ interface Target {
  */
 const MAX_JOINED_BYTES = 1024 * 1024;
 
-const targets = new WeakMap<Replica, Target>();
+/** By the replicas' base URLs. */
+const targets = new LRUCache<string, Target>({ max: 10_000 });
 
-/** Sends a request to a replica and reports its progress to the call. */
+/** Sends a request to the replica at a URL and reports its progress to the call. */
 export function send(
   upstream: Dispatcher,
-  replica: Replica,
+  baseUrl: string,
   request: UpstreamRequest,
   call: UpstreamCall,
   trace: TraceHeaders | null = null,
 ): void {
   try {
-    upstream.dispatch(optionsOf(replica, request, trace), call);
+    upstream.dispatch(optionsOf(baseUrl, request, trace), call);
   } catch (error) {
-    // The replica's URL is invalid. Treat the replica as one that does not answer.
+    // The URL is invalid. Treat the replica as one that does not answer.
     call.onResponseError(null, error as Error);
   }
 }
 
 function optionsOf(
-  replica: Replica,
+  baseUrl: string,
   { body, key, requestId, streamed }: UpstreamRequest,
   trace: TraceHeaders | null,
 ): Dispatcher.DispatchOptions {
@@ -60,7 +61,7 @@ function optionsOf(
   if (trace) headers.push('traceparent', trace.traceparent);
   if (trace?.tracestate) headers.push('tracestate', trace.tracestate);
   if (key) headers.push('authorization', `Bearer ${key}`);
-  const { origin, path } = targetOf(replica);
+  const { origin, path } = targetOf(baseUrl);
   return {
     origin,
     path,
@@ -73,12 +74,12 @@ function optionsOf(
   };
 }
 
-function targetOf(replica: Replica): Target {
-  let target = targets.get(replica);
+function targetOf(baseUrl: string): Target {
+  let target = targets.get(baseUrl);
   if (!target) {
-    const { origin, pathname } = new URL(replica.baseUrl);
+    const { origin, pathname } = new URL(baseUrl);
     target = { origin, path: `${pathname.replace(/\/+$/, '')}/chat/completions` };
-    targets.set(replica, target);
+    targets.set(baseUrl, target);
   }
   return target;
 }

@@ -61,13 +61,13 @@ export async function warmUp(upstream: Dispatcher, goOn: () => boolean): Promise
 }
 
 /**
- * Calls the model as for a real request, and with a new replica each time, as after each wake: V8
- * drops optimized code when it meets objects of another shape.
+ * Calls the model as for a real request: V8 drops optimized code when it meets objects of another
+ * shape.
  */
 async function isAnswered(upstream: Dispatcher, port: number, request: CompletionRequest): Promise<boolean> {
-  const replica = { replicaId: 'warm-up', baseUrl: `http://${HOST}:${port}/v1` };
   const body = buildUpstreamBody(request, { model: request.model, includeUsage: true }, []);
   const call = new WholeCall(IDENTITY, { timeoutMs: CALL_TIMEOUT_MS, maxBytes: 2 * BODY.length });
-  send(upstream, replica, { body, key: '', requestId: 'warm-up', streamed: request.stream }, call);
+  const baseUrl = `http://${HOST}:${port}/v1`;
+  send(upstream, baseUrl, { body, key: '', requestId: 'warm-up', streamed: request.stream }, call);
   return (await call.outcome).kind === 'whole';
 }
