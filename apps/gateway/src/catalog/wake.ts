@@ -45,8 +45,8 @@ interface Waiter {
 /**
  * Wakes models. All requests that wait for the same model share one call to the runner. A waiter
  * continues as soon as the catalog shows the model running with a replica. Many of them continue in
- * several turns of the event loop, so that the limiter decides on the first ones while the last ones
- * are on their way.
+ * several turns of the event loop, so that the limiter decides on the first ones while the last
+ * ones are on their way.
  */
 export class Waker {
   readonly #options: WakerOptions;
