@@ -17,7 +17,7 @@ import { StreamRewriter } from '../upstream/stream-rewriter.ts';
 import type { UpstreamCall } from '../upstream/upstream-call.ts';
 import { WholeCall } from '../upstream/whole-call.ts';
 import type { Prepared } from './prepare.ts';
-import { ResponseSink } from './stream-sink.ts';
+import { ResponseSink } from './response-sink.ts';
 
 export async function callModel(
   gateway: Gateway,
