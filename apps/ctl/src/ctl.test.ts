@@ -5,12 +5,14 @@ import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData } f
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import {
   newRequestId,
+  PAGE_KEYS,
   SETTLEMENT_JOB,
   SETTLEMENT_JOB_OPTIONS,
   SETTLEMENT_QUEUE,
   settlementQueuePrefix,
 } from '@tidegate/contracts';
-import { closeDb, createDb, type Db } from '@tidegate/db';
+import { closeDb, createDb, type Db, ensureRequestPartitions } from '@tidegate/db';
+import { dayOf } from '@tidegate/limits';
 import { createRedisClient } from '@tidegate/redis';
 import { limiterService, runnerService } from '@tidegate/rpc';
 import {
@@ -282,6 +284,51 @@ describe('an installation from the beginning', () => {
     expect(shown.out).toMatch(/^Id +req_a+\nState +queued: ended; metering has not written it yet\n$/);
     const wrong = await ctl(['request', 'list', '--from', 'noon']);
     expect(wrong).toMatchObject({ status: 1, err: expect.stringContaining('From must be a UTC time') });
+  });
+
+  it('refuses to list requests by what none can have, and lists those of what is deleted', async () => {
+    const list = (...args: string[]) => refused('request', 'list', ...args);
+    expect(await list('--outcome', 'nonsense')).toMatch(
+      /^--outcome must be answered, errors, or one of the error codes: invalid_json, .* client_closed, .*\.\n$/,
+    );
+    expect(await list('--key', 'nope', '--model', 'nil')).toMatch(
+      /^--key must be the id of a key\. .* "nope", .*\n--model must be the id of a model\. .* "nil", .*\n$/,
+    );
+    expect(await list('--from', '2026-11-02', '--to', '2026-11-01')).toBe('From must be before To.\n');
+
+    const key = await json<{ id: string }>('key', 'create', '--name', 'unused');
+    const { id: orgId } = await db.org.findFirstOrThrow();
+    const admittedAt = new Date(Date.now() - 1_000);
+    const day = new Date(admittedAt.toISOString().slice(0, 10));
+    const deleted = { orgId, day, keyId: 'key_deleted', modelId: 'mdl_deleted' };
+    await ensureRequestPartitions(db, [dayOf(admittedAt.getTime())]);
+    await db.request.create({
+      data: {
+        ...{ ...deleted, reservationId: newRequestId(), admittedAt, answered: true, errorCode: null },
+        ...{ streamed: false, promptTokens: 1, completionTokens: 1, reservedTokens: 2, chargedTokens: 2 },
+        ...{ durationMs: 1, firstChunkMs: null },
+      },
+    });
+    const counts = { requests: 1n, errors: 0n, promptTokens: 1n, completionTokens: 1n, unreportedTokens: 0n };
+    await db.usageDay.create({ data: { ...deleted, ...counts, durationMsSum: 1n, durationCount: 1n } });
+    const found = (...args: string[]) => json<{ requests: unknown[] }>('request', 'list', ...args);
+    for (const of of [
+      ['--key', deleted.keyId],
+      ['--model', deleted.modelId],
+    ]) {
+      expect((await found(...of)).requests).toHaveLength(1);
+      expect((await found(...of, '--outcome', 'errors')).requests).toEqual([]);
+    }
+    for (const of of [
+      ['--key', key.id],
+      ['--key', PAGE_KEYS],
+      ['--outcome', 'lease_lost'],
+    ])
+      expect((await found(...of)).requests).toEqual([]);
+    await db.usageDay.deleteMany({ where: deleted });
+    await db.request.deleteMany({ where: deleted });
+    await json('key', 'revoke', '--id', key.id);
+    await json('key', 'delete', '--id', key.id);
   });
 
   it('lists models with their requests in flight and replicas, or as unknown while the runner is unavailable', async () => {

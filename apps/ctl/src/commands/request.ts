@@ -2,6 +2,7 @@ import type { FoundRequest, RequestPage, RequestView } from '@tidegate/control';
 import type { Command } from 'commander';
 import { type Context, OPERATOR, show } from '../context.ts';
 import { type Column, count, facts, table } from '../output/table.ts';
+import { listMatching } from './request-filter.ts';
 import { given, verb, whole } from './verb.ts';
 
 const NONE = '-';
@@ -83,10 +84,7 @@ export function addRequest(program: Command, context: Context): void {
     ],
     ({ org, key, model, outcome, from, to, before, limit, json = false }) =>
       show(context, { json, human: pageText }, (control) =>
-        control.listRequests(
-          OPERATOR,
-          given({ org, keyId: key, modelId: model, outcome, from, to, before, limit }),
-        ),
+        listMatching(control, given({ org, keyId: key, modelId: model, outcome, from, to, before, limit })),
       ),
   );
   verb<{ id: string }>(

@@ -61,3 +61,10 @@ export class KeyNames {
 
   bad = (address: string): string => `${this.#prefix}{bad}:${address}`;
 }
+
+/** The prefix of the fields named in lua/state.lua. */
+const JOINED = 'in:';
+
+/** The instances that have joined an organization, by the fields of its hash. */
+export const joinedIn = (fields: readonly string[]): string[] =>
+  fields.filter((field) => field.startsWith(JOINED)).map((field) => field.slice(JOINED.length));

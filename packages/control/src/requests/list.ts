@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import type { ControlDeps } from '../deps.ts';
 import { orgField, reference, whole } from '../fields.ts';
-import { ok, parseInput, type Result } from '../result.ts';
+import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { timeField } from './fields.ts';
 import { type RequestRow, readRequests } from './read.ts';
 import { type RequestView, viewRequests } from './view.ts';
@@ -59,7 +59,9 @@ export async function listRequests(
 ): Promise<Result<RequestPage>> {
   const parsed = parseInput(requestsInput, input);
   if (!parsed.ok) return parsed;
-  const { keyId = null, modelId = null, outcome = null, before, limit } = parsed.value;
+  const { keyId = null, modelId = null, outcome = null, from, to, before, limit } = parsed.value;
+  if (from !== undefined && to !== undefined && from >= to)
+    return refuse('invalid_input', 'From must be before To.', 'from');
   const org = await access(deps, actor, parsed.value.org, 'request.list');
   if (!org.ok) return org;
   const orgId = org.value.id;
@@ -67,8 +69,8 @@ export async function listRequests(
   const oldestMs = nowMs - REQUEST_KEPT_DAYS * DAY_MS;
   const filter = {
     ...{ orgId, keyId, modelId, outcome },
-    fromMs: Math.max(parsed.value.from ?? oldestMs, oldestMs),
-    toMs: Math.min(parsed.value.to ?? Number.POSITIVE_INFINITY, nowMs + AHEAD_MS),
+    fromMs: Math.max(from ?? oldestMs, oldestMs),
+    toMs: Math.min(to ?? Number.POSITIVE_INFINITY, nowMs + AHEAD_MS),
     after: before ?? null,
   };
   const rows = filter.fromMs < filter.toMs ? await readRequests(deps.db, filter, limit + 1) : [];

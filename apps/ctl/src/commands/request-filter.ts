@@ -1,0 +1,60 @@
+import type { Control, ListRequestsInput, RequestPage, Result } from '@tidegate/control';
+import { CommandError, OPERATOR } from '../context.ts';
+
+/** Ends of counted requests that are not in the error catalogue. */
+const OTHER_ENDS = ['client_closed', 'stream_limit', 'shutdown', 'lease_lost', 'org_deleted', 'gateway_lost'];
+
+/**
+ * Lists requests.
+ * @throws CommandError if there are none because of a filter that can match none
+ */
+export async function listMatching(control: Control, input: ListRequestsInput): Promise<Result<RequestPage>> {
+  const listed = await control.listRequests(OPERATOR, input);
+  if (!listed.ok || listed.value.requests.length > 0) return listed;
+  const { org, keyId, modelId, outcome } = input;
+  const of = org === undefined ? {} : { org };
+  const wrong = await Promise.all([
+    keyId === undefined ? null : wrongKey(control, of, keyId),
+    modelId === undefined ? null : wrongModel(control, of, modelId),
+    outcome === undefined ? null : wrongOutcome(outcome),
+  ]);
+  const told = wrong.filter((text) => text !== null);
+  if (told.length > 0) throw new CommandError(told.join('\n'));
+  return listed;
+}
+
+type Of = Pick<ListRequestsInput, 'org'>;
+
+async function wrongKey(control: Control, of: Of, keyId: string): Promise<string | null> {
+  const { PAGE_KEYS } = await import('@tidegate/contracts');
+  if (keyId === PAGE_KEYS) return null;
+  const isKnown =
+    has(await control.listKeys(OPERATOR, of), keyId) || (await isUsed(control, { ...of, keyId }));
+  return isKnown ? null : unknown('key', keyId);
+}
+
+async function wrongModel(control: Control, of: Of, modelId: string): Promise<string | null> {
+  const models = await control.listModels(OPERATOR, { ...of, activity: false });
+  const isKnown = has(models, modelId) || (await isUsed(control, { ...of, modelId }));
+  return isKnown ? null : unknown('model', modelId);
+}
+
+async function wrongOutcome(outcome: string): Promise<string | null> {
+  const { ERRORS } = await import('@tidegate/contracts');
+  const codes = [...Object.keys(ERRORS), ...OTHER_ENDS];
+  if (['answered', 'errors', ...codes].includes(outcome)) return null;
+  return `--outcome must be answered, errors, or one of the error codes: ${codes.join(', ')}.`;
+}
+
+/** If the list cannot be read, the filter is not at fault. */
+const has = (listed: Result<readonly { readonly id: string }[]>, wanted: string): boolean =>
+  !listed.ok || listed.value.some(({ id }) => id === wanted);
+
+/** What is deleted is in no list, but its requests still name it. */
+async function isUsed(control: Control, filter: ListRequestsInput): Promise<boolean> {
+  const found = await control.listRequests(OPERATOR, { ...filter, limit: 1 });
+  return !found.ok || found.value.requests.length > 0;
+}
+
+const unknown = (noun: string, id: string): string =>
+  `--${noun} must be the id of a ${noun}. The organization has no ${noun} "${id}", and no request of the last 35 days names it.`;
