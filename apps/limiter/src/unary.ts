@@ -9,9 +9,8 @@ import { findRequest } from './outbox/find.ts';
 import type { ScriptDeps } from './script-deps.ts';
 import { revokeKey } from './seeding/seed.ts';
 import type { Seeder } from './seeding/seeder.ts';
-import { checkIds } from './session/ids.ts';
+import { checkHash, checkIds } from './session/ids.ts';
 
-const HASH_BYTES = 32;
 const OUTBOX_ID = /^\d{1,20}-\d{1,20}$/;
 const MAX_CONFIRMED = 1_000;
 const STATES = { open: 'STATE_OPEN', queued: 'STATE_QUEUED', unknown: 'STATE_UNKNOWN' } as const;
@@ -55,7 +54,7 @@ export function unaryHandlers({
     }),
     RevokeKey: unary(async ({ orgId, keyId, keyHash }) => {
       checkIds(orgId, keyId);
-      if (keyHash.length !== HASH_BYTES) throw new LimiterError('bad_call', 'a hash has the wrong length');
+      checkHash(keyHash);
       await revokeKey(context, orgId, keyId, Buffer.from(keyHash));
       await notices.publish({ keyRevoked: { keyId } });
       return {};

@@ -12,7 +12,6 @@ export function checkCondition(model: CatalogModel): 'ready' | 'wake' | Refusal 
     case 'CONDITION_RUNNING':
       return model.replicas.length > 0 ? 'ready' : MODEL_UNAVAILABLE;
     case 'CONDITION_STARTING':
-      return isAlwaysOn(model) ? ALWAYS_ON_STARTING : 'wake';
     case 'CONDITION_ASLEEP':
       return isAlwaysOn(model) ? ALWAYS_ON_STARTING : 'wake';
     case 'CONDITION_FAILED':

@@ -10,7 +10,7 @@ import { releaseLargeBody, takeLargeBody } from './large-body.ts';
 import type { AdmissionRef } from './ref.ts';
 import { reserve } from './reserve.ts';
 import { type LostAdmission, monthOfLost, restore, restoreSettled } from './restore.ts';
-import { ScopeCache, withScope } from './scope.ts';
+import { ScopeCache, UNKNOWN_SCOPE, withScope } from './scope.ts';
 import { type RequestEnd, settle } from './settle.ts';
 import { withdraw } from './withdraw.ts';
 
@@ -39,14 +39,14 @@ export class Admissions {
   async admit(call: AdmitCall): Promise<Decision> {
     const { clock } = this.#deps;
     const { keyId, admissionId } = call;
-    let month = clock.month().name;
+    let admitted = UNKNOWN_SCOPE;
     const reply = await untilSeeded(this.#deps, this.#joining(call), () => {
-      month = clock.month().name;
-      return admit(this.#deps, call);
+      const month = clock.month();
+      admitted = { keyId, month: call.reserve ? month.name : '-' };
+      return admit(this.#deps, call, month);
     });
     const decision = decisionOf(reply);
-    if (decision.kind === 'admitted')
-      this.#scopes.put(admissionId, { keyId, month: call.reserve ? month : '-' });
+    if (decision.kind === 'admitted') this.#scopes.put(admissionId, admitted);
     return decision;
   }
 

@@ -1,3 +1,4 @@
+import type { Month } from '../redis/clock.ts';
 import type { ScriptDeps } from '../script-deps.ts';
 import { SCRIPTS } from '../scripts.ts';
 import { type DecisionReply, decisionOf } from './decision.ts';
@@ -17,9 +18,12 @@ export interface AdmitCall {
 }
 
 /** Runs admit.lua, for all requests of an instance and an organization that come together. */
-export async function admit({ store, names, clock }: ScriptDeps, call: AdmitCall): Promise<DecisionReply> {
+export async function admit(
+  { store, names, clock }: ScriptDeps,
+  call: AdmitCall,
+  month: Month,
+): Promise<DecisionReply> {
   const { orgId, keyId, instanceId } = call;
-  const month = clock.month();
   const reply = await store.runShared(
     SCRIPTS.admit,
     `${orgId} ${instanceId} ${month.name}`,

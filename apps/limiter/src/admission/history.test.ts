@@ -214,7 +214,9 @@ class Run {
       }),
     );
     const beforeUs = await this.nowUs();
-    const replies = await Promise.all(calls.map((call) => admit(this.context, call)));
+    const replies = await Promise.all(
+      calls.map((call) => admit(this.context, call, this.context.clock.month())),
+    );
     const afterUs = await this.nowUs();
     requests.forEach((request, i) => {
       const reply = replies[i] as DecisionReply;

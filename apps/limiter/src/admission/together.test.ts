@@ -65,6 +65,7 @@ async function aKey(): Promise<string> {
   return keyId;
 }
 
+const begin = (call: AdmitCall) => admit(context, call, context.clock.month());
 const end = (call: AdmitCall) =>
   settle(context, call, { keyId: call.keyId, month: context.clock.month().name }, END);
 const takeBack = (call: AdmitCall) =>
@@ -76,9 +77,7 @@ describe('calls that come in one turn', () => {
     const keyId = await aKey();
     const instances = await Promise.all([anInstance(), anInstance()]);
     const calls = [...instances, ...instances].map((id) => anAdmitCall({ orgId, keyId }, id));
-    expect((await Promise.all(calls.map((call) => admit(context, call)))).map(kindOf)).toEqual(
-      calls.map(() => 'admitted'),
-    );
+    expect((await Promise.all(calls.map(begin))).map(kindOf)).toEqual(calls.map(() => 'admitted'));
     for (const instanceId of instances) {
       const held = await test.redis.hkeys(test.names.open(orgId, instanceId));
       const own = calls.filter((call) => call.instanceId === instanceId);
@@ -93,7 +92,7 @@ describe('calls that come in one turn', () => {
     const calls = [...keys, ...keys].map((keyId) =>
       anAdmitCall({ orgId, keyId }, instanceId, { reserve: false }),
     );
-    await Promise.all(calls.map((call) => admit(context, call)));
+    await Promise.all(calls.map(begin));
     const month = context.clock.month();
     const ask = (call: AdmitCall) => reserve(context, call, call.keyId, month);
     const gone = anAdmitCall({ orgId, keyId: keys[0] ?? '' }, instanceId);
@@ -105,7 +104,7 @@ describe('calls that come in one turn', () => {
 
   it('admit one id once', async () => {
     const call = anAdmitCall({ orgId, keyId: await aKey() }, await anInstance());
-    const replies = await Promise.all([admit(context, call), admit(context, call)]);
+    const replies = await Promise.all([begin(call), begin(call)]);
     expect(replies.map(kindOf)).toEqual(['admitted', 'lease_lost']);
     expect(await test.redis.hget(test.names.org(orgId), 'in_flight')).toBe('1');
   });
@@ -114,7 +113,7 @@ describe('calls that come in one turn', () => {
     const instanceId = await anInstance();
     const known = await aKey();
     const calls = [known, newKeyId(), known].map((keyId) => anAdmitCall({ orgId, keyId }, instanceId));
-    const replies = await Promise.all(calls.map((call) => admit(context, call)));
+    const replies = await Promise.all(calls.map(begin));
     expect(replies.map(kindOf)).toEqual(['admitted', 'need_key', 'admitted']);
   });
 
@@ -126,9 +125,9 @@ describe('calls that come in one turn', () => {
       anAdmitCall({ orgId, keyId }, instanceId),
     ];
     const replies = await Promise.all([
-      admit(context, first),
+      begin(first),
       takeBack(second),
-      admit(context, second),
+      begin(second),
       end(first),
       takeBack(first),
       end(first),

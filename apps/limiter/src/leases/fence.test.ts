@@ -49,7 +49,7 @@ async function holding() {
   await seedMonth(context, orgId, context.clock.month().name, { requests: 0, chargedTokens: 0 });
   await sendHeartbeat(context, instanceId, false);
   await joinOrg(context, instanceId, orgId);
-  const ask = () => admit(context, anAdmitCall({ orgId, keyId }, instanceId));
+  const ask = () => admit(context, anAdmitCall({ orgId, keyId }, instanceId), context.clock.month());
   for (let i = 0; i < 3; i++) expect((await ask()).kind).toBe('admitted');
   return { context, orgId, instanceId, ask };
 }

@@ -1,8 +1,7 @@
+import { joinedIn } from '../redis/names.ts';
 import type { ScriptDeps } from '../script-deps.ts';
 import { parseOutboxEntry } from './entry.ts';
 
-/** Instances with open records here are fields of the organization's hash: see lua/state.lua. */
-const JOINED = 'in:';
 const ENTRIES_PER_PAGE = 1_000;
 /** Metering confirms within a second. An outbox longer than this is not looked through. */
 const MAX_PAGES = 50;
@@ -22,11 +21,8 @@ export async function findRequest(
 
 async function isOpen({ store, names }: ScriptDeps, orgId: string, admissionId: string): Promise<boolean> {
   const fields = (await store.command('hkeys', names.org(orgId))) as string[];
-  const instances = fields
-    .filter((field) => field.startsWith(JOINED))
-    .map((field) => field.slice(JOINED.length));
   const records = await Promise.all(
-    instances.map((instanceId) => store.command('hget', names.open(orgId, instanceId), admissionId)),
+    joinedIn(fields).map((instanceId) => store.command('hget', names.open(orgId, instanceId), admissionId)),
   );
   return records.some((record) => record !== null && record !== 'void');
 }

@@ -4,6 +4,7 @@ import { startChore } from '../chore.ts';
 import type { NoticeHub } from '../notices/hub.ts';
 import type { RedisLink } from '../redis/link.ts';
 import type { Lock } from '../redis/lock.ts';
+import { joinedIn } from '../redis/names.ts';
 import type { ScriptDeps } from '../script-deps.ts';
 import { type LimitsVersion, readLiveOrgs, readRevokedKeys } from '../seeding/rows.ts';
 import { revokeKey } from '../seeding/seed.ts';
@@ -111,7 +112,7 @@ export class Recovery {
         this.#recovering++;
         await this.#allSettled([notices.publish({ orgStateLost: { orgId } })]);
       }
-      for (const instanceId of joinedIn(state))
+      for (const instanceId of joinedIn(Object.keys(state)))
         orgsOf.set(instanceId, [...(orgsOf.get(instanceId) ?? []), orgId]);
     }
     await this.#index(
@@ -137,12 +138,6 @@ export class Recovery {
     );
   }
 }
-
-/** The prefix of the fields named in lua/state.lua. */
-const JOINED = 'in:';
-
-const joinedIn = (state: Readonly<Record<string, string>>): string[] =>
-  Object.keys(state).flatMap((field) => (field.startsWith(JOINED) ? [field.slice(JOINED.length)] : []));
 
 /** Starts the chore, which does nothing while Redis is unavailable. */
 export function startRecovery(options: {

@@ -19,10 +19,9 @@ import type { RefusalWriter } from '../refusals/writer.ts';
 import type { ScriptDeps } from '../script-deps.ts';
 import type { Seeder } from '../seeding/seeder.ts';
 import { reportInvalidKey } from '../throttle/invalid-keys.ts';
-import { checkAddress, checkErrorCode, checkIds } from './ids.ts';
+import { checkAddress, checkErrorCode, checkHash, checkIds } from './ids.ts';
 import { admissionOutcome, authenticateOutcome } from './outcomes.ts';
 
-const HASH_BYTES = 32;
 const LARGE_BODY_RESULTS = {
   taken: 'RESULT_TAKEN',
   full: 'RESULT_FULL',
@@ -111,7 +110,7 @@ function requestEndOf(call: Settle__Output): RequestEnd {
 
 async function answerAuthenticate(deps: DispatchDeps, call: Authenticate__Output): Promise<ReplyContent> {
   checkIds(call.orgTag);
-  if (call.keyHash.length !== HASH_BYTES) throw new LimiterError('bad_call', 'a hash has the wrong length');
+  checkHash(call.keyHash);
   const principal = await authenticate(deps, deps.seeder, call.orgTag, Buffer.from(call.keyHash));
   return { authenticate: authenticateOutcome(principal) };
 }

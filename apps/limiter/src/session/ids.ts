@@ -3,6 +3,7 @@ import { LimiterError } from '../limiter-error.ts';
 
 const ID = /^[A-Za-z0-9_-]{1,64}$/;
 const ERROR_CODE = /^[a-z0-9_]{1,64}$/;
+const HASH_BYTES = 32;
 const MAX_ADDRESS_CHARACTERS = 64;
 
 /**
@@ -12,6 +13,11 @@ const MAX_ADDRESS_CHARACTERS = 64;
  */
 export function checkIds(...ids: readonly string[]): void {
   for (const id of ids) if (!ID.test(id)) throw new LimiterError('bad_call', 'an id is malformed');
+}
+
+/** @throws LimiterError */
+export function checkHash(hash: Uint8Array): void {
+  if (hash.length !== HASH_BYTES) throw new LimiterError('bad_call', 'a hash has the wrong length');
 }
 
 /** @throws LimiterError */
