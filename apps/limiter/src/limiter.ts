@@ -81,7 +81,7 @@ export interface LimiterOptions {
 
 export interface Limiter {
   readonly port: number;
-  /** Whether Redis answers and Postgres has had its time to. */
+  /** Whether Redis answers, and the first reads of Postgres have succeeded or failed. */
   ready(): boolean;
   /** Asks gateways to move to other limiters, and goes on serving. `close` gives them a moment. */
   drain(): void;

@@ -81,7 +81,7 @@ const quotaExceeded = ({ cause, retryAfterMs }: QuotaExceeded__Output): Refusal 
     message:
       cause === 'CAUSE_REQUESTS'
         ? "The organization's plan has no requests left this month."
-        : "What is left of the organization's tokens this month does not cover this model's context length.",
+        : "The organization's remaining tokens this month are fewer than this model's context length.",
     retryAfterS: retryAfterSeconds(retryAfterMs),
     shouldRetry: false,
   });
@@ -89,6 +89,6 @@ const quotaExceeded = ({ cause, retryAfterMs }: QuotaExceeded__Output): Refusal 
 export const TOO_MANY_LARGE_BODIES = newRefusal({
   code: 'rate_limit_exceeded',
   cause: 'large_bodies',
-  message: `The organization has ${LIMITS.largeBodiesAtOncePerOrg} requests over 2 MiB in progress, the most at once.`,
+  message: `The organization has ${LIMITS.largeBodiesAtOncePerOrg} requests over 2 MiB in progress, which is the limit.`,
   retryAfterS: LIMITS.retryAfterSeconds.largeBodies,
 });

@@ -32,7 +32,7 @@ export interface UserSessions {
   current(headers: Headers, used: boolean): Promise<OpenSession | null>;
   /** A user's sessions, last used first. */
   list(userId: string): Promise<ListedSession[]>;
-  /** Ends one of the user's sessions. False: there is none with this id, whatever was sent as one. */
+  /** Ends one of the user's sessions. False: there is none with this id, whatever it may be. */
   end(userId: string, sessionId: unknown): Promise<boolean>;
 }
 
