@@ -160,6 +160,18 @@ describe('roles', () => {
     expect(fixture.limiter.revoked).toEqual([]);
   });
 
+  it('are named to whom another role is needed', async () => {
+    const org = await fixture.org('Named roles');
+    const viewer = await fixture.user(org, 'viewer');
+    const said = (result: Parameters<typeof refusal>[0]) => refusal(result).message;
+    expect(said(await fixture.control.deleteKey(viewer, { org, id: 'key_x' }))).toBe(
+      'Only owners may do this.',
+    );
+    expect(said(await fixture.control.tryModel(viewer, { org }))).toBe(
+      'Only owners and members may do this.',
+    );
+  });
+
   it('keeps what is for operators from owners', async () => {
     const owner = await fixture.user(await fixture.org('Plain'), 'owner');
     expect(refusal(await fixture.control.createOrg(owner, { name: 'More' })).code).toBe('forbidden');

@@ -18,6 +18,7 @@ import { changeModel } from './models/change.ts';
 import { checkModel } from './models/check.ts';
 import { deleteModel, listModels, publishModel, startModel, stopModel } from './models/models.ts';
 import { showModel } from './models/show.ts';
+import { nulFault } from './nul.ts';
 import { bootstrap } from './orgs/bootstrap.ts';
 import { deleteOrg } from './orgs/delete.ts';
 import { listMemberships, tryModel } from './orgs/memberships.ts';
@@ -29,7 +30,7 @@ import { showRefusals } from './refusals/show.ts';
 import { listRequests } from './requests/list.ts';
 import { showRequest } from './requests/show.ts';
 import { showErrors } from './requests/show-errors.ts';
-import type { Result } from './result.ts';
+import { type Result, refuseInput } from './result.ts';
 import { resealSecrets } from './secrets/reseal.ts';
 import { showUsage, showUsageOfDay } from './usage/usage.ts';
 
@@ -93,7 +94,8 @@ type Bound<F> = F extends (deps: ControlDeps, ...args: infer A) => infer R ? (..
 
 /**
  * The management domain. Every operation takes an actor and its input. It checks roles and input
- * itself, and resolves to a `Result`. It rejects only when Postgres fails.
+ * itself, and resolves to a `Result`. It rejects only when Postgres fails. No operation sees a text
+ * with NUL.
  */
 export type Control = { readonly [K in keyof Operations]: Bound<Operations[K]> };
 
@@ -101,7 +103,10 @@ export function createControl(deps: ControlDeps): Control {
   type Operation = (deps: ControlDeps, actor: Actor, input: unknown) => Promise<Result<unknown>>;
   const bound = Object.entries(operations).map(([name, operation]) => [
     name,
-    (actor: Actor, input: unknown) => (operation as Operation)(deps, actor, input),
+    async (actor: Actor, input: unknown) => {
+      const fault = nulFault(input);
+      return fault ? refuseInput(fault) : (operation as Operation)(deps, actor, input);
+    },
   ]);
   return Object.fromEntries(bound) as Control;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { AuditPage, AuditView } from '@tidegate/control';
 import { exported, FORMATS, type Format } from './export.ts';
-import { filterOf, given, queryOf } from './filter.ts';
+import { cursorOf, filterOf, given, queryOf } from './filter.ts';
 
 const event = (id: string, details: AuditView['details'] = {}): AuditView => ({
   ...{ id, at: '2026-11-21T00:00:00.000Z', actor: 'ctl (alice)', action: 'key.create', target: 'key_x' },
@@ -31,6 +31,24 @@ describe('an export of the audit trail', () => {
     expect(await all('csv')).toContain('"{""name"":""a \\""b\\"", c""}",evt_1\r\n');
   });
 
+  it.each([
+    ['=HYPERLINK("x")', '=HYPERLINK'],
+    ['a;=1', ';\\u003d1'],
+    ['a; -1;\uff0b1', '; \\u002d1;\\uff0b1'],
+    ['-1, "+1"', '-1, \\""+1'],
+  ])('keeps the name %j in CSV, and has no formula where a spreadsheet may cut', async (name, written) => {
+    const line = formatOf('csv').line(event('evt_1', { name, models: [name] }));
+    const [, cell = ''] = /,("\{.*\}"),evt_1/.exec(line) ?? [];
+    expect(cell).toContain(written);
+    expect(cell).not.toMatch(/;\s*[=+\-@\uff1d\uff0b\uff0d\uff20]/);
+    expect(JSON.parse(cell.slice(1, -1).replaceAll('""', '"'))).toEqual({ name, models: [name] });
+  });
+
+  it('marks a cell that is a formula', () => {
+    const line = formatOf('csv').line({ ...event('evt_1'), actor: '=1', target: '@x' });
+    expect(line).toContain(",'=1,key.create,'@x,{},");
+  });
+
   it('reads pages as they are taken, and ends after 500', async () => {
     const { first, read, pages } = trail();
     const pieces = exported(formatOf('jsonl'), first, read);
@@ -51,5 +69,7 @@ describe('the filter of the audit trail', () => {
     expect(filterOf(Object.fromEntries(new URLSearchParams(query)))).toEqual(filter);
     expect(given(filterOf({ actor: ['a', 'b'], to: ' ' }))).toEqual({});
     expect(queryOf(filterOf({}))).toBe('');
+    expect(cursorOf({ before: 'evt_1', actor: 'ada' })).toEqual({ before: 'evt_1' });
+    expect(cursorOf({ before: '' })).toEqual({});
   });
 });

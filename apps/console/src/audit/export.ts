@@ -17,8 +17,7 @@ export interface Format {
 export const FORMATS: Readonly<Record<string, Format>> = {
   csv: {
     head: lineOf(HEADER),
-    line: ({ at, actor, action, target, details, id }) =>
-      lineOf([at, actor, action, target, JSON.stringify(details), id]),
+    line: ({ at, actor, action, target, details, id }) => lineOf([at, actor, action, target, details, id]),
     type: 'text/csv; charset=utf-8',
   },
   jsonl: {

@@ -1,4 +1,4 @@
-import type { Actor, MembershipView, Result } from '@tidegate/control';
+import type { Actor, MembershipView, RefusalCode, Result } from '@tidegate/control';
 import { headers } from 'next/headers';
 import { notFound, redirect } from 'next/navigation';
 import { cache } from 'react';
@@ -57,13 +57,15 @@ export async function requireOrg(slug: string): Promise<InOrg> {
   return { ...user, org, memberships: all };
 }
 
+const NOTHING_THERE: ReadonlySet<RefusalCode> = new Set(['not_found', 'invalid_input', 'forbidden']);
+
 /**
- * Unwraps what a screen reads. Answers 404 if it does not exist or the role may not read it. Any
- * other refusal leads to the error page.
+ * Unwraps what a screen reads. Answers 404 if it does not exist, if it cannot exist because no id
+ * is like that, or if the role may not read it. Any other refusal leads to the error page.
  */
 export function read<T>(result: Result<T>): T {
   if (result.ok) return result.value;
-  if (result.refusal.code === 'not_found' || result.refusal.code === 'forbidden') notFound();
+  if (NOTHING_THERE.has(result.refusal.code)) notFound();
   throw new Error(result.refusal.message);
 }
 

@@ -1,5 +1,6 @@
 'use server';
 
+import { notFound } from 'next/navigation';
 import { services } from '../server/services.ts';
 import { currentUser, read } from '../session/current.ts';
 import { periodOf, type UsageChoice } from './filter.ts';
@@ -9,14 +10,11 @@ import { type Options, optionsOf } from './options.ts';
  * The keys and models with usage in a period, busiest first, and what is chosen. Null for who is
  * signed out.
  */
-export async function listOptions(
-  org: string,
-  period: string,
-  { keyId, modelId }: UsageChoice,
-): Promise<Options | null> {
+export async function listOptions(org: string, period: string, choice: UsageChoice): Promise<Options | null> {
   const user = await currentUser();
   if (!user) return null;
+  if (typeof choice?.keyId !== 'string' || typeof choice.modelId !== 'string') notFound();
   const { span } = periodOf({ period });
   const { rows } = read(await services().control.showUsage(user.actor, { org, ...span }));
-  return optionsOf(rows, { keyId, modelId });
+  return optionsOf(rows, choice);
 }

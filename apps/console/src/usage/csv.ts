@@ -41,8 +41,10 @@ export async function* csvOfUsage(
   }
 }
 
-/** One line of any CSV, with cells that are safe in spreadsheets. */
-export const lineOf = (values: readonly (string | number)[]): string => `${values.map(cell).join(',')}\r\n`;
+type Value = string | number | Readonly<Record<string, unknown>>;
+
+/** One line of any CSV, with cells that are safe in spreadsheets. A record is written as JSON. */
+export const lineOf = (values: readonly Value[]): string => `${values.map(cell).join(',')}\r\n`;
 
 /** Where a cell can begin, also for a spreadsheet that separates cells with semicolons or tabs. */
 const FORMULA = /(^|[;,\t\r\n"])(\s*)(?=[=+\-@\t\r\uff1d\uff0b\uff0d\uff20])/g;
@@ -52,8 +54,21 @@ const FORMULA = /(^|[;,\t\r\n"])(\s*)(?=[=+\-@\t\r\uff1d\uff0b\uff0d\uff20])/g;
  * separator, it cuts lines at semicolons, even at those in a cell with quotes. So a formula after a
  * separator is marked as well.
  */
-function cell(value: string | number): string {
+function cell(value: Value): string {
   if (typeof value === 'number') return String(value);
-  const inert = value.replace(FORMULA, "$1$2'");
+  const inert = typeof value === 'string' ? value.replace(FORMULA, "$1$2'") : inertJson(value);
   return /[";,\t\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert;
 }
+
+/** What a formula begins with, behind a semicolon. In JSON, semicolons are only in texts. */
+const FORMULA_IN_JSON = /(?<=;\s*)[=+\-@\uff1d\uff0b\uff0d\uff20]/g;
+
+/**
+ * JSON begins with a brace, so it is no formula. Behind a semicolon it has an escape in place of a
+ * mark, so that whoever reads the JSON finds what was recorded.
+ */
+const inertJson = (value: object): string =>
+  JSON.stringify(value).replace(
+    FORMULA_IN_JSON,
+    (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );

@@ -1,5 +1,5 @@
 import { IncomingMessage, type ServerOptions, ServerResponse } from 'node:http';
-import { isRefusal, newRefusal } from '@tidegate/contracts';
+import { isRefusal } from '@tidegate/contracts';
 import { createProxyWarning } from '@tidegate/runtime';
 import express, { type Express, type Request, type Response } from 'express';
 import { refuseBlockedAddress } from '../auth/authenticate.ts';
@@ -11,6 +11,7 @@ import { endIncomplete } from './deliver.ts';
 import type { Exchange } from './exchange.ts';
 import { hasBlankAfterName, NOT_HTTP } from './refuse-raw.ts';
 import { refuse } from './respond.ts';
+import { COMPLETIONS_PATH, MODELS_PATH, misrouted } from './routes.ts';
 
 type Handler = (gateway: Gateway, exchange: Exchange) => Promise<void>;
 
@@ -34,13 +35,13 @@ export function createApp(gateway: Gateway): App {
     exchange.facts.route = route;
     exchange.handled = handler(gateway, exchange).catch((error: unknown) => fail(gateway, exchange, error));
   };
-  app.post('/v1/chat/completions', handle('chat_completions', complete));
-  app.all('/v1/chat/completions', wrongMethod('chat_completions', 'POST'));
+  app.post(COMPLETIONS_PATH, handle('chat_completions', complete));
+  app.all(COMPLETIONS_PATH, wrongMethod('chat_completions', COMPLETIONS_PATH));
   // Express answers HEAD with GET's handler unless HEAD has its own.
-  app.head('/v1/models', wrongMethod('models', 'GET'));
-  app.get('/v1/models', handle('models', listModels));
-  app.all('/v1/models', wrongMethod('models', 'GET'));
-  app.use((_request: Request, response: Response) => refuse(exchangeOf(response), NOT_FOUND));
+  app.head(MODELS_PATH, wrongMethod('models', MODELS_PATH));
+  app.get(MODELS_PATH, handle('models', listModels));
+  app.all(MODELS_PATH, wrongMethod('models', MODELS_PATH));
+  app.use((_request: Request, response: Response) => refuseMisrouted(exchangeOf(response)));
   const warnOfProxy = createProxyWarning(gateway.trustedProxies, gateway.log);
   const handleExchange = (exchange: Exchange) => {
     const { request, response } = exchange;
@@ -56,7 +57,7 @@ export function createApp(gateway: Gateway): App {
     // Express would answer unreadable targets and its own errors with HTML pages, so both end here.
     app(request as never, Object.assign(response, { locals: { exchange } }) as never, (error?: unknown) => {
       if (error) fail(gateway, exchange, error);
-      else refuse(exchange, NOT_FOUND);
+      else refuseMisrouted(exchange);
     });
   };
   return { handle: handleExchange, classes: classesOf(app) };
@@ -79,20 +80,20 @@ function classesOf(app: Express): App['classes'] {
 
 const exchangeOf = (response: Response): Exchange => response.locals.exchange as Exchange;
 
-const wrongMethod = (route: Route, allowed: string) => (_request: Request, response: Response) => {
+const wrongMethod = (route: Route, path: string) => (_request: Request, response: Response) => {
   const exchange = exchangeOf(response);
   exchange.facts.route = route;
-  exchange.headers = ['allow', allowed];
-  refuse(exchange, newRefusal({ code: 'method_not_allowed', message: `This path takes ${allowed} only.` }));
+  refuseMisrouted(exchange, path);
 };
+
+function refuseMisrouted(exchange: Exchange, path?: string): void {
+  const { refusal, allow } = misrouted(path);
+  if (allow !== undefined) exchange.headers = ['allow', allow];
+  refuse(exchange, refusal);
+}
 
 /** Ends a request after an internal fault. The client learns no details. */
 function fail({ observer }: Gateway, exchange: Exchange, error: unknown): void {
   observer.fault(exchange, error);
   endIncomplete(exchange);
 }
-
-export const NOT_FOUND = newRefusal({
-  code: 'not_found',
-  message: 'Unknown path. This API has POST /v1/chat/completions and GET /v1/models.',
-});

@@ -47,6 +47,26 @@ async function raw(text: string): Promise<string> {
 }
 const codeOf = (answer: string) => JSON.parse(answer.slice(answer.lastIndexOf('\r\n\r\n') + 4)).error.code;
 
+describe('a method that Node does not know', () => {
+  it.each([
+    ['FOO /v1/models', 405, 'GET'],
+    ['get /v1/models?x=1', 405, 'GET'],
+    ['GETS /v1/chat/completions', 405, 'POST'],
+    ['M-SEARCHES /v1/nothing', 404, undefined],
+  ])('is refused as any other: %s', async (line, status, allow) => {
+    const answer = await raw(`${line} HTTP/1.1\r\nHost: a\r\n\r\n`);
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    expect(/\r\nallow: (\w+)\r\n/.exec(answer)?.[1]).toBe(allow);
+    expect(codeOf(answer)).toBe(allow ? 'method_not_allowed' : 'not_found');
+  });
+
+  it('is refused behind the answer to an earlier request of the same packet', async () => {
+    const get = 'GET /v1/nothing HTTP/1.1\r\nHost: a\r\n\r\n';
+    const answer = await raw(`${get}BREW /v1/models HTTP/1.1\r\nHost: a\r\n\r\n`);
+    expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 404', 'HTTP/1.1 405']);
+  });
+});
+
 describe('what is not HTTP', () => {
   it('gets an error in the form of the API', async () => {
     const answer = await raw('hello there\r\n\r\n');

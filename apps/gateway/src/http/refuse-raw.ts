@@ -2,6 +2,7 @@ import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { ERRORS, errorBody, newRefusal, newRequestId, type Refusal } from '@tidegate/contracts';
 import type { Observer } from '../observe/observer.ts';
+import { type Misrouted, misrouted } from './routes.ts';
 
 /** The largest head of a request, which Node enforces. */
 export const MAX_HEADER_BYTES = 32 * 1024;
@@ -12,6 +13,17 @@ export const NOT_HTTP = newRefusal({
   code: 'invalid_request',
   message: 'The request is not valid HTTP.',
 });
+
+/** A request line of HTTP/1 with its path. Methods are tokens of any letters. */
+const REQUEST_LINE = /^[!#$%&'*+.^_`|~\w-]+ ([^\s?]+)\S* HTTP\/1\.[01]\r?\n/;
+
+/** What Node's parser reports. */
+export interface ClientError extends NodeJS.ErrnoException {
+  /** What had arrived. */
+  readonly rawPacket?: Buffer;
+  /** How much of it was parsed. */
+  readonly bytesParsed?: number;
+}
 
 type HttpSocket = Duplex & {
   /** Node's property for the answer that has the connection now. Other answers wait behind it. */
@@ -31,14 +43,27 @@ const refused = new WeakSet<Duplex>();
  * Answers input that is not HTTP, or that arrives too slowly, in the API's error format. Then ends
  * the connection.
  */
-export function onClientError(deps: RawRefusalDeps, error: NodeJS.ErrnoException, socket: Duplex): void {
+export function onClientError(deps: RawRefusalDeps, error: ClientError, socket: Duplex): void {
   // The connection already has its last answer.
   if (socket.writableEnded) return;
   if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy();
-  refuseRaw(deps, socket, refusalOf(error));
+  refuseRaw(deps, socket, ofUnknownMethod(error) ?? { refusal: refusalOf(error) });
 }
 
-function refusalOf({ code }: NodeJS.ErrnoException): Refusal {
+/**
+ * The answer if all that is wrong is the method: Node's parser knows the registered ones only, and
+ * stops in the middle of others. Undefined if more is wrong, or if the line has not arrived whole.
+ */
+function ofUnknownMethod({ code, rawPacket, bytesParsed = 0 }: ClientError): Misrouted | undefined {
+  if (code !== 'HPE_INVALID_METHOD' || !rawPacket) return undefined;
+  // Requests that were parsed before may be in the same packet.
+  const start = rawPacket.lastIndexOf('\n', Math.max(0, bytesParsed - 1)) + 1;
+  const line = rawPacket.toString('latin1', start, start + MAX_HEADER_BYTES);
+  const path = REQUEST_LINE.exec(line)?.[1];
+  return path === undefined ? undefined : misrouted(path);
+}
+
+function refusalOf({ code }: ClientError): Refusal {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
     return newRefusal({ code: 'request_timeout', message: 'The request did not arrive in time.' });
   }
@@ -72,21 +97,21 @@ export function refuseTunnel(deps: RawRefusalDeps, socket: HttpSocket, refusal: 
   socket.on('error', () => {});
   socket.on('drain', () => socket._httpMessage?.emit('drain'));
   socket.on('timeout', () => socket.destroy());
-  refuseRaw(deps, socket, refusal);
+  refuseRaw(deps, socket, { refusal });
 }
 
 /**
  * Ends the connection with an answer, whether or not its client closes it. Answers due to earlier
  * requests on the connection leave first, whole.
  */
-function refuseRaw(deps: RawRefusalDeps, socket: HttpSocket, refusal: Refusal): void {
+function refuseRaw(deps: RawRefusalDeps, socket: HttpSocket, answer: Misrouted): void {
   if (refused.has(socket)) return;
   refused.add(socket);
   // Closing a socket with unread bytes would reset the connection and lose the answer. So bytes
   // that still arrive are read, but no longer parsed as requests.
   socket.removeAllListeners('data').on('data', () => {});
   afterAnswers(socket, deps.unreadTimeoutMs, () => {
-    if (socket.writable) endWith(deps.observer, socket, refusal);
+    if (socket.writable) endWith(deps.observer, socket, answer);
   });
 }
 
@@ -116,7 +141,7 @@ function afterAnswers(socket: HttpSocket, unreadTimeoutMs: number, then: () => v
   });
 }
 
-function endWith(observer: Observer, socket: Duplex, refusal: Refusal): void {
+function endWith(observer: Observer, socket: Duplex, { refusal, allow }: Misrouted): void {
   const requestId = `req_${newRequestId()}`;
   const body = JSON.stringify(errorBody(refusal));
   const { status } = ERRORS[refusal.code];
@@ -127,6 +152,7 @@ function endWith(observer: Observer, socket: Duplex, refusal: Refusal): void {
       `x-request-id: ${requestId}`,
       'content-type: application/json',
       `content-length: ${Buffer.byteLength(body)}`,
+      ...(allow === undefined ? [] : [`allow: ${allow}`]),
       ...(retryAfterS === undefined ? [] : [`retry-after: ${retryAfterS}`]),
       'connection: close',
       '',

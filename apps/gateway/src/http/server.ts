@@ -6,10 +6,11 @@ import { promisify } from 'node:util';
 import { isRefusal } from '@tidegate/contracts';
 import { refuseBlockedAddress } from '../auth/authenticate.ts';
 import type { Gateway } from '../gateway.ts';
-import { createApp, NOT_FOUND } from './app.ts';
+import { createApp } from './app.ts';
 import { Exchange } from './exchange.ts';
 import { probeHalfClosed } from './half-closed.ts';
-import { MAX_HEADER_BYTES, onClientError, refuseTunnel } from './refuse-raw.ts';
+import { type ClientError, MAX_HEADER_BYTES, onClientError, refuseTunnel } from './refuse-raw.ts';
+import { misrouted } from './routes.ts';
 import { abandonUnread } from './unread-answer.ts';
 
 /**
@@ -70,11 +71,9 @@ export async function startServer(gateway: Gateway): Promise<GatewayServer> {
     tunnels.add(socket);
     socket.once('close', () => tunnels.delete(socket));
     const blocked = refuseBlockedAddress(gateway, request);
-    refuseTunnel(raw, socket, isRefusal(blocked) ? blocked : NOT_FOUND);
+    refuseTunnel(raw, socket, isRefusal(blocked) ? blocked : misrouted(undefined).refusal);
   });
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) =>
-    onClientError(raw, error, socket),
-  );
+  server.on('clientError', (error: ClientError, socket: Duplex) => onClientError(raw, error, socket));
   server.listen(config.GATEWAY_PORT, config.GATEWAY_HOST);
   await once(server, 'listening');
   return {

@@ -186,7 +186,10 @@ export class Observer {
   }
 
   fault(exchange: Exchange, err: unknown): void {
-    this.#log.error({ requestId: exchange.requestId, err }, 'a request failed by a fault of the gateway');
+    this.#log.error(
+      { requestId: exchange.requestId, err },
+      'a request failed because of a bug in the gateway',
+    );
   }
 }
 

@@ -203,7 +203,8 @@ describe('validateCompletionRequest', () => {
       json,
       ['user must be a string'],
     ]),
-    ...['""', '1', '[]', '{}', 'true'].map((json): [string, string, string[]] => [
+    ['model', '""', ['model must not be empty']],
+    ...['1', '[]', '{}', 'true'].map((json): [string, string, string[]] => [
       'model',
       json,
       ['model must be a string'],

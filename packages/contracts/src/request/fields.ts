@@ -27,7 +27,8 @@ export class FieldReader {
     const value = this.sent(name);
     if (value === undefined) return this.fail(`${name} is required: the name of a published model.`, '');
     if (typeof value === 'string' && value !== '') return value;
-    return this.fail(`${name} must be a string: the name of a published model.`, '');
+    const must = value === '' ? 'must not be empty' : 'must be a string';
+    return this.fail(`${name} ${must}: the name of a published model.`, '');
   }
 
   string(name: string): void {

@@ -65,11 +65,14 @@ export async function access(
     return refuse('invalid_input', 'There are several organizations: name one by its id or slug.', 'org');
   const { members, requiresTwoFactor, ...org } = found;
   const may = (wanted: Action) => actor.kind === 'operator' || mayDo(members[0]?.role, wanted);
-  if (!may(action)) return refuse('forbidden', `Only the role ${POLICY[action].join(' or ')} may do this.`);
+  if (!may(action)) return refuse('forbidden', `Only ${namesOf(POLICY[action])} may do this.`);
   if (actor.kind === 'user' && requiresTwoFactor && (await lacksSecondFactor(db, actor.userId)))
     return refuse('forbidden', 'This organization requires a second factor: set it up in your account.');
   return ok({ ...org, may });
 }
+
+const AND = new Intl.ListFormat('en', { type: 'conjunction' });
+const namesOf = (roles: readonly Role[]): string => AND.format(roles.map((role) => `${role}s`));
 
 const mayDo = (role: Role | undefined, action: Action): boolean =>
   role !== undefined && (POLICY[action] as readonly Role[]).includes(role);

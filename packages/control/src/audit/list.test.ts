@@ -50,10 +50,13 @@ describe('the audit trail', () => {
     const first = value(await fixture.control.listAudit(OPERATOR, { org, ...input }));
     const rest = await list(org, { ...input, ...(first.next ? { before: first.next } : {}) });
     expect([...first.events, ...rest].map(({ details }) => details.name)).toEqual(['d', 'c', 'b', 'a']);
+    const [elsewhere] = await list(await fixture.org('Another trail'), {});
     for (const [field, bad] of [
       ['from', '21.11.'],
       ['to', '2026-02-30'],
       ['action', 'key.%'],
+      ['before', 'x'],
+      ['before', elsewhere?.id],
     ] as const)
       expect(refusal(await fixture.control.listAudit(OPERATOR, { org, [field]: bad }))).toMatchObject({
         field,

@@ -3,12 +3,13 @@ import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import type { ControlDeps } from '../deps.ts';
 import { isDay, orgField, reference, whole } from '../fields.ts';
-import { ok, parseInput, type Result } from '../result.ts';
+import { ok, parseInput, type Result, refuse } from '../result.ts';
 
 const MAX_PAGE = 200;
 const DEFAULT_PAGE = 50;
 const DAY_MS = 86_400_000;
 const DAY_RULE = 'A day must be given as YYYY-MM-DD.';
+const BEFORE_RULE = 'Before must be what an earlier page gave as next.';
 const ACTION_RULE = 'Action must be a noun such as key, or a noun and a verb such as key.create.';
 
 export interface AuditView {
@@ -67,6 +68,7 @@ export async function listAudit(
   const seesAll = org.value.may('audit.readAll');
   const from =
     before === undefined ? null : await deps.db.auditEvent.findFirst({ where: { id: before, orgId } });
+  if (before !== undefined && !from) return refuse('invalid_input', BEFORE_RULE, 'before');
   const rows = await deps.db.auditEvent.findMany({
     where: {
       orgId,

@@ -76,6 +76,16 @@ describe('a session', () => {
     expect(await sessions.current(laptop, true)).not.toBeNull();
   });
 
+  it.each(['ses_\u0000', '', 'x'.repeat(3_000), null, undefined, {}, { not: '' }, ['ses_x']])(
+    'is not ended by the id %j',
+    async (id) => {
+      const ada = await account();
+      const headers = await browser(ada.email, 'laptop');
+      expect(await sessions.end(ada.userId, id)).toBe(false);
+      expect(await sessions.current(headers, true)).not.toBeNull();
+    },
+  );
+
   it('is ended by nobody else', async () => {
     const [ada, eve] = [await account(), await account()];
     const headers = await browser(ada.email, 'laptop');

@@ -1,6 +1,8 @@
 import type { Db } from '@tidegate/db';
 import type { Auth } from './auth.ts';
 
+/** What an id can look like. Postgres refuses to look for some other texts. */
+const ID = /^\w{1,64}$/;
 /** How long a session's last use may be out of date. */
 const PRECISION_MS = 60_000;
 
@@ -30,8 +32,8 @@ export interface UserSessions {
   current(headers: Headers, used: boolean): Promise<OpenSession | null>;
   /** A user's sessions, last used first. */
   list(userId: string): Promise<ListedSession[]>;
-  /** Ends one of the user's sessions. False: there is none with this id. */
-  end(userId: string, sessionId: string): Promise<boolean>;
+  /** Ends one of the user's sessions. False: there is none with this id, whatever it may be. */
+  end(userId: string, sessionId: unknown): Promise<boolean>;
 }
 
 interface SessionsOptions {
@@ -71,6 +73,8 @@ export function createSessions({ db, auth, idleTimeoutMs, now }: SessionsOptions
       }));
     },
     end: async (userId, sessionId) =>
+      typeof sessionId === 'string' &&
+      ID.test(sessionId) &&
       (await db.session.deleteMany({ where: { id: sessionId, userId } })).count > 0,
   };
 }

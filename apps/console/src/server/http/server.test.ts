@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { get } from 'node:http';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { createLogger } from '@tidegate/runtime';
 import { CLIENT_ADDRESS_HEADER, NONCE_HEADER, PATH_HEADER } from './names.ts';
@@ -94,6 +96,22 @@ describe('the site', () => {
     const url = await start('http://console.example');
     for (const path of ['/', '/o']) await fetch(url + path, { headers: { 'x-forwarded-for': '192.0.2.1' } });
     expect(logged.filter((line) => line.includes('set TRUSTED_PROXIES'))).toHaveLength(1);
+  });
+
+  it.each(['/%', '/%zz', '/o/%zz/keys', '/%ff', '/o/demo?key=%00', '/o/demo/%00', '/o/demo?q=100%'])(
+    'answers 400 to an address that is no text, and asks no screen: %s',
+    async (path) => {
+      const { port } = new URL(await start('http://console.example'));
+      const [response] = await once(get({ host: '127.0.0.1', port, path }), 'response');
+      expect(response.statusCode).toBe(400);
+      expect((await response.toArray()).join('')).toBe('This is not an address.\n');
+    },
+  );
+
+  it('takes every other address', async () => {
+    const url = await start('http://console.example');
+    for (const path of ['/o/d%C3%A9mo', '/?q=100%25', '/?a=%2500', '/?%F0%9F%94%91=+'])
+      expect((await fetch(url + path)).status).toBe(200);
   });
 
   it('answers 500 without a reason when a screen fails', async () => {

@@ -14,6 +14,7 @@ import { CLIENT_ADDRESS_HEADER, NONCE_HEADER, PATH_HEADER } from './names.ts';
 import { securityHeaders } from './security.ts';
 
 const NONCE_BYTES = 18;
+const PLAIN = { 'content-type': 'text/plain; charset=utf-8' };
 
 export interface SiteOptions {
   readonly host: string;
@@ -41,13 +42,14 @@ export async function startSite(options: SiteOptions): Promise<Site> {
   const server = createServer(serverOptionsOf(limits), (request, response) => {
     warnOfProxy(request.rawHeaders);
     secure(request, response, options);
+    if (!isReadable(request.url)) return void response.writeHead(400, PLAIN).end('This is not an address.\n');
     if (!isOwn(request, options.consoleUrl)) return void response.writeHead(403).end();
     if (!limitBody(request, response, limits)) return;
     vouchForOrigin(request);
     handle(request, response).catch((err: unknown) => {
       logger.error({ err }, 'a request failed');
       if (response.headersSent) return void response.destroy();
-      response.writeHead(500, { 'content-type': 'text/plain; charset=utf-8' }).end('Something went wrong.\n');
+      response.writeHead(500, PLAIN).end('Something went wrong.\n');
     });
   });
   limitConnections(server, limits);
@@ -73,6 +75,18 @@ function secure(
   request.headers[NONCE_HEADER] = nonce;
   request.headers[CLIENT_ADDRESS_HEADER] = clientAddress(request, trustedProxies);
   request.headers[PATH_HEADER] = request.url ?? '/';
+}
+
+/**
+ * Whether a path and its query are text: percent-encoded UTF-8, without NUL, which no name or id
+ * has. The framework fails on others, and so does Postgres.
+ */
+function isReadable(url = '/'): boolean {
+  try {
+    return !decodeURIComponent(url).includes('\u0000');
+  } catch {
+    return false;
+  }
 }
 
 const READING = new Set(['GET', 'HEAD']);

@@ -1,6 +1,6 @@
 import type { Metadata } from 'next';
 import { EventsTable } from '#audit/events-table.tsx';
-import { filterOf, given, queryOf } from '#audit/filter.ts';
+import { cursorOf, filterOf, given, queryOf } from '#audit/filter.ts';
 import { Filters } from '#audit/filters.tsx';
 import { services } from '#server/services.ts';
 import { read, requireOrg } from '#session/current.ts';
@@ -23,7 +23,7 @@ export default async function Audit({ params, searchParams }: AuditProps) {
   const listed = await services().control.listAudit(actor, {
     org: org.slug,
     ...given(filter),
-    ...(typeof before === 'string' && before !== '' ? { before } : {}),
+    ...cursorOf(query),
   });
   const refused = !listed.ok && listed.refusal.code === 'invalid_input' ? listed.refusal.message : null;
   const page = refused === null ? read(listed) : { events: [], next: null };

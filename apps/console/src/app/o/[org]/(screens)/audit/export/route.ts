@@ -1,10 +1,13 @@
 import { EVENTS_A_PAGE, exported, FORMATS } from '#audit/export.ts';
-import { filterOf, given } from '#audit/filter.ts';
+import { cursorOf, filterOf, given } from '#audit/filter.ts';
 import { streamOf } from '#server/http/streamed.ts';
 import { services } from '#server/services.ts';
 import { currentUser } from '#session/current.ts';
 
-/** Sends the audit events that match the query, as CSV or as JSON lines (`format`). */
+/**
+ * Sends the audit events that match the query, as CSV or as JSON lines (`format`). With `before`,
+ * only those older than this event.
+ */
 export async function GET(
   request: Request,
   { params }: { params: Promise<{ org: string }> },
@@ -18,7 +21,7 @@ export async function GET(
   if (!format) return new Response(null, { status: 400 });
   const { control, now } = services();
   const wanted = { org, ...given(filterOf(query)), limit: EVENTS_A_PAGE };
-  const first = await control.listAudit(user.actor, wanted);
+  const first = await control.listAudit(user.actor, { ...wanted, ...cursorOf(query) });
   if (!first.ok) return new Response(null, { status: first.refusal.code === 'invalid_input' ? 400 : 404 });
   const read = (before: string) => control.listAudit(user.actor, { ...wanted, before });
   const day = new Date(now()).toISOString().slice(0, 10);
