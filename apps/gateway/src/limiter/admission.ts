@@ -45,14 +45,16 @@ export function formatWait(waitMs: number): string {
   return minutes > 0 ? `${minutes}m${seconds}` : seconds;
 }
 
+const requests = (count: number): string => `${count} ${count === 1 ? 'request' : 'requests'}`;
+
 function rateLimited({ cause, limit, retryAfterMs }: RateLimited__Output): Refusal {
   const retryAfterS = retryAfterSeconds(retryAfterMs);
   const perMinute = (whose: string) => ({
-    message: `${whose} reached its limit of ${limit} requests a minute.`,
+    message: `${whose} reached its limit of ${requests(limit)} a minute.`,
     retryAfterS,
   });
   const atOnce = (whose: string) => ({
-    message: `${whose} reached its limit of ${limit} requests at once.`,
+    message: `${whose} reached its limit of ${requests(limit)} at once.`,
     retryAfterS: LIMITS.retryAfterSeconds.atOnce,
   });
   const code = 'rate_limit_exceeded';
