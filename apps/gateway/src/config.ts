@@ -102,11 +102,11 @@ export const schema = z.object({
   SETTLE_WAIT_MS: durationMs
     .default(1_000)
     .describe(
-      'How long the last byte of an answer waits until the settlement is acknowledged. It is then sent again in the background',
+      'How long the last byte of an answer waits for the settlement to be acknowledged. After that, the settlement is sent again in the background',
     ),
   HEARTBEAT_MS: durationMs
     .default(1_000)
-    .describe('How often the gateway renews its lease. At rest 2.5 times as long'),
+    .describe('How often the gateway renews its lease. When idle, the interval is 2.5 times as long'),
   RECONNECT_MS: durationMs
     .default(250)
     .describe('The pause before a lost connection to limiters or the runner is tried again'),

@@ -6,7 +6,7 @@ import { type Harness, hello, startHarness, wholeAnswer } from './testing/harnes
 
 /** Every completion runs these. */
 const FILES = [
-  ...['admit', 'call-model', 'fit', 'holdings', 'pipeline', 'settlement', 'stream-sink'].map(
+  ...['admit', 'call-model', 'fit', 'holdings', 'pipeline', 'response-sink', 'settlement'].map(
     (name) => `completion/${name}`,
   ),
   ...['admission', 'calls', 'link', 'unacknowledged'].map((name) => `limiter/${name}`),

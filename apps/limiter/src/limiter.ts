@@ -5,7 +5,9 @@ import type { Call__Output } from '@tidegate/rpc';
 import type { Logger, Registry, Trust } from '@tidegate/runtime';
 import type { Tracing } from '@tidegate/tracing';
 import { Admissions } from './admission/admissions.ts';
+import { startChore } from './chore.ts';
 import { DeletedOrgs, startForgetting } from './deletion/deleted-orgs.ts';
+import { LastUses } from './keys/last-uses.ts';
 import { Leases } from './leases/leases.ts';
 import { Reaper } from './leases/reaper.ts';
 import { startReaper } from './leases/start-reaper.ts';
@@ -79,7 +81,7 @@ export interface LimiterOptions {
 
 export interface Limiter {
   readonly port: number;
-  /** Whether Redis answers and Postgres has had its time to. */
+  /** Whether Redis answers, and the first reads of Postgres have succeeded or failed. */
   ready(): boolean;
   /** Asks gateways to move to other limiters, and goes on serving. `close` gives them a moment. */
   drain(): void;
@@ -127,7 +129,9 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   const leases = new Leases(context);
   const notices = new NoticeHub({ store, connect: link.connect, channel: names.notices });
   const outbox = startOutbox({ context, limiterId, redisUrl, redisPrefix, ...timing, metrics, logger });
-  const admissions = new Admissions({ ...context, seeder, leases, onSettled: outbox.publish });
+  const lastUses = new LastUses(db);
+  const onCounted = (keyId: string, atMs: number) => lastUses.note(keyId, atMs);
+  const admissions = new Admissions({ ...context, seeder, leases, onSettled: outbox.publish, onCounted });
   const dispatch = countedDispatch(
     {
       ...{ ...context, admissions, leases, seeder, notices },
@@ -197,10 +201,13 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   const everyMs = timing.recoverEveryMs;
   const recovering = startRecovery({ ...chores, everyMs, recovery, onRan: onRan('recovery') });
   const forgetting = startForgetting({ everyMs: timing.recoverEveryMs, deletedOrgs, link, logger });
+  const noting = startChore({ everyMs: timing.reapEveryMs, run: () => lastUses.write(), onError: onFailed });
   let closed: Promise<void> | undefined;
   const close = async () => {
     await Promise.all([reaping.stop(), recovering.stop(), forgetting.stop(), comparing.stop()]);
     await sessions.close();
+    await noting.stop();
+    await lastUses.write().catch(onFailed);
     await server.close();
     await outbox.close();
     notices.stop();

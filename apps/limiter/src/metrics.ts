@@ -1,4 +1,12 @@
-import { CountCells, Counter, Gauge, type Registry, SpreadCells } from '@tidegate/runtime';
+import {
+  type CountCell,
+  CountCells,
+  Counter,
+  Gauge,
+  type Registry,
+  type SpreadCell,
+  SpreadCells,
+} from '@tidegate/runtime';
 
 export const CHORES = ['reaper', 'sweep', 'recovery'] as const;
 /** What one limiter does for all of them. */
@@ -56,18 +64,17 @@ export function createLimiterMetrics(registry: Registry): LimiterMetrics {
     registers,
   });
 
-  const children = new Map<string, { readonly count: { value: number }; observe(seconds: number): void }>();
+  const children = new Map<string, { readonly count: CountCell; readonly seconds: SpreadCell }>();
   return {
     decided(call, outcome, took) {
       const name = `${call} ${outcome}`;
       let child = children.get(name);
       if (!child) {
-        const spread = decisionSeconds.cell(call);
-        child = { count: decisions.cell(call, outcome), observe: (value) => spread.observe(value) };
+        child = { count: decisions.cell(call, outcome), seconds: decisionSeconds.cell(call) };
         children.set(name, child);
       }
       child.count.value++;
-      child.observe(took);
+      child.seconds.observe(took);
     },
     ran: (chore) => ran.setToCurrentTime({ chore }),
     failed: (reason) => failures.inc({ reason }),

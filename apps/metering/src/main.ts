@@ -3,7 +3,7 @@ import { explainRedis } from '@tidegate/redis';
 import { createLogger, runService, startAdmin } from '@tidegate/runtime';
 import { startTracing } from '@tidegate/tracing';
 import { readConfig } from './config.ts';
-import { Leftovers } from './days/leftovers.ts';
+import { Housekeeping } from './days/housekeeping.ts';
 import { createMetering } from './metering.ts';
 import { createMeteringMetrics } from './metrics.ts';
 import { openRedisClock } from './queue/clock.ts';
@@ -71,9 +71,9 @@ runService(async (service) => {
   service.onShutdown('confirmations', () => metering.drain());
   metering.partitions.start();
   service.onShutdown('partitions', () => metering.partitions.stop());
-  const leftovers = new Leftovers({ db, logger, auditKeepDays: config.AUDIT_KEEP_DAYS });
-  leftovers.start();
-  service.onShutdown('leftovers', () => leftovers.stop());
+  const housekeeping = new Housekeeping({ db, logger, auditKeepDays: config.AUDIT_KEEP_DAYS });
+  housekeeping.start();
+  service.onShutdown('housekeeping', () => housekeeping.stop());
 
   const worker = startWorker({
     ...redis,

@@ -23,7 +23,7 @@ const MIGRATION_RECORDS = ['SELECT(finished_at)', 'SELECT(migration_name)', 'SEL
 const GRANTS: Readonly<Record<DatabaseService, Grants>> = {
   limiter: {
     _prisma_migrations: MIGRATION_RECORDS,
-    api_key: ['SELECT'],
+    api_key: ['SELECT', 'UPDATE(last_used_at)'],
     api_key_model: ['SELECT'],
     deleted_org: ['SELECT', 'UPDATE(forgotten_at)'],
     month_total: ['SELECT'],

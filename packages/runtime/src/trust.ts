@@ -69,7 +69,7 @@ const serviceTokens = z.string().transform((text, context): ServiceToken[] => {
 const pemFile = z.string().optional();
 const tlsFields = {
   GRPC_TLS_CA_FILE: pemFile.describe(
-    'PEM file of who signs the certificates of services. Set all three `GRPC_TLS` files for mutual TLS between services, or none. A replaced file is used for new connections within 10 s',
+    "PEM file of the authority that signs the services' certificates. Set all three `GRPC_TLS` files for mutual TLS between services, or none. A replaced file is used for new connections within 10 s",
   ),
   GRPC_TLS_CERT_FILE: pemFile.describe(
     "PEM file of this service's certificate. Those of limiter and runner must name the host in `LIMITER_ADDRESSES` and `RUNNER_ADDRESS`",

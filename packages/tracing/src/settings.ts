@@ -84,19 +84,19 @@ export const tracingFields = {
   OTEL_EXPORTER_OTLP_PROTOCOL: protocol.optional().describe('How spans are sent. Default: `http/protobuf`'),
   OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: protocol
     .optional()
-    .describe('The same for traces alone, and before the other'),
+    .describe('The same for traces only. It takes precedence'),
   OTEL_EXPORTER_OTLP_HEADERS: secret(pairs.optional()).describe(
     'Headers for the collector, for example its token: `authorization=Bearer%20…`',
   ),
   OTEL_EXPORTER_OTLP_TRACES_HEADERS: secret(pairs.optional()).describe(
-    'The same for traces alone, and instead of the others',
+    'The same for traces only. They replace the others',
   ),
   OTEL_EXPORTER_OTLP_TIMEOUT: durationMs
     .optional()
     .describe('Milliseconds that the collector may take for a batch. Default: 10000'),
   OTEL_EXPORTER_OTLP_TRACES_TIMEOUT: durationMs
     .optional()
-    .describe('The same for traces alone, and before the other'),
+    .describe('The same for traces only. It takes precedence'),
   OTEL_SERVICE_NAME: z
     .string()
     .optional()

@@ -21,7 +21,12 @@ interface Header {
 
 interface ResponseObject {
   readonly headers: Readonly<Record<string, Reference>>;
-  readonly content: Readonly<Record<string, { readonly schema: Reference }>>;
+  readonly content: Readonly<Record<string, MediaType>>;
+}
+
+interface MediaType {
+  readonly schema: Reference;
+  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
 }
 
 interface Operation {

@@ -1,7 +1,10 @@
 const WINDOW_MS = 1_000;
 /** What one organization's long bodies may take of a thread in a window. */
 const BUDGET_MS = 20;
-/** A pause of the process may have come between. The worst body for this thread takes 1 ms. */
+/**
+ * Bounds what one body counts, because a pause of the process may have been measured too. The worst
+ * body for this thread takes 1 ms.
+ */
 const MOST_MS = 1;
 
 interface Spent {

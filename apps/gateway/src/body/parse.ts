@@ -33,9 +33,9 @@ export interface ParserOptions {
 export interface Parser {
   /**
    * Steps 5 and 6. The memory of a body may move to a worker, so the caller must not use the body
-   * afterwards. Organizations take turns, at this thread as at the workers. Of the workers none
-   * gets more than a third of one thread's time, and an eleventh while its bodies are refused.
-   * Rejects only if a worker dies or the parser is closed.
+   * afterwards. Organizations take turns, both on this thread and on the workers. An organization
+   * gets at most a third of one worker's time, or an eleventh while its bodies are refused. Rejects
+   * only if a worker dies or the parser is closed.
    */
   parse(body: Body, orgId: string): Promise<CompletionRequest | Refusal>;
   /** Ends the threads. Bodies that are waiting or being parsed reject. */

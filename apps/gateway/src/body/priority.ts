@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { setPriority } from 'node:os';
 
 /*
- * On Linux each thread has its own niceness. A sandbox may forbid to change it. Large bodies then
+ * On Linux each thread has its own niceness. A sandbox may forbid changing it. Large bodies then
  * compete evenly with streams.
  */
 const NICENESS = 10;

@@ -33,8 +33,8 @@ export interface ReadBodyOptions {
 }
 
 /**
- * A request's body as it arrived. Small pieces have been merged, the others not: joining them here
- * would leave the garbage of large bodies to this thread.
+ * A request's body as it arrived. Small pieces are merged. Large ones are kept apart: joining them
+ * here would leave the garbage of large bodies to this thread.
  */
 export interface Body {
   readonly pieces: readonly Buffer[];
@@ -106,8 +106,6 @@ class BodyReader {
     const abort = (): void => this.#end(HUNG_UP);
     const complete = (): void => this.#end('complete');
     const data = (chunk: Buffer): void => this.#take(chunk);
-    // A broken connection emits 'error' before 'close', and an 'error' without a listener would
-    // throw.
     const timer = setTimeout(() => this.#end(tooLate(timeoutMs)), timeoutMs);
     try {
       return await new Promise<End>((resolve, reject) => {
@@ -122,6 +120,7 @@ class BodyReader {
       this.#over = true;
       clearTimeout(timer);
       signal.removeEventListener('abort', abort);
+      // The listener of 'error' stays: an error that is already on its way would throw without it.
       request.off('close', abort).off('end', complete).off('data', data).pause();
     }
   }

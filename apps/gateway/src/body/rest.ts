@@ -2,8 +2,8 @@ import { isRefusal } from '@tidegate/contracts';
 import type { WorkerResult } from './parse-worker.ts';
 
 /**
- * How many times as long as a body took in a worker its organization rests after it. So it gets a
- * third of a thread's time, and less when the threads get little of the cores.
+ * How long an organization rests after a body, as a multiple of the worker's time for it. So it
+ * gets a third of a thread's time, and less when the threads get little of the cores.
  */
 const REST = 2;
 /**
@@ -12,7 +12,10 @@ const REST = 2;
  * milliseconds, whatever its priority.
  */
 const REST_REFUSED = 10;
-/** A pause of the process may have come between. The worst 20 MiB take half a second. */
+/**
+ * Bounds the rest, because a pause of the process may have been measured too. The worst 20 MiB take
+ * half a second.
+ */
 const MAX_REST_MS = 5_000;
 
 /** How long an organization rests after a body in a worker, in whole ms. */

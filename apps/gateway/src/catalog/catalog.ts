@@ -70,8 +70,8 @@ export class Catalog {
   }
 
   /**
-   * Applies what the runner of a pool says. Of a model that has moved to another pool, what the
-   * former runner still says is ignored.
+   * Applies what the runner of a pool says. If a model has moved to another pool, updates from its
+   * former runner are ignored.
    */
   apply(update: CatalogUpdate__Output, pool: string = LOCAL_POOL): void {
     const { snapshot } = update;

@@ -60,7 +60,7 @@ export class Replicas {
     return best;
   }
 
-  /** Tells which replicas of a model a change has left, to slow down those that join them. */
+  /** Takes a model's replicas before and after a change, so that new ones start slowly. */
   changed(before: readonly Replica[], after: readonly Replica[]): void {
     const nowMs = this.#nowMs();
     const known = new Set(before.map(({ replicaId }) => replicaId));

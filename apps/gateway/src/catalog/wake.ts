@@ -12,8 +12,8 @@ export interface WakerOptions {
   readonly wake: (modelId: string, deadlineMs: number, asker: Asker) => Promise<WakeAnswer>;
   readonly retryMs: number;
   /**
-   * Called the first time that many requests wait for one model, with whether some still do. All of
-   * them will be forwarded at once.
+   * Called the first time that many requests wait for one model. All of them will be forwarded at
+   * once. `waits` tells whether any of them still waits.
    */
   readonly onCrowd: (waits: () => boolean) => void;
   /** Monotonic clock. */

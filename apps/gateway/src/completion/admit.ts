@@ -1,6 +1,7 @@
 import { type CompletionRequest, isRefusal, type Refusal } from '@tidegate/contracts';
 import { refuseAdmission } from '../auth/authenticate.ts';
 import type { CatalogModel } from '../catalog/catalog.ts';
+import type { Passed } from '../ending.ts';
 import type { Gateway } from '../gateway.ts';
 import type { Admission } from '../limiter/admission.ts';
 import { BUSY } from '../refusals.ts';
@@ -36,8 +37,8 @@ export async function admit(
 export async function reserve(
   gateway: Gateway,
   { exchange, caller, held }: Completion,
-): Promise<Admission | Refusal> {
-  const admission = await held.reserve();
-  if (!isRefusal(admission)) return admission;
-  return refuseAdmission(gateway, exchange.request, caller.principal, admission);
+): Promise<Passed | Refusal> {
+  const reserved = await held.reserve();
+  if (!isRefusal(reserved)) return reserved;
+  return refuseAdmission(gateway, exchange.request, caller.principal, reserved);
 }

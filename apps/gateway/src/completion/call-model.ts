@@ -11,13 +11,12 @@ import { MODEL_UNAVAILABLE } from '../refusals.ts';
 import type { AnswerIdentity } from '../upstream/answer.ts';
 import type { CallOutcome } from '../upstream/call-outcome.ts';
 import { MODEL_FAILED } from '../upstream/refused.ts';
-import { send, type TraceHeaders, type UpstreamRequest } from '../upstream/send.ts';
+import { send, type UpstreamRequest } from '../upstream/send.ts';
 import { StreamCall } from '../upstream/stream-call.ts';
 import { StreamRewriter } from '../upstream/stream-rewriter.ts';
-import type { UpstreamCall } from '../upstream/upstream-call.ts';
 import { WholeCall } from '../upstream/whole-call.ts';
 import type { Prepared } from './prepare.ts';
-import { ResponseSink } from './stream-sink.ts';
+import { ResponseSink } from './response-sink.ts';
 
 export async function callModel(
   gateway: Gateway,
@@ -31,6 +30,16 @@ export async function callModel(
   return outcome.connected ? MODEL_FAILED : MODEL_UNAVAILABLE;
 }
 
+/** What the calls to several replicas have in common. */
+interface ModelCall {
+  readonly model: CatalogModel;
+  readonly request: CompletionRequest;
+  readonly upstreamRequest: UpstreamRequest;
+  readonly identity: AnswerIdentity;
+  /** When the answer must be complete. Monotonic time. */
+  readonly endsAtMs: number;
+}
+
 /** Tries a second replica if the first answered nothing at all. */
 async function callReplicas(
   gateway: Gateway,
@@ -38,52 +47,70 @@ async function callReplicas(
   request: CompletionRequest,
   { model, dataUrls }: Prepared,
 ): Promise<CallOutcome> {
-  const upstreamRequest: UpstreamRequest = {
-    body: buildUpstreamBody(
-      request,
-      { model: model.upstreamModel || model.name, includeUsage: true },
-      dataUrls,
-    ),
-    key: model.upstreamKey,
-    requestId: exchange.requestId,
-    streamed: request.stream,
+  const modelCall: ModelCall = {
+    model,
+    request,
+    upstreamRequest: {
+      body: buildUpstreamBody(
+        request,
+        { model: model.upstreamModel || model.name, includeUsage: true },
+        dataUrls,
+      ),
+      key: model.upstreamKey,
+      requestId: exchange.requestId,
+      streamed: request.stream,
+    },
+    identity: {
+      completionId: `chatcmpl-${exchange.id}`,
+      createdS: Math.floor(gateway.nowMs() / 1_000),
+      model: model.name,
+      reservedTokens: model.contextTokens,
+    },
+    endsAtMs: performance.now() + maxAnswerMs(gateway.config, model, request.stream),
   };
-  const identity: AnswerIdentity = {
-    completionId: `chatcmpl-${exchange.id}`,
-    createdS: Math.floor(gateway.nowMs() / 1_000),
-    model: model.name,
-    reservedTokens: model.contextTokens,
-  };
-  const maxMs = maxAnswerMs(gateway.config, model, request.stream);
-  const startedAtMs = performance.now();
-  let first: Replica | null = null;
-  let outcome: CallOutcome = { kind: 'unreached', connected: false };
-  for (;;) {
-    const replica = gateway.replicas.take(withReplicas(gateway, model), first?.replicaId);
-    if (!replica) return outcome;
-    exchange.facts.replicaId = replica.replicaId;
-    const leftMs = Math.max(1, maxMs - (performance.now() - startedAtMs));
-    const call = request.stream
-      ? streamCall(gateway.config, exchange, rewriterOf(identity, request), leftMs)
-      : new WholeCall(identity, { timeoutMs: leftMs, maxBytes: LIMITS.wholeAnswerMaxBytes });
-    const span = exchange.trace?.callModel(model, exchange.facts) ?? null;
-    const sentAtMs = performance.now();
-    let reached: boolean | null = null;
-    let ended: CallOutcome | null = null;
-    try {
-      ended = await run(gateway, exchange, { call, replica, request: upstreamRequest, trace: span });
-      outcome = ended;
-      if (outcome.kind !== 'aborted') reached = outcome.kind !== 'unreached';
-    } finally {
-      gateway.replicas.release(replica, reached);
-      gateway.observer.upstreamAnswered(call.status);
-      const { firstChunkAtMs } = exchange.facts;
-      if (span) endModelCall(span, ended, { status: call.status, sentAtMs, firstChunkAtMs });
+  const first = gateway.replicas.take(withReplicas(gateway, model));
+  if (!first) return { kind: 'unreached', connected: false };
+  const outcome = await callReplica(gateway, exchange, modelCall, first);
+  if (outcome.kind !== 'unreached') return outcome;
+  const second = gateway.replicas.take(withReplicas(gateway, model), first.replicaId);
+  return second ? callReplica(gateway, exchange, modelCall, second) : outcome;
+}
+
+async function callReplica(
+  gateway: Gateway,
+  exchange: Exchange,
+  { model, request, upstreamRequest, identity, endsAtMs }: ModelCall,
+  replica: Replica,
+): Promise<CallOutcome> {
+  const { facts } = exchange;
+  facts.replicaId = replica.replicaId;
+  const leftMs = Math.max(1, endsAtMs - performance.now());
+  const call = request.stream
+    ? streamCall(gateway.config, exchange, rewriterOf(identity, request), leftMs)
+    : new WholeCall(identity, { timeoutMs: leftMs, maxBytes: LIMITS.wholeAnswerMaxBytes });
+  const span = exchange.trace?.callModel(model, facts) ?? null;
+  const sentAtMs = performance.now();
+  let outcome: CallOutcome | null = null;
+  try {
+    if (exchange.aborted) call.abort(exchange.aborted);
+    else {
+      exchange.onAbort = (aborted) => call.abort(aborted);
+      send(gateway.upstream, replica.baseUrl, upstreamRequest, call, span);
     }
-    if (outcome.kind !== 'unreached' || first) return outcome;
-    first = replica;
+    outcome = await call.outcome;
+    exchange.onAbort = null;
+    return outcome;
+  } finally {
+    gateway.replicas.release(replica, wasReached(outcome));
+    gateway.observer.upstreamAnswered(call.status);
+    const { firstChunkAtMs } = facts;
+    if (span) endModelCall(span, outcome, { status: call.status, sentAtMs, firstChunkAtMs });
   }
 }
+
+/** Null: the call ended before that was known. */
+const wasReached = (outcome: CallOutcome | null): boolean | null =>
+  outcome === null || outcome.kind === 'aborted' ? null : outcome.kind !== 'unreached';
 
 /**
  * The model with its current replicas. A model about to sleep may have none in the catalog, but its
@@ -92,28 +119,6 @@ async function callReplicas(
 function withReplicas({ catalog }: Gateway, model: CatalogModel): CatalogModel {
   const current = catalog.get(model.modelId);
   return current && current.replicas.length > 0 ? current : model;
-}
-
-interface Sending {
-  readonly call: UpstreamCall;
-  readonly replica: Replica;
-  readonly request: UpstreamRequest;
-  readonly trace: TraceHeaders | null;
-}
-
-async function run(
-  gateway: Gateway,
-  exchange: Exchange,
-  { call, replica, request, trace }: Sending,
-): Promise<CallOutcome> {
-  if (exchange.aborted) call.abort(exchange.aborted);
-  else {
-    exchange.onAbort = (aborted) => call.abort(aborted);
-    send(gateway.upstream, replica.baseUrl, request, call, trace);
-  }
-  const outcome = await call.outcome;
-  exchange.onAbort = null;
-  return outcome;
 }
 
 function maxAnswerMs(config: Config, model: CatalogModel, streamed: boolean): number {

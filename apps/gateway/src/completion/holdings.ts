@@ -84,7 +84,7 @@ export class Holdings {
   }
 
   /** Reserves for the held admission. A refusal leaves the admission as it was. */
-  async reserve(): Promise<Admission | Refusal> {
+  async reserve(): Promise<Passed | Refusal> {
     const ref = this.#admission;
     return ref ? this.#shared.limiter.reserve(ref, this.#trace?.onward) : INTERNAL_ERROR;
   }

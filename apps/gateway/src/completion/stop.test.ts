@@ -49,7 +49,7 @@ afterEach(async () => {
   harness.logged.length = 0;
 });
 
-const FAULT = 'a request failed by a fault of the gateway';
+const FAULT = 'a request failed because of a bug in the gateway';
 const url = 'https://example.com/a.png';
 const withImage = {
   model: 'vision',

@@ -45,14 +45,16 @@ export function formatWait(waitMs: number): string {
   return minutes > 0 ? `${minutes}m${seconds}` : seconds;
 }
 
+const requests = (count: number): string => `${count} ${count === 1 ? 'request' : 'requests'}`;
+
 function rateLimited({ cause, limit, retryAfterMs }: RateLimited__Output): Refusal {
   const retryAfterS = retryAfterSeconds(retryAfterMs);
   const perMinute = (whose: string) => ({
-    message: `${whose} reached its limit of ${limit} requests a minute.`,
+    message: `${whose} reached its limit of ${requests(limit)} a minute.`,
     retryAfterS,
   });
   const atOnce = (whose: string) => ({
-    message: `${whose} reached its limit of ${limit} requests at once.`,
+    message: `${whose} reached its limit of ${requests(limit)} at once.`,
     retryAfterS: LIMITS.retryAfterSeconds.atOnce,
   });
   const code = 'rate_limit_exceeded';
@@ -79,7 +81,7 @@ const quotaExceeded = ({ cause, retryAfterMs }: QuotaExceeded__Output): Refusal 
     message:
       cause === 'CAUSE_REQUESTS'
         ? "The organization's plan has no requests left this month."
-        : "What is left of the organization's tokens this month does not cover this model's context length.",
+        : "The organization's remaining tokens this month are fewer than this model's context length.",
     retryAfterS: retryAfterSeconds(retryAfterMs),
     shouldRetry: false,
   });
@@ -87,6 +89,6 @@ const quotaExceeded = ({ cause, retryAfterMs }: QuotaExceeded__Output): Refusal 
 export const TOO_MANY_LARGE_BODIES = newRefusal({
   code: 'rate_limit_exceeded',
   cause: 'large_bodies',
-  message: `The organization has ${LIMITS.largeBodiesAtOncePerOrg} requests over 2 MiB in progress, the most at once.`,
+  message: `The organization has ${LIMITS.largeBodiesAtOncePerOrg} requests over 2 MiB in progress, which is the limit.`,
   retryAfterS: LIMITS.retryAfterSeconds.largeBodies,
 });

@@ -24,8 +24,8 @@ interface HeartbeatSession {
 }
 
 /**
- * How many times rarer an idle instance's heartbeats are. Even then the lease survives two missed
- * ones.
+ * How much longer an idle instance waits between heartbeats. Even then the lease survives two
+ * missed ones.
  */
 const IDLE_FACTOR = 2.5;
 

@@ -176,10 +176,11 @@ export class Limiter {
    * If the reservation is refused or its outcome is unknown, the caller must withdraw the
    * admission.
    */
-  async reserve(ref: AdmissionRef, traceparent?: string): Promise<Admission | Refusal> {
+  async reserve(ref: AdmissionRef, traceparent?: string): Promise<Passed | Refusal> {
     const admission = this.#decided(await this.#session.call({ reserve: ref, traceparent }));
-    if (!isRefusal(admission)) this.#grants.reserved(ref, admission.admittedAtMs);
-    return admission;
+    if (isRefusal(admission)) return admission;
+    this.#grants.reserved(ref, admission.admittedAtMs);
+    return PASSED;
   }
 
   /** Takes an admission back. Waits like `settle`. */

@@ -78,7 +78,10 @@ export class RefusalReports {
     this.#sendLater();
   }
 
-  /** Sends what is counted. Resolves when all is written, an attempt has failed, or in time. */
+  /**
+   * Sends what is counted. Resolves when everything is written, when an attempt fails, or after
+   * `timeoutMs`.
+   */
   async close(timeoutMs: number): Promise<void> {
     this.stop();
     let timer: NodeJS.Timeout | undefined;

@@ -66,7 +66,11 @@ export function observeParts(registry: Registry, parts: ObservedParts): void {
     'Age of the oldest request with an open reservation',
     oldest(({ held }) => held?.counted ?? false),
   );
-  gauge('limiter_ready', '1 while a limiter session is up', () => Number(limiter.ready));
+  gauge(
+    'limiter_ready',
+    '1 while a limiter session is up and the calls to retry are within their limit',
+    () => Number(limiter.ready),
+  );
   gauge('catalog_live', '1 while the catalog follows the runners of all pools', () => Number(watches.live));
   observeModels(registry, gateway);
 }

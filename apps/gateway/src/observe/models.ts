@@ -1,6 +1,7 @@
 import { type CountCell, CountCells, type Registry, type SpreadCell, SpreadCells } from '@tidegate/runtime';
 import type { Catalog, CatalogModel } from '../catalog/catalog.ts';
 import type { RequestFacts } from './facts.ts';
+import { recordOf } from './record-of.ts';
 
 /** Models with series of their own. All others share the series `other`. */
 export const MAX_MODELS = 200;
@@ -100,9 +101,7 @@ export class ModelMeters {
 
   #create(org: string, model: string): Meter {
     const results = (streamed: string) =>
-      Object.fromEntries(
-        RESULTS.map((result) => [result, this.#completions.cell(org, model, streamed, result)]),
-      ) as Record<RequestResult, CountCell>;
+      recordOf(RESULTS, (result) => this.#completions.cell(org, model, streamed, result));
     return {
       whole: results('false'),
       streamed: results('true'),

@@ -15,6 +15,7 @@ import type { Refused } from '../limiter/refusal-reports.ts';
 import type { CallOutcome } from '../upstream/call-outcome.ts';
 import { PHASES, type Phase, type RequestFacts, type Route } from './facts.ts';
 import { ModelMeters, type RequestResult } from './models.ts';
+import { recordOf } from './record-of.ts';
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 const PHASE_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30, 60, 120, 600];
@@ -65,7 +66,7 @@ export class Observer {
     // Alerts must see the first of them as a rise.
     for (const code of ['internal_error', 'upstream_error'] as const)
       this.#requests.cell('chat_completions', String(ERRORS[code].status), code);
-    this.#answered = forEach(ROUTES, (route) => this.#requests.cell(route, '200', ''));
+    this.#answered = recordOf(ROUTES, (route) => this.#requests.cell(route, '200', ''));
     this.#refusals = new CountCells({
       registry,
       name: 'tidegate_gateway_refusals_total',
@@ -86,7 +87,7 @@ export class Observer {
       labelNames: ['route'],
       buckets: SECONDS,
     });
-    this.#seconds = forEach(ROUTES, (route) => seconds.cell(route));
+    this.#seconds = recordOf(ROUTES, (route) => seconds.cell(route));
     const phases = new SpreadCells({
       registry,
       name: 'tidegate_gateway_phase_seconds',
@@ -94,7 +95,7 @@ export class Observer {
       labelNames: ['phase'],
       buckets: PHASE_S,
     });
-    this.#phases = forEach(PHASES, (phase) => phases.cell(phase));
+    this.#phases = recordOf(PHASES, (phase) => phases.cell(phase));
     this.#limiterCalls = new SpreadCells({
       registry,
       name: 'tidegate_gateway_limiter_call_seconds',
@@ -185,12 +186,12 @@ export class Observer {
   }
 
   fault(exchange: Exchange, err: unknown): void {
-    this.#log.error({ requestId: exchange.requestId, err }, 'a request failed by a fault of the gateway');
+    this.#log.error(
+      { requestId: exchange.requestId, err },
+      'a request failed because of a bug in the gateway',
+    );
   }
 }
-
-const forEach = <K extends string, V>(keys: readonly K[], value: (key: K) => V): Record<K, V> =>
-  Object.fromEntries(keys.map((key) => [key, value(key)])) as Record<K, V>;
 
 const upstreamStatus = (status: number): string => {
   if (UPSTREAM_STATUSES.has(status)) return String(status);

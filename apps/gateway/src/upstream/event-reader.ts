@@ -13,10 +13,10 @@ interface Chunk {
 }
 
 /**
- * Parses the events of a stream. Nearly all of them are equal to the one before, but for their
- * piece of text, and parsing is most of what relaying them costs. So it remembers the last event
- * around its piece of text. Of the next one that begins and ends in the same way, only the value
- * between is parsed: if that is one JSON string, the whole event means the same with another text.
+ * Parses the events of a stream. Most events differ from the one before only in their text, and
+ * parsing is most of the cost of relaying. So the reader keeps what stood before and after the text
+ * of an event. If a later event begins and ends the same way, only the value between is parsed. If
+ * that is one JSON string, the event is the same with another text.
  */
 export class EventReader {
   #before = '';

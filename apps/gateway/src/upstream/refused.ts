@@ -24,6 +24,8 @@ const CALLERS_ERRORS = new Set<unknown>([
 export const upstreamError = (message: string): Refusal => newRefusal({ code: 'upstream_error', message });
 
 export const MODEL_FAILED = upstreamError('The model failed to answer.');
+export const UNREADABLE = upstreamError('The model sent an answer that cannot be read.');
+export const TOO_LARGE = upstreamError('The answer of the model is too large.');
 
 /**
  * The refusal for a model's status other than 200. It quotes the model's own words if the caller

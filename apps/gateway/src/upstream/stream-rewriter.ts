@@ -1,7 +1,7 @@
 import type { Refusal } from '@tidegate/contracts';
 import { type AnswerIdentity, answerIn, RECEIVED_PER_RELAYED } from './answer.ts';
 import { EventReader } from './event-reader.ts';
-import { isErrorEvent, refusalOfErrorEvent, upstreamError } from './refused.ts';
+import { isErrorEvent, refusalOfErrorEvent, TOO_LARGE, UNREADABLE, upstreamError } from './refused.ts';
 import { SseParser } from './sse-parser.ts';
 import { type FinishReason, finishReason, readUsage, type Usage, usageJson } from './usage.ts';
 
@@ -205,11 +205,11 @@ export class StreamRewriter {
   }
 
   #failUnreadable(): void {
-    this.failure = upstreamError('The model sent an answer that cannot be read.');
+    this.failure = UNREADABLE;
   }
 
   #failTooLarge(): void {
     this.tooLarge = true;
-    this.failure ??= upstreamError('The answer of the model is too large.');
+    this.failure ??= TOO_LARGE;
   }
 }

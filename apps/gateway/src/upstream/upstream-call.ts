@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici';
 import { Pieces } from '../bytes/pieces.ts';
 import type { Aborted } from '../ending.ts';
 import type { CallOutcome } from './call-outcome.ts';
-import { refusalOfStatus, upstreamError } from './refused.ts';
+import { refusalOfStatus, UNREADABLE, upstreamError } from './refused.ts';
 
 /** How much of an error answer's body is read. */
 const MAX_ERROR_BYTES = 64 * 1024;
@@ -20,7 +20,6 @@ const NOT_CONNECTED = new Set([
 ]);
 
 export const NO_ANSWER_IN_TIME = upstreamError('The model did not answer in time.');
-export const UNREADABLE = upstreamError('The model sent an answer that cannot be read.');
 
 /** The answer must not be compressed, since the request asks for that. */
 const isPlain = (encoding: unknown): boolean =>
@@ -38,7 +37,6 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
   #reject!: (error: unknown) => void;
   #ended = false;
   #status = 0;
-  #errorStatus = 0;
   readonly #errorBody = new Pieces();
   readonly #timer: NodeJS.Timeout;
 
@@ -65,6 +63,11 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
     return this.#status;
   }
 
+  /** Whether the replica answered with a status other than 200. */
+  get #failed(): boolean {
+    return this.#status !== 0 && this.#status !== 200;
+  }
+
   abort(aborted: Aborted): void {
     this.end(aborted);
   }
@@ -81,7 +84,6 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
   ): void {
     if (status < 200 || this.#ended) return;
     this.#status = status;
-    if (status !== 200) this.#errorStatus = status;
     if (isPlain(headers['content-encoding'])) return;
     if (status === 200) this.end(UNREADABLE);
     else this.#endWithStatus();
@@ -90,8 +92,8 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
   onResponseData(_controller: Dispatcher.DispatchController, bytes: Buffer): void {
     if (this.#ended) return;
     try {
-      if (this.#errorStatus === 0) this.onBody(bytes);
-      else this.#onErrorBody(bytes);
+      if (this.#failed) this.#onErrorBody(bytes);
+      else this.onBody(bytes);
     } catch (error) {
       this.#fault(error);
     }
@@ -106,8 +108,8 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
     this.controller = null;
     if (this.#ended) return;
     try {
-      if (this.#errorStatus === 0) this.onBodyEnd();
-      else this.#endWithStatus();
+      if (this.#failed) this.#endWithStatus();
+      else this.onBodyEnd();
     } catch (error) {
       this.#fault(error);
     }
@@ -118,8 +120,8 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
     if (this.#ended) return;
     const connected = !NOT_CONNECTED.has((error as NodeJS.ErrnoException).code ?? '');
     if (this.#status === 0) this.end({ kind: 'unreached', connected });
-    else if (this.#errorStatus === 0) this.onBroken();
-    else this.#endWithStatus();
+    else if (this.#failed) this.#endWithStatus();
+    else this.onBroken();
   }
 
   /**
@@ -127,8 +129,8 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
    * not awaited.
    */
   protected expire(): void {
-    if (this.#errorStatus === 0) this.onTimeout();
-    else this.#endWithStatus();
+    if (this.#failed) this.#endWithStatus();
+    else this.onTimeout();
   }
 
   protected get ended(): boolean {
@@ -164,6 +166,6 @@ export abstract class UpstreamCall implements Dispatcher.DispatchHandler {
 
   #endWithStatus(): void {
     const body = this.#errorBody.take().toString('utf8', 0, MAX_ERROR_BYTES);
-    this.end(refusalOfStatus(this.#errorStatus, body));
+    this.end(refusalOfStatus(this.#status, body));
   }
 }

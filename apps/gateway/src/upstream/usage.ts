@@ -6,18 +6,16 @@ export interface Usage {
   readonly completionTokens: number;
 }
 
+/** What a model reports. `usageIsValid` checks that these are numbers. */
+type Counts = Readonly<Record<'prompt_tokens' | 'completion_tokens' | 'total_tokens', number>>;
+
 /**
  * The usage of an upstream answer. Null if it is missing, does not add up or does not fit the
  * reservation.
  */
 export function readUsage(reported: unknown, reservedTokens: number): Usage | null {
   if (typeof reported !== 'object' || reported === null) return null;
-  const { prompt_tokens, completion_tokens, total_tokens } = reported as Record<string, unknown>;
-  const [prompt, completion, total] = [
-    prompt_tokens as number,
-    completion_tokens as number,
-    total_tokens as number,
-  ];
+  const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = reported as Counts;
   if (!usageIsValid({ prompt, completion, total, reservedTokens })) return null;
   return { promptTokens: prompt, completionTokens: completion };
 }

@@ -2,8 +2,8 @@ import { Pieces } from '../bytes/pieces.ts';
 import { type AnswerIdentity, answerIn, RECEIVED_PER_RELAYED } from './answer.ts';
 import type { CallOutcome } from './call-outcome.ts';
 import { parseJson } from './json.ts';
-import { isErrorEvent, MODEL_FAILED, refusalOfErrorEvent, upstreamError } from './refused.ts';
-import { NO_ANSWER_IN_TIME, UNREADABLE, UpstreamCall } from './upstream-call.ts';
+import { isErrorEvent, MODEL_FAILED, refusalOfErrorEvent, TOO_LARGE, UNREADABLE } from './refused.ts';
+import { NO_ANSWER_IN_TIME, UpstreamCall } from './upstream-call.ts';
 import { finishReason, readUsage, usageJson } from './usage.ts';
 
 export interface WholeLimits {
@@ -11,8 +11,6 @@ export interface WholeLimits {
   /** Limit for the answer as it is relayed. */
   readonly maxBytes: number;
 }
-
-const TOO_LARGE = upstreamError('The answer of the model is too large.');
 
 /** A call that is answered as a whole: read up to the limit, then parsed. */
 export class WholeCall extends UpstreamCall {

@@ -22,6 +22,8 @@ export interface AdmissionsDeps extends ScriptDeps {
    * @param traceparent empty or undefined: it is not traced
    */
   readonly onSettled: (settlement: Settlement, traceparent?: string) => void;
+  /** Called when a request was counted that leaves no settlement. Unix time. */
+  readonly onCounted: (keyId: string, atMs: number) => void;
 }
 
 /**
@@ -67,7 +69,10 @@ export class Admissions {
 
   async countRequest(orgId: string, keyId: string): Promise<Decision> {
     const subject = { orgId, keyId };
-    return decisionOf(await untilSeeded(this.#deps, subject, () => countRequest(this.#deps, orgId, keyId)));
+    const reply = await untilSeeded(this.#deps, subject, () => countRequest(this.#deps, orgId, keyId));
+    const decision = decisionOf(reply);
+    if (decision.kind === 'admitted') this.#deps.onCounted(keyId, decision.nowUs / 1_000);
+    return decision;
   }
 
   async withdraw(ref: AdmissionRef): Promise<void> {

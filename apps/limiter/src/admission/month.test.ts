@@ -42,7 +42,13 @@ describe('the month of a reservation', () => {
       const seeder = new Seeder(context, db);
       const leases = new Leases(context);
       await leases.heartbeat(instanceId, false);
-      const admissions = new Admissions({ ...context, seeder, leases, onSettled: () => {} });
+      const admissions = new Admissions({
+        ...context,
+        seeder,
+        leases,
+        onSettled: () => {},
+        onCounted: () => {},
+      });
       expect(await admissions.admit(anAdmitCall(key, instanceId))).toMatchObject({ kind: 'admitted' });
       const held = anAdmitCall(key, instanceId, { reserve: false });
       await admissions.admit(held);

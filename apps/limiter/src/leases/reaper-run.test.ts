@@ -60,7 +60,13 @@ function reaperOf(context: ScriptDeps, more: Partial<ReaperOptions> = {}): Reape
   const seeder = new Seeder(context, nowhere);
   return new Reaper({
     ...context,
-    admissions: new Admissions({ ...context, seeder, leases: new Leases(context), onSettled: () => {} }),
+    admissions: new Admissions({
+      ...context,
+      seeder,
+      leases: new Leases(context),
+      onSettled: () => {},
+      onCounted: () => {},
+    }),
     lock: new Lock(context.store, context.names.reaperLock, 'lim_test', 5_000),
     leaseMs: LEASE_MS,
     graceMs: GRACE_MS,

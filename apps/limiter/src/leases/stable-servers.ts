@@ -1,7 +1,7 @@
 /**
  * Tracks which Redis servers have been available for the whole grace period. Only then may the
- * reaper declare an instance dead that is silent there. After an outage of a server, a failover or
- * a standstill of this process, gateways first get time to send a heartbeat.
+ * reaper declare dead an instance that is silent on that server. After an outage of a server, a
+ * failover or a standstill of this process, gateways first get time to send a heartbeat.
  */
 export class StableServers<Server> {
   readonly #graceMs: number;

@@ -102,7 +102,7 @@ class Run {
     return {
       context,
       leases,
-      admissions: new Admissions({ ...context, seeder, leases, onSettled: () => {} }),
+      admissions: new Admissions({ ...context, seeder, leases, onSettled: () => {}, onCounted: () => {} }),
     };
   }
 

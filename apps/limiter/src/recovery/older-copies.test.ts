@@ -58,7 +58,7 @@ describe('beside an older Redis', () => {
     const { orgId, admit } = await usedKey({ requestsPerMonth: 5 });
     const month = monthOf(Date.now());
     await db.monthTotal.create({ data: { orgId, month, requests: 5, chargedTokens: 70 } });
-    await startBeside('months were raised');
+    await startBeside('Months were raised');
     expect(await monthOfOrg(session, orgId)).toMatchObject({ requests: 5, chargedTokens: 70 });
     expect((await admit()).quotaExceeded).toMatchObject({ cause: 'CAUSE_REQUESTS' });
     expect(logged).toContain(orgId);
@@ -71,7 +71,7 @@ describe('beside an older Redis', () => {
     await more.admit();
     await db.monthTotal.create({ data: { orgId: more.orgId, month, requests: 1, chargedTokens: 0 } });
     await db.monthTotal.create({ data: { orgId: less.orgId, month, requests: 9, chargedTokens: 0 } });
-    await startBeside('months were raised');
+    await startBeside('Months were raised');
     expect(await monthOfOrg(session, more.orgId)).toMatchObject({ requests: 2, chargedTokens: 0 });
     expect(logged).not.toContain(more.orgId);
   });
@@ -97,7 +97,7 @@ describe('beside an older Postgres', () => {
   it('a key that Redis knows as revoked stays refused, and is named', async () => {
     const { key, orgId, admit } = await usedKey();
     await store.redis.hset(store.names.key(orgId, key.keyId), 'state', 'revoked');
-    await startBeside('revoke them again');
+    await startBeside('Revoke them again');
     expect((await admit()).outcome).toBe('keyInvalid');
     expect(logged).toContain(key.keyId);
   });
@@ -106,7 +106,7 @@ describe('beside an older Postgres', () => {
     const { orgId } = await usedKey();
     const inForce = () => store.redis.hget(store.names.org(orgId), 'at_once');
     await store.redis.hset(store.names.org(orgId), { version: 7, at_once: 3 });
-    await startBeside('those of Postgres are in force');
+    await startBeside('Those of Postgres are in force');
     expect(await inForce()).toBe('100000');
     await changePlan(db, orgId, { requestsAtOnce: 2 });
     await callUnary(session.client, 'refreshOrgs', { orgIds: [orgId] }, { deadlineMs: 10_000 });

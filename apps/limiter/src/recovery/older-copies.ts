@@ -69,22 +69,22 @@ export class OlderCopies {
       if (raised.length > 0)
         logger.warn(
           { organizations: raised.length, orgIds: raised.slice(0, MAX_LOGGED) },
-          'Redis had less of the month than Postgres, as an older copy of it has: months were raised',
+          'Redis had counted less of the month than Postgres, as after restoring an old backup of Redis. Months were raised',
         );
       if (orgs.length > 0)
         logger.warn(
           { organizations: orgs.length, orgIds: orgs.slice(0, MAX_LOGGED) },
-          'Redis had newer limits than Postgres, as beside an older copy of it: those of Postgres are in force',
+          'Redis had newer limits than Postgres, as after restoring an old backup of Postgres. Those of Postgres are in force',
         );
       if (refused.length > 0)
         logger.warn(
           { keys: refused.length, keyIds: refused.slice(0, MAX_LOGGED) },
-          'keys were active in Redis that Postgres has revoked or does not have: they are refused now',
+          'Redis had active keys that Postgres has revoked or does not have. They are refused now',
         );
       if (revokedHere.length > 0)
         logger.warn(
           { keys: revokedHere.length, keyIds: revokedHere.slice(0, MAX_LOGGED) },
-          'keys are revoked in Redis and active in Postgres, as in an older copy of it: revoke them again',
+          'some keys are revoked in Redis but active in Postgres, as after restoring an old backup of Postgres. Revoke them again',
         );
     } catch (error) {
       this.#due = true;

@@ -32,7 +32,7 @@ export async function readDurability({ shards }: RedisLink): Promise<Durability[
 
 /**
  * Warns of settings that lose data, once: when Redis is first available. Silent about what the
- * user may not ask. `appendfsync` no service may ask (docs/accounts.md).
+ * user may not ask. No service may ask for `appendfsync` (docs/accounts.md).
  */
 export function warnOfDurability(link: RedisLink, logger: Logger): void {
   let looked = false;
@@ -43,7 +43,7 @@ export function warnOfDurability(link: RedisLink, logger: Logger): void {
       (servers) => {
         if (servers.some(({ appendOnly }) => appendOnly === false))
           logger.warn(
-            'Redis keeps no append-only file: what it loses when it restarts, organizations recover from for a minute, and settlements may be lost. Set appendonly yes',
+            'Redis keeps no append-only file. A restart may lose data: organizations then refuse requests for a minute, and settlements may be lost. Set appendonly yes',
           );
         if (servers.some(({ evicts }) => evicts))
           logger.warn(

@@ -38,11 +38,11 @@ export class KeyNames {
   org = (orgId: string): string => orgStateKey(this.#prefix, orgId);
   /** @param hash SHA-256 of a key value, hex */
   hash = (orgId: string, hash: string): string => `${this.#of(orgId)}hash:${hash}`;
-  /** A pattern for SCAN that matches the key hashes of all organizations. */
+  /** A pattern for SCAN that matches the state of every API key. */
   get allKeys(): string {
     return `${this.#prefix.replace(GLOB, '\\$&')}{*}:key:*`;
   }
-  /** Null: it is no key hash. */
+  /** Null: it is not the state of an API key. */
   parseKey(name: string): { readonly orgTag: string; readonly keyId: string } | null {
     const [, orgTag, keyId] = /^\{(\w+)\}:key:(\w+)$/.exec(name.slice(this.#prefix.length)) ?? [];
     return orgTag === undefined || keyId === undefined ? null : { orgTag, keyId };

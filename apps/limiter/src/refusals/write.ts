@@ -15,8 +15,8 @@ export interface RefusalReport {
  * to its day, once all hours are written. Rows are touched in an order that is that of their days,
  * too, so concurrent writers cannot deadlock.
  *
- * Leaves out API keys that are deleted or that another organization has. If one is deleted in this
- * moment, the statement fails: the gateway sends the report again.
+ * Leaves out API keys that are deleted or that another organization has. If a key is deleted while
+ * this runs, the statement fails: the gateway sends the report again.
  *
  * A gateway's clock that is ahead dates nothing into the future, where it would be kept too long.
  */

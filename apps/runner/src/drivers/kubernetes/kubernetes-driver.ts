@@ -45,8 +45,8 @@ const HALT_ATTEMPTS = 3;
 const LOOK_MS = 5_000;
 
 /**
- * Switches a Deployment or StatefulSet on and off by its count, and calls the ready endpoints of
- * its Service. Kubernetes keeps it running: whatever the runner does, pods outlive it.
+ * Switches a Deployment or StatefulSet on and off by setting its replica count, and calls the ready
+ * endpoints of its Service. Kubernetes keeps it running: whatever the runner does, pods outlive it.
  */
 export class KubernetesDriver implements Driver {
   readonly #options: KubernetesDriverOptions;

@@ -5,7 +5,7 @@ import { createLogger } from '@tidegate/runtime';
 import { eventually, PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
 import { writeSettlements } from '../settlements/write.ts';
 import { readUsage, settlement } from '../testing/fixture.ts';
-import { Leftovers } from './leftovers.ts';
+import { Housekeeping } from './housekeeping.ts';
 
 const DAYS = ['2026-11-20', '2026-11-21'];
 const HOUR_MS = 3_600_000;
@@ -24,8 +24,8 @@ afterAll(async () => {
   await postgres.drop();
 });
 
-const leftovers = () =>
-  new Leftovers({ db, logger: createLogger({ service: 'metering', level: 'silent' }), auditKeepDays: 30 });
+const housekeeping = (logger = createLogger({ service: 'metering', level: 'silent' })) =>
+  new Housekeeping({ db, logger, auditKeepDays: 30 });
 const ofDay = (orgId: string, day: string) => settlement({ orgId, admittedAtMs: Date.parse(day) });
 
 async function makeOrg(): Promise<string> {
@@ -33,6 +33,12 @@ async function makeOrg(): Promise<string> {
   await db.$executeRaw`INSERT INTO plan VALUES (${planId}, ${planId}, 9, 1, 1, 1, 1, 1, false, now(), now())`;
   await db.org.create({ data: { id, slug: id.toLowerCase(), name: id, planId } });
   return id;
+}
+/** Whether somebody waits for the lock of the table of months. */
+async function monthsAwaited(): Promise<boolean> {
+  const [row] = await db.$queryRaw<{ waits: boolean }[]>`
+    SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'month_total'::regclass) AS waits`;
+  return row?.waits ?? false;
 }
 const deleteOrg = (orgId: string) => db.$queryRaw`SELECT delete_organization(${orgId}, 'operator')`;
 
@@ -55,16 +61,12 @@ describe('settlements of a deleted organization', () => {
       const deleting = deleteOrg(orgId).then(() => {
         deleted = true;
       });
-      await eventually(async () => {
-        const [row] = await db.$queryRaw<{ waits: boolean }[]>`
-          SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'month_total'::regclass) AS waits`;
-        return row?.waits;
-      });
+      await eventually(monthsAwaited);
       expect(deleted).toBe(false);
       return { deleting };
     });
     await deletion.deleting;
-    await leftovers().run();
+    await housekeeping().run();
     expect(JSON.stringify(await readUsage(db))).not.toContain(orgId);
   });
 });
@@ -75,7 +77,7 @@ describe('usage of a deleted organization', () => {
     const settlements = [gone, stays].flatMap((orgId) => DAYS.map((day) => ofDay(orgId, day)));
     await writeSettlements(db, settlements);
     await deleteOrg(gone);
-    await leftovers().run();
+    await housekeeping().run();
     const usage = await readUsage(db);
     expect(JSON.stringify(usage)).not.toContain(gone);
     for (const kept of [usage.rollup, usage.hours])
@@ -93,7 +95,7 @@ describe('audit events', () => {
       at: new Date(Date.now() - days * DAY_MS),
     });
     await db.auditEvent.createMany({ data: [event('old', 31), event('recent', 29)] });
-    await leftovers().run();
+    await housekeeping().run();
     expect(await db.auditEvent.findMany({ select: { id: true }, where: { orgId } })).toEqual([
       { id: 'recent' },
     ]);
@@ -115,7 +117,7 @@ describe('refusals', () => {
     await db.refusalHour.createMany({ data: [refusal(36), refusal(34)] });
     const report = (gatewayId: string, days: number) => ({ gatewayId, sequence: 1, at: hourOf(days) });
     await db.refusalReport.createMany({ data: [report('gw_old', 36), report('gw_new', 34)] });
-    await leftovers().run();
+    await housekeeping().run();
     expect(await db.refusalHour.findMany({ select: { hour: true } })).toEqual([{ hour: hourOf(34) }]);
     const dayOf = (days: number) => new Date(Math.floor(Date.now() / DAY_MS - days) * DAY_MS);
     expect(await db.refusalDay.findMany({ select: { day: true } })).toEqual([{ day: dayOf(34) }]);
@@ -138,7 +140,7 @@ describe('keys of pages', () => {
     await make('ended', inMs(-120_000));
     await make('open', inMs(120_000));
     await make('ordinary', null);
-    await leftovers().run();
+    await housekeeping().run();
     const kept = await db.apiKey.findMany({ where: { orgId }, select: { name: true } });
     expect(kept.map(({ name }) => name).sort()).toEqual(['open', 'ordinary']);
   });
@@ -166,7 +168,7 @@ describe('usage by the hour', () => {
     await db.$executeRaw`DELETE FROM usage_time WHERE org_id = ${orgId}`;
     const [lacking, others] = [await hoursOf(orgId), await hoursOf(other)];
     expect(lacking.hours).not.toEqual(lacking.counted);
-    await leftovers().run();
+    await housekeeping().run();
     const whole = await hoursOf(orgId);
     expect(whole.hours).toEqual(whole.counted);
     expect(whole.hours).toHaveLength(3);
@@ -174,12 +176,39 @@ describe('usage by the hour', () => {
     expect(await hoursOf(other)).toEqual(others);
   });
 
+  it('that a stop leaves uncounted is not logged as counted', async () => {
+    const yesterday = today() - DAY_MS;
+    await ensureRequestPartitions(db, [new Date(yesterday).toISOString().slice(0, 10)]);
+    const orgs = [await makeOrg(), await makeOrg()];
+    await writeSettlements(
+      db,
+      orgs.map((orgId) => settlement({ orgId, admittedAtMs: yesterday })),
+    );
+    await db.$executeRaw`DELETE FROM usage_hour WHERE org_id = ANY(${orgs})`;
+    let logged = '';
+    const destination = {
+      write: (line: string) => {
+        logged += line;
+      },
+    };
+    const stopped = housekeeping(createLogger({ service: 'metering', level: 'info', destination }));
+    const { running } = await db.$transaction(async (other) => {
+      await other.$executeRaw`LOCK TABLE month_total IN SHARE ROW EXCLUSIVE MODE`;
+      const running = stopped.run();
+      await eventually(monthsAwaited);
+      stopped.stop();
+      return { running };
+    });
+    await running;
+    expect(JSON.parse(logged)).toMatchObject({ days: 1 });
+  });
+
   it('is deleted after its time, and not before', async () => {
     const orgId = await makeOrg();
     const hour = (days: number) => new Date(today() - days * DAY_MS);
     for (const days of [8, 7])
       await db.$executeRaw`INSERT INTO usage_hour VALUES (${orgId}, ${hour(days)}, 'key_x', 'mdl_x', 1, 0, 1, 1, 0, 1, 1)`;
-    await leftovers().run();
+    await housekeeping().run();
     expect((await hoursOf(orgId)).hours).toHaveLength(1);
     await expect(db.$queryRaw`SELECT prune_usage_hours(CURRENT_DATE - 6)`).rejects.toThrow('at least 7 days');
   });

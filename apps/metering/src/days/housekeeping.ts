@@ -11,7 +11,7 @@ const HOURS_KEPT_DAYS = 8;
 /** Days of organizations that are recounted in one run. */
 const MAX_RECOUNTS = 2_000;
 
-export interface LeftoversOptions {
+export interface HousekeepingOptions {
   readonly db: Db;
   readonly logger: Logger;
   readonly auditKeepDays: number;
@@ -24,12 +24,12 @@ export interface LeftoversOptions {
  * Counts hours again that do not add up to their day, as after an upgrade: metering of the release
  * before writes no hours.
  */
-export class Leftovers {
-  readonly #options: LeftoversOptions;
+export class Housekeeping {
+  readonly #options: HousekeepingOptions;
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
 
-  constructor(options: LeftoversOptions) {
+  constructor(options: HousekeepingOptions) {
     this.#options = options;
   }
 
@@ -90,11 +90,13 @@ export class Leftovers {
       WHERE days.requests IS DISTINCT FROM hours.requests
         AND NOT EXISTS (SELECT FROM deleted_org WHERE deleted_org.org_id = days.org_id)
       ORDER BY days.day DESC LIMIT ${MAX_RECOUNTS}`;
+    let recounted = 0;
     for (const { org_id: orgId, day } of wrong) {
       if (this.#stopped) break;
       await db.$queryRaw`SELECT recount_usage_hours(${orgId}, ${day}::date)::text`;
+      recounted++;
     }
-    return wrong.length;
+    return recounted;
   }
 
   async #purgeDay(orgId: string): Promise<boolean> {
@@ -126,7 +128,7 @@ export class Leftovers {
       this.run().then(
         () => this.#runIn(EVERY_MS),
         (err) => {
-          this.#options.logger.warn({ err }, 'leftovers could not be deleted');
+          this.#options.logger.warn({ err }, 'housekeeping failed and will be tried again');
           this.#runIn(RETRY_MS);
         },
       );
