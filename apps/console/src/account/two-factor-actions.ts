@@ -41,6 +41,7 @@ export const beginTwoFactor = async (password: string): Promise<Result<NewApp>> 
 /** Not limited: the code of one's own new app is no secret to guess. That of an app in use is. */
 export const confirmTwoFactor = async (code: string): Promise<Result<null>> =>
   asUser(async () => {
+    if (typeof code !== 'string') return refuseInput(WRONG_CODE);
     if ((await currentUser())?.twoFactor !== false) return refuseInput(FAILED);
     const own = new Headers(await headers());
     const confirmed = await services().secondFactor.confirm({ code, headers: own });

@@ -97,6 +97,7 @@ export async function changePassword(current: string, next: string): Promise<Res
   const { accounts, signIn: attempts } = services();
   const user = await currentUser();
   if (!user) return refuseInput({ message: 'You have been signed out. Sign in again.' });
+  if (typeof current !== 'string' || typeof next !== 'string') return refuseInput(PASSWORD_RULE);
   if (!(await accounts.hasPassword(user.actor.userId)))
     return refuseInput({ message: 'You sign in without a password.' });
   const own = new Headers(await headers());

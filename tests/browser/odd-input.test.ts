@@ -1,0 +1,82 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { signInByForm } from '../support/console.ts';
+import { useStack } from '../support/stack.ts';
+
+/*
+ * What no page of the console sends, but anyone who is signed in can. The console refuses it. An
+ * error of its own would have the digest of a log line.
+ */
+
+const BUILT = resolve(import.meta.dirname, '../../apps/console/.next/server/server-reference-manifest.json');
+const DIGEST = /(digest\\?":\\?"|data-dgst=")\d/;
+const LONG = 'x'.repeat(3_000);
+
+const stack = useStack(async () => ({ console: true }));
+let site: string;
+let headers: Record<string, string>;
+beforeAll(async () => {
+  const { console: url, owner } = stack().info;
+  if (!url || !owner) throw new Error('the stack has no console');
+  const cookie = await signInByForm(url, owner);
+  if (!cookie) throw new Error('its owner cannot sign in');
+  site = url;
+  headers = { cookie, origin: site };
+});
+
+function actionId(name: string): string {
+  const { node } = JSON.parse(readFileSync(BUILT, 'utf8')) as {
+    node: Record<string, { exportedName: string }>;
+  };
+  const [id] = Object.entries(node).find(([, { exportedName }]) => exportedName === name) ?? [];
+  if (!id) throw new Error(`there is no action ${name}`);
+  return id;
+}
+
+async function act(name: string, args: unknown): Promise<string> {
+  const own = { 'next-action': actionId(name), 'content-type': 'text/plain;charset=UTF-8' };
+  const body = JSON.stringify(args);
+  const answer = await fetch(`${site}/o/demo/keys`, {
+    method: 'POST',
+    headers: { ...headers, ...own },
+    body,
+  });
+  expect(answer.status).toBe(200);
+  return await answer.text();
+}
+
+describe('odd input', () => {
+  it.each([
+    ['revokeKey', ['demo', 'x\u0000'], '"field":"id"'],
+    ['createKey', [{ org: 'demo', name: 'k', models: ['\u0000'] }], '"field":"models"'],
+    ['createKey', [], 'must be an object'],
+    ['startModel', ['demo', '\u0000'], '"field":"name"'],
+    ['endSession', ['x\u0000'], 'has ended already'],
+    ['endSession', [{}], 'has ended already'],
+    ['listOptions', ['demo', null, null], 'FALLBACK;404'],
+    ['listChoices', [{}, 'keys'], 'FALLBACK;404'],
+    ['changePassword', [null, null], 'Password must'],
+    ['confirmTwoFactor', [{}], 'not the code'],
+  ] as const)('of an action is refused: %s with %j', async (name, args, said) => {
+    const text = await act(name, args);
+    expect(text).toContain(said);
+    expect(text).not.toMatch(DIGEST);
+  });
+
+  it.each([
+    ['usage?key=LONG', 200],
+    ['requests?key=LONG', 200],
+    ['keys/LONG', 200],
+    ['api/LONG', 200],
+    ['audit?before=x', 200],
+    ['audit/export?before=x', 400],
+    ['audit/export?from=x', 400],
+    ['requests?key=%00', 400],
+    ['keys/%zz', 400],
+  ])('in an address is refused, or names nothing: %s', async (path, status) => {
+    const answer = await fetch(`${site}/o/demo/${path.replace('LONG', LONG)}`, { headers });
+    expect(answer.status).toBe(status);
+    expect(await answer.text()).not.toMatch(DIGEST);
+  });
+});
