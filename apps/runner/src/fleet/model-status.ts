@@ -11,8 +11,8 @@ export interface ModelStatus {
 }
 
 /**
- * What a wake came to. 'busy': too many wait for the model. Null: it did not settle while the caller
- * waited. Undefined: there is no such model.
+ * What a wake came to. `busy`: too many callers wait for the model. Null: the caller gave up.
+ * Undefined: there is no such model.
  */
 export type Woken = ModelStatus | 'busy' | null | undefined;
 
