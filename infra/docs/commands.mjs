@@ -1,5 +1,5 @@
 // @ts-check
-/* Prints the nouns, verbs and flags of the built ctl as JSON. No verb runs. */
+/* Prints the nouns, verbs and flags of the built ctl as JSON, without help. No verb runs. */
 const { createProgram } = await import(new URL('../../apps/ctl/dist/program.js', import.meta.url).href);
 
 /**
@@ -9,7 +9,9 @@ const { createProgram } = await import(new URL('../../apps/ctl/dist/program.js',
 const commandOf = (/** @type {any} */ { options, commands }) => ({
   flags: options.map((/** @type {any} */ { long }) => long),
   verbs: Object.fromEntries(
-    commands.map((/** @type {any} */ command) => [command.name(), commandOf(command)]),
+    commands
+      .map((/** @type {any} */ command) => [command.name(), commandOf(command)])
+      .filter(([/** @type {string} */ name]) => name !== 'help'),
   ),
 });
 

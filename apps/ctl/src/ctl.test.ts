@@ -253,6 +253,13 @@ describe('an installation from the beginning', () => {
     expect([days.length, hours.length]).toEqual([0, 24]);
   });
 
+  it('says the most days that usage can be shown of', async () => {
+    const most = 366;
+    expect((await ctl(['usage', 'show', '--help'])).out).toContain(`at most ${most}`);
+    expect((await json<{ days: unknown[] }>('usage', 'show', '--days', `${most}`)).days).toHaveLength(most);
+    expect(await refused('usage', 'show', '--days', `${most + 1}`)).toContain(`to ${most}.`);
+  });
+
   it('shows refusals by cause, key and model, of hours or of days', async () => {
     const none = { total: 0, causes: [], keys: [], models: [] };
     const hours = await json<{ steps: unknown[] }>('refusal', 'show', '--hours', '2');

@@ -42,5 +42,25 @@ export function createProgram(context: Context): Command {
     addDoctor,
   ])
     add(program, context);
+  addHelp(program);
   return program;
+}
+
+/** Commander's own help says nothing of a name that is no command: it prints all the usage. */
+function addHelp(command: Command): void {
+  if (command.commands.length === 0) return;
+  command.commands.forEach(addHelp);
+  command
+    .helpCommand(false)
+    .command('help [command...]')
+    .description('display help for a command')
+    .action((names: readonly string[]) => {
+      let about = command;
+      for (const name of names) {
+        const found = about.commands.find((one) => one.name() === name);
+        if (!found) return about.error(`error: unknown command '${name}'`);
+        about = found;
+      }
+      about.help();
+    });
 }

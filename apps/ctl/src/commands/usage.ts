@@ -82,7 +82,7 @@ export function addUsage(program: Command, context: Context): void {
     'show',
     'show totals, days or hours, models, keys and models, and the month',
     [
-      { flags: '--days <n>', help: 'UTC days up to today (default 30)', parse: whole },
+      { flags: '--days <n>', help: 'UTC days up to today, at most 366 (default 30)', parse: whole },
       { flags: '--hours <n>', help: 'UTC hours up to this one, at most 168, in place of days', parse: whole },
     ],
     ({ org, days, hours, json = false }) =>
