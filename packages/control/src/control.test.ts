@@ -8,6 +8,7 @@ import { type Action, POLICY, ROLES } from './access/policy.ts';
 import { createFixture, type Fixture, OPERATOR, refusal, SECRET_KEY, value } from './fixture.ts';
 import { baseUrlOf } from './models/input.ts';
 import { slugOf } from './orgs/slug.ts';
+import type { ControlRefusal } from './result.ts';
 
 let postgres: TestPostgres;
 let db: Db;
@@ -40,7 +41,7 @@ const process_ = {
 } as const;
 
 describe('roles', () => {
-  type Operation = (actor: never, input: never) => Promise<{ ok: boolean; refusal?: { code: string } }>;
+  type Operation = (actor: never, input: never) => Promise<{ ok: boolean; refusal?: ControlRefusal }>;
   const email = 'x@example.com';
   /** Every operation on an organization: the action it requires, and an input. */
   const GUARDED: { readonly [K in keyof Fixture['control']]?: readonly [Action, object] } = {
@@ -109,6 +110,35 @@ describe('roles', () => {
 
   it('are asked for by every operation there is', () => {
     expect([...Object.keys(GUARDED), ...OTHERS].sort()).toEqual(Object.keys(fixture.control).sort());
+  });
+
+  it('say in words what is wrong with an input of another type, and name the field', async () => {
+    const org = await fixture.org('Other types');
+    // Only ctl publishes what it has found, and its input is what was found.
+    const { publishFound: _, ...taken } = GUARDED;
+    for (const [name, [, input]] of Object.entries(taken)) {
+      const operation = fixture.control[name as keyof Fixture['control']] as unknown as Operation;
+      const refused = async (given: unknown) => {
+        const result = await operation(OPERATOR as never, given as never);
+        return { name, given, ...result.refusal };
+      };
+      for (const given of [undefined, null, 'x', 5])
+        expect(await refused(given)).toMatchObject({ message: expect.stringMatching(/^The input must /) });
+      for (const field of Object.keys({ org, ...input }))
+        for (const value of [['x', 5], { x: 5 }, null])
+          expect(await refused({ org, ...input, [field]: value })).toMatchObject({
+            field,
+            message: expect.not.stringMatching(/^Invalid|expected/),
+          });
+    }
+    const name = 'k';
+    expect(refusal(await fixture.control.createKey(OPERATOR, { org, name, models: [5 as never] }))).toEqual({
+      ...{ code: 'invalid_input', field: 'models' },
+      message: 'Choose 1 to 50 published models, or all models.',
+    });
+    expect(refusal(await fixture.control.createKey(OPERATOR, undefined as never)).message).toBe(
+      'The input must be an object of: org, name, models, requestsPerMinute, requestsAtOnce, expiresOn.',
+    );
   });
 
   it.each([...ROLES, 'stranger'] as const)(

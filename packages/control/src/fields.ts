@@ -80,14 +80,15 @@ export function isDay(value: string): boolean {
 }
 
 /** An id, slug or e-mail that names something. It is only compared, never stored. */
-export const reference = (label: string) =>
-  z
-    .string({ error: `${label} must be given.` })
+export const reference = (label: string) => {
+  const given = `${label} must be given.`;
+  const rule = `${label} must be a text of 1 to 400 characters.`;
+  return z
+    .string({ error: ({ input }) => (input === undefined ? given : rule) })
     .trim()
-    .min(1, { error: `${label} must be given.` })
-    .max(400, {
-      error: `${label} is too long.`,
-    });
+    .min(1, { error: given })
+    .max(400, { error: rule });
+};
 
 /** The organization's id or slug. Without it, the operation takes the actor's only organization. */
 export const orgField = reference('Organization').optional();

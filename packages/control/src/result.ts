@@ -59,9 +59,13 @@ export const refuseInput = (first: Fault, ...others: readonly Fault[]) => {
 };
 
 /** Parses input by its schema. The refusal lists every invalid field with its first fault. */
-export function parseInput<S extends z.ZodType>(schema: S, input: unknown): Result<z.output<S>> {
+export function parseInput<S extends z.ZodObject>(schema: S, input: unknown): Result<z.output<S>> {
   const parsed = schema.safeParse(input);
   if (parsed.success) return ok(parsed.data);
+  if (typeof input !== 'object' || input === null || Array.isArray(input))
+    return refuseInput({
+      message: `The input must be an object of: ${Object.keys(schema.shape).join(', ')}.`,
+    });
   const faults = new Map<string, Fault>();
   for (const { path, message } of parsed.error.issues) {
     const field = String(path[0] ?? '');

@@ -8,7 +8,8 @@ describe('the limits on the number of keys', () => {
     [{ valid: 1, total: 949 }, false, null],
     [{ valid: 2, total: 2 }, false, 'room for one more key on the plan Free'],
     [{ valid: 3, total: 3 }, true, 'The plan Free has room for 3 keys'],
-    [{ valid: 4, total: 4 }, true, 'revoke one, or change the plan'],
+    [{ valid: 3, total: 4 }, true, 'all are in use: revoke one, or change the plan'],
+    [{ valid: 4, total: 4 }, true, '4 are in use: revoke keys, or change the plan'],
     [{ valid: 1, total: 950 }, false, 'There are 950 keys, revoked ones included; the ceiling is 1,000'],
     [{ valid: 1, total: 1_000 }, true, 'delete revoked ones to create another'],
   ])('are told before they bite: of %j creating is blocked %s, with %j', (count, blocked, message) => {

@@ -28,7 +28,7 @@ export function fullness(
   if (valid >= mostKeys)
     return {
       blocked: true,
-      message: `The plan ${plan} has room for ${mostKeys} keys that are not revoked, and all are in use: revoke one, or change the plan, to create another.`,
+      message: `The plan ${plan} has room for ${mostKeys} keys that are not revoked, and ${valid > mostKeys ? `${whole(valid)} are in use: revoke keys` : 'all are in use: revoke one'}, or change the plan, to create another.`,
     };
   if (total >= perOrg.total * NEAR_CEILING)
     return {

@@ -15,7 +15,9 @@ export function checkCondition(model: CatalogModel): 'ready' | 'wake' | Refusal 
     case 'CONDITION_ASLEEP':
       return isAlwaysOn(model) ? ALWAYS_ON_STARTING : 'wake';
     case 'CONDITION_FAILED':
-      return model.wakeable && !isAlwaysOn(model) ? 'wake' : COULD_NOT_START;
+      // Nothing may have been started: its servers may belong to someone else.
+      if (isAlwaysOn(model)) return MODEL_UNAVAILABLE;
+      return model.wakeable ? 'wake' : COULD_NOT_START;
     case 'CONDITION_STOPPED':
       return STOPPED;
     default:

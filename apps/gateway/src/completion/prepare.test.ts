@@ -203,6 +203,17 @@ describe('the condition of a model', () => {
     harness.runner.remove(modelId);
   });
 
+  it.each([
+    ['always_on', 'The model is not available right now.'],
+    ['wake_on_request', 'The model could not be started.'],
+  ] as const)('that failed and is %s is told as: %s', async (mode, message) => {
+    const change = { condition: 'CONDITION_FAILED', mode } as const;
+    const { modelId } = await harness.publish({ name: 'down', replicas: [], ...change });
+    const response = await harness.complete({ ...hello, model: 'down' });
+    expect(await response.json()).toMatchObject({ error: { message } });
+    harness.runner.remove(modelId);
+  });
+
   it('that failed is woken again after its backoff, and one that is starting is waited for', async () => {
     for (const condition of ['CONDITION_FAILED', 'CONDITION_STARTING'] as const) {
       const { modelId } = await asleep({

@@ -54,7 +54,7 @@ const acceptInput = z.object({
   name: nameField('Name', 80).optional(),
   password: passwordField.optional(),
   /** The new account gets no password: its owner signs in with the identity provider. */
-  withoutPassword: z.boolean().optional(),
+  withoutPassword: z.boolean({ error: 'Without password must be true or false.' }).optional(),
 });
 export type AcceptInvitationInput = z.input<typeof acceptInput>;
 

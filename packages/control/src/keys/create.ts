@@ -17,7 +17,7 @@ const createInput = (today: string) =>
     org: orgField,
     name: nameField('Name', KEY_RULES.name),
     models: z
-      .array(reference('Model'), { error: MODELS_RULE })
+      .array(z.string({ error: MODELS_RULE }).pipe(reference('Model')), { error: MODELS_RULE })
       .transform((names) => [...new Set(names)])
       .refine((names) => names.length >= 1 && names.length <= KEY_RULES.models, { error: MODELS_RULE })
       .optional(),
@@ -124,7 +124,7 @@ async function checkRoom(tx: Tx, orgId: string, nowMs: number): Promise<Result<n
   if (valid >= most) {
     return refuse(
       'limit_reached',
-      `The plan ${plan.name} has room for ${most} keys that are not revoked: revoke one first.`,
+      `The plan ${plan.name} has room for ${most} keys that are not revoked: revoke ${valid > most ? 'keys' : 'one'} first.`,
     );
   }
   if (total >= KEY_RULES.perOrg.total) {

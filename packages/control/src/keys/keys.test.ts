@@ -79,7 +79,8 @@ describe('create', () => {
     ['no name [key.name]', { name: '' }, 'name', '1 to 80 characters'],
     ['a name of blanks [key.name]', { name: '   ' }, 'name', '1 to 80 characters'],
     ['a name of 81 characters [key.name]', { name: 'x'.repeat(81) }, 'name', '1 to 80 characters'],
-    ['a name with a NUL', { name: 'a\u0000b' }, 'name', 'control characters'],
+    ['a name with a NUL', { name: 'a\u0000b' }, 'name', 'must not contain the character NUL'],
+    ['a name with a line break', { name: 'a\nb' }, 'name', 'control characters'],
     ['0 a minute [key.rpm]', { name: 'k', requestsPerMinute: 0 }, 'requestsPerMinute', '1 to 6,000'],
     ['6,001 a minute [key.rpm]', { name: 'k', requestsPerMinute: 6_001 }, 'requestsPerMinute', '1 to 6,000'],
     ['1.5 a minute [key.rpm]', { name: 'k', requestsPerMinute: 1.5 }, 'requestsPerMinute', '1 to 6,000'],
@@ -145,6 +146,19 @@ describe('create', () => {
     expect(refusal(await fixture.control.createKey(OPERATOR, { org, name: 'k' })).code).toBe('limit_reached');
     value(await fixture.control.revokeKey(OPERATOR, { org, id: first.id }));
     expect((await fixture.control.createKey(OPERATOR, { org, name: 'k' })).ok).toBe(true);
+  });
+
+  it('says that more than one key must go, if a smaller plan has room for fewer than there are', async () => {
+    const org = await fixture.org('Smaller');
+    for (const name of ['a', 'b', 'c']) value(await fixture.control.createKey(OPERATOR, { org, name }));
+    value(await fixture.control.setOrgPlan(OPERATOR, { org, plan: 'Free' }));
+    const refused = async () =>
+      refusal(await fixture.control.createKey(OPERATOR, { org, name: 'k' })).message;
+    expect(await refused()).toMatch(/: revoke one first\.$/);
+    value(await fixture.control.setOrgPlan(OPERATOR, { org, plan: 'Pro' }));
+    value(await fixture.control.createKey(OPERATOR, { org, name: 'd' }));
+    value(await fixture.control.setOrgPlan(OPERATOR, { org, plan: 'Free' }));
+    expect(await refused()).toMatch(/: revoke keys first\.$/);
   });
 
   it('keeps the ceiling of 1,000 keys in all, revoked ones included [limit.keys.total]', async () => {

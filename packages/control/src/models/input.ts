@@ -18,6 +18,8 @@ const NAME_RULE =
 const URLS_RULE = `Give 1 to ${MAX_REPLICAS} different addresses that start with http:// or https://, without a user, a query or a fragment.`;
 const WORKLOAD_RULE =
   'Kubernetes must be namespace/deployment, namespace/deployment/NAME or namespace/statefulset/NAME.';
+const HEALTH_PATH_RULE = 'Health path must begin with / and have no spaces.';
+const UPSTREAM_KEY_RULE = 'The key for the servers must be 1 to 4,096 printable characters without spaces.';
 const SERVICE_RULE = 'Service must be the name of a Service, or name:port with a port of its endpoints.';
 const K8S_NAME = '[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?';
 const WORKLOAD = new RegExp(`^(${K8S_NAME})/(?:(${WORKLOAD_KINDS.join('|')})/)?(${K8S_NAME})$`);
@@ -37,14 +39,10 @@ const settings = {
   command: text('Command', 8_192),
   service: z.string({ error: SERVICE_RULE }).regex(SERVICE, { error: SERVICE_RULE }).transform(serviceOf),
   replicas: whole('Replicas', 1, MAX_REPLICAS),
-  healthPath: z
-    .string()
-    .regex(/^\/[!-~]{0,255}$/, { error: 'Health path must begin with / and have no spaces.' }),
+  healthPath: z.string({ error: HEALTH_PATH_RULE }).regex(/^\/[!-~]{0,255}$/, { error: HEALTH_PATH_RULE }),
   startTimeoutS: whole('Time to start', 1, MAX_START_TIMEOUT_S),
   upstreamModel: text('Name at the servers', 256),
-  upstreamKey: z.string().regex(/^[!-~]{1,4096}$/, {
-    error: 'The key for the servers must be 1 to 4,096 printable characters without spaces.',
-  }),
+  upstreamKey: z.string({ error: UPSTREAM_KEY_RULE }).regex(/^[!-~]{1,4096}$/, { error: UPSTREAM_KEY_RULE }),
   sleepAfterS: whole('Idle time', 1, MAX_SLEEP_AFTER_S),
   pool: poolField('Pool'),
   cost: whole('Cost', 0, MAX_CAPACITY),

@@ -34,7 +34,7 @@ const setPlanInput = z.object({
 });
 export type SetPlanInput = z.input<typeof setPlanInput>;
 
-const listPlansInput = z.object({ org: orgField }).default({});
+const listPlansInput = z.object({ org: orgField });
 export type ListPlansInput = z.input<typeof listPlansInput>;
 
 /**
@@ -44,7 +44,7 @@ export type ListPlansInput = z.input<typeof listPlansInput>;
 export async function listPlans(
   deps: ControlDeps,
   actor: Actor,
-  input?: ListPlansInput,
+  input: ListPlansInput = {},
 ): Promise<Result<PlanView[]>> {
   const parsed = parseInput(listPlansInput, input);
   if (!parsed.ok) return parsed;

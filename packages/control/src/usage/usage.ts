@@ -153,9 +153,10 @@ function everyStep(period: Period, steps: readonly StepUsage[]): readonly UsageS
   });
 }
 
+const DAY_RULE = 'Day must be a day as YYYY-MM-DD.';
 const dayInput = z.object({
   org: orgField,
-  day: z.string().refine(isDay, { error: 'Day must be a day as YYYY-MM-DD.' }),
+  day: z.string({ error: DAY_RULE }).refine(isDay, { error: DAY_RULE }),
 });
 export type UsageOfDayInput = z.input<typeof dayInput>;
 
