@@ -2,7 +2,7 @@ import type { Condition } from '@tidegate/contracts';
 import type { Logger } from '@tidegate/runtime';
 import type { ModelStore, StoredModel } from '../catalog/store.ts';
 import { Room, type RoomUse } from '../room/room.ts';
-import type { ModelStatus, ReplicaCount } from './model-status.ts';
+import { type ModelStatus, outcomeOf, type ReplicaCount, type Woken } from './model-status.ts';
 import { Supervisor, type SupervisorDeps } from './supervisor.ts';
 
 export interface FleetDeps extends Omit<SupervisorDeps, 'room'> {
@@ -91,15 +91,10 @@ export class Fleet {
     this.#supervisors.get(modelId)?.touch();
   }
 
-  /** Wakes a model. Undefined: there is no such model. Otherwise as `Supervisor.wake`. */
-  async wake(
-    modelId: string,
-    signal: AbortSignal,
-    requestId?: string,
-  ): Promise<ModelStatus | 'busy' | null | undefined> {
+  async wake(modelId: string, signal: AbortSignal, requestId?: string): Promise<Woken> {
     const supervisor = this.#supervisors.get(modelId);
     const woken = await supervisor?.wake(signal, requestId);
-    if (woken !== undefined) this.#deps.metrics.wakes.inc({ result: resultOf(woken) });
+    if (woken !== undefined) this.#deps.metrics.wakes.inc({ result: outcomeOf(woken) });
     return woken;
   }
 
@@ -212,6 +207,3 @@ export class Fleet {
     this.#room.settle(this.#deps.now());
   }
 }
-
-const resultOf = (woken: ModelStatus | 'busy' | null): string =>
-  woken === null ? 'gave_up' : woken === 'busy' ? 'busy' : woken.condition;

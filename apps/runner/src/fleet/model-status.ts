@@ -10,6 +10,19 @@ export interface ModelStatus {
   readonly revision: number;
 }
 
+/**
+ * What a wake came to. `busy`: too many callers wait for the model. Null: the caller gave up.
+ * Undefined: there is no such model.
+ */
+export type Woken = ModelStatus | 'busy' | null | undefined;
+
+/** For metrics and traces. */
+export function outcomeOf(woken: Woken): string {
+  if (woken === undefined) return 'unknown_model';
+  if (woken === null) return 'gave_up';
+  return woken === 'busy' ? woken : woken.condition;
+}
+
 /** How many of a model's replicas can be called, and which ones cannot. */
 export interface ReplicaCount {
   readonly up: number;

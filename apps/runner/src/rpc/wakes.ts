@@ -1,14 +1,12 @@
 import type { WakeRequest__Output } from '@tidegate/rpc';
 import type { Tracing } from '@tidegate/tracing';
-import type { ModelStatus } from '../fleet/model-status.ts';
+import { outcomeOf, type Woken } from '../fleet/model-status.ts';
 
 const REQUEST_ID = /^req_[A-Za-z0-9]{24}$/;
 
 /** The request that asks for a wake, for the log. */
 export const requestIdOf = ({ requestId }: WakeRequest__Output): string | undefined =>
   REQUEST_ID.test(requestId) ? requestId : undefined;
-
-type Woken = ModelStatus | 'busy' | null | undefined;
 
 /** If the trace of the request that asks is sampled, the wake gets a span in it. */
 export async function traceWake(
@@ -37,10 +35,4 @@ export async function traceWake(
     span.set({ 'tidegate.outcome': outcome });
     span.end(performance.now(), outcome === 'failed' ? outcome : null);
   }
-}
-
-function outcomeOf(woken: Woken): string {
-  if (woken === undefined) return 'unknown_model';
-  if (woken === null) return 'gave_up';
-  return woken === 'busy' ? woken : woken.condition;
 }

@@ -7,6 +7,7 @@ import type {
   V2HorizontalPodAutoscaler,
 } from '@kubernetes/client-node';
 import type { KubernetesSettings } from '@tidegate/contracts/driver-settings';
+import { withDeadline } from '../deadline.ts';
 import type { ApiCall, Connection } from './connection.ts';
 import { linesOf, readBounded } from './read.ts';
 
@@ -151,31 +152,20 @@ export class KubernetesApi {
   }
 
   /** Ends the work after a time, and turns every failure into an `ApiError`. */
-  async #within<T>(
+  #within<T>(
     limitMs: number,
     signal: AbortSignal,
     work: (signal: AbortSignal, expired: () => boolean) => Promise<T>,
   ): Promise<T> {
-    // As in `get`: in Node 20, what AbortSignal.any creates lives as long as `signal`.
-    const controller = new AbortController();
-    const abort = () => controller.abort();
-    let expired = false;
-    const timer = setTimeout(() => {
-      expired = true;
-      abort();
-    }, limitMs);
-    if (signal.aborted) abort();
-    else signal.addEventListener('abort', abort);
-    try {
-      return await work(controller.signal, () => expired);
-    } catch (error) {
-      if (error instanceof ApiError) throw error;
-      const { code, message } = error as NodeJS.ErrnoException;
-      throw new ApiError(0, expired ? 'no answer in time' : (code ?? message));
-    } finally {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', abort);
-    }
+    return withDeadline(limitMs, signal, async (limited, expired) => {
+      try {
+        return await work(limited, expired);
+      } catch (error) {
+        if (error instanceof ApiError) throw error;
+        const { code, message } = error as NodeJS.ErrnoException;
+        throw new ApiError(0, expired() ? 'no answer in time' : (code ?? message));
+      }
+    });
   }
 }
 

@@ -1,4 +1,5 @@
 import { type DescribedServer, describeServer } from '@tidegate/upstream';
+import { withDeadline } from '../deadline.ts';
 import type { UpstreamAccess } from '../upstream-access.ts';
 import { inspect } from './inspect.ts';
 import { describeProblems } from './problems.ts';
@@ -25,15 +26,8 @@ export async function checkServer(server: CheckedServer, signal: AbortSignal): P
   if (problem?.kind === 'no_answer' || signal.aborted)
     return { problem: problem ? describeProblems([problem]) : 'The check was ended.', described: undefined };
   const origin = server.baseUrl.replace(/\/v1$/, '');
-  const ending = new AbortController();
-  const end = () => ending.abort();
-  const timer = setTimeout(end, server.timeoutMs);
-  signal.addEventListener('abort', end);
-  try {
-    const described = await describeServer({ origin, key: server.key, signal: ending.signal });
-    return { problem: problem ? describeProblems([problem]) : '', described };
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', end);
-  }
+  const described = await withDeadline(server.timeoutMs, signal, (limited) =>
+    describeServer({ origin, key: server.key, signal: limited }),
+  );
+  return { problem: problem ? describeProblems([problem]) : '', described };
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request as plain } from 'node:http';
 import { request as secure } from 'node:https';
+import { withDeadline } from '../deadline.ts';
 
 export interface GetRequest {
   readonly url: string;
@@ -29,33 +30,22 @@ const MAX_ANSWER_BYTES = 1024 * 1024;
  * Node's own client parses answers in native code. Undici has V8 compile its parser, which takes
  * 0.1 s of a core just when callers who waited for a model are forwarded to it.
  */
-export async function get(
+export function get(
   { url, key, timeoutMs }: GetRequest,
   signal: AbortSignal,
 ): Promise<GetResponse | NoAnswer> {
-  // This does not use AbortSignal.any: in Node 20, what it creates lives as long as `signal`.
-  const controller = new AbortController();
-  const abort = () => controller.abort();
-  let late = false;
-  const timer = setTimeout(() => {
-    late = true;
-    abort();
-  }, timeoutMs);
-  if (signal.aborted) abort();
-  else signal.addEventListener('abort', abort);
-  try {
-    const answer = await ask(url, key ? { authorization: `Bearer ${key}` } : {}, controller.signal);
-    return {
-      status: answer.statusCode ?? 0,
-      contentType: (answer.headers['content-type'] ?? '').toLowerCase(),
-      body: await readBounded(answer),
-    };
-  } catch (error) {
-    return late ? 'no answer in time' : describe(error);
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', abort);
-  }
+  return withDeadline(timeoutMs, signal, async (limited, expired) => {
+    try {
+      const answer = await ask(url, key ? { authorization: `Bearer ${key}` } : {}, limited);
+      return {
+        status: answer.statusCode ?? 0,
+        contentType: (answer.headers['content-type'] ?? '').toLowerCase(),
+        body: await readBounded(answer),
+      };
+    } catch (error) {
+      return expired() ? 'no answer in time' : describe(error);
+    }
+  });
 }
 
 async function ask(

@@ -1,11 +1,37 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ERRORS } from '@tidegate/contracts';
 import { LIMITS } from '@tidegate/limits';
-import { type Harness, startHarness } from '../../apps/gateway/src/testing/harness.ts';
-import { description } from '../support/conformance/description.ts';
+import { parse } from 'yaml';
+import { type Harness, startHarness } from '../testing/harness.ts';
+
+interface Body {
+  readonly error: { readonly code: string };
+}
+
+/** What is used here of docs/openapi.yaml. */
+interface Description {
+  readonly components: {
+    readonly responses: Readonly<
+      Record<
+        string,
+        {
+          readonly content: Readonly<
+            Record<string, { readonly examples?: Readonly<Record<string, { readonly value: Body }>> }>
+          >;
+        }
+      >
+    >;
+    readonly 'x-errors': Readonly<Record<string, { readonly status: number }>>;
+  };
+}
+
+const { components } = parse(
+  readFileSync(new URL('../../../../docs/openapi.yaml', import.meta.url), 'utf8'),
+) as Description;
 
 interface Sent {
   readonly status: number;
@@ -65,7 +91,7 @@ describe("the description's examples of errors", () => {
     starting: () => complete(asking('late')),
   };
 
-  const EXAMPLES = Object.values(description.components.responses).flatMap(({ content }) =>
+  const EXAMPLES = Object.values(components.responses).flatMap(({ content }) =>
     Object.values(content).flatMap(({ examples = {} }) => Object.entries(examples)),
   );
 
@@ -81,8 +107,7 @@ describe("the description's examples of errors", () => {
   });
 });
 
-const ruleOf = (body: unknown) =>
-  description.components['x-errors'][(body as { error: { code: string } }).error.code];
+const ruleOf = ({ error }: Body) => components['x-errors'][error.code];
 
 /** Begins a body that never ends, at a gateway with less time for it than by default. */
 async function sendHalf(): Promise<Sent> {

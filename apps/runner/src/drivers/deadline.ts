@@ -1,0 +1,26 @@
+/**
+ * Does some work under a signal that aborts when the time is over, or with `signal`.
+ * @param work `expired` tells whether it was the time
+ */
+export async function withDeadline<T>(
+  limitMs: number,
+  signal: AbortSignal,
+  work: (limited: AbortSignal, expired: () => boolean) => Promise<T>,
+): Promise<T> {
+  // This does not use AbortSignal.any: in Node 20, what it creates lives as long as `signal`.
+  const controller = new AbortController();
+  const abort = () => controller.abort();
+  let expired = false;
+  const timer = setTimeout(() => {
+    expired = true;
+    abort();
+  }, limitMs);
+  if (signal.aborted) abort();
+  else signal.addEventListener('abort', abort);
+  try {
+    return await work(controller.signal, () => expired);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', abort);
+  }
+}
