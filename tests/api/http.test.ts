@@ -87,6 +87,15 @@ describe('a wrong method is 405 method_not_allowed, and Allow names the right on
   });
 
   it.each([
+    [MODELS, 'GET'],
+    [COMPLETIONS, 'POST'],
+  ])('also one that is not registered: FETCH %s', async (target, allow) => {
+    const answer = await wire(base(), `FETCH ${target} HTTP/1.1\r\nhost: a\r\n\r\n`);
+    expect([answer.status, answer.headers.allow]).toEqual([405, allow]);
+    expect(answer.json).toEqual(errorOf('method_not_allowed', 'invalid_request_error'));
+  });
+
+  it.each([
     [MODELS, 405, 'GET'],
     [COMPLETIONS, 405, 'POST'],
     ['/v1/nothing', 404, undefined],
@@ -216,7 +225,6 @@ describe('what is no HTTP request is refused in the form of the API', () => {
   const AUTH = () => `host: a\r\nauthorization: Bearer ${key}\r\n`;
   it.each([
     ['nonsense', () => 'nonsense\r\n\r\n'],
-    ['an unknown method', () => `FETCH ${MODELS} HTTP/1.1\r\n\r\n`],
     ['headers of 64 KiB', () => `GET ${MODELS} HTTP/1.1\r\na: ${'a'.repeat(65_536)}\r\n\r\n`],
     [
       'two lengths',
