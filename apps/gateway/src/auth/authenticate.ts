@@ -27,7 +27,7 @@ export interface Caller {
  */
 export function refuseBlockedAddress(
   { blocked, trustedProxies }: AuthDeps,
-  request: IncomingMessage,
+  request: Parameters<typeof clientAddress>[0],
 ): Passed | Refusal {
   if (!blocked.any) return PASSED;
   const remainingMs = blocked.remainingMs(clientAddress(request, trustedProxies));

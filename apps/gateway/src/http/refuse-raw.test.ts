@@ -60,6 +60,14 @@ describe('a method that Node does not know', () => {
     expect(codeOf(answer)).toBe(allow ? 'method_not_allowed' : 'not_found');
   });
 
+  it('is refused with 429 from a blocked address', async () => {
+    harness.gateway.blocked.block('127.0.0.1', 30_000);
+    const answer = await raw('FOO /v1/models HTTP/1.1\r\nHost: a\r\n\r\n');
+    harness.gateway.blocked.block('127.0.0.1', 0);
+    expect(answer).toMatch(/^HTTP\/1.1 429 Too Many Requests\r\n/);
+    expect(codeOf(answer)).toBe('rate_limit_exceeded');
+  });
+
   it('is refused behind the answer to an earlier request of the same packet', async () => {
     const get = 'GET /v1/nothing HTTP/1.1\r\nHost: a\r\n\r\n';
     const answer = await raw(`${get}BREW /v1/models HTTP/1.1\r\nHost: a\r\n\r\n`);

@@ -1,6 +1,7 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { ERRORS, errorBody, newRefusal, newRequestId, type Refusal } from '@tidegate/contracts';
+import { ERRORS, errorBody, isRefusal, newRefusal, newRequestId, type Refusal } from '@tidegate/contracts';
+import type { Passed } from '../ending.ts';
 import type { Observer } from '../observe/observer.ts';
 import { type Misrouted, misrouted } from './routes.ts';
 
@@ -26,6 +27,7 @@ export interface ClientError extends NodeJS.ErrnoException {
 }
 
 type HttpSocket = Duplex & {
+  readonly remoteAddress?: string | undefined;
   /** Node's property for the answer that has the connection now. Other answers wait behind it. */
   _httpMessage?: ServerResponse | null;
 };
@@ -34,6 +36,8 @@ export interface RawRefusalDeps {
   readonly observer: Observer;
   /** How long a written answer may wait for its client before the connection is closed. */
   readonly unreadTimeoutMs: number;
+  /** Refuses a blocked peer. Headers were not read, so behind a proxy the peer is the proxy. */
+  readonly refuseBlocked: (socket: HttpSocket) => Passed | Refusal;
 }
 
 /** Connections that end with a refusal, sent or about to be sent. */
@@ -47,20 +51,26 @@ export function onClientError(deps: RawRefusalDeps, error: ClientError, socket: 
   // The connection already has its last answer.
   if (socket.writableEnded) return;
   if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy();
-  refuseRaw(deps, socket, ofUnknownMethod(error) ?? { refusal: refusalOf(error) });
+  refuseRaw(deps, socket, ofUnknownMethod(deps, error, socket) ?? { refusal: refusalOf(error) });
 }
 
 /**
  * The answer if all that is wrong is the method: Node's parser knows the registered ones only, and
  * stops in the middle of others. Undefined if more is wrong, or if the line has not arrived whole.
  */
-function ofUnknownMethod({ code, rawPacket, bytesParsed = 0 }: ClientError): Misrouted | undefined {
+function ofUnknownMethod(
+  { refuseBlocked }: RawRefusalDeps,
+  { code, rawPacket, bytesParsed = 0 }: ClientError,
+  socket: HttpSocket,
+): Misrouted | undefined {
   if (code !== 'HPE_INVALID_METHOD' || !rawPacket) return undefined;
   // Requests that were parsed before may be in the same packet.
   const start = rawPacket.lastIndexOf('\n', Math.max(0, bytesParsed - 1)) + 1;
   const line = rawPacket.toString('latin1', start, start + MAX_HEADER_BYTES);
   const path = REQUEST_LINE.exec(line)?.[1];
-  return path === undefined ? undefined : misrouted(path);
+  if (path === undefined) return undefined;
+  const blocked = refuseBlocked(socket);
+  return isRefusal(blocked) ? { refusal: blocked } : misrouted(path);
 }
 
 function refusalOf({ code }: ClientError): Refusal {

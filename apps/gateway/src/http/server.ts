@@ -9,7 +9,13 @@ import type { Gateway } from '../gateway.ts';
 import { createApp } from './app.ts';
 import { Exchange } from './exchange.ts';
 import { probeHalfClosed } from './half-closed.ts';
-import { type ClientError, MAX_HEADER_BYTES, onClientError, refuseTunnel } from './refuse-raw.ts';
+import {
+  type ClientError,
+  MAX_HEADER_BYTES,
+  onClientError,
+  type RawRefusalDeps,
+  refuseTunnel,
+} from './refuse-raw.ts';
 import { misrouted } from './routes.ts';
 import { abandonUnread } from './unread-answer.ts';
 
@@ -64,7 +70,11 @@ export async function startServer(gateway: Gateway): Promise<GatewayServer> {
   };
   server.on('request', onRequest);
   server.on('checkExpectation', onRequest);
-  const raw = { observer: gateway.observer, unreadTimeoutMs: config.UNREAD_ANSWER_TIMEOUT_MS };
+  const raw: RawRefusalDeps = {
+    observer: gateway.observer,
+    unreadTimeoutMs: config.UNREAD_ANSWER_TIMEOUT_MS,
+    refuseBlocked: (socket) => refuseBlockedAddress(gateway, { socket, headers: {} }),
+  };
   // Node no longer counts these among the server's connections.
   const tunnels = new Set<Duplex>();
   server.on('connect', (request: IncomingMessage, socket: Duplex) => {
