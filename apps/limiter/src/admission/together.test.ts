@@ -102,6 +102,21 @@ describe('calls that come in one turn', () => {
     expect(counted).toEqual(['4', String(4 * (calls[0]?.contextTokens ?? 0))]);
   });
 
+  it('reserve nothing for an admission that was withdrawn, or for an instance that is fenced', async () => {
+    const instanceId = await anInstance();
+    const keyId = await aKey();
+    const held = anAdmitCall({ orgId, keyId }, instanceId, { reserve: false });
+    const withdrawn = anAdmitCall({ orgId, keyId }, instanceId, { reserve: false });
+    await begin(held);
+    await takeBack(withdrawn);
+    const ask = (call: AdmitCall) => reserve(context, call, keyId, context.clock.month());
+    expect((await Promise.all([ask(withdrawn), ask(held)])).map(kindOf)).toEqual(['lease_lost', 'admitted']);
+    const other = anAdmitCall({ orgId, keyId }, instanceId, { reserve: false });
+    await begin(other);
+    await test.redis.zadd(test.names.fenced(orgId), 1, instanceId);
+    expect((await Promise.all([ask(other), ask(held)])).map(kindOf)).toEqual(['lease_lost', 'lease_lost']);
+  });
+
   it('admit one id once', async () => {
     const call = anAdmitCall({ orgId, keyId: await aKey() }, await anInstance());
     const replies = await Promise.all([begin(call), begin(call)]);
