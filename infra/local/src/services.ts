@@ -167,33 +167,48 @@ const SERVICES: readonly ServiceKind[] = [
 export const servicesOf = (root: string): readonly ServiceKind[] =>
   SERVICES.filter(({ name }) => existsSync(join(root, 'apps', name, 'package.json')));
 
-/** Assigns ports to every instance. @throws StackError when a wanted port is taken */
+interface WishedPorts {
+  readonly gateway?: number;
+  readonly console?: number;
+}
+
+/** Assigns ports to every instance. @throws StackError when a wished port is taken or given twice */
 export async function planInstances(
   kinds: readonly ServiceKind[],
   scale: Readonly<Partial<Record<ServiceName, number>>>,
-  ports: { readonly gateway?: number; readonly console?: number },
+  ports: WishedPorts,
 ): Promise<Instance[]> {
+  const wishes = wishedPorts(kinds, scale, ports);
   const instances: Instance[] = [];
-  for (const { name: service } of kinds) {
-    for (let i = 0; i < (scale[service] ?? 1); i++) {
-      const name: InstanceName = i === 0 ? service : `${service}-${i + 1}`;
-      const port = await portOf(service, i, ports);
-      const other = instances.find((instance) => instance.port === port);
-      if (other) throw new StackError(`${other.name} and ${name} cannot both listen on port ${port}.`);
-      instances.push({ service, name, port, adminPort: await freePort() });
-    }
+  for (const { service, name, wished } of wishes) {
+    const port =
+      wished === undefined
+        ? await freePort()
+        : await claimPort(wished, `the ${service}`, `--${service}-port`);
+    instances.push({ service, name, port, adminPort: await freePort() });
   }
   return instances;
 }
 
-async function portOf(
-  service: ServiceName,
-  index: number,
-  ports: { readonly gateway?: number; readonly console?: number },
-): Promise<number> {
-  const wished = service === 'gateway' || service === 'console' ? ports[service] : undefined;
-  if (wished === undefined) return freePort();
-  return claimPort(wished + index, `the ${service}`, `--${service}-port`);
+/** Every instance with the port it must have, if any. Asks nothing of the machine. */
+function wishedPorts(
+  kinds: readonly ServiceKind[],
+  scale: Readonly<Partial<Record<ServiceName, number>>>,
+  ports: WishedPorts,
+) {
+  const owners = new Map<number, InstanceName>();
+  return kinds.flatMap(({ name: service }) =>
+    Array.from({ length: scale[service] ?? 1 }, (_, i) => {
+      const name: InstanceName = i === 0 ? service : `${service}-${i + 1}`;
+      const first = service === 'gateway' || service === 'console' ? ports[service] : undefined;
+      if (first === undefined) return { service, name, wished: undefined };
+      const wished = first + i;
+      const owner = owners.get(wished);
+      if (owner) throw new StackError(`${owner} and ${name} cannot both listen on port ${wished}.`);
+      owners.set(wished, name);
+      return { service, name, wished };
+    }),
+  );
 }
 
 export const gatewayUrl = ({ port }: Instance): string => `http://${HOST}:${port}/v1`;
