@@ -125,7 +125,10 @@ export function createGateway(parts: GatewayParts): AssembledGateway {
   };
   const watch = ([pool, client]: [string, RunnerClient]) =>
     new CatalogWatch({
-      ...{ pool, client, catalog, activity },
+      pool,
+      client,
+      catalog,
+      activity,
       instanceId: parts.watchId,
       reportMs: REPORT_MS,
       reconnectMs: config.RECONNECT_MS,

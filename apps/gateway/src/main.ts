@@ -44,8 +44,12 @@ runService(async (service: Service) => {
   });
 
   const tracing = await startTracing({
-    ...{ settings: config.tracing, service: 'gateway', metrics, log },
-    ...{ nowMs: Date.now, monotonicMs: () => performance.now() },
+    settings: config.tracing,
+    service: 'gateway',
+    metrics,
+    log,
+    nowMs: Date.now,
+    monotonicMs: () => performance.now(),
   });
   service.onShutdown('tracing', () => tracing?.stop());
   const upstream = new Agent({

@@ -134,7 +134,11 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   const admissions = new Admissions({ ...context, seeder, leases, onSettled: outbox.publish, onCounted });
   const dispatch = countedDispatch(
     {
-      ...{ ...context, admissions, leases, seeder, notices },
+      ...context,
+      admissions,
+      leases,
+      seeder,
+      notices,
       refusals: new RefusalWriter(db),
       blockMs: LIMITS.invalidKeyBlockMs,
     },

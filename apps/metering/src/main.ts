@@ -60,13 +60,23 @@ runService(async (service) => {
     pingPostgres: () => db.$queryRaw`SELECT 1`,
   });
   const tracing = await startTracing({
-    ...{ settings: config.tracing, service: 'metering', metrics: metrics.registry, log: logger },
-    ...{ nowMs: Date.now, monotonicMs: () => performance.now() },
+    settings: config.tracing,
+    service: 'metering',
+    metrics: metrics.registry,
+    log: logger,
+    nowMs: Date.now,
+    monotonicMs: () => performance.now(),
   });
   service.onShutdown('tracing', () => tracing?.stop());
   const metering = createMetering({
-    ...{ db, limiters, queue, metrics, logger, tracing },
-    ...{ now: Date.now, redisNowMs },
+    db,
+    limiters,
+    queue,
+    metrics,
+    logger,
+    tracing,
+    now: Date.now,
+    redisNowMs,
   });
   service.onShutdown('confirmations', () => metering.drain());
   metering.partitions.start();

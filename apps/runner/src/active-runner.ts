@@ -71,7 +71,13 @@ export class ActiveRunner {
       namespaces: kubernetes.namespaces,
     };
     const drivers = createDrivers({
-      ...{ stateDir, pool: options.candidate.pool, modelHost, metrics, now, random, logger },
+      stateDir,
+      pool: options.candidate.pool,
+      modelHost,
+      metrics,
+      now,
+      random,
+      logger,
       keepOutput: keepModelLogs,
       models,
       kubernetes: this.#kubernetes,
@@ -81,12 +87,19 @@ export class ActiveRunner {
     this.#catalog = new CatalogSource(now());
     this.#writer = new ConditionWriter(store, logger);
     this.gateways = new Gateways({
-      ...{ now, absentGraceMs: timings.absentGraceMs },
+      now,
+      absentGraceMs: timings.absentGraceMs,
       onUse: (modelId) => this.fleet.touch(modelId),
     });
     this.fleet = new Fleet({
-      ...{ store, timings, now, logger, metrics },
-      ...{ writer: this.#writer, catalog: this.#catalog, gateways: this.gateways },
+      store,
+      timings,
+      now,
+      logger,
+      metrics,
+      writer: this.#writer,
+      catalog: this.#catalog,
+      gateways: this.gateways,
       createDriver: drivers.create,
       clearStrays: drivers.clearStrays,
       endWorkload: drivers.endWorkload,
@@ -116,7 +129,12 @@ export class ActiveRunner {
     await fleet.start();
     const checkTimeoutMs = Math.min(this.#options.timings.drivers.probeTimeoutMs, MAX_CHECK_TIMEOUT_MS);
     const handlers = createHandlers({
-      ...{ fleet, catalog: this.#catalog, gateways, checkTimeoutMs, logger, tracing },
+      fleet,
+      catalog: this.#catalog,
+      gateways,
+      checkTimeoutMs,
+      logger,
+      tracing,
       checkWorkload: (settings) => checkWorkload(this.#kubernetes, settings),
     });
     const server = await startServer({ host, port, trust, handlers, log: logger });

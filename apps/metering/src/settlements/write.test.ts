@@ -115,8 +115,14 @@ describe('writing', () => {
     const settlements = Array.from({ length: BATCH }, () => settlement({ orgId }));
     await db.apiKey.createMany({
       data: settlements.map(({ keyId }, i) => ({
-        ...{ id: keyId, orgId, name: 'k', prefix: `ti_${i}`, hash: randomBytes(32) },
-        ...{ requestsPerMinute: 1, requestsAtOnce: 1, allModels: true },
+        id: keyId,
+        orgId,
+        name: 'k',
+        prefix: `ti_${i}`,
+        hash: randomBytes(32),
+        requestsPerMinute: 1,
+        requestsAtOnce: 1,
+        allModels: true,
       })),
     });
     await ensureRequestPartitions(db, [dayOf(settlements[0]?.admittedAtMs ?? 0)]);

@@ -163,7 +163,8 @@ export class Harness {
       now: Date.now,
       random: Math.random,
       logger: createLogger({
-        ...{ service: 'runner', level: logTo ? 'debug' : 'silent' },
+        service: 'runner',
+        level: logTo ? 'debug' : 'silent',
         ...(logTo ? { destination: { write: logTo } } : {}),
       }),
       metrics,

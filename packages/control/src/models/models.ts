@@ -84,20 +84,18 @@ async function insertModel(
     const rows = await tx.model.createManyAndReturn({
       data: [
         {
-          ...{
-            id: newModelId(),
-            orgId,
-            name,
-            kind,
-            mode,
-            contextTokens,
-            sleepAfterS,
-            driver,
-            settings,
-            pool,
-            cost,
-            pinned,
-          },
+          id: newModelId(),
+          orgId,
+          name,
+          kind,
+          mode,
+          contextTokens,
+          sleepAfterS,
+          driver,
+          settings,
+          pool,
+          cost,
+          pinned,
           upstreamModel: upstreamModel ?? null,
           upstreamKey: upstreamKey === undefined ? null : Uint8Array.from(seal(deps.secretKey, upstreamKey)),
           condition: mode === 'always_on' ? 'starting' : 'asleep',
@@ -110,7 +108,12 @@ async function insertModel(
     const row = rows[0];
     if (!row) return null;
     const details = {
-      ...{ name, kind, mode, contextTokens, driver, pool },
+      name,
+      kind,
+      mode,
+      contextTokens,
+      driver,
+      pool,
       ...originOf(runs),
       upstreamKey: upstreamKey !== undefined,
     };

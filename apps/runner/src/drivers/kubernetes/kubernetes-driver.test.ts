@@ -17,8 +17,12 @@ import { KubernetesDriver } from './kubernetes-driver.ts';
 const DEPLOYMENT = 'gpu/deployments/qwen';
 const POD = { name: 'qwen-1', app: 'qwen' };
 const SETTINGS: KubernetesSettings = {
-  ...{ namespace: 'gpu', kind: 'deployment', name: 'qwen', service: 'qwen-svc' },
-  ...{ replicas: 3, startTimeoutS: 600 },
+  namespace: 'gpu',
+  kind: 'deployment',
+  name: 'qwen',
+  service: 'qwen-svc',
+  replicas: 3,
+  startTimeoutS: 600,
 };
 
 let cluster: FakeKubernetes;
@@ -57,7 +61,11 @@ const ready = (...addresses: string[]): void =>
 function driverOf(settings: Partial<KubernetesSettings> = {}, { alwaysOn = false, now = Date.now } = {}) {
   const reports: DriverReport[] = [];
   const driver = new KubernetesDriver({
-    ...{ api, settings: { ...SETTINGS, ...settings }, alwaysOn, now, random: Math.random },
+    api,
+    settings: { ...SETTINGS, ...settings },
+    alwaysOn,
+    now,
+    random: Math.random,
     access: { name: 'qwen', nameAssumed: true, key: '' },
     timings: FAST.drivers,
     report: (report) => reports.push(report),
@@ -77,7 +85,12 @@ const pod = (status: object) => ({
   status: { phase: 'Pending', ...status },
 });
 const container = (state: object, more: object = {}) => ({
-  ...{ name: 'vllm', image: 'vllm/vllm-openai:v1', imageID: '', ready: false, restartCount: 0, state },
+  name: 'vllm',
+  image: 'vllm/vllm-openai:v1',
+  imageID: '',
+  ready: false,
+  restartCount: 0,
+  state,
   ...more,
 });
 
@@ -331,7 +344,9 @@ describe('a start that does not succeed', () => {
         pod({
           conditions: [
             {
-              ...{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' },
+              type: 'PodScheduled',
+              status: 'False',
+              reason: 'Unschedulable',
               message: '0/3 nodes are available: 3 Insufficient nvidia.com/gpu.',
             },
           ],
@@ -354,9 +369,11 @@ describe('a start that does not succeed', () => {
       [],
       [
         {
-          ...{ type: 'Warning', reason: 'FailedCreate' },
+          type: 'Warning',
+          reason: 'FailedCreate',
           message: '(combined from similar events): exceeded quota: gpus',
-          ...{ metadata: {}, involvedObject: { name: 'qwen-7f9c' } },
+          metadata: {},
+          involvedObject: { name: 'qwen-7f9c' },
         },
       ],
       'FailedCreate: exceeded quota: gpus.',

@@ -81,7 +81,9 @@ export class KubernetesDriver implements Driver {
     this.release();
     const { timings, random, settings, now, onProbeFailure } = this.#options;
     const probes = new ReplicaProbes({
-      ...{ timings, random, onProbeFailure },
+      timings,
+      random,
+      onProbeFailure,
       probe: (baseUrl, signal) => this.#probe(baseUrl, signal),
       onChange: () => this.#judge(run),
     });
@@ -90,7 +92,12 @@ export class KubernetesDriver implements Driver {
       if (run.up) this.#judge(run);
     });
     const run: Run = {
-      ...{ ending, probes, count, up: false, reason: '', endpointsProblem: '' },
+      ending,
+      probes,
+      count,
+      up: false,
+      reason: '',
+      endpointsProblem: '',
       deadlineMs: now() + settings.startTimeoutS * 1_000,
     };
     this.#run = run;
@@ -134,7 +141,11 @@ export class KubernetesDriver implements Driver {
     const { signal } = run.ending;
     void followEndpoints(
       {
-        ...{ api, namespace: settings.namespace, service: settings.service, timings, random },
+        api,
+        namespace: settings.namespace,
+        service: settings.service,
+        timings,
+        random,
         onSlices: (slices) => {
           if (signal.aborted) return;
           const { replicas, problem } = replicasOf(slices, settings.port);

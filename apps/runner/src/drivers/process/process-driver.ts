@@ -111,7 +111,12 @@ export class ProcessDriver implements Driver {
       const port = await ports.take();
       if (run.signal.aborted) return;
       const { record, exited, printed } = await spawnModel({
-        ...{ stateDir, modelId, env, user, port, keepOutput },
+        stateDir,
+        modelId,
+        env,
+        user,
+        port,
+        keepOutput,
         command: settings.command,
         nowMs: now(),
       });

@@ -18,7 +18,9 @@ export default async function Model({ params }: { params: Promise<{ org: string;
     <>
       <Live everyMs={REFRESH_MS} />
       <ModelScreen
-        {...{ model, totals, days }}
+        model={model}
+        totals={totals}
+        days={days}
         org={org.slug}
         mayChange={org.role === 'owner' && model.settings !== null}
       />

@@ -32,7 +32,9 @@ export default async function Key({ params }: { params: Promise<{ org: string; k
     <>
       <Live />
       <KeyScreen
-        {...{ totals, days, rules }}
+        totals={totals}
+        days={days}
+        rules={rules}
         refused={<RefusedOfKey org={org.slug} keyShown={key} refusals={read(refusals)} />}
         org={org.slug}
         mayChange={org.role === 'owner'}
