@@ -52,12 +52,13 @@ runService(async (service) => {
   service.onShutdown('clock', () => clock.close());
 
   const { nowMs: redisNowMs } = clock;
+  const pingPostgres = async () => db.$queryRaw`SELECT 1`;
   const metrics = createMeteringMetrics({
     jobCounts: queue.counts,
     oldestJobS: () => queue.oldestS(Date.now()),
     concurrency: config.METERING_CONCURRENCY,
     pingRedis: redisNowMs,
-    pingPostgres: () => db.$queryRaw`SELECT 1`,
+    pingPostgres,
   });
   const tracing = await startTracing({
     settings: config.tracing,
@@ -94,19 +95,20 @@ runService(async (service) => {
   });
   service.onShutdown('worker', () => worker.close());
 
+  const isReady = async () => {
+    if (service.stopping.aborted || !worker.running()) return false;
+    try {
+      await Promise.all([queue.counts(), pingPostgres()]);
+      return (await schema.problem()) ?? true;
+    } catch (error) {
+      return explain(error) ?? false;
+    }
+  };
   const admin = await startAdmin({
     port: config.ADMIN_PORT,
     host: config.ADMIN_HOST,
     metrics: metrics.registry,
-    ready: async () => {
-      if (service.stopping.aborted || !worker.running()) return false;
-      try {
-        await Promise.all([queue.counts(), db.$queryRaw`SELECT 1`]);
-        return (await schema.problem()) ?? true;
-      } catch (error) {
-        return explain(error) ?? false;
-      }
-    },
+    ready: isReady,
   });
   service.onShutdown('admin', () => admin.close());
   logger.info({ adminPort: admin.port }, 'metering is up');
