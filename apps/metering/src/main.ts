@@ -76,7 +76,7 @@ runService(async (service) => {
     metrics,
     logger,
     tracing,
-    now: Date.now,
+    nowMs: Date.now,
     redisNowMs,
   });
   service.onShutdown('confirmations', () => metering.drain());

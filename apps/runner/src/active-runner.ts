@@ -38,7 +38,7 @@ export interface ActiveRunnerOptions {
   /** Null: models cannot be workloads of Kubernetes. */
   readonly kubernetes: KubernetesConfig | null;
   readonly timings: FleetTimings;
-  readonly now: () => number;
+  readonly nowMs: () => number;
   readonly random: () => number;
   readonly logger: Logger;
   readonly metrics: Registry;
@@ -64,7 +64,7 @@ export class ActiveRunner {
 
   constructor(options: ActiveRunnerOptions, metrics: RunnerMetrics, lead: Lead) {
     const { db, secretKeys, stateDir, modelHost, keepModelLogs, models, timings } = options;
-    const { now, random, logger, kubernetes } = options;
+    const { nowMs, random, logger, kubernetes } = options;
     const store = postgresStore(db, options.candidate.pool, secretKeys, lead);
     this.#kubernetes = kubernetes && {
       api: new KubernetesApi(new Connection(kubernetes.access)),
@@ -75,7 +75,7 @@ export class ActiveRunner {
       pool: options.candidate.pool,
       modelHost,
       metrics,
-      now,
+      nowMs,
       random,
       logger,
       keepOutput: keepModelLogs,
@@ -84,17 +84,17 @@ export class ActiveRunner {
       timings: timings.drivers,
     });
     this.#options = options;
-    this.#catalog = new CatalogSource(now());
+    this.#catalog = new CatalogSource(nowMs());
     this.#writer = new ConditionWriter(store, logger);
     this.gateways = new Gateways({
-      now,
+      nowMs,
       absentGraceMs: timings.absentGraceMs,
       onUse: (modelId) => this.fleet.touch(modelId),
     });
     this.fleet = new Fleet({
       store,
       timings,
-      now,
+      nowMs,
       logger,
       metrics,
       writer: this.#writer,

@@ -53,7 +53,7 @@ runService(async (service) => {
       minimumStayMs: config.RUNNER_MINIMUM_STAY_MS,
       drivers: { ...drivers, probeTimeoutMs: config.RUNNER_PROBE_TIMEOUT_MS },
     },
-    now: Date.now,
+    nowMs: Date.now,
     random: Math.random,
     logger,
     metrics,

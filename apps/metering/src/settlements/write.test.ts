@@ -225,7 +225,7 @@ describe('group commit', () => {
       groups,
       writer: new SettlementWriter({
         maxRows: 250,
-        clock: () => 0,
+        monotonicMs: () => 0,
         commit: write,
         onCommit: (settlements) => groups.push(settlements.length),
       }),
@@ -261,7 +261,7 @@ describe('group commit', () => {
     let unavailable = true;
     const group = new SettlementWriter({
       maxRows: 250,
-      clock: () => 0,
+      monotonicMs: () => 0,
       commit: (settlements) => (unavailable ? Promise.reject(new Error('unavailable')) : write(settlements)),
       onCommit: () => undefined,
     });

@@ -30,7 +30,7 @@ export interface DriversOptions {
   readonly kubernetes: Kubernetes | null;
   readonly timings: DriverTimings;
   readonly metrics: RunnerMetrics;
-  readonly now: () => number;
+  readonly nowMs: () => number;
   readonly random: () => number;
   readonly logger: Logger;
 }
@@ -51,7 +51,7 @@ const NO_ACCESS: UpstreamAccess = { name: '', nameAssumed: true, key: '' };
 
 export function createDrivers(options: DriversOptions): Drivers {
   const { modelHost: host, keepOutput, models, kubernetes, timings, metrics } = options;
-  const { now, random, logger } = options;
+  const { nowMs, random, logger } = options;
   const stateDir = stateDirOf(options.stateDir, options.pool);
   makeStateDir(options.stateDir);
   makeStateDir(stateDir);
@@ -80,7 +80,7 @@ export function createDrivers(options: DriversOptions): Drivers {
       keepOutput,
       env,
       user,
-      now,
+      nowMs,
       report,
     });
   const kubernetesDriver = (
@@ -89,7 +89,7 @@ export function createDrivers(options: DriversOptions): Drivers {
     access: UpstreamAccess,
     alwaysOn: boolean,
     report: (report: DriverReport) => void,
-  ) => new KubernetesDriver({ ...common('kubernetes'), api, settings, access, now, report, alwaysOn });
+  ) => new KubernetesDriver({ ...common('kubernetes'), api, settings, access, nowMs, report, alwaysOn });
   return {
     create: ({ modelId, mode, driver, upstreamModel, upstreamModelAssumed, upstreamKey }, report) => {
       const access = { name: upstreamModel, nameAssumed: upstreamModelAssumed, key: upstreamKey };

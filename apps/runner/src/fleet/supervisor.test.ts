@@ -66,11 +66,11 @@ const supervise = (driver: Stuck) => {
   });
   const supervisor = new Supervisor(SPEC, {
     catalog: new CatalogSource(0),
-    now: () => 0,
+    nowMs: () => 0,
     logger,
     metrics: createRunnerMetrics(createMetrics('runner')),
     room: new Room({ patienceMs: 0, turnMs: 0 }),
-    gateways: new Gateways({ now: () => 0, absentGraceMs: 0, onUse: () => {} }),
+    gateways: new Gateways({ nowMs: () => 0, absentGraceMs: 0, onUse: () => {} }),
     writer: new ConditionWriter({ writeCondition: async () => {} }, logger),
     timings: { ...FLEET_TIMINGS, backoffFactor: 0.01 },
     createDriver: (_spec, report) => {

@@ -25,7 +25,7 @@ export interface SupervisorDeps {
   readonly timings: FleetTimings;
   /** What the pool's models share. */
   readonly room: Room;
-  readonly now: () => number;
+  readonly nowMs: () => number;
   readonly logger: Logger;
   readonly metrics: RunnerMetrics;
   readonly createDriver: CreateDriver;

@@ -10,7 +10,7 @@ interface TenancyDeps {
   readonly gateways: Gateways;
   readonly times: Times;
   readonly driver: ModelDriver;
-  readonly now: () => number;
+  readonly nowMs: () => number;
   /** The model as it is at the moment. */
   readonly current: () => { readonly spec: ModelSpec; readonly state: State };
   readonly dispatch: (event: Event) => void;
@@ -72,7 +72,7 @@ export class Tenancy implements Tenant {
   /** Asks for room, and launches the driver when there is some. */
   ask(): void {
     this.#deps.times.awaitRoom();
-    this.#deps.room.ask(this, this.#deps.now());
+    this.#deps.room.ask(this, this.#deps.nowMs());
   }
 
   /** Notes that the model has room, because it runs already. */
@@ -87,6 +87,6 @@ export class Tenancy implements Tenant {
 
   /** Gives back what the model has. */
   release(): void {
-    this.#deps.room.release(this, this.#deps.now());
+    this.#deps.room.release(this, this.#deps.nowMs());
   }
 }

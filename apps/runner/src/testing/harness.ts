@@ -160,7 +160,7 @@ export class Harness {
       kubernetes,
       stopModelsOnExit,
       timings: { ...FAST, ...timings },
-      now: Date.now,
+      nowMs: Date.now,
       random: Math.random,
       logger: createLogger({
         service: 'runner',

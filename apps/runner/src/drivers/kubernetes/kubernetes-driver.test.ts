@@ -58,13 +58,13 @@ const ready = (...addresses: string[]): void =>
   cluster.endpoints('qwen-svc', portOf(), Object.fromEntries(addresses.map((address) => [address, true])));
 
 /** A driver, and what it reports. */
-function driverOf(settings: Partial<KubernetesSettings> = {}, { alwaysOn = false, now = Date.now } = {}) {
+function driverOf(settings: Partial<KubernetesSettings> = {}, { alwaysOn = false, nowMs = Date.now } = {}) {
   const reports: DriverReport[] = [];
   const driver = new KubernetesDriver({
     api,
     settings: { ...SETTINGS, ...settings },
     alwaysOn,
-    now,
+    nowMs,
     random: Math.random,
     access: { name: 'qwen', nameAssumed: true, key: '' },
     timings: FAST.drivers,
@@ -186,7 +186,7 @@ describe('switching on', () => {
   it('goes on when an API server lacks all rights, as one that has just started does', async () => {
     cluster.workload(DEPLOYMENT);
     cluster.failures.push(forbidden);
-    const { driver, reports } = driverOf({}, { now: () => 0 });
+    const { driver, reports } = driverOf({}, { nowMs: () => 0 });
     driver.launch(false);
     await eventually(() => cluster.replicas(DEPLOYMENT) === 3);
     expect(reports).toEqual([]);
@@ -385,7 +385,7 @@ describe('a start that does not succeed', () => {
     cluster.set('pods', pods);
     cluster.set('events', events);
     let nowMs = 0;
-    const { driver, last } = driverOf(LATE, { now: () => nowMs });
+    const { driver, last } = driverOf(LATE, { nowMs: () => nowMs });
     driver.launch(false);
     await eventually(() => cluster.asked.some(({ resource }) => resource === 'pods'));
     expect(last()).toBeUndefined();
@@ -419,7 +419,7 @@ describe('a start that does not succeed', () => {
 describe('switching off', () => {
   it('scales to 0, and is done when no pod is left that nobody told to end', async () => {
     cluster.workload(DEPLOYMENT, 4);
-    const { driver } = driverOf({}, { now: () => 0 });
+    const { driver } = driverOf({}, { nowMs: () => 0 });
     let done = false;
     const halted = driver.halt().then(() => {
       done = true;
@@ -433,7 +433,7 @@ describe('switching off', () => {
   it('fails when pods stay', async () => {
     cluster.workload(DEPLOYMENT, 4);
     let nowMs = 0;
-    const halted = driverOf({}, { now: () => (nowMs += 1_000) }).driver.halt();
+    const halted = driverOf({}, { nowMs: () => (nowMs += 1_000) }).driver.halt();
     await expect(halted).rejects.toThrow('still has pods');
   });
 
