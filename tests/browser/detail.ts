@@ -163,7 +163,8 @@ export function describeDetail(site: Site): void {
         await page.getByRole('button', { name: 'I have copied the key' }).click();
         const created = must(await site.control().listKeys(OPERATOR, { org: 'demo' }));
         expect(created.find(({ name }) => name === 'Copy')).toMatchObject({
-          ...{ requestsPerMinute: 77, requestsAtOnce: 7 },
+          requestsPerMinute: 77,
+          requestsAtOnce: 7,
           mayCall: { all: false, models: ['demo-text'] },
         });
 

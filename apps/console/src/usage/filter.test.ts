@@ -15,10 +15,15 @@ it('what a link says of the usage is read back; the last 30 days are shown unles
 
 it('a day or an hour leads to all its requests, over the end of a month too', () => {
   expect(read(stepQueryOf({ ...CHOICE, modelId: '' }, '2026-11-30'))).toEqual({
-    ...{ key: 'key_1', from: '2026-11-30T00:00', to: '2026-12-01T00:00' },
+    key: 'key_1',
+    from: '2026-11-30T00:00',
+    to: '2026-12-01T00:00',
   });
   expect(read(stepQueryOf(CHOICE, '2026-11-30T23:00:00.000Z'))).toEqual({
-    ...{ key: 'key_1', model: 'mdl_1', from: '2026-11-30T23:00', to: '2026-12-01T00:00' },
+    key: 'key_1',
+    model: 'mdl_1',
+    from: '2026-11-30T23:00',
+    to: '2026-12-01T00:00',
   });
 });
 

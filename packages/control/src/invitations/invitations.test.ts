@@ -160,7 +160,8 @@ describe('an invitation', () => {
     const { events } = value(await fixture.control.listAudit(OPERATOR, { org }));
     expect(events).toContainEqual(
       expect.objectContaining({
-        ...{ action: 'member.withdraw', target: first.id },
+        action: 'member.withdraw',
+        target: first.id,
         details: { email: first.email, role: 'owner', invitedBy: leaving.email },
       }),
     );

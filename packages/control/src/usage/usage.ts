@@ -142,7 +142,10 @@ export async function showUsage(
     },
     days: isDays ? all.map(({ step, ...counts }) => ({ day: step, ...counts })) : [],
     hours: isDays ? [] : all.map(({ step, ...counts }) => ({ hour: step, ...counts })),
-    ...{ models: modelsOf(models, times), rows: rowsOf(pairs), rowCount: pairCount, month },
+    models: modelsOf(models, times),
+    rows: rowsOf(pairs),
+    rowCount: pairCount,
+    month,
   });
 }
 

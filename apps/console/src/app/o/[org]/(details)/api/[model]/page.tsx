@@ -27,7 +27,9 @@ export default async function Model({ params }: ModelProps) {
     <>
       <Live everyMs={REFRESH_MS} />
       <ModelScreen
-        {...{ model, totals, days }}
+        model={model}
+        totals={totals}
+        days={days}
         org={org.slug}
         mayChange={org.role === 'owner' && model.settings !== null}
       />

@@ -40,7 +40,9 @@ export default async function Key({ params }: KeyProps) {
     <>
       <Live />
       <KeyScreen
-        {...{ totals, days, rules }}
+        totals={totals}
+        days={days}
+        rules={rules}
         refused={<RefusedOfKey org={org.slug} keyShown={key} refusals={read(refusals)} />}
         org={org.slug}
         mayChange={org.role === 'owner'}
