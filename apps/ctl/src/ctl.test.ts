@@ -214,10 +214,11 @@ describe('an installation from the beginning', () => {
       requestsAtOnce: 2,
     });
     expect(JSON.stringify(await json('key', 'list'))).not.toContain(key.key);
-    expect(await json('model', 'delete', '--name', 'small')).toMatchObject({
-      name: 'small',
-      runnerTold: true,
-    });
+    const gone = await json('model', 'delete', '--name', 'small');
+    expect(gone).toMatchObject({ id: model.id, name: 'small', runnerTold: true });
+    expect(Date.parse(String(gone.deletedAt))).not.toBeNaN();
+    // It was starting. That is no longer so, and nothing else is known.
+    expect(gone).not.toHaveProperty('condition');
     expect((await ctl(['key', 'list'])).out).toContain('1 deleted');
 
     expect(await refused('key', 'delete', '--id', String(key.id))).toContain('revoke it first');

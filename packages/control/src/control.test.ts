@@ -75,7 +75,7 @@ describe('roles', () => {
     deleteModel: ['model.delete', { name: 'm' }],
     showAttention: ['usage.show', {}],
     showUsage: ['usage.show', {}],
-    showUsageOfDay: ['usage.show', { day: '2026-11-21' }],
+    showUsageOfStep: ['usage.show', { step: '2026-11-21' }],
     listRequests: ['request.list', {}],
     showRequest: ['request.list', { id: 'a'.repeat(24) }],
     showErrors: ['request.list', {}],

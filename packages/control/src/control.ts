@@ -33,7 +33,7 @@ import { showRequest } from './requests/show.ts';
 import { showErrors } from './requests/show-errors.ts';
 import { type Result, refuseInput } from './result.ts';
 import { resealSecrets } from './secrets/reseal.ts';
-import { showUsage, showUsageOfDay } from './usage/usage.ts';
+import { showUsage, showUsageOfStep } from './usage/usage.ts';
 
 const operations = {
   bootstrap,
@@ -71,7 +71,7 @@ const operations = {
   deleteModel,
   showAttention,
   showUsage,
-  showUsageOfDay,
+  showUsageOfStep,
   listRequests,
   showRequest,
   showErrors,

@@ -8,10 +8,12 @@ import { unreached } from '../unreached.ts';
 import { type ListModelsInput, listInput, type ModelInput, modelInput } from './input.ts';
 import {
   activityOf,
+  type DeletedModelView,
   type ListedModelView,
   type ModelChange,
   type ModelNow,
   modelView,
+  publishedView,
   withoutPrinted,
 } from './view.ts';
 
@@ -79,19 +81,21 @@ export async function deleteModel(
   deps: ControlDeps,
   actor: Actor,
   input: ModelInput,
-): Promise<Result<ModelChange>> {
+): Promise<Result<DeletedModelView>> {
   const found = await findModel(deps, actor, input, 'model.delete');
   if (!found.ok) return found;
-  const { id, orgId, name } = found.value;
+  const { id, orgId, name, pool } = found.value;
+  const deletedAt = new Date(deps.now());
   await deps.db.$transaction(async (tx) => {
-    const { count } = await tx.model.updateMany({
-      where: { id, deletedAt: null },
-      data: { deletedAt: new Date(deps.now()) },
-    });
+    const { count } = await tx.model.updateMany({ where: { id, deletedAt: null }, data: { deletedAt } });
     if (count === 0) return;
     await audit(tx, actor, deps.now(), [{ orgId, action: 'model.delete', target: id, details: { name } }]);
   });
-  return ok(await tellRunner(deps, found.value));
+  const runnerTold = await deps.runner.refresh(id, pool).then(
+    () => true,
+    () => false,
+  );
+  return ok({ ...publishedView(found.value), deletedAt: deletedAt.toISOString(), runnerTold });
 }
 
 export async function findModel(
