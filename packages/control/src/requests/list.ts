@@ -68,7 +68,10 @@ export async function listRequests(
   const nowMs = deps.now();
   const oldestMs = nowMs - REQUEST_KEPT_DAYS * DAY_MS;
   const filter = {
-    ...{ orgId, keyId, modelId, outcome },
+    orgId,
+    keyId,
+    modelId,
+    outcome,
     fromMs: Math.max(from ?? oldestMs, oldestMs),
     toMs: Math.min(to ?? Number.POSITIVE_INFINITY, nowMs + AHEAD_MS),
     after: before ?? null,
