@@ -3,13 +3,8 @@ import { describe, expect, it } from '@jest/globals';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { ERRORS } from '@tidegate/contracts';
 import { LIMITS } from '@tidegate/limits';
-import {
-  DESCRIPTION_URL,
-  description,
-  problemWith,
-  REQUEST,
-  ruleOf,
-} from '../support/conformance/description.ts';
+import { DESCRIPTION_URL } from '@tidegate/testing';
+import { description, problemWith, REQUEST, ruleOf } from '../support/conformance/description.ts';
 
 const { components } = description;
 
