@@ -18,11 +18,11 @@ export function RequestsTable({ org, requests }: RequestsTableProps) {
     <Table label="List of requests" cardsBelow="4xl">
       <thead>
         <tr>
-          <th scope="col" className="w-32 @min-[68rem]:w-38">
+          <th scope="col" className="w-26 @min-[68rem]:w-38">
             Time
           </th>
           <th scope="col">Key and model</th>
-          <th scope="col" className="w-40">
+          <th scope="col" className="w-38">
             Result
           </th>
           <th scope="col" className="number w-30">
@@ -34,7 +34,7 @@ export function RequestsTable({ org, requests }: RequestsTableProps) {
           <th scope="col" className="number w-24">
             First chunk
           </th>
-          <th scope="col" className="w-56 @min-[68rem]:w-64">
+          <th scope="col" className="w-56 @min-[58rem]:w-62">
             Request id
           </th>
         </tr>
