@@ -5,6 +5,9 @@ export default {
   reactStrictMode: true,
   poweredByHeader: false,
   compress: true,
+  // No screen has images to scale. The endpoint for that answers anyone, and writes what it was
+  // asked into the log as it came, line breaks included.
+  images: { unoptimized: true },
   // Types are checked by npm test.
   typescript: { ignoreBuildErrors: true },
   outputFileTracingRoot: resolve(import.meta.dirname, '../..'),

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { signInByForm } from '../support/console.ts';
 import { useStack } from '../support/stack.ts';
@@ -78,5 +78,12 @@ describe('odd input', () => {
     const answer = await fetch(`${site}/o/demo/${path.replace('LONG', LONG)}`, { headers });
     expect(answer.status).toBe(status);
     expect(await answer.text()).not.toMatch(DIGEST);
+  });
+
+  it('of anyone is not written into the log: there is no endpoint for images', async () => {
+    const answer = await fetch(`${site}/_next/image?url=%2Fx%0Aforged-line&w=64&q=75`);
+    expect(answer.status).toBe(404);
+    const log = readFileSync(join(stack().dataDir, 'logs/console.log'), 'utf8');
+    expect(log).not.toContain('forged-line');
   });
 });
