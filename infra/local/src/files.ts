@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 
 /** The checkout that contains this file. */
@@ -73,6 +73,26 @@ export const makeFolder = (path: string, mode = MODE_PRIVATE_FOLDER): void =>
  */
 export const makeDataFolder = ({ dataDir }: Files): void =>
   makeFolder(dataDir, process.getuid?.() === 0 ? MODE_PASSABLE_FOLDER : MODE_PRIVATE_FOLDER);
+
+/** The folders that a start may make and that do not exist yet, innermost first. */
+export function missingFolders(files: Files): string[] {
+  const { postgres, redis, tools, runner, models, logs, prometheus, prometheusPackage } = files;
+  const inside = [postgres, redis, tools, runner, models, logs, prometheus, prometheusPackage];
+  const missing = inside.filter((folder) => !existsSync(folder));
+  for (let folder = files.dataDir; !existsSync(folder); folder = dirname(folder)) missing.push(folder);
+  return missing;
+}
+
+/** Removes those of the folders that exist and are empty. */
+export function removeEmpty(folders: readonly string[]): void {
+  for (const folder of folders) {
+    try {
+      rmdirSync(folder);
+    } catch {
+      // It holds something, or it was never made.
+    }
+  }
+}
 
 /** Removes all data and secrets. Keeps the lock and the tools. */
 export function wipe(files: Files): void {

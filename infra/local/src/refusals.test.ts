@@ -158,6 +158,15 @@ describe('a data folder that cannot be used fails the start with the step and th
   });
 });
 
+it('a start that fails leaves none of the folders that it has made, and all that were there', async () => {
+  const databaseUrl = `postgresql://me:hidden@127.0.0.1:${await freePort()}/tidegate`;
+  await refused(start({ dataDir: join(dataDir, 'made', 'deep'), databaseUrl }));
+  expect(readdirSync(dataDir)).toEqual([]);
+  mkdirSync(join(dataDir, 'logs'));
+  await refused(start({ databaseUrl }));
+  expect(readdirSync(dataDir)).toEqual(['logs']);
+});
+
 /**
  * The output of a start as a root without the right to write in other users' folders. Such a root
  * is like any other user who can read the checkout, wherever it is.
