@@ -64,8 +64,27 @@ export function filesOf(dataDir: string): Files {
 export const dataDirOf = (wished: string | undefined, env: NodeJS.ProcessEnv = process.env): string =>
   resolve(wished || env.TIDEGATE_DATA_DIR || join(ROOT, '.local'));
 
-export const makeFolder = (path: string, mode = MODE_PRIVATE_FOLDER): void =>
-  void mkdirSync(path, { recursive: true, mode });
+/**
+ * Creates the folder and what is missing above it. Not with mkdir's own `recursive`, which never
+ * returns where folders cannot be made but seem to be missing, as in /proc.
+ */
+export function makeFolder(path: string, mode = MODE_PRIVATE_FOLDER): void {
+  for (const folder of missingTo(path).reverse()) {
+    try {
+      mkdirSync(folder, { mode });
+    } catch (error) {
+      // Another start may have made it meanwhile.
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+  }
+}
+
+/** The folders of a path that do not exist, innermost first. */
+function missingTo(path: string): string[] {
+  const missing: string[] = [];
+  for (let folder = resolve(path); !existsSync(folder); folder = dirname(folder)) missing.push(folder);
+  return missing;
+}
 
 /**
  * Creates the data folder. Root's Postgres runs as another user, who must be able to pass through
@@ -78,9 +97,7 @@ export const makeDataFolder = ({ dataDir }: Files): void =>
 export function missingFolders(files: Files): string[] {
   const { postgres, redis, tools, runner, models, logs, prometheus, prometheusPackage } = files;
   const inside = [postgres, redis, tools, runner, models, logs, prometheus, prometheusPackage];
-  const missing = inside.filter((folder) => !existsSync(folder));
-  for (let folder = files.dataDir; !existsSync(folder); folder = dirname(folder)) missing.push(folder);
-  return missing;
+  return [...inside.filter((folder) => !existsSync(folder)), ...missingTo(files.dataDir)];
 }
 
 /** Removes those of the folders that exist and are empty. */

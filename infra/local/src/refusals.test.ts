@@ -135,6 +135,13 @@ describe('a data folder that cannot be used fails the start with the step and th
     );
   });
 
+  onLinux('when no folder can be made where it should be', async () => {
+    const { message } = await refused(start({ dataDir: '/proc/tidegate/data' }));
+    expect(message).toBe(
+      'The data folder /proc/tidegate/data cannot be used: no such file or directory (/proc/tidegate)',
+    );
+  });
+
   asRoot('when it, or something in it, is another user’s, with whose', async () => {
     const folder = join(dataDir, 'data');
     mkdirSync(folder, { mode: 0o700 });
