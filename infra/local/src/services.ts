@@ -172,7 +172,7 @@ interface WishedPorts {
   readonly console?: number;
 }
 
-/** Assigns ports to every instance. @throws StackError when a wished port is taken or given twice */
+/** Gives every instance its ports. @throws StackError when a wished port is taken or given twice */
 export async function planInstances(
   kinds: readonly ServiceKind[],
   scale: Readonly<Partial<Record<ServiceName, number>>>,
