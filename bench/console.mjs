@@ -21,7 +21,10 @@ const SEED_TIMEOUT_MS = 600_000;
 const number = (fallback) => ({ type: 'string', default: String(fallback) });
 const { values } = parseArgs({
   options: {
-    ...{ requests: number(10_000_000), keys: number(1_000), models: number(200), rounds: number(30) },
+    requests: number(10_000_000),
+    keys: number(1_000),
+    models: number(200),
+    rounds: number(30),
   },
 });
 const [requests, keys, models, rounds] = [values.requests, values.keys, values.models, values.rounds].map(

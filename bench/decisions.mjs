@@ -151,8 +151,12 @@ try {
   const org = await createOrg(db);
   const [port, adminPort] = [await freePort(), await freePort()];
   const env = {
-    ...{ PATH: process.env.PATH, DATABASE_URL: postgres.url, REDIS_URL: redis.url, LOG_LEVEL: 'warn' },
-    ...{ LIMITER_PORT: String(port), ADMIN_PORT: String(adminPort) },
+    PATH: process.env.PATH,
+    DATABASE_URL: postgres.url,
+    REDIS_URL: redis.url,
+    LOG_LEVEL: 'warn',
+    LIMITER_PORT: String(port),
+    ADMIN_PORT: String(adminPort),
     // As the local stack, the compose file and the manifests start it.
     NODE_OPTIONS: '--max-semi-space-size=32',
   };

@@ -58,7 +58,9 @@ async function targetsOf(name, upstream) {
   return [
     ...peers.map(({ pid, ...peer }) => ({ ...peer, processes: [{ name: 'relay', pid: () => pid }] })),
     {
-      ...{ name: 'Tidegate', url: bench.stack.info.gateway, headers: { authorization: `Bearer ${key.key}` } },
+      name: 'Tidegate',
+      url: bench.stack.info.gateway,
+      headers: { authorization: `Bearer ${key.key}` },
       processes: PROCESSES.map((name) => ({ name, pid: () => bench.stack.pid(name) })),
     },
   ];

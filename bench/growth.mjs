@@ -29,8 +29,11 @@ const AT_ONCE = 8;
 const number = (fallback) => ({ type: 'string', default: String(fallback) });
 const { values } = parseArgs({
   options: {
-    ...{ keys: number(10_000), orgs: number(1_000), requests: number(10_000_000) },
-    ...{ seconds: number(8), rounds: number(3) },
+    keys: number(10_000),
+    orgs: number(1_000),
+    requests: number(10_000_000),
+    seconds: number(8),
+    rounds: number(3),
   },
 });
 const [keyCount, orgCount, requests] = [values.keys, values.orgs, values.requests].map(Number);

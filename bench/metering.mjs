@@ -103,8 +103,12 @@ for (let from = 0; from < total; from += BATCH * 50) {
 const adminPort = await freePort();
 const worker = spawn(process.execPath, [join(root, 'apps/metering/dist/main.js')], {
   env: {
-    ...{ PATH: process.env.PATH, DATABASE_URL: postgres.url, REDIS_URL: redis.url, LOG_LEVEL: 'warn' },
-    ...{ LIMITER_ADDRESSES: limiter.address, ADMIN_PORT: String(adminPort) },
+    PATH: process.env.PATH,
+    DATABASE_URL: postgres.url,
+    REDIS_URL: redis.url,
+    LOG_LEVEL: 'warn',
+    LIMITER_ADDRESSES: limiter.address,
+    ADMIN_PORT: String(adminPort),
   },
   stdio: ['ignore', 'inherit', 'inherit'],
 });

@@ -11,8 +11,12 @@ import { Redis } from 'ioredis';
 const OPERATOR = { kind: 'operator' };
 const RUNNING_TIMEOUT_MS = 30_000;
 const ENDLESS = {
-  ...{ keys: 50, requestsPerMonth: 1e9, requestsPerMinute: 1e6, requestsAtOnce: 10_000 },
-  ...{ tokensPerMonth: 9e12, images: true },
+  keys: 50,
+  requestsPerMonth: 1e9,
+  requestsPerMinute: 1e6,
+  requestsAtOnce: 10_000,
+  tokensPerMonth: 9e12,
+  images: true,
 };
 /** The highest limits that the contract allows a key. */
 const KEY = { name: 'Bench', requestsPerMinute: 6000, requestsAtOnce: 256 };

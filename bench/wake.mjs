@@ -63,7 +63,11 @@ function outOfOrder(arrivals, gateway) {
 function publish(org, name, startMs) {
   const file = join(dir, name);
   return bench.publish(org, undefined, {
-    ...{ name, mode: 'wake_on_request', urls: undefined, healthPath: '/', startTimeoutS: 600 },
+    name,
+    mode: 'wake_on_request',
+    urls: undefined,
+    healthPath: '/',
+    startTimeoutS: 600,
     command: `exec "${process.execPath}" "${join(ROOT, 'wake/model.mjs')}" "${file}" ${startMs}`,
   });
 }

@@ -8,8 +8,13 @@ const ROOT = join(import.meta.dirname, '..');
 const SLASHES = { line: String.raw`\/\/`, block: true };
 const DASHES = { line: '--', block: false };
 const SYNTAX: Readonly<Record<string, typeof SLASHES>> = {
-  ...{ ts: SLASHES, tsx: SLASHES, mjs: SLASHES, css: SLASHES, proto: SLASHES },
-  ...{ lua: DASHES, sql: DASHES },
+  ts: SLASHES,
+  tsx: SLASHES,
+  mjs: SLASHES,
+  css: SLASHES,
+  proto: SLASHES,
+  lua: DASHES,
+  sql: DASHES,
 };
 /** Databases keep each migration's hash, so a migration's comments can never change. */
 const UNCHANGEABLE = /^packages\/db\/prisma\/migrations\/|\/generated\//;

@@ -4,7 +4,10 @@ import { faultsOf, judge, render, unprovenIn } from './conformance.mjs';
 const CATALOGUE = [{ section: 'All', requirements: [{ id: 'a.b', says: 'It holds.' }] }];
 
 const found = (title: string, { file = 'tests/x', status = 'passed', within = [] as string[] } = {}) => ({
-  ...{ file, title, status, ancestorTitles: within },
+  file,
+  title,
+  status,
+  ancestorTitles: within,
   fullName: [...within, title].join(' '),
 });
 const TESTS = [

@@ -155,11 +155,13 @@ describe('every object', () => {
 describe('each pod', () => {
   it.each(PROGRAMS)('of %s runs as nobody special, on a disk that it cannot change', (program) => {
     expect(podOf(program).securityContext).toMatchObject({
-      ...{ runAsNonRoot: true, runAsUser: 1000 },
+      runAsNonRoot: true,
+      runAsUser: 1000,
       seccompProfile: { type: 'RuntimeDefault' },
     });
     expect(containerOf(program).securityContext).toEqual({
-      ...{ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true },
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
       capabilities: { drop: ['ALL'] },
     });
     expect(podOf(program).automountServiceAccountToken).toBe(program === 'runner');

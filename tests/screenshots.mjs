@@ -159,8 +159,12 @@ async function makeRequests(url) {
     const hour = Math.floor(now / HOUR_MS) * HOUR_MS;
     const refusals = Array.from({ length: 24 }, (_, h) => h).flatMap((h) =>
       REFUSED.map(([code, cause, most], i) => ({
-        ...{ orgId: org.id, keyId: keys[i % keys.length]?.id ?? '', modelId: models[0]?.id ?? '' },
-        ...{ hour: new Date(hour - h * HOUR_MS), code, cause },
+        orgId: org.id,
+        keyId: keys[i % keys.length]?.id ?? '',
+        modelId: models[0]?.id ?? '',
+        hour: new Date(hour - h * HOUR_MS),
+        code,
+        cause,
         refusals: BigInt(Math.round(most * Math.abs(Math.sin(h * 0.7 + i)) ** 3)),
       })),
     );
@@ -212,7 +216,10 @@ function usageOf(orgId, keyId, modelId, day, count) {
   const requests = Math.round(count);
   const errors = Math.round(requests * 0.015);
   return {
-    ...{ orgId, keyId, modelId, day },
+    orgId,
+    keyId,
+    modelId,
+    day,
     requests: BigInt(requests),
     errors: BigInt(errors),
     promptTokens: BigInt(requests * 412),

@@ -14,7 +14,10 @@ export async function signIn(site, { email, password }) {
   form.append('password', password);
   const headers = { origin: site };
   const answer = await fetch(`${site}/sign-in`, {
-    ...{ method: 'POST', headers, body: form, redirect: 'manual' },
+    method: 'POST',
+    headers,
+    body: form,
+    redirect: 'manual',
   });
   await answer.arrayBuffer();
   const cookies = answer.headers.getSetCookie().map((cookie) => cookie.split(';', 1)[0]);

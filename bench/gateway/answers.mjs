@@ -1,6 +1,9 @@
 // What the models of the gateway's bench answer, as JSON.
 export const ANSWER = {
-  ...{ id: 'chatcmpl-bench', object: 'chat.completion', created: 1, model: 'tide' },
+  id: 'chatcmpl-bench',
+  object: 'chat.completion',
+  created: 1,
+  model: 'tide',
   choices: [
     {
       index: 0,

@@ -4,6 +4,7 @@ import { eventually } from '@tidegate/testing';
 import { expectAccessible, signIn } from '../support/browser.ts';
 import { must, OPERATOR } from '../support/control.ts';
 import { describeAttention } from './attention.ts';
+import { describeCsv } from './csv.ts';
 import { describeDetail } from './detail.ts';
 import { describeFirstModel } from './first-model.ts';
 import { describeFit } from './fit.ts';
@@ -143,8 +144,9 @@ describe('an owner', () => {
       const where = { urls: ['http://127.0.0.1:9/v1'], contextTokens: 100, upstreamKey: 'upstream-secret' };
       const model = { org, name: 'far' };
       must(await control.publishModel(self, { ...model, kind: 'text', mode: 'always_on', ...where }));
-      for (const change of ['stopModel', 'startModel', 'deleteModel'] as const)
-        must(await control[change](self, model));
+      must(await control.stopModel(self, model));
+      must(await control.startModel(self, model));
+      must(await control.deleteModel(self, model));
       must(await control.setOrgPlan(OPERATOR, { org, plan: 'Starter' }));
       const { page } = await site.signedIn(account);
       await site.open(page, 'audit', org);
@@ -248,6 +250,7 @@ describe('an owner', () => {
 });
 
 describeUsage(site);
+describeCsv(site);
 describeRequests(site);
 describeGuide(site);
 describeFirstModel(site);

@@ -95,6 +95,42 @@ export function describeDetail(site: Site): void {
     );
   });
 
+  describe('the page of a key or a model', () => {
+    it.each(['keys/key_nowhere', 'api/mdl_nowhere'])(
+      'answers 404 for %s, which is none, and leaves the rest of the console in place',
+      async (path) => {
+        const { page } = await site.signedIn();
+        expect((await site.open(page, path))?.status()).toBe(404);
+        await page.getByRole('heading', { level: 1, name: 'There is nothing here' }).waitFor();
+        await expectSound(page);
+        await page.getByRole('link', { name: 'Usage' }).click();
+        await page.getByRole('heading', { level: 1, name: 'Usage' }).waitFor();
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
+      'begins to arrive before its usage is read, and has its name as its title',
+      async () => {
+        const { page } = await site.signedIn();
+        const [key] = must(await site.control().listKeys(OPERATOR, { org: 'demo' }));
+        const [model] = must(await site.control().listModels(OPERATOR, { org: 'demo' }));
+        for (const [path, name] of [
+          [`keys/${key?.id}`, key?.name],
+          [`api/${model?.id}`, model?.name],
+        ] as const) {
+          const answer = await site.open(page, path);
+          expect([answer?.status(), await answer?.text()]).toEqual([
+            200,
+            expect.stringContaining('aria-label="Loading"'),
+          ]);
+          await eventually(async () => (await page.title()) === `${name} · Tidegate`);
+        }
+      },
+      TEST_TIMEOUT_MS,
+    );
+  });
+
   describe('the page of a key', () => {
     it(
       'tells what it was used for and who created it, and has an owner create one like it, revoke it and delete it',
@@ -127,7 +163,8 @@ export function describeDetail(site: Site): void {
         await page.getByRole('button', { name: 'I have copied the key' }).click();
         const created = must(await site.control().listKeys(OPERATOR, { org: 'demo' }));
         expect(created.find(({ name }) => name === 'Copy')).toMatchObject({
-          ...{ requestsPerMinute: 77, requestsAtOnce: 7 },
+          requestsPerMinute: 77,
+          requestsAtOnce: 7,
           mayCall: { all: false, models: ['demo-text'] },
         });
 

@@ -15,22 +15,28 @@ async function fill(db: Db, slug: string): Promise<void> {
   const { id: orgId } = await db.org.findUniqueOrThrow({ where: { slug } });
   await db.apiKey.createMany({
     data: numbers.map((n) => ({
-      ...{ id: `key_${slug}${n}`, orgId, name: `Key ${n}`, prefix: `ti_${n}` },
-      ...{
-        hash: new Uint8Array(
-          createHash('sha256')
-            .update(slug + n)
-            .digest(),
-        ),
-        revokedAt: new Date(),
-      },
-      ...{ allModels: true, requestsPerMinute: 60, requestsAtOnce: 4, createdAt: new Date(Number(n)) },
+      id: `key_${slug}${n}`,
+      orgId,
+      name: `Key ${n}`,
+      prefix: `ti_${n}`,
+      hash: new Uint8Array(
+        createHash('sha256')
+          .update(slug + n)
+          .digest(),
+      ),
+      revokedAt: new Date(),
+      allModels: true,
+      requestsPerMinute: 60,
+      requestsAtOnce: 4,
+      createdAt: new Date(Number(n)),
     })),
   });
   await db.model.createMany({
     data: numbers.map((n) => ({
       ...({ id: `mdl_${slug}${n}`, orgId, name: `model-${n}`, kind: 'text', mode: 'always_on' } as const),
-      ...{ contextTokens: 1_000, driver: 'external', settings: { urls: ['http://127.0.0.1:9/v1'] } },
+      contextTokens: 1_000,
+      driver: 'external',
+      settings: { urls: ['http://127.0.0.1:9/v1'] },
       condition: Number(n) === MANY - 1 ? ('failed' as const) : ('stopped' as const),
     })),
   });
@@ -45,8 +51,13 @@ async function use(db: Db, slug: string): Promise<void> {
   const none = { errors: 0, promptTokens: 1, completionTokens: 1, unreportedTokens: 0 };
   await db.usageDay.createMany({
     data: numbers.map((n) => ({
-      ...{ ...of, ...none, keyId: `key_${slug}${n}`, modelId: `mdl_${slug}${n}` },
-      ...{ requests: Number(n) + 1, durationMsSum: 1, durationCount: 1 },
+      ...of,
+      ...none,
+      keyId: `key_${slug}${n}`,
+      modelId: `mdl_${slug}${n}`,
+      requests: Number(n) + 1,
+      durationMsSum: 1,
+      durationCount: 1,
     })),
   });
 }

@@ -67,8 +67,8 @@ describe('odd input', () => {
   it.each([
     ['usage?key=LONG', 200],
     ['requests?key=LONG', 200],
-    ['keys/LONG', 200],
-    ['api/LONG', 200],
+    ['keys/LONG', 404],
+    ['api/LONG', 404],
     ['audit?before=x', 200],
     ['audit/export?before=x', 400],
     ['audit/export?from=x', 400],

@@ -216,8 +216,11 @@ describe('a session', () => {
       const replay = async (email: string, as: Page, headers: Record<string, string>) => {
         const answer = await as.request.post(made.url(), {
           headers: {
-            ...{ 'next-action': action['next-action'] ?? '', accept: 'text/x-component' },
-            ...{ 'content-type': action['content-type'] ?? '', origin: site.url(), ...headers },
+            'next-action': action['next-action'] ?? '',
+            accept: 'text/x-component',
+            'content-type': action['content-type'] ?? '',
+            origin: site.url(),
+            ...headers,
           },
           data: (made.postData() ?? '').replace('someone@example.com', email),
         });

@@ -70,7 +70,10 @@ export function useWorld(): () => World {
       });
     await Promise.all([answers('tide', key, 200), answers('eyes', key, 200), answers('tide', poorKey, 429)]);
     return {
-      ...{ base, key, poorKey, standin },
+      base,
+      key,
+      poorKey,
+      standin,
       narrowKey: await newKey(control, org, 1),
       publishSlow: async () => {
         await managed((again) => publish(again, org, 'slow', slow.url));

@@ -3,13 +3,8 @@ import { describe, expect, it } from '@jest/globals';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { ERRORS } from '@tidegate/contracts';
 import { LIMITS } from '@tidegate/limits';
-import {
-  DESCRIPTION_URL,
-  description,
-  problemWith,
-  REQUEST,
-  ruleOf,
-} from '../support/conformance/description.ts';
+import { DESCRIPTION_URL } from '@tidegate/testing';
+import { description, problemWith, REQUEST, ruleOf } from '../support/conformance/description.ts';
 
 const { components } = description;
 
@@ -62,14 +57,16 @@ describe("docs/openapi.yaml, the API's description", () => {
     expect(field('max_completion_tokens')).toMatchObject(tokens);
     expect(field('messages')).toMatchObject({ minItems: LIMITS.minMessages, maxItems: LIMITS.maxMessages });
     expect(field('temperature')).toMatchObject({
-      ...{ minimum: LIMITS.minTemperature, maximum: LIMITS.maxTemperature },
+      minimum: LIMITS.minTemperature,
+      maximum: LIMITS.maxTemperature,
       default: LIMITS.defaultTemperature,
     });
     expect(field('top_p')).toMatchObject({ exclusiveMinimum: LIMITS.minTopP, maximum: LIMITS.maxTopP });
     expect(field('n')).toMatchObject({ minimum: LIMITS.choices, maximum: LIMITS.choices });
     expect(JSON.stringify(field('stop'))).toContain(`"maxItems":${LIMITS.maxStops}`);
     expect(components.schemas.Stop).toMatchObject({
-      ...{ minLength: LIMITS.minStopCharacters, maxLength: LIMITS.maxStopCharacters },
+      minLength: LIMITS.minStopCharacters,
+      maxLength: LIMITS.maxStopCharacters,
     });
     expect(components.schemas.ImageLink).toMatchObject({ maxLength: LIMITS.imageLinkMaxCharacters });
   });

@@ -10,7 +10,10 @@ const ADMITTED = {
 };
 const ASKED = { model: 'tide', messages: [{ role: 'user', content: 'Hi' }] };
 const ANSWER = {
-  ...{ id: 'chatcmpl-1a', object: 'chat.completion', created: 1, model: 'tide' },
+  id: 'chatcmpl-1a',
+  object: 'chat.completion',
+  created: 1,
+  model: 'tide',
   choices: [
     { index: 0, message: { role: 'assistant', content: 'x' }, logprobs: null, finish_reason: 'stop' },
   ],
@@ -18,13 +21,20 @@ const ANSWER = {
 };
 
 const whole = (more: Partial<Exchange> = {}): Exchange => ({
-  ...{ method: 'POST', target: '/v1/chat/completions', sent: JSON.stringify(ASKED), status: 200 },
-  ...{ headers: ADMITTED, body: JSON.stringify(ANSWER), over: true },
+  method: 'POST',
+  target: '/v1/chat/completions',
+  sent: JSON.stringify(ASKED),
+  status: 200,
+  headers: ADMITTED,
+  body: JSON.stringify(ANSWER),
+  over: true,
   ...more,
 });
 const refused = (status: number, code: string, type: string, more: Partial<Exchange> = {}): Exchange =>
   whole({
-    ...{ status, headers: HEADERS, body: JSON.stringify({ error: { message: 'Why.', type, code } }) },
+    status,
+    headers: HEADERS,
+    body: JSON.stringify({ error: { message: 'Why.', type, code } }),
     ...more,
   });
 const limited = (headers: object) =>
@@ -32,7 +42,8 @@ const limited = (headers: object) =>
 
 const ID = { id: 'chatcmpl-1a', object: 'chat.completion.chunk', created: 1, model: 'tide' };
 const chunk = (delta: object, finish: string | null = null, id = ID.id) => ({
-  ...{ ...ID, id },
+  ...ID,
+  id,
   choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
 });
 const ROLE = chunk({ role: 'assistant', content: '' });

@@ -26,7 +26,9 @@ export async function openEngine(directory) {
   const answers = (/** @type {NodeJS.ProcessEnv} */ env) =>
     run('docker', ['info', '--format', '{{.ServerVersion}}'], { env, timeoutMs: 20_000 });
   const engineOf = (/** @type {NodeJS.ProcessEnv} */ env, own = false, close = async () => {}) => ({
-    ...{ env, own, close },
+    env,
+    own,
+    close,
     docker: (/** @type {readonly string[]} */ args, input = '') => run('docker', args, { env, input }),
   });
   const version = await answers(given).catch(() => '');

@@ -59,7 +59,9 @@ async function main(directory, { from, hostNetwork, keep }) {
     await tell('base images', () => getBases(engine, ROOT, directory));
     const checkout = from ? await checkOut(from, join(directory, 'before')) : ROOT;
     const installation = new Installation(engine, {
-      ...{ checkout, directory, project: PROJECT },
+      checkout,
+      directory,
+      project: PROJECT,
       hostNetwork: hostNetwork || engine.own,
     });
     here = installation;

@@ -61,7 +61,12 @@ async function runOnce(scenario: Scenario, seed: number): Promise<RunRecord> {
   if (notes) say(`  ${notes}`);
   for (const violation of violations.slice(0, SHOWN)) say(`  VIOLATION ${violation}`);
   return {
-    ...{ scenario: scenario.id, seed, size, at: new Date(startedMs).toISOString(), seconds, commit },
+    scenario: scenario.id,
+    seed,
+    size,
+    at: new Date(startedMs).toISOString(),
+    seconds,
+    commit,
     ...outcome,
     violations: violations.slice(0, KEPT),
   };

@@ -4,13 +4,23 @@ import { report } from './report.ts';
 import type { Scenario } from './scenarios/scenario.ts';
 
 const scenario = (id: string): Scenario => ({
-  ...{ id, name: `the ${id}`, laws: '1', unit: 'trials' },
+  id,
+  name: `the ${id}`,
+  laws: '1',
+  unit: 'trials',
   run: () => Promise.reject(new Error('not run here')),
 });
 
 const record = (more: Partial<RunRecord>): RunRecord => ({
-  ...{ scenario: 'kills', seed: 1, size: 'long', at: '2026-11-21T10:00:00Z', seconds: 9, commit: 'abc' },
-  ...{ trials: 40, violations: [], ...more },
+  scenario: 'kills',
+  seed: 1,
+  size: 'long',
+  at: '2026-11-21T10:00:00Z',
+  seconds: 9,
+  commit: 'abc',
+  trials: 40,
+  violations: [],
+  ...more,
 });
 
 describe('the report', () => {

@@ -88,7 +88,9 @@ describe('content', () => {
     ) =>
       must(
         await control.publishModel(OPERATOR, {
-          ...{ org, contextTokens: 1000, ...settings },
+          org,
+          contextTokens: 1000,
+          ...settings,
           ...(settings.urls && { upstreamKey: canaries.at('UpstreamKey') }),
         }),
       );

@@ -127,15 +127,15 @@ describe('two organizations', () => {
       const event = await db.auditEvent.findFirstOrThrow({ where: { orgId: id } });
       const request = await eventually(() => db.request.findFirst({ where: { orgId: id } }));
       return {
-        ...{
-          org: slug,
-          keyId: key.id,
-          keyValue: key.key,
-          model: ownModel,
-          modelId: model.id,
-          email: owner.email,
-        },
-        ...{ invitationId: invitation.id, eventId: event.id, requestId: request.reservationId },
+        org: slug,
+        keyId: key.id,
+        keyValue: key.key,
+        model: ownModel,
+        modelId: model.id,
+        email: owner.email,
+        invitationId: invitation.id,
+        eventId: event.id,
+        requestId: request.reservationId,
       };
     }
     /** The same kinds of names, but of nothing that exists. */
@@ -226,7 +226,7 @@ describe('two organizations', () => {
       };
       expect(JSON.stringify(seen)).toContain(other.mark);
       for (const [what, value] of Object.entries(seen)) expectNoTrace(JSON.stringify(value), one, what);
-      const plan = { name: 'Mine', ...{ keys: 1, requestsPerMonth: 1, requestsPerMinute: 1 } };
+      const plan = { name: 'Mine', keys: 1, requestsPerMonth: 1, requestsPerMinute: 1 };
       for (const refused of [
         await control.createOrg(stranger, { name: 'Mine' }),
         await control.setPlan(stranger, plan),

@@ -84,7 +84,8 @@ export async function expectAccessible(page: Page, rules: readonly string[] = RU
       // disappear within seconds.
       const area = { exclude: [['[data-live-announcer]']] };
       const { violations } = await run(area, {
-        ...{ runOnly, resultTypes: ['violations'] },
+        runOnly,
+        resultTypes: ['violations'],
         rules: { 'document-title': { enabled: false } },
       });
       return violations.map(({ id, help, nodes }) => ({

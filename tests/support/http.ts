@@ -45,7 +45,11 @@ export function open(base: string, options: Call = {}): Promise<IncomingMessage>
   return new Promise((resolve, reject) => {
     const sent = request(
       {
-        ...{ hostname, port, method, path: target, agent: agent ?? false },
+        hostname,
+        port,
+        method,
+        path: target,
+        agent: agent ?? false,
         headers: {
           ...(key && { authorization: `Bearer ${key}` }),
           ...(bytes && { 'content-length': String(bytes.length) }),

@@ -8,8 +8,13 @@ import { ctl } from './testing/ctl.ts';
 
 const PASSWORD = 'tall-otter-jumps-42';
 const TEAM = {
-  ...{ name: 'Team', keys: 20, requestsPerMonth: 1_000, requestsPerMinute: 60 },
-  ...{ requestsAtOnce: 4, tokensPerMonth: 1_000_000, images: false },
+  name: 'Team',
+  keys: 20,
+  requestsPerMonth: 1_000,
+  requestsPerMinute: 60,
+  requestsAtOnce: 4,
+  tokensPerMonth: 1_000_000,
+  images: false,
 };
 
 let dir: string;

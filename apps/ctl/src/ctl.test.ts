@@ -206,14 +206,19 @@ describe('an installation from the beginning', () => {
       ],
     );
     expect(key).toMatchObject({
-      ...{ id: expect.stringMatching(/^key_/), name: 'ci', prefix: expect.stringMatching(/^ti_/) },
-      ...{ key: expect.stringMatching(/^ti_[0-9A-Za-z]{54}$/), requestsPerMinute: 5, requestsAtOnce: 2 },
+      id: expect.stringMatching(/^key_/),
+      name: 'ci',
+      prefix: expect.stringMatching(/^ti_/),
+      key: expect.stringMatching(/^ti_[0-9A-Za-z]{54}$/),
+      requestsPerMinute: 5,
+      requestsAtOnce: 2,
     });
     expect(JSON.stringify(await json('key', 'list'))).not.toContain(key.key);
-    expect(await json('model', 'delete', '--name', 'small')).toMatchObject({
-      name: 'small',
-      runnerTold: true,
-    });
+    const gone = await json('model', 'delete', '--name', 'small');
+    expect(gone).toMatchObject({ id: model.id, name: 'small', runnerTold: true });
+    expect(Date.parse(String(gone.deletedAt))).not.toBeNaN();
+    // It was starting. That is no longer so, and nothing else is known.
+    expect(gone).not.toHaveProperty('condition');
     expect((await ctl(['key', 'list'])).out).toContain('1 deleted');
 
     expect(await refused('key', 'delete', '--id', String(key.id))).toContain('revoke it first');
@@ -239,8 +244,16 @@ describe('an installation from the beginning', () => {
     const usage = await json('usage', 'show');
     expect(Object.keys(usage)).toEqual(['totals', 'days', 'hours', 'models', 'rows', 'rowCount', 'month']);
     expect(usage.totals).toEqual({
-      ...{ requests: 0, errors: 0, promptTokens: 0, completionTokens: 0, reservedTokens: 0, averageMs: null },
-      ...{ p50Ms: null, p95Ms: null, firstChunkP50Ms: null, firstChunkP95Ms: null },
+      requests: 0,
+      errors: 0,
+      promptTokens: 0,
+      completionTokens: 0,
+      reservedTokens: 0,
+      averageMs: null,
+      p50Ms: null,
+      p95Ms: null,
+      firstChunkP50Ms: null,
+      firstChunkP95Ms: null,
     });
     expect(usage.days).toHaveLength(30);
     expect(usage.month).toMatchObject({
@@ -283,7 +296,8 @@ describe('an installation from the beginning', () => {
 
   it('lists requests, and says how far one is on its way into the usage', async () => {
     expect(await json('request', 'list', '--outcome', 'errors', '--from', '2026-11-01')).toEqual({
-      ...{ requests: [], next: null },
+      requests: [],
+      next: null,
     });
     const id = `req_${'a'.repeat(24)}`;
     expect(await json('request', 'show', '--id', id)).toEqual({ id, state: 'queued', request: null });
@@ -293,10 +307,19 @@ describe('an installation from the beginning', () => {
     expect(wrong).toMatchObject({ status: 1, err: expect.stringContaining('From must be a UTC time') });
   });
 
+  it('lists requests by an error code of a newer version, and says so if there are none', async () => {
+    const { status, out, err } = await ctl(['request', 'list', '--outcome', 'model_asleep_2']);
+    expect({ status, out }).toEqual({ status: 0, out: 'None.\n' });
+    expect(err).toMatch(
+      /^No request ended with "model_asleep_2"\. .* invalid_json, .* client_closed, .*\.\n$/,
+    );
+    expect((await ctl(['request', 'list', '--outcome', 'lease_lost'])).err).toBe('');
+  });
+
   it('refuses to list requests by what none can have, and lists those of what is deleted', async () => {
     const list = (...args: string[]) => refused('request', 'list', ...args);
-    expect(await list('--outcome', 'nonsense')).toMatch(
-      /^--outcome must be answered, errors, or one of the error codes: invalid_json, .* client_closed, .*\.\n$/,
+    expect(await list('--outcome', 'Nonsense')).toMatch(
+      /^Outcome must be answered, errors, or an error code/,
     );
     expect(await list('--key', 'nope', '--model', 'nil')).toMatch(
       /^--key must be the id of a key\. .* "nope", .*\n--model must be the id of a model\. .* "nil", .*\n$/,
@@ -311,9 +334,18 @@ describe('an installation from the beginning', () => {
     await ensureRequestPartitions(db, [dayOf(admittedAt.getTime())]);
     await db.request.create({
       data: {
-        ...{ ...deleted, reservationId: newRequestId(), admittedAt, answered: true, errorCode: null },
-        ...{ streamed: false, promptTokens: 1, completionTokens: 1, reservedTokens: 2, chargedTokens: 2 },
-        ...{ durationMs: 1, firstChunkMs: null },
+        ...deleted,
+        reservationId: newRequestId(),
+        admittedAt,
+        answered: true,
+        errorCode: null,
+        streamed: false,
+        promptTokens: 1,
+        completionTokens: 1,
+        reservedTokens: 2,
+        chargedTokens: 2,
+        durationMs: 1,
+        firstChunkMs: null,
       },
     });
     const counts = { requests: 1n, errors: 0n, promptTokens: 1n, completionTokens: 1n, unreportedTokens: 0n };
@@ -592,7 +624,11 @@ describe('queue', () => {
 
     expect(await json('queue', 'dead')).toEqual([
       {
-        ...{ id: job.id, failedAt: expect.any(String), attempts: 1, reason: 'no use', settlements: 1 },
+        id: job.id,
+        failedAt: expect.any(String),
+        attempts: 1,
+        reason: 'no use',
+        settlements: 1,
         reservationIds: [reservationId],
       },
     ]);
@@ -614,7 +650,9 @@ describe('what is deleted for good', () => {
       'Short lived',
     );
     expect(await json('org', 'delete', '--org', 'short-lived', '--confirm', 'Short lived')).toEqual({
-      ...{ id, runnerTold: true, usageDeleted: true },
+      id,
+      runnerTold: true,
+      usageDeleted: true,
     });
     expect(asked).toContainEqual({ method: 'forgetOrg', request: { orgId: id } });
     expect(await db.org.count({ where: { id: String(id) } })).toBe(0);

@@ -90,7 +90,7 @@ export function createGateway(parts: GatewayParts): AssembledGateway {
     nowMs,
     onUnrecorded: (count) => observer.unrecorded(count),
   });
-  const observer = new Observer(parts.log, parts.requestLog, parts.metrics, catalog, refusals);
+  const observer = new Observer({ ...parts, registry: parts.metrics, catalog, record: refusals });
   const limiter: Limiter = createLimiter(parts, {
     onCalled: (ms) => observer.limiterAnswered(ms),
     onDown: () => principals.dropAll(),
@@ -125,7 +125,10 @@ export function createGateway(parts: GatewayParts): AssembledGateway {
   };
   const watch = ([pool, client]: [string, RunnerClient]) =>
     new CatalogWatch({
-      ...{ pool, client, catalog, activity },
+      pool,
+      client,
+      catalog,
+      activity,
       instanceId: parts.watchId,
       reportMs: REPORT_MS,
       reconnectMs: config.RECONNECT_MS,

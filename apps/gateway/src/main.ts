@@ -1,9 +1,10 @@
 import { newInstanceId } from '@tidegate/contracts';
-import { createLimiterClient, createRunnerClient } from '@tidegate/rpc';
+import { createLimiterClient, createRunnerClient, type Peer } from '@tidegate/rpc';
 import {
   createLineLog,
   createLogger,
   createMetrics,
+  type Logger,
   openStdout,
   runService,
   type Service,
@@ -14,11 +15,13 @@ import { Agent, buildConnector } from 'undici';
 import { createGateway } from './assemble.ts';
 import { createParser } from './body/parse.ts';
 import { lowerHelpers } from './body/priority.ts';
-import { readConfig } from './config.ts';
+import { type Config, readConfig } from './config.ts';
 import { type GatewayServer, startServer } from './http/server.ts';
 import { createImageFetcher } from './images/fetch.ts';
 import { createAddressFilter } from './images/public-address.ts';
 import { createResolve } from './images/resolve.ts';
+import type { Limiter } from './limiter/limiter.ts';
+import type { RefusalReports } from './limiter/refusal-reports.ts';
 import { observeParts } from './observe/gauges.ts';
 
 /** Added to the time for draining, to end remaining requests, flush and close. */
@@ -31,7 +34,9 @@ const REPORT_MS = 3_000;
  */
 const UPSTREAM_KEEP_ALIVE_MS = 4_000;
 
-runService(async (service: Service) => {
+const monotonicMs = (): number => performance.now();
+
+runService(async (service) => {
   lowerHelpers();
   const config = readConfig();
   const logging = { service: 'gateway', level: config.LOG_LEVEL, destination: openStdout() };
@@ -42,12 +47,52 @@ runService(async (service: Service) => {
     shutdownDelayMs: config.SHUTDOWN_DELAY_MS,
     shutdownTimeoutMs: config.SHUTDOWN_TIMEOUT_MS + SHUTDOWN_MARGIN_MS,
   });
-
   const tracing = await startTracing({
-    ...{ settings: config.tracing, service: 'gateway', metrics, log },
-    ...{ nowMs: Date.now, monotonicMs: () => performance.now() },
+    settings: config.tracing,
+    service: 'gateway',
+    metrics,
+    log,
+    nowMs: Date.now,
+    monotonicMs,
   });
   service.onShutdown('tracing', () => tracing?.stop());
+
+  const { gateway, watches, limiter, refusals } = createGateway({
+    config,
+    log,
+    requestLog: createLineLog({ ...logging, nowMs: Date.now }),
+    metrics,
+    tracing,
+    ...openClients(service, config),
+    watchId: newInstanceId(),
+    random: Math.random,
+    nowMs: Date.now,
+    monotonicMs,
+  });
+  let server: GatewayServer | null = null;
+  const connections = async () => (await server?.connections()) ?? 0;
+  observeParts(metrics, { gateway, watches, connections, monotonicMs });
+  watches.start();
+  service.onShutdown('catalog watches', () => watches.stop());
+  limiter.start();
+  service.onShutdown('limiter session', () => endSession(limiter, log));
+  service.onShutdown('reports of refusals', () => sendLastReport(refusals, log));
+
+  const admin = await startAdmin({
+    host: config.ADMIN_HOST,
+    port: config.ADMIN_PORT,
+    metrics,
+    ready: () => !service.stopping.aborted && limiter.ready && gateway.catalog.known && watches.tried,
+  });
+  service.onShutdown('admin', () => admin.close());
+  const started = await startServer(gateway);
+  server = started;
+  service.onShutdown('requests', () => started.drain(config.SHUTDOWN_TIMEOUT_MS));
+  log.info({ port: started.port, adminPort: admin.port }, 'gateway is listening');
+});
+
+/** What the gateway calls with, and the workers beside it. The service closes them at shutdown. */
+function openClients(service: Service, config: Config) {
   const upstream = new Agent({
     connections: null,
     pipelining: 1,
@@ -70,53 +115,18 @@ runService(async (service: Service) => {
   service.onShutdown('runner clients', () => {
     for (const runner of runners.values()) runner.close();
   });
+  const connectLimiter = (peer: Peer) => createLimiterClient(peer, config.caller);
+  return { upstream, parser, images, runners, connectLimiter };
+}
 
-  const { gateway, watches, limiter, refusals } = createGateway({
-    config,
-    log,
-    requestLog: createLineLog({ ...logging, nowMs: Date.now }),
-    metrics,
-    tracing,
-    upstream,
-    parser,
-    images,
-    runners,
-    connectLimiter: (peer) => createLimiterClient(peer, config.caller),
-    watchId: newInstanceId(),
-    random: Math.random,
-    nowMs: Date.now,
-    monotonicMs: () => performance.now(),
-  });
-  let server: GatewayServer | null = null;
-  observeParts(metrics, {
-    gateway,
-    watches,
-    connections: async () => (await server?.connections()) ?? 0,
-    monotonicMs: () => performance.now(),
-  });
-  watches.start();
-  service.onShutdown('catalog watches', () => watches.stop());
-  limiter.start();
-  service.onShutdown('limiter session', async () => {
-    if (!(await limiter.flush(FLUSH_MS)))
-      log.warn({ left: limiter.unacknowledged }, 'unacknowledged calls are left to the reaper');
-    limiter.stop();
-  });
-  service.onShutdown('reports of refusals', async () => {
-    await refusals.close(REPORT_MS);
-    const { unreported } = refusals;
-    if (unreported > 0) log.warn({ refusals: unreported }, 'refusals may be missing in the record');
-  });
+async function endSession(limiter: Limiter, log: Logger): Promise<void> {
+  if (!(await limiter.flush(FLUSH_MS)))
+    log.warn({ left: limiter.unacknowledged }, 'unacknowledged calls are left to the reaper');
+  limiter.stop();
+}
 
-  const admin = await startAdmin({
-    host: config.ADMIN_HOST,
-    port: config.ADMIN_PORT,
-    metrics,
-    ready: () => !service.stopping.aborted && limiter.ready && gateway.catalog.known && watches.tried,
-  });
-  service.onShutdown('admin', () => admin.close());
-  const started = await startServer(gateway);
-  server = started;
-  service.onShutdown('requests', () => started.drain(config.SHUTDOWN_TIMEOUT_MS));
-  log.info({ port: started.port, adminPort: admin.port }, 'gateway is listening');
-});
+async function sendLastReport(refusals: RefusalReports, log: Logger): Promise<void> {
+  await refusals.close(REPORT_MS);
+  const { unreported } = refusals;
+  if (unreported > 0) log.warn({ refusals: unreported }, 'refusals may be missing in the record');
+}

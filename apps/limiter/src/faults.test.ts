@@ -155,7 +155,9 @@ describe('a Postgres that refuses', () => {
     const refusing = connectDb(url.toString());
     const lines: string[] = [];
     const logger = createLogger({
-      ...{ service: 'limiter', level: 'info', explain: explainPostgres },
+      service: 'limiter',
+      level: 'info',
+      explain: explainPostgres,
       destination: { write: (line) => lines.push(line) },
     });
     const session = rig.session(await rig.limiter({ db: refusing, logger }));

@@ -17,8 +17,12 @@ runService(async (service) => {
   service.configure({ logger, shutdownDelayMs: config.SHUTDOWN_DELAY_MS });
   const metrics = createMetrics('limiter');
   const tracing = await startTracing({
-    ...{ settings: config.tracing, service: 'limiter', metrics, log: logger },
-    ...{ nowMs: Date.now, monotonicMs: () => performance.now() },
+    settings: config.tracing,
+    service: 'limiter',
+    metrics,
+    log: logger,
+    nowMs: Date.now,
+    monotonicMs: () => performance.now(),
   });
   service.onShutdown('tracing', () => tracing?.stop());
 

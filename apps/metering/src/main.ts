@@ -52,21 +52,32 @@ runService(async (service) => {
   service.onShutdown('clock', () => clock.close());
 
   const { nowMs: redisNowMs } = clock;
+  const pingPostgres = async () => db.$queryRaw`SELECT 1`;
   const metrics = createMeteringMetrics({
     jobCounts: queue.counts,
     oldestJobS: () => queue.oldestS(Date.now()),
     concurrency: config.METERING_CONCURRENCY,
     pingRedis: redisNowMs,
-    pingPostgres: () => db.$queryRaw`SELECT 1`,
+    pingPostgres,
   });
   const tracing = await startTracing({
-    ...{ settings: config.tracing, service: 'metering', metrics: metrics.registry, log: logger },
-    ...{ nowMs: Date.now, monotonicMs: () => performance.now() },
+    settings: config.tracing,
+    service: 'metering',
+    metrics: metrics.registry,
+    log: logger,
+    nowMs: Date.now,
+    monotonicMs: () => performance.now(),
   });
   service.onShutdown('tracing', () => tracing?.stop());
   const metering = createMetering({
-    ...{ db, limiters, queue, metrics, logger, tracing },
-    ...{ now: Date.now, redisNowMs },
+    db,
+    limiters,
+    queue,
+    metrics,
+    logger,
+    tracing,
+    nowMs: Date.now,
+    redisNowMs,
   });
   service.onShutdown('confirmations', () => metering.drain());
   metering.partitions.start();
@@ -84,19 +95,20 @@ runService(async (service) => {
   });
   service.onShutdown('worker', () => worker.close());
 
+  const isReady = async () => {
+    if (service.stopping.aborted || !worker.running()) return false;
+    try {
+      await Promise.all([queue.counts(), pingPostgres()]);
+      return (await schema.problem()) ?? true;
+    } catch (error) {
+      return explain(error) ?? false;
+    }
+  };
   const admin = await startAdmin({
     port: config.ADMIN_PORT,
     host: config.ADMIN_HOST,
     metrics: metrics.registry,
-    ready: async () => {
-      if (service.stopping.aborted || !worker.running()) return false;
-      try {
-        await Promise.all([queue.counts(), db.$queryRaw`SELECT 1`]);
-        return (await schema.problem()) ?? true;
-      } catch (error) {
-        return explain(error) ?? false;
-      }
-    },
+    ready: isReady,
   });
   service.onShutdown('admin', () => admin.close());
   logger.info({ adminPort: admin.port }, 'metering is up');

@@ -22,7 +22,7 @@ export interface MeteringDeps {
   /** Null: off. */
   readonly tracing: Tracing | null;
   /** This machine's clock in Unix milliseconds. It may be wrong. */
-  readonly now: () => number;
+  readonly nowMs: () => number;
   /** Redis' clock in Unix milliseconds. */
   readonly redisNowMs: () => Promise<number>;
 }
@@ -40,8 +40,8 @@ export interface Metering {
  * confirmed.
  */
 export function createMetering(deps: MeteringDeps): Metering {
-  const { db, limiters, queue, metrics, logger, tracing, now, redisNowMs } = deps;
-  const partitions = new DayPartitions({ db, logger, now, redisNowMs });
+  const { db, limiters, queue, metrics, logger, tracing, nowMs, redisNowMs } = deps;
+  const partitions = new DayPartitions({ db, logger, nowMs, redisNowMs });
   const confirmer = new Confirmer({
     confirm: limiters.confirm,
     onDropped: (count, err) => {
@@ -54,7 +54,7 @@ export function createMetering(deps: MeteringDeps): Metering {
   });
   const writer = new SettlementWriter({
     maxRows: MAX_ROWS,
-    clock: () => performance.now(),
+    monotonicMs: () => performance.now(),
     commit: async (settlements) => {
       try {
         await partitions.ensureFor(settlements);
@@ -69,15 +69,15 @@ export function createMetering(deps: MeteringDeps): Metering {
       metrics.writeSeconds.observe(durationMs / 1_000);
       metrics.settlements.inc({ result: 'new' }, fresh);
       metrics.settlements.inc({ result: 'duplicate' }, settlements.length - fresh);
-      const nowMs = now();
+      const atMs = nowMs();
       for (const s of settlements) {
-        metrics.lagSeconds.observe(Math.max(0, nowMs - s.admittedAtMs - (s.durationMs ?? 0)) / 1_000);
+        metrics.lagSeconds.observe(Math.max(0, atMs - s.admittedAtMs - (s.durationMs ?? 0)) / 1_000);
       }
     },
   });
   return {
     process: (job) =>
-      traceJob({ tracing, nowMs: now }, job, () =>
+      traceJob({ tracing, nowMs }, job, () =>
         processJob(
           {
             write: (settlements) => writer.write(settlements),

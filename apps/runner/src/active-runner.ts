@@ -38,7 +38,7 @@ export interface ActiveRunnerOptions {
   /** Null: models cannot be workloads of Kubernetes. */
   readonly kubernetes: KubernetesConfig | null;
   readonly timings: FleetTimings;
-  readonly now: () => number;
+  readonly nowMs: () => number;
   readonly random: () => number;
   readonly logger: Logger;
   readonly metrics: Registry;
@@ -64,29 +64,42 @@ export class ActiveRunner {
 
   constructor(options: ActiveRunnerOptions, metrics: RunnerMetrics, lead: Lead) {
     const { db, secretKeys, stateDir, modelHost, keepModelLogs, models, timings } = options;
-    const { now, random, logger, kubernetes } = options;
+    const { nowMs, random, logger, kubernetes } = options;
     const store = postgresStore(db, options.candidate.pool, secretKeys, lead);
     this.#kubernetes = kubernetes && {
       api: new KubernetesApi(new Connection(kubernetes.access)),
       namespaces: kubernetes.namespaces,
     };
     const drivers = createDrivers({
-      ...{ stateDir, pool: options.candidate.pool, modelHost, metrics, now, random, logger },
+      stateDir,
+      pool: options.candidate.pool,
+      modelHost,
+      metrics,
+      nowMs,
+      random,
+      logger,
       keepOutput: keepModelLogs,
       models,
       kubernetes: this.#kubernetes,
       timings: timings.drivers,
     });
     this.#options = options;
-    this.#catalog = new CatalogSource(now());
+    this.#catalog = new CatalogSource(nowMs());
     this.#writer = new ConditionWriter(store, logger);
     this.gateways = new Gateways({
-      ...{ now, absentGraceMs: timings.absentGraceMs },
+      nowMs,
+      absentGraceMs: timings.absentGraceMs,
       onUse: (modelId) => this.fleet.touch(modelId),
     });
     this.fleet = new Fleet({
-      ...{ store, timings, now, logger, metrics },
-      ...{ writer: this.#writer, catalog: this.#catalog, gateways: this.gateways },
+      store,
+      timings,
+      nowMs,
+      logger,
+      metrics,
+      writer: this.#writer,
+      catalog: this.#catalog,
+      gateways: this.gateways,
       createDriver: drivers.create,
       clearStrays: drivers.clearStrays,
       endWorkload: drivers.endWorkload,
@@ -116,7 +129,12 @@ export class ActiveRunner {
     await fleet.start();
     const checkTimeoutMs = Math.min(this.#options.timings.drivers.probeTimeoutMs, MAX_CHECK_TIMEOUT_MS);
     const handlers = createHandlers({
-      ...{ fleet, catalog: this.#catalog, gateways, checkTimeoutMs, logger, tracing },
+      fleet,
+      catalog: this.#catalog,
+      gateways,
+      checkTimeoutMs,
+      logger,
+      tracing,
       checkWorkload: (settings) => checkWorkload(this.#kubernetes, settings),
     });
     const server = await startServer({ host, port, trust, handlers, log: logger });

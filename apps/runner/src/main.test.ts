@@ -177,9 +177,13 @@ describe("a model's command that looks for secrets", () => {
     const command = `exec sh ${script} ${harness.dir} >${loot} 2>/dev/null`;
     const modelId = await harness.publish({ settings: { command } });
     const runner = await run({
-      ...{ SECRET_KEY: '', SECRET_KEY_FILE: keyFile, RUNNER_MODEL_LOGS: 'true', CUDA_VISIBLE_DEVICES: '3' },
-      ...{ DATABASE_URL: `${harness.url}?application_name=database-secret` },
-      ...{ AWS_SECRET_ACCESS_KEY: 'cloud-secret', ...env },
+      SECRET_KEY: '',
+      SECRET_KEY_FILE: keyFile,
+      RUNNER_MODEL_LOGS: 'true',
+      CUDA_VISIBLE_DEVICES: '3',
+      DATABASE_URL: `${harness.url}?application_name=database-secret`,
+      AWS_SECRET_ACCESS_KEY: 'cloud-secret',
+      ...env,
     });
     await ready(runner);
     await harness.connect(runner.port).wake(modelId);

@@ -15,8 +15,12 @@ runService(async (service) => {
   service.configure({ logger, shutdownDelayMs: config.SHUTDOWN_DELAY_MS });
   const metrics = createMetrics('runner');
   const tracing = await startTracing({
-    ...{ settings: config.tracing, service: 'runner', metrics, log: logger },
-    ...{ nowMs: Date.now, monotonicMs: () => performance.now() },
+    settings: config.tracing,
+    service: 'runner',
+    metrics,
+    log: logger,
+    nowMs: Date.now,
+    monotonicMs: () => performance.now(),
   });
   service.onShutdown('tracing', () => tracing?.stop());
 
@@ -49,7 +53,7 @@ runService(async (service) => {
       minimumStayMs: config.RUNNER_MINIMUM_STAY_MS,
       drivers: { ...drivers, probeTimeoutMs: config.RUNNER_PROBE_TIMEOUT_MS },
     },
-    now: Date.now,
+    nowMs: Date.now,
     random: Math.random,
     logger,
     metrics,

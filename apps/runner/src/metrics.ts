@@ -77,7 +77,9 @@ export interface Observed {
 export function observeRunner(registry: Registry, observed: () => Observed): void {
   const registers = [registry];
   const models = {
-    ...{ registry, name: 'tidegate_runner_models', labelNames: ['condition'] as const },
+    registry,
+    name: 'tidegate_runner_models',
+    labelNames: ['condition'] as const,
     help: 'Published models by condition. Only from the runner that acts.',
   };
   readGauges(models, () => {
@@ -87,7 +89,8 @@ export function observeRunner(registry: Registry, observed: () => Observed): voi
     return CONDITIONS.map((condition) => [{ condition }, counts.get(condition) ?? 0] as const);
   });
   const gateways = {
-    ...{ registry, name: 'tidegate_runner_gateways' },
+    registry,
+    name: 'tidegate_runner_gateways',
     help: 'Gateways that watch the catalog. Only from the runner that acts.',
   };
   readGauge(gateways, () => (observed().active ? observed().gateways : null));

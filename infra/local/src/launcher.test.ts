@@ -14,8 +14,13 @@ function said(dataDir: string, servers: readonly FoundServer[] = [], needsOrg = 
   const lines: string[] = [];
   const print = (text = '') => void lines.push(text);
   const terminal: Terminal = {
-    ...{ phase: (_title, work) => work(() => {}), print },
-    ...{ bold: same, dim: same, red: same, green: same, cyan: same },
+    phase: (_title, work) => work(() => {}),
+    print,
+    bold: same,
+    dim: same,
+    red: same,
+    green: same,
+    cyan: same,
   };
   const nothing = {
     console: null,
@@ -48,8 +53,11 @@ describe('a start says how to manage the stack', () => {
 });
 
 const model = (upstreamModel: string): FoundModel => ({
-  ...{ name: upstreamModel.replace(/:latest$/, ''), upstreamModel },
-  ...{ kind: 'text', contextTokens: 4_096, contextAssumed: true },
+  name: upstreamModel.replace(/:latest$/, ''),
+  upstreamModel,
+  kind: 'text',
+  contextTokens: 4_096,
+  contextAssumed: true,
 });
 const OLLAMA = 'http://127.0.0.1:11434/v1';
 const ollama = (...models: string[]): FoundServer => ({

@@ -172,7 +172,10 @@ interface WishedPorts {
   readonly console?: number;
 }
 
-/** Gives every instance its ports. @throws StackError when a wished port is taken or given twice */
+/**
+ * Assigns ports to every instance.
+ * @throws StackError when a wished port is taken or given twice
+ */
 export async function planInstances(
   kinds: readonly ServiceKind[],
   scale: Readonly<Partial<Record<ServiceName, number>>>,

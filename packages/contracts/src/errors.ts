@@ -25,6 +25,20 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
+/** How counted requests end that are neither answered nor refused with a code of the catalogue. */
+export const OTHER_ENDS = [
+  'client_closed',
+  'stream_limit',
+  'shutdown',
+  'gateway_lost',
+  'lease_lost',
+  'org_deleted',
+] as const;
+export type OtherEnd = (typeof OTHER_ENDS)[number];
+
+/** The form of all codes, with those of later versions. */
+export const ERROR_CODE_FORM = /^[a-z0-9_]{1,64}$/;
+
 /** The limit that refused. Operators see it in logs and metrics; callers see only the code. */
 export const REFUSAL_CAUSES = {
   rate_limit_exceeded: [

@@ -75,7 +75,7 @@ describe('roles', () => {
     deleteModel: ['model.delete', { name: 'm' }],
     showAttention: ['usage.show', {}],
     showUsage: ['usage.show', {}],
-    showUsageOfDay: ['usage.show', { day: '2026-11-21' }],
+    showUsageOfStep: ['usage.show', { step: '2026-11-21' }],
     listRequests: ['request.list', {}],
     showRequest: ['request.list', { id: 'a'.repeat(24) }],
     showErrors: ['request.list', {}],
@@ -133,7 +133,8 @@ describe('roles', () => {
     }
     const name = 'k';
     expect(refusal(await fixture.control.createKey(OPERATOR, { org, name, models: [5 as never] }))).toEqual({
-      ...{ code: 'invalid_input', field: 'models' },
+      code: 'invalid_input',
+      field: 'models',
       message: 'Choose 1 to 50 published models, or all models.',
     });
     expect(refusal(await fixture.control.createKey(OPERATOR, undefined as never)).message).toBe(
@@ -537,9 +538,16 @@ describe('usage', () => {
       (${otherId}, '2026-11-21', 'key_other', 'mdl_other', 7, 0, 1, 1, 0, 1, 1)`;
     const usage = value(await fixture.control.showUsage(OPERATOR, { org }));
     expect(usage.totals).toEqual({
-      ...{ requests: 35, errors: 21, promptTokens: 110, completionTokens: 60, reservedTokens: 86_016 },
+      requests: 35,
+      errors: 21,
+      promptTokens: 110,
+      completionTokens: 60,
+      reservedTokens: 86_016,
       averageMs: 107,
-      ...{ p50Ms: null, p95Ms: null, firstChunkP50Ms: null, firstChunkP95Ms: null },
+      p50Ms: null,
+      p95Ms: null,
+      firstChunkP50Ms: null,
+      firstChunkP95Ms: null,
     });
     expect(usage.days).toHaveLength(30);
     expect(usage.hours).toEqual([]);

@@ -16,7 +16,8 @@ import { setPassword } from './members/password.ts';
 import { resetIdentity, resetTwoFactor } from './members/reset.ts';
 import { changeModel } from './models/change.ts';
 import { checkModel } from './models/check.ts';
-import { deleteModel, listModels, publishModel, startModel, stopModel } from './models/models.ts';
+import { deleteModel, listModels, startModel, stopModel } from './models/models.ts';
+import { publishModel } from './models/publish.ts';
 import { showModel } from './models/show.ts';
 import { nulFault } from './nul.ts';
 import { bootstrap } from './orgs/bootstrap.ts';
@@ -32,7 +33,7 @@ import { showRequest } from './requests/show.ts';
 import { showErrors } from './requests/show-errors.ts';
 import { type Result, refuseInput } from './result.ts';
 import { resealSecrets } from './secrets/reseal.ts';
-import { showUsage, showUsageOfDay } from './usage/usage.ts';
+import { showUsage, showUsageOfStep } from './usage/usage.ts';
 
 const operations = {
   bootstrap,
@@ -70,7 +71,7 @@ const operations = {
   deleteModel,
   showAttention,
   showUsage,
-  showUsageOfDay,
+  showUsageOfStep,
   listRequests,
   showRequest,
   showErrors,

@@ -16,7 +16,10 @@ async function limiter(month: GetMonth): Promise<string> {
   servers.push(server);
   const unused = () => {};
   server.addService(limiterService, {
-    ...{ Session: unused, RefreshOrgs: unused, RevokeKey: unused, ConfirmSettlements: unused },
+    Session: unused,
+    RefreshOrgs: unused,
+    RevokeKey: unused,
+    ConfirmSettlements: unused,
     GetMonth: month,
   });
   return new Promise((resolve, reject) =>

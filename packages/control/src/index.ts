@@ -63,7 +63,7 @@ export { weakPassword } from './members/weak-password.ts';
 export type { CheckModelInput, ModelCheck, ServedModelView } from './models/check.ts';
 export type { ChangeModelInput, ListModelsInput, ModelInput, PublishModelInput } from './models/input.ts';
 export type { ConditionChangeView, ModelDetail, ModelSettings, ShowModelInput } from './models/show.ts';
-export type { ListedModelView, ModelChange, ModelNow, ModelView } from './models/view.ts';
+export type { DeletedModelView, ListedModelView, ModelChange, ModelNow, ModelView } from './models/view.ts';
 export type { BootstrapInput, BootstrapView } from './orgs/bootstrap.ts';
 export type { DeletedOrgView, DeleteOrgInput } from './orgs/delete.ts';
 export type { MembershipView, TryModelInput } from './orgs/memberships.ts';
@@ -85,7 +85,7 @@ export {
   type UsageHourView,
   type UsageInput,
   type UsageMonth,
-  type UsageOfDayInput,
+  type UsageOfStepInput,
   type UsageView,
 } from './usage/usage.ts';
 export type { TimePercentiles, UsageModelView, UsageRowView } from './usage/views.ts';

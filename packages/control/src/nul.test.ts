@@ -26,7 +26,9 @@ describe('a text with NUL', () => {
       const texts = { id: 'x\u0000', name: 'ok', email: 'a@example.com', token: 't' };
       const answer = refusal(await operation(OPERATOR, { org: own, ...texts }));
       expect({ name, ...answer }).toMatchObject({
-        ...{ name, code: 'invalid_input', field: 'id' },
+        name,
+        code: 'invalid_input',
+        field: 'id',
         message: 'The field id must not contain the character NUL (U+0000).',
       });
     }

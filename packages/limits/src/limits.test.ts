@@ -15,15 +15,29 @@ describe('the limits of the contract', () => {
 
   it('of requests', () => {
     expect(LIMITS).toMatchObject({
-      ...{ minMessages: 1, maxMessages: 101, minMaxTokens: 1, maxMaxTokens: 8192, defaultMaxTokens: 512 },
-      ...{ minTemperature: 0, maxTemperature: 2, defaultTemperature: 0, minTopP: 0, maxTopP: 1, choices: 1 },
-      ...{ maxStops: 4, minStopCharacters: 1, maxStopCharacters: 64 },
+      minMessages: 1,
+      maxMessages: 101,
+      minMaxTokens: 1,
+      maxMaxTokens: 8192,
+      defaultMaxTokens: 512,
+      minTemperature: 0,
+      maxTemperature: 2,
+      defaultTemperature: 0,
+      minTopP: 0,
+      maxTopP: 1,
+      choices: 1,
+      maxStops: 4,
+      minStopCharacters: 1,
+      maxStopCharacters: 64,
     });
   });
 
   it('of images [image.link.size] [image.link.time] [limit.image-link] [limit.images]', () => {
     expect(LIMITS).toMatchObject({
-      ...{ maxImages: 4, imageLinkMaxCharacters: 2048, imageMaxBytes: 20_000_000, imageTimeoutMs: 10_000 },
+      maxImages: 4,
+      imageLinkMaxCharacters: 2048,
+      imageMaxBytes: 20_000_000,
+      imageTimeoutMs: 10_000,
     });
   });
 
@@ -48,10 +62,14 @@ describe('the limits of the contract', () => {
 
   it('of keys [auth.invalid-keys.minute] [limit.invalid-keys]', () => {
     expect(LIMITS).toMatchObject({
-      ...{ keyNameMaxCharacters: 80, keyMaxModels: 50, keysPerOrg: { notRevoked: 50, total: 1000 } },
+      keyNameMaxCharacters: 80,
+      keyMaxModels: 50,
+      keysPerOrg: { notRevoked: 50, total: 1000 },
       keyRequestsPerMinute: { min: 1, max: 6000, default: 60 },
       keyRequestsAtOnce: { min: 1, max: 256, default: 4 },
-      ...{ invalidKeyPerMinute: 20, invalidKeyBlockMs: 60_000, usageDays: 30 },
+      invalidKeyPerMinute: 20,
+      invalidKeyBlockMs: 60_000,
+      usageDays: 30,
     });
   });
 });

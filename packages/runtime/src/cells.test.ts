@@ -26,7 +26,10 @@ describe('a counter of cells', () => {
 
   it('drops the series of its first labels and no other, just before they are read', async () => {
     const cells: CountCells<'a' | 'b'> = new CountCells({
-      ...{ registry, name: 'c_total', help: 'C.', labelNames: ['a', 'b'] },
+      registry,
+      name: 'c_total',
+      help: 'C.',
+      labelNames: ['a', 'b'],
       collect: () => cells.drop('1'),
     });
     for (const [a, b] of [

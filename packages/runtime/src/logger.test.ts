@@ -28,7 +28,9 @@ describe('the logger', () => {
   it('tells an error in the plain words there are for it, and any other as it is', () => {
     const lines: string[] = [];
     const logger = createLogger({
-      ...{ service: 'test', level: 'info', destination: { write: (line) => lines.push(line) } },
+      service: 'test',
+      level: 'info',
+      destination: { write: (line) => lines.push(line) },
       explain: (error) => (String(error).includes('ECONNREFUSED') ? 'The store is unavailable.' : null),
     });
     logger.warn({ err: new Error('connect ECONNREFUSED') }, 'one');

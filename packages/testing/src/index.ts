@@ -1,6 +1,15 @@
 export { freePort } from '@tidegate/embedded';
 export { type TestClock, testClock } from './clock.ts';
 export { type Collector, type ReceivedSpan, startCollector } from './collector.ts';
+export {
+  DESCRIPTION_URL,
+  type DescribedHeader,
+  type DescribedOperation,
+  type DescribedReference,
+  type DescribedResponse,
+  type Description,
+  readDescription,
+} from './description.ts';
 export { cases, TEST_ENV, testEnv } from './env.ts';
 export { type EventuallyOptions, eventually } from './eventually.ts';
 export { type IdentityProvider, startIdentityProvider } from './identity-provider.ts';

@@ -49,7 +49,9 @@ export async function testPgbouncer(
   // It refuses to run as root.
   const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : [];
   const { command, args } = await diesWithParent({
-    ...{ command: program, args: ['-q', ...user, file], options: {} },
+    command: program,
+    args: ['-q', ...user, file],
+    options: {},
   });
   const child = spawn(command, [...args], { stdio: ['ignore', 'ignore', 'inherit'] });
   const exited = once(child, 'exit');

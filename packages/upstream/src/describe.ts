@@ -74,5 +74,8 @@ const described = (
   id: string,
   { contextTokens, vision = false, chats = true }: Told = {},
 ): DescribedModel => ({
-  ...{ id, contextTokens, vision, chats },
+  id,
+  contextTokens,
+  vision,
+  chats,
 });

@@ -58,20 +58,29 @@ function sound(): Draft {
     if (!lost) calls.push(call);
     const used = usage ? usage.prompt_tokens + usage.completion_tokens : null;
     rows.push({
-      ...{
-        id: `r${i}`,
-        day: new Date(atMs).toISOString().slice(0, 10),
-        org: org.id,
-        key: by.id,
-        model: 'mdl_tide',
-      },
-      ...{ atMs, answered: !lost, errorCode: lost ? 'gateway_lost' : null },
-      ...{ prompt: usage?.prompt_tokens ?? null, completion: usage?.completion_tokens ?? null },
-      ...{ reserved: CONTEXT, charged: used ?? CONTEXT },
+      id: `r${i}`,
+      day: new Date(atMs).toISOString().slice(0, 10),
+      org: org.id,
+      key: by.id,
+      model: 'mdl_tide',
+      atMs,
+      answered: !lost,
+      errorCode: lost ? 'gateway_lost' : null,
+      prompt: usage?.prompt_tokens ?? null,
+      completion: usage?.completion_tokens ?? null,
+      reserved: CONTEXT,
+      charged: used ?? CONTEXT,
     });
     seen.push({
-      ...{ ask, id: lost ? null : `r${i}`, status: lost ? 0 : 200, complete: !lost, usage, code: null },
-      ...{ startedMs: atMs, endedMs: atMs + 10, hung: false },
+      ask,
+      id: lost ? null : `r${i}`,
+      status: lost ? 0 : 200,
+      complete: !lost,
+      usage,
+      code: null,
+      startedMs: atMs,
+      endedMs: atMs + 10,
+      hung: false,
     });
   }
   const refused = { ...plainAsk(key, 'http://gateway', { tag: 'refused' }) };
@@ -82,7 +91,11 @@ function sound(): Draft {
     return { org: org.id, month, requests: ofMonth.length, charged };
   });
   return {
-    ...{ rows, calls, seen, days: [...totalsOf(rows).values()], months: monthly },
+    rows,
+    calls,
+    seen,
+    days: [...totalsOf(rows).values()],
+    months: monthly,
     ledgers: monthly.map((month) => ({ ...month, reserved: 0 })),
     excused: new Set(),
     aboveCaps: [],

@@ -10,8 +10,16 @@ const org = {
 };
 
 const sound: Live = {
-  ...{ open: 2, openReserved: 1_000, openLarge: 1, inFlight: 2, large: 1 },
-  ...{ requests: 10, charged: 3_000, reserved: 1_000, outbox: 0, opensMs: 0 },
+  open: 2,
+  openReserved: 1_000,
+  openLarge: 1,
+  inFlight: 2,
+  large: 1,
+  requests: 10,
+  charged: 3_000,
+  reserved: 1_000,
+  outbox: 0,
+  opensMs: 0,
   keys: [['key_1', 2, 2]],
   instances: { gwi_1: 3 },
 };
@@ -48,7 +56,7 @@ describe('a silent gateway', () => {
 
 describe('quiet', () => {
   const still = {
-    live: [{ ...sound, ...{ open: 0, openLarge: 0, inFlight: 0, reserved: 0 } }],
+    live: [{ ...sound, open: 0, openLarge: 0, inFlight: 0, reserved: 0 }],
     waiting: 0,
     dead: 0,
   };

@@ -63,7 +63,10 @@ export function totalsOf(rows: readonly Row[]): Map<string, DayTotal> {
     const name = dayName({ day, org, key, model });
     const before = totals.get(name);
     totals.set(name, {
-      ...{ day, org, key, model },
+      day,
+      org,
+      key,
+      model,
       requests: (before?.requests ?? 0) + 1,
       errors: (before?.errors ?? 0) + (row.answered ? 0 : 1),
       prompt: (before?.prompt ?? 0) + (row.prompt ?? 0),

@@ -45,7 +45,9 @@ export const delta = (content: unknown, finish_reason: unknown = null, more: obj
 });
 /** A second choice, which nobody asked for. */
 export const otherChoice = (content: string, finish_reason: string | null = null, index: unknown = 1) => ({
-  ...{ index, delta: { content }, finish_reason },
+  index,
+  delta: { content },
+  finish_reason,
 });
 export const usageChunk = (usage: unknown = USAGE) => ({ ...delta(''), choices: [], usage });
 const role = { ...delta(''), choices: [{ index: 0, delta: { role: 'assistant', content: '' } }] };

@@ -29,7 +29,10 @@ function expectError(answer: Answer, { code, message }: Kind<'error'>): void {
 
 function expectWhole(answer: Answer, { content, finish, usage }: Kind<'whole'>): void {
   expect(answer.json ?? answer.text.slice(0, 500)).toEqual({
-    ...{ id: ID, object: 'chat.completion', created: expect.any(Number), model: 'tide' },
+    id: ID,
+    object: 'chat.completion',
+    created: expect.any(Number),
+    model: 'tide',
     choices: [{ index: 0, message: { role: 'assistant', content }, logprobs: null, finish_reason: finish }],
     usage,
   });

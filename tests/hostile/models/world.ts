@@ -50,8 +50,13 @@ export class World {
 
   async setUp(): Promise<void> {
     const plan = {
-      ...{ name: 'Hostile', keys: 50, images: false, requestsAtOnce: SLOTS, requestsPerMinute: 1_000_000 },
-      ...{ requestsPerMonth: 1_000_000_000, tokensPerMonth: 1_000_000_000_000 },
+      name: 'Hostile',
+      keys: 50,
+      images: false,
+      requestsAtOnce: SLOTS,
+      requestsPerMinute: 1_000_000,
+      requestsPerMonth: 1_000_000_000,
+      tokensPerMonth: 1_000_000_000_000,
     };
     must(await this.#control.setPlan(OPERATOR, plan));
     this.org = must(await this.#control.createOrg(OPERATOR, { name: 'Hostile', plan: plan.name })).slug;
@@ -65,8 +70,12 @@ export class World {
   async publish(name: string, urls: string[]): Promise<void> {
     const model = must(
       await this.#control.publishModel(OPERATOR, {
-        ...{ org: this.org, name, kind: 'text', mode: 'always_on' },
-        ...{ contextTokens: CONTEXT_TOKENS, urls },
+        org: this.org,
+        name,
+        kind: 'text',
+        mode: 'always_on',
+        contextTokens: CONTEXT_TOKENS,
+        urls,
       }),
     );
     await eventually(

@@ -1,69 +1,19 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { testEnv } from '@tidegate/testing';
+import {
+  type DescribedHeader,
+  type DescribedOperation,
+  type DescribedReference,
+  type DescribedResponse,
+  type Description,
+  readDescription,
+} from '@tidegate/testing';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import { parse } from 'yaml';
 
 /** docs/openapi.yaml, in the form that tests use: how requests and answers must look. */
 
-export const DESCRIPTION_URL = new URL('../../../docs/openapi.yaml', import.meta.url);
 /** The prefix of the description's paths. */
 export const PREFIX = '/v1';
 
-interface Reference {
-  readonly $ref: string;
-}
-
-interface Header {
-  readonly required?: boolean;
-  readonly schema: Readonly<Record<string, unknown>>;
-}
-
-interface ResponseObject {
-  readonly headers: Readonly<Record<string, Reference>>;
-  readonly content: Readonly<Record<string, MediaType>>;
-}
-
-interface MediaType {
-  readonly schema: Reference;
-  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
-}
-
-interface Operation {
-  readonly responses: Readonly<Record<string, ResponseObject | Reference>>;
-}
-
-export interface ErrorRule {
-  readonly status: number;
-  readonly type: string;
-  readonly retryAfter: boolean;
-  readonly shouldRetry?: false;
-}
-
-export interface Description {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: {
-    readonly 'x-errors': Readonly<Record<string, ErrorRule>>;
-    readonly headers: Readonly<Record<string, Header>>;
-    readonly responses: Readonly<Record<string, ResponseObject>>;
-    readonly schemas: Readonly<Record<string, { readonly properties?: Readonly<Record<string, unknown>> }>>;
-  };
-}
-
-export const description = readDescription();
-
-/** Parsing takes half a second, so one file's tests leave the result as JSON for the others'. */
-function readDescription(): Description {
-  const parsed = join(testEnv('directory'), 'openapi.json');
-  try {
-    return JSON.parse(readFileSync(parsed, 'utf8')) as Description;
-  } catch {
-    const found = parse(readFileSync(DESCRIPTION_URL, 'utf8')) as Description;
-    writeFileSync(`${parsed}.${process.pid}`, JSON.stringify(found));
-    renameSync(`${parsed}.${process.pid}`, parsed);
-    return found;
-  }
-}
+export const description: Description = await readDescription();
 
 const ajv = new Ajv2020({ strict: true, allowUnionTypes: true });
 ajv.addVocabulary(['components']);
@@ -80,7 +30,7 @@ export function problemWith(schema: string, value: unknown): string | null {
 export const REQUEST = '#/components/schemas/ChatCompletionRequest';
 
 export interface AnswerRule {
-  readonly headers: Readonly<Record<string, Header>>;
+  readonly headers: Readonly<Record<string, DescribedHeader>>;
   /** The reference of the schema, by media type without parameters. */
   readonly content: Readonly<Record<string, string>>;
 }
@@ -108,15 +58,16 @@ export function ruleOf(method: string, path: string, status: number): AnswerRule
  * Describes answers to unknown paths and to what is no valid HTTP. 429 is for everything from a
  * blocked address.
  */
-function elsewhere(status: number): Operation | undefined {
+function elsewhere(status: number): DescribedOperation | undefined {
   return [400, 404, 408, 429].includes(status) ? description.paths['/models']?.get : undefined;
 }
 
-const nameIn = ({ $ref }: Reference) => $ref.slice($ref.lastIndexOf('/') + 1);
-const responseAt = (ref: Reference) => description.components.responses[nameIn(ref)] as ResponseObject;
-const headerAt = (ref: Reference) => description.components.headers[nameIn(ref)] as Header;
+const nameIn = ({ $ref }: DescribedReference) => $ref.slice($ref.lastIndexOf('/') + 1);
+const responseAt = (ref: DescribedReference) =>
+  description.components.responses[nameIn(ref)] as DescribedResponse;
+const headerAt = (ref: DescribedReference) => description.components.headers[nameIn(ref)] as DescribedHeader;
 
 /** What is wrong with a header's value. Null: nothing. */
-export function problemWithHeader({ schema }: Header, value: string): string | null {
+export function problemWithHeader({ schema }: DescribedHeader, value: string): string | null {
   return ajv.validate(schema, value) ? null : ajv.errorsText(ajv.errors, { dataVar: value });
 }

@@ -4,7 +4,11 @@ import { exported, FORMATS, type Format } from './export.ts';
 import { cursorOf, filterOf, given, queryOf } from './filter.ts';
 
 const event = (id: string, details: AuditView['details'] = {}): AuditView => ({
-  ...{ id, at: '2026-11-21T00:00:00.000Z', actor: 'ctl (alice)', action: 'key.create', target: 'key_x' },
+  id,
+  at: '2026-11-21T00:00:00.000Z',
+  actor: 'ctl (alice)',
+  action: 'key.create',
+  target: 'key_x',
   details,
 });
 /** Endless pages of one event. Counts how many were read. */

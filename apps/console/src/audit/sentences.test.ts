@@ -7,7 +7,8 @@ const event = (action: string, details: Record<string, unknown>) =>
 it('an event is told in the words of the screens, without internal names', () => {
   const published = { name: 'm', mode: 'wake_on_request', driver: 'external', contextTokens: 8_192 };
   expect(event('model.publish', { ...published, upstreamKey: true })).toEqual({
-    ...{ verb: 'Published model', subject: 'm' },
+    verb: 'Published model',
+    subject: 'm',
     settings: [
       { name: 'mode', value: 'wakes on request' },
       { name: 'runs', value: 'at URLs' },
@@ -31,7 +32,8 @@ it('a model keeps its name, whatever it is called', () => {
 it('a time is told as on the other screens, and a name that looks like one is not', () => {
   const times = { expiresOn: '2027-03-31', until: '2026-11-23T04:15:39.800Z' };
   expect(event('key.create', { name: '2027-03-31', ...times, prefix: '2027-03-31' })).toEqual({
-    ...{ verb: 'Created key', subject: '2027-03-31' },
+    verb: 'Created key',
+    subject: '2027-03-31',
     settings: [
       { name: 'expires on', value: '31 Mar 2027' },
       { name: 'until', value: '23 Nov 2026, 04:15 UTC' },

@@ -1,4 +1,4 @@
-import { ERRORS, type ErrorCode } from '@tidegate/contracts';
+import { ERRORS, type ErrorCode, type OtherEnd } from '@tidegate/contracts';
 
 interface Advice {
   /** What has happened. */
@@ -6,9 +6,6 @@ interface Advice {
   /** What to do about it. */
   readonly action: string;
 }
-
-/** How counted requests end that are neither answered nor refused with a code of the API. */
-type OtherEnd = 'client_closed' | 'stream_limit' | 'shutdown' | 'gateway_lost' | 'lease_lost' | 'org_deleted';
 
 const advise = (meaning: string, action: string): Advice => ({ meaning, action });
 

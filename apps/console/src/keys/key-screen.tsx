@@ -128,7 +128,15 @@ function Actions(props: KeyScreenProps) {
         onDeleted={() => router.push(`/o/${org}/keys`)}
       />
       {copying ? (
-        <CreateKey {...{ org, models, rules, today, apiUrl }} like={key} onClose={() => setCopying(false)} />
+        <CreateKey
+          org={org}
+          models={models}
+          rules={rules}
+          today={today}
+          apiUrl={apiUrl}
+          like={key}
+          onClose={() => setCopying(false)}
+        />
       ) : null}
     </>
   );

@@ -3,6 +3,7 @@
 import type {
   ChangeModelInput,
   CheckModelInput,
+  DeletedModelView,
   ModelChange,
   ModelCheck,
   ModelNow,
@@ -27,5 +28,5 @@ export const startModel = async (org: string, name: string): Promise<Result<Mode
 export const stopModel = async (org: string, name: string): Promise<Result<ModelNow>> =>
   asUser((actor) => services().control.stopModel(actor, { org, name }));
 
-export const deleteModel = async (org: string, name: string): Promise<Result<ModelChange>> =>
+export const deleteModel = async (org: string, name: string): Promise<Result<DeletedModelView>> =>
   asUser((actor) => services().control.deleteModel(actor, { org, name }));

@@ -2,13 +2,21 @@ import { describe, expect, it } from '@jest/globals';
 import { changesOf } from './changes.ts';
 
 const external = {
-  ...{ urls: ['http://a/v1', 'http://b/v1'], upstreamModel: 'up', hasUpstreamKey: true },
-  ...{ healthPath: null, startTimeoutS: null },
+  urls: ['http://a/v1', 'http://b/v1'],
+  upstreamModel: 'up',
+  hasUpstreamKey: true,
+  healthPath: null,
+  startTimeoutS: null,
 };
 const model = { contextTokens: 100, sleepAfterS: null };
 const typed = {
-  ...{ urls: 'http://a/v1\nhttp://b/v1', contextTokens: '100', upstreamModel: 'up', upstreamKey: '' },
-  ...{ healthPath: '', sleepAfterS: '', startTimeoutS: '' },
+  urls: 'http://a/v1\nhttp://b/v1',
+  contextTokens: '100',
+  upstreamModel: 'up',
+  upstreamKey: '',
+  healthPath: '',
+  sleepAfterS: '',
+  startTimeoutS: '',
 };
 const edited = (changes: object, dropsKey = false) =>
   changesOf({ model, settings: external, typed: { ...typed, ...changes }, dropsKey });

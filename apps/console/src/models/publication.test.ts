@@ -8,8 +8,13 @@ describe('the publishing form', () => {
     const typed = { ...NOTHING_YET, name: ' a ', urls: 'http://x, http://y\nhttp://z ', upstreamKey: ' k ' };
     const urls = ['http://x', 'http://y', 'http://z'];
     expect(inputOf('o', typed)).toEqual({
-      ...{ org: 'o', name: 'a', kind: 'text', mode: 'always_on', contextTokens: 8_192 },
-      ...{ urls, upstreamKey: 'k' },
+      org: 'o',
+      name: 'a',
+      kind: 'text',
+      mode: 'always_on',
+      contextTokens: 8_192,
+      urls,
+      upstreamKey: 'k',
     });
     expect(connectionOf('o', typed)).toEqual({ org: 'o', urls, upstreamKey: 'k' });
     expect(checkOf('o', typed)).toMatchObject({ urls, name: 'a', contextTokens: 8_192 });
@@ -18,7 +23,10 @@ describe('the publishing form', () => {
 
   it('is filled in from what a server reports, but keeps a name that was typed', () => {
     expect(filledIn(NOTHING_YET, SERVED, undefined)).toMatchObject({
-      ...{ name: 'qwen', upstreamModel: '/m/qwen.gguf', kind: 'vision', contextTokens: '4096' },
+      name: 'qwen',
+      upstreamModel: '/m/qwen.gguf',
+      kind: 'vision',
+      contextTokens: '4096',
     });
     expect(filledIn({ ...NOTHING_YET, name: 'mine' }, SERVED, undefined).name).toBe('mine');
   });
@@ -27,7 +35,10 @@ describe('the publishing form', () => {
     const first = filledIn(NOTHING_YET, SERVED, undefined);
     const other = { name: 'b', upstreamModel: 'b', kind: 'text', contextTokens: null } as const;
     expect(filledIn(first, other, SERVED)).toMatchObject({
-      ...{ name: 'b', upstreamModel: '', kind: 'text', contextTokens: '4096' },
+      name: 'b',
+      upstreamModel: '',
+      kind: 'text',
+      contextTokens: '4096',
     });
   });
 });

@@ -11,7 +11,12 @@ export interface Publication {
 }
 
 export const NOTHING_YET: Publication = {
-  ...{ name: '', urls: '', kind: 'text', contextTokens: '8192', upstreamModel: '', upstreamKey: '' },
+  name: '',
+  urls: '',
+  kind: 'text',
+  contextTokens: '8192',
+  upstreamModel: '',
+  upstreamKey: '',
 };
 
 const urlsOf = (text: string): string[] => text.split(/[\s,]+/).filter((url) => url !== '');
@@ -20,7 +25,10 @@ const urlsOf = (text: string): string[] => text.split(/[\s,]+/).filter((url) => 
 export function inputOf(org: string, typed: Publication): PublishModelInput {
   const [upstreamModel, upstreamKey] = [typed.upstreamModel.trim(), typed.upstreamKey.trim()];
   return {
-    ...{ org, name: typed.name.trim(), kind: typed.kind, mode: 'always_on' },
+    org,
+    name: typed.name.trim(),
+    kind: typed.kind,
+    mode: 'always_on',
     contextTokens: Number(typed.contextTokens.trim() || Number.NaN),
     urls: urlsOf(typed.urls),
     ...(upstreamModel ? { upstreamModel } : {}),

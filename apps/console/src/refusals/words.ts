@@ -24,7 +24,10 @@ const PLAN: Helps = { screen: 'plan', name: 'Plan' };
 const API: Helps = { screen: 'api', name: 'API' };
 
 const say = (title: string, meaning: string, action: string, helps: Helps | null = null): RefusalWords => ({
-  ...{ title, meaning, action, helps },
+  title,
+  meaning,
+  action,
+  helps,
 });
 
 /** Limits as their owner knows them. Of one key only where one is looked at. */

@@ -1,10 +1,16 @@
+import { type ErrorCode, OTHER_ENDS } from '@tidegate/contracts';
 import { codeText } from '../errors/advice.ts';
 import type { Named } from './choices.ts';
 
-/** How counted requests can end without a complete answer. */
-const CODES = [
-  ...['upstream_error', 'model_refused', 'model_unavailable', 'client_closed', 'stream_limit'],
-  ...['internal_error', 'shutdown', 'gateway_lost', 'lease_lost'],
-];
+/** The refusals that counted requests can get. */
+const REFUSALS = [
+  'upstream_error',
+  'model_refused',
+  'model_unavailable',
+  'internal_error',
+] as const satisfies readonly ErrorCode[];
 
-export const ENDS: readonly Named[] = CODES.map((code) => ({ id: code, name: codeText(code) }));
+/** How counted requests can end without a complete answer. A deleted organization sees none. */
+export const ENDS: readonly Named[] = [...REFUSALS, ...OTHER_ENDS]
+  .filter((code) => code !== 'org_deleted')
+  .map((code) => ({ id: code, name: codeText(code) }));

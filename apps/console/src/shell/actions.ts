@@ -22,14 +22,24 @@ export const findables = async (org: string): Promise<Result<Findable[]>> =>
       ok: true,
       value: [
         ...keys.value.map(({ id, name, prefix, state }) => ({
-          ...{ group: 'Keys' as const, id, name, href: `${at}/keys/${id}` },
+          group: 'Keys' as const,
+          id,
+          name,
+          href: `${at}/keys/${id}`,
           hint: state === 'Active' ? `${prefix}…` : `${prefix}… ${state}`,
         })),
         ...models.value.map(({ id, name }) => ({
-          ...{ group: 'Models' as const, id, name, href: `${at}/api/${id}` },
+          group: 'Models' as const,
+          id,
+          name,
+          href: `${at}/api/${id}`,
         })),
         ...members.value.map(({ userId, name, email }) => ({
-          ...{ group: 'Members' as const, id: userId, name, hint: email, href: `${at}/members` },
+          group: 'Members' as const,
+          id: userId,
+          name,
+          hint: email,
+          href: `${at}/members`,
         })),
       ],
     };

@@ -4,10 +4,17 @@ import { sentencesOf } from './attention.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 21, 12);
 const QUIET: AttentionView = {
-  ...{ failedModels: 0, requests: 0, errors: 0 },
+  failedModels: 0,
+  requests: 0,
+  errors: 0,
   month: {
-    ...{ month: '2026-11', resetsAt: '2026-12-01T00:00:00.000Z', live: false, inFlight: null },
-    ...{ requests: 0, requestsCap: 100, tokens: { charged: 0, reserved: 0, cap: 100 } },
+    month: '2026-11',
+    resetsAt: '2026-12-01T00:00:00.000Z',
+    live: false,
+    inFlight: null,
+    requests: 0,
+    requestsCap: 100,
+    tokens: { charged: 0, reserved: 0, cap: 100 },
   },
 };
 

@@ -2,7 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import { type Findable, found } from './find.ts';
 
 const one = (group: Findable['group'], name: string, hint?: string): Findable => ({
-  ...{ group, id: name, name, href: `/${name}` },
+  group,
+  id: name,
+  name,
+  href: `/${name}`,
   ...(hint === undefined ? {} : { hint }),
 });
 const ALL = [

@@ -115,7 +115,9 @@ function Finder({ org, screens, onDone }: PaletteProps & { onDone: () => void })
             key={group}
             group={group}
             items={shown.filter((item) => item.group === group)}
-            {...{ idOf, active, go }}
+            idOf={idOf}
+            active={active}
+            go={go}
           />
         ))}
       </div>

@@ -37,7 +37,9 @@ export function StartScreen(props: StartScreenProps) {
   const steps = stepsOf({ models, keys, requests, errors });
   const close = () => setOpened(null);
   const snippets = quickStarts({
-    ...{ apiUrl, key: key ?? 'YOUR_API_KEY', model: firstUsable(models)?.name ?? 'MODEL' },
+    apiUrl,
+    key: key ?? 'YOUR_API_KEY',
+    model: firstUsable(models)?.name ?? 'MODEL',
   });
   return (
     <>
@@ -89,7 +91,11 @@ export function StartScreen(props: StartScreenProps) {
       {opened === 'model' ? <PublishModel org={org} onClose={close} /> : null}
       {opened === 'key' ? (
         <CreateKey
-          {...{ org, models, rules, today, apiUrl }}
+          org={org}
+          models={models}
+          rules={rules}
+          today={today}
+          apiUrl={apiUrl}
           onCreated={(created) => setKey(created.key)}
           onClose={close}
         />

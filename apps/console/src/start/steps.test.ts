@@ -8,7 +8,10 @@ const model = (
   condition: Progress['models'][number]['condition'],
   reason: string | null = null,
 ) => ({
-  ...{ name, condition, conditionReason: reason, replicas: null },
+  name,
+  condition,
+  conditionReason: reason,
+  replicas: null,
 });
 
 describe('the first steps', () => {

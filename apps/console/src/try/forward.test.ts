@@ -33,7 +33,10 @@ function ask(authorization: string | null, part: Partial<TryDeps> = {}): Promise
   const headers = authorization === null ? {} : { authorization };
   const request = new Request('http://console.example/', { method: 'POST', headers, body: '{}' });
   return answerTry(request, {
-    ...{ control: { tryKey }, actor: { kind: 'operator' }, org: 'demo', apiUrl },
+    control: { tryKey },
+    actor: { kind: 'operator' },
+    org: 'demo',
+    apiUrl,
     ...part,
   });
 }

@@ -26,8 +26,13 @@ export interface Chat {
 
 type View = Omit<Chat, 'send' | 'stop' | 'clear'>;
 const NOTHING: View = {
-  ...{ turns: [], state: 'idle', refusal: null, keyProblem: null },
-  ...{ ending: null, usage: null, timing: null },
+  turns: [],
+  state: 'idle',
+  refusal: null,
+  keyProblem: null,
+  ending: null,
+  usage: null,
+  timing: null,
 };
 type Show = (update: (now: View) => View) => void;
 
@@ -98,7 +103,8 @@ const post = (key: string, { org, body, signal }: ChatRequest): Promise<Response
   fetch(`/o/${org}/try/chat`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    ...{ body, signal },
+    body,
+    signal,
   });
 
 async function receive(

@@ -20,7 +20,8 @@ const row = (part: Partial<UsageRowView>): UsageRowView => ({
 
 async function csv(rows: Record<string, UsageRowView[]>): Promise<string[]> {
   let text = '';
-  for await (const line of csvOfUsage(Object.keys(rows), async (day) => rows[day] ?? [])) text += line;
+  const lines = csvOfUsage('day', Object.keys(rows), async (day) => rows[day] ?? []);
+  for await (const line of lines) text += line;
   return text.split('\r\n').slice(1, -1);
 }
 

@@ -1,7 +1,6 @@
 import type { UsageRowView } from '@tidegate/control';
 
-const HEADER = [
-  'day',
+const COLUMNS = [
   'key',
   'key_prefix',
   'key_id',
@@ -15,16 +14,22 @@ const HEADER = [
   'average_ms',
 ];
 
-/** The usage as CSV (RFC 4180), oldest day first. */
+/**
+ * The usage as CSV (RFC 4180), oldest step first.
+ *
+ * @param unit what a step is
+ * @param steps days or hours, as in the usage
+ */
 export async function* csvOfUsage(
-  days: readonly string[],
-  rowsOf: (day: string) => Promise<readonly UsageRowView[]>,
+  unit: 'day' | 'hour',
+  steps: readonly string[],
+  rowsOf: (step: string) => Promise<readonly UsageRowView[]>,
 ): AsyncGenerator<string> {
-  yield lineOf(HEADER);
-  for (const day of days) {
-    for (const row of await rowsOf(day)) {
+  yield lineOf([unit, ...COLUMNS]);
+  for (const step of steps) {
+    for (const row of await rowsOf(step)) {
       yield lineOf([
-        day,
+        step,
         row.key,
         row.keyPrefix ?? '',
         row.keyId,

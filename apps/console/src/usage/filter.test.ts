@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { choiceOf, PERIODS, periodOf, queryOf, stepQueryOf } from './filter.ts';
+import { choiceOf, fileNameOf, PERIODS, periodOf, queryOf, stepQueryOf } from './filter.ts';
 
 const [DAY, WEEK, MONTH] = PERIODS;
 const CHOICE = { keyId: 'key_1', modelId: 'mdl_1' };
@@ -15,9 +15,21 @@ it('what a link says of the usage is read back; the last 30 days are shown unles
 
 it('a day or an hour leads to all its requests, over the end of a month too', () => {
   expect(read(stepQueryOf({ ...CHOICE, modelId: '' }, '2026-11-30'))).toEqual({
-    ...{ key: 'key_1', from: '2026-11-30T00:00', to: '2026-12-01T00:00' },
+    key: 'key_1',
+    from: '2026-11-30T00:00',
+    to: '2026-12-01T00:00',
   });
   expect(read(stepQueryOf(CHOICE, '2026-11-30T23:00:00.000Z'))).toEqual({
-    ...{ key: 'key_1', model: 'mdl_1', from: '2026-11-30T23:00', to: '2026-12-01T00:00' },
+    key: 'key_1',
+    model: 'mdl_1',
+    from: '2026-11-30T23:00',
+    to: '2026-12-01T00:00',
   });
+});
+
+it('a file is named by the first and the last day or hour in it', () => {
+  expect(fileNameOf(['2026-11-30', '2026-12-01', '2026-12-02'])).toBe('2026-11-30-to-2026-12-02');
+  expect(fileNameOf(['2026-11-30T23:00:00.000Z', '2026-12-01T00:00:00.000Z'])).toBe(
+    '2026-11-30T23Z-to-2026-12-01T00Z',
+  );
 });

@@ -55,7 +55,11 @@ const namedIn = ({ keyId, modelId }: UsageChoice): Record<string, string> => ({
   ...(modelId ? { model: modelId } : {}),
 });
 
-export const isWanted =
-  ({ keyId, modelId }: UsageChoice) =>
-  (row: UsageChoice): boolean =>
-    (keyId === '' || row.keyId === keyId) && (modelId === '' || row.modelId === modelId);
+/**
+ * Which period a file is of, from its steps, oldest first: `2026-11-18-to-2026-11-24`, or
+ * `2026-11-23T10Z-to-2026-11-24T09Z` with the first and the last hour.
+ */
+export function fileNameOf(steps: readonly string[]): string {
+  const [first = '', last = ''] = [steps[0], steps.at(-1)].map((step) => step?.replace(/:.*/, 'Z'));
+  return `${first}-to-${last}`;
+}

@@ -50,8 +50,13 @@ describe('the forecast of a quota', () => {
 });
 
 const monthOf = (requests: number, charged: number, reserved = 0): UsageMonth => ({
-  ...{ month: '2026-11', resetsAt: '2026-12-01T00:00:00.000Z', live: true, inFlight: 0 },
-  ...{ requests, requestsCap: 100, tokens: { charged, reserved, cap: 1_000 } },
+  month: '2026-11',
+  resetsAt: '2026-12-01T00:00:00.000Z',
+  live: true,
+  inFlight: 0,
+  requests,
+  requestsCap: 100,
+  tokens: { charged, reserved, cap: 1_000 },
 });
 const NOW_MS = Date.UTC(2026, 10, 21);
 

@@ -48,12 +48,12 @@ export function UsageScreen(props: UsageScreenProps) {
         lead={`The last ${period.name} (UTC). A request counts when capacity is reserved just before the model is called; refused ones do not.`}
         actions={
           <a
-            href={`/o/${org}/usage/csv${queryOf({ keyId, modelId })}`}
+            href={`/o/${org}/usage/csv${queryOf({ keyId, modelId }, period)}`}
             download
             className="button button--secondary gap-2"
           >
             <span className="icon-download size-4" aria-hidden />
-            Download CSV{period.id === DEFAULT_PERIOD.id ? '' : ` of ${DEFAULT_PERIOD.name}`}
+            Download CSV of {period.name}
           </a>
         }
       />

@@ -1,6 +1,7 @@
 import type {
   ChangeModelInput,
   Control,
+  DeletedModelView,
   ListedModelView,
   ModelChange,
   ModelNow,
@@ -54,6 +55,8 @@ const warning = (model: ModelChange): string | undefined =>
   model.runnerTold
     ? undefined
     : 'Saved, but the runner could not be reached. It reads the change when it is back.';
+const untold = ({ runnerTold }: DeletedModelView): string | undefined =>
+  runnerTold ? undefined : 'The runner could not be reached: it ends the model once it is back.';
 
 interface PublishFlags {
   readonly name: string;
@@ -250,7 +253,11 @@ export function addModel(program: Command, context: Context): void {
     ({ org, json = false, ...which }) =>
       show(
         context,
-        { json, human: (model: ModelChange) => `${model.name} is deleted; its usage stays.`, warning },
+        {
+          json,
+          human: (model: DeletedModelView) => `${model.name} is deleted; its usage stays.`,
+          warning: untold,
+        },
         (control) => control.deleteModel(OPERATOR, { name: which.name, ...given({ org }) }),
       ),
   );

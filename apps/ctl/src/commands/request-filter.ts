@@ -1,14 +1,16 @@
 import type { Control, ListRequestsInput, RequestPage, Result } from '@tidegate/control';
 import { CommandError, OPERATOR } from '../context.ts';
 
-/** Ends of counted requests that are not in the error catalogue. */
-const OTHER_ENDS = ['client_closed', 'stream_limit', 'shutdown', 'lease_lost', 'org_deleted', 'gateway_lost'];
-
 /**
  * Lists requests.
+ * @param warn called if there are none and this version does not know the error code of the filter
  * @throws CommandError if there are none because of a filter that can match none
  */
-export async function listMatching(control: Control, input: ListRequestsInput): Promise<Result<RequestPage>> {
+export async function listMatching(
+  control: Control,
+  input: ListRequestsInput,
+  warn: (text: string) => void,
+): Promise<Result<RequestPage>> {
   const listed = await control.listRequests(OPERATOR, input);
   if (!listed.ok || listed.value.requests.length > 0) return listed;
   const { org, keyId, modelId, outcome } = input;
@@ -16,10 +18,10 @@ export async function listMatching(control: Control, input: ListRequestsInput): 
   const wrong = await Promise.all([
     keyId === undefined ? null : wrongKey(control, of, keyId),
     modelId === undefined ? null : wrongModel(control, of, modelId),
-    outcome === undefined ? null : wrongOutcome(outcome),
   ]);
   const told = wrong.filter((text) => text !== null);
   if (told.length > 0) throw new CommandError(told.join('\n'));
+  if (outcome !== undefined) await warnOfUnknown(outcome, warn);
   return listed;
 }
 
@@ -39,11 +41,12 @@ async function wrongModel(control: Control, of: Of, modelId: string): Promise<st
   return isKnown ? null : unknown('model', modelId);
 }
 
-async function wrongOutcome(outcome: string): Promise<string | null> {
-  const { ERRORS } = await import('@tidegate/contracts');
+/** A code that is not known here may be one of a newer gateway. */
+async function warnOfUnknown(outcome: string, warn: (text: string) => void): Promise<void> {
+  const { ERRORS, OTHER_ENDS } = await import('@tidegate/contracts');
   const codes = [...Object.keys(ERRORS), ...OTHER_ENDS];
-  if (['answered', 'errors', ...codes].includes(outcome)) return null;
-  return `--outcome must be answered, errors, or one of the error codes: ${codes.join(', ')}.`;
+  if (['answered', 'errors', ...codes].includes(outcome)) return;
+  warn(`No request ended with "${outcome}". This version of ctl knows the error codes ${codes.join(', ')}.`);
 }
 
 /** If the list cannot be read, the filter is not at fault. */

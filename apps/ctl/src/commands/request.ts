@@ -84,7 +84,11 @@ export function addRequest(program: Command, context: Context): void {
     ],
     ({ org, key, model, outcome, from, to, before, limit, json = false }) =>
       show(context, { json, human: pageText }, (control) =>
-        listMatching(control, given({ org, keyId: key, modelId: model, outcome, from, to, before, limit })),
+        listMatching(
+          control,
+          given({ org, keyId: key, modelId: model, outcome, from, to, before, limit }),
+          (text) => context.io.err(`${text}\n`),
+        ),
       ),
   );
   verb<{ id: string }>(

@@ -232,7 +232,10 @@ describe('doctor', () => {
     await harm();
     try {
       expect(await complaint()).toEqual({
-        ...{ check, ok: false, found: expect.stringMatching(found), todo: expect.any(String) },
+        check,
+        ok: false,
+        found: expect.stringMatching(found),
+        todo: expect.any(String),
       });
     } finally {
       await heal();
@@ -355,8 +358,13 @@ describe('doctor', () => {
 });
 
 const aKey = {
-  ...{ id: 'key_2', name: 'k', prefix: 'ti_abc', hash: new Uint8Array(32) },
-  ...{ allModels: true, requestsPerMinute: 1, requestsAtOnce: 1 },
+  id: 'key_2',
+  name: 'k',
+  prefix: 'ti_abc',
+  hash: new Uint8Array(32),
+  allModels: true,
+  requestsPerMinute: 1,
+  requestsAtOnce: 1,
 };
 const aRefusal = { keyId: aKey.id, modelId: '', code: 'not_found', cause: '', refusals: 1 };
 const unreported = async (tokens: number) => {
@@ -368,7 +376,10 @@ const shiftRow = (more: number) => db.$executeRaw`UPDATE request SET charged_tok
 describe('a ledger in Redis', () => {
   const settled = (requests: number, charged: number) => ({ requests, charged });
   const state = (requests: number, charged: number, outbox = 0, inFlight = 0) => ({
-    ...{ month: { requests, charged, reserved: 0 }, outbox, inFlight, oldestMs: null },
+    month: { requests, charged, reserved: 0 },
+    outbox,
+    inFlight,
+    oldestMs: null,
   });
 
   it.each([

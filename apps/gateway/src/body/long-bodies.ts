@@ -14,17 +14,17 @@ interface Spent {
 
 /** Adds up how long the long bodies of each organization took in the last second. */
 export class LongBodies {
-  readonly #now: () => number;
+  readonly #nowMs: () => number;
   /** By organization. The window that began first comes first. */
   readonly #spent = new Map<string, Spent>();
 
-  /** @param now a monotonic clock in ms */
-  constructor(now: () => number) {
-    this.#now = now;
+  /** @param nowMs a monotonic clock in ms */
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
   }
 
   add(orgId: string, ms: number): void {
-    const nowMs = this.#now();
+    const nowMs = this.#nowMs();
     for (const [one, { sinceMs }] of this.#spent) {
       if (nowMs - sinceMs < WINDOW_MS) break;
       this.#spent.delete(one);
@@ -37,6 +37,6 @@ export class LongBodies {
   /** Whether the organization has used up its time. */
   spent(orgId: string): boolean {
     const spent = this.#spent.get(orgId);
-    return spent !== undefined && spent.ms >= BUDGET_MS && this.#now() - spent.sinceMs < WINDOW_MS;
+    return spent !== undefined && spent.ms >= BUDGET_MS && this.#nowMs() - spent.sinceMs < WINDOW_MS;
   }
 }

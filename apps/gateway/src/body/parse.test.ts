@@ -185,7 +185,7 @@ describe('createParser', () => {
   it("leaves an organization's bodies to a worker once the long ones have used up its own thread's time", async () => {
     let nowMs = 0;
     // Every body takes 1 ms by this clock.
-    const parser = parserOf({ now: () => nowMs++ });
+    const parser = parserOf({ nowMs: () => nowMs++ });
     for (let i = 0; i < 20; i++) expect(await parsedIn(parser, 'a', 5_000)).toBe('here');
     expect(await parsedIn(parser, 'a', 5_000)).toBe('worker');
     expect(await parsedIn(parser, 'a', 1_000)).toBe('here');

@@ -21,7 +21,7 @@ export interface ParserOptions {
    */
   readonly longMs?: number;
   /** A monotonic clock in ms. */
-  readonly now?: () => number;
+  readonly nowMs?: () => number;
   readonly maxThreads?: number;
   /**
    * How many large bodies may wait for a thread. A request beyond this, or beyond its
@@ -50,7 +50,7 @@ export interface Parser {
 const DEFAULTS = {
   workerBytes: 32 * 1024,
   longMs: 0.25,
-  now: () => performance.now(),
+  nowMs: () => performance.now(),
   maxThreads: 2,
   maxWaiting: 2_048,
 };
@@ -62,7 +62,7 @@ const WORKER_HEAP_MB = 512;
 
 /** Starts no thread until the first large body arrives. */
 export function createParser(options: ParserOptions = {}): Parser {
-  const { workerBytes, longMs, now, maxThreads, maxWaiting } = { ...DEFAULTS, ...options };
+  const { workerBytes, longMs, nowMs, maxThreads, maxWaiting } = { ...DEFAULTS, ...options };
   const pool = new Piscina<readonly Uint8Array[], WorkerResult>({
     ...workerFile(),
     minThreads: 0,
@@ -75,11 +75,11 @@ export function createParser(options: ParserOptions = {}): Parser {
   // The pool's own queue does not know organizations. `semaphore` therefore never gives it more
   // bodies than it has threads.
   const semaphore = new FairSemaphore({ permits: maxThreads, maxWaiting });
-  const longBodies = new LongBodies(now);
+  const longBodies = new LongBodies(nowMs);
   const parseHere = (body: Uint8Array, orgId: string) => {
-    const startedMs = now();
+    const startedMs = nowMs();
     const parsed = parseBody(body);
-    const tookMs = now() - startedMs;
+    const tookMs = nowMs() - startedMs;
     if (tookMs >= longMs) longBodies.add(orgId, tookMs);
     return parsed;
   };

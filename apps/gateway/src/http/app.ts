@@ -7,9 +7,9 @@ import { complete } from '../completion/pipeline.ts';
 import type { Gateway } from '../gateway.ts';
 import { listModels } from '../models/list.ts';
 import type { Route } from '../observe/facts.ts';
+import { hasBlankAfterName, NOT_HTTP } from './client-error.ts';
 import { endIncomplete } from './deliver.ts';
 import type { Exchange } from './exchange.ts';
-import { hasBlankAfterName, NOT_HTTP } from './refuse-raw.ts';
 import { refuse } from './respond.ts';
 import { COMPLETIONS_PATH, MODELS_PATH, misrouted } from './routes.ts';
 

@@ -1,8 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { MAX_CLOSE_MS, stopParsing } from './socket.ts';
 
-/** How long a client may take to receive the last bytes and close. */
-const MAX_CLOSE_MS = 2_000;
 /** A reset overtakes bytes in transit, so the last bytes get this long to arrive first. */
 const RESET_AFTER_MS = 1_000;
 
@@ -24,9 +23,7 @@ export function breakOff(response: ServerResponse): void {
 
 function close(socket: Socket, chunked: boolean): void {
   if (socket.destroyed || socket.writableEnded) return;
-  // Bytes that still arrive are read but no longer parsed as requests. Closing a socket with unread
-  // bytes would reset the connection.
-  socket.removeAllListeners('data').on('data', () => {});
+  stopParsing(socket);
   socket.resume();
   let timer: NodeJS.Timeout | undefined;
   socket.once('close', () => clearTimeout(timer));

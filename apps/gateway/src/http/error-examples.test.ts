@@ -1,37 +1,17 @@
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ERRORS } from '@tidegate/contracts';
 import { LIMITS } from '@tidegate/limits';
-import { parse } from 'yaml';
+import { readDescription } from '@tidegate/testing';
 import { type Harness, startHarness } from '../testing/harness.ts';
+
+const { components } = await readDescription();
 
 interface Body {
   readonly error: { readonly code: string };
 }
-
-/** What is used here of docs/openapi.yaml. */
-interface Description {
-  readonly components: {
-    readonly responses: Readonly<
-      Record<
-        string,
-        {
-          readonly content: Readonly<
-            Record<string, { readonly examples?: Readonly<Record<string, { readonly value: Body }>> }>
-          >;
-        }
-      >
-    >;
-    readonly 'x-errors': Readonly<Record<string, { readonly status: number }>>;
-  };
-}
-
-const { components } = parse(
-  readFileSync(new URL('../../../../docs/openapi.yaml', import.meta.url), 'utf8'),
-) as Description;
 
 interface Sent {
   readonly status: number;
@@ -98,11 +78,11 @@ describe("the description's examples of errors", () => {
   it.each(EXAMPLES)('have what the gateway sends: %s', async (name, { value }) => {
     const { status, body } = (await REFUSED[name]?.()) ?? {};
     expect(body).toEqual(value);
-    expect(ruleOf(value)?.status).toBe(status);
+    expect(ruleOf(value as Body)?.status).toBe(status);
   });
 
   it('are there for each status', () => {
-    const statuses = EXAMPLES.map(([, { value }]) => ruleOf(value)?.status);
+    const statuses = EXAMPLES.map(([, { value }]) => ruleOf(value as Body)?.status);
     expect(new Set(statuses)).toEqual(new Set(Object.values(ERRORS).map(({ status }) => status)));
   });
 });

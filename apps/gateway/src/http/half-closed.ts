@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { HttpSocket } from './socket.ts';
 
 /** The first bytes of every answer. */
 const STATUS_LINE_START = 'HTTP/1.1 ';
@@ -10,11 +10,6 @@ const STATUS_LINE_START = 'HTTP/1.1 ';
 const FIRST_PAUSE_MS = 50;
 const PAUSE_FACTOR = 3;
 
-type HttpSocket = Socket & {
-  /** Node's property for the answer that has the connection now. Other answers wait behind it. */
-  _httpMessage?: ServerResponse | null;
-};
-
 /**
  * Probes whether a client that closed its half of the connection still reads. A client that is gone
  * has closed its half in the same way: TCP tells the two apart only by what happens to the next
@@ -22,7 +17,7 @@ type HttpSocket = Socket & {
  * status line before the answer has begun, then leading zeros of the next chunk's size. See
  * docs/adr/0010.
  */
-export function probeHalfClosed(socket: Socket): void {
+export function probeHalfClosed(socket: HttpSocket): void {
   // Node's own listener runs first. It has already closed a connection with no request in progress.
   socket.once('end', () => {
     if (socket.writable) new HalfClosedProbe(socket).probe();
@@ -31,7 +26,7 @@ export function probeHalfClosed(socket: Socket): void {
 
 class HalfClosedProbe {
   readonly #socket: HttpSocket;
-  readonly #write: Socket['write'];
+  readonly #write: HttpSocket['write'];
   /** The last answer of which Node has sent anything. */
   #begun: ServerResponse | null;
   /** How many bytes of the next answer's beginning have been sent here. */
@@ -46,7 +41,7 @@ class HalfClosedProbe {
     const answer = socket._httpMessage;
     this.#begun = answer?.headersSent ? answer : null;
     socket.write = ((bytes: string | Uint8Array, ...more: []) =>
-      this.#write(this.#withoutSentAhead(bytes), ...more)) as Socket['write'];
+      this.#write(this.#withoutSentAhead(bytes), ...more)) as HttpSocket['write'];
     socket.once('close', () => clearTimeout(this.#timer));
   }
 

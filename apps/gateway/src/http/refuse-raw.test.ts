@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually, type UpstreamHandler } from '@tidegate/testing';
 import { type Harness, hello, startHarness, wholeAnswer } from '../testing/harness.ts';
-import { hasBlankAfterName } from './refuse-raw.ts';
+import { hasBlankAfterName } from './client-error.ts';
 
 let harness: Harness;
 let script: UpstreamHandler;

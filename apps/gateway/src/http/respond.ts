@@ -1,28 +1,28 @@
 import { ERRORS, errorBody, type Refusal } from '@tidegate/contracts';
 import { FairSemaphore } from '../body/fair-semaphore.ts';
-import { Drain } from './drain.ts';
 import type { Exchange } from './exchange.ts';
+import { UnwantedBodies } from './unwanted-bodies.ts';
 
 /**
  * How long to read a body that nobody wants before the connection is closed, so that its sender
  * sees the answer.
  */
-export const MAX_DRAIN_MS = 2_000;
-/** An unread body declared no larger than this is read to its end, and the connection is kept. */
+export const MAX_UNWANTED_MS = 2_000;
+/** An unwanted body declared no larger than this is read to its end, and the connection is kept. */
 const MAX_KEPT_BYTES = 64 * 1024;
 /** One for the process, because its main thread's time is what they share. */
-const unwanted = new Drain();
+const unwantedBodies = new UnwantedBodies();
 /**
- * An organization's refusals of unread bodies leave this long after one another. Each closes its
+ * An organization's refusals of unwanted bodies leave this long after one another. Each closes its
  * connection, and the sender may follow with the next body at once: hundreds in a second, of which
  * the kernel takes megabytes each.
  */
-const UNREAD_REST_MS = 20;
+const UNWANTED_REST_MS = 20;
 /** Beyond a quarter of these, an organization's refusals leave at once. */
-const MAX_UNREAD_WAITING = 2_048;
-const unreadTurns = new FairSemaphore({
+const MAX_WAITING = 2_048;
+const unwantedTurns = new FairSemaphore({
   permits: Number.POSITIVE_INFINITY,
-  maxWaiting: MAX_UNREAD_WAITING,
+  maxWaiting: MAX_WAITING,
 });
 
 /** The only place that turns a refusal into an HTTP answer. */
@@ -45,14 +45,14 @@ function send(exchange: Exchange, status: number, more: readonly string[], json:
   const { request, response } = exchange;
   if (response.headersSent || response.destroyed) return;
   const late = status === ERRORS.request_timeout.status;
-  const unread = !request.complete && (late || !isSmall(request.headers));
+  const unwanted = !request.complete && (late || !isSmall(request.headers));
   const headers = ['x-request-id', exchange.requestId, 'content-type', 'application/json', ...more];
   headers.push('content-length', String(Buffer.byteLength(json)));
-  if (unread) {
+  if (unwanted) {
     headers.push('connection', 'close');
     void inTurn(exchange, () => {
       response.writeHead(status, headers);
-      endDrained(exchange, json);
+      endAfterBody(exchange, json);
     });
     return;
   }
@@ -66,7 +66,7 @@ function send(exchange: Exchange, status: number, more: readonly string[], json:
 
 /** Waits for a turn of the organization. Its first refusal in a while leaves at once. */
 async function inTurn({ held, response }: Exchange, answer: () => void): Promise<void> {
-  if (held && (await unreadTurns.acquire(held.orgId))) unreadTurns.release(held.orgId, UNREAD_REST_MS);
+  if (held && (await unwantedTurns.acquire(held.orgId))) unwantedTurns.release(held.orgId, UNWANTED_REST_MS);
   if (!response.headersSent && !response.destroyed) answer();
 }
 
@@ -74,14 +74,14 @@ async function inTurn({ held, response }: Exchange, answer: () => void): Promise
  * Closing a socket with unread bytes would reset the connection and lose the answer, so this reads
  * on for a moment first.
  */
-function endDrained({ request, response }: Exchange, json: string): void {
+function endAfterBody({ request, response }: Exchange, json: string): void {
   response.write(json);
-  const timer = setTimeout(() => response.end(), MAX_DRAIN_MS);
+  const timer = setTimeout(() => response.end(), MAX_UNWANTED_MS);
   request.once('close', () => {
     clearTimeout(timer);
     response.end();
   });
-  unwanted.add(request);
+  unwantedBodies.add(request);
 }
 
 const isSmall = (headers: NodeJS.Dict<string | string[]>): boolean =>

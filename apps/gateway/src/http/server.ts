@@ -7,15 +7,10 @@ import { isRefusal } from '@tidegate/contracts';
 import { refuseBlockedAddress } from '../auth/authenticate.ts';
 import type { Gateway } from '../gateway.ts';
 import { createApp } from './app.ts';
+import { type ClientError, type ClientErrorDeps, MAX_HEADER_BYTES, onClientError } from './client-error.ts';
 import { Exchange } from './exchange.ts';
 import { probeHalfClosed } from './half-closed.ts';
-import {
-  type ClientError,
-  MAX_HEADER_BYTES,
-  onClientError,
-  type RawRefusalDeps,
-  refuseTunnel,
-} from './refuse-raw.ts';
+import { refuseTunnel } from './refuse-raw.ts';
 import { misrouted } from './routes.ts';
 import { abandonUnread } from './unread-answer.ts';
 
@@ -70,7 +65,7 @@ export async function startServer(gateway: Gateway): Promise<GatewayServer> {
   };
   server.on('request', onRequest);
   server.on('checkExpectation', onRequest);
-  const raw: RawRefusalDeps = {
+  const raw: ClientErrorDeps = {
     observer: gateway.observer,
     unreadTimeoutMs: config.UNREAD_ANSWER_TIMEOUT_MS,
     refuseBlocked: (socket) => refuseBlockedAddress(gateway, { socket, headers: {} }),

@@ -19,7 +19,8 @@ function start(maxWaiting: number, everyMs: number): void {
       return answers();
     },
     nowMs: () => nowMs,
-    ...{ maxWaiting, everyMs },
+    maxWaiting,
+    everyMs,
     onUnrecorded: (refusals) => {
       unrecorded += refusals;
     },
@@ -34,8 +35,11 @@ afterEach(() => reports.stop());
 
 const refuse = (keyId: string, modelId: string | null = null) =>
   reports.count({
-    ...{ orgId: 'org_a', keyId, modelId },
-    ...{ code: 'rate_limit_exceeded', cause: 'key_requests_per_minute' },
+    orgId: 'org_a',
+    keyId,
+    modelId,
+    code: 'rate_limit_exceeded',
+    cause: 'key_requests_per_minute',
   });
 const kinds = () => sent.map(({ sequence, counts = [] }) => [sequence, counts.length]);
 

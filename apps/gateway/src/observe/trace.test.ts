@@ -30,8 +30,12 @@ beforeAll(async () => {
     OTEL_BSP_SCHEDULE_DELAY: '10',
   });
   tracing = await startTracing({
-    ...{ settings, service: 'gateway', metrics: new Registry(), log: { info() {}, warn() {} } },
-    ...{ nowMs: Date.now, monotonicMs: () => performance.now() },
+    settings,
+    service: 'gateway',
+    metrics: new Registry(),
+    log: { info() {}, warn() {} },
+    nowMs: Date.now,
+    monotonicMs: () => performance.now(),
   });
   harness = await startHarness({ tracing, upstream: (request, reply) => answer(request, reply) });
 });

@@ -197,7 +197,9 @@ describe('a rewritten stream', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: 'binary' }), { maxLength: 8 }), (texts) => {
         const { chunks } = rewrite(texts.map((text) => delta(text)).join('') + delta('', 'stop'), {
-          ...{ maxBytes: 1e6, maxEventBytes: 1e5, includeUsage: false },
+          maxBytes: 1e6,
+          maxEventBytes: 1e5,
+          includeUsage: false,
         });
         expect(chunks.map(({ choices }) => choices[0].delta.content).join('')).toBe(texts.join(''));
       }),

@@ -17,7 +17,9 @@ const choiceOf = (body: string) => relayed(body).choices[0];
 function hear(body: string, maxBytes: number) {
   let aborted = false;
   const controller = {
-    ...{ aborted: false, paused: false, reason: null },
+    aborted: false,
+    paused: false,
+    reason: null,
     abort: () => {
       aborted = true;
     },
@@ -44,7 +46,10 @@ describe("a model's whole answer", () => {
     };
     const body = bodyOf({ role: 'assistant', content: 'Hi', reasoning_content: 'hm' }, 'length', usage);
     expect(relayed(body)).toEqual({
-      ...{ id: 'chatcmpl-1', object: 'chat.completion', created: 7, model: 'my "model"' },
+      id: 'chatcmpl-1',
+      object: 'chat.completion',
+      created: 7,
+      model: 'my "model"',
       choices: [
         {
           index: 0,
@@ -77,7 +82,9 @@ describe("a model's whole answer", () => {
 
   it('comes from the choice of index 0 or without index, wherever it stands; others are ignored', () => {
     const choice = (index: unknown, content: string, finish_reason = 'length') => ({
-      ...{ index, message: { content }, finish_reason },
+      index,
+      message: { content },
+      finish_reason,
     });
     for (const index of [0, null, undefined]) {
       const choices = [null, choice(1, 'no'), choice('0', 'no'), choice(index, 'yes', 'stop')];
@@ -87,7 +94,8 @@ describe("a model's whole answer", () => {
       });
     }
     expect(parseAnswer(JSON.stringify({ choices: [choice(1, 'no')] }), identity)).toMatchObject({
-      ...{ kind: 'refused', code: 'upstream_error' },
+      kind: 'refused',
+      code: 'upstream_error',
     });
   });
 
@@ -119,7 +127,8 @@ describe("a model's whole answer", () => {
       bodyOf({ content: ['Hi'] }),
     ]) {
       expect(parseAnswer(body, identity)).toMatchObject({
-        ...{ kind: 'refused', code: 'upstream_error' },
+        kind: 'refused',
+        code: 'upstream_error',
       });
     }
   });

@@ -3,7 +3,7 @@ import { newRequestId, orgTagOf } from '@tidegate/contracts';
 import { closeDb, type Db } from '@tidegate/db';
 import { callUnary } from '@tidegate/rpc';
 import { eventually, type TestPostgres, type TestRedis, testPostgres, testRedis } from '@tidegate/testing';
-import type { Limiter, LimiterTiming } from '../limiter.ts';
+import type { Limiter } from '../limiter.ts';
 import { readKey } from '../seeding/rows.ts';
 import { seedKey } from '../seeding/seed.ts';
 import { anAdmitCall } from '../testing/admit-call.ts';
@@ -18,6 +18,7 @@ import {
 } from '../testing/fixture.ts';
 import { beatingInstance, Rig } from '../testing/rig.ts';
 import type { SessionClient } from '../testing/session-client.ts';
+import type { LimiterTiming } from '../timing.ts';
 
 /** So that a test decides when the chore may run. */
 const NEVER_MS = 3_600_000;

@@ -28,8 +28,13 @@ beforeEach(async () => {
 });
 
 const refused = (refusals: number, more: Partial<RefusalCount__Output> = {}): RefusalCount__Output => ({
-  ...{ orgId: key.orgId, keyId: key.keyId, modelId: 'mdl_a', hourMs: HOUR, refusals },
-  ...{ code: 'rate_limit_exceeded', cause: 'key_requests_per_minute' },
+  orgId: key.orgId,
+  keyId: key.keyId,
+  modelId: 'mdl_a',
+  hourMs: HOUR,
+  refusals,
+  code: 'rate_limit_exceeded',
+  cause: 'key_requests_per_minute',
   ...more,
 });
 const report = (sequence: number, ...counts: RefusalCount__Output[]) =>
@@ -50,7 +55,8 @@ describe('a report of refusals', () => {
   it('adds to what other gateways reported, by hour, model, code and cause', async () => {
     await report(1, refused(1), refused(1), refused(4, { cause: '', code: 'model_not_found', modelId: '' }));
     await writeRefusals(db, {
-      ...{ gatewayId: newInstanceId(), sequence: 1 },
+      gatewayId: newInstanceId(),
+      sequence: 1,
       counts: [refused(5), refused(7, { hourMs: HOUR + HOUR_MS })],
     });
     const rows = (await rowsOf()).map(({ hour, code, cause, modelId, refusals }) =>

@@ -131,7 +131,9 @@ export async function readMonthTotals(
     SELECT org_id, requests, charged_tokens AS charged FROM month_total
     WHERE month = ${month} AND org_id > ${after} ORDER BY org_id LIMIT ${most}`;
   return rows.map(({ org_id, requests, charged }) => ({
-    ...{ orgId: org_id, requests: Number(requests), chargedTokens: Number(charged) },
+    orgId: org_id,
+    requests: Number(requests),
+    chargedTokens: Number(charged),
   }));
 }
 

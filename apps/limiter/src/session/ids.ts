@@ -1,8 +1,8 @@
+import { ERROR_CODE_FORM } from '@tidegate/contracts';
 import type { Call__Output } from '@tidegate/rpc';
 import { LimiterError } from '../limiter-error.ts';
 
 const ID = /^[A-Za-z0-9_-]{1,64}$/;
-const ERROR_CODE = /^[a-z0-9_]{1,64}$/;
 const HASH_BYTES = 32;
 const MAX_ADDRESS_CHARACTERS = 64;
 
@@ -22,7 +22,7 @@ export function checkHash(hash: Uint8Array): void {
 
 /** @throws LimiterError */
 export function checkErrorCode(code: string): void {
-  if (!ERROR_CODE.test(code)) throw new LimiterError('bad_call', 'an error code is malformed');
+  if (!ERROR_CODE_FORM.test(code)) throw new LimiterError('bad_call', 'an error code is malformed');
 }
 
 /** @throws LimiterError */

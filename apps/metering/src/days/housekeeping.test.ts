@@ -91,7 +91,12 @@ describe('audit events', () => {
   it('are deleted after their time, and not before', async () => {
     const orgId = await makeOrg();
     const event = (id: string, days: number) => ({
-      ...{ id, orgId, actor: 'ctl', action: 'key.create', target: 'key_x', details: {} },
+      id,
+      orgId,
+      actor: 'ctl',
+      action: 'key.create',
+      target: 'key_x',
+      details: {},
       at: new Date(Date.now() - days * DAY_MS),
     });
     await db.auditEvent.createMany({ data: [event('old', 31), event('recent', 29)] });
@@ -111,7 +116,12 @@ describe('refusals', () => {
     await db.apiKey.create({ data: key });
     const hourOf = (days: number) => new Date(Math.floor(Date.now() / HOUR_MS - 24 * days) * HOUR_MS);
     const refusal = (days: number) => ({
-      ...{ orgId, keyId, modelId: '', code: 'invalid_json', cause: '', refusals: 1n },
+      orgId,
+      keyId,
+      modelId: '',
+      code: 'invalid_json',
+      cause: '',
+      refusals: 1n,
       hour: hourOf(days),
     });
     await db.refusalHour.createMany({ data: [refusal(36), refusal(34)] });

@@ -62,7 +62,7 @@ const meteringAt = (wrongDays: number): Metering =>
     }),
     logger: createLogger({ service: 'metering', level: 'silent' }),
     tracing: null,
-    now: () => Date.now() + wrongDays * DAY_MS,
+    nowMs: () => Date.now() + wrongDays * DAY_MS,
     redisNowMs: clock.nowMs,
   });
 

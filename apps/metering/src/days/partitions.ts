@@ -12,7 +12,7 @@ export interface DayPartitionsOptions {
   readonly db: Db;
   readonly logger: Logger;
   /** This machine's clock in Unix milliseconds. It may be wrong. */
-  readonly now: () => number;
+  readonly nowMs: () => number;
   /** Redis' clock in Unix milliseconds. Requests are dated by it. */
   readonly redisNowMs: () => Promise<number>;
 }
@@ -63,10 +63,10 @@ export class DayPartitions {
 
   /** Drops a partition only if it has expired by both clocks, because a drop cannot be undone. */
   async tidy(): Promise<void> {
-    const { db, logger, now, redisNowMs } = this.#options;
+    const { db, logger, nowMs, redisNowMs } = this.#options;
     const atMs = await redisNowMs();
     await ensureRequestPartitions(db, [dayOf(atMs), dayOf(atMs + DAY_MS)]);
-    const dropped = await dropOldRequestPartitions(db, firstKeptDay(Math.min(atMs, now())));
+    const dropped = await dropOldRequestPartitions(db, firstKeptDay(Math.min(atMs, nowMs())));
     if (dropped.length === 0) return;
     this.forget();
     logger.info({ days: dropped }, 'expired request rows dropped');

@@ -115,8 +115,14 @@ describe('writing', () => {
     const settlements = Array.from({ length: BATCH }, () => settlement({ orgId }));
     await db.apiKey.createMany({
       data: settlements.map(({ keyId }, i) => ({
-        ...{ id: keyId, orgId, name: 'k', prefix: `ti_${i}`, hash: randomBytes(32) },
-        ...{ requestsPerMinute: 1, requestsAtOnce: 1, allModels: true },
+        id: keyId,
+        orgId,
+        name: 'k',
+        prefix: `ti_${i}`,
+        hash: randomBytes(32),
+        requestsPerMinute: 1,
+        requestsAtOnce: 1,
+        allModels: true,
       })),
     });
     await ensureRequestPartitions(db, [dayOf(settlements[0]?.admittedAtMs ?? 0)]);
@@ -219,7 +225,7 @@ describe('group commit', () => {
       groups,
       writer: new SettlementWriter({
         maxRows: 250,
-        clock: () => 0,
+        monotonicMs: () => 0,
         commit: write,
         onCommit: (settlements) => groups.push(settlements.length),
       }),
@@ -255,7 +261,7 @@ describe('group commit', () => {
     let unavailable = true;
     const group = new SettlementWriter({
       maxRows: 250,
-      clock: () => 0,
+      monotonicMs: () => 0,
       commit: (settlements) => (unavailable ? Promise.reject(new Error('unavailable')) : write(settlements)),
       onCommit: () => undefined,
     });

@@ -7,8 +7,7 @@ export interface WriterOptions {
   /** The most settlements in one transaction. */
   readonly maxRows: number;
   readonly onCommit: (settlements: readonly Settlement[], fresh: number, durationMs: number) => void;
-  /** Monotonic milliseconds. */
-  readonly clock: () => number;
+  readonly monotonicMs: () => number;
 }
 
 export interface Rejected {
@@ -84,11 +83,11 @@ export class SettlementWriter {
    * the others.
    */
   async #commit(settlements: readonly Settlement[]): Promise<Rejected[]> {
-    const { commit, onCommit, clock } = this.#options;
-    const startedMs = clock();
+    const { commit, onCommit, monotonicMs } = this.#options;
+    const startedMs = monotonicMs();
     try {
       const fresh = await commit(settlements);
-      onCommit(settlements, fresh, clock() - startedMs);
+      onCommit(settlements, fresh, monotonicMs() - startedMs);
       return [];
     } catch (error) {
       if (!isDataError(error)) throw error;

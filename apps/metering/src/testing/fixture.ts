@@ -75,8 +75,15 @@ export async function readUsage(db: Db): Promise<Usage> {
   const months = await db.$queryRaw<unknown[]>`
     SELECT org_id, month::text, requests::text, charged_tokens::text AS charged FROM month_total ORDER BY 1, 2`;
   return {
-    ...{ rows, fromRows, rollup, hoursFromRows, hours, timesFromRows, times },
-    ...{ monthsFromRows, months },
+    rows,
+    fromRows,
+    rollup,
+    hoursFromRows,
+    hours,
+    timesFromRows,
+    times,
+    monthsFromRows,
+    months,
   };
 }
 

@@ -6,7 +6,10 @@ import { backoffMs } from './backoff.ts';
 import { conditionOf, type Event, isWakeable, type Mode, type State, step, takeOver } from './machine.ts';
 
 const at = (phase: State['phase'], failures = 0, crashed = false): State => ({
-  ...{ phase, reason: '', failures, crashed },
+  phase,
+  reason: '',
+  failures,
+  crashed,
 });
 const down = { type: 'down', reason: 'exited', watching: false } as const;
 const MODES: Mode[] = ['always_on', 'wake_on_request'];

@@ -30,7 +30,7 @@ export interface DriversOptions {
   readonly kubernetes: Kubernetes | null;
   readonly timings: DriverTimings;
   readonly metrics: RunnerMetrics;
-  readonly now: () => number;
+  readonly nowMs: () => number;
   readonly random: () => number;
   readonly logger: Logger;
 }
@@ -51,7 +51,7 @@ const NO_ACCESS: UpstreamAccess = { name: '', nameAssumed: true, key: '' };
 
 export function createDrivers(options: DriversOptions): Drivers {
   const { modelHost: host, keepOutput, models, kubernetes, timings, metrics } = options;
-  const { now, random, logger } = options;
+  const { nowMs, random, logger } = options;
   const stateDir = stateDirOf(options.stateDir, options.pool);
   makeStateDir(options.stateDir);
   makeStateDir(stateDir);
@@ -59,7 +59,8 @@ export function createDrivers(options: DriversOptions): Drivers {
   let prepared = false;
   const ports = new Ports(options.stateDir, random);
   const common = (driver: string) => ({
-    ...{ timings, random },
+    timings,
+    random,
     onProbeFailure: () => metrics.probeFailures.inc({ driver }),
   });
   const processDriver = (
@@ -70,7 +71,17 @@ export function createDrivers(options: DriversOptions): Drivers {
   ) =>
     new ProcessDriver({
       ...common('process'),
-      ...{ modelId, settings, access, stateDir, ports, host, keepOutput, env, user, now, report },
+      modelId,
+      settings,
+      access,
+      stateDir,
+      ports,
+      host,
+      keepOutput,
+      env,
+      user,
+      nowMs,
+      report,
     });
   const kubernetesDriver = (
     { api }: Kubernetes,
@@ -78,7 +89,7 @@ export function createDrivers(options: DriversOptions): Drivers {
     access: UpstreamAccess,
     alwaysOn: boolean,
     report: (report: DriverReport) => void,
-  ) => new KubernetesDriver({ ...common('kubernetes'), ...{ api, settings, access, now, report, alwaysOn } });
+  ) => new KubernetesDriver({ ...common('kubernetes'), api, settings, access, nowMs, report, alwaysOn });
   return {
     create: ({ modelId, mode, driver, upstreamModel, upstreamModelAssumed, upstreamKey }, report) => {
       const access = { name: upstreamModel, nameAssumed: upstreamModelAssumed, key: upstreamKey };
@@ -90,7 +101,9 @@ export function createDrivers(options: DriversOptions): Drivers {
       if (driver.driver === 'external')
         return new ExternalDriver({
           ...common('external'),
-          ...{ settings: driver.settings, access, report },
+          settings: driver.settings,
+          access,
+          report,
           logger: logger.child({ modelId }),
         });
       if (driver.driver === 'unusable') return new UnusableDriver(driver.reason, report);

@@ -91,7 +91,8 @@ export class ExternalDriver implements Driver {
     return this.#all
       .filter(({ healthy }) => !healthy)
       .map(({ replica: { baseUrl }, problem }) => ({
-        ...{ baseUrl, reason: describeProblems([problem ?? NOT_YET]) },
+        baseUrl,
+        reason: describeProblems([problem ?? NOT_YET]),
       }));
   }
 

@@ -5,7 +5,7 @@ import type { PersistedCondition } from '../catalog/spec.ts';
 interface AnnouncerDeps {
   readonly catalog: CatalogSource;
   readonly writer: ConditionWriter;
-  readonly now: () => number;
+  readonly nowMs: () => number;
 }
 
 /** Tells gateways how one model is, and Postgres each new condition of it. */
@@ -29,10 +29,10 @@ export class Announcer {
   }
 
   announce(entry: CatalogEntry, { condition, reason }: PersistedCondition): void {
-    const { catalog, writer, now } = this.#deps;
+    const { catalog, writer, nowMs } = this.#deps;
     this.#revision = catalog.put(entry);
     if (this.#persisted?.condition === condition && this.#persisted.reason === reason) return;
     this.#persisted = { condition, reason };
-    writer.write(entry.modelId, { condition, reason, atMs: now() });
+    writer.write(entry.modelId, { condition, reason, atMs: nowMs() });
   }
 }

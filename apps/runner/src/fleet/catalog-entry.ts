@@ -22,18 +22,16 @@ export function catalogEntry(
   const { upstreamModel, upstreamKey } = spec;
   const condition = conditionOf(state);
   return {
-    ...{
-      modelId,
-      version,
-      orgId,
-      name,
-      kind,
-      mode,
-      contextTokens,
-      publishedAtMs,
-      upstreamModel,
-      upstreamKey,
-    },
+    modelId,
+    version,
+    orgId,
+    name,
+    kind,
+    mode,
+    contextTokens,
+    publishedAtMs,
+    upstreamModel,
+    upstreamKey,
     condition: WIRE_CONDITIONS[condition],
     reason: state.reason,
     wakeable: isWakeable(state, mode),

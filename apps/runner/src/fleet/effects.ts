@@ -3,22 +3,20 @@ import { haltBackoffMs } from '../condition/backoff.ts';
 import type { Effect, Event } from '../condition/machine.ts';
 import { pause } from '../drivers/pause.ts';
 import type { RunnerMetrics } from '../metrics.ts';
-import type { Room, Tenant } from '../room/room.ts';
 import type { Gateways } from '../watch/gateways.ts';
 import type { Announcer } from './announcer.ts';
 import type { ModelDriver } from './model-driver.ts';
+import type { Tenancy } from './tenancy.ts';
 import type { Times } from './times.ts';
 import type { FleetTimings } from './timings.ts';
 
 interface EffectsDeps {
-  readonly tenant: Tenant;
+  readonly tenancy: Tenancy;
   readonly driver: ModelDriver;
   readonly times: Times;
   readonly announcer: Announcer;
   readonly gateways: Gateways;
-  readonly room: Room;
   readonly timings: FleetTimings;
-  readonly now: () => number;
   readonly logger: Logger;
   readonly metrics: RunnerMetrics;
   readonly dispatch: (event: Event) => void;
@@ -41,7 +39,7 @@ export class Effects {
     const { timings } = this.#deps;
     switch (effect.type) {
       case 'launch':
-        this.#launch();
+        this.#deps.tenancy.ask();
         break;
       case 'halt':
         void this.#halt();
@@ -73,19 +71,13 @@ export class Effects {
     this.#drain?.abort();
   }
 
-  #launch(): void {
-    const { times, room, tenant, now } = this.#deps;
-    times.awaitRoom();
-    room.ask(tenant, now());
-  }
-
   /** Halts the driver, and tries again until nothing is left: no start may meet remains. */
   async #halt(): Promise<void> {
-    const { driver, room, tenant, now, timings, logger, dispatch } = this.#deps;
+    const { driver, tenancy, timings, logger, dispatch } = this.#deps;
     for (let failures = 1; !this.#ending.signal.aborted; failures++) {
       try {
         await driver.halt();
-        if (tenant.leaving) room.release(tenant, now());
+        if (tenancy.leaving) tenancy.release();
         dispatch({ type: 'halted' });
         return;
       } catch (err) {
@@ -97,11 +89,11 @@ export class Effects {
   }
 
   async #drainThenSleep(): Promise<void> {
-    const { tenant, announcer, gateways, timings, times, metrics, dispatch } = this.#deps;
+    const { tenancy, announcer, gateways, timings, times, metrics, dispatch } = this.#deps;
     const drain = new AbortController();
     this.#drain = drain;
     const { signal } = drain;
-    const drained = await gateways.drained(tenant.modelId, announcer.revision, timings.drainMs, signal);
+    const drained = await gateways.drained(tenancy.modelId, announcer.revision, timings.drainMs, signal);
     if (signal.aborted) return;
     if (!drained) times.stay();
     metrics.sleeps.inc({ result: drained ? 'asleep' : 'called_off' });

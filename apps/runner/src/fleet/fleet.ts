@@ -146,7 +146,7 @@ export class Fleet {
     return this.#inOrder(async () => {
       const { store } = this.#deps;
       const [versions, capacity] = await Promise.all([store.versions(), store.capacity()]);
-      this.#room.resize(capacity, this.#deps.now());
+      this.#room.resize(capacity, this.#deps.nowMs());
       const changed = [...versions].filter(
         ([modelId, version]) => this.#supervisors.get(modelId)?.version !== version,
       );
@@ -204,6 +204,6 @@ export class Fleet {
 
   #lookAtIdleModels(): void {
     for (const supervisor of this.#supervisors.values()) supervisor.sleepIfIdle();
-    this.#room.settle(this.#deps.now());
+    this.#room.settle(this.#deps.nowMs());
   }
 }

@@ -41,26 +41,36 @@ class Stuck implements Driver {
 
 const SPEC: ModelSpec = {
   version: 1,
-  ...{ modelId: 'mdl_1', orgId: 'org_1', name: 'one', kind: 'text', mode: 'always_on', contextTokens: 1 },
-  ...{ publishedAtMs: 0, sleepAfterMs: 1, upstreamModel: 'one', upstreamModelAssumed: true, upstreamKey: '' },
-  ...{ cost: 0, pinned: false },
+  modelId: 'mdl_1',
+  orgId: 'org_1',
+  name: 'one',
+  kind: 'text',
+  mode: 'always_on',
+  contextTokens: 1,
+  publishedAtMs: 0,
+  sleepAfterMs: 1,
+  upstreamModel: 'one',
+  upstreamModelAssumed: true,
+  upstreamKey: '',
+  cost: 0,
+  pinned: false,
   driver: { driver: 'unusable', reason: '' },
 };
 
 const supervise = (driver: Stuck) => {
   const lines: string[] = [];
   const logger = createLogger({
-    ...{ service: 'runner', level: 'error', destination: { write: (line) => lines.push(line) } },
+    service: 'runner',
+    level: 'error',
+    destination: { write: (line) => lines.push(line) },
   });
   const supervisor = new Supervisor(SPEC, {
-    ...{
-      catalog: new CatalogSource(0),
-      now: () => 0,
-      logger,
-      metrics: createRunnerMetrics(createMetrics('runner')),
-    },
+    catalog: new CatalogSource(0),
+    nowMs: () => 0,
+    logger,
+    metrics: createRunnerMetrics(createMetrics('runner')),
     room: new Room({ patienceMs: 0, turnMs: 0 }),
-    gateways: new Gateways({ now: () => 0, absentGraceMs: 0, onUse: () => {} }),
+    gateways: new Gateways({ nowMs: () => 0, absentGraceMs: 0, onUse: () => {} }),
     writer: new ConditionWriter({ writeCondition: async () => {} }, logger),
     timings: { ...FLEET_TIMINGS, backoffFactor: 0.01 },
     createDriver: (_spec, report) => {

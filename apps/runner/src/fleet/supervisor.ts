@@ -3,24 +3,17 @@ import type { Logger } from '@tidegate/runtime';
 import type { CatalogSource } from '../catalog/catalog.ts';
 import type { ConditionWriter } from '../catalog/condition-writer.ts';
 import type { ModelSpec, PersistedCondition } from '../catalog/spec.ts';
-import {
-  conditionOf,
-  type Event,
-  isEnding,
-  isWatched,
-  type State,
-  step,
-  takeOver,
-} from '../condition/machine.ts';
+import { conditionOf, type Event, isWatched, type State, step, takeOver } from '../condition/machine.ts';
 import type { DriverReport } from '../drivers/driver.ts';
 import type { RunnerMetrics } from '../metrics.ts';
-import type { Room, Tenant } from '../room/room.ts';
+import type { Room } from '../room/room.ts';
 import type { Gateways } from '../watch/gateways.ts';
 import { Announcer } from './announcer.ts';
 import { catalogEntry } from './catalog-entry.ts';
 import { Effects } from './effects.ts';
 import { type CreateDriver, ModelDriver } from './model-driver.ts';
 import type { ModelStatus, ReplicaCount } from './model-status.ts';
+import { Tenancy } from './tenancy.ts';
 import { Times } from './times.ts';
 import type { FleetTimings } from './timings.ts';
 import { Waiters } from './waiters.ts';
@@ -32,7 +25,7 @@ export interface SupervisorDeps {
   readonly timings: FleetTimings;
   /** What the pool's models share. */
   readonly room: Room;
-  readonly now: () => number;
+  readonly nowMs: () => number;
   readonly logger: Logger;
   readonly metrics: RunnerMetrics;
   readonly createDriver: CreateDriver;
@@ -45,13 +38,14 @@ const MAX_WAITERS = 20_000;
  * Owns one model. Feeds events to its state machine, has the effects carried out, and announces the
  * state that it comes to.
  */
-export class Supervisor implements Tenant {
+export class Supervisor {
   readonly #deps: SupervisorDeps;
   readonly #logger: Logger;
   readonly #waiters = new Waiters(MAX_WAITERS);
   readonly #announcer: Announcer;
   readonly #times: Times;
   readonly #driver: ModelDriver;
+  readonly #tenancy: Tenancy;
   readonly #effects: Effects;
   #spec: ModelSpec;
   #ended = false;
@@ -64,15 +58,16 @@ export class Supervisor implements Tenant {
     this.#announcer = new Announcer(deps);
     this.#times = new Times(deps);
     this.#driver = new ModelDriver(spec, deps.createDriver, (report) => this.#take(report));
-    this.#effects = new Effects({
+    const parts = {
       ...deps,
-      tenant: this,
       driver: this.#driver,
       times: this.#times,
       announcer: this.#announcer,
       logger: this.#logger,
-      dispatch: (event) => this.dispatch(event),
-    });
+      dispatch: (event: Event) => this.dispatch(event),
+    };
+    this.#tenancy = new Tenancy({ ...parts, current: () => ({ spec: this.#spec, state: this.#state }) });
+    this.#effects = new Effects({ ...parts, tenancy: this.#tenancy });
   }
 
   get condition(): Condition {
@@ -104,41 +99,6 @@ export class Supervisor implements Tenant {
     return this.#spec.modelId;
   }
 
-  get cost(): number {
-    return this.#spec.cost;
-  }
-
-  get alwaysOn(): boolean {
-    return this.#spec.mode === 'always_on';
-  }
-
-  get lastUsedMs(): number {
-    return this.#times.lastUsedMs;
-  }
-
-  /** An always-on model keeps its room until it is stopped. */
-  get leaving(): boolean {
-    return this.#state.phase === 'stopping' || (!this.alwaysOn && isEnding(this.#state));
-  }
-
-  get yields(): boolean {
-    if (this.#state.phase !== 'running' || this.alwaysOn || this.#spec.pinned) return false;
-    return this.#times.mayLeave && this.#deps.gateways.isUnused(this.modelId);
-  }
-
-  granted(): void {
-    this.#times.launch();
-    this.#driver.launch(this.#spec);
-  }
-
-  refused(reason: string): void {
-    this.dispatch({ type: 'down', reason, watching: false });
-  }
-
-  giveWay(): void {
-    this.dispatch({ type: 'idle' });
-  }
-
   get orgId(): string {
     return this.#spec.orgId;
   }
@@ -156,7 +116,7 @@ export class Supervisor implements Tenant {
     if (this.#ended) return;
     const { state, effects } = takeOver(persisted.condition, persisted.reason, this.#spec.mode, leftBehind);
     this.#state = state;
-    if (leftBehind !== 'nothing' && leftBehind !== 'remote') this.#deps.room.hold(this);
+    if (leftBehind !== 'nothing' && leftBehind !== 'remote') this.#tenancy.hold();
     if (state.phase === 'running') this.#driver.resume();
     this.#announce();
     for (const effect of effects) this.#effects.run(effect);
@@ -189,8 +149,8 @@ export class Supervisor implements Tenant {
       this.#effects.leavePhase();
       this.#logger.info({ from: before.phase, to: state.phase, on: event.type }, 'a model changes phase');
       this.#times.changePhase(before, state);
-      if (state.phase !== 'launching') this.#deps.room.withdraw(this);
-      if (state.phase === 'stopped') this.#deps.room.release(this, this.#deps.now());
+      if (state.phase !== 'launching') this.#tenancy.withdraw();
+      if (state.phase === 'stopped') this.#tenancy.release();
     }
     this.#announce();
     for (const effect of effects) this.#effects.run(effect);
@@ -222,9 +182,9 @@ export class Supervisor implements Tenant {
 
   /** Starts putting the model to sleep if it has been idle long enough. */
   sleepIfIdle(): void {
-    if (this.#deps.room.isWaiting(this) && this.#waiters.size === 0) {
-      if (this.#times.unusedMs >= this.#deps.timings.room.turnMs) this.dispatch({ type: 'unwanted' });
-    }
+    const { turnMs } = this.#deps.timings.room;
+    if (this.#tenancy.isWaiting && this.#waiters.size === 0 && this.#times.unusedMs >= turnMs)
+      this.dispatch({ type: 'unwanted' });
     if (this.#state.phase !== 'running' || this.#spec.mode !== 'wake_on_request') return;
     if (this.#times.unusedMs < this.#spec.sleepAfterMs) return;
     if (this.#deps.gateways.isUnused(this.modelId)) this.dispatch({ type: 'idle' });
@@ -238,7 +198,7 @@ export class Supervisor implements Tenant {
     this.#end();
     try {
       await this.#driver.halt();
-      this.#deps.room.release(this, this.#deps.now());
+      this.#tenancy.release();
       await this.#driver.forget();
     } catch (err) {
       this.#logger.error({ err }, 'a deleted model could not be ended and removed');
@@ -259,7 +219,7 @@ export class Supervisor implements Tenant {
   #end(): void {
     this.#ended = true;
     this.#effects.end();
-    this.#deps.room.withdraw(this);
+    this.#tenancy.withdraw();
     this.#waiters.release();
   }
 

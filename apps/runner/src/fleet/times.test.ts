@@ -31,7 +31,7 @@ function launched() {
   const clock = testClock();
   const metrics = createRunnerMetrics(createMetrics('runner'));
   const timings = { drainMs: 10, minimumStayMs: MINIMUM_STAY_MS };
-  const times = new Times({ now: clock.now, metrics, timings });
+  const times = new Times({ nowMs: clock.now, metrics, timings });
   times.launch();
   return { clock, times };
 }

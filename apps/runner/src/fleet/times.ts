@@ -2,7 +2,7 @@ import type { State } from '../condition/machine.ts';
 import type { RunnerMetrics } from '../metrics.ts';
 
 interface TimesDeps {
-  readonly now: () => number;
+  readonly nowMs: () => number;
   readonly metrics: RunnerMetrics;
   readonly timings: { readonly drainMs: number; readonly minimumStayMs: number };
 }
@@ -17,7 +17,7 @@ export class Times {
 
   constructor(deps: TimesDeps) {
     this.#deps = deps;
-    this.#lastUsedMs = deps.now();
+    this.#lastUsedMs = deps.nowMs();
   }
 
   get lastUsedMs(): number {
@@ -25,16 +25,16 @@ export class Times {
   }
 
   get unusedMs(): number {
-    return this.#deps.now() - this.#lastUsedMs;
+    return this.#deps.nowMs() - this.#lastUsedMs;
   }
 
   /** Whether it has stayed long enough to make room for others. */
   get mayLeave(): boolean {
-    return this.#deps.now() >= this.#staysUntilMs;
+    return this.#deps.nowMs() >= this.#staysUntilMs;
   }
 
   use(): void {
-    this.#lastUsedMs = this.#deps.now();
+    this.#lastUsedMs = this.#deps.nowMs();
   }
 
   awaitRoom(): void {
@@ -42,7 +42,7 @@ export class Times {
   }
 
   launch(): void {
-    this.#launchedMs = this.#deps.now();
+    this.#launchedMs = this.#deps.nowMs();
   }
 
   /** Notes what a model that changes its phase begins or ends. */
@@ -62,10 +62,10 @@ export class Times {
   /** A launch that never had room is not counted. */
   #endLaunch(result: 'running' | 'failed' | 'stopped'): void {
     if (!this.#launchedMs) return;
-    const { metrics, timings, now } = this.#deps;
+    const { metrics, timings, nowMs } = this.#deps;
     metrics.starts.inc({ result });
     if (result !== 'running') return;
-    metrics.startSeconds.observe((now() - this.#launchedMs) / 1_000);
-    this.#staysUntilMs = now() + timings.minimumStayMs;
+    metrics.startSeconds.observe((nowMs() - this.#launchedMs) / 1_000);
+    this.#staysUntilMs = nowMs() + timings.minimumStayMs;
   }
 }

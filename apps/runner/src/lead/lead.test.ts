@@ -25,13 +25,12 @@ const STEADY = { leaseMs: LONG_MS, renewMs: 50, tryMs: 20 };
 async function candidate(options: Partial<LeadOptions> = {}): Promise<Lead> {
   const taken = await takeLead(
     {
-      ...{
-        db: harness.db,
-        candidate: { pool: 'local', holder: 'one', process: null },
-        timings: STEADY,
-        logger,
-      },
-      ...{ onStandby: () => {}, ...options },
+      db: harness.db,
+      candidate: { pool: 'local', holder: 'one', process: null },
+      timings: STEADY,
+      logger,
+      onStandby: () => {},
+      ...options,
     },
     new AbortController().signal,
   );
@@ -180,12 +179,10 @@ describe('the lease', () => {
     const seen = new Set<string>();
     const next = takeLead(
       {
-        ...{
-          db: harness.db,
-          candidate: { pool: 'local', holder: 'next', process: null },
-          timings: STEADY,
-          logger,
-        },
+        db: harness.db,
+        candidate: { pool: 'local', holder: 'next', process: null },
+        timings: STEADY,
+        logger,
         onStandby: (holder) => seen.add(holder),
       },
       ending.signal,
@@ -252,7 +249,9 @@ describe('the lease', () => {
     await write(other, 'asleep', nowMs - 34 * DAY_MS);
     await harness.db.conditionChange.createMany({
       data: Array.from({ length: 199 }, (_, i) => ({
-        ...{ modelId, condition: 'asleep' as const, at: new Date(nowMs - 1_000 - i) },
+        modelId,
+        condition: 'asleep' as const,
+        at: new Date(nowMs - 1_000 - i),
       })),
     });
     await write(modelId, 'starting', nowMs - 1);
@@ -283,7 +282,9 @@ describe('behind a pooler that gives each transaction another session', () => {
     ['one server for all', { default_pool_size: 1 }],
   ])('one runner leads (%s)', async (_name, settings) => {
     const pooler = await testPgbouncer(harness.url, {
-      ...{ pool_mode: 'transaction', ignore_startup_parameters: 'statement_timeout', ...settings },
+      pool_mode: 'transaction',
+      ignore_startup_parameters: 'statement_timeout',
+      ...settings,
     });
     harness.onClose(() => pooler.stop());
     const ending = new AbortController();
@@ -292,12 +293,10 @@ describe('behind a pooler that gives each transaction another session', () => {
     const leads = dbs.map((db, i) =>
       takeLead(
         {
-          ...{
-            db,
-            candidate: { pool: 'local', holder: `runner ${i}`, process: null },
-            timings: STEADY,
-            logger,
-          },
+          db,
+          candidate: { pool: 'local', holder: `runner ${i}`, process: null },
+          timings: STEADY,
+          logger,
           onStandby: () => {},
         },
         ending.signal,

@@ -164,10 +164,18 @@ describe('the room of a pool', () => {
 
 describe('who gives way', () => {
   const idle = (modelId: string, cost: number, lastUsedMs: number): Holder => ({
-    ...{ modelId, cost, lastUsedMs, alwaysOn: false, leaving: false, yields: true },
+    modelId,
+    cost,
+    lastUsedMs,
+    alwaysOn: false,
+    leaving: false,
+    yields: true,
   });
   const wants = (modelId: string, cost: number, waitedMs = 0) => ({
-    ...{ modelId, cost, waitedMs, alwaysOn: false },
+    modelId,
+    cost,
+    waitedMs,
+    alwaysOn: false,
   });
 
   it('is the least recently used, and no more than are needed', () => {
@@ -184,7 +192,9 @@ describe('who gives way', () => {
     expect(decide(12, [busy, idle('old', 4, 1)], [wants('x', 8)], 10).sleep).toEqual([]);
     const leaving = { ...idle('leaving', 8, 1), leaving: true };
     expect(decide(12, [leaving, idle('old', 4, 1)], [wants('x', 8)], 10)).toEqual({
-      ...{ start: [], sleep: [], refuse: [] },
+      start: [],
+      sleep: [],
+      refuse: [],
     });
   });
 
@@ -202,7 +212,9 @@ describe('who gives way', () => {
   it('never is an always-on model: what can have no room beside them is refused', () => {
     const always = { ...idle('always', 8, 1), alwaysOn: true, yields: false };
     expect(decide(12, [always], [wants('x', 5), wants('y', 4)], 10)).toEqual({
-      ...{ start: ['y'], sleep: [], refuse: ['x'] },
+      start: ['y'],
+      sleep: [],
+      refuse: ['x'],
     });
   });
 });

@@ -119,7 +119,9 @@ export class Room {
     const capacity = this.#capacity ?? Number.POSITIVE_INFINITY;
     this.#turn(nowMs);
     const wanting = [...this.#waiting].map(([{ modelId, cost, alwaysOn }, sinceMs]) => ({
-      ...{ modelId, cost, alwaysOn },
+      modelId,
+      cost,
+      alwaysOn,
       waitedMs: nowMs - sinceMs,
     }));
     const byId = new Map([...this.#holders, ...this.#waiting.keys()].map((one) => [one.modelId, one]));
@@ -156,5 +158,10 @@ export class Room {
 }
 
 const holderOf = ({ modelId, cost, alwaysOn, leaving, yields, lastUsedMs }: Tenant): Holder => ({
-  ...{ modelId, cost, alwaysOn, leaving, yields, lastUsedMs },
+  modelId,
+  cost,
+  alwaysOn,
+  leaving,
+  yields,
+  lastUsedMs,
 });

@@ -131,7 +131,9 @@ async function command(fleet: Fleet, modelId: string, wish: 'start' | 'stop'): P
 }
 
 const toState = ({ modelId, condition, reason, revision }: ModelStatus): ModelState => ({
-  ...{ modelId, reason, revision },
+  modelId,
+  reason,
+  revision,
   condition: WIRE_CONDITIONS[condition],
 });
 

@@ -17,7 +17,10 @@ export const calls = (client: RunnerClient) => {
     return Object.fromEntries(models.map(({ modelId, inFlight }) => [modelId, inFlight]));
   };
   return {
-    ...{ wake: call('wake'), startModel: call('start'), stopModel: call('stop'), refresh: call('refresh') },
+    wake: call('wake'),
+    startModel: call('start'),
+    stopModel: call('stop'),
+    refresh: call('refresh'),
     inFlight,
   };
 };

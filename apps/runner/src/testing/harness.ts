@@ -160,10 +160,11 @@ export class Harness {
       kubernetes,
       stopModelsOnExit,
       timings: { ...FAST, ...timings },
-      now: Date.now,
+      nowMs: Date.now,
       random: Math.random,
       logger: createLogger({
-        ...{ service: 'runner', level: logTo ? 'debug' : 'silent' },
+        service: 'runner',
+        level: logTo ? 'debug' : 'silent',
         ...(logTo ? { destination: { write: logTo } } : {}),
       }),
       metrics,

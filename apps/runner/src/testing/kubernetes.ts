@@ -188,7 +188,11 @@ export class FakeKubernetes {
     const verb = request.method === 'PUT' ? 'update' : name ? 'get' : watch ? 'watch' : 'list';
     const resource = subresource ? `${plural}/${subresource}` : plural;
     const asked: Asked = {
-      ...{ group, resource, verb, namespace, query: url.searchParams },
+      group,
+      resource,
+      verb,
+      namespace,
+      query: url.searchParams,
       body: text ? JSON.parse(text) : null,
     };
     this.asked.push(asked);
@@ -285,8 +289,13 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 const status = (code: number, message: string): Json => ({
-  ...{ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure' },
-  ...{ message, reason: REASONS[code] ?? 'InternalError', code },
+  kind: 'Status',
+  apiVersion: 'v1',
+  metadata: {},
+  status: 'Failure',
+  message,
+  reason: REASONS[code] ?? 'InternalError',
+  code,
 });
 
 const refuse = (response: ServerResponse, code: number, message: string): void =>

@@ -5,7 +5,7 @@ const GRACE_MS = 15_000;
 
 function gateways() {
   const clock = { ms: 0 };
-  const all = new Gateways({ now: () => clock.ms, absentGraceMs: GRACE_MS, onUse: () => {} });
+  const all = new Gateways({ nowMs: () => clock.ms, absentGraceMs: GRACE_MS, onUse: () => {} });
   clock.ms = GRACE_MS;
   return { all, clock };
 }

@@ -22,7 +22,7 @@ interface Known {
 }
 
 export interface GatewaysOptions {
-  readonly now: () => number;
+  readonly nowMs: () => number;
   /**
    * How long a disconnected gateway is assumed to go on as it last reported: it serves from its
    * last catalog. For as long after its start, a runner assumes that there may be gateways it has
@@ -43,7 +43,7 @@ export class Gateways {
 
   constructor(options: GatewaysOptions) {
     this.#options = options;
-    this.#blindUntilMs = options.now() + options.absentGraceMs;
+    this.#blindUntilMs = options.nowMs() + options.absentGraceMs;
   }
 
   get connected(): number {
@@ -58,7 +58,7 @@ export class Gateways {
       close: () => {
         if (!this.#links.delete(known)) return;
         if (known.instanceId && !this.#isBack(known))
-          this.#absent.set(known.instanceId, this.#options.now() + this.#options.absentGraceMs);
+          this.#absent.set(known.instanceId, this.#options.nowMs() + this.#options.absentGraceMs);
         this.#notify();
       },
     };
@@ -122,7 +122,7 @@ export class Gateways {
   }
 
   #someAbsent(): boolean {
-    const nowMs = this.#options.now();
+    const nowMs = this.#options.nowMs();
     for (const [instanceId, untilMs] of this.#absent) if (untilMs <= nowMs) this.#absent.delete(instanceId);
     return this.#absent.size > 0 || nowMs < this.#blindUntilMs;
   }

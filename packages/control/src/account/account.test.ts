@@ -87,13 +87,16 @@ describe('deleting an account', () => {
     const inAMinute = new Date(clock.now() + 60_000);
     await db.verification.createMany({
       data: [userId, 'usr_other'].map((id) => ({
-        ...{ id: `v-${id}`.slice(0, 20), identifier: 'step', value: JSON.stringify({ userId: id }) },
+        id: `v-${id}`.slice(0, 20),
+        identifier: 'step',
+        value: JSON.stringify({ userId: id }),
         expiresAt: inAMinute,
       })),
     });
     await db.signInAttempt.createMany({
       data: [`email:${hash}`, `email:${hash} address:127.0.0.1`, 'email:other'].map((key) => ({
-        ...{ key, count: 1 },
+        key,
+        count: 1,
         resetsAt: new Date(clock.now() + 1),
       })),
     });

@@ -59,7 +59,9 @@ describe('a model server that runs here is found with its models:', () => {
     const found = await discovered({ '/v1/models': models, '/props': props });
     const model = { name: 'tiny', upstreamModel: 'tiny', kind: 'text', contextAssumed: false };
     expect(found).toMatchObject({
-      ...{ server: 'llama.cpp', version: 'b11669-Debian', needsKey: false },
+      server: 'llama.cpp',
+      version: 'b11669-Debian',
+      needsKey: false,
       models: [{ ...model, contextTokens: 256 }],
     });
     const seeing = { ...props, modalities: { ...props.modalities, vision: true } };
@@ -238,7 +240,10 @@ describe('a model server that has nothing to publish is found and says why:', ()
     const found = await discoverServers({ ports, timeoutMs: 20_000 });
     expect(found).toEqual(
       ['A server', 'A server', 'llama.cpp'].map((server, i) => ({
-        ...{ server, url: `http://127.0.0.1:${ports[i]}/v1`, needsKey: true, models: [] },
+        server,
+        url: `http://127.0.0.1:${ports[i]}/v1`,
+        needsKey: true,
+        models: [],
       })),
     );
   });

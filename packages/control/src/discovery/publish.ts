@@ -1,7 +1,7 @@
 import { type Actor, access } from '../access/access.ts';
 import type { ControlDeps } from '../deps.ts';
 import { modelInput } from '../models/input.ts';
-import { publishModel } from '../models/models.ts';
+import { publishModel } from '../models/publish.ts';
 import type { ModelChange } from '../models/view.ts';
 import { parseInput, type Result, refuse } from '../result.ts';
 import { type FoundModel, type FoundServer, publicationOf } from './discover.ts';

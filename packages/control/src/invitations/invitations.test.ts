@@ -160,7 +160,8 @@ describe('an invitation', () => {
     const { events } = value(await fixture.control.listAudit(OPERATOR, { org }));
     expect(events).toContainEqual(
       expect.objectContaining({
-        ...{ action: 'member.withdraw', target: first.id },
+        action: 'member.withdraw',
+        target: first.id,
         details: { email: first.email, role: 'owner', invitedBy: leaving.email },
       }),
     );
@@ -251,9 +252,29 @@ describe('usage of one key or model', () => {
     expect(await requests({ keyId: 'key_a' })).toBe(7);
     expect(await requests({ modelId: 'mdl_x' })).toBe(13);
     expect(await requests({ keyId: 'key_b', modelId: 'mdl_y' })).toBe(0);
-    const noDay = await fixture.control.showUsageOfDay(OPERATOR, { org, day: '2026-02-30' });
-    expect(refusal(noDay)).toMatchObject({ code: 'invalid_input', field: 'day' });
-    const day = value(await fixture.control.showUsageOfDay(OPERATOR, { org, day: '2026-11-21' }));
-    expect(day.map(({ requests: count }) => count)).toEqual([11, 5]);
+  });
+
+  it('is told for one day or hour, and for nothing else', async () => {
+    const org = await fixture.org('Steps');
+    const { id: orgId } = await db.org.findUniqueOrThrow({ where: { slug: org } });
+    await db.$executeRaw`INSERT INTO usage_day VALUES
+      (${orgId}, '2026-11-20', 'key_a', 'mdl_x', 2, 1, 3, 4, 5, 60, 2),
+      (${orgId}, '2026-11-21', 'key_a', 'mdl_y', 5, 0, 7, 8, 0, 50, 5),
+      (${orgId}, '2026-11-21', 'key_b', 'mdl_x', 11, 2, 1, 1, 9, 10, 1)`;
+    await db.$executeRaw`INSERT INTO usage_hour VALUES
+      (${orgId}, '2026-11-21T03:00:00Z', 'key_b', 'mdl_x', 7, 0, 0, 0, 0, 0, 0),
+      (${orgId}, '2026-11-21T04:00:00Z', 'key_b', 'mdl_x', 4, 0, 0, 0, 0, 0, 0)`;
+    const requests = async (step: string, filter: { keyId?: string; modelId?: string } = {}) =>
+      value(await fixture.control.showUsageOfStep(OPERATOR, { org, step, ...filter })).map(
+        ({ requests: count }) => count,
+      );
+    expect(await requests('2026-11-21')).toEqual([11, 5]);
+    expect(await requests('2026-11-21', { keyId: 'key_a' })).toEqual([5]);
+    expect(await requests('2026-11-21T03:00:00.000Z')).toEqual([7]);
+    expect(await requests('2026-11-21T03:00:00.000Z', { modelId: 'mdl_y' })).toEqual([]);
+    for (const step of ['2026-02-30', '2026-11-21T03:00', '2026-11-21T03:30:00.000Z', 'yesterday'])
+      expect(refusal(await fixture.control.showUsageOfStep(OPERATOR, { org, step }))).toMatchObject({
+        ...{ code: 'invalid_input', field: 'step' },
+      });
   });
 });

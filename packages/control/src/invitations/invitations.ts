@@ -66,7 +66,11 @@ export async function createInvitation(
     const token = newInvitationToken();
     const row = await tx.invitation.create({
       data: {
-        ...{ id: `inv_${randomBase62(16)}`, orgId, email, role, tokenHash: hashOfToken(token) },
+        id: `inv_${randomBase62(16)}`,
+        orgId,
+        email,
+        role,
+        tokenHash: hashOfToken(token),
         invitedBy: actor.kind === 'operator' ? OPERATOR_NAME : actor.email,
         createdAt: at,
         expiresAt: new Date(at.getTime() + VALID_MS),

@@ -25,7 +25,11 @@ beforeEach(() => {
 
 const publish = (org: string, name: string) =>
   fixture.control.publishModel(OPERATOR, {
-    ...{ org, name, kind: 'text', mode: 'always_on', contextTokens: 4_096 },
+    org,
+    name,
+    kind: 'text',
+    mode: 'always_on',
+    contextTokens: 4_096,
     urls: ['http://127.0.0.1:9'],
   });
 

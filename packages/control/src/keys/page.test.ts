@@ -32,8 +32,13 @@ describe('a key that a page makes', () => {
     const made = value(await fixture.control.createPageKey(owner, { org }));
     const [key] = await listed(org);
     expect(key).toMatchObject({
-      ...{ id: made.id, name: 'Try it', state: 'Active', expiresAt: '2026-11-22T00:30:00.000Z' },
-      ...{ requestsPerMinute: 20, requestsAtOnce: 2, expiresOn: '2026-11-22' },
+      id: made.id,
+      name: 'Try it',
+      state: 'Active',
+      expiresAt: '2026-11-22T00:30:00.000Z',
+      requestsPerMinute: 20,
+      requestsAtOnce: 2,
+      expiresOn: '2026-11-22',
     });
     expect(value(await fixture.control.tryKey(owner, { org, key: made.key }))).toBe(true);
     expect(value(await fixture.control.showKey(OPERATOR, { org, id: made.id })).createdBy).toBe(owner.email);
@@ -117,15 +122,26 @@ describe('a key that a page makes', () => {
       const tokens = { promptTokens: 3, completionTokens: 4 };
       await db.usageDay.create({
         data: {
-          ...{ ...of, ...tokens, requests: 1, errors: 1, unreportedTokens: 0 },
-          ...{ durationMsSum: 9, durationCount: 1 },
+          ...of,
+          ...tokens,
+          requests: 1,
+          errors: 1,
+          unreportedTokens: 0,
+          durationMsSum: 9,
+          durationCount: 1,
         },
       });
       await db.request.create({
         data: {
-          ...{ ...of, ...tokens, reservationId: `${keyId}${modelId}`.slice(-24), admittedAt },
-          ...{ answered: false, errorCode: 'upstream_error', streamed: false },
-          ...{ reservedTokens: 7, chargedTokens: 7 },
+          ...of,
+          ...tokens,
+          reservationId: `${keyId}${modelId}`.slice(-24),
+          admittedAt,
+          answered: false,
+          errorCode: 'upstream_error',
+          streamed: false,
+          reservedTokens: 7,
+          chargedTokens: 7,
         },
       });
     }

@@ -22,7 +22,9 @@ export async function showKey(deps: ControlDeps, actor: Actor, input: KeyInput):
   const createdAtMs = row.createdAt.getTime();
   const event = await deps.db.auditEvent.findFirst({
     where: {
-      ...{ orgId, action: 'key.create', target: row.id },
+      orgId,
+      action: 'key.create',
+      target: row.id,
       at: { gte: new Date(createdAtMs - SLACK_MS), lte: new Date(createdAtMs + SLACK_MS) },
     },
     select: { actor: true },

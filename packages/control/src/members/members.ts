@@ -221,7 +221,9 @@ async function voidInvitationsBy(tx: Tx, orgId: string, inviter: string): Promis
   const rows = await tx.invitation.findMany({ where: { orgId, invitedBy: inviter } });
   await tx.invitation.deleteMany({ where: { id: { in: rows.map(({ id }) => id) } } });
   return rows.map(({ id, email, role }) => ({
-    ...{ orgId, action: 'member.withdraw', target: id },
+    orgId,
+    action: 'member.withdraw',
+    target: id,
     details: { email, role, invitedBy: inviter },
   }));
 }

@@ -126,7 +126,9 @@ describe('a new password of an operator', () => {
       ),
     );
     const event = {
-      ...{ actor: 'ctl', action: 'member.setPassword', target: ada },
+      actor: 'ctl',
+      action: 'member.setPassword',
+      target: ada,
       details: { email: 'ada@trail.example' },
     };
     expect([newestOfOne, newestOfTwo]).toMatchObject([event, event]);
@@ -138,7 +140,8 @@ describe('a new password of an operator', () => {
     const ada = await member('ada@refused.example', org);
     const { setPassword } = fixture.control;
     expect(refusal(await setPassword(OPERATOR, { email: 'nobody@refused.example' }))).toEqual({
-      ...{ code: 'not_found', field: 'email' },
+      code: 'not_found',
+      field: 'email',
       message: 'There is no account for nobody@refused.example.',
     });
     const email = 'ada@refused.example';

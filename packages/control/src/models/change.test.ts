@@ -9,11 +9,15 @@ let db: Db;
 let fixture: Fixture;
 let org: string;
 const external = {
-  ...{ kind: 'text', mode: 'always_on', contextTokens: 4_096 },
+  kind: 'text',
+  mode: 'always_on',
+  contextTokens: 4_096,
   urls: ['http://127.0.0.1:9'],
 } as const;
 const process_ = {
-  ...{ kind: 'text', mode: 'wake_on_request', contextTokens: 4_096 },
+  kind: 'text',
+  mode: 'wake_on_request',
+  contextTokens: 4_096,
   command: 'serve $PORT',
 } as const;
 
@@ -93,7 +97,8 @@ describe('a published model', () => {
     value(await change({ urls: ['http://gpu:8000/secret-path/v1'] }, owner));
     const moved = await db.auditEvent.findMany({ where: { action: 'model.change', target: id } });
     expect(moved.map(({ details }) => details)).toContainEqual({
-      ...{ name: 'm', changed: ['urls'] },
+      name: 'm',
+      changed: ['urls'],
       origins: ['http://gpu:8000'],
     });
   });

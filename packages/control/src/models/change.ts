@@ -5,7 +5,8 @@ import { audit } from '../access/audit.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { type ChangedSettings, type ChangeModelInput, changeInput, ONLY_FOR_WORKLOADS } from './input.ts';
-import { findModel, originOf, tellRunner } from './models.ts';
+import { findModel, tellRunner } from './models.ts';
+import { originOf } from './origin.ts';
 import { poolFor, refuseMove, refuseShare, refuseTooLarge } from './placement.ts';
 import type { ModelChange } from './view.ts';
 

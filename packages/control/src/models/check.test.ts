@@ -7,7 +7,10 @@ const URL_A = 'http://gpu1:8000/v1';
 const URL_B = 'http://gpu2:8000/v1';
 const served = (name: string, contextTokens = 0, vision = false) => ({ name, contextTokens, vision });
 const vllm = (...models: ReturnType<typeof served>[]) => ({
-  ...{ problem: '', server: 'vLLM', version: '0.11.0', models },
+  problem: '',
+  server: 'vLLM',
+  version: '0.11.0',
+  models,
 });
 
 let server: TestPostgres;

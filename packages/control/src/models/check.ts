@@ -6,7 +6,7 @@ import { publishedNameOf } from '../discovery/name.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { unreached } from '../unreached.ts';
 import { publishInput } from './input.ts';
-import { originOf } from './models.ts';
+import { originOf } from './origin.ts';
 import { describeCheck } from './told.ts';
 
 /** What is known of the model so far. Without a name, any model will do. */

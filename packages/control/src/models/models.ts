@@ -1,6 +1,3 @@
-import { createHash } from 'node:crypto';
-import { newModelId, seal } from '@tidegate/contracts';
-import type { StoredDriver } from '@tidegate/contracts/driver-settings';
 import type { Model } from '@tidegate/db';
 import { type Actor, access } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
@@ -8,133 +5,17 @@ import type { Action } from '../access/policy.ts';
 import type { ConditionNow, ControlDeps } from '../deps.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { unreached } from '../unreached.ts';
-import {
-  driverOf,
-  type ListModelsInput,
-  listInput,
-  type ModelInput,
-  modelInput,
-  type PublishModelInput,
-  type PublishSettings,
-  publishInput,
-} from './input.ts';
-import { poolFor, refuseShare, refuseTooLarge } from './placement.ts';
+import { type ListModelsInput, listInput, type ModelInput, modelInput } from './input.ts';
 import {
   activityOf,
+  type DeletedModelView,
   type ListedModelView,
   type ModelChange,
   type ModelNow,
   modelView,
+  publishedView,
   withoutPrinted,
 } from './view.ts';
-import { unfitWorkload } from './workload.ts';
-
-/** Publishes a model. It starts at once (always on) or with its first request (wake on request). */
-export async function publishModel(
-  deps: ControlDeps,
-  actor: Actor,
-  input: PublishModelInput,
-): Promise<Result<ModelChange>> {
-  const parsed = parseInput(publishInput, input);
-  if (!parsed.ok) return parsed;
-  const settings = parsed.value;
-  const driver = driverOf(settings);
-  if (!driver.ok) return driver;
-  const org = await access(deps, actor, settings.org, 'model.publish');
-  if (!org.ok) return org;
-  // A command runs on the runner's machine. An organization's owner has no rights there.
-  if (driver.value.driver === 'process' && actor.kind !== 'operator')
-    return refuse('forbidden', 'Only an operator of the installation may publish a command.', 'command');
-  const pool = poolFor(deps, actor, settings.pool);
-  if (!pool.ok) return pool;
-  const unfit = await unfitWorkload(deps, actor, driver.value, pool.value);
-  if (unfit) return unfit;
-  const refused =
-    refuseShare(actor, driver.value.driver, settings) ??
-    (await refuseTooLarge(deps.db, pool.value, settings.cost ?? 0, null));
-  if (refused) return refused;
-  const placed = { ...settings, pool: pool.value };
-  const row = await insertModel(deps, actor, org.value.id, placed, driver.value);
-  if (!row) return refuse('conflict', `A model "${settings.name}" is already published.`, 'name');
-  return ok(await tellRunner(deps, row));
-}
-
-/** Null: the name is taken. */
-async function insertModel(
-  deps: ControlDeps,
-  actor: Actor,
-  orgId: string,
-  {
-    name,
-    kind,
-    mode,
-    contextTokens,
-    sleepAfterS,
-    upstreamModel,
-    upstreamKey,
-    pool,
-    cost = 0,
-    pinned = false,
-  }: PublishSettings & { readonly pool: string },
-  runs: StoredDriver,
-): Promise<Model | null> {
-  const { driver, settings } = runs;
-  const at = new Date(deps.now());
-  return deps.db.$transaction(async (tx) => {
-    const rows = await tx.model.createManyAndReturn({
-      data: [
-        {
-          ...{
-            id: newModelId(),
-            orgId,
-            name,
-            kind,
-            mode,
-            contextTokens,
-            sleepAfterS,
-            driver,
-            settings,
-            pool,
-            cost,
-            pinned,
-          },
-          upstreamModel: upstreamModel ?? null,
-          upstreamKey: upstreamKey === undefined ? null : Uint8Array.from(seal(deps.secretKey, upstreamKey)),
-          condition: mode === 'always_on' ? 'starting' : 'asleep',
-          publishedAt: at,
-          conditionAt: at,
-        },
-      ],
-      skipDuplicates: true,
-    });
-    const row = rows[0];
-    if (!row) return null;
-    const details = {
-      ...{ name, kind, mode, contextTokens, driver, pool },
-      ...originOf(runs),
-      upstreamKey: upstreamKey !== undefined,
-    };
-    await audit(tx, actor, deps.now(), [{ orgId, action: 'model.publish', target: row.id, details }]);
-    return row;
-  });
-}
-
-type Origin =
-  | { readonly origins: readonly string[] }
-  | { readonly commandSha256: string }
-  | { readonly workload: string };
-
-/** Where it runs, for the audit trail. A URL's path and a command may hold secrets. */
-export function originOf({ driver, settings }: StoredDriver): Origin {
-  switch (driver) {
-    case 'external':
-      return { origins: [...new Set(settings.urls.map((url) => new URL(url).origin))] };
-    case 'process':
-      return { commandSha256: createHash('sha256').update(settings.command).digest('hex') };
-    case 'kubernetes':
-      return { workload: `${settings.namespace}/${settings.kind}/${settings.name}` };
-  }
-}
 
 /**
  * Lists the organization's published models by name. With requests in flight, unless `activity` is
@@ -200,19 +81,21 @@ export async function deleteModel(
   deps: ControlDeps,
   actor: Actor,
   input: ModelInput,
-): Promise<Result<ModelChange>> {
+): Promise<Result<DeletedModelView>> {
   const found = await findModel(deps, actor, input, 'model.delete');
   if (!found.ok) return found;
-  const { id, orgId, name } = found.value;
+  const { id, orgId, name, pool } = found.value;
+  const deletedAt = new Date(deps.now());
   await deps.db.$transaction(async (tx) => {
-    const { count } = await tx.model.updateMany({
-      where: { id, deletedAt: null },
-      data: { deletedAt: new Date(deps.now()) },
-    });
+    const { count } = await tx.model.updateMany({ where: { id, deletedAt: null }, data: { deletedAt } });
     if (count === 0) return;
     await audit(tx, actor, deps.now(), [{ orgId, action: 'model.delete', target: id, details: { name } }]);
   });
-  return ok(await tellRunner(deps, found.value));
+  const runnerTold = await deps.runner.refresh(id, pool).then(
+    () => true,
+    () => false,
+  );
+  return ok({ ...publishedView(found.value), deletedAt: deletedAt.toISOString(), runnerTold });
 }
 
 export async function findModel(

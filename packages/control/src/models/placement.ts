@@ -57,7 +57,10 @@ export function refuseShare(actor: Actor, driver: string, { cost, pinned }: Shar
 export async function permanentCost(db: Tx, pool: string, exceptId: string | null): Promise<number> {
   const { _sum } = await db.model.aggregate({
     where: {
-      ...{ pool, mode: 'always_on', deletedAt: null, condition: { not: 'stopped' } },
+      pool,
+      mode: 'always_on',
+      deletedAt: null,
+      condition: { not: 'stopped' },
       ...(exceptId === null ? {} : { id: { not: exceptId } }),
     },
     _sum: { cost: true },

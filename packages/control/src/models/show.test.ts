@@ -26,8 +26,14 @@ afterAll(async () => {
 const publish = async (): Promise<string> =>
   value(
     await fixture.control.publishModel(OPERATOR, {
-      ...{ org, name: 'm', kind: 'text', mode: 'always_on', contextTokens: 100 },
-      ...{ urls: ['http://gpu/secret-path'], upstreamKey: 'sk-secret', upstreamModel: 'up' },
+      org,
+      name: 'm',
+      kind: 'text',
+      mode: 'always_on',
+      contextTokens: 100,
+      urls: ['http://gpu/secret-path'],
+      upstreamKey: 'sk-secret',
+      upstreamModel: 'up',
     }),
   ).id;
 
@@ -80,8 +86,11 @@ describe('one model', () => {
     const seenBy = async (role: 'owner' | 'member') =>
       value(await fixture.control.showModel(await fixture.user(org, role), { org, id }));
     expect((await seenBy('owner')).settings).toEqual({
-      ...{ urls: ['http://gpu/secret-path/v1'], upstreamModel: 'up', hasUpstreamKey: true },
-      ...{ healthPath: null, startTimeoutS: null },
+      urls: ['http://gpu/secret-path/v1'],
+      upstreamModel: 'up',
+      hasUpstreamKey: true,
+      healthPath: null,
+      startTimeoutS: null,
     });
     const seen = JSON.stringify([await seenBy('owner'), await seenBy('member')]);
     expect(seen).not.toContain('sk-secret');
@@ -109,8 +118,13 @@ describe('one model', () => {
   it('never shows a command, not even to the owner', async () => {
     const id = value(
       await fixture.control.publishModel(OPERATOR, {
-        ...{ org, name: 'c', kind: 'text', mode: 'wake_on_request', contextTokens: 100 },
-        ...{ command: 'serve --token secret-token', startTimeoutS: 30 },
+        org,
+        name: 'c',
+        kind: 'text',
+        mode: 'wake_on_request',
+        contextTokens: 100,
+        command: 'serve --token secret-token',
+        startTimeoutS: 30,
       }),
     ).id;
     const shown = value(await fixture.control.showModel(await fixture.user(org, 'owner'), { org, id }));

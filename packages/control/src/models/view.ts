@@ -2,7 +2,7 @@ import type { Condition } from '@tidegate/contracts';
 import type { Model } from '@tidegate/db';
 import type { PoolActivity, ReplicaCount } from '../deps.ts';
 
-export interface ModelView {
+interface PublishedView {
   readonly id: string;
   readonly name: string;
   readonly kind: 'text' | 'vision';
@@ -17,14 +17,17 @@ export interface ModelView {
   readonly pinned: boolean;
   /** The idle time after which a wake-on-request model sleeps. Null: the model is always on. */
   readonly sleepAfterS: number | null;
+  /** ISO 8601. */
+  readonly publishedAt: string;
+}
+
+export interface ModelView extends PublishedView {
   readonly condition: Condition;
   /**
    * Why it failed; null otherwise. Below its first line, those who may change the model see what
    * its process printed last, before it was ready.
    */
   readonly conditionReason: string | null;
-  /** ISO 8601. */
-  readonly publishedAt: string;
 }
 
 /** A model in its present condition. */
@@ -51,7 +54,22 @@ export interface ModelChange extends ModelNow {
   readonly runnerTold: boolean;
 }
 
+/** A model that was just deleted. It has no condition any more: its runner ends what runs. */
+export interface DeletedModelView extends PublishedView {
+  /** ISO 8601. */
+  readonly deletedAt: string;
+  /** False: the runner could not be reached. It ends the model when it is back. */
+  readonly runnerTold: boolean;
+}
+
 export const modelView = (row: Model): ModelView => ({
+  ...publishedView(row),
+  condition: row.condition,
+  conditionReason: row.conditionReason,
+});
+
+/** As it was published and changed since, whatever became of it. */
+export const publishedView = (row: Model): PublishedView => ({
   id: row.id,
   name: row.name,
   kind: row.kind,
@@ -62,8 +80,6 @@ export const modelView = (row: Model): ModelView => ({
   cost: row.cost,
   pinned: row.pinned,
   sleepAfterS: row.mode === 'wake_on_request' ? row.sleepAfterS : null,
-  condition: row.condition,
-  conditionReason: row.conditionReason,
   publishedAt: row.publishedAt.toISOString(),
 });
 

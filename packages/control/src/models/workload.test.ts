@@ -23,7 +23,10 @@ afterAll(async () => {
 });
 
 const workload = {
-  ...{ name: 'm', kind: 'text', mode: 'wake_on_request', contextTokens: 4_096 },
+  name: 'm',
+  kind: 'text',
+  mode: 'wake_on_request',
+  contextTokens: 4_096,
   kubernetes: 'gpu/qwen',
 } as const;
 const publish = (more: object = {}, actor = OPERATOR) =>
@@ -66,7 +69,8 @@ describe('a workload of Kubernetes', () => {
   it('is not published when the runner says that it cannot have it, or says nothing', async () => {
     fixture.runner.workloadProblem = 'This runner runs no models in Kubernetes.';
     expect(refusal(await publish())).toEqual({
-      ...{ code: 'invalid_input', field: 'kubernetes' },
+      code: 'invalid_input',
+      field: 'kubernetes',
       message: 'This runner runs no models in Kubernetes.',
     });
     fixture.runner.away = true;
@@ -97,8 +101,12 @@ describe('a workload of Kubernetes', () => {
     const change = (changes: object) => fixture.control.changeModel(OPERATOR, { org, name: 'm', ...changes });
     value(await change({ service: 'new', replicas: 3, startTimeoutS: 60 }));
     expect(await settingsOf(id)).toEqual({
-      ...{ namespace: 'gpu', kind: 'deployment', name: 'qwen' },
-      ...{ service: 'new', replicas: 3, startTimeoutS: 60 },
+      namespace: 'gpu',
+      kind: 'deployment',
+      name: 'qwen',
+      service: 'new',
+      replicas: 3,
+      startTimeoutS: 60,
     });
     expect(refusal(await change({ urls: ['http://x'] })).message).toContain('is a workload of Kubernetes');
     expect(refusal(await change({ kubernetes: 'gpu/other' })).code).toBe('invalid_input');

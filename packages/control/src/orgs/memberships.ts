@@ -30,7 +30,12 @@ export async function listMemberships(
   });
   return ok(
     members.map(({ role, user, org: { id, slug, name, plan, requiresTwoFactor } }) => ({
-      ...{ id, slug, name, plan: plan.name, role, requiresTwoFactor },
+      id,
+      slug,
+      name,
+      plan: plan.name,
+      role,
+      requiresTwoFactor,
       lacksTwoFactor: requiresTwoFactor && isPasswordEnough(user),
     })),
   );

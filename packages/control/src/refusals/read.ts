@@ -83,8 +83,11 @@ interface Row {
 const STORED = {
   hour: { table: sql`refusal_hour`, column: sql`hour`, at: sql`hour`, first: sql`hour`, last: sql`hour` },
   day: {
-    ...{ table: sql`refusal_day`, column: sql`day`, at: sql`day::timestamp AT TIME ZONE 'UTC'` },
-    ...{ first: sql`first_hour`, last: sql`last_hour` },
+    table: sql`refusal_day`,
+    column: sql`day`,
+    at: sql`day::timestamp AT TIME ZONE 'UTC'`,
+    first: sql`first_hour`,
+    last: sql`last_hour`,
   },
 } as const;
 
@@ -109,8 +112,12 @@ export async function readRefusals(db: Db, within: Within): Promise<CountedRefus
       ? []
       : [
           {
-            ...{ atMs: at.getTime(), code, cause: cause || null, refusals: toNumber(refusals) },
-            ...{ firstMs: first.getTime(), lastMs: last.getTime() },
+            atMs: at.getTime(),
+            code,
+            cause: cause || null,
+            refusals: toNumber(refusals),
+            firstMs: first.getTime(),
+            lastMs: last.getTime(),
           },
         ],
   );
@@ -136,8 +143,11 @@ function causesOf(steps: readonly StepOfCause[]): RefusalsOfCause[] {
   return [...byName.values()]
     .sort((a, b) => b.refusals - a.refusals || a.code.localeCompare(b.code))
     .map(({ code, cause, refusals, firstMs, lastMs }) => ({
-      ...{ code, cause, refusals },
-      ...{ firstHour: new Date(firstMs).toISOString(), lastHour: new Date(lastMs).toISOString() },
+      code,
+      cause,
+      refusals,
+      firstHour: new Date(firstMs).toISOString(),
+      lastHour: new Date(lastMs).toISOString(),
     }));
 }
 

@@ -45,8 +45,13 @@ const hourOf = (hoursAgo: number) => new Date(Math.floor(NOW_MS / HOUR_MS - hour
 const refused = (hoursAgo: number, refusals: number, more: Partial<RefusalHour> = {}) =>
   db.refusalHour.create({
     data: {
-      ...{ orgId, keyId: busy, modelId: '', hour: hourOf(hoursAgo), refusals: BigInt(refusals) },
-      ...{ code: 'rate_limit_exceeded', cause: 'key_requests_per_minute' },
+      orgId,
+      keyId: busy,
+      modelId: '',
+      hour: hourOf(hoursAgo),
+      refusals: BigInt(refusals),
+      code: 'rate_limit_exceeded',
+      cause: 'key_requests_per_minute',
       ...more,
     },
   });
@@ -59,12 +64,18 @@ describe('refusals', () => {
     expect({ total, step, from }).toEqual({ total: 43, step: 'hour', from: '2026-11-20T13:00:00.000Z' });
     expect(causes).toEqual([
       {
-        ...{ code: 'rate_limit_exceeded', cause: 'key_requests_per_minute', refusals: 42 },
-        ...{ firstHour: hourOf(23).toISOString(), lastHour: hourOf(0).toISOString() },
+        code: 'rate_limit_exceeded',
+        cause: 'key_requests_per_minute',
+        refusals: 42,
+        firstHour: hourOf(23).toISOString(),
+        lastHour: hourOf(0).toISOString(),
       },
       {
-        ...{ code: 'model_not_found', cause: null, refusals: 1 },
-        ...{ firstHour: hourOf(23).toISOString(), lastHour: hourOf(23).toISOString() },
+        code: 'model_not_found',
+        cause: null,
+        refusals: 1,
+        firstHour: hourOf(23).toISOString(),
+        lastHour: hourOf(23).toISOString(),
       },
     ]);
     expect(keys).toMatchObject([

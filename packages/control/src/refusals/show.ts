@@ -80,7 +80,9 @@ export async function showRefusals(
     causes[cause ?? code] = (causes[cause ?? code] ?? 0) + count;
   }
   return ok({
-    ...{ ...refusals, step, from: new Date(fromMs).toISOString() },
+    ...refusals,
+    step,
+    from: new Date(fromMs).toISOString(),
     steps: causesAt.map((causes, i) => ({ at: new Date(fromMs + i * stepMs).toISOString(), causes })),
     plan: {
       requestsPerMinute: plan.requestsPerMinute,

@@ -1,3 +1,4 @@
+import { ERROR_CODE_FORM } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
 import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
@@ -24,10 +25,7 @@ const requestsInput = z.object({
   keyId: reference('Key id').optional(),
   modelId: reference('Model id').optional(),
   /** `answered`, `errors` (all of them), or an error code. */
-  outcome: z
-    .string({ error: OUTCOME_RULE })
-    .regex(/^[a-z_]{1,64}$/, { error: OUTCOME_RULE })
-    .optional(),
+  outcome: z.string({ error: OUTCOME_RULE }).regex(ERROR_CODE_FORM, { error: OUTCOME_RULE }).optional(),
   /** The first instant (UTC). */
   from: timeField('From'),
   /** The end (UTC): a time is not included, a day is. */
@@ -68,7 +66,10 @@ export async function listRequests(
   const nowMs = deps.now();
   const oldestMs = nowMs - REQUEST_KEPT_DAYS * DAY_MS;
   const filter = {
-    ...{ orgId, keyId, modelId, outcome },
+    orgId,
+    keyId,
+    modelId,
+    outcome,
     fromMs: Math.max(from ?? oldestMs, oldestMs),
     toMs: Math.min(to ?? Number.POSITIVE_INFINITY, nowMs + AHEAD_MS),
     after: before ?? null,

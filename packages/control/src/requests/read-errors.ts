@@ -100,8 +100,10 @@ export async function readErrors(
     at === null && code !== null && oldestAt && newestAt
       ? [
           {
-            ...{ code, errors: toNumber(errors) },
-            ...{ firstAt: oldestAt.toISOString(), lastAt: newestAt.toISOString() },
+            code,
+            errors: toNumber(errors),
+            firstAt: oldestAt.toISOString(),
+            lastAt: newestAt.toISOString(),
           },
         ]
       : [],
@@ -110,7 +112,8 @@ export async function readErrors(
   return {
     total: toNumber(all?.errors ?? 0),
     oldestAt: all?.oldestAt?.toISOString() ?? null,
-    ...{ steps, codes },
+    steps,
+    codes,
     ...(await named(db, orgId, rows)),
   };
 }

@@ -38,9 +38,21 @@ async function request(atMs: number, fields: Partial<Request> = {}): Promise<str
   const reservationId = newRequestId();
   const day = new Date(dayOf(atMs));
   const row = {
-    ...{ reservationId, day, orgId, keyId: 'key_a', modelId: 'mdl_a', admittedAt: new Date(atMs) },
-    ...{ answered: true, errorCode: null, streamed: false, promptTokens: 5, completionTokens: 2 },
-    ...{ reservedTokens: 100, chargedTokens: 7, durationMs: 40, firstChunkMs: null },
+    reservationId,
+    day,
+    orgId,
+    keyId: 'key_a',
+    modelId: 'mdl_a',
+    admittedAt: new Date(atMs),
+    answered: true,
+    errorCode: null,
+    streamed: false,
+    promptTokens: 5,
+    completionTokens: 2,
+    reservedTokens: 100,
+    chargedTokens: 7,
+    durationMs: 40,
+    firstChunkMs: null,
     ...fields,
   };
   await ensureRequestPartitions(db, [dayOf(atMs)]);
@@ -57,7 +69,10 @@ async function request(atMs: number, fields: Partial<Request> = {}): Promise<str
 }
 
 const failed = (errorCode: string, more: Partial<Request> = {}): Partial<Request> => ({
-  ...{ answered: false, errorCode, promptTokens: null, completionTokens: null },
+  answered: false,
+  errorCode,
+  promptTokens: null,
+  completionTokens: null,
   ...more,
 });
 
@@ -136,9 +151,19 @@ describe('the list of requests', () => {
     const { requests } = value(await fixture.control.listRequests(viewer, { org, keyId: key.id }));
     expect(requests).toMatchObject([
       {
-        ...{ at: new Date(NOW_MS - 1).toISOString(), key: 'Named', keyPrefix: key.prefix, status: 200 },
-        ...{ model: 'mdl_a', modelDeleted: true, promptTokens: 5, completionTokens: 2, chargedTokens: 7 },
-        ...{ durationMs: 40, firstChunkMs: 12, streamed: true, code: null },
+        at: new Date(NOW_MS - 1).toISOString(),
+        key: 'Named',
+        keyPrefix: key.prefix,
+        status: 200,
+        model: 'mdl_a',
+        modelDeleted: true,
+        promptTokens: 5,
+        completionTokens: 2,
+        chargedTokens: 7,
+        durationMs: 40,
+        firstChunkMs: 12,
+        streamed: true,
+        code: null,
       },
     ]);
   });
@@ -159,8 +184,14 @@ describe('why requests failed', () => {
     await request(NOW_MS, { orgId: failingId });
     const { steps, ...errors } = await show('7d');
     expect(errors).toEqual({
-      ...{ period: '7d', step: 'day', from: '2026-11-15T00:00:00.000Z', countedFrom: null },
-      ...{ total: 0, codes: [], keys: [], models: [] },
+      period: '7d',
+      step: 'day',
+      from: '2026-11-15T00:00:00.000Z',
+      countedFrom: null,
+      total: 0,
+      codes: [],
+      keys: [],
+      models: [],
     });
     expect(steps.map(({ at, codes }) => [at.slice(0, 10), codes])).toEqual(
       ['15', '16', '17', '18', '19', '20', '21'].map((day) => [`2026-11-${day}`, {}]),
@@ -230,7 +261,9 @@ describe('one request', () => {
     const bare = id.slice('req_'.length);
     for (const form of [id, bare, `chatcmpl-${bare}`, ` ${id} `])
       expect(value(await fixture.control.showRequest(OPERATOR, { org, id: form }))).toMatchObject({
-        ...{ id, state: 'settled', request: { id, durationMs: 40 } },
+        id,
+        state: 'settled',
+        request: { id, durationMs: 40 },
       });
     for (const state of ['open', 'queued'] as const) {
       const other = newRequestId();

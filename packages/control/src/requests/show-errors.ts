@@ -69,7 +69,9 @@ export async function showErrors(
   for (const { at, code, errors: count } of counted) codesAt.set(at, { ...codesAt.get(at), [code]: count });
   const stepsOf = Array.from({ length: steps }, (_, i) => new Date(fromMs + i * stepMs).toISOString());
   return ok({
-    ...{ period, step, from: new Date(fromMs).toISOString() },
+    period,
+    step,
+    from: new Date(fromMs).toISOString(),
     ...errors,
     countedFrom: errors.total >= COUNTED_MAX ? oldestAt : null,
     steps: stepsOf.map((at) => ({ at, codes: codesAt.get(at) ?? {} })),

@@ -57,8 +57,11 @@ export async function viewRequests(
     return {
       id: `req_${row.reservationId}`,
       at: row.admittedAt.toISOString(),
-      ...{ keyId: row.keyId, key: keyNameOf(row.keyId, key?.name), keyPrefix: key?.prefix ?? null },
-      ...{ modelId: row.modelId, model: model?.name ?? row.modelId },
+      keyId: row.keyId,
+      key: keyNameOf(row.keyId, key?.name),
+      keyPrefix: key?.prefix ?? null,
+      modelId: row.modelId,
+      model: model?.name ?? row.modelId,
       modelDeleted: !model || model.deletedAt !== null,
       streamed: row.streamed,
       answered: row.answered,

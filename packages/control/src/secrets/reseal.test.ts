@@ -43,10 +43,14 @@ it('seals all upstream keys under the current key, those of deleted models too, 
   const control = createControl({ db, limiter, runner, ...keys, now: Date.now });
   const unreadable = [lost.id];
   expect(value(await control.resealSecrets(OPERATOR))).toEqual({
-    ...{ resealed: MANY + 1, unchanged: 1, unreadable },
+    resealed: MANY + 1,
+    unchanged: 1,
+    unreadable,
   });
   expect(value(await fixture.control.resealSecrets(OPERATOR))).toEqual({
-    ...{ resealed: 0, unchanged: MANY + 2, unreadable },
+    resealed: 0,
+    unchanged: MANY + 2,
+    unreadable,
   });
   const now = await db.model.findMany({ where: { upstreamKey: { not: null } } });
   const keyOf = new Map(now.map(({ name, upstreamKey }) => [name, upstreamKey as Uint8Array]));

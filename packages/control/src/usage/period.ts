@@ -1,4 +1,5 @@
 import { dayOf } from '@tidegate/limits';
+import { isDay } from '../fields.ts';
 import { type Sql, sql } from '../sql.ts';
 
 const HOUR_MS = 3_600_000;
@@ -23,7 +24,7 @@ export const lastDays = (count: number, nowMs: number): Period =>
   daysOf(Array.from({ length: count }, (_, i) => dayOf(nowMs - (count - 1 - i) * DAY_MS)));
 
 /** @param steps ascending and without gaps */
-export const daysOf = (steps: readonly string[]): Period => ({
+const daysOf = (steps: readonly string[]): Period => ({
   steps,
   table: sql`usage_day`,
   column: sql`day`,
@@ -37,15 +38,28 @@ const midnightOf = (day = ''): string => `${day}T00:00:00Z`;
 /** The last hours, with the one of this instant. */
 export function lastHours(count: number, nowMs: number): Period {
   const lastMs = Math.floor(nowMs / HOUR_MS) * HOUR_MS;
-  const steps = Array.from({ length: count }, (_, i) =>
-    new Date(lastMs - (count - 1 - i) * HOUR_MS).toISOString(),
+  return hoursOf(
+    Array.from({ length: count }, (_, i) => new Date(lastMs - (count - 1 - i) * HOUR_MS).toISOString()),
   );
-  return {
-    steps,
-    table: sql`usage_hour`,
-    column: sql`hour`,
-    step: sql`to_char(hour AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
-    within: sql`hour BETWEEN ${steps[0]}::timestamptz AND ${steps.at(-1)}::timestamptz`,
-    times: sql`step = 'hour' AND at BETWEEN ${steps[0]}::timestamptz AND ${steps.at(-1)}::timestamptz`,
-  };
+}
+
+/** @param steps ascending and without gaps */
+const hoursOf = (steps: readonly string[]): Period => ({
+  steps,
+  table: sql`usage_hour`,
+  column: sql`hour`,
+  step: sql`to_char(hour AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
+  within: sql`hour BETWEEN ${steps[0]}::timestamptz AND ${steps.at(-1)}::timestamptz`,
+  times: sql`step = 'hour' AND at BETWEEN ${steps[0]}::timestamptz AND ${steps.at(-1)}::timestamptz`,
+});
+
+/** One day or one hour, as in the steps of a period. */
+export const onlyStep = (step: string): Period => (isDay(step) ? daysOf([step]) : hoursOf([step]));
+
+/** Whether it is a day, or the first instant of an hour, as in the steps of a period. */
+export const isStep = (step: string): boolean => isDay(step) || isHour(step);
+
+function isHour(step: string): boolean {
+  const ms = Date.parse(step);
+  return ms % HOUR_MS === 0 && new Date(ms).toISOString() === step;
 }

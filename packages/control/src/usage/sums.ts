@@ -53,7 +53,13 @@ export const sumsOf = (row: Summed): Sums => ({
 });
 
 export const NOTHING: Sums = {
-  ...{ requests: 0, errors: 0, prompt: 0, completion: 0, unreported: 0, ms: 0, timed: 0 },
+  requests: 0,
+  errors: 0,
+  prompt: 0,
+  completion: 0,
+  unreported: 0,
+  ms: 0,
+  timed: 0,
 };
 
 export const plus = (a: Sums, b: Sums): Sums => ({

@@ -77,8 +77,11 @@ describe('usage by the hour', () => {
       const unknown = { p50Ms: null, p95Ms: null, firstChunkP50Ms: null, firstChunkP95Ms: null };
       const times = 'modelId' in only ? {} : unknown;
       expect(brief).toEqual({
-        ...{ ...rest, totals: { ...totals, ...times } },
-        ...{ models: [], rows: [], rowCount: 0 },
+        ...rest,
+        totals: { ...totals, ...times },
+        models: [],
+        rows: [],
+        rowCount: 0,
       });
     }
   });

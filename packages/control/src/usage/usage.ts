@@ -2,10 +2,10 @@ import { LIMITS, monthEndMs, monthOf } from '@tidegate/limits';
 import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import type { ControlDeps } from '../deps.ts';
-import { isDay, orgField, reference, whole } from '../fields.ts';
+import { orgField, reference, whole } from '../fields.ts';
 import { toNumber } from '../numbers.ts';
 import { ok, parseInput, type Result } from '../result.ts';
-import { daysOf, lastDays, lastHours, type Period } from './period.ts';
+import { isStep, lastDays, lastHours, onlyStep, type Period } from './period.ts';
 import { type Histograms, readSteps, readTimes, readUsage, type StepUsage } from './read.ts';
 import { type Counts, countsOf, NOTHING, plus } from './sums.ts';
 import {
@@ -25,15 +25,19 @@ const MAX_HOURS = 168;
 /** Of rows, where fewer than all are asked for. */
 export const MAX_USAGE_ROWS = 1_000;
 
+/** Restrict usage to one key or model, by id. */
+const filterFields = {
+  keyId: reference('Key id').optional(),
+  modelId: reference('Model id').optional(),
+};
+
 const usageInput = z
   .object({
     org: orgField,
     days: whole('Days', 1, MAX_DAYS).optional(),
     /** In place of days. */
     hours: whole('Hours', 1, MAX_HOURS).optional(),
-    /** Restrict usage to one key or model, by id. */
-    keyId: reference('Key id').optional(),
-    modelId: reference('Model id').optional(),
+    ...filterFields,
     /** At most so many rows, the busiest. Unless given: all. */
     maxRows: whole('Rows', 1, MAX_USAGE_ROWS).optional(),
     /**
@@ -138,7 +142,10 @@ export async function showUsage(
     },
     days: isDays ? all.map(({ step, ...counts }) => ({ day: step, ...counts })) : [],
     hours: isDays ? [] : all.map(({ step, ...counts }) => ({ hour: step, ...counts })),
-    ...{ models: modelsOf(models, times), rows: rowsOf(pairs), rowCount: pairCount, month },
+    models: modelsOf(models, times),
+    rows: rowsOf(pairs),
+    rowCount: pairCount,
+    month,
   });
 }
 
@@ -153,25 +160,30 @@ function everyStep(period: Period, steps: readonly StepUsage[]): readonly UsageS
   });
 }
 
-const DAY_RULE = 'Day must be a day as YYYY-MM-DD.';
-const dayInput = z.object({
+const STEP_RULE = 'Step must be a day as YYYY-MM-DD, or the first instant of an hour in ISO 8601.';
+const stepInput = z.object({
   org: orgField,
-  day: z.string({ error: DAY_RULE }).refine(isDay, { error: DAY_RULE }),
+  /** As a day or an hour of `UsageView`. */
+  step: z.string({ error: STEP_RULE }).refine(isStep, { error: STEP_RULE }),
+  ...filterFields,
 });
-export type UsageOfDayInput = z.input<typeof dayInput>;
+export type UsageOfStepInput = z.input<typeof stepInput>;
 
-/** Usage of one UTC day by key and model, busiest first. An export consists of such days. */
-export async function showUsageOfDay(
+/**
+ * Usage of one UTC day or hour by key and model, busiest first. An export consists of such steps.
+ */
+export async function showUsageOfStep(
   deps: ControlDeps,
   actor: Actor,
-  input: UsageOfDayInput,
+  input: UsageOfStepInput,
 ): Promise<Result<readonly UsageRowView[]>> {
-  const parsed = parseInput(dayInput, input);
+  const parsed = parseInput(stepInput, input);
   if (!parsed.ok) return parsed;
   const org = await access(deps, actor, parsed.value.org, 'usage.show');
   if (!org.ok) return org;
-  const everything = { keyId: null, modelId: null };
-  const { pairs } = await readUsage(deps.db, org.value.id, daysOf([parsed.value.day]), everything, null);
+  const { step, keyId = null, modelId = null } = parsed.value;
+  const filter = { keyId, modelId };
+  const { pairs } = await readUsage(deps.db, org.value.id, onlyStep(step), filter, null);
   return ok(rowsOf(pairs));
 }
 

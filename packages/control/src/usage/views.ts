@@ -63,7 +63,9 @@ export const modelsOf = (
   times: ReadonlyMap<string, Histograms>,
 ): UsageModelView[] =>
   models.map(({ modelId, model, modelDeleted, sums }) => ({
-    ...{ modelId, model: model ?? modelId, modelDeleted },
+    modelId,
+    model: model ?? modelId,
+    modelDeleted,
     ...countsOf(sums),
     ...timesOf(times.get(modelId)),
   }));

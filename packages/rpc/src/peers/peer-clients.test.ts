@@ -16,7 +16,10 @@ async function serve(requests: number): Promise<string> {
   const server = new Server();
   servers.push(server);
   server.addService(limiterService, {
-    ...{ Session: unused, RefreshOrgs: unused, RevokeKey: unused, ConfirmSettlements: unused },
+    Session: unused,
+    RefreshOrgs: unused,
+    RevokeKey: unused,
+    ConfirmSettlements: unused,
     ForgetOrg: unused,
     GetMonth: (_call: unknown, callback: (error: null, month: object) => void) =>
       callback(null, { month: '2026-11', requests }),

@@ -67,7 +67,11 @@ beforeEach(async () => {
     GetMonth: (_call: unknown, callback: (error: null, month: object) => void) => callback(null, {}),
   } as unknown as LimiterHandlers;
   serving = await serveLimiter({
-    ...{ host: '127.0.0.1', port: 0, handlers, channelOptions: {}, log: { warn: () => {} } },
+    host: '127.0.0.1',
+    port: 0,
+    handlers,
+    channelOptions: {},
+    log: { warn: () => {} },
     trust: { tokens: [{ service: 'console', token }], tls: files('limiter', 'one') },
   });
 });

@@ -23,7 +23,9 @@ const servers: Serving[] = [];
 
 beforeAll(async () => {
   const options = {
-    ...{ host: '127.0.0.1', port: 0, channelOptions: {} },
+    host: '127.0.0.1',
+    port: 0,
+    channelOptions: {},
     trust: {
       tokens: [1, 2].flatMap((nth) =>
         CALLER_NAMES.map((service) => ({ service, token: tokenOf(service, nth) })),

@@ -67,14 +67,20 @@ type More = Partial<Case>;
 type Seen<K> = Partial<Omit<Extract<Sees, { kind: K }>, 'kind'>>;
 
 export const answered = (name: string, play: Play, sees: Seen<'whole'> = {}, more: More = {}): Case => ({
-  ...{ name, play, streamed: false, connection: 'kept' },
+  name,
+  play,
+  streamed: false,
+  connection: 'kept',
   sees: { kind: 'whole', content: 'Hello', finish: 'stop', usage: TOKENS, ...sees },
   counts: sees.usage === null ? 'unreported' : COUNTED,
   ...more,
 });
 
 export const relayed = (name: string, play: Play, sees: Seen<'stream'> = {}, more: More = {}): Case => ({
-  ...{ name, play, streamed: true, connection: 'kept' },
+  name,
+  play,
+  streamed: true,
+  connection: 'kept',
   sees: { kind: 'stream', pieces: ['Hel', 'lo'], finish: 'stop', usage: TOKENS, ...sees },
   counts: sees.usage === null ? 'unreported' : COUNTED,
   ...more,
@@ -89,7 +95,10 @@ export const brokenOff = (
 ): Case => {
   const { pieces = ['Hel'], ...rest } = more;
   return {
-    ...{ name, play, streamed: true, connection: 'closed' },
+    name,
+    play,
+    streamed: true,
+    connection: 'closed',
     sees: { kind: 'incomplete', pieces },
     counts: { error },
     ...rest,
@@ -104,7 +113,10 @@ export const failed = (
 ): Case => {
   const { code = 'upstream_error', message = null, ...rest } = more;
   return {
-    ...{ name, play, streamed: false, connection: 'closed' },
+    name,
+    play,
+    streamed: false,
+    connection: 'closed',
     sees: { kind: 'error', code, message },
     counts: { error: code },
     ...rest,

@@ -43,7 +43,8 @@ const eventOf = (bytes: number) =>
 const RELAYED = { id: `chatcmpl-${'x'.repeat(24)}`, created: 1_700_000_000, model: 'tide' };
 const relayedChunk = (delta: object, finish_reason: string | null = null) =>
   event({
-    ...{ ...RELAYED, object: 'chat.completion.chunk' },
+    ...RELAYED,
+    object: 'chat.completion.chunk',
     choices: [{ index: 0, delta, logprobs: null, finish_reason }],
   }).length;
 /** Text for a relayed answer of exactly `bytes` bytes. */
@@ -100,7 +101,8 @@ const STREAM = piecesOf(8 * MIB);
 export const SIZES: readonly Case[] = [
   answered('2 MiB [limit.whole-answer]', says(whole(JSON.stringify(answer(WHOLE)))), { content: WHOLE }),
   failed('2 MiB and a byte [limit.whole-answer]', says(whole(JSON.stringify(answer(`${WHOLE}x`)))), {
-    ...{ message: TOO_LARGE, connection: 'kept' },
+    message: TOO_LARGE,
+    connection: 'kept',
   }),
   answered('8 MiB, most of it not relayed', says(whole(answerOf(RECEIVED_WHOLE)))),
   failed('8 MiB and a byte, most of it not relayed', says(whole(answerOf(RECEIVED_WHOLE + 1))), {
@@ -122,7 +124,8 @@ export const SIZES: readonly Case[] = [
     pieces: [EVENT, 'lo'],
   }),
   failed('a first event of 1 MiB and a byte', chunks(event(delta(`${EVENT}x`)), LO, TAIL), {
-    ...{ streamed: true, message: TOO_LARGE },
+    streamed: true,
+    message: TOO_LARGE,
   }),
   brokenOff(
     'an event of 1 MiB and a byte [limit.stream.event]',
@@ -131,7 +134,8 @@ export const SIZES: readonly Case[] = [
   ),
   relayed('an event of 4 MiB, most of it not relayed', chunks(eventOf(RECEIVED_EVENT), LO, TAIL)),
   failed('a first event of 4 MiB and a byte', chunks(eventOf(RECEIVED_EVENT + 1), LO, TAIL), {
-    ...{ streamed: true, message: TOO_LARGE },
+    streamed: true,
+    message: TOO_LARGE,
   }),
   brokenOff(
     'an event of 4 MiB and a byte',

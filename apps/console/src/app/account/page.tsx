@@ -32,8 +32,11 @@ export default async function Account() {
           own?.map(({ id, name, madeAt }) => ({ id, name, madeAt: madeAt?.toISOString() ?? null })) ?? null
         }
         sessions={open.map(({ id, userAgent, startedAt, lastSeenAt }) => ({
-          ...{ id, device: deviceOf(userAgent), isThis: id === user.sessionId },
-          ...{ startedAt: startedAt.toISOString(), lastSeenAt: lastSeenAt.toISOString() },
+          id,
+          device: deviceOf(userAgent),
+          isThis: id === user.sessionId,
+          startedAt: startedAt.toISOString(),
+          lastSeenAt: lastSeenAt.toISOString(),
         }))}
         idle={timeInWords(idleTimeoutMs)}
         memberships={memberships.map(({ slug, name, role, plan }) => ({ slug, name, role, plan }))}

@@ -102,7 +102,8 @@ describe('sign-in through an identity provider', () => {
     expect((await auth.api.signInEmail({ body, asResponse: true })).ok).toBe(true);
     expect(recorded).toEqual(
       ['account.linkProvider', 'account.signIn', 'account.signIn'].map((action) => ({
-        ...{ action, account: { userId } },
+        action,
+        account: { userId },
       })),
     );
   });
@@ -141,8 +142,12 @@ describe('sign-in through an identity provider', () => {
       expect((await signInThere()).headers.get('location')).toBe(`${SITE}/`);
       expect(await db.account.findMany({ where: { userId: id } })).toMatchObject([
         {
-          ...{ providerId: 'oidc', accessToken: null, refreshToken: null, idToken: null },
-          ...{ accessTokenExpiresAt: null, refreshTokenExpiresAt: null },
+          providerId: 'oidc',
+          accessToken: null,
+          refreshToken: null,
+          idToken: null,
+          accessTokenExpiresAt: null,
+          refreshTokenExpiresAt: null,
         },
       ]);
     }

@@ -70,7 +70,9 @@ export const createPasskeys = ({ db, auth, devices }: PasskeysOptions): Passkeys
   async list(userId) {
     const rows = await db.passkey.findMany({ where: { userId }, orderBy: [{ createdAt: 'asc' }] });
     return rows.map(({ id, name, aaguid, createdAt }) => ({
-      ...{ id, name: getAuthenticatorName(aaguid) ?? name ?? 'Passkey', madeAt: createdAt },
+      id,
+      name: getAuthenticatorName(aaguid) ?? name ?? 'Passkey',
+      madeAt: createdAt,
     }));
   },
   async offer(headers) {

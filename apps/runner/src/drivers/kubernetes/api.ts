@@ -97,8 +97,10 @@ export class KubernetesApi {
   ): Promise<void> {
     const { watchMs, watchGraceMs } = this.#timings;
     const query = {
-      ...{ labelSelector: ofService(service), resourceVersion },
-      ...{ watch: 'true', allowWatchBookmarks: 'true' },
+      labelSelector: ofService(service),
+      resourceVersion,
+      watch: 'true',
+      allowWatchBookmarks: 'true',
       timeoutSeconds: String(Math.ceil(watchMs / 1_000)),
     };
     const call = { method: 'GET', path: slicesPath(namespace), query } as const;

@@ -54,7 +54,9 @@ export class Connection {
     await config.applySecurityAuthentication(context);
     const agent = context.getAgent();
     const options = {
-      ...{ method, signal, headers: context.getHeaders() as OutgoingHttpHeaders },
+      method,
+      signal,
+      headers: context.getHeaders() as OutgoingHttpHeaders,
       ...(agent ? { agent } : {}),
     };
     return new Promise((resolve, reject) => {

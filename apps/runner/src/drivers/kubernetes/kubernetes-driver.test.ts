@@ -17,8 +17,12 @@ import { KubernetesDriver } from './kubernetes-driver.ts';
 const DEPLOYMENT = 'gpu/deployments/qwen';
 const POD = { name: 'qwen-1', app: 'qwen' };
 const SETTINGS: KubernetesSettings = {
-  ...{ namespace: 'gpu', kind: 'deployment', name: 'qwen', service: 'qwen-svc' },
-  ...{ replicas: 3, startTimeoutS: 600 },
+  namespace: 'gpu',
+  kind: 'deployment',
+  name: 'qwen',
+  service: 'qwen-svc',
+  replicas: 3,
+  startTimeoutS: 600,
 };
 
 let cluster: FakeKubernetes;
@@ -54,10 +58,14 @@ const ready = (...addresses: string[]): void =>
   cluster.endpoints('qwen-svc', portOf(), Object.fromEntries(addresses.map((address) => [address, true])));
 
 /** A driver, and what it reports. */
-function driverOf(settings: Partial<KubernetesSettings> = {}, { alwaysOn = false, now = Date.now } = {}) {
+function driverOf(settings: Partial<KubernetesSettings> = {}, { alwaysOn = false, nowMs = Date.now } = {}) {
   const reports: DriverReport[] = [];
   const driver = new KubernetesDriver({
-    ...{ api, settings: { ...SETTINGS, ...settings }, alwaysOn, now, random: Math.random },
+    api,
+    settings: { ...SETTINGS, ...settings },
+    alwaysOn,
+    nowMs,
+    random: Math.random,
     access: { name: 'qwen', nameAssumed: true, key: '' },
     timings: FAST.drivers,
     report: (report) => reports.push(report),
@@ -77,7 +85,12 @@ const pod = (status: object) => ({
   status: { phase: 'Pending', ...status },
 });
 const container = (state: object, more: object = {}) => ({
-  ...{ name: 'vllm', image: 'vllm/vllm-openai:v1', imageID: '', ready: false, restartCount: 0, state },
+  name: 'vllm',
+  image: 'vllm/vllm-openai:v1',
+  imageID: '',
+  ready: false,
+  restartCount: 0,
+  state,
   ...more,
 });
 
@@ -173,7 +186,7 @@ describe('switching on', () => {
   it('goes on when an API server lacks all rights, as one that has just started does', async () => {
     cluster.workload(DEPLOYMENT);
     cluster.failures.push(forbidden);
-    const { driver, reports } = driverOf({}, { now: () => 0 });
+    const { driver, reports } = driverOf({}, { nowMs: () => 0 });
     driver.launch(false);
     await eventually(() => cluster.replicas(DEPLOYMENT) === 3);
     expect(reports).toEqual([]);
@@ -331,7 +344,9 @@ describe('a start that does not succeed', () => {
         pod({
           conditions: [
             {
-              ...{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' },
+              type: 'PodScheduled',
+              status: 'False',
+              reason: 'Unschedulable',
               message: '0/3 nodes are available: 3 Insufficient nvidia.com/gpu.',
             },
           ],
@@ -354,9 +369,11 @@ describe('a start that does not succeed', () => {
       [],
       [
         {
-          ...{ type: 'Warning', reason: 'FailedCreate' },
+          type: 'Warning',
+          reason: 'FailedCreate',
           message: '(combined from similar events): exceeded quota: gpus',
-          ...{ metadata: {}, involvedObject: { name: 'qwen-7f9c' } },
+          metadata: {},
+          involvedObject: { name: 'qwen-7f9c' },
         },
       ],
       'FailedCreate: exceeded quota: gpus.',
@@ -368,7 +385,7 @@ describe('a start that does not succeed', () => {
     cluster.set('pods', pods);
     cluster.set('events', events);
     let nowMs = 0;
-    const { driver, last } = driverOf(LATE, { now: () => nowMs });
+    const { driver, last } = driverOf(LATE, { nowMs: () => nowMs });
     driver.launch(false);
     await eventually(() => cluster.asked.some(({ resource }) => resource === 'pods'));
     expect(last()).toBeUndefined();
@@ -402,7 +419,7 @@ describe('a start that does not succeed', () => {
 describe('switching off', () => {
   it('scales to 0, and is done when no pod is left that nobody told to end', async () => {
     cluster.workload(DEPLOYMENT, 4);
-    const { driver } = driverOf({}, { now: () => 0 });
+    const { driver } = driverOf({}, { nowMs: () => 0 });
     let done = false;
     const halted = driver.halt().then(() => {
       done = true;
@@ -416,7 +433,7 @@ describe('switching off', () => {
   it('fails when pods stay', async () => {
     cluster.workload(DEPLOYMENT, 4);
     let nowMs = 0;
-    const halted = driverOf({}, { now: () => (nowMs += 1_000) }).driver.halt();
+    const halted = driverOf({}, { nowMs: () => (nowMs += 1_000) }).driver.halt();
     await expect(halted).rejects.toThrow('still has pods');
   });
 

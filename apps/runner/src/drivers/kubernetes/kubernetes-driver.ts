@@ -20,7 +20,7 @@ export interface KubernetesDriverOptions {
   /** An always-on model is not switched off when it cannot start. */
   readonly alwaysOn: boolean;
   readonly timings: DriverTimings;
-  readonly now: () => number;
+  readonly nowMs: () => number;
   readonly random: () => number;
   readonly report: (report: DriverReport) => void;
   readonly onProbeFailure: () => void;
@@ -79,9 +79,11 @@ export class KubernetesDriver implements Driver {
 
   launch(resumed: boolean): void {
     this.release();
-    const { timings, random, settings, now, onProbeFailure } = this.#options;
+    const { timings, random, settings, nowMs, onProbeFailure } = this.#options;
     const probes = new ReplicaProbes({
-      ...{ timings, random, onProbeFailure },
+      timings,
+      random,
+      onProbeFailure,
       probe: (baseUrl, signal) => this.#probe(baseUrl, signal),
       onChange: () => this.#judge(run),
     });
@@ -90,8 +92,13 @@ export class KubernetesDriver implements Driver {
       if (run.up) this.#judge(run);
     });
     const run: Run = {
-      ...{ ending, probes, count, up: false, reason: '', endpointsProblem: '' },
-      deadlineMs: now() + settings.startTimeoutS * 1_000,
+      ending,
+      probes,
+      count,
+      up: false,
+      reason: '',
+      endpointsProblem: '',
+      deadlineMs: nowMs() + settings.startTimeoutS * 1_000,
     };
     this.#run = run;
     ending.signal.addEventListener('abort', () => probes.close(), { once: true });
@@ -105,14 +112,14 @@ export class KubernetesDriver implements Driver {
   async halt(): Promise<void> {
     this.release();
     await this.#switching;
-    const { api, settings, timings, now, random } = this.#options;
+    const { api, settings, timings, nowMs, random } = this.#options;
     const { signal } = new AbortController();
-    const deadlineMs = now() + timings.scaleDownMs;
+    const deadlineMs = nowMs() + timings.scaleDownMs;
     for (let failures = 0; ; ) {
       try {
         if ((await switchOff(api, settings, signal)) === 0) return;
         failures = 0;
-        if (now() >= deadlineMs) throw new Error('it was scaled to 0 and still has pods that do not end');
+        if (nowMs() >= deadlineMs) throw new Error('it was scaled to 0 and still has pods that do not end');
       } catch (error) {
         if ((error as ApiError).status === 404) return;
         failures++;
@@ -134,7 +141,11 @@ export class KubernetesDriver implements Driver {
     const { signal } = run.ending;
     void followEndpoints(
       {
-        ...{ api, namespace: settings.namespace, service: settings.service, timings, random },
+        api,
+        namespace: settings.namespace,
+        service: settings.service,
+        timings,
+        random,
         onSlices: (slices) => {
           if (signal.aborted) return;
           const { replicas, problem } = replicasOf(slices, settings.port);
@@ -155,7 +166,7 @@ export class KubernetesDriver implements Driver {
 
   /** Tries until it is done. False: the run has ended. */
   async #switchOn(run: Run): Promise<boolean> {
-    const { api, settings, timings, alwaysOn, now, random } = this.#options;
+    const { api, settings, timings, alwaysOn, nowMs, random } = this.#options;
     const { signal } = run.ending;
     // Not `signal`: what was sent may still be done. `halt` must come after it.
     const { signal: uncut } = new AbortController();
@@ -168,10 +179,11 @@ export class KubernetesDriver implements Driver {
         return !signal.aborted;
       } catch (error) {
         const reason = describeApiError(error, settings);
-        forbiddenMs = isForbidden(error) ? (forbiddenMs ?? now()) : null;
-        const final = isAbsent(error) || (forbiddenMs !== null && now() - forbiddenMs >= timings.forbiddenMs);
-        if (final || (now() >= run.deadlineMs && !alwaysOn)) this.#lose(run, reason);
-        else if (now() >= run.deadlineMs) this.#complain(run, reason);
+        forbiddenMs = isForbidden(error) ? (forbiddenMs ?? nowMs()) : null;
+        const final =
+          isAbsent(error) || (forbiddenMs !== null && nowMs() - forbiddenMs >= timings.forbiddenMs);
+        if (final || (nowMs() >= run.deadlineMs && !alwaysOn)) this.#lose(run, reason);
+        else if (nowMs() >= run.deadlineMs) this.#complain(run, reason);
       }
       await pause(apiPauseMs(failures, timings, random), signal);
     }
@@ -180,7 +192,7 @@ export class KubernetesDriver implements Driver {
 
   /** While there is no replica to call: finds out why, and gives up in the end. */
   async #watchStart(run: Run): Promise<void> {
-    const { timings, now, random } = this.#options;
+    const { timings, nowMs, random } = this.#options;
     const { signal } = run.ending;
     let sinceMs: number | null = null;
     for (let looks = 0; !signal.aborted; looks++) {
@@ -193,7 +205,7 @@ export class KubernetesDriver implements Driver {
         sinceMs = null;
         continue;
       }
-      const late = now() >= run.deadlineMs;
+      const late = nowMs() >= run.deadlineMs;
       if (run.probes.size > 0) {
         // Their probes say what is wrong.
         if (late && run.reason === '')
@@ -203,8 +215,8 @@ export class KubernetesDriver implements Driver {
       const why = await whyNotReady(this.#options, run.endpointsProblem, late, signal);
       if (signal.aborted || run.up) continue;
       if (why.off) return this.#lose(run, 'Somebody else scaled it to 0.');
-      sinceMs = why.lasting ? (sinceMs ?? now()) : null;
-      const hopeless = sinceMs !== null && now() - sinceMs >= timings.podProblemMs;
+      sinceMs = why.lasting ? (sinceMs ?? nowMs()) : null;
+      const hopeless = sinceMs !== null && nowMs() - sinceMs >= timings.podProblemMs;
       if (hopeless) this.#giveUp(run, why.reason);
       else if (late) this.#giveUp(run, this.#tooLate(why.reason));
     }

@@ -38,7 +38,9 @@ describe('a check of a server', () => {
     expect(await check()).toEqual({
       problem: '',
       described: {
-        ...{ server: 'vLLM', version: '0.11.0', needsKey: false },
+        server: 'vLLM',
+        version: '0.11.0',
+        needsKey: false,
         models: [{ id: 'tide', contextTokens: 32_768, vision: false, chats: true }],
       },
     });

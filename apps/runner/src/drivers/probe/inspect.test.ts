@@ -29,8 +29,13 @@ async function serverThat(models?: Said, completions?: Said): Promise<Upstream> 
 const find = (upstream: Upstream, more: Partial<InspectedServer> = {}) =>
   inspect(
     {
-      ...{ baseUrl: `${upstream.url}/v1`, key: '', name: 'tide', nameAssumed: false, own: false },
-      ...{ timeoutMs: 5_000, ...more },
+      baseUrl: `${upstream.url}/v1`,
+      key: '',
+      name: 'tide',
+      nameAssumed: false,
+      own: false,
+      timeoutMs: 5_000,
+      ...more,
     },
     new AbortController().signal,
   );

@@ -27,7 +27,7 @@ export interface ProcessDriverOptions {
   /** Whom the process runs as. Null: the runner's own user. */
   readonly user: SystemUser | null;
   readonly timings: DriverTimings;
-  readonly now: () => number;
+  readonly nowMs: () => number;
   readonly random: () => number;
   readonly report: (report: DriverReport) => void;
   readonly onProbeFailure: () => void;
@@ -106,14 +106,19 @@ export class ProcessDriver implements Driver {
   }
 
   async #spawn(run: AbortController): Promise<void> {
-    const { modelId, stateDir, ports, env, user, settings, keepOutput, now } = this.#options;
+    const { modelId, stateDir, ports, env, user, settings, keepOutput, nowMs } = this.#options;
     try {
       const port = await ports.take();
       if (run.signal.aborted) return;
       const { record, exited, printed } = await spawnModel({
-        ...{ stateDir, modelId, env, user, port, keepOutput },
+        stateDir,
+        modelId,
+        env,
+        user,
+        port,
+        keepOutput,
         command: settings.command,
-        nowMs: now(),
+        nowMs: nowMs(),
       });
       this.#follow(record, exited, printed, false, run);
     } catch (error) {
@@ -158,13 +163,13 @@ export class ProcessDriver implements Driver {
   }
 
   async #becomeReady(record: ProcessRecord, printed: ProcessOutput, run: AbortController): Promise<boolean> {
-    const { settings, timings, now, random } = this.#options;
+    const { settings, timings, nowMs, random } = this.#options;
     const deadlineMs = record.launchedAtMs + settings.startTimeoutS * 1_000;
     for (;;) {
       const failure = (await this.#probe(record, run.signal)) ?? (await this.#inspectReady(record, run));
       if (run.signal.aborted) return false;
       if (failure === null) return true;
-      if (now() >= deadlineMs) {
+      if (nowMs() >= deadlineMs) {
         const reason = `The model was not ready within ${settings.startTimeoutS} s (${failure}).`;
         await this.#failStart(run, printed, () => reason);
         return false;

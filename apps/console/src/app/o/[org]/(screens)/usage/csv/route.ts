@@ -2,14 +2,11 @@ import { streamOf } from '#server/http/streamed.ts';
 import { services } from '#server/services.ts';
 import { currentUser } from '#session/current.ts';
 import { csvOfUsage } from '#usage/csv.ts';
-import { choiceOf, isWanted } from '#usage/filter.ts';
-
-const DAYS = 30;
-const DAY_MS = 86_400_000;
+import { choiceOf, fileNameOf, periodOf } from '#usage/filter.ts';
 
 /**
- * Sends the last 30 UTC days as CSV, by day, key and model, for all usage or for one key or model.
- * Reads and sends one day at a time.
+ * Sends what the Usage screen shows for the same query as CSV, by day or hour, key and model. Reads
+ * and sends one day or hour at a time.
  */
 export async function GET(
   request: Request,
@@ -18,22 +15,24 @@ export async function GET(
   const user = await currentUser();
   if (!user) return new Response(null, { status: 401 });
   const { org } = await params;
-  const { control, now } = services();
-  const days = Array.from({ length: DAYS }, (_, i) =>
-    new Date(now() - (DAYS - 1 - i) * DAY_MS).toISOString().slice(0, 10),
-  );
-  const allowed = await control.listModels(user.actor, { org, activity: false });
-  if (!allowed.ok) return new Response(null, { status: 404 });
-  const wanted = isWanted(choiceOf(Object.fromEntries(new URL(request.url).searchParams)));
-  const rowsOf = async (day: string) => {
-    const rows = await control.showUsageOfDay(user.actor, { org, day });
+  const query = Object.fromEntries(new URL(request.url).searchParams);
+  const { keyId, modelId } = choiceOf(query);
+  const of = { org, ...(keyId ? { keyId } : {}), ...(modelId ? { modelId } : {}) };
+  const { control } = services();
+  const usage = await control.showUsage(user.actor, { ...of, ...periodOf(query).span, brief: true });
+  if (!usage.ok) return new Response(null, { status: 404 });
+  const { days, hours } = usage.value;
+  const isHours = hours.length > 0;
+  const steps = isHours ? hours.map(({ hour }) => hour) : days.map(({ day }) => day);
+  const rowsOf = async (step: string) => {
+    const rows = await control.showUsageOfStep(user.actor, { ...of, step });
     if (!rows.ok) throw new Error(rows.refusal.message);
-    return rows.value.filter(wanted);
+    return rows.value;
   };
-  return new Response(streamOf(csvOfUsage(days, rowsOf)), {
+  return new Response(streamOf(csvOfUsage(isHours ? 'hour' : 'day', steps, rowsOf)), {
     headers: {
       'content-type': 'text/csv; charset=utf-8',
-      'content-disposition': `attachment; filename="usage-${days.at(-1)}.csv"`,
+      'content-disposition': `attachment; filename="usage-${org}-${fileNameOf(steps)}.csv"`,
       'cache-control': 'no-store',
     },
   });

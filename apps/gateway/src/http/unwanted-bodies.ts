@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 
 /**
- * 17 MiB/s. The largest body that the API takes ends before its connection does (`MAX_DRAIN_MS`).
- * Every 64 MB that are read make V8 collect this thread's garbage.
+ * 17 MiB/s. The largest body that the API takes ends before its connection does
+ * (`MAX_UNWANTED_MS`). Every 64 MB that are read make V8 collect this thread's garbage.
  */
 const SLICE_BYTES = 2 ** 20;
 const PAUSE_MS = 60;
@@ -14,7 +14,7 @@ const READ_BYTES = 64 * 1024;
  * many, and this thread's time is everyone's. They take turns. Whoever ends a connection ends the
  * reading.
  */
-export class Drain {
+export class UnwantedBodies {
   readonly #after: (callback: () => void, ms: number) => unknown;
   /** Those that are not being read, the one that has waited longest first. */
   readonly #waiting = new Set<Readable>();

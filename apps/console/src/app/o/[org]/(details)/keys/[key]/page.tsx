@@ -1,6 +1,7 @@
 import { limitsText } from '@tidegate/control';
 import type { Metadata } from 'next';
 import { fullness } from '#keys/fullness.ts';
+import { keyOf } from '#keys/key-of.ts';
 import { KeyScreen } from '#keys/key-screen.tsx';
 import { rulesOf } from '#keys/rules-of.ts';
 import { RefusedOfKey } from '#refusals/refused-of-key.tsx';
@@ -8,14 +9,21 @@ import { services } from '#server/services.ts';
 import { read, requireOrg } from '#session/current.ts';
 import { Live } from '#ui/live.tsx';
 
-export const metadata: Metadata = { title: 'Key' };
+interface KeyProps {
+  readonly params: Promise<{ org: string; key: string }>;
+}
 
-export default async function Key({ params }: { params: Promise<{ org: string; key: string }> }) {
+export async function generateMetadata({ params }: KeyProps): Promise<Metadata> {
+  const { org, key } = await params;
+  return { title: (await keyOf(org, key)).name };
+}
+
+export default async function Key({ params }: KeyProps) {
   const { org: slug, key: id } = await params;
   const { actor, org } = await requireOrg(slug);
   const { control, publicApiUrl, now } = services();
   const at = { org: org.slug };
-  const key = read(await control.showKey(actor, { ...at, id }));
+  const key = await keyOf(slug, id);
   const [usage, refusals, keys, models, plans] = await Promise.all([
     control.showUsage(actor, { ...at, keyId: id, brief: true }),
     control.showRefusals(actor, { ...at, keyId: id }),
@@ -32,7 +40,9 @@ export default async function Key({ params }: { params: Promise<{ org: string; k
     <>
       <Live />
       <KeyScreen
-        {...{ totals, days, rules }}
+        totals={totals}
+        days={days}
+        rules={rules}
         refused={<RefusedOfKey org={org.slug} keyShown={key} refusals={read(refusals)} />}
         org={org.slug}
         mayChange={org.role === 'owner'}

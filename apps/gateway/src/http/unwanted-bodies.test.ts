@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
 import { LIMITS } from '@tidegate/limits';
-import { Drain } from './drain.ts';
-import { MAX_DRAIN_MS } from './respond.ts';
+import { MAX_UNWANTED_MS } from './respond.ts';
+import { UnwantedBodies } from './unwanted-bodies.ts';
 
 const PIECE_BYTES = 64 * 1024;
 const SLICE = 16;
@@ -23,15 +23,15 @@ class Body extends Readable {
   }
 }
 
-/** Drains the bodies. The test ends each pause. */
-function draining(...bodies: Body[]) {
+/** Reads the bodies. The test ends each pause. */
+function reading(...bodies: Body[]) {
   const pauses: (() => void)[] = [];
   const time = { ms: 0 };
-  const drain = new Drain((end, ms) => {
+  const unwanted = new UnwantedBodies((end, ms) => {
     pauses.push(end);
     time.ms += ms;
   });
-  for (const body of bodies) drain.add(body);
+  for (const body of bodies) unwanted.add(body);
   const settle = () => new Promise((resolve) => setImmediate(resolve));
   const nextSlice = async () => {
     pauses.shift()?.();
@@ -43,7 +43,7 @@ function draining(...bodies: Body[]) {
 describe('bodies that nobody wants', () => {
   it('are read a MiB at a time, and to their end', async () => {
     const body = new Body(3 * SLICE - 1);
-    const { pauses, settle, nextSlice } = draining(body);
+    const { pauses, settle, nextSlice } = reading(body);
     await settle();
     expect(body.pieces).toBe(SLICE);
     await nextSlice();
@@ -57,17 +57,17 @@ describe('bodies that nobody wants', () => {
   it('are read at 17 MiB/s, so that the largest one ends before its connection does', async () => {
     const mib = LIMITS.visionBodyMaxBytes / 2 ** 20;
     const body = new Body(mib * SLICE);
-    const { time, settle, nextSlice } = draining(body);
+    const { time, settle, nextSlice } = reading(body);
     await settle();
     for (let slices = 1; slices < mib; slices++) await nextSlice();
     expect(body.pieces).toBe(mib * SLICE);
     expect(mib / (time.ms / 1_000)).toBeCloseTo(17, 0);
-    expect(time.ms).toBeLessThan(MAX_DRAIN_MS);
+    expect(time.ms).toBeLessThan(MAX_UNWANTED_MS);
   });
 
   it('share this MiB, however many they are, and take turns', async () => {
     const bodies = Array.from({ length: 4 * SLICE }, () => new Body(100));
-    const { settle, nextSlice } = draining(...bodies);
+    const { settle, nextSlice } = reading(...bodies);
     const read = () => bodies.reduce((sum, { pieces }) => sum + pieces, 0);
     await settle();
     for (let slices = 1; slices <= 12; slices++) {
@@ -81,7 +81,7 @@ describe('bodies that nobody wants', () => {
   it('have no turn any more once their connections have ended', async () => {
     const gone = Array.from({ length: SLICE }, () => new Body(100));
     const body = new Body(100);
-    const { settle, nextSlice } = draining(...gone, body);
+    const { settle, nextSlice } = reading(...gone, body);
     await settle();
     const before = body.pieces;
     for (const one of gone) one.destroy();

@@ -1,0 +1,17 @@
+import type { ReactNode } from 'react';
+import { modelOf } from '#models/model-of.ts';
+
+interface ModelLayoutProps {
+  readonly children: ReactNode;
+  readonly params: Promise<{ org: string; model: string }>;
+}
+
+/**
+ * Finds the model before anything is sent, so that the answer is 404 if there is none. What the page
+ * shows of it may arrive later.
+ */
+export default async function ModelLayout({ children, params }: ModelLayoutProps) {
+  const { org, model } = await params;
+  await modelOf(org, model);
+  return children;
+}

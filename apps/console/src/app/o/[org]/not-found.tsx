@@ -1,0 +1,20 @@
+import { Link } from '#ui/link.tsx';
+import { Empty } from '#ui/page.tsx';
+
+/** Shown for a page of what the organization does not have. The rest of the console stays. */
+export default function NothingHere() {
+  return (
+    <section className="card-surface">
+      <Empty
+        icon={<span className="icon-search size-5" aria-hidden />}
+        title="There is nothing here"
+        level="h1"
+      >
+        It may have been deleted, or it belongs to another organization.{' '}
+        <Link href="/" className="font-medium text-accent underline underline-offset-4">
+          Back to the console
+        </Link>
+      </Empty>
+    </section>
+  );
+}

@@ -1,0 +1,86 @@
+import type { Db } from '@tidegate/db';
+import type { Logger } from '@tidegate/runtime';
+import { DeletedOrgs } from './deletion/deleted-orgs.ts';
+import type { Failures } from './failures.ts';
+import { Leases } from './leases/leases.ts';
+import type { LimiterMetrics } from './metrics.ts';
+import { NoticeHub } from './notices/hub.ts';
+import { LimiterClock } from './redis/clock.ts';
+import { warnOfDurability } from './redis/durability.ts';
+import { createRedisLink, type RedisLink } from './redis/link.ts';
+import { KeyNames } from './redis/names.ts';
+import { Store } from './redis/store.ts';
+import type { ScriptDeps } from './script-deps.ts';
+import { Seeder } from './seeding/seeder.ts';
+
+/** What Redis holds of organizations, seeded from Postgres, and the notices of its changes. */
+export interface LiveState {
+  readonly link: RedisLink;
+  readonly db: Db;
+  readonly context: ScriptDeps;
+  readonly seeder: Seeder;
+  readonly leases: Leases;
+  readonly notices: NoticeHub;
+  readonly deletedOrgs: DeletedOrgs;
+}
+
+export interface LiveStateOptions {
+  readonly redisUrl: string;
+  readonly redisPrefix: string;
+  readonly clockOffsetMs: number;
+  readonly db: Db;
+  readonly metrics: LimiterMetrics;
+  readonly failures: Failures;
+  readonly logger: Logger;
+}
+
+/** Connects to nothing. */
+export function createLiveState(options: LiveStateOptions): LiveState {
+  const { db, metrics, failures, logger } = options;
+  const link = createRedisLink(options.redisUrl, logger);
+  const store = new Store({ shards: link.shards, onPipeline: metrics.pipelineTook });
+  const names = new KeyNames(options.redisPrefix);
+  const context: ScriptDeps = { store, names, clock: new LimiterClock(options.clockOffsetMs) };
+  const notices = new NoticeHub({ store, connect: link.connect, channel: names.notices });
+  const seeder = new Seeder(context, db, (orgId) => {
+    logger.warn({ orgId }, 'live state was lost');
+    notices.publish({ orgStateLost: { orgId } }).catch(failures.report);
+  });
+  return {
+    link,
+    db,
+    context,
+    seeder,
+    leases: new Leases(context),
+    notices,
+    deletedOrgs: new DeletedOrgs({ ...context, db, notices }),
+  };
+}
+
+export interface OpenLiveState {
+  /** Whether Redis answers, and the first reads of Postgres have succeeded or failed. */
+  ready(): boolean;
+  close(): void;
+}
+
+/** Connects, and keeps trying until closed. */
+export function openLiveState(state: LiveState, failures: Failures, logger: Logger): OpenLiveState {
+  const { link, context, seeder, notices } = state;
+  link.onReady(() => void context.store.loadScripts().catch(failures.report));
+  notices.listen((notice) => 'orgChanged' in notice && seeder.forgetMisses());
+  warnOfDurability(link, logger);
+  link.open();
+  notices.start();
+  let warm = false;
+  void seeder.warm().then((failure) => {
+    warm = true;
+    if (failure) failures.warnOfPostgres(failure);
+  });
+  return {
+    ready: () => warm && link.ready(),
+    close() {
+      notices.stop();
+      link.close();
+    },
+  };
+}

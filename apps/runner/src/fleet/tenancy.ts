@@ -1,0 +1,92 @@
+import type { ModelSpec } from '../catalog/spec.ts';
+import { type Event, isEnding, type State } from '../condition/machine.ts';
+import type { Room, Tenant } from '../room/room.ts';
+import type { Gateways } from '../watch/gateways.ts';
+import type { ModelDriver } from './model-driver.ts';
+import type { Times } from './times.ts';
+
+interface TenancyDeps {
+  readonly room: Room;
+  readonly gateways: Gateways;
+  readonly times: Times;
+  readonly driver: ModelDriver;
+  readonly nowMs: () => number;
+  /** The model as it is at the moment. */
+  readonly current: () => { readonly spec: ModelSpec; readonly state: State };
+  readonly dispatch: (event: Event) => void;
+}
+
+/** One model's part in the room of its pool: what it takes, and what becomes of that. */
+export class Tenancy implements Tenant {
+  readonly #deps: TenancyDeps;
+
+  constructor(deps: TenancyDeps) {
+    this.#deps = deps;
+  }
+
+  get modelId(): string {
+    return this.#deps.current().spec.modelId;
+  }
+
+  get cost(): number {
+    return this.#deps.current().spec.cost;
+  }
+
+  get alwaysOn(): boolean {
+    return this.#deps.current().spec.mode === 'always_on';
+  }
+
+  get lastUsedMs(): number {
+    return this.#deps.times.lastUsedMs;
+  }
+
+  /** An always-on model keeps its room until it is stopped. */
+  get leaving(): boolean {
+    const { state } = this.#deps.current();
+    return state.phase === 'stopping' || (!this.alwaysOn && isEnding(state));
+  }
+
+  get yields(): boolean {
+    const { spec, state } = this.#deps.current();
+    if (state.phase !== 'running' || this.alwaysOn || spec.pinned) return false;
+    return this.#deps.times.mayLeave && this.#deps.gateways.isUnused(spec.modelId);
+  }
+
+  granted(): void {
+    this.#deps.times.launch();
+    this.#deps.driver.launch(this.#deps.current().spec);
+  }
+
+  refused(reason: string): void {
+    this.#deps.dispatch({ type: 'down', reason, watching: false });
+  }
+
+  giveWay(): void {
+    this.#deps.dispatch({ type: 'idle' });
+  }
+
+  get isWaiting(): boolean {
+    return this.#deps.room.isWaiting(this);
+  }
+
+  /** Asks for room, and launches the driver when there is some. */
+  ask(): void {
+    this.#deps.times.awaitRoom();
+    this.#deps.room.ask(this, this.#deps.nowMs());
+  }
+
+  /** Notes that the model has room, because it runs already. */
+  hold(): void {
+    this.#deps.room.hold(this);
+  }
+
+  /** Gives up waiting. */
+  withdraw(): void {
+    this.#deps.room.withdraw(this);
+  }
+
+  /** Gives back what the model has. */
+  release(): void {
+    this.#deps.room.release(this, this.#deps.nowMs());
+  }
+}

@@ -1,0 +1,106 @@
+import { newModelId, seal } from '@tidegate/contracts';
+import type { StoredDriver } from '@tidegate/contracts/driver-settings';
+import type { Model } from '@tidegate/db';
+import { type Actor, access } from '../access/access.ts';
+import { audit } from '../access/audit.ts';
+import type { ControlDeps } from '../deps.ts';
+import { ok, parseInput, type Result, refuse } from '../result.ts';
+import { driverOf, type PublishModelInput, type PublishSettings, publishInput } from './input.ts';
+import { tellRunner } from './models.ts';
+import { originOf } from './origin.ts';
+import { poolFor, refuseShare, refuseTooLarge } from './placement.ts';
+import type { ModelChange } from './view.ts';
+import { unfitWorkload } from './workload.ts';
+
+/** Publishes a model. It starts at once (always on) or with its first request (wake on request). */
+export async function publishModel(
+  deps: ControlDeps,
+  actor: Actor,
+  input: PublishModelInput,
+): Promise<Result<ModelChange>> {
+  const parsed = parseInput(publishInput, input);
+  if (!parsed.ok) return parsed;
+  const settings = parsed.value;
+  const driver = driverOf(settings);
+  if (!driver.ok) return driver;
+  const org = await access(deps, actor, settings.org, 'model.publish');
+  if (!org.ok) return org;
+  // A command runs on the runner's machine. An organization's owner has no rights there.
+  if (driver.value.driver === 'process' && actor.kind !== 'operator')
+    return refuse('forbidden', 'Only an operator of the installation may publish a command.', 'command');
+  const pool = poolFor(deps, actor, settings.pool);
+  if (!pool.ok) return pool;
+  const unfit = await unfitWorkload(deps, actor, driver.value, pool.value);
+  if (unfit) return unfit;
+  const refused =
+    refuseShare(actor, driver.value.driver, settings) ??
+    (await refuseTooLarge(deps.db, pool.value, settings.cost ?? 0, null));
+  if (refused) return refused;
+  const placed = { ...settings, pool: pool.value };
+  const row = await insertModel(deps, actor, org.value.id, placed, driver.value);
+  if (!row) return refuse('conflict', `A model "${settings.name}" is already published.`, 'name');
+  return ok(await tellRunner(deps, row));
+}
+
+/** Null: the name is taken. */
+async function insertModel(
+  deps: ControlDeps,
+  actor: Actor,
+  orgId: string,
+  {
+    name,
+    kind,
+    mode,
+    contextTokens,
+    sleepAfterS,
+    upstreamModel,
+    upstreamKey,
+    pool,
+    cost = 0,
+    pinned = false,
+  }: PublishSettings & { readonly pool: string },
+  runs: StoredDriver,
+): Promise<Model | null> {
+  const { driver, settings } = runs;
+  const at = new Date(deps.now());
+  return deps.db.$transaction(async (tx) => {
+    const rows = await tx.model.createManyAndReturn({
+      data: [
+        {
+          id: newModelId(),
+          orgId,
+          name,
+          kind,
+          mode,
+          contextTokens,
+          sleepAfterS,
+          driver,
+          settings,
+          pool,
+          cost,
+          pinned,
+          upstreamModel: upstreamModel ?? null,
+          upstreamKey: upstreamKey === undefined ? null : Uint8Array.from(seal(deps.secretKey, upstreamKey)),
+          condition: mode === 'always_on' ? 'starting' : 'asleep',
+          publishedAt: at,
+          conditionAt: at,
+        },
+      ],
+      skipDuplicates: true,
+    });
+    const row = rows[0];
+    if (!row) return null;
+    const details = {
+      name,
+      kind,
+      mode,
+      contextTokens,
+      driver,
+      pool,
+      ...originOf(runs),
+      upstreamKey: upstreamKey !== undefined,
+    };
+    await audit(tx, actor, deps.now(), [{ orgId, action: 'model.publish', target: row.id, details }]);
+    return row;
+  });
+}
