@@ -5,6 +5,8 @@
 //
 //   node bench/decisions.mjs [callers=64] [seconds=5] [rounds=3]
 //
+// Several numbers of callers, as in 32,64, are measured one after the other.
+//
 // Run npm run build first.
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -31,7 +33,8 @@ const KEYS = 16;
 const PLENTY = 10_000_000;
 /** Until the code of all three processes is compiled. Not reported. */
 const WARM_UP_S = 3;
-const [callers = 64, seconds = 5, rounds = 3] = process.argv.slice(2).map(Number);
+const [loads = '64', ...rest] = process.argv.slice(2);
+const [seconds = 5, rounds = 3] = rest.map(Number);
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** Makes one organization whose limits are all checked but never reached. */
@@ -101,7 +104,7 @@ const ownCpuUs = () => {
  *
  * @param cpus by name of a process: its CPU time so far, in microseconds
  */
-async function measure({ ask }, { orgId, keyIds }, cpus, forSeconds = seconds) {
+async function measure({ ask }, { orgId, keyIds }, cpus, { callers, forSeconds = seconds }) {
   const instanceId = newInstanceId();
   const latencies = [];
   const timed = async (call) => {
@@ -134,7 +137,7 @@ async function measure({ ask }, { orgId, keyIds }, cpus, forSeconds = seconds) {
     (name, i) => `${name} ${((cpuAfter[i] - cpuBefore[i]) / latencies.length).toFixed(1)}`,
   );
   const rate = Math.round(latencies.length / tookS);
-  return `${rate} decisions/s, p50 ${at(0.5)} ms, p99 ${at(0.99)} ms; CPU us a decision: ${costs.join(', ')}`;
+  return `${callers} callers: ${rate} decisions/s, p50 ${at(0.5)} ms, p99 ${at(0.99)} ms; CPU us a decision: ${costs.join(', ')}`;
 }
 
 const dir = await mkdtemp(join(tmpdir(), 'tidegate-bench-'));
@@ -177,9 +180,11 @@ try {
   const session = openSession(`127.0.0.1:${port}`);
   undo.push(() => session.close());
   const cpus = { redis: () => cpuUs(redis.pid), limiter: () => cpuUs(limiter.pid), client: ownCpuUs };
-  await measure(session, org, cpus, WARM_UP_S);
-  for (let round = 0; round < rounds; round++)
-    process.stdout.write(`${callers} callers: ${await measure(session, org, cpus)}\n`);
+  const numbers = loads.split(',').map(Number);
+  await measure(session, org, cpus, { callers: Math.max(...numbers), forSeconds: WARM_UP_S });
+  for (const callers of numbers)
+    for (let round = 0; round < rounds; round++)
+      process.stdout.write(`${await measure(session, org, cpus, { callers })}\n`);
 } finally {
   for (const end of undo.reverse()) await end();
 }

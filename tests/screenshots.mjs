@@ -272,6 +272,8 @@ async function take(by, of, { name, path, viewport, colorScheme, act }) {
   await page.waitForURL(/\/o\//);
   await page.goto(`${site}${path}`, { waitUntil: 'networkidle' });
   await act?.(page, of);
+  // Where it clicked, it may be on a chart, which would show the day under it.
+  await page.mouse.move(0, 0);
   await page.screenshot({ path: join(OUT, `${name}.png`) });
   await context.close();
 }

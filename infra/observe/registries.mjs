@@ -32,7 +32,7 @@ export async function registered() {
   const all = {
     gateway: create((registry) => {
       countSpans(registry);
-      new observer.Observer(nothing, nothing, registry, new Catalog());
+      new observer.Observer({ registry, catalog: new Catalog() });
       gauges.observeParts(registry, { gateway: { config: {} } });
     }),
     limiter: create((registry) => {

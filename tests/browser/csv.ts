@@ -5,7 +5,7 @@ import { type Site, TEST_TIMEOUT_MS } from './site.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** How old the usage is, with how many requests: of this hour, of some days ago, and of weeks ago. */
+/** Usage of this hour, of some days ago and of weeks ago. */
 const USED = [
   { agoMs: 0, requests: 1 },
   { agoMs: 3 * DAY_MS, requests: 10 },

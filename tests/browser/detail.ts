@@ -96,8 +96,8 @@ export function describeDetail(site: Site): void {
   });
 
   describe('the page of a key or a model', () => {
-    it.each(['keys/key_nowhere', 'api/mdl_nowhere'])(
-      'answers 404 for %s, which is none, and leaves the rest of the console in place',
+    it.each(['keys/key_nowhere', 'api/mdl_nowhere', 'nowhere/at-all'])(
+      'answers 404 for %s, where there is nothing, and leaves the rest of the console in place',
       async (path) => {
         const { page } = await site.signedIn();
         expect((await site.open(page, path))?.status()).toBe(404);

@@ -90,6 +90,8 @@ describe('a member', () => {
       await page.getByLabel('API key').fill(demoKey());
       await page.getByRole('button', { name: 'Send' }).click();
       await page.getByText(/tokens in · .* tokens out · .* to the first token/).waitFor();
+      const listed = page.getByRole('link', { name: 'This request in the list' });
+      expect(await listed.getAttribute('href')).toMatch(/^\/o\/demo\/requests\?id=req_[\w-]{24}$/);
       const marked = '[[say=**Strong** and <b id=raw>raw</b>]]';
       await page.getByLabel('Message', { exact: true }).fill(marked);
       await page.getByRole('button', { name: 'Send' }).click();
@@ -110,7 +112,7 @@ describe('a member', () => {
       await stall();
       await page.getByRole('button', { name: 'New conversation' }).click();
       await page.getByRole('button', { name: 'Send' }).waitFor();
-      expect(await textOf(page.getByRole('log'))).toBe('Paste a key, choose a model, and say something.');
+      expect(await textOf(page.getByRole('log'))).toBe('Paste a key, then send the model a message.');
       await stall();
       await eventually(async () => (await inFlight()) === 1);
       await page.getByRole('link', { name: 'Keys' }).click();

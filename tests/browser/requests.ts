@@ -52,6 +52,10 @@ export function describeRequests(site: Site): void {
         const row = rowOf(page, id);
         await row.waitFor();
         expect(await textOf(row)).toMatch(/Watchedlogged200\d+, \d+[\d.]+ m?s[\d.]+ m?sreq_/);
+        await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+        await row.getByRole('button', { name: `Copy ${id}` }).click();
+        await row.getByText('Copied', { exact: true }).waitFor();
+        expect(await page.evaluate('navigator.clipboard.readText()')).toBe(id);
 
         expect((await site.ask(key, { model: 'logged', content: '[[status=500]]' })).status).toBe(502);
         expect((await site.ask(key, { model: 'nothing' })).status).toBe(404);
@@ -60,6 +64,7 @@ export function describeRequests(site: Site): void {
         await rowOf(page, 'upstream_error').waitFor();
         expect(await rows.count()).toBe(1);
         expect(await textOf(rows.first())).toContain('502');
+        expect(await textOf(rows.first())).toContain('Unreported1,000 charged');
         await page.getByLabel('Result').selectOption('upstream_error');
         await page.getByRole('button', { name: 'Filter', exact: true }).click();
         await page.getByText('The model failed: no answer in time').waitFor();
@@ -109,6 +114,40 @@ export function describeRequests(site: Site): void {
         await page.getByLabel('Request id').fill('nonsense');
         await page.getByRole('button', { name: 'Find' }).click();
         await page.getByText('Request id must be 24 letters and digits').waitFor();
+        expect(errors).toEqual([]);
+      },
+      TEST_TIMEOUT_MS,
+    );
+
+    it(
+      'leads from a request to its key and its model, from each of them back to its requests, and from a day to those of that day',
+      async () => {
+        const { id: keyId, key } = await site.newKey('Linked');
+        expect((await site.ask(key)).status).toBe(200);
+        const of = { org: 'demo', keyId };
+        const { control } = site;
+        await eventually(async () => must(await control().listRequests(OPERATOR, of)).requests.length === 1);
+        const [request] = must(await control().listRequests(OPERATOR, of)).requests;
+        const { page, errors } = await site.signedIn(await site.person('viewer'));
+        await site.open(page, `requests?key=${keyId}`);
+        const row = rowOf(page, request?.id ?? '');
+        await row.getByRole('link', { name: 'Linked' }).click();
+        await page.waitForURL(`**/o/demo/keys/${keyId}`);
+        await page.getByRole('link', { name: 'Last requests' }).click();
+        await page.waitForURL(`**/o/demo/requests?key=${keyId}`);
+        await row.getByRole('link', { name: 'demo-text' }).click();
+        await page.waitForURL(`**/o/demo/api/${request?.modelId}`);
+        expect(await page.getByRole('link', { name: 'Usage by key' }).getAttribute('href')).toBe(
+          `/o/demo/usage?model=${request?.modelId}`,
+        );
+        await page.getByRole('link', { name: 'Last requests' }).click();
+        await page.waitForURL(`**/o/demo/requests?model=${request?.modelId}`);
+        await row.getByRole('link', { name: request?.id ?? '' }).click();
+        await page.waitForURL(`**/o/demo/requests?id=${request?.id}`);
+        await site.open(page, `keys/${keyId}`);
+        await page.locator('.recharts-bar-rectangle path').first().click();
+        await page.waitForURL(new RegExp(`/requests\\?key=${keyId}&from=.*T00%3A00&to=.*T00%3A00$`));
+        await row.waitFor();
         expect(errors).toEqual([]);
       },
       TEST_TIMEOUT_MS,

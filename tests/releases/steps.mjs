@@ -38,7 +38,7 @@ export async function start(pair, world) {
 }
 
 /**
- * A model that is published now answers: so ctl, the acting runner and that gateway work together.
+ * A model that is published now answers: so ctl, the leading runner and that gateway work together.
  * @param {Pair} pair @param {World} world
  * @param {{ by: Release, at: Release, model: string }} how
  */

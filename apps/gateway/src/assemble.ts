@@ -105,36 +105,46 @@ export function createGateway(parts: GatewayParts): AssembledGateway {
     limiter,
     catalog,
     activity,
-    waker: new Waker({
-      catalog,
-      wake: async (modelId, deadlineMs, asker) => {
-        const runner = runners.get(catalog.poolOf(modelId) ?? '');
-        const { requestId, traceparent = '' } = asker;
-        const request = { modelId, requestId, traceparent };
-        return runner ? wakeOutcome(callUnary(runner, 'wake', request, { deadlineMs })) : 'failed';
-      },
-      retryMs: WAKE_RETRY_MS,
-      onCrowd: (waits) => void warmUp(parts.upstream, waits),
-      nowMs: monotonicMs,
-    }),
+    waker: createWaker(parts, catalog),
     replicas,
     bodyBudget: new ByteBudget(config.MAX_BUFFERED_BODY_BYTES),
     readTurns: new LoopTurns(BODY_BYTES_A_TURN),
     exchanges,
     observer,
   };
-  const watch = ([pool, client]: [string, RunnerClient]) =>
-    new CatalogWatch({
-      pool,
-      client,
-      catalog,
-      activity,
-      instanceId: parts.watchId,
-      reportMs: REPORT_MS,
-      reconnectMs: config.RECONNECT_MS,
-      log: parts.log,
-    });
-  return { gateway, limiter, refusals, watches: new PoolWatches([...runners].map(watch)) };
+  return { gateway, limiter, refusals, watches: createWatches(parts, catalog, activity) };
+}
+
+const createWaker = ({ runners, upstream, monotonicMs }: GatewayParts, catalog: Catalog): Waker =>
+  new Waker({
+    catalog,
+    wake: async (modelId, deadlineMs, asker) => {
+      const runner = runners.get(catalog.poolOf(modelId) ?? '');
+      const { requestId, traceparent = '' } = asker;
+      const request = { modelId, requestId, traceparent };
+      return runner ? wakeOutcome(callUnary(runner, 'wake', request, { deadlineMs })) : 'failed';
+    },
+    retryMs: WAKE_RETRY_MS,
+    onCrowd: (waits) => void warmUp(upstream, waits),
+    nowMs: monotonicMs,
+  });
+
+function createWatches(parts: GatewayParts, catalog: Catalog, activity: Activity): PoolWatches {
+  const { config, runners, watchId, log } = parts;
+  const watches = [...runners].map(
+    ([pool, client]) =>
+      new CatalogWatch({
+        pool,
+        client,
+        catalog,
+        activity,
+        instanceId: watchId,
+        reportMs: REPORT_MS,
+        reconnectMs: config.RECONNECT_MS,
+        log,
+      }),
+  );
+  return new PoolWatches(watches);
 }
 
 type LimiterEvents = Pick<

@@ -1,8 +1,8 @@
 import { closeDb, createDb, explainPostgres, SchemaVersion } from '@tidegate/db';
 import { explainRedis } from '@tidegate/redis';
-import { createLogger, runService, startAdmin } from '@tidegate/runtime';
+import { createLogger, type Logger, runService, type Service, startAdmin } from '@tidegate/runtime';
 import { startTracing } from '@tidegate/tracing';
-import { readConfig } from './config.ts';
+import { type Config, readConfig } from './config.ts';
 import { Housekeeping } from './days/housekeeping.ts';
 import { createMetering } from './metering.ts';
 import { createMeteringMetrics } from './metrics.ts';
@@ -27,30 +27,7 @@ runService(async (service) => {
   const logger = createLogger({ service: 'metering', level: config.LOG_LEVEL, explain });
   service.configure({ logger, shutdownDelayMs: config.SHUTDOWN_DELAY_MS });
 
-  const db = createDb(config.DATABASE_URL, {
-    maxConnections: MAX_CONNECTIONS,
-    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
-  });
-  service.onShutdown('database', () => closeDb(db));
-  const schema = new SchemaVersion({
-    db,
-    nowMs: () => performance.now(),
-    onBehind: (problem) => logger.error({ problem }, 'the database is older than this release'),
-  });
-  void schema.problem();
-  const limiters = connectLimiters(config.LIMITER_ADDRESSES, config.caller);
-  service.onShutdown('limiters', () => limiters.close());
-  const redis = { redisUrl: config.REDIS_URL, redisPrefix: config.REDIS_PREFIX };
-  const queue = openSettlementJobs({
-    ...redis,
-    onError: (err) => logger.debug({ err }, 'the queue connection failed'),
-  });
-  service.onShutdown('queue', () => queue.close());
-  const clock = openRedisClock(config.REDIS_URL, (err) =>
-    logger.debug({ err }, 'the clock connection failed'),
-  );
-  service.onShutdown('clock', () => clock.close());
-
+  const { db, schema, limiters, redis, queue, clock } = openStores(service, config, logger);
   const { nowMs: redisNowMs } = clock;
   const pingPostgres = async () => db.$queryRaw`SELECT 1`;
   const metrics = createMeteringMetrics({
@@ -113,3 +90,31 @@ runService(async (service) => {
   service.onShutdown('admin', () => admin.close());
   logger.info({ adminPort: admin.port }, 'metering is up');
 });
+
+/** Connects to Postgres, the limiters and Redis. The service closes all of it at shutdown. */
+function openStores(service: Service, config: Config, logger: Logger) {
+  const db = createDb(config.DATABASE_URL, {
+    maxConnections: MAX_CONNECTIONS,
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+  });
+  service.onShutdown('database', () => closeDb(db));
+  const schema = new SchemaVersion({
+    db,
+    nowMs: () => performance.now(),
+    onBehind: (problem) => logger.error({ problem }, 'the database is older than this release'),
+  });
+  void schema.problem();
+  const limiters = connectLimiters(config.LIMITER_ADDRESSES, config.caller);
+  service.onShutdown('limiters', () => limiters.close());
+  const redis = { redisUrl: config.REDIS_URL, redisPrefix: config.REDIS_PREFIX };
+  const queue = openSettlementJobs({
+    ...redis,
+    onError: (err) => logger.debug({ err }, 'the queue connection failed'),
+  });
+  service.onShutdown('queue', () => queue.close());
+  const clock = openRedisClock(config.REDIS_URL, (err) =>
+    logger.debug({ err }, 'the clock connection failed'),
+  );
+  service.onShutdown('clock', () => clock.close());
+  return { db, schema, limiters, redis, queue, clock };
+}

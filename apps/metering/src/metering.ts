@@ -52,7 +52,27 @@ export function createMetering(deps: MeteringDeps): Metering {
       );
     },
   });
-  const writer = new SettlementWriter({
+  const writer = createWriter(deps, partitions);
+  return {
+    process: (job) =>
+      traceJob({ tracing, nowMs }, job, () =>
+        processJob(
+          {
+            write: (settlements) => writer.write(settlements),
+            confirm: (settlements) => confirmer.add(settlements),
+            isolate: queue.isolate,
+            redisNowMs,
+          },
+          job,
+        ),
+      ),
+    partitions,
+    drain: () => confirmer.drain(),
+  };
+}
+
+function createWriter({ db, metrics, nowMs }: MeteringDeps, partitions: DayPartitions): SettlementWriter {
+  return new SettlementWriter({
     maxRows: MAX_ROWS,
     monotonicMs: () => performance.now(),
     commit: async (settlements) => {
@@ -75,20 +95,4 @@ export function createMetering(deps: MeteringDeps): Metering {
       }
     },
   });
-  return {
-    process: (job) =>
-      traceJob({ tracing, nowMs }, job, () =>
-        processJob(
-          {
-            write: (settlements) => writer.write(settlements),
-            confirm: (settlements) => confirmer.add(settlements),
-            isolate: queue.isolate,
-            redisNowMs,
-          },
-          job,
-        ),
-      ),
-    partitions,
-    drain: () => confirmer.drain(),
-  };
 }

@@ -80,7 +80,7 @@ export function observeRunner(registry: Registry, observed: () => Observed): voi
     registry,
     name: 'tidegate_runner_models',
     labelNames: ['condition'] as const,
-    help: 'Published models by condition. Only from the runner that acts.',
+    help: 'Published models by condition. Only from the runner that leads.',
   };
   readGauges(models, () => {
     if (!observed().active) return [];
@@ -91,12 +91,12 @@ export function observeRunner(registry: Registry, observed: () => Observed): voi
   const gateways = {
     registry,
     name: 'tidegate_runner_gateways',
-    help: 'Gateways that watch the catalog. Only from the runner that acts.',
+    help: 'Gateways that watch the catalog. Only from the runner that leads.',
   };
   readGauge(gateways, () => (observed().active ? observed().gateways : null));
   new Gauge({
     name: 'tidegate_runner_active',
-    help: '1: this runner acts for its pool. 0: it stands by.',
+    help: '1: this runner leads its pool. 0: it stands by.',
     labelNames: ['pool'],
     registers,
     collect() {

@@ -10,10 +10,10 @@ export interface RunnerOptions extends ActiveRunnerOptions {
 }
 
 export interface Runner {
-  /** Whether it is the active runner and answers calls, or stands by while another one acts. */
+  /** Whether it leads its pool and answers calls, or stands by while another runner leads. */
   ready(): boolean;
   /** Whether it is the active runner and answers calls. */
-  acts(): boolean;
+  leads(): boolean;
   /**
    * Resolves to the port when this runner is active, now or later. Rejects when its first attempt
    * to act fails, or when it is closed before.
@@ -35,7 +35,7 @@ export function startRunner(options: RunnerOptions): Runner {
   const ending = new AbortController();
   const metrics = createRunnerMetrics(options.metrics);
   let activeRunner: ActiveRunner | null = null;
-  /** The runner that acts while this one stands by. */
+  /** The runner that leads while this one stands by. */
   let leader: string | null = null;
   let active = new Deferred<number>();
   let wasActive = false;
@@ -57,11 +57,11 @@ export function startRunner(options: RunnerOptions): Runner {
   /** Stays active until the lead is lost or the runner ends. Rejects when it cannot start. */
   const runWhileLeading = async (lead: Lead): Promise<void> => {
     const stopped = aborted(AbortSignal.any([lead.lost, ending.signal]));
-    const acting = new ActiveRunner(options, metrics, lead);
+    const leading = new ActiveRunner(options, metrics, lead);
     try {
-      const port = await Promise.race([acting.start(), stopped]);
+      const port = await Promise.race([leading.start(), stopped]);
       if (port === undefined) return;
-      activeRunner = acting;
+      activeRunner = leading;
       wasActive = true;
       active.resolve(port);
       logger.info({ pool, port }, 'this runner is active');
@@ -69,8 +69,8 @@ export function startRunner(options: RunnerOptions): Runner {
     } finally {
       if (activeRunner) active = new Deferred();
       activeRunner = null;
-      if (ending.signal.aborted && !lead.lost.aborted) await acting.close(stopModelsOnExit);
-      else acting.abandon();
+      if (ending.signal.aborted && !lead.lost.aborted) await leading.close(stopModelsOnExit);
+      else leading.abandon();
     }
   };
 
@@ -96,7 +96,7 @@ export function startRunner(options: RunnerOptions): Runner {
       return active.promise;
     },
     ready: () => activeRunner !== null || leader !== null,
-    acts: () => activeRunner !== null,
+    leads: () => activeRunner !== null,
     close: async () => {
       ending.abort();
       await ended;

@@ -71,7 +71,7 @@ export function createLimiterClient(to: Peer | string, caller: ServiceIdentity =
   return new LimiterStub(peer.address, credentialsOf(caller), { ...optionsOf(caller), ...nameOf(peer) });
 }
 
-/** @param address `host:port`. A host's addresses are tried in turn, since one runner acts. */
+/** @param address `host:port`. A host's addresses are tried in turn, since one runner leads. */
 export const createRunnerClient = (address: string, caller: ServiceIdentity = NOBODY): RunnerClient =>
   new RunnerStub(address, credentialsOf(caller), optionsOf(caller));
 

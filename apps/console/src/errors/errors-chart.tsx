@@ -2,7 +2,7 @@
 
 import type { ErrorsView } from '@tidegate/control';
 import { Bar, BarChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts';
-import { BARS, type StepNames, stepNames } from '../ui/bars.ts';
+import { BARS, countAxis, type StepNames, stepNames } from '../ui/bars.ts';
 import { whole } from '../ui/numbers.ts';
 import { type BarOf, type CountedSteps, type Series, seriesOf } from './series.ts';
 
@@ -46,7 +46,7 @@ function Bars({ series, bars, short, full }: Drawn) {
       <BarChart data={[...bars]} {...BARS.chart}>
         <CartesianGrid {...BARS.grid} />
         <XAxis dataKey="at" tickFormatter={short} {...BARS.timeAxis} />
-        <YAxis {...BARS.countAxis} />
+        <YAxis {...countAxis(Math.max(...bars.map(({ heights }) => sumOf(heights))))} />
         <Tooltip
           {...BARS.tooltip}
           content={(props: TooltipProps) => <StepTooltip {...props} series={series} full={full} />}
@@ -65,6 +65,8 @@ function Bars({ series, bars, short, full }: Drawn) {
     </ResponsiveContainer>
   );
 }
+
+const sumOf = (heights: readonly number[]): number => heights.reduce((sum, height) => sum + height, 0);
 
 interface TooltipProps {
   readonly active?: boolean;

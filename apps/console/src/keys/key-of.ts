@@ -3,7 +3,9 @@ import { cache } from 'react';
 import { services } from '../server/services.ts';
 import { read, requireOrg } from '../session/current.ts';
 
-/** The key of a page. Read once per request. Answers 404 if the organization has none of this id. */
+/**
+ * The key of a page. Read once per request. Answers 404 if the organization has none of this id.
+ */
 export const keyOf = cache(async (slug: string, id: string): Promise<KeyDetail> => {
   const { actor, org } = await requireOrg(slug);
   return read(await services().control.showKey(actor, { org: org.slug, id }));

@@ -10,6 +10,7 @@ import { Link } from '../ui/link.tsx';
 import { compact, duration, share, whole } from '../ui/numbers.ts';
 import { Note, PageHeader, Panel } from '../ui/page.tsx';
 import { Day, Time } from '../ui/time.tsx';
+import { stepQueryOf } from '../usage/filter.ts';
 import { UsageChart } from '../usage/usage-chart.tsx';
 import { type ChosenFrom, CreateKey } from './create-key.tsx';
 import { type AskedOfKey, KeyConfirms, StateChip } from './key-actions.tsx';
@@ -37,6 +38,7 @@ interface KeyScreenProps {
 
 export function KeyScreen(props: KeyScreenProps) {
   const { org, mayChange, keyShown: key, totals, days } = props;
+  const router = useRouter();
   return (
     <>
       <PageHeader
@@ -68,8 +70,8 @@ export function KeyScreen(props: KeyScreenProps) {
           title="Requests per day"
           lead={
             <>
-              <Link href={`/o/${org}/usage?key=${key.id}`} className={LINK}>
-                By model, on the Usage screen
+              <Link href={`/o/${org}/requests${queryOf({ key: key.id })}`} className={LINK}>
+                Last requests
               </Link>
               {' · '}
               <Link
@@ -78,13 +80,22 @@ export function KeyScreen(props: KeyScreenProps) {
               >
                 Last errors
               </Link>
+              {' · '}
+              <Link href={`/o/${org}/usage?key=${key.id}`} className={LINK}>
+                Usage by model
+              </Link>
             </>
           }
         >
           {totals.requests === 0 ? (
             <p className="px-5 pb-6 text-sm text-muted">No requests in the last 30 days.</p>
           ) : (
-            <UsageChart days={days} />
+            <UsageChart
+              days={days}
+              onStep={(day) =>
+                router.push(`/o/${org}/requests${stepQueryOf({ keyId: key.id, modelId: '' }, day)}`)
+              }
+            />
           )}
         </Panel>
         {props.refused}

@@ -3,7 +3,9 @@ import { cache } from 'react';
 import { services } from '../server/services.ts';
 import { read, requireOrg } from '../session/current.ts';
 
-/** The model of a page. Read once per request. Answers 404 if the organization has none of this id. */
+/**
+ * The model of a page. Read once per request. Answers 404 if the organization has none of this id.
+ */
 export const modelOf = cache(async (slug: string, id: string): Promise<ModelDetail> => {
   const { actor, org } = await requireOrg(slug);
   return read(await services().control.showModel(actor, { org: org.slug, id }));

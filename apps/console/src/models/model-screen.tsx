@@ -10,12 +10,15 @@ import { Link } from '../ui/link.tsx';
 import { duration, seconds, share, spread, whole } from '../ui/numbers.ts';
 import { PageHeader, Panel } from '../ui/page.tsx';
 import { Time } from '../ui/time.tsx';
+import { stepQueryOf } from '../usage/filter.ts';
 import { UsageChart } from '../usage/usage-chart.tsx';
 import { ConditionDot } from './condition.tsx';
 import { EditModel } from './edit-model.tsx';
 import { HistoryTable } from './history-table.tsx';
 import { type AskedOfModel, isStartable, ModelConfirms, StartModel } from './model-actions.tsx';
 import { InFlight } from './models-table.tsx';
+
+const LINK = 'font-medium text-accent underline underline-offset-4';
 
 interface ModelScreenProps {
   readonly org: string;
@@ -27,6 +30,7 @@ interface ModelScreenProps {
 }
 
 export function ModelScreen({ org, mayChange, model, totals, days }: ModelScreenProps) {
+  const router = useRouter();
   return (
     <>
       <PageHeader
@@ -58,18 +62,33 @@ export function ModelScreen({ org, mayChange, model, totals, days }: ModelScreen
         <Panel
           title="Requests per day"
           lead={
-            <Link
-              href={`/o/${org}/requests${queryOf({ model: model.id, outcome: 'errors' })}`}
-              className="font-medium text-accent underline underline-offset-4"
-            >
-              Last errors
-            </Link>
+            <>
+              <Link href={`/o/${org}/requests${queryOf({ model: model.id })}`} className={LINK}>
+                Last requests
+              </Link>
+              {' · '}
+              <Link
+                href={`/o/${org}/requests${queryOf({ model: model.id, outcome: 'errors' })}`}
+                className={LINK}
+              >
+                Last errors
+              </Link>
+              {' · '}
+              <Link href={`/o/${org}/usage?model=${model.id}`} className={LINK}>
+                Usage by key
+              </Link>
+            </>
           }
         >
           {totals.requests === 0 ? (
             <p className="px-5 pb-6 text-sm text-muted">No requests in the last 30 days.</p>
           ) : (
-            <UsageChart days={days} />
+            <UsageChart
+              days={days}
+              onStep={(day) =>
+                router.push(`/o/${org}/requests${stepQueryOf({ keyId: '', modelId: model.id }, day)}`)
+              }
+            />
           )}
         </Panel>
         <Panel

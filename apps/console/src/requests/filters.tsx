@@ -18,8 +18,8 @@ interface FiltersProps {
 export function Filters({ org, path, filter, keys, models, codes }: FiltersProps) {
   const isFiltered = queryOf(filter) !== '';
   return (
-    <div className="mb-6 space-y-3">
-      <form method="get" action={path} className="flex flex-wrap items-end gap-3" aria-label="Filter">
+    <div className="mb-6 flex flex-wrap items-end gap-3">
+      <form method="get" action={path} className="contents" aria-label="Filter">
         <div className="flex w-full flex-wrap gap-3">
           <Pick label="Key" name="key" value={filter.key} all="All keys" org={org} {...keys} />
           <Pick label="Model" name="model" value={filter.model} all="All models" org={org} {...models} />
@@ -58,10 +58,15 @@ export function Filters({ org, path, filter, keys, models, codes }: FiltersProps
           </Link>
         ) : null}
       </form>
-      <form method="get" action={path} className="flex flex-wrap items-end gap-3" aria-label="Find">
+      <form
+        method="get"
+        action={path}
+        className="flex w-full items-end gap-3 sm:w-auto lg:ml-auto"
+        aria-label="Find"
+      >
         <PlainInput
           label="Request id"
-          width="sm:w-107"
+          width="sm:w-60"
           name="id"
           defaultValue={filter.id}
           placeholder="req_… or chatcmpl-…"

@@ -30,7 +30,7 @@ export function Pick({ label, name, value, all, options, org = '', more }: PickP
   return (
     <PlainSelect
       label={label}
-      width="sm:w-52"
+      width="max-sm:w-[calc(50%-0.375rem)] sm:w-52"
       name={name}
       defaultValue={value}
       key={value}

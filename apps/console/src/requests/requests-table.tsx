@@ -1,20 +1,28 @@
 import type { RequestView } from '@tidegate/control';
+import { CopyIcon } from '../ui/code.tsx';
+import { Link } from '../ui/link.tsx';
 import { duration, whole } from '../ui/numbers.ts';
 import { Table } from '../ui/table.tsx';
 import { Moment } from '../ui/time.tsx';
+import { queryOf } from './filter.ts';
 
-const DASH = '–';
+const LINK = 'hover:text-accent hover:underline hover:underline-offset-4';
 
-export function RequestsTable({ requests }: { requests: readonly RequestView[] }) {
+interface RequestsTableProps {
+  readonly org: string;
+  readonly requests: readonly RequestView[];
+}
+
+export function RequestsTable({ org, requests }: RequestsTableProps) {
   return (
     <Table label="List of requests" cardsBelow="4xl">
       <thead>
         <tr>
-          <th scope="col" className="w-32 @min-[68rem]:w-38">
+          <th scope="col" className="w-26 @min-[68rem]:w-38">
             Time
           </th>
           <th scope="col">Key and model</th>
-          <th scope="col" className="w-40">
+          <th scope="col" className="w-38">
             Result
           </th>
           <th scope="col" className="number w-30">
@@ -26,48 +34,61 @@ export function RequestsTable({ requests }: { requests: readonly RequestView[] }
           <th scope="col" className="number w-24">
             First chunk
           </th>
-          <th scope="col" className="w-56">
+          <th scope="col" className="w-56 @min-[58rem]:w-62">
             Request id
           </th>
         </tr>
       </thead>
       <tbody>
         {requests.map((request) => (
-          <Row key={request.id} request={request} />
+          <Row key={request.id} at={`/o/${org}`} request={request} />
         ))}
       </tbody>
     </Table>
   );
 }
 
-function Row({ request }: { request: RequestView }) {
+/** @param at where the organization's pages are */
+function Row({ at, request }: { at: string; request: RequestView }) {
   return (
     <tr>
       <th scope="row" className="align-top">
         <Moment iso={request.at} />
       </th>
       <td data-label="Key and model" className="wide align-top">
-        <span className={`block ${request.keyPrefix ? 'font-medium' : 'text-muted italic'}`}>
-          {request.key}
-        </span>
-        <span className="text-[0.8125rem] text-muted">
-          {request.model}
-          {request.modelDeleted ? ' (deleted)' : ''}
-        </span>
+        {request.keyPrefix ? (
+          <Link
+            href={`${at}/keys/${request.keyId}`}
+            className={`-mt-0.5 block w-fit leading-6 font-medium ${LINK}`}
+          >
+            {request.key}
+          </Link>
+        ) : (
+          <span className="block text-muted italic">{request.key}</span>
+        )}
+        {request.modelDeleted ? (
+          <span className="text-muted">{request.model} (deleted)</span>
+        ) : (
+          <Link
+            href={`${at}/api/${request.modelId}`}
+            className={`-mb-0.5 block w-fit leading-6 text-muted ${LINK}`}
+          >
+            {request.model}
+          </Link>
+        )}
       </td>
       <td data-label="Result" className="align-top">
         <Result request={request} />
       </td>
-      <td
-        data-label="Tokens in, out"
-        className="number align-top"
-        title={
-          request.promptTokens === null ? `${whole(request.chargedTokens)} charged: unreported` : undefined
-        }
-      >
-        {request.promptTokens === null
-          ? DASH
-          : `${whole(request.promptTokens)}, ${whole(request.completionTokens ?? 0)}`}
+      <td data-label="Tokens in, out" className="number align-top">
+        {request.promptTokens === null ? (
+          <>
+            Unreported
+            <span className="block text-xs text-muted">{whole(request.chargedTokens)} charged</span>
+          </>
+        ) : (
+          `${whole(request.promptTokens)}, ${whole(request.completionTokens ?? 0)}`
+        )}
       </td>
       <td data-label="Time taken" className="number align-top">
         {duration(request.durationMs)}
@@ -76,7 +97,12 @@ function Row({ request }: { request: RequestView }) {
         {duration(request.firstChunkMs)}
       </td>
       <td data-label="Request id" className="wide align-top">
-        <code className="font-mono text-[0.6875rem] break-all text-muted">{request.id}</code>
+        <span className="flex items-start gap-1">
+          <Link href={`${at}/requests${queryOf({ id: request.id })}`} className={`text-muted ${LINK}`}>
+            <code className="font-mono text-[0.6875rem] break-all">{request.id}</code>
+          </Link>
+          <CopyIcon text={request.id} label={`Copy ${request.id}`} />
+        </span>
       </td>
     </tr>
   );

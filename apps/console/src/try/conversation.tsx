@@ -2,6 +2,8 @@
 
 import { Button, Spinner } from '@heroui/react';
 import { useEffect, useRef } from 'react';
+import { queryOf } from '../requests/filter.ts';
+import { Link } from '../ui/link.tsx';
 import { whole } from '../ui/numbers.ts';
 import { Note } from '../ui/page.tsx';
 import { AnswerText } from './markdown.tsx';
@@ -11,6 +13,7 @@ import { timingText } from './timing.ts';
 import type { Chat } from './use-chat.ts';
 
 interface ConversationProps {
+  readonly org: string;
   readonly chat: Chat;
   /** What to do first, while nothing was said. */
   readonly hint: string;
@@ -18,7 +21,7 @@ interface ConversationProps {
   readonly onPaste: () => void;
 }
 
-export function Conversation({ chat, hint, onPaste }: ConversationProps) {
+export function Conversation({ org, chat, hint, onPaste }: ConversationProps) {
   const log = useRef<HTMLDivElement>(null);
   const last = chat.turns.at(-1)?.text.length ?? 0;
   // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls when the content grows
@@ -63,6 +66,14 @@ export function Conversation({ chat, hint, onPaste }: ConversationProps) {
           {whole(chat.usage.prompt_tokens)} tokens in · {whole(chat.usage.completion_tokens)} tokens out
           {chat.timing ? ` · ${timingText(chat.timing, chat.usage.completion_tokens)}` : ''}
         </p>
+      ) : null}
+      {chat.requestId && chat.state === 'idle' ? (
+        <Link
+          href={`/o/${org}/requests${queryOf({ id: chat.requestId })}`}
+          className="text-xs font-medium text-accent underline underline-offset-4"
+        >
+          This request in the list
+        </Link>
       ) : null}
     </div>
   );

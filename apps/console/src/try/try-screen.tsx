@@ -36,8 +36,8 @@ const SOURCES = [
 ] as const;
 
 const HINTS: Readonly<Record<Source, string>> = {
-  page: 'Choose a model, and say something.',
-  pasted: 'Paste a key, choose a model, and say something.',
+  page: 'Send the model a message. Enter sends it; Shift and Enter begin a new line.',
+  pasted: 'Paste a key, then send the model a message.',
 };
 
 const START: Omit<Settings, 'model'> = { system: '', maxTokens: 512, temperature: 0 };
@@ -94,7 +94,7 @@ export function TryScreen({ org, apiUrl, mayChange, models, imagesOnPlan }: TryS
       ) : (
         <div className="grid items-start gap-6 xl:grid-cols-[minmax(0,1fr)_19rem]">
           <section className="card-surface flex min-h-[32rem] flex-col" aria-label="Conversation">
-            <Conversation chat={chat} hint={HINTS[source]} onPaste={() => setSource('pasted')} />
+            <Conversation org={org} chat={chat} hint={HINTS[source]} onPaste={() => setSource('pasted')} />
             <Composer
               chat={chat}
               keys={source === 'page' ? pageKey : pasted.trim() === '' ? null : pastedKey(pasted.trim())}

@@ -18,6 +18,8 @@ export interface Chat {
   readonly usage: TokenCounts | null;
   /** When the last answer came. Null: there is none yet. */
   readonly timing: Timing | null;
+  /** Of the last request that was not refused. */
+  readonly requestId: string | null;
   /** False: the request was refused and the conversation is unchanged. */
   send(text: string, images: readonly ImagePart[], keys: KeySource, settings: Settings): Promise<boolean>;
   stop(): void;
@@ -33,6 +35,7 @@ const NOTHING: View = {
   ending: null,
   usage: null,
   timing: null,
+  requestId: null,
 };
 type Show = (update: (now: View) => View) => void;
 
@@ -64,6 +67,8 @@ export function useChat(org: string): Chat {
         show(() => ({ ...NOTHING, turns: view.turns, refusal }));
         return false;
       }
+      const requestId = response.headers.get('x-request-id');
+      show((now) => ({ ...now, requestId }));
       await receive(response.body, turns, show, sentAt);
     } catch {
       const ending = controller.signal.aborted

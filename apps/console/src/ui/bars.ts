@@ -1,4 +1,4 @@
-/** Exact at each line of a grid, such as 1.35K. */
+/** Exact at each line of a grid, such as 1.25M. */
 const COUNT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 2 });
 const TICK = { fontSize: 11, fill: 'var(--muted)' };
 
@@ -18,11 +18,28 @@ export const BARS = {
     tickLine: false,
     axisLine: false,
     width: 40,
-    allowDecimals: false,
   },
   tooltip: { cursor: { fill: 'var(--default)', opacity: 0.6 }, isAnimationActive: false },
   bar: { maxBarSize: 26, isAnimationActive: false },
 } as const;
+
+const STEPS = [1, 2, 2.5, 5, 10];
+const MOST_STEPS = 5;
+
+/** The lines of a grid for counts up to `highest`: round whole numbers from 0 on. */
+export function countTicks(highest: number): number[] {
+  const rough = Math.max(1, highest) / MOST_STEPS;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const fits = (step: number) => step >= rough && Number.isInteger(step);
+  const step = STEPS.map((each) => each * power).find(fits) ?? 1;
+  return Array.from({ length: Math.ceil(Math.max(1, highest) / step) + 1 }, (_, i) => i * step);
+}
+
+/** The axis of counts up to `highest`. */
+export function countAxis(highest: number) {
+  const ticks = countTicks(highest);
+  return { ...BARS.countAxis, ticks, domain: [0, ticks.at(-1) ?? 1] };
+}
 
 const DAY = new Intl.DateTimeFormat('en-GB', { timeZone: 'UTC', day: 'numeric', month: 'short' });
 const HOUR = new Intl.DateTimeFormat('en-GB', {

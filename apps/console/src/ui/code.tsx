@@ -7,15 +7,8 @@ import { Scroll } from './scroll.tsx';
 const SHOWN_MS = 2_000;
 const TOLD = { idle: 'Copy', copied: 'Copied', refused: 'Copy it by hand' } as const;
 
-export function CopyButton({
-  text,
-  label,
-  className = '',
-}: {
-  text: string;
-  label: string;
-  className?: string;
-}) {
+/** Copies a text, and tells for a moment whether that was possible. */
+function useCopy(text: string) {
   const [state, setState] = useState<keyof typeof TOLD>('idle');
   useEffect(() => {
     if (state === 'idle') return;
@@ -31,6 +24,16 @@ export function CopyButton({
       setState('refused');
     }
   };
+  return { state, copy };
+}
+
+interface CopyProps {
+  readonly text: string;
+  readonly label: string;
+}
+
+export function CopyButton({ text, label, className = '' }: CopyProps & { readonly className?: string }) {
+  const { state, copy } = useCopy(text);
   return (
     <Button
       size="sm"
@@ -46,6 +49,27 @@ export function CopyButton({
       )}
       <span aria-live="polite">{TOLD[state]}</span>
     </Button>
+  );
+}
+
+const SIGNS = { idle: 'icon-copy', copied: 'icon-check', refused: 'icon-x' } as const;
+
+/** A small button beside a text in a table. */
+export function CopyIcon({ text, label }: CopyProps) {
+  const { state, copy } = useCopy(text);
+  return (
+    <button
+      type="button"
+      className="grid size-6 shrink-0 cursor-pointer place-items-center rounded-md text-muted hover:bg-default hover:text-foreground"
+      aria-label={label}
+      title={TOLD[state]}
+      onClick={copy}
+    >
+      <span className={`${SIGNS[state]} size-3.5`} aria-hidden />
+      <span className="sr-only" aria-live="polite">
+        {state === 'idle' ? '' : TOLD[state]}
+      </span>
+    </button>
   );
 }
 

@@ -2,7 +2,7 @@
 
 import type { UsageDayView, UsageHourView } from '@tidegate/control';
 import { Bar, BarChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxis } from 'recharts';
-import { BARS, type StepNames, stepNames } from '../ui/bars.ts';
+import { BARS, countAxis, type StepNames, stepNames } from '../ui/bars.ts';
 import { whole } from '../ui/numbers.ts';
 
 /** A bar: a UTC day, YYYY-MM-DD, or the hour that begins at an instant, ISO 8601. */
@@ -55,7 +55,7 @@ function Bars({ steps, short, full, onStep }: BarsProps) {
       <BarChart data={[...steps]} {...BARS.chart}>
         <CartesianGrid {...BARS.grid} />
         <XAxis dataKey="at" tickFormatter={short} {...BARS.timeAxis} />
-        <YAxis {...BARS.countAxis} />
+        <YAxis {...countAxis(Math.max(...steps.map(({ answered, errors }) => answered + errors)))} />
         <Tooltip
           {...BARS.tooltip}
           content={(props: TooltipProps) => <StepTooltip {...props} full={full} />}

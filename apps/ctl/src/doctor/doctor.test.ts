@@ -216,7 +216,7 @@ describe('doctor', () => {
     [
       'a runner whose lease has run out',
       'runners',
-      /none acts in pool local since \d+ s/,
+      /pool local has had no leader for \d+ s/,
       () => db.$executeRaw`UPDATE runner_lease SET expires_at = now() - interval '1 minute'`,
       () => db.$executeRaw`UPDATE runner_lease SET expires_at = now() + interval '1 hour'`,
     ],

@@ -13,21 +13,22 @@ export function queueFinding({ waiting, active, delayed, dead }: QueueStatus): F
   return wrong('queue', found, 'See why with `ctl queue dead`, mend the cause, then `ctl queue replay`.');
 }
 
-/** Whether a runner acts in each pool that has models. Times are those of Postgres' clock. */
+/** Whether each pool that has models has a leader. Times are those of Postgres' clock. */
 export async function runnerFinding(db: Db): Promise<Finding> {
   const pools = await db.$queryRaw<{ pool: string; late: number | null }[]>`
     SELECT pool, extract(epoch FROM now() - expires_at)::float8 AS late
     FROM (SELECT DISTINCT pool FROM model WHERE deleted_at IS NULL) AS used LEFT JOIN runner_lease USING (pool)
     ORDER BY pool`;
   const gone = pools.filter(({ late }) => late === null || late > 0);
-  if (gone.length === 0) return fine('runners', `one acts in each of ${pools.length} pools that have models`);
+  if (gone.length === 0)
+    return fine('runners', `each of ${pools.length} pools that have models has a leader`);
   return wrong(
     'runners',
     some(
       gone.map(({ pool, late }) =>
         late === null
-          ? `none has ever acted in pool ${pool}`
-          : `none acts in pool ${pool} since ${Math.floor(late)} s`,
+          ? `pool ${pool} has never had a leader`
+          : `pool ${pool} has had no leader for ${Math.floor(late)} s`,
       ),
     ),
     'Models there neither wake nor sleep. Start a runner of that pool, and read its log.',

@@ -6,19 +6,19 @@ describe('long bodies of an organization', () => {
     let nowMs = 5_000;
     const long = new LongBodies(() => nowMs);
     for (let i = 0; i < 39; i++) long.add('a', 0.5);
-    expect(long.spent('a')).toBe(false);
+    expect(long.isOverBudget('a')).toBe(false);
     nowMs += 999;
     long.add('a', 0.5);
-    expect([long.spent('a'), long.spent('b')]).toEqual([true, false]);
+    expect([long.isOverBudget('a'), long.isOverBudget('b')]).toEqual([true, false]);
     nowMs += 1;
-    expect(long.spent('a')).toBe(false);
+    expect(long.isOverBudget('a')).toBe(false);
     for (let i = 0; i < 20; i++) long.add('a', 1);
-    expect(long.spent('a')).toBe(true);
+    expect(long.isOverBudget('a')).toBe(true);
   });
 
   it('are not blamed for a pause of the process', () => {
     const long = new LongBodies(() => 0);
     long.add('a', 5_000);
-    expect(long.spent('a')).toBe(false);
+    expect(long.isOverBudget('a')).toBe(false);
   });
 });

@@ -34,8 +34,7 @@ export class LongBodies {
     this.#spent.set(orgId, spent);
   }
 
-  /** Whether the organization has used up its time. */
-  spent(orgId: string): boolean {
+  isOverBudget(orgId: string): boolean {
     const spent = this.#spent.get(orgId);
     return spent !== undefined && spent.ms >= BUDGET_MS && this.#nowMs() - spent.sinceMs < WINDOW_MS;
   }

@@ -101,7 +101,9 @@ export function createParser(options: ParserOptions = {}): Parser {
       const turn = turns.take(orgId, body.bytes);
       if (turn) await turn;
       if (body.bytes < TIMED_BYTES) return parseBody(joined(body.pieces));
-      return longBodies.spent(orgId) ? parseInWorker(body, orgId) : parseHere(joined(body.pieces), orgId);
+      return longBodies.isOverBudget(orgId)
+        ? parseInWorker(body, orgId)
+        : parseHere(joined(body.pieces), orgId);
     },
     close: () => {
       semaphore.close();

@@ -44,7 +44,7 @@ export interface Body {
 /**
  * Reads a request's body within its time and size limits, never holding more than `maxBytes`.
  *
- * After a refusal the request is left paused, and whoever answers it drains the rest. Resolves to
+ * After a refusal the request is left paused, and whoever answers it reads the rest. Resolves to
  * an abort if the signal aborts or the client hangs up in mid-body. Rejects only if `takeLarge`
  * does.
  */

@@ -103,7 +103,10 @@ export class Waker {
       const model = catalog.get(modelId);
       if (signal.aborted) onAbort();
       else if (!model || isReady(model)) onChange(model ?? null);
-      else void this.#wake(modelId, waiter).then((couldStart) => couldStart || finish('failed'));
+      else
+        void this.#wake(modelId, waiter).then((couldStart) => {
+          if (!couldStart) finish('failed');
+        });
     });
   }
 

@@ -65,20 +65,7 @@ export async function startServer(gateway: Gateway): Promise<GatewayServer> {
   };
   server.on('request', onRequest);
   server.on('checkExpectation', onRequest);
-  const raw: ClientErrorDeps = {
-    observer: gateway.observer,
-    unreadTimeoutMs: config.UNREAD_ANSWER_TIMEOUT_MS,
-    refuseBlocked: (socket) => refuseBlockedAddress(gateway, { socket, headers: {} }),
-  };
-  // Node no longer counts these among the server's connections.
-  const tunnels = new Set<Duplex>();
-  server.on('connect', (request: IncomingMessage, socket: Duplex) => {
-    tunnels.add(socket);
-    socket.once('close', () => tunnels.delete(socket));
-    const blocked = refuseBlockedAddress(gateway, request);
-    refuseTunnel(raw, socket, isRefusal(blocked) ? blocked : misrouted(undefined).refusal);
-  });
-  server.on('clientError', (error: ClientError, socket: Duplex) => onClientError(raw, error, socket));
+  const tunnels = refuseRawInput(server, gateway);
   server.listen(config.GATEWAY_PORT, config.GATEWAY_HOST);
   await once(server, 'listening');
   return {
@@ -95,6 +82,27 @@ export async function startServer(gateway: Gateway): Promise<GatewayServer> {
       await closed;
     },
   };
+}
+
+/**
+ * Refuses what Node does not make a request of: tunnels, and what its parser cannot read. Returns
+ * the tunnels that are open, because Node no longer counts them among the server's connections.
+ */
+function refuseRawInput(server: Server, gateway: Gateway): ReadonlySet<Duplex> {
+  const raw: ClientErrorDeps = {
+    observer: gateway.observer,
+    unreadTimeoutMs: gateway.config.UNREAD_ANSWER_TIMEOUT_MS,
+    refuseBlocked: (socket) => refuseBlockedAddress(gateway, { socket, headers: {} }),
+  };
+  const tunnels = new Set<Duplex>();
+  server.on('connect', (request: IncomingMessage, socket: Duplex) => {
+    tunnels.add(socket);
+    socket.once('close', () => tunnels.delete(socket));
+    const blocked = refuseBlockedAddress(gateway, request);
+    refuseTunnel(raw, socket, isRefusal(blocked) ? blocked : misrouted(undefined).refusal);
+  });
+  server.on('clientError', (error: ClientError, socket: Duplex) => onClientError(raw, error, socket));
+  return tunnels;
 }
 
 /** The most time an abort needs to settle and to tell the client. */

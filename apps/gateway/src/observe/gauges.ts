@@ -18,19 +18,7 @@ export interface ObservedParts {
 export function observeParts(registry: Registry, parts: ObservedParts): void {
   const { gateway, watches, connections, monotonicMs } = parts;
   const { config, activity, bodyBudget, limiter, exchanges } = gateway;
-  const gauge = (name: string, help: string, value: () => number | Promise<number>) =>
-    new Gauge({
-      name: `tidegate_gateway_${name}`,
-      help,
-      registers: [registry],
-      async collect() {
-        this.set(await value());
-      },
-    });
-  const limited = (name: string, help: string, value: () => number | Promise<number>, max: number) => {
-    gauge(name, help, value);
-    gauge(`${name}_max`, `Limit of tidegate_gateway_${name}`, () => max);
-  };
+  const { gauge, limited } = gaugesOf(registry);
   const oldest = (matches: (exchange: Exchange) => boolean) => () => {
     // They are in the order of their beginning.
     for (const exchange of exchanges)
@@ -73,6 +61,23 @@ export function observeParts(registry: Registry, parts: ObservedParts): void {
   );
   gauge('catalog_live', '1 while the catalog follows the runners of all pools', () => Number(watches.live));
   observeModels(registry, gateway);
+}
+
+function gaugesOf(registry: Registry) {
+  const gauge = (name: string, help: string, value: () => number | Promise<number>) =>
+    new Gauge({
+      name: `tidegate_gateway_${name}`,
+      help,
+      registers: [registry],
+      async collect() {
+        this.set(await value());
+      },
+    });
+  const limited = (name: string, help: string, value: () => number | Promise<number>, max: number) => {
+    gauge(name, help, value);
+    gauge(`${name}_max`, `Limit of tidegate_gateway_${name}`, () => max);
+  };
+  return { gauge, limited };
 }
 
 /** Models that are in use come first, so that the bound leaves out idle ones. */

@@ -1,5 +1,9 @@
 import { chmodSync, mkdirSync, statSync } from 'node:fs';
-import type { KubernetesSettings, ProcessSettings } from '@tidegate/contracts/driver-settings';
+import type {
+  ExternalSettings,
+  KubernetesSettings,
+  ProcessSettings,
+} from '@tidegate/contracts/driver-settings';
 import type { Logger } from '@tidegate/runtime';
 import type { ModelSpec } from '../catalog/spec.ts';
 import { type ModelUser, makeHome } from '../isolation/model-user.ts';
@@ -35,8 +39,10 @@ export interface DriversOptions {
   readonly logger: Logger;
 }
 
+type Report = (report: DriverReport) => void;
+
 export interface Drivers {
-  create(spec: ModelSpec, report: (report: DriverReport) => void): Driver;
+  create(spec: ModelSpec, report: Report): Driver;
   /**
    * Ends processes of models other than these. Their models were deleted while no runner was
    * active, or run elsewhere now.
@@ -50,85 +56,88 @@ export interface Drivers {
 const NO_ACCESS: UpstreamAccess = { name: '', nameAssumed: true, key: '' };
 
 export function createDrivers(options: DriversOptions): Drivers {
-  const { modelHost: host, keepOutput, models, kubernetes, timings, metrics } = options;
-  const { nowMs, random, logger } = options;
+  const { models, kubernetes, logger } = options;
   const stateDir = stateDirOf(options.stateDir, options.pool);
   makeStateDir(options.stateDir);
   makeStateDir(stateDir);
-  const { user, env } = models;
+  const makers = createMakers(options, stateDir);
   let prepared = false;
-  const ports = new Ports(options.stateDir, random);
-  const common = (driver: string) => ({
-    timings,
-    random,
-    onProbeFailure: () => metrics.probeFailures.inc({ driver }),
-  });
-  const processDriver = (
-    modelId: string,
-    settings: ProcessSettings,
-    access: UpstreamAccess,
-    report: (report: DriverReport) => void,
-  ) =>
-    new ProcessDriver({
-      ...common('process'),
-      modelId,
-      settings,
-      access,
-      stateDir,
-      ports,
-      host,
-      keepOutput,
-      env,
-      user,
-      nowMs,
-      report,
-    });
-  const kubernetesDriver = (
-    { api }: Kubernetes,
-    settings: KubernetesSettings,
-    access: UpstreamAccess,
-    alwaysOn: boolean,
-    report: (report: DriverReport) => void,
-  ) => new KubernetesDriver({ ...common('kubernetes'), api, settings, access, nowMs, report, alwaysOn });
   return {
     create: ({ modelId, mode, driver, upstreamModel, upstreamModelAssumed, upstreamKey }, report) => {
       const access = { name: upstreamModel, nameAssumed: upstreamModelAssumed, key: upstreamKey };
       if (driver.driver === 'process') {
         if (!prepared) prepare(models, logger);
         prepared = true;
-        return processDriver(modelId, driver.settings, access, report);
+        return makers.process(modelId, driver.settings, access, report);
       }
-      if (driver.driver === 'external')
-        return new ExternalDriver({
-          ...common('external'),
-          settings: driver.settings,
-          access,
-          report,
-          logger: logger.child({ modelId }),
-        });
+      if (driver.driver === 'external') return makers.external(modelId, driver.settings, access, report);
       if (driver.driver === 'unusable') return new UnusableDriver(driver.reason, report);
       const problem = ruledOut(kubernetes, driver.settings);
       if (!kubernetes || problem) return new UnusableDriver(problem, report);
-      return kubernetesDriver(kubernetes, driver.settings, access, mode === 'always_on', report);
+      return makers.kubernetes(kubernetes, driver.settings, access, mode === 'always_on', report);
     },
     endWorkload: async (stored) => {
       const left = parseSettings('kubernetes', stored);
       if (left.driver !== 'kubernetes') throw new Error('its settings cannot be read');
       const problem = ruledOut(kubernetes, left.settings);
       if (!kubernetes || problem) throw new Error(problem);
-      await kubernetesDriver(kubernetes, left.settings, NO_ACCESS, false, () => {}).halt();
+      await makers.kubernetes(kubernetes, left.settings, NO_ACCESS, false, () => {}).halt();
     },
     clearStrays: async (processModels) => {
       const strays = knownModels(stateDir).filter((modelId) => !processModels.has(modelId));
       await Promise.all(
         strays.map(async (modelId) => {
           const settings = { command: 'true', healthPath: '/', startTimeoutS: 1 };
-          const driver = processDriver(modelId, settings, NO_ACCESS, () => {});
+          const driver = makers.process(modelId, settings, NO_ACCESS, () => {});
           await driver.halt();
           await driver.forget();
         }),
       );
     },
+  };
+}
+
+/** How each kind of driver is made, with what all models of this runner share. */
+function createMakers(options: DriversOptions, stateDir: string) {
+  const { modelHost: host, keepOutput, models, timings, metrics, nowMs, random, logger } = options;
+  const { user, env } = models;
+  const ports = new Ports(options.stateDir, random);
+  const common = (driver: string) => ({
+    timings,
+    random,
+    onProbeFailure: () => metrics.probeFailures.inc({ driver }),
+  });
+  return {
+    process: (modelId: string, settings: ProcessSettings, access: UpstreamAccess, report: Report) =>
+      new ProcessDriver({
+        ...common('process'),
+        modelId,
+        settings,
+        access,
+        stateDir,
+        ports,
+        host,
+        keepOutput,
+        env,
+        user,
+        nowMs,
+        report,
+      }),
+    external: (modelId: string, settings: ExternalSettings, access: UpstreamAccess, report: Report) =>
+      new ExternalDriver({
+        ...common('external'),
+        settings,
+        access,
+        report,
+        logger: logger.child({ modelId }),
+      }),
+    kubernetes: (
+      { api }: Kubernetes,
+      settings: KubernetesSettings,
+      access: UpstreamAccess,
+      alwaysOn: boolean,
+      report: Report,
+    ) => new KubernetesDriver({ ...common('kubernetes'), api, settings, access, nowMs, report, alwaysOn }),
   };
 }
 

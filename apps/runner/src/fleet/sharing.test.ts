@@ -81,7 +81,7 @@ describe('models that share a pool', () => {
     expect([busy.starts().length, next.starts()]).toEqual([1, []]);
   });
 
-  it('tell operators how full it is: capacity, cost and models that wait, and only by the runner that acts', async () => {
+  it('tell operators how full it is: capacity, cost and models that wait, and only by the runner that leads', async () => {
     const busy = await harness.publishProcess({}, { cost: 8 });
     const next = await harness.publishProcess({}, { cost: 3 });
     const [metrics, standbyMetrics] = [createMetrics('runner'), createMetrics('runner')];

@@ -53,14 +53,14 @@ describe('one of several runners', () => {
     const second = harness.standBy({ logTo: (line) => said.push(line) });
     await eventually(() => second.ready());
     await harness.elapse(300);
-    expect([first.runner?.acts(), second.acts()]).toEqual([true, false]);
+    expect([first.runner?.leads(), second.leads()]).toEqual([true, false]);
     const standing = said.map((line) => JSON.parse(line)).filter(({ leader }) => leader);
     expect(standing.map(({ leader, msg }) => [leader, msg])).toEqual([
       ['test', 'another runner is active: standing by'],
     ]);
     await first.runner?.close();
     await second.active;
-    expect([second.ready(), second.acts()]).toEqual([true, true]);
+    expect([second.ready(), second.leads()]).toEqual([true, true]);
   });
 
   it('is active again after the lease was lost, with later revisions', async () => {
@@ -76,7 +76,7 @@ describe('one of several runners', () => {
     const after = harness.connect(port).watch('gw_1');
     await eventually(() => after.revision > watcher.revision);
     await harness.elapse(500);
-    expect(both.filter((runner) => runner.acts())).toHaveLength(1);
+    expect(both.filter((runner) => runner.leads())).toHaveLength(1);
   });
 
   it('can be closed on standby without having been active', async () => {
@@ -98,14 +98,14 @@ describe('a runner that loses the lead', () => {
     await eventually(async () => (await row()).condition === 'running');
     const other = await anotherTakesTheLead();
     await watcher.ended;
-    expect(runner.acts()).toBe(false);
+    expect(runner.leads()).toBe(false);
     await expect(first.stopModel(model.modelId, 1_000)).rejects.toThrow();
     const [replica] = watcher.models.get(model.modelId)?.replicas ?? [];
     expect((await fetch(`${replica?.baseUrl}/models`)).status).toBe(200);
     await other.end();
     const again = harness.connect(await runner.active).watch('gw_1');
     await eventually(() => again.models.get(model.modelId));
-    expect(runner.acts()).toBe(true);
+    expect(runner.leads()).toBe(true);
     expect(again.updates[0]?.models[0]).toMatchObject({
       condition: 'CONDITION_RUNNING',
       replicas: [replica],
@@ -129,7 +129,7 @@ describe('a runner that loses the lead', () => {
     });
     await eventually(async () => !(await waitsForAModel()));
     expect((await row()).condition).toBe('running');
-    expect(runner.runner?.acts()).toBe(false);
+    expect(runner.runner?.leads()).toBe(false);
   });
 
   it('before it has taken over its models does so once it leads again', async () => {
@@ -140,7 +140,7 @@ describe('a runner that loses the lead', () => {
       await eventually(async () => (await harness.db.runnerLease.count()) > 0);
       const other = await anotherTakesTheLead();
       await eventually(() => waiting.ready());
-      expect(waiting.acts()).toBe(false);
+      expect(waiting.leads()).toBe(false);
       await other.end();
       return waiting;
     });

@@ -14,7 +14,7 @@ import { hasEnded } from './own-process.ts';
 
 export interface LeadTimings {
   /**
-   * How long the lease lasts without being renewed. By then its holder stops acting, and another
+   * How long the lease lasts without being renewed. By then its holder stops leading, and another
    * runner takes the lease.
    */
   readonly leaseMs: number;

@@ -1,6 +1,6 @@
 import type { Db } from '@tidegate/db';
 
-/** The row that says which runner of a pool acts. Its times are the server's, not the runners'. */
+/** The row that says which runner of a pool leads. Its times are the server's, not the runners'. */
 export interface HeldLease {
   readonly epoch: bigint;
   /** For people. */

@@ -54,21 +54,7 @@ export function createHandlers({
   tracing,
   checkWorkload,
 }: HandlersOptions): RunnerHandlers {
-  const unary =
-    <Q extends ModelRequest__Output>(
-      answer: (modelId: string, signal: AbortSignal, request: Q) => Promise<ModelState>,
-    ) =>
-    (
-      call: ServerUnaryCall<Q, ModelState>,
-      callback: (error: Partial<ServiceError> | null, state?: ModelState) => void,
-    ): void => {
-      const gone = new AbortController();
-      call.on('cancelled', () => gone.abort());
-      answer(call.request.modelId, gone.signal, call.request).then(
-        (state) => callback(null, state),
-        (err: unknown) => callback(toStatus(err, logger)),
-      );
-    };
+  const unary = unaryWith(logger);
   return {
     Wake: unary(async (modelId, signal, request: WakeRequest__Output) => {
       const woken = await traceWake(tracing, request, () =>
@@ -105,24 +91,46 @@ export function createHandlers({
       callback(null, { models, replicas: fleet.replicas(orgId) });
     },
     Inspect: inspectHandler(checkTimeoutMs),
-    Watch: (call) => {
-      const link = gateways.connect();
-      const feed = new Feed(catalog, call);
-      const close = () => {
-        feed.close();
-        link.close();
-      };
-      call.on('data', (report: WatchRequest__Output) => link.report(report));
-      call.on('end', () => {
-        close();
-        call.end();
-      });
-      call.on('cancelled', close);
-      call.on('error', close);
-      call.on('close', close);
-    },
+    Watch: watchHandler(gateways, catalog),
   };
 }
+
+/** Answers calls about one model. The signal aborts when the caller is gone. */
+const unaryWith =
+  (logger: Logger) =>
+  <Q extends ModelRequest__Output>(
+    answer: (modelId: string, signal: AbortSignal, request: Q) => Promise<ModelState>,
+  ) =>
+  (
+    call: ServerUnaryCall<Q, ModelState>,
+    callback: (error: Partial<ServiceError> | null, state?: ModelState) => void,
+  ): void => {
+    const gone = new AbortController();
+    call.on('cancelled', () => gone.abort());
+    answer(call.request.modelId, gone.signal, call.request).then(
+      (state) => callback(null, state),
+      (err: unknown) => callback(toStatus(err, logger)),
+    );
+  };
+
+const watchHandler =
+  (gateways: Gateways, catalog: CatalogSource): RunnerHandlers['Watch'] =>
+  (call) => {
+    const link = gateways.connect();
+    const feed = new Feed(catalog, call);
+    const close = () => {
+      feed.close();
+      link.close();
+    };
+    call.on('data', (report: WatchRequest__Output) => link.report(report));
+    call.on('end', () => {
+      close();
+      call.end();
+    });
+    call.on('cancelled', close);
+    call.on('error', close);
+    call.on('close', close);
+  };
 
 async function command(fleet: Fleet, modelId: string, wish: 'start' | 'stop'): Promise<ModelState> {
   const commanded = await fleet.command(modelId, wish);

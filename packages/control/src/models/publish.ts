@@ -42,60 +42,27 @@ export async function publishModel(
   return ok(await tellRunner(deps, row));
 }
 
+type Placed = PublishSettings & { readonly pool: string };
+
 /** Null: the name is taken. */
 async function insertModel(
   deps: ControlDeps,
   actor: Actor,
   orgId: string,
-  {
-    name,
-    kind,
-    mode,
-    contextTokens,
-    sleepAfterS,
-    upstreamModel,
-    upstreamKey,
-    pool,
-    cost = 0,
-    pinned = false,
-  }: PublishSettings & { readonly pool: string },
+  placed: Placed,
   runs: StoredDriver,
 ): Promise<Model | null> {
-  const { driver, settings } = runs;
-  const at = new Date(deps.now());
+  const { name, kind, mode, contextTokens, pool, upstreamKey } = placed;
   return deps.db.$transaction(async (tx) => {
-    const rows = await tx.model.createManyAndReturn({
-      data: [
-        {
-          id: newModelId(),
-          orgId,
-          name,
-          kind,
-          mode,
-          contextTokens,
-          sleepAfterS,
-          driver,
-          settings,
-          pool,
-          cost,
-          pinned,
-          upstreamModel: upstreamModel ?? null,
-          upstreamKey: upstreamKey === undefined ? null : Uint8Array.from(seal(deps.secretKey, upstreamKey)),
-          condition: mode === 'always_on' ? 'starting' : 'asleep',
-          publishedAt: at,
-          conditionAt: at,
-        },
-      ],
-      skipDuplicates: true,
-    });
-    const row = rows[0];
+    const data = { ...columnsOf(deps, placed, runs), id: newModelId(), orgId };
+    const [row] = await tx.model.createManyAndReturn({ data: [data], skipDuplicates: true });
     if (!row) return null;
     const details = {
       name,
       kind,
       mode,
       contextTokens,
-      driver,
+      driver: runs.driver,
       pool,
       ...originOf(runs),
       upstreamKey: upstreamKey !== undefined,
@@ -103,4 +70,27 @@ async function insertModel(
     await audit(tx, actor, deps.now(), [{ orgId, action: 'model.publish', target: row.id, details }]);
     return row;
   });
+}
+
+function columnsOf(deps: ControlDeps, placed: Placed, { driver, settings }: StoredDriver) {
+  const { name, kind, mode, contextTokens, sleepAfterS, pool, cost = 0, pinned = false } = placed;
+  const { upstreamModel = null, upstreamKey } = placed;
+  const at = new Date(deps.now());
+  return {
+    name,
+    kind,
+    mode,
+    contextTokens,
+    sleepAfterS,
+    driver,
+    settings,
+    pool,
+    cost,
+    pinned,
+    upstreamModel,
+    upstreamKey: upstreamKey === undefined ? null : Uint8Array.from(seal(deps.secretKey, upstreamKey)),
+    condition: mode === 'always_on' ? ('starting' as const) : ('asleep' as const),
+    publishedAt: at,
+    conditionAt: at,
+  };
 }

@@ -116,7 +116,7 @@ export default async function Requests({ params, searchParams }: RequestsProps) 
               Requests appear here within seconds of their end.
             </Empty>
           ) : (
-            <RequestsTable requests={page.requests} />
+            <RequestsTable org={org.slug} requests={page.requests} />
           )}
         </section>
       ) : null}

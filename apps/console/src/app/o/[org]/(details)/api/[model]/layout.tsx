@@ -7,8 +7,8 @@ interface ModelLayoutProps {
 }
 
 /**
- * Finds the model before anything is sent, so that the answer is 404 if there is none. What the page
- * shows of it may arrive later.
+ * Finds the model before anything is sent, so that the answer is 404 if there is none. What the
+ * page shows of it may arrive later.
  */
 export default async function ModelLayout({ children, params }: ModelLayoutProps) {
   const { org, model } = await params;

@@ -1,0 +1,229 @@
+import type { KubernetesSettings } from '@tidegate/contracts/driver-settings';
+import type { DriverReport, DriverTimings, ReplicaAddress } from '../driver.ts';
+import { apiPauseMs, jittered, pause } from '../pause.ts';
+import { inspect, type Problem } from '../probe/inspect.ts';
+import { describeProblems, probeHealth } from '../probe/problems.ts';
+import type { UpstreamAccess } from '../upstream-access.ts';
+import type { KubernetesApi } from './api.ts';
+import { WantedCount } from './count.ts';
+import { describeApiError, isAbsent, isForbidden } from './errors.ts';
+import { followEndpoints } from './follow.ts';
+import { ReplicaProbes } from './replica-probes.ts';
+import { countOf, switchOn } from './scale.ts';
+import { replicasOf } from './slices.ts';
+import { whyNotReady } from './why.ts';
+
+export interface WorkloadOptions {
+  readonly api: KubernetesApi;
+  readonly settings: KubernetesSettings;
+  readonly access: UpstreamAccess;
+  /** An always-on model is not switched off when it cannot start. */
+  readonly alwaysOn: boolean;
+  readonly timings: DriverTimings;
+  readonly nowMs: () => number;
+  readonly random: () => number;
+  readonly report: (report: DriverReport) => void;
+  readonly onProbeFailure: () => void;
+}
+
+/**
+ * One launch of a workload: switches it on, watches its replicas, and reports what they add up to,
+ * until it is ended or has failed.
+ */
+export class Launch {
+  /** The switching on under way. What ends the workload must wait for it. */
+  switching: Promise<unknown> = Promise.resolve();
+  readonly #options: WorkloadOptions;
+  readonly #ending = new AbortController();
+  readonly #probes: ReplicaProbes;
+  readonly #count: WantedCount;
+  readonly #deadlineMs: number;
+  #up = false;
+  /** The last reported reason. Empty: none since the model was up. */
+  #reason = '';
+  /** What the endpoints say against the Service, and why they cannot be read. Empty: nothing. */
+  #endpointsProblem = '';
+
+  /** @param count of replicas that the workload had before */
+  constructor(options: WorkloadOptions, count: number) {
+    this.#options = options;
+    const { timings, random, settings, nowMs, onProbeFailure } = options;
+    const { signal } = this.#ending;
+    this.#probes = new ReplicaProbes({
+      timings,
+      random,
+      onProbeFailure,
+      probe: (baseUrl, probeSignal) => this.#probe(baseUrl, probeSignal),
+      onChange: () => this.#judge(),
+    });
+    this.#count = new WantedCount(options, count, signal, () => {
+      if (this.#up) this.#judge();
+    });
+    this.#deadlineMs = nowMs() + settings.startTimeoutS * 1_000;
+    signal.addEventListener('abort', () => this.#probes.close(), { once: true });
+  }
+
+  /** @param running the replicas that are taken over. Null: none, it starts anew. */
+  begin(running: readonly ReplicaAddress[] | null): void {
+    if (running) {
+      this.#probes.set(running, true);
+      this.#judge();
+    }
+    void this.#bringUp();
+  }
+
+  end(): void {
+    this.#ending.abort();
+  }
+
+  async #bringUp(): Promise<void> {
+    if (!(await this.#switchOn())) return;
+    const { api, settings, timings, random } = this.#options;
+    const { signal } = this.#ending;
+    void followEndpoints(
+      {
+        api,
+        namespace: settings.namespace,
+        service: settings.service,
+        timings,
+        random,
+        onSlices: (slices) => {
+          if (signal.aborted) return;
+          const { replicas, problem } = replicasOf(slices, settings.port);
+          this.#endpointsProblem =
+            slices.length === 0 ? `There is no Service ${settings.service} with endpoints.` : problem;
+          this.#probes.set(replicas);
+          if (this.#up) void this.#count.read();
+        },
+        onError: (error) => {
+          this.#endpointsProblem = describeApiError(error, settings);
+        },
+      },
+      signal,
+    );
+    void this.#count.follow(() => this.#up);
+    await this.#watchStart();
+  }
+
+  /** Tries until it is done. False: the launch has ended. */
+  async #switchOn(): Promise<boolean> {
+    const { api, settings, timings, alwaysOn, nowMs, random } = this.#options;
+    const { signal } = this.#ending;
+    // Not `signal`: what was sent may still be done. Halting must come after it.
+    const { signal: uncut } = new AbortController();
+    let forbiddenMs: number | null = null;
+    for (let failures = 1; !signal.aborted; failures++) {
+      const attempt = switchOn(api, settings, settings.replicas, uncut);
+      this.switching = attempt.catch(() => {});
+      try {
+        this.#count.value = await attempt;
+        return !signal.aborted;
+      } catch (error) {
+        const reason = describeApiError(error, settings);
+        forbiddenMs = isForbidden(error) ? (forbiddenMs ?? nowMs()) : null;
+        const final =
+          isAbsent(error) || (forbiddenMs !== null && nowMs() - forbiddenMs >= timings.forbiddenMs);
+        if (final || (nowMs() >= this.#deadlineMs && !alwaysOn)) this.#lose(reason);
+        else if (nowMs() >= this.#deadlineMs) this.#complain(reason);
+      }
+      await pause(apiPauseMs(failures, timings, random), signal);
+    }
+    return false;
+  }
+
+  /** While there is no replica to call: finds out why, and gives up in the end. */
+  async #watchStart(): Promise<void> {
+    const { timings, nowMs, random } = this.#options;
+    const { signal } = this.#ending;
+    let sinceMs: number | null = null;
+    for (let looks = 0; !signal.aborted; looks++) {
+      const pauseMs = Math.min(timings.podPollMs * 2 ** Math.min(looks, 10), timings.maxApiRetryMs);
+      await pause(jittered(this.#up ? timings.podPollMs : pauseMs, random), signal);
+      if (signal.aborted) return;
+      if (this.#up) {
+        // It is looked at again when it is down.
+        looks = -1;
+        sinceMs = null;
+        continue;
+      }
+      const late = nowMs() >= this.#deadlineMs;
+      if (this.#probes.size > 0) {
+        // Their probes say what is wrong.
+        if (late && this.#reason === '') this.#giveUp(this.#tooLate(describeProblems(this.#probes.problems)));
+        continue;
+      }
+      const why = await whyNotReady(this.#options, this.#endpointsProblem, late, signal);
+      if (signal.aborted || this.#up) continue;
+      if (why.off) return this.#lose('Somebody else scaled it to 0.');
+      sinceMs = why.lasting ? (sinceMs ?? nowMs()) : null;
+      const hopeless = sinceMs !== null && nowMs() - sinceMs >= timings.podProblemMs;
+      if (hopeless) this.#giveUp(why.reason);
+      else if (late) this.#giveUp(this.#tooLate(why.reason));
+    }
+  }
+
+  #tooLate(reason: string): string {
+    return `The model was not ready within ${this.#options.settings.startTimeoutS} s. ${reason}`;
+  }
+
+  /** Reports what the replicas' probes and endpoints add up to. */
+  #judge(): void {
+    if (this.#ending.signal.aborted) return;
+    const probes = this.#probes;
+    const replicas = probes.healthy;
+    if (replicas.length > 0) {
+      this.#up = true;
+      this.#reason = '';
+      // A rollout has more pods than the count.
+      this.#options.report({ type: 'up', replicas, total: Math.max(this.#count.value, probes.size) });
+    } else if (probes.size === 0) void this.#noteLoss();
+    else {
+      const { problems } = probes;
+      const misconfigured = problems.every(({ kind }) => kind === 'misconfigured');
+      // What does not answer yet may be starting.
+      if (problems.length === probes.size && (this.#up || misconfigured))
+        this.#complain(describeProblems(problems));
+    }
+  }
+
+  /** Kubernetes has no ready replica any more. */
+  async #noteLoss(): Promise<void> {
+    if (!this.#up && this.#reason === '') return;
+    this.#up = false;
+    const { api, settings } = this.#options;
+    const scale = await api.scale(settings, this.#ending.signal).catch(() => null);
+    if (this.#ending.signal.aborted || this.#probes.size > 0) return;
+    if (scale && countOf(scale) === 0) return this.#lose('Somebody else scaled it to 0.');
+    this.#ending.abort();
+    this.#options.report({ type: 'restarting' });
+  }
+
+  #probe(baseUrl: string, signal: AbortSignal): Promise<Problem | null> {
+    const { settings, access, timings } = this.#options;
+    const timeoutMs = timings.probeTimeoutMs;
+    if (settings.healthPath === undefined)
+      return inspect({ baseUrl, ...access, own: true, timeoutMs }, signal);
+    return probeHealth(new URL(settings.healthPath, baseUrl).href, access.key, timeoutMs, signal);
+  }
+
+  /** The start has failed. */
+  #giveUp(reason: string): void {
+    if (this.#options.alwaysOn) this.#complain(reason);
+    else this.#lose(reason);
+  }
+
+  /** Reports why it cannot be called, and goes on. */
+  #complain(reason: string): void {
+    if (this.#ending.signal.aborted || this.#reason === reason) return;
+    this.#up = false;
+    this.#reason = reason;
+    this.#options.report({ type: 'down', reason, watching: true });
+  }
+
+  /** Ends with the last report. */
+  #lose(reason: string): void {
+    if (this.#ending.signal.aborted) return;
+    this.#ending.abort();
+    this.#options.report({ type: 'down', reason, watching: false });
+  }
+}
