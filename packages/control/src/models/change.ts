@@ -8,6 +8,7 @@ import { type ChangedSettings, type ChangeModelInput, changeInput, ONLY_FOR_WORK
 import { findModel, tellRunner } from './models.ts';
 import { originOf } from './origin.ts';
 import { poolFor, refuseMove, refuseShare, refuseTooLarge } from './placement.ts';
+import { refuseServers } from './servers.ts';
 import type { ModelChange } from './view.ts';
 
 /** The settings that are stored with the driver, not in columns of their own. */
@@ -42,6 +43,11 @@ export async function changeModel(
   const unfit = refuseShare(actor, driver, changes) ?? unfitFor(driver, mode, changes);
   if (unfit) return unfit;
   const row = await deps.db.$transaction(async (tx) => {
+    const tooMany =
+      changes.urls === undefined && changes.replicas === undefined
+        ? null
+        : await refuseServers(tx, actor, orgId, { id, settings: changes });
+    if (tooMany) return tooMany;
     const data = await changeOf(tx, deps, id, changes);
     const stays = changes.pool === undefined ? null : await refuseMove(tx, id, changes.pool);
     const tooLarge =

@@ -9,6 +9,7 @@ import { driverOf, type PublishModelInput, type PublishSettings, publishInput } 
 import { tellRunner } from './models.ts';
 import { originOf } from './origin.ts';
 import { poolFor, refuseShare, refuseTooLarge } from './placement.ts';
+import { refuseServers } from './servers.ts';
 import type { ModelChange } from './view.ts';
 import { unfitWorkload } from './workload.ts';
 
@@ -39,6 +40,7 @@ export async function publishModel(
   const placed = { ...settings, pool: pool.value };
   const row = await insertModel(deps, actor, org.value.id, placed, driver.value);
   if (!row) return refuse('conflict', `A model "${settings.name}" is already published.`, 'name');
+  if ('refusal' in row) return row;
   return ok(await tellRunner(deps, row));
 }
 
@@ -51,9 +53,11 @@ async function insertModel(
   orgId: string,
   placed: Placed,
   runs: StoredDriver,
-): Promise<Model | null> {
+): Promise<Model | Awaited<ReturnType<typeof refuseServers>>> {
   const { name, kind, mode, contextTokens, pool, upstreamKey } = placed;
   return deps.db.$transaction(async (tx) => {
+    const tooMany = await refuseServers(tx, actor, orgId, { id: null, settings: runs.settings });
+    if (tooMany) return tooMany;
     const data = { ...columnsOf(deps, placed, runs), id: newModelId(), orgId };
     const [row] = await tx.model.createManyAndReturn({ data: [data], skipDuplicates: true });
     if (!row) return null;
