@@ -1,6 +1,8 @@
 // @ts-check
 // npm run -s ctl: sets up the checkout if need be (with messages on stderr), then runs the command
-// line.
+// line. While a stack runs whose checkout has changed, such as before an upgrade, the command line
+// is the one that was built with the stack.
+import { LauncherRuns } from './setup/launchers.mjs';
 import { setUp } from './setup/setup.mjs';
 import { createTerminal, printFailure } from './setup/terminal.mjs';
 
@@ -8,7 +10,10 @@ const terminal = createTerminal(process.stderr);
 try {
   await setUp(terminal);
 } catch (error) {
-  printFailure(terminal, error);
-  process.exit(1);
+  if (!(error instanceof LauncherRuns)) {
+    printFailure(terminal, error);
+    process.exit(1);
+  }
+  terminal.print(`${error.message} This is the ctl of that build.`);
 }
 await import(new URL('../apps/ctl/dist/main.js', import.meta.url).href);

@@ -17,7 +17,9 @@ beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'tidegate-start-'));
   installed = join(root, 'installed');
   const processes = ['dist', 'package.json'].map((part) => `packages/processes/${part}`);
-  const launcher = ['start.mjs', 'setup', 'local/dist', 'local/package.json'].map((part) => `infra/${part}`);
+  const launcher = ['start.mjs', 'ctl.mjs', 'setup', 'local/dist', 'local/package.json'].map(
+    (part) => `infra/${part}`,
+  );
   for (const part of [...launcher, ...processes])
     cpSync(join(INFRA, '..', part), join(root, part), { recursive: true });
   writeFileSync(join(root, 'package-lock.json'), '{"packages":{"node_modules/x":{"version":"1.0.0"}}}');
@@ -45,13 +47,18 @@ function buildToolThat(script: string): void {
 interface Ended {
   readonly failed: boolean;
   readonly out: string;
+  readonly err: string;
 }
 
-function start(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
+function start(
+  args: readonly string[],
+  env: Record<string, string> = {},
+  program = 'start.mjs',
+): Promise<Ended> {
   const options = { env: { PATH: process.env.PATH ?? '', npm_execpath: join(root, 'npm.js'), ...env } };
   return new Promise((resolve) =>
-    execFile(process.execPath, [join(root, 'infra/start.mjs'), ...args], options, (error, out) =>
-      resolve({ failed: error !== null, out }),
+    execFile(process.execPath, [join(root, 'infra', program), ...args], options, (error, out, err) =>
+      resolve({ failed: error !== null, out, err }),
     ),
   );
 }
@@ -62,6 +69,14 @@ function dataFolder(name: string, holder: unknown): string {
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'launcher.pid'), JSON.stringify(holder));
   return folder;
+}
+
+/** Records a launcher of the checkout, under this process's id. Returns the folder of records. */
+function recordLauncher(known: unknown): string {
+  const launchers = join(root, 'node_modules/.cache/tidegate/launchers');
+  mkdirSync(launchers, { recursive: true });
+  writeFileSync(join(launchers, String(process.pid)), JSON.stringify(known));
+  return launchers;
 }
 
 describe('npm start where the stack already runs', () => {
@@ -121,18 +136,25 @@ describe('npm start', () => {
   });
 
   it('installs nothing while a stack of the checkout runs on other data, until it is gone', async () => {
-    const launchers = join(root, 'node_modules/.cache/tidegate/launchers');
-    mkdirSync(launchers, { recursive: true });
-    const entry = join(launchers, String(process.pid));
-    writeFileSync(entry, JSON.stringify(identify(process.pid)));
+    const launchers = recordLauncher(identify(process.pid));
     const { out } = await start(['--data-dir', join(root, 'other')]);
     expect(out).toContain(`Tidegate runs from this checkout (process ${process.pid})`);
     expect(out).not.toContain('    at ');
     expect(existsSync(installed)).toBe(false);
     writeFileSync(join(launchers, '1'), '');
-    writeFileSync(entry, JSON.stringify({ pid: process.pid, identity: 'another time' }));
+    recordLauncher({ pid: process.pid, identity: 'another time' });
     await start(['--data-dir', join(root, 'other')]);
     expect(existsSync(installed)).toBe(true);
+  });
+
+  it('and ctl goes on with what was built meanwhile, and says so', async () => {
+    recordLauncher(identify(process.pid));
+    mkdirSync(join(root, 'apps/ctl/dist'), { recursive: true });
+    writeFileSync(join(root, 'apps/ctl/dist/main.js'), 'console.log("{}")');
+    const { failed, out, err } = await start([], {}, 'ctl.mjs');
+    expect({ failed, out }).toEqual({ failed: false, out: '{}\n' });
+    expect(err).toContain('packages or build are out of date. This is the ctl of that build.');
+    expect(existsSync(installed)).toBe(false);
   });
 
   it('leaves it to the start to refuse a data folder', async () => {

@@ -24,6 +24,9 @@ export async function processesOf(root) {
   return existsSync(path) ? import(pathToFileURL(path).href) : undefined;
 }
 
+/** The set-up is needed, and refused because a stack runs. */
+export class LauncherRuns extends Failure {}
+
 /**
  * Records this process as a launcher.
  *
@@ -48,6 +51,7 @@ export async function enterLauncher(root) {
  * programs.
  *
  * @param {string} root
+ * @throws {LauncherRuns}
  */
 export async function assertNoLauncher(root) {
   const folder = folderOf(root);
@@ -58,7 +62,7 @@ export async function assertNoLauncher(root) {
       rmSync(join(folder, name), { force: true });
       continue;
     }
-    throw new Failure(
+    throw new LauncherRuns(
       `Tidegate runs from this checkout (process ${name}), and its packages or build are out of date.`,
       {
         hint: `Stop it with Ctrl-C in its terminal (or: kill ${name}), then run the command again.`,

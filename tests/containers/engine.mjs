@@ -50,6 +50,8 @@ export async function openEngine(directory) {
   const close = async () => {
     daemon.kill('SIGTERM');
     await ended;
+    // A daemon leaves this mounted, and what is mounted cannot be deleted.
+    await run('umount', [join(directory, 'exec-root/netns/default')]).catch(() => {});
     await rm(join(directory, 'data-root'), { recursive: true, force: true });
   };
   await until(`the engine (${join(directory, 'engine.log')})`, START_MS, () => answers(env)).catch(

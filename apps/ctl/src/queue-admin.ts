@@ -1,6 +1,6 @@
 import { SETTLEMENT_QUEUE, type SettlementBatch, settlementQueuePrefix } from '@tidegate/contracts';
-import { createRedisClient } from '@tidegate/redis';
 import { type Job, Queue } from 'bullmq';
+import { connectRedis } from './redis.ts';
 
 export interface QueueStatus {
   readonly waiting: number;
@@ -38,24 +38,16 @@ export interface QueueAdmin {
 
 /** Opens the queue. If Redis cannot be reached, the first command fails. */
 export function openQueueAdmin(redisUrl: string, redisPrefix: string): QueueAdmin {
-  const connection = createRedisClient(redisUrl, {
-    maxRetriesPerRequest: 0,
-    connectTimeout: 3_000,
-    retryStrategy: () => null,
-  });
-  let lost: Error | null = null;
-  connection.on('error', (error) => {
-    lost = error;
-  });
+  const link = connectRedis(redisUrl);
   const queue = new Queue<SettlementBatch>(SETTLEMENT_QUEUE, {
     prefix: settlementQueuePrefix(redisPrefix),
-    connection,
+    connection: link.client,
     skipMetasUpdate: true,
   });
   queue.on('error', () => undefined);
   return {
     get lost() {
-      return lost;
+      return link.lost;
     },
     async status() {
       const {
@@ -75,7 +67,7 @@ export function openQueueAdmin(redisUrl: string, redisPrefix: string): QueueAdmi
     },
     async close() {
       await queue.close();
-      connection.disconnect();
+      link.client.disconnect();
     },
   };
 }

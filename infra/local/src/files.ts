@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 
 /** The checkout that contains this file. */
@@ -64,8 +64,27 @@ export function filesOf(dataDir: string): Files {
 export const dataDirOf = (wished: string | undefined, env: NodeJS.ProcessEnv = process.env): string =>
   resolve(wished || env.TIDEGATE_DATA_DIR || join(ROOT, '.local'));
 
-export const makeFolder = (path: string, mode = MODE_PRIVATE_FOLDER): void =>
-  void mkdirSync(path, { recursive: true, mode });
+/**
+ * Creates the folder and what is missing above it. Not with mkdir's own `recursive`, which never
+ * returns where folders cannot be made but seem to be missing, as in /proc.
+ */
+export function makeFolder(path: string, mode = MODE_PRIVATE_FOLDER): void {
+  for (const folder of missingTo(path).reverse()) {
+    try {
+      mkdirSync(folder, { mode });
+    } catch (error) {
+      // Another start may have made it meanwhile.
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+  }
+}
+
+/** The folders of a path that do not exist, innermost first. */
+function missingTo(path: string): string[] {
+  const missing: string[] = [];
+  for (let folder = resolve(path); !existsSync(folder); folder = dirname(folder)) missing.push(folder);
+  return missing;
+}
 
 /**
  * Creates the data folder. Root's Postgres runs as another user, who must be able to pass through
@@ -73,6 +92,24 @@ export const makeFolder = (path: string, mode = MODE_PRIVATE_FOLDER): void =>
  */
 export const makeDataFolder = ({ dataDir }: Files): void =>
   makeFolder(dataDir, process.getuid?.() === 0 ? MODE_PASSABLE_FOLDER : MODE_PRIVATE_FOLDER);
+
+/** The folders that a start may make and that do not exist yet, innermost first. */
+export function missingFolders(files: Files): string[] {
+  const { postgres, redis, tools, runner, models, logs, prometheus, prometheusPackage } = files;
+  const inside = [postgres, redis, tools, runner, models, logs, prometheus, prometheusPackage];
+  return [...inside.filter((folder) => !existsSync(folder)), ...missingTo(files.dataDir)];
+}
+
+/** Removes those of the folders that exist and are empty. */
+export function removeEmpty(folders: readonly string[]): void {
+  for (const folder of folders) {
+    try {
+      rmdirSync(folder);
+    } catch {
+      // It holds something, or it was never made.
+    }
+  }
+}
 
 /** Removes all data and secrets. Keeps the lock and the tools. */
 export function wipe(files: Files): void {

@@ -135,6 +135,13 @@ describe('a data folder that cannot be used fails the start with the step and th
     );
   });
 
+  onLinux('when no folder can be made where it should be', async () => {
+    const { message } = await refused(start({ dataDir: '/proc/tidegate/data' }));
+    expect(message).toBe(
+      'The data folder /proc/tidegate/data cannot be used: no such file or directory (/proc/tidegate)',
+    );
+  });
+
   asRoot('when it, or something in it, is another user’s, with whose', async () => {
     const folder = join(dataDir, 'data');
     mkdirSync(folder, { mode: 0o700 });
@@ -156,6 +163,15 @@ describe('a data folder that cannot be used fails the start with the step and th
     expect(statSync(folder).mode & 0o777).toBe(0o711);
     for (const name of readdirSync(folder)) expect(statSync(join(folder, name)).mode & 0o077).toBe(0);
   });
+});
+
+it('a start that fails leaves none of the folders that it has made, and all that were there', async () => {
+  const databaseUrl = `postgresql://me:hidden@127.0.0.1:${await freePort()}/tidegate`;
+  await refused(start({ dataDir: join(dataDir, 'made', 'deep'), databaseUrl }));
+  expect(readdirSync(dataDir)).toEqual([]);
+  mkdirSync(join(dataDir, 'logs'));
+  await refused(start({ databaseUrl }));
+  expect(readdirSync(dataDir)).toEqual(['logs']);
 });
 
 /**

@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import { explained } from './explain.ts';
-import { type Files, filesOf, makeDataFolder, ROOT } from './files.ts';
+import { type Files, filesOf, makeDataFolder, missingFolders, ROOT, removeEmpty } from './files.ts';
 import type { StackInfo } from './info.ts';
 import type { StackOptions } from './options.ts';
 import { takeLock } from './process/lock.ts';
@@ -29,15 +29,17 @@ export interface Stack {
 /**
  * Starts all of Tidegate on this machine: stores, migrations, the demo, stand-ins and services.
  * Resolves when everything answers and stack.json is written. If something fails, it stops what it
- * has started.
+ * has started and removes the folders that it has made and left empty.
  *
  * @throws StackError that says what to do
  */
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const files = filesOf(resolve(options.dataDir ?? join(ROOT, '.local')));
+  const missing = missingFolders(files);
   try {
     return await open(files, options);
   } catch (error) {
+    removeEmpty(missing);
     throw explained(error, files.dataDir);
   }
 }

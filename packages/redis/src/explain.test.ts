@@ -61,6 +61,11 @@ describe('that Redis cannot be used is told in a sentence that names the cause',
   it.each([
     ['ERR max number of clients reached', undefined, /takes no more connections/],
     ['self-signed certificate', 'DEPTH_ZERO_SELF_SIGNED_CERT', /over TLS/],
+    [
+      "Socket timeout. Expecting data, but didn't receive any in 5000ms.",
+      undefined,
+      /did not answer in time/,
+    ],
     ['getaddrinfo ENOTFOUND redis', 'ENOTFOUND', /does not answer/],
   ])('%s', (message, code, expected) => {
     const error = Object.assign(new Error(message), { code });

@@ -16,6 +16,7 @@ const REASONS: readonly [sign: RegExp, sentence: string][] = [
   [/\bMISCONF\b/, 'Redis cannot write its data to its disk, and refuses changes.'],
   [/\bLOADING\b/, 'Redis is not ready: it is loading its data.'],
   [/\bCLUSTERDOWN\b/, 'The Redis Cluster is not complete: some slots have no server.'],
+  [/Socket timeout/, 'Redis did not answer in time.'],
   [/wrong version number|EPROTO|CERT|certificate/i, 'Redis cannot be reached over TLS as REDIS_URL says.'],
 ];
 

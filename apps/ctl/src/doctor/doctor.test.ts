@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import {
   instancesKey,
@@ -325,6 +327,28 @@ describe('doctor', () => {
     const wrong = (JSON.parse(out) as DoctorReport).findings.filter(({ ok }) => !ok);
     expect([status, wrong.map(({ check }) => check)]).toEqual([1, ['ledgers', 'queue']]);
     expect(wrong[0]?.found).toContain('cannot be looked at: ');
+  });
+
+  it('goes on with the rest when Redis takes connections and says nothing', async () => {
+    const sockets: Socket[] = [];
+    const silent = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    try {
+      const { status, out } = await ctl(['doctor', '--json'], {
+        ...env,
+        REDIS_URL: `redis://127.0.0.1:${port}`,
+      });
+      const wrong = (JSON.parse(out) as DoctorReport).findings.filter(({ ok }) => !ok);
+      expect(status).toBe(1);
+      expect(wrong.map(({ check, found }) => [check, found])).toEqual([
+        ['ledgers', 'cannot be looked at: Redis did not answer in time.'],
+        ['queue', 'cannot be looked at: Redis did not answer in time.'],
+      ]);
+    } finally {
+      for (const socket of sockets) socket.destroy();
+      silent.close();
+    }
   });
 
   it('refuses days that are not kept', async () => {

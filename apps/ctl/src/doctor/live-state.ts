@@ -1,5 +1,5 @@
 import { instancesKey, leaseKey, monthKey, orgStateKey, outboxKey } from '@tidegate/contracts';
-import { createRedisClient } from '@tidegate/redis';
+import { connectRedis } from '../redis.ts';
 
 /** What Redis holds of one organization. All of it is of one moment. */
 export interface LiveOrg {
@@ -33,15 +33,8 @@ export interface LiveState {
 const MAX_INSTANCES = 1_000;
 
 export function openLiveState(redisUrl: string, prefix: string): LiveState {
-  const client = createRedisClient(redisUrl, {
-    maxRetriesPerRequest: 0,
-    connectTimeout: 3_000,
-    retryStrategy: () => null,
-  });
-  let lost: Error | null = null;
-  client.on('error', (error) => {
-    lost = error;
-  });
+  const link = connectRedis(redisUrl);
+  const { client } = link;
   const nowMs = async () => {
     // In a cluster, `time` goes to any node.
     const [seconds, micros] = await client.time();
@@ -49,7 +42,7 @@ export function openLiveState(redisUrl: string, prefix: string): LiveState {
   };
   return {
     get lost() {
-      return lost;
+      return link.lost;
     },
     nowMs,
     async org(orgId, month) {

@@ -114,11 +114,8 @@ async function writePlan(
 async function createPlan(tx: Tx, name: string, given: object, offered: boolean): Promise<Written> {
   const complete = allValues.safeParse(given);
   if (!complete.success) {
-    return refuse(
-      'not_found',
-      `There is no plan "${name}"; to create it, give all of: ${Object.keys(values).join(', ')}.`,
-      'name',
-    );
+    const all = [...Object.values(PLAN_LIMITS).map(({ label }) => label), 'Images'].join(', ');
+    return refuse('not_found', `There is no plan "${name}". To create it, give all of: ${all}.`, 'name');
   }
   const last = await tx.plan.aggregate({ _max: { position: true } });
   const created = await tx.plan.createManyAndReturn({
