@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { signInByForm } from '../support/console.ts';
+import { openForm, signInByForm } from '../support/console.ts';
 import { useStack } from '../support/stack.ts';
 
 /*
@@ -85,5 +85,29 @@ describe('odd input', () => {
     expect(answer.status).toBe(404);
     const log = readFileSync(join(stack().dataDir, 'logs/console.log'), 'utf8');
     expect(log).not.toContain('forged-line');
+  });
+
+  describe('of who has an invitation, sent without scripts', () => {
+    let send: Awaited<ReturnType<typeof openForm>>;
+    beforeAll(async () => {
+      const invited = await act('invite', ['demo', 'guest@example.com', 'viewer']);
+      const [, link] = /"link":"([^"]*)"/.exec(invited) ?? [];
+      send = await openForm(link ?? '');
+    });
+
+    it('is refused on the same page, with what was typed', async () => {
+      const page = await (await send({ name: 'Ada', password: 'short' })).text();
+      expect(page).toContain('value="Ada"');
+      expect(page).toContain('>Password must have 8 to 128 characters.<');
+    });
+
+    /** The last test: after it the address has no attempts left. */
+    it('costs no more passwords to hash than an address may try', async () => {
+      const pages: string[] = [];
+      for (let i = 0; i < 21; i++)
+        pages.push(await (await send({ name: 'Ada', password: 'password1' })).text());
+      expect(pages[0]).not.toContain('Too many attempts.');
+      expect(pages.at(-1)).toContain('Too many attempts.');
+    });
   });
 });

@@ -6,26 +6,33 @@ export async function signInByForm(
   site: string,
   { email, password }: { readonly email: string; readonly password: string },
 ): Promise<string | null> {
-  const page = await (await fetch(`${site}/sign-in`)).text();
-  const form = new FormData();
-  // Skips the form that leads to the identity provider.
-  const own = page.split('</form>').find((html) => html.includes('name="password"')) ?? '';
-  for (const [tag] of own.matchAll(/<input [^>]*type="hidden"[^>]*>/g)) {
-    const [, name] = /name="([^"]*)"/.exec(tag) ?? [];
-    const [, value = ''] = /value="([^"]*)"/.exec(tag) ?? [];
-    if (name) form.append(name, unescaped(value));
-  }
-  form.append('email', email);
-  form.append('password', password);
-  const answer = await fetch(`${site}/sign-in`, {
-    method: 'POST',
-    headers: { origin: site },
-    body: form,
-    redirect: 'manual',
-  });
+  const send = await openForm(`${site}/sign-in`);
+  const answer = await send({ email, password });
   await answer.arrayBuffer();
   const cookies = answer.headers.getSetCookie().map((cookie) => cookie.split(';', 1)[0] ?? '');
   return cookies.length > 0 ? cookies.join('; ') : null;
+}
+
+/** Opens a page of the console. Resolves to what sends its form with a password. */
+export async function openForm(page: string) {
+  const html = await (await fetch(page)).text();
+  // Skips the form that leads to the identity provider.
+  const own = html.split('</form>').find((form) => form.includes('name="password"')) ?? '';
+  const hidden = [...own.matchAll(/<input [^>]*type="hidden"[^>]*>/g)].flatMap(([tag]) => {
+    const [, name] = /name="([^"]*)"/.exec(tag) ?? [];
+    const [, value = ''] = /value="([^"]*)"/.exec(tag) ?? [];
+    return name ? [[name, unescaped(value)] as const] : [];
+  });
+  return (fields: Readonly<Record<string, string>>): Promise<Response> => {
+    const body = new FormData();
+    for (const [name, value] of [...hidden, ...Object.entries(fields)]) body.append(name, value);
+    return fetch(page, {
+      method: 'POST',
+      headers: { origin: new URL(page).origin },
+      body,
+      redirect: 'manual',
+    });
+  };
 }
 
 const unescaped = (html: string): string =>

@@ -1,12 +1,13 @@
 'use server';
 
-import type { ControlRefusal } from '@tidegate/control';
+import { type ControlRefusal, refuseInput } from '@tidegate/control';
 import { headers } from 'next/headers';
 import { redirect } from 'next/navigation';
 import { services } from '../server/services.ts';
 import { passCookiesOn } from '../session/cookies.ts';
 import { callerAddress, currentUser } from '../session/current.ts';
 import { goToProvider } from '../session/provider.ts';
+import { tooManyAttempts } from '../session/words.ts';
 
 export interface AcceptState {
   readonly name: string;
@@ -15,13 +16,17 @@ export interface AcceptState {
 
 /**
  * Joins the organization and signs in. Creates an account if the form has its fields. Without
- * passwords the account is its owner's once the identity provider confirms the e-mail.
+ * passwords the account is its owner's once the identity provider confirms the e-mail. For someone
+ * who is not signed in it counts as an attempt of the address, since a password may be hashed.
  */
-export async function accept(token: string, _before: AcceptState, form: FormData): Promise<AcceptState> {
+export async function accept(_before: AcceptState, form: FormData): Promise<AcceptState> {
   const { control, signIn, passwords } = services();
   const user = await currentUser();
   const name = String(form.get('name') ?? '');
   const password = String(form.get('password') ?? '');
+  const token = String(form.get('token') ?? '');
+  const waitS = user ? null : await signIn.guardAddress(await callerAddress());
+  if (waitS !== null) return { name, refusal: refuseInput({ message: tooManyAttempts(waitS) }).refusal };
   const account = user ? {} : passwords ? { name, password } : { name, withoutPassword: true };
   const accepted = await control.acceptInvitation(user?.actor ?? null, { token, ...account });
   if (!accepted.ok) return { name, refusal: accepted.refusal };

@@ -19,11 +19,12 @@ interface AcceptFormProps {
 
 const FIELDS = ['name', 'password'];
 
+/**
+ * The token is a field, not an argument bound to the action. With a bound one, React renders the
+ * answer to a form that was sent without scripts again and again, and never ends.
+ */
 export function AcceptForm({ token, email, hasAccount, signedInAs, onlyProvider }: AcceptFormProps) {
-  const [{ name, refusal }, action, pending] = useActionState(accept.bind(null, token), {
-    name: '',
-    refusal: null,
-  });
+  const [{ name, refusal }, action, pending] = useActionState(accept, { name: '', refusal: null });
   if (signedInAs !== null && signedInAs !== email)
     return (
       <form action={signOut} className="space-y-4">
@@ -46,6 +47,7 @@ export function AcceptForm({ token, email, hasAccount, signedInAs, onlyProvider 
     );
   return (
     <Form action={action} className="space-y-4" refusal={refusal} fields={FIELDS}>
+      <input type="hidden" name="token" value={token} />
       {signedInAs === null ? (
         <>
           <Field label="Your name" name="name" autoComplete="name" defaultValue={name} autoFocus />

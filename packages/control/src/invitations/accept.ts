@@ -70,20 +70,17 @@ export async function acceptInvitation(
 ): Promise<Result<{ email: string; org: string }>> {
   const parsed = parseInput(acceptInput, input);
   if (!parsed.ok) return parsed;
-  const { token, name, password, withoutPassword = false } = parsed.value;
-  // Without an invitation we hash no password: that costs CPU time.
+  const { token } = parsed.value;
   const open = await openInvitation(deps, actor, { token });
   if (!open.ok) return open;
-  const about = { email: open.value.email, org: open.value.org.name };
-  const weak = password === undefined ? null : await weakPassword(password, about);
-  if (weak) return refuseInput(weak);
-  const secret = withoutPassword ? null : password === undefined ? undefined : await secretOf(password);
+  const newAccount = actor?.kind === 'user' ? null : await newAccountOf(open.value, parsed.value);
+  if (newAccount !== null && !newAccount.ok) return newAccount;
   return deps.db
     .$transaction(async (tx): Promise<Result<{ email: string; org: string }>> => {
       const taken = await takeInvitation(tx, deps.now(), token);
       if (!taken) return refuse('not_found', VOID, 'token');
       const { orgId, email, role, slug } = taken;
-      const user = await accountFor(tx, deps.now(), actor, email, { name, secret });
+      const user = await accountFor(tx, deps.now(), actor, email, newAccount?.value);
       // A refusal must leave the invitation open.
       if (!user.ok) throw new Refused(user);
       const userId = user.value;
@@ -137,24 +134,42 @@ async function takeInvitation(tx: Tx, nowMs: number, token: string): Promise<Tak
   return taken && (await whoMayInvite(tx, open.orgId)).has(taken.invitedBy) ? taken : undefined;
 }
 
+interface NewAccount {
+  readonly name: string;
+  /** Null: the account needs none. */
+  readonly secret: Secret | null;
+}
+
+/** What creates the account. A password is hashed last, because that costs CPU time. */
+async function newAccountOf(
+  { email, org, hasAccount }: OpenInvitation,
+  { name, password, withoutPassword }: z.output<typeof acceptInput>,
+): Promise<Result<NewAccount>> {
+  if (hasAccount) return refuseKnown(email);
+  if (name === undefined) return refuse('invalid_input', 'Name must be given.', 'name');
+  if (withoutPassword) return ok({ name, secret: null });
+  if (password === undefined) return refuse('invalid_input', 'Password must be given.', 'password');
+  const weak = await weakPassword(password, { email, org: org.name });
+  return weak ? refuseInput(weak) : ok({ name, secret: await secretOf(password) });
+}
+
+const refuseKnown = (email: string) =>
+  refuse('forbidden', `${email} has an account: sign in to accept the invitation.`);
+
 async function accountFor(
   tx: Tx,
   nowMs: number,
   actor: Actor | null,
   email: string,
-  /** No secret: one is missing. Null: the account needs none. */
-  { name, secret }: { name: string | undefined; secret: Secret | null | undefined },
+  newAccount: NewAccount | undefined,
 ): Promise<Result<string>> {
   if (actor?.kind === 'user') {
     if (actor.email === email) return ok(actor.userId);
     return refuse('forbidden', `This invitation is for ${email}: sign in as that account to accept it.`);
   }
-  const hasAccount = () => refuse('forbidden', `${email} has an account: sign in to accept the invitation.`);
-  if (await tx.user.findUnique({ where: { email }, select: { id: true } })) return hasAccount();
-  if (name === undefined) return refuse('invalid_input', 'Name must be given.', 'name');
-  if (secret === undefined) return refuse('invalid_input', 'Password must be given.', 'password');
-  const user = await createUser(tx, nowMs, email, name);
-  if (user === null) return hasAccount();
-  if (secret !== null) await createCredential(tx, user.createdAt, user.id, secret.hash);
+  // Somebody else may have created the account meanwhile.
+  const user = newAccount && (await createUser(tx, nowMs, email, newAccount.name));
+  if (!newAccount || !user) return refuseKnown(email);
+  if (newAccount.secret !== null) await createCredential(tx, user.createdAt, user.id, newAccount.secret.hash);
   return ok(user.id);
 }

@@ -118,6 +118,9 @@ describe('an invitation', () => {
     expect(refusal(await fixture.control.acceptInvitation(null, { token, ...account })).message).toContain(
       'sign in',
     );
+    // The password is not looked at, so none is hashed: whoever has the link could ask for many.
+    const weak = await fixture.control.acceptInvitation(null, { token, name: 'Ada', password: 'password1' });
+    expect(refusal(weak).code).toBe('forbidden');
     const accepted = value(await fixture.control.acceptInvitation(there, { token }));
     expect(accepted).toEqual({ email: there.email, org });
   });
