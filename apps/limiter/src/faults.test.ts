@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { closeDb, type Db, explainPostgres } from '@tidegate/db';
 import { monthEndMs, monthOf } from '@tidegate/limits';
@@ -12,7 +14,7 @@ import {
   testRedis,
 } from '@tidegate/testing';
 import { anAdmitCall } from './testing/admit-call.ts';
-import { changePlan, connectDb, makeKey, makeOrg, openStore } from './testing/fixture.ts';
+import { changePlan, connectDb, makeKey, makeOrg, openStore, startTestLimiter } from './testing/fixture.ts';
 import { beatingInstance, monthOfOrg, Rig } from './testing/rig.ts';
 
 let postgres: TestPostgres;
@@ -38,6 +40,27 @@ afterEach(async () => {
 afterAll(async () => {
   await closeDb(db);
   await postgres.drop();
+});
+
+describe('a limiter whose port is taken', () => {
+  it('does not start, and leaves no connection to Redis behind', async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const { redis: watcher } = await openStore(redis.url);
+    const clients = async () =>
+      String(await watcher.client('LIST'))
+        .trim()
+        .split('\n').length;
+    const own = await clients();
+    try {
+      const { port } = taken.address() as AddressInfo;
+      await expect(startTestLimiter({ redisUrl: redis.url, db, port })).rejects.toThrow(/EADDRINUSE/);
+      await eventually(async () => (await clients()) === own);
+    } finally {
+      taken.close();
+      watcher.disconnect();
+    }
+  });
 });
 
 describe('Redis killed and started again', () => {

@@ -12,7 +12,7 @@ import { createLimiterMetrics, type LimiterMetrics } from './metrics.ts';
 import { type Outbox, startOutbox } from './outbox/outbox.ts';
 import { readState } from './read-state.ts';
 import { RefusalWriter } from './refusals/writer.ts';
-import { startServer } from './server.ts';
+import { type GrpcServer, startServer } from './server.ts';
 import { countedDispatch } from './session/counted.ts';
 import { Sessions } from './session/sessions.ts';
 import { observeLimiter } from './state-metrics.ts';
@@ -56,7 +56,7 @@ export interface Limiter {
 
 /**
  * Starts one limiter. It serves at once, but calls fail until Redis is available. Rejects if the
- * port is taken.
+ * port is taken, and leaves nothing running then.
  */
 export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   const { host, port, trust, db, logger } = options;
@@ -76,17 +76,23 @@ export async function startLimiter(options: LimiterOptions): Promise<Limiter> {
   const chores = startChores({ state, limiterId, admissions, lastUses, timing, metrics, failures, logger });
   observe({ options, state, sessions, chores, outbox });
   const handlers = { Session: sessions.accept, ...unaryHandlers({ ...state, onFailed: failures.report }) };
-  const server = await startServer({ host, port, trust, handlers, log: logger });
 
+  let server: GrpcServer | undefined;
   let closed: Promise<void> | undefined;
   const close = async () => {
     await chores.stop();
     await sessions.close();
     await lastUses.write().catch(failures.report);
-    await server.close();
+    await server?.close();
     await outbox.close();
     open.close();
   };
+  try {
+    server = await startServer({ host, port, trust, handlers, log: logger });
+  } catch (error) {
+    await close();
+    throw error;
+  }
   return {
     port: server.port,
     ready: open.ready,
