@@ -1,5 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { closeDb, createDb } from '@tidegate/db';
+import { describe, expect, it } from '@jest/globals';
 import { totp } from '@tidegate/testing';
 import type { Page } from 'playwright-core';
 import { expectAccessibleInBoth, expectInReach, expectStill } from '../support/browser.ts';
@@ -57,15 +56,6 @@ async function setUp(
 
 export function describeAccount(site: Site): void {
   describe('an account', () => {
-    // All tests sign in from one address, and these do so often.
-    const forgetAttempts = async () => {
-      const db = createDb(site.stack().info.postgres, { maxConnections: 1 });
-      await db.signInAttempt.deleteMany();
-      await closeDb(db);
-    };
-    beforeEach(forgetAttempts);
-    afterEach(forgetAttempts);
-
     it(
       'lists its sessions, and ends one of another device',
       async () => {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach } from '@jest/globals';
 import type { Control, CreateKeyInput, Role } from '@tidegate/control';
 import type { StackOptions } from '@tidegate/local';
 import { freePort } from '@tidegate/testing';
@@ -51,6 +51,10 @@ export function useSite({ named = false, ...options }: SiteOptions = {}) {
     url = named ? info.console.replace('127.0.0.1', 'localhost') : info.console;
     owner = info.owner;
     opened = openControl(stack());
+  });
+  // All visitors have one address, which may try to sign in 20 times a minute.
+  beforeEach(async () => {
+    await opened?.db.signInAttempt.deleteMany();
   });
   const control = (): Control => {
     if (!opened) throw new Error('the stack has not been started');
