@@ -56,6 +56,7 @@ async function startOwnPostgres(directory, ends) {
   const options = { dataDir: join(directory, 'postgres'), port: await freePort(), settings: SETTINGS };
   const postgres = await startPostgres(options);
   ends.unshift(() => postgres.stop());
+  process.env[TEST_ENV.ownPostgres] = 'true';
   return postgres.url;
 }
 

@@ -2,6 +2,8 @@
 export const TEST_ENV = {
   /** URL of the run's Postgres server, as a superuser. */
   postgres: 'TIDEGATE_TEST_POSTGRES',
+  /** Set if that server is the run's own, and ends with it. */
+  ownPostgres: 'TIDEGATE_TEST_OWN_POSTGRES',
   /** Name of the migrated database that each test's own is a copy of. */
   template: 'TIDEGATE_TEST_TEMPLATE',
   /** The Redis server binary that was found, as JSON. */

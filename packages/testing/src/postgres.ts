@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { migrate } from '@tidegate/db';
 import pg from 'pg';
-import { testEnv } from './env.ts';
+import { TEST_ENV, testEnv } from './env.ts';
 
 export interface TestPostgres {
   readonly url: string;
-  /** Ends the database's sessions and removes it; idempotent. */
+  /** Ends the database's sessions, and makes it unavailable from then on; idempotent. */
   drop(): Promise<void>;
 }
 
@@ -36,8 +36,21 @@ export async function createTemplate(serverUrl: string): Promise<string> {
   return name;
 }
 
+/**
+ * Removes a database, or only closes it if the server is the run's own: its folder is removed as a
+ * whole. ext4 takes long to create the 300 files of a database where many were just removed. That
+ * was half of the server's CPU time.
+ */
 export async function dropDatabase(serverUrl: string, name: string): Promise<void> {
-  await execute(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+  if (process.env[TEST_ENV.ownPostgres] === undefined) {
+    await execute(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+    return;
+  }
+  await execute(serverUrl, `ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
+  await execute(
+    serverUrl,
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`,
+  );
 }
 
 function urlOf(serverUrl: string, database: string): string {
