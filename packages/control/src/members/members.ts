@@ -8,7 +8,7 @@ import { orgField } from '../fields.ts';
 import { ok, parseInput, type Result, refuse, refuseInput } from '../result.ts';
 import { memberInput } from './input.ts';
 import { lockMembers } from './lock.ts';
-import { emailField, findOrCreateUser, passwordField, secretOf } from './user.ts';
+import { emailField, findOrCreateUser, hasAccount, passwordField, secretOf } from './user.ts';
 import { weakPassword } from './weak-password.ts';
 
 export interface MemberView {
@@ -56,7 +56,8 @@ export async function addMember(
   const orgId = org.value.id;
   const weak = password === undefined ? null : await weakPassword(password, { email, org: org.value.name });
   if (weak) return refuseInput(weak);
-  const secret = await secretOf(password);
+  const known = password === undefined && (await hasAccount(deps.db, email));
+  const secret = known ? null : await secretOf(password);
   return deps.db.$transaction(async (tx): Promise<Result<AddedMember>> => {
     await lockMembers(tx, orgId);
     const user = await findOrCreateUser(tx, deps.now(), email, secret);

@@ -1,4 +1,5 @@
 import { newUserId, randomBase62 } from '@tidegate/contracts';
+import type { Db } from '@tidegate/db';
 import { z } from 'zod';
 import { CREDENTIAL } from '../access/second-factor.ts';
 import type { Tx } from '../deps.ts';
@@ -44,32 +45,44 @@ export async function secretOf(password: string | undefined): Promise<Secret> {
   return { hash: await hashPassword(generated), generated };
 }
 
+/** Whether an e-mail has an account, which then needs no password. */
+export const hasAccount = async (db: Db, email: string): Promise<boolean> =>
+  (await db.user.findUnique({ where: { email }, select: { id: true } })) !== null;
+
 /**
  * Finds the account of an e-mail, or creates a user with a password as the console's sign-in
  * expects it. It refuses a password for an existing account, because that would take the account
  * over.
+ *
+ * @param secret Null: the account is known to exist.
  */
 export async function findOrCreateUser(
   tx: Tx,
   nowMs: number,
   email: string,
-  { hash, generated }: Secret,
+  secret: Secret | null,
 ): Promise<Result<FoundUser>> {
+  if (secret === null) return findUser(tx, email);
+  const { hash, generated } = secret;
   const user = await createUser(tx, nowMs, email);
   if (user === null) {
-    if (generated === undefined) {
-      return refuse(
-        'conflict',
-        `${email} has an account already, with its own password: leave the password out.`,
-        'password',
-      );
-    }
-    const select = { id: true, name: true, createdAt: true };
-    return ok({ ...(await tx.user.findUniqueOrThrow({ where: { email }, select })), existed: true });
+    if (generated !== undefined) return findUser(tx, email);
+    return refuse(
+      'conflict',
+      `${email} has an account already, with its own password: leave the password out.`,
+      'password',
+    );
   }
   await createCredential(tx, user.createdAt, user.id, hash);
   const made = { ...user, existed: false };
   return ok(generated === undefined ? made : { ...made, generatedPassword: generated });
+}
+
+async function findUser(tx: Tx, email: string): Promise<Result<FoundUser>> {
+  const select = { id: true, name: true, createdAt: true };
+  const user = await tx.user.findUnique({ where: { email }, select });
+  if (user === null) return refuse('conflict', `The account of ${email} has just been deleted. Try again.`);
+  return ok({ ...user, existed: true });
 }
 
 /** Creates a user who cannot sign in with a password yet. Null: the e-mail has an account. */
