@@ -8,6 +8,7 @@ import { createDevices } from './devices.ts';
 import { createSignIn } from './sign-in.ts';
 
 const PASSWORD = 'a-long-enough-password';
+const HASH = hashPassword(PASSWORD);
 const [OLD, NEW, OTHER] = ['o', 'n', 'x'].map((letter) => letter.repeat(32)) as [string, string, string];
 
 let postgres: TestPostgres;
@@ -26,7 +27,7 @@ beforeAll(async () => {
   const id = newUserId();
   await db.user.create({ data: { id, email, name: 'Ada' } });
   const row = { id: `acc_${randomBase62(8)}`, accountId: id, providerId: 'credential', userId: id };
-  await db.account.create({ data: { ...row, password: await hashPassword(PASSWORD) } });
+  await db.account.create({ data: { ...row, password: await HASH } });
   const signIn = createSignIn({ db, auth: authWith(OLD), devices, now: Date.now });
   const result = await signIn.withPassword({
     email,

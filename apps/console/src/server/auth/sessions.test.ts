@@ -7,6 +7,7 @@ import { type Auth, createAuth } from './auth.ts';
 import { createSessions, isUse, type UserSessions } from './sessions.ts';
 
 const PASSWORD = 'a-long-enough-password';
+const HASH = hashPassword(PASSWORD);
 const IDLE_MS = 8 * 3_600_000;
 
 let postgres: TestPostgres;
@@ -31,7 +32,7 @@ async function account(): Promise<{ userId: string; email: string }> {
   const userId = newUserId();
   const email = `${userId.toLowerCase()}@example.com`;
   await db.user.create({ data: { id: userId, email, name: 'Ada' } });
-  const password = await hashPassword(PASSWORD);
+  const password = await HASH;
   const row = { id: `acc_${randomBase62(8)}`, accountId: userId, providerId: 'credential', userId, password };
   await db.account.create({ data: row });
   return { userId, email };

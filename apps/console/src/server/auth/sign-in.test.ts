@@ -9,6 +9,7 @@ import { createDevices, type Devices } from './devices.ts';
 import { createSignIn, type SignIn } from './sign-in.ts';
 
 const PASSWORD = 'a-long-enough-password';
+const HASH = hashPassword(PASSWORD);
 
 let postgres: TestPostgres;
 let db: Db;
@@ -36,7 +37,7 @@ async function account(): Promise<string> {
   const id = newUserId();
   const email = `${id.toLowerCase()}@example.com`;
   await db.user.create({ data: { id, email, name: 'Ada' } });
-  const password = await hashPassword(PASSWORD);
+  const password = await HASH;
   const row = { id: `acc_${randomBase62(8)}`, accountId: id, providerId: 'credential', userId: id, password };
   await db.account.create({ data: row });
   return email;
