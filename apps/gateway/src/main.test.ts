@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { get } from 'node:http';
+import { getPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { newApiKey } from '@tidegate/contracts';
@@ -142,7 +143,7 @@ describe('the gateway process', () => {
     const nicenessOf = (id: string) =>
       Number(readFileSync(`${tasks}/${id}/stat`, 'utf8').split(') ')[1]?.split(' ')[16]);
     const others = readdirSync(tasks).filter((id) => id !== String(pid));
-    expect(nicenessOf(String(pid))).toBe(0);
+    expect(nicenessOf(String(pid))).toBe(getPriority());
     expect(others.filter((id) => nicenessOf(id) === 10).length).toBeGreaterThanOrEqual(4);
   });
 
