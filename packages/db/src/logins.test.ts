@@ -102,22 +102,28 @@ describe('a command, or a workload of a cluster', () => {
     );
   });
 
-  it.each([process, kubernetes])('is published by ctl, and not by the console, nor changed: %#', async (sql) => {
-    await expect(as('console', sql)).rejects.toMatchObject(refused);
-    await as('ctl', sql);
-    for (const field of ['command', 'namespace', 'name', 'kind'])
-      await expect(
-        as('console', `UPDATE model SET settings = settings || '{"${field}":"other"}'`),
-      ).rejects.toMatchObject(refused);
-    await as('ctl', `UPDATE model SET settings = settings || '{"command":"other"}'`);
-  });
+  it.each([process, kubernetes])(
+    'is published by ctl, and not by the console, nor changed: %#',
+    async (sql) => {
+      await expect(as('console', sql)).rejects.toMatchObject(refused);
+      await as('ctl', sql);
+      for (const field of ['command', 'namespace', 'name', 'kind'])
+        await expect(
+          as('console', `UPDATE model SET settings = settings || '{"${field}":"other"}'`),
+        ).rejects.toMatchObject(refused);
+      await as('ctl', `UPDATE model SET settings = settings || '{"command":"other"}'`);
+    },
+  );
 
   it('keeps its times and counts changeable for owners, and models at URLs are theirs', async () => {
     await as('ctl', process);
     await as('console', `UPDATE model SET settings = settings || '{"startTimeoutS":9}', version = 2`);
     await as('console', `UPDATE model SET settings = settings - 'startTimeoutS', deleted_at = now()`);
     await as('console', publish('external', { urls: ['http://a.example/v1'] }));
-    await as('console', `UPDATE model SET settings = '{"urls":["http://b.example/v1"]}' WHERE driver = 'external'`);
+    await as(
+      'console',
+      `UPDATE model SET settings = '{"urls":["http://b.example/v1"]}' WHERE driver = 'external'`,
+    );
   });
 });
 
