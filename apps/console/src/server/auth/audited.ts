@@ -33,7 +33,8 @@ export interface AuditedSignIn extends SignIn {
  * because there were too many, are not recorded: so a trail grows no faster than the limits allow.
  *
  * Only an account has a trail. A failed attempt is recorded a second after its answer, so that the
- * time of the answer does not tell whether there is one. Hashing the passwords bounds how many wait.
+ * time of the answer does not tell whether there is one. How fast passwords are hashed bounds how
+ * many wait.
  */
 export function auditedSignIn(
   signIn: SignIn,
