@@ -9,7 +9,7 @@ export const probe = (
 ): Promise<Problem | null> =>
   healthPath === undefined ? inspect(server, signal) : probeHealth(server, healthPath, signal);
 
-/** Nothing else is known of the path, so any answer below 500 that is not listed here is healthy. */
+/** Nothing is known of the path, so any answer that says nothing against it is healthy. */
 async function probeHealth(
   { baseUrl, key, timeoutMs }: InspectedServer,
   healthPath: string,
