@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { createControl, limiterOverGrpc, logFailures, runnerOverGrpc } from '@tidegate/control';
-import { closeDb, createDb, explainPostgres, SchemaVersion } from '@tidegate/db';
+import { closeDb, createDb, explainPostgres, watchSchema } from '@tidegate/db';
 import { createLogger, createMetrics, observeStore, runService, startAdmin } from '@tidegate/runtime';
 import { oidcOf, readConfig } from './config.ts';
 import { createAccounts } from './server/auth/accounts.ts';
@@ -32,12 +32,7 @@ runService(async (service) => {
 
   const db = createDb(config.DATABASE_URL, { maxConnections: MAX_DB_CONNECTIONS });
   service.onShutdown('postgres', () => closeDb(db));
-  const schema = new SchemaVersion({
-    db,
-    nowMs: () => performance.now(),
-    onBehind: (problem) => logger.error({ problem }, 'the database is older than this release'),
-  });
-  void schema.problem();
+  const schema = watchSchema(db, logger);
   observeStore(metrics, 'postgres', () => db.$queryRaw`SELECT 1`);
   const limiter = limiterOverGrpc(config.LIMITER_ADDRESSES, config.caller);
   service.onShutdown('limiter', () => limiter.close());

@@ -34,7 +34,7 @@ export interface ActiveRunnerOptions {
   /** Keep the output of models' processes in the state directory. */
   readonly keepModelLogs: boolean;
   /** Whom models' processes run as, and their environment. */
-  readonly models: ModelUser;
+  readonly modelUser: ModelUser;
   /** Null: models cannot be workloads of Kubernetes. */
   readonly kubernetes: KubernetesConfig | null;
   readonly timings: FleetTimings;
@@ -63,7 +63,7 @@ export class ActiveRunner {
   #closed = false;
 
   constructor(options: ActiveRunnerOptions, metrics: RunnerMetrics, lead: Lead) {
-    const { db, secretKeys, stateDir, modelHost, keepModelLogs, models, timings } = options;
+    const { db, secretKeys, stateDir, modelHost, keepModelLogs, modelUser, timings } = options;
     const { nowMs, random, logger, kubernetes } = options;
     const store = postgresStore(db, options.candidate.pool, secretKeys, lead);
     this.#kubernetes = kubernetes && {
@@ -79,7 +79,7 @@ export class ActiveRunner {
       random,
       logger,
       keepOutput: keepModelLogs,
-      models,
+      modelUser,
       kubernetes: this.#kubernetes,
       timings: timings.drivers,
     });
