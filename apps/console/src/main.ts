@@ -45,6 +45,10 @@ runService(async (service) => {
   const devices = createDevices({ secret, consoleUrl, now: Date.now });
   const recordAccount = createRecorder({ db, now: Date.now, logger });
   const auth = createAuth({ db, consoleUrl, secret, previousSecret, oidc, recordAccount });
+  const signIn = auditedSignIn(createSignIn({ db, auth, devices, now: Date.now }), recordAccount, {
+    now: Date.now,
+  });
+  service.onShutdown('attempts', () => signIn.close());
   provideServices({
     control: createControl({
       db,
@@ -54,7 +58,7 @@ runService(async (service) => {
       now: Date.now,
     }),
     auth,
-    signIn: auditedSignIn(createSignIn({ db, auth, devices, now: Date.now }), recordAccount),
+    signIn,
     secondFactor: createSecondFactor({ db, auth, devices }),
     passkeys: !oidc?.only && canHavePasskeys(consoleUrl) ? createPasskeys({ db, auth, devices }) : null,
     sessions: createSessions({ db, auth, idleTimeoutMs, now: Date.now }),
