@@ -1,4 +1,4 @@
-import { dayOf } from '@tidegate/limits';
+import { dayOf, HOUR_MS } from '@tidegate/limits';
 import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import type { ControlDeps } from '../deps.ts';
@@ -15,7 +15,7 @@ import { PAGE_KEY } from './view.ts';
  * metering deletes it.
  */
 
-const LIFE_MS = 3_600_000;
+const LIFE_MS = HOUR_MS;
 const LIMITS = { requestsPerMinute: 20, requestsAtOnce: 2 };
 
 const createInput = z.object({ org: orgField });
