@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { createControl, limiterOverGrpc, logFailures, runnerOverGrpc } from '@tidegate/control';
-import { closeDb, createDb, explainPostgres, SchemaVersion } from '@tidegate/db';
+import { closeDb, createDb, explainPostgres, watchSchema } from '@tidegate/db';
 import { createLogger, createMetrics, observeStore, runService, startAdmin } from '@tidegate/runtime';
 import { oidcOf, readConfig } from './config.ts';
 import { createAccounts } from './server/auth/accounts.ts';
@@ -32,12 +32,7 @@ runService(async (service) => {
 
   const db = createDb(config.DATABASE_URL, { maxConnections: MAX_DB_CONNECTIONS });
   service.onShutdown('postgres', () => closeDb(db));
-  const schema = new SchemaVersion({
-    db,
-    nowMs: () => performance.now(),
-    onBehind: (problem) => logger.error({ problem }, 'the database is older than this release'),
-  });
-  void schema.problem();
+  const schema = watchSchema(db, logger);
   observeStore(metrics, 'postgres', () => db.$queryRaw`SELECT 1`);
   const limiter = limiterOverGrpc(config.LIMITER_ADDRESSES, config.caller);
   service.onShutdown('limiter', () => limiter.close());
@@ -50,6 +45,10 @@ runService(async (service) => {
   const devices = createDevices({ secret, consoleUrl, now: Date.now });
   const recordAccount = createRecorder({ db, now: Date.now, logger });
   const auth = createAuth({ db, consoleUrl, secret, previousSecret, oidc, recordAccount });
+  const signIn = auditedSignIn(createSignIn({ db, auth, devices, now: Date.now }), recordAccount, {
+    now: Date.now,
+  });
+  service.onShutdown('attempts', () => signIn.close());
   provideServices({
     control: createControl({
       db,
@@ -59,7 +58,7 @@ runService(async (service) => {
       now: Date.now,
     }),
     auth,
-    signIn: auditedSignIn(createSignIn({ db, auth, devices, now: Date.now }), recordAccount),
+    signIn,
     secondFactor: createSecondFactor({ db, auth, devices }),
     passkeys: !oidc?.only && canHavePasskeys(consoleUrl) ? createPasskeys({ db, auth, devices }) : null,
     sessions: createSessions({ db, auth, idleTimeoutMs, now: Date.now }),

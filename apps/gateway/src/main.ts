@@ -49,14 +49,7 @@ runService(async (service) => {
     shutdownDelayMs: config.SHUTDOWN_DELAY_MS,
     shutdownTimeoutMs: config.SHUTDOWN_TIMEOUT_MS + SHUTDOWN_MARGIN_MS,
   });
-  const tracing = await startTracing({
-    settings: config.tracing,
-    service: 'gateway',
-    metrics,
-    log,
-    nowMs: Date.now,
-    monotonicMs,
-  });
+  const tracing = await startTracing({ settings: config.tracing, service: 'gateway', metrics, log });
   service.onShutdown('tracing', () => tracing?.stop());
 
   const { gateway, watches, limiter, refusals } = createGateway({

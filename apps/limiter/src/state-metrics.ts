@@ -1,5 +1,5 @@
 import { observeStore, type Registry, readGauge, readGauges } from '@tidegate/runtime';
-import { CHORES, type Chore } from './metrics.ts';
+import { CHORES, type ChoreName } from './metrics.ts';
 import type { Durability } from './redis/durability.ts';
 
 /** An organization and how much of its month is used, from 0 to 1. */
@@ -22,7 +22,7 @@ export interface LimiterState {
   /** Null: not known here, because another limiter does the chore. */
   readonly recovering: () => number | null;
   readonly oldestUnconfirmedS: () => number | null;
-  readonly holds: (chore: Chore) => boolean;
+  readonly holds: (chore: ChoreName) => boolean;
   readonly topQuotas: () => Promise<readonly QuotaUse[]>;
 }
 

@@ -1,7 +1,7 @@
 import type { Settlement } from '@tidegate/contracts';
 import { type Db, dropOldRequestPartitions, ensureRequestPartitions } from '@tidegate/db';
 import { dayOf } from '@tidegate/limits';
-import type { Logger } from '@tidegate/runtime';
+import { type Chore, type Logger, startChore } from '@tidegate/runtime';
 import { firstKeptDay } from '../settlements/parse.ts';
 
 const DAY_MS = 86_400_000;
@@ -24,8 +24,7 @@ export interface DayPartitionsOptions {
 export class DayPartitions {
   readonly #options: DayPartitionsOptions;
   #known = new Set<string>();
-  #timer: NodeJS.Timeout | undefined;
-  #stopped = false;
+  #chore: Chore | undefined;
 
   constructor(options: DayPartitionsOptions) {
     this.#options = options;
@@ -53,12 +52,18 @@ export class DayPartitions {
    * ones.
    */
   start(): void {
-    this.#tidyIn(0);
+    this.#chore = startChore({
+      everyMs: HOUR_MS,
+      retryMs: RETRY_MS,
+      atOnce: true,
+      run: () => this.tidy(),
+      onError: (err) => this.#options.logger.warn({ err }, 'day partitions could not be created or dropped'),
+    });
   }
 
-  stop(): void {
-    this.#stopped = true;
-    clearTimeout(this.#timer);
+  /** Lets what is under way end. */
+  async stop(): Promise<void> {
+    await this.#chore?.stop();
   }
 
   /** Drops a partition only if it has expired by both clocks, because a drop cannot be undone. */
@@ -70,19 +75,5 @@ export class DayPartitions {
     if (dropped.length === 0) return;
     this.forget();
     logger.info({ days: dropped }, 'expired request rows dropped');
-  }
-
-  #tidyIn(delayMs: number): void {
-    if (this.#stopped) return;
-    this.#timer = setTimeout(() => {
-      this.tidy().then(
-        () => this.#tidyIn(HOUR_MS),
-        (err) => {
-          this.#options.logger.warn({ err }, 'day partitions could not be created or dropped');
-          this.#tidyIn(RETRY_MS);
-        },
-      );
-    }, delayMs);
-    this.#timer.unref();
   }
 }

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { get } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { createLogger } from '@tidegate/runtime';
 import { CLIENT_ADDRESS_HEADER, NONCE_HEADER, PATH_HEADER } from './names.ts';
@@ -98,15 +99,32 @@ describe('the site', () => {
     expect(logged.filter((line) => line.includes('set TRUSTED_PROXIES'))).toHaveLength(1);
   });
 
-  it.each(['/%', '/%zz', '/o/%zz/keys', '/%ff', '/o/demo?key=%00', '/o/demo/%00', '/o/demo?q=100%'])(
-    'answers 400 to an address that is no text, and asks no screen: %s',
-    async (path) => {
-      const { port } = new URL(await start('http://console.example'));
-      const [response] = await once(get({ host: '127.0.0.1', port, path }), 'response');
-      expect(response.statusCode).toBe(400);
-      expect((await response.toArray()).join('')).toBe('This is not an address.\n');
-    },
-  );
+  it.each([
+    ...['/%', '/%zz', '/o/%zz/keys', '/%ff', '/o/demo?key=%00', '/o/demo/%00', '/o/demo?q=100%'],
+    'ftp://elsewhere.example/',
+  ])('answers 400 to an address that is no path or no text, and asks no screen: %s', async (path) => {
+    const { port } = new URL(await start('http://console.example'));
+    const [response] = await once(get({ host: '127.0.0.1', port, path }), 'response');
+    expect(response.statusCode).toBe(400);
+    expect((await response.toArray()).join('')).toBe('This is not an address.\n');
+  });
+
+  it.each([
+    ['http://elsewhere.example/o/demo?a=b', '/o/demo?a=b'],
+    ['HTTPS://elsewhere.example', '/'],
+    ['http://elsewhere.example?a=b', '/?a=b'],
+  ])('takes of an address only the path, whichever host it names: %s', async (address, path) => {
+    const { hostname, port } = new URL(await start('http://console.example'));
+    const asked = get({ hostname, port, path: address });
+    const [answer] = await once(asked, 'response');
+    expect(JSON.parse(await text(answer))[PATH_HEADER]).toBe(path);
+  });
+
+  it('calls itself as it listens, whatever scheme a proxy says that its callers use', async () => {
+    const url = await start('https://console.example');
+    const told = (await (await fetch(url, { headers: { 'x-forwarded-proto': 'https' } })).json()) as object;
+    expect(told).not.toHaveProperty('x-forwarded-proto');
+  });
 
   it('takes every other address', async () => {
     const url = await start('http://console.example');

@@ -41,6 +41,7 @@ export async function startSite(options: SiteOptions): Promise<Site> {
   const warnOfProxy = createProxyWarning(options.trustedProxies, logger);
   const server = createServer(serverOptionsOf(limits), (request, response) => {
     warnOfProxy(request.rawHeaders);
+    request.url = pathOf(request.url);
     secure(request, response, options);
     if (!isReadable(request.url)) return void response.writeHead(400, PLAIN).end('This is not an address.\n');
     if (!isOwn(request, options.consoleUrl)) return void response.writeHead(403).end();
@@ -75,15 +76,27 @@ function secure(
   request.headers[NONCE_HEADER] = nonce;
   request.headers[CLIENT_ADDRESS_HEADER] = clientAddress(request, trustedProxies);
   request.headers[PATH_HEADER] = request.url ?? '/';
+  // When an action redirects, the framework fetches the other page from here by this scheme. A
+  // proxy's callers use https. This server never does.
+  delete request.headers['x-forwarded-proto'];
 }
 
 /**
- * Whether a path and its query are text: percent-encoded UTF-8, without NUL, which no name or id
- * has. The framework fails on others, and so does Postgres.
+ * The path and query of what was asked for. HTTP also allows a whole address, whose host the
+ * framework would redirect to.
+ */
+function pathOf(asked = '/'): string {
+  const path = asked.replace(/^https?:\/\/[^/?#]*/i, '');
+  return path === asked || path.startsWith('/') ? path : `/${path}`;
+}
+
+/**
+ * Whether this is a path, and it and its query are text: percent-encoded UTF-8, without NUL, which
+ * no name or id has. The framework fails on others, and so does Postgres.
  */
 function isReadable(url = '/'): boolean {
   try {
-    return !decodeURIComponent(url).includes('\u0000');
+    return url.startsWith('/') && !decodeURIComponent(url).includes('\u0000');
   } catch {
     return false;
   }

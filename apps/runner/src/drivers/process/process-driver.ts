@@ -1,7 +1,7 @@
 import type { ProcessSettings } from '@tidegate/contracts/driver-settings';
 import { type Exit, endGroup, isAlive, type SystemUser } from '@tidegate/processes';
+import { jittered, pause } from '../../pause.ts';
 import type { Driver, DriverReport, DriverTimings, LeftBehind } from '../driver.ts';
-import { jittered, pause } from '../pause.ts';
 import { get, type NoAnswer } from '../probe/get.ts';
 import { inspect } from '../probe/inspect.ts';
 import type { UpstreamAccess } from '../upstream-access.ts';
