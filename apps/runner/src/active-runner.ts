@@ -1,3 +1,4 @@
+import { conditionFromWire } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
 import type { Logger, Registry, Trust } from '@tidegate/runtime';
 import type { Tracing } from '@tidegate/tracing';
@@ -113,9 +114,7 @@ export class ActiveRunner {
       yield {
         orgId,
         name,
-        condition: String(condition ?? '')
-          .replace('CONDITION_', '')
-          .toLowerCase(),
+        condition: conditionFromWire(condition) ?? '',
         replicas: replicas?.length ?? 0,
         inFlight: inFlight.get(modelId) ?? 0,
         waiting: this.fleet.waiting(modelId),

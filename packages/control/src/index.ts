@@ -24,7 +24,9 @@ export {
 } from './discovery/discover.ts';
 export type { PublishFoundInput } from './discovery/publish.ts';
 export { readPublished } from './discovery/published.ts';
-export { type Closable, limiterOverGrpc, runnerOverGrpc } from './grpc.ts';
+export { limiterOverGrpc } from './grpc/limiter.ts';
+export type { Closable } from './grpc/rpc.ts';
+export { runnerOverGrpc } from './grpc/runner.ts';
 export type { AcceptInvitationInput, OpenInvitation, OpenInvitationInput } from './invitations/accept.ts';
 export type {
   CreatedInvitation,
