@@ -1,13 +1,11 @@
 import type { Db } from '@tidegate/db';
+import { KEPT_DAYS } from '@tidegate/limits';
 import { type Chore, type Logger, startChore } from '@tidegate/runtime';
-import { KEPT_DAYS } from '../settlements/parse.ts';
 
 const EVERY_MS = 10 * 60_000;
 const RETRY_MS = 10_000;
 /** Organizations in one run. */
 const MAX_ORGS = 20;
-/** Usage by the hour is kept for these UTC days, today included. */
-const HOURS_KEPT_DAYS = 8;
 /** Days of organizations that are recounted in one run. */
 const MAX_RECOUNTS = 2_000;
 
@@ -62,12 +60,12 @@ export class Housekeeping {
     );
     if (events > 0) logger.info({ events }, 'old audit events deleted');
     const rows = await this.#deleteAll(
-      () => db.$queryRaw<Deleted[]>`SELECT prune_refusals(${KEPT_DAYS}::int) AS rows`,
+      () => db.$queryRaw<Deleted[]>`SELECT prune_refusals(${KEPT_DAYS.refusals}::int) AS rows`,
     );
     if (rows > 0) logger.info({ rows }, 'old refusals deleted');
     await this.#deleteAll(
       () => db.$queryRaw<Deleted[]>`
-        SELECT prune_usage_hours((now() AT TIME ZONE 'UTC')::date - ${HOURS_KEPT_DAYS - 1}::int) AS rows`,
+        SELECT prune_usage_hours((now() AT TIME ZONE 'UTC')::date - ${KEPT_DAYS.usageHours - 1}::int) AS rows`,
     );
     const keys = await this.#deleteAll(() => db.$queryRaw<Deleted[]>`SELECT delete_ended_keys() AS rows`);
     if (keys > 0) logger.info({ keys }, 'ended keys of pages deleted');
@@ -102,7 +100,7 @@ export class Housekeeping {
     const { db } = this.#options;
     if (this.#stopped) return 0;
     const wrong = await db.$queryRaw<{ org_id: string; day: string }[]>`
-      WITH first AS (SELECT (now() AT TIME ZONE 'UTC')::date - ${HOURS_KEPT_DAYS - 1}::int AS day)
+      WITH first AS (SELECT (now() AT TIME ZONE 'UTC')::date - ${KEPT_DAYS.usageHours - 1}::int AS day)
       SELECT org_id, days.day::text FROM (
         SELECT org_id, day, sum(requests) AS requests FROM usage_day
         WHERE day >= (SELECT day FROM first) GROUP BY 1, 2

@@ -1,11 +1,9 @@
 import type { Settlement } from '@tidegate/contracts';
 import { type Db, dropOldRequestPartitions, ensureRequestPartitions } from '@tidegate/db';
-import { dayOf } from '@tidegate/limits';
+import { DAY_MS, dayOf, HOUR_MS } from '@tidegate/limits';
 import { type Chore, type Logger, startChore } from '@tidegate/runtime';
 import { firstKeptDay } from '../settlements/parse.ts';
 
-const DAY_MS = 86_400_000;
-const HOUR_MS = 3_600_000;
 const RETRY_MS = 10_000;
 
 export interface DayPartitionsOptions {

@@ -11,10 +11,13 @@ import {
   serverOptionsOf,
 } from './client-limits.ts';
 import { CLIENT_ADDRESS_HEADER, NONCE_HEADER, PATH_HEADER } from './names.ts';
+import { nextOnConnection } from './pipelined.ts';
 import { securityHeaders } from './security.ts';
+import { TURN_LIMITS, type TurnLimits, Turns } from './turns.ts';
 
 const NONCE_BYTES = 18;
 const PLAIN = { 'content-type': 'text/plain; charset=utf-8' };
+const BUSY = { ...PLAIN, 'retry-after': '1' };
 
 export interface SiteOptions {
   readonly host: string;
@@ -25,6 +28,7 @@ export interface SiteOptions {
   readonly logger: Logger;
   readonly handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   readonly limits?: ClientLimits;
+  readonly turnLimits?: TurnLimits;
 }
 
 export interface Site {
@@ -39,6 +43,16 @@ export interface Site {
 export async function startSite(options: SiteOptions): Promise<Site> {
   const { logger, handle, limits = CLIENT_LIMITS } = options;
   const warnOfProxy = createProxyWarning(options.trustedProxies, logger);
+  const turns = new Turns(options.turnLimits ?? TURN_LIMITS);
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    await nextOnConnection(request, response);
+    const turn = turns.take(String(request.headers[CLIENT_ADDRESS_HEADER]));
+    if (!turn) return void response.writeHead(503, BUSY).end('The console is busy. Try again.\n');
+    const end = await turn;
+    if (response.destroyed) return end();
+    response.once('close', end);
+    await handle(request, response);
+  };
   const server = createServer(serverOptionsOf(limits), (request, response) => {
     warnOfProxy(request.rawHeaders);
     request.url = pathOf(request.url);
@@ -47,7 +61,7 @@ export async function startSite(options: SiteOptions): Promise<Site> {
     if (!isOwn(request, options.consoleUrl)) return void response.writeHead(403).end();
     if (!limitBody(request, response, limits)) return;
     vouchForOrigin(request);
-    handle(request, response).catch((err: unknown) => {
+    answer(request, response).catch((err: unknown) => {
       logger.error({ err }, 'a request failed');
       if (response.headersSent) return void response.destroy();
       response.writeHead(500, PLAIN).end('Something went wrong.\n');
