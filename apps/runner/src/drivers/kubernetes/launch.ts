@@ -33,7 +33,7 @@ export interface WorkloadOptions {
  * until it is ended or has failed.
  */
 export class Launch {
-  /** The switching on under way. What ends the workload must wait for it. */
+  /** The switching on under way. What ends the workload must wait for what it has sent. */
   switching: Promise<unknown> = Promise.resolve();
   readonly #options: WorkloadOptions;
   readonly #ending = new AbortController();
@@ -111,11 +111,9 @@ export class Launch {
   async #switchOn(): Promise<boolean> {
     const { api, settings, timings, alwaysOn, nowMs, random } = this.#options;
     const { signal } = this.#ending;
-    // Not `signal`: what was sent may still be done. Halting must come after it.
-    const { signal: uncut } = new AbortController();
     let forbiddenMs: number | null = null;
     for (let failures = 1; !signal.aborted; failures++) {
-      const attempt = switchOn(api, settings, settings.replicas, uncut);
+      const attempt = switchOn(api, settings, settings.replicas, signal);
       this.switching = attempt.catch(() => {});
       try {
         this.#count.value = await attempt;
