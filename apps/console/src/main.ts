@@ -1,8 +1,23 @@
 import { resolve } from 'node:path';
-import { createControl, limiterOverGrpc, logFailures, runnerOverGrpc } from '@tidegate/control';
-import { closeDb, createDb, explainPostgres, watchSchema } from '@tidegate/db';
-import { createLogger, createMetrics, observeStore, runService, startAdmin } from '@tidegate/runtime';
-import { oidcOf, readConfig } from './config.ts';
+import {
+  createControl,
+  type LimiterPort,
+  limiterOverGrpc,
+  logFailures,
+  type RunnerPort,
+  runnerOverGrpc,
+} from '@tidegate/control';
+import { closeDb, createDb, type Db, explainPostgres, watchSchema } from '@tidegate/db';
+import {
+  createLogger,
+  createMetrics,
+  type Logger,
+  observeStore,
+  runService,
+  type Service,
+  startAdmin,
+} from '@tidegate/runtime';
+import { type Config, oidcOf, readConfig } from './config.ts';
 import { createAccounts } from './server/auth/accounts.ts';
 import { auditedSignIn, createRecorder } from './server/auth/audited.ts';
 import { canHavePasskeys, createAuth } from './server/auth/auth.ts';
@@ -14,7 +29,7 @@ import { createSessions } from './server/auth/sessions.ts';
 import { createSignIn } from './server/auth/sign-in.ts';
 import { startScreens } from './server/http/screens.ts';
 import { startSite } from './server/http/server.ts';
-import { provideServices } from './server/services.ts';
+import { provideServices, type Services } from './server/services.ts';
 
 const MAX_DB_CONNECTIONS = 10;
 const SHUTDOWN_TIMEOUT_MS = 10_000;
@@ -28,7 +43,6 @@ runService(async (service) => {
     shutdownTimeoutMs: SHUTDOWN_TIMEOUT_MS,
   });
   const metrics = createMetrics('console');
-  const consoleUrl = config.CONSOLE_URL;
 
   const db = createDb(config.DATABASE_URL, { maxConnections: MAX_DB_CONNECTIONS });
   service.onShutdown('postgres', () => closeDb(db));
@@ -39,6 +53,62 @@ runService(async (service) => {
   const runner = runnerOverGrpc(config.RUNNER_ADDRESS, config.caller);
   service.onShutdown('runner', () => runner.close());
 
+  const services = createServices(service, config, { db, limiter, runner, logger });
+  provideServices(services);
+
+  if (config.AUTH_SECRET_PREVIOUS) {
+    const resealed = resealSecondFactors({ db, auth: services.auth }, service.stopping).then(
+      (counts) => logger.info(counts, 'second factors are encrypted under the current secret'),
+      (err) => {
+        if (service.stopping.aborted) return;
+        logger.error({ err }, 'second factors could not be encrypted under the current secret');
+      },
+    );
+    service.onShutdown('second factors', () => resealed);
+  }
+
+  const screens = await startScreens({
+    dir: resolve(import.meta.dirname, '..'),
+    host: config.CONSOLE_HOST,
+    port: config.CONSOLE_PORT,
+  });
+  service.onShutdown('screens', () => screens.close());
+  const site = await startSite({
+    host: config.CONSOLE_HOST,
+    port: config.CONSOLE_PORT,
+    consoleUrl: config.CONSOLE_URL,
+    trustedProxies: config.TRUSTED_PROXIES,
+    logger,
+    handle: screens.handle,
+  });
+  service.onShutdown('site', () => site.close());
+
+  const admin = await startAdmin({
+    host: config.ADMIN_HOST,
+    port: config.ADMIN_PORT,
+    metrics,
+    ready: async () => {
+      if (service.stopping.aborted) return false;
+      return await db.$queryRaw`SELECT 1`.then(
+        async () => (await schema.problem()) ?? true,
+        (error) => explainPostgres(error) ?? false,
+      );
+    },
+  });
+  service.onShutdown('admin', () => admin.close());
+  logger.info({ port: site.port, adminPort: admin.port }, 'console is up');
+});
+
+interface Stores {
+  readonly db: Db;
+  readonly limiter: LimiterPort;
+  readonly runner: RunnerPort;
+  readonly logger: Logger;
+}
+
+/** Makes what the screens work with. */
+function createServices(service: Service, config: Config, { db, limiter, runner, logger }: Stores): Services {
+  const consoleUrl = config.CONSOLE_URL;
   const idleTimeoutMs = config.SESSION_IDLE_TIMEOUT_MS;
   const oidc = oidcOf(config);
   const { AUTH_SECRET: secret, AUTH_SECRET_PREVIOUS: previousSecret } = config;
@@ -49,7 +119,7 @@ runService(async (service) => {
     now: Date.now,
   });
   service.onShutdown('attempts', () => signIn.close());
-  provideServices({
+  return {
     control: createControl({
       db,
       limiter: logFailures(limiter, { service: 'limiter', log: logger, now: Date.now }),
@@ -72,43 +142,5 @@ runService(async (service) => {
     passwords: !oidc?.only,
     idleTimeoutMs,
     now: Date.now,
-  });
-
-  if (previousSecret) {
-    resealSecondFactors({ db, auth }).then(
-      (counts) => logger.info(counts, 'second factors are encrypted under the current secret'),
-      (err) => logger.error({ err }, 'second factors could not be encrypted under the current secret'),
-    );
-  }
-
-  const screens = await startScreens({
-    dir: resolve(import.meta.dirname, '..'),
-    host: config.CONSOLE_HOST,
-    port: config.CONSOLE_PORT,
-  });
-  service.onShutdown('screens', () => screens.close());
-  const site = await startSite({
-    host: config.CONSOLE_HOST,
-    port: config.CONSOLE_PORT,
-    consoleUrl,
-    trustedProxies: config.TRUSTED_PROXIES,
-    logger,
-    handle: screens.handle,
-  });
-  service.onShutdown('site', () => site.close());
-
-  const admin = await startAdmin({
-    host: config.ADMIN_HOST,
-    port: config.ADMIN_PORT,
-    metrics,
-    ready: async () => {
-      if (service.stopping.aborted) return false;
-      return await db.$queryRaw`SELECT 1`.then(
-        async () => (await schema.problem()) ?? true,
-        (error) => explainPostgres(error) ?? false,
-      );
-    },
-  });
-  service.onShutdown('admin', () => admin.close());
-  logger.info({ port: site.port, adminPort: admin.port }, 'console is up');
-});
+  };
+}
