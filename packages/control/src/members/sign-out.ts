@@ -13,8 +13,8 @@ export async function endSteps(tx: Tx, userId: string): Promise<void> {
 }
 
 /**
- * Ends all sessions of an account that was changed, and those that have begun. The change is in the trail of each of its
- * organizations.
+ * Ends all sessions of an account that was changed, and those that have begun. The change is in the
+ * trail of each of its organizations.
  */
 export async function signOutEverywhere(
   tx: Tx,
