@@ -60,7 +60,6 @@ export async function startSite(options: SiteOptions): Promise<Site> {
     if (!isReadable(request.url)) return void response.writeHead(400, PLAIN).end('This is not an address.\n');
     if (!isOwn(request, options.consoleUrl)) return void response.writeHead(403).end();
     if (!limitBody(request, response, limits)) return;
-
     readRest(request, response);
     vouchForOrigin(request);
     answer(request, response).catch((err: unknown) => {
