@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { get } from 'node:http';
 import { connect } from 'node:net';
+import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createLogger } from '@tidegate/runtime';
@@ -32,6 +33,10 @@ async function start(consoleUrl: string, turnLimits = TURN_LIMITS): Promise<stri
     }),
     handle: async (request, response) => {
       if (request.url === '/fails') throw new Error('fails');
+      if (request.url === '/stops') {
+        const reader = new Writable({ highWaterMark: 1, write: () => response.end() });
+        return void request.pipe(reader);
+      }
       if (request.url === '/slow') {
         slow.most = Math.max(slow.most, ++slow.now);
         await new Promise<void>((resolve) => slow.done.push(resolve));
@@ -158,6 +163,17 @@ describe('the site', () => {
     }
     expect((await answers).split('HTTP/1.1 200 OK')).toHaveLength(12);
     expect(slow.most).toBe(1);
+  });
+
+  it('answers the next request of a connection after a body that nobody read to its end', async () => {
+    const { port } = new URL(await start('http://console.example'));
+    const client = connect(Number(port), '127.0.0.1');
+    const origin = 'Host: x\r\nOrigin: http://console.example\r\n';
+    const bytes = 4 * 1024 * 1024;
+    client.write(`POST /stops HTTP/1.1\r\n${origin}Content-Length: ${bytes}\r\n\r\n`);
+    client.write('x'.repeat(bytes));
+    client.write('GET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    expect((await text(client)).split('HTTP/1.1 200 OK')).toHaveLength(3);
   });
 
   it('ends a connection that asks for thousands of screens at once', async () => {

@@ -3,7 +3,7 @@ export interface TurnLimits {
   readonly atOnce: number;
   /** Of one address. Beyond it, requests are refused. */
   readonly maxWaiting: number;
-  /** After this time a request no longer counts as begun: it may be an answer that lasts minutes. */
+  /** After this time a request no longer counts as begun. Some answers last minutes. */
   readonly turnMs: number;
 }
 
