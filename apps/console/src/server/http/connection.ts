@@ -24,15 +24,15 @@ export function nextOnConnection({ socket }: IncomingMessage, response: ServerRe
 }
 
 /**
- * Reads the rest of a body once its request is answered. Whoever began to read it may have stopped,
+ * Drops the rest of a body once its request is answered. Whoever began to read it may have stopped,
  * as the framework does at an error. Then Node would read nothing more from the connection, and the
  * next request on it, which may be another person's behind a proxy, would get no answer.
  */
-export function readRest(request: IncomingMessage, response: ServerResponse): void {
+export function dropRest(request: IncomingMessage, response: ServerResponse): void {
+  const { socket } = request;
   response.once('finish', () => {
     if (request.complete) return;
-    request.unpipe();
-    for (const event of ['data', 'readable']) request.removeAllListeners(event);
-    request.resume();
+    request.push = () => true;
+    socket.resume();
   });
 }

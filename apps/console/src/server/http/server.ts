@@ -10,7 +10,7 @@ import {
   limitConnections,
   serverOptionsOf,
 } from './client-limits.ts';
-import { nextOnConnection, readRest } from './connection.ts';
+import { dropRest, nextOnConnection } from './connection.ts';
 import { CLIENT_ADDRESS_HEADER, NONCE_HEADER, PATH_HEADER } from './names.ts';
 import { securityHeaders } from './security.ts';
 import { TURN_LIMITS, type TurnLimits, Turns } from './turns.ts';
@@ -60,8 +60,7 @@ export async function startSite(options: SiteOptions): Promise<Site> {
     if (!isReadable(request.url)) return void response.writeHead(400, PLAIN).end('This is not an address.\n');
     if (!isOwn(request, options.consoleUrl)) return void response.writeHead(403).end();
     if (!limitBody(request, response, limits)) return;
-
-    readRest(request, response);
+    dropRest(request, response);
     vouchForOrigin(request);
     answer(request, response).catch((err: unknown) => {
       logger.error({ err }, 'a request failed');
