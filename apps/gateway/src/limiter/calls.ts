@@ -1,10 +1,13 @@
 import type { Admit, Settle } from '@tidegate/rpc';
+import type { Grant } from './grants.ts';
 
 /** Identifies an admission to the limiter, and the large body of the same request. */
 export interface AdmissionRef {
   readonly orgId: string;
   readonly instanceId: string;
   readonly admissionId: string;
+  /** What the limiter granted for it, in `Grants`. Not sent. */
+  grant: Grant | null;
 }
 
 /** An admission as it was requested. */
