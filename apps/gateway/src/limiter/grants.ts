@@ -1,6 +1,6 @@
 import type { Restore, Settle } from '@tidegate/rpc';
-import { type Linked, LinkedList } from '../linked-list.ts';
-import type { AdmissionRef, AdmitCall } from './calls.ts';
+import { LinkedList } from '../linked-list.ts';
+import type { AdmissionRef, AdmitCall, Grant } from './calls.ts';
 import { Ring } from './ring.ts';
 import type { LimiterCall } from './session.ts';
 
@@ -9,17 +9,6 @@ import type { LimiterCall } from './session.ts';
  * behind, and a loss of Redis state is noticed within 20 s.
  */
 const REMEMBER_MS = 30_000;
-
-export interface Grant extends Linked<Grant> {
-  readonly admit: AdmitCall;
-  readonly admittedAtMs: number;
-  /** 0 if not reserved. */
-  reservedAtMs: number;
-  /** The call that ended the grant. It is sent again after the grant is restored. */
-  ended: LimiterCall | null;
-  /** Monotonic time. 0 if not settled. */
-  settledAtMs: number;
-}
 
 interface LargeBody {
   readonly ref: AdmissionRef;
