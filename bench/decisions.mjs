@@ -27,6 +27,7 @@ import { findRedis, startPostgres, startRedis } from '@tidegate/embedded';
 import { exitOf, stopChild, until } from '@tidegate/processes';
 import { createLimiterClient } from '@tidegate/rpc';
 import { freePort } from '@tidegate/testing';
+import { OpenCalls } from '../apps/gateway/dist/limiter/open-calls.js';
 import { cpuUs } from './gateway/cpu.mjs';
 
 const KEYS = 16;
@@ -61,27 +62,23 @@ async function createOrg(db) {
 function openSession(address) {
   const client = createLimiterClient(address);
   const stream = client.session();
-  const open = new Map();
-  let nextId = 1;
+  const open = new OpenCalls();
   let calls = [];
   const flush = () => {
     stream.write({ calls });
     calls = [];
   };
   stream.on('data', ({ replies }) => {
-    for (const reply of replies) {
-      open.get(reply.callId)?.resolve(reply);
-      open.delete(reply.callId);
-    }
+    for (const reply of replies) open.take(reply.callId)?.resolve(reply);
   });
   stream.on('error', (error) => {
-    for (const { reject } of open.values()) reject(error);
+    while (open.size > 0) open.takeOldestIf(() => true).reject(error);
   });
   return {
     ask: (call) =>
       new Promise((resolve, reject) => {
-        const callId = nextId++;
-        open.set(callId, { resolve, reject });
+        const callId = open.nextNumber;
+        open.add({ resolve, reject });
         if (calls.length === 0) setImmediate(flush);
         calls.push({ callId, ...call });
       }),

@@ -88,7 +88,11 @@ export function describeLeaving(site: Site): void {
           if (password !== account.password) await page.getByText('is not right').waitFor();
         }
         await page.waitForURL('**/keys');
-        const { events } = must(await site.control().listAudit(OPERATOR, { org, action: 'account' }));
+        const trail = async () =>
+          must(await site.control().listAudit(OPERATOR, { org, action: 'account' })).events;
+        // The failed one is recorded later.
+        await eventually(async () => (await trail()).length === 2);
+        const events = await trail();
         expect(events.map(({ action, actor }) => [action, actor])).toEqual([
           ['account.signIn', account.email],
           ['account.signInFailed', 'unknown'],

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { openForm, signInByForm } from '../support/console.ts';
 import { useStack } from '../support/stack.ts';
@@ -78,6 +80,18 @@ describe('odd input', () => {
     const answer = await fetch(`${site}/o/demo/${path.replace('LONG', LONG)}`, { headers });
     expect(answer.status).toBe(status);
     expect(await answer.text()).not.toMatch(DIGEST);
+  });
+
+  it('of anyone that is too large holds up no later request of its connection', async () => {
+    const { hostname, port } = new URL(site);
+    const own = `Host: ${hostname}\r\nOrigin: ${site}\r\nNext-Action: ${actionId('signIn')}\r\n`;
+    const body = `--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n${'a'.repeat(4_000_000)}\r\n--x--`;
+    const type = 'Content-Type: multipart/form-data; boundary=x';
+    const client = connect(Number(port), hostname);
+    client.write(`POST /sign-in HTTP/1.1\r\n${own}${type}\r\nContent-Length: ${body.length}\r\n\r\n`);
+    client.write(body);
+    client.write(`GET /pulse HTTP/1.1\r\nHost: ${hostname}\r\nConnection: close\r\n\r\n`);
+    expect(await text(client)).toContain('HTTP/1.1 401 Unauthorized');
   });
 
   it('of anyone is not written into the log: there is no endpoint for images', async () => {

@@ -1,8 +1,23 @@
 import { resolve } from 'node:path';
-import { createControl, limiterOverGrpc, logFailures, runnerOverGrpc } from '@tidegate/control';
-import { closeDb, createDb, explainPostgres, SchemaVersion } from '@tidegate/db';
-import { createLogger, createMetrics, observeStore, runService, startAdmin } from '@tidegate/runtime';
-import { oidcOf, readConfig } from './config.ts';
+import {
+  createControl,
+  type LimiterPort,
+  limiterOverGrpc,
+  logFailures,
+  type RunnerPort,
+  runnerOverGrpc,
+} from '@tidegate/control';
+import { closeDb, createDb, type Db, explainPostgres, watchSchema } from '@tidegate/db';
+import {
+  createLogger,
+  createMetrics,
+  type Logger,
+  observeStore,
+  runService,
+  type Service,
+  startAdmin,
+} from '@tidegate/runtime';
+import { type Config, oidcOf, readConfig } from './config.ts';
 import { createAccounts } from './server/auth/accounts.ts';
 import { auditedSignIn, createRecorder } from './server/auth/audited.ts';
 import { canHavePasskeys, createAuth } from './server/auth/auth.ts';
@@ -14,7 +29,7 @@ import { createSessions } from './server/auth/sessions.ts';
 import { createSignIn } from './server/auth/sign-in.ts';
 import { startScreens } from './server/http/screens.ts';
 import { startSite } from './server/http/server.ts';
-import { provideServices } from './server/services.ts';
+import { provideServices, type Services } from './server/services.ts';
 
 const MAX_DB_CONNECTIONS = 10;
 const SHUTDOWN_TIMEOUT_MS = 10_000;
@@ -28,58 +43,28 @@ runService(async (service) => {
     shutdownTimeoutMs: SHUTDOWN_TIMEOUT_MS,
   });
   const metrics = createMetrics('console');
-  const consoleUrl = config.CONSOLE_URL;
 
   const db = createDb(config.DATABASE_URL, { maxConnections: MAX_DB_CONNECTIONS });
   service.onShutdown('postgres', () => closeDb(db));
-  const schema = new SchemaVersion({
-    db,
-    nowMs: () => performance.now(),
-    onBehind: (problem) => logger.error({ problem }, 'the database is older than this release'),
-  });
-  void schema.problem();
+  const schema = watchSchema(db, logger);
   observeStore(metrics, 'postgres', () => db.$queryRaw`SELECT 1`);
   const limiter = limiterOverGrpc(config.LIMITER_ADDRESSES, config.caller);
   service.onShutdown('limiter', () => limiter.close());
   const runner = runnerOverGrpc(config.RUNNER_ADDRESS, config.caller);
   service.onShutdown('runner', () => runner.close());
 
-  const idleTimeoutMs = config.SESSION_IDLE_TIMEOUT_MS;
-  const oidc = oidcOf(config);
-  const { AUTH_SECRET: secret, AUTH_SECRET_PREVIOUS: previousSecret } = config;
-  const devices = createDevices({ secret, consoleUrl, now: Date.now });
-  const recordAccount = createRecorder({ db, now: Date.now, logger });
-  const auth = createAuth({ db, consoleUrl, secret, previousSecret, oidc, recordAccount });
-  provideServices({
-    control: createControl({
-      db,
-      limiter: logFailures(limiter, { service: 'limiter', log: logger, now: Date.now }),
-      runner: logFailures(runner, { service: 'runner', log: logger, now: Date.now }),
-      secretKey: config.SECRET_KEY,
-      now: Date.now,
-    }),
-    auth,
-    signIn: auditedSignIn(createSignIn({ db, auth, devices, now: Date.now }), recordAccount),
-    secondFactor: createSecondFactor({ db, auth, devices }),
-    passkeys: !oidc?.only && canHavePasskeys(consoleUrl) ? createPasskeys({ db, auth, devices }) : null,
-    sessions: createSessions({ db, auth, idleTimeoutMs, now: Date.now }),
-    accounts: createAccounts({ db, auth, passwords: !oidc?.only }),
-    recordAccount,
-    logger,
-    publicApiUrl: config.GATEWAY_PUBLIC_URL,
-    apiUrl: config.GATEWAY_URL ?? config.GATEWAY_PUBLIC_URL,
-    consoleUrl,
-    oidcName: oidc?.name ?? null,
-    passwords: !oidc?.only,
-    idleTimeoutMs,
-    now: Date.now,
-  });
+  const services = createServices(service, config, { db, limiter, runner, logger });
+  provideServices(services);
 
-  if (previousSecret) {
-    resealSecondFactors({ db, auth }).then(
+  if (config.AUTH_SECRET_PREVIOUS) {
+    const resealed = resealSecondFactors({ db, auth: services.auth }, service.stopping).then(
       (counts) => logger.info(counts, 'second factors are encrypted under the current secret'),
-      (err) => logger.error({ err }, 'second factors could not be encrypted under the current secret'),
+      (err) => {
+        if (service.stopping.aborted) return;
+        logger.error({ err }, 'second factors could not be encrypted under the current secret');
+      },
     );
+    service.onShutdown('second factors', () => resealed);
   }
 
   const screens = await startScreens({
@@ -91,7 +76,7 @@ runService(async (service) => {
   const site = await startSite({
     host: config.CONSOLE_HOST,
     port: config.CONSOLE_PORT,
-    consoleUrl,
+    consoleUrl: config.CONSOLE_URL,
     trustedProxies: config.TRUSTED_PROXIES,
     logger,
     handle: screens.handle,
@@ -113,3 +98,49 @@ runService(async (service) => {
   service.onShutdown('admin', () => admin.close());
   logger.info({ port: site.port, adminPort: admin.port }, 'console is up');
 });
+
+interface Stores {
+  readonly db: Db;
+  readonly limiter: LimiterPort;
+  readonly runner: RunnerPort;
+  readonly logger: Logger;
+}
+
+/** Makes what the screens work with. */
+function createServices(service: Service, config: Config, { db, limiter, runner, logger }: Stores): Services {
+  const consoleUrl = config.CONSOLE_URL;
+  const idleTimeoutMs = config.SESSION_IDLE_TIMEOUT_MS;
+  const oidc = oidcOf(config);
+  const { AUTH_SECRET: secret, AUTH_SECRET_PREVIOUS: previousSecret } = config;
+  const devices = createDevices({ secret, consoleUrl, now: Date.now });
+  const recordAccount = createRecorder({ db, now: Date.now, logger });
+  const auth = createAuth({ db, consoleUrl, secret, previousSecret, oidc, recordAccount });
+  const signIn = auditedSignIn(createSignIn({ db, auth, devices, now: Date.now }), recordAccount, {
+    now: Date.now,
+  });
+  service.onShutdown('attempts', () => signIn.close());
+  return {
+    control: createControl({
+      db,
+      limiter: logFailures(limiter, { service: 'limiter', log: logger, now: Date.now }),
+      runner: logFailures(runner, { service: 'runner', log: logger, now: Date.now }),
+      secretKey: config.SECRET_KEY,
+      now: Date.now,
+    }),
+    auth,
+    signIn,
+    secondFactor: createSecondFactor({ db, auth, devices }),
+    passkeys: !oidc?.only && canHavePasskeys(consoleUrl) ? createPasskeys({ db, auth, devices }) : null,
+    sessions: createSessions({ db, auth, idleTimeoutMs, now: Date.now }),
+    accounts: createAccounts({ db, auth, passwords: !oidc?.only }),
+    recordAccount,
+    logger,
+    publicApiUrl: config.GATEWAY_PUBLIC_URL,
+    apiUrl: config.GATEWAY_URL ?? config.GATEWAY_PUBLIC_URL,
+    consoleUrl,
+    oidcName: oidc?.name ?? null,
+    passwords: !oidc?.only,
+    idleTimeoutMs,
+    now: Date.now,
+  };
+}

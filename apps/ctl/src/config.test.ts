@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -114,6 +114,15 @@ describe('what to do is said', () => {
 
   it('when there is no stack in TIDEGATE_DATA_DIR, whatever is elsewhere', () => {
     expect(refused({ ...OTHER, TIDEGATE_DATA_DIR: empty }, stack())).toContain(`no local stack in ${empty}`);
+  });
+
+  it('when the file of a local stack is there and cannot be read', () => {
+    const dir = stack();
+    writeFileSync(join(dir, 'env.json'), '{ "DATABASE_URL": "postgresql://secret@');
+    expect(refused({}, dir)).toBe(`Cannot read ${join(dir, 'env.json')}: it is not JSON.`);
+    rmSync(join(dir, 'env.json'));
+    mkdirSync(join(dir, 'env.json'));
+    expect(refused({}, dir)).toBe(`Cannot read ${join(dir, 'env.json')}: EISDIR.`);
   });
 
   it('when a variable is bad', () => {

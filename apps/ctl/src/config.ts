@@ -94,12 +94,18 @@ function parse(variables: Variables): Config {
   return { ...config, caller: callerOf(config) };
 }
 
-/** Null: there is no file, or it is not JSON. */
+/**
+ * Null: there is no file.
+ * @throws InstallationError if there is one that cannot be read
+ */
 function readFile(file: string): Variables | null {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));
-  } catch {
-    return null;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return null;
+    // What JSON.parse says quotes the file, which holds secrets.
+    throw new InstallationError(`Cannot read ${file}: ${code ?? 'it is not JSON'}.`);
   }
 }
 

@@ -16,6 +16,7 @@ import { createGateway } from './assemble.ts';
 import { createParser } from './body/parse.ts';
 import { lowerHelpers } from './body/priority.ts';
 import { type Config, readConfig } from './config.ts';
+import { makeRoomForFiles } from './file-table.ts';
 import { type GatewayServer, startServer } from './http/server.ts';
 import { createImageFetcher } from './images/fetch.ts';
 import { createAddressFilter } from './images/public-address.ts';
@@ -38,6 +39,7 @@ const monotonicMs = (): number => performance.now();
 
 runService(async (service) => {
   lowerHelpers();
+  makeRoomForFiles();
   const config = readConfig();
   const logging = { service: 'gateway', level: config.LOG_LEVEL, destination: openStdout() };
   const log = createLogger(logging);
@@ -47,14 +49,7 @@ runService(async (service) => {
     shutdownDelayMs: config.SHUTDOWN_DELAY_MS,
     shutdownTimeoutMs: config.SHUTDOWN_TIMEOUT_MS + SHUTDOWN_MARGIN_MS,
   });
-  const tracing = await startTracing({
-    settings: config.tracing,
-    service: 'gateway',
-    metrics,
-    log,
-    nowMs: Date.now,
-    monotonicMs,
-  });
+  const tracing = await startTracing({ settings: config.tracing, service: 'gateway', metrics, log });
   service.onShutdown('tracing', () => tracing?.stop());
 
   const { gateway, watches, limiter, refusals } = createGateway({

@@ -1,6 +1,5 @@
-import type { Logger } from '@tidegate/runtime';
+import { type Logger, startChore } from '@tidegate/runtime';
 import type { Admissions } from './admission/admissions.ts';
-import { startChore } from './chore.ts';
 import { startForgetting } from './deletion/deleted-orgs.ts';
 import type { Failures } from './failures.ts';
 import type { LastUses } from './keys/last-uses.ts';

@@ -1,4 +1,4 @@
-import { closeDb, createDb, explainPostgres, SchemaVersion } from '@tidegate/db';
+import { closeDb, createDb, explainPostgres, watchSchema } from '@tidegate/db';
 import { explainRedis } from '@tidegate/redis';
 import { createLogger, createMetrics, runService, startAdmin } from '@tidegate/runtime';
 import { startTracing } from '@tidegate/tracing';
@@ -21,8 +21,6 @@ runService(async (service) => {
     service: 'limiter',
     metrics,
     log: logger,
-    nowMs: Date.now,
-    monotonicMs: () => performance.now(),
   });
   service.onShutdown('tracing', () => tracing?.stop());
 
@@ -31,12 +29,7 @@ runService(async (service) => {
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
   });
   service.onShutdown('postgres', () => closeDb(db));
-  const schema = new SchemaVersion({
-    db,
-    nowMs: () => performance.now(),
-    onBehind: (problem) => logger.error({ problem }, 'the database is older than this release'),
-  });
-  void schema.problem();
+  const schema = watchSchema(db, logger);
 
   const limiter = await startLimiter({
     host: config.LIMITER_HOST,

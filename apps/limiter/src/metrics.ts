@@ -10,14 +10,14 @@ import {
 
 export const CHORES = ['reaper', 'sweep', 'recovery'] as const;
 /** What one limiter does for all of them. */
-export type Chore = (typeof CHORES)[number];
+export type ChoreName = (typeof CHORES)[number];
 
 const BUCKETS_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2];
 
 export interface LimiterMetrics {
   readonly decided: (call: string, outcome: string, seconds: number) => void;
   /** A run of a chore has succeeded. */
-  readonly ran: (chore: Chore) => void;
+  readonly ran: (chore: ChoreName) => void;
   readonly failed: (reason: string) => void;
   readonly pipelineTook: (seconds: number, commands: number) => void;
   readonly reaped: (counts: { readonly settled: number; readonly withdrawn: number }) => void;

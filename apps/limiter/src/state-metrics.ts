@@ -1,5 +1,5 @@
 import { observeStore, type Registry, readGauge, readGauges } from '@tidegate/runtime';
-import { CHORES, type Chore } from './metrics.ts';
+import { CHORES, type ChoreName } from './metrics.ts';
 import type { Durability } from './redis/durability.ts';
 
 /** An organization and how much of its month is used, from 0 to 1. */
@@ -22,7 +22,7 @@ export interface LimiterState {
   /** Null: not known here, because another limiter does the chore. */
   readonly recovering: () => number | null;
   readonly oldestUnconfirmedS: () => number | null;
-  readonly holds: (chore: Chore) => boolean;
+  readonly holds: (chore: ChoreName) => boolean;
   readonly topQuotas: () => Promise<readonly QuotaUse[]>;
 }
 
@@ -30,30 +30,8 @@ export interface LimiterState {
 export function observeLimiter(registry: Registry, state: LimiterState): void {
   const gauge = (name: string, help: string, read: () => number | null | Promise<number | null>) =>
     readGauge({ registry, name: `tidegate_limiter_${name}`, help }, read);
-  observeStore(registry, 'redis', state.pingRedis);
   observeStore(registry, 'postgres', state.pingPostgres);
-  readGauge(
-    {
-      registry,
-      name: 'tidegate_redis_append_only',
-      help: '1 if every server of Redis keeps an append-only file that it could write to last, 0 if not. Missing if the user may not ask.',
-    },
-    async () => {
-      const servers = await state.durability();
-      return Number(servers.every(({ appendOnly, writes }) => appendOnly === true && writes === true));
-    },
-  );
-  readGauge(
-    {
-      registry,
-      name: 'tidegate_redis_evicts',
-      help: '1 if a server of Redis may evict keys, 0 if none may. Missing if the servers do not tell.',
-    },
-    async () => {
-      const told = (await state.durability()).map(({ evicts }) => evicts).filter((one) => one !== null);
-      return told.length === 0 ? null : Number(told.includes(true));
-    },
-  );
+  observeRedis(registry, state);
   gauge('sessions', 'Open sessions.', state.sessions);
   gauge('open_calls', 'Calls without a reply.', state.openCalls);
   gauge(
@@ -93,5 +71,31 @@ export function observeLimiter(registry: Registry, state: LimiterState): void {
         [{ org, quota: 'tokens' }, tokens] as const,
         [{ org, quota: 'requests' }, requests] as const,
       ]),
+  );
+}
+
+function observeRedis(registry: Registry, { pingRedis, durability }: LimiterState): void {
+  observeStore(registry, 'redis', pingRedis);
+  readGauge(
+    {
+      registry,
+      name: 'tidegate_redis_append_only',
+      help: '1 if every server of Redis keeps an append-only file that it could write to last, 0 if not. Missing if the user may not ask.',
+    },
+    async () => {
+      const servers = await durability();
+      return Number(servers.every(({ appendOnly, writes }) => appendOnly === true && writes === true));
+    },
+  );
+  readGauge(
+    {
+      registry,
+      name: 'tidegate_redis_evicts',
+      help: '1 if a server of Redis may evict keys, 0 if none may. Missing if the servers do not tell.',
+    },
+    async () => {
+      const told = (await durability()).map(({ evicts }) => evicts).filter((one) => one !== null);
+      return told.length === 0 ? null : Number(told.includes(true));
+    },
   );
 }

@@ -1,4 +1,4 @@
-import { closeDb, createDb, explainPostgres, SchemaVersion } from '@tidegate/db';
+import { closeDb, createDb, explainPostgres, watchSchema } from '@tidegate/db';
 import { explainRedis } from '@tidegate/redis';
 import { createLogger, type Logger, runService, type Service, startAdmin } from '@tidegate/runtime';
 import { startTracing } from '@tidegate/tracing';
@@ -27,8 +27,7 @@ runService(async (service) => {
   const logger = createLogger({ service: 'metering', level: config.LOG_LEVEL, explain });
   service.configure({ logger, shutdownDelayMs: config.SHUTDOWN_DELAY_MS });
 
-  const { db, schema, limiters, redis, queue, clock } = openStores(service, config, logger);
-  const { nowMs: redisNowMs } = clock;
+  const { db, schema, limiters, redis, queue, redisNowMs } = openStores(service, config, logger);
   const pingPostgres = async () => db.$queryRaw`SELECT 1`;
   const metrics = createMeteringMetrics({
     jobCounts: queue.counts,
@@ -42,27 +41,16 @@ runService(async (service) => {
     service: 'metering',
     metrics: metrics.registry,
     log: logger,
-    nowMs: Date.now,
-    monotonicMs: () => performance.now(),
   });
   service.onShutdown('tracing', () => tracing?.stop());
-  const metering = createMetering({
-    db,
-    limiters,
-    queue,
-    metrics,
-    logger,
-    tracing,
-    nowMs: Date.now,
-    redisNowMs,
-  });
+  const deps = { db, limiters, queue, metrics, logger, tracing };
+  const metering = createMetering({ ...deps, nowMs: Date.now, redisNowMs });
   service.onShutdown('confirmations', () => metering.drain());
-  metering.partitions.start();
-  service.onShutdown('partitions', () => metering.partitions.stop());
   const housekeeping = new Housekeeping({ db, logger, auditKeepDays: config.AUDIT_KEEP_DAYS });
-  housekeeping.start();
-  service.onShutdown('housekeeping', () => housekeeping.stop());
-
+  for (const [name, chore] of Object.entries({ partitions: metering.partitions, housekeeping })) {
+    chore.start();
+    service.onShutdown(name, () => chore.stop());
+  }
   const worker = startWorker({
     ...redis,
     concurrency: config.METERING_CONCURRENCY,
@@ -98,12 +86,7 @@ function openStores(service: Service, config: Config, logger: Logger) {
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
   });
   service.onShutdown('database', () => closeDb(db));
-  const schema = new SchemaVersion({
-    db,
-    nowMs: () => performance.now(),
-    onBehind: (problem) => logger.error({ problem }, 'the database is older than this release'),
-  });
-  void schema.problem();
+  const schema = watchSchema(db, logger);
   const limiters = connectLimiters(config.LIMITER_ADDRESSES, config.caller);
   service.onShutdown('limiters', () => limiters.close());
   const redis = { redisUrl: config.REDIS_URL, redisPrefix: config.REDIS_PREFIX };
@@ -116,5 +99,5 @@ function openStores(service: Service, config: Config, logger: Logger) {
     logger.debug({ err }, 'the clock connection failed'),
   );
   service.onShutdown('clock', () => clock.close());
-  return { db, schema, limiters, redis, queue, clock };
+  return { db, schema, limiters, redis, queue, redisNowMs: clock.nowMs };
 }

@@ -1,11 +1,11 @@
 import {
   Counter,
   createMetrics,
-  Gauge,
   Histogram,
   observeStore,
   type Registry,
   readGauge,
+  readGauges,
 } from '@tidegate/runtime';
 
 export interface MeteringMetrics {
@@ -31,38 +31,10 @@ export interface MeteringState {
   readonly pingPostgres: () => Promise<unknown>;
 }
 
-export function createMeteringMetrics(queried: MeteringState): MeteringMetrics {
+export function createMeteringMetrics(state: MeteringState): MeteringMetrics {
   const registry = createMetrics('metering');
+  observeState(registry, state);
   const registers = [registry];
-  new Gauge({
-    name: 'tidegate_metering_jobs',
-    help: 'Jobs in the settlement queue by state. Failed jobs are dead letters.',
-    labelNames: ['state'],
-    registers,
-    async collect() {
-      // While the queue is unavailable there is no sample. An old one would look current.
-      this.reset();
-      for (const [state, count] of Object.entries(await queried.jobCounts())) this.set({ state }, count);
-    },
-  });
-  readGauge(
-    {
-      registry,
-      name: 'tidegate_metering_oldest_job_seconds',
-      help: 'How long the next job of the settlement queue has been waiting. 0: none is.',
-    },
-    queried.oldestJobS,
-  );
-  readGauge(
-    {
-      registry,
-      name: 'tidegate_metering_active_jobs_max',
-      help: 'Jobs that this process works on at once, at most. Active jobs of the queue are those of all.',
-    },
-    () => queried.concurrency,
-  );
-  observeStore(registry, 'redis', queried.pingRedis);
-  observeStore(registry, 'postgres', queried.pingPostgres);
   return {
     registry,
     lagSeconds: new Histogram({
@@ -105,4 +77,34 @@ export function createMeteringMetrics(queried: MeteringState): MeteringMetrics {
       registers,
     }),
   };
+}
+
+function observeState(registry: Registry, state: MeteringState): void {
+  readGauges(
+    {
+      registry,
+      name: 'tidegate_metering_jobs',
+      help: 'Jobs in the settlement queue by state. Failed jobs are dead letters.',
+      labelNames: ['state'],
+    },
+    async () => Object.entries(await state.jobCounts()).map(([name, count]) => [{ state: name }, count]),
+  );
+  readGauge(
+    {
+      registry,
+      name: 'tidegate_metering_oldest_job_seconds',
+      help: 'How long the next job of the settlement queue has been waiting. 0: none is.',
+    },
+    state.oldestJobS,
+  );
+  readGauge(
+    {
+      registry,
+      name: 'tidegate_metering_active_jobs_max',
+      help: 'Jobs that this process works on at once, at most. Active jobs of the queue are those of all.',
+    },
+    () => state.concurrency,
+  );
+  observeStore(registry, 'redis', state.pingRedis);
+  observeStore(registry, 'postgres', state.pingPostgres);
 }

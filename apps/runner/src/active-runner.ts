@@ -1,3 +1,4 @@
+import { conditionFromWire } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
 import type { Logger, Registry, Trust } from '@tidegate/runtime';
 import type { Tracing } from '@tidegate/tracing';
@@ -34,7 +35,7 @@ export interface ActiveRunnerOptions {
   /** Keep the output of models' processes in the state directory. */
   readonly keepModelLogs: boolean;
   /** Whom models' processes run as, and their environment. */
-  readonly models: ModelUser;
+  readonly modelUser: ModelUser;
   /** Null: models cannot be workloads of Kubernetes. */
   readonly kubernetes: KubernetesConfig | null;
   readonly timings: FleetTimings;
@@ -63,7 +64,7 @@ export class ActiveRunner {
   #closed = false;
 
   constructor(options: ActiveRunnerOptions, metrics: RunnerMetrics, lead: Lead) {
-    const { db, secretKeys, stateDir, modelHost, keepModelLogs, models, timings } = options;
+    const { db, secretKeys, stateDir, modelHost, keepModelLogs, modelUser, timings } = options;
     const { nowMs, random, logger, kubernetes } = options;
     const store = postgresStore(db, options.candidate.pool, secretKeys, lead);
     this.#kubernetes = kubernetes && {
@@ -79,7 +80,7 @@ export class ActiveRunner {
       random,
       logger,
       keepOutput: keepModelLogs,
-      models,
+      modelUser,
       kubernetes: this.#kubernetes,
       timings: timings.drivers,
     });
@@ -113,9 +114,7 @@ export class ActiveRunner {
       yield {
         orgId,
         name,
-        condition: String(condition ?? '')
-          .replace('CONDITION_', '')
-          .toLowerCase(),
+        condition: conditionFromWire(condition) ?? '',
         replicas: replicas?.length ?? 0,
         inFlight: inFlight.get(modelId) ?? 0,
         waiting: this.fleet.waiting(modelId),

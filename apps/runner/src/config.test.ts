@@ -7,7 +7,7 @@ const NEEDED = {
   SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
 };
 
-const models = (env: Record<string, string>, uid: number) => readConfig({ ...NEEDED, ...env }, uid).models;
+const models = (env: Record<string, string>, uid: number) => readConfig({ ...NEEDED, ...env }, uid).modelUser;
 
 describe('the environment of models', () => {
   const secrets = {

@@ -21,7 +21,7 @@ import { z } from 'zod';
 import type { ClusterAccess } from './drivers/kubernetes/connection.ts';
 import { FLEET_TIMINGS } from './fleet/timings.ts';
 import { modelEnv, VARIABLE_NAMES } from './isolation/model-env.ts';
-import { type ModelUser, modelUser } from './isolation/model-user.ts';
+import { chooseModelUser, type ModelUser } from './isolation/model-user.ts';
 
 const NAMESPACES = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\s*,\s*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/;
 
@@ -75,7 +75,7 @@ export const schema = z.object({
     .default(FLEET_TIMINGS.minimumStayMs)
     .describe('How long a model that has started is not put to sleep to make room for another one'),
   RUNNER_PROBE_TIMEOUT_MS: wholeNumber(100, 120_000)
-    .default(10_000)
+    .default(FLEET_TIMINGS.drivers.probeTimeoutMs)
     .describe(
       "How long a probe of a model waits for its answer. How many late answers end a model's use depends on its driver",
     ),
@@ -99,7 +99,7 @@ export type Config = z.output<typeof schema> & {
   readonly tracing: TracingSettings | null;
   readonly secretKeys: readonly Uint8Array[];
   /** Whom models' processes run as, and their environment. */
-  readonly models: ModelUser;
+  readonly modelUser: ModelUser;
   /** Null: models cannot be workloads of Kubernetes. */
   readonly kubernetes: KubernetesConfig | null;
 };
@@ -118,11 +118,11 @@ export function readConfig(env: Variables = process.env, uid = process.getuid?.(
   const config = loadConfig(schema, env);
   const trust = trustOf(config, { variable: 'RUNNER_HOST', host: config.RUNNER_HOST });
   const { RUNNER_MODEL_USER: wanted, RUNNER_MODEL_HOME: home, RUNNER_STATE_DIR: stateDir } = config;
-  const { user, env: ofUser } = modelUser({ wanted, home, stateDir }, env, uid);
-  const models = { user, env: { ...modelEnv(env, config.RUNNER_MODEL_ENV), ...ofUser } };
+  const { user, env: ofUser } = chooseModelUser({ wanted, home, stateDir }, env, uid);
+  const modelUser = { user, env: { ...modelEnv(env, config.RUNNER_MODEL_ENV), ...ofUser } };
   const secretKeys = [config.SECRET_KEY, ...(config.SECRET_KEY_PREVIOUS ? [config.SECRET_KEY_PREVIOUS] : [])];
   const tracing = tracingOf(config);
-  return { ...config, trust, tracing, secretKeys, models, kubernetes: kubernetesOf(config, env) };
+  return { ...config, trust, tracing, secretKeys, modelUser, kubernetes: kubernetesOf(config, env) };
 }
 
 function kubernetesOf(

@@ -1,4 +1,4 @@
-import { closeDb, createDb, explainPostgres, SchemaVersion } from '@tidegate/db';
+import { closeDb, createDb, explainPostgres, watchSchema } from '@tidegate/db';
 import { createLogger, createMetrics, runService, startAdmin } from '@tidegate/runtime';
 import { startTracing } from '@tidegate/tracing';
 import { readConfig } from './config.ts';
@@ -19,19 +19,12 @@ runService(async (service) => {
     service: 'runner',
     metrics,
     log: logger,
-    nowMs: Date.now,
-    monotonicMs: () => performance.now(),
   });
   service.onShutdown('tracing', () => tracing?.stop());
 
   const db = createDb(config.DATABASE_URL, { maxConnections: MAX_DB_CONNECTIONS });
   service.onShutdown('postgres', () => closeDb(db));
-  const schema = new SchemaVersion({
-    db,
-    nowMs: () => performance.now(),
-    onBehind: (problem) => logger.error({ problem }, 'the database is older than this release'),
-  });
-  void schema.problem();
+  const schema = watchSchema(db, logger);
 
   const { drivers } = FLEET_TIMINGS;
   const runner = startRunner({
@@ -45,7 +38,7 @@ runService(async (service) => {
     stateDir: config.RUNNER_STATE_DIR,
     modelHost: config.RUNNER_MODEL_HOST,
     keepModelLogs: config.RUNNER_MODEL_LOGS,
-    models: config.models,
+    modelUser: config.modelUser,
     kubernetes: config.kubernetes,
     stopModelsOnExit: config.RUNNER_STOP_MODELS_ON_EXIT,
     timings: {

@@ -1,8 +1,6 @@
-import type { Condition } from '@tidegate/contracts';
+import { CONDITIONS, type Condition } from '@tidegate/contracts';
 import { Counter, Gauge, Histogram, type Registry, readGauge, readGauges } from '@tidegate/runtime';
 import type { RoomUse } from './room/room.ts';
-
-const CONDITIONS: readonly Condition[] = ['stopped', 'starting', 'running', 'asleep', 'failed'];
 
 export interface RunnerMetrics {
   readonly wakes: Counter<'result'>;

@@ -1,8 +1,8 @@
 import { observeStore } from '@tidegate/runtime';
 import { ActiveRunner, type ActiveRunnerOptions } from './active-runner.ts';
-import { pause } from './drivers/pause.ts';
 import { type Lead, type LeadTimings, takeLead } from './lead/lead.ts';
-import { createRunnerMetrics, observeRunner } from './metrics.ts';
+import { createRunnerMetrics, observeRunner, type RunnerMetrics } from './metrics.ts';
+import { pause } from './pause.ts';
 
 export interface RunnerOptions extends ActiveRunnerOptions {
   readonly leadTimings: LeadTimings;
@@ -30,78 +30,109 @@ const RETRY_MS = 1_000;
  * its models as they are and waits again.
  */
 export function startRunner(options: RunnerOptions): Runner {
-  const { db, candidate, leadTimings: timings, logger, stopModelsOnExit } = options;
-  const { pool } = candidate;
-  const ending = new AbortController();
-  const metrics = createRunnerMetrics(options.metrics);
-  let activeRunner: ActiveRunner | null = null;
+  const runner = new CandidateRunner(options);
+  runner.start();
+  return runner;
+}
+
+class CandidateRunner implements Runner {
+  readonly #options: RunnerOptions;
+  readonly #metrics: RunnerMetrics;
+  readonly #ending = new AbortController();
+  #ended: Promise<void> = Promise.resolve();
+  #acting: ActiveRunner | null = null;
   /** The runner that leads while this one stands by. */
-  let leader: string | null = null;
-  let active = new Deferred<number>();
-  let wasActive = false;
-  observeRunner(options.metrics, () => ({
-    conditions: () => activeRunner?.fleet.conditions() ?? [],
-    models: () => activeRunner?.observed() ?? [],
-    room: () => activeRunner?.fleet.room() ?? null,
-    gateways: activeRunner?.gateways.connected ?? 0,
-    active: activeRunner !== null,
-    pool,
-  }));
-  observeStore(options.metrics, 'postgres', () => db.$queryRaw`SELECT 1`);
+  #leader: string | null = null;
+  #active = new Deferred<number>();
+  #wasActive = false;
 
-  const onStandby = (holder: string) => {
-    if (leader !== holder) logger.info({ pool, leader: holder }, 'another runner is active: standing by');
-    leader = holder;
-  };
+  constructor(options: RunnerOptions) {
+    this.#options = options;
+    this.#metrics = createRunnerMetrics(options.metrics);
+  }
 
-  /** Stays active until the lead is lost or the runner ends. Rejects when it cannot start. */
-  const runWhileLeading = async (lead: Lead): Promise<void> => {
-    const stopped = aborted(AbortSignal.any([lead.lost, ending.signal]));
-    const leading = new ActiveRunner(options, metrics, lead);
-    try {
-      const port = await Promise.race([leading.start(), stopped]);
-      if (port === undefined) return;
-      activeRunner = leading;
-      wasActive = true;
-      active.resolve(port);
-      logger.info({ pool, port }, 'this runner is active');
-      await stopped;
-    } finally {
-      if (activeRunner) active = new Deferred();
-      activeRunner = null;
-      if (ending.signal.aborted && !lead.lost.aborted) await leading.close(stopModelsOnExit);
-      else leading.abandon();
-    }
-  };
+  get active(): Promise<number> {
+    return this.#active.promise;
+  }
 
-  const runUntilClosed = async (): Promise<void> => {
+  ready(): boolean {
+    return this.#acting !== null || this.#leader !== null;
+  }
+
+  leads(): boolean {
+    return this.#acting !== null;
+  }
+
+  start(): void {
+    this.#observe();
+    this.#ended = this.#runUntilClosed().catch((err) => this.#active.reject(err));
+  }
+
+  async close(): Promise<void> {
+    this.#ending.abort();
+    await this.#ended;
+  }
+
+  #observe(): void {
+    const { metrics, db, candidate } = this.#options;
+    observeRunner(metrics, () => ({
+      conditions: () => this.#acting?.fleet.conditions() ?? [],
+      models: () => this.#acting?.observed() ?? [],
+      room: () => this.#acting?.fleet.room() ?? null,
+      gateways: this.#acting?.gateways.connected ?? 0,
+      active: this.leads(),
+      pool: candidate.pool,
+    }));
+    observeStore(metrics, 'postgres', () => db.$queryRaw`SELECT 1`);
+  }
+
+  /** Rejects when it is closed, or when it cannot act the first time. */
+  async #runUntilClosed(): Promise<void> {
+    const { db, candidate, leadTimings: timings, logger } = this.#options;
+    const onStandby = (holder: string) => this.#standBy(holder);
     for (;;) {
-      const lead = await takeLead({ db, candidate, timings, logger, onStandby }, ending.signal);
-      leader = null;
+      const lead = await takeLead({ db, candidate, timings, logger, onStandby }, this.#ending.signal);
+      this.#leader = null;
       if (!lead) throw new Error('closed before it was active');
       try {
-        await runWhileLeading(lead);
+        await this.#act(lead);
       } catch (err) {
-        if (!wasActive) throw err;
+        if (!this.#wasActive) throw err;
         logger.error({ err }, 'cannot become active: trying again');
       } finally {
         await lead.release();
       }
-      await pause(RETRY_MS, ending.signal);
+      await pause(RETRY_MS, this.#ending.signal);
     }
-  };
-  const ended = runUntilClosed().catch((err) => active.reject(err));
-  return {
-    get active() {
-      return active.promise;
-    },
-    ready: () => activeRunner !== null || leader !== null,
-    leads: () => activeRunner !== null,
-    close: async () => {
-      ending.abort();
-      await ended;
-    },
-  };
+  }
+
+  #standBy(leader: string): void {
+    const { logger, candidate } = this.#options;
+    if (this.#leader !== leader)
+      logger.info({ pool: candidate.pool, leader }, 'another runner is active: standing by');
+    this.#leader = leader;
+  }
+
+  /** Acts until the lead is lost or the runner ends. Rejects when it cannot start. */
+  async #act(lead: Lead): Promise<void> {
+    const { logger, candidate, stopModelsOnExit } = this.#options;
+    const stopped = aborted(AbortSignal.any([lead.lost, this.#ending.signal]));
+    const acting = new ActiveRunner(this.#options, this.#metrics, lead);
+    try {
+      const port = await Promise.race([acting.start(), stopped]);
+      if (port === undefined) return;
+      this.#acting = acting;
+      this.#wasActive = true;
+      this.#active.resolve(port);
+      logger.info({ pool: candidate.pool, port }, 'this runner is active');
+      await stopped;
+    } finally {
+      if (this.#acting) this.#active = new Deferred();
+      this.#acting = null;
+      if (this.#ending.signal.aborted && !lead.lost.aborted) await acting.close(stopModelsOnExit);
+      else acting.abandon();
+    }
+  }
 }
 
 const aborted = (signal: AbortSignal): Promise<undefined> =>

@@ -1,5 +1,5 @@
 export * from './api-key.ts';
-export type { Condition } from './condition.ts';
+export { CONDITIONS, type Condition, conditionFromWire, WIRE_CONDITIONS } from './condition.ts';
 export * from './errors.ts';
 export * from './ids.ts';
 export * from './pools.ts';

@@ -1,13 +1,13 @@
 import { POOL_NAME } from '@tidegate/contracts';
 import { expiryInstantMs } from '@tidegate/limits';
 import { z } from 'zod';
+import { numberText } from './numbers.ts';
 
 /*
  * Kinds of input fields. Every message is a sentence that names the field as users know it and says
  * what is allowed.
  */
 
-const NUMBER = new Intl.NumberFormat('en-US');
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/u;
 /**
@@ -29,7 +29,7 @@ const PICTURE_STYLE = /(?<=\p{Emoji})\ufe0f/gu;
 
 /** A whole number from `min` to `max`. */
 export function whole(label: string, min: number, max: number) {
-  const error = `${label} must be a whole number from ${NUMBER.format(min)} to ${NUMBER.format(max)}.`;
+  const error = `${label} must be a whole number from ${numberText(min)} to ${numberText(max)}.`;
   return z.number({ error }).refine((value) => Number.isSafeInteger(value) && value >= min && value <= max, {
     error,
   });
@@ -37,7 +37,7 @@ export function whole(label: string, min: number, max: number) {
 
 /** Trimmed text of 1 to `max` characters (code points) without control characters. */
 export function text(label: string, max: number, missing?: string) {
-  const long = `${label} must have 1 to ${NUMBER.format(max)} characters.`;
+  const long = `${label} must have 1 to ${numberText(max)} characters.`;
   const none = missing ?? long;
   return z
     .string({ error: none })
@@ -56,7 +56,7 @@ export function text(label: string, max: number, missing?: string) {
 export function nameField(label: string, max: number) {
   const error = `${label} must not have invisible characters, or characters that change the direction of text.`;
   const isVisible = (value: string) => !INVISIBLE.test(value.replace(JOINER, '').replace(PICTURE_STYLE, ''));
-  const missing = `Give a name of 1 to ${NUMBER.format(max)} characters.`;
+  const missing = `Give a name of 1 to ${numberText(max)} characters.`;
   return text(label, max, missing).refine(isVisible, { error });
 }
 

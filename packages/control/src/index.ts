@@ -24,7 +24,9 @@ export {
 } from './discovery/discover.ts';
 export type { PublishFoundInput } from './discovery/publish.ts';
 export { readPublished } from './discovery/published.ts';
-export { type Closable, limiterOverGrpc, runnerOverGrpc } from './grpc.ts';
+export { limiterOverGrpc } from './grpc/limiter.ts';
+export type { Closable } from './grpc/rpc.ts';
+export { runnerOverGrpc } from './grpc/runner.ts';
 export type { AcceptInvitationInput, OpenInvitation, OpenInvitationInput } from './invitations/accept.ts';
 export type {
   CreatedInvitation,
@@ -58,7 +60,8 @@ export type {
   SetMemberRoleInput,
 } from './members/members.ts';
 export type { AccountView, SetPasswordInput } from './members/password.ts';
-export type { AccountInput, NamedAccount } from './members/reset.ts';
+export type { AccountInput } from './members/reset.ts';
+export type { NamedAccount } from './members/sign-out.ts';
 export { weakPassword } from './members/weak-password.ts';
 export type { CheckModelInput, ModelCheck, ServedModelView } from './models/check.ts';
 export type { ChangeModelInput, ListModelsInput, ModelInput, PublishModelInput } from './models/input.ts';

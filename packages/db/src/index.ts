@@ -5,4 +5,4 @@ export * from './generated/client.ts';
 export { DATABASE_SERVICES, type DatabaseService, loginUrl, makeLogins } from './logins.ts';
 export { MigrationError, migrate } from './migrate.ts';
 export { dropOldRequestPartitions, ensureRequestPartitions, listRequestPartitions } from './partitions.ts';
-export { SchemaVersion, type SchemaVersionOptions } from './schema-version.ts';
+export { SchemaVersion, type SchemaVersionOptions, watchSchema } from './schema-version.ts';

@@ -73,6 +73,58 @@ describe('the login of a service', () => {
       await closeDb(db);
     }
   });
+
+  it('of metering drops no day by the name of one before our era', async () => {
+    await makeLogins(server.url, { metering: PASSWORD });
+    const today = new Date().toISOString().slice(0, 10);
+    const drop = `SELECT drop_request_partition('${today} BC') AS dropped`;
+    await asService('metering', (client) => client.query(`SELECT create_request_partition('${today}')`));
+    const { rows } = await asService('metering', (client) => client.query(drop));
+    expect(rows).toEqual([{ dropped: false }]);
+  });
+});
+
+describe('a command, or a workload of a cluster', () => {
+  const publish = (driver: string, settings: object) => `
+    INSERT INTO model (id, org_id, name, kind, mode, driver, context_tokens, settings, condition)
+    VALUES ('m_${driver}', 'org_000000000000', '${driver}', 'text', 'always_on', '${driver}', 1,
+      '${JSON.stringify(settings)}', 'stopped')`;
+  const process = publish('process', { command: 'serve', startTimeoutS: 5 });
+  const kubernetes = publish('kubernetes', { namespace: 'gpu', kind: 'deployment', name: 'a' });
+  const as = (service: DatabaseService, sql: string) => asService(service, (client) => client.query(sql));
+  const refused = { code: '42501', message: expect.stringContaining('only an operator') };
+
+  beforeEach(async () => {
+    await makeLogins(server.url, { console: PASSWORD, ctl: PASSWORD });
+    await as(
+      'ctl',
+      "INSERT INTO org (id, slug, name, plan_id) SELECT 'org_000000000000', 'o', 'O', min(id) FROM plan",
+    );
+  });
+
+  it.each([process, kubernetes])(
+    'is published by ctl, and not by the console, nor changed: %#',
+    async (sql) => {
+      await expect(as('console', sql)).rejects.toMatchObject(refused);
+      await as('ctl', sql);
+      for (const field of ['command', 'namespace', 'name', 'kind'])
+        await expect(
+          as('console', `UPDATE model SET settings = settings || '{"${field}":"other"}'`),
+        ).rejects.toMatchObject(refused);
+      await as('ctl', `UPDATE model SET settings = settings || '{"command":"other"}'`);
+    },
+  );
+
+  it('keeps its times and counts changeable for owners, and models at URLs are theirs', async () => {
+    await as('ctl', process);
+    await as('console', `UPDATE model SET settings = settings || '{"startTimeoutS":9}', version = 2`);
+    await as('console', `UPDATE model SET settings = settings - 'startTimeoutS', deleted_at = now()`);
+    await as('console', publish('external', { urls: ['http://a.example/v1'] }));
+    await as(
+      'console',
+      `UPDATE model SET settings = '{"urls":["http://b.example/v1"]}' WHERE driver = 'external'`,
+    );
+  });
 });
 
 describe('a user that may not create roles', () => {

@@ -86,6 +86,20 @@ export class SchemaVersion {
   }
 }
 
+/** Looks now, whenever it is asked, and says in the log what the database lacks. */
+export function watchSchema(
+  db: Db,
+  logger: { error(fields: object, message: string): void },
+): Pick<SchemaVersion, 'problem'> {
+  const schema = new SchemaVersion({
+    db,
+    nowMs: () => performance.now(),
+    onBehind: (problem) => logger.error({ problem }, 'the database is older than this release'),
+  });
+  void schema.problem();
+  return schema;
+}
+
 function describe(missing: readonly string[]): string | null {
   if (missing.length === 0) return null;
   const which = missing.length === 1 ? `migration ${missing[0]}` : `${missing.length} migrations`;

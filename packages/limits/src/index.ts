@@ -1,3 +1,4 @@
+export * from './kept.ts';
 export * from './limits.ts';
 export * from './plan.ts';
 export * from './time.ts';

@@ -1,6 +1,8 @@
 export { type Admin, type AdminOptions, startAdmin } from './admin.ts';
 export { type CountCell, CountCells, type SpreadCell, SpreadCells } from './cells.ts';
+export { type Chore, startChore, untilNextMs } from './chore.ts';
 export { clientAddress, networkOf } from './client-address.ts';
+export { withDeadline } from './deadline.ts';
 export { createProxyWarning } from './forwarded.ts';
 export { createLineLog, type LineFields, type LineLog } from './line-log.ts';
 export {

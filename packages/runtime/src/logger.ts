@@ -67,6 +67,8 @@ export function openStdout(): Destination {
     maxLength: MAX_WAITING_BYTES,
     minLength: WRITE_BYTES,
     maxWrite: MAX_WRITE_BYTES,
+    // As text, all that waits would be copied with each line, since its bytes are counted again.
+    contentMode: 'buffer',
   });
   // pino's own flush is an interval. It would wake a service that has nothing to write.
   let scheduled = false;
@@ -92,8 +94,8 @@ export function openStdout(): Destination {
     failing = false;
     waitingBytes -= bytes;
   });
-  stdout.on('drop', (line: string) => {
-    waitingBytes -= Buffer.byteLength(line);
+  stdout.on('drop', (line: Buffer) => {
+    waitingBytes -= line.length;
   });
   // A flush does nothing while a write is under way. So lines that came meanwhile are flushed after
   // it.
@@ -102,8 +104,10 @@ export function openStdout(): Destination {
   });
   return {
     write(line) {
-      waitingBytes += Buffer.byteLength(line);
-      stdout.write(line);
+      const bytes = Buffer.from(line);
+      waitingBytes += bytes.length;
+      // Its type knows text only.
+      stdout.write(bytes as unknown as string);
       flushSoon();
     },
   };

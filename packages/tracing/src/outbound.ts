@@ -19,7 +19,6 @@ export interface OutboundOptions {
   readonly settings: Pick<TracingSettings, 'queue' | 'timeoutMs'>;
   readonly spans: SpanCounter;
   readonly log: Pick<Logger, 'warn'>;
-  readonly monotonicMs: () => number;
 }
 
 /**
@@ -79,7 +78,7 @@ export class Outbound implements SpanProcessor {
   }
 
   #failed(error: Error | undefined): void {
-    const nowMs = this.#options.monotonicMs();
+    const nowMs = performance.now();
     if (nowMs - this.#warnedAtMs < WARN_EVERY_MS) return;
     this.#warnedAtMs = nowMs;
     // Other members of the error may contain what the collector answered.

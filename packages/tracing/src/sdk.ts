@@ -50,7 +50,7 @@ export interface SdkOptions extends Omit<TracingOptions, 'settings' | 'metrics'>
 }
 
 export function openTracing(options: SdkOptions): Tracing {
-  const { settings, nowMs, monotonicMs } = options;
+  const { settings } = options;
   const { url, headers, timeoutMs, protocol } = settings;
   const exporterSettings = { url, headers, timeoutMillis: timeoutMs };
   const exporter =
@@ -64,7 +64,7 @@ export function openTracing(options: SdkOptions): Tracing {
   return {
     begin(origin, start) {
       // One offset for a whole trace of this process, so that its spans fit into each other.
-      return beginIn(tracer, contextOf(origin), start, nowMs() - monotonicMs());
+      return beginIn(tracer, contextOf(origin), start, Date.now() - performance.now());
     },
     async stop() {
       let timer: NodeJS.Timeout | undefined;

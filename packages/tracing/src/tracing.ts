@@ -7,9 +7,6 @@ export interface TracingOptions {
   readonly service: string;
   readonly metrics: Registry;
   readonly log: Pick<Logger, 'info' | 'warn'>;
-  /** Unix time. */
-  readonly nowMs: () => number;
-  readonly monotonicMs: () => number;
 }
 
 /** Ids, names of models, words from closed sets, counts. Never what a caller or a model wrote. */
@@ -26,7 +23,7 @@ export interface Origin {
 export interface SpanStart {
   readonly name: string;
   readonly role: SpanRole;
-  /** Monotonic time, as all times of spans. */
+  /** By `performance.now`, as all times of spans. */
   readonly atMs: number;
   readonly attributes?: Attributes;
 }

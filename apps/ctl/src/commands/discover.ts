@@ -62,7 +62,7 @@ export function addDiscover(noun: Command, context: Context): void {
     'discover',
     'find model servers on this machine: Ollama, llama.cpp, vLLM, SGLang, LM Studio',
     flags,
-    async ({ publish = false, ports, org, json = false }) => {
+    async ({ publish = false, ports, org, json }) => {
       const options: DiscoverOptions = given({ ports: checked(ports) });
       const found: Discovered[] = await discoverServers(options);
       const human = (servers: Discovered[]) => told(servers, options.ports ?? USUAL_PORTS, publish);

@@ -1,3 +1,4 @@
+import { KEPT_DAYS } from '@tidegate/limits';
 import type { Command } from 'commander';
 import { CommandError, type Context, print } from '../context.ts';
 import { reportText } from '../doctor/report.ts';
@@ -5,8 +6,6 @@ import { failureOf } from '../failure.ts';
 import { whole } from './verb.ts';
 
 const DEFAULT_DAYS = 2;
-/** Request rows are kept for 35 days. */
-const MAX_DAYS = 35;
 
 export function addDoctor(program: Command, context: Context): void {
   program
@@ -15,8 +14,8 @@ export function addDoctor(program: Command, context: Context): void {
     .option('--days <n>', `days to compare with their requests (default ${DEFAULT_DAYS})`, whole)
     .option('--json', 'print one JSON document and nothing else')
     .action(async ({ days = DEFAULT_DAYS, json = false }: { days?: number; json?: boolean }) => {
-      if (!(days >= 1 && days <= MAX_DAYS))
-        throw new CommandError(`Days must be a whole number from 1 to ${MAX_DAYS}.`);
+      if (!(days >= 1 && days <= KEPT_DAYS.requests))
+        throw new CommandError(`Days must be a whole number from 1 to ${KEPT_DAYS.requests}.`);
       const { REDIS_URL: redisUrl, REDIS_PREFIX: redisPrefix } = context.config();
       const { examine } = await import('../doctor/examine.ts');
       const patient = { redisUrl, redisPrefix, days, nowMs: Date.now(), explain: failureOf };

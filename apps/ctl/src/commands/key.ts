@@ -2,7 +2,7 @@ import type { CreatedKey, KeyView, MayCall } from '@tidegate/control';
 import type { Command } from 'commander';
 import { type Context, OPERATOR, show } from '../context.ts';
 import { facts, table, time } from '../output/table.ts';
-import { given, list, verb, whole } from './verb.ts';
+import { given, list, type Org, operation, verb, whole } from './verb.ts';
 
 interface Texts {
   readonly mayCallText: (mayCall: MayCall) => string;
@@ -12,9 +12,11 @@ interface Texts {
 /** Already loaded when there is a key to show. */
 const texts = (): Promise<Texts> => import('@tidegate/control');
 
+const named = ({ name, prefix }: KeyView): string => `${name} (${prefix}…)`;
+
 const keyTable = (keys: readonly KeyView[], { mayCallText, limitsText }: Texts): string =>
   table(keys, [
-    { title: 'Name', cell: (key) => `${key.name} (${key.prefix}…)` },
+    { title: 'Name', cell: named },
     { title: 'State', cell: (key) => key.state },
     { title: 'May call', cell: (key) => mayCallText(key.mayCall) },
     { title: 'Limits', cell: limitsText },
@@ -58,45 +60,37 @@ const createFlags = [
 ];
 
 const id = { flags: '--id <id>', help: 'id of the key', required: true };
+interface OneKey extends Org {
+  readonly id: string;
+}
 
 export function addKey(program: Command, context: Context): void {
   const noun = program.command('key').description('API keys');
   verb<CreateFlags>(noun, 'create', 'create a key; its value is shown once', createFlags, async (options) => {
-    const {
-      org,
-      json = false,
-      name,
-      models,
-      rpm: requestsPerMinute,
-      atOnce: requestsAtOnce,
-      expiresOn,
-    } = options;
+    const { org, json, name, models, expiresOn } = options;
+    const { rpm: requestsPerMinute, atOnce: requestsAtOnce } = options;
     const input = { name, ...given({ org, models, requestsPerMinute, requestsAtOnce, expiresOn }) };
     const words = json ? undefined : await texts();
     const human = (key: CreatedKey) => (words ? createdText(key, words) : '');
     await show(context, { json, human }, (control) => control.createKey(OPERATOR, input));
   });
-  verb(noun, 'list', 'list the keys, revoked ones too', [], async ({ org, json = false }) => {
+  verb(noun, 'list', 'list the keys, revoked ones too', [], async ({ org, json }) => {
     const words = await texts();
     const human = (keys: KeyView[]) => keyTable(keys, words);
     await show(context, { json, human }, (control) => control.listKeys(OPERATOR, given({ org })));
   });
-  verb<{ id: string }>(noun, 'revoke', 'refuse a key from now on, for good', [id], async (options) => {
-    const { org, json = false } = options;
-    const human = (key: KeyView) => `${key.name} (${key.prefix}…) is revoked and refused from now on.`;
-    const input = { id: options.id, ...given({ org }) };
-    await show(context, { json, human }, (control) => control.revokeKey(OPERATOR, input));
+  operation(noun, context, {
+    name: 'revoke',
+    help: 'refuse a key from now on, for good',
+    flags: [id],
+    run: (control, { org, id }: OneKey) => control.revokeKey(OPERATOR, { id, ...given({ org }) }),
+    human: (key) => `${named(key)} is revoked and refused from now on.`,
   });
-  verb<{ id: string }>(
-    noun,
-    'delete',
-    'remove a revoked key from the list; its usage stays',
-    [id],
-    async (options) => {
-      const { org, json = false } = options;
-      const human = (key: KeyView) => `${key.name} (${key.prefix}…) is deleted; its usage stays.`;
-      const input = { id: options.id, ...given({ org }) };
-      await show(context, { json, human }, (control) => control.deleteKey(OPERATOR, input));
-    },
-  );
+  operation(noun, context, {
+    name: 'delete',
+    help: 'remove a revoked key from the list; its usage stays',
+    flags: [id],
+    run: (control, { org, id }: OneKey) => control.deleteKey(OPERATOR, { id, ...given({ org }) }),
+    human: (key) => `${named(key)} is deleted; its usage stays.`,
+  });
 }

@@ -1,16 +1,9 @@
-import type {
-  AccountView,
-  AddedMember,
-  DeletedAccountView,
-  MemberView,
-  NamedAccount,
-  Role,
-} from '@tidegate/control';
+import type { AccountView, AddedMember, MemberView, Role } from '@tidegate/control';
 import type { Command } from 'commander';
 import { type Context, OPERATOR, show } from '../context.ts';
 import { type Column, table, time } from '../output/table.ts';
 import { flagsOf, secretOf } from './secret.ts';
-import { given, verb } from './verb.ts';
+import { given, type Org, operation, verb } from './verb.ts';
 
 const columns: Column<MemberView>[] = [
   { title: 'E-mail', cell: (member) => member.email },
@@ -30,17 +23,18 @@ const hadAccount = ({ email, existed, accountSince }: AddedMember): string | und
 const passwordSet = ({ email, password }: AccountView): string =>
   withPassword(`${email} has a new password, and is signed out everywhere.`, password);
 
-const identityReset = ({ email }: NamedAccount): string =>
-  `${email} has no identity at the provider any more, and is signed out everywhere.`;
-const twoFactorReset = ({ email }: NamedAccount): string =>
-  `${email} has no second factor any more, and is signed out everywhere.`;
-
 const email = { flags: '--email <address>', help: 'whose membership', required: true };
 const role = { flags: '--role <role>', help: 'owner, member or viewer', required: true };
+const account = { flags: '--email <address>', help: 'whose account', required: true };
 
-interface Flags {
+interface Account {
   readonly email: string;
+}
+interface Membership extends Org, Account {}
+interface WithRole extends Membership {
   readonly role: Role;
+}
+interface Password {
   readonly password?: string;
   readonly passwordStdin?: boolean;
 }
@@ -51,87 +45,75 @@ const ofAccount = { ...password, help: 'the new one (default: generated and show
 
 export function addMember(program: Command, context: Context): void {
   const noun = program.command('member').description('who belongs to an organization');
-  verb<Flags>(
+  verb<WithRole & Password>(
     noun,
     'add',
     'add someone; a new e-mail gets an account',
     [email, role, ...flagsOf(ofNewAccount)],
-    async ({ org, json = false, ...who }) => {
+    async ({ org, json, ...who }) => {
       const password = await secretOf(context, ofNewAccount, who.password, who.passwordStdin);
       await show(context, { json, human: added, warning: hadAccount }, (control) =>
         control.addMember(OPERATOR, { email: who.email, role: who.role, ...given({ org, password }) }),
       );
     },
   );
-  verb(noun, 'list', 'list the members', [], ({ org, json = false }) =>
-    show(context, { json, human: (members: MemberView[]) => table(members, columns) }, (control) =>
-      control.listMembers(OPERATOR, given({ org })),
-    ),
-  );
-  verb<Flags>(
-    noun,
-    'set-role',
-    'change the role of a member',
-    [email, role],
-    ({ org, json = false, ...who }) =>
-      show(context, { json, human: one }, (control) =>
-        control.setMemberRole(OPERATOR, { email: who.email, role: who.role, ...given({ org }) }),
-      ),
-  );
-  verb<Flags>(
-    noun,
-    'remove',
-    'take someone out of the organization',
-    [email],
-    ({ org, json = false, ...who }) =>
-      show(
-        context,
-        { json, human: (member: MemberView) => `${member.email} is no longer a member.` },
-        (control) => control.removeMember(OPERATOR, { email: who.email, ...given({ org }) }),
-      ),
-  );
-  verb<Pick<Flags, 'email'>>(
-    noun,
-    'reset-two-factor',
-    'remove the second factor of someone who lost it, and end all sessions, in every organization',
-    [{ flags: '--email <address>', help: 'whose account', required: true }],
-    ({ json = false, ...who }) =>
-      show(context, { json, human: twoFactorReset }, (control) =>
-        control.resetTwoFactor(OPERATOR, { email: who.email }),
-      ),
-  );
-  verb<Pick<Flags, 'email'>>(
-    noun,
-    'reset-identity',
-    'let the next identity at the provider with this e-mail have the account; end all sessions',
-    [{ flags: '--email <address>', help: 'whose account', required: true }],
-    ({ json = false, ...who }) =>
-      show(context, { json, human: identityReset }, (control) =>
-        control.resetIdentity(OPERATOR, { email: who.email }),
-      ),
-  );
-  verb<Omit<Flags, 'role'>>(
+  operation(noun, context, {
+    name: 'list',
+    help: 'list the members',
+    run: (control, { org }: Org) => control.listMembers(OPERATOR, given({ org })),
+    human: (members) => table(members, columns),
+  });
+  operation(noun, context, {
+    name: 'set-role',
+    help: 'change the role of a member',
+    flags: [email, role],
+    run: (control, { org, email, role }: WithRole) =>
+      control.setMemberRole(OPERATOR, { email, role, ...given({ org }) }),
+    human: one,
+  });
+  operation(noun, context, {
+    name: 'remove',
+    help: 'take someone out of the organization',
+    flags: [email],
+    run: (control, { org, email }: Membership) =>
+      control.removeMember(OPERATOR, { email, ...given({ org }) }),
+    human: (member) => `${member.email} is no longer a member.`,
+  });
+  addAccountVerbs(noun, context);
+}
+
+/** Verbs about an account, which may belong to several organizations. */
+function addAccountVerbs(noun: Command, context: Context): void {
+  operation(noun, context, {
+    name: 'reset-two-factor',
+    help: 'remove the second factor of someone who lost it, and end all sessions, in every organization',
+    flags: [account],
+    run: (control, { email }: Account) => control.resetTwoFactor(OPERATOR, { email }),
+    human: ({ email }) => `${email} has no second factor any more, and is signed out everywhere.`,
+  });
+  operation(noun, context, {
+    name: 'reset-identity',
+    help: 'let the next identity at the provider with this e-mail have the account; end all sessions',
+    flags: [account],
+    run: (control, { email }: Account) => control.resetIdentity(OPERATOR, { email }),
+    human: ({ email }) => `${email} has no identity at the provider any more, and is signed out everywhere.`,
+  });
+  verb<Account & Password>(
     noun,
     'set-password',
     'replace a lost password and end all sessions, in every organization',
-    [{ flags: '--email <address>', help: 'whose account', required: true }, ...flagsOf(ofAccount)],
-    async ({ json = false, ...who }) => {
+    [account, ...flagsOf(ofAccount)],
+    async ({ json, email, ...who }) => {
       const password = await secretOf(context, ofAccount, who.password, who.passwordStdin);
-      await show(context, { json, human: passwordSet }, (control) =>
-        control.setPassword(OPERATOR, { email: who.email, ...given({ password }) }),
-      );
+      const input = { email, ...given({ password }) };
+      await show(context, { json, human: passwordSet }, (control) => control.setPassword(OPERATOR, input));
     },
   );
-  verb<Omit<Flags, 'role'>>(
-    noun,
-    'delete',
-    'delete an account, in every organization',
-    [{ flags: '--email <address>', help: 'whose account', required: true }],
-    ({ json = false, ...who }) =>
-      show(
-        context,
-        { json, human: (account: DeletedAccountView) => `The account of ${account.email} is deleted.` },
-        (control) => control.deleteAccount(OPERATOR, { email: who.email }),
-      ),
-  );
+  operation(noun, context, {
+    name: 'delete',
+    help: 'delete an account, in every organization',
+    flags: [account],
+    run: (control, { email }: Account) => control.deleteAccount(OPERATOR, { email }),
+    human: ({ email }) => `The account of ${email} is deleted.`,
+  });
 }

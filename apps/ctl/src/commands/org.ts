@@ -1,8 +1,8 @@
 import type { DeletedOrgView, OrgView } from '@tidegate/control';
 import type { Command } from 'commander';
-import { type Context, OPERATOR, show } from '../context.ts';
+import { type Context, OPERATOR } from '../context.ts';
 import { type Column, table } from '../output/table.ts';
-import { given, verb } from './verb.ts';
+import { given, type Org, operation } from './verb.ts';
 
 const columns: Column<OrgView>[] = [
   { title: 'Name', cell: (org) => org.name },
@@ -18,42 +18,38 @@ const untold = ({ runnerTold }: DeletedOrgView): string | undefined =>
 
 export function addOrg(program: Command, context: Context): void {
   const noun = program.command('org').description('organizations');
-  verb<{ name: string; plan?: string }>(
-    noun,
-    'create',
-    'create an organization',
-    [
+  operation(noun, context, {
+    name: 'create',
+    help: 'create an organization',
+    flags: [
       { flags: '--name <name>', help: 'its name, 1 to 80 characters', required: true },
       { flags: '--plan <plan>', help: 'its plan (default Free)' },
     ],
-    ({ name, plan, json = false }) =>
-      show(context, { json, human: one }, (control) =>
-        control.createOrg(OPERATOR, { name, ...given({ plan }) }),
-      ),
-  );
-  verb(noun, 'list', 'list the organizations', [], ({ json = false }) =>
-    show(context, { json, human: (orgs: OrgView[]) => table(orgs, columns) }, (control) =>
-      control.listOrgs(OPERATOR),
-    ),
-  );
-  verb<{ plan: string }>(
-    noun,
-    'set-plan',
-    'move an organization to a plan, in force when this returns',
-    [{ flags: '--plan <plan>', help: 'the plan', required: true }],
-    ({ org, plan, json = false }) =>
-      show(context, { json, human: one }, (control) =>
-        control.setOrgPlan(OPERATOR, { plan, ...given({ org }) }),
-      ),
-  );
-  verb<{ confirm: string }>(
-    noun,
-    'delete',
-    'delete an organization with its keys, models, members and usage, for good',
-    [{ flags: '--confirm <name>', help: "the organization's name", required: true }],
-    ({ org, confirm, json = false }) =>
-      show(context, { json, human: deleted, warning: untold }, (control) =>
-        control.deleteOrg(OPERATOR, { confirm, ...given({ org }) }),
-      ),
-  );
+    run: (control, { name, plan }: { name: string; plan?: string }) =>
+      control.createOrg(OPERATOR, { name, ...given({ plan }) }),
+    human: one,
+  });
+  operation(noun, context, {
+    name: 'list',
+    help: 'list the organizations',
+    run: (control) => control.listOrgs(OPERATOR),
+    human: (orgs) => table(orgs, columns),
+  });
+  operation(noun, context, {
+    name: 'set-plan',
+    help: 'move an organization to a plan, in force when this returns',
+    flags: [{ flags: '--plan <plan>', help: 'the plan', required: true }],
+    run: (control, { org, plan }: Org & { plan: string }) =>
+      control.setOrgPlan(OPERATOR, { plan, ...given({ org }) }),
+    human: one,
+  });
+  operation(noun, context, {
+    name: 'delete',
+    help: 'delete an organization with its keys, models, members and usage, for good',
+    flags: [{ flags: '--confirm <name>', help: "the organization's name", required: true }],
+    run: (control, { org, confirm }: Org & { confirm: string }) =>
+      control.deleteOrg(OPERATOR, { confirm, ...given({ org }) }),
+    human: deleted,
+    warning: untold,
+  });
 }

@@ -1,9 +1,9 @@
 import type { PlanView, SetPlanInput } from '@tidegate/control';
 import { eachPlanLimit, PLAN_LIMITS, type PlanLimitName } from '@tidegate/limits';
 import type { Command } from 'commander';
-import { type Context, OPERATOR, show } from '../context.ts';
+import { type Context, OPERATOR } from '../context.ts';
 import { type Column, table } from '../output/table.ts';
-import { given, verb, whole, yesNo } from './verb.ts';
+import { given, operation, whole, yesNo } from './verb.ts';
 
 const limits = Object.entries(PLAN_LIMITS).map(([name, limit]) => ({
   name: name as PlanLimitName,
@@ -51,19 +51,17 @@ const planOf = ({ name, images, offered, ...numbers }: SetFlags): SetPlanInput =
 
 export function addPlan(program: Command, context: Context): void {
   const noun = program.command('plan').description('plans and their limits');
-  verb(noun, 'list', 'list the plans', [], ({ json = false }) =>
-    show(context, { json, human: (plans: PlanView[]) => table(plans, columns) }, (control) =>
-      control.listPlans(OPERATOR),
-    ),
-  );
-  verb<SetFlags>(
-    noun,
-    'set',
-    'set values of a plan, in force when this returns',
-    setFlags,
-    ({ json = false, ...flags }) =>
-      show(context, { json, human: (plan: PlanView) => table([plan], columns) }, (control) =>
-        control.setPlan(OPERATOR, planOf(flags)),
-      ),
-  );
+  operation(noun, context, {
+    name: 'list',
+    help: 'list the plans',
+    run: (control) => control.listPlans(OPERATOR),
+    human: (plans) => table(plans, columns),
+  });
+  operation(noun, context, {
+    name: 'set',
+    help: 'set values of a plan, in force when this returns',
+    flags: setFlags,
+    run: (control, flags: SetFlags) => control.setPlan(OPERATOR, planOf(flags)),
+    human: (plan) => table([plan], columns),
+  });
 }

@@ -1,8 +1,8 @@
 import type { PoolView } from '@tidegate/control';
 import type { Command } from 'commander';
-import { type Context, OPERATOR, show } from '../context.ts';
+import { type Context, OPERATOR } from '../context.ts';
 import { type Column, table } from '../output/table.ts';
-import { verb, whole } from './verb.ts';
+import { operation, whole } from './verb.ts';
 
 const columns: Column<PoolView>[] = [
   { title: 'Name', cell: (pool) => pool.name },
@@ -23,19 +23,18 @@ const setFlags = [
 
 export function addPool(program: Command, context: Context): void {
   const noun = program.command('pool').description('pools of runners, and what their models share');
-  verb(noun, 'list', 'list the pools', [], ({ json = false }) =>
-    show(context, { json, human: (pools: PoolView[]) => table(pools, columns) }, (control) =>
-      control.listPools(OPERATOR),
-    ),
-  );
-  verb<{ name: string; capacity: number }>(
-    noun,
-    'set',
-    'set what the models of a pool share; its runner notices within half a minute',
-    setFlags,
-    ({ json = false, name, capacity }) =>
-      show(context, { json, human: (pool: PoolView) => table([pool], columns) }, (control) =>
-        control.setPool(OPERATOR, { name, capacity }),
-      ),
-  );
+  operation(noun, context, {
+    name: 'list',
+    help: 'list the pools',
+    run: (control) => control.listPools(OPERATOR),
+    human: (pools) => table(pools, columns),
+  });
+  operation(noun, context, {
+    name: 'set',
+    help: 'set what the models of a pool share; its runner notices within half a minute',
+    flags: setFlags,
+    run: (control, { name, capacity }: { name: string; capacity: number }) =>
+      control.setPool(OPERATOR, { name, capacity }),
+    human: (pool) => table([pool], columns),
+  });
 }

@@ -45,7 +45,7 @@ const deadText = (dead: DeadLetter[]): string =>
 
 export function addQueue(program: Command, context: Context): void {
   const noun = program.command('queue').description('the settlement queue');
-  verb(noun, 'status', 'count jobs by state', [], async ({ json = false }) => {
+  verb(noun, 'status', 'count jobs by state', [], async ({ json }) => {
     const status = await withQueue(context, (queue) => queue.status());
     print(context.io, { json, human: statusText }, status);
   });
@@ -54,7 +54,7 @@ export function addQueue(program: Command, context: Context): void {
     'dead',
     'list the dead letters, newest first',
     [{ flags: '--limit <n>', help: `at most this many (default ${DEFAULT_LIMIT})`, parse: whole }],
-    async ({ json = false, limit = DEFAULT_LIMIT }) => {
+    async ({ json, limit = DEFAULT_LIMIT }) => {
       if (!(limit >= 1)) throw new CommandError('Limit must be a whole number of at least 1.');
       const dead = await withQueue(context, (queue) => queue.dead(limit));
       print(context.io, { json, human: deadText }, dead);
@@ -65,7 +65,7 @@ export function addQueue(program: Command, context: Context): void {
     'replay',
     'queue the dead letters again',
     [{ flags: '--id <id>', help: 'only this one' }],
-    async ({ json = false, id }) => {
+    async ({ json, id }) => {
       const replayed = await withQueue(context, (queue) => queue.replay(id));
       if (id !== undefined && replayed === 0) throw new CommandError(`There is no dead letter "${id}".`);
       print(context.io, { json, human: (value) => `${value.replayed} queued again.` }, { replayed });

@@ -1,8 +1,9 @@
 import type { RefusalsView } from '@tidegate/control';
 import type { Command } from 'commander';
-import { type Context, OPERATOR, show } from '../context.ts';
+import { type Context, OPERATOR } from '../context.ts';
 import { facts, table, time } from '../output/table.ts';
-import { given, verb, whole } from './verb.ts';
+import { keyText, modelText } from '../output/values.ts';
+import { given, type Org, operation, whole } from './verb.ts';
 
 const REFUSED = { title: 'Refused', cell: ({ refusals }: { refusals: number }) => refusals };
 
@@ -23,7 +24,7 @@ function refusalsText({ step, from, steps, total, causes, keys, models }: Refusa
       { title: 'Last hour', cell: ({ lastHour }) => time(lastHour, '') },
     ]),
     table(keys, [
-      { title: 'Key', cell: ({ key, keyPrefix }) => `${key} (${keyPrefix}…)` },
+      { title: 'Key', cell: keyText },
       REFUSED,
       { title: 'Requests/min', cell: ({ requestsPerMinute }) => requestsPerMinute },
       { title: 'At once', cell: ({ requestsAtOnce }) => requestsAtOnce },
@@ -34,25 +35,26 @@ function refusalsText({ step, from, steps, total, causes, keys, models }: Refusa
 }
 
 const modelsTable = (models: RefusalsView['models']): string =>
-  table(models, [
-    { title: 'Model', cell: ({ model, modelDeleted }) => model + (modelDeleted ? ' (deleted)' : '') },
-    REFUSED,
-  ]);
+  table(models, [{ title: 'Model', cell: modelText }, REFUSED]);
+
+interface ShowFlags extends Org {
+  readonly hours?: number;
+  readonly days?: number;
+  readonly key?: string;
+}
 
 export function addRefusal(program: Command, context: Context): void {
   const noun = program.command('refusal').description('requests that were refused before they were counted');
-  verb<{ hours?: number; days?: number; key?: string }>(
-    noun,
-    'show',
-    'count refusals by cause, key and model',
-    [
+  operation(noun, context, {
+    name: 'show',
+    help: 'count refusals by cause, key and model',
+    flags: [
       { flags: '--hours <n>', help: 'UTC hours up to now, up to 72 (default 24)', parse: whole },
       { flags: '--days <n>', help: 'instead: UTC days up to today, up to 35', parse: whole },
       { flags: '--key <id>', help: 'only of this key' },
     ],
-    ({ org, hours, days, key, json = false }) =>
-      show(context, { json, human: refusalsText }, (control) =>
-        control.showRefusals(OPERATOR, given({ org, hours, days, keyId: key })),
-      ),
-  );
+    run: (control, { org, hours, days, key }: ShowFlags) =>
+      control.showRefusals(OPERATOR, given({ org, hours, days, keyId: key })),
+    human: refusalsText,
+  });
 }

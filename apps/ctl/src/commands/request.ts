@@ -1,22 +1,18 @@
 import type { FoundRequest, RequestPage, RequestView } from '@tidegate/control';
 import type { Command } from 'commander';
 import { type Context, OPERATOR, show } from '../context.ts';
-import { type Column, count, facts, table } from '../output/table.ts';
+import { type Column, facts, table } from '../output/table.ts';
+import { keyText, milliseconds, modelText, NONE } from '../output/values.ts';
 import { listMatching } from './request-filter.ts';
-import { given, verb, whole } from './verb.ts';
+import { given, type Org, operation, verb, whole } from './verb.ts';
 
-const NONE = '-';
-const milliseconds = (ms: number | null): string => (ms === null ? NONE : `${count(ms)} ms`);
 const tokens = (tokensOf: number | null): string | number => tokensOf ?? NONE;
 const moment = (iso: string): string => `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
-const keyOf = ({ key, keyPrefix }: RequestView): string =>
-  keyPrefix === null ? key : `${key} (${keyPrefix}…)`;
-const modelOf = ({ model, modelDeleted }: RequestView): string => model + (modelDeleted ? ' (deleted)' : '');
 
 const columns: Column<RequestView>[] = [
   { title: 'Time', cell: (request) => moment(request.at) },
-  { title: 'Key', cell: keyOf },
-  { title: 'Model', cell: modelOf },
+  { title: 'Key', cell: keyText },
+  { title: 'Model', cell: modelText },
   { title: 'Status', cell: (request) => request.status ?? NONE },
   { title: 'Code', cell: (request) => request.code ?? NONE },
   { title: 'Tokens in', cell: (request) => tokens(request.promptTokens) },
@@ -44,8 +40,8 @@ function foundText({ id, state, request }: FoundRequest): string {
   return facts([
     ...found,
     ['Counted', moment(request.at)],
-    ['Key', keyOf(request)],
-    ['Model', modelOf(request)],
+    ['Key', keyText(request)],
+    ['Model', modelText(request)],
     ['Ended', request.answered ? 'answered' : `error ${request.code}`],
     ['Status', request.status ?? NONE],
     ['Streamed', request.streamed ? 'yes' : 'no'],
@@ -82,7 +78,7 @@ export function addRequest(program: Command, context: Context): void {
       { flags: '--before <next>', help: 'the next page: what this one gives as next' },
       { flags: '--limit <n>', help: 'at most this many, up to 200 (default 50)', parse: whole },
     ],
-    ({ org, key, model, outcome, from, to, before, limit, json = false }) =>
+    ({ org, key, model, outcome, from, to, before, limit, json }) =>
       show(context, { json, human: pageText }, (control) =>
         listMatching(
           control,
@@ -91,14 +87,11 @@ export function addRequest(program: Command, context: Context): void {
         ),
       ),
   );
-  verb<{ id: string }>(
-    noun,
-    'show',
-    'find a request, also while it is on its way into the usage',
-    [{ flags: '--id <id>', help: "the answer's x-request-id", required: true }],
-    ({ org, id, json = false }) =>
-      show(context, { json, human: foundText }, (control) =>
-        control.showRequest(OPERATOR, given({ org, id })),
-      ),
-  );
+  operation(noun, context, {
+    name: 'show',
+    help: 'find a request, also while it is on its way into the usage',
+    flags: [{ flags: '--id <id>', help: "the answer's x-request-id", required: true }],
+    run: (control, { org, id }: Org & { id: string }) => control.showRequest(OPERATOR, given({ org, id })),
+    human: foundText,
+  });
 }

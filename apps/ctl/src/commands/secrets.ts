@@ -1,8 +1,8 @@
 import type { Resealed } from '@tidegate/control';
 import type { Command } from 'commander';
-import { type Context, OPERATOR, show } from '../context.ts';
+import { type Context, OPERATOR } from '../context.ts';
 import { facts } from '../output/table.ts';
-import { verb } from './verb.ts';
+import { operation } from './verb.ts';
 
 const human = ({ resealed, unchanged, unreadable }: Resealed): string =>
   facts([
@@ -17,12 +17,11 @@ const warning = ({ unreadable }: Resealed): string | undefined =>
 
 export function addSecrets(program: Command, context: Context): void {
   const noun = program.command('secrets').description('what is stored encrypted');
-  verb(
-    noun,
-    'reseal',
-    'seal all upstream keys under SECRET_KEY; opens those under SECRET_KEY_PREVIOUS',
-    [],
-    ({ json = false }) =>
-      show(context, { json, human, warning }, (control) => control.resealSecrets(OPERATOR)),
-  );
+  operation(noun, context, {
+    name: 'reseal',
+    help: 'seal all upstream keys under SECRET_KEY; opens those under SECRET_KEY_PREVIOUS',
+    run: (control) => control.resealSecrets(OPERATOR),
+    human,
+    warning,
+  });
 }

@@ -1,14 +1,13 @@
 import type { UsageModelView, UsageRowView, UsageView } from '@tidegate/control';
 import type { Command } from 'commander';
-import { type Context, OPERATOR, show } from '../context.ts';
+import { type Context, OPERATOR } from '../context.ts';
 import { type Column, count, facts, table, time } from '../output/table.ts';
-import { given, verb, whole } from './verb.ts';
-
-const milliseconds = (ms: number | null): string => (ms === null ? '-' : `${count(ms)} ms`);
+import { keyText, milliseconds, modelText } from '../output/values.ts';
+import { given, type Org, operation, whole } from './verb.ts';
 
 const rowColumns: Column<UsageRowView>[] = [
-  { title: 'Key', cell: (row) => (row.keyPrefix === null ? row.key : `${row.key} (${row.keyPrefix}…)`) },
-  { title: 'Model', cell: (row) => row.model + (row.modelDeleted ? ' (deleted)' : '') },
+  { title: 'Key', cell: keyText },
+  { title: 'Model', cell: modelText },
   { title: 'Requests', cell: (row) => row.requests },
   { title: 'Errors', cell: (row) => row.errors },
   { title: 'Tokens in', cell: (row) => row.promptTokens },
@@ -18,7 +17,7 @@ const rowColumns: Column<UsageRowView>[] = [
 ];
 
 const modelColumns: Column<UsageModelView>[] = [
-  { title: 'Model', cell: (row) => row.model + (row.modelDeleted ? ' (deleted)' : '') },
+  { title: 'Model', cell: modelText },
   { title: 'Requests', cell: (row) => row.requests },
   { title: 'Errors', cell: (row) => row.errors },
   { title: 'Average', cell: (row) => milliseconds(row.averageMs) },
@@ -77,17 +76,15 @@ function usageText(usage: UsageView): string {
 
 export function addUsage(program: Command, context: Context): void {
   const noun = program.command('usage').description('metered usage');
-  verb<{ days?: number; hours?: number }>(
-    noun,
-    'show',
-    'show totals, days or hours, models, keys and models, and the month',
-    [
+  operation(noun, context, {
+    name: 'show',
+    help: 'show totals, days or hours, models, keys and models, and the month',
+    flags: [
       { flags: '--days <n>', help: 'UTC days up to today, at most 366 (default 30)', parse: whole },
       { flags: '--hours <n>', help: 'UTC hours up to this one, at most 168, in place of days', parse: whole },
     ],
-    ({ org, days, hours, json = false }) =>
-      show(context, { json, human: usageText }, (control) =>
-        control.showUsage(OPERATOR, given({ org, days, hours })),
-      ),
-  );
+    run: (control, { org, days, hours }: Org & { days?: number; hours?: number }) =>
+      control.showUsage(OPERATOR, given({ org, days, hours })),
+    human: usageText,
+  });
 }

@@ -1,9 +1,15 @@
+import type { Control, Result } from '@tidegate/control';
 import type { Command } from 'commander';
+import { type Answer, type Context, show } from '../context.ts';
+
+/** The option of verbs that are about an organization. */
+export interface Org {
+  readonly org?: string;
+}
 
 /** Options that every verb takes. */
-export interface Common {
-  readonly org?: string;
-  readonly json?: boolean;
+interface Common extends Org {
+  readonly json: boolean;
 }
 
 export interface Flag {
@@ -31,7 +37,25 @@ export function verb<O extends object>(
     const option = command.createOption(text, about).makeOptionMandatory(required ?? false);
     command.addOption(parse ? option.argParser(parse) : option);
   }
-  command.action((options: O & Common) => run(options));
+  command.action((options: O & Partial<Common>) => run({ ...options, json: options.json ?? false }));
+}
+
+interface Operation<O, T> extends Omit<Answer<T>, 'json'> {
+  readonly name: string;
+  readonly help: string;
+  readonly flags?: readonly Flag[];
+  readonly run: (control: Control, options: O) => Promise<Result<T>>;
+}
+
+/** Adds `NOUN VERB` for one operation of control, whose result it shows. */
+export function operation<O extends object, T>(
+  noun: Command,
+  context: Context,
+  { name, help, flags = [], run, ...answer }: Operation<O, T>,
+): void {
+  verb<O>(noun, name, help, flags, (options) =>
+    show(context, { ...answer, json: options.json }, (control) => run(control, options)),
+  );
 }
 
 /** NaN for other text. Control refuses it and says what is allowed. */

@@ -1,4 +1,5 @@
 import { type Db, SchemaVersion } from '@tidegate/db';
+import { DAY_MS, dayOf, monthOf } from '@tidegate/limits';
 import { openQueueAdmin } from '../queue-admin.ts';
 import { examineLedgers } from './ledgers.ts';
 import { openLiveState } from './live-state.ts';
@@ -6,8 +7,6 @@ import { type DoctorReport, type Finding, wrong } from './report.ts';
 import { compareHours, compareTimes, examineRefusals } from './rollups.ts';
 import { queueFinding, runnerFinding, schemaFinding } from './services.ts';
 import { compareDays, compareMonths } from './usage.ts';
-
-const DAY_MS = 86_400_000;
 
 export interface Patient {
   readonly db: Db;
@@ -24,9 +23,9 @@ export interface Patient {
 /** Looks at all that must agree, and changes nothing. Rejects if Postgres cannot be asked. */
 export async function examine(patient: Patient): Promise<DoctorReport> {
   const { db, nowMs, days } = patient;
-  const month = new Date(nowMs).toISOString().slice(0, 7);
-  const lastMonth = new Date(Date.parse(`${month}-01`) - DAY_MS).toISOString().slice(0, 7);
-  const sinceDay = new Date(nowMs - (days - 1) * DAY_MS).toISOString().slice(0, 10);
+  const month = monthOf(nowMs);
+  const lastMonth = monthOf(Date.parse(`${month}-01`) - DAY_MS);
+  const sinceDay = dayOf(nowMs - (days - 1) * DAY_MS);
   const schema = schemaFinding(await new SchemaVersion({ db, nowMs: () => 0 }).missing());
   if (!schema.ok) return reportOf([schema]);
   const attempt = async (check: string, look: () => Promise<Finding[]>): Promise<Finding[]> => {

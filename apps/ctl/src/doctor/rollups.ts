@@ -1,19 +1,18 @@
 import type { Db } from '@tidegate/db';
+import { KEPT_DAYS } from '@tidegate/limits';
 import { type Difference, findingOf } from './differences.ts';
 import { RECOUNT, SETTLES, settles } from './recount.ts';
 import { type Finding, fine, wrong } from './report.ts';
 
-/** Usage by the hour is kept for these UTC days, today included. */
-const HOURS_KEPT_DAYS = 8;
-/** Refusals are kept for 35 days, and deleted every 10 minutes. */
-const REFUSALS_KEPT_DAYS = 36;
+/** None is this old: those that are too old are deleted every 10 minutes. */
+const REFUSALS_GONE_DAYS = KEPT_DAYS.refusals + 1;
 /** Those of which all hours are kept, today included. */
-const REFUSALS_COMPARED_DAYS = 34;
+const REFUSALS_COMPARED_DAYS = KEPT_DAYS.refusals - 1;
 
 /** The hours against their days, for as long as hours are kept. One statement sees one moment. */
 export async function compareHours(db: Db): Promise<Finding> {
   const differences = await db.$queryRaw<Difference[]>`
-    WITH first AS (SELECT (now() AT TIME ZONE 'UTC')::date - ${HOURS_KEPT_DAYS - 1}::int AS day),
+    WITH first AS (SELECT (now() AT TIME ZONE 'UTC')::date - ${KEPT_DAYS.usageHours - 1}::int AS day),
     hours AS (
       SELECT org_id, (hour AT TIME ZONE 'UTC')::date AS day, sum(requests) AS requests, sum(errors) AS errors,
         sum(prompt_tokens + completion_tokens + unreported_tokens) AS tokens
@@ -44,7 +43,7 @@ export async function compareHours(db: Db): Promise<Finding> {
  */
 export async function compareTimes(db: Db): Promise<Finding> {
   const differences = await db.$queryRaw<Difference[]>`
-    WITH first AS (SELECT (now() AT TIME ZONE 'UTC')::date - ${HOURS_KEPT_DAYS - 1}::int AS day),
+    WITH first AS (SELECT (now() AT TIME ZONE 'UTC')::date - ${KEPT_DAYS.usageHours - 1}::int AS day),
     times AS (
       SELECT org_id, (at AT TIME ZONE 'UTC')::date AS day,
         coalesce(sum(mod(durations, 999999999999)) FILTER (WHERE step = 'hour'), 0) AS hours,
@@ -71,7 +70,7 @@ export async function compareTimes(db: Db): Promise<Finding> {
 export async function examineRefusals(db: Db): Promise<Finding> {
   const [found] = await db.$queryRaw<{ ahead: number; old: number }[]>`
     SELECT count(*) FILTER (WHERE hour > now())::int AS ahead, count(*) FILTER (WHERE hour <= now())::int AS old
-    FROM refusal_hour WHERE hour > now() OR hour < now() - make_interval(days => ${REFUSALS_KEPT_DAYS}::int)`;
+    FROM refusal_hour WHERE hour > now() OR hour < now() - make_interval(days => ${REFUSALS_GONE_DAYS}::int)`;
   const { ahead = 0, old = 0 } = found ?? {};
   if (ahead > 0)
     return wrong(

@@ -2,11 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { newRequestId } from '@tidegate/contracts';
 import type { Holdings } from '../completion/holdings.ts';
 import type { Aborted, AbortReason } from '../ending.ts';
+import { type Linked, LinkedList } from '../linked-list.ts';
 import { RequestFacts } from '../observe/facts.ts';
 import type { RequestTrace } from '../observe/trace.ts';
 
 /** One request and its answer. */
-export class Exchange {
+export class Exchange implements Linked<Exchange> {
   /** Identifies the request, its admission and its completion. */
   readonly id = newRequestId();
   readonly request: IncomingMessage;
@@ -26,6 +27,9 @@ export class Exchange {
   aborted: Aborted | null = null;
   /** Called once, on abort. */
   onAbort: ((aborted: Aborted) => void) | null = null;
+  previous: Exchange | null = null;
+  next: Exchange | null = null;
+  listed = false;
   #controller: AbortController | null = null;
 
   constructor(request: IncomingMessage, response: ServerResponse) {
@@ -59,7 +63,7 @@ export class Exchange {
 
 /** The exchanges in progress, so that they can be awaited and ended together. */
 export class Exchanges {
-  readonly #open = new Set<Exchange>();
+  readonly #open = new LinkedList<Exchange>();
   #onEmpty: (() => void) | null = null;
 
   get size(): number {
@@ -67,7 +71,7 @@ export class Exchanges {
   }
 
   [Symbol.iterator](): Iterator<Exchange> {
-    return this.#open.values();
+    return this.#open[Symbol.iterator]();
   }
 
   add(exchange: Exchange): void {

@@ -63,6 +63,20 @@ it('logs once that X-Forwarded-For is not believed, if no proxy is configured', 
   expect(harness.logged.filter((line) => line.includes('set TRUSTED_PROXIES'))).toHaveLength(1);
 });
 
+describe('requests sent without waiting for answers', () => {
+  const last = 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n';
+
+  it('are each answered, dozens at once', async () => {
+    const answers = await raw('GET / HTTP/1.1\r\n\r\n'.repeat(50) + last);
+    expect(answers.split('HTTP/1.1 404 Not Found')).toHaveLength(52);
+  });
+
+  it('end their connection by the thousand: they would be one turn of the event loop', async () => {
+    const answers = await raw('GET / HTTP/1.1\r\n\r\n'.repeat(20_000) + last);
+    expect(answers.split('HTTP/1.1 404 Not Found').length).toBeLessThan(200);
+  });
+});
+
 describe('a wrong method', () => {
   it.each(['GET', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])(
     'is refused on completions with Allow: %s',

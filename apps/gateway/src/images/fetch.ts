@@ -1,5 +1,6 @@
 import { isRefusal, type LinkedImage, newRefusal, type Refusal } from '@tidegate/contracts';
 import { LIMITS } from '@tidegate/limits';
+import { withDeadline } from '@tidegate/runtime';
 import { dataUrlJsonBytes, toDataUrlJson } from './data-url.ts';
 import { type Download, type DownloadOptions, download, type Resolve } from './download.ts';
 import { createResolve } from './resolve.ts';
@@ -50,24 +51,15 @@ export function createImageFetcher(options: ImageFetcherOptions = {}): ImageFetc
   const open = new Set<AbortController>();
 
   async function fetchOne(link: LinkedImage, claim: Claim, signal: AbortSignal): Promise<Buffer | Refusal> {
-    const deadline = abortableBy(signal);
-    let late = false;
-    const timer = setTimeout(() => {
-      late = true;
-      deadline.controller.abort();
-    }, timeoutMs);
-    try {
-      const all = { ...options, resolve, maxBytes, claim };
-      const got = await download(link.url, all, deadline.controller.signal);
-      clearTimeout(timer);
-      return await judged(link, got, claim);
-    } catch (error) {
-      if (!late || signal.aborted) throw error;
-      return refused(link, `did not download within ${timeoutMs / 1_000} seconds`);
-    } finally {
-      clearTimeout(timer);
-      deadline.release();
-    }
+    const got = await withDeadline(timeoutMs, signal, async (limited, expired): Promise<Download> => {
+      try {
+        return await download(link.url, { ...options, resolve, maxBytes, claim }, limited);
+      } catch (error) {
+        if (!expired() || signal.aborted) throw error;
+        return { problem: `did not download within ${timeoutMs / 1_000} seconds` };
+      }
+    });
+    return judged(link, got, claim);
   }
 
   async function fetchAll(

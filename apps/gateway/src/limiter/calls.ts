@@ -1,15 +1,31 @@
 import type { Admit, Settle } from '@tidegate/rpc';
+import type { Linked } from '../linked-list.ts';
+import type { LimiterCall } from './link.ts';
 
 /** Identifies an admission to the limiter, and the large body of the same request. */
 export interface AdmissionRef {
   readonly orgId: string;
   readonly instanceId: string;
   readonly admissionId: string;
+  /** Null: nothing was granted. Not sent. */
+  grant: Grant | null;
 }
 
 /** An admission as it was requested. */
 export type AdmitCall = Required<Admit>;
 export type AdmitRequest = Omit<AdmitCall, keyof AdmissionRef>;
+
+/** What the limiter granted for an admission. */
+export interface Grant extends Linked<Grant> {
+  readonly admit: AdmitCall;
+  readonly admittedAtMs: number;
+  /** 0 if not reserved. */
+  reservedAtMs: number;
+  /** The call that ended the grant. It is sent again after the grant is restored. */
+  ended: LimiterCall | null;
+  /** Monotonic time. 0 if not settled. */
+  settledAtMs: number;
+}
 
 export type SettleCall = Required<Settle>;
 export type SettleRequest = Omit<SettleCall, keyof AdmissionRef>;

@@ -1,5 +1,6 @@
 import type { Restore, Settle } from '@tidegate/rpc';
-import type { AdmissionRef, AdmitCall } from './calls.ts';
+import { LinkedList } from '../linked-list.ts';
+import type { AdmissionRef, AdmitCall, Grant } from './calls.ts';
 import { Ring } from './ring.ts';
 import type { LimiterCall } from './session.ts';
 
@@ -8,17 +9,6 @@ import type { LimiterCall } from './session.ts';
  * behind, and a loss of Redis state is noticed within 20 s.
  */
 const REMEMBER_MS = 30_000;
-
-interface Grant {
-  readonly admit: AdmitCall;
-  readonly admittedAtMs: number;
-  /** 0 if not reserved. */
-  reservedAtMs: number;
-  /** The call that ended the grant. It is sent again after the grant is restored. */
-  ended: LimiterCall | null;
-  /** Monotonic time. 0 if not settled. */
-  settledAtMs: number;
-}
 
 interface LargeBody {
   readonly ref: AdmissionRef;
@@ -51,7 +41,7 @@ export interface GrantsOptions {
  */
 export class Grants {
   readonly #options: GrantsOptions;
-  readonly #open = new Map<string, Grant>();
+  readonly #open = new LinkedList<Grant>();
   /** Oldest first. */
   readonly #settled: Ring<Grant>;
   readonly #largeBodies = new Map<string, LargeBody>();
@@ -66,15 +56,24 @@ export class Grants {
   }
 
   /** @param admittedAtMs by the limiter's clock */
-  admitted(admit: AdmitCall, admittedAtMs: number): void {
-    const reservedAtMs = admit.reserve ? admittedAtMs : 0;
-    this.#open.set(admit.admissionId, { admit, admittedAtMs, reservedAtMs, ended: null, settledAtMs: 0 });
+  admitted(ref: AdmissionRef, admit: AdmitCall, admittedAtMs: number): void {
+    const grant: Grant = {
+      admit,
+      admittedAtMs,
+      reservedAtMs: admit.reserve ? admittedAtMs : 0,
+      ended: null,
+      settledAtMs: 0,
+      previous: null,
+      next: null,
+      listed: false,
+    };
+    ref.grant = grant;
+    this.#open.add(grant);
   }
 
   /** @param atMs by the limiter's clock */
-  reserved({ admissionId }: AdmissionRef, atMs: number): void {
-    const grant = this.#open.get(admissionId);
-    if (grant) grant.reservedAtMs = atMs;
+  reserved({ grant }: AdmissionRef, atMs: number): void {
+    if (grant?.listed) grant.reservedAtMs = atMs;
   }
 
   withdrawn(ref: AdmissionRef): void {
@@ -109,7 +108,7 @@ export class Grants {
 
   /** The limiter has ended everything that this instance held. */
   forget(instanceId: string): void {
-    for (const [id, { admit }] of this.#open) if (admit.instanceId === instanceId) this.#open.delete(id);
+    for (const grant of this.#open) if (grant.admit.instanceId === instanceId) this.#open.delete(grant);
     this.#settled.keep(({ admit }) => admit.instanceId !== instanceId);
     for (const [id, { ref }] of this.#largeBodies)
       if (ref.instanceId === instanceId) this.#largeBodies.delete(id);
@@ -119,12 +118,12 @@ export class Grants {
   lost(orgId?: string): LostGrant[] {
     const all: LostGrant[] = [];
     const wanted = (of: { readonly orgId: string }) => orgId === undefined || of.orgId === orgId;
-    for (const [id, grant] of this.#open)
+    for (const grant of this.#open)
       if (wanted(grant.admit))
         all.push({
           instanceId: grant.admit.instanceId,
           restore: { restore: restoreOf(grant) },
-          isHeld: () => this.#open.has(id),
+          isHeld: () => grant.listed,
           ended: () => grant.ended,
         });
     for (const grant of this.#settled)
@@ -146,11 +145,10 @@ export class Grants {
     return all;
   }
 
-  #end({ admissionId }: AdmissionRef, ended: LimiterCall): Grant | undefined {
-    const grant = this.#open.get(admissionId);
-    if (!grant) return undefined;
+  #end({ grant }: AdmissionRef, ended: LimiterCall): Grant | null {
+    if (!grant?.listed) return null;
     grant.ended = ended;
-    this.#open.delete(admissionId);
+    this.#open.delete(grant);
     return grant;
   }
 }

@@ -4,7 +4,7 @@ import { createLimiterClient, Peers } from '@tidegate/rpc';
 import { eventually } from '@tidegate/testing';
 import { INTERNAL_ERROR, PLAN_UPGRADE_REQUIRED } from '../refusals.ts';
 import { admitted, FakeLimiter } from '../testing/fake-limiter.ts';
-import { Limiter, type LimiterOptions } from './limiter.ts';
+import { type AdmissionRef, Limiter, type LimiterOptions } from './limiter.ts';
 
 const silent = { warn: () => {}, info: () => {} };
 const admission = {
@@ -303,6 +303,9 @@ describe('the session', () => {
 
 const restored = (fake: FakeLimiter) => fake.of('restore').map(({ restore }) => restore);
 
+/** What of it the limiter gets. */
+const sent = ({ orgId, instanceId, admissionId }: AdmissionRef) => ({ orgId, instanceId, admissionId });
+
 describe('state that the limiter has lost', () => {
   const forgottenOnce = (fake: FakeLimiter) => {
     fake.answers.heartbeat = ({ heartbeat }) => ({
@@ -340,13 +343,13 @@ describe('state that the limiter has lost', () => {
       settle: null,
     };
     expect(restored(fake)).toEqual([
-      { ...what, ...open },
-      { ...what, ...prepared },
-      { ...what, ...settled, streamed: true, settle: { ...settled, ...settlement } },
+      { ...what, ...sent(open) },
+      { ...what, ...sent(prepared) },
+      { ...what, ...sent(settled), streamed: true, settle: { ...sent(settled), ...settlement } },
     ]);
     expect(fake.of('settle')).toEqual([]);
     expect(fake.of('takeLargeBody').map(({ takeLargeBody }) => takeLargeBody)).toEqual([
-      { ...large, restore: true },
+      { ...sent(large), restore: true },
     ]);
   });
 
@@ -363,7 +366,7 @@ describe('state that the limiter has lost', () => {
     expect(fake.of('settle')).toHaveLength(1);
     unavailable = false;
     await eventually(() => fake.of('settle').length === 2 && limiter.unacknowledged === 0);
-    expect(fake.calls.at(-1)?.settle).toMatchObject({ ...ref, ...settlement });
+    expect(fake.calls.at(-1)?.settle).toMatchObject({ ...sent(ref), ...settlement });
   });
 
   it('and ended before it could be restored is ended again after the restore, however late that is', async () => {

@@ -116,7 +116,7 @@ export class Limiter {
   /** Identifies what a request is about to hold, under the current instance. */
   admissionRef(orgId: string, admissionId: string): AdmissionRef {
     this.#lease.use();
-    return { orgId, instanceId: this.#lease.instanceId, admissionId };
+    return { orgId, instanceId: this.#lease.instanceId, admissionId, grant: null };
   }
 
   async authenticate(orgTag: string, keyHash: Buffer): Promise<Principal__Output | Refusal> {
@@ -167,7 +167,7 @@ export class Limiter {
     const reply = await this.#session.call({ admit: call, traceparent });
     if (this.#isOver(ref) || reply?.failed?.notRun) return INTERNAL_ERROR;
     const admission = this.#decided(reply);
-    if (!isRefusal(admission)) this.#grants.admitted(call, admission.admittedAtMs);
+    if (!isRefusal(admission)) this.#grants.admitted(ref, call, admission.admittedAtMs);
     else if (!reply?.admission?.outcome) void this.withdraw(ref);
     return admission;
   }

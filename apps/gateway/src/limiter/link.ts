@@ -5,6 +5,7 @@ import type {
   Reply__Output,
   SessionResponse__Output,
 } from '@tidegate/rpc';
+import { OpenCalls } from './open-calls.ts';
 
 /** One call as defined in `limiter.proto`. The link numbers it. */
 export type LimiterCall = Omit<Call, 'callId' | 'call' | 'traceparent'> & {
@@ -79,14 +80,13 @@ const SILENCE_PER_CALL_MS = 2;
 export class LimiterLink {
   readonly #options: LinkOptions & OneLink;
   readonly #stream: Stream;
-  readonly #open = new Map<number, OpenCall>();
+  readonly #open = new OpenCalls<OpenCall>();
   #up = false;
   #retired = false;
   #ended = false;
   #batch: Call[] = [];
   /** The last message contained one call. */
   #single = true;
-  #lastCallId = 0;
   #silentTicks = 0;
   #ticker: NodeJS.Timeout | undefined;
 
@@ -119,21 +119,23 @@ export class LimiterLink {
     this.#batch = [];
     this.#stream.cancel();
     this.#options.client.close();
-    for (const call of this.#open.values()) this.#giveUp(call);
-    this.#open.clear();
+    for (;;) {
+      const call = this.#open.takeOldestIf(() => true);
+      if (!call) break;
+      this.#giveUp(call);
+    }
     this.#stopTicking();
     this.#options.onEnd(reason);
   }
 
   #send(call: LimiterCall): Promise<LimiterReply | null> {
-    this.#lastCallId = (this.#lastCallId + 1) >>> 0;
-    const callId = this.#lastCallId;
+    const callId = this.#open.nextNumber;
     if (this.#batch.length === 0) this.#schedule();
     this.#batch.push({ callId, ...call } as Call);
     const deadlineMs = this.#options.nowMs() + this.#options.callTimeoutMs;
     this.#ticker ??= setInterval(this.#tick, TICK_MS);
     return new Promise((resolve) => {
-      this.#open.set(callId, { resolve, deadlineMs });
+      this.#open.add({ resolve, deadlineMs });
     });
   }
 
@@ -177,9 +179,8 @@ export class LimiterLink {
     const nowMs = this.#options.nowMs();
     for (const reply of replies) {
       if (!reply.failed) this.#silentTicks = 0;
-      const call = this.#open.get(reply.callId);
+      const call = this.#open.take(reply.callId);
       if (!call) continue;
-      this.#open.delete(reply.callId);
       // Discard a late reply, for example after this process stood still. What it grants may have
       // been taken back with the lease since.
       if (call.deadlineMs <= nowMs) {
@@ -236,9 +237,9 @@ export class LimiterLink {
   /** Fails overdue calls. `#open` is ordered by deadline. */
   #expire(): void {
     const nowMs = this.#options.nowMs();
-    for (const [callId, call] of this.#open) {
-      if (call.deadlineMs > nowMs) return;
-      this.#open.delete(callId);
+    for (;;) {
+      const call = this.#open.takeOldestIf(({ deadlineMs }) => deadlineMs <= nowMs);
+      if (!call) return;
       this.#giveUp(call);
     }
   }

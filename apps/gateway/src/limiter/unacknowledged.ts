@@ -1,3 +1,4 @@
+import { type Linked, LinkedList } from '../linked-list.ts';
 import type { LimiterCall, LimiterReply } from './session.ts';
 
 export interface UnacknowledgedOptions {
@@ -7,7 +8,7 @@ export interface UnacknowledgedOptions {
   readonly waitMs: number;
 }
 
-interface Entry {
+interface Entry extends Linked<Entry> {
   readonly instanceId: string;
   readonly call: LimiterCall;
   readonly resolve: () => void;
@@ -26,7 +27,7 @@ const RETRIES_PER_TURN = 1_000;
  */
 export class Unacknowledged {
   readonly #options: UnacknowledgedOptions;
-  readonly #entries = new Set<Entry>();
+  readonly #entries = new LinkedList<Entry>();
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
 
@@ -56,7 +57,17 @@ export class Unacknowledged {
   ): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, this.#options.waitMs);
-      const entry = { instanceId, call, resolve, onReply, timer, sending: false };
+      const entry: Entry = {
+        instanceId,
+        call,
+        resolve,
+        onReply,
+        timer,
+        sending: false,
+        previous: null,
+        next: null,
+        listed: false,
+      };
       this.#entries.add(entry);
       void this.#try(entry);
     });
@@ -94,7 +105,7 @@ export class Unacknowledged {
     entry.sending = true;
     const reply = await this.#options.call(entry.call);
     entry.sending = false;
-    if (!this.#entries.has(entry)) return;
+    if (!entry.listed) return;
     if (!reply || reply.failed) {
       // Move it to the end, so that a call that keeps failing does not hold up the others.
       this.#entries.delete(entry);

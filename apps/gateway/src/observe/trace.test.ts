@@ -34,8 +34,6 @@ beforeAll(async () => {
     service: 'gateway',
     metrics: new Registry(),
     log: { info() {}, warn() {} },
-    nowMs: Date.now,
-    monotonicMs: () => performance.now(),
   });
   harness = await startHarness({ tracing, upstream: (request, reply) => answer(request, reply) });
 });

@@ -3,54 +3,48 @@ import { answerIn } from './answer.ts';
 const NAME = '"content":';
 /** How many forms are learned in one stream. A model that keeps changing its form costs no more. */
 const MAX_FORMS = 8;
-
-interface Delta {
-  content: string;
-}
+/** A JSON string without escapes and of ASCII characters only. */
+const PLAIN = /^"[ !#-[\]-~]*"$/;
 
 interface Chunk {
-  readonly choices?: readonly ({ readonly index?: unknown; readonly delta?: Delta } | null)[];
+  readonly choices?: readonly ({
+    readonly index?: unknown;
+    readonly delta?: { readonly content?: unknown } | null;
+  } | null)[];
 }
 
 /**
- * Parses the events of a stream. Most events differ from the one before only in their text, and
- * parsing is most of the cost of relaying. So the reader keeps what stood before and after the text
- * of an event. If a later event begins and ends the same way, only the value between is parsed. If
- * that is one JSON string, the event is the same with another text.
+ * Knows the events of a stream that differ only in their text, as most do. Parsing is most of the
+ * cost of relaying. So the reader keeps what stands before and after the text of an event. If a
+ * later event begins and ends the same way, and one JSON string is between, the event is the same
+ * with another text.
  */
 export class EventReader {
   #before = '';
   #after = '';
-  /** The event of that form. Its text is replaced. */
-  #event: unknown = null;
-  #delta: Delta | null = null;
   #forms = 0;
 
   /**
-   * The result may change with the next call.
-   *
-   * @throws SyntaxError
+   * The text of an event of the form learned last, as `JSON.stringify` writes it. Null: the event
+   * is of another form, or invalid.
    */
-  read(data: string): unknown {
-    if (this.#delta && data.startsWith(this.#before) && data.endsWith(this.#after)) {
-      const text = stringIn(data.slice(this.#before.length, data.length - this.#after.length));
-      if (text !== null) {
-        this.#delta.content = text;
-        return this.#event;
-      }
-    }
-    const event: unknown = JSON.parse(data);
-    if (this.#forms < MAX_FORMS) this.#learn(data, event);
-    return event;
+  textOf(data: string): string | null {
+    const [start, end] = [this.#before.length, data.length - this.#after.length];
+    // Strings are compared by words, prefixes by characters.
+    if (start === 0 || data.slice(0, start) !== this.#before || !data.startsWith(this.#after, end))
+      return null;
+    const json = data.slice(start, end);
+    return PLAIN.test(json) ? json : normalized(json);
   }
 
   /**
-   * Quotes within a JSON string are escaped, so the name that it finds is a member's. That this
-   * member is the piece of text is certain if the text changes with it.
+   * Learns the form of an event that has been parsed. Quotes within a JSON string are escaped, so
+   * the name that it finds is a member's. That this member is the piece of text is certain if the
+   * text changes with it.
    */
-  #learn(data: string, event: unknown): void {
-    const content = deltaOf(event)?.content;
-    if (typeof content !== 'string') return;
+  learn(data: string, event: unknown): void {
+    const content = contentOf(event);
+    if (typeof content !== 'string' || this.#forms === MAX_FORMS) return;
     const colon = data.indexOf(NAME) + NAME.length;
     const start = data[colon] === ' ' ? colon + 1 : colon;
     const text = JSON.stringify(content);
@@ -59,24 +53,22 @@ export class EventReader {
     this.#forms++;
     const [before, after] = [data.slice(0, start), data.slice(end)];
     const changed: unknown = JSON.parse(`${before}${JSON.stringify(`${content}.`)}${after}`);
-    if (deltaOf(changed)?.content !== `${content}.`) return;
+    if (contentOf(changed) !== `${content}.`) return;
     this.#before = before;
     this.#after = after;
-    this.#event = changed;
-    this.#delta = deltaOf(changed) ?? null;
   }
 }
 
-const deltaOf = (event: unknown): Delta | undefined => {
+const contentOf = (event: unknown): unknown => {
   const choices = (event as Chunk | null)?.choices;
-  return Array.isArray(choices) ? answerIn((event as Required<Chunk>).choices)?.delta : undefined;
+  return Array.isArray(choices) ? answerIn((event as Required<Chunk>).choices)?.delta?.content : undefined;
 };
 
-/** The value of a JSON string. Null if it is anything else. */
-function stringIn(json: string): string | null {
+/** A JSON string as `JSON.stringify` writes it. Null: it is anything else. */
+function normalized(json: string): string | null {
   try {
     const value: unknown = JSON.parse(json);
-    return typeof value === 'string' ? value : null;
+    return typeof value === 'string' ? JSON.stringify(value) : null;
   } catch {
     return null;
   }

@@ -193,6 +193,54 @@ describe('a rewritten stream', () => {
     }
   });
 
+  it('has the finish reason and the usage that came last, also if they come again', () => {
+    // An event whose text is written in another way is not taken for one of the same form.
+    const escaped = (event: string) => event.replace('"a"', '"\\u0061"');
+    const [length, stop] = [delta('a', 'length'), escaped(delta('a', 'stop'))];
+    expect(rewrite(length + stop + length).chunks.at(-1)).toEqual(chunk({ content: 'a' }, 'length'));
+
+    const used = (completion_tokens: number) => {
+      const usage = { prompt_tokens: 1, completion_tokens, total_tokens: completion_tokens + 1 };
+      return event({ usage, choices: [{ delta: { content: 'a' } }] });
+    };
+    const { rewriter } = rewrite(used(4) + escaped(used(8)) + used(4));
+    expect(rewriter.usage).toEqual({ promptTokens: 1, completionTokens: 4 });
+  });
+
+  it('is the same whether or not its events are of one form', () => {
+    const text = fc.oneof(
+      fc.constantFrom('', 'a', ' b', '"', '\\n'),
+      fc.string({ unit: 'binary', maxLength: 4 }),
+    );
+    const finish = fc.constantFrom(null, null, null, null, '', 'stop', 'length');
+    const usage = fc.constantFrom(undefined, undefined, undefined, null, {
+      prompt_tokens: 1,
+      completion_tokens: 2,
+      total_tokens: 3,
+    });
+    const piece = fc.record({ text, finish, usage, index: fc.constantFrom(0, 0, 0, 0, 1) });
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
+        const streamOf = (more: (i: number) => object) =>
+          pieces
+            .map(({ text: content, finish: finish_reason, usage, index }, i) =>
+              event({ ...more(i), choices: [{ index, delta: { content }, finish_reason }], usage }),
+            )
+            .join('');
+        const [same, different] = [rewrite(streamOf(() => ({}))), rewrite(streamOf((n) => ({ n })))];
+        expect(same.out).toBe(different.out);
+        expect(same.rewriter).toMatchObject({
+          started: different.rewriter.started,
+          done: different.rewriter.done,
+          failure: different.rewriter.failure,
+          usage: different.rewriter.usage,
+          tail: different.rewriter.tail,
+          events: different.rewriter.events,
+        });
+      }),
+    );
+  });
+
   it('relays any text unchanged', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: 'binary' }), { maxLength: 8 }), (texts) => {

@@ -26,6 +26,8 @@ interface UpstreamChunk {
 }
 
 const DONE = '[DONE]';
+/** An empty piece of text, as JSON. */
+const EMPTY = '""';
 const chunkEnd = (reason: string): string => `},"logprobs":null,"finish_reason":${reason}}]}\n\n`;
 const NOT_FINISHED = chunkEnd('null');
 const FINISHED = { stop: chunkEnd('"stop"'), length: chunkEnd('"length"') };
@@ -64,8 +66,8 @@ export class StreamRewriter {
   readonly #contentHeadBytes: number;
   /** Null until the model has finished. */
   #reason: FinishReason | null = null;
-  /** The latest piece of text since the finish reason, held back. */
-  #lastPiece = '';
+  /** The latest piece of text since the finish reason, as JSON, held back. */
+  #lastPiece = EMPTY;
   #out = '';
   #bytesIn = 0;
   #bytesOut = 0;
@@ -107,7 +109,7 @@ export class StreamRewriter {
    */
   breakOff(): void {
     this.#emitPiece(this.#lastPiece);
-    this.#lastPiece = '';
+    this.#lastPiece = EMPTY;
   }
 
   /** Returns the chunks made since the last call, ready to send. */
@@ -119,48 +121,61 @@ export class StreamRewriter {
 
   readonly #onData = (data: string): void => {
     if (this.failure || this.done) return;
-    if (data.trim() === DONE) {
-      this.#complete();
-      return;
-    }
+    const text = this.#reader.textOf(data);
+    if (text !== null) {
+      this.#events++;
+      this.#onPiece(text);
+    } else if (data.trim() === DONE) this.#complete();
+    else this.#onEvent(data);
+  };
+
+  #onEvent(data: string): void {
     let event: unknown;
     try {
-      event = this.#reader.read(data);
+      event = JSON.parse(data);
     } catch {
       this.#failUnreadable();
       return;
     }
     if (isErrorEvent(event)) this.failure = refusalOfErrorEvent(event);
     else if (typeof event !== 'object' || event === null || Array.isArray(event)) this.#failUnreadable();
-    else this.#onChunk(event);
-  };
-
-  #onChunk({ choices, usage }: UpstreamChunk): void {
-    this.#events++;
-    if (usage) this.usage = readUsage(usage, this.#identity.reservedTokens);
-    if (choices === undefined || choices === null) return;
-    if (!Array.isArray(choices)) {
-      this.#failUnreadable();
-      return;
-    }
-    const choice = answerIn(choices as readonly UpstreamChoice[]);
-    if (choice) this.#onChoice(choice);
+    else if (this.#onChunk(event)) this.#reader.learn(data, event);
   }
 
-  #onChoice({ delta, finish_reason }: UpstreamChoice): void {
+  /** Returns whether the chunk says no more than its piece of text. */
+  #onChunk({ choices, usage }: UpstreamChunk): boolean {
+    this.#events++;
+    if (usage) this.usage = readUsage(usage, this.#identity.reservedTokens);
+    if (choices === undefined || choices === null) return false;
+    if (!Array.isArray(choices)) {
+      this.#failUnreadable();
+      return false;
+    }
+    const choice = answerIn(choices as readonly UpstreamChoice[]);
+    return choice !== undefined && this.#onChoice(choice) && !usage;
+  }
+
+  /** Returns whether the choice says no more than its piece of text. */
+  #onChoice({ delta, finish_reason }: UpstreamChoice): boolean {
     const content = delta?.content ?? '';
     if (typeof content !== 'string') {
       this.#failUnreadable();
-      return;
+      return false;
     }
     if (!this.started) this.#emitRole();
-    this.#reason = finishReason(finish_reason) ?? this.#reason;
-    if (this.#reason === null) this.#emitPiece(content);
-    else if (content !== '') {
-      this.#emitPiece(this.#lastPiece);
-      this.#lastPiece = content;
-    }
+    const reason = finishReason(finish_reason);
+    this.#reason = reason ?? this.#reason;
+    this.#onPiece(JSON.stringify(content));
     if (this.failure === null) this.started = true;
+    return reason === null;
+  }
+
+  #onPiece(text: string): void {
+    if (this.#reason === null) this.#emitPiece(text);
+    else if (text !== EMPTY) {
+      this.#emitPiece(this.#lastPiece);
+      this.#lastPiece = text;
+    }
   }
 
   #complete(): void {
@@ -183,15 +198,11 @@ export class StreamRewriter {
   }
 
   #emitPiece(text: string): void {
-    if (text !== '') this.#emitContent(text, NOT_FINISHED);
+    if (text !== EMPTY) this.#emitContent(text, NOT_FINISHED);
   }
 
   #emitContent(text: string, end: string): void {
-    const content = JSON.stringify(text);
-    this.#emit(
-      this.#contentHead + content + end,
-      this.#contentHeadBytes + Buffer.byteLength(content) + end.length,
-    );
+    this.#emit(this.#contentHead + text + end, this.#contentHeadBytes + Buffer.byteLength(text) + end.length);
   }
 
   #emit(event: string, bytes: number): void {

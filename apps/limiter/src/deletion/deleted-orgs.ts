@@ -1,6 +1,5 @@
 import type { Db } from '@tidegate/db';
-import type { Logger } from '@tidegate/runtime';
-import { startChore } from '../chore.ts';
+import { type Chore, type Logger, startChore } from '@tidegate/runtime';
 import type { NoticeHub } from '../notices/hub.ts';
 import type { RedisLink } from '../redis/link.ts';
 import type { ScriptDeps } from '../script-deps.ts';
@@ -59,7 +58,7 @@ export function startForgetting(options: {
   readonly link: RedisLink;
   readonly everyMs: number;
   readonly logger: Logger;
-}): { stop(): Promise<void> } {
+}): Chore {
   const { deletedOrgs, link, everyMs, logger } = options;
   return startChore({
     everyMs,

@@ -1,6 +1,5 @@
-import type { Logger } from '@tidegate/runtime';
+import { type Chore, type Logger, startChore } from '@tidegate/runtime';
 import type { Redis } from 'ioredis';
-import { startChore } from '../chore.ts';
 import { observeTime } from '../redis/clock.ts';
 import type { RedisLink } from '../redis/link.ts';
 import type { ScriptDeps } from '../script-deps.ts';
@@ -26,7 +25,7 @@ export function startReaper(options: {
   readonly logger: Logger;
   /** See `startChore`. */
   readonly onRan?: () => void;
-}): { stop(): Promise<void> } {
+}): Chore {
   const { context, reaper, link, graceMs, everyMs, logger, onRan } = options;
   const { shards } = link;
   const stable = new StableServers<Redis>({ graceMs, maxGapMs: everyMs + MAX_LATE_MS });

@@ -1,6 +1,5 @@
 import type { Settlement } from '@tidegate/contracts';
-import type { Logger } from '@tidegate/runtime';
-import { startChore } from '../chore.ts';
+import { type Logger, startChore } from '@tidegate/runtime';
 import type { LimiterMetrics } from '../metrics.ts';
 import { Lock } from '../redis/lock.ts';
 import type { ScriptDeps } from '../script-deps.ts';

@@ -1,7 +1,6 @@
 import { orgIdOfTag } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
-import type { Logger } from '@tidegate/runtime';
-import { startChore } from '../chore.ts';
+import { type Chore, type Logger, startChore } from '@tidegate/runtime';
 import type { DeletedOrgs } from '../deletion/deleted-orgs.ts';
 import type { NoticeHub } from '../notices/hub.ts';
 import type { RedisLink } from '../redis/link.ts';
@@ -196,7 +195,7 @@ export function startOlderCopies(options: {
   readonly link: RedisLink;
   readonly everyMs: number;
   readonly logger: Logger;
-}): { stop(): Promise<void> } {
+}): Chore {
   const { olderCopies, link, everyMs, logger } = options;
   const onError = (err: unknown) => logger.warn({ err }, 'Redis could not be compared with Postgres');
   link.onReady(() => {

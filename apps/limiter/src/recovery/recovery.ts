@@ -1,6 +1,5 @@
 import type { Db } from '@tidegate/db';
-import type { Logger } from '@tidegate/runtime';
-import { startChore } from '../chore.ts';
+import { type Chore, type Logger, startChore } from '@tidegate/runtime';
 import type { NoticeHub } from '../notices/hub.ts';
 import type { RedisLink } from '../redis/link.ts';
 import type { Lock } from '../redis/lock.ts';
@@ -146,7 +145,7 @@ export function startRecovery(options: {
   readonly everyMs: number;
   readonly logger: Logger;
   readonly onRan: () => void;
-}): { stop(): Promise<void> } {
+}): Chore {
   const { recovery, link, everyMs, logger, onRan } = options;
   return startChore({
     everyMs,

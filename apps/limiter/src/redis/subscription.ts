@@ -1,6 +1,6 @@
 import { randomBase62 } from '@tidegate/contracts';
+import { untilNextMs } from '@tidegate/runtime';
 import type { Redis } from 'ioredis';
-import { untilNextMs } from '../chore.ts';
 import { reconnectDelayMs } from './connection.ts';
 
 const ECHO_MS = 2_000;

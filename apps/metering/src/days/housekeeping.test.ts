@@ -186,7 +186,7 @@ describe('usage by the hour', () => {
     expect(await hoursOf(other)).toEqual(others);
   });
 
-  it('that a stop leaves uncounted is not logged as counted', async () => {
+  it('is counted for as long as the step under way when metering stops, and the stop waits for it', async () => {
     const yesterday = today() - DAY_MS;
     await ensureRequestPartitions(db, [new Date(yesterday).toISOString().slice(0, 10)]);
     const orgs = [await makeOrg(), await makeOrg()];
@@ -201,15 +201,20 @@ describe('usage by the hour', () => {
         logged += line;
       },
     };
-    const stopped = housekeeping(createLogger({ service: 'metering', level: 'info', destination }));
-    const { running } = await db.$transaction(async (other) => {
+    const started = housekeeping(createLogger({ service: 'metering', level: 'info', destination }));
+    let stopped = false;
+    const { stopping } = await db.$transaction(async (other) => {
       await other.$executeRaw`LOCK TABLE month_total IN SHARE ROW EXCLUSIVE MODE`;
-      const running = stopped.run();
+      started.start();
       await eventually(monthsAwaited);
-      stopped.stop();
-      return { running };
+      const stopping = Promise.resolve(started.stop()).then(() => {
+        stopped = true;
+      });
+      await db.$queryRaw`SELECT 1`;
+      expect(stopped).toBe(false);
+      return { stopping };
     });
-    await running;
+    await stopping;
     expect(JSON.parse(logged)).toMatchObject({ days: 1 });
   });
 

@@ -1,13 +1,11 @@
 import type { Db } from '@tidegate/db';
-import type { Logger } from '@tidegate/runtime';
-import { KEPT_DAYS } from '../settlements/parse.ts';
+import { KEPT_DAYS } from '@tidegate/limits';
+import { type Chore, type Logger, startChore } from '@tidegate/runtime';
 
 const EVERY_MS = 10 * 60_000;
 const RETRY_MS = 10_000;
 /** Organizations in one run. */
 const MAX_ORGS = 20;
-/** Usage by the hour is kept for these UTC days, today included. */
-const HOURS_KEPT_DAYS = 8;
 /** Days of organizations that are recounted in one run. */
 const MAX_RECOUNTS = 2_000;
 
@@ -15,6 +13,10 @@ export interface HousekeepingOptions {
   readonly db: Db;
   readonly logger: Logger;
   readonly auditKeepDays: number;
+}
+
+interface Deleted {
+  readonly rows: number;
 }
 
 /**
@@ -26,7 +28,7 @@ export interface HousekeepingOptions {
  */
 export class Housekeeping {
   readonly #options: HousekeepingOptions;
-  #timer: NodeJS.Timeout | undefined;
+  #chore: Chore | undefined;
   #stopped = false;
 
   constructor(options: HousekeepingOptions) {
@@ -34,52 +36,71 @@ export class Housekeeping {
   }
 
   start(): void {
-    this.#runIn(0);
+    this.#chore = startChore({
+      everyMs: EVERY_MS,
+      retryMs: RETRY_MS,
+      atOnce: true,
+      run: () => this.run(),
+      onError: (err) => this.#options.logger.warn({ err }, 'housekeeping failed and will be tried again'),
+    });
   }
 
-  stop(): void {
+  /** Resolves when the step under way has ended. */
+  async stop(): Promise<void> {
     this.#stopped = true;
-    clearTimeout(this.#timer);
+    await this.#chore?.stop();
   }
 
   /** In small steps. If it is interrupted, the next run goes on. */
   async run(): Promise<void> {
     const { db, logger, auditKeepDays } = this.#options;
-    const orgs = await db.$queryRaw<{ org_id: string }[]>`
-      SELECT org_id FROM deleted_org WHERE purged_at IS NULL ORDER BY deleted_at LIMIT ${MAX_ORGS}`;
-    for (const { org_id: orgId } of orgs) while (!this.#stopped && (await this.#purgeDay(orgId)));
-    const events = await this.#all(() => this.#pruneAudit(auditKeepDays));
+    await this.#purgeOrgs();
+    const events = await this.#deleteAll(
+      () => db.$queryRaw<Deleted[]>`SELECT prune_audit_events(${auditKeepDays}::int) AS rows`,
+    );
     if (events > 0) logger.info({ events }, 'old audit events deleted');
-    const rows = await this.#all(() => this.#pruneRefusals());
+    const rows = await this.#deleteAll(
+      () => db.$queryRaw<Deleted[]>`SELECT prune_refusals(${KEPT_DAYS.refusals}::int) AS rows`,
+    );
     if (rows > 0) logger.info({ rows }, 'old refusals deleted');
-    await this.#all(() => this.#pruneHours());
-    const keys = await this.#all(() => this.#deleteEndedKeys());
+    await this.#deleteAll(
+      () => db.$queryRaw<Deleted[]>`
+        SELECT prune_usage_hours((now() AT TIME ZONE 'UTC')::date - ${KEPT_DAYS.usageHours - 1}::int) AS rows`,
+    );
+    const keys = await this.#deleteAll(() => db.$queryRaw<Deleted[]>`SELECT delete_ended_keys() AS rows`);
     if (keys > 0) logger.info({ keys }, 'ended keys of pages deleted');
-    const recounted = await this.#recountHours();
-    if (recounted > 0) logger.info({ days: recounted }, 'usage by the hour counted again');
+    const days = await this.#recountHours();
+    if (days > 0) logger.info({ days }, 'usage by the hour counted again');
   }
 
   /** Repeats a step until it deletes nothing. Resolves to how many rows it deleted. */
-  async #all(step: () => Promise<number>): Promise<number> {
-    let pruned = 0;
-    let some = 0;
-    do {
-      some = await step();
-      pruned += some;
-    } while (some > 0 && !this.#stopped);
-    return pruned;
+  async #deleteAll(step: () => Promise<Deleted[]>): Promise<number> {
+    let total = 0;
+    while (!this.#stopped) {
+      const [deleted] = await step();
+      if (!deleted || deleted.rows === 0) break;
+      total += deleted.rows;
+    }
+    return total;
   }
 
-  async #pruneHours(): Promise<number> {
-    const [row] = await this.#options.db.$queryRaw<{ pruned: number }[]>`
-      SELECT prune_usage_hours((now() AT TIME ZONE 'UTC')::date - ${HOURS_KEPT_DAYS - 1}::int) AS pruned`;
-    return row?.pruned ?? 0;
+  /** Deletes the usage of deleted organizations, a day at a time. */
+  async #purgeOrgs(): Promise<void> {
+    const { db } = this.#options;
+    const orgs = await db.$queryRaw<{ id: string }[]>`
+      SELECT org_id AS id FROM deleted_org WHERE purged_at IS NULL ORDER BY deleted_at LIMIT ${MAX_ORGS}`;
+    for (const { id } of orgs)
+      while (!this.#stopped) {
+        const [day] = await db.$queryRaw<{ more: boolean }[]>`SELECT purge_organization(${id}) AS more`;
+        if (!day?.more) break;
+      }
   }
 
   async #recountHours(): Promise<number> {
     const { db } = this.#options;
+    if (this.#stopped) return 0;
     const wrong = await db.$queryRaw<{ org_id: string; day: string }[]>`
-      WITH first AS (SELECT (now() AT TIME ZONE 'UTC')::date - ${HOURS_KEPT_DAYS - 1}::int AS day)
+      WITH first AS (SELECT (now() AT TIME ZONE 'UTC')::date - ${KEPT_DAYS.usageHours - 1}::int AS day)
       SELECT org_id, days.day::text FROM (
         SELECT org_id, day, sum(requests) AS requests FROM usage_day
         WHERE day >= (SELECT day FROM first) GROUP BY 1, 2
@@ -97,42 +118,5 @@ export class Housekeeping {
       recounted++;
     }
     return recounted;
-  }
-
-  async #purgeDay(orgId: string): Promise<boolean> {
-    const [row] = await this.#options.db.$queryRaw<{ more: boolean }[]>`
-      SELECT purge_organization(${orgId}) AS more`;
-    return row?.more ?? false;
-  }
-
-  async #pruneAudit(keepDays: number): Promise<number> {
-    const [row] = await this.#options.db.$queryRaw<{ pruned: number }[]>`
-      SELECT prune_audit_events(${keepDays}::int) AS pruned`;
-    return row?.pruned ?? 0;
-  }
-
-  async #pruneRefusals(): Promise<number> {
-    const [row] = await this.#options.db.$queryRaw<{ pruned: number }[]>`
-      SELECT prune_refusals(${KEPT_DAYS}::int) AS pruned`;
-    return row?.pruned ?? 0;
-  }
-
-  async #deleteEndedKeys(): Promise<number> {
-    const [row] = await this.#options.db.$queryRaw<{ ended: number }[]>`SELECT delete_ended_keys() AS ended`;
-    return row?.ended ?? 0;
-  }
-
-  #runIn(delayMs: number): void {
-    if (this.#stopped) return;
-    this.#timer = setTimeout(() => {
-      this.run().then(
-        () => this.#runIn(EVERY_MS),
-        (err) => {
-          this.#options.logger.warn({ err }, 'housekeeping failed and will be tried again');
-          this.#runIn(RETRY_MS);
-        },
-      );
-    }, delayMs);
-    this.#timer.unref();
   }
 }

@@ -1,11 +1,9 @@
 import type { Settlement } from '@tidegate/contracts';
 import { type Db, dropOldRequestPartitions, ensureRequestPartitions } from '@tidegate/db';
-import { dayOf } from '@tidegate/limits';
-import type { Logger } from '@tidegate/runtime';
+import { DAY_MS, dayOf, HOUR_MS } from '@tidegate/limits';
+import { type Chore, type Logger, startChore } from '@tidegate/runtime';
 import { firstKeptDay } from '../settlements/parse.ts';
 
-const DAY_MS = 86_400_000;
-const HOUR_MS = 3_600_000;
 const RETRY_MS = 10_000;
 
 export interface DayPartitionsOptions {
@@ -24,8 +22,7 @@ export interface DayPartitionsOptions {
 export class DayPartitions {
   readonly #options: DayPartitionsOptions;
   #known = new Set<string>();
-  #timer: NodeJS.Timeout | undefined;
-  #stopped = false;
+  #chore: Chore | undefined;
 
   constructor(options: DayPartitionsOptions) {
     this.#options = options;
@@ -53,12 +50,18 @@ export class DayPartitions {
    * ones.
    */
   start(): void {
-    this.#tidyIn(0);
+    this.#chore = startChore({
+      everyMs: HOUR_MS,
+      retryMs: RETRY_MS,
+      atOnce: true,
+      run: () => this.tidy(),
+      onError: (err) => this.#options.logger.warn({ err }, 'day partitions could not be created or dropped'),
+    });
   }
 
-  stop(): void {
-    this.#stopped = true;
-    clearTimeout(this.#timer);
+  /** Lets what is under way end. */
+  async stop(): Promise<void> {
+    await this.#chore?.stop();
   }
 
   /** Drops a partition only if it has expired by both clocks, because a drop cannot be undone. */
@@ -70,19 +73,5 @@ export class DayPartitions {
     if (dropped.length === 0) return;
     this.forget();
     logger.info({ days: dropped }, 'expired request rows dropped');
-  }
-
-  #tidyIn(delayMs: number): void {
-    if (this.#stopped) return;
-    this.#timer = setTimeout(() => {
-      this.tidy().then(
-        () => this.#tidyIn(HOUR_MS),
-        (err) => {
-          this.#options.logger.warn({ err }, 'day partitions could not be created or dropped');
-          this.#tidyIn(RETRY_MS);
-        },
-      );
-    }, delayMs);
-    this.#timer.unref();
   }
 }

@@ -1,14 +1,7 @@
 import type { Settlement } from '@tidegate/contracts';
-import { dayOf } from '@tidegate/limits';
+import { DAY_MS, dayOf, KEPT_DAYS } from '@tidegate/limits';
 import { z } from 'zod';
 
-/**
- * How many days request rows and refusals are kept. Only within this time can a duplicate be
- * recognized.
- */
-export const KEPT_DAYS = 35;
-
-const DAY_MS = 86_400_000;
 const INT_MAX = 2_147_483_647;
 const LATEST_MS = Date.UTC(2200, 0);
 
@@ -47,7 +40,7 @@ export interface ParsedBatch {
 }
 
 /** The first day whose rows are kept, YYYY-MM-DD. */
-export const firstKeptDay = (nowMs: number): string => dayOf(nowMs - KEPT_DAYS * DAY_MS);
+export const firstKeptDay = (nowMs: number): string => dayOf(nowMs - KEPT_DAYS.requests * DAY_MS);
 
 /**
  * Parses a job's data settlement by settlement, so that an invalid one does not hold up the others.
@@ -62,7 +55,7 @@ export function parseBatch(data: unknown, nowMs: number): ParsedBatch {
     const result = settlementSchema.safeParse(item);
     if (!result.success) parsed.poison.push({ data: item, reason: reasonOf(result.error) });
     else if (dayOf(result.data.admittedAtMs) < firstKeptDay(nowMs)) {
-      parsed.poison.push({ data: item, reason: `admitted more than ${KEPT_DAYS} days ago` });
+      parsed.poison.push({ data: item, reason: `admitted more than ${KEPT_DAYS.requests} days ago` });
     } else parsed.settlements.push(result.data);
   }
   return parsed;

@@ -29,7 +29,7 @@ export interface DriversOptions {
   /** Keep the output of models' processes. */
   readonly keepOutput: boolean;
   /** Whom models' processes run as, and their environment. */
-  readonly models: ModelUser;
+  readonly modelUser: ModelUser;
   /** Null: this runner runs no models in Kubernetes. */
   readonly kubernetes: Kubernetes | null;
   readonly timings: DriverTimings;
@@ -56,7 +56,7 @@ export interface Drivers {
 const NO_ACCESS: UpstreamAccess = { name: '', nameAssumed: true, key: '' };
 
 export function createDrivers(options: DriversOptions): Drivers {
-  const { models, kubernetes, logger } = options;
+  const { modelUser, kubernetes, logger } = options;
   const stateDir = stateDirOf(options.stateDir, options.pool);
   makeStateDir(options.stateDir);
   makeStateDir(stateDir);
@@ -66,7 +66,7 @@ export function createDrivers(options: DriversOptions): Drivers {
     create: ({ modelId, mode, driver, upstreamModel, upstreamModelAssumed, upstreamKey }, report) => {
       const access = { name: upstreamModel, nameAssumed: upstreamModelAssumed, key: upstreamKey };
       if (driver.driver === 'process') {
-        if (!prepared) prepare(models, logger);
+        if (!prepared) prepare(modelUser, logger);
         prepared = true;
         return makers.process(modelId, driver.settings, access, report);
       }
@@ -99,8 +99,8 @@ export function createDrivers(options: DriversOptions): Drivers {
 
 /** How each kind of driver is made, with what all models of this runner share. */
 function createMakers(options: DriversOptions, stateDir: string) {
-  const { modelHost: host, keepOutput, models, timings, metrics, nowMs, random, logger } = options;
-  const { user, env } = models;
+  const { modelHost: host, keepOutput, modelUser, timings, metrics, nowMs, random, logger } = options;
+  const { user, env } = modelUser;
   const ports = new Ports(options.stateDir, random);
   const common = (driver: string) => ({
     timings,
@@ -154,10 +154,10 @@ const sharedUser = (open: boolean): string =>
   ': a runner that runs as root gives them another user';
 
 /** What the first model with a process needs. */
-function prepare(models: ModelUser, logger: Logger): void {
-  if (models.user === null) logger.warn(sharedUser(isOpenToOwnUser(process.getuid?.())));
+function prepare(modelUser: ModelUser, logger: Logger): void {
+  if (modelUser.user === null) logger.warn(sharedUser(isOpenToOwnUser(process.getuid?.())));
   try {
-    makeHome(models);
+    makeHome(modelUser);
   } catch (err) {
     logger.warn({ err }, "the home of models' processes cannot be created");
   }

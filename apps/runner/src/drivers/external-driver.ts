@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { ExternalSettings } from '@tidegate/contracts/driver-settings';
 import type { Logger } from '@tidegate/runtime';
+import { pause } from '../pause.ts';
+import { probePauseMs } from './backoff.ts';
 import type {
   DownReplica,
   Driver,
@@ -9,9 +11,9 @@ import type {
   LeftBehind,
   ReplicaAddress,
 } from './driver.ts';
-import { pause, probePauseMs } from './pause.ts';
-import { inspect, type Problem } from './probe/inspect.ts';
-import { describeProblems, probeHealth } from './probe/problems.ts';
+import type { Problem } from './probe/inspect.ts';
+import { probe } from './probe/probe.ts';
+import { describeProblems } from './probe/problems.ts';
 import type { UpstreamAccess } from './upstream-access.ts';
 
 export interface ExternalDriverOptions {
@@ -120,10 +122,8 @@ export class ExternalDriver implements Driver {
 
   #probe(baseUrl: string, signal: AbortSignal): Promise<Problem | null> {
     const { settings, access, timings } = this.#options;
-    const timeoutMs = timings.probeTimeoutMs;
-    if (settings.healthPath === undefined)
-      return inspect({ baseUrl, ...access, own: false, timeoutMs }, signal);
-    return probeHealth(new URL(settings.healthPath, baseUrl).href, access.key, timeoutMs, signal);
+    const server = { baseUrl, ...access, own: false, timeoutMs: timings.probeTimeoutMs };
+    return probe(server, settings.healthPath, signal);
   }
 
   /** Returns whether the replica came or went. */

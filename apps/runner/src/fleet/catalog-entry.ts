@@ -1,16 +1,8 @@
-import type { Condition } from '@tidegate/contracts';
+import { WIRE_CONDITIONS } from '@tidegate/contracts';
 import type { CatalogEntry } from '../catalog/catalog.ts';
 import type { ModelSpec } from '../catalog/spec.ts';
 import { conditionOf, isWakeable, type State } from '../condition/machine.ts';
 import type { ReplicaAddress } from '../drivers/driver.ts';
-
-export const WIRE_CONDITIONS = {
-  stopped: 'CONDITION_STOPPED',
-  starting: 'CONDITION_STARTING',
-  running: 'CONDITION_RUNNING',
-  asleep: 'CONDITION_ASLEEP',
-  failed: 'CONDITION_FAILED',
-} as const satisfies Record<Condition, string>;
 
 /** A model as gateways see it. Only running models have replicas. */
 export function catalogEntry(

@@ -1,8 +1,8 @@
 import type { Logger } from '@tidegate/runtime';
 import { haltBackoffMs } from '../condition/backoff.ts';
 import type { Effect, Event } from '../condition/machine.ts';
-import { pause } from '../drivers/pause.ts';
 import type { RunnerMetrics } from '../metrics.ts';
+import { pause } from '../pause.ts';
 import type { Gateways } from '../watch/gateways.ts';
 import type { Announcer } from './announcer.ts';
 import type { ModelDriver } from './model-driver.ts';

@@ -29,10 +29,13 @@ describe('a runner whose models run as its own user', () => {
 describe('models that run as another user', () => {
   asRoot('have a home of their own, and nobody but the runner can look into its records', async () => {
     const home = join(harness.dir, 'home');
-    const models = { user: { uid: 65_522, gid: 65_522, home }, env: { PATH: '/usr/bin:/bin', HOME: home } };
+    const modelUser = {
+      user: { uid: 65_522, gid: 65_522, home },
+      env: { PATH: '/usr/bin:/bin', HOME: home },
+    };
     const command = 'cd && touch mine && echo "in $(pwd)"; exit 1';
     const modelId = await harness.publish({ settings: { command } });
-    const runner = await harness.start({ models });
+    const runner = await harness.start({ modelUser });
     expect((await runner.wake(modelId)).reason).toContain(`in ${home}`);
     expect(statSync(join(home, 'mine')).uid).toBe(65_522);
     expect([statSync(home), statSync(harness.stateDir)].map(({ mode }) => mode & 0o777)).toEqual([

@@ -27,7 +27,7 @@ const NAME = 'model';
  * @param uid the runner's own. Undefined: this system has no users
  * @throws ConfigError
  */
-export function modelUser(
+export function chooseModelUser(
   { wanted, home, stateDir }: ModelUserSettings,
   env: Variables,
   uid: number | undefined,

@@ -1,6 +1,6 @@
 import type { Db } from '@tidegate/db';
 import type { Logger } from '@tidegate/runtime';
-import { pause } from '../drivers/pause.ts';
+import { pause } from '../pause.ts';
 import {
   type Candidate,
   type ConditionChange,
@@ -63,7 +63,7 @@ export async function takeLead(options: LeadOptions, signal: AbortSignal): Promi
       const over = held !== null && hasEnded(held.process) ? held.epoch : null;
       const askedMs = performance.now();
       const epoch = await takeLease(db, candidate, over);
-      if (epoch !== null) return keepLead(options, epoch, askedMs);
+      if (epoch !== null) return new HeldLead(options, epoch, askedMs);
       if (held !== null) onStandby(held.holder);
     } catch (err) {
       logger.warn({ err }, 'the lease in Postgres could not be requested: trying again');
@@ -73,64 +73,93 @@ export async function takeLead(options: LeadOptions, signal: AbortSignal): Promi
   return null;
 }
 
-/**
- * @param takenMs when the lease was asked for, by `performance.now`; it lasts at least from then on
- */
-function keepLead({ db, candidate, timings, logger }: LeadOptions, epoch: bigint, takenMs: number): Lead {
-  const { leaseMs, renewMs, tryMs } = timings;
-  const { pool } = candidate;
-  const lost = new AbortController();
-  const over = new AbortController();
-  let expiry: NodeJS.Timeout | undefined;
-  const end = () => {
-    clearTimeout(expiry);
-    over.abort();
-  };
-  const lose = (reason: string) => {
-    if (over.signal.aborted) return;
-    end();
-    logger.error({ reason }, 'the lead is lost');
-    lost.abort();
-  };
-  const heldSince = (sentMs: number) => {
-    clearTimeout(expiry);
-    const leftMs = sentMs + leaseMs - MARGIN_MS - performance.now();
-    expiry = setTimeout(() => lose('Postgres did not renew the lease in time'), leftMs);
-  };
-  const TAKEN = 'another runner has taken the lease';
-  const keep = async () => {
-    heldSince(takenMs);
+const TAKEN = 'another runner has taken the lease';
+
+/** A lease that is renewed until it is released or lost. */
+class HeldLead implements Lead {
+  readonly #options: LeadOptions;
+  readonly #epoch: bigint;
+  readonly #lost = new AbortController();
+  /** Aborted when it is lost or released. */
+  readonly #over = new AbortController();
+  readonly #renewed: Promise<void>;
+  #expiry: NodeJS.Timeout | undefined;
+
+  /**
+   * @param takenMs when the lease was asked for, by `performance.now`; it lasts at least from then
+   * on
+   */
+  constructor(options: LeadOptions, epoch: bigint, takenMs: number) {
+    this.#options = options;
+    this.#epoch = epoch;
+    this.#lastFrom(takenMs);
+    this.#renewed = this.#renewUntilOver();
+  }
+
+  get lost(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  async writeCondition(change: ConditionChange): Promise<void> {
+    const { db, candidate } = this.#options;
+    if (this.#over.signal.aborted) throw new Error('the lead is over');
+    if (await writeConditionUnder(db, candidate.pool, this.#epoch, change)) return;
+    this.#lose(TAKEN);
+    throw new Error(TAKEN);
+  }
+
+  async release(): Promise<void> {
+    const { db, candidate } = this.#options;
+    this.#end();
+    if (this.lost.aborted) return;
+    const silent = new AbortController();
+    // A renewal that is under way must not come after the end.
+    const ended = this.#renewed.then(() => endLease(db, candidate.pool, this.#epoch)).catch(() => {});
+    await Promise.race([ended, pause(RELEASE_MS, silent.signal)]);
+    silent.abort();
+  }
+
+  async #renewUntilOver(): Promise<void> {
+    const { renewMs, tryMs } = this.#options.timings;
     for (let failed = false; ; ) {
-      await pause(failed ? tryMs : renewMs, over.signal);
-      if (over.signal.aborted) return;
+      await pause(failed ? tryMs : renewMs, this.#over.signal);
+      if (this.#over.signal.aborted) return;
       const sentMs = performance.now();
-      const renewed = await renewLease(db, pool, epoch, leaseMs).catch((err) => {
-        logger.warn({ err }, 'the lease could not be renewed: trying again');
-        return null;
-      });
-      if (over.signal.aborted) return;
-      if (renewed === false) return lose(TAKEN);
+      const renewed = await this.#renew();
+      if (this.#over.signal.aborted) return;
+      if (renewed === false) return this.#lose(TAKEN);
       failed = renewed === null;
-      if (!failed) heldSince(sentMs);
+      if (!failed) this.#lastFrom(sentMs);
     }
-  };
-  const kept = keep();
-  return {
-    lost: lost.signal,
-    writeCondition: async (change) => {
-      if (over.signal.aborted) throw new Error('the lead is over');
-      if (await writeConditionUnder(db, pool, epoch, change)) return;
-      lose(TAKEN);
-      throw new Error(TAKEN);
-    },
-    release: async () => {
-      end();
-      if (lost.signal.aborted) return;
-      const silent = new AbortController();
-      // A renewal that is under way must not come after the end.
-      const ended = kept.then(() => endLease(db, pool, epoch)).catch(() => {});
-      await Promise.race([ended, pause(RELEASE_MS, silent.signal)]);
-      silent.abort();
-    },
-  };
+  }
+
+  /** False: another runner has taken it. Null: it is not known. */
+  async #renew(): Promise<boolean | null> {
+    const { db, candidate, timings, logger } = this.#options;
+    try {
+      return await renewLease(db, candidate.pool, this.#epoch, timings.leaseMs);
+    } catch (err) {
+      logger.warn({ err }, 'the lease could not be renewed: trying again');
+      return null;
+    }
+  }
+
+  /** Has the lead end when a lease that was asked for at this time is about to. */
+  #lastFrom(sentMs: number): void {
+    clearTimeout(this.#expiry);
+    const leftMs = sentMs + this.#options.timings.leaseMs - MARGIN_MS - performance.now();
+    this.#expiry = setTimeout(() => this.#lose('Postgres did not renew the lease in time'), leftMs);
+  }
+
+  #lose(reason: string): void {
+    if (this.#over.signal.aborted) return;
+    this.#end();
+    this.#options.logger.error({ reason }, 'the lead is lost');
+    this.#lost.abort();
+  }
+
+  #end(): void {
+    clearTimeout(this.#expiry);
+    this.#over.abort();
+  }
 }

@@ -1,4 +1,5 @@
 import { type ServerUnaryCall, type ServiceError, status } from '@grpc/grpc-js';
+import { WIRE_CONDITIONS } from '@tidegate/contracts';
 import { driverSettings, type KubernetesSettings } from '@tidegate/contracts/driver-settings';
 import type {
   ModelRequest__Output,
@@ -10,7 +11,6 @@ import type {
 import type { Logger } from '@tidegate/runtime';
 import type { Tracing } from '@tidegate/tracing';
 import type { CatalogSource } from '../catalog/catalog.ts';
-import { WIRE_CONDITIONS } from '../fleet/catalog-entry.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { ModelStatus } from '../fleet/model-status.ts';
 import { Feed } from '../watch/feed.ts';

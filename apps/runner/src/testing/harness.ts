@@ -122,7 +122,7 @@ export class Harness {
       modelHost?: string;
       keepModelLogs?: boolean;
       stopModelsOnExit?: boolean;
-      models?: ModelUser;
+      modelUser?: ModelUser;
       kubernetes?: KubernetesConfig | null;
       logTo?: (line: string) => void;
       pool?: string;
@@ -140,7 +140,7 @@ export class Harness {
     keepModelLogs = false,
     stopModelsOnExit = true,
     kubernetes = null,
-    models = { user: null, env: { PATH: '/usr/bin:/bin', HF_TOKEN: 'hf-confidential' } },
+    modelUser = { user: null, env: { PATH: '/usr/bin:/bin', HF_TOKEN: 'hf-confidential' } },
     logTo,
     pool = 'local',
     leaseMs = 60_000,
@@ -156,7 +156,7 @@ export class Harness {
       stateDir: this.stateDir,
       modelHost,
       keepModelLogs,
-      models,
+      modelUser,
       kubernetes,
       stopModelsOnExit,
       timings: { ...FAST, ...timings },

@@ -207,12 +207,14 @@ export class FakeKubernetes {
   }
 
   #scale({ resource, namespace, verb, body }: Asked, path: string, name: string, response: ServerResponse) {
+    if (verb === 'update') {
+      this.meanwhile?.();
+      this.meanwhile = null;
+    }
     const workload = this.#workloads.get(path);
     const plural = resource.split('/')[0] ?? '';
     if (!workload) return refuse(response, 404, `${plural}.apps "${name}" not found`);
     if (verb === 'update') {
-      this.meanwhile?.();
-      this.meanwhile = null;
       if (body.metadata.resourceVersion !== String(workload.version))
         return refuse(
           response,

@@ -4,6 +4,7 @@ import type { Actor } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { lockMembers } from '../members/lock.ts';
+import { endSteps } from '../members/sign-out.ts';
 import { emailField } from '../members/user.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 
@@ -81,7 +82,6 @@ async function deleteTraces(tx: Tx, userId: string, email: string): Promise<void
   // The console counts attempts to sign in by the hash of the e-mail.
   const hash = createHash('sha256').update(email).digest('hex');
   await tx.signInAttempt.deleteMany({ where: { key: { startsWith: `email:${hash}` } } });
-  // A second step or a new passkey that is under way.
-  await tx.$executeRaw`DELETE FROM verification WHERE strpos(value, ${userId}) > 0`;
+  await endSteps(tx, userId);
   await tx.user.delete({ where: { id: userId } });
 }

@@ -20,6 +20,8 @@ export interface AccountEvent {
   readonly account: { readonly userId: string } | { readonly email: string };
   /** The caller's address. The trail gets its network only. */
   readonly address?: string | undefined;
+  /** When it happened, in Unix milliseconds. Default: now. */
+  readonly atMs?: number | undefined;
   /** For example the way of signing in. Never secrets. */
   readonly details?: AuditEntry['details'];
 }
@@ -30,7 +32,7 @@ export interface AccountEvent {
  */
 export async function recordAccountEvent(
   { db, now }: Pick<ControlDeps, 'db' | 'now'>,
-  { action, account, address, details = {} }: AccountEvent,
+  { action, account, address, atMs = now(), details = {} }: AccountEvent,
 ): Promise<number> {
   const where = 'userId' in account ? { id: account.userId } : { email: account.email.trim().toLowerCase() };
   const user = await db.user.findUnique({
@@ -46,7 +48,7 @@ export async function recordAccountEvent(
       tx,
       // Whoever fails to sign in is not known to be the account's owner.
       action === 'account.signInFailed' ? null : who,
-      now(),
+      atMs,
       user.members.map(({ orgId }) => ({ orgId, action, target: user.id, details: all })),
     ),
   );

@@ -1,4 +1,5 @@
 import type { AuditEvent } from '@tidegate/db';
+import { DAY_MS } from '@tidegate/limits';
 import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import type { ControlDeps } from '../deps.ts';
@@ -7,7 +8,6 @@ import { ok, parseInput, type Result, refuse } from '../result.ts';
 
 const MAX_PAGE = 200;
 const DEFAULT_PAGE = 50;
-const DAY_MS = 86_400_000;
 const DAY_RULE = 'A day must be given as YYYY-MM-DD.';
 const BEFORE_RULE = 'Before must be what an earlier page gave as next.';
 const ACTION_RULE = 'Action must be a noun such as key, or a noun and a verb such as key.create.';

@@ -1,5 +1,6 @@
 import { randomBase62 } from '@tidegate/contracts';
 import type { Invitation } from '@tidegate/db';
+import { DAY_MS } from '@tidegate/limits';
 import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import { audit } from '../access/audit.ts';
@@ -12,7 +13,7 @@ import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { OPERATOR_NAME, whoMayInvite } from './inviter.ts';
 import { hashOfToken, newInvitationToken } from './token.ts';
 
-const VALID_MS = 7 * 86_400_000;
+const VALID_MS = 7 * DAY_MS;
 /** The most open invitations of an organization. */
 const MAX_OPEN = 100;
 

@@ -61,17 +61,29 @@ export async function deleteKey(deps: ControlDeps, actor: Actor, input: KeyInput
   if (!found.ok) return found;
   const { orgId, row } = found.value;
   if (!row.revokedAt) return refuse('conflict', 'Only a revoked key can be deleted: revoke it first.', 'id');
-  // Without its row, nobody could revoke the key again. So the limiter must know of the revocation
-  // before the row is deleted.
-  const told = await tellLimiter(deps, actor, orgId, row);
+  const removed = await removeRevoked(deps, actor, orgId, row);
+  return removed.ok ? ok(keyView(row, deps.now())) : removed;
+}
+
+/**
+ * Deletes the row of a revoked key. Without it, nobody could revoke the key again. So the limiter
+ * must know of the revocation first.
+ */
+export async function removeRevoked(
+  deps: ControlDeps,
+  actor: Actor,
+  orgId: string,
+  { id, name, prefix, hash }: Pick<FoundKey['row'], 'id' | 'name' | 'prefix' | 'hash'>,
+): Promise<Result<null>> {
+  const told = await tellLimiter(deps, actor, orgId, { id, hash });
   if (!told.ok) return told;
   await deps.db.$transaction(async (tx) => {
-    const { count } = await tx.apiKey.deleteMany({ where: { id: row.id } });
+    const { count } = await tx.apiKey.deleteMany({ where: { id } });
     if (count === 0) return;
-    const details = { name: row.name, prefix: row.prefix };
-    await audit(tx, actor, deps.now(), [{ orgId, action: 'key.delete', target: row.id, details }]);
+    const details = { name, prefix };
+    await audit(tx, actor, deps.now(), [{ orgId, action: 'key.delete', target: id, details }]);
   });
-  return ok(keyView(row, deps.now()));
+  return ok(null);
 }
 
 type FoundKey = { readonly orgId: string; readonly row: KeyRecord & { readonly hash: Uint8Array } };
@@ -108,7 +120,7 @@ async function orgOfKey(
     : org;
 }
 
-export async function tellLimiter(
+async function tellLimiter(
   { limiter }: ControlDeps,
   actor: Actor,
   orgId: string,

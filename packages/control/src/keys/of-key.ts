@@ -10,6 +10,10 @@ export function ofKey(keyId: string | null, column: Sql = sql`key_id`): Sql {
     : sql`AND ${column} = ${keyId}`;
 }
 
+/** A column of a key's id, with one id for all keys of pages. */
+export const oneOfPages = (column: Sql): Sql =>
+  sql`CASE WHEN starts_with(${column}, ${`${PAGE_KEYS}_`}) THEN ${PAGE_KEYS} ELSE ${column} END`;
+
 /** What to call a key. @param name null: it is deleted */
 export const keyNameOf = (keyId: string, name: string | null | undefined): string =>
   name ?? (keyId === PAGE_KEYS || isPageKey(keyId) ? PAGE_KEY : DELETED_KEY);

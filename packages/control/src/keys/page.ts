@@ -1,12 +1,11 @@
-import { dayOf } from '@tidegate/limits';
+import { dayOf, HOUR_MS } from '@tidegate/limits';
 import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
-import { audit } from '../access/audit.ts';
 import type { ControlDeps } from '../deps.ts';
 import { orgField, reference } from '../fields.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { insertKey } from './create.ts';
-import { tellLimiter } from './keys.ts';
+import { removeRevoked } from './keys.ts';
 import { PAGE_KEY } from './view.ts';
 
 /*
@@ -16,7 +15,7 @@ import { PAGE_KEY } from './view.ts';
  * metering deletes it.
  */
 
-const LIFE_MS = 3_600_000;
+const LIFE_MS = HOUR_MS;
 const LIMITS = { requestsPerMinute: 20, requestsAtOnce: 2 };
 
 const createInput = z.object({ org: orgField });
@@ -79,19 +78,9 @@ export async function endPageKey(
 type PageKey = Awaited<ReturnType<ControlDeps['db']['apiKey']['findMany']>>[number];
 
 async function end(deps: ControlDeps, actor: Actor, orgId: string, row: PageKey): Promise<Result<null>> {
-  const { db } = deps;
-  await db.apiKey.updateMany({
+  await deps.db.apiKey.updateMany({
     where: { id: row.id, revokedAt: null },
     data: { revokedAt: new Date(deps.now()) },
   });
-  // As when any key is deleted: nobody could revoke it again without its row.
-  const told = await tellLimiter(deps, actor, orgId, row);
-  if (!told.ok) return told;
-  await db.$transaction(async (tx) => {
-    const { count } = await tx.apiKey.deleteMany({ where: { id: row.id } });
-    if (count === 0) return;
-    const details = { name: row.name, prefix: row.prefix };
-    await audit(tx, actor, deps.now(), [{ orgId, action: 'key.delete', target: row.id, details }]);
-  });
-  return ok(null);
+  return removeRevoked(deps, actor, orgId, row);
 }

@@ -1,6 +1,5 @@
 import { dayOf, expiryInstantMs, LIMITS } from '@tidegate/limits';
-
-const NUMBER = new Intl.NumberFormat('en-US');
+import { numberText } from '../numbers.ts';
 
 export type KeyState = 'Active' | 'Expired' | 'Revoked';
 
@@ -95,7 +94,7 @@ export function mayCallText({ all, models, deleted }: MayCall): string {
 
 /** `60/min · 4 at once` */
 export const limitsText = (key: Pick<KeyView, 'requestsPerMinute' | 'requestsAtOnce'>): string =>
-  `${NUMBER.format(key.requestsPerMinute)}/min · ${NUMBER.format(key.requestsAtOnce)} at once`;
+  `${numberText(key.requestsPerMinute)}/min · ${numberText(key.requestsAtOnce)} at once`;
 
 export const KEY_RULES = {
   name: LIMITS.keyNameMaxCharacters,

@@ -58,6 +58,9 @@ describe('a new password of an operator', () => {
     const org = await fixture.org('Lost');
     const [ada, bob] = [await member('ada@lost.example', org), await member('bob@lost.example', org)];
     for (const token of ['laptop', 'phone']) await signIn(ada, token);
+    await db.verification.create({
+      data: { id: 'step', identifier: 'step', value: ada, expiresAt: new Date(clock.now() + 1_000) },
+    });
     await signIn(bob, 'other');
     const set = value(
       await fixture.control.setPassword(OPERATOR, {
@@ -69,6 +72,7 @@ describe('a new password of an operator', () => {
     expect([await opens(ada, 'a new password'), await opens(ada, LOST)]).toEqual([true, false]);
     expect(await opens(bob, LOST)).toBe(true);
     expect((await db.session.findMany()).map(({ token }) => token)).toEqual(['other']);
+    expect(await db.verification.count({ where: { value: ada } })).toBe(0);
   });
 
   it('is refused if it is common', async () => {

@@ -1,16 +1,14 @@
 import { z } from 'zod';
 import { type Actor, operatorOnly } from '../access/access.ts';
-import { audit } from '../access/audit.ts';
 import { CREDENTIAL } from '../access/second-factor.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { ok, parseInput, type Result, refuse, refuseInput } from '../result.ts';
+import { type NamedAccount, signOutEverywhere } from './sign-out.ts';
 import { createCredential, emailField, passwordField, secretOf } from './user.ts';
 import { weakPassword } from './weak-password.ts';
 
 /** An account with a new password. */
-export interface AccountView {
-  readonly userId: string;
-  readonly email: string;
+export interface AccountView extends NamedAccount {
   /** The generated password, if none was given. It is shown only now. */
   readonly password?: string;
 }
@@ -45,15 +43,7 @@ export async function setPassword(
       data: { password: hash, updatedAt: at },
     });
     if (count === 0) await createCredential(tx, at, userId, hash);
-    await tx.session.deleteMany({ where: { userId } });
-    const members = await tx.member.findMany({ where: { userId }, select: { orgId: true } });
-    const event = { action: 'member.setPassword', target: userId, details: { email } };
-    await audit(
-      tx,
-      actor,
-      deps.now(),
-      members.map(({ orgId }) => ({ orgId, ...event })),
-    );
+    await signOutEverywhere(tx, actor, deps.now(), { userId, email }, 'member.setPassword');
     return ok(generated === undefined ? { userId, email } : { userId, email, password: generated });
   });
 }

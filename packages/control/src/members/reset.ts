@@ -1,19 +1,14 @@
 import { z } from 'zod';
 import { type Actor, operatorOnly } from '../access/access.ts';
-import { audit } from '../access/audit.ts';
 import { CREDENTIAL } from '../access/second-factor.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { lockUser } from './password.ts';
+import { type NamedAccount, signOutEverywhere } from './sign-out.ts';
 import { emailField } from './user.ts';
 
 const accountInput = z.object({ email: emailField });
 export type AccountInput = z.input<typeof accountInput>;
-
-export interface NamedAccount {
-  readonly userId: string;
-  readonly email: string;
-}
 
 /**
  * Removes an account's second factor, its passkeys included, for someone who has lost it, and ends
@@ -66,14 +61,7 @@ async function reset(
     if (userId === undefined) return refuse('not_found', `There is no account for ${email}.`, 'email');
     const { count } = await remove(tx, userId);
     if (count === 0) return refuse('conflict', `${email} ${missing}.`, 'email');
-    await tx.session.deleteMany({ where: { userId } });
-    const members = await tx.member.findMany({ where: { userId }, select: { orgId: true } });
-    await audit(
-      tx,
-      actor,
-      deps.now(),
-      members.map(({ orgId }) => ({ orgId, action, target: userId, details: { email } })),
-    );
+    await signOutEverywhere(tx, actor, deps.now(), { userId, email }, action);
     return ok({ userId, email });
   });
 }

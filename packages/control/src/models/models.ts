@@ -91,10 +91,7 @@ export async function deleteModel(
     if (count === 0) return;
     await audit(tx, actor, deps.now(), [{ orgId, action: 'model.delete', target: id, details: { name } }]);
   });
-  const runnerTold = await deps.runner.refresh(id, pool).then(
-    () => true,
-    () => false,
-  );
+  const runnerTold = await tell(deps, id, pool);
   return ok({ ...publishedView(found.value), deletedAt: deletedAt.toISOString(), runnerTold });
 }
 
@@ -122,12 +119,7 @@ export async function findModel(
 export async function tellRunner(deps: ControlDeps, row: Model, pool = row.pool): Promise<ModelChange> {
   const { runner } = deps;
   // After a move, the runner of the former pool lets go of the model first.
-  const moved =
-    pool === row.pool ||
-    (await runner.refresh(row.id, pool).then(
-      () => true,
-      () => false,
-    ));
+  const moved = pool === row.pool || (await tell(deps, row.id, pool));
   try {
     const now = await runner.refresh(row.id, row.pool);
     return { ...(await modelNow(deps, row, now)), runnerTold: moved };
@@ -135,6 +127,13 @@ export async function tellRunner(deps: ControlDeps, row: Model, pool = row.pool)
     return { ...(await modelNow(deps, row, null)), runnerTold: false };
   }
 }
+
+/** Has the runner of a pool read a model's row again. False: it could not be reached. */
+const tell = ({ runner }: ControlDeps, modelId: string, pool: string): Promise<boolean> =>
+  runner.refresh(modelId, pool).then(
+    () => true,
+    () => false,
+  );
 
 /** @param told what its runner answered. Null: nothing */
 async function modelNow({ runner }: ControlDeps, row: Model, told: ConditionNow | null): Promise<ModelNow> {

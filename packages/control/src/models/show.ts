@@ -1,5 +1,6 @@
 import type { Condition } from '@tidegate/contracts';
 import type { Model } from '@tidegate/db';
+import { DAY_MS } from '@tidegate/limits';
 import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import type { ControlDeps, DownReplica } from '../deps.ts';
@@ -13,7 +14,6 @@ export type ShowModelInput = z.input<typeof showInput>;
 /** How long the runner keeps conditions. Older ones may remain until the next change. */
 const KEPT_DAYS = 35;
 const MOST_CHANGES = 200;
-const DAY_MS = 86_400_000;
 
 export interface ConditionChangeView {
   readonly condition: Condition;

@@ -1,8 +1,8 @@
 import type { Inspection } from '../deps.ts';
+import { numberText } from '../numbers.ts';
 
 const MOST_NAMED = 5;
 const MAX_NAME_LENGTH = 80;
-const NUMBER = new Intl.NumberFormat('en-US');
 
 interface Wanted {
   readonly upstreamModel: string;
@@ -23,12 +23,12 @@ export function describeCheck(
   const served = (wanted ?? only)?.contextTokens ?? 0;
   const serves = `${reached} It serves ${named(models)}`;
   if (served > 0 && contextTokens > served) {
-    const text = `${serves}. Its context is ${NUMBER.format(served)}, less than ${NUMBER.format(contextTokens)}.`;
+    const text = `${serves}. Its context is ${numberText(served)}, less than ${numberText(contextTokens)}.`;
     return { problem: true, text };
   }
   const same = new Set(models.map((model) => model.contextTokens));
   const context = served || (same.size === 1 ? (models[0]?.contextTokens ?? 0) : 0);
-  return { problem: false, text: `${serves}${context > 0 ? `, context ${NUMBER.format(context)}` : ''}.` };
+  return { problem: false, text: `${serves}${context > 0 ? `, context ${numberText(context)}` : ''}.` };
 }
 
 /** `a, b and c` */

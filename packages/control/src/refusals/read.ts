@@ -1,5 +1,6 @@
 import type { Db } from '@tidegate/db';
 import { dayOf } from '@tidegate/limits';
+import { modelNameOf } from '../models/of-model.ts';
 import { toNumber } from '../numbers.ts';
 import type { Grain } from '../requests/read-errors.ts';
 import { NOTHING, query, sql } from '../sql.ts';
@@ -183,9 +184,5 @@ async function modelsOf(db: Db, orgId: string, rows: readonly Row[]): Promise<Re
     select: { id: true, name: true, deletedAt: true },
   });
   const byId = new Map(found.map((model) => [model.id, model]));
-  return most.map(({ id: modelId, refusals }) => {
-    const model = byId.get(modelId);
-    const modelDeleted = !model || model.deletedAt !== null;
-    return { modelId, model: model?.name ?? modelId, modelDeleted, refusals };
-  });
+  return most.map(({ id, refusals }) => ({ ...modelNameOf(id, byId.get(id)), refusals }));
 }

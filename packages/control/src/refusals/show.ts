@@ -1,3 +1,4 @@
+import { DAY_MS, HOUR_MS, KEPT_DAYS } from '@tidegate/limits';
 import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import type { ControlDeps } from '../deps.ts';
@@ -7,19 +8,16 @@ import type { Grain } from '../requests/read-errors.ts';
 import { ok, parseInput, type Result } from '../result.ts';
 import { type CountedRefusals, readRefusals } from './read.ts';
 
-const HOUR_MS = 3_600_000;
-const STEP_MS: Readonly<Record<Grain, number>> = { hour: HOUR_MS, day: 24 * HOUR_MS };
+const STEP_MS: Readonly<Record<Grain, number>> = { hour: HOUR_MS, day: DAY_MS };
 const DEFAULT_HOURS = 24;
 const MAX_HOURS = 72;
-/** Metering keeps those of these days. */
-const MAX_DAYS = 35;
 
 const refusalsInput = z
   .object({
     org: orgField,
     /** UTC hours or days up to the current one. Default: 24 hours. */
     hours: whole('Hours', 1, MAX_HOURS).optional(),
-    days: whole('Days', 1, MAX_DAYS).optional(),
+    days: whole('Days', 1, KEPT_DAYS.refusals).optional(),
     keyId: reference('Key id').optional(),
   })
   .refine(({ hours, days }) => hours === undefined || days === undefined, {

@@ -1,7 +1,7 @@
+import { DAY_MS } from '@tidegate/limits';
 import { z } from 'zod';
 import { isDay } from '../fields.ts';
 
-const DAY_MS = 86_400_000;
 const TIME_RULE = 'must be a UTC time as YYYY-MM-DDTHH:MM, or a day as YYYY-MM-DD.';
 const TIME = /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,3})?)?Z?$/;
 const ID_RULE = 'Request id must be 24 letters and digits, with or without req_ or chatcmpl- before them.';

@@ -1,5 +1,6 @@
 import { ERROR_CODE_FORM } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
+import { DAY_MS, KEPT_DAYS } from '@tidegate/limits';
 import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import type { ControlDeps } from '../deps.ts';
@@ -11,9 +12,6 @@ import { type RequestView, viewRequests } from './view.ts';
 
 const MAX_PAGE = 200;
 const DEFAULT_PAGE = 50;
-/** Metering keeps the rows of these days. */
-export const REQUEST_KEPT_DAYS = 35;
-const DAY_MS = 86_400_000;
 /** The clocks of Redis, which dates requests, and of this machine may differ. */
 const AHEAD_MS = 60_000;
 const OUTCOME_RULE = 'Outcome must be answered, errors, or an error code such as upstream_error.';
@@ -64,7 +62,7 @@ export async function listRequests(
   if (!org.ok) return org;
   const orgId = org.value.id;
   const nowMs = deps.now();
-  const oldestMs = nowMs - REQUEST_KEPT_DAYS * DAY_MS;
+  const oldestMs = nowMs - KEPT_DAYS.requests * DAY_MS;
   const filter = {
     orgId,
     keyId,

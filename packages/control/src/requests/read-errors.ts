@@ -1,6 +1,6 @@
-import { PAGE_KEYS } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
-import { keyNameOf } from '../keys/of-key.ts';
+import { keyNameOf, oneOfPages } from '../keys/of-key.ts';
+import { modelNameOf } from '../models/of-model.ts';
 import { toNumber } from '../numbers.ts';
 import { query, sql } from '../sql.ts';
 
@@ -83,7 +83,7 @@ export async function readErrors(
       min(admitted_at) AS "oldestAt", max(admitted_at) AS "newestAt", count(*) AS errors
     FROM (
       SELECT date_trunc(${step}, admitted_at, 'UTC') AS at, coalesce(error_code, ${NO_CODE}) AS code,
-        CASE WHEN starts_with(key_id, ${`${PAGE_KEYS}_`}) THEN ${PAGE_KEYS} ELSE key_id END AS key_id,
+        ${oneOfPages(sql`key_id`)} AS key_id,
         model_id, admitted_at
       FROM request
       WHERE org_id = ${orgId} AND NOT answered
@@ -141,10 +141,6 @@ async function named(db: Db, orgId: string, rows: readonly Row[]) {
       const key = keyOf.get(id);
       return { keyId: id, key: keyNameOf(id, key?.name), keyPrefix: key?.prefix ?? null, errors };
     }),
-    models: byModel.map(({ id, errors }): ErrorsOfModel => {
-      const model = modelOf.get(id);
-      const modelDeleted = !model || model.deletedAt !== null;
-      return { modelId: id, model: model?.name ?? id, modelDeleted, errors };
-    }),
+    models: byModel.map(({ id, errors }): ErrorsOfModel => ({ ...modelNameOf(id, modelOf.get(id)), errors })),
   };
 }

@@ -1,6 +1,7 @@
 import type { Db } from '@tidegate/db';
 import { dayOf } from '@tidegate/limits';
 import { ofKey } from '../keys/of-key.ts';
+import { ofModel } from '../models/of-model.ts';
 import { NOTHING, query, type Sql, sql } from '../sql.ts';
 
 /** A row of `request`, as these queries read it. */
@@ -79,8 +80,7 @@ async function daysOf(db: Db, filter: RequestFilter): Promise<string[]> {
     FROM generate_series(${dayOf(fromMs)}::timestamp, ${last}::timestamp, '1 day') wanted(day)
     WHERE (
       SELECT true FROM usage_day WHERE org_id = ${orgId} AND usage_day.day = wanted.day::date
-        ${ofKey(keyId)}
-        ${modelId === null ? NOTHING : sql`AND model_id = ${modelId}`} ${kind}
+        ${ofKey(keyId)} ${ofModel(modelId)} ${kind}
       ORDER BY key_id, model_id LIMIT 1)
     ORDER BY wanted.day DESC`;
   const rows = await query<{ day: string }>(db, days);
@@ -90,8 +90,7 @@ async function daysOf(db: Db, filter: RequestFilter): Promise<string[]> {
 function ofDay(filter: RequestFilter, day: string, count: number): Sql {
   const { orgId, keyId, modelId, outcome } = filter;
   const where = sql`r.day = ${day}::date AND r.org_id = ${orgId} ${within(filter)} ${ending(outcome)}`;
-  const named = sql`${ofKey(keyId, sql`r.key_id`)}
-    ${modelId === null ? NOTHING : sql`AND r.model_id = ${modelId}`}`;
+  const named = sql`${ofKey(keyId, sql`r.key_id`)} ${ofModel(modelId, sql`r.model_id`)}`;
   const isOfErrors = outcome !== null && outcome !== 'answered';
   if (isOfErrors || (keyId === null && modelId === null))
     return sql`SELECT ${COLUMNS} FROM request r WHERE ${where} ${named} ${NEWEST_FIRST} LIMIT ${count}`;
@@ -103,8 +102,7 @@ function ofDay(filter: RequestFilter, day: string, count: number): Sql {
       ${NEWEST_FIRST} LIMIT ${count}
     ) r
     WHERE used.org_id = ${orgId} AND used.day = ${day}::date
-      ${ofKey(keyId, sql`used.key_id`)}
-      ${modelId === null ? NOTHING : sql`AND used.model_id = ${modelId}`}
+      ${ofKey(keyId, sql`used.key_id`)} ${ofModel(modelId, sql`used.model_id`)}
     ${NEWEST_FIRST} LIMIT ${count}`;
 }
 

@@ -1,3 +1,4 @@
+import { DAY_MS, HOUR_MS } from '@tidegate/limits';
 import { z } from 'zod';
 import { type Actor, access } from '../access/access.ts';
 import type { ControlDeps } from '../deps.ts';
@@ -5,8 +6,6 @@ import { orgField } from '../fields.ts';
 import { ok, parseInput, type Result } from '../result.ts';
 import { type CountedErrors, type Grain, readErrors } from './read-errors.ts';
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 const STEP_MS: Readonly<Record<Grain, number>> = { hour: HOUR_MS, day: DAY_MS };
 /** The newest ones, so that a long outage does not make the screen slow. */
 const COUNTED_MAX = 50_000;

@@ -1,5 +1,6 @@
 import type { Db } from '@tidegate/db';
 import { keyNameOf } from '../keys/of-key.ts';
+import { modelNameOf } from '../models/of-model.ts';
 import type { RequestRow } from './read.ts';
 import { statusOf } from './status.ts';
 
@@ -53,16 +54,13 @@ export async function viewRequests(
   const modelOf = new Map(models.map((model) => [model.id, model]));
   return rows.map((row) => {
     const key = keyOf.get(row.keyId);
-    const model = modelOf.get(row.modelId);
     return {
       id: `req_${row.reservationId}`,
       at: row.admittedAt.toISOString(),
       keyId: row.keyId,
       key: keyNameOf(row.keyId, key?.name),
       keyPrefix: key?.prefix ?? null,
-      modelId: row.modelId,
-      model: model?.name ?? row.modelId,
-      modelDeleted: !model || model.deletedAt !== null,
+      ...modelNameOf(row.modelId, modelOf.get(row.modelId)),
       streamed: row.streamed,
       answered: row.answered,
       status: statusOf(row),

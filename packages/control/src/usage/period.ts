@@ -1,9 +1,6 @@
-import { dayOf } from '@tidegate/limits';
+import { DAY_MS, dayOf, HOUR_MS } from '@tidegate/limits';
 import { isDay } from '../fields.ts';
 import { type Sql, sql } from '../sql.ts';
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 /** UTC days or hours in a row, and where their usage is stored. */
 export interface Period {

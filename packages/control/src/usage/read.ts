@@ -1,7 +1,7 @@
-import { PAGE_KEYS } from '@tidegate/contracts';
 import type { Db } from '@tidegate/db';
-import { ofKey } from '../keys/of-key.ts';
-import { NOTHING as NO_SQL, query, type Sql, sql } from '../sql.ts';
+import { ofKey, oneOfPages } from '../keys/of-key.ts';
+import { ofModel } from '../models/of-model.ts';
+import { query, type Sql, sql } from '../sql.ts';
 import { type Histogram, histogramFrom } from './histogram.ts';
 import type { Period } from './period.ts';
 import { ADDED, ADDED_AGAIN, SUMS, type Summed, type Sums, sumsOf } from './sums.ts';
@@ -95,7 +95,7 @@ export async function readUsage(
       GROUP BY GROUPING SETS ((${period.column}), (key_id, model_id))
     ), summed AS (
       SELECT "keyId", model_id AS "modelId", ${ADDED_AGAIN}
-      FROM (SELECT *, ${ONE_KEY_OF_PAGES} AS "keyId" FROM used WHERE key_id IS NOT NULL) used
+      FROM (SELECT *, ${oneOfPages(sql`key_id`)} AS "keyId" FROM used WHERE key_id IS NOT NULL) used
       GROUP BY GROUPING SETS ((model_id), ("keyId", model_id))
     ), wanted AS (
       SELECT ${period.step} AS step, NULL AS "keyId", NULL AS "modelId", ${SUMS}, 0 AS pairs
@@ -116,8 +116,6 @@ export async function readUsage(
   return usageFrom(rows);
 }
 
-const ONE_KEY_OF_PAGES = sql`CASE WHEN starts_with(key_id, ${`${PAGE_KEYS}_`}) THEN ${PAGE_KEYS} ELSE key_id END`;
-
 function usageFrom(rows: readonly Row[]): Usage {
   const steps: StepUsage[] = [];
   const models: ModelUsage[] = [];
@@ -134,8 +132,7 @@ function usageFrom(rows: readonly Row[]): Usage {
 }
 
 const where = (orgId: string, { within }: Period, { keyId, modelId }: UsageFilter): Sql =>
-  sql`WHERE org_id = ${orgId} AND ${within} ${ofKey(keyId)}
-    ${modelId === null ? NO_SQL : sql`AND model_id = ${modelId}`}`;
+  sql`WHERE org_id = ${orgId} AND ${within} ${ofKey(keyId)} ${ofModel(modelId)}`;
 
 export interface Histograms {
   readonly durations: Histogram;
@@ -153,8 +150,7 @@ export async function readTimes(
     db,
     sql`
     SELECT model_id AS "modelId", sum(durations)::text AS durations, sum(first_chunks)::text AS "firstChunks"
-    FROM usage_time WHERE org_id = ${orgId} AND ${times}
-      ${modelId === null ? NO_SQL : sql`AND model_id = ${modelId}`}
+    FROM usage_time WHERE org_id = ${orgId} AND ${times} ${ofModel(modelId)}
     GROUP BY model_id`,
   );
   return new Map(

@@ -39,7 +39,12 @@ export const createAccounts = ({ db, auth, passwords }: AccountsOptions): Accoun
   async changePassword({ current, next, headers }) {
     const body = { currentPassword: current, newPassword: next, revokeOtherSessions: true };
     const response = await auth.api.changePassword({ body, headers, asResponse: true });
-    if (response.ok) return { outcome: 'changed', headers: response.headers };
+    if (response.ok) {
+      const { user } = (await response.json()) as { readonly user: { readonly id: string } };
+      // A second step that the old password has begun would still open a session.
+      await db.verification.deleteMany({ where: { value: user.id } });
+      return { outcome: 'changed', headers: response.headers };
+    }
     const { code } = (await response.json().catch(() => ({}))) as { readonly code?: string };
     return { outcome: code === WRONG_PASSWORD ? 'wrong' : 'failed' };
   },

@@ -20,20 +20,50 @@ export function createRecorder(deps: {
   };
 }
 
+/** Much longer than an answer takes to leave. */
+const LATER_MS = 1_000;
+
+export interface AuditedSignIn extends SignIn {
+  /** Resolves once every attempt that was answered is recorded. */
+  close(): Promise<void>;
+}
+
 /**
  * Records every sign-in with a password, and every failed one. Attempts that are refused unchecked,
  * because there were too many, are not recorded: so a trail grows no faster than the limits allow.
+ *
+ * Only an account has a trail. A failed attempt is recorded a second after its answer, so that the
+ * time of the answer does not tell whether there is one. How fast passwords are hashed bounds how
+ * many wait.
  */
-export const auditedSignIn = (signIn: SignIn, record: RecordAccount): SignIn => ({
-  ...signIn,
-  async withPassword(attempt) {
-    const { email, address } = attempt;
-    const result = await signIn.withPassword(attempt);
-    const details = { with: 'password' };
-    if (result.outcome === 'signed in')
-      await record({ action: 'account.signIn', account: { email }, address, details });
-    if (result.outcome === 'wrong')
-      await record({ action: 'account.signInFailed', account: { email }, address, details });
-    return result;
-  },
-});
+export function auditedSignIn(
+  signIn: SignIn,
+  record: RecordAccount,
+  { now, laterMs = LATER_MS }: { readonly now: () => number; readonly laterMs?: number },
+): AuditedSignIn {
+  const waiting = new Set<() => Promise<void>>();
+  const recordLater = (event: AccountEvent): void => {
+    let done: Promise<void> | undefined;
+    const finish = (): Promise<void> => {
+      clearTimeout(timer);
+      done ??= record(event).finally(() => waiting.delete(finish));
+      return done;
+    };
+    const timer = setTimeout(finish, laterMs);
+    waiting.add(finish);
+  };
+  return {
+    ...signIn,
+    async withPassword(attempt) {
+      const { email, address } = attempt;
+      const result = await signIn.withPassword(attempt);
+      const event = { account: { email }, address, details: { with: 'password' } };
+      if (result.outcome === 'signed in') await record({ action: 'account.signIn', ...event });
+      if (result.outcome === 'wrong') recordLater({ action: 'account.signInFailed', ...event, atMs: now() });
+      return result;
+    },
+    close: async () => {
+      await Promise.all([...waiting].map((finish) => finish()));
+    },
+  };
+}

@@ -46,6 +46,8 @@ export function createAuth({ db, consoleUrl, secret, previousSecret, oidc, recor
     telemetry: { enabled: false },
     rateLimit: { enabled: false },
     logger: { disabled: true },
+    // Where a browser comes back to with a sign-in that nobody knows any more.
+    onAPIError: { errorURL: `${consoleUrl}/sign-in` },
     emailAndPassword: {
       enabled: !oidc?.only,
       disableSignUp: true,

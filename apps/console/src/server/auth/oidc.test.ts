@@ -51,19 +51,28 @@ const cookiesOf = (response: Response): string =>
     .map((cookie) => cookie.split(';')[0])
     .join('; ');
 
-/** Signs in at the provider and comes back, to another console if one is given. */
-async function signInThere(backTo = auth): Promise<Response> {
+/** Begins to sign in: what a browser keeps, and what it brings to the provider. */
+async function begin(): Promise<{ cookie: string; state: string }> {
   const start = await auth.api.signInSocial({
     body: { provider: 'oidc', callbackURL: `${SITE}/`, errorCallbackURL: `${SITE}/sign-in` },
     asResponse: true,
   });
   const { url } = (await start.json()) as { url: string };
-  const state = new URL(url).searchParams.get('state') ?? '';
-  return backTo.handler(
+  return { cookie: cookiesOf(start), state: new URL(url).searchParams.get('state') ?? '' };
+}
+
+/** Comes back from the provider, to another console if one is given. */
+const comeBack = (state: string, cookie: string, backTo = auth): Promise<Response> =>
+  backTo.handler(
     new Request(`${SITE}/api/auth/callback/oidc?code=code&state=${encodeURIComponent(state)}`, {
-      headers: { cookie: cookiesOf(start) },
+      headers: { cookie },
     }),
   );
+
+/** Signs in at the provider and comes back, to another console if one is given. */
+async function signInThere(backTo = auth): Promise<Response> {
+  const { state, cookie } = await begin();
+  return comeBack(state, cookie, backTo);
 }
 
 async function account(email: string): Promise<string> {
@@ -118,6 +127,22 @@ describe('sign-in through an identity provider', () => {
     expect(back.headers.get('location')).toMatch(/\/sign-in\?error=(signup_disabled|account_not_linked)/);
     expect(cookiesOf(back)).not.toContain('session_token=');
     expect(await db.session.count({ where: { user: { email } } })).toBe(0);
+  });
+
+  it('is good once, in the browser in which it began, and anything else leads to the sign-in page', async () => {
+    await account('rosa@example.com');
+    provider.person = { sub: 'sub-rosa', email: 'rosa@example.com', email_verified: true, name: 'Rosa' };
+    const [one, other] = [await begin(), await begin()];
+    const refused = async (state: string, cookie: string) => {
+      const back = await comeBack(state, cookie);
+      expect(back.headers.get('location')).toMatch(`${SITE}/sign-in?error=state_mismatch`);
+      expect(cookiesOf(back)).not.toContain('session_token=');
+    };
+    await refused(one.state, '');
+    await refused(one.state, other.cookie);
+    await refused('made-up', one.cookie);
+    expect(cookiesOf(await comeBack(one.state, one.cookie))).toContain('session_token=');
+    await refused(one.state, one.cookie);
   });
 
   it('links an account to one identity: its e-mail finds it for no second one', async () => {

@@ -12,9 +12,13 @@ interface Resealed {
 /**
  * Encrypts second factors under the current secret that were encrypted under the previous one, so
  * that nothing needs the previous one any more. Consoles may do this at the same time. `unreadable`
- * are those that neither secret opens: their owners need `ctl member reset-two-factor`.
+ * are those that neither secret opens: their owners need `ctl member reset-two-factor`. Rejects
+ * when the signal aborts, after the one that it is at. The next start goes on.
  */
-export async function resealSecondFactors({ db, auth }: { db: Db; auth: Auth }): Promise<Resealed> {
+export async function resealSecondFactors(
+  { db, auth }: { db: Db; auth: Auth },
+  signal: AbortSignal,
+): Promise<Resealed> {
   const key = (await auth.$context).secretConfig;
   if (typeof key === 'string') return { resealed: 0, unreadable: 0 };
   const isCurrent = (text: string) => parseEnvelope(text)?.version === key.currentVersion;
@@ -31,6 +35,7 @@ export async function resealSecondFactors({ db, auth }: { db: Db; auth: Auth }):
       take: BATCH,
     });
     for (const { id, secret, backupCodes } of rows) {
+      signal.throwIfAborted();
       if (isCurrent(secret) && isCurrent(backupCodes)) continue;
       const [newSecret, newCodes] = await Promise.all([reseal(secret), reseal(backupCodes)]);
       if (newSecret === null || newCodes === null) {

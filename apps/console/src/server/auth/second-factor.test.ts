@@ -3,6 +3,7 @@ import { newUserId, randomBase62 } from '@tidegate/contracts';
 import { closeDb, createDb, type Db } from '@tidegate/db';
 import { PATIENT_DB, type TestPostgres, testPostgres, totp } from '@tidegate/testing';
 import { hashPassword } from 'better-auth/crypto';
+import { createAccounts } from './accounts.ts';
 import { type Auth, createAuth } from './auth.ts';
 import { createDevices } from './devices.ts';
 import { resealSecondFactors } from './reseal-second-factors.ts';
@@ -166,8 +167,11 @@ describe('an authenticator app', () => {
     const lost = (await withApp()).email;
     await db.twoFactor.updateMany({ where: { user: { email: lost } }, data: { secret: '$ba$1$00' } });
     const both = { db, auth: authWith(SECRET) };
-    expect(await resealSecondFactors(both)).toEqual({ resealed: others, unreadable: 1 });
-    expect(await resealSecondFactors(both)).toEqual({ resealed: 0, unreadable: 1 });
+    // The first of them stops before it has done any.
+    await expect(resealSecondFactors(both, AbortSignal.abort())).rejects.toThrow('aborted');
+    const { signal } = new AbortController();
+    expect(await resealSecondFactors(both, signal)).toEqual({ resealed: others, unreadable: 1 });
+    expect(await resealSecondFactors(both, signal)).toEqual({ resealed: 0, unreadable: 1 });
     const devices = createDevices({ secret: next, consoleUrl: SITE, now: Date.now });
     const later = { db, auth: authWith(), devices };
     const attempt = { email, password: PASSWORD, address: '10.1.1.1', headers: new Headers() };
@@ -179,6 +183,17 @@ describe('an authenticator app', () => {
     expect(await createSecondFactor(later).complete({ code, headers })).toMatchObject({
       outcome: 'signed in',
     });
+  });
+
+  it('is no longer asked for in a sign-in that began with a password which was changed since', async () => {
+    const { email, uri, headers } = await withApp();
+    const [begun, other] = [await password(email), await password((await withApp()).email)];
+    const accounts = createAccounts({ db, auth, passwords: true });
+    const next = 'another-long-password';
+    expect((await accounts.changePassword({ current: PASSWORD, next, headers })).outcome).toBe('changed');
+    const code = totp(uri, Date.now() + 30_000);
+    expect(await factor.complete({ code, headers: begun.headers })).toEqual({ outcome: 'over' });
+    expect(await factor.complete({ code, headers: other.headers })).toEqual({ outcome: 'wrong' });
   });
 
   it('is removed with the password alone, and not without', async () => {

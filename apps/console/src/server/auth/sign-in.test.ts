@@ -17,6 +17,8 @@ let auth: Auth;
 let devices: Devices;
 let signIn: SignIn;
 let accounts: Accounts;
+/** How long wrong attempts were held back. */
+const waits: number[] = [];
 const clock = testClock();
 
 beforeAll(async () => {
@@ -24,7 +26,7 @@ beforeAll(async () => {
   db = createDb(postgres.url, PATIENT_DB);
   auth = createAuth({ db, consoleUrl: 'https://console.example', secret: 'x'.repeat(32), oidc: null });
   devices = createDevices({ secret: 'x'.repeat(32), consoleUrl: 'https://console.example', now: clock.now });
-  signIn = createSignIn({ db, auth, devices, now: clock.now });
+  signIn = createSignIn({ db, auth, devices, now: clock.now, wait: async (ms) => void waits.push(ms) });
   accounts = createAccounts({ db, auth, passwords: true });
 });
 afterAll(async () => {
@@ -76,6 +78,16 @@ describe('sign-in with a password', () => {
     expect(await attempt(email, 'wrong-password', '10.0.0.2')).toEqual({ outcome: 'wrong' });
     expect(await attempt('nobody@example.com', 'wrong-password', '10.0.0.2')).toEqual({ outcome: 'wrong' });
     expect(await attempt('not an e-mail', 'wrong-password', '10.0.0.2')).toEqual({ outcome: 'wrong' });
+  });
+
+  it('answers a wrong attempt at a set time, whether there is an account or not, and no other', async () => {
+    const email = await account();
+    waits.length = 0;
+    await attempt(email, PASSWORD, '203.0.113.31');
+    expect(waits).toEqual([]);
+    for (const to of [email, 'nobody@example.com', 'no e-mail'])
+      expect((await attempt(to, 'wrong', '203.0.113.31')).outcome).toBe('wrong');
+    expect(waits).toHaveLength(3);
   });
 
   it('allows 20 attempts a minute from an address, even if they are concurrent, and then none, right or wrong', async () => {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from '@tidegate/db';
 import { networkOf } from '@tidegate/runtime';
 import type { Auth } from './auth.ts';
@@ -31,6 +32,12 @@ const PER_EMAIL_AND_DEVICE: Allowance = { attempts: 30, windowMs: 15 * 60_000 };
  * Expired sessions that one attempt deletes. It is more than the one session that it may create.
  */
 const MAX_SESSIONS_DELETED = 100;
+
+/**
+ * A wrong attempt is answered this long after it began. To check one takes less, and for an account
+ * a little longer than for none, because the account's password is looked up.
+ */
+const WRONG_MS = 500;
 
 export type SignInOutcome =
   | { readonly outcome: 'signed in'; readonly headers: Headers }
@@ -67,9 +74,11 @@ interface SignInOptions {
   readonly devices: Devices;
   /** Unix milliseconds. */
   readonly now: () => number;
+  /** Resolves after that many milliseconds, or at once if they are negative. */
+  readonly wait?: (ms: number) => Promise<void>;
 }
 
-export function createSignIn({ db, auth, devices, now }: SignInOptions): SignIn {
+export function createSignIn({ db, auth, devices, now, wait = sleep }: SignInOptions): SignIn {
   const takeAll = async (allowances: Allowances): Promise<number | null> => {
     await clear(db, new Date(now()));
     // An attempt that one of these refuses does not count for the next, wider one. Otherwise a
@@ -86,6 +95,7 @@ export function createSignIn({ db, auth, devices, now }: SignInOptions): SignIn 
     guard,
     guardAddress: (address) => takeAll(allowancesOfAddress(address)),
     async withPassword({ email, password, address, headers }) {
+      const begunMs = performance.now();
       const retryAfterS = await guard(address, email, headers);
       if (retryAfterS !== null) return { outcome: 'too many', retryAfterS };
       const body = { email: email.trim().toLowerCase(), password };
@@ -93,7 +103,10 @@ export function createSignIn({ db, auth, devices, now }: SignInOptions): SignIn 
         .signInEmail({ body, headers, asResponse: true })
         .catch(() => new Response(null, { status: 400 }));
       if (response.status >= 500) throw new Error(`sign-in failed with ${response.status}`);
-      if (!response.ok) return { outcome: 'wrong' };
+      if (!response.ok) {
+        await wait(WRONG_MS - (performance.now() - begunMs));
+        return { outcome: 'wrong' };
+      }
       const { twoFactorRedirect = false } = (await response.json()) as { twoFactorRedirect?: boolean };
       if (twoFactorRedirect) return { outcome: 'second step', headers: response.headers };
       const cookies = new Headers(response.headers);

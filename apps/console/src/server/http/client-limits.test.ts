@@ -58,6 +58,11 @@ describe('a client of the console', () => {
     expect(await endOf(sent)).toMatch(/^HTTP\/1.1 408 /);
   });
 
+  it('that gets no answer is let go after a while', async () => {
+    await start({ silentMs: 400 });
+    expect(await endOf(`${FORM}Content-Length: 9\r\n\r\nhalf`)).toBe('');
+  });
+
   it('that announces too large a body gets 413 before it is read', async () => {
     const read = await start({ maxBodyBytes: 10 });
     expect(await endOf(`${FORM}Content-Length: 11\r\n\r\n`)).toMatch(/^HTTP\/1.1 413 /);

@@ -7,6 +7,8 @@ export interface ClientLimits {
   readonly requestMs: number;
   readonly maxBodyBytes: number;
   readonly maxConnections: number;
+  /** How long a connection with a request may carry nothing. */
+  readonly silentMs: number;
 }
 
 /**
@@ -18,6 +20,8 @@ export const CLIENT_LIMITS: ClientLimits = {
   requestMs: 60_000,
   maxBodyBytes: 21 * 1024 * 1024,
   maxConnections: 5_000,
+  // A model that someone tries may wake for one minute and think for two.
+  silentMs: 300_000,
 };
 const MAX_HEADER_BYTES = 32 * 1024;
 /** How late a time limit may be noticed. Node's default is 30 s. */
@@ -34,8 +38,12 @@ export const serverOptionsOf = ({ headersMs, requestMs }: ClientLimits): ServerO
   keepAliveTimeout: KEEP_ALIVE_MS,
 });
 
-export function limitConnections(server: Server, { maxConnections }: ClientLimits): void {
+/**
+ * Some requests are never answered: the framework waits for a part of a form that refers to itself.
+ */
+export function limitConnections(server: Server, { maxConnections, silentMs }: ClientLimits): void {
   server.maxConnections = maxConnections;
+  server.setTimeout(silentMs);
 }
 
 /**

@@ -1,20 +1,31 @@
 import { once } from 'node:events';
 import { get } from 'node:http';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { connect } from 'node:net';
+import { Writable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createLogger } from '@tidegate/runtime';
+import { eventually } from '@tidegate/testing';
 import { CLIENT_ADDRESS_HEADER, NONCE_HEADER, PATH_HEADER } from './names.ts';
 import { type Site, startSite } from './server.ts';
+import { TURN_LIMITS } from './turns.ts';
 
 let site: Site | undefined;
 const logged: string[] = [];
+/** Screens that take until the test says so, and how many of them were begun at once. */
+const slow = { now: 0, most: 0, done: [] as (() => void)[] };
+beforeEach(() => {
+  Object.assign(slow, { now: 0, most: 0, done: [] });
+});
 afterEach(() => site?.close());
 
-async function start(consoleUrl: string): Promise<string> {
+async function start(consoleUrl: string, turnLimits = TURN_LIMITS): Promise<string> {
   site = await startSite({
     host: '127.0.0.1',
     port: 0,
     consoleUrl,
     trustedProxies: 0,
+    turnLimits,
     logger: createLogger({
       service: 'test',
       level: 'warn',
@@ -22,6 +33,15 @@ async function start(consoleUrl: string): Promise<string> {
     }),
     handle: async (request, response) => {
       if (request.url === '/fails') throw new Error('fails');
+      if (request.url === '/stops') {
+        const reader = new Writable({ highWaterMark: 1, write: () => response.end() });
+        return void request.pipe(reader);
+      }
+      if (request.url === '/slow') {
+        slow.most = Math.max(slow.most, ++slow.now);
+        await new Promise<void>((resolve) => slow.done.push(resolve));
+        slow.now--;
+      }
       response.end(JSON.stringify(request.headers));
     },
   });
@@ -98,20 +118,85 @@ describe('the site', () => {
     expect(logged.filter((line) => line.includes('set TRUSTED_PROXIES'))).toHaveLength(1);
   });
 
-  it.each(['/%', '/%zz', '/o/%zz/keys', '/%ff', '/o/demo?key=%00', '/o/demo/%00', '/o/demo?q=100%'])(
-    'answers 400 to an address that is no text, and asks no screen: %s',
-    async (path) => {
-      const { port } = new URL(await start('http://console.example'));
-      const [response] = await once(get({ host: '127.0.0.1', port, path }), 'response');
-      expect(response.statusCode).toBe(400);
-      expect((await response.toArray()).join('')).toBe('This is not an address.\n');
-    },
-  );
+  it.each([
+    ...['/%', '/%zz', '/o/%zz/keys', '/%ff', '/o/demo?key=%00', '/o/demo/%00', '/o/demo?q=100%'],
+    'ftp://elsewhere.example/',
+  ])('answers 400 to an address that is no path or no text, and asks no screen: %s', async (path) => {
+    const { port } = new URL(await start('http://console.example'));
+    const [response] = await once(get({ host: '127.0.0.1', port, path }), 'response');
+    expect(response.statusCode).toBe(400);
+    expect((await response.toArray()).join('')).toBe('This is not an address.\n');
+  });
+
+  it.each([
+    ['http://elsewhere.example/o/demo?a=b', '/o/demo?a=b'],
+    ['HTTPS://elsewhere.example', '/'],
+    ['http://elsewhere.example?a=b', '/?a=b'],
+  ])('takes of an address only the path, whichever host it names: %s', async (address, path) => {
+    const { hostname, port } = new URL(await start('http://console.example'));
+    const asked = get({ hostname, port, path: address });
+    const [answer] = await once(asked, 'response');
+    expect(JSON.parse(await text(answer))[PATH_HEADER]).toBe(path);
+  });
+
+  it('calls itself as it listens, whatever scheme a proxy says that its callers use', async () => {
+    const url = await start('https://console.example');
+    const told = (await (await fetch(url, { headers: { 'x-forwarded-proto': 'https' } })).json()) as object;
+    expect(told).not.toHaveProperty('x-forwarded-proto');
+  });
 
   it('takes every other address', async () => {
     const url = await start('http://console.example');
     for (const path of ['/o/d%C3%A9mo', '/?q=100%25', '/?a=%2500', '/?%F0%9F%94%91=+'])
       expect((await fetch(url + path)).status).toBe(200);
+  });
+
+  it('begins the requests of a connection one after another', async () => {
+    const { port } = new URL(await start('http://console.example'));
+    const client = connect(Number(port), '127.0.0.1');
+    client.write('GET /slow HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(10));
+    client.write('GET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    const answers = text(client);
+    for (let i = 0; i < 10; i++) {
+      await eventually(() => slow.done.length > i);
+      slow.done[i]?.();
+    }
+    expect((await answers).split('HTTP/1.1 200 OK')).toHaveLength(12);
+    expect(slow.most).toBe(1);
+  });
+
+  it('answers the next request of a connection after a body that nobody read to its end', async () => {
+    const { port } = new URL(await start('http://console.example'));
+    const client = connect(Number(port), '127.0.0.1');
+    const origin = 'Host: x\r\nOrigin: http://console.example\r\n';
+    const bytes = 4 * 1024 * 1024;
+    client.write(`POST /stops HTTP/1.1\r\n${origin}Content-Length: ${bytes}\r\n\r\n`);
+    client.write('x'.repeat(bytes));
+    client.write('GET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    expect((await text(client)).split('HTTP/1.1 200 OK')).toHaveLength(3);
+  });
+
+  it('ends a connection that asks for thousands of screens at once', async () => {
+    const { port } = new URL(await start('http://console.example'));
+    const client = connect(Number(port), '127.0.0.1').on('error', () => {});
+    client.resume().write('GET /slow HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(5_000));
+    await new Promise((resolve) => client.once('close', resolve));
+    for (const done of slow.done) done();
+    expect(slow.most).toBeLessThanOrEqual(1);
+  });
+
+  it('answers 503 to an address of which too many requests wait', async () => {
+    const url = await start('http://console.example', { atOnce: 3, maxWaiting: 2, turnMs: 2 ** 30 });
+    const statuses: number[] = [];
+    const asked = Array.from({ length: 8 }, async () => statuses.push((await fetch(`${url}/slow`)).status));
+    await eventually(() => statuses.length === 3 && slow.now === 3);
+    for (let i = 0; i < 5; i++) {
+      await eventually(() => slow.done.length > i);
+      slow.done[i]?.();
+    }
+    await Promise.all(asked);
+    expect(statuses).toEqual([503, 503, 503, 200, 200, 200, 200, 200]);
+    expect(slow.most).toBe(3);
   });
 
   it('answers 500 without a reason when a screen fails', async () => {

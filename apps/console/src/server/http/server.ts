@@ -10,11 +10,14 @@ import {
   limitConnections,
   serverOptionsOf,
 } from './client-limits.ts';
+import { dropRest, nextOnConnection } from './connection.ts';
 import { CLIENT_ADDRESS_HEADER, NONCE_HEADER, PATH_HEADER } from './names.ts';
 import { securityHeaders } from './security.ts';
+import { TURN_LIMITS, type TurnLimits, Turns } from './turns.ts';
 
 const NONCE_BYTES = 18;
 const PLAIN = { 'content-type': 'text/plain; charset=utf-8' };
+const BUSY = { ...PLAIN, 'retry-after': '1' };
 
 export interface SiteOptions {
   readonly host: string;
@@ -25,6 +28,7 @@ export interface SiteOptions {
   readonly logger: Logger;
   readonly handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   readonly limits?: ClientLimits;
+  readonly turnLimits?: TurnLimits;
 }
 
 export interface Site {
@@ -39,14 +43,26 @@ export interface Site {
 export async function startSite(options: SiteOptions): Promise<Site> {
   const { logger, handle, limits = CLIENT_LIMITS } = options;
   const warnOfProxy = createProxyWarning(options.trustedProxies, logger);
+  const turns = new Turns(options.turnLimits ?? TURN_LIMITS);
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    await nextOnConnection(request, response);
+    const turn = turns.take(String(request.headers[CLIENT_ADDRESS_HEADER]));
+    if (!turn) return void response.writeHead(503, BUSY).end('The console is busy. Try again.\n');
+    const end = await turn;
+    if (response.destroyed) return end();
+    response.once('close', end);
+    await handle(request, response);
+  };
   const server = createServer(serverOptionsOf(limits), (request, response) => {
     warnOfProxy(request.rawHeaders);
+    request.url = pathOf(request.url);
     secure(request, response, options);
     if (!isReadable(request.url)) return void response.writeHead(400, PLAIN).end('This is not an address.\n');
     if (!isOwn(request, options.consoleUrl)) return void response.writeHead(403).end();
     if (!limitBody(request, response, limits)) return;
+    dropRest(request, response);
     vouchForOrigin(request);
-    handle(request, response).catch((err: unknown) => {
+    answer(request, response).catch((err: unknown) => {
       logger.error({ err }, 'a request failed');
       if (response.headersSent) return void response.destroy();
       response.writeHead(500, PLAIN).end('Something went wrong.\n');
@@ -75,15 +91,27 @@ function secure(
   request.headers[NONCE_HEADER] = nonce;
   request.headers[CLIENT_ADDRESS_HEADER] = clientAddress(request, trustedProxies);
   request.headers[PATH_HEADER] = request.url ?? '/';
+  // When an action redirects, the framework fetches the other page from here by this scheme. A
+  // proxy's callers use https. This server never does.
+  delete request.headers['x-forwarded-proto'];
 }
 
 /**
- * Whether a path and its query are text: percent-encoded UTF-8, without NUL, which no name or id
- * has. The framework fails on others, and so does Postgres.
+ * The path and query of what was asked for. HTTP also allows a whole address, whose host the
+ * framework would redirect to.
+ */
+function pathOf(asked = '/'): string {
+  const path = asked.replace(/^https?:\/\/[^/?#]*/i, '');
+  return path === asked || path.startsWith('/') ? path : `/${path}`;
+}
+
+/**
+ * Whether this is a path, and it and its query are text: percent-encoded UTF-8, without NUL, which
+ * no name or id has. The framework fails on others, and so does Postgres.
  */
 function isReadable(url = '/'): boolean {
   try {
-    return !decodeURIComponent(url).includes('\u0000');
+    return url.startsWith('/') && !decodeURIComponent(url).includes('\u0000');
   } catch {
     return false;
   }

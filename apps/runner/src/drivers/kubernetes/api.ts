@@ -7,7 +7,7 @@ import type {
   V2HorizontalPodAutoscaler,
 } from '@kubernetes/client-node';
 import type { KubernetesSettings } from '@tidegate/contracts/driver-settings';
-import { withDeadline } from '../deadline.ts';
+import { withDeadline } from '@tidegate/runtime';
 import type { ApiCall, Connection } from './connection.ts';
 import { linesOf, readBounded } from './read.ts';
 

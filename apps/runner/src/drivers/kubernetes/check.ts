@@ -29,9 +29,7 @@ export async function checkWorkload(
 ): Promise<string> {
   const problem = ruledOut(kubernetes, settings);
   if (problem !== '' || !kubernetes) return problem;
-  const limit = new AbortController();
-  const timer = setTimeout(() => limit.abort(), CHECK_MS);
-  const { signal } = limit;
+  const signal = AbortSignal.timeout(CHECK_MS);
   const { api } = kubernetes;
   const { namespace, service } = settings;
   try {
@@ -41,7 +39,5 @@ export async function checkWorkload(
     return `${titleOf(settings)} is there, but no Service ${namespace}/${service} with endpoints: give its Service.`;
   } catch (error) {
     return describeApiError(error, settings);
-  } finally {
-    clearTimeout(timer);
   }
 }

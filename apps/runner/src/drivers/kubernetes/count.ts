@@ -1,5 +1,5 @@
+import { jittered, pause } from '../../pause.ts';
 import type { DriverTimings } from '../driver.ts';
-import { jittered, pause } from '../pause.ts';
 import type { KubernetesApi, Workload } from './api.ts';
 import { countOf } from './scale.ts';
 

@@ -1,6 +1,7 @@
 import type { V1EndpointSlice } from '@kubernetes/client-node';
+import { pause } from '../../pause.ts';
+import { apiPauseMs } from '../backoff.ts';
 import type { DriverTimings } from '../driver.ts';
-import { apiPauseMs, pause } from '../pause.ts';
 import { type ApiError, GONE, type KubernetesApi, type WatchEvent } from './api.ts';
 
 export interface FollowOptions {
@@ -36,7 +37,7 @@ export async function followEndpoints(options: FollowOptions, signal: AbortSigna
       // An old version is no trouble: the list says what was missed.
       if ((error as ApiError).status !== GONE) onError(error as ApiError);
     }
-    await pause(apiPauseMs(Math.max(failures, 1), timings, random), signal);
+    await pause(apiPauseMs(failures, timings, random), signal);
   }
 }
 

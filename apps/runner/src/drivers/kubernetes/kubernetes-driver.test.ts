@@ -13,6 +13,7 @@ import { KubernetesApi } from './api.ts';
 import { checkWorkload } from './check.ts';
 import { Connection } from './connection.ts';
 import { KubernetesDriver } from './kubernetes-driver.ts';
+import { switchOn } from './scale.ts';
 
 const DEPLOYMENT = 'gpu/deployments/qwen';
 const POD = { name: 'qwen-1', app: 'qwen' };
@@ -140,6 +141,17 @@ describe('switching on', () => {
     driver.launch(false);
     await eventually(() => urls()?.length === 1);
     expect(cluster.replicas(DEPLOYMENT)).toBe(2);
+  });
+
+  it('tries no more once it has ended, so that it never undoes a later switching off', async () => {
+    cluster.workload(DEPLOYMENT);
+    const ending = new AbortController();
+    cluster.meanwhile = () => {
+      cluster.workload(DEPLOYMENT);
+      ending.abort();
+    };
+    await expect(switchOn(api, SETTINGS, 3, ending.signal)).rejects.toThrow('has been modified');
+    expect(cluster.replicas(DEPLOYMENT)).toBe(0);
   });
 
   it('goes on when the API server fails for a while', async () => {

@@ -1,6 +1,8 @@
+import { pause } from '../../pause.ts';
+import { apiPauseMs } from '../backoff.ts';
 import type { Driver, LeftBehind, ReplicaAddress } from '../driver.ts';
-import { apiPauseMs, pause } from '../pause.ts';
 import { ApiError } from './api.ts';
+import { isAbsent } from './errors.ts';
 import { Launch, type WorkloadOptions } from './launch.ts';
 import { countOf, switchOff } from './scale.ts';
 import { replicasOf } from './slices.ts';
@@ -26,18 +28,15 @@ export class KubernetesDriver implements Driver {
 
   async leftBehind(): Promise<LeftBehind> {
     const { api, settings } = this.#options;
-    const limit = new AbortController();
-    const timer = setTimeout(() => limit.abort(), LOOK_MS);
+    const signal = AbortSignal.timeout(LOOK_MS);
     try {
-      const scale = await api.scale(settings, limit.signal);
+      const scale = await api.scale(settings, signal);
       if (countOf(scale) === 0) return 'nothing';
-      const { slices } = await api.endpointSlices(settings.namespace, settings.service, limit.signal);
+      const { slices } = await api.endpointSlices(settings.namespace, settings.service, signal);
       this.#found = { ...replicasOf(slices, settings.port), count: countOf(scale) };
       return this.#found.replicas.length > 0 ? 'process' : 'pending';
     } catch (error) {
-      return (error as ApiError).status === 404 ? 'nothing' : 'pending';
-    } finally {
-      clearTimeout(timer);
+      return isAbsent(error) ? 'nothing' : 'pending';
     }
   }
 
@@ -61,11 +60,11 @@ export class KubernetesDriver implements Driver {
         failures = 0;
         if (nowMs() >= deadlineMs) throw new Error('it was scaled to 0 and still has pods that do not end');
       } catch (error) {
-        if ((error as ApiError).status === 404) return;
+        if (isAbsent(error)) return;
         failures++;
         if (!(error instanceof ApiError) || failures >= HALT_ATTEMPTS) throw error;
       }
-      await pause(apiPauseMs(Math.max(failures, 1), timings, random), signal);
+      await pause(apiPauseMs(failures, timings, random), signal);
     }
   }
 

@@ -1,8 +1,10 @@
 import type { KubernetesSettings } from '@tidegate/contracts/driver-settings';
+import { doubledMs, jittered, pause } from '../../pause.ts';
+import { apiPauseMs } from '../backoff.ts';
 import type { DriverReport, DriverTimings, ReplicaAddress } from '../driver.ts';
-import { apiPauseMs, jittered, pause } from '../pause.ts';
-import { inspect, type Problem } from '../probe/inspect.ts';
-import { describeProblems, probeHealth } from '../probe/problems.ts';
+import type { Problem } from '../probe/inspect.ts';
+import { probe } from '../probe/probe.ts';
+import { describeProblems } from '../probe/problems.ts';
 import type { UpstreamAccess } from '../upstream-access.ts';
 import type { KubernetesApi } from './api.ts';
 import { WantedCount } from './count.ts';
@@ -31,7 +33,7 @@ export interface WorkloadOptions {
  * until it is ended or has failed.
  */
 export class Launch {
-  /** The switching on under way. What ends the workload must wait for it. */
+  /** The switching on under way. What ends the workload must wait for what it has sent. */
   switching: Promise<unknown> = Promise.resolve();
   readonly #options: WorkloadOptions;
   readonly #ending = new AbortController();
@@ -109,11 +111,9 @@ export class Launch {
   async #switchOn(): Promise<boolean> {
     const { api, settings, timings, alwaysOn, nowMs, random } = this.#options;
     const { signal } = this.#ending;
-    // Not `signal`: what was sent may still be done. Halting must come after it.
-    const { signal: uncut } = new AbortController();
     let forbiddenMs: number | null = null;
     for (let failures = 1; !signal.aborted; failures++) {
-      const attempt = switchOn(api, settings, settings.replicas, uncut);
+      const attempt = switchOn(api, settings, settings.replicas, signal);
       this.switching = attempt.catch(() => {});
       try {
         this.#count.value = await attempt;
@@ -137,7 +137,7 @@ export class Launch {
     const { signal } = this.#ending;
     let sinceMs: number | null = null;
     for (let looks = 0; !signal.aborted; looks++) {
-      const pauseMs = Math.min(timings.podPollMs * 2 ** Math.min(looks, 10), timings.maxApiRetryMs);
+      const pauseMs = doubledMs(looks + 1, timings.podPollMs, timings.maxApiRetryMs);
       await pause(jittered(this.#up ? timings.podPollMs : pauseMs, random), signal);
       if (signal.aborted) return;
       if (this.#up) {
@@ -200,10 +200,8 @@ export class Launch {
 
   #probe(baseUrl: string, signal: AbortSignal): Promise<Problem | null> {
     const { settings, access, timings } = this.#options;
-    const timeoutMs = timings.probeTimeoutMs;
-    if (settings.healthPath === undefined)
-      return inspect({ baseUrl, ...access, own: true, timeoutMs }, signal);
-    return probeHealth(new URL(settings.healthPath, baseUrl).href, access.key, timeoutMs, signal);
+    const server = { baseUrl, ...access, own: true, timeoutMs: timings.probeTimeoutMs };
+    return probe(server, settings.healthPath, signal);
   }
 
   /** The start has failed. */

@@ -1,5 +1,6 @@
+import { pause } from '../../pause.ts';
+import { probePauseMs } from '../backoff.ts';
 import type { DriverTimings, ReplicaAddress } from '../driver.ts';
-import { pause, probePauseMs } from '../pause.ts';
 import type { Problem } from '../probe/inspect.ts';
 
 export interface ReplicaProbesOptions {

@@ -9,14 +9,17 @@ const MAX_CONFLICTS = 5;
  * choice, such as an autoscaler's. Beside an autoscaler, which ignores a workload at 0, the count
  * becomes 1.
  *
+ * @param ending when it is aborted, nothing more is sent; the answer to what was sent is awaited,
+ * because that may still be done
  * @throws ApiError
  */
 export async function switchOn(
   api: KubernetesApi,
   workload: Workload,
   replicas: number,
-  signal: AbortSignal,
+  ending: AbortSignal,
 ): Promise<number> {
+  const { signal } = new AbortController();
   for (let conflicts = 0; ; conflicts++) {
     const scale = await api.scale(workload, signal);
     if (countOf(scale) > 0) return countOf(scale);
@@ -25,7 +28,7 @@ export async function switchOn(
       await api.setScale(workload, { ...scale, spec: { replicas: count } }, signal);
       return count;
     } catch (error) {
-      if (!isConflict(error) || conflicts >= MAX_CONFLICTS) throw error;
+      if (!isConflict(error) || conflicts >= MAX_CONFLICTS || ending.aborted) throw error;
     }
   }
 }

@@ -1,5 +1,5 @@
+import { withDeadline } from '@tidegate/runtime';
 import { type DescribedServer, describeServer } from '@tidegate/upstream';
-import { withDeadline } from '../deadline.ts';
 import type { UpstreamAccess } from '../upstream-access.ts';
 import { inspect } from './inspect.ts';
 import { describeProblems } from './problems.ts';

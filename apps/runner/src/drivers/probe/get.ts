@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request as plain } from 'node:http';
 import { request as secure } from 'node:https';
-import { withDeadline } from '../deadline.ts';
+import { withDeadline } from '@tidegate/runtime';
 
 export interface GetRequest {
   readonly url: string;

@@ -1,6 +1,6 @@
 import { closeSync, copyFileSync, fstatSync, ftruncateSync, openSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { pause } from '../pause.ts';
+import { pause } from '../../pause.ts';
 
 /** A longer log is moved to `.log.1` and started again. So a model keeps about twice this. */
 const MAX_LOG_BYTES = 4 * 1024 * 1024;

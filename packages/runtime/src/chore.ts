@@ -1,3 +1,8 @@
+export interface Chore {
+  /** Lets the run under way end, and begins no other. */
+  stop(): Promise<void>;
+}
+
 /**
  * Repeats a chore, never two runs at once. A failed run is reported and does not stop later ones.
  * Runs begin at multiples of `everyMs`, so that all chores of an idle process run on the same
@@ -5,30 +10,37 @@
  */
 export function startChore(options: {
   readonly everyMs: number;
+  /** In place of `everyMs` after a run that failed. */
+  readonly retryMs?: number;
+  /** Whether the first run begins at once. */
+  readonly atOnce?: boolean;
   readonly run: () => Promise<unknown>;
   readonly onError: (error: unknown) => void;
   /** Called after a run that succeeded. */
   readonly onRan?: (() => void) | undefined;
-}): { stop(): Promise<void> } {
+}): Chore {
+  const { everyMs, retryMs = everyMs, atOnce = false, run, onError, onRan } = options;
   let stopped = false;
   let running: Promise<void> = Promise.resolve();
   let timer: NodeJS.Timeout;
   const runOnce = async () => {
+    let failed = false;
     try {
-      await options.run();
-      options.onRan?.();
+      await run();
+      onRan?.();
     } catch (error) {
-      options.onError(error);
+      failed = true;
+      onError(error);
     }
-    schedule();
+    schedule(untilNextMs(failed ? retryMs : everyMs));
   };
-  const schedule = () => {
+  const schedule = (delayMs: number) => {
     if (stopped) return;
     timer = setTimeout(() => {
       running = runOnce();
-    }, untilNextMs(options.everyMs));
+    }, delayMs);
   };
-  schedule();
+  schedule(atOnce ? 0 : untilNextMs(everyMs));
   return {
     async stop() {
       stopped = true;

@@ -9,18 +9,18 @@ export async function withDeadline<T>(
 ): Promise<T> {
   // This does not use AbortSignal.any: in Node 20, what it creates lives as long as `signal`.
   const controller = new AbortController();
-  const abort = () => controller.abort();
+  const follow = () => controller.abort(signal.reason);
   let expired = false;
   const timer = setTimeout(() => {
     expired = true;
-    abort();
+    controller.abort();
   }, limitMs);
-  if (signal.aborted) abort();
-  else signal.addEventListener('abort', abort);
+  if (signal.aborted) follow();
+  else signal.addEventListener('abort', follow);
   try {
     return await work(controller.signal, () => expired);
   } finally {
     clearTimeout(timer);
-    signal.removeEventListener('abort', abort);
+    signal.removeEventListener('abort', follow);
   }
 }

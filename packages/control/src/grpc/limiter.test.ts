@@ -1,7 +1,7 @@
 import { type handleUnaryCall, Server, ServerCredentials } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type GetMonthRequest__Output, type GetMonthResponse, limiterService } from '@tidegate/rpc';
-import { limiterOverGrpc } from './grpc.ts';
+import { limiterOverGrpc } from './limiter.ts';
 
 type GetMonth = handleUnaryCall<GetMonthRequest__Output, GetMonthResponse>;
 

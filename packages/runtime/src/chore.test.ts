@@ -55,3 +55,17 @@ it('a chore that takes longer than its interval never runs twice at once, and on
   await stopped;
   expect(jest.getTimerCount()).toBe(0);
 });
+
+it('a chore can begin at once, and be tried again soon after it failed', async () => {
+  await jest.advanceTimersByTimeAsync(400);
+  const starts: number[] = [];
+  const run = async () => {
+    starts.push(Math.round(performance.now()));
+    if (starts.length === 1) throw new Error('once');
+  };
+  const chore = startChore({ everyMs: 60_000, retryMs: 1_000, atOnce: true, run, onError: ignore });
+  await jest.advanceTimersByTimeAsync(119_000);
+  expect(starts).toEqual([400, 1_000, 60_000]);
+  await chore.stop();
+  expect(jest.getTimerCount()).toBe(0);
+});

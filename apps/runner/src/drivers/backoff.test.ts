@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import { probePauseMs } from './backoff.ts';
 import { DRIVER_TIMINGS } from './driver.ts';
-import { probePauseMs } from './pause.ts';
 
 describe('the pause before the next probe of a remote', () => {
   it('doubles with each consecutive failure, and never exceeds 30 s', () => {

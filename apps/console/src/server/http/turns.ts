@@ -1,0 +1,62 @@
+/** How many requests are begun at once, and how many wait for that. */
+export interface TurnLimits {
+  readonly atOnce: number;
+  /** Of one address. Beyond it, requests are refused. */
+  readonly maxWaiting: number;
+  /** After this time a request no longer counts as begun. Some answers last minutes. */
+  readonly turnMs: number;
+}
+
+/**
+ * A screen takes some milliseconds and 300 KB. Thousands that are asked for at once would take all
+ * memory, and nobody else would get an answer meanwhile.
+ */
+export const TURN_LIMITS: TurnLimits = { atOnce: 32, maxWaiting: 250, turnMs: 500 };
+
+type Begin = () => void;
+
+/** Requests begin a few at a time. Addresses take turns, each with its requests in their order. */
+export class Turns {
+  readonly #limits: TurnLimits;
+  /** By address, the next one first. */
+  readonly #waiting = new Map<string, Begin[]>();
+  #begun = 0;
+
+  constructor(limits: TurnLimits) {
+    this.#limits = limits;
+  }
+
+  /** Resolves once a request may begin, to what is called when it is over. Null: too many wait. */
+  take(address: string): Promise<() => void> | null {
+    if (this.#begun < this.#limits.atOnce) return Promise.resolve(this.#begin());
+    const own = this.#waiting.get(address) ?? [];
+    if (own.length >= this.#limits.maxWaiting) return null;
+    this.#waiting.set(address, own);
+    return new Promise((resolve) => own.push(() => resolve(this.#begin())));
+  }
+
+  #begin(): () => void {
+    this.#begun++;
+    let over = false;
+    const end = () => {
+      if (over) return;
+      over = true;
+      clearTimeout(timer);
+      this.#begun--;
+      this.#next();
+    };
+    const timer = setTimeout(end, this.#limits.turnMs);
+    return end;
+  }
+
+  #next(): void {
+    const [first] = this.#waiting;
+    if (!first) return;
+    const [address, own] = first;
+    const begin = own.shift();
+    // The address goes behind all others.
+    this.#waiting.delete(address);
+    if (own.length > 0) this.#waiting.set(address, own);
+    begin?.();
+  }
+}

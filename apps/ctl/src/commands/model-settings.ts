@@ -1,0 +1,178 @@
+import type { ChangeModelInput, Control, ModelChange, PublishModelInput } from '@tidegate/control';
+import type { Command } from 'commander';
+import { type Context, OPERATOR, show } from '../context.ts';
+import { one } from './model-text.ts';
+import { flagsOf, secretOf } from './secret.ts';
+import { given, list, type Org, operation, verb, whole, yesNo } from './verb.ts';
+
+const warning = (model: ModelChange): string | undefined =>
+  model.runnerTold
+    ? undefined
+    : 'Saved, but the runner could not be reached. It reads the change when it is back.';
+
+interface PublishFlags {
+  readonly name: string;
+  readonly kind: PublishModelInput['kind'];
+  readonly mode: PublishModelInput['mode'];
+  readonly context: number;
+  readonly url?: string[];
+  readonly command?: string;
+  readonly kubernetes?: string;
+  readonly service?: string;
+  readonly replicas?: number;
+  readonly healthPath?: string;
+  readonly startTimeout?: number;
+  readonly upstreamModel?: string;
+  readonly upstreamKey?: string;
+  readonly upstreamKeyStdin?: boolean;
+  readonly sleepAfter?: number;
+  readonly pool?: string;
+  readonly cost?: number;
+  readonly pinned?: boolean;
+}
+
+const upstreamKeyFlag = {
+  name: 'upstream-key',
+  prompt: 'Upstream key',
+  help: 'bearer token for the server; stored encrypted',
+};
+export const nameFlag = { flags: '--name <name>', help: 'name of the model', required: true };
+const publishFlags = [
+  nameFlag,
+  { flags: '--kind <kind>', help: 'text or vision', required: true },
+  { flags: '--mode <mode>', help: 'always_on or wake_on_request', required: true },
+  { flags: '--context <tokens>', help: 'the context length that it serves', required: true, parse: whole },
+  { flags: '--url <urls>', help: 'servers that someone else runs, comma-separated', parse: list },
+  { flags: '--command <command>', help: 'the command that starts it; $PORT is replaced' },
+  {
+    flags: '--kubernetes <workload>',
+    help: 'a Deployment or StatefulSet to scale: namespace/name, namespace/statefulset/name',
+  },
+  {
+    flags: '--service <name>',
+    help: "the workload's Service, or name:port (default: called like the workload)",
+  },
+  {
+    flags: '--replicas <count>',
+    help: 'what a workload is scaled to when it starts (default 1)',
+    parse: whole,
+  },
+  {
+    flags: '--health-path <path>',
+    help: 'probed until a command is ready (default /health); otherwise: probed instead of the list of models',
+  },
+  {
+    flags: '--start-timeout <seconds>',
+    help: 'time for a command or a workload to become ready (default 600)',
+    parse: whole,
+  },
+  { flags: '--upstream-model <name>', help: 'its name on the server' },
+  ...flagsOf(upstreamKeyFlag),
+  { flags: '--sleep-after <seconds>', help: 'idle time before it sleeps (default 600)', parse: whole },
+  { flags: '--pool <pool>', help: 'the pool of runners that it belongs to (default local)' },
+  {
+    flags: '--cost <n>',
+    help: "what it takes of its pool's capacity while it runs (default 0)",
+    parse: whole,
+  },
+  { flags: '--pinned <true|false>', help: 'never put it to sleep to make room', parse: yesNo },
+];
+
+const publishInput = (
+  org: string | undefined,
+  flags: PublishFlags,
+  upstreamKey: string | undefined,
+): PublishModelInput => ({
+  name: flags.name,
+  kind: flags.kind,
+  mode: flags.mode,
+  contextTokens: flags.context,
+  ...given({
+    org,
+    urls: flags.url,
+    command: flags.command,
+    kubernetes: flags.kubernetes,
+    service: flags.service,
+    replicas: flags.replicas,
+    healthPath: flags.healthPath,
+    startTimeoutS: flags.startTimeout,
+    upstreamModel: flags.upstreamModel,
+    upstreamKey,
+    sleepAfterS: flags.sleepAfter,
+    pool: flags.pool,
+    cost: flags.cost,
+    pinned: flags.pinned,
+  }),
+});
+
+/**
+ * Says on stderr what the servers of a model that is to be published answer. It is published either
+ * way: its servers may come later.
+ */
+async function tellFound(
+  { io }: Context,
+  control: Control,
+  { org, urls, name, upstreamModel, upstreamKey, contextTokens }: PublishModelInput,
+): Promise<void> {
+  if (urls === undefined) return;
+  const asked = given({ org, name, upstreamModel, upstreamKey, contextTokens });
+  const found = await control.checkModel(OPERATOR, { urls, ...asked });
+  // Publishing says what is wrong with the input, or with the installation.
+  if (!found.ok) return;
+  for (const { url, problem, text } of found.value.told)
+    io.err(`${problem ? 'Warning: ' : ''}${url}: ${text}\n`);
+}
+
+type ChangeFlags = Pick<PublishFlags, 'name'> &
+  Partial<Omit<PublishFlags, 'name' | 'kind' | 'mode' | 'kubernetes'>>;
+
+const PUBLISH_ONLY = new Set(['--kind', '--mode', '--kubernetes']);
+const changeFlags = publishFlags
+  .filter(({ flags }) => !PUBLISH_ONLY.has(flags.split(' ')[0] ?? ''))
+  .map((flag) => (flag === nameFlag ? flag : { ...flag, required: false }));
+
+/** An empty text takes a setting away. */
+const orNone = (value: string | undefined): string | null | undefined => (value === '' ? null : value);
+
+const changeInput = (org: string | undefined, flags: ChangeFlags): ChangeModelInput => ({
+  name: flags.name,
+  ...given({
+    org,
+    contextTokens: flags.context,
+    urls: flags.url,
+    command: flags.command,
+    service: flags.service,
+    replicas: flags.replicas,
+    healthPath: orNone(flags.healthPath),
+    startTimeoutS: flags.startTimeout,
+    upstreamModel: orNone(flags.upstreamModel),
+    upstreamKey: orNone(flags.upstreamKey),
+    sleepAfterS: flags.sleepAfter,
+    pool: flags.pool,
+    cost: flags.cost,
+    pinned: flags.pinned,
+  }),
+});
+
+export function addPublish(noun: Command, context: Context): void {
+  verb<PublishFlags>(noun, 'publish', 'publish a model', publishFlags, async ({ org, json, ...flags }) => {
+    const upstreamKey = await secretOf(context, upstreamKeyFlag, flags.upstreamKey, flags.upstreamKeyStdin);
+    const input = publishInput(org, flags, upstreamKey);
+    await show(context, { json, human: one, warning }, async (control) => {
+      if (!json) await tellFound(context, control, input);
+      return control.publishModel(OPERATOR, input);
+    });
+  });
+}
+
+export function addSet(noun: Command, context: Context): void {
+  operation(noun, context, {
+    name: 'set',
+    help: 'change settings of a published model; what is not given stays, and "" takes a setting away',
+    flags: changeFlags,
+    run: (control, { org, ...flags }: Org & ChangeFlags) =>
+      control.changeModel(OPERATOR, changeInput(org, flags)),
+    human: one,
+    warning,
+  });
+}

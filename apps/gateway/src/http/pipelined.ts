@@ -1,0 +1,25 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** Far more than clients that pipeline leave unanswered. */
+const MAX_PIPELINED = 64;
+const waiting = new WeakMap<Socket, number>();
+
+/**
+ * Whether a request comes on a connection with too many unanswered ones, which this then ends. Node
+ * begins all requests that it has read. Without a bound, 2 MB of them from one connection are a
+ * single turn of the event loop, which takes seconds.
+ */
+export function isOnePipelinedTooMany({ socket }: IncomingMessage, response: ServerResponse): boolean {
+  if (response.socket) return false;
+  // Node's parser goes on to the end of what was read.
+  if (socket.destroyed) return true;
+  const count = (waiting.get(socket) ?? 0) + 1;
+  waiting.set(socket, count);
+  if (count > MAX_PIPELINED) {
+    socket.destroy();
+    return true;
+  }
+  response.once('socket', () => waiting.set(socket, (waiting.get(socket) ?? 1) - 1));
+  return false;
+}

@@ -1,0 +1,200 @@
+import type { ProcessSettings } from '@tidegate/contracts/driver-settings';
+import { type Exit, isAlive, type SystemUser } from '@tidegate/processes';
+import { jittered, pause } from '../../pause.ts';
+import type { DriverReport, DriverTimings } from '../driver.ts';
+import { get, type NoAnswer } from '../probe/get.ts';
+import { inspect } from '../probe/inspect.ts';
+import type { UpstreamAccess } from '../upstream-access.ts';
+import { describeExit, describeStartFailure } from './describe-exit.ts';
+import { boundLog, logFileOf } from './log-file.ts';
+import type { Ports } from './ports.ts';
+import { lastLines, NO_OUTPUT, type ProcessOutput, secretsOf } from './process-output.ts';
+import { type Spawned, spawnModel } from './spawn.ts';
+import type { ProcessRecord } from './state-file.ts';
+
+export interface ProcessOptions {
+  readonly modelId: string;
+  readonly settings: ProcessSettings;
+  readonly access: UpstreamAccess;
+  readonly stateDir: string;
+  readonly ports: Ports;
+  /** The host name or address by which gateways and the runner reach the process. */
+  readonly host: string;
+  /** Keep the output of the process. A model server may print prompts. */
+  readonly keepOutput: boolean;
+  /** The environment of the process, besides `PORT`. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Whom the process runs as. Null: the runner's own user. */
+  readonly user: SystemUser | null;
+  readonly timings: DriverTimings;
+  readonly nowMs: () => number;
+  readonly random: () => number;
+  readonly report: (report: DriverReport) => void;
+  readonly onProbeFailure: () => void;
+}
+
+/**
+ * One run of a model's process: follows it, and reports on it until it is lost or the run is ended.
+ * Ending a run does not end the process.
+ */
+export class ProcessRun {
+  readonly #options: ProcessOptions;
+  readonly #ending = new AbortController();
+  /** Whether it has been ready. */
+  #up = false;
+  /** Whether the process has ended. */
+  #gone = false;
+
+  constructor(options: ProcessOptions) {
+    this.#options = options;
+  }
+
+  end(): void {
+    this.#ending.abort();
+  }
+
+  /** Starts the process. Resolves when there is one, or none will be. Never rejects. */
+  async spawn(): Promise<void> {
+    const { modelId, stateDir, ports, env, user, settings, keepOutput, nowMs } = this.#options;
+    try {
+      const port = await ports.take();
+      if (this.#signal.aborted) return;
+      const spawned = await spawnModel({
+        stateDir,
+        modelId,
+        env,
+        user,
+        port,
+        keepOutput,
+        command: settings.command,
+        nowMs: nowMs(),
+      });
+      this.#follow(spawned, false);
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code;
+      this.#lose(`The model's process could not be started${code ? ` (${code})` : ''}.`);
+    }
+  }
+
+  /** Takes over a process that an earlier runner started. `resumed`: as in `Driver`. */
+  adopt(record: ProcessRecord, resumed: boolean): void {
+    this.#follow({ record, exited: this.#adoptedExit(record), printed: NO_OUTPUT }, resumed);
+  }
+
+  get #signal(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  #follow({ record, exited, printed }: Spawned, resumed: boolean): void {
+    const { stateDir, modelId, keepOutput } = this.#options;
+    this.#signal.addEventListener('abort', printed.forget, { once: true });
+    void exited.then(async (exit) => {
+      this.#gone = true;
+      if (this.#up) this.#lose(`The model's process ${describeExit(exit)}.`);
+      else await this.#failStart(printed, (lines) => describeStartFailure(exit, this.#command, lines));
+    });
+    if (keepOutput) void boundLog(stateDir, modelId, this.#signal);
+    void this.#watch(record, printed, resumed);
+  }
+
+  /** `resumed`: the process is up until a probe says otherwise. Then this reports it at once. */
+  async #watch(record: ProcessRecord, printed: ProcessOutput, resumed: boolean): Promise<void> {
+    if (!resumed && !(await this.#becomeReady(record, printed))) return;
+    // The start has failed, but the run goes on until the last lines are read.
+    if (this.#gone) return;
+    this.#up = true;
+    printed.forget();
+    this.#reportUp(record);
+    await this.#watchHealth(record);
+  }
+
+  #reportUp(record: ProcessRecord): void {
+    const replica = { id: `${record.pid}-${record.port}`, baseUrl: this.#baseUrlOf(record) };
+    this.#options.report({ type: 'up', replicas: [replica] });
+  }
+
+  #baseUrlOf({ port }: ProcessRecord): string {
+    return `http://${this.#options.host}:${port}/v1`;
+  }
+
+  get #command(): string {
+    return this.#options.settings.command;
+  }
+
+  async #becomeReady(record: ProcessRecord, printed: ProcessOutput): Promise<boolean> {
+    const { settings, timings, nowMs, random } = this.#options;
+    const deadlineMs = record.launchedAtMs + settings.startTimeoutS * 1_000;
+    for (;;) {
+      const failure = (await this.#probe(record)) ?? (await this.#inspectReady(record));
+      if (this.#signal.aborted) return false;
+      if (failure === null) return true;
+      if (nowMs() >= deadlineMs) {
+        const reason = `The model was not ready within ${settings.startTimeoutS} s (${failure}).`;
+        await this.#failStart(printed, () => reason);
+        return false;
+      }
+      await pause(jittered(timings.startProbeMs, random), this.#signal);
+    }
+  }
+
+  /**
+   * Checks the model list once the health path says that the process is ready. A list that is
+   * missing or not understood is no problem.
+   */
+  async #inspectReady(record: ProcessRecord): Promise<NoAnswer | null> {
+    const { access, timings } = this.#options;
+    const server = { baseUrl: this.#baseUrlOf(record), ...access, own: true };
+    const problem = await inspect({ ...server, timeoutMs: timings.probeTimeoutMs }, this.#signal);
+    if (problem?.kind === 'misconfigured') this.#lose(problem.sentence);
+    // Without a list, the process may have died meanwhile.
+    return problem?.kind === 'no_answer' ? this.#probe(record) : null;
+  }
+
+  async #watchHealth(record: ProcessRecord): Promise<void> {
+    const { timings, random } = this.#options;
+    let failures = 0;
+    while (!this.#signal.aborted) {
+      await pause(jittered(failures === 0 ? timings.probeMs : timings.retryProbeMs, random), this.#signal);
+      if (this.#signal.aborted) return;
+      const failure = await this.#probe(record);
+      if (this.#signal.aborted) return;
+      failures = failure === null ? 0 : failures + 1;
+      if (failure !== null) this.#options.onProbeFailure();
+      if (failures >= timings.probesToLose)
+        this.#lose(`The model stopped answering its health probes (${failure}).`);
+    }
+  }
+
+  async #probe(record: ProcessRecord): Promise<NoAnswer | null> {
+    const { host, settings, timings } = this.#options;
+    const url = `http://${host}:${record.port}${settings.healthPath}`;
+    const answer = await get({ url, timeoutMs: timings.probeTimeoutMs }, this.#signal);
+    if (typeof answer === 'string') return answer;
+    return answer.status >= 200 && answer.status < 300 ? null : `HTTP ${answer.status}`;
+  }
+
+  async #adoptedExit(record: ProcessRecord): Promise<Exit> {
+    while (!this.#signal.aborted && isAlive(record))
+      await pause(this.#options.timings.exitPollMs, this.#signal);
+    return { code: null, signal: null };
+  }
+
+  /**
+   * Reports a failed start with the last lines printed. No request has reached the process yet, so
+   * they contain no content.
+   */
+  async #failStart(printed: ProcessOutput, describe: (lines: string) => string): Promise<void> {
+    const { env, access, keepOutput, stateDir, modelId } = this.#options;
+    const raw = await printed.tail();
+    const lines = lastLines(raw, secretsOf(env, this.#command, access.key));
+    const log = keepOutput ? ` Its log is ${logFileOf(stateDir, modelId)}.` : '';
+    this.#lose(describe(lines) + log, lines);
+  }
+
+  /** Ends the run with its last report. */
+  #lose(reason: string, printed = ''): void {
+    if (this.#signal.aborted) return;
+    this.end();
+    this.#options.report({ type: 'down', reason, ...(printed ? { printed } : {}), watching: false });
+  }
+}

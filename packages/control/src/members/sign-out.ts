@@ -1,0 +1,36 @@
+import type { Actor } from '../access/access.ts';
+import { audit } from '../access/audit.ts';
+import type { Tx } from '../deps.ts';
+
+export interface NamedAccount {
+  readonly userId: string;
+  readonly email: string;
+}
+
+/** Ends what of signing in is under way for an account: a second step or a new passkey. */
+export async function endSteps(tx: Tx, userId: string): Promise<void> {
+  await tx.$executeRaw`DELETE FROM verification WHERE strpos(value, ${userId}) > 0`;
+}
+
+/**
+ * Ends all sessions of an account that was changed, and those that have begun. The change is in the
+ * trail of each of its organizations.
+ */
+export async function signOutEverywhere(
+  tx: Tx,
+  actor: Actor,
+  atMs: number,
+  { userId, email }: NamedAccount,
+  action: string,
+): Promise<void> {
+  await tx.session.deleteMany({ where: { userId } });
+  await endSteps(tx, userId);
+  const members = await tx.member.findMany({ where: { userId }, select: { orgId: true } });
+  const event = { action, target: userId, details: { email } };
+  await audit(
+    tx,
+    actor,
+    atMs,
+    members.map(({ orgId }) => ({ orgId, ...event })),
+  );
+}
