@@ -17,10 +17,10 @@ export async function testPostgres(): Promise<TestPostgres> {
   const name = newName('test');
   // The default strategy writes the copy to the log page by page, for three times the CPU time.
   await execute(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${testEnv('template')} STRATEGY FILE_COPY`);
-  return { url: urlOf(serverUrl, name), drop: () => dropDatabase(serverUrl, name) };
+  return { url: urlOf(serverUrl, name), drop: () => closeDatabase(serverUrl, name) };
 }
 
-/** Creates an empty database on the run's server, without migrations. */
+/** Creates an empty database on the run's server, without migrations. `drop` removes it. */
 export async function emptyPostgres(): Promise<TestPostgres> {
   const serverUrl = testEnv('postgres');
   const name = newName('empty');
@@ -36,16 +36,17 @@ export async function createTemplate(serverUrl: string): Promise<string> {
   return name;
 }
 
-/**
- * Removes a database, or only closes it if the server is the run's own: its folder is removed as a
- * whole. ext4 takes long to create the 300 files of a database where many were just removed. That
- * was half of the server's CPU time.
- */
 export async function dropDatabase(serverUrl: string, name: string): Promise<void> {
-  if (process.env[TEST_ENV.ownPostgres] === undefined) {
-    await execute(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
-    return;
-  }
+  await execute(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+}
+
+/**
+ * Only closes a database of the run's own server, whose folder is removed as a whole. ext4 takes
+ * long to create the 300 files of a database where many were just removed. That was half of the
+ * server's CPU time.
+ */
+async function closeDatabase(serverUrl: string, name: string): Promise<void> {
+  if (process.env[TEST_ENV.ownPostgres] === undefined) return dropDatabase(serverUrl, name);
   await execute(serverUrl, `ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
   await execute(
     serverUrl,
