@@ -1,9 +1,14 @@
+import type { MessagePort } from 'node:worker_threads';
 import { type CompletionRequest, isRefusal, type Refusal } from '@tidegate/contracts';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
+import { receiveMoved } from '../bytes/moved-pieces.ts';
 import { joined, parseBody } from './parse-body.ts';
 import { lowerThread } from './priority.ts';
 
 lowerThread();
+
+/** The pieces of a body, or a port from which to receive all of its bytes. */
+export type WorkerBody = readonly Uint8Array[] | { readonly port: MessagePort; readonly bytes: number };
 
 export interface WorkerResult {
   readonly parsed: CompletionRequest | Refusal;
@@ -12,9 +17,9 @@ export interface WorkerResult {
 }
 
 /** Runs in a worker thread. The messages' bytes are moved to the caller's thread, not copied. */
-export default async function parseInWorker(pieces: readonly Uint8Array[]): Promise<unknown> {
+export default async function parseInWorker(body: WorkerBody): Promise<unknown> {
   const startedMs = performance.now();
-  const parsed = await parseBody(joined(pieces));
+  const parsed = await parseBody('port' in body ? receiveMoved(body.port, body.bytes) : joined(body));
   const result: WorkerResult = { parsed, tookMs: performance.now() - startedMs };
   return move({ [transferableSymbol]: buffersOf(parsed), [valueSymbol]: result } as never);
 }

@@ -1,5 +1,7 @@
+import { once } from 'node:events';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { buildUpstreamBody, isRefusal } from '@tidegate/contracts';
+import { MovedPieces } from '../bytes/moved-pieces.ts';
 import { createParser, type Parser } from './parse.ts';
 import type { Body } from './read-body.ts';
 
@@ -136,6 +138,27 @@ describe('createParser', () => {
     const parsed = await threaded.parse({ pieces, bytes: whole.length }, 'org');
     expect(isRefusal(parsed)).toBe(false);
     expect(pieces.map(({ byteLength }) => byteLength)).toEqual([0, 0, 0]);
+  });
+
+  it('receives in a worker what has left the heap, and discards it, also when it refuses', async () => {
+    const whole = bodyOf({ messages: [{ role: 'user', content: 'x'.repeat(40_000) }] });
+    const moved = (bytes: Buffer): { body: Body; closed: Promise<unknown> } => {
+      const pieces = new MovedPieces();
+      for (let at = 0; at < bytes.length; at += 16_384)
+        pieces.add(Buffer.from(bytes.subarray(at, at + 16_384)));
+      return { body: { pieces, bytes: bytes.length }, closed: once(pieces.port, 'close') };
+    };
+    const parsed = await inline.parse(moved(whole).body, 'org');
+    expect(parsed).toEqual(await inline.parse(inOnePiece(whole), 'org'));
+    const noRoom = parserOf({ maxThreads: 1, maxWaiting: 0 });
+    const refused = moved(whole);
+    const [first, second] = await Promise.all([
+      noRoom.parse(moved(whole).body, 'org'),
+      noRoom.parse(refused.body, 'org'),
+    ]);
+    expect(isRefusal(first)).toBe(false);
+    expect(second).toMatchObject({ cause: 'busy' });
+    await refused.closed;
   });
 
   it('does not take the memory of a body that shares it with others', async () => {

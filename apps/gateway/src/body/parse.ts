@@ -1,12 +1,14 @@
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { TransferListItem } from 'node:worker_threads';
 import { type CompletionRequest, newRefusal, type Refusal } from '@tidegate/contracts';
 import { Piscina } from 'piscina';
+import { MovedPieces, ownMemory } from '../bytes/moved-pieces.ts';
 import { LoopTurns } from '../loop-turns.ts';
 import { FairSemaphore } from './fair-semaphore.ts';
 import { LongBodies } from './long-bodies.ts';
 import { joined, parseBody } from './parse-body.ts';
-import type { WorkerResult } from './parse-worker.ts';
+import type { WorkerBody, WorkerResult } from './parse-worker.ts';
 import { BODY_BYTES_A_TURN, type Body } from './read-body.ts';
 import { restAfter } from './rest.ts';
 
@@ -63,7 +65,7 @@ const WORKER_HEAP_MB = 512;
 /** Starts no thread until the first large body arrives. */
 export function createParser(options: ParserOptions = {}): Parser {
   const { workerBytes, longMs, nowMs, maxThreads, maxWaiting } = { ...DEFAULTS, ...options };
-  const pool = new Piscina<readonly Uint8Array[], WorkerResult>({
+  const pool = new Piscina<WorkerBody, WorkerResult>({
     ...workerFile(),
     minThreads: 0,
     maxThreads,
@@ -83,12 +85,11 @@ export function createParser(options: ParserOptions = {}): Parser {
     if (tookMs >= longMs) longBodies.add(orgId, tookMs);
     return parsed;
   };
-  const parseInWorker = async ({ pieces }: Body, orgId: string) => {
+  const parseInWorker = async (body: Body, orgId: string) => {
     if (!(await semaphore.acquire(orgId))) return PARSERS_BUSY;
     let restMs = 0;
     try {
-      const owned = pieces.map(ownMemory);
-      const done = await pool.run(owned, { transferList: owned.map(({ buffer }) => buffer as ArrayBuffer) });
+      const done = await pool.run(...messageOf(body));
       restMs = restAfter(done);
       return done.parsed;
     } finally {
@@ -97,19 +98,29 @@ export function createParser(options: ParserOptions = {}): Parser {
   };
   return {
     parse: async (body, orgId) => {
-      if (body.bytes >= workerBytes) return parseInWorker(body, orgId);
-      const turn = turns.take(orgId, body.bytes);
+      const { pieces, bytes } = body;
+      if (pieces instanceof MovedPieces) return parseInWorker(body, orgId).finally(() => pieces.discard());
+      if (bytes >= workerBytes) return parseInWorker(body, orgId);
+      const turn = turns.take(orgId, bytes);
       if (turn) await turn;
-      if (body.bytes < TIMED_BYTES) return parseBody(joined(body.pieces));
-      return longBodies.isOverBudget(orgId)
-        ? parseInWorker(body, orgId)
-        : parseHere(joined(body.pieces), orgId);
+      if (bytes < TIMED_BYTES) return parseBody(joined(pieces));
+      return longBodies.isOverBudget(orgId) ? parseInWorker(body, orgId) : parseHere(joined(pieces), orgId);
     },
     close: () => {
       semaphore.close();
       return pool.destroy();
     },
   };
+}
+
+/** What a worker gets, and the memory that moves to it. */
+function messageOf({ pieces, bytes }: Body): [WorkerBody, { transferList: TransferListItem[] }] {
+  if (pieces instanceof MovedPieces) {
+    const { port } = pieces;
+    return [{ port, bytes }, { transferList: [port] }];
+  }
+  const owned = pieces.map(ownMemory);
+  return [owned, { transferList: owned.map(({ buffer }) => buffer as ArrayBuffer) }];
 }
 
 /**
@@ -121,14 +132,6 @@ function workerFile(): { filename: string; execArgv?: string[] } {
   const filename = fileURLToPath(new URL(`./parse-worker${extension}`, import.meta.url));
   if (extension !== '.ts') return { filename };
   return { filename, execArgv: ['--import', new URL('../../typescript-worker.mjs', import.meta.url).href] };
-}
-
-/**
- * Copies a piece if necessary, because only a whole ArrayBuffer can be moved to another thread.
- */
-function ownMemory(piece: Buffer): Uint8Array {
-  const whole = piece.byteOffset === 0 && piece.byteLength === piece.buffer.byteLength;
-  return whole ? new Uint8Array(piece.buffer) : new Uint8Array(piece);
 }
 
 const PARSERS_BUSY = newRefusal({

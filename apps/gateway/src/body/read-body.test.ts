@@ -4,6 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { newRefusal, type Refusal } from '@tidegate/contracts';
 import { eventually } from '@tidegate/testing';
+import { MovedPieces, receiveMoved } from '../bytes/moved-pieces.ts';
 import { type EarlyEnd, endsEarly, PASSED, type Passed } from '../ending.ts';
 import { type Body, type ReadBodyOptions, readBody } from './read-body.ts';
 
@@ -86,7 +87,10 @@ const codeOf = async (read: Promise<Body | EarlyEnd>): Promise<string> => {
 
 const textOf = async (read: Promise<Body | EarlyEnd>): Promise<string> => {
   const result = await read;
-  return endsEarly(result) ? JSON.stringify(result) : Buffer.concat(result.pieces).toString();
+  if (endsEarly(result)) return JSON.stringify(result);
+  const { pieces, bytes } = result;
+  const whole = pieces instanceof MovedPieces ? receiveMoved(pieces.port, bytes) : Buffer.concat(pieces);
+  return whole.toString();
 };
 
 describe('readBody', () => {
@@ -338,6 +342,57 @@ describe('readBody', () => {
       const chunked = await start({ takeLarge: async () => NO_SLOT });
       chunked.socket.write(CHUNKED + chunk('x'.repeat(101)));
       expect(await chunked.read).toEqual(NO_SLOT);
+    });
+
+    it('leaves the heap of this thread while it arrives', async () => {
+      const bytes = 32 * 2 ** 20;
+      const sent = Buffer.alloc(bytes);
+      const before = process.memoryUsage().external;
+      let most = 0;
+      let turns = 0;
+      const turn = () => {
+        turns++;
+        most = Math.max(most, process.memoryUsage().external - before);
+        return null;
+      };
+      const { socket, read } = await start({ maxBytes: bytes, largeBytes: 2 ** 20, turn });
+      socket.write(declared(bytes));
+      socket.write(sent);
+      const result = await read;
+      if (endsEarly(result) || !(result.pieces instanceof MovedPieces)) throw new Error('not moved');
+      expect(receiveMoved(result.pieces.port, bytes).equals(sent)).toBe(true);
+      expect(turns).toBeGreaterThan(100);
+      expect(most).toBeLessThan(bytes / 4);
+    });
+
+    it('is discarded if it is refused, if its slot cannot be had, and if its client hangs up', async () => {
+      const discard = jest.spyOn(MovedPieces.prototype, 'discard');
+      try {
+        const refused = await start({ takeLarge: async () => NO_SLOT });
+        refused.socket.write(`${CHUNKED}${chunk('x'.repeat(101))}`);
+        expect(await codeOf(refused.read)).toBe('rate_limit_exceeded');
+        expect(discard).toHaveBeenCalledTimes(1);
+
+        const failed = await start({ takeLarge: async () => Promise.reject(new Error('no limiter')) });
+        failed.socket.write(declared(200));
+        await expect(failed.read).rejects.toThrow('no limiter');
+        expect(discard).toHaveBeenCalledTimes(2);
+
+        let taken = false;
+        const gone = await start({
+          takeLarge: async () => {
+            taken = true;
+            return PASSED;
+          },
+        });
+        gone.socket.write(`${declared(200)}${'x'.repeat(101)}`);
+        await eventually(() => taken);
+        gone.socket.destroy();
+        expect(await codeOf(gone.read)).toBe('aborted');
+        expect(discard).toHaveBeenCalledTimes(3);
+      } finally {
+        discard.mockRestore();
+      }
     });
 
     it('does not resolve before takeLarge has, so no slot is taken unnoticed', async () => {

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { isRefusal, newRefusal, type Refusal } from '@tidegate/contracts';
+import { MovedPieces } from '../bytes/moved-pieces.ts';
 import { Pieces } from '../bytes/pieces.ts';
 import type { Aborted, EarlyEnd, Passed } from '../ending.ts';
 
@@ -34,10 +35,11 @@ export interface ReadBodyOptions {
 
 /**
  * A request's body as it arrived. Small pieces are merged. Large ones are kept apart: joining them
- * here would leave the garbage of large bodies to this thread.
+ * here would leave the garbage of large bodies to this thread. Those of a large body have left this
+ * thread's heap, and whoever gets them discards them in the end.
  */
 export interface Body {
-  readonly pieces: readonly Buffer[];
+  readonly pieces: readonly Buffer[] | MovedPieces;
   readonly bytes: number;
 }
 
@@ -59,7 +61,8 @@ class BodyReader {
   readonly #request: IncomingMessage;
   readonly #options: ReadBodyOptions;
   readonly #body = new Pieces();
-  #large = false;
+  /** The pieces of a large body. */
+  #moved: MovedPieces | null = null;
   #over = false;
   /** What the reading waits for at the moment. */
   #pauses = 0;
@@ -82,11 +85,23 @@ class BodyReader {
     if (this.#request.destroyed) return HUNG_UP;
     if (declared > 0 && declared === this.#request.readableLength && declared <= largeBytes)
       return this.#takeBuffered(declared);
-    const end = await this.#untilEnd(declared > largeBytes);
-    await this.#taking;
-    if (end !== 'complete') return end;
+    let end: End | null = null;
+    try {
+      end = await this.#untilEnd(declared > largeBytes);
+      await this.#taking;
+      return end === 'complete' ? this.#takeAll() : end;
+    } finally {
+      if (end !== 'complete') this.#moved?.discard();
+    }
+  }
+
+  #takeAll(): Body {
     const { bytes } = this.#body;
-    return { pieces: this.#body.takePieces(), bytes };
+    const pieces = this.#body.takePieces();
+    const moved = this.#moved;
+    if (!moved) return { pieces, bytes };
+    for (const piece of pieces) moved.add(piece);
+    return { pieces: moved, bytes };
   }
 
   /** Most bodies arrive together with their head, so no listeners are needed. */
@@ -133,10 +148,12 @@ class BodyReader {
       this.#end(room);
       return;
     }
+    const { length } = chunk;
     this.#body.add(chunk);
-    const turn = this.#options.turn(chunk.length);
-    if (turn) this.#pauseForTurn(turn);
     if (this.#body.bytes > largeBytes) this.#pauseToTakeLarge();
+    if (this.#moved) for (const piece of this.#body.takeLarge()) this.#moved.add(piece);
+    const turn = this.#options.turn(length);
+    if (turn) this.#pauseForTurn(turn);
   }
 
   #pauseForTurn(turn: Promise<void>): void {
@@ -145,8 +162,8 @@ class BodyReader {
   }
 
   #pauseToTakeLarge(): void {
-    if (this.#large) return;
-    this.#large = true;
+    if (this.#moved) return;
+    this.#moved = new MovedPieces();
     this.#pause();
     this.#taking = this.#options.takeLarge();
     this.#taking.then(

@@ -16,6 +16,7 @@ export class Pieces {
   #levels: Buffer[][] = [];
   #bytes = 0;
 
+  /** All that came since the last `take` or `takePieces`. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -23,6 +24,13 @@ export class Pieces {
   add(piece: Buffer): void {
     this.#bytes += piece.length;
     this.#gather(piece, 0);
+  }
+
+  /** Returns the large pieces so far, and forgets them but for their bytes. */
+  takeLarge(): Buffer[] {
+    const pieces = this.#large;
+    this.#large = [];
+    return pieces;
   }
 
   /** Returns all bytes as one buffer and forgets them. A single piece is not copied. */
@@ -35,10 +43,8 @@ export class Pieces {
   /** Returns the bytes in pieces, most of them large if there are many, and forgets them. */
   takePieces(): Buffer[] {
     this.#mergeSmall();
-    const pieces = this.#large;
-    this.#large = [];
     this.#bytes = 0;
-    return pieces;
+    return this.takeLarge();
   }
 
   #gather(piece: Buffer, level: number): void {

@@ -78,6 +78,16 @@ describe('bodies that nobody wants', () => {
     expect(bodies.filter(({ pieces }) => pieces === 0)).toEqual([]);
   });
 
+  it('leave no memory behind', async () => {
+    const body = new Body(SLICE);
+    const pieces: Buffer[] = [];
+    body.on('data', (piece: Buffer) => pieces.push(piece)).pause();
+    const { settle } = reading(body);
+    await settle();
+    expect(pieces.map(({ byteLength }) => byteLength)).toEqual(pieces.map(() => 0));
+    expect(pieces).toHaveLength(SLICE);
+  });
+
   it('have no turn any more once their connections have ended', async () => {
     const gone = Array.from({ length: SLICE }, () => new Body(100));
     const body = new Body(100);

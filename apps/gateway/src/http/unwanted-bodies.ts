@@ -1,8 +1,9 @@
 import type { Readable } from 'node:stream';
+import { Shredder } from '../bytes/moved-pieces.ts';
 
 /**
  * 17 MiB/s. The largest body that the API takes ends before its connection does
- * (`MAX_UNWANTED_MS`). Every 64 MB that are read make V8 collect this thread's garbage.
+ * (`MAX_UNWANTED_MS`).
  */
 const SLICE_BYTES = 2 ** 20;
 const PAUSE_MS = 60;
@@ -18,6 +19,7 @@ export class UnwantedBodies {
   readonly #after: (callback: () => void, ms: number) => unknown;
   /** Those that are not being read, the one that has waited longest first. */
   readonly #waiting = new Set<Readable>();
+  readonly #shredder = new Shredder();
   #left = SLICE_BYTES;
   #nextIsDue = false;
 
@@ -27,7 +29,10 @@ export class UnwantedBodies {
   }
 
   add(body: Readable): void {
-    body.on('data', (piece: Buffer) => this.#take(body, piece.length));
+    body.on('data', (piece: Buffer) => {
+      this.#take(body, piece.length);
+      this.#shredder.shred(piece);
+    });
     body.once('close', () => this.#waiting.delete(body));
     this.#take(body, 0);
     if (!this.#waiting.has(body)) body.resume();
