@@ -13,6 +13,7 @@ import type { Driver, DriverReport, DriverTimings } from './driver.ts';
 import { ExternalDriver } from './external-driver.ts';
 import { type Kubernetes, ruledOut } from './kubernetes/check.ts';
 import { KubernetesDriver } from './kubernetes/kubernetes-driver.ts';
+import { SharedAnswers } from './probe/shared-answers.ts';
 import { Ports } from './process/ports.ts';
 import { ProcessDriver } from './process/process-driver.ts';
 import { knownModels, stateDirOf } from './process/state-file.ts';
@@ -51,6 +52,9 @@ export interface Drivers {
   /** Scales down what a deleted model left. Rejects when this runner cannot, or pods are left. */
   endWorkload(settings: unknown): Promise<void>;
 }
+
+/** How long models share what a server answered, as a part of the time between two probes. */
+const FRESH = 0.2;
 
 /** Of a model that is only ended, and never called. */
 const NO_ACCESS: UpstreamAccess = { name: '', nameAssumed: true, key: '' };
@@ -102,6 +106,7 @@ function createMakers(options: DriversOptions, stateDir: string) {
   const { modelHost: host, keepOutput, modelUser, timings, metrics, nowMs, random, logger } = options;
   const { user, env } = modelUser;
   const ports = new Ports(options.stateDir, random);
+  const answers = new SharedAnswers(timings.probeMs * FRESH);
   const common = (driver: string) => ({
     timings,
     random,
@@ -128,6 +133,7 @@ function createMakers(options: DriversOptions, stateDir: string) {
         ...common('external'),
         settings,
         access,
+        get: (request, signal) => answers.get(request, signal),
         report,
         logger: logger.child({ modelId }),
       }),

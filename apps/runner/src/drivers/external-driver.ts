@@ -11,6 +11,7 @@ import type {
   LeftBehind,
   ReplicaAddress,
 } from './driver.ts';
+import type { Get } from './probe/get.ts';
 import type { Problem } from './probe/inspect.ts';
 import { probe } from './probe/probe.ts';
 import { describeProblems } from './probe/problems.ts';
@@ -20,6 +21,7 @@ export interface ExternalDriverOptions {
   readonly settings: ExternalSettings;
   readonly access: UpstreamAccess;
   readonly timings: DriverTimings;
+  readonly get: Get;
   readonly random: () => number;
   readonly report: (report: DriverReport) => void;
   readonly onProbeFailure: () => void;
@@ -121,8 +123,8 @@ export class ExternalDriver implements Driver {
   }
 
   #probe(baseUrl: string, signal: AbortSignal): Promise<Problem | null> {
-    const { settings, access, timings } = this.#options;
-    const server = { baseUrl, ...access, own: false, timeoutMs: timings.probeTimeoutMs };
+    const { settings, access, timings, get } = this.#options;
+    const server = { baseUrl, ...access, own: false, timeoutMs: timings.probeTimeoutMs, get };
     return probe(server, settings.healthPath, signal);
   }
 

@@ -21,6 +21,8 @@ export interface GetResponse {
 /** Why there was no answer. It shows no address, key or body. */
 export type NoAnswer = string;
 
+export type Get = (request: GetRequest, signal: AbortSignal) => Promise<GetResponse | NoAnswer>;
+
 /** The longest body to read: a list of some thousand models fits. */
 const MAX_ANSWER_BYTES = 1024 * 1024;
 

@@ -1,5 +1,5 @@
 import type { UpstreamAccess } from '../upstream-access.ts';
-import { type GetResponse, get, type NoAnswer } from './get.ts';
+import { type Get, type GetResponse, get, type NoAnswer } from './get.ts';
 import { describeServed, type ServedModel, servedModels, serves } from './served-models.ts';
 
 /** An empty name stands for any model. */
@@ -12,6 +12,8 @@ export interface InspectedServer extends UpstreamAccess {
    */
   readonly own: boolean;
   readonly timeoutMs: number;
+  /** How it is asked. By default each time anew. */
+  readonly get?: Get;
 }
 
 /** Why a model cannot be called. */
@@ -75,8 +77,10 @@ async function inspectRoute(
   );
 }
 
-const ask = ({ baseUrl, key, timeoutMs }: InspectedServer, path: string, signal: AbortSignal) =>
-  get({ url: baseUrl + path, key, timeoutMs }, signal);
+const ask = (server: InspectedServer, path: string, signal: AbortSignal) => {
+  const { baseUrl, key, timeoutMs } = server;
+  return (server.get ?? get)({ url: baseUrl + path, key, timeoutMs }, signal);
+};
 
 /** Problems that mean the same for every path. */
 function problemOf(answer: GetResponse | NoAnswer, server: InspectedServer): Problem | null {

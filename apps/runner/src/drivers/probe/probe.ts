@@ -11,12 +11,12 @@ export const probe = (
 
 /** Nothing is known of the path, so any answer that says nothing against it is healthy. */
 async function probeHealth(
-  { baseUrl, key, timeoutMs }: InspectedServer,
+  { baseUrl, key, timeoutMs, get: ask = get }: InspectedServer,
   healthPath: string,
   signal: AbortSignal,
 ): Promise<Problem | null> {
   const url = new URL(healthPath, baseUrl);
-  const answer = await get({ url: url.href, key, timeoutMs }, signal);
+  const answer = await ask({ url: url.href, key, timeoutMs }, signal);
   if (typeof answer === 'string') return { kind: 'no_answer', words: answer };
   const { status } = answer;
   if (status >= 500) return { kind: 'no_answer', words: `HTTP ${status}` };
