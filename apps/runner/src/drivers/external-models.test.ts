@@ -82,6 +82,15 @@ describe('a model on a remote server', () => {
     expect(watcher.models.get(modelId)).toMatchObject({ upstreamKey: 'sk-up', upstreamModel: 'llama' });
   });
 
+  it('is probed together with the other models of its server', async () => {
+    const one = await upstream();
+    const modelIds = await Promise.all(Array.from({ length: 10 }, () => publish([one.url])));
+    const timings = { drivers: { ...FAST.drivers, probeMs: 3_600_000 } };
+    const watcher = (await harness.start({ timings })).watch('gw_1');
+    await eventually(() => modelIds.every((id) => watcher.condition(id) === 'CONDITION_RUNNING'));
+    expect(one.requests).toHaveLength(1);
+  });
+
   it('fails at once, with the reason, when calls cannot work, and runs once they can', async () => {
     const one = await upstream();
     one.status = 401;
