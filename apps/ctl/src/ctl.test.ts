@@ -136,13 +136,13 @@ function spawned(args: readonly string[], variables: Record<string, string> = en
 
 /**
  * Runs with `--json`. Expects one document on stdout, and nothing on stderr but what is said of a
- * secret that is an argument.
+ * secret that is an argument and of the servers of a model.
  */
 async function json<T = Record<string, unknown>>(...args: string[]): Promise<T> {
   const ended = await ctl([...args, '--json']);
   expect({ status: ended.status, err: ended.err }).toEqual({
     status: 0,
-    err: expect.stringMatching(/^(Other users of this machine .*\n)?$/),
+    err: expect.stringMatching(/^(Other users of this machine .*\n)?(Warning: http:.*\n)*$/),
   });
   return JSON.parse(ended.out) as T;
 }
@@ -388,13 +388,16 @@ describe('an installation from the beginning', () => {
   it('tests the servers of a model before it publishes it, and publishes it all the same', async () => {
     const url = 'http://127.0.0.1:9/v1';
     const flags = ['--name', 'closed', '--kind', 'text', '--mode', 'always_on', '--context', '1'];
-    const { status, out, err } = await ctl(['model', 'publish', ...flags, '--url', url]);
-    expect({ status, err }).toEqual({
-      status: 0,
-      err: `Warning: ${url}: It refuses the upstream key (401).\n`,
-    });
-    expect(out).toMatch(/\nclosed /);
-    await json('model', 'delete', '--name', 'closed');
+    for (const format of [[], ['--json']]) {
+      const { status, out, err } = await ctl(['model', 'publish', ...flags, '--url', url, ...format]);
+      expect({ status, err }).toEqual({
+        status: 0,
+        err: `Warning: ${url}: It refuses the upstream key (401).\n`,
+      });
+      if (format.length === 0) expect(out).toMatch(/\nclosed /);
+      else expect(JSON.parse(out)).toMatchObject({ name: 'closed', runnerTold: true });
+      await json('model', 'delete', '--name', 'closed');
+    }
   });
 
   it('says why a model failed, and below the list what its process printed', async () => {

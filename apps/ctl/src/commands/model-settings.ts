@@ -159,7 +159,7 @@ export function addPublish(noun: Command, context: Context): void {
     const upstreamKey = await secretOf(context, upstreamKeyFlag, flags.upstreamKey, flags.upstreamKeyStdin);
     const input = publishInput(org, flags, upstreamKey);
     await show(context, { json, human: one, warning }, async (control) => {
-      if (!json) await tellFound(context, control, input);
+      await tellFound(context, control, input);
       return control.publishModel(OPERATOR, input);
     });
   });

@@ -81,9 +81,15 @@ describe('a check before publishing', () => {
     const { ok, told: said, models } = value(await check({ urls: [URL_A, URL_B] }));
     expect([ok, said.map(({ text }) => text)]).toEqual([
       false,
-      ['Reached vLLM 0.11.0. It serves a and b.', problem],
+      ['Reached vLLM 0.11.0. It serves a and b.', `Reached vLLM 0.11.0. ${problem}`],
     ]);
     expect(models).toEqual([{ upstreamModel: 'a', name: 'a', kind: 'text', contextTokens: 4_096 }]);
+  });
+
+  it.each(['', 'A model server'])('says only what is wrong with a server known as %j', async (name) => {
+    const problem = 'Its server does not answer (connection refused).';
+    fixture.runner.servers.set(URL_A, { problem, server: name, version: '', models: [] });
+    expect(await told()).toEqual([problem]);
   });
 
   it('is short, whatever a server says of itself, and says what it does not say', async () => {

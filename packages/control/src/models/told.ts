@@ -14,9 +14,10 @@ export function describeCheck(
   { problem, server, version, models }: Inspection,
   { upstreamModel, contextTokens = 0 }: Wanted,
 ): { readonly problem: boolean; readonly text: string } {
-  if (problem !== '') return { problem: true, text: problem };
-  const who = server === '' || server === 'A model server' ? 'a server' : server;
-  const reached = `Reached ${who}${version === '' ? '' : ` ${version}`}.`;
+  const known = server !== '' && server !== 'A model server';
+  const reached = `Reached ${known ? server : 'a server'}${version === '' ? '' : ` ${version}`}.`;
+  // The problem of a server that does not tell what it is says enough, if it was reached at all.
+  if (problem !== '') return { problem: true, text: known ? `${reached} ${problem}` : problem };
   if (models.length === 0) return { problem: false, text: `${reached} It does not list what it serves.` };
   const wanted = models.find(({ name }) => name === upstreamModel || name === `${upstreamModel}:latest`);
   const only = models.length === 1 ? models[0] : undefined;
