@@ -19,7 +19,7 @@ import {
 } from '@tidegate/runtime';
 import { type Config, oidcOf, readConfig } from './config.ts';
 import { createAccounts } from './server/auth/accounts.ts';
-import { auditedSignIn, createRecorder } from './server/auth/audited.ts';
+import { auditedSecondFactor, auditedSignIn, createRecorder } from './server/auth/audited.ts';
 import { canHavePasskeys, createAuth } from './server/auth/auth.ts';
 import { createDevices } from './server/auth/devices.ts';
 import { createPasskeys } from './server/auth/passkeys.ts';
@@ -129,7 +129,7 @@ function createServices(service: Service, config: Config, { db, limiter, runner,
     }),
     auth,
     signIn,
-    secondFactor: createSecondFactor({ db, auth, devices }),
+    secondFactor: auditedSecondFactor(createSecondFactor({ db, auth, devices }), recordAccount),
     passkeys: !oidc?.only && canHavePasskeys(consoleUrl) ? createPasskeys({ db, auth, devices }) : null,
     sessions: createSessions({ db, auth, idleTimeoutMs, now: Date.now }),
     accounts: createAccounts({ db, auth, passwords: !oidc?.only }),

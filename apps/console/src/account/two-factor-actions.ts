@@ -22,7 +22,9 @@ const WRONG_CODE: Fault = {
 };
 const FAILED: Fault = { message: 'That did not work now. Load the page again, then try once more.' };
 
-async function recordChange(action: 'account.enableTwoFactor' | 'account.disableTwoFactor'): Promise<void> {
+async function recordChange(
+  action: 'account.enableTwoFactor' | 'account.disableTwoFactor' | 'account.renewRecoveryCodes',
+): Promise<void> {
   const user = await currentUser();
   if (!user) return;
   const { userId } = user.actor;
@@ -55,8 +57,10 @@ export const confirmTwoFactor = async (code: string): Promise<Result<null>> =>
 export const renewRecoveryCodes = async (password: string): Promise<Result<readonly string[]>> =>
   guarded(async (own) => {
     const renewed = await services().secondFactor.renewCodes({ password, headers: own });
-    if (renewed.outcome === 'renewed') return { ok: true, value: renewed.recoveryCodes };
-    return refuseInput(renewed.outcome === 'wrong' ? WRONG_PASSWORD : FAILED);
+    if (renewed.outcome !== 'renewed')
+      return refuseInput(renewed.outcome === 'wrong' ? WRONG_PASSWORD : FAILED);
+    await recordChange('account.renewRecoveryCodes');
+    return { ok: true, value: renewed.recoveryCodes };
   });
 
 export const removeTwoFactor = async (password: string): Promise<Result<null>> =>

@@ -38,6 +38,7 @@ const VERBS: Readonly<Record<string, string>> = {
   'account.addPasskey': 'Added a passkey to',
   'account.removePasskey': 'Removed a passkey of',
   'account.useBackupCode': 'Used a backup code of',
+  'account.renewRecoveryCodes': 'Made new recovery codes for',
 };
 
 const SUBJECTS = ['name', 'email', 'plan'] as const;

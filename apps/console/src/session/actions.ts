@@ -52,11 +52,6 @@ export async function completeSignIn(
   if (step.outcome === 'locked')
     return refused('There were too many wrong codes for this account. Try again in 15 minutes.');
   if (step.outcome === 'over') redirect(signInPath(next, SIGN_IN_OVER));
-  const { userId, by } = step;
-  const event = { account: { userId }, address: await callerAddress() };
-  if (by === 'recovery code') await services().recordAccount({ action: 'account.useBackupCode', ...event });
-  const details = { with: `password and ${by}` };
-  await services().recordAccount({ action: 'account.signIn', ...event, details });
   await passCookiesOn(step.headers);
   redirect(next);
 }

@@ -12,7 +12,8 @@ export type AccountAction =
   | 'account.disableTwoFactor'
   | 'account.addPasskey'
   | 'account.removePasskey'
-  | 'account.useBackupCode';
+  | 'account.useBackupCode'
+  | 'account.renewRecoveryCodes';
 
 export interface AccountEvent {
   readonly action: AccountAction;

@@ -1,6 +1,8 @@
 import { type AccountEvent, recordAccountEvent } from '@tidegate/control';
 import type { Db } from '@tidegate/db';
 import type { Logger } from '@tidegate/runtime';
+import { CLIENT_ADDRESS_HEADER } from '../http/names.ts';
+import type { SecondFactor } from './second-factor.ts';
 import type { SignIn } from './sign-in.ts';
 
 export type RecordAccount = (event: AccountEvent) => Promise<void>;
@@ -67,3 +69,26 @@ export function auditedSignIn(
     },
   };
 }
+
+/**
+ * Records every second step that signs in, and every one that fails after a right password. A
+ * sign-in may try five codes, and is recorded once when it meets an account that takes none: so a
+ * trail grows no faster than the limits allow.
+ */
+export const auditedSecondFactor = (factor: SecondFactor, record: RecordAccount): SecondFactor => ({
+  ...factor,
+  async complete(attempt) {
+    const step = await factor.complete(attempt);
+    if (step.outcome === 'over' || step.userId === null) return step;
+    const address = attempt.headers.get(CLIENT_ADDRESS_HEADER) ?? undefined;
+    const event = { account: { userId: step.userId }, address };
+    const details = { with: `password and ${step.by}` };
+    if (step.outcome === 'wrong') await record({ action: 'account.signInFailed', ...event, details });
+    if (step.outcome === 'locked' && step.isFirst)
+      await record({ action: 'account.signInFailed', ...event, details: { ...details, locked: true } });
+    if (step.outcome !== 'signed in') return step;
+    if (step.by === 'recovery code') await record({ action: 'account.useBackupCode', ...event });
+    await record({ action: 'account.signIn', ...event, details });
+    return step;
+  },
+});

@@ -9,6 +9,7 @@ import { type GenericOAuthConfig, genericOAuth } from 'better-auth/plugins/gener
 import { twoFactor } from 'better-auth/plugins/two-factor';
 import type { Oidc } from '../../config.ts';
 import { CLIENT_ADDRESS_HEADER } from '../http/names.ts';
+import { begunSignIn } from './begun-sign-in.ts';
 import { acceptPrevious, versioned } from './previous-secret.ts';
 
 export const OIDC_PROVIDER_ID = 'oidc';
@@ -104,6 +105,7 @@ export function createAuth({ db, consoleUrl, secret, previousSecret, oidc, recor
     plugins: [
       ...(previousSecret ? [acceptPrevious(secret, previousSecret)] : []),
       twoFactor({ issuer: new URL(consoleUrl).host }),
+      begunSignIn(),
       passkeys(consoleUrl),
       ...(oidc ? [identityProvider(oidc)] : []),
     ],

@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newUserId, randomBase62 } from '@tidegate/contracts';
+import type { AccountEvent } from '@tidegate/control';
 import { closeDb, createDb, type Db } from '@tidegate/db';
 import { PATIENT_DB, type TestPostgres, testPostgres, totp } from '@tidegate/testing';
 import { hashPassword } from 'better-auth/crypto';
+import { CLIENT_ADDRESS_HEADER } from '../http/names.ts';
 import { createAccounts } from './accounts.ts';
+import { auditedSecondFactor } from './audited.ts';
 import { type Auth, createAuth } from './auth.ts';
 import { createDevices } from './devices.ts';
 import { resealSecondFactors } from './reseal-second-factors.ts';
@@ -153,7 +156,7 @@ describe('an authenticator app', () => {
     for (let i = 0; i < 5; i++) await factor.complete({ code: wrong, headers: second });
     const { headers } = await password(email);
     for (const code of [right, recoveryCodes[0] ?? ''])
-      expect(await factor.complete({ code, headers })).toEqual({ outcome: 'locked' });
+      expect(await factor.complete({ code, headers })).toMatchObject({ outcome: 'locked' });
     await db.twoFactor.updateMany({ where: { user: { email } }, data: { lockedUntil: new Date(0) } });
     expect((await factor.complete({ code: totp(uri), headers })).outcome).toBe('signed in');
   });
@@ -193,7 +196,7 @@ describe('an authenticator app', () => {
     expect((await accounts.changePassword({ current: PASSWORD, next, headers })).outcome).toBe('changed');
     const code = totp(uri, Date.now() + 30_000);
     expect(await factor.complete({ code, headers: begun.headers })).toEqual({ outcome: 'over' });
-    expect(await factor.complete({ code, headers: other.headers })).toEqual({ outcome: 'wrong' });
+    expect(await factor.complete({ code, headers: other.headers })).toMatchObject({ outcome: 'wrong' });
   });
 
   it('is removed with the password alone, and not without', async () => {
@@ -203,5 +206,63 @@ describe('an authenticator app', () => {
     expect((await factor.remove({ password: PASSWORD, headers })).outcome).toBe('changed');
     expect((await password(email)).outcome).toBe('signed in');
     expect(await db.twoFactor.count({ where: { user: { email } } })).toBe(0);
+  });
+});
+
+describe('the trail of an account', () => {
+  /** The second step, and what it records. */
+  function audited() {
+    const events: AccountEvent[] = [];
+    const step = auditedSecondFactor(factor, async (event) => void events.push(event));
+    const come = (code: string, headers: Headers) => {
+      const from = new Headers(headers);
+      from.set(CLIENT_ADDRESS_HEADER, '203.0.113.7');
+      return step.complete({ code, headers: from });
+    };
+    return { events, come };
+  }
+  const eventOf = async (email: string, action: string, details?: object) => {
+    const { id: userId } = await db.user.findUniqueOrThrow({ where: { email } });
+    return { action, account: { userId }, address: '203.0.113.7', ...(details ? { details } : {}) };
+  };
+  const FAILED = 'account.signInFailed';
+
+  it('has each second step that signs in, by the app or a recovery code', async () => {
+    const { email, uri, recoveryCodes } = await withApp();
+    const { events, come } = audited();
+    for (const code of [totp(uri), recoveryCodes[0] ?? ''])
+      expect(await come(code, (await password(email)).headers)).toMatchObject({ outcome: 'signed in' });
+    expect(events).toEqual([
+      await eventOf(email, 'account.signIn', { with: 'password and app' }),
+      await eventOf(email, 'account.useBackupCode'),
+      await eventOf(email, 'account.signIn', { with: 'password and recovery code' }),
+    ]);
+  });
+
+  it('has each wrong code after a right password, also one that was used before, however the cookie is written', async () => {
+    const { email, uri } = await withApp();
+    const { events, come } = audited();
+    const { headers } = await password(email);
+    const quoted = new Headers({ cookie: `${headers.get('cookie')}`.replace(/=([^;]+)/g, '="$1"') });
+    await come(totp(uri, 0), headers);
+    await come('aaaaa-bbbbb', quoted);
+    await factor.complete({ code: totp(uri), headers: (await password(email)).headers });
+    await come(totp(uri), headers);
+    expect(events).toEqual([
+      await eventOf(email, FAILED, { with: 'password and app' }),
+      await eventOf(email, FAILED, { with: 'password and recovery code' }),
+      await eventOf(email, FAILED, { with: 'password and app' }),
+    ]);
+  });
+
+  it('has once for each sign-in that it met a locked account, and nothing of a sign-in that is over', async () => {
+    const { email, uri } = await withApp();
+    const lockedUntil = new Date(Date.now() + 60_000);
+    await db.twoFactor.updateMany({ where: { user: { email } }, data: { lockedUntil } });
+    const { events, come } = audited();
+    const [first, second] = [(await password(email)).headers, (await password(email)).headers];
+    for (const headers of [first, first, second, new Headers()]) await come(totp(uri), headers);
+    const event = await eventOf(email, FAILED, { with: 'password and app', locked: true });
+    expect(events).toEqual([event, event]);
   });
 });

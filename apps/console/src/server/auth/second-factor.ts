@@ -27,11 +27,19 @@ export type SecondStep =
       readonly userId: string;
       readonly by: 'app' | 'recovery code';
     }
-  | { readonly outcome: 'wrong' }
-  /** Too many wrong codes for this account. It takes none for a while. */
-  | { readonly outcome: 'locked' }
+  | ({ readonly outcome: 'wrong' } & FailedStep)
+  /**
+   * Too many wrong codes for this account. It takes none for a while. `isFirst`: this sign-in has
+   * not met the lock before.
+   */
+  | ({ readonly outcome: 'locked'; readonly isFirst: boolean } & FailedStep)
   /** The sign-in is too old, or had too many wrong codes. It must begin again. */
   | { readonly outcome: 'over' };
+interface FailedStep {
+  /** Whose password began the sign-in. Null: it has ended meanwhile. */
+  readonly userId: string | null;
+  readonly by: 'app' | 'recovery code';
+}
 
 /** `headers` contain the session's cookie. */
 interface WithPassword {
@@ -111,27 +119,33 @@ export const createSecondFactor = ({ db, auth, devices }: SecondFactorOptions): 
     const response = await verify({ body: { code: given }, headers, asResponse: true });
     if (response.ok) {
       const { token, user } = (await response.json()) as VerifiedStep;
-      if (await isFirstUse(db, `${user.id} ${given}`)) {
+      if (await isFirst(db, 'code', `${user.id} ${given}`, CODE_REMEMBERED_MS)) {
         const cookies = new Headers(response.headers);
         cookies.append('set-cookie', devices.remember(headers, user.email));
         return { outcome: 'signed in', headers: cookies, userId: user.id, by };
       }
       await db.session.deleteMany({ where: { token } });
-      return { outcome: 'wrong' };
+      return { outcome: 'wrong', userId: user.id, by };
     }
     const problem = await problemOf(response);
-    if (WRONG.has(problem)) return { outcome: 'wrong' };
-    return { outcome: problem === LOCKED ? 'locked' : 'over' };
+    if (!WRONG.has(problem) && problem !== LOCKED) return { outcome: 'over' };
+    const step = await auth.api.getBegunSignIn({ headers });
+    const userId = step?.userId ?? null;
+    if (problem !== LOCKED) return { outcome: 'wrong', userId, by };
+    const first = step !== null && (await isFirst(db, 'locked', step.id, STEP_REMEMBERED_MS));
+    return { outcome: 'locked', isFirst: first, userId, by };
   },
 });
 
 /** An app's code is right for a minute and a half. A longer time does no harm. */
-const REMEMBERED_MS = 5 * 60_000;
+const CODE_REMEMBERED_MS = 5 * 60_000;
+/** A sign-in that has begun waits ten minutes for its second step. */
+const STEP_REMEMBERED_MS = 11 * 60_000;
 
-/** Remembers a code among the attempts to sign in, which are deleted when their time is over. */
-async function isFirstUse(db: Db, userAndCode: string): Promise<boolean> {
-  const key = `code:${createHash('sha256').update(userAndCode).digest('hex')}`;
-  const resetsAt = new Date(Date.now() + REMEMBERED_MS);
+/** Remembers a value among the attempts to sign in, which are deleted when their time is over. */
+async function isFirst(db: Db, kind: 'code' | 'locked', value: string, forMs: number): Promise<boolean> {
+  const key = `${kind}:${createHash('sha256').update(value).digest('hex')}`;
+  const resetsAt = new Date(Date.now() + forMs);
   const data = [{ key, count: 1, resetsAt }];
   return (await db.signInAttempt.createMany({ data, skipDuplicates: true })).count === 1;
 }
