@@ -78,14 +78,16 @@ export function createDrivers(options: DriversOptions): Drivers {
       if (driver.driver === 'unusable') return new UnusableDriver(driver.reason, report);
       const problem = ruledOut(kubernetes, driver.settings);
       if (!kubernetes || problem) return new UnusableDriver(problem, report);
-      return makers.kubernetes(kubernetes, driver.settings, access, mode === 'always_on', report);
+      const own = { ...kubernetes, logger: logger.child({ modelId }) };
+      return makers.kubernetes(own, driver.settings, access, mode === 'always_on', report);
     },
     endWorkload: async (stored) => {
       const left = parseSettings('kubernetes', stored);
       if (left.driver !== 'kubernetes') throw new Error('its settings cannot be read');
       const problem = ruledOut(kubernetes, left.settings);
       if (!kubernetes || problem) throw new Error(problem);
-      await makers.kubernetes(kubernetes, left.settings, NO_ACCESS, false, () => {}).halt();
+      const own = { ...kubernetes, logger };
+      await makers.kubernetes(own, left.settings, NO_ACCESS, false, () => {}).halt();
     },
     clearStrays: async (processModels) => {
       const strays = knownModels(stateDir).filter((modelId) => !processModels.has(modelId));
@@ -138,12 +140,22 @@ function createMakers(options: DriversOptions, stateDir: string) {
         logger: logger.child({ modelId }),
       }),
     kubernetes: (
-      { api }: Kubernetes,
+      { api, logger: own }: Kubernetes & { readonly logger: Logger },
       settings: KubernetesSettings,
       access: UpstreamAccess,
       alwaysOn: boolean,
       report: Report,
-    ) => new KubernetesDriver({ ...common('kubernetes'), api, settings, access, nowMs, report, alwaysOn }),
+    ) =>
+      new KubernetesDriver({
+        ...common('kubernetes'),
+        api,
+        settings,
+        access,
+        nowMs,
+        report,
+        alwaysOn,
+        logger: own,
+      }),
   };
 }
 

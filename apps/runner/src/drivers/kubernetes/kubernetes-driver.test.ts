@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { KubernetesSettings } from '@tidegate/contracts/driver-settings';
+import { createLogger } from '@tidegate/runtime';
 import { eventually } from '@tidegate/testing';
 import { FakeKubernetes } from '../../testing/kubernetes.ts';
 import { FAST } from '../../testing/timings.ts';
@@ -61,6 +62,8 @@ const ready = (...addresses: string[]): void =>
 /** A driver, and what it reports. */
 function driverOf(settings: Partial<KubernetesSettings> = {}, { alwaysOn = false, nowMs = Date.now } = {}) {
   const reports: DriverReport[] = [];
+  const logged: { level: string; msg: string; reason?: string }[] = [];
+  const write = (line: string) => logged.push(JSON.parse(line));
   const driver = new KubernetesDriver({
     api,
     settings: { ...SETTINGS, ...settings },
@@ -71,6 +74,7 @@ function driverOf(settings: Partial<KubernetesSettings> = {}, { alwaysOn = false
     timings: FAST.drivers,
     report: (report) => reports.push(report),
     onProbeFailure: () => {},
+    logger: createLogger({ service: 'runner', level: 'warn', destination: { write } }),
   });
   drivers.push(driver);
   const last = () => reports.at(-1);
@@ -78,7 +82,7 @@ function driverOf(settings: Partial<KubernetesSettings> = {}, { alwaysOn = false
     const report = last();
     return report?.type === 'up' ? report.replicas.map(({ baseUrl }) => new URL(baseUrl).hostname) : null;
   };
-  return { driver, reports, last, urls };
+  return { driver, reports, last, urls, logged };
 }
 
 const pod = (status: object) => ({
@@ -405,6 +409,45 @@ describe('a start that does not succeed', () => {
     await eventually(() => last()?.type === 'down');
     const whole = `The model was not ready within 1 s. ${reason}`;
     expect(last()).toEqual({ type: 'down', reason: whole, watching: false });
+  });
+
+  it('is logged while something keeps its pods away that may pass: when that has stood for a while, and when it changes', async () => {
+    const message = '0/3 nodes are available: 3 Insufficient nvidia.com/gpu.';
+    const unscheduled = (why: string) =>
+      pod({
+        conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: why }],
+      });
+    const looks = () => cluster.asked.filter(({ resource }) => resource === 'pods').length;
+    const lookedTwice = async () => {
+      const before = looks();
+      await eventually(() => looks() > before + 2);
+    };
+    cluster.workload(DEPLOYMENT);
+    cluster.set('pods', [unscheduled(message)]);
+    let nowMs = 0;
+    const { driver, logged, last } = driverOf({}, { nowMs: () => nowMs });
+    driver.launch(false);
+    await lookedTwice();
+    expect(logged).toEqual([]);
+    nowMs = FAST.drivers.podProblemMs;
+    await lookedTwice();
+    const line = (why: string) => ({
+      level: 'warn',
+      msg: 'a workload cannot start yet',
+      reason: `Pod qwen-1 cannot be scheduled (Unschedulable): ${why}`,
+    });
+    expect(logged).toEqual([expect.objectContaining(line(message))]);
+    cluster.set('pods', [unscheduled('0/3 nodes are available: 3 had taints.')]);
+    await lookedTwice();
+    // A model may take its time to load.
+    cluster.set('pods', [pod({ containerStatuses: [container({ running: {} })] })]);
+    await lookedTwice();
+    nowMs *= 3;
+    await lookedTwice();
+    expect(logged.slice(1)).toEqual([
+      expect.objectContaining(line('0/3 nodes are available: 3 had taints.')),
+    ]);
+    expect(last()).toBeUndefined();
   });
 
   it('goes on being looked for if it is always on, and is never scaled down for that', async () => {

@@ -1,4 +1,5 @@
 import type { KubernetesSettings } from '@tidegate/contracts/driver-settings';
+import type { Logger } from '@tidegate/runtime';
 import { doubledMs, jittered, pause } from '../../pause.ts';
 import { apiPauseMs } from '../backoff.ts';
 import type { DriverReport, DriverTimings, ReplicaAddress } from '../driver.ts';
@@ -10,6 +11,7 @@ import type { KubernetesApi } from './api.ts';
 import { WantedCount } from './count.ts';
 import { describeApiError, isAbsent, isForbidden } from './errors.ts';
 import { followEndpoints } from './follow.ts';
+import { Hindrance } from './hindrance.ts';
 import { ReplicaProbes } from './replica-probes.ts';
 import { countOf, switchOn } from './scale.ts';
 import { replicasOf } from './slices.ts';
@@ -26,6 +28,7 @@ export interface WorkloadOptions {
   readonly random: () => number;
   readonly report: (report: DriverReport) => void;
   readonly onProbeFailure: () => void;
+  readonly logger: Logger;
 }
 
 /**
@@ -135,6 +138,7 @@ export class Launch {
   async #watchStart(): Promise<void> {
     const { timings, nowMs, random } = this.#options;
     const { signal } = this.#ending;
+    const hindrance = new Hindrance(this.#options);
     let sinceMs: number | null = null;
     for (let looks = 0; !signal.aborted; looks++) {
       const pauseMs = doubledMs(looks + 1, timings.podPollMs, timings.maxApiRetryMs);
@@ -144,17 +148,20 @@ export class Launch {
         // It is looked at again when it is down.
         looks = -1;
         sinceMs = null;
+        hindrance.note(null);
         continue;
       }
       const late = nowMs() >= this.#deadlineMs;
       if (this.#probes.size > 0) {
         // Their probes say what is wrong.
+        hindrance.note(null);
         if (late && this.#reason === '') this.#giveUp(this.#tooLate(describeProblems(this.#probes.problems)));
         continue;
       }
       const why = await whyNotReady(this.#options, this.#endpointsProblem, late, signal);
       if (signal.aborted || this.#up) continue;
       if (why.off) return this.#lose('Somebody else scaled it to 0.');
+      hindrance.note(why);
       sinceMs = why.lasting ? (sinceMs ?? nowMs()) : null;
       const hopeless = sinceMs !== null && nowMs() - sinceMs >= timings.podProblemMs;
       if (hopeless) this.#giveUp(why.reason);

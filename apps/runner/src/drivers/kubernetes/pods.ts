@@ -6,6 +6,8 @@ export interface PodProblem {
   readonly reason: string;
   /** It will hardly go away by waiting. */
   readonly lasting: boolean;
+  /** Most starts are like this for a while, however long their model takes. */
+  readonly usual?: boolean;
 }
 
 const IMAGE = new Set([
@@ -85,7 +87,8 @@ function ofContainer(container: V1ContainerStatus): PodProblem[] {
   if (CREATION.has(reason)) return [{ reason: `The ${which} cannot be started (${reason}).`, lasting: true }];
   if (state?.running && !ready) {
     const crashed = container.restartCount > 0 ? `; ${lastEnd(container)}` : '';
-    return [{ reason: `The ${which} runs but is not ready${crashed}.`, lasting: crashing }];
+    const usual = container.restartCount === 0;
+    return [{ reason: `The ${which} runs but is not ready${crashed}.`, lasting: crashing, usual }];
   }
   // It ends again and again, and Kubernetes is not waiting before the next time just now.
   if (state?.terminated && container.restartCount > 0)

@@ -36,7 +36,7 @@ export async function whyNotReady(
     const own = events.filter(({ involvedObject }) => involvedObject.name?.startsWith(name));
     const told = eventProblemOf(pod ? events : own);
     const none = pod ? 'None of its pods is ready.' : 'It has no pod yet.';
-    return { ...(told ?? { reason: none, lasting: false }), off: false };
+    return { ...(told ?? { reason: none, lasting: false, usual: pod !== undefined }), off: false };
   } catch (error) {
     return { reason: describeApiError(error, settings), lasting: false, off: false };
   }
