@@ -1,24 +1,22 @@
 import type { BetterAuthPlugin } from 'better-auth';
 import { createAuthEndpoint } from 'better-auth/api';
 
-/** A sign-in whose password was right, and which waits for its second step. */
-interface BegunSignIn {
-  readonly id: string;
-  readonly userId: string;
-}
-
 /** better-auth 1.7.25, plugins/two-factor/constant. */
 const COOKIE = 'two_factor';
 
 /**
- * Lets this server, and no browser, ask whose sign-in the browser's cookie continues. better-auth
- * says so only of a second step that was right. It reads the cookie as better-auth does, so that
- * nobody can send it in a form that only one of them understands.
+ * Lets this server, and no browser, ask whose sign-in the browser's cookie continues: one whose
+ * password was right, and which waits for its second step. better-auth says so only of a second
+ * step that was right. This reads the cookie as better-auth does, so that nobody can send it in a
+ * form that only one of them understands.
  */
 export function begunSignIn() {
   const getBegunSignIn = createAuthEndpoint.serverOnly(
     { method: 'GET', requireHeaders: true },
-    async ({ context, getSignedCookie }): Promise<BegunSignIn | null> => {
+    async ({
+      context,
+      getSignedCookie,
+    }): Promise<{ readonly id: string; readonly userId: string } | null> => {
       const id = await getSignedCookie(context.createAuthCookie(COOKIE).name, context.secret);
       const step = id ? await context.internalAdapter.findVerificationValue(id) : null;
       return id && step ? { id, userId: step.value } : null;
