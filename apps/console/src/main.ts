@@ -112,7 +112,7 @@ function createServices(service: Service, config: Config, { db, limiter, runner,
   const idleTimeoutMs = config.SESSION_IDLE_TIMEOUT_MS;
   const oidc = oidcOf(config);
   const { AUTH_SECRET: secret, AUTH_SECRET_PREVIOUS: previousSecret } = config;
-  const devices = createDevices({ secret, consoleUrl, now: Date.now });
+  const devices = createDevices({ secret, previousSecret, consoleUrl, now: Date.now });
   const recordAccount = createRecorder({ db, now: Date.now, logger });
   const auth = createAuth({ db, consoleUrl, secret, previousSecret, oidc, recordAccount });
   const signIn = auditedSignIn(createSignIn({ db, auth, devices, now: Date.now }), recordAccount, {

@@ -21,23 +21,26 @@ export interface Devices {
 export interface DevicesOptions {
   /** Signs the cookies. */
   readonly secret: string;
+  /** The secret before, while cookies of its time are still to be accepted. */
+  readonly previousSecret?: string | undefined;
   readonly consoleUrl: string;
   /** Unix milliseconds. */
   readonly now: () => number;
 }
 
-export function createDevices({ secret, consoleUrl, now }: DevicesOptions): Devices {
+export function createDevices({ secret, previousSecret, consoleUrl, now }: DevicesOptions): Devices {
   const secure = consoleUrl.startsWith('https://');
   const nameOf = (email: string) =>
     `${secure ? '__Secure-' : ''}tidegate.device.${digest(email).slice(0, NAME_CHARACTERS)}`;
+  const secrets = previousSecret ? [secret, previousSecret] : [secret];
   // The purpose is signed as well: the secret also signs other cookies.
-  const sign = (email: string, id: string, endS: string) =>
-    createHmac('sha256', secret)
+  const sign = (email: string, id: string, endS: string, by = secret) =>
+    createHmac('sha256', by)
       .update(`device ${digest(email)} ${id} ${endS}`)
       .digest('base64url');
   const idOf = (headers: Headers, email: string) => {
     const [id = '', endS = '', signature = ''] = cookieOf(headers, nameOf(email)).split('.');
-    const isOwn = isEqual(signature, sign(email, id, endS));
+    const isOwn = secrets.some((by) => isEqual(signature, sign(email, id, endS, by)));
     return isOwn && Number(endS) * 1_000 > now() ? id : null;
   };
   return {

@@ -76,6 +76,22 @@ describe('a session that began under the previous secret', () => {
   });
 });
 
+it('a browser that signed in under the previous secret stays known, and is known by the new one from then on', () => {
+  const consoleUrl = 'https://console.example';
+  const devicesWith = (secret: string, previousSecret?: string) =>
+    createDevices({ secret, previousSecret, consoleUrl, now: Date.now });
+  const browserWith = (made: string) => new Headers({ cookie: made.split(';')[0] ?? '' });
+  const old = browserWith(devices.remember(new Headers(), email));
+  const id = devices.idOf(old, email);
+  expect(id).toMatch(/^\w{20}$/);
+  const both = devicesWith(NEW, OLD);
+  expect(both.idOf(old, email)).toBe(id);
+  expect(both.idOf(old, 'bob@example.com')).toBeNull();
+  expect(devicesWith(NEW).idOf(browserWith(both.remember(old, email)), email)).toBe(id);
+  for (const without of [devicesWith(NEW), devicesWith(NEW, OTHER)])
+    expect(without.idOf(old, email)).toBeNull();
+});
+
 it('what the auth library encrypted under the previous secret still opens, and new values need only the new one', async () => {
   const key = async (auth: Auth) => (await auth.$context).secretConfig;
   const old = await symmetricEncrypt({ key: await key(authWith(OLD)), data: 'a' });
