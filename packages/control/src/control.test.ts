@@ -261,6 +261,21 @@ describe('plans', () => {
     expect(fixture.limiter.refreshed).toEqual(expect.arrayContaining(ids.map((org) => org.id)));
   });
 
+  it('leave each change of their limits in the trails of the organizations on them, and of no other', async () => {
+    const orgs = [await fixture.org('On Free', 'Free'), await fixture.org('On Pro', 'Pro')];
+    const alice = { kind: 'operator', systemUser: 'alice' } as const;
+    value(await fixture.control.setPlan(alice, { name: 'free', keys: 7 }));
+    const trails = orgs.map(async (org) =>
+      value(await fixture.control.listAudit(OPERATOR, { org, action: 'plan.set' })).events.map(
+        ({ actor, details }) => ({ actor, details }),
+      ),
+    );
+    expect(await Promise.all(trails)).toEqual([
+      [{ actor: 'ctl (alice)', details: { name: 'Free', keys: 7 } }],
+      [],
+    ]);
+  });
+
   it('says when a change is saved but not in force, and doing it again puts it in force', async () => {
     const org = await fixture.org('Later', 'Free');
     fixture.limiter.away = true;
