@@ -36,6 +36,10 @@ export class Tenancy implements Tenant {
     return this.#deps.current().spec.mode === 'always_on';
   }
 
+  get pinned(): boolean {
+    return this.#deps.current().spec.pinned;
+  }
+
   get lastUsedMs(): number {
     return this.#deps.times.lastUsedMs;
   }
@@ -48,7 +52,7 @@ export class Tenancy implements Tenant {
 
   get yields(): boolean {
     const { spec, state } = this.#deps.current();
-    if (state.phase !== 'running' || this.alwaysOn || spec.pinned) return false;
+    if (state.phase !== 'running' || this.alwaysOn || this.pinned) return false;
     return this.#deps.times.mayLeave && this.#deps.gateways.isUnused(spec.modelId);
   }
 

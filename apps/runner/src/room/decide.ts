@@ -3,6 +3,8 @@ export interface Holder {
   readonly modelId: string;
   readonly cost: number;
   readonly alwaysOn: boolean;
+  /** It never gives way, but its owner may stop it. */
+  readonly pinned: boolean;
   /** It is being ended, so its room comes back soon. */
   readonly leaving: boolean;
   /** It may be put to sleep: nobody uses it, and nothing keeps it. */
@@ -25,6 +27,8 @@ export interface RoomDecision {
   readonly sleep: readonly string[];
   /** These can never have room beside the always-on models. */
   readonly refuse: readonly string[];
+  /** All that come after this one wait for it. Null: there is none. */
+  readonly first: string | null;
 }
 
 /**
@@ -33,7 +37,9 @@ export interface RoomDecision {
  * idle models give way, the least recently used first, and only as many as are needed.
  *
  * A model for which no room can be made at the moment is passed over, until it has waited for
- * `patienceMs`. From then on nothing that comes after it starts before it.
+ * `patienceMs`. From then on nothing that comes after it starts before it, and idle models give way
+ * one by one, because the others may never be idle at the same moment. What has no room beside
+ * pinned models is passed over for as long as they stay.
  */
 export function decide(
   capacity: number,
@@ -44,7 +50,9 @@ export function decide(
   const start: string[] = [];
   const sleep: string[] = [];
   const refuse: string[] = [];
+  let first: string | null = null;
   let permanent = sum(holders.filter(({ alwaysOn }) => alwaysOn));
+  const pinned = sum(holders.filter((holder) => holder.pinned && !holder.alwaysOn && !holder.leaving));
   const unused = capacity - sum(holders);
   let free = Math.max(0, unused);
   // What models hold beyond the capacity must come back first.
@@ -52,8 +60,8 @@ export function decide(
   let idle = holders
     .filter(({ yields, leaving }) => yields && !leaving)
     .sort((a, b) => a.lastUsedMs - b.lastUsedMs);
-  const first = wanting.filter(({ alwaysOn }) => alwaysOn);
-  for (const one of [...first, ...wanting.filter(({ alwaysOn }) => !alwaysOn)]) {
+  const permanently = wanting.filter(({ alwaysOn }) => alwaysOn);
+  for (const one of [...permanently, ...wanting.filter(({ alwaysOn }) => !alwaysOn)]) {
     if (one.cost > capacity - permanent) {
       refuse.push(one.modelId);
       continue;
@@ -66,8 +74,11 @@ export function decide(
     }
     const yielding = leastRecentlyUsed(idle, one.cost - free - coming);
     if (yielding === null) {
-      if (one.alwaysOn || one.waitedMs >= patienceMs) break;
-      continue;
+      if (one.cost > capacity - permanent - pinned) continue;
+      if (!one.alwaysOn && one.waitedMs < patienceMs) continue;
+      sleep.push(...idle.filter(({ cost }) => cost > 0).map(({ modelId }) => modelId));
+      first = one.modelId;
+      break;
     }
     idle = idle.filter((holder) => !yielding.includes(holder));
     sleep.push(...yielding.map(({ modelId }) => modelId));
@@ -77,7 +88,7 @@ export function decide(
     coming -= fromComing;
     free -= one.cost - fromComing;
   }
-  return { start, sleep, refuse };
+  return { start, sleep, refuse, first };
 }
 
 const sum = (models: readonly { readonly cost: number }[]): number =>

@@ -20,6 +20,7 @@ class Model implements Tenant {
     readonly modelId: string,
     readonly cost: number,
     readonly alwaysOn: boolean,
+    readonly pinned: boolean,
     readonly started: string[],
   ) {}
 
@@ -27,7 +28,7 @@ class Model implements Tenant {
     return this.phase === 'leaving';
   }
   get yields(): boolean {
-    if (this.phase !== 'running' || this.alwaysOn) return false;
+    if (this.phase !== 'running' || this.alwaysOn || this.pinned) return false;
     return this.nowMs >= this.busyUntilMs && this.nowMs >= this.staysUntilMs;
   }
   granted(): void {
@@ -58,6 +59,7 @@ const shape = fc.record({
     fc.record({
       cost: fc.integer({ min: 1, max: 12 }),
       alwaysOn: fc.boolean(),
+      pinned: fc.constant<boolean>(false),
     }),
     { minLength: 1, maxLength: 6 },
   ),
@@ -79,7 +81,13 @@ function run(
 ): Model[] {
   const room = new Room(TIMINGS);
   const started: string[] = [];
-  const all = models.map((one, i) => new Model(`m${i}`, one.cost, one.alwaysOn, started));
+  const all = models.map((one, i) => new Model(`m${i}`, one.cost, one.alwaysOn, one.pinned, started));
+  const arrivalsAt = new Map<number, typeof arrivals>();
+  for (const one of arrivals) {
+    const together = arrivalsAt.get(one.atMs);
+    if (together) together.push(one);
+    else arrivalsAt.set(one.atMs, [one]);
+  }
   room.resize(capacity, 0);
   for (let nowMs = 0; nowMs <= untilMs; nowMs++) {
     for (const model of all) model.nowMs = nowMs;
@@ -88,9 +96,9 @@ function run(
       model.phase = 'asleep';
       room.release(model, nowMs);
     }
-    for (const { atMs, model: at, forMs } of arrivals) {
+    for (const { model: at, forMs } of arrivalsAt.get(nowMs) ?? []) {
       const model = all[at % all.length] as Model;
-      if (atMs !== nowMs || model.phase === 'refused') continue;
+      if (model.phase === 'refused') continue;
       if (model.phase === 'running') model.use(forMs);
       else if (model.phase === 'asleep' && model.askedMs === null) {
         model.askedMs = nowMs;
@@ -141,7 +149,7 @@ describe('the room of a pool', () => {
   });
 
   it('comes to a large model that small ones would starve, however often they are used', () => {
-    const small = { cost: 4, alwaysOn: false };
+    const small = { cost: 4, alwaysOn: false, pinned: false };
     const models = [{ ...small, cost: 8 }, small, small];
     // One of the small ones arrives every 7 ticks, and is used for 2.
     const arrivals = Array.from({ length: 100 }, (_one, i) => ({
@@ -162,12 +170,65 @@ describe('the room of a pool', () => {
   });
 });
 
+/** Models that are used again and again, and are idle again within this time. */
+const IDLE_WITHIN_MS = 12;
+const LONG_MS = 2_000;
+
+const users = fc.record({
+  capacity: fc.constantFrom(11, 12),
+  users: fc.array(
+    fc.record({
+      cost: fc.constantFrom(3, 4, 6, 11, 12),
+      pinned: fc.boolean(),
+      everyMs: fc.integer({ min: 2, max: IDLE_WITHIN_MS }),
+      firstMs: fc.nat(IDLE_WITHIN_MS),
+      used: fc.double({ min: 0.4, max: 0.9, noNaN: true }),
+    }),
+    { minLength: 3, maxLength: 5 },
+  ),
+});
+
+describe('arrivals that never end', () => {
+  it('starve no model for which room can be made, whoever is used how often', () => {
+    fc.assert(
+      fc.property(users, ({ capacity, users: all }) => {
+        // A pinned model that runs first stays for ever, so there is room beside one at most.
+        const models = all.map(({ cost, pinned }, i) => ({
+          cost,
+          pinned: pinned && i === 0,
+          alwaysOn: false,
+        }));
+        const arrivals = all.flatMap(({ everyMs, firstMs, used }, model) =>
+          Array.from({ length: Math.floor(LONG_MS / everyMs) }, (_one, i) => ({
+            atMs: firstMs + i * everyMs,
+            model,
+            forMs: Math.min(everyMs - 1, Math.floor(used * everyMs)),
+          })),
+        );
+        const [first] = models;
+        const room = capacity - (first?.pinned && first.cost <= capacity ? first.cost : 0);
+        const longestMs = models.length * 2 * (TIMINGS.turnMs + STAY_MS);
+        const starved: string[] = [];
+        const check = (now: readonly Model[], nowMs: number) => {
+          for (const { modelId, askedMs, cost, pinned } of now)
+            if (askedMs !== null && !pinned && cost <= room && nowMs - askedMs > longestMs)
+              starved.push(modelId);
+        };
+        run({ capacity, models, arrivals }, check, LONG_MS);
+        expect(starved).toEqual([]);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
 describe('who gives way', () => {
   const idle = (modelId: string, cost: number, lastUsedMs: number): Holder => ({
     modelId,
     cost,
     lastUsedMs,
     alwaysOn: false,
+    pinned: false,
     leaving: false,
     yields: true,
   });
@@ -195,6 +256,28 @@ describe('who gives way', () => {
       start: [],
       sleep: [],
       refuse: [],
+      first: null,
+    });
+  });
+
+  it('is each that is idle, once one has waited too long for all of them to be idle together', () => {
+    const busy = { ...idle('busy', 4, 1), yields: false };
+    const holders = [busy, idle('idle', 4, 2), idle('small', 4, 3)];
+    const wanting = (waitedMs: number) => [wants('large', 12, waitedMs), wants('late', 4)];
+    expect(decide(12, holders, wanting(9), 10)).toMatchObject({ start: [], sleep: ['idle'] });
+    expect(decide(12, holders, wanting(10), 10)).toMatchObject({ start: [], sleep: ['idle', 'small'] });
+    const left = [busy, { ...idle('small', 4, 3), leaving: true }];
+    expect(decide(12, left, wanting(20), 10)).toMatchObject({ start: [], sleep: [] });
+  });
+
+  it('is nobody for one that has no room beside a pinned model, and others pass it', () => {
+    const pinned = { ...idle('pinned', 4, 1), yields: false, pinned: true };
+    const wanting = [wants('large', 12, 1_000), wants('small', 4)];
+    expect(decide(12, [pinned, idle('idle', 4, 2)], wanting, 10)).toEqual({
+      start: ['small'],
+      sleep: [],
+      refuse: [],
+      first: null,
     });
   });
 
@@ -215,6 +298,7 @@ describe('who gives way', () => {
       start: ['y'],
       sleep: [],
       refuse: ['x'],
+      first: null,
     });
   });
 });

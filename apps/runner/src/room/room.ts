@@ -5,6 +5,7 @@ export interface Tenant {
   readonly modelId: string;
   readonly cost: number;
   readonly alwaysOn: boolean;
+  readonly pinned: boolean;
   readonly leaving: boolean;
   readonly yields: boolean;
   readonly lastUsedMs: number;
@@ -28,7 +29,7 @@ export interface RoomUse {
 export interface RoomTimings {
   /** See `decide`. */
   readonly patienceMs: number;
-  /** A model that has waited this long goes behind those that came later. */
+  /** A model for which the others have waited this long goes behind them. */
   readonly turnMs: number;
 }
 
@@ -41,6 +42,8 @@ export class Room {
   readonly #holders = new Set<Tenant>();
   /** In order of arrival, with the time of arrival. */
   readonly #waiting = new Map<Tenant, number>();
+  /** Whom the others waited for last, and since when. It may have started meanwhile. */
+  #first: { readonly modelId: string; readonly sinceMs: number } | null = null;
   #capacity: number | null = null;
   #settling = false;
   #again = false;
@@ -125,12 +128,13 @@ export class Room {
       waitedMs: nowMs - sinceMs,
     }));
     const byId = new Map([...this.#holders, ...this.#waiting.keys()].map((one) => [one.modelId, one]));
-    const { start, sleep, refuse } = decide(
+    const { start, sleep, refuse, first } = decide(
       capacity,
       [...this.#holders].map(holderOf),
       wanting,
       this.#timings.patienceMs,
     );
+    if (first !== null && first !== this.#first?.modelId) this.#first = { modelId: first, sinceMs: nowMs };
     for (const modelId of [...start, ...refuse]) this.#waiting.delete(byId.get(modelId) as Tenant);
     for (const modelId of start) this.#holders.add(byId.get(modelId) as Tenant);
     for (const modelId of refuse) {
@@ -141,13 +145,18 @@ export class Room {
     for (const modelId of start) byId.get(modelId)?.granted();
   }
 
-  /** Whoever has had its turn goes to the back, so that those behind it have theirs. */
+  /**
+   * Whoever has had its turn goes to the back, so that those behind it have theirs. The turn begins
+   * when the others have to wait for it, not with its arrival: else it could end before it begins.
+   */
   #turn(nowMs: number): void {
-    for (const [tenant, sinceMs] of [...this.#waiting]) {
-      if (tenant.alwaysOn || nowMs - sinceMs < this.#timings.turnMs) continue;
-      this.#waiting.delete(tenant);
-      this.#waiting.set(tenant, nowMs);
-    }
+    const first = this.#first;
+    if (first === null || nowMs - first.sinceMs < this.#timings.turnMs) return;
+    this.#first = null;
+    const tenant = [...this.#waiting.keys()].find(({ modelId }) => modelId === first.modelId);
+    if (!tenant || tenant.alwaysOn) return;
+    this.#waiting.delete(tenant);
+    this.#waiting.set(tenant, nowMs);
   }
 
   #reason({ cost }: Tenant, capacity: number): string {
@@ -157,10 +166,11 @@ export class Room {
   }
 }
 
-const holderOf = ({ modelId, cost, alwaysOn, leaving, yields, lastUsedMs }: Tenant): Holder => ({
+const holderOf = ({ modelId, cost, alwaysOn, pinned, leaving, yields, lastUsedMs }: Tenant): Holder => ({
   modelId,
   cost,
   alwaysOn,
+  pinned,
   leaving,
   yields,
   lastUsedMs,
