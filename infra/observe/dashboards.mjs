@@ -241,7 +241,14 @@ export const DASHBOARDS = {
         'short',
         { '{{model}} {{condition}}': 'max by (model, condition) (tidegate_runner_model_condition)' },
       ],
-      ['Replicas', 'short', { '{{model}}': 'max by (model) (tidegate_runner_model_replicas)' }],
+      [
+        'Replicas: up of total',
+        'short',
+        {
+          '{{model}} up': 'max by (model) (tidegate_runner_model_replicas)',
+          '{{model}} total': 'max by (model) (tidegate_runner_model_replicas_all)',
+        },
+      ],
       ['In flight', 'short', { '{{model}}': 'max by (model) (tidegate_runner_model_requests_in_flight)' }],
       [
         'Callers that wait for a model',

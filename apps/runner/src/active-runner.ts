@@ -116,6 +116,7 @@ export class ActiveRunner {
         name,
         condition: conditionFromWire(condition) ?? '',
         replicas: replicas?.length ?? 0,
+        allReplicas: this.fleet.allReplicas(modelId),
         inFlight: inFlight.get(modelId) ?? 0,
         waiting: this.fleet.waiting(modelId),
       };

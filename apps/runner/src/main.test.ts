@@ -223,6 +223,7 @@ describe('a runner as its operator sees it', () => {
     expect(metrics).toMatch(/tidegate_runner_starts_total\{result="running",service="runner"\} 1/);
     expect(metrics).toMatch(/tidegate_runner_model_condition\{org=".+",model=".+",condition="running".*\} 1/);
     expect(metrics).toMatch(/tidegate_runner_model_replicas\{.+\} 1/);
+    expect(metrics).toMatch(/tidegate_runner_model_replicas_all\{.+\} 1/);
     expect(metrics).toMatch(/tidegate_runner_model_waiters\{.+\} 0/);
     expect(metrics).toContain('tidegate_postgres_up{service="runner"} 1');
     expect(metrics).toMatch(/tidegate_runner_active\{pool="local",service="runner"\} 1/);

@@ -53,7 +53,10 @@ export interface ObservedModel {
   readonly orgId: string;
   readonly name: string;
   readonly condition: string;
+  /** Those that can be called. */
   readonly replicas: number;
+  /** In all, while it runs. */
+  readonly allReplicas: number;
   /** As gateways last reported. */
   readonly inFlight: number;
   /** Callers that wait until it runs. */
@@ -137,6 +140,11 @@ function observeModels(registry: Registry, models: () => readonly ObservedModel[
     () => models().map(({ orgId, name, condition }) => [{ org: orgId, model: name, condition }, 1] as const),
   );
   perModel('replicas', 'Replicas that can be called.', ({ replicas }) => replicas);
+  perModel(
+    'replicas_all',
+    'Replicas of a model that runs, with those that cannot be called. 0: it does not run.',
+    ({ allReplicas }) => allReplicas,
+  );
   perModel(
     'requests_in_flight',
     'Requests in flight, as gateways last reported.',

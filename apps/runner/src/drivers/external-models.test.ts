@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { seal } from '@tidegate/contracts';
+import { createMetrics } from '@tidegate/runtime';
 import { eventually, testPostgres } from '@tidegate/testing';
 import { Harness } from '../testing/harness.ts';
 import { FAST } from '../testing/timings.ts';
@@ -52,6 +53,24 @@ describe('a model on a remote server', () => {
     expect(watcher.condition(modelId)).toBe('CONDITION_RUNNING');
     two.status = 200;
     await eventually(() => urls()?.length === 2);
+  });
+
+  it('has in the metrics how many of its replicas can be called, and how many it has in all', async () => {
+    const [one, two] = [await upstream(), await upstream()];
+    two.status = 503;
+    const modelId = await publish([one.url, two.url]);
+    const metrics = createMetrics('runner');
+    const runner = await harness.start({ metrics });
+    const watcher = runner.watch('gw_1');
+    const counts = async () => {
+      const names = ['tidegate_runner_model_replicas', 'tidegate_runner_model_replicas_all'];
+      const read = await Promise.all(names.map((name) => metrics.getSingleMetric(name)?.get()));
+      return read.map((metric) => metric?.values[0]?.value);
+    };
+    await eventually(() => watcher.models.get(modelId)?.replicas.length === 1);
+    expect(await counts()).toEqual([1, 2]);
+    await runner.stopModel(modelId);
+    expect(await counts()).toEqual([0, 0]);
   });
 
   it('fails with a reason when no replica answers, and runs as soon as one answers', async () => {

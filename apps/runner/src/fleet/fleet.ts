@@ -77,6 +77,11 @@ export class Fleet {
     });
   }
 
+  /** Of a model that runs, also those that cannot be called. */
+  allReplicas(modelId: string): number {
+    return this.#supervisors.get(modelId)?.allReplicas ?? 0;
+  }
+
   /** How full the pool is. Null: it has no capacity. */
   room(): RoomUse | null {
     return this.#room.use();

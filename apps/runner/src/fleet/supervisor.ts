@@ -103,10 +103,16 @@ export class Supervisor {
     return this.#spec.orgId;
   }
 
+  /** Also those that cannot be called. 0: it does not run. */
+  get allReplicas(): number {
+    return this.condition === 'running' ? this.#driver.total : 0;
+  }
+
   /** How many of its replicas can be called. Null: it does not run, or there is only one. */
   get replicaCount(): ReplicaCount | null {
-    const { replicas, total, down } = this.#driver;
-    return this.condition === 'running' && total > 1 ? { up: replicas.length, total, down } : null;
+    const { replicas, down } = this.#driver;
+    const total = this.allReplicas;
+    return total > 1 ? { up: replicas.length, total, down } : null;
   }
 
   /** Takes over the model, by its row and by what still runs. Call it once, first. */
