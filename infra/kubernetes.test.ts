@@ -199,6 +199,12 @@ describe('each pod', () => {
     );
   });
 
+  it('of the runner goes only once a new one is ready, so that one stands by during a rollout', () => {
+    const { maxSurge, maxUnavailable } = find('Deployment', 'runner').spec.strategy.rollingUpdate;
+    expect(maxUnavailable).toBe(0);
+    expect(maxSurge).toBeGreaterThan(0);
+  });
+
   it('of the gateway has the time of the longest answer', () => {
     const delayMs = Number(variablesOf('gateway').get('SHUTDOWN_DELAY_MS').value);
     const longestMs = 630_000;

@@ -110,7 +110,7 @@ async function whoIsIn(urls: { readonly DATABASE_URL: string; readonly REDIS_URL
 
 describe('the local stack', () => {
   it('describes itself in a private stack.json, with every process of a scaled service', async () => {
-    const stack = await start({ scale: { gateway: 2, limiter: 2 } });
+    const stack = await start({ scale: { gateway: 2, limiter: 2, runner: 2 } });
     const path = join(stack.dataDir, 'stack.json');
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(statSync(join(stack.dataDir, 'env.json')).mode & 0o777).toBe(0o600);
@@ -139,6 +139,7 @@ describe('the local stack', () => {
       'limiter',
       'limiter',
       'metering',
+      'runner',
       'runner',
     ]);
     for (const { pid, health, metrics } of info.services) {

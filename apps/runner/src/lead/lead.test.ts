@@ -7,7 +7,7 @@ import { createLogger } from '@tidegate/runtime';
 import { eventually, findPgbouncer, testPgbouncer, testPostgres } from '@tidegate/testing';
 import type { Runner } from '../runner.ts';
 import { Harness, isAlive } from '../testing/harness.ts';
-import { type Lead, type LeadOptions, takeLead } from './lead.ts';
+import { LEAD_TIMINGS, type Lead, type LeadOptions, takeLead } from './lead.ts';
 import { hasEnded, ownProcess } from './own-process.ts';
 
 let harness: Harness;
@@ -167,6 +167,12 @@ describe('the lease', () => {
     const [{ now } = { now: new Date(0) }] = await harness.db.$queryRaw<{ now: Date }[]>`SELECT now()`;
     expect(now.getTime()).toBeGreaterThanOrEqual(expiresAt.getTime());
     expect(await lease()).toMatchObject({ epoch: 2n, holder: 'two' });
+  });
+
+  it('of a runner that is silent passes in production to one that stands by within 10 s', () => {
+    const { leaseMs, tryMs } = LEAD_TIMINGS;
+    // It was renewed just before its holder fell silent, and is tried for just before it expires.
+    expect(leaseMs + tryMs).toBeLessThan(10_000);
   });
 
   it('of a process that can be seen to have ended is free at once, and of one that runs is not', async () => {
