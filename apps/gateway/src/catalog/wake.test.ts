@@ -1,5 +1,6 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { eventually } from '@tidegate/testing';
+import { readConfig } from '../config.ts';
 import { Catalog, type CatalogModel } from './catalog.ts';
 import { Waker } from './wake.ts';
 
@@ -107,6 +108,25 @@ describe('a wake of a model', () => {
     calls[1]?.end('running');
     run();
     expect(await Promise.all([first, late])).toEqual(['running', 'running']);
+  });
+
+  it('is waited for no longer and no shorter than a cold start may take: a minute by default [limit.cold-start]', async () => {
+    jest.useFakeTimers();
+    try {
+      const addresses = { LIMITER_ADDRESSES: 'limiter:7100', RUNNER_ADDRESS: 'runner:7200' };
+      const { COLD_START_MS } = readConfig(addresses);
+      let outcome: string | undefined;
+      const { signal } = new AbortController();
+      void waker.wait('m1', COLD_START_MS, signal, { requestId: 'req_1' }).then((ended) => {
+        outcome = ended;
+      });
+      await jest.advanceTimersByTimeAsync(59_999);
+      expect([outcome, calls[0]?.deadlineMs]).toEqual([undefined, 60_000]);
+      await jest.advanceTimersByTimeAsync(1);
+      expect([outcome, jest.getTimerCount()]).toEqual(['starting', 0]);
+    } finally {
+      jest.useRealTimers();
+    }
   });
 
   it('tells once of a crowd that waits, and when none of it waits any more', async () => {
