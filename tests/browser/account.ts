@@ -138,6 +138,16 @@ export function describeAccount(site: Site): void {
         await later.getByRole('link', { name: 'Set up' }).waitFor();
         await site.open(later, 'keys', org);
         await later.getByRole('heading', { name: 'Set up two-factor' }).waitFor();
+        expect(await site.trailOf(member, org)).toEqual([
+          'account.signIn password',
+          'account.enableTwoFactor',
+          'account.signInFailed password and app',
+          'account.signIn password and app',
+          'account.useBackupCode',
+          'account.signIn password and recovery code',
+          'account.renewRecoveryCodes',
+          'account.disableTwoFactor',
+        ]);
         expect(errors).toEqual([]);
       },
       TEST_TIMEOUT_MS,

@@ -155,7 +155,8 @@ export function describeForms(site: Site): void {
     it(
       'when a password is changed',
       async () => {
-        const { page } = await site.signedIn(await site.person('viewer'));
+        const account = await site.person('viewer');
+        const { page } = await site.signedIn(account);
         await page.goto(`${site.url()}/account`);
         const form = page.locator('form').filter({ hasText: 'Current password' });
         await form.getByLabel('Current password').fill('not the password');
@@ -168,9 +169,13 @@ export function describeForms(site: Site): void {
         expect(await focusIn(form)).toBe('Current password');
         await expectAccessible(page);
         await form.getByLabel('Current password').fill(PASSWORD);
+        await form.getByLabel('New password').fill('password123');
+        await form.getByRole('button', { name: 'Change password' }).click();
+        await expectRefused(form, { 'New password': /too easy to guess/ });
         await form.getByLabel('New password').fill('another-long-password');
         await form.getByRole('button', { name: 'Change password' }).click();
         await page.getByText('The password is changed.').waitFor();
+        expect(await site.trailOf(account)).toEqual(['account.signIn password', 'account.changePassword']);
       },
       TEST_TIMEOUT_MS,
     );

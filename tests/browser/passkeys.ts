@@ -7,17 +7,31 @@ import { PASSWORD, type Site, TEST_TIMEOUT_MS } from './site.ts';
 async function plugIn(page: Page) {
   const cdp = await page.context().newCDPSession(page);
   await cdp.send('WebAuthn.enable');
-  const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      protocol: 'ctap2',
-      transport: 'internal',
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-    },
-  });
+  const add = async (transport: 'internal' | 'usb') => {
+    const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
+      options: {
+        protocol: 'ctap2',
+        transport,
+        hasResidentKey: true,
+        hasUserVerification: true,
+        isUserVerified: true,
+        automaticPresenceSimulation: true,
+      },
+    });
+    return authenticatorId;
+  };
+  const authenticatorId = await add('internal');
+  const answer = (enabled: boolean) =>
+    cdp.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled });
   return {
+    /** Does something while only another device answers. */
+    withAnother: async (action: () => Promise<void>) => {
+      await answer(false);
+      const another = await add('usb');
+      await action();
+      await cdp.send('WebAuthn.removeVirtualAuthenticator', { authenticatorId: another });
+      await answer(true);
+    },
     /** Whether the device recognizes who uses it. */
     recognize: (isUserVerified: boolean) =>
       cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified }),
@@ -73,6 +87,14 @@ export function describePasskeys(site: Site): void {
         await page.getByRole('button', { name: 'Make a passkey' }).click();
         await page.getByText('This device already has a passkey of your account.').waitFor();
         await page.getByRole('button', { name: 'Cancel' }).click();
+        await device.withAnother(async () => {
+          await page.getByRole('button', { name: 'Add a passkey' }).click();
+          await page.getByLabel('Your password').fill(PASSWORD);
+          await page.getByRole('button', { name: 'Make a passkey' }).click();
+          await own.nth(1).waitFor();
+        });
+        await own.nth(1).getByRole('button').click();
+        await own.nth(1).waitFor({ state: 'detached' });
 
         await signOut(page, site);
         await page.getByLabel('E-mail').fill(account.email);
@@ -103,6 +125,16 @@ export function describePasskeys(site: Site): void {
         await signOut(page, site);
         await pressPasskey(page);
         await page.getByText('This passkey is not in use here.').waitFor();
+        expect(await site.trailOf(account)).toEqual([
+          'account.signIn password',
+          'account.signIn password',
+          'account.addPasskey',
+          'account.addPasskey',
+          'account.removePasskey',
+          'account.signIn passkey',
+          'account.signIn passkey',
+          'account.disableTwoFactor',
+        ]);
         expect(errors).toEqual([]);
       },
       TEST_TIMEOUT_MS,

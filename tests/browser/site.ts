@@ -83,6 +83,12 @@ export function useSite({ named = false, ...options }: SiteOptions = {}) {
     signedIn,
     person,
     organization,
+    /** What happened to an account of one organization, oldest first: action and way of sign-in. */
+    trailOf: async ({ email }: Account, org = 'demo') =>
+      must(await control().listAudit(OPERATOR, { org, action: 'account' }))
+        .events.filter(({ details }) => details.email === email)
+        .map(({ action, details }) => [action, ...('with' in details ? [details.with] : [])].join(' '))
+        .reverse(),
     newKey: async (name: string, settings: Omit<CreateKeyInput, 'name'> = { org: 'demo' }) =>
       must(await control().createKey(OPERATOR, { name, ...settings })),
     url: () => url,

@@ -5,7 +5,7 @@ import { headers } from 'next/headers';
 import { encode } from 'uqr';
 import { services } from '../server/services.ts';
 import { passCookiesOn } from '../session/cookies.ts';
-import { asUser, callerAddress, currentUser } from '../session/current.ts';
+import { asUser, callerAddress, currentUser, type UserActor } from '../session/current.ts';
 import { guarded, WRONG_PASSWORD } from './guarded.ts';
 
 export interface NewApp {
@@ -22,12 +22,11 @@ const WRONG_CODE: Fault = {
 };
 const FAILED: Fault = { message: 'That did not work now. Load the page again, then try once more.' };
 
+/** Turning two-factor on or off replaces the session. So the user is the one from before. */
 async function recordChange(
+  { userId }: UserActor,
   action: 'account.enableTwoFactor' | 'account.disableTwoFactor' | 'account.renewRecoveryCodes',
 ): Promise<void> {
-  const user = await currentUser();
-  if (!user) return;
-  const { userId } = user.actor;
   await services().recordAccount({ action, account: { userId }, address: await callerAddress() });
 }
 
@@ -42,33 +41,33 @@ export const beginTwoFactor = async (password: string): Promise<Result<NewApp>> 
 
 /** Not limited: the code of one's own new app is no secret to guess. That of an app in use is. */
 export const confirmTwoFactor = async (code: string): Promise<Result<null>> =>
-  asUser(async () => {
+  asUser(async (actor) => {
     if (typeof code !== 'string') return refuseInput(WRONG_CODE);
     if ((await currentUser())?.twoFactor !== false) return refuseInput(FAILED);
     const own = new Headers(await headers());
     const confirmed = await services().secondFactor.confirm({ code, headers: own });
     if (confirmed.outcome !== 'changed')
       return refuseInput(confirmed.outcome === 'wrong' ? WRONG_CODE : FAILED);
-    await recordChange('account.enableTwoFactor');
+    await recordChange(actor, 'account.enableTwoFactor');
     await passCookiesOn(confirmed.headers);
     return { ok: true, value: null };
   });
 
 export const renewRecoveryCodes = async (password: string): Promise<Result<readonly string[]>> =>
-  guarded(async (own) => {
+  guarded(async (own, actor) => {
     const renewed = await services().secondFactor.renewCodes({ password, headers: own });
     if (renewed.outcome !== 'renewed')
       return refuseInput(renewed.outcome === 'wrong' ? WRONG_PASSWORD : FAILED);
-    await recordChange('account.renewRecoveryCodes');
+    await recordChange(actor, 'account.renewRecoveryCodes');
     return { ok: true, value: renewed.recoveryCodes };
   });
 
 export const removeTwoFactor = async (password: string): Promise<Result<null>> =>
-  guarded(async (own) => {
+  guarded(async (own, actor) => {
     const removed = await services().secondFactor.remove({ password, headers: own });
     if (removed.outcome !== 'changed')
       return refuseInput(removed.outcome === 'wrong' ? WRONG_PASSWORD : FAILED);
-    await recordChange('account.disableTwoFactor');
+    await recordChange(actor, 'account.disableTwoFactor');
     await passCookiesOn(removed.headers);
     return { ok: true, value: null };
   });
