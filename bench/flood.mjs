@@ -30,7 +30,7 @@ const TINY = { shape: 'tiny', bytes: 100 };
 const SIZES_KIB = [8, 31, 240, 2_000];
 /** Few are in flight and each takes long, so some shapes are enough, in longer rounds. */
 const LARGEST_KIB = 20_000;
-const LARGEST_SHAPES = ['numbers', 'long string'];
+const LARGEST_SHAPES = ['numbers', 'long string', 'unknown model'];
 const LONGER = 3;
 /** Until a flood has begun in earnest. */
 const BEGIN_MS = 100;

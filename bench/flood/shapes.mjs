@@ -1,5 +1,5 @@
 // The worst bodies to parse, each of about so many bytes. All are refused, most of them for n,
-// after everything in front of it has been read.
+// after everything in front of it has been read. That for an unknown model is valid.
 const MESSAGE = '{"role":"user","content":"x"}';
 const body = (fields, messages = MESSAGE) => `{"model":"tide","n":2${fields},"messages":[${messages}]}`;
 const around = (content) => body('', `{"role":"user","content":${content}}`);
@@ -66,4 +66,7 @@ export const SHAPES = {
   decimals: (bytes) => body(`,"stop":${list(DECIMAL, bytes)}`),
   digits: (bytes) => body(`,"seed":${'9'.repeat(bytes)}`),
   spaces: (bytes) => body(' '.repeat(bytes)),
+  broken: (bytes) => body('', `${fill(`${MESSAGE},`, bytes)}{`),
+  'unknown model': (bytes) =>
+    `{"model":"nobody","messages":[{"role":"user","content":"${fill('\\u00e9', bytes)}"}]}`,
 };

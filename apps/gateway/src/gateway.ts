@@ -24,7 +24,7 @@ export interface Gateway extends AuthDeps {
   readonly waker: Waker;
   readonly replicas: Replicas;
   readonly upstream: Dispatcher;
-  readonly parser: Pick<Parser, 'parse'>;
+  readonly parser: Pick<Parser, 'parse' | 'refused'>;
   readonly images: Pick<ImageFetcher, 'fetchAll'>;
   /** Bounds the memory that request bodies and linked images hold together. */
   readonly bodyBudget: ByteBudget;

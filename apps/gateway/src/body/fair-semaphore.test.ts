@@ -57,6 +57,27 @@ describe('a fair semaphore', () => {
     expect(acquired.join('')).toBe('aba');
   });
 
+  it('lets an organization rest until its last rest is over, also one that begins later', async () => {
+    const { semaphore, rests, acquired, acquire, settle } = started({ permits: 2, maxWaiting: 32 });
+    for (const orgId of ['a', 'a', 'a']) void acquire(orgId);
+    await settle();
+    semaphore.release('a', 2);
+    semaphore.rest('a', 10);
+    rests[0]?.end();
+    await settle();
+    expect(acquired.join('')).toBe('a');
+    rests[1]?.end();
+    await settle();
+    expect(acquired.join('')).toBe('aa');
+    semaphore.rest('a', 10);
+    semaphore.release('a');
+    await settle();
+    expect([acquired.join(''), rests.map(({ ms }) => ms)]).toEqual(['aa', [2, 10, 10]]);
+    rests[2]?.end();
+    await settle();
+    expect(acquired.join('')).toBe('aaa');
+  });
+
   it('lets an organization have a quarter of the waiting callers, at least one, and refuses those beyond', async () => {
     for (const [maxWaiting, ofOrg] of [
       [32, 8],

@@ -27,10 +27,11 @@ export class FairSemaphore {
   readonly #maxWaitingOfOrg: number;
   /** Callers waiting, by organization. The organization that was served last comes last. */
   readonly #waiting = new Map<string, Waiter[]>();
-  /** Organizations that hold a permit or rest. */
-  readonly #away = new Set<string>();
+  /** Organizations that hold a permit. */
+  readonly #holding = new Set<string>();
+  /** How many rests of an organization are not over. */
+  readonly #resting = new Map<string, number>();
   #waitingCount = 0;
-  #held = 0;
   #closed = false;
 
   constructor(options: FairSemaphoreOptions) {
@@ -55,10 +56,15 @@ export class FairSemaphore {
 
   /** Gives the permit back. The organization gets its next one after `restMs` at the earliest. */
   release(orgId: string, restMs = 0): void {
-    this.#held--;
-    if (restMs > 0) this.#options.after(() => this.#return(orgId), restMs);
-    else this.#away.delete(orgId);
+    this.#holding.delete(orgId);
+    if (restMs > 0) this.rest(orgId, restMs);
     this.#serve();
+  }
+
+  /** The organization gets its next permit after `restMs` at the earliest. Rests may overlap. */
+  rest(orgId: string, restMs: number): void {
+    this.#resting.set(orgId, (this.#resting.get(orgId) ?? 0) + 1);
+    this.#options.after(() => this.#endRest(orgId), restMs);
   }
 
   /** Rejects everyone who is waiting. */
@@ -69,22 +75,24 @@ export class FairSemaphore {
     this.#waitingCount = 0;
   }
 
-  #return(orgId: string): void {
-    this.#away.delete(orgId);
+  #endRest(orgId: string): void {
+    const left = (this.#resting.get(orgId) ?? 0) - 1;
+    if (left > 0) this.#resting.set(orgId, left);
+    else this.#resting.delete(orgId);
     this.#serve();
   }
 
   /** Returns false if all permits are held, or if the organization holds one or rests. */
   #take(orgId: string): boolean {
-    if (this.#held === this.#options.permits || this.#away.has(orgId)) return false;
-    this.#held++;
-    this.#away.add(orgId);
+    if (this.#holding.size === this.#options.permits) return false;
+    if (this.#holding.has(orgId) || this.#resting.has(orgId)) return false;
+    this.#holding.add(orgId);
     return true;
   }
 
   #serve(): void {
     for (const [orgId, ofOrg] of this.#waiting) {
-      if (this.#held === this.#options.permits) return;
+      if (this.#holding.size === this.#options.permits) return;
       if (!this.#take(orgId)) continue;
       const first = ofOrg.shift();
       this.#waiting.delete(orgId);

@@ -1,7 +1,7 @@
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { TransferListItem } from 'node:worker_threads';
-import { type CompletionRequest, newRefusal, type Refusal } from '@tidegate/contracts';
+import { type CompletionRequest, isRefusal, newRefusal, type Refusal } from '@tidegate/contracts';
 import { Piscina } from 'piscina';
 import { MovedPieces, ownMemory } from '../bytes/moved-pieces.ts';
 import { LoopTurns } from '../loop-turns.ts';
@@ -10,7 +10,7 @@ import { LongBodies } from './long-bodies.ts';
 import { joined, parseBody } from './parse-body.ts';
 import type { WorkerBody, WorkerResult } from './parse-worker.ts';
 import { BODY_BYTES_A_TURN, type Body } from './read-body.ts';
-import { restAfter } from './rest.ts';
+import { restAfter, restAfterRefusal } from './rest.ts';
 
 export interface ParserOptions {
   /**
@@ -40,6 +40,11 @@ export interface Parser {
    * only if a worker dies or the parser is closed.
    */
   parse(body: Body, orgId: string): Promise<CompletionRequest | Refusal>;
+  /**
+   * Tells that a later step refused what `parse` returned. Its organization then gets as little of a
+   * worker's time as for bodies that `parse` refuses.
+   */
+  refused(request: CompletionRequest, orgId: string): void;
   /** Ends the threads. Bodies that are waiting or being parsed reject. */
   close(): Promise<void>;
 }
@@ -85,12 +90,15 @@ export function createParser(options: ParserOptions = {}): Parser {
     if (tookMs >= longMs) longBodies.add(orgId, tookMs);
     return parsed;
   };
+  /** How long a worker was busy with each. */
+  const workerMs = new WeakMap<CompletionRequest, number>();
   const parseInWorker = async (body: Body, orgId: string) => {
     if (!(await semaphore.acquire(orgId))) return PARSERS_BUSY;
     let restMs = 0;
     try {
       const done = await pool.run(...messageOf(body));
       restMs = restAfter(done);
+      if (!isRefusal(done.parsed)) workerMs.set(done.parsed, done.tookMs);
       return done.parsed;
     } finally {
       semaphore.release(orgId, restMs);
@@ -105,6 +113,10 @@ export function createParser(options: ParserOptions = {}): Parser {
       if (turn) await turn;
       if (bytes < TIMED_BYTES) return parseBody(joined(pieces));
       return longBodies.isOverBudget(orgId) ? parseInWorker(body, orgId) : parseHere(joined(pieces), orgId);
+    },
+    refused: (request, orgId) => {
+      const ms = workerMs.get(request);
+      if (ms !== undefined) semaphore.rest(orgId, restAfterRefusal(ms));
     },
     close: () => {
       semaphore.close();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { type CompletionRequest, newRefusal } from '@tidegate/contracts';
-import { restAfter } from './rest.ts';
+import { restAfter, restAfterRefusal } from './rest.ts';
 
 const refused = newRefusal({ code: 'invalid_json', message: 'no' });
 const accepted = { messages: [] } as unknown as CompletionRequest;
@@ -9,6 +9,11 @@ describe('the rest after a body in a worker', () => {
   it('leaves an organization a third of a thread, and an eleventh while its bodies are refused', () => {
     expect(restAfter({ parsed: accepted, tookMs: 7 })).toBe(14);
     expect(restAfter({ parsed: refused, tookMs: 7 })).toBe(70);
+  });
+
+  it('is that after a refusal, whichever step refuses', () => {
+    expect(restAfterRefusal(7)).toBe(70);
+    expect(restAfterRefusal(60_000)).toBe(5_000);
   });
 
   it('ends, however long the body took', () => {

@@ -19,7 +19,10 @@ const REST_REFUSED = 10;
 const MAX_REST_MS = 5_000;
 
 /** How long an organization rests after a body in a worker, in whole ms. */
-export function restAfter({ parsed, tookMs }: WorkerResult): number {
-  const times = isRefusal(parsed) ? REST_REFUSED : REST;
-  return Math.min(MAX_REST_MS, Math.ceil(tookMs * times));
-}
+export const restAfter = ({ parsed, tookMs }: WorkerResult): number =>
+  isRefusal(parsed) ? restAfterRefusal(tookMs) : bounded(tookMs * REST);
+
+/** The same for a body that is refused, whichever step refuses it. */
+export const restAfterRefusal = (tookMs: number): number => bounded(tookMs * REST_REFUSED);
+
+const bounded = (restMs: number): number => Math.min(MAX_REST_MS, Math.ceil(restMs));

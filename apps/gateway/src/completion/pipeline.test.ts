@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { ERRORS } from '@tidegate/contracts';
 import { eventually, type UpstreamHandler } from '@tidegate/testing';
 import { type Harness, hello, startHarness, wholeAnswer } from '../testing/harness.ts';
@@ -368,6 +368,22 @@ describe('a request over 2 MiB', () => {
       'releaseLargeBody',
     ]);
     harness.runner.remove(vision.modelId);
+  });
+
+  it('tells the parser of a valid request that is refused before it is counted, and of no other', async () => {
+    const refused = jest.spyOn(harness.gateway.parser, 'refused');
+    try {
+      await harness.complete(hello);
+      expect(refused).not.toHaveBeenCalled();
+      await harness.complete({ ...hello, model: 'nobody' });
+      expect(refused).toHaveBeenCalledTimes(1);
+      const [[request, orgId] = []] = refused.mock.calls;
+      expect([request?.model, orgId]).toEqual(['nobody', harness.orgId]);
+      await harness.complete({ ...hello, n: 2 });
+      expect(refused).toHaveBeenCalledTimes(1);
+    } finally {
+      refused.mockRestore();
+    }
   });
 
   it('is refused while both slots are taken, and frees its slot if it is refused later', async () => {

@@ -49,19 +49,31 @@ export async function complete(gateway: Gateway, exchange: Exchange): Promise<vo
 }
 
 async function answer(gateway: Gateway, completion: Completion): Promise<Ending> {
-  const { exchange, caller, held } = completion;
+  const { exchange, held } = completion;
   const body = await receiveBody(gateway, completion); // 4
   if (endsEarly(body)) return body;
 
-  const request = await gateway.parser.parse(body, caller.principal.orgId); // 5, 6
+  const request = await gateway.parser.parse(body, held.orgId); // 5, 6
   if (endsEarly(request)) return request;
   exchange.facts.streamed = request.stream;
 
+  const ending = await answerTo(gateway, completion, request, body.bytes);
+  if (!held.counted) gateway.parser.refused(request, held.orgId);
+  return ending;
+}
+
+async function answerTo(
+  gateway: Gateway,
+  completion: Completion,
+  request: CompletionRequest,
+  bodyBytes: number,
+): Promise<Ending> {
+  const { exchange, caller, held } = completion;
   const model = findModel(gateway.catalog, caller.principal, request.model); // 7
   if (endsEarly(model)) return model;
   exchange.facts.model = model;
 
-  const fit = await checkFit(gateway, completion, { bodyBytes: body.bytes, request, model }); // 8
+  const fit = await checkFit(gateway, completion, { bodyBytes, request, model }); // 8
   if (endsEarly(fit)) return fit;
 
   held.takeModel(model.modelId);
