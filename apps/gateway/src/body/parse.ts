@@ -41,8 +41,8 @@ export interface Parser {
    */
   parse(body: Body, orgId: string): Promise<CompletionRequest | Refusal>;
   /**
-   * Tells that a later step refused what `parse` returned. Its organization then gets as little of a
-   * worker's time as for bodies that `parse` refuses.
+   * Tells that a later step refused what `parse` returned. Its organization then gets as little of
+   * a worker's time as for bodies that `parse` refuses.
    */
   refused(request: CompletionRequest, orgId: string): void;
   /** Ends the threads. Bodies that are waiting or being parsed reject. */
