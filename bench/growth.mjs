@@ -1,6 +1,8 @@
 // Measures whether a request costs the same with more keys, more history and more gateways. Grows
 // one stack step by step, and after each step runs the same load and reports the CPU time of a
-// request by process.
+// request by process. Requests of one organization that come together share work, so as many
+// organizations as there are connections are measured as well: what more of them cost beyond that is
+// growth.
 //
 //   node bench/growth.mjs [--keys 10000] [--orgs 1000] [--requests 10000000]
 //     [--seconds 8] [--rounds 3]
@@ -105,6 +107,8 @@ try {
   const orgs = await many(orgCount, (i) => orgWithKeys(`Org ${i}`, keysEach));
   await bench.running(orgs.at(-1)[0].key);
   await step(`the same ${FEW} keys beside ${keyCount} others`, values1);
+  const alone = orgs.slice(0, CONNECTIONS).map(([first]) => first.key);
+  await step(`${alone.length} keys, each of its own organization`, alone);
   // Takes one key of each organization in turn.
   const all = Array.from({ length: keysEach }, (_, k) => orgs.map((keys) => keys[k].key)).flat();
   await step(`${keyCount} keys in ${orgCount} organizations`, all);
