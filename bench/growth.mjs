@@ -1,8 +1,7 @@
 // Measures whether a request costs the same with more keys, more history and more gateways. Grows
 // one stack step by step, and after each step runs the same load and reports the CPU time of a
-// request by process. Requests of one organization that come together share work, so as many
-// organizations as there are connections are measured as well: what more of them cost beyond that is
-// growth.
+// request by process. Requests of one organization that come together share work. So it measures as
+// many organizations as connections, too: what more of them cost beyond that is growth.
 //
 //   node bench/growth.mjs [--keys 10000] [--orgs 1000] [--requests 10000000]
 //     [--seconds 8] [--rounds 3]
