@@ -85,13 +85,15 @@ class BodyReader {
     if (this.#request.destroyed) return HUNG_UP;
     if (declared > 0 && declared === this.#request.readableLength && declared <= largeBytes)
       return this.#takeBuffered(declared);
-    let end: End | null = null;
+    let body: Body | null = null;
     try {
-      end = await this.#untilEnd(declared > largeBytes);
+      const end = await this.#untilEnd(declared > largeBytes);
       await this.#taking;
-      return end === 'complete' ? this.#takeAll() : end;
+      if (end !== 'complete') return end;
+      body = this.#takeAll();
+      return body;
     } finally {
-      if (end !== 'complete') this.#moved?.discard();
+      if (body === null) this.#moved?.discard();
     }
   }
 
