@@ -94,6 +94,7 @@ describe('roles', () => {
       'bootstrap',
       'createOrg',
       'deleteAccount',
+      'listInstallationAudit',
       'listMemberships',
       'listOrgs',
       'listPlans',

@@ -1,7 +1,7 @@
 import type { Actor } from './access/access.ts';
 import { deleteAccount } from './account/delete.ts';
 import { showAttention } from './attention/show.ts';
-import { listAudit } from './audit/list.ts';
+import { listAudit, listInstallationAudit } from './audit/list.ts';
 import type { ControlDeps } from './deps.ts';
 import { publishFound } from './discovery/publish.ts';
 import { acceptInvitation, openInvitation } from './invitations/accept.ts';
@@ -77,6 +77,7 @@ const operations = {
   showErrors,
   showRefusals,
   listAudit,
+  listInstallationAudit,
   createInvitation,
   listInvitations,
   withdrawInvitation,

@@ -4,7 +4,8 @@ export { type Action, POLICY, ROLES, type Role } from './access/policy.ts';
 export type { DeleteAccountInput, DeletedAccountView } from './account/delete.ts';
 export { type AccountAction, type AccountEvent, recordAccountEvent } from './account/events.ts';
 export type { AttentionView, ShowAttentionInput } from './attention/show.ts';
-export type { AuditPage, AuditView, ListAuditInput } from './audit/list.ts';
+export type { AuditPage, AuditView, ListAuditInput, ListInstallationAuditInput } from './audit/list.ts';
+export { recordOperatorAct } from './audit/record.ts';
 export { type Control, createControl } from './control.ts';
 export type {
   ControlDeps,

@@ -12,6 +12,8 @@ const BEFORE_THE_RULE = '20261122000008_grants';
 const ALLOWED: Readonly<Record<string, string>> = {
   '20261130000041_days_with_own_names':
     'replaces the function by which metering drops a partition, and the function drops fewer',
+  '20261201000050_trail_of_operators':
+    'lets events be of no organization, and the release before reads only those of an organization',
 };
 
 /** What the release before may not survive. */

@@ -127,6 +127,20 @@ describe('a command, or a workload of a cluster', () => {
   });
 });
 
+describe('an audit event of no organization', () => {
+  const sql =
+    "INSERT INTO audit_event (id, actor, action, target, details) VALUES ('a', 'ctl', 'plan.set', 'p', '{}')";
+
+  it('is written by ctl, and not by the console', async () => {
+    await makeLogins(server.url, { console: PASSWORD, ctl: PASSWORD });
+    await expect(asService('console', (client) => client.query(sql))).rejects.toMatchObject({
+      code: '42501',
+      message: expect.stringContaining('only an operator'),
+    });
+    await asService('ctl', (client) => client.query(sql));
+  });
+});
+
 describe('a user that may not create roles', () => {
   let empty: TestPostgres;
   let superuser: pg.Client;

@@ -45,6 +45,7 @@ export type Unbound =
   | 'resetIdentity'
   | 'openInvitation'
   | 'acceptInvitation'
+  | 'listInstallationAudit'
   | 'listMemberships'
   | 'resealSecrets';
 

@@ -3,7 +3,8 @@ import type { Tx } from '../deps.ts';
 import { type Actor, actorName } from './access.ts';
 
 export interface AuditEntry {
-  readonly orgId: string;
+  /** Null: no organization. The event is in the trail of the installation. */
+  readonly orgId: string | null;
   /** noun.verb */
   readonly action: string;
   /** The id of what was changed. */
@@ -32,3 +33,23 @@ export async function audit(
     })),
   });
 }
+
+/**
+ * Writes the event of an act that is about several organizations, or about none. An operator's is
+ * in the trail of the installation, too, where it outlives these organizations.
+ */
+export const auditInEach = (
+  tx: Tx,
+  actor: Actor,
+  atMs: number,
+  orgIds: readonly string[],
+  event: Omit<AuditEntry, 'orgId'>,
+): Promise<void> => {
+  const trails = actor.kind === 'operator' ? [null, ...orgIds] : orgIds;
+  return audit(
+    tx,
+    actor,
+    atMs,
+    trails.map((orgId) => ({ orgId, ...event })),
+  );
+};

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Actor } from '../access/access.ts';
-import { audit } from '../access/audit.ts';
+import { auditInEach } from '../access/audit.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { lockMembers } from '../members/lock.ts';
 import { endSteps } from '../members/sign-out.ts';
@@ -46,12 +46,8 @@ export async function deleteAccount(
       );
     }
     const event = { action: 'account.delete', target: user.id, details: { email } };
-    await audit(
-      tx,
-      actor,
-      deps.now(),
-      orgs.map(({ id: orgId }) => ({ orgId, ...event })),
-    );
+    const orgIds = orgs.map(({ id }) => id);
+    await auditInEach(tx, actor, deps.now(), orgIds, event);
     await deleteTraces(tx, user.id, email);
     return ok({ email, left: orgs.map(({ slug }) => slug) });
   });

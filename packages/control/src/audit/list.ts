@@ -1,7 +1,7 @@
 import type { AuditEvent } from '@tidegate/db';
 import { DAY_MS } from '@tidegate/limits';
 import { z } from 'zod';
-import { type Actor, access } from '../access/access.ts';
+import { type Actor, access, operatorOnly } from '../access/access.ts';
 import type { ControlDeps } from '../deps.ts';
 import { isDay, orgField, reference, whole } from '../fields.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
@@ -35,8 +35,7 @@ export interface AuditPage {
 }
 
 const dayField = z.string({ error: DAY_RULE }).refine(isDay, { error: DAY_RULE }).optional();
-const auditInput = z.object({
-  org: orgField,
+const filters = {
   /** The id of an event. Only older events are listed. */
   before: reference('Before').optional(),
   limit: whole('Limit', 1, MAX_PAGE).default(DEFAULT_PAGE),
@@ -50,7 +49,11 @@ const auditInput = z.object({
   /** The first and the last day (UTC). */
   from: dayField,
   to: dayField,
-});
+};
+const installationInput = z.object(filters);
+const auditInput = installationInput.extend({ org: orgField });
+type Filters = z.output<typeof installationInput>;
+export type ListInstallationAuditInput = z.input<typeof installationInput>;
 export type ListAuditInput = z.input<typeof auditInput>;
 
 /** Lists the organization's audit events that match, newest first, in pages. */
@@ -61,18 +64,40 @@ export async function listAudit(
 ): Promise<Result<AuditPage>> {
   const parsed = parseInput(auditInput, input);
   if (!parsed.ok) return parsed;
-  const { before, limit } = parsed.value;
   const org = await access(deps, actor, parsed.value.org, 'audit.list');
   if (!org.ok) return org;
-  const orgId = org.value.id;
-  const seesAll = org.value.may('audit.readAll');
-  const from =
-    before === undefined ? null : await deps.db.auditEvent.findFirst({ where: { id: before, orgId } });
+  return readPage(deps, org.value.id, parsed.value, org.value.may('audit.readAll'));
+}
+
+/**
+ * Lists, in the same way, what operators did to what belongs to no organization or to several:
+ * plans, pools, accounts, secrets, the queue, and organizations that they deleted. For operators
+ * only.
+ */
+export async function listInstallationAudit(
+  deps: ControlDeps,
+  actor: Actor,
+  input: ListInstallationAuditInput,
+): Promise<Result<AuditPage>> {
+  const allowed = operatorOnly(actor);
+  if (!allowed.ok) return allowed;
+  const parsed = parseInput(installationInput, input);
+  return parsed.ok ? readPage(deps, null, parsed.value, true) : parsed;
+}
+
+/** Reads a page of the trail of an organization, or of the installation. */
+async function readPage(
+  { db }: ControlDeps,
+  orgId: string | null,
+  { before, limit, ...filter }: Filters,
+  seesAll: boolean,
+): Promise<Result<AuditPage>> {
+  const from = before === undefined ? null : await db.auditEvent.findFirst({ where: { id: before, orgId } });
   if (before !== undefined && !from) return refuse('invalid_input', BEFORE_RULE, 'before');
-  const rows = await deps.db.auditEvent.findMany({
+  const rows = await db.auditEvent.findMany({
     where: {
       orgId,
-      AND: matching(parsed.value),
+      AND: matching(filter),
       ...(from ? { OR: [{ at: { lt: from.at } }, { at: from.at, id: { lt: from.id } }] } : {}),
     },
     orderBy: [{ at: 'desc' }, { id: 'desc' }],
@@ -82,7 +107,7 @@ export async function listAudit(
   return ok({ events, next: rows.length > limit ? (events.at(-1)?.id ?? null) : null });
 }
 
-function matching({ actor, action, from, to }: z.output<typeof auditInput>) {
+function matching({ actor, action, from, to }: Omit<Filters, 'before' | 'limit'>) {
   return [
     ...(actor === undefined ? [] : [{ actor: { equals: actor, mode: 'insensitive' as const } }]),
     ...(action === undefined

@@ -1,5 +1,5 @@
 import type { Actor } from '../access/access.ts';
-import { audit } from '../access/audit.ts';
+import { auditInEach } from '../access/audit.ts';
 import type { Tx } from '../deps.ts';
 
 export interface NamedAccount {
@@ -27,10 +27,6 @@ export async function signOutEverywhere(
   await endSteps(tx, userId);
   const members = await tx.member.findMany({ where: { userId }, select: { orgId: true } });
   const event = { action, target: userId, details: { email } };
-  await audit(
-    tx,
-    actor,
-    atMs,
-    members.map(({ orgId }) => ({ orgId, ...event })),
-  );
+  const orgIds = members.map(({ orgId }) => orgId);
+  await auditInEach(tx, actor, atMs, orgIds, event);
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type Actor, access, type OrgRef } from '../access/access.ts';
+import { auditInEach } from '../access/audit.ts';
 import type { ControlDeps } from '../deps.ts';
 import { orgField } from '../fields.ts';
 import { ok, parseInput, type Result, refuse } from '../result.ts';
@@ -67,14 +68,18 @@ async function wasDeleted(
   return row?.orgId ?? null;
 }
 
-/** Resolves to the ids of the models that were published. */
-async function deleteRows({ db }: ControlDeps, actor: Actor, { id }: OrgRef): Promise<Result<string[]>> {
+/**
+ * Resolves to the ids of the models that were published. An operator's event has the id of the
+ * organization and nothing else of it.
+ */
+async function deleteRows({ db, now }: ControlDeps, actor: Actor, { id }: OrgRef): Promise<Result<string[]>> {
   const by = actor.kind === 'operator' ? 'operator' : actor.userId;
   return db.$transaction(async (tx): Promise<Result<string[]>> => {
     // Makes whoever adds something to it finish first, or find that it is gone.
     const locked = await tx.$queryRaw<unknown[]>`SELECT id FROM org WHERE id = ${id} FOR UPDATE`;
     if (locked.length === 0) return refuse('not_found', 'The organization no longer exists.', 'org');
     const models = await tx.$queryRaw<{ id: string }[]>`SELECT delete_organization(${id}, ${by}) AS id`;
+    await auditInEach(tx, actor, now(), [], { action: 'org.delete', target: id, details: {} });
     return ok(models.map((model) => model.id));
   }, TRANSACTION);
 }

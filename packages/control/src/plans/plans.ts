@@ -3,7 +3,7 @@ import type { Plan } from '@tidegate/db';
 import { eachPlanLimit, PLAN_LIMITS, type PlanLimitValues } from '@tidegate/limits';
 import { z } from 'zod';
 import { type Actor, access, operatorOnly } from '../access/access.ts';
-import { audit } from '../access/audit.ts';
+import { auditInEach } from '../access/audit.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { nameField, orgField, whole } from '../fields.ts';
 import { toNumber } from '../numbers.ts';
@@ -95,23 +95,23 @@ async function writePlan(
 ): Promise<Written> {
   const changes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   const existing = await lockPlan(tx, name, 'update');
-  if (!existing.ok) return createPlan(tx, name, changes, given.offered ?? false);
+  if (!existing.ok) return createPlan(deps, tx, actor, { ...given, name });
   const plan = await tx.plan.update({ where: { id: existing.value.id }, data: changes });
   const orgs = await tx.$queryRaw<{ id: string }[]>`
     WITH on_plan AS (SELECT id FROM org WHERE plan_id = ${plan.id} ORDER BY id FOR UPDATE)
     UPDATE org SET limits_version = limits_version + 1 FROM on_plan WHERE org.id = on_plan.id RETURNING org.id`;
   const orgIds = orgs.map((org) => org.id);
   const event = { action: 'plan.set', target: plan.id, details: { name: plan.name, ...changes } };
-  await audit(
-    tx,
-    actor,
-    deps.now(),
-    orgIds.map((orgId) => ({ orgId, ...event })),
-  );
+  await auditInEach(tx, actor, deps.now(), orgIds, event);
   return ok({ plan: planView(plan), orgIds });
 }
 
-async function createPlan(tx: Tx, name: string, given: object, offered: boolean): Promise<Written> {
+async function createPlan(
+  { now }: ControlDeps,
+  tx: Tx,
+  actor: Actor,
+  { name, offered = false, ...given }: z.output<typeof setPlanInput>,
+): Promise<Written> {
   const complete = allValues.safeParse(given);
   if (!complete.success) {
     const all = [...Object.values(PLAN_LIMITS).map(({ label }) => label), 'Images'].join(', ');
@@ -124,6 +124,8 @@ async function createPlan(tx: Tx, name: string, given: object, offered: boolean)
   });
   const plan = created[0];
   if (!plan) return refuse('conflict', `Someone else has just created the plan "${name}".`, 'name');
+  const details = { name, ...complete.data, offered };
+  await auditInEach(tx, actor, now(), [], { action: 'plan.create', target: plan.id, details });
   return ok({ plan: planView(plan), orgIds: [] });
 }
 

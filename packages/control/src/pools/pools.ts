@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type Actor, operatorOnly } from '../access/access.ts';
-import { audit } from '../access/audit.ts';
+import { auditInEach } from '../access/audit.ts';
 import type { ControlDeps, Tx } from '../deps.ts';
 import { poolField, whole } from '../fields.ts';
 import { MAX_CAPACITY } from '../models/input.ts';
@@ -60,7 +60,7 @@ export async function setPool(
   return ok(await poolView(deps, name));
 }
 
-/** The organizations that have models in the pool find it in their trails. */
+/** The organizations that have models in the pool find it in their trails, too. */
 async function writePool(
   { now }: ControlDeps,
   tx: Tx,
@@ -72,12 +72,8 @@ async function writePool(
   else await tx.runnerPool.upsert({ where: { name }, create: { name, capacity }, update: { capacity } });
   const models = await tx.model.groupBy({ by: ['orgId'], where: { pool: name, deletedAt: null } });
   const event = { action: 'pool.set', target: name, details: { name, capacity: capacity ?? 'no limit' } };
-  await audit(
-    tx,
-    actor,
-    now(),
-    models.map(({ orgId }) => ({ orgId, ...event })),
-  );
+  const orgIds = models.map(({ orgId }) => orgId);
+  await auditInEach(tx, actor, now(), orgIds, event);
 }
 
 async function poolView({ db }: ControlDeps, name: string): Promise<PoolView> {

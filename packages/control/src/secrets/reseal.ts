@@ -1,6 +1,6 @@
 import { open, seal, underKey } from '@tidegate/contracts';
 import { type Actor, operatorOnly } from '../access/access.ts';
-import { audit } from '../access/audit.ts';
+import { audit, auditInEach } from '../access/audit.ts';
 import type { ControlDeps } from '../deps.ts';
 import { ok, type Result } from '../result.ts';
 
@@ -31,6 +31,9 @@ export async function resealSecrets(deps: ControlDeps, actor: Actor): Promise<Re
     else if (fresh === null) unreadable.push(row.id);
     else resealed += await replace(deps, actor, row, fresh);
   }
+  const details = { resealed, unchanged, unreadable: unreadable.length };
+  const event = { action: 'secrets.reseal', target: 'upstream keys', details };
+  if (resealed > 0) await deps.db.$transaction((tx) => auditInEach(tx, actor, deps.now(), [], event));
   return ok({ resealed, unchanged, unreadable });
 }
 

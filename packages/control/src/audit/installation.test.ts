@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { newModelId, newUserId, seal } from '@tidegate/contracts';
+import { closeDb, createDb, type Db } from '@tidegate/db';
+import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
+import { createControl } from '../control.ts';
+import { createFixture, type Fixture, OPERATOR, refusal, SECRET_KEY, value } from '../fixture.ts';
+import type { ListInstallationAuditInput } from './list.ts';
+import { recordOperatorAct } from './record.ts';
+
+const ALICE = { kind: 'operator', systemUser: 'alice' } as const;
+const PLAN = {
+  ...{ keys: 1, requestsPerMonth: 1, requestsPerMinute: 1, requestsAtOnce: 1, tokensPerMonth: 1 },
+  images: false,
+};
+
+let postgres: TestPostgres;
+let db: Db;
+let fixture: Fixture;
+const clock = testClock();
+beforeAll(async () => {
+  postgres = await testPostgres();
+  db = createDb(postgres.url, PATIENT_DB);
+});
+afterAll(async () => {
+  await closeDb(db);
+  await postgres.drop();
+});
+beforeEach(async () => {
+  fixture = createFixture(db, clock.now);
+  await db.auditEvent.deleteMany();
+});
+
+const list = async (input: ListInstallationAuditInput = {}) =>
+  value(await fixture.control.listInstallationAudit(OPERATOR, input)).events;
+
+async function account(email: string): Promise<string> {
+  const id = newUserId();
+  await db.user.create({ data: { id, email, name: 'Loner' } });
+  await db.passkey.create({
+    data: {
+      ...{ id: `pk_${id}`, userId: id, publicKey: 'k', credentialID: id, counter: 0 },
+      ...{ deviceType: 'singleDevice', backedUp: false },
+    },
+  });
+  await db.twoFactor.create({ data: { id: `tf_${id}`, userId: id, secret: 's', backupCodes: '' } });
+  await db.account.create({ data: { id: `a_${id}`, accountId: id, providerId: 'oidc', userId: id } });
+  return id;
+}
+
+describe("the installation's trail", () => {
+  it('names the system user who made or changed a plan or a pool that no organization uses', async () => {
+    const { control } = fixture;
+    const { id } = value(await control.setPlan(ALICE, { name: 'Unused', ...PLAN }));
+    clock.advance(1);
+    value(await control.setPlan(ALICE, { name: 'Unused', requestsAtOnce: 7 }));
+    clock.advance(1);
+    value(await control.setPool(ALICE, { name: 'gpu7', capacity: 80 }));
+    const actor = 'ctl (alice)';
+    expect(await list()).toMatchObject([
+      { actor, action: 'pool.set', target: 'gpu7', details: { name: 'gpu7', capacity: 80 } },
+      { actor, action: 'plan.set', target: id, details: { name: 'Unused', requestsAtOnce: 7 } },
+      { actor, action: 'plan.create', target: id, details: { name: 'Unused', ...PLAN, offered: false } },
+    ]);
+  });
+
+  it('names who changed or deleted an account that belongs to no organization', async () => {
+    const { control } = fixture;
+    const email = 'loner@example.com';
+    const id = await account(email);
+    for (const act of ['setPassword', 'resetTwoFactor', 'resetIdentity', 'deleteAccount'] as const) {
+      value<unknown>(await control[act](ALICE, { email }));
+      clock.advance(1);
+    }
+    const event = { actor: 'ctl (alice)', target: id, details: { email } };
+    const actions = ['member.setPassword', 'member.resetTwoFactor', 'member.resetIdentity', 'account.delete'];
+    expect(await list()).toMatchObject(actions.reverse().map((action) => ({ ...event, action })));
+  });
+
+  it('names who deleted an organization, which it knows by its id only', async () => {
+    const org = await fixture.org('Gone for good');
+    const { id: orgId } = await db.org.findUniqueOrThrow({ where: { slug: org } });
+    value(await fixture.control.deleteOrg(ALICE, { org, confirm: 'Gone for good' }));
+    expect(await list({ action: 'org' })).toEqual([
+      expect.objectContaining({ actor: 'ctl (alice)', action: 'org.delete', target: orgId, details: {} }),
+    ]);
+    value(await fixture.control.deleteOrg(ALICE, { org: orgId, confirm: '' }));
+    expect(await list({ action: 'org' })).toHaveLength(1);
+    expect(await db.auditEvent.findMany({ where: { orgId } })).toEqual([]);
+  });
+
+  it('names who sealed upstream keys anew, once for all of them, and not when there was nothing to do', async () => {
+    const previousSecretKey = Buffer.alloc(32, 1);
+    const { id: orgId } = await db.org.findUniqueOrThrow({ where: { slug: await fixture.org('Sealed') } });
+    const rows = ['a', 'b'].map((name) => ({
+      ...({ id: newModelId(), orgId, name, kind: 'text', mode: 'always_on', contextTokens: 1 } as const),
+      ...({ driver: 'external', settings: {}, condition: 'running' } as const),
+      upstreamKey: Uint8Array.from(seal(name === 'a' ? previousSecretKey : Buffer.alloc(32, 2), 'sk')),
+    }));
+    await db.model.createMany({ data: rows });
+    const { limiter, runner } = fixture;
+    const control = createControl({
+      ...{ db, limiter, runner, now: clock.now },
+      ...{ secretKey: SECRET_KEY, previousSecretKey },
+    });
+    for (let times = 0; times < 2; times++) value(await control.resealSecrets(ALICE));
+    expect(await list({ action: 'secrets.reseal' })).toEqual([
+      expect.objectContaining({
+        actor: 'ctl (alice)',
+        details: { resealed: 1, unchanged: 0, unreadable: 1 },
+      }),
+    ]);
+  });
+
+  it('also has what is in the trails of organizations that it changes, and keeps it when they are gone', async () => {
+    const { control } = fixture;
+    const org = await fixture.org('Of a plan', 'Starter');
+    const { email } = await fixture.user(org, 'member');
+    value(await control.setPlan(ALICE, { name: 'Starter', requestsAtOnce: 9 }));
+    value(await control.setPassword(ALICE, { email }));
+    const actions = async () => (await list()).map(({ action }) => action).sort();
+    expect(await actions()).toEqual(['member.setPassword', 'plan.set']);
+    const own = value(await control.listAudit(OPERATOR, { org })).events;
+    expect(own.map(({ action }) => action)).toEqual(expect.arrayContaining(await actions()));
+    value(await control.deleteOrg(ALICE, { org, confirm: 'Of a plan' }));
+    expect(await actions()).toEqual(['member.setPassword', 'org.delete', 'plan.set']);
+  });
+
+  it('has nothing of users, and nothing that operators did within an organization', async () => {
+    const { control } = fixture;
+    const org = await fixture.org('Only its own');
+    const owner = await fixture.user(org, 'owner');
+    const member = await fixture.user(org, 'member');
+    value(await control.createKey(ALICE, { org, name: 'k' }));
+    value(await control.deleteAccount(member, { email: member.email }));
+    value(await control.deleteOrg(owner, { org, confirm: 'Only its own' }));
+    expect(await list()).toEqual([]);
+  });
+
+  it('is filtered and paged as that of an organization is, and its pages begin at its own events only', async () => {
+    for (const target of ['1', '2', '3', '4']) {
+      await recordOperatorAct({ db, now: clock.now }, ALICE, { action: 'queue.replay', target, details: {} });
+      clock.advance(1);
+    }
+    const bob = { kind: 'operator', systemUser: 'bob' } as const;
+    const event = { action: 'queue.replay', target: '5', details: {} };
+    await recordOperatorAct({ db, now: clock.now }, bob, event);
+    const targets = async (input: ListInstallationAuditInput) =>
+      (await list(input)).map(({ target }) => target);
+    const input = { actor: 'CTL (alice)', limit: 3 };
+    const first = value(await fixture.control.listInstallationAudit(OPERATOR, input));
+    expect(first.events.map(({ target }) => target)).toEqual(['4', '3', '2']);
+    expect(await targets({ ...input, before: first.next ?? '' })).toEqual(['1']);
+    expect(await targets({ action: 'plan' })).toEqual([]);
+    const org = await fixture.org('Elsewhere');
+    const [elsewhere] = value(await fixture.control.listAudit(OPERATOR, { org })).events;
+    const before = { before: elsewhere?.id ?? '' };
+    expect(refusal(await fixture.control.listInstallationAudit(OPERATOR, before)).field).toBe('before');
+    const here = { before: first.events[0]?.id ?? '' };
+    expect(refusal(await fixture.control.listAudit(OPERATOR, { org, ...here })).field).toBe('before');
+  });
+
+  it('is for operators only', async () => {
+    const owner = await fixture.user(await fixture.org('Curious'), 'owner');
+    expect(refusal(await fixture.control.listInstallationAudit(owner, {})).code).toBe('forbidden');
+  });
+});

@@ -1,0 +1,13 @@
+import type { Actor } from '../access/access.ts';
+import { type AuditEntry, auditInEach } from '../access/audit.ts';
+import type { ControlDeps } from '../deps.ts';
+
+/**
+ * Records what an operator is about to do where Postgres does not see it, in the trail of the
+ * installation. Call it before the act: then there is no act without its event.
+ */
+export const recordOperatorAct = (
+  { db, now }: Pick<ControlDeps, 'db' | 'now'>,
+  operator: Actor & { readonly kind: 'operator' },
+  event: Omit<AuditEntry, 'orgId'>,
+): Promise<void> => db.$transaction((tx) => auditInEach(tx, operator, now(), [], event));
