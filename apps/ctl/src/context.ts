@@ -4,7 +4,7 @@ import type { Variables } from '@tidegate/runtime/settings';
 import { type Config, systemUser } from './config.ts';
 
 /** Whoever runs the command. The audit trail names the system user. */
-export const OPERATOR: Actor = { kind: 'operator', systemUser: systemUser() };
+export const OPERATOR: Actor & { readonly kind: 'operator' } = { kind: 'operator', systemUser: systemUser() };
 
 export interface Io {
   out(text: string): void;

@@ -637,6 +637,12 @@ describe('queue', () => {
     ]);
     expect(await refused('queue', 'replay', '--id', 'nothing')).toContain('"nothing"');
     expect(await json('queue', 'replay')).toEqual({ replayed: 1 });
+    expect(await json('queue', 'replay')).toEqual({ replayed: 0 });
+    const replays = await json('audit', 'list', '--installation', '--action', 'queue');
+    expect(replays).toMatchObject({
+      events: [{ actor: `ctl (${systemUser()})`, action: 'queue.replay', target: 'all' }],
+      next: null,
+    });
     expect(await json('queue', 'status')).toEqual({ waiting: 1, active: 0, delayed: 0, dead: 0 });
     expect((await queue.getJob(job.id ?? ''))?.attemptsMade).toBe(0);
     await queue.close();
@@ -667,6 +673,21 @@ describe('what is deleted for good', () => {
     await json('member', 'add', '--org', String(slug), '--email', email, '--role', 'viewer');
     expect(await json('member', 'delete', '--email', email)).toEqual({ email, left: [slug] });
     expect(await refused('member', 'delete', '--email', email)).toContain('no account');
+  });
+});
+
+describe('the audit trail', () => {
+  it('is listed of an organization, or of the installation, whose events outlive organizations', async () => {
+    const { id } = await json('org', 'create', '--name', 'Trailed');
+    const trail = ['audit', 'list', '--org', 'trailed', '--action', 'org'];
+    expect(await json(...trail)).toMatchObject({ events: [{ action: 'org.create', target: id }] });
+    await json('org', 'delete', '--org', 'trailed', '--confirm', 'Trailed');
+    const operators = ['audit', 'list', '--installation', '--action', 'org.delete', '--limit', '1'];
+    const actor = `ctl (${systemUser()})`;
+    expect(await json(...operators)).toMatchObject({ events: [{ actor, target: id, details: {} }] });
+    const { out } = await ctl([...operators]);
+    expect(out).toContain(`${actor}  org.delete  ${id}`);
+    expect(await refused(...trail, '--installation')).toContain('--org or --installation');
   });
 });
 

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { Command } from 'commander';
+import { addAudit } from './commands/audit.ts';
 import { addBootstrap } from './commands/bootstrap.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addKey } from './commands/key.ts';
@@ -37,6 +38,7 @@ export function createProgram(context: Context): Command {
     addUsage,
     addRequest,
     addRefusal,
+    addAudit,
     addQueue,
     addSecrets,
     addDoctor,

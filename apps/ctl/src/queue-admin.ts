@@ -26,11 +26,13 @@ export interface QueueAdmin {
   status(): Promise<QueueStatus>;
   /** Lists dead letters, newest first. */
   dead(limit: number): Promise<DeadLetter[]>;
+  /** The id of this dead letter, if it is one, or the ids of all. */
+  deadIds(id?: string): Promise<string[]>;
   /**
-   * Queues one dead letter, or all that exist now, with all their attempts again.
+   * Queues dead letters, with all their attempts again.
    * @returns how many were queued
    */
-  replay(id?: string): Promise<number>;
+  replay(ids: readonly string[]): Promise<number>;
   /** Why the connection to Redis was lost, if it was. A command's own error does not say why. */
   readonly lost: Error | null;
   close(): Promise<void>;
@@ -59,8 +61,11 @@ export function openQueueAdmin(redisUrl: string, redisPrefix: string): QueueAdmi
       return { waiting, active, delayed, dead: failed };
     },
     dead: async (limit) => (await queue.getFailed(0, limit - 1)).filter(Boolean).map(deadLetter),
-    async replay(id) {
-      const ids = id === undefined ? await queue.getRanges(['failed'], 0, -1) : [id];
+    async deadIds(id) {
+      if (id === undefined) return queue.getRanges(['failed'], 0, -1);
+      return (await queue.getJobState(id)) === 'failed' ? [id] : [];
+    },
+    async replay(ids) {
       let replayed = 0;
       for (const jobId of ids) replayed += (await retry(await queue.getJob(jobId))) ? 1 : 0;
       return replayed;

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { CommandError, type Context, print } from '../context.ts';
+import { CommandError, type Context, OPERATOR, print } from '../context.ts';
 import { facts, table, time } from '../output/table.ts';
 import type { DeadLetter, QueueStatus } from '../queue-admin.ts';
 import { verb, whole } from './verb.ts';
@@ -24,6 +24,19 @@ async function withQueue<T>(
   } finally {
     await queue.close();
   }
+}
+
+/** Replays one dead letter, or all. The trail of the installation has it, if there is any. */
+async function replay(context: Context, id: string | undefined): Promise<number> {
+  const { recordOperatorAct } = await import('@tidegate/control');
+  return withQueue(context, async (queue) => {
+    const ids = await queue.deadIds(id);
+    if (ids.length === 0) return 0;
+    const details = { deadLetters: ids.length };
+    const event = { action: 'queue.replay', target: id ?? 'all', details };
+    await context.withDb((db) => recordOperatorAct({ db, now: Date.now }, OPERATOR, event));
+    return queue.replay(ids);
+  });
 }
 
 const statusText = (status: QueueStatus): string =>
@@ -66,7 +79,7 @@ export function addQueue(program: Command, context: Context): void {
     'queue the dead letters again',
     [{ flags: '--id <id>', help: 'only this one' }],
     async ({ json, id }) => {
-      const replayed = await withQueue(context, (queue) => queue.replay(id));
+      const replayed = await replay(context, id);
       if (id !== undefined && replayed === 0) throw new CommandError(`There is no dead letter "${id}".`);
       print(context.io, { json, human: (value) => `${value.replayed} queued again.` }, { replayed });
     },
