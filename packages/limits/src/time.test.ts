@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { dayOf, expiryInstantMs, monthEndMs, monthOf, retryAfterSeconds } from './time.ts';
+import { DAY_MS, dayOf, expiryInstantMs, monthEndMs, monthOf, retryAfterSeconds } from './time.ts';
 
 const instants = fc.integer({ min: 0, max: Date.UTC(2100, 0) });
 
@@ -28,6 +28,20 @@ describe('months', () => {
 
   it.each(['2026-13', '2026-00', '2026-1', '26-01', '12026-11', '', '2026-11-01'])('refuse %j', (month) => {
     expect(() => monthEndMs(month)).toThrow(RangeError);
+  });
+});
+
+describe('days', () => {
+  it('are those of the ISO date, whichever day was asked for before', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: -2 * DAY_MS, max: 2 * DAY_MS })), (times) => {
+        for (const ms of times) expect(dayOf(ms)).toBe(new Date(ms).toISOString().slice(0, 10));
+      }),
+    );
+  });
+
+  it.each([Number.NaN, Number.POSITIVE_INFINITY])('refuse %d', (ms) => {
+    expect(() => dayOf(ms)).toThrow(RangeError);
   });
 });
 

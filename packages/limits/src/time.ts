@@ -7,8 +7,15 @@ const MONTH = /^(\d{4})-(\d{2})$/;
 /** The UTC month of an instant, `YYYY-MM`. */
 export const monthOf = (ms: number): string => new Date(ms).toISOString().slice(0, 7);
 
-/** The UTC day of an instant, `YYYY-MM-DD`. */
-export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+/** The latest answer of `dayOf`. Formatting a date costs more than all else that is done with it. */
+let latest = { dayNumber: Number.NaN, day: '' };
+
+/** The UTC day of an instant, `YYYY-MM-DD`. Costs next to nothing if the call before had that day. */
+export function dayOf(ms: number): string {
+  const dayNumber = Math.floor(ms / DAY_MS);
+  if (dayNumber !== latest.dayNumber) latest = { dayNumber, day: new Date(ms).toISOString().slice(0, 10) };
+  return latest.day;
+}
 
 /** The first instant after a month `YYYY-MM`, in Unix ms. @throws RangeError for anything else */
 export function monthEndMs(month: string): number {

@@ -51,10 +51,11 @@ export function parseBatch(data: unknown, nowMs: number): ParsedBatch {
   if (!Array.isArray(list))
     return { settlements: [], poison: [{ data, reason: 'not a batch of settlements' }] };
   const parsed: ParsedBatch = { settlements: [], poison: [] };
+  const firstDay = firstKeptDay(nowMs);
   for (const item of list) {
     const result = settlementSchema.safeParse(item);
     if (!result.success) parsed.poison.push({ data: item, reason: reasonOf(result.error) });
-    else if (dayOf(result.data.admittedAtMs) < firstKeptDay(nowMs)) {
+    else if (dayOf(result.data.admittedAtMs) < firstDay) {
       parsed.poison.push({ data: item, reason: `admitted more than ${KEPT_DAYS.requests} days ago` });
     } else parsed.settlements.push(result.data);
   }
