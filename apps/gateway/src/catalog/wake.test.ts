@@ -48,7 +48,8 @@ beforeEach(() => {
   });
 });
 
-const wait = () => waker.wait('m1', WAIT_MS, new AbortController().signal, { requestId: 'req_1' });
+const wait = (arrivedAtMs = 0) =>
+  waker.wait('m1', WAIT_MS, new AbortController().signal, { requestId: 'req_1', arrivedAtMs });
 const run = () => {
   const replicas = [{ replicaId: 'a', baseUrl: 'http://a/v1' }];
   const models = [{ ...asleep, condition: 'CONDITION_RUNNING' as const, replicas }];
@@ -73,6 +74,15 @@ describe('a wake of a model', () => {
     run();
     await Promise.all(waiting);
     expect([order, calls.length]).toEqual([arrivals, 1]);
+  });
+
+  it('lets a request go on before one that arrived later, though that one was admitted first', async () => {
+    const order: number[] = [];
+    const arrivals = [2, 1, 4, 3];
+    const waiting = arrivals.map((arrivedAtMs) => wait(arrivedAtMs).then(() => order.push(arrivedAtMs)));
+    run();
+    await Promise.all(waiting);
+    expect(order).toEqual([1, 2, 3, 4]);
   });
 
   it('lets a crowd go on in its order, and at most 32 requests in a turn of the event loop', async () => {
@@ -117,7 +127,7 @@ describe('a wake of a model', () => {
       const { COLD_START_MS } = readConfig(addresses);
       let outcome: string | undefined;
       const { signal } = new AbortController();
-      void waker.wait('m1', COLD_START_MS, signal, { requestId: 'req_1' }).then((ended) => {
+      void waker.wait('m1', COLD_START_MS, signal, { requestId: 'req_1', arrivedAtMs: 0 }).then((ended) => {
         outcome = ended;
       });
       await jest.advanceTimersByTimeAsync(59_999);
@@ -130,7 +140,7 @@ describe('a wake of a model', () => {
   });
 
   it('tells once of a crowd that waits, and when none of it waits any more', async () => {
-    const few = Array.from({ length: 31 }, wait);
+    const few = Array.from({ length: 31 }, () => wait());
     expect(crowds).toEqual([]);
     const more = [wait(), wait()];
     expect(crowds.map((waits) => waits())).toEqual([true]);
@@ -138,7 +148,7 @@ describe('a wake of a model', () => {
     expect(crowds.map((waits) => waits())).toEqual([false]);
     await Promise.all([...few, ...more]);
     catalog.apply({ revision: 3, snapshot: false, models: [asleep], removedModelIds: [] });
-    const again = Array.from({ length: 40 }, wait);
+    const again = Array.from({ length: 40 }, () => wait());
     expect(crowds.length).toBe(1);
     run();
     await Promise.all(again);

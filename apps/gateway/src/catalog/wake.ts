@@ -25,11 +25,14 @@ const CROWD = 32;
 /** Requests for one model that go on in one turn of the event loop. */
 const RELEASED_A_TURN = 32;
 
-/** The request that asks first, for the runner's log and its span. */
+/** A request that needs a model. */
 export interface Asker {
+  /** For the runner's log and its span, if this request asks first. */
   readonly requestId: string;
   /** Undefined: it is not traced. */
   readonly traceparent?: string | undefined;
+  /** Monotonic time. Those that wait for one model go on in this order. */
+  readonly arrivedAtMs: number;
 }
 
 /** The runner's answer to one call. */
@@ -40,6 +43,13 @@ interface Waiter {
   readonly asker: Asker;
   /** Has its outcome, or has it as soon as its turn comes. */
   done: boolean;
+  readonly onChange: (model: CatalogModel | null) => void;
+}
+
+/** The requests that wait for one model. */
+interface Crowd {
+  readonly waiters: Set<Waiter>;
+  readonly unsubscribe: () => void;
 }
 
 /**
@@ -51,7 +61,7 @@ interface Waiter {
 export class Waker {
   readonly #options: WakerOptions;
   readonly #calls = new Map<string, Promise<WakeAnswer>>();
-  readonly #waiting = new Map<string, number>();
+  readonly #crowds = new Map<string, Crowd>();
   readonly #turns = new LoopTurns(RELEASED_A_TURN);
   #crowded = false;
 
@@ -61,7 +71,7 @@ export class Waker {
 
   /** Requests that wait for the model. */
   waiting(modelId: string): number {
-    return this.#waiting.get(modelId) ?? 0;
+    return this.#crowds.get(modelId)?.waiters.size ?? 0;
   }
 
   /**
@@ -71,23 +81,15 @@ export class Waker {
   wait(modelId: string, waitMs: number, signal: AbortSignal, asker: Asker): Promise<WakeOutcome> {
     const { catalog, nowMs } = this.#options;
     return new Promise((resolve) => {
-      const waiter = { endMs: nowMs() + waitMs, asker, done: false };
-      this.#enter(modelId);
-      const leave = () => {
-        if (!waiter.done) this.#leave(modelId);
-        waiter.done = true;
-      };
       const finish = (outcome: WakeOutcome) => {
-        leave();
+        this.#leave(modelId, waiter);
         clearTimeout(timer);
-        unsubscribe();
         signal.removeEventListener('abort', onAbort);
         resolve(outcome);
       };
       const onAbort = () => finish('starting');
       const goOn = () => {
-        if (waiter.done) return;
-        leave();
+        this.#leave(modelId, waiter);
         const turn = this.#turns.take(modelId, 1);
         if (turn) void turn.then(() => finish('running'));
         else finish('running');
@@ -97,8 +99,9 @@ export class Waker {
         else if (isReady(model)) goOn();
         else if (model.condition === 'CONDITION_FAILED' && !model.wakeable) finish('failed');
       };
+      const waiter: Waiter = { endMs: nowMs() + waitMs, asker, done: false, onChange };
+      this.#enter(modelId, waiter);
       const timer = setTimeout(finish, waitMs, 'starting');
-      const unsubscribe = catalog.onChange(modelId, onChange);
       signal.addEventListener('abort', onAbort, { once: true });
       const model = catalog.get(modelId);
       if (signal.aborted) onAbort();
@@ -110,18 +113,35 @@ export class Waker {
     });
   }
 
-  #enter(modelId: string): void {
-    const waiting = this.waiting(modelId) + 1;
-    this.#waiting.set(modelId, waiting);
-    if (waiting < CROWD || this.#crowded) return;
+  #enter(modelId: string, waiter: Waiter): void {
+    let crowd = this.#crowds.get(modelId);
+    if (!crowd) {
+      const unsubscribe = this.#options.catalog.onChange(modelId, (model) => this.#tell(modelId, model));
+      crowd = { waiters: new Set(), unsubscribe };
+      this.#crowds.set(modelId, crowd);
+    }
+    crowd.waiters.add(waiter);
+    if (crowd.waiters.size < CROWD || this.#crowded) return;
     this.#crowded = true;
     this.#options.onCrowd(() => this.waiting(modelId) > 0);
   }
 
-  #leave(modelId: string): void {
-    const left = this.waiting(modelId) - 1;
-    if (left > 0) this.#waiting.set(modelId, left);
-    else this.#waiting.delete(modelId);
+  #leave(modelId: string, waiter: Waiter): void {
+    const crowd = this.#crowds.get(modelId);
+    waiter.done = true;
+    if (!crowd?.waiters.delete(waiter) || crowd.waiters.size > 0) return;
+    crowd.unsubscribe();
+    this.#crowds.delete(modelId);
+  }
+
+  /**
+   * A request may have begun to wait after one that arrived later, because its own admission took
+   * longer: the first one of an organization has the limiter read Postgres.
+   */
+  #tell(modelId: string, model: CatalogModel | null): void {
+    const waiters = [...(this.#crowds.get(modelId)?.waiters ?? [])];
+    waiters.sort((a, b) => a.asker.arrivedAtMs - b.asker.arrivedAtMs);
+    for (const { onChange } of waiters) onChange(model);
   }
 
   /**

@@ -59,7 +59,11 @@ async function wakeUp(
   waitMs: number,
 ): Promise<CatalogModel | EarlyEnd> {
   observer.enter(exchange, 'wake');
-  const asker = { requestId: exchange.requestId, traceparent: exchange.trace?.onward };
+  const asker = {
+    requestId: exchange.requestId,
+    traceparent: exchange.trace?.onward,
+    arrivedAtMs: exchange.facts.startedAtMs,
+  };
   const outcome = await waker.wait(model.modelId, waitMs, exchange.signal, asker);
   if (exchange.aborted) return exchange.aborted;
   if (outcome === 'failed') return COULD_NOT_START;
