@@ -105,7 +105,7 @@ export function createGateway(parts: GatewayParts): AssembledGateway {
     limiter,
     catalog,
     activity,
-    waker: createWaker(parts, catalog),
+    waker: createWaker(parts, catalog, limiter),
     replicas,
     bodyBudget: new ByteBudget(config.MAX_BUFFERED_BODY_BYTES),
     readTurns: new LoopTurns(BODY_BYTES_A_TURN),
@@ -115,7 +115,11 @@ export function createGateway(parts: GatewayParts): AssembledGateway {
   return { gateway, limiter, refusals, watches: createWatches(parts, catalog, activity) };
 }
 
-const createWaker = ({ runners, upstream, monotonicMs }: GatewayParts, catalog: Catalog): Waker =>
+const createWaker = (
+  { runners, upstream, monotonicMs }: GatewayParts,
+  catalog: Catalog,
+  limiter: Limiter,
+): Waker =>
   new Waker({
     catalog,
     wake: async (modelId, deadlineMs, asker) => {
@@ -125,7 +129,7 @@ const createWaker = ({ runners, upstream, monotonicMs }: GatewayParts, catalog: 
       return runner ? wakeOutcome(callUnary(runner, 'wake', request, { deadlineMs })) : 'failed';
     },
     retryMs: WAKE_RETRY_MS,
-    onCrowd: (waits) => void warmUp(upstream, waits),
+    onCrowd: (waits) => void warmUp(upstream, () => limiter.rehearseReserve(), waits),
     nowMs: monotonicMs,
   });
 

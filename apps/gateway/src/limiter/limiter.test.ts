@@ -509,6 +509,18 @@ describe('a lost lease', () => {
   });
 });
 
+describe('a rehearsed reservation', () => {
+  it('asks the limiter for one that no organization has, and is over with its refusal', async () => {
+    const { limiter, fake, told } = await start(PATIENT);
+    fake.answers.reserve = () => ({ admission: { leaseLost: {} } });
+    await limiter.rehearseReserve();
+    expect(fake.of('reserve').map(({ reserve }) => reserve)).toMatchObject([
+      { orgId: 'rehearsal', admissionId: 'rehearsal' },
+    ]);
+    expect([told.lost, limiter.unacknowledged]).toEqual([[], 0]);
+  });
+});
+
 describe('a call that has certainly not run', () => {
   it('needs no withdrawal', async () => {
     const { limiter, fake } = await start();

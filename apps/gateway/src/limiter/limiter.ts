@@ -1,4 +1,4 @@
-import { isRefusal, type Refusal } from '@tidegate/contracts';
+import { isRefusal, REHEARSAL, type Refusal } from '@tidegate/contracts';
 import type {
   LimiterClient,
   Notice__Output,
@@ -181,6 +181,15 @@ export class Limiter {
     if (isRefusal(admission)) return admission;
     this.#grants.reserved(ref, admission.admittedAtMs);
     return PASSED;
+  }
+
+  /**
+   * Asks to reserve for an admission that nobody has, and ignores the refusal. Gateway and limiter
+   * run what they run for `reserve`. It changes nothing, and no decision is counted.
+   */
+  async rehearseReserve(): Promise<void> {
+    const ref = this.admissionRef(REHEARSAL, REHEARSAL);
+    await this.#session.call({ reserve: ref, traceparent: undefined });
   }
 
   /** Takes an admission back. Waits like `settle`. */

@@ -22,14 +22,20 @@ const HEAD = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-lengt
 const ANSWER = `${HEAD}\r\nconnection: close\r\n\r\n${BODY}`;
 
 /**
- * Calls a server of this process many times, each time over a new connection, so that V8 has
- * optimized how models are called before a crowd of callers is forwarded at once. Nothing is
- * admitted, counted or logged. Never rejects: without it, the crowd is forwarded more slowly.
+ * Does what forwards a caller whose model wakes, many times: reserves, and calls a server of this
+ * process over a new connection. So V8 has optimized it, here and in the limiter, before a crowd of
+ * callers is forwarded at once. Nothing is admitted, counted or logged. Never rejects: without it,
+ * the crowd is forwarded more slowly.
  *
+ * @param reserve rehearses a reservation; never rejects
  * @param goOn false: no further call is begun
  * @returns the number of calls that were answered
  */
-export async function warmUp(upstream: Dispatcher, goOn: () => boolean): Promise<number> {
+export async function warmUp(
+  upstream: Dispatcher,
+  reserve: () => Promise<void>,
+  goOn: () => boolean,
+): Promise<number> {
   const request = await parseBody(ASKED);
   if (isRefusal(request)) return 0;
   const server = createServer((socket) => {
@@ -52,6 +58,7 @@ export async function warmUp(upstream: Dispatcher, goOn: () => boolean): Promise
   const caller = async () => {
     while (begun < CALLS && goOn()) {
       begun++;
+      await reserve();
       if (await isAnswered(upstream, port, request)) answered++;
     }
   };

@@ -1,3 +1,4 @@
+import { REHEARSAL } from '@tidegate/contracts';
 import type { Call__Output } from '@tidegate/rpc';
 import type { Span, Tracing } from '@tidegate/tracing';
 import { LimiterError } from '../limiter-error.ts';
@@ -5,7 +6,10 @@ import type { LimiterMetrics } from '../metrics.ts';
 import { type DispatchDeps, dispatch, type ReplyContent } from './dispatch.ts';
 import { requestIdOf } from './ids.ts';
 
-/** Answers calls and counts the decisions. A call of a sampled trace gets a span. */
+/**
+ * Answers calls and counts the decisions, but not those that a gateway only rehearses. A call of a
+ * sampled trace gets a span.
+ */
 export const countedDispatch =
   (deps: DispatchDeps, metrics: LimiterMetrics, tracing: Tracing | null) =>
   async (call: Call__Output): Promise<ReplyContent> => {
@@ -15,7 +19,8 @@ export const countedDispatch =
       const outcome = await dispatch(deps, call);
       const endedMs = performance.now();
       const name = nameOf(outcome);
-      metrics.decided(call.call ?? 'none', name, (endedMs - startedMs) / 1_000);
+      if (call.reserve?.orgId !== REHEARSAL)
+        metrics.decided(call.call ?? 'none', name, (endedMs - startedMs) / 1_000);
       if (span) endSpan(span, name, endedMs);
       return outcome;
     } catch (error) {
