@@ -132,6 +132,7 @@ export function describePasskeys(site: Site): void {
           'account.addPasskey',
           'account.removePasskey',
           'account.signIn passkey',
+          'account.signInFailed passkey',
           'account.signIn passkey',
           'account.disableTwoFactor',
         ]);

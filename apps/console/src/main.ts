@@ -19,7 +19,12 @@ import {
 } from '@tidegate/runtime';
 import { type Config, oidcOf, readConfig } from './config.ts';
 import { createAccounts } from './server/auth/accounts.ts';
-import { auditedSecondFactor, auditedSignIn, createRecorder } from './server/auth/audited.ts';
+import {
+  auditedPasskeys,
+  auditedSecondFactor,
+  auditedSignIn,
+  createRecorder,
+} from './server/auth/audited.ts';
 import { canHavePasskeys, createAuth } from './server/auth/auth.ts';
 import { createDevices } from './server/auth/devices.ts';
 import { createPasskeys } from './server/auth/passkeys.ts';
@@ -130,7 +135,10 @@ function createServices(service: Service, config: Config, { db, limiter, runner,
     auth,
     signIn,
     secondFactor: auditedSecondFactor(createSecondFactor({ db, auth, devices }), recordAccount),
-    passkeys: !oidc?.only && canHavePasskeys(consoleUrl) ? createPasskeys({ db, auth, devices }) : null,
+    passkeys:
+      !oidc?.only && canHavePasskeys(consoleUrl)
+        ? auditedPasskeys(createPasskeys({ db, auth, devices }), recordAccount)
+        : null,
     sessions: createSessions({ db, auth, idleTimeoutMs, now: Date.now }),
     accounts: createAccounts({ db, auth, passwords: !oidc?.only }),
     recordAccount,

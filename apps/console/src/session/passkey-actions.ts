@@ -38,12 +38,6 @@ export async function signInWithPasskey(
   const step = await services().passkeys?.signIn({ answer, headers: new Headers(await headers()) });
   if (step?.outcome !== 'signed in')
     return refuseInput({ message: 'This passkey is not in use here. Sign in with your password.' });
-  await services().recordAccount({
-    action: 'account.signIn',
-    account: { userId: step.userId },
-    address: await callerAddress(),
-    details: { with: 'passkey' },
-  });
   await passCookiesOn(step.headers);
   return { ok: true, value: sameSitePath(next) };
 }

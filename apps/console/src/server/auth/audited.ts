@@ -2,6 +2,7 @@ import { type AccountEvent, recordAccountEvent } from '@tidegate/control';
 import type { Db } from '@tidegate/db';
 import type { Logger } from '@tidegate/runtime';
 import { CLIENT_ADDRESS_HEADER } from '../http/names.ts';
+import type { Passkeys } from './passkeys.ts';
 import type { SecondFactor } from './second-factor.ts';
 import type { SignIn } from './sign-in.ts';
 
@@ -89,6 +90,23 @@ export const auditedSecondFactor = (factor: SecondFactor, record: RecordAccount)
     if (step.outcome !== 'signed in') return step;
     if (step.by === 'recovery code') await record({ action: 'account.useBackupCode', ...event });
     await record({ action: 'account.signIn', ...event, details });
+    return step;
+  },
+});
+
+/**
+ * Records every sign-in with a passkey, and every one that fails with a passkey of an account here.
+ * A passkey that is not known belongs to nobody, so it has no trail.
+ */
+export const auditedPasskeys = (passkeys: Passkeys, record: RecordAccount): Passkeys => ({
+  ...passkeys,
+  async signIn(attempt) {
+    const step = await passkeys.signIn(attempt);
+    if (step.userId === null) return step;
+    const address = attempt.headers.get(CLIENT_ADDRESS_HEADER) ?? undefined;
+    const event = { account: { userId: step.userId }, address, details: { with: 'passkey' } };
+    const action = step.outcome === 'wrong' ? 'account.signInFailed' : 'account.signIn';
+    await record({ action, ...event });
     return step;
   },
 });

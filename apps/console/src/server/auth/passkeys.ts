@@ -24,8 +24,11 @@ export interface Challenge<Options> {
 
 export type PasskeySignIn =
   | { readonly outcome: 'signed in'; readonly headers: Headers; readonly userId: string }
-  /** The passkey is not one of an account here, or its device did not check who uses it. */
-  | { readonly outcome: 'wrong' };
+  /**
+   * The passkey is not one of an account here, or the attempt is over. Or it is the passkey of this
+   * user, and was not proven: the signature is wrong, or its device did not check who uses it.
+   */
+  | { readonly outcome: 'wrong'; readonly userId: string | null };
 
 /**
  * Passkeys of accounts that have a password. A passkey signs in alone: having the device is one
@@ -120,10 +123,25 @@ export const createPasskeys = ({ db, auth, devices }: PasskeysOptions): Passkeys
     const response = await auth.api
       .verifyPasskeyAuthentication({ body: { response: { ...answer } }, headers, asResponse: true })
       .catch(() => null);
-    if (!response?.ok) return { outcome: 'wrong' };
+    if (!response?.ok) return { outcome: 'wrong', userId: await whoseUnproven(db, answer.id, response) };
     const { user } = (await response.json()) as { user: { id: string; email: string } };
     const cookies = new Headers(response.headers);
     cookies.append('set-cookie', devices.remember(headers, user.email));
     return { outcome: 'signed in', headers: cookies, userId: user.id };
   },
 });
+
+/** What the plugin says of a passkey that it knows. */
+const UNPROVEN = new Set(['AUTHENTICATION_FAILED', 'USER_NOT_VERIFIED']);
+
+/** Whose passkey it was that an attempt did not prove. Null: it was checked against none. */
+async function whoseUnproven(
+  db: Db,
+  credentialID: unknown,
+  response: Response | null,
+): Promise<string | null> {
+  const { code = '' } = ((await response?.json().catch(() => null)) ?? {}) as { readonly code?: string };
+  if (!UNPROVEN.has(code) || typeof credentialID !== 'string') return null;
+  const passkey = await db.passkey.findFirst({ where: { credentialID }, select: { userId: true } });
+  return passkey?.userId ?? null;
+}

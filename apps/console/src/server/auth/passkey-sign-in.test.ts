@@ -1,0 +1,129 @@
+import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { AuthenticationResponseJSON } from '@simplewebauthn/browser';
+import { newUserId } from '@tidegate/contracts';
+import type { AccountEvent } from '@tidegate/control';
+import { closeDb, createDb, type Db } from '@tidegate/db';
+import { PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
+import { CLIENT_ADDRESS_HEADER } from '../http/names.ts';
+import { auditedPasskeys } from './audited.ts';
+import { type Auth, createAuth } from './auth.ts';
+import { createDevices } from './devices.ts';
+import { createPasskeys, type PasskeySignIn, type Passkeys } from './passkeys.ts';
+
+const SITE = 'https://console.example';
+const ADDRESS = '203.0.113.7';
+const USER_PRESENT = 1;
+const USER_VERIFIED = 4;
+
+let postgres: TestPostgres;
+let db: Db;
+let auth: Auth;
+let passkeys: Passkeys;
+let events: AccountEvent[];
+
+beforeAll(async () => {
+  postgres = await testPostgres();
+  db = createDb(postgres.url, PATIENT_DB);
+  auth = createAuth({ db, consoleUrl: SITE, secret: 'x'.repeat(32), oidc: null });
+  const devices = createDevices({ secret: 'x'.repeat(32), consoleUrl: SITE, now: Date.now });
+  const record = async (event: AccountEvent) => void events.push(event);
+  passkeys = auditedPasskeys(createPasskeys({ db, auth, devices }), record);
+});
+afterAll(async () => {
+  await closeDb(db);
+  await postgres.drop();
+});
+
+/** A security key with one passkey of an account here. */
+interface Device {
+  readonly userId: string;
+  readonly id: string;
+  readonly privateKey: KeyObject;
+}
+
+const base64url = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64url');
+const sha256 = (bytes: Uint8Array | string): Buffer => createHash('sha256').update(bytes).digest();
+
+async function registered(): Promise<Device> {
+  const [userId, id] = [newUserId(), base64url(randomBytes(16))];
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const { x = '', y = '' } = publicKey.export({ format: 'jwk' });
+  // COSE: an elliptic curve key for ES256 on P-256, with x and y.
+  const [head, between] = [Buffer.from('a5010203262001215820', 'hex'), Buffer.from('225820', 'hex')];
+  const cose = Buffer.concat([head, Buffer.from(x, 'base64url'), between, Buffer.from(y, 'base64url')]);
+  await db.user.create({ data: { id: userId, email: `${userId}@example.com`, name: 'Ada' } });
+  const kept = {
+    publicKey: cose.toString('base64'),
+    counter: 0,
+    deviceType: 'singleDevice',
+    backedUp: false,
+  };
+  await db.passkey.create({ data: { id: `pk_${id}`, userId, credentialID: id, ...kept } });
+  return { userId, id, privateKey };
+}
+
+/** What a browser answers to a challenge. */
+function answer({ id, privateKey }: Device, challenge: string, flags: number): AuthenticationResponseJSON {
+  const client = JSON.stringify({ type: 'webauthn.get', challenge, origin: SITE, crossOrigin: false });
+  const data = Buffer.concat([sha256(new URL(SITE).hostname), Buffer.from([flags, 0, 0, 0, 0])]);
+  const signature = sign('sha256', Buffer.concat([data, sha256(client)]), privateKey);
+  const response = {
+    clientDataJSON: base64url(Buffer.from(client)),
+    authenticatorData: base64url(data),
+    signature: base64url(signature),
+  };
+  return { id, rawId: id, type: 'public-key', clientExtensionResults: {}, response };
+}
+
+/** Signs in with the device, after a challenge. Resolves to the outcome, and what was recorded. */
+async function attempt(
+  device: Device,
+  { flags = USER_PRESENT | USER_VERIFIED, withCookie = true } = {},
+): Promise<{ step: PasskeySignIn; recorded: AccountEvent[] }> {
+  const { options, headers } = await passkeys.challenge(new Headers());
+  const cookie = headers.getSetCookie().map((one) => one.split(';')[0]);
+  const own = new Headers({ [CLIENT_ADDRESS_HEADER]: ADDRESS });
+  if (withCookie) own.set('cookie', cookie.join('; '));
+  events = [];
+  const step = await passkeys.signIn({ answer: answer(device, options.challenge, flags), headers: own });
+  return { step, recorded: events };
+}
+
+const event = (action: AccountEvent['action'], { userId }: Device): AccountEvent => ({
+  action,
+  account: { userId },
+  address: ADDRESS,
+  details: { with: 'passkey' },
+});
+
+describe('signing in with a passkey', () => {
+  it('is recorded', async () => {
+    const device = await registered();
+    const { step, recorded } = await attempt(device);
+    expect(step).toMatchObject({ outcome: 'signed in', userId: device.userId });
+    expect(recorded).toEqual([event('account.signIn', device)]);
+  });
+
+  it('that fails is recorded for the account of the passkey: by another key, or a user who was not checked', async () => {
+    const device = await registered();
+    const { privateKey } = await registered();
+    const forged = await attempt({ ...device, privateKey });
+    const unchecked = await attempt(device, { flags: USER_PRESENT });
+    for (const { step, recorded } of [forged, unchecked]) {
+      expect(step).toEqual({ outcome: 'wrong', userId: device.userId });
+      expect(recorded).toEqual([event('account.signInFailed', device)]);
+    }
+    expect(await db.session.count({ where: { userId: device.userId } })).toBe(0);
+  });
+
+  it('is not recorded of a passkey that is not known, nor without a challenge, which is not checked', async () => {
+    const device = await registered();
+    const unknown = await attempt({ ...device, id: base64url(randomBytes(16)) });
+    const late = await attempt(device, { withCookie: false });
+    for (const { step, recorded } of [unknown, late]) {
+      expect(step).toEqual({ outcome: 'wrong', userId: null });
+      expect(recorded).toEqual([]);
+    }
+  });
+});
