@@ -9,10 +9,7 @@ const answers: UpstreamHandler = (_request, reply) => reply.json(wholeAnswer());
 let harness: Harness;
 
 beforeAll(async () => {
-  harness = await startHarness({
-    upstream: (request, reply) => script(request, reply),
-    env: { SETTLE_WAIT_MS: '300' },
-  });
+  harness = await startHarness({ upstream: (request, reply) => script(request, reply) });
 });
 afterAll(() => harness.stop());
 const originalAnswers = () => ({ ...harness.limiterServer.answers });
@@ -111,19 +108,16 @@ describe('a whole answer', () => {
   });
 
   it('waits for its settlement, but not forever', async () => {
-    script = answers;
-    let acknowledged = false;
-    limiterAnswers({ settle: () => undefined });
-    const late = harness.complete(hello);
-    await eventually(() => harness.limiterServer.of('settle').length > 0);
+    const own = await startHarness({ env: { SETTLE_WAIT_MS: '300', LIMITER_CALL_TIMEOUT_MS: '3000' } });
+    const { answers: limiter } = own.limiterServer;
+    const { settle } = limiter;
+    limiter.settle = () => undefined;
+    const late = own.complete(hello);
+    await eventually(() => own.limiterServer.of('settle').length > 0);
     expect((await late).status).toBe(200);
-    limiterAnswers({
-      settle: () => {
-        acknowledged = true;
-        return { settle: {} };
-      },
-    });
-    await eventually(() => acknowledged && harness.limiter.unacknowledged === 0);
+    limiter.settle = settle;
+    await eventually(() => own.limiter.unacknowledged === 0);
+    await own.stop();
   });
 });
 

@@ -11,7 +11,7 @@ const sockets: Socket[] = [];
 
 beforeAll(async () => {
   harness = await startHarness({
-    env: { HEADERS_TIMEOUT_MS: '300', UNREAD_ANSWER_TIMEOUT_MS: '1000' },
+    env: { HEADERS_TIMEOUT_MS: '300' },
     upstream: (request, reply) => script(request, reply),
   });
 });
@@ -26,8 +26,8 @@ interface Dialed {
   readonly received: () => string;
 }
 
-function dial(): Dialed {
-  const socket = connect({ port: harness.server.port, host: '127.0.0.1', allowHalfOpen: true });
+function dial({ server } = harness): Dialed {
+  const socket = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true });
   let received = '';
   socket.on('data', (bytes) => {
     received += bytes;
@@ -254,10 +254,18 @@ describe('bytes after requests on a connection that are no request', () => {
 });
 
 describe('a client that sends without reading', () => {
+  let impatient: Harness;
+  beforeAll(async () => {
+    impatient = await startHarness({
+      env: { HEADERS_TIMEOUT_MS: '300', UNREAD_ANSWER_TIMEOUT_MS: '1000' },
+      upstream: (request, reply) => script(request, reply),
+    });
+  });
+  afterAll(() => impatient.stop());
   const LARGE = 'x'.repeat(2 * 1024 * 1024 - 4096);
   const request = () => {
     const body = JSON.stringify(hello);
-    return `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${harness.apiKey}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    return `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${impatient.apiKey}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
   };
 
   it.each([
@@ -266,14 +274,14 @@ describe('a client that sends without reading', () => {
     ['CONNECT', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n'],
   ])('does not keep its connection by that: %s', async (_what, bytes) => {
     script = (_request, reply) => reply.json(wholeAnswer(LARGE));
-    const { socket } = dial();
+    const { socket } = dial(impatient);
     socket.pause();
     // More answers than the system's own buffers hold.
     socket.write(request().repeat(8) + bytes);
     const drip = setInterval(() => socket.write('x'), 50);
     try {
-      await eventually(() => harness.gateway.exchanges.size > 0);
-      await eventually(() => harness.gateway.exchanges.size === 0);
+      await eventually(() => impatient.gateway.exchanges.size > 0);
+      await eventually(() => impatient.gateway.exchanges.size === 0);
       await eventually(() => socket.destroyed || socket.writableEnded || socket.errored);
     } finally {
       clearInterval(drip);

@@ -43,6 +43,8 @@ export interface Harness extends AssembledGateway {
   stop(): Promise<void>;
 }
 
+/** A busy machine is not a model that cannot be reached. */
+const CONNECT_TIMEOUT_MS = 30_000;
 const noImages: Gateway['images'] = {
   fetchAll: async () => newRefusal({ code: 'invalid_request', message: 'no images here' }),
 };
@@ -93,7 +95,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     config.RUNNER_ADDRESS.map(({ pool, address }) => [pool, createRunnerClient(address)]),
   );
   const parser = createParser();
-  const upstream = new Agent({ connect: { timeout: 1_000 } });
+  const upstream = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS } });
   const assembled = createGateway({
     config,
     log: createLogger(logging),
