@@ -7,10 +7,10 @@ const MONTH = /^(\d{4})-(\d{2})$/;
 /** The UTC month of an instant, `YYYY-MM`. */
 export const monthOf = (ms: number): string => new Date(ms).toISOString().slice(0, 7);
 
-/** The latest answer of `dayOf`. Formatting a date costs more than all else that is done with it. */
+/** The latest answer of `dayOf`. Formatting a date is slow. */
 let latest = { dayNumber: Number.NaN, day: '' };
 
-/** The UTC day of an instant, `YYYY-MM-DD`. Costs next to nothing if the call before had that day. */
+/** The UTC day of an instant, `YYYY-MM-DD`. Fast if the call before had the same day. */
 export function dayOf(ms: number): string {
   const dayNumber = Math.floor(ms / DAY_MS);
   if (dayNumber !== latest.dayNumber) latest = { dayNumber, day: new Date(ms).toISOString().slice(0, 10) };
