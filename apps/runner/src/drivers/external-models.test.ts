@@ -107,7 +107,7 @@ describe('a model on a remote server', () => {
     const timings = { drivers: { ...FAST.drivers, probeMs: 3_600_000 } };
     const watcher = (await harness.start({ timings })).watch('gw_1');
     await eventually(() => modelIds.every((id) => watcher.condition(id) === 'CONDITION_RUNNING'));
-    expect(one.requests).toHaveLength(1);
+    expect(one.requests.map(({ path }) => path)).toEqual(['/v1/models', '/v1/chat/completions']);
   });
 
   it('fails at once, with the reason, when calls cannot work, and runs once they can', async () => {

@@ -46,7 +46,7 @@ describe('a check of a server', () => {
     });
     expect((await check({ name: '' })).problem).toBe('');
     expect(new Set(server?.requests.map(({ method, path }) => `${method} ${path}`))).toEqual(
-      new Set(['GET /gpu/v1/models', 'GET /gpu/version']),
+      new Set(['GET /gpu/v1/models', 'GET /gpu/v1/chat/completions', 'GET /gpu/version']),
     );
   });
 

@@ -131,8 +131,8 @@ describe('a server that lists its models', () => {
       wrong("The server does not serve 'tide'. It serves a."),
     ],
     ['is not judged by a list that cannot be understood', { body: '{"data":[{"name":"x"}]}' }, {}, null],
-    ['is not judged by a document that is no list', { body: '{}' }, {}, null],
-    ['is not judged by a document that is not JSON', { body: '{"data":[', type: 'text/plain' }, {}, null],
+    ['is not judged by a list without names', { body: '[{"name":"x"}]' }, {}, null],
+    ['is not judged by a list of another form', { body: '{"models":[{"name":"x"}]}' }, {}, null],
     [
       'is not judged by a list that is too long to read',
       { body: `{"object":"list","data":[],"x":"${'y'.repeat(2 ** 20)}"}` },
@@ -165,7 +165,26 @@ describe('a server that requires a key', () => {
   it('refuses a wrong one although its list is public, as older versions of llama.cpp do', async () => {
     const upstream = await serverThat(listing(['x'], 'llamacpp'), { status: 401 });
     expect(await find(upstream, { key: 'k' })).toEqual(wrong('The server refused the upstream key (401).'));
+    expect(await find(upstream, { key: 'k', own: true })).not.toBeNull();
   });
+
+  it('refuses a wrong one although its list is public, as a proxy may that guards completions', async () => {
+    for (const models of [listing(['tide']), listing(['tide'], 'vllm'), { body: '[{"name":"tide"}]' }]) {
+      const upstream = await serverThat(models, { status: 401 });
+      expect(await find(upstream, { key: 'k' })).toEqual(wrong('The server refused the upstream key (401).'));
+      expect(await find(upstream)).toEqual(
+        wrong('The server asks for an upstream key (401), and the model has none.'),
+      );
+      await upstream.close();
+    }
+  });
+
+  it.each([403, 404, 405, 429, 500])(
+    'is not judged by a completions path that answers a GET with %d',
+    async (status) => {
+      expect(await find(await serverThat(listing(['tide']), { status }), { key: 'k' })).toBeNull();
+    },
+  );
 });
 
 describe('a server without a list', () => {
@@ -174,6 +193,24 @@ describe('a server without a list', () => {
     ['has one when the path answers 400', undefined, { status: 400 }, null],
     ['has one when the path is forbidden to all but POST', undefined, { status: 403 }, null],
     ['has none when there is nothing at that path either', undefined, undefined, '404'],
+    [
+      'has none when its list is another document, and nothing is at that path',
+      { body: '{"status":"ok"}' },
+      undefined,
+      'with something else than a list',
+    ],
+    [
+      'has none when its list is no JSON, and nothing is at that path',
+      { body: 'ok', type: 'text/plain' },
+      undefined,
+      'with something else than a list',
+    ],
+    [
+      'has one when its list is another document, but that path takes no GET',
+      { body: '{}' },
+      { status: 405 },
+      null,
+    ],
     ['has none when it redirects', { status: 302 }, { status: 302 }, '302'],
     [
       'has none when it shows a page for any path',

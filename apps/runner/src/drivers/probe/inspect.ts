@@ -34,23 +34,33 @@ export async function inspect(server: InspectedServer, signal: AbortSignal): Pro
   const problem = problemOf(answer, server);
   if (problem || typeof answer === 'string') return problem;
   if (answer.status === 429) return null;
-  if (answer.status < 300 && !isPage(answer)) {
-    const served = answer.body === null ? null : servedModels(answer.body);
-    return served && inspectServed(served, server, signal);
-  }
+  const served = answer.status < 300 && !isPage(answer) ? listIn(answer) : 'no_list';
+  if (served !== 'no_list') return inspectServed(served, server, signal);
   return server.own ? null : inspectRoute(answer, server, signal);
 }
 
+/** What is too long to read may be a long list. */
+const listIn = ({ body }: GetResponse) => (body === null ? 'unreadable' : servedModels(body));
+
 async function inspectServed(
-  served: readonly ServedModel[],
+  served: readonly ServedModel[] | 'unreadable',
   server: InspectedServer,
   signal: AbortSignal,
 ): Promise<Problem | null> {
-  if (server.name !== '' && !serves(served, server))
+  const readable = served === 'unreadable' ? [] : served;
+  if (served !== 'unreadable' && server.name !== '' && !serves(served, server))
     return misconfigured(describeServed(served, server.name));
-  // Older versions of llama.cpp list their models to everyone. They ask for the key only at other
-  // paths.
-  if (!served.some(({ ownedBy }) => ownedBy === 'llamacpp')) return null;
+  // A runner's own server knows no key unless the model has one, but for llama.cpp, which may have
+  // one in its environment.
+  const mayAskForKey = !server.own || server.key || readable.some(({ ownedBy }) => ownedBy === 'llamacpp');
+  return mayAskForKey ? inspectKey(server, signal) : null;
+}
+
+/**
+ * Some servers and proxies list their models to everyone, and ask for the key only where it counts.
+ * Only 401 is judged: a route for POST alone may answer a GET with anything else.
+ */
+async function inspectKey(server: InspectedServer, signal: AbortSignal): Promise<Problem | null> {
   const answer = await ask(server, '/chat/completions', signal);
   return typeof answer === 'object' && answer.status === 401 ? keyRefused(401, server) : null;
 }
@@ -72,9 +82,12 @@ async function inspectRoute(
   const absent = answer.status === 404 || (answer.status >= 300 && answer.status < 400) || isPage(answer);
   if (!absent) return null;
   const url = server.baseUrl.slice(0, MAX_URL_LENGTH);
-  return misconfigured(
-    `No chat completions API at ${url}: /models answered ${isPage(list) ? 'with a web page' : list.status}.`,
-  );
+  return misconfigured(`No chat completions API at ${url}: /models answered ${describeList(list)}.`);
+}
+
+function describeList(list: GetResponse): string {
+  if (isPage(list)) return 'with a web page';
+  return list.status < 300 ? 'with something else than a list' : String(list.status);
 }
 
 const ask = (server: InspectedServer, path: string, signal: AbortSignal) => {

@@ -11,6 +11,8 @@ export interface ServedModel {
 }
 
 const modelList = z.object({ data: z.array(z.unknown()) });
+/** Lists of other make. What their entries mean is not known. */
+const otherList = z.union([z.array(z.unknown()), z.object({ models: z.array(z.unknown()) })]);
 /** Some servers write an empty list like this. */
 const emptyList = z.object({ object: z.literal('list'), data: z.null() });
 const entry = z.object({
@@ -20,19 +22,19 @@ const entry = z.object({
   status: z.unknown().optional(),
 });
 
-/** Reads the body of a model list. Null: it cannot be understood. */
-export function servedModels(body: string): ServedModel[] | null {
+/** Reads the body of a model list. `unreadable`: it is a list, but of which models is not clear. */
+export function servedModels(body: string): ServedModel[] | 'unreadable' | 'no_list' {
   const json = parse(body);
   if (emptyList.safeParse(json).success) return [];
   const list = modelList.safeParse(json);
-  if (!list.success) return null;
+  if (!list.success) return otherList.safeParse(json).success ? 'unreadable' : 'no_list';
   const served = list.data.data.flatMap((item) => {
     const { success, data } = entry.safeParse(item);
     if (!success) return [];
     const { id, owned_by: ownedBy, aliases, status } = data;
     return [{ id, ownedBy, aliases, routed: status !== undefined }];
   });
-  return served.length === 0 && list.data.data.length > 0 ? null : served;
+  return served.length === 0 && list.data.data.length > 0 ? 'unreadable' : served;
 }
 
 function parse(text: string): unknown {

@@ -51,6 +51,16 @@ describe('models of the same server', () => {
     });
   });
 
+  it('share that a path takes no GET', async () => {
+    const { asked, get } = start(LONG_MS);
+    const noGet = { ...OK, status: 405 };
+    const first = get(server('k'));
+    asked[0]?.answer(noGet);
+    await first;
+    expect(await get(server('k'))).toBe(noGet);
+    expect(asked).toHaveLength(1);
+  });
+
   it.each<[string, GetResponse | NoAnswer]>([
     ['does not answer', 'connection refused'],
     ['refuses', { ...OK, status: 401 }],

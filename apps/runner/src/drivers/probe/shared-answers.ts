@@ -1,5 +1,8 @@
 import { type Get, type GetRequest, type GetResponse, get, type NoAnswer } from './get.ts';
 
+/** What a path for POST alone answers. That will not change soon. */
+const NO_GET = 405;
+
 interface Shared {
   readonly answer: Promise<GetResponse | NoAnswer>;
   readonly ended: AbortController;
@@ -46,7 +49,8 @@ export class SharedAnswers {
     const shared = { answer: this.#get(request, ended.signal), ended, askers: 0 };
     this.#known.set(id, shared);
     void shared.answer.then((answer) => {
-      if (typeof answer === 'string' || answer.status >= 300) this.#forget(id, shared);
+      if (typeof answer === 'string' || (answer.status >= 300 && answer.status !== NO_GET))
+        this.#forget(id, shared);
       else setTimeout(() => this.#forget(id, shared), this.#freshMs).unref();
     });
     return shared;
