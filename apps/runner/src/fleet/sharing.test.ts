@@ -5,6 +5,9 @@ import { Harness, isAlive, type PublishedProcess } from '../testing/harness.ts';
 
 /** Models give way as soon as they are idle. */
 const STEADY = { timings: { minimumStayMs: 0 } };
+const STAY_MS = 3_600_000;
+/** Only to make room. */
+const SLEEPLESS = { sleepAfterS: 2_000_000 };
 
 let harness: Harness;
 beforeEach(async () => {
@@ -61,6 +64,48 @@ describe('models that share a pool', () => {
     await runner.stopModel(always.modelId);
     await eventually(async () => (await runner.startModel(next.modelId)).condition !== 'CONDITION_FAILED');
     expect(await runner.wake(next.modelId)).toMatchObject(RUNNING);
+  });
+
+  it('keep their room for the minimum stay after a start, though idle, so they do not end each other in turns', async () => {
+    const [one, other] = [
+      await harness.publishProcess({}, { cost: 10, ...SLEEPLESS }),
+      await harness.publishProcess({}, { cost: 10, ...SLEEPLESS }),
+    ];
+    let aheadMs = 0;
+    const nowMs = () => Date.now() + aheadMs;
+    // Longer than any test takes: only the clock below ends a stay.
+    const runner = await harness.start({ nowMs, timings: { minimumStayMs: STAY_MS } });
+    await runner.wake(one.modelId);
+    await expect(runner.wake(other.modelId, 300)).rejects.toMatchObject({ code: 4 });
+    expect([runs(one), other.starts()]).toEqual([true, []]);
+    const woken = runner.wake(other.modelId);
+    aheadMs += STAY_MS;
+    expect(await woken).toMatchObject(RUNNING);
+    expect(runs(one)).toBe(false);
+    await expect(runner.wake(one.modelId, 300)).rejects.toMatchObject({ code: 4 });
+    expect([runs(other), one.starts().length]).toEqual([true, 1]);
+    aheadMs += STAY_MS;
+    expect(await runner.wake(one.modelId)).toMatchObject(RUNNING);
+    expect([runs(other), one.starts().length]).toEqual([false, 2]);
+  });
+
+  it('keep their room for the minimum stay also when a larger one gathers it, and no longer', async () => {
+    const early = await harness.publishProcess({}, { cost: 5, ...SLEEPLESS });
+    const late = await harness.publishProcess({}, { cost: 5, ...SLEEPLESS });
+    const large = await harness.publishProcess({}, { cost: 10, ...SLEEPLESS });
+    let aheadMs = 0;
+    const timings = { minimumStayMs: STAY_MS, room: { patienceMs: 100, turnMs: 24 * STAY_MS } };
+    const runner = await harness.start({ nowMs: () => Date.now() + aheadMs, timings });
+    await runner.wake(early.modelId);
+    aheadMs += STAY_MS / 2;
+    await runner.wake(late.modelId);
+    const woken = runner.wake(large.modelId);
+    aheadMs += STAY_MS / 2;
+    await eventually(() => !runs(early));
+    expect([runs(late), large.starts()]).toEqual([true, []]);
+    aheadMs += STAY_MS / 2;
+    expect(await woken).toMatchObject(RUNNING);
+    expect(runs(late)).toBe(false);
   });
 
   it('stay as they are when a runner takes over, and when nobody waits for room any more', async () => {

@@ -127,6 +127,7 @@ export class Harness {
       logTo?: (line: string) => void;
       pool?: string;
       leaseMs?: number;
+      nowMs?: () => number;
     } = {},
   ): Promise<TestRunner> {
     const runner = this.standBy(options);
@@ -144,6 +145,7 @@ export class Harness {
     logTo,
     pool = 'local',
     leaseMs = 60_000,
+    nowMs = Date.now,
   }: Parameters<Harness['start']>[0] = {}): Runner {
     const runner = startRunner({
       host: '127.0.0.1',
@@ -160,7 +162,7 @@ export class Harness {
       kubernetes,
       stopModelsOnExit,
       timings: { ...FAST, ...timings },
-      nowMs: Date.now,
+      nowMs,
       random: Math.random,
       logger: createLogger({
         service: 'runner',
