@@ -100,7 +100,9 @@ export class LimiterLink {
   }
 
   call(call: LimiterCall): Promise<LimiterReply | null> {
-    if (this.#up && this.#open.size < this.#options.maxOpenCalls) return this.#send(call);
+    // A heartbeat is not one of many. Without it, the session would end with all the open calls.
+    const isAllowed = this.#open.size < this.#options.maxOpenCalls || call.heartbeat;
+    if (this.#up && isAllowed) return this.#send(call);
     this.#options.onCalled?.(null);
     return Promise.resolve(null);
   }
