@@ -107,6 +107,15 @@ export class Installation {
     );
   }
 
+  /** The id of the container whose runner leads. Undefined: none does. */
+  async leadingRunner() {
+    const sql = "SELECT split_part(holder, ':', 1) FROM runner_lease WHERE expires_at > now()";
+    const psql = ['psql', '-U', 'tidegate', '-d', 'tidegate', '-tAc', sql];
+    const host = await this.compose(['exec', '-T', 'postgres', ...psql]);
+    // A container's host name is the beginning of its id.
+    return (await this.containersOf('runner')).find((id) => host !== '' && id.startsWith(host));
+  }
+
   /** Waits until each container of a service is healthy. @param {string} service */
   async healthy(service, count = 1) {
     await until(`${service} healthy`, READY_MS, async () => {
@@ -116,15 +125,21 @@ export class Installation {
   }
 
   /**
-   * Kills the first process of one container as the kernel would: `docker kill` would count as a
-   * wish to stop it.
-   * @param {string} service
+   * Kills the first process of a container as the kernel would: `docker kill` would count as a wish
+   * to stop it.
+   * @param {string} id
    */
-  async kill(service) {
-    const [id = ''] = await this.containersOf(service);
-    const { State, RestartCount } = await this.inspect(id);
+  async killContainer(id) {
+    const { State } = await this.inspect(id);
     const [shell, kill] = [['--user', '0', '--entrypoint', 'bash'], `kill -9 ${State.Pid}`];
     await this.engine.docker(['run', '--rm', '--pid', 'host', ...shell, 'tidegate-standin', '-c', kill]);
+  }
+
+  /** Kills one container of a service, and waits until it is started again. @param {string} service */
+  async kill(service) {
+    const [id = ''] = await this.containersOf(service);
+    const { RestartCount } = await this.inspect(id);
+    await this.killContainer(id);
     await until(`${service} started again`, READY_MS, async () => {
       const now = await this.inspect(id);
       return now.RestartCount > RestartCount && now.State.Running;

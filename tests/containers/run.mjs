@@ -38,6 +38,7 @@ const plan = (from) => [
   ['scale', steps.scale],
   ['kill one of two limiters', steps.killOneOfTwo('limiter')],
   ['kill one of two gateways', steps.killOneOfTwo('gateway')],
+  ['kill the leading one of two runners', steps.killLeadingRunner],
   ['usage', steps.counted],
   ['doctor', steps.doctor],
 ];

@@ -9,6 +9,8 @@ import { CONSOLE_URL, OWNER } from './installation.mjs';
 /** @typedef {{ key: string, answered: number }} World the key, and the number of answers */
 
 const SOON_MS = 120_000;
+/** In which a standby leads: docs/models.md, "Pools". */
+const TAKEOVER_MS = 10_000;
 const SCALED = ['gateway', 'limiter', 'runner'];
 const UP = ['up', '-d', '--build', '--wait'];
 
@@ -28,8 +30,7 @@ export async function start(here) {
 
 /** README's steps. @param {Installation} here @param {World} world */
 export async function firstAnswer(here, world) {
-  const model = ['--name', 'demo-text', '--kind', 'text', '--mode', 'always_on', '--context', '8192'];
-  await here.ctl(['model', 'publish', '--org', 'acme', ...model, '--url', 'http://standin:8000']);
+  await here.ctl(publishing('demo-text', 'always_on'));
   world.key = (await here.ctl(['key', 'create', '--org', 'acme', '--name', 'containers'])).key;
   // The load is not to meet a limit.
   await here.ctl(['plan', 'set', '--name', 'Pro', '--requests-minute', '6000']);
@@ -38,6 +39,12 @@ export async function firstAnswer(here, world) {
   assert.ok(await signInByForm(CONSOLE_URL, OWNER), 'the owner cannot sign in to the console');
   return 'a model published, a key, an answer, its usage, and the owner signed in';
 }
+
+/** Arguments of ctl. The stand-in serves one model. @param {string} name @param {'always_on' | 'wake_on_request'} mode */
+const publishing = (name, mode) => [
+  ...['model', 'publish', '--org', 'acme', '--name', name, '--kind', 'text', '--mode', mode],
+  ...['--context', '8192', '--url', 'http://standin:8000', '--upstream-model', 'demo-text'],
+];
 
 /** @param {Installation} here @param {World} world */
 async function answers(here, world) {
@@ -90,6 +97,40 @@ export const killOneOfTwo =
     });
     return `started again; ${summary}`;
   };
+
+/**
+ * The other runner leads in time, and starts models. The killed one stays away meanwhile: started
+ * again at once, it could take the lead back.
+ * @param {Installation} here @param {World} world
+ */
+export async function killLeadingRunner(here, world) {
+  const leader = await until('a leading runner', SOON_MS, () => here.leadingRunner());
+  const restart = (/** @type {string} */ policy) =>
+    here.engine.docker(['update', '--restart', policy, leader]);
+  let tookMs = 0;
+  const { summary } = await underLoad(world, gatewaysOf(here), async () => {
+    await restart('no');
+    await here.killContainer(leader);
+    const killedAtMs = Date.now();
+    await until('the standby leads', TAKEOVER_MS, async () => {
+      const now = await here.leadingRunner();
+      return now !== undefined && now !== leader;
+    });
+    tookMs = Date.now() - killedAtMs;
+    await here.ctl(publishing('after-takeover', 'wake_on_request'));
+    const [url = ''] = await here.gateways();
+    await until('its model answers', SOON_MS, async () => {
+      const status = await complete(url, world.key, 'after-takeover');
+      return status === 200;
+    });
+    world.answered++;
+    await restart('unless-stopped');
+    await here.engine.docker(['start', leader]);
+    await here.healthy('runner', 2);
+  });
+  const seconds = (tookMs / 1_000).toFixed(1);
+  return `the standby led after ${seconds} s and woke a model, the other one stands by; ${summary}`;
+}
 
 /** @param {string} checkout of the release to upgrade to */
 export const upgrade = (checkout) => async (/** @type {Installation} */ here, /** @type {World} */ world) => {
