@@ -21,6 +21,8 @@ export interface Files {
   readonly runner: string;
   /** The home of models' processes, if they run as another user. */
   readonly models: string;
+  /** A link to what of the stack is elsewhere, for a models' user that cannot come here. */
+  readonly elsewhere: string;
   readonly logs: string;
   /** Configuration and data of the Prometheus that `--observe` runs. */
   readonly prometheus: string;
@@ -45,6 +47,7 @@ export function filesOf(dataDir: string): Files {
     tools: at('tools'),
     runner: at('runner'),
     models: at('models'),
+    elsewhere: at('elsewhere'),
     logs: at('logs'),
     prometheus: at('prometheus'),
     prometheusPackage: at('prometheus-package'),

@@ -4,7 +4,7 @@ import type { DatabaseService } from '@tidegate/db';
 import { freePort } from '@tidegate/embedded';
 import { StackError } from './errors.ts';
 import type { Files } from './files.ts';
-import { modelUserSettings } from './model-user.ts';
+import type { ModelsPlace } from './models-place.ts';
 import { claimPort } from './ports.ts';
 import type { Secrets } from './secrets.ts';
 import type { RedisUser } from './stores/redis-users.ts';
@@ -26,6 +26,7 @@ export interface Instance {
 export interface Layout {
   readonly root: string;
   readonly files: Files;
+  readonly models: ModelsPlace;
   readonly secrets: Secrets;
   readonly stores: Stores;
   readonly instances: readonly Instance[];
@@ -86,7 +87,7 @@ const SERVICES: readonly ServiceKind[] = [
   {
     name: 'runner',
     args: app('runner'),
-    env: ({ port }, { root, files, secrets, stores }) => ({
+    env: ({ port }, { files, models, secrets, stores }) => ({
       RUNNER_HOST: HOST,
       RUNNER_PORT: String(port),
       DATABASE_URL: stores.databaseUrlFor('runner'),
@@ -96,7 +97,7 @@ const SERVICES: readonly ServiceKind[] = [
       RUNNER_MODEL_LOGS: 'true',
       SECRET_KEY: secrets.secretKey,
       SERVICE_TOKENS: tokensOf(secrets),
-      ...modelUserSettings(root, files),
+      ...models.settings,
     }),
     faces: false,
     stopTimeoutMs: STOP_TIMEOUT_MS,

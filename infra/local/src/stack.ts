@@ -2,6 +2,7 @@ import { join, resolve } from 'node:path';
 import { explained } from './explain.ts';
 import { type Files, filesOf, makeDataFolder, missingFolders, ROOT, removeEmpty } from './files.ts';
 import type { StackInfo } from './info.ts';
+import { closeModelsPlace } from './models-place.ts';
 import type { StackOptions } from './options.ts';
 import { takeLock } from './process/lock.ts';
 import { endAbandonedModels } from './process/models.ts';
@@ -52,6 +53,7 @@ async function open(files: Files, options: StackOptions): Promise<Stack> {
   const stop = (): Promise<void> => {
     stopped ??= members.stop().finally(() => {
       endAbandonedModels(files);
+      closeModelsPlace(files);
       release();
     });
     return stopped;

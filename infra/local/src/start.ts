@@ -5,6 +5,7 @@ import { demoModelsSettled, seedDemo } from './demo/seed.ts';
 import { StackError } from './errors.ts';
 import { type Files, makeFolder, ROOT, wipe, writeJson } from './files.ts';
 import type { CtlEnv, StackInfo } from './info.ts';
+import { type ModelsPlace, openModelsPlace } from './models-place.ts';
 import type { StackOptions, StackReport } from './options.ts';
 import { endLeftovers } from './process/lock.ts';
 import { endAbandonedModels } from './process/models.ts';
@@ -68,8 +69,10 @@ export async function start(files: Files, members: Members, options: StackOption
   try {
     const demo = options.demo ?? true;
     const standins = demo ? await planStandins() : [];
-    const secrets = await prepareDatabase(context, root, stores.databaseUrl, db, standins);
-    const layout: Layout = { root, files, secrets, instances, stores };
+    const models = openModelsPlace({ root, files, demo });
+    if (models.warning) options.report?.warned?.(models.warning);
+    const secrets = await prepareDatabase(context, models, stores.databaseUrl, db, standins);
+    const layout: Layout = { root, files, models, secrets, instances, stores };
     await startServices(context, kinds, layout, standins, db);
     writeJson(files.env, ctlEnv(layout));
     const prometheus = options.observe ? await startPrometheus(context, layout) : null;
@@ -145,7 +148,7 @@ function openOwn(
 
 function prepareDatabase(
   { files, given, options, members, phase }: Context,
-  root: string,
+  place: ModelsPlace,
   url: string,
   db: Db,
   standins: readonly StandinPlan[],
@@ -155,7 +158,7 @@ function prepareDatabase(
     const applied = await migrate(url);
     if (!given.databaseUrl) await makeLogins(url, loadSecrets(files).databasePasswords);
     note(applied.length > 0 ? 'migrated' : 'up to date');
-    return (options.demo ?? true) ? seedDemo(db, files, standins, root) : loadSecrets(files);
+    return (options.demo ?? true) ? seedDemo(db, files, standins, place) : loadSecrets(files);
   });
 }
 

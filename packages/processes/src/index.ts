@@ -3,4 +3,4 @@ export { type Command, diesWithParent, findOnPath, isExecutable } from './comman
 export { endGroup, signal } from './group.ts';
 export { identify, isAlive, type KnownProcess } from './identity.ts';
 export { until } from './until.ts';
-export { canRead, findUser, type SystemUser, UNPRIVILEGED } from './user.ts';
+export { canExecute, canRead, findUser, type SystemUser, UNPRIVILEGED } from './user.ts';

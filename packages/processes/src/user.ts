@@ -46,7 +46,12 @@ function entry(database: 'passwd' | 'group', key: string): string[] {
 }
 
 /** Whether a user can read all of these files and folders. Only root can ask. */
-export function canRead({ uid, gid }: SystemUser, paths: readonly string[]): boolean {
-  const script = 'for path; do test -r "$path" || exit 1; done';
+export const canRead = (user: SystemUser, paths: readonly string[]): boolean => passes(user, '-r', paths);
+
+/** Whether a user can enter these folders and run these programs. Only root can ask. */
+export const canExecute = (user: SystemUser, paths: readonly string[]): boolean => passes(user, '-x', paths);
+
+function passes({ uid, gid }: SystemUser, test: '-r' | '-x', paths: readonly string[]): boolean {
+  const script = `for path; do test ${test} "$path" || exit 1; done`;
   return spawnSync('/bin/sh', ['-c', script, 'sh', ...paths], { uid, gid, cwd: '/' }).status === 0;
 }

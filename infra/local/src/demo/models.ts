@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { freePort } from '@tidegate/embedded';
 import { type Files, STANDIN } from '../files.ts';
+import type { ModelsPlace } from '../models-place.ts';
 import type { ProcessSpec } from '../process/supervised.ts';
 import { answersOk } from '../process/supervised.ts';
 import { inherited } from '../services.ts';
@@ -64,11 +65,15 @@ export type DemoPublication = DemoModel & { readonly contextTokens: number } & (
  * The settings to publish a demo model with: the URL of its stand-in, or the command with which the
  * runner starts it.
  */
-export function publication(model: DemoModel, plans: readonly StandinPlan[], root: string): DemoPublication {
+export function publication(
+  model: DemoModel,
+  plans: readonly StandinPlan[],
+  { node, standin }: ModelsPlace,
+): DemoPublication {
   const plan = plans.find((candidate) => candidate.model === model);
   const common = { ...model, contextTokens: CONTEXT_TOKENS };
   if (plan) return { ...common, urls: [standinUrl(plan)] };
-  const program = [process.execPath, join(root, STANDIN)].map(quoted).join(' ');
+  const program = [node, standin].map(quoted).join(' ');
   const command = `exec ${program} --port $PORT ${standinFlags(model).join(' ')}`;
   return { ...common, command, healthPath: '/health', sleepAfterS: SLEEP_AFTER_S };
 }

@@ -3,6 +3,7 @@ import type { Db } from '@tidegate/db';
 import { until } from '@tidegate/processes';
 import { StackError } from '../errors.ts';
 import type { Files } from '../files.ts';
+import type { ModelsPlace } from '../models-place.ts';
 import { loadSecrets, rememberDemo, type Secrets } from '../secrets.ts';
 import { DEMO_MODELS, type DemoPublication, publication, type StandinPlan } from './models.ts';
 
@@ -26,7 +27,7 @@ export async function seedDemo(
   db: Db,
   files: Files,
   plans: readonly StandinPlan[],
-  root: string,
+  place: ModelsPlace,
 ): Promise<Secrets> {
   const secrets = loadSecrets(files);
   const control = createControl({
@@ -56,7 +57,7 @@ export async function seedDemo(
   const seeded = rememberDemo(files, demo);
   const published = must(await control.listModels(OPERATOR, { org: demo.org }));
   for (const model of DEMO_MODELS) {
-    const settings = publication(model, plans, root);
+    const settings = publication(model, plans, place);
     const there = published.find(({ name }) => name === model.name);
     if (there) await moveModel(db, there.id, settings);
     else must(await control.publishModel(OPERATOR, { org: demo.org, ...settings }));

@@ -1,0 +1,113 @@
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { canExecute, canRead, UNPRIVILEGED } from '@tidegate/processes';
+import { type Files, removeFile, STANDIN } from './files.ts';
+
+/** Where models' processes find what they need. */
+export interface ModelsPlace {
+  /** Node, and the program of the stand-ins. */
+  readonly node: string;
+  readonly standin: string;
+  /** The runner's settings of its models' user. */
+  readonly settings: Readonly<Record<string, string>>;
+  /** What the user of the stack should know. */
+  readonly warning: string | null;
+}
+
+interface Wanted {
+  readonly root: string;
+  readonly files: Files;
+  /** Whether stand-ins run as models. */
+  readonly demo: boolean;
+  readonly node?: string;
+}
+
+const MODE_FOR_ALL = { file: 0o644, program: 0o755 };
+const PREFIX = 'tidegate-models-';
+
+/**
+ * Under root, models run as another user. If that user cannot read the checkout or pass through the
+ * data folder, for example in root's home, then the stand-in and Node are copied to a folder where
+ * it can, and it gets its home there. Models never run as root, unless RUNNER_MODEL_USER says so.
+ * `closeModelsPlace` removes the copies.
+ */
+export function openModelsPlace({ root, files, demo, node = process.execPath }: Wanted): ModelsPlace {
+  const here = { node, standin: join(root, STANDIN), warning: null };
+  closeModelsPlace(files);
+  if (process.getuid?.() !== 0 || process.env.RUNNER_MODEL_USER) return { ...here, settings: {} };
+  const canStart = !demo || (canExecute(UNPRIVILEGED, [node]) && canRead(UNPRIVILEGED, ofStandin(root)));
+  const isHome = canExecute(UNPRIVILEGED, [files.dataDir]);
+  if (canStart && isHome) return { ...here, settings: homeAt(files.models) };
+  const place = newFolder();
+  symlinkSync(place, files.elsewhere);
+  const settings = homeAt(isHome ? files.models : join(place, 'home'));
+  return { ...here, ...(canStart ? {} : copied(root, node, place)), settings };
+}
+
+/** Removes the copies, also those of a launcher that was killed. */
+export function closeModelsPlace({ elsewhere }: Files): void {
+  if (!lstatSync(elsewhere, { throwIfNoEntry: false })?.isSymbolicLink()) return;
+  rmSync(readlinkSync(elsewhere), { recursive: true, force: true });
+  removeFile(elsewhere);
+}
+
+const homeAt = (home: string): Record<string, string> =>
+  process.env.RUNNER_MODEL_HOME ? {} : { RUNNER_MODEL_HOME: home };
+
+/** The folder of the stand-in's workspace, and the packages that it needs. */
+function ofStandin(root: string): string[] {
+  const workspace = dirname(dirname(join(root, STANDIN)));
+  const { dependencies } = JSON.parse(readFileSync(join(workspace, 'package.json'), 'utf8'));
+  const packages = Object.keys(dependencies).map((name) => join(root, 'node_modules', name));
+  return [join(root, STANDIN), ...packages];
+}
+
+/** A new folder that other users can enter, and only root can write. */
+function newFolder(): string {
+  const temporary = [tmpdir(), '/tmp'].find((folder) => canExecute(UNPRIVILEGED, [folder])) ?? tmpdir();
+  const folder = mkdtempSync(join(temporary, PREFIX));
+  chmodSync(folder, MODE_FOR_ALL.program);
+  return folder;
+}
+
+function copied(root: string, node: string, place: string): Omit<ModelsPlace, 'settings'> {
+  const [program = '', ...packages] = ofStandin(root);
+  const workspace = dirname(dirname(program));
+  mkdirSync(join(place, 'node_modules'));
+  cpSync(join(workspace, 'package.json'), join(place, 'package.json'));
+  cpSync(dirname(program), join(place, 'dist'), { recursive: true });
+  for (const path of packages)
+    cpSync(path, join(place, 'node_modules', path.slice(join(root, 'node_modules/').length)), {
+      recursive: true,
+    });
+  openToAll(place);
+  const standin = join(place, 'dist', 'main.js');
+  const warning = `Models run as uid ${UNPRIVILEGED.uid}, which cannot read ${root}. Give those that you publish files that it can read, or set RUNNER_MODEL_USER.`;
+  if (canExecute(UNPRIVILEGED, [node])) return { node, standin, warning };
+  const own = join(place, 'node');
+  copyFileSync(node, own);
+  chmodSync(own, MODE_FOR_ALL.program);
+  return { node: own, standin, warning };
+}
+
+/** Whatever the modes in the checkout are: root may have made it with a strict umask. */
+function openToAll(folder: string): void {
+  for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true }))
+    chmodSync(
+      join(entry.parentPath, entry.name),
+      entry.isDirectory() ? MODE_FOR_ALL.program : MODE_FOR_ALL.file,
+    );
+}
