@@ -29,6 +29,8 @@ const REFUSED = [
   ['rate_limit_exceeded', 'key_requests_at_once', 35],
   ['model_not_found', '', 6],
 ];
+/** Nobody listens there. */
+const NO_SERVER = 'http://127.0.0.1:1/v1';
 const WIDE = { width: 1280, height: 860 };
 const TALL = { width: 1280, height: 1180 };
 const NARROW = { width: 390, height: 844 };
@@ -57,6 +59,7 @@ try {
   makeKeys(stack);
   await makeUsage(stack.info.postgres);
   await makeRequests(stack.info.postgres);
+  await makeReplicas(stack);
   browser = await chromium.launch({
     executablePath: await findChromium(),
     args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'],
@@ -69,13 +72,18 @@ try {
   rmSync(dataDir, { recursive: true, force: true });
 }
 
-/** @param {import('@tidegate/local').Stack} of */
-function makeKeys({ dataDir: data, info }) {
+/** @param {import('@tidegate/local').Stack} of @param {string[]} args */
+function ctlOf({ dataDir: data }, ...args) {
   const env = { ...process.env, ...JSON.parse(readFileSync(join(data, 'env.json'), 'utf8')) };
-  const ctl = (/** @type {string[]} */ ...args) =>
-    execFileSync(process.execPath, [join(ROOT, 'apps/ctl/dist/main.js'), ...args, '--json'], { env });
+  const main = join(ROOT, 'apps/ctl/dist/main.js');
+  return JSON.parse(execFileSync(process.execPath, [main, ...args, '--json'], { env }).toString());
+}
+
+/** @param {import('@tidegate/local').Stack} of */
+function makeKeys(of) {
+  const ctl = (/** @type {string[]} */ ...args) => ctlOf(of, ...args);
   const create = (/** @type {string} */ name, /** @type {string[]} */ ...more) =>
-    JSON.parse(ctl('key', 'create', '--org', 'demo', '--name', name, ...more).toString());
+    ctl('key', 'create', '--org', 'demo', '--name', name, ...more);
   create('Support assistant', '--rpm', '600', '--at-once', '32');
   create(
     'Nightly reports',
@@ -87,7 +95,27 @@ function makeKeys({ dataDir: data, info }) {
   create('Image captions', '--models', 'demo-vision');
   ctl('key', 'revoke', '--id', create('Old laptop').id);
   ctl('org', 'create', '--name', 'New lab');
-  ctl('member', 'add', '--org', 'new-lab', '--email', info.owner?.email ?? '', '--role', 'owner');
+  ctl('member', 'add', '--org', 'new-lab', '--email', of.info.owner?.email ?? '', '--role', 'owner');
+}
+
+/**
+ * A model of two servers, of which one does not answer. It comes last: it has no usage.
+ *
+ * @param {import('@tidegate/local').Stack} of
+ */
+async function makeReplicas(of) {
+  const db = createDb(of.info.postgres, { maxConnections: 1 });
+  const { settings } = await db.model.findFirstOrThrow({ where: { name: 'demo-text' } });
+  await closeDb(db);
+  const [url] = /** @type {any} */ (settings).urls;
+  const server = ['--url', `${url},${NO_SERVER}`, '--upstream-model', 'demo-text'];
+  const model = ['--name', 'demo-twin', '--kind', 'text', '--mode', 'always_on', '--context', '8192'];
+  ctlOf(of, 'model', 'publish', '--org', 'demo', ...model, ...server);
+  const isUp = () =>
+    ctlOf(of, 'model', 'list', '--org', 'demo').some(
+      (/** @type {any} */ { name, replicas }) => name === 'demo-twin' && replicas?.up === 1,
+    );
+  while (!isUp()) await new Promise((resolve) => setTimeout(resolve, 500));
 }
 
 /** @param {string} url of Postgres */
