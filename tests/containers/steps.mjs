@@ -40,7 +40,10 @@ export async function firstAnswer(here, world) {
   return 'a model published, a key, an answer, its usage, and the owner signed in';
 }
 
-/** Arguments of ctl. The stand-in serves one model. @param {string} name @param {'always_on' | 'wake_on_request'} mode */
+/**
+ * Arguments of ctl. The stand-in serves one model.
+ * @param {string} name @param {'always_on' | 'wake_on_request'} mode
+ */
 const publishing = (name, mode) => [
   ...['model', 'publish', '--org', 'acme', '--name', name, '--kind', 'text', '--mode', mode],
   ...['--context', '8192', '--url', 'http://standin:8000', '--upstream-model', 'demo-text'],
