@@ -1,25 +1,39 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from '@jest/globals';
+import { CALLER_NAMES } from '@tidegate/contracts';
+import { limiterOverGrpc } from '@tidegate/control';
 import { eventually, startUpstream, type Upstream } from '@tidegate/testing';
 import { ctlVariables } from '../support/control.ts';
-import { newKey, newOrg, post } from '../support/org.ts';
+import { newKey, newOrg, post, publish as publishOpen } from '../support/org.ts';
 import { modelsOf, useStack } from '../support/stack.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const CALLERS = 4;
 const UPSTREAM_KEYS = ['sk-before', 'sk-meanwhile'];
 
+const newToken = () => randomBytes(32).toString('base64url');
 const newSecretKey = () => randomBytes(32).toString('base64');
 const [first, second, unrelated] = [newSecretKey(), newSecretKey(), newSecretKey()];
 
 const dir = mkdtempSync(join(tmpdir(), 'tidegate-rotation-'));
 const [keyFile, previousFile] = [join(dir, 'key'), join(dir, 'previous')];
+const [tokensFile, gatewayTokenFile] = [join(dir, 'tokens'), join(dir, 'gateway-token')];
+const serviceTokens = Object.fromEntries(CALLER_NAMES.map((service) => [service, newToken()]));
+const [oldToken = '', newerToken] = [serviceTokens.gateway, newToken()];
+
+/** Says which tokens of gateways limiters and runners find at their next start. */
+function accept(...ofGateways: readonly string[]): void {
+  const others = Object.entries(serviceTokens).filter(([service]) => service !== 'gateway');
+  const tokens = [...others, ...ofGateways.map((token) => ['gateway', token])];
+  writeFileSync(tokensFile, tokens.map((pair) => pair.join(':')).join('\n'));
+}
+
 /** Says what the runner's next start finds. */
 function give(key: string, previous: string): void {
   writeFileSync(keyFile, key);
@@ -29,16 +43,25 @@ function give(key: string, previous: string): void {
 let upstream: Upstream | undefined;
 const stack = useStack(async () => {
   give(first, unrelated);
+  accept(oldToken);
+  writeFileSync(gatewayTokenFile, oldToken);
+  const dataDir = join(dir, 'stack');
+  mkdirSync(dataDir);
+  writeFileSync(join(dataDir, 'secrets.json'), JSON.stringify({ serviceTokens }));
   upstream = await startUpstream(({ headers, path }, reply) => {
-    const known = UPSTREAM_KEYS.some((key) => headers.authorization === `Bearer ${key}`);
+    const known =
+      path.startsWith('/open') || UPSTREAM_KEYS.some((key) => headers.authorization === `Bearer ${key}`);
     if (!known) return reply.json({ error: { message: 'wrong key' } }, { status: 401 });
     if (path.endsWith('/models')) return reply.json({ data: [{ id: 'before' }, { id: 'meanwhile' }] });
     const choices = [{ index: 0, message: { role: 'assistant', content: 'Hello' }, finish_reason: 'stop' }];
     const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
     return reply.json({ choices, usage });
   });
-  const runner = { SECRET_KEY: '', SECRET_KEY_FILE: keyFile, SECRET_KEY_PREVIOUS_FILE: previousFile };
-  return { demo: false, env: { runner } };
+  const limiter = { SERVICE_TOKENS: '', SERVICE_TOKENS_FILE: tokensFile };
+  const gateway = { SERVICE_TOKEN: '', SERVICE_TOKEN_FILE: gatewayTokenFile };
+  const keys = { SECRET_KEY: '', SECRET_KEY_FILE: keyFile, SECRET_KEY_PREVIOUS_FILE: previousFile };
+  const env = { limiter, gateway, runner: { ...limiter, ...keys } };
+  return { demo: false, dataDir, scale: { gateway: 2, limiter: 2 }, env };
 });
 afterAll(async () => {
   await upstream?.close();
@@ -60,20 +83,30 @@ const publish = (secretKey: string, org: string, name: string) =>
     ...['--context', '100', '--url', `${upstream?.url}/v1`, '--upstream-key', `sk-${name}`],
   );
 
-/** Calls these models without a pause until it is told to stop. Returns all statuses. */
-function traffic(key: string, models: readonly string[]) {
+async function call(gateway: string, key: string, model: string | undefined): Promise<number> {
+  const body = { model, messages: [{ role: 'user', content: 'Hi' }], max_tokens: 5 };
+  const answer = await post(gateway, key, body);
+  await answer.text();
+  return answer.status;
+}
+
+/**
+ * Calls these models without a pause until it is told to stop. Returns all statuses.
+ *
+ * @param gateways those that are called, in turn. It may change meanwhile
+ */
+function traffic(
+  key: string,
+  models: readonly string[],
+  gateways: readonly string[] = [stack().info.gateway],
+) {
   const statuses: number[] = [];
   let going = true;
-  const call = async () => {
-    for (let i = 0; going; i++) {
-      const messages = [{ role: 'user', content: 'Hi' }];
-      const body = { model: models[i % models.length], messages, max_tokens: 5 };
-      const answer = await post(stack().info.gateway, key, body);
-      await answer.text();
-      statuses.push(answer.status);
-    }
+  const caller = async () => {
+    for (let i = 0; going; i++)
+      statuses.push(await call(gateways[i % gateways.length] ?? '', key, models[i % models.length]));
   };
-  const callers = Array.from({ length: CALLERS }, call);
+  const callers = Array.from({ length: CALLERS }, caller);
   /** Resolves after some more calls. */
   const more = async () => {
     const before = statuses.length;
@@ -118,5 +151,52 @@ describe('the secret key', () => {
     await calls.more();
     const statuses = await calls.stop();
     expect(statuses.filter((status) => status !== 200)).toEqual([]);
+  });
+});
+
+describe("the gateways' token", () => {
+  /** What a limiter says to a call that no gateway may make. */
+  const refusal = async (token: string): Promise<string> => {
+    const [address = ''] = (ctlVariables(stack()).LIMITER_ADDRESSES ?? '').split(',');
+    const limiter = limiterOverGrpc([address], { token, tls: null });
+    try {
+      return await limiter.refreshOrgs([]).then(() => 'nothing', String);
+    } finally {
+      limiter.close();
+    }
+  };
+
+  it('is replaced across two limiters, the runner and two gateways, and no request fails', async () => {
+    const org = await newOrg(stack());
+    const { key } = await newKey(stack(), org);
+    const model = await publishOpen(stack(), org, `${upstream?.url}/open/v1`, { name: 'before' });
+    const called = [...stack().info.gateways];
+    for (const gateway of called) await eventually(async () => (await call(gateway, key, model)) === 200);
+    const calls = traffic(key, [model], called);
+    const restart = async (...names: readonly string[]) => {
+      for (const name of names) {
+        await calls.more();
+        await stack().restart(name);
+      }
+      await calls.more();
+    };
+    const servers = ['limiter', 'limiter-2', 'runner'];
+
+    accept(oldToken, newerToken);
+    await restart(...servers);
+    writeFileSync(gatewayTokenFile, newerToken);
+    for (const name of ['gateway', 'gateway-2']) {
+      // As a proxy does, callers call the other one meanwhile.
+      const away = called.shift() ?? '';
+      await restart(name);
+      called.push(away);
+    }
+    accept(newerToken);
+    await restart(...servers);
+
+    const statuses = await calls.stop();
+    expect(statuses.filter((answered) => answered !== 200)).toEqual([]);
+    expect(await refusal(oldToken)).toContain("not in the server's SERVICE_TOKENS");
+    expect(await refusal(newerToken)).toContain('the service gateway may not call');
   });
 });
