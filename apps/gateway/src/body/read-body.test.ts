@@ -25,8 +25,8 @@ const open: Harness[] = [];
 
 /**
  * A server that reads each body and answers with its length, or with 400. `read` is the first body,
- * `socket` the client's raw connection. With `late`, the server starts to read only after the bytes
- * that came with the head have been buffered.
+ * `socket` the client's raw connection. With `late`, the server starts to read only after what came
+ * with the head has been buffered, the end of the body included.
  */
 async function start({
   late,
@@ -37,7 +37,7 @@ async function start({
     settle = resolve;
   });
   const server = createServer(async (request, response) => {
-    if (late) await null;
+    if (late) await new Promise(setImmediate);
     const reading = readBody(request, {
       timeoutMs: 20_000,
       maxBytes: 1_000,
@@ -390,6 +390,28 @@ describe('readBody', () => {
         gone.socket.destroy();
         expect(await codeOf(gone.read)).toBe('aborted');
         expect(discard).toHaveBeenCalledTimes(3);
+      } finally {
+        discard.mockRestore();
+      }
+    });
+
+    it('is discarded if its slot cannot be had and it has arrived completely meanwhile', async () => {
+      const discard = jest.spyOn(MovedPieces.prototype, 'discard');
+      try {
+        let fail: (error: Error) => void = () => {};
+        const takeLarge = () =>
+          new Promise<Passed>((_resolve, reject) => {
+            fail = reject;
+          });
+        const { socket, read, server } = await start({ late: true, takeLarge });
+        const request = once(server, 'request');
+        socket.write(`${CHUNKED}${chunk('x'.repeat(101))}0\r\n\r\n`);
+        const [incoming] = await request;
+        // What was buffered completely also ends while the reading pauses.
+        await eventually(() => incoming.readableEnded);
+        fail(new Error('no limiter'));
+        await expect(read).rejects.toThrow('no limiter');
+        expect(discard).toHaveBeenCalledTimes(1);
       } finally {
         discard.mockRestore();
       }
