@@ -96,6 +96,6 @@ describe('bootstrap', () => {
 
     const again = await ctl(args, env, { stdin: PASSWORD });
     expect(JSON.parse(again.out)).toEqual({ plans: [], created: null });
-    expect([await db.org.count(), await db.user.count(), await db.auditEvent.count()]).toEqual([1, 1, 2]);
+    expect([await db.org.count(), await db.user.count(), await db.auditEvent.count()]).toEqual([1, 1, 3]);
   });
 });
