@@ -13,11 +13,15 @@ export async function signInByForm(
   return cookies.length > 0 ? cookies.join('; ') : null;
 }
 
-/** Opens a page of the console. Resolves to what sends its form with a password. */
-export async function openForm(page: string) {
+/**
+ * Opens a page of the console. Resolves to what sends its form with a password.
+ *
+ * @param options.marked what tells the form from others, if it is another one
+ * @param options.to where to send it, if it is to the same page of another console
+ */
+export async function openForm(page: string, { marked = 'name="password"', to = page } = {}) {
   const html = await (await fetch(page)).text();
-  // Skips the form that leads to the identity provider.
-  const own = html.split('</form>').find((form) => form.includes('name="password"')) ?? '';
+  const own = html.split('</form>').find((form) => form.includes(marked)) ?? '';
   const hidden = [...own.matchAll(/<input [^>]*type="hidden"[^>]*>/g)].flatMap(([tag]) => {
     const [, name] = /name="([^"]*)"/.exec(tag) ?? [];
     const [, value = ''] = /value="([^"]*)"/.exec(tag) ?? [];
@@ -26,9 +30,9 @@ export async function openForm(page: string) {
   return (fields: Readonly<Record<string, string>>): Promise<Response> => {
     const body = new FormData();
     for (const [name, value] of [...hidden, ...Object.entries(fields)]) body.append(name, value);
-    return fetch(page, {
+    return fetch(to, {
       method: 'POST',
-      headers: { origin: new URL(page).origin },
+      headers: { origin: new URL(to).origin },
       body,
       redirect: 'manual',
     });

@@ -1,0 +1,93 @@
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { closeSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { diesWithParent, exitOf, stopChild } from '@tidegate/processes';
+import { eventually, freePort, testEnv } from '@tidegate/testing';
+import { openForm } from '../support/console.ts';
+import { controlOf, ctlVariables, must, OPERATOR } from '../support/control.ts';
+import { newOrg } from '../support/org.ts';
+import { useSharedStack } from '../support/stack.ts';
+import { useProvider } from './provider.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const PASSWORD = 'a-long-enough-password';
+const STOP_TIMEOUT_MS = 15_000;
+
+const stack = useSharedStack();
+const provider = useProvider();
+let site: string;
+let stop: (() => Promise<unknown>) | undefined;
+
+/** A second console of the stack, at `localhost`, where passkeys would be in use. */
+beforeAll(async () => {
+  const [port, adminPort] = [await freePort(), await freePort()];
+  site = `http://localhost:${port}`;
+  const { info } = stack();
+  const { LIMITER_ADDRESSES, RUNNER_ADDRESS, SECRET_KEY } = ctlVariables(stack());
+  const env = {
+    ...{ PATH: process.env.PATH, NODE_ENV: 'production', LIMITER_ADDRESSES, RUNNER_ADDRESS, SECRET_KEY },
+    ...{ CONSOLE_HOST: 'localhost', CONSOLE_PORT: String(port), CONSOLE_URL: site },
+    ...{ ADMIN_HOST: '127.0.0.1', ADMIN_PORT: String(adminPort), AUTH_SECRET: randomUUID() },
+    ...{ DATABASE_URL: info.postgres, GATEWAY_PUBLIC_URL: info.gateway },
+    ...{ ...provider.env, OIDC_ONLY: 'true' },
+  };
+  const { command, args, options } = await diesWithParent({
+    command: process.execPath,
+    args: ['apps/console/dist/main.js'],
+    options: { cwd: ROOT, env, detached: true },
+  });
+  const log = openSync(join(testEnv('directory'), `console-${port}.log`), 'a', 0o600);
+  const child = spawn(command, [...args], { ...options, stdio: ['ignore', log, log] });
+  closeSync(log);
+  const exited = exitOf(child);
+  stop = () => stopChild(child, { exited, timeoutMs: STOP_TIMEOUT_MS });
+  await eventually(async () => (await fetch(`http://127.0.0.1:${adminPort}/readyz`)).ok);
+});
+afterAll(() => stop?.());
+
+async function member(org: string): Promise<{ email: string; password: string }> {
+  const account = { email: `member-${randomUUID()}@example.com`, password: PASSWORD };
+  must(await controlOf(stack()).addMember(OPERATOR, { org, role: 'member', ...account }));
+  return account;
+}
+
+const cookiesOf = (...answers: readonly Response[]): string =>
+  answers
+    .flatMap(({ headers }) => headers.getSetCookie())
+    .map((cookie) => cookie.split(';', 1)[0])
+    .join('; ');
+
+describe('a console with OIDC_ONLY', () => {
+  it('offers no password and no passkey, and refuses a right password sent all the same', async () => {
+    const page = `${site}/sign-in`;
+    const html = await (await fetch(page)).text();
+    const buttons = [...html.matchAll(/<button[^>]*>(.*?)<\/button>/g)];
+    expect(buttons.map(([, text]) => text?.replaceAll('<!-- -->', ''))).toEqual(['Sign in with Example']);
+    const account = await member(await newOrg(stack()));
+    const elsewhere = `${stack().info.console}/sign-in`;
+    const refused = await (await openForm(elsewhere, { to: page }))(account);
+    expect(cookiesOf(refused)).toBe('');
+    expect(await refused.text()).toContain('The e-mail or the password is not right.');
+    expect(cookiesOf(await (await openForm(elsewhere))(account))).toContain('session_token=');
+  });
+
+  it('lets in who comes from the identity provider', async () => {
+    const org = await newOrg(stack());
+    const { email } = await member(org);
+    provider.signIn(email);
+    const begun = await (await openForm(`${site}/sign-in`, { marked: 'Example</button>' }))({});
+    const there = await fetch(begun.headers.get('location') ?? '', { redirect: 'manual' });
+    const back = await fetch(there.headers.get('location') ?? '', {
+      headers: { cookie: cookiesOf(begun) },
+      redirect: 'manual',
+    });
+    const screen = await fetch(`${site}/o/${org}/keys`, {
+      headers: { cookie: cookiesOf(back) },
+      redirect: 'manual',
+    });
+    expect(screen.status).toBe(200);
+    expect(await screen.text()).toContain(email);
+  });
+});
