@@ -8,6 +8,7 @@ import {
   mkdtempSync,
   rmSync,
   statSync,
+  symlinkSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -89,6 +90,14 @@ asRoot("the models of root's stack", () => {
     const { standin } = open();
     expect(open().standin).not.toBe(standin);
     expect(existsSync(standin)).toBe(false);
+  });
+
+  it('never remove a folder that was not made for them', () => {
+    const folder = join(root, 'mine');
+    mkdirSync(folder);
+    symlinkSync(folder, files.elsewhere);
+    closeModelsPlace(files);
+    expect([folder, files.elsewhere].filter((path) => existsSync(path))).toEqual([folder]);
   });
 
   it('have a home elsewhere if only the data folder is closed to them, and nothing is copied', () => {

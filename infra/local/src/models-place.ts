@@ -12,7 +12,7 @@ import {
   symlinkSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { canExecute, canRead, UNPRIVILEGED } from '@tidegate/processes';
 import { type Files, removeFile, STANDIN } from './files.ts';
 
@@ -60,7 +60,9 @@ export function openModelsPlace({ root, files, demo, node = process.execPath }: 
 /** Removes the copies, also those of a launcher that was killed. */
 export function closeModelsPlace({ elsewhere }: Files): void {
   if (!lstatSync(elsewhere, { throwIfNoEntry: false })?.isSymbolicLink()) return;
-  rmSync(readlinkSync(elsewhere), { recursive: true, force: true });
+  const place = readlinkSync(elsewhere);
+  // Whatever the link has become, nothing else is removed.
+  if (basename(place).startsWith(PREFIX)) rmSync(place, { recursive: true, force: true });
   removeFile(elsewhere);
 }
 
