@@ -10,6 +10,8 @@ import { freePort } from '@tidegate/embedded';
 import { identify, isAlive, type KnownProcess } from '@tidegate/processes';
 import { createRedisConnection } from '@tidegate/redis';
 import { eventually, type TestPostgres, testPostgres } from '@tidegate/testing';
+import { filesOf } from './files.ts';
+import { closeModelsPlace } from './models-place.ts';
 import type { StackOptions } from './options.ts';
 import { planInstances, servicesOf } from './services.ts';
 import { type Stack, startStack } from './stack.ts';
@@ -41,7 +43,11 @@ let databases: TestPostgres[] = [];
 afterEach(async () => {
   await Promise.all(stacks.map((stack) => stack.stop()));
   await Promise.all(databases.map((database) => database.drop()));
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+  for (const folder of folders) {
+    // Of a launcher that was killed.
+    closeModelsPlace(filesOf(folder));
+    rmSync(folder, { recursive: true, force: true });
+  }
   stacks = [];
   folders = [];
   databases = [];
