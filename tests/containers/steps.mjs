@@ -30,7 +30,7 @@ export async function start(here) {
 
 /** README's steps. @param {Installation} here @param {World} world */
 export async function firstAnswer(here, world) {
-  await here.ctl(publishing('demo-text', 'always_on'));
+  await here.ctl(publishing('demo-text'));
   world.key = (await here.ctl(['key', 'create', '--org', 'acme', '--name', 'containers'])).key;
   // The load is not to meet a limit.
   await here.ctl(['plan', 'set', '--name', 'Pro', '--requests-minute', '6000']);
@@ -40,12 +40,9 @@ export async function firstAnswer(here, world) {
   return 'a model published, a key, an answer, its usage, and the owner signed in';
 }
 
-/**
- * Arguments of ctl. The stand-in serves one model.
- * @param {string} name @param {'always_on' | 'wake_on_request'} mode
- */
-const publishing = (name, mode) => [
-  ...['model', 'publish', '--org', 'acme', '--name', name, '--kind', 'text', '--mode', mode],
+/** Arguments of ctl. The stand-in serves one model. @param {string} name */
+const publishing = (name) => [
+  ...['model', 'publish', '--org', 'acme', '--name', name, '--kind', 'text', '--mode', 'always_on'],
   ...['--context', '8192', '--url', 'http://standin:8000', '--upstream-model', 'demo-text'],
 ];
 
@@ -102,7 +99,7 @@ export const killOneOfTwo =
   };
 
 /**
- * The other runner leads in time, and starts models. The killed one stays away meanwhile: started
+ * The other runner leads in time, and takes a new model. The killed one stays away meanwhile: started
  * again at once, it could take the lead back.
  * @param {Installation} here @param {World} world
  */
@@ -120,7 +117,7 @@ export async function killLeadingRunner(here, world) {
       return now !== undefined && now !== leader;
     });
     tookMs = Date.now() - killedAtMs;
-    await here.ctl(publishing('after-takeover', 'wake_on_request'));
+    await here.ctl(publishing('after-takeover'));
     const [url = ''] = await here.gateways();
     await until('its model answers', SOON_MS, async () => {
       const status = await complete(url, world.key, 'after-takeover');
@@ -132,7 +129,7 @@ export async function killLeadingRunner(here, world) {
     await here.healthy('runner', 2);
   });
   const seconds = (tookMs / 1_000).toFixed(1);
-  return `the standby led after ${seconds} s and woke a model, the other one stands by; ${summary}`;
+  return `the standby led after ${seconds} s and took a new model, the other one stands by; ${summary}`;
 }
 
 /** @param {string} checkout of the release to upgrade to */
