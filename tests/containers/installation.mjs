@@ -135,7 +135,11 @@ export class Installation {
     await this.engine.docker(['run', '--rm', '--pid', 'host', ...shell, 'tidegate-standin', '-c', kill]);
   }
 
-  /** Kills one container of a service, and waits until it is started again. @param {string} service */
+  /**
+   * Kills one container of a service, and waits until it is started again.
+   *
+   * @param {string} service
+   */
   async kill(service) {
     const [id = ''] = await this.containersOf(service);
     const { RestartCount } = await this.inspect(id);

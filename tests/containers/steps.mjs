@@ -99,8 +99,8 @@ export const killOneOfTwo =
   };
 
 /**
- * The other runner leads in time, and takes a new model. The killed one stays away meanwhile: started
- * again at once, it could take the lead back.
+ * The other runner leads in time, and takes a new model. The killed one stays away meanwhile:
+ * started again at once, it could take the lead back.
  * @param {Installation} here @param {World} world
  */
 export async function killLeadingRunner(here, world) {
