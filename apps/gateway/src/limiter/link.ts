@@ -100,9 +100,9 @@ export class LimiterLink {
   }
 
   call(call: LimiterCall): Promise<LimiterReply | null> {
-    // A heartbeat is not one of many. Without it, the session would end with all the open calls.
-    const isAllowed = this.#open.size < this.#options.maxOpenCalls || call.heartbeat;
-    if (this.#up && isAllowed) return this.#send(call);
+    // Heartbeats are exempt: without one, the session would end with all its open calls.
+    const hasRoom = this.#open.size < this.#options.maxOpenCalls || call.heartbeat;
+    if (this.#up && hasRoom) return this.#send(call);
     this.#options.onCalled?.(null);
     return Promise.resolve(null);
   }

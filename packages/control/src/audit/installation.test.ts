@@ -9,7 +9,11 @@ import { recordOperatorAct } from './record.ts';
 
 const ALICE = { kind: 'operator', systemUser: 'alice' } as const;
 const PLAN = {
-  ...{ keys: 1, requestsPerMonth: 1, requestsPerMinute: 1, requestsAtOnce: 1, tokensPerMonth: 1 },
+  keys: 1,
+  requestsPerMonth: 1,
+  requestsPerMinute: 1,
+  requestsAtOnce: 1,
+  tokensPerMonth: 1,
   images: false,
 };
 
