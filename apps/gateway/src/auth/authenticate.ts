@@ -4,7 +4,7 @@ import { retryAfterSeconds } from '@tidegate/limits';
 import { clientAddress } from '@tidegate/runtime';
 import { PASSED, type Passed } from '../ending.ts';
 import type { Exchange } from '../http/exchange.ts';
-import { INVALID_API_KEY } from '../refusals.ts';
+import { BUSY, INTERNAL_ERROR, INVALID_API_KEY } from '../refusals.ts';
 import { presentedKey } from './authorization.ts';
 import type { BlockedAddresses } from './blocked-addresses.ts';
 import type { Principal, Principals } from './principals.ts';
@@ -19,6 +19,8 @@ export interface AuthDeps {
 export interface Caller {
   readonly principal: Principal;
   readonly key: ParsedApiKey;
+  /** Whether `principal` comes from the cache, so that the key may have been revoked since. */
+  readonly cached: boolean;
 }
 
 /**
@@ -42,12 +44,31 @@ export async function authenticate(deps: AuthDeps, { request, facts }: Exchange)
   const key = presentedKey(request);
   if (key === null) return INVALID_API_KEY;
   if (key === 'malformed') return countInvalidKey(deps, request);
-  let principal = deps.principals.get(key);
-  if (principal instanceof Promise) principal = await principal;
+  const known = deps.principals.get(key);
+  const cached = !(known instanceof Promise);
+  const principal = cached ? known : await known;
   if (isRefusal(principal)) return refuseKey(deps, request, principal);
   facts.orgId = principal.orgId;
   facts.keyId = principal.keyId;
-  return { principal, key };
+  return { principal, key, cached };
+}
+
+/**
+ * The refusal of a request that the limiter has not heard of. From the first request after its
+ * revocation on, a key gets 401, whatever else that request gets wrong. So a refusal that relies on
+ * a cached principal asks the limiter first.
+ */
+export async function refuseUnadmitted(
+  deps: AuthDeps,
+  request: IncomingMessage,
+  { key, cached }: Caller,
+  refusal: Refusal,
+): Promise<Refusal> {
+  // A gateway or limiter in trouble is asked nothing more.
+  if (!cached || refusal === BUSY || refusal === INTERNAL_ERROR) return refusal;
+  const principal = await deps.principals.refresh(key);
+  const isInvalid = isRefusal(principal) && principal.code === 'invalid_api_key';
+  return isInvalid ? countInvalidKey(deps, request) : refusal;
 }
 
 /**

@@ -31,6 +31,7 @@ export class Holdings {
   #largeBody: AdmissionRef | null = null;
   #modelId: string | null = null;
   #admission: AdmissionRef | null = null;
+  #admissionAsked = false;
   /** Monotonic time. Null until the request is counted. */
   #countedAtMs: number | null = null;
 
@@ -44,6 +45,11 @@ export class Holdings {
   /** Whether the request is counted, so that its reservation is open until the release. */
   get counted(): boolean {
     return this.#countedAtMs !== null;
+  }
+
+  /** Whether the limiter was asked for an admission, for which it checks the key. */
+  get admissionAsked(): boolean {
+    return this.#admissionAsked;
   }
 
   /** Memory held for the request's body and its linked images. */
@@ -78,6 +84,7 @@ export class Holdings {
     const { limiter } = this.#shared;
     const ref = limiter.admissionRef(this.orgId, this.#requestId);
     this.#admission = ref;
+    this.#admissionAsked = true;
     const admission = await limiter.admit(ref, request, this.#trace?.onward);
     if (isRefusal(admission)) this.#admission = null;
     return admission;

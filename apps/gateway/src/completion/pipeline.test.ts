@@ -332,6 +332,22 @@ describe('a refusal of the limiter', () => {
     await asksForItsKeyAgain();
   });
 
+  it.each([
+    ['no JSON', '{', 'invalid_json'],
+    ['a wrong value', { ...hello, n: 2 }, 'invalid_request'],
+    ['an unknown model', { ...hello, model: 'nope' }, 'model_not_found'],
+    ['too many tokens', { ...hello, max_tokens: 8_000 }, 'model_refused'],
+  ] as const)(
+    'for a key revoked since it was cached comes before what else is wrong: %s [state.key.revoked.next]',
+    async (_, body, code) => {
+      expect((await refusalOf(await harness.complete(body))).code).toBe(code);
+      limiterAnswers({ authenticate: () => ({ authenticate: { keyInvalid: {} } }) });
+      expect((await refusalOf(await harness.complete(body))).code).toBe('invalid_api_key');
+      expect(harness.limiterServer.of('reportInvalidKey')).toHaveLength(1);
+      expect(harness.limiterServer.of('admit')).toEqual([]);
+    },
+  );
+
   it('of images by a plan that has changed since it was cached is a 403, and drops the cached principal', async () => {
     limiterAnswers({ admit: () => ({ admission: { planUpgradeRequired: {} } }) });
     expect((await refusalOf(await harness.complete(hello))).code).toBe('plan_upgrade_required');

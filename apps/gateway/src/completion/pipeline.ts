@@ -1,5 +1,5 @@
-import type { CompletionRequest } from '@tidegate/contracts';
-import { authenticate } from '../auth/authenticate.ts';
+import { type CompletionRequest, isRefusal } from '@tidegate/contracts';
+import { authenticate, refuseUnadmitted } from '../auth/authenticate.ts';
 import type { CatalogModel } from '../catalog/catalog.ts';
 import { type Ending, endsEarly } from '../ending.ts';
 import type { Gateway } from '../gateway.ts';
@@ -40,6 +40,8 @@ export async function complete(gateway: Gateway, exchange: Exchange): Promise<vo
   let ending: Ending = INTERNAL_ERROR;
   try {
     ending = await answer(gateway, { exchange, caller, held });
+    if (isRefusal(ending) && !held.admissionAsked)
+      ending = await refuseUnadmitted(gateway, exchange.request, caller, ending);
   } finally {
     gateway.observer.enter(exchange, 'settle');
     await held.release(ending, exchange.facts.firstChunkAtMs); // 14

@@ -60,6 +60,8 @@ describe('checkInlineImages', () => {
     ['a BMP', Buffer.from('BM6\0\0\0\0\0\0\0')],
     ['a TIFF', Buffer.from('II*\0\x08\0\0\0')],
     ['a sound in a RIFF', Buffer.from('RIFF\x24\0\0\0WAVEfmt ')],
+    ['a PNG behind a byte order mark', Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), PNG])],
+    ['a PNG behind an ID3 tag', Buffer.concat([Buffer.from('ID3\x04\0\0\0\0\0\0', 'latin1'), PNG])],
     ['text', Buffer.from('PNG')],
     ['zeros', Buffer.alloc(1_000)],
     ['one byte', Buffer.alloc(1)],
