@@ -23,9 +23,6 @@ export interface Aborted {
 /** Why a request goes no further. */
 export type EarlyEnd = Refusal | Aborted;
 
-export const PASSED = 'passed' as const;
-export type Passed = typeof PASSED;
-
 /** How a request ends. */
 export type Ending =
   | EarlyEnd

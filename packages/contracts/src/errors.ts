@@ -95,6 +95,10 @@ export const newRefusal = (fields: RefusalFields): Refusal => ({ kind: 'refused'
 export const isRefusal = (value: unknown): value is Refusal =>
   typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'refused';
 
+/** What a check without a result returns in place of a refusal. */
+export const PASSED = 'passed' as const;
+export type Passed = typeof PASSED;
+
 /** The body of every error answer. */
 export interface ErrorBody {
   readonly error: { readonly message: string; readonly type: string; readonly code: ErrorCode };

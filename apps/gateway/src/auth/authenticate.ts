@@ -1,8 +1,14 @@
 import type { IncomingMessage } from 'node:http';
-import { isRefusal, newRefusal, type ParsedApiKey, type Refusal } from '@tidegate/contracts';
+import {
+  isRefusal,
+  newRefusal,
+  PASSED,
+  type ParsedApiKey,
+  type Passed,
+  type Refusal,
+} from '@tidegate/contracts';
 import { retryAfterSeconds } from '@tidegate/limits';
 import { clientAddress } from '@tidegate/runtime';
-import { PASSED, type Passed } from '../ending.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { BUSY, INTERNAL_ERROR, INVALID_API_KEY } from '../refusals.ts';
 import { presentedKey } from './authorization.ts';

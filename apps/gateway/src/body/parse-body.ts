@@ -24,7 +24,7 @@ export async function parseBody(body: Uint8Array): Promise<CompletionRequest | R
   if (!isUtf8(body)) return NOT_UTF8;
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
   const validated = validateCompletionRequest(text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text);
-  if (!validated.ok) return validated.refusal;
+  if (isRefusal(validated)) return validated;
   const images = await checkInlineImages(validated.inlineImages);
   return isRefusal(images) ? images : validated.request;
 }

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { newRefusal, type Refusal } from '@tidegate/contracts';
+import { newRefusal, PASSED, type Passed, type Refusal } from '@tidegate/contracts';
 import { eventually } from '@tidegate/testing';
 import { MovedPieces, receiveMoved } from '../bytes/moved-pieces.ts';
-import { type EarlyEnd, endsEarly, PASSED, type Passed } from '../ending.ts';
+import { type EarlyEnd, endsEarly } from '../ending.ts';
 import { type Body, type ReadBodyOptions, readBody } from './read-body.ts';
 
 const NO_SLOT = newRefusal({

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
-import { isRefusal, newRefusal, type Refusal } from '@tidegate/contracts';
+import { isRefusal, newRefusal, type Passed, type Refusal } from '@tidegate/contracts';
 import { MovedPieces } from '../bytes/moved-pieces.ts';
 import { Pieces } from '../bytes/pieces.ts';
-import type { Aborted, EarlyEnd, Passed } from '../ending.ts';
+import type { Aborted, EarlyEnd } from '../ending.ts';
 
 /**
  * What one organization's bodies may use in a turn of the event loop, for reading and for parsing:

@@ -1,7 +1,6 @@
-import { type CompletionRequest, isRefusal, type Refusal } from '@tidegate/contracts';
+import { type CompletionRequest, isRefusal, type Passed, type Refusal } from '@tidegate/contracts';
 import { refuseAdmission } from '../auth/authenticate.ts';
 import type { CatalogModel } from '../catalog/catalog.ts';
-import type { Passed } from '../ending.ts';
 import type { Gateway } from '../gateway.ts';
 import type { Admission } from '../limiter/admission.ts';
 import { BUSY } from '../refusals.ts';

@@ -1,8 +1,14 @@
-import { type CompletionRequest, isRefusal, newRefusal, type Refusal } from '@tidegate/contracts';
+import {
+  type CompletionRequest,
+  isRefusal,
+  newRefusal,
+  PASSED,
+  type Passed,
+  type Refusal,
+} from '@tidegate/contracts';
 import { LIMITS } from '@tidegate/limits';
 import { type AuthDeps, refuseKey } from '../auth/authenticate.ts';
 import { type CatalogModel, isVision } from '../catalog/catalog.ts';
-import { PASSED, type Passed } from '../ending.ts';
 import { PLAN_UPGRADE_REQUIRED } from '../refusals.ts';
 import type { Completion } from './completion.ts';
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Refusal } from '@tidegate/contracts';
+import { PASSED, type Passed, type Refusal } from '@tidegate/contracts';
 import { ByteBudget } from '../body/byte-budget.ts';
 import { Activity } from '../catalog/activity.ts';
-import { PASSED, type Passed } from '../ending.ts';
 import { TOO_MANY_LARGE_BODIES } from '../limiter/admission.ts';
 import type { AdmissionRef, AdmitRequest, Limiter, SettleRequest } from '../limiter/limiter.ts';
 import { INTERNAL_ERROR } from '../refusals.ts';

@@ -1,7 +1,7 @@
-import { isRefusal, type Refusal } from '@tidegate/contracts';
+import { isRefusal, PASSED, type Passed, type Refusal } from '@tidegate/contracts';
 import type { ByteBudget } from '../body/byte-budget.ts';
 import type { Activity } from '../catalog/activity.ts';
-import { type Ending, PASSED, type Passed } from '../ending.ts';
+import type { Ending } from '../ending.ts';
 import type { Admission } from '../limiter/admission.ts';
 import type { AdmissionRef, AdmitRequest, Limiter } from '../limiter/limiter.ts';
 import type { RequestTrace } from '../observe/trace.ts';

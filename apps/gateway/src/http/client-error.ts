@@ -1,6 +1,5 @@
 import type { Duplex } from 'node:stream';
-import { isRefusal, newRefusal, type Refusal } from '@tidegate/contracts';
-import type { Passed } from '../ending.ts';
+import { isRefusal, newRefusal, type Passed, type Refusal } from '@tidegate/contracts';
 import { type RawRefusalDeps, refuseRaw } from './refuse-raw.ts';
 import { type Misrouted, misrouted } from './routes.ts';
 import type { HttpSocket } from './socket.ts';

@@ -1,8 +1,7 @@
 import { isIP, type LookupFunction } from 'node:net';
-import { isRefusal, type Refusal } from '@tidegate/contracts';
+import { isRefusal, type Passed, type Refusal } from '@tidegate/contracts';
 import { type buildConnector, Client } from 'undici';
 import { Pieces } from '../bytes/pieces.ts';
-import type { Passed } from '../ending.ts';
 import { isPublicAddress } from './public-address.ts';
 
 /**

@@ -3,9 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { isRefusal, newOrgId, newRefusal, type Refusal } from '@tidegate/contracts';
+import { isRefusal, newOrgId, newRefusal, PASSED, type Refusal } from '@tidegate/contracts';
 import { eventually } from '@tidegate/testing';
-import { PASSED } from '../ending.ts';
 import { startHarness } from '../testing/harness.ts';
 import { createImageFetcher, type DataUrls, type ImageFetcher, type ImageFetcherOptions } from './fetch.ts';
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { type ImageType, isRefusal, type Refusal } from '@tidegate/contracts';
-import { PASSED, type Passed } from '../ending.ts';
+import { type ImageType, isRefusal, PASSED, type Passed, type Refusal } from '@tidegate/contracts';
 import { checkInlineImages } from './inline.ts';
 
 /** Decodes the smallest complete images of each type, one pixel each. */

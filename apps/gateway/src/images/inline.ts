@@ -1,5 +1,4 @@
-import { type InlineImage, newRefusal, type Refusal } from '@tidegate/contracts';
-import { PASSED, type Passed } from '../ending.ts';
+import { type InlineImage, newRefusal, PASSED, type Passed, type Refusal } from '@tidegate/contracts';
 import { imageTypeOf, TYPE_SAMPLE_BYTES } from './type.ts';
 
 const SAMPLE_CHARACTERS = Math.ceil(TYPE_SAMPLE_BYTES / 3) * 4;

@@ -1,4 +1,4 @@
-import { isRefusal, REHEARSAL, type Refusal } from '@tidegate/contracts';
+import { isRefusal, PASSED, type Passed, REHEARSAL, type Refusal } from '@tidegate/contracts';
 import type {
   LimiterClient,
   Notice__Output,
@@ -7,7 +7,6 @@ import type {
   Principal__Output,
   ReportRefusals,
 } from '@tidegate/rpc';
-import { PASSED, type Passed } from '../ending.ts';
 import { INTERNAL_ERROR, INVALID_API_KEY } from '../refusals.ts';
 import { type Admission, readAdmission, TOO_MANY_LARGE_BODIES } from './admission.ts';
 import {

@@ -1,4 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
+import { isRefusal } from '../errors.ts';
 import { validateCompletionRequest } from './completion-request.ts';
 
 const MESSAGES = '[{"role":"user","content":"hi"}]';
@@ -14,13 +15,13 @@ function bodyWith(members: Record<string, string> = {}): string {
 
 function refusalOf(text: string): { code: string; message: string } {
   const result = validateCompletionRequest(text);
-  if (result.ok) throw new Error(`accepted: ${text.slice(0, 200)}`);
-  return { code: result.refusal.code, message: result.refusal.message };
+  if (!isRefusal(result)) throw new Error(`accepted: ${text.slice(0, 200)}`);
+  return { code: result.code, message: result.message };
 }
 
 function requestOf(text: string) {
   const result = validateCompletionRequest(text);
-  if (!result.ok) throw new Error(`refused: ${result.refusal.message}`);
+  if (isRefusal(result)) throw new Error(`refused: ${result.message}`);
   return result.request;
 }
 

@@ -1,5 +1,5 @@
 import type { Refusal } from '../errors.ts';
-import { type Checked, invalidRequest } from './refusals.ts';
+import { invalidRequest } from './refusals.ts';
 
 const INTEGER = /^-?(?:0|[1-9][0-9]*)$/;
 const MAX_INT64_CHARACTERS = 20;
@@ -72,11 +72,6 @@ export class FieldReader {
     }
     const allowed = `an integer from ${-(2n ** 63n)} to ${2n ** 63n - 1n}`;
     return this.fail(`${name} must be ${allowed}, written without fraction or exponent.`, null);
-  }
-
-  /** Takes the result of another check. Null: that check refused. */
-  take<T>(checked: Checked<T>): T | null {
-    return checked.ok ? checked.value : this.reject(checked.refusal, null);
   }
 
   fail<T>(message: string, instead: T): T {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { isRefusal } from '../errors.ts';
 import { type CompletionRequest, validateCompletionRequest } from './completion-request.ts';
 
 const PNG = 'data:image/png;base64,iVBORw0KGgo=';
@@ -13,15 +14,15 @@ const validate = (messages: unknown) => validateCompletionRequest(JSON.stringify
 
 function accepted(messages: unknown) {
   const result = validate(messages);
-  if (!result.ok) throw new Error(`refused: ${result.refusal.message}`);
+  if (isRefusal(result)) throw new Error(`refused: ${result.message}`);
   return result;
 }
 
 function refusal(messages: unknown): string {
   const result = validate(messages);
-  if (result.ok) throw new Error('accepted');
-  expect(result.refusal.code).toBe('invalid_request');
-  return result.refusal.message;
+  if (!isRefusal(result)) throw new Error('accepted');
+  expect(result.code).toBe('invalid_request');
+  return result.message;
 }
 
 /** The messages as an upstream reads them. `[index]` stands for each linked image's URL. */
@@ -165,11 +166,8 @@ describe('messages', () => {
   it('takes no member of a message from a prototype', () => {
     const text = '{"model":"m","messages":[{"__proto__":{"role":"user","content":"x"}}]}';
     expect(validateCompletionRequest(text)).toMatchObject({
-      ok: false,
-      refusal: {
-        code: 'invalid_request',
-        message: expect.stringContaining('messages[0].__proto__ is not allowed'),
-      },
+      code: 'invalid_request',
+      message: expect.stringContaining('messages[0].__proto__ is not allowed'),
     });
   });
 
@@ -308,7 +306,7 @@ describe('messages', () => {
     const text =
       '{"model":"m","messages":[{"role":"user","content":"a\\ud800b\\udc00\\ud83d\\ude00\\\\ud800"}]}';
     const result = validateCompletionRequest(text);
-    expect(result.ok && written(result.request)).toEqual([
+    expect(!isRefusal(result) && written(result.request)).toEqual([
       { role: 'user', content: 'a\ufffdb\ufffd😀\\ud800' },
     ]);
   });

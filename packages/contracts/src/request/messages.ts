@@ -1,6 +1,7 @@
 import { LIMITS } from '@tidegate/limits';
+import { isRefusal, PASSED, type Passed, type Refusal } from '../errors.ts';
 import { type InlineImage, type LinkedImage, readImageUrl } from './image-url.ts';
-import { type Checked, invalidRequest, showName } from './refusals.ts';
+import { invalidRequest, showName } from './refusals.ts';
 
 const encoder = new TextEncoder();
 const ROLES = ['system', 'user', 'assistant'];
@@ -17,7 +18,7 @@ export interface Messages {
 }
 
 /** Validates the messages and writes them as JSON that has only the contract's members. */
-export function readMessages(sent: unknown): Checked<Messages> {
+export function readMessages(sent: unknown): Messages | Refusal {
   if (sent === undefined) return refuse('messages', `is required: ${MESSAGES}`);
   if (!Array.isArray(sent) || sent.length < LIMITS.minMessages || sent.length > LIMITS.maxMessages) {
     return refuse('messages', `must be ${MESSAGES}`);
@@ -25,16 +26,14 @@ export function readMessages(sent: unknown): Checked<Messages> {
   const writer = new MessagesWriter();
   for (const [index, message] of sent.entries()) {
     writer.text(index === 0 ? '[' : ',');
-    const broken = readMessage(message, `messages[${index}]`, writer);
-    if (broken !== null) return broken;
+    const read = readMessage(message, `messages[${index}]`, writer);
+    if (isRefusal(read)) return read;
   }
   writer.text(']');
-  return { ok: true, value: writer.finish() };
+  return writer.finish();
 }
 
-type Broken = Extract<Checked<never>, { ok: false }>;
-
-function readMessage(message: unknown, path: string, writer: MessagesWriter): Broken | null {
+function readMessage(message: unknown, path: string, writer: MessagesWriter): Passed | Refusal {
   if (!isObject(message)) return refuse(path, 'must be an object with role and content');
   const other = otherMember(message, ['role', 'content']);
   if (other !== undefined)
@@ -47,15 +46,15 @@ function readMessage(message: unknown, path: string, writer: MessagesWriter): Br
     );
   }
   writer.text(`{"role":"${role}","content":`);
-  const broken = readContent(content, `${path}.content`, role, writer);
+  const read = readContent(content, `${path}.content`, role, writer);
   writer.text('}');
-  return broken;
+  return read;
 }
 
-function readContent(content: unknown, path: string, role: string, writer: MessagesWriter): Broken | null {
+function readContent(content: unknown, path: string, role: string, writer: MessagesWriter): Passed | Refusal {
   if (typeof content === 'string') {
     writer.string(content);
-    return null;
+    return PASSED;
   }
   if (!Array.isArray(content) || content.length === 0) {
     const missing = isMissing(content) ? 'is required and ' : '';
@@ -63,21 +62,21 @@ function readContent(content: unknown, path: string, role: string, writer: Messa
   }
   for (const [index, part] of content.entries()) {
     writer.text(index === 0 ? '[' : ',');
-    const broken = readPart(part, `${path}[${index}]`, role, writer);
-    if (broken !== null) return broken;
+    const read = readPart(part, `${path}[${index}]`, role, writer);
+    if (isRefusal(read)) return read;
   }
   writer.text(']');
-  return null;
+  return PASSED;
 }
 
-function readPart(part: unknown, path: string, role: string, writer: MessagesWriter): Broken | null {
+function readPart(part: unknown, path: string, role: string, writer: MessagesWriter): Passed | Refusal {
   if (!isObject(part)) return refuse(path, 'must be an object: a text or an image_url part');
   if (part.type === 'text') return readText(part, path, writer);
   if (part.type === 'image_url') return readImage(part, path, role, writer);
   return refuse(`${path}.type`, `${isMissing(part.type) ? 'is required and ' : ''}must be text or image_url`);
 }
 
-function readText(part: JsonObject, path: string, writer: MessagesWriter): Broken | null {
+function readText(part: JsonObject, path: string, writer: MessagesWriter): Passed | Refusal {
   const other = otherMember(part, ['type', 'text']);
   if (other !== undefined)
     return refuse(`${path}.${other}`, 'is not allowed: a text part has exactly type and text');
@@ -87,10 +86,10 @@ function readText(part: JsonObject, path: string, writer: MessagesWriter): Broke
   writer.text('{"type":"text","text":');
   writer.string(part.text);
   writer.text('}');
-  return null;
+  return PASSED;
 }
 
-function readImage(part: JsonObject, path: string, role: string, writer: MessagesWriter): Broken | null {
+function readImage(part: JsonObject, path: string, role: string, writer: MessagesWriter): Passed | Refusal {
   const other = otherMember(part, ['type', 'image_url']);
   if (other !== undefined)
     return refuse(`${path}.${other}`, 'is not allowed: an image part has exactly type and image_url');
@@ -113,7 +112,7 @@ function readImage(part: JsonObject, path: string, role: string, writer: Message
   writer.text('{"type":"image_url","image_url":{"url":');
   const problem = writer.image(image.url, `${path}.image_url.url`);
   writer.text('}}');
-  return problem === null ? null : refuse(`${path}.image_url.url`, problem);
+  return problem === null ? PASSED : refuse(`${path}.image_url.url`, problem);
 }
 
 type JsonObject = Readonly<Record<string, unknown>>;
@@ -129,10 +128,7 @@ function otherMember(object: JsonObject, allowed: readonly string[]): string | u
   return other === undefined ? undefined : showName(other);
 }
 
-const refuse = (path: string, problem: string): Broken => ({
-  ok: false,
-  refusal: invalidRequest(`${path} ${problem}.`),
-});
+const refuse = (path: string, problem: string): Refusal => invalidRequest(`${path} ${problem}.`);
 
 /** Collects the messages' JSON and their images. */
 class MessagesWriter {

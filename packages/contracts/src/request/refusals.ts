@@ -1,9 +1,5 @@
 import { newRefusal, type Refusal } from '../errors.ts';
 
-export type Checked<T> =
-  | { readonly ok: true; readonly value: T }
-  | { readonly ok: false; readonly refusal: Refusal };
-
 export const invalidRequest = (message: string): Refusal => newRefusal({ code: 'invalid_request', message });
 
 const MAX_SHOWN_NAME = 64;

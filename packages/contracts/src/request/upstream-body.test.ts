@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { isRefusal } from '../errors.ts';
 import { validateCompletionRequest } from './completion-request.ts';
 import { buildUpstreamBody } from './upstream-body.ts';
 
@@ -8,7 +9,7 @@ function requestOf(body: object) {
   const result = validateCompletionRequest(
     JSON.stringify({ model: 'public', messages: [{ role: 'user', content: 'é"' }], ...body }),
   );
-  if (!result.ok) throw new Error(result.refusal.message);
+  if (isRefusal(result)) throw new Error(result.message);
   return result.request;
 }
 
@@ -58,7 +59,7 @@ describe('buildUpstreamBody', () => {
     (seed) => {
       const body = `{"model":"public","messages":[{"role":"user","content":"Hi"}],"seed":${seed}}`;
       const result = validateCompletionRequest(body);
-      if (!result.ok) throw new Error(result.refusal.message);
+      if (isRefusal(result)) throw new Error(result.message);
       const sent = buildUpstreamBody(result.request, { model: 'inner', includeUsage: false }, []);
       expect(Buffer.concat(sent).toString()).toContain(`"seed":${seed},`);
       expect(joined(sent)).toMatchObject({ max_tokens: 512, seed: Number(seed) });
