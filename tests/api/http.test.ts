@@ -104,7 +104,7 @@ describe('a wrong method is 405 method_not_allowed, and Allow names the right on
     expect([answer.status, answer.headers.allow, answer.text]).toEqual([status, allow, '']);
   });
 
-  it('says nothing to browsers that ask for leave [auth.servers]', async () => {
+  it('sends no CORS headers [auth.servers]', async () => {
     const answer = await call(base(), {
       method: 'OPTIONS',
       headers: { origin: 'https://a.example', 'access-control-request-method': 'POST' },

@@ -101,7 +101,7 @@ describe('odd input', () => {
     expect(log).not.toContain('forged-line');
   });
 
-  describe('of who has an invitation, sent without scripts', () => {
+  describe('from someone with an invitation, sent without scripts', () => {
     let send: Awaited<ReturnType<typeof openForm>>;
     beforeAll(async () => {
       const invited = await act('invite', ['demo', 'guest@example.com', 'viewer']);

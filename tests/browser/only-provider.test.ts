@@ -73,7 +73,7 @@ describe('a console with OIDC_ONLY', () => {
     expect(cookiesOf(await (await openForm(elsewhere))(account))).toContain('session_token=');
   });
 
-  it('lets in who comes from the identity provider', async () => {
+  it('lets in people who come from the identity provider', async () => {
     const org = await newOrg(stack());
     const { email } = await member(org);
     provider.signIn(email);

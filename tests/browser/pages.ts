@@ -150,7 +150,7 @@ export function describePages(site: Site): void {
       TEST_TIMEOUT_MS,
     );
 
-    it('has no transitions for who wants less motion, so that nothing lags behind a new theme', async () => {
+    it('has no transitions for users who prefer reduced motion, so that nothing lags behind a new theme', async () => {
       const { page } = await site.visit();
       await page.goto(`${site.url()}/sign-in`);
       const transitions = `[...document.querySelectorAll('*')].filter((element) =>

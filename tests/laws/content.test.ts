@@ -112,7 +112,7 @@ describe('content', () => {
   const found = (places: Iterable<Place>): string[] =>
     [...places].flatMap(({ where, bytes }) => canaries.findIn(bytes).map((what) => `${where}: ${what}`));
 
-  it('comes through the whole system, well and badly', async () => {
+  it('passes through the whole system, in answered and failed requests', async () => {
     await send(base(), calls(canaries, key));
     await answers('eyes');
     await answers('wake');
@@ -172,7 +172,7 @@ describe('content', () => {
     expect(found(places)).toEqual([]);
   });
 
-  it('has no metric to be in that docs/metrics.md does not list, nor does that list more', async () => {
+  it('is looked for in exactly the metrics that docs/metrics.md lists', async () => {
     const text = readFileSync(fileURLToPath(new URL('../../docs/metrics.md', import.meta.url)), 'utf8');
     const [, ...sections] = text.split(/^## /m).map((section) => ({
       title: section.split('\n', 1)[0]?.toLowerCase(),

@@ -30,7 +30,7 @@ const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https a
 export const schema = z.object({
   ...serviceFields(9_300),
   ...callerFields,
-  CONSOLE_HOST: host.default('0.0.0.0').describe('Where it listens'),
+  CONSOLE_HOST: host.default('0.0.0.0').describe('The host name or address to listen on'),
   /** Not 0: the screens' server is told the port before it listens. */
   CONSOLE_PORT: wholeNumber(1, 65_535).default(3_000).describe('The port of `CONSOLE_HOST`'),
   CONSOLE_URL: httpUrl
@@ -50,7 +50,7 @@ export const schema = z.object({
     .describe("Base URL at which the console's server reaches the API. Not set: `GATEWAY_PUBLIC_URL`"),
   AUTH_SECRET: secret(authSecret).describe('Signs cookies and encrypts second factors'),
   AUTH_SECRET_PREVIOUS: secret(authSecret.optional()).describe(
-    'The secret before, [until its sessions are over](secrets.md)',
+    'The previous secret, [until its sessions are over](secrets.md)',
   ),
   SECRET_KEY: secret(secretKey),
   TRUSTED_PROXIES: trustedProxies,

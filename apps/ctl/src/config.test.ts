@@ -63,7 +63,7 @@ describe('the installation to manage is', () => {
     });
   });
 
-  it('the local stack also for who keeps exported the stores that it was started with', () => {
+  it('the local stack, even while the stores that it was started with are still exported', () => {
     const { DATABASE_URL, REDIS_URL } = LOCAL;
     expect(readConfig({ DATABASE_URL, REDIS_URL }, stack()).RUNNER_ADDRESS).toEqual([
       { pool: 'local', address: LOCAL.RUNNER_ADDRESS },
@@ -90,7 +90,7 @@ describe('the installation to manage is', () => {
   });
 });
 
-describe('what to do is said', () => {
+describe('the message says what to do', () => {
   it('when there is no installation', () => {
     const said = refused({}, empty);
     for (const part of [empty, 'npm start', 'TIDEGATE_DATA_DIR', ...Object.keys(LOCAL)])

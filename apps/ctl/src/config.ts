@@ -33,7 +33,7 @@ export const schema = z.object({
   RUNNER_ADDRESS: poolAddresses,
   SECRET_KEY: secret(secretKey),
   SECRET_KEY_PREVIOUS: secret(secretKey.optional()).describe(
-    'The key before, for `ctl secrets reseal` ([when](secrets.md))',
+    'The previous key, for `ctl secrets reseal` ([when](secrets.md))',
   ),
   /**
    * Many commands may run at once on a small machine with a small Postgres. Each takes one

@@ -434,7 +434,7 @@ describe('an installation from the beginning', () => {
 });
 
 describe('accounts', () => {
-  it('that exist already are said to, and since when, beside the one JSON document', async () => {
+  it('that already exist are reported, with their date, beside the one JSON document', async () => {
     const who = ['--email', 'eve@example.com', '--role', 'member'];
     const { accountSince } = await json('member', 'add', ...who);
     await json('member', 'remove', '--email', 'eve@example.com');

@@ -23,7 +23,7 @@ export async function run(args: readonly string[], io: Io, env?: Variables): Pro
     await createProgram(context).parseAsync(args, { from: 'user' });
     return 0;
   } catch (error) {
-    // The program has printed the help or the complaint.
+    // The program has already printed the help or the error.
     if (error instanceof CommanderError) return error.exitCode;
     const known = [CommandError, ConfigError, InstallationError].some((kind) => error instanceof kind);
     io.err(`${known ? (error as Error).message.trim() : `Failed: ${await failureOf(error)}`}\n`);

@@ -19,7 +19,7 @@ export const schema = z.object({
   ...serviceFields(7_101),
   ...trustFields,
   ...tracingFields,
-  LIMITER_HOST: host.describe('Where it listens'),
+  LIMITER_HOST: host.describe('The host name or address to listen on'),
   LIMITER_PORT: port.default(7_100).describe('The port of `LIMITER_HOST`. 0 is any free one'),
   REDIS_URL: secret(redisUrl),
   REDIS_PREFIX: redisPrefix,

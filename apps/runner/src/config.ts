@@ -29,7 +29,7 @@ export const schema = z.object({
   ...serviceFields(7_201),
   ...trustFields,
   ...tracingFields,
-  RUNNER_HOST: host.describe('Where it listens'),
+  RUNNER_HOST: host.describe('The host name or address to listen on'),
   RUNNER_PORT: port.default(7_200).describe('The port of `RUNNER_HOST`. 0 is any free one'),
   DATABASE_URL: secret(databaseUrl),
   RUNNER_POOL: poolName
@@ -42,7 +42,7 @@ export const schema = z.object({
     .describe("The folder of the records of models' processes. The runners of one machine share it"),
   SECRET_KEY: secret(secretKey),
   SECRET_KEY_PREVIOUS: secret(secretKey.optional()).describe(
-    'The key before, [while it is being replaced](secrets.md)',
+    'The previous key, [while it is being replaced](secrets.md)',
   ),
   RUNNER_MODEL_HOST: z
     .string()

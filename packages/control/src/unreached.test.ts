@@ -17,14 +17,14 @@ const said = async (error: unknown, actor: Parameters<typeof applyLimits>[1] = O
 };
 
 describe('a call that failed', () => {
-  it('because the program proved no service is not told as one that did not arrive', async () => {
+  it('refused for lack of a service token is not reported as unreachable', async () => {
     expect(await said(notAccepted)).toContain(
       `the limiter does not accept calls of this program (${notAccepted.details}).`,
     );
     expect(unreached('runner', { code: 7, details: 'no' }, OPERATOR)).toContain('does not accept');
   });
 
-  it('for another reason is told as one that did not arrive', async () => {
+  it('for another reason is reported as unreachable', async () => {
     expect(await said(Object.assign(new Error(), { code: 14 }))).toContain(
       'the limiter could not be reached.',
     );

@@ -75,7 +75,7 @@ describe('a migration', () => {
     '-- DROP TABLE "x"\nGRANT SELECT ON "x" TO tidegate_limiter',
     "ALTER TYPE mode ADD VALUE 'other'",
     'REVOKE ALL ON FUNCTION f() FROM PUBLIC',
-  ])('that adds is none: %s', (sql) => {
+  ])('that only adds is accepted: %s', (sql) => {
     expect(contractions(sql)).toEqual([]);
   });
 });

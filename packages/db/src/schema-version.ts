@@ -67,7 +67,7 @@ export class SchemaVersion {
       if (this.#problem !== null && this.#problem !== before) this.#options.onBehind?.(this.#problem);
       if (this.#problem === null) everyMs = LOOK_MS.current;
     } catch {
-      // Who needs Postgres says that it is away. A limiter may well do without.
+      // A service that needs Postgres reports its absence itself. A limiter can do without.
     }
     this.#lookAtMs = this.#options.nowMs() + everyMs;
     this.#looking = undefined;

@@ -18,7 +18,7 @@ export interface MonthCaps {
 
 export const EMPTY_MONTH: MonthLedger = { requests: 0, chargedTokens: 0, reservedTokens: 0 };
 
-/** Null: one request with this context window fits. Otherwise, the cap that it would exceed. */
+/** Null: one request of this context length fits. Otherwise, the cap that it would exceed. */
 export function canReserve(
   ledger: MonthLedger,
   caps: MonthCaps,

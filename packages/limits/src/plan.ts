@@ -20,7 +20,7 @@ export const PLAN_LIMITS = {
     label: 'API keys',
     column: 'Keys',
     flag: 'keys',
-    help: 'most keys that are not revoked',
+    help: 'maximum number of keys that are not revoked',
     min: 1,
     max: LIMITS.keysPerOrg.notRevoked,
   },

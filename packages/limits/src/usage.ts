@@ -7,7 +7,8 @@ export interface ReportedUsage {
 }
 
 /**
- * Valid usage is non-negative integers that add up and fit the reservation. All else is missing.
+ * Valid usage is non-negative integers that add up and fit the reservation. Anything else counts as
+ * missing.
  */
 export const usageIsValid = ({ prompt, completion, total, reservedTokens }: ReportedUsage): boolean =>
   isCount(prompt) &&

@@ -14,7 +14,7 @@ export function identify(pid: number): KnownProcess | null {
   return identity === null ? null : { pid, identity };
 }
 
-/** False also of a record without an identity. */
+/** Also false for a record without an identity. */
 export function isAlive({ pid, identity }: KnownProcess): boolean {
   const found = identify(pid);
   return found !== null && found.identity === identity;

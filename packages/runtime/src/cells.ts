@@ -54,7 +54,7 @@ abstract class Cells<L extends string, C> {
     return entry.cell;
   }
 
-  /** Ends the series of which these are the first labels. */
+  /** Ends the series whose first labels are these. */
   drop(...first: string[]): void {
     for (const [key, { labels }] of this.cells)
       if (first.every((value, i) => labels[this.labelNames[i] as string] === value)) this.cells.delete(key);

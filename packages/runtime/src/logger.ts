@@ -67,7 +67,7 @@ export function openStdout(): Destination {
     maxLength: MAX_WAITING_BYTES,
     minLength: WRITE_BYTES,
     maxWrite: MAX_WRITE_BYTES,
-    // As text, all that waits would be copied with each line, since its bytes are counted again.
+    // As text, all that waits would be copied with each line, to count its bytes again.
     contentMode: 'buffer',
   });
   // pino's own flush is an interval. It would wake a service that has nothing to write.
@@ -106,7 +106,7 @@ export function openStdout(): Destination {
     write(line) {
       const bytes = Buffer.from(line);
       waitingBytes += bytes.length;
-      // Its type knows text only.
+      // The declared type takes text only.
       stdout.write(bytes as unknown as string);
       flushSoon();
     },

@@ -22,7 +22,7 @@ export interface TlsFiles {
   readonly key: string;
   /** How often they are looked at for new content. Default: 10 s. */
   readonly refreshMs?: number;
-  /** Is told when new content cannot be used. Default: a warning of the process. */
+  /** Called when new content cannot be used. Default: a warning of the process. */
   readonly warn?: (message: string) => void;
 }
 

@@ -7,8 +7,8 @@ import { periodOf, type UsageChoice } from './filter.ts';
 import { type Options, optionsOf } from './options.ts';
 
 /**
- * The keys and models with usage in a period, busiest first, and what is chosen. Null for who is
- * signed out.
+ * The keys and models with usage in a period, busiest first, and what is chosen. Null if nobody
+ * is signed in.
  */
 export async function listOptions(org: string, period: string, choice: UsageChoice): Promise<Options | null> {
   const user = await currentUser();

@@ -39,7 +39,7 @@ export function addAudit(program: Command, context: Context): void {
       { flags: '--action <a>', help: 'only this action, such as key.create, or all of key' },
       { flags: '--from <day>', help: 'from this UTC day: YYYY-MM-DD' },
       { flags: '--to <day>', help: 'to the end of this UTC day' },
-      { flags: '--before <next>', help: 'the next page: what this one gives as next' },
+      { flags: '--before <next>', help: 'the next page: the `next` of this one' },
       { flags: '--limit <n>', help: 'at most this many, up to 200 (default 50)', parse: whole },
     ],
     run: (control, { installation, org, actor, action, from, to, before, limit }: ListFlags) => {

@@ -10,7 +10,7 @@ const DEFAULT_DAYS = 2;
 export function addDoctor(program: Command, context: Context): void {
   program
     .command('doctor')
-    .description('look for what does not agree or does not move, and say what to do')
+    .description('find inconsistent or stuck state, and say what to do')
     .option('--days <n>', `days to compare with their requests (default ${DEFAULT_DAYS})`, whole)
     .option('--json', 'print one JSON document and nothing else')
     .action(async ({ days = DEFAULT_DAYS, json = false }: { days?: number; json?: boolean }) => {

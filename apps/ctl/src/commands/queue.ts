@@ -26,7 +26,7 @@ async function withQueue<T>(
   }
 }
 
-/** Replays one dead letter, or all. The trail of the installation has it, if there is any. */
+/** Replays one dead letter, or all. If there are any, the installation's trail says so. */
 async function replay(context: Context, id: string | undefined): Promise<number> {
   const { recordOperatorAct } = await import('@tidegate/control');
   return withQueue(context, async (queue) => {

@@ -75,7 +75,7 @@ export function addRequest(program: Command, context: Context): void {
       { flags: '--outcome <o>', help: 'only answered, errors, or an error code' },
       { flags: '--from <time>', help: 'from this UTC time: YYYY-MM-DDTHH:MM, or a day' },
       { flags: '--to <time>', help: 'before this UTC time, or to the end of a day' },
-      { flags: '--before <next>', help: 'the next page: what this one gives as next' },
+      { flags: '--before <next>', help: 'the next page: the `next` of this one' },
       { flags: '--limit <n>', help: 'at most this many, up to 200 (default 50)', parse: whole },
     ],
     ({ org, key, model, outcome, from, to, before, limit, json }) =>

@@ -14,7 +14,7 @@ export const flagsOf = ({ name, help }: SecretFlag): Flag[] => [
   { flags: `--${name} <${name}>`, help },
   {
     flags: `--${name}-stdin`,
-    help: 'read it from standard input; a terminal is asked, and does not show it',
+    help: 'read it from standard input; at a terminal, ask for it without showing it',
   },
 ];
 

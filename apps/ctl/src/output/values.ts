@@ -1,6 +1,6 @@
 import { count } from './table.ts';
 
-/** In place of a value that there is none of. */
+/** Shown in place of a missing value. */
 export const NONE = '-';
 
 export const milliseconds = (ms: number | null): string => (ms === null ? NONE : `${count(ms)} ms`);

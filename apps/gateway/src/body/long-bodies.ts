@@ -1,5 +1,5 @@
-const WINDOW_MS = 1_000;
-/** What one organization's long bodies may take of a thread in a window. */
+const PERIOD_MS = 1_000;
+/** What one organization's long bodies may take of a thread in a period. */
 const BUDGET_MS = 20;
 /**
  * Bounds what one body counts, because a pause of the process may have been measured too. The worst
@@ -26,7 +26,7 @@ export class LongBodies {
   add(orgId: string, ms: number): void {
     const nowMs = this.#nowMs();
     for (const [one, { sinceMs }] of this.#spent) {
-      if (nowMs - sinceMs < WINDOW_MS) break;
+      if (nowMs - sinceMs < PERIOD_MS) break;
       this.#spent.delete(one);
     }
     const spent = this.#spent.get(orgId) ?? { sinceMs: nowMs, ms: 0 };
@@ -36,6 +36,6 @@ export class LongBodies {
 
   isOverBudget(orgId: string): boolean {
     const spent = this.#spent.get(orgId);
-    return spent !== undefined && spent.ms >= BUDGET_MS && this.#nowMs() - spent.sinceMs < WINDOW_MS;
+    return spent !== undefined && spent.ms >= BUDGET_MS && this.#nowMs() - spent.sinceMs < PERIOD_MS;
   }
 }

@@ -139,7 +139,7 @@ describe('a wake of a model', () => {
     }
   });
 
-  it('tells once of a crowd that waits, and when none of it waits any more', async () => {
+  it('reports a waiting crowd once, and says when nobody in it waits any more', async () => {
     const few = Array.from({ length: 31 }, () => wait());
     expect(crowds).toEqual([]);
     const more = [wait(), wait()];

@@ -32,7 +32,7 @@ export async function admit(
   return refuseAdmission(gateway, exchange.request, caller.principal, admission);
 }
 
-/** Reserves one request and the model's context window for the admission that is held. */
+/** Reserves one request and the model's context length in tokens for the admission that is held. */
 export async function reserve(
   gateway: Gateway,
   { exchange, caller, held }: Completion,

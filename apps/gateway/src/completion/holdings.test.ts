@@ -97,7 +97,7 @@ describe('a counted request', () => {
     expect(settlement?.firstChunkMs).toBe(0);
   });
 
-  it('is settled with the time of its first chunk, which is never nothing', async () => {
+  it('is settled with the time of its first chunk, which is never 0', async () => {
     const atOnce = start();
     const later = start();
     for (const { held } of [atOnce, later]) {

@@ -55,7 +55,7 @@ export class RefusalReports {
     this.#options = { everyMs: EVERY_MS, maxWaiting: 20_000, ...options };
   }
 
-  /** Refusals that are counted here and not known to be written. */
+  /** Refusals counted here that may not be written yet. */
   get unreported(): number {
     return sumOf(this.#waiting.values()) + sumOf(this.#report?.counts ?? []);
   }

@@ -38,9 +38,9 @@ export class EventReader {
   }
 
   /**
-   * Learns the form of an event that has been parsed. Quotes within a JSON string are escaped, so
-   * the name that it finds is a member's. That this member is the piece of text is certain if the
-   * text changes with it.
+   * Learns the form of a parsed event. Quotes within a JSON string are escaped, so the name that it
+   * finds is a member's. To be certain that this member carries the text, it changes the text there
+   * and looks whether the parsed event's text has changed.
    */
   learn(data: string, event: unknown): void {
     const content = contentOf(event);

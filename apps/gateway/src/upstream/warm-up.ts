@@ -22,9 +22,9 @@ const HEAD = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-lengt
 const ANSWER = `${HEAD}\r\nconnection: close\r\n\r\n${BODY}`;
 
 /**
- * Does what forwards a caller whose model wakes, many times: reserves, and calls a server of this
- * process over a new connection. So V8 has optimized it, here and in the limiter, before a crowd of
- * callers is forwarded at once. Nothing is admitted, counted or logged. Never rejects: without it,
+ * Runs many times what forwards a caller whose model wakes: it reserves, and calls a server of this
+ * process over a new connection. So V8 has optimized that, here and in the limiter, by the time a
+ * crowd of callers is forwarded. Nothing is admitted, counted or logged. Never rejects: without it,
  * the crowd is forwarded more slowly.
  *
  * @param reserve rehearses a reservation; never rejects

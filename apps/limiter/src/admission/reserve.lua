@@ -1,5 +1,5 @@
 -- Reserves, for admissions of one organization and one instance that are already held, one request
--- and the model's context window each in the current month. Each is decided as if the ones before
+-- and the model's context length each in the current month. Each is decided as if the ones before
 -- it had come earlier. Checks the keys again, because they may have been revoked or have expired
 -- meanwhile. Idempotent. Decides all in memory, then writes what was reserved.
 --

@@ -16,7 +16,7 @@ end
 local function window_wait(window, limit, now)
   local index = limit - 1 - window.counted
   if window.length <= index then return 0 end
-  -- It was counted just now, or nothing fits ever.
+  -- It was counted just now, or nothing ever fits.
   if index < 0 then return WINDOW_US end
   return math.max(0, redis.call('LINDEX', window.name, exact(index)) + WINDOW_US - now)
 end
@@ -32,7 +32,7 @@ local function window_drop_old(window, now)
     window.oldest = at
     return
   end
-  -- The position from the oldest end of one that has left, and of one that has not.
+  -- Positions from the oldest end: `old` has left the window, `young` has not.
   local old, young = 1, length + 1
   local step = 2
   while step < young do

@@ -69,7 +69,7 @@ describe('a report of refusals', () => {
     ]);
   });
 
-  it('counts for its days, too, with the first and the last hour that had some', async () => {
+  it('also counts for its days, with the first and last hour that had refusals', async () => {
     const day = Date.UTC(2026, 10, 21);
     const at = (hour: number, refusals: number) => refused(refusals, { hourMs: day + hour * HOUR_MS });
     await report(1, at(13, 1), at(12, 2), at(24, 4));
@@ -85,7 +85,7 @@ describe('a report of refusals', () => {
     ]);
   });
 
-  it('waits for no other one that waits for it', async () => {
+  it('never deadlocks with a concurrent report', async () => {
     const second = await makeKey(db, key.orgId);
     const at = (hour: number, { keyId }: TestKey) =>
       Array.from({ length: 200 }, (_, model) =>

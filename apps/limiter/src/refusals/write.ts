@@ -46,7 +46,7 @@ export async function writeRefusals(db: Db, { gatewayId, sequence, counts }: Ref
     DO UPDATE SET refusals = total.refusals + excluded.refusals`;
 }
 
-/** Named as the columns of the statement. */
+/** Named after the statement's columns. */
 const rowOf = (count: RefusalCount__Output) => ({
   org_id: count.orgId,
   key_id: count.keyId,

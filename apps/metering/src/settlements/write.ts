@@ -121,7 +121,7 @@ export async function writeSettlements(db: Db, settlements: readonly Settlement[
   return result?.fresh ?? 0;
 }
 
-/** Named as the columns of the statement. */
+/** Named after the statement's columns. */
 export const rowOf = (settlement: Settlement) => ({
   reservation_id: settlement.reservationId,
   day: dayOf(settlement.admittedAtMs),

@@ -124,7 +124,7 @@ describe('an operator', () => {
     expect(refusal(await resetIdentity({ kind: 'user', userId, email }, { email })).code).toBe('forbidden');
   });
 
-  it('removes the second factor of who lost it, ends their sessions, and leaves a trace in each organization', async () => {
+  it('removes the second factor of a member who lost it, ends their sessions, and leaves a trace in each organization', async () => {
     const [one, two] = [await fixture.org('Reset one'), await fixture.org('Reset two')];
     const [ada, bob] = [await withPassword(one, 'member'), await withPassword(one, 'member')];
     value(await fixture.control.addMember(OPERATOR, { org: two, email: ada.email, role: 'viewer' }));

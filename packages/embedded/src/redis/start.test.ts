@@ -42,7 +42,7 @@ describe('startRedis', () => {
     await expect(startRedis({ server, dir: join(dir, 'other'), port })).rejects.toThrow(expected);
   });
 
-  it('is gone when stop resolves, and stopping again is nothing', async () => {
+  it('is gone when stop resolves, and stopping again does nothing', async () => {
     running = await startRedis({ server, dir, port: await freePort() });
     expect(isAlive(running.pid)).toBe(true);
     await running.stop();
