@@ -10,7 +10,8 @@
 --       streamed (1, 0), reserve (1, 0)
 -- Returns for each request one of
 --   admitted, now (us), limit, remaining, reset (us)      of the tighter window
---   rate_limited, cause (recovering, key_rpm, org_rpm, key_at_once, org_at_once), wait (us), limit
+--   rate_limited, cause (recovering, key_requests_per_minute, org_requests_per_minute,
+--     key_requests_at_once, org_requests_at_once), wait (us), limit
 --   quota_exceeded, cause (requests, tokens), now (us)
 --   key_invalid | plan_upgrade_required
 --   lease_lost                                            or the admission was withdrawn already
@@ -75,10 +76,10 @@ local function decide(i)
   if refusal then return refusal end
   if has_images == '1' and org.images ~= '1' then return { 'plan_upgrade_required' } end
   refusal = refuse_recovering(org, now)
-    or refuse_window('key_rpm', key.window, key.rpm, now)
-    or refuse_window('org_rpm', org_window, org.rpm, now)
-    or refuse_slots('key_at_once', key.in_flight, key.at_once)
-    or refuse_slots('org_at_once', org.in_flight, org.at_once)
+    or refuse_window('key_requests_per_minute', key.window, key.rpm, now)
+    or refuse_window('org_requests_per_minute', org_window, org.rpm, now)
+    or refuse_slots('key_requests_at_once', key.in_flight, key.at_once)
+    or refuse_slots('org_requests_at_once', org.in_flight, org.at_once)
   if refusal then return refusal end
 
   if now < month_from_us + 0 or now >= month_until_us + 0 then return { 'month_turned', now } end

@@ -4,7 +4,8 @@
 -- ARGV  1 offset (us)
 -- Returns one of
 --   admitted, now (us), limit, remaining, reset (us)      of the tighter window
---   rate_limited, cause (recovering, key_rpm, org_rpm), wait (us), limit
+--   rate_limited, cause (recovering, key_requests_per_minute, org_requests_per_minute), wait (us),
+--     limit
 --   key_invalid
 --   need_key | need_org                                   seed it and call again
 --!include time
@@ -23,8 +24,8 @@ if not key then return { 'need_key' } end
 local key_window, org_window = open_window(key_times), open_window(org_times)
 local refusal = refuse_key(key, now)
   or refuse_recovering(org, now)
-  or refuse_window('key_rpm', key_window, key.rpm, now)
-  or refuse_window('org_rpm', org_window, org.rpm, now)
+  or refuse_window('key_requests_per_minute', key_window, key.rpm, now)
+  or refuse_window('org_requests_per_minute', org_window, org.rpm, now)
 if refusal then return refusal end
 local reply = admitted(key, key_window, org, org_window, now)
 local at = exact(now)

@@ -4,7 +4,12 @@ import type { ScriptReply } from '../redis/script-call.ts';
 /** What must be read from Postgres before the script can decide. */
 export type Missing = 'need_key' | 'need_org' | 'need_month';
 
-export type RateCause = 'recovering' | 'key_rpm' | 'org_rpm' | 'key_at_once' | 'org_at_once';
+export type RateCause =
+  | 'recovering'
+  | 'key_requests_per_minute'
+  | 'org_requests_per_minute'
+  | 'key_requests_at_once'
+  | 'org_requests_at_once';
 
 export interface WindowState {
   readonly limit: number;

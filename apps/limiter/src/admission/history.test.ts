@@ -173,10 +173,10 @@ class Run {
         rpm,
         nowUs / 1_000,
       );
-    if (full(k.log, k.rpm)) return 'rate_limited key_rpm';
-    if (full(this.org.log, this.org.rpm)) return 'rate_limited org_rpm';
-    if (this.open.filter((o) => o.key === key).length >= k.atOnce) return 'rate_limited key_at_once';
-    if (this.open.length >= this.org.atOnce) return 'rate_limited org_at_once';
+    if (full(k.log, k.rpm)) return 'rate_limited key_requests_per_minute';
+    if (full(this.org.log, this.org.rpm)) return 'rate_limited org_requests_per_minute';
+    if (this.open.filter((o) => o.key === key).length >= k.atOnce) return 'rate_limited key_requests_at_once';
+    if (this.open.length >= this.org.atOnce) return 'rate_limited org_requests_at_once';
     // This applies even if the request is to reserve later: preparing it for a month that is used
     // up would be pointless.
     const quota = canReserve(this.ledger, this.caps, CONTEXT_TOKENS);

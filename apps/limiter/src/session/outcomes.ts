@@ -5,10 +5,10 @@ import type { AuthenticatedKey } from '../keys/authenticate.ts';
 
 const RATE_CAUSES = {
   recovering: 'CAUSE_RECOVERING',
-  key_rpm: 'CAUSE_KEY_REQUESTS_PER_MINUTE',
-  org_rpm: 'CAUSE_ORG_REQUESTS_PER_MINUTE',
-  key_at_once: 'CAUSE_KEY_REQUESTS_AT_ONCE',
-  org_at_once: 'CAUSE_ORG_REQUESTS_AT_ONCE',
+  key_requests_per_minute: 'CAUSE_KEY_REQUESTS_PER_MINUTE',
+  org_requests_per_minute: 'CAUSE_ORG_REQUESTS_PER_MINUTE',
+  key_requests_at_once: 'CAUSE_KEY_REQUESTS_AT_ONCE',
+  org_requests_at_once: 'CAUSE_ORG_REQUESTS_AT_ONCE',
 } as const satisfies Record<RateCause, string>;
 
 const QUOTA_CAUSES = { requests: 'CAUSE_REQUESTS', tokens: 'CAUSE_TOKENS' } as const;
