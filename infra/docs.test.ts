@@ -4,9 +4,10 @@ import { dirname, join, normalize } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { parseSync } from '@swc/core';
 import { parse } from 'yaml';
-import { anchorsOf, blocksOf, commandsOf, spansOf, targetsOf } from './docs/markdown.ts';
+import { anchorsOf, blocksOf, commandsOf, spansOf, targetsOf, wideLinesOf } from './docs/markdown.ts';
 import { USAGE } from './local/src/arguments.ts';
 
+const COLUMNS = 100;
 const ROOT = join(import.meta.dirname, '..');
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 const run = (program: string, ...args: string[]): string =>
@@ -196,4 +197,8 @@ it('blocks of JSON, YAML and JavaScript can be parsed, and the bodies that curl 
     }),
   );
   expect(bad).toEqual([]);
+});
+
+it(`text stays within ${COLUMNS} columns`, () => {
+  expect(wrong((page) => wideLinesOf(page, COLUMNS))).toEqual([]);
 });

@@ -28,6 +28,16 @@ export const targetsOf = (page: string): string[] =>
       .matchAll(/\]\(([^()\s]*(?:\([^()\s]*\))?[^()\s]*)\)/g),
   ].map(([, target = '']) => target);
 
+/** Lines of text longer than `columns` that could be broken: neither in a table nor in a link. */
+export const wideLinesOf = (page: string, columns: number): string[] =>
+  proseOf(page)
+    .split('\n')
+    .filter((line) => line.length > columns && !/^\s*[|#<!]/.test(line))
+    .filter((line) => {
+      const solid = line.replace(/!?\[[^\]]*\]\([^)]*\)|`[^`]*`/g, (text) => 'x'.repeat(text.length));
+      return /\S\s/.test(solid.replace(/^\s*([-*]|\d+\.)\s+/, ''));
+    });
+
 /** The anchors of a page's headings, as GitHub makes them. */
 export function anchorsOf(page: string): Set<string> {
   const anchors = new Set<string>();
