@@ -1,7 +1,8 @@
 import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { ERRORS } from '@tidegate/contracts';
-import { eventually, type UpstreamHandler } from '@tidegate/testing';
+import { eventually, type UpstreamHandler, type UpstreamRequest } from '@tidegate/testing';
+import { admitted } from '../testing/fake-limiter.ts';
 import { type Harness, hello, startHarness, wholeAnswer } from '../testing/harness.ts';
 
 let script: UpstreamHandler;
@@ -186,6 +187,54 @@ describe('a model that fails', () => {
     for (let i = 0; i < 4; i++) expect((await harness.complete({ ...hello, model: 'two' })).status).toBe(200);
     expect(settled()).toHaveLength(4);
     harness.runner.remove(two.modelId);
+  });
+
+  const before = { upstreamKey: 'key-before', upstreamModel: 'name-before' };
+  const after = { upstreamKey: 'key-after', upstreamModel: 'name-after' };
+  const sentWith = (request: UpstreamRequest) => [
+    request.path,
+    request.headers.authorization,
+    request.json().model,
+  ];
+
+  it('whose model changes while its admission is awaited is called as it is published now', async () => {
+    const at = (path: string) => [{ replicaId: path, baseUrl: `${harness.model.url}/${path}` }];
+    const sent: unknown[] = [];
+    script = (request, reply) => {
+      sent.push(sentWith(request));
+      reply.json(wholeAnswer());
+    };
+    const { modelId } = await harness.publish({ name: 'changing', replicas: at('before'), ...before });
+    limiterAnswers({
+      admit: async () => {
+        harness.runner.update({ modelId, replicas: at('after'), ...after });
+        await eventually(() => harness.gateway.catalog.get(modelId)?.upstreamKey === after.upstreamKey);
+        return { admission: admitted };
+      },
+    });
+    expect((await harness.complete({ ...hello, model: 'changing' })).status).toBe(200);
+    expect(sent).toEqual([['/after/chat/completions', 'Bearer key-after', 'name-after']]);
+    harness.runner.remove(modelId);
+  });
+
+  it('whose model changes before the second try is called there as it is published now', async () => {
+    const at = (path: string) => ({ replicaId: path, baseUrl: `${harness.model.url}/${path}` });
+    const sent: unknown[] = [];
+    script = async (request, reply) => {
+      sent.push(sentWith(request));
+      if (sent.length > 1) return reply.json(wholeAnswer());
+      harness.runner.update({ modelId, replicas: [at('after')], ...after });
+      await eventually(() => harness.gateway.catalog.get(modelId)?.upstreamKey === after.upstreamKey);
+      reply.reset();
+    };
+    const replicas = [at('before')];
+    const { modelId } = await harness.publish({ name: 'changing', replicas, ...before });
+    expect((await harness.complete({ ...hello, model: 'changing' })).status).toBe(200);
+    expect(sent).toEqual([
+      ['/before/chat/completions', 'Bearer key-before', 'name-before'],
+      ['/after/chat/completions', 'Bearer key-after', 'name-after'],
+    ]);
+    harness.runner.remove(modelId);
   });
 
   it('on a replica that is removed meanwhile ends as it began, and new ones go to the others', async () => {
