@@ -1,7 +1,7 @@
-import { buildUpstreamBody, type CompletionRequest } from '@tidegate/contracts';
+import { buildUpstreamBody, type CompletionRequest, isRefusal } from '@tidegate/contracts';
 import { LIMITS } from '@tidegate/limits';
 import { type CatalogModel, isAlwaysOn } from '../catalog/catalog.ts';
-import type { Replica } from '../catalog/replicas.ts';
+import type { CallEnd, Replica } from '../catalog/replicas.ts';
 import type { Config } from '../config.ts';
 import type { Ending } from '../ending.ts';
 import type { Gateway } from '../gateway.ts';
@@ -120,16 +120,29 @@ async function callReplica(
     exchange.onAbort = null;
     return outcome;
   } finally {
-    gateway.replicas.release(replica, wasReached(outcome));
+    gateway.replicas.release(withReplicas(gateway, model), replica, endOf(outcome));
     gateway.observer.upstreamAnswered(call.status);
     const { firstChunkAtMs } = facts;
     if (span) endModelCall(span, outcome, { status: call.status, sentAtMs, firstChunkAtMs });
   }
 }
 
-/** Null: the call ended before that was known. */
-const wasReached = (outcome: CallOutcome | null): boolean | null =>
-  outcome === null || outcome.kind === 'aborted' ? null : outcome.kind !== 'unreached';
+/** @param outcome null: a fault of ours */
+function endOf(outcome: CallOutcome | null): CallEnd {
+  if (outcome === null) return 'untold';
+  if (isRefusal(outcome)) return outcome.code === 'upstream_error' ? 'failed' : 'untold';
+  switch (outcome.kind) {
+    case 'whole':
+    case 'streamed':
+      return 'answered';
+    case 'broken':
+      return outcome.errorCode === 'upstream_error' ? 'failed' : 'untold';
+    case 'unreached':
+      return 'unreached';
+    case 'aborted':
+      return 'untold';
+  }
+}
 
 /**
  * The model's current entry. A model about to sleep may have no replicas there, but those of the
