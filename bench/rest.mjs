@@ -1,6 +1,7 @@
 // Measures what each service costs while nobody uses it, in percent of a core (Linux), and the
 // commands that Redis runs meanwhile. Services still do work of their start in their first minute,
-// so it waits for that to end.
+// so it waits for that to end. Then the same of the runner with models whose server is gone, once
+// their probes are as rare as they get.
 //
 //   node bench/rest.mjs [--wait 60] [--seconds 60]
 //
@@ -12,6 +13,10 @@ import { Redis } from 'ioredis';
 import { startBench } from './stack.mjs';
 
 const LIMIT_PERCENT = 0.2;
+const DEAD_MODELS = 22;
+/** Nothing listens there. */
+const DEAD_URL = 'http://127.0.0.1:9/v1';
+const FAILED_TIMEOUT_MS = 60_000;
 const SERVICES = ['gateway', 'limiter', 'metering', 'runner', 'console'];
 const { values } = parseArgs({
   options: { wait: { type: 'string', default: '60' }, seconds: { type: 'string', default: '60' } },
@@ -28,6 +33,18 @@ function cpuMs(pid) {
 }
 
 const bench = await startBench();
+
+/** Resolves when all have failed. */
+async function publishDead() {
+  const org = await bench.createOrg();
+  for (let i = 0; i < DEAD_MODELS; i++) await bench.publish(org, DEAD_URL, { name: `dead-${i}` });
+  const deadline = performance.now() + FAILED_TIMEOUT_MS;
+  while ((await bench.db.model.count({ where: { condition: 'failed' } })) < DEAD_MODELS) {
+    if (performance.now() > deadline) throw new Error('the models at a dead URL have not failed');
+    await pause(500);
+  }
+}
+
 const redis = new Redis(bench.stack.info.redis);
 try {
   const commands = async () => Number(/total_commands_processed:(\d+)/.exec(await redis.info('stats'))?.[1]);
@@ -44,6 +61,14 @@ try {
   const aMinute = Math.round(((after.commands - before.commands) * 60) / seconds);
   process.stdout.write(
     `Percent of a core at rest, over ${seconds} s: ${shares} (limit ${LIMIT_PERCENT}). Redis ran ${aMinute} commands a minute.\n`,
+  );
+  await publishDead();
+  await pause(Number(values.wait) * 1_000);
+  const beforeDead = cpuMs(bench.stack.pid('runner'));
+  await pause(seconds * 1_000);
+  const dead = (cpuMs(bench.stack.pid('runner')) - beforeDead) / seconds / 10;
+  process.stdout.write(
+    `The runner with ${DEAD_MODELS} models whose server is gone, over ${seconds} s: ${dead.toFixed(2)}.\n`,
   );
   process.exitCode = Math.max(...percents) > LIMIT_PERCENT ? 1 : 0;
 } finally {

@@ -1,7 +1,9 @@
 // Has many callers wait over two gateways for a model that is asleep. Measures how many starts that
-// causes, how long after it is ready all of them are forwarded, in which order, and when callers of
-// a model that never starts are told so. First with gateways that have just started, then with ones
-// that have served another model for a while, so that V8 has optimized what they run.
+// causes, how long after it is ready all of them are forwarded, and in which order. First with
+// gateways that have just started, then with ones that have served another model for a while, so
+// that V8 has optimized what they run. Then how far apart as many are told that the start of their
+// model has failed, and when callers of a model that never starts are told so, each counted from
+// its own arrival. Says which goals were kept, and ends with 1 if one was not.
 //
 //   node bench/wake.mjs [--waiters 500]
 //
@@ -21,6 +23,11 @@ const START_MS = 8_000;
 /** Between two arrivals, so that their order is beyond doubt. */
 const EVERY_MS = 10;
 const LATE_WAITERS = 20;
+const LATE_EVERY_MS = 250;
+/** All are forwarded so soon after the model runs. */
+const FORWARDED_MS = 100;
+/** Between these, callers of a model that does not start in time are told so. */
+const TIME_OUT_S = [60, 60.5];
 const SERVE_S = 10;
 const SERVE_CONNECTIONS = 32;
 const { values } = parseArgs({ options: { waiters: { type: 'string', default: '500' } } });
@@ -38,7 +45,10 @@ function call(gateway, key, model, text) {
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
     const sent = request(`${gateway}/chat/completions`, { method: 'POST', agent, headers }, (answer) => {
       answer.resume();
-      answer.on('end', () => resolve({ status: answer.statusCode, ms: performance.now() - startedMs }));
+      answer.on('end', () => {
+        const endedMs = performance.now();
+        resolve({ status: answer.statusCode, endedMs, ms: endedMs - startedMs });
+      });
     });
     sent.on('error', reject);
     sent.end(JSON.stringify({ model, messages: [{ role: 'user', content: text }] }));
@@ -60,7 +70,24 @@ function outOfOrder(arrivals, gateway) {
   return numbers.filter((number, i) => i > 0 && number < numbers[i - 1]).length;
 }
 
-function publish(org, name, startMs) {
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Has callers arrive one after the other, at the gateways in turn. Resolves to their answers. */
+async function callAll({ key, model, count, everyMs }) {
+  const { gateways } = bench.stack.info;
+  const calls = [];
+  for (let i = 0; i < count; i++) {
+    const at = i % gateways.length;
+    calls.push(call(gateways[at], key, model, `${at}:${i}`));
+    await pause(everyMs);
+  }
+  return Promise.all(calls);
+}
+
+const statusesOf = (answers) => [...new Set(answers.map(({ status }) => status))].join(', ');
+
+/** @param command what is run in place of a model */
+function publish(org, name, startMs, command) {
   const file = join(dir, name);
   return bench.publish(org, undefined, {
     name,
@@ -68,7 +95,7 @@ function publish(org, name, startMs) {
     urls: undefined,
     healthPath: '/',
     startTimeoutS: 600,
-    command: `exec "${process.execPath}" "${join(ROOT, 'wake/model.mjs')}" "${file}" ${startMs}`,
+    command: command ?? `exec "${process.execPath}" "${join(ROOT, 'wake/model.mjs')}" "${file}" ${startMs}`,
   });
 }
 
@@ -90,16 +117,13 @@ async function serve(org, key) {
   return JSON.parse(stdout).requests;
 }
 
-/** Has all callers wait for one model, and tells how they fared. */
+/**
+ * Has all callers wait for one model, and tells how they fared. Resolves to when the last one was
+ * forwarded, and how many were out of order.
+ */
 async function wakeForMany(key, model, what) {
   const { gateways } = bench.stack.info;
-  const calls = [];
-  for (let i = 0; i < waiters; i++) {
-    const at = i % gateways.length;
-    calls.push(call(gateways[at], key, model, `${at}:${i}`));
-    await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
-  }
-  const answers = await Promise.all(calls);
+  const answers = await callAll({ key, model, count: waiters, everyMs: EVERY_MS });
   const noted = lines(join(dir, model));
   const starts = noted.filter(({ start }) => start).length;
   const { readyMs, port } = noted.find((line) => line.readyMs);
@@ -115,30 +139,60 @@ async function wakeForMany(key, model, what) {
       `forwarded ${afterMs[0].toFixed(0)} to ${afterMs.at(-1).toFixed(0)} ms after that; ` +
       `out of order at each gateway: ${wrong.join(', ')}\n`,
   );
+  return { lastMs: afterMs.at(-1), outOfOrder: wrong.reduce((sum, count) => sum + count, 0) };
+}
+
+/** Has all callers wait for a model whose start fails, and tells how far apart they are told so. */
+async function failForMany(key, model) {
+  const answers = await callAll({ key, model, count: waiters, everyMs: EVERY_MS });
+  const ends = answers.map(({ endedMs }) => endedMs).sort((a, b) => a - b);
+  process.stdout.write(
+    `  a start that fails: ${waiters} waiters get ${statusesOf(answers)} within ` +
+      `${(ends.at(-1) - ends[0]).toFixed(0)} ms of one another\n`,
+  );
+}
+
+/** Resolves to after how many seconds each caller was told, the soonest first. */
+async function neverForMany(key, model) {
+  const answers = await callAll({ key, model, count: LATE_WAITERS, everyMs: LATE_EVERY_MS });
+  const times = answers.map(({ ms }) => ms / 1_000).sort((a, b) => a - b);
+  const arriveS = (LATE_WAITERS * LATE_EVERY_MS) / 1_000;
+  process.stdout.write(
+    `  a model that never starts: ${LATE_WAITERS} callers, who arrive over ${arriveS} s, get ` +
+      `${statusesOf(answers)} ${times[0].toFixed(2)} to ${times.at(-1).toFixed(2)} s after their arrival\n`,
+  );
+  return times;
+}
+
+/** @param goals each with what it says and whether it was kept */
+function tellGoals(goals) {
+  const told = goals.map(([goal, kept]) => `${goal}: ${kept ? 'kept' : 'missed'}`);
+  process.stdout.write(`  goals: ${told.join('; ')}\n`);
+  process.exitCode = goals.every(([, kept]) => kept) ? 0 : 1;
 }
 
 try {
   const org = await bench.createOrg();
   const key = await bench.createKey(org);
   await publish(org, 'never', 600_000);
+  await publish(org, 'failing', START_MS, `sleep ${START_MS / 1_000}; exit 1`);
   for (const name of ['first', 'second', 'third']) await publish(org, name, START_MS);
   await bench.raise(key);
-  await wakeForMany(key.key, 'first', 'gateways that have just started');
+  const wakes = [await wakeForMany(key.key, 'first', 'gateways that have just started')];
   const requests = await serve(org, key.key);
-  await wakeForMany(key.key, 'second', `after ${requests} calls of another model`);
-  await wakeForMany(key.key, 'third', 'once more');
-  const { gateways } = bench.stack.info;
-  const late = await Promise.all(
-    Array.from({ length: LATE_WAITERS }, (_, i) =>
-      call(gateways[i % gateways.length], key.key, 'never', `0:${i}`),
-    ),
-  );
-  const times = late.map(({ ms }) => ms / 1_000).sort((a, b) => a - b);
-  const statuses = [...new Set(late.map(({ status }) => status))].join(', ');
-  process.stdout.write(
-    `  a model that never starts: ${LATE_WAITERS} callers get ${statuses} after ${times[0].toFixed(2)} to ` +
-      `${times.at(-1).toFixed(2)} s\n`,
-  );
+  wakes.push(await wakeForMany(key.key, 'second', `after ${requests} calls of another model`));
+  wakes.push(await wakeForMany(key.key, 'third', 'once more'));
+  await failForMany(key.key, 'failing');
+  const times = await neverForMany(key.key, 'never');
+  const [soonestS, latestS] = TIME_OUT_S;
+  tellGoals([
+    [`all forwarded within ${FORWARDED_MS} ms`, wakes.every(({ lastMs }) => lastMs <= FORWARDED_MS)],
+    ['in the order of arrival', wakes.every(({ outOfOrder }) => outOfOrder === 0)],
+    [
+      `time-outs after ${soonestS.toFixed(1)} to ${latestS} s`,
+      times[0] >= soonestS && times.at(-1) <= latestS,
+    ],
+  ]);
 } finally {
   agent.destroy();
   served.stop();

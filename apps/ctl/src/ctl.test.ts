@@ -404,6 +404,27 @@ describe('an installation from the beginning', () => {
     }
   });
 
+  it('has the runner of the pool test them, and says so when it cannot be reached', async () => {
+    const url = 'http://127.0.0.1:9/v1';
+    const flags = ['--kind', 'text', '--mode', 'always_on', '--context', '1', '--url', url];
+    const publish = (name: string, pool: string) =>
+      ctl(['model', 'publish', '--name', name, ...flags, '--pool', pool], {
+        ...env,
+        RUNNER_ADDRESS: `gone=127.0.0.1:1,gpu0=${env.RUNNER_ADDRESS}`,
+      });
+    expect(await publish('there', 'gpu0')).toMatchObject({
+      status: 0,
+      err: `Warning: ${url}: It refuses the upstream key (401).\n`,
+    });
+    expect(await publish('nowhere', 'gone')).toMatchObject({
+      status: 0,
+      err:
+        'Warning: No server was checked: the runner could not be reached.\n' +
+        'Saved, but the runner could not be reached. It reads the change when it is back.\n',
+    });
+    for (const name of ['there', 'nowhere']) await db.model.deleteMany({ where: { name } });
+  });
+
   it('says why a model failed, and below the list what its process printed', async () => {
     const how = ['--kind', 'text', '--mode', 'wake_on_request', '--context', '1', '--command', 'exit 1'];
     const { id } = await json<{ id: string }>('model', 'publish', '--name', 'broken', ...how);

@@ -89,10 +89,10 @@ export interface RunnerPort {
   start(modelId: string, pool: string): Promise<ConditionNow>;
   stop(modelId: string, pool: string): Promise<ConditionNow>;
   /**
-   * Asks a server what it serves, and whether calls to it can work. The runner of the usual pool
-   * asks.
+   * Asks a server what it serves, and whether calls to it can work. Another pool's runner may reach
+   * other servers.
    */
-  inspect(server: ServerToInspect): Promise<Inspection>;
+  inspect(server: ServerToInspect, pool: string): Promise<Inspection>;
   /** Why the runner cannot have this workload as a model. Empty: it can. */
   checkWorkload(workload: ServedWorkload, pool: string): Promise<string>;
   /** By pool. Pools whose runner did not answer are left out; it rejects when none did. */

@@ -46,7 +46,8 @@ interface RecordedRunner extends RunnerPort {
   readonly calls: string[];
   /** What each checked server answers, by base URL. Any other cannot be reached. */
   readonly servers: Map<string, Inspection>;
-  readonly inspected: ServerToInspect[];
+  /** The servers that were checked, and the pools whose runners were asked. */
+  readonly inspected: (ServerToInspect & { readonly pool: string })[];
   /** The organizations whose requests in flight were asked for. */
   readonly looked: string[];
 }
@@ -156,9 +157,9 @@ function recordedRunner(): RecordedRunner {
     stop: call('stop', 'stopped'),
     servers: new Map(),
     inspected: [],
-    inspect: async (server) => {
+    inspect: async (server, pool) => {
       if (recorded.away) throw new Error('away');
-      recorded.inspected.push(server);
+      recorded.inspected.push({ ...server, pool });
       const absent = { problem: 'Its server does not answer.', server: '', version: '', models: [] };
       return recorded.servers.get(server.baseUrl) ?? absent;
     },

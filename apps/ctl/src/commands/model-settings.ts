@@ -112,13 +112,16 @@ const publishInput = (
 async function tellFound(
   { io }: Context,
   control: Control,
-  { org, urls, name, upstreamModel, upstreamKey, contextTokens }: PublishModelInput,
+  { org, urls, name, upstreamModel, upstreamKey, contextTokens, pool }: PublishModelInput,
 ): Promise<void> {
   if (urls === undefined) return;
-  const asked = given({ org, name, upstreamModel, upstreamKey, contextTokens });
+  const asked = given({ org, name, upstreamModel, upstreamKey, contextTokens, pool });
   const found = await control.checkModel(OPERATOR, { urls, ...asked });
-  // Publishing says what is wrong with the input, or with the installation.
-  if (!found.ok) return;
+  if (!found.ok) {
+    // Publishing says what is wrong with the input.
+    if (found.refusal.code === 'unavailable') io.err(`Warning: ${found.refusal.message}\n`);
+    return;
+  }
   for (const { url, problem, text } of found.value.told)
     io.err(`${problem ? 'Warning: ' : ''}${url}: ${text}\n`);
 }

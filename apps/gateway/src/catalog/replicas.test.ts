@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Catalog, type CatalogModel } from './catalog.ts';
-import { Replicas } from './replicas.ts';
+import { type CallEnd, Replicas } from './replicas.ts';
 
 const replica = (replicaId: string) => ({ replicaId, baseUrl: `http://${replicaId}/v1` });
 const model = (...replicaIds: string[]): CatalogModel => ({
@@ -28,7 +28,7 @@ describe('the choice of a replica', () => {
     const replicas = new Replicas(() => 0);
     const taken = Array.from({ length: 6 }, () => replicas.take(three)?.replicaId);
     expect([...taken].sort()).toEqual(['a', 'a', 'b', 'b', 'c', 'c']);
-    replicas.release(replica('b'), true);
+    replicas.release(three, replica('b'), 'answered');
     expect(replicas.take(three)?.replicaId).toBe('b');
   });
 
@@ -43,25 +43,136 @@ describe('the choice of a replica', () => {
     const replicas = new Replicas(() => nowMs);
     const two = model('a', 'b');
     const fail = () => {
-      for (let taken = replicas.take(two, 'b'); taken; taken = null) replicas.release(taken, false);
+      for (let taken = replicas.take(two, 'b'); taken; taken = null)
+        replicas.release(two, taken, 'unreached');
     };
     const chosen = () => {
       const taken = replicas.take(two);
-      if (taken) replicas.release(taken, null);
+      if (taken) replicas.release(two, taken, 'untold');
       return taken?.replicaId;
     };
     fail();
     expect(new Set([chosen(), chosen(), chosen()])).toEqual(new Set(['b']));
     nowMs = 1_000;
-    expect(replicas.isEjected(replica('a'))).toBe(false);
+    expect(replicas.isEjected(two, replica('a'))).toBe(false);
     fail();
     nowMs = 2_500;
-    expect(replicas.isEjected(replica('a'))).toBe(true);
+    expect(replicas.isEjected(two, replica('a'))).toBe(true);
     expect(new Set([chosen(), chosen()])).toEqual(new Set(['b']));
     nowMs = 13_000;
     expect(new Set([chosen(), chosen()])).toEqual(new Set(['a', 'b']));
     fail();
     expect(replicas.take(model('a'))?.replicaId).toBe('a');
+  });
+});
+
+describe('a replica that answers with failures', () => {
+  const three = model('a', 'b', 'c');
+  let nowMs: number;
+  let replicas: Replicas;
+  beforeEach(() => {
+    nowMs = 0;
+    replicas = new Replicas(() => nowMs);
+  });
+  /** Ends a call to the replica, however full the others are. */
+  const end = (replicaId: string, how: CallEnd, of = model('a', 'b')) => {
+    replicas.take(model(replicaId));
+    replicas.release(of, replica(replicaId), how);
+  };
+  const fail = (replicaId: string, times: number, of = model('a', 'b')) => {
+    for (let i = 0; i < times; i++) end(replicaId, 'failed', of);
+  };
+  const isEjected = (replicaId: string, of = model('a', 'b')) => replicas.isEjected(of, replica(replicaId));
+
+  it('is passed over after five in a row, and for longer if the first one afterwards fails, too', () => {
+    fail('a', 4);
+    end('a', 'untold');
+    expect(isEjected('a')).toBe(false);
+    fail('a', 1);
+    expect(isEjected('a')).toBe(true);
+    expect([1, 2, 3].map(() => replicas.take(model('a', 'b'))?.replicaId)).toEqual(['b', 'b', 'b']);
+    nowMs = 1_000;
+    expect(isEjected('a')).toBe(false);
+    fail('a', 1);
+    nowMs = 2_999;
+    expect(isEjected('a')).toBe(true);
+    nowMs = 3_000;
+    expect(isEjected('a')).toBe(false);
+  });
+
+  it('stays if it answers one of five, and counts anew when it has answered', () => {
+    for (const times of [4, 4]) {
+      fail('a', times);
+      end('a', 'answered');
+    }
+    expect(isEjected('a')).toBe(false);
+    fail('a', 5);
+    end('a', 'answered');
+    expect(isEjected('a')).toBe(false);
+    fail('a', 4);
+    expect(isEjected('a')).toBe(false);
+  });
+
+  it('is passed over once, not for each call that was under way', () => {
+    fail('a', 40);
+    nowMs = 1_000;
+    expect(isEjected('a')).toBe(false);
+  });
+
+  it('starts slowly when it comes back', () => {
+    fail('a', 5);
+    nowMs = 1_000;
+    const load = () => replicas.take(model('a', 'b'))?.replicaId;
+    expect(Array.from({ length: 11 }, load).filter((taken) => taken === 'a')).toHaveLength(1);
+    replicas.release(model('a', 'b'), replica('a'), 'answered');
+    expect(Array.from({ length: 12 }, load).filter((taken) => taken === 'a')).toHaveLength(2);
+  });
+
+  it('stays while it is alone, and while no other one answers', () => {
+    const alone = { ...model('a'), modelId: 'm2' };
+    fail('a', 20, alone);
+    expect(isEjected('a', alone)).toBe(false);
+    for (let i = 0; i < 20; i++) for (const replicaId of ['a', 'b', 'c']) fail(replicaId, 1, three);
+    expect(['a', 'b', 'c'].filter((replicaId) => isEjected(replicaId, three))).toEqual([]);
+    end('c', 'answered', three);
+    end('c', 'unreached', three);
+    fail('b', 1, three);
+    expect(isEjected('b', three)).toBe(false);
+    nowMs = 1_000;
+    fail('b', 1, three);
+    expect(isEjected('b', three)).toBe(true);
+  });
+
+  it('is called for other models as before', () => {
+    const other = { ...model('a', 'b'), modelId: 'm2' };
+    fail('a', 5);
+    expect([isEjected('a'), isEjected('a', other)]).toEqual([true, false]);
+    end('a', 'answered', other);
+    expect(isEjected('a')).toBe(true);
+  });
+
+  it('is only ever passed over beside one that is not, and after five failures in a row', () => {
+    const call = fc.record({
+      at: fc.constantFrom('a', 'b', 'c'),
+      how: fc.constantFrom<CallEnd>('answered', 'untold', ...Array(14).fill('failed')),
+      passedMs: fc.constantFrom(0, 1, 10, 400),
+    });
+    fc.assert(
+      fc.property(fc.array(call, { minLength: 100, maxLength: 100 }), (calls) => {
+        nowMs = 0;
+        replicas = new Replicas(() => nowMs);
+        const inARow: Record<string, number> = { a: 0, b: 0, c: 0 };
+        for (const { at, how, passedMs } of calls) {
+          nowMs += passedMs;
+          end(at, how, three);
+          if (how === 'answered') inARow[at] = 0;
+          if (how === 'failed') inARow[at] = (inARow[at] ?? 0) + 1;
+          const ejected = ['a', 'b', 'c'].filter((replicaId) => isEjected(replicaId, three));
+          expect(ejected.length).toBeLessThan(3);
+          expect(ejected.filter((replicaId) => (inARow[replicaId] ?? 0) < 5)).toEqual([]);
+        }
+      }),
+    );
   });
 });
 
@@ -101,10 +212,10 @@ describe('the slow start of a replica', () => {
   it('begins when it is no longer passed over, and lasts though it answers', () => {
     publish('a', 'b');
     replicas.take(current(), 'a');
-    replicas.release(replica('b'), false);
+    replicas.release(current(), replica('b'), 'unreached');
     nowMs = 1_000;
     expect(load(110)).toEqual({ a: 100, b: 10 });
-    replicas.release(replica('b'), true);
+    replicas.release(current(), replica('b'), 'answered');
     expect(load(1)).toEqual({ a: 0, b: 1 });
     expect(load(9)).toEqual({ a: 9, b: 0 });
   });
@@ -115,8 +226,8 @@ describe('the slow start of a replica', () => {
     nowMs = 1_000;
     publish('a', 'b');
     expect(load(10)).toEqual({ a: 5, b: 5 });
-    replicas.release(replica('b'), false);
-    replicas.release(replica('b'), true);
+    replicas.release(current(), replica('b'), 'unreached');
+    replicas.release(current(), replica('b'), 'answered');
     expect(load(2)).toEqual({ a: 0, b: 2 });
   });
 
@@ -142,7 +253,7 @@ describe('the slow start of a replica', () => {
         for (const { ends, passedMs } of all) {
           nowMs += passedMs;
           const ended = ends && inFlight.shift();
-          if (ended) replicas.release(replica(ended), true);
+          if (ended) replicas.release(current(), replica(ended), 'answered');
           const [a = 0, b = 0] = ['a', 'b'].map((id) => inFlight.filter((taken) => taken === id).length + 1);
           const due = a * Math.min(1, Math.max(0.1, nowMs / START_MS));
           const taken = take() as 'a' | 'b';
@@ -160,7 +271,7 @@ describe('a replica that is removed', () => {
     const replicas = new Replicas(() => 0);
     for (let i = 0; i < 4; i++) replicas.take(model('a', 'b'));
     expect([1, 2, 3].map(() => replicas.take(model('b'))?.replicaId)).toEqual(['b', 'b', 'b']);
-    replicas.release(replica('a'), true);
+    replicas.release(model('b'), replica('a'), 'answered');
     expect([1, 2].map(() => replicas.take(model('a', 'b'))?.replicaId)).toEqual(['a', 'a']);
   });
 });

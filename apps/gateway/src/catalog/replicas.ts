@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { CatalogModel } from './catalog.ts';
 
 export interface Replica {
@@ -5,9 +6,19 @@ export interface Replica {
   readonly baseUrl: string;
 }
 
-interface ReplicaState {
-  inFlight: number;
-  failures: number;
+/** How a call to a replica ended, as far as that tells something about the replica. */
+export type CallEnd =
+  /** With a complete answer. */
+  | 'answered'
+  /** With an error, a broken answer, or none in time. The request may have been the cause. */
+  | 'failed'
+  /** The replica answered nothing at all. */
+  | 'unreached'
+  | 'untold';
+
+interface Ejection {
+  /** How often in a row. */
+  times: number;
   /**
    * When it joined or joins the others. Until then it is ejected, and from then on its slow start
    * runs.
@@ -15,8 +26,19 @@ interface ReplicaState {
   joinsAtMs: number;
 }
 
+interface ReplicaState extends Ejection {
+  inFlight: number;
+}
+
+interface FailingState extends Ejection {
+  /** Failed calls since the last one that was answered. */
+  failed: number;
+}
+
 const FIRST_EJECTION_MS = 1_000;
 const MAX_EJECTION_MS = 30_000;
+/** So many that a caller whose own requests make a model fail seldom ejects anything. */
+const FAILED_IN_A_ROW = 5;
 const MAX_STATES = 1_000;
 const SLOW_START_MS = 10_000;
 const FIRST_WEIGHT = 0.1;
@@ -26,12 +48,19 @@ const FIRST_WEIGHT = 0.1;
  * in rotation among equals. A replica that fails to answer is passed over for a second, doubling up
  * to half a minute, unless all the others are passed over too.
  *
+ * So is one that answers, but fails five times in a row: it would have the fewest in flight just
+ * because it fails so fast. It is passed over only while another replica answers. So when all fail,
+ * because of the model or of what is asked, all stay.
+ *
  * A replica that comes back from that, or joins others, has the fewest in flight and would get
  * every new request, with its caches still cold. So for 10 s it counts as a growing part of a
  * replica: with weight `w` it never gets more in flight than `w` times what the others have.
  */
 export class Replicas {
+  /** Of a server, whichever models are called there. */
   readonly #states = new Map<string, ReplicaState>();
+  /** By model, too: another one at the same server may belong to someone else, and be well. */
+  readonly #failing = new LRUCache<string, FailingState>({ max: MAX_STATES });
   readonly #nowMs: () => number;
   #turn = 0;
 
@@ -45,7 +74,7 @@ export class Replicas {
    * other than the excluded one.
    */
   take(model: CatalogModel, excludedId?: string): Replica | null {
-    const { replicas } = model;
+    const { modelId, replicas } = model;
     const nowMs = this.#nowMs();
     let best: Replica | null = null;
     let bestRank = Number.POSITIVE_INFINITY;
@@ -53,7 +82,7 @@ export class Replicas {
     for (let i = 0; i < replicas.length; i++) {
       const replica = replicas[(i + this.#turn) % replicas.length] as Replica;
       if (replica.replicaId === excludedId) continue;
-      const rank = this.#rank(replica.replicaId, nowMs);
+      const rank = this.#rank(modelId, replica.replicaId, nowMs);
       if (rank < bestRank) [best, bestRank] = [replica, rank];
     }
     if (best) this.#state(best.replicaId).inFlight++;
@@ -72,58 +101,100 @@ export class Replicas {
     if (this.#states.size > MAX_STATES) this.#forget(nowMs);
   }
 
-  /**
-   * @param answered whether the replica answered at all; null if the request ended for another
-   *   reason
-   */
-  release({ replicaId }: Replica, answered: boolean | null): void {
+  release(model: CatalogModel, { replicaId }: Replica, end: CallEnd): void {
     const nowMs = this.#nowMs();
     const state = this.#state(replicaId);
     state.inFlight--;
-    if (answered) {
-      state.failures = 0;
-      // It has been answering all along, so it is not new to the load.
-      if (state.joinsAtMs > nowMs) state.joinsAtMs = Number.NEGATIVE_INFINITY;
-    }
-    if (answered === false) {
-      const ejectionMs = Math.min(FIRST_EJECTION_MS * 2 ** state.failures++, MAX_EJECTION_MS);
-      state.joinsAtMs = nowMs + ejectionMs;
-    }
-    if (state.inFlight === 0 && state.failures === 0 && weight(state, nowMs) === 1)
+    if (end === 'answered') {
+      rejoin(state, nowMs);
+      this.#answered(model.modelId, replicaId, nowMs);
+    } else if (end === 'unreached') eject(state, nowMs);
+    else if (end === 'failed') this.#failed(model, replicaId, nowMs);
+    if (state.inFlight === 0 && state.times === 0 && weight(state.joinsAtMs, nowMs) === 1)
       this.#states.delete(replicaId);
     if (this.#states.size > MAX_STATES) this.#forget(nowMs);
   }
 
   /** Whether the replica is passed over now. */
-  isEjected({ replicaId }: Replica): boolean {
-    const state = this.#states.get(replicaId);
-    return state !== undefined && state.joinsAtMs > this.#nowMs();
+  isEjected({ modelId }: CatalogModel, { replicaId }: Replica): boolean {
+    return this.#joinsAtMs(modelId, replicaId) > this.#nowMs();
+  }
+
+  #answered(modelId: string, replicaId: string, nowMs: number): void {
+    const failing = this.#failingState(modelId, replicaId);
+    if (!failing) return;
+    failing.failed = 0;
+    rejoin(failing, nowMs);
+    if (weight(failing.joinsAtMs, nowMs) === 1) this.#failing.delete(failingKey(modelId, replicaId));
+  }
+
+  #failed({ modelId, replicas }: CatalogModel, replicaId: string, nowMs: number): void {
+    let failing = this.#failingState(modelId, replicaId);
+    if (!failing) {
+      failing = { failed: 0, times: 0, joinsAtMs: Number.NEGATIVE_INFINITY };
+      this.#failing.set(failingKey(modelId, replicaId), failing);
+    }
+    failing.failed++;
+    if (failing.failed < FAILED_IN_A_ROW) return;
+    const othersAnswer = replicas.some(
+      (other) =>
+        other.replicaId !== replicaId &&
+        this.#joinsAtMs(modelId, other.replicaId) <= nowMs &&
+        !this.#failingState(modelId, other.replicaId)?.failed,
+    );
+    if (othersAnswer) eject(failing, nowMs);
   }
 
   /** Forgets replicas whose slow start is over. The catalog may have dropped them long ago. */
   #forget(nowMs: number): void {
-    for (const [replicaId, state] of this.#states) {
-      if (state.inFlight === 0 && weight(state, nowMs) === 1) this.#states.delete(replicaId);
+    for (const [replicaId, { inFlight, joinsAtMs }] of this.#states) {
+      if (inFlight === 0 && weight(joinsAtMs, nowMs) === 1) this.#states.delete(replicaId);
     }
   }
 
-  #rank(replicaId: string, nowMs: number): number {
+  #rank(modelId: string, replicaId: string, nowMs: number): number {
     const state = this.#states.get(replicaId);
-    if (!state) return 1;
-    if (state.joinsAtMs > nowMs) return state.inFlight + Number.MAX_SAFE_INTEGER / 2;
-    return (state.inFlight + 1) / weight(state, nowMs);
+    const inFlight = state ? state.inFlight : 0;
+    const joinsAtMs = this.#joinsAtMs(modelId, replicaId, state);
+    if (joinsAtMs > nowMs) return inFlight + Number.MAX_SAFE_INTEGER / 2;
+    return (inFlight + 1) / weight(joinsAtMs, nowMs);
+  }
+
+  #joinsAtMs(modelId: string, replicaId: string, state = this.#states.get(replicaId)): number {
+    const joinsAtMs = state ? state.joinsAtMs : Number.NEGATIVE_INFINITY;
+    const failing = this.#failingState(modelId, replicaId);
+    return failing ? Math.max(joinsAtMs, failing.joinsAtMs) : joinsAtMs;
+  }
+
+  #failingState(modelId: string, replicaId: string): FailingState | undefined {
+    // As a rule none fails, and no key is made.
+    return this.#failing.size === 0 ? undefined : this.#failing.get(failingKey(modelId, replicaId));
   }
 
   #state(replicaId: string): ReplicaState {
     let state = this.#states.get(replicaId);
     if (!state) {
-      state = { inFlight: 0, failures: 0, joinsAtMs: Number.NEGATIVE_INFINITY };
+      state = { inFlight: 0, times: 0, joinsAtMs: Number.NEGATIVE_INFINITY };
       this.#states.set(replicaId, state);
     }
     return state;
   }
 }
 
+const failingKey = (modelId: string, replicaId: string): string => `${modelId} ${replicaId}`;
+
+function eject(ejection: Ejection, nowMs: number): void {
+  // Calls that were under way together fail together, and count once.
+  if (ejection.joinsAtMs <= nowMs) ejection.times++;
+  ejection.joinsAtMs = nowMs + Math.min(FIRST_EJECTION_MS * 2 ** (ejection.times - 1), MAX_EJECTION_MS);
+}
+
+function rejoin(ejection: Ejection, nowMs: number): void {
+  ejection.times = 0;
+  // It has been answering all along, so it is not new to the load.
+  if (ejection.joinsAtMs > nowMs) ejection.joinsAtMs = Number.NEGATIVE_INFINITY;
+}
+
 /** Grows to 1 while the slow start runs. */
-const weight = ({ joinsAtMs }: ReplicaState, nowMs: number): number =>
+const weight = (joinsAtMs: number, nowMs: number): number =>
   Math.min(1, Math.max(FIRST_WEIGHT, (nowMs - joinsAtMs) / SLOW_START_MS));

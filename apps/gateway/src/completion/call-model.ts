@@ -1,11 +1,12 @@
-import { buildUpstreamBody, type CompletionRequest } from '@tidegate/contracts';
+import { buildUpstreamBody, type CompletionRequest, isRefusal } from '@tidegate/contracts';
 import { LIMITS } from '@tidegate/limits';
 import { type CatalogModel, isAlwaysOn } from '../catalog/catalog.ts';
-import type { Replica } from '../catalog/replicas.ts';
+import type { CallEnd, Replica } from '../catalog/replicas.ts';
 import type { Config } from '../config.ts';
 import type { Ending } from '../ending.ts';
 import type { Gateway } from '../gateway.ts';
 import type { Exchange } from '../http/exchange.ts';
+import type { DataUrls } from '../images/fetch.ts';
 import { endModelCall } from '../observe/trace.ts';
 import { MODEL_UNAVAILABLE } from '../refusals.ts';
 import type { AnswerIdentity } from '../upstream/answer.ts';
@@ -32,12 +33,20 @@ export async function callModel(
 
 /** What the calls to several replicas have in common. */
 interface ModelCall {
-  readonly model: CatalogModel;
   readonly request: CompletionRequest;
-  readonly upstreamRequest: UpstreamRequest;
+  readonly dataUrls: DataUrls;
   readonly identity: AnswerIdentity;
   /** When the answer must be complete. Monotonic time. */
   readonly endsAtMs: number;
+}
+
+/**
+ * What is sent to the replicas of a catalog entry. Its key and the model's name there are meant for
+ * no other entry's servers.
+ */
+interface Target {
+  readonly model: CatalogModel;
+  readonly upstreamRequest: UpstreamRequest;
 }
 
 /** Tries a second replica if the first answered nothing at all. */
@@ -48,18 +57,8 @@ async function callReplicas(
   { model, dataUrls }: Prepared,
 ): Promise<CallOutcome> {
   const modelCall: ModelCall = {
-    model,
     request,
-    upstreamRequest: {
-      body: buildUpstreamBody(
-        request,
-        { model: model.upstreamModel || model.name, includeUsage: true },
-        dataUrls,
-      ),
-      key: model.upstreamKey,
-      requestId: exchange.requestId,
-      streamed: request.stream,
-    },
+    dataUrls,
     identity: {
       completionId: `chatcmpl-${exchange.id}`,
       createdS: Math.floor(gateway.nowMs() / 1_000),
@@ -68,18 +67,38 @@ async function callReplicas(
     },
     endsAtMs: performance.now() + maxAnswerMs(gateway.config, model, request.stream),
   };
-  const first = gateway.replicas.take(withReplicas(gateway, model));
+  const current = withReplicas(gateway, model);
+  const first = gateway.replicas.take(current);
   if (!first) return { kind: 'unreached', connected: false };
-  const outcome = await callReplica(gateway, exchange, modelCall, first);
+  const target = targetOf(exchange, modelCall, current);
+  const outcome = await callReplica(gateway, exchange, modelCall, target, first);
   if (outcome.kind !== 'unreached') return outcome;
-  const second = gateway.replicas.take(withReplicas(gateway, model), first.replicaId);
-  return second ? callReplica(gateway, exchange, modelCall, second) : outcome;
+  const next = withReplicas(gateway, current);
+  const second = gateway.replicas.take(next, first.replicaId);
+  if (!second) return outcome;
+  const nextTarget = next === current ? target : targetOf(exchange, modelCall, next);
+  return callReplica(gateway, exchange, modelCall, nextTarget, second);
 }
+
+const targetOf = (exchange: Exchange, { request, dataUrls }: ModelCall, model: CatalogModel): Target => ({
+  model,
+  upstreamRequest: {
+    body: buildUpstreamBody(
+      request,
+      { model: model.upstreamModel || model.name, includeUsage: true },
+      dataUrls,
+    ),
+    key: model.upstreamKey,
+    requestId: exchange.requestId,
+    streamed: request.stream,
+  },
+});
 
 async function callReplica(
   gateway: Gateway,
   exchange: Exchange,
-  { model, request, upstreamRequest, identity, endsAtMs }: ModelCall,
+  { request, identity, endsAtMs }: ModelCall,
+  { model, upstreamRequest }: Target,
   replica: Replica,
 ): Promise<CallOutcome> {
   const { facts } = exchange;
@@ -101,20 +120,33 @@ async function callReplica(
     exchange.onAbort = null;
     return outcome;
   } finally {
-    gateway.replicas.release(replica, wasReached(outcome));
+    gateway.replicas.release(withReplicas(gateway, model), replica, endOf(outcome));
     gateway.observer.upstreamAnswered(call.status);
     const { firstChunkAtMs } = facts;
     if (span) endModelCall(span, outcome, { status: call.status, sentAtMs, firstChunkAtMs });
   }
 }
 
-/** Null: the call ended before that was known. */
-const wasReached = (outcome: CallOutcome | null): boolean | null =>
-  outcome === null || outcome.kind === 'aborted' ? null : outcome.kind !== 'unreached';
+/** @param outcome null: a fault of ours */
+function endOf(outcome: CallOutcome | null): CallEnd {
+  if (outcome === null) return 'untold';
+  if (isRefusal(outcome)) return outcome.code === 'upstream_error' ? 'failed' : 'untold';
+  switch (outcome.kind) {
+    case 'whole':
+    case 'streamed':
+      return 'answered';
+    case 'broken':
+      return outcome.errorCode === 'upstream_error' ? 'failed' : 'untold';
+    case 'unreached':
+      return 'unreached';
+    case 'aborted':
+      return 'untold';
+  }
+}
 
 /**
- * The model with its current replicas. A model about to sleep may have none in the catalog, but its
- * previous ones still serve this request.
+ * The model's current entry. A model about to sleep may have no replicas there, but those of the
+ * entry known before still serve this request.
  */
 function withReplicas({ catalog }: Gateway, model: CatalogModel): CatalogModel {
   const current = catalog.get(model.modelId);

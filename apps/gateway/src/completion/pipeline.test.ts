@@ -1,7 +1,8 @@
 import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { ERRORS } from '@tidegate/contracts';
-import { eventually, type UpstreamHandler } from '@tidegate/testing';
+import { eventually, type UpstreamHandler, type UpstreamRequest } from '@tidegate/testing';
+import { admitted } from '../testing/fake-limiter.ts';
 import { type Harness, hello, startHarness, wholeAnswer } from '../testing/harness.ts';
 
 let script: UpstreamHandler;
@@ -186,6 +187,102 @@ describe('a model that fails', () => {
     for (let i = 0; i < 4; i++) expect((await harness.complete({ ...hello, model: 'two' })).status).toBe(200);
     expect(settled()).toHaveLength(4);
     harness.runner.remove(two.modelId);
+  });
+
+  const before = { upstreamKey: 'key-before', upstreamModel: 'name-before' };
+  const after = { upstreamKey: 'key-after', upstreamModel: 'name-after' };
+  const sentWith = (request: UpstreamRequest) => [
+    request.path,
+    request.headers.authorization,
+    request.json().model,
+  ];
+
+  it('whose model changes while its admission is awaited is called as it is published now', async () => {
+    const at = (path: string) => [{ replicaId: path, baseUrl: `${harness.model.url}/${path}` }];
+    const sent: unknown[] = [];
+    script = (request, reply) => {
+      sent.push(sentWith(request));
+      reply.json(wholeAnswer());
+    };
+    const { modelId } = await harness.publish({ name: 'changing', replicas: at('before'), ...before });
+    limiterAnswers({
+      admit: async () => {
+        harness.runner.update({ modelId, replicas: at('after'), ...after });
+        await eventually(() => harness.gateway.catalog.get(modelId)?.upstreamKey === after.upstreamKey);
+        return { admission: admitted };
+      },
+    });
+    expect((await harness.complete({ ...hello, model: 'changing' })).status).toBe(200);
+    expect(sent).toEqual([['/after/chat/completions', 'Bearer key-after', 'name-after']]);
+    harness.runner.remove(modelId);
+  });
+
+  it('whose model changes before the second try is called there as it is published now', async () => {
+    const at = (path: string) => ({ replicaId: path, baseUrl: `${harness.model.url}/${path}` });
+    const sent: unknown[] = [];
+    script = async (request, reply) => {
+      sent.push(sentWith(request));
+      if (sent.length > 1) return reply.json(wholeAnswer());
+      harness.runner.update({ modelId, replicas: [at('after')], ...after });
+      await eventually(() => harness.gateway.catalog.get(modelId)?.upstreamKey === after.upstreamKey);
+      reply.reset();
+    };
+    const replicas = [at('before')];
+    const { modelId } = await harness.publish({ name: 'changing', replicas, ...before });
+    expect((await harness.complete({ ...hello, model: 'changing' })).status).toBe(200);
+    expect(sent).toEqual([
+      ['/before/chat/completions', 'Bearer key-before', 'name-before'],
+      ['/after/chat/completions', 'Bearer key-after', 'name-after'],
+    ]);
+    harness.runner.remove(modelId);
+  });
+
+  const failures: [string, UpstreamHandler][] = [
+    ['a 500', (_request, reply) => reply.json({ error: { message: 'no memory' } }, { status: 500 })],
+    ['an answer that cannot be read', (_request, reply) => reply.json({ choices: 'none' })],
+    [
+      'a stream that breaks off',
+      async (_request, reply) => {
+        await reply.event({ choices: [{ index: 0, delta: { content: 'Hi' }, finish_reason: null }] });
+        reply.end();
+      },
+    ],
+  ];
+  it.each(failures)(
+    'on one replica every time, with %s, leaves the requests to the other one',
+    async (_, fails) => {
+      const called: string[] = [];
+      script = async (request, reply) => {
+        called.push(request.path);
+        if (request.path.startsWith('/sick')) return fails(request, reply);
+        if (!request.json().stream) return reply.json(wholeAnswer());
+        await reply.event({ choices: [{ index: 0, delta: { content: 'Hi' }, finish_reason: 'stop' }] });
+        await reply.done();
+      };
+      const replicas = ['sick', 'sound'].map((path) => ({
+        replicaId: path,
+        baseUrl: `${harness.model.url}/${path}`,
+      }));
+      const { modelId } = await harness.publish({ name: 'half', replicas });
+      const stream = fails === failures[2]?.[1];
+      for (let i = 0; i < 60; i++)
+        await (await harness.complete({ ...hello, model: 'half', stream })).text().catch(() => '');
+      // Nothing is tried again. The sick one comes back now and then, for one call.
+      expect(called).toHaveLength(60);
+      expect(called.filter((path) => path.startsWith('/sick')).length).toBeLessThan(15);
+      harness.runner.remove(modelId);
+    },
+  );
+
+  it('on its only replica every time is called all the same', async () => {
+    let calls = 0;
+    script = (_request, reply) => {
+      if (calls++ < 20) reply.json({}, { status: 500 });
+      else reply.json(wholeAnswer());
+    };
+    const statuses: number[] = [];
+    for (let i = 0; i <= 20; i++) statuses.push((await harness.complete(hello)).status);
+    expect(statuses).toEqual([...Array(20).fill(502), 200]);
   });
 
   it('on a replica that is removed meanwhile ends as it began, and new ones go to the others', async () => {

@@ -116,9 +116,9 @@ function observeModels(registry: Registry, { catalog, activity, waker, replicas 
   );
   perModel(
     'replicas',
-    'Replicas of a running model, by state: usable, or ejected for a while because it did not answer',
+    'Replicas of a running model, by state: usable, or ejected for a while because calls to it failed',
     (gauge, labels, of) => {
-      const ejected = of.replicas.filter((replica) => replicas.isEjected(replica)).length;
+      const ejected = of.replicas.filter((replica) => replicas.isEjected(of, replica)).length;
       gauge.set({ ...labels, state: 'ejected' } as never, ejected);
       gauge.set({ ...labels, state: 'usable' } as never, of.replicas.length - ejected);
     },

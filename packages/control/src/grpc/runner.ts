@@ -1,6 +1,6 @@
 import { conditionFromWire, LOCAL_POOL } from '@tidegate/contracts';
 import type { PoolAddress, ServiceIdentity } from '@tidegate/runtime';
-import { type ConditionNow, type PoolActivity, type RunnerPort, usualPool } from '../deps.ts';
+import type { ConditionNow, PoolActivity, RunnerPort } from '../deps.ts';
 import { type Closable, type Rpc, rpc, SHOWN_DEADLINE_MS } from './rpc.ts';
 
 const DEADLINE_MS = 10_000;
@@ -32,8 +32,8 @@ export function runnerOverGrpc(
     },
     start: (modelId, pool) => runners.move('start', modelId, pool),
     stop: (modelId, pool) => runners.move('stop', modelId, pool),
-    inspect: (server) =>
-      runners.call(usualPool(pools), (callUnary, client) =>
+    inspect: (server, pool) =>
+      runners.call(pool, (callUnary, client) =>
         callUnary(client, 'inspect', server, { deadlineMs: INSPECT_DEADLINE_MS }),
       ),
     async checkWorkload({ namespace, kind, name, service }, pool) {

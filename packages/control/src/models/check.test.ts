@@ -50,7 +50,7 @@ describe('a check before publishing', () => {
       ],
     });
     expect(fixture.runner.inspected).toEqual([
-      { baseUrl: URL_A, upstreamModel: '', upstreamModelAssumed: true, upstreamKey: 'sk-up' },
+      { baseUrl: URL_A, upstreamModel: '', upstreamModelAssumed: true, upstreamKey: 'sk-up', pool: 'local' },
     ]);
     await check({ name: 'n' });
     await check({ name: 'n', upstreamModel: 'u' });
@@ -121,8 +121,21 @@ describe('a check before publishing', () => {
     fixture.runner.away = true;
     expect(refusal(await check())).toMatchObject({
       code: 'unavailable',
-      message: expect.stringMatching(/^The servers could not be checked/),
+      message: 'No server was checked: the runner could not be reached.',
     });
+    expect(refusal(await check({}, await fixture.user(org, 'owner'))).message).toBe(
+      'No server was checked: the runner is not available right now.',
+    );
+  });
+
+  it('is made by the runner of the pool in which the model is to be published', async () => {
+    fixture.runner.pools = ['local', 'gpu0'];
+    value(await check({ pool: 'gpu0' }));
+    value(await check());
+    expect(fixture.runner.inspected.map(({ pool }) => pool)).toEqual(['gpu0', 'local']);
+    expect(refusal(await check({ pool: 'gpu9' })).field).toBe('pool');
+    const owner = await fixture.user(org, 'owner');
+    expect(refusal(await check({ pool: 'gpu0' }, owner))).toMatchObject({ code: 'forbidden', field: 'pool' });
   });
 
   it('names the field that is wrong', async () => {

@@ -7,14 +7,17 @@ import { ok, parseInput, type Result, refuse } from '../result.ts';
 import { unreached } from '../unreached.ts';
 import { publishInput } from './input.ts';
 import { originOf } from './origin.ts';
+import { poolFor } from './placement.ts';
 import { describeCheck } from './told.ts';
 
 /** What is known of the model so far. Without a name, any model will do. */
-const checkInput = publishInput.pick({ org: true, upstreamModel: true, upstreamKey: true }).extend({
-  urls: publishInput.shape.urls.unwrap(),
-  name: publishInput.shape.name.optional(),
-  contextTokens: publishInput.shape.contextTokens.optional(),
-});
+const checkInput = publishInput
+  .pick({ org: true, upstreamModel: true, upstreamKey: true, pool: true })
+  .extend({
+    urls: publishInput.shape.urls.unwrap(),
+    name: publishInput.shape.name.optional(),
+    contextTokens: publishInput.shape.contextTokens.optional(),
+  });
 export type CheckModelInput = z.input<typeof checkInput>;
 
 export interface ServedModelView {
@@ -42,7 +45,8 @@ const MOST_A_MINUTE = 20;
 
 /**
  * Asks the servers of a model that is to be published what they serve, and whether calls can work.
- * The runner asks them, as it does when the model is published. Nothing is completed or loaded.
+ * The runner of its pool asks them, as it does when the model is published. Nothing is completed or
+ * loaded.
  */
 export async function checkModel(
   deps: ControlDeps,
@@ -54,20 +58,24 @@ export async function checkModel(
   const { urls, name = '', upstreamModel = name, upstreamKey = '', contextTokens } = parsed.value;
   const org = await access(deps, actor, parsed.value.org, 'model.publish');
   if (!org.ok) return org;
+  const pool = poolFor(deps, actor, parsed.value.pool);
+  if (!pool.ok) return pool;
   // An operator can reach the servers anyway.
   const allowed = actor.kind === 'operator' ? ok(null) : await countCheck(deps, actor, org.value.id, urls);
   if (!allowed.ok) return allowed;
   const upstreamModelAssumed = parsed.value.upstreamModel === undefined;
   const asked = { upstreamModel, upstreamModelAssumed, upstreamKey };
   try {
-    const inspections = await Promise.all(urls.map((baseUrl) => deps.runner.inspect({ baseUrl, ...asked })));
+    const inspections = await Promise.all(
+      urls.map((baseUrl) => deps.runner.inspect({ baseUrl, ...asked }, pool.value)),
+    );
     const told = urls.map((url, i) => ({
       url,
       ...describeCheck(inspections[i] as Inspection, { upstreamModel, contextTokens }),
     }));
     return ok({ ok: told.every(({ problem }) => !problem), told, models: commonModels(inspections) });
   } catch (error) {
-    return refuse('unavailable', `The servers could not be checked: ${unreached('runner', error, actor)}.`);
+    return refuse('unavailable', `No server was checked: ${unreached('runner', error, actor)}.`);
   }
 }
 
