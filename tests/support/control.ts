@@ -18,7 +18,7 @@ export const OPERATOR: Actor = { kind: 'operator' };
 export type Reachable = Pick<Stack, 'info' | 'dataDir'>;
 
 export interface OpenControl {
-  /** Does as ctl what operators do, and as the console what users do, with the rights of its role. */
+  /** As ctl for operators, and as the console for users, each with the rights of its role. */
   readonly control: Control;
   /** The whole database, as its owner. */
   readonly db: Db;
@@ -58,7 +58,7 @@ export function openControl(stack: Reachable, now: () => number = Date.now): Ope
   };
 }
 
-/** What ctl has no command for, so that its role has no right to it. Tests may be operators there. */
+/** What ctl has no command for, and so its role no right to. Tests do it as operators. */
 const NOT_OF_CTL: ReadonlySet<string> = new Set<keyof Control>(['createInvitation']);
 
 function byActor(ctl: Control, console: Control): Control {
