@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { closeDb, createDb } from '@tidegate/db';
 import { type TestPostgres, testPostgres } from '@tidegate/testing';
-import pg from 'pg';
 import { asTheirRoles } from './test-stack.mjs';
 
 let postgres: TestPostgres;
@@ -16,13 +16,13 @@ describe('a stack of the tests', () => {
       const given = { [service]: { LOG_LEVEL: 'trace' }, gateway: { TRUSTED_PROXIES: '1' } };
       const env = asTheirRoles(postgres.url, given);
       expect(env).toMatchObject(given);
-      const client = new pg.Client({ connectionString: env[service]?.DATABASE_URL });
-      await client.connect();
+      const db = createDb(env[service]?.DATABASE_URL ?? '', { maxConnections: 1 });
       try {
-        const asked = "SELECT current_user AS role, current_setting('is_superuser') AS super";
-        expect((await client.query(asked)).rows).toEqual([{ role: `tidegate_${service}`, super: 'off' }]);
+        const rows = await db.$queryRaw`
+          SELECT current_user::text AS role, current_setting('is_superuser') AS super`;
+        expect(rows).toEqual([{ role: `tidegate_${service}`, super: 'off' }]);
       } finally {
-        await client.end();
+        await closeDb(db);
       }
     },
   );
