@@ -56,10 +56,10 @@ module.exports = {
     },
     {
       name: 'through-the-index',
-      // `url` is the other entry of packages/redis: parsing a URL loads no client. `settings` is that of
-      // packages/runtime: reading a configuration loads no logger. `driver-settings` is that of
-      // packages/contracts: the gateway loads none of it. `model` is that of packages/limits: only
-      // tests load it.
+      // `url` is the other entry of packages/redis: parsing a URL loads no client. `settings` is
+      // that of packages/runtime: reading a configuration loads no logger. `driver-settings` is
+      // that of packages/contracts: the gateway loads none of it. `model` is that of
+      // packages/limits: only tests load it.
       comment: 'A package is what its entries export.',
       severity: 'error',
       from: { path: '^(apps|packages|infra|tests|bench)/([^/]+)' },

@@ -7,18 +7,27 @@ const COLUMNS = 100;
 const ROOT = join(import.meta.dirname, '..');
 const SLASHES = { line: String.raw`\/\/`, block: true };
 const DASHES = { line: '--', block: false };
+const HASHES = { line: '#', block: false };
 const SYNTAX: Readonly<Record<string, typeof SLASHES>> = {
   ts: SLASHES,
   tsx: SLASHES,
   mjs: SLASHES,
+  cjs: SLASHES,
   css: SLASHES,
   proto: SLASHES,
   lua: DASHES,
   sql: DASHES,
+  prisma: { line: String.raw`\/\/+`, block: false },
+  sh: HASHES,
+  yaml: HASHES,
+  yml: HASHES,
+  conf: HASHES,
+  Dockerfile: HASHES,
 };
 /** Databases keep each migration's hash, so a migration's comments can never change. */
 const UNCHANGEABLE = /^packages\/db\/prisma\/migrations\/|\/generated\//;
-const extensionOf = (path: string): string => path.slice(path.lastIndexOf('.') + 1);
+const extensionOf = (path: string): string =>
+  path.slice(Math.max(path.lastIndexOf('.'), path.lastIndexOf('/')) + 1);
 
 function trackedFiles(): string[] {
   const listed = execFileSync('git', ['ls-files', '-z'], { cwd: ROOT, encoding: 'utf8' }).split('\0');
@@ -59,6 +68,7 @@ describe('the check of comments', () => {
     ['in JSX', SLASHES, `{/* ${words} */}`],
     ['in Lua or SQL', DASHES, `-- ${words}`],
     ['after Lua or SQL', DASHES, `f(), -- ${words}`],
+    ['in YAML, a shell script or a Dockerfile', HASHES, `  # ${words}`],
   ])('finds one that is too long %s', (_where, syntax, text, lines = [1]) => {
     expect(tooLong(text, syntax)).toEqual(lines);
   });
@@ -66,6 +76,7 @@ describe('the check of comments', () => {
   it.each([
     ['code', SLASHES, `f('${words}');`],
     ['code after a block', SLASHES, `/* a */\nf('${words}');`],
+    ['a sign in YAML', HASHES, `a: "b # ${words}"`],
     ['a URL', SLASHES, `// https://example.com/${words}`],
     ['a comment that fits', SLASHES, `// ${'x'.repeat(COLUMNS - 3)}`],
   ])('accepts %s', (_what, syntax, text) => {

@@ -18,6 +18,8 @@ const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 const compose = parse(read('docker-compose.yml'), { merge: true });
 const services = compose.services as Readonly<Record<string, Service>>;
 const networks = compose.networks as Readonly<Record<string, { readonly internal?: boolean } | null>>;
+/** Of the images. The containers' user may run it but not read it. */
+const UNREADABLE_BASH = '/usr/local/bin/bash';
 const STORES = { postgres: 'postgresql', redis: 'redis' } as const;
 
 const membersOf = (network: string): string[] =>
@@ -97,6 +99,12 @@ describe('the health of a container', () => {
     expect(asked).toHaveLength(7);
     for (const [, program = ''] of asked) expect(program).not.toMatch(/node/);
   });
+
+  it('is asked by a program that models cannot read, since it has the environment of the runner', () => {
+    expect(services.runner).toMatchObject({
+      healthcheck: { test: ['CMD', UNREADABLE_BASH, '-c', expect.any(String)] },
+    });
+  });
 });
 
 describe('each container of docker-compose.yml', () => {
@@ -154,6 +162,13 @@ describe('the passwords of docker-compose.yml', () => {
     },
   );
 
+  it('let limiter and runner know the tokens of their callers, and of no other service', () => {
+    const known = (name: string) =>
+      [...(variablesOf(name).SERVICE_TOKENS ?? '').matchAll(/(?:^|,)(\w+):/g)].map(([, service]) => service);
+    expect(known('limiter')).toEqual(['gateway', 'metering', 'console', 'ctl']);
+    expect(known('runner')).toEqual(['gateway', 'console', 'ctl']);
+  });
+
   it('of the first owner reaches only the container that creates the account', () => {
     const knowing = Object.keys(services).filter((name) => 'BOOTSTRAP_PASSWORD' in variablesOf(name));
     expect(knowing).toEqual(['bootstrap']);
@@ -187,10 +202,17 @@ describe('the images', () => {
     expect(dockerfile.match(/^USER (.*)$/gm)).toEqual(['USER 1000:1000']);
   });
 
-  it('let nobody read Node, so that Linux closes the runner to processes of the same user', () => {
+  it('let nobody read what runs with secrets, so that Linux closes it to processes of the same user', () => {
     const last = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));
     expect(last).toContain('COPY --from=build --chmod=711 /usr/local/bin/node /usr/local/bin/node');
+    expect(last).toContain(`COPY --from=build --chmod=711 /usr/bin/bash ${UNREADABLE_BASH}`);
     expect(last).not.toMatch(/RUN .*chmod/);
+  });
+
+  it("have no init of Docker's where models run, because models could read its environment", () => {
+    const { init, entrypoint } = services.runner ?? {};
+    expect({ init, entrypoint }).toEqual({ init: false, entrypoint: [UNREADABLE_BASH, 'init.sh'] });
+    expect(dockerfile).toMatch(/^COPY infra\/docker\/init\.sh \.\/$/m);
   });
 
   it('run one program each, as process 1, so that it gets SIGTERM and stops in order', () => {
@@ -203,7 +225,8 @@ describe('the images', () => {
         ...settings,
         args: { APP: app, NPM_CONFIG_REGISTRY: `\${NPM_CONFIG_REGISTRY:-}` },
       });
-      expect([name, image, entrypoint]).toEqual([name, `tidegate-${app}`, undefined]);
+      expect([name, image]).toEqual([name, `tidegate-${app}`]);
+      if (name !== 'runner') expect([name, entrypoint]).toEqual([name, undefined]);
     }
   });
 

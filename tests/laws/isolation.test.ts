@@ -4,7 +4,7 @@ import { type Actor, type Control, limiterOverGrpc, runnerOverGrpc } from '@tide
 import type { Db } from '@tidegate/db';
 import { eventually } from '@tidegate/testing';
 import { signInByForm } from '../support/console.ts';
-import { ctlVariables, OPERATOR, type OpenControl, openControl } from '../support/control.ts';
+import { ctlVariables, must, OPERATOR, type OpenControl, openControl } from '../support/control.ts';
 import { type Call, call, MODELS, open, readAnswer } from '../support/http.ts';
 import { ask, post } from '../support/org.ts';
 import { usageOf, useSharedStack } from '../support/stack.ts';
@@ -112,14 +112,13 @@ describe('two organizations', () => {
     let stranger: Actor;
 
     beforeAll(async () => {
-      const { email } = other.owner;
-      const { id: userId } = await db.user.findUniqueOrThrow({ where: { email } });
-      stranger = { kind: 'user', userId, email };
-      await control.createInvitation(OPERATOR, {
-        org: one.slug,
-        email: `guest-${one.mark}@example.com`,
-        role: 'viewer',
-      });
+      const ownerOf = async ({ owner: { email } }: Tenant): Promise<Actor> => {
+        const { id: userId } = await db.user.findUniqueOrThrow({ where: { email } });
+        return { kind: 'user', userId, email };
+      };
+      stranger = await ownerOf(other);
+      const email = `guest-${one.mark}@example.com`;
+      must(await control.createInvitation(await ownerOf(one), { org: one.slug, email, role: 'viewer' }));
     });
     async function targetOf({ id, slug, ownModel, key, owner }: Tenant): Promise<Target> {
       const model = await db.model.findFirstOrThrow({ where: { orgId: id, name: ownModel } });

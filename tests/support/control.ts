@@ -10,6 +10,7 @@ import {
 } from '@tidegate/control';
 import { closeDb, createDb, type Db } from '@tidegate/db';
 import type { Stack } from '@tidegate/local';
+import { urlAs } from '@tidegate/testing';
 
 export const OPERATOR: Actor = { kind: 'operator' };
 
@@ -17,35 +18,59 @@ export const OPERATOR: Actor = { kind: 'operator' };
 export type Reachable = Pick<Stack, 'info' | 'dataDir'>;
 
 export interface OpenControl {
+  /** As ctl for operators, and as the console for users, each with the rights of its role. */
   readonly control: Control;
+  /** The whole database, as its owner. */
   readonly db: Db;
   close(): Promise<void>;
 }
 
-/** The variables of a stack's `ctl`. */
-export const ctlVariables = (stack: Reachable): Record<string, string> =>
-  JSON.parse(readFileSync(join(stack.dataDir, 'env.json'), 'utf8'));
+/** The variables of a stack's `ctl`, which has only the rights of its role in Postgres. */
+export function ctlVariables(stack: Reachable): Record<string, string> {
+  const env = JSON.parse(readFileSync(join(stack.dataDir, 'env.json'), 'utf8'));
+  return { ...env, DATABASE_URL: urlAs('ctl', env.DATABASE_URL) };
+}
 
 /**
  * Opens control over a stack within this process. It does what `ctl` does, without a process for
  * each command.
  */
-export function openControl(stack: Reachable): OpenControl {
+export function openControl(stack: Reachable, now: () => number = Date.now): OpenControl {
   const env = ctlVariables(stack);
   const caller = { token: env.SERVICE_TOKEN ?? null, tls: null };
   const limiter = limiterOverGrpc((env.LIMITER_ADDRESSES ?? '').split(','), caller);
   const runner = runnerOverGrpc(env.RUNNER_ADDRESS ?? '', caller);
-  const db = createDb(stack.info.postgres, { maxConnections: 4 });
+  const openDb = (url: string) => createDb(url, { maxConnections: 4 });
+  const [ofCtl, ofConsole] = (['ctl', 'console'] as const).map((service) =>
+    openDb(urlAs(service, stack.info.postgres)),
+  ) as [Db, Db];
+  const db = openDb(stack.info.postgres);
   const secretKey = Buffer.from(env.SECRET_KEY ?? '', 'base64');
+  const controlWith = (of: Db) => createControl({ db: of, limiter, runner, secretKey, now });
   return {
-    control: createControl({ db, limiter, runner, secretKey, now: Date.now }),
+    control: byActor(controlWith(ofCtl), controlWith(ofConsole)),
     db,
     async close() {
       limiter.close();
       runner.close();
-      await closeDb(db);
+      await Promise.all([ofCtl, ofConsole, db].map(closeDb));
     },
   };
+}
+
+/** What ctl has no command for, and so its role no right to. Tests do it as operators. */
+const NOT_OF_CTL: ReadonlySet<string> = new Set<keyof Control>(['createInvitation']);
+
+function byActor(ctl: Control, console: Control): Control {
+  type Operation = (actor: Actor | null, input: never) => unknown;
+  const operations = Object.keys(ctl).map((name) => {
+    const operation: Operation = (actor, input) => {
+      const of = actor?.kind === 'operator' && !NOT_OF_CTL.has(name) ? ctl : console;
+      return (of[name as keyof Control] as Operation)(actor, input);
+    };
+    return [name, operation];
+  });
+  return Object.fromEntries(operations) as Control;
 }
 
 const opened = new WeakMap<Reachable, OpenControl>();

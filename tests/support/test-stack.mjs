@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startStack } from '@tidegate/local';
-import { TEST_ENV, testPostgres, testRedis } from '@tidegate/testing';
+import { TEST_ENV, testPostgres, testRedis, urlAs } from '@tidegate/testing';
 
 /** A machine that runs tests may be slower than a server. That must not cause a 500. */
 export const PATIENT = { LIMITER_SILENCE_MS: '2000' };
@@ -14,6 +14,28 @@ export const PATIENT = { LIMITER_SILENCE_MS: '2000' };
  * }} TestStackOptions `ownPostgres` starts a Postgres for this stack alone, as users get it.
  *   Default: a database on the run's.
  */
+
+/**
+ * A stack hands a database that it did not start to all services as it is. In production each has
+ * the rights of its own role.
+ *
+ * @param {string} url
+ * @param {import('@tidegate/local').StackOptions['env']} env
+ * @returns {NonNullable<import('@tidegate/local').StackOptions['env']>}
+ */
+export const asTheirRoles = (url, env) => {
+  const variables = (/** @type {'limiter' | 'metering' | 'runner' | 'console'} */ service) => ({
+    DATABASE_URL: urlAs(service, url),
+    ...env?.[service],
+  });
+  return {
+    ...env,
+    limiter: variables('limiter'),
+    metering: variables('metering'),
+    runner: variables('runner'),
+    console: variables('console'),
+  };
+};
 
 /**
  * Starts a stack with its own data and ports, and without a console unless `console` asks for it.
@@ -43,7 +65,9 @@ export async function startTestStack({ ownPostgres, ...wished }) {
       ends.push(postgres.drop);
       stores = { ...stores, databaseUrl: postgres.url };
     }
-    const env = { ...wished.env, gateway: { ...PATIENT, ...wished.env?.gateway } };
+    const given = { ...wished.env, gateway: { ...PATIENT, ...wished.env?.gateway } };
+    const url = wished.databaseUrl ?? stores.databaseUrl;
+    const env = url === undefined ? given : asTheirRoles(url, given);
     const stack = await startStack({ dataDir, ports: 'random', console: false, ...stores, ...wished, env });
     ends.push(stack.stop);
     return { stack, end };

@@ -16,7 +16,14 @@ export { type IdentityProvider, startIdentityProvider } from './identity-provide
 export { LLAMA_CPP, LLAMA_CPP_STREAM } from './llama-cpp.ts';
 export { PATIENT_DB } from './patient-db.ts';
 export { findPgbouncer, type TestPgbouncer, testPgbouncer } from './pgbouncer.ts';
-export { createTemplate, dropDatabase, emptyPostgres, type TestPostgres, testPostgres } from './postgres.ts';
+export {
+  createTemplate,
+  dropDatabase,
+  emptyPostgres,
+  type TestPostgres,
+  testPostgres,
+  urlAs,
+} from './postgres.ts';
 export {
   type TestRedis,
   type TestRedisOptions,

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { migrate } from '@tidegate/db';
+import { type DatabaseService, migrate } from '@tidegate/db';
 import pg from 'pg';
 import { TEST_ENV, testEnv } from './env.ts';
 
@@ -34,6 +34,18 @@ export async function createTemplate(serverUrl: string): Promise<string> {
   await execute(serverUrl, `CREATE DATABASE ${name}`);
   await migrate(urlOf(serverUrl, name));
   return name;
+}
+
+/**
+ * The URL by which a session has the rights of a service's role alone, as after the service's own
+ * login. Tests share a server, so a login's password there would be shared, too.
+ *
+ * @param url of a superuser, or of a login that has the role
+ */
+export function urlAs(service: DatabaseService, url: string): string {
+  const limited = new URL(url);
+  limited.searchParams.set('options', `-c role=tidegate_${service}`);
+  return limited.href;
 }
 
 export async function dropDatabase(serverUrl: string, name: string): Promise<void> {

@@ -1,11 +1,13 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Control, createControl, limiterOverGrpc, runnerOverGrpc } from '@tidegate/control';
-import { closeDb, createDb, type Db } from '@tidegate/db';
+import type { Control } from '@tidegate/control';
+import type { Db } from '@tidegate/db';
 import { type Stack, type StackOptions, startStack } from '@tidegate/local';
 import { createRedisConnection } from '@tidegate/redis';
 import type { Redis } from 'ioredis';
+import { openControl } from '../../support/control.ts';
+import { asTheirRoles } from '../../support/test-stack.mjs';
 import type { Org } from './org.ts';
 import { Witness } from './witness.ts';
 
@@ -59,23 +61,17 @@ export class World {
     this.#clockOffsetMs = parts.clockOffsetMs;
     this.#recovered = parts.recovered;
     this.#close = parts.close;
-    const env = JSON.parse(readFileSync(join(this.stack.dataDir, 'env.json'), 'utf8'));
     this.redis = createRedisConnection(this.stack.info.redis, {
       maxRetriesPerRequest: 0,
       retryStrategy: () => 100,
     });
     this.redis.on('error', () => {});
-    this.db = createDb(this.stack.info.postgres, { maxConnections: 3 });
-    const caller = { token: env.SERVICE_TOKEN, tls: null };
-    const limiter = limiterOverGrpc(env.LIMITER_ADDRESSES.split(','), caller);
-    const runner = runnerOverGrpc(env.RUNNER_ADDRESS, caller);
-    const secretKey = Buffer.from(env.SECRET_KEY, 'base64');
-    this.control = createControl({ db: this.db, limiter, runner, secretKey, now: () => this.nowMs() });
+    const { control, db, close } = openControl(this.stack, () => this.nowMs());
+    this.db = db;
+    this.control = control;
     this.#close.push(async () => {
       this.redis.disconnect();
-      limiter.close();
-      runner.close();
-      await closeDb(this.db);
+      await close();
     });
   }
 
@@ -84,6 +80,7 @@ export class World {
     const caps = new Map<string, number>();
     const recovered = new Map<string, () => void>();
     const close = [async () => rmSync(dataDir, { recursive: true, force: true })];
+    const given = options.databaseUrl ? asTheirRoles(options.databaseUrl, env) : env;
     try {
       const witness = await Witness.start((name) => caps.get(name) ?? Number.POSITIVE_INFINITY);
       close.push(() => witness.close());
@@ -95,7 +92,7 @@ export class World {
         stopTimeoutMs: 3_000,
         redisAppendfsync: 'always',
         report: { recovered: (name) => recovered.get(name)?.() },
-        env: { ...env, limiter: { LIMITER_CLOCK_OFFSET_MS: String(clockOffsetMs), ...env?.limiter } },
+        env: { ...given, limiter: { LIMITER_CLOCK_OFFSET_MS: String(clockOffsetMs), ...given?.limiter } },
         ...options,
       });
       close.push(() => stack.stop());

@@ -1,11 +1,8 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { type Control, createControl, limiterOverGrpc, type Result, runnerOverGrpc } from '@tidegate/control';
-import { closeDb, createDb, type Db } from '@tidegate/db';
+import type { Control } from '@tidegate/control';
+import type { Db } from '@tidegate/db';
 import { eventually } from '@tidegate/testing';
-import type { Reachable } from '../../support/control.ts';
+import { must, OPERATOR, openControl, type Reachable } from '../../support/control.ts';
 
-const OPERATOR = { kind: 'operator' } as const;
 export const CONTEXT_TOKENS = 1_000;
 /**
  * The organization's requests at once. Each slot has its own key, which allows one request at once.
@@ -32,20 +29,11 @@ export class World {
   keys: string[] = [];
 
   constructor(stack: Reachable) {
-    const env = JSON.parse(readFileSync(join(stack.dataDir, 'env.json'), 'utf8'));
-    const db = createDb(stack.info.postgres, { maxConnections: 2 });
-    const caller = { token: env.SERVICE_TOKEN, tls: null };
-    const limiter = limiterOverGrpc(env.LIMITER_ADDRESSES.split(','), caller);
-    const runner = runnerOverGrpc(env.RUNNER_ADDRESS, caller);
-    const secretKey = Buffer.from(env.SECRET_KEY, 'base64');
+    const { control, db, close } = openControl(stack);
     this.gateway = stack.info.gateway;
     this.#db = db;
-    this.#control = createControl({ db, limiter, runner, secretKey, now: Date.now });
-    this.#close = async () => {
-      limiter.close();
-      runner.close();
-      await closeDb(db);
-    };
+    this.#control = control;
+    this.#close = close;
   }
 
   async setUp(): Promise<void> {
@@ -104,9 +92,4 @@ export class World {
   close(): Promise<void> {
     return this.#close();
   }
-}
-
-function must<T>(result: Result<T>): T {
-  if (result.ok) return result.value;
-  throw new Error(result.refusal.message);
 }

@@ -1,7 +1,7 @@
 import type { AuditPage, AuditView, Result } from '@tidegate/control';
 import { lineOf } from '../usage/csv.ts';
 
-/** An export ends after this many pages of 200 events. Narrower days show the rest. */
+/** An export ends after this many pages of 200 events, and says so. */
 const MAX_PAGES = 500;
 export const EVENTS_A_PAGE = 200;
 
@@ -11,6 +11,8 @@ const HEADER = ['at', 'actor', 'action', 'target', 'details', 'id'];
 export interface Format {
   readonly head: string;
   readonly line: (event: AuditView) => string;
+  /** A last line that is no event: why the export is not whole. */
+  readonly incomplete: (why: string) => string;
   readonly type: string;
 }
 
@@ -18,11 +20,13 @@ export const FORMATS: Readonly<Record<string, Format>> = {
   csv: {
     head: lineOf(HEADER),
     line: ({ at, actor, action, target, details, id }) => lineOf([at, actor, action, target, details, id]),
+    incomplete: (why) => lineOf(['', '', 'incomplete', '', why, '']),
     type: 'text/csv; charset=utf-8',
   },
   jsonl: {
     head: '',
     line: (event) => `${JSON.stringify(event)}\n`,
+    incomplete: (why) => `${JSON.stringify({ incomplete: why })}\n`,
     type: 'application/jsonl; charset=utf-8',
   },
 };
@@ -33,7 +37,7 @@ export const FORMATS: Readonly<Record<string, Format>> = {
  * @param first the first page, read already
  */
 export async function* exported(
-  { head, line }: Format,
+  { head, line, incomplete }: Format,
   first: AuditPage,
   read: (before: string) => Promise<Result<AuditPage>>,
 ): AsyncGenerator<string> {
@@ -41,7 +45,14 @@ export async function* exported(
   let page = first;
   for (let pages = 1; ; pages++) {
     yield page.events.map(line).join('');
-    if (page.next === null || pages === MAX_PAGES) return;
+    if (page.next === null) return;
+    if (pages === MAX_PAGES) {
+      const day = page.events.at(-1)?.at.slice(0, 10);
+      yield incomplete(
+        `Older events are left out. Export the days up to ${day}, or add before=${page.next} to the address.`,
+      );
+      return;
+    }
     const next = await read(page.next);
     if (!next.ok) throw new Error(next.refusal.message);
     page = next.value;

@@ -84,10 +84,12 @@ export async function acceptInvitation(
       // A refusal must leave the invitation open.
       if (!user.ok) throw new Refused(user);
       const userId = user.value;
-      await tx.member.createMany({
+      const { count } = await tx.member.createMany({
         data: [{ orgId, userId, role, createdAt: new Date(deps.now()) }],
         skipDuplicates: true,
       });
+      // The invitation is spent all the same: nobody who is removed comes back by it.
+      if (count === 0) return refuse('conflict', `${email} is already a member.`);
       const who: Actor = { kind: 'user', userId, email };
       await audit(tx, who, deps.now(), [
         { orgId, action: 'member.join', target: userId, details: { email, role } },

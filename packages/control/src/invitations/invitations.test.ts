@@ -25,6 +25,12 @@ beforeEach(() => {
   fixture = createFixture(db, clock.now);
 });
 
+/** As a release did that kept the invitations of those whom it added. */
+const joinBesides = async (slug: string, { userId }: Member) => {
+  const { id: orgId } = await db.org.findUniqueOrThrow({ where: { slug } });
+  await db.member.create({ data: { orgId, userId, role: 'viewer' } });
+};
+
 const invite = async (org: string, email: string, role: 'owner' | 'member' | 'viewer' = 'member') =>
   value(await fixture.control.createInvitation(OPERATOR, { org, email, role }));
 
@@ -168,6 +174,52 @@ describe('an invitation', () => {
         details: { email: first.email, role: 'owner', invitedBy: leaving.email },
       }),
     );
+  });
+
+  it('is void once its e-mail is added as a member, so that no removed member comes back by it', async () => {
+    const org = await fixture.org('Added meanwhile');
+    const member = await fixture.user(await fixture.org('Added from elsewhere'), 'viewer');
+    const { email } = member;
+    const { token, id } = await invite(org, email, 'owner');
+    clock.advance(1);
+    value(await fixture.control.addMember(OPERATOR, { org, email, role: 'viewer' }));
+    expect(value(await fixture.control.listInvitations(OPERATOR, { org }))).toEqual([]);
+    expect(refusal(await fixture.control.acceptInvitation(member, { token })).code).toBe('not_found');
+    const { events } = value(await fixture.control.listAudit(OPERATOR, { org, action: 'member' }));
+    expect(events.map(({ action, target, details }) => [action, target, details.role]).sort()).toEqual([
+      ['member.add', member.userId, 'viewer'],
+      ['member.invite', id, 'owner'],
+      ['member.withdraw', id, 'owner'],
+    ]);
+  });
+
+  it.each<[string, (org: string, member: Member) => Promise<unknown>]>([
+    ['removed', (org, { email }) => fixture.control.removeMember(OPERATOR, { org, email })],
+    ['gone', (org, member) => fixture.control.leaveOrg(member, { org })],
+  ])('is void once the member that it names is %s', async (how, leave) => {
+    const org = await fixture.org(`Invited and ${how}`);
+    const member = await fixture.user(await fixture.org(`${how} from elsewhere`), 'viewer');
+    const { token } = await invite(org, member.email, 'owner');
+    await joinBesides(org, member);
+    await leave(org, member);
+    expect(refusal(await fixture.control.acceptInvitation(member, { token })).code).toBe('not_found');
+    expect(await db.invitation.count({ where: { email: member.email } })).toBe(0);
+  });
+
+  it('that a member opens is spent, changes no role, and leaves no trace of a join', async () => {
+    const org = await fixture.org('Member already');
+    const member = await fixture.user(await fixture.org('Member elsewhere'), 'viewer');
+    const { token } = await invite(org, member.email, 'owner');
+    await joinBesides(org, member);
+    expect(refusal(await fixture.control.acceptInvitation(member, { token }))).toMatchObject({
+      code: 'conflict',
+      message: `${member.email} is already a member.`,
+    });
+    expect(await db.invitation.count({ where: { email: member.email } })).toBe(0);
+    const members = value(await fixture.control.listMembers(OPERATOR, { org }));
+    expect(members.map(({ email, role }) => [email, role])).toEqual([[member.email, 'viewer']]);
+    const { events } = value(await fixture.control.listAudit(OPERATOR, { org, action: 'member.join' }));
+    expect(events).toEqual([]);
   });
 
   it('is good for nothing while its inviter is no owner, however that came about', async () => {

@@ -41,7 +41,8 @@ export type AddMemberInput = z.input<typeof addInput>;
 
 /**
  * Gives someone a role in an organization. A new e-mail gets an account, with a generated password
- * if none is given. An existing account keeps its password.
+ * if none is given. An existing account keeps its password. An open invitation of the e-mail ends,
+ * so that nobody who is removed later comes back by it.
  */
 export async function addMember(
   deps: ControlDeps,
@@ -69,8 +70,10 @@ export async function addMember(
       skipDuplicates: true,
     });
     if (count === 0) return refuse('conflict', `${email} is already a member.`, 'email');
+    const voided = await voidInvitations(tx, orgId, { email });
     await audit(tx, actor, deps.now(), [
       { orgId, action: 'member.add', target: userId, details: { email, role } },
+      ...voided,
     ]);
     const member = { userId, email, name, role, since: at.toISOString() };
     const added = { ...member, existed, accountSince: createdAt.toISOString() };
@@ -122,7 +125,7 @@ export async function setMemberRole(
   return changeMember(
     deps,
     actor,
-    { ...parsed.value, action: 'member.setRole', losesOwner: role !== 'owner' },
+    { ...parsed.value, action: 'member.setRole', losesOwner: role !== 'owner', losesMember: false },
     async (tx, where) => {
       await tx.member.update({ where, data: { role } });
       return { role };
@@ -134,8 +137,8 @@ const removeInput = z.object({ org: orgField, email: emailField });
 export type RemoveMemberInput = z.input<typeof removeInput>;
 
 /**
- * Removes someone from an organization, and voids their invitations. The account stays. The last
- * owner cannot be removed.
+ * Removes someone from an organization, and voids invitations by them and of them. The account
+ * stays. The last owner cannot be removed.
  */
 export async function removeMember(
   deps: ControlDeps,
@@ -147,7 +150,7 @@ export async function removeMember(
   return changeMember(
     deps,
     actor,
-    { ...parsed.value, action: 'member.remove', losesOwner: true },
+    { ...parsed.value, action: 'member.remove', losesOwner: true, losesMember: true },
     async (tx, where) => {
       await tx.member.delete({ where });
       return {};
@@ -158,7 +161,7 @@ export async function removeMember(
 const leaveInput = z.object({ org: orgField });
 export type LeaveOrgInput = z.input<typeof leaveInput>;
 
-/** Takes the actor out of an organization. The account stays. The last owner cannot leave. */
+/** Takes the actor out of an organization, like `removeMember`. The last owner cannot leave. */
 export async function leaveOrg(
   deps: ControlDeps,
   actor: Actor,
@@ -171,7 +174,7 @@ export async function leaveOrg(
   return changeMember(
     deps,
     actor,
-    { ...parsed.value, email, action: 'member.leave', losesOwner: true },
+    { ...parsed.value, email, action: 'member.leave', losesOwner: true, losesMember: true },
     async (tx, where) => {
       await tx.member.delete({ where });
       return {};
@@ -185,6 +188,8 @@ interface Change {
   readonly action: 'member.setRole' | 'member.remove' | 'member.leave';
   /** Whether an owner would no longer be one afterwards. */
   readonly losesOwner: boolean;
+  /** Whether the member would no longer be one afterwards. */
+  readonly losesMember: boolean;
 }
 
 async function changeMember(
@@ -208,7 +213,10 @@ async function changeMember(
     }
     const { userId, createdAt, user } = member;
     const { role = member.role } = await apply(tx, { orgId_userId: { orgId, userId } });
-    const voided = change.losesOwner ? await voidInvitationsBy(tx, orgId, email) : [];
+    const voided = [
+      ...(change.losesOwner ? await voidInvitations(tx, orgId, { invitedBy: email }) : []),
+      ...(change.losesMember ? await voidInvitations(tx, orgId, { email }) : []),
+    ];
     await audit(tx, actor, deps.now(), [
       { orgId, action: change.action, target: userId, details: { email, role } },
       ...voided,
@@ -217,14 +225,18 @@ async function changeMember(
   });
 }
 
-/** Deletes the open invitations of someone who may no longer invite. Returns audit entries. */
-async function voidInvitationsBy(tx: Tx, orgId: string, inviter: string): Promise<AuditEntry[]> {
-  const rows = await tx.invitation.findMany({ where: { orgId, invitedBy: inviter } });
+/** Deletes open invitations by someone or of someone. Returns audit entries. */
+async function voidInvitations(
+  tx: Tx,
+  orgId: string,
+  which: { readonly invitedBy: string } | { readonly email: string },
+): Promise<AuditEntry[]> {
+  const rows = await tx.invitation.findMany({ where: { orgId, ...which } });
   await tx.invitation.deleteMany({ where: { id: { in: rows.map(({ id }) => id) } } });
-  return rows.map(({ id, email, role }) => ({
+  return rows.map(({ id, email, role, invitedBy }) => ({
     orgId,
     action: 'member.withdraw',
     target: id,
-    details: { email, role, invitedBy: inviter },
+    details: { email, role, invitedBy },
   }));
 }

@@ -85,22 +85,21 @@ describe('a published model', () => {
     });
   });
 
-  it('is audited with the names of what was changed', async () => {
+  it('is audited with the names of what was changed, and whether a changed key is there', async () => {
     const id = await publish(external);
     const owner = await fixture.user(org, 'owner');
     value(await change({ upstreamKey: 'sk', contextTokens: 5 }, owner));
     const event = await db.auditEvent.findFirstOrThrow({ where: { action: 'model.change', target: id } });
     expect([event.actor, event.details]).toEqual([
       owner.email,
-      { name: 'm', changed: ['contextTokens', 'upstreamKey'] },
+      { name: 'm', changed: ['contextTokens', 'upstreamKey'], upstreamKey: true },
     ]);
+    value(await change({ upstreamKey: null }, owner));
     value(await change({ urls: ['http://gpu:8000/secret-path/v1'] }, owner));
-    const moved = await db.auditEvent.findMany({ where: { action: 'model.change', target: id } });
-    expect(moved.map(({ details }) => details)).toContainEqual({
-      name: 'm',
-      changed: ['urls'],
-      origins: ['http://gpu:8000'],
-    });
+    const events = await db.auditEvent.findMany({ where: { action: 'model.change', target: id } });
+    const details = events.map((event) => event.details);
+    expect(details).toContainEqual({ name: 'm', changed: ['upstreamKey'], upstreamKey: false });
+    expect(details).toContainEqual({ name: 'm', changed: ['urls'], origins: ['http://gpu:8000'] });
   });
 
   it.each([

@@ -57,7 +57,10 @@ export async function changeModel(
     const refused = stays ?? tooLarge;
     if (refused) return refused;
     const rows = await tx.model.updateManyAndReturn({ where: { id, deletedAt: null }, data });
-    const details = { name, changed, ...originsIn(changes) };
+    // As in the event of its publishing.
+    const upstreamKey =
+      changes.upstreamKey === undefined ? {} : { upstreamKey: changes.upstreamKey !== null };
+    const details = { name, changed, ...originsIn(changes), ...upstreamKey };
     if (rows[0]) await audit(tx, actor, deps.now(), [{ orgId, action: 'model.change', target: id, details }]);
     return rows[0];
   });
