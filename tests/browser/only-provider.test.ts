@@ -4,7 +4,7 @@ import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { diesWithParent, exitOf, stopChild } from '@tidegate/processes';
-import { eventually, freePort, testEnv } from '@tidegate/testing';
+import { eventually, freePort, testEnv, urlAs } from '@tidegate/testing';
 import { openForm } from '../support/console.ts';
 import { controlOf, ctlVariables, must, OPERATOR } from '../support/control.ts';
 import { newOrg } from '../support/org.ts';
@@ -30,7 +30,7 @@ beforeAll(async () => {
     ...{ PATH: process.env.PATH, NODE_ENV: 'production', LIMITER_ADDRESSES, RUNNER_ADDRESS, SECRET_KEY },
     ...{ CONSOLE_HOST: 'localhost', CONSOLE_PORT: String(port), CONSOLE_URL: site },
     ...{ ADMIN_HOST: '127.0.0.1', ADMIN_PORT: String(adminPort), AUTH_SECRET: randomUUID() },
-    ...{ DATABASE_URL: info.postgres, GATEWAY_PUBLIC_URL: info.gateway },
+    ...{ DATABASE_URL: urlAs('console', info.postgres), GATEWAY_PUBLIC_URL: info.gateway },
     ...{ ...provider.env, OIDC_ONLY: 'true' },
   };
   const { command, args, options } = await diesWithParent({
