@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { passkey } from '@better-auth/passkey';
 import { newUserId, randomBase62 } from '@tidegate/contracts';
-import type { AccountEvent } from '@tidegate/control';
+import { type AccountEvent, endSteps } from '@tidegate/control';
 import type { Db } from '@tidegate/db';
 import { APIError, betterAuth } from 'better-auth';
 import { prismaAdapter } from 'better-auth/adapters/prisma';
@@ -83,10 +83,13 @@ export function createAuth({ db, consoleUrl, secret, previousSecret, oidc, recor
     databaseHooks: {
       account: {
         create: {
-          before: async (account) => ({ data: { ...account, ...NO_TOKENS } }),
+          before: async (account) => {
+            // Before, so that an account which could not be cleared is not linked either.
+            if (account.providerId === OIDC_PROVIDER_ID) await takeOver(db, account.userId);
+            return { data: { ...account, ...NO_TOKENS } };
+          },
           after: async ({ providerId, userId }) => {
             if (providerId !== OIDC_PROVIDER_ID) return;
-            await takeOver(db, userId);
             await recordAccount?.({ action: 'account.linkProvider', account: { userId } });
           },
         },
@@ -156,16 +159,23 @@ const NO_TOKENS = {
 };
 
 /**
- * The first sign-in through the provider proves who owns the e-mail. It removes a password and
- * passkeys that someone else may have set before, and ends all earlier sessions.
+ * The first sign-in through the provider proves who owns the e-mail. It removes password and second
+ * factor, which someone else may have set before, and ends all earlier sessions and those that have
+ * begun.
  */
-async function takeOver(db: Db, userId: string): Promise<void> {
-  await db.account.deleteMany({
-    where: { userId, providerId: 'credential', user: { emailVerified: false } },
+const takeOver = (db: Db, userId: string): Promise<void> =>
+  db.$transaction(async (tx) => {
+    const { count } = await tx.user.updateMany({
+      where: { id: userId, emailVerified: false },
+      data: { twoFactorEnabled: false },
+    });
+    if (count === 0) return;
+    await tx.account.deleteMany({ where: { userId, providerId: 'credential' } });
+    await tx.twoFactor.deleteMany({ where: { userId } });
+    await tx.passkey.deleteMany({ where: { userId } });
+    await tx.session.deleteMany({ where: { userId } });
+    await endSteps(tx, userId);
   });
-  await db.passkey.deleteMany({ where: { userId, user: { emailVerified: false } } });
-  await db.session.deleteMany({ where: { userId, user: { emailVerified: false } } });
-}
 
 /**
  * Only existing accounts may sign in. They are found by e-mail, which the provider must have

@@ -11,10 +11,12 @@ import {
   startIdentityProvider,
   type TestPostgres,
   testPostgres,
+  totp,
 } from '@tidegate/testing';
 import { hashPassword } from 'better-auth/crypto';
 import { type Auth, createAuth } from './auth.ts';
 import { createDevices } from './devices.ts';
+import { createSecondFactor } from './second-factor.ts';
 import { createSignIn } from './sign-in.ts';
 
 const SITE = 'https://console.example';
@@ -84,11 +86,15 @@ async function account(email: string): Promise<string> {
   return id;
 }
 
+async function passkeyOf(userId: string): Promise<void> {
+  const made = { publicKey: '', counter: 0, deviceType: 'singleDevice', backedUp: false };
+  await db.passkey.create({ data: { id: userId, userId, credentialID: userId, ...made } });
+}
+
 describe('sign-in through an identity provider', () => {
   it('opens a session for the account with the verified e-mail, and removes a password and passkeys set before', async () => {
     const id = await account('ada@example.com');
-    const made = { publicKey: '', counter: 0, deviceType: 'singleDevice', backedUp: false };
-    await db.passkey.create({ data: { id, userId: id, credentialID: id, ...made } });
+    await passkeyOf(id);
     provider.person = { sub: 'sub-1', email: 'ada@example.com', email_verified: true, name: 'Ada' };
     const back = await signInThere();
     expect(back.headers.get('location')).toBe(`${SITE}/`);
@@ -98,6 +104,44 @@ describe('sign-in through an identity provider', () => {
       { providerId: 'oidc' },
     ]);
     expect(await db.passkey.count()).toBe(0);
+  });
+
+  it('removes the second factor of whoever set the password, and ends their second step', async () => {
+    const email = 'lise@example.com';
+    const userId = await account(email);
+    const devices = createDevices({ secret: 'x'.repeat(32), consoleUrl: SITE, now: Date.now });
+    const factor = createSecondFactor({ db, auth, devices });
+    const body = { email, password: 'set-by-someone-else' };
+    const signIn = async () =>
+      new Headers({ cookie: cookiesOf(await auth.api.signInEmail({ body, asResponse: true })) });
+    const own = await signIn();
+    const begun = await factor.begin({ password: body.password, headers: own });
+    if (begun.outcome !== 'begun') throw new Error(begun.outcome);
+    await factor.confirm({ code: totp(begun.uri), headers: own });
+    const headers = await signIn();
+    provider.person = { sub: 'sub-lise', email, email_verified: true, name: 'Lise' };
+    expect((await signInThere()).headers.get('location')).toBe(`${SITE}/`);
+    const code = totp(begun.uri, Date.now() + 30_000);
+    expect(await factor.complete({ code, headers })).toEqual({ outcome: 'over' });
+    expect(await db.session.count({ where: { userId } })).toBe(1);
+    expect(await db.verification.count({ where: { value: userId } })).toBe(0);
+    const left = await db.user.findUnique({ where: { id: userId }, include: { twoFactor: true } });
+    expect(left).toMatchObject({ twoFactorEnabled: false, twoFactor: null });
+  });
+
+  it('links no account that could not be cleared, and clears it the next time', async () => {
+    const email = 'chien@example.com';
+    const userId = await account(email);
+    await passkeyOf(userId);
+    provider.person = { sub: 'sub-chien', email, email_verified: true, name: 'Chien' };
+    await db.$executeRaw`ALTER TABLE passkey RENAME TO passkey_away`;
+    const failed = await signInThere();
+    await db.$executeRaw`ALTER TABLE passkey_away RENAME TO passkey`;
+    expect(cookiesOf(failed)).not.toContain('session_token=');
+    expect((await signInThere()).headers.get('location')).toBe(`${SITE}/`);
+    const identities = await db.account.findMany({ where: { userId }, select: { providerId: true } });
+    expect(identities).toEqual([{ providerId: 'oidc' }]);
+    expect(await db.passkey.count({ where: { userId } })).toBe(0);
   });
 
   it('is recorded each time, and the first time that the account is linked', async () => {
