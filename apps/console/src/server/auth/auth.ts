@@ -10,6 +10,7 @@ import { twoFactor } from 'better-auth/plugins/two-factor';
 import type { Oidc } from '../../config.ts';
 import { CLIENT_ADDRESS_HEADER } from '../http/names.ts';
 import { begunSignIn } from './begun-sign-in.ts';
+import { withFailuresNoted } from './database-failures.ts';
 import { acceptPrevious, versioned } from './previous-secret.ts';
 
 export const OIDC_PROVIDER_ID = 'oidc';
@@ -43,7 +44,7 @@ export function createAuth({ db, consoleUrl, secret, previousSecret, oidc, recor
     secret: previousSecret ?? secret,
     secrets: versioned([...new Set([secret, previousSecret ?? secret])]),
     trustedOrigins: [consoleUrl],
-    database: prismaAdapter(db, { provider: 'postgresql' }),
+    database: prismaAdapter(withFailuresNoted(db), { provider: 'postgresql' }),
     telemetry: { enabled: false },
     rateLimit: { enabled: false },
     logger: { disabled: true },

@@ -39,6 +39,14 @@ const MAX_SESSIONS_DELETED = 100;
  */
 const WRONG_MS = 500;
 
+/** What better-auth says of attempts that are not right. Anything else is a failure of the console. */
+const WRONG = new Set([
+  'INVALID_EMAIL_OR_PASSWORD',
+  'INVALID_EMAIL',
+  'PASSWORD_TOO_LONG',
+  'EMAIL_PASSWORD_DISABLED',
+]);
+
 export type SignInOutcome =
   | { readonly outcome: 'signed in'; readonly headers: Headers }
   /** The password is right. `headers` contain the cookie with which the second step goes on. */
@@ -99,11 +107,10 @@ export function createSignIn({ db, auth, devices, now, wait = sleep }: SignInOpt
       const retryAfterS = await guard(address, email, headers);
       if (retryAfterS !== null) return { outcome: 'too many', retryAfterS };
       const body = { email: email.trim().toLowerCase(), password };
-      const response = await auth.api
-        .signInEmail({ body, headers, asResponse: true })
-        .catch(() => new Response(null, { status: 400 }));
-      if (response.status >= 500) throw new Error(`sign-in failed with ${response.status}`);
+      const response = await auth.api.signInEmail({ body, headers, asResponse: true });
       if (!response.ok) {
+        const { code = '' } = (await response.json()) as { readonly code?: string };
+        if (!WRONG.has(code)) throw new Error(`sign-in failed with ${response.status} ${code}`);
         await wait(WRONG_MS - (performance.now() - begunMs));
         return { outcome: 'wrong' };
       }
