@@ -9,6 +9,7 @@ import { type GenericOAuthConfig, genericOAuth } from 'better-auth/plugins/gener
 import { twoFactor } from 'better-auth/plugins/two-factor';
 import type { Oidc } from '../../config.ts';
 import { CLIENT_ADDRESS_HEADER } from '../http/names.ts';
+import { noteClaim, recordingRefused } from './audited-provider.ts';
 import { begunSignIn } from './begun-sign-in.ts';
 import { withFailuresNoted } from './database-failures.ts';
 import { acceptPrevious, versioned } from './previous-secret.ts';
@@ -25,7 +26,10 @@ export interface AuthOptions {
   /** The secret before, while cookies and values of its time are still to be accepted. */
   readonly previousSecret?: string | undefined;
   readonly oidc: Oidc | null;
-  /** Told of sign-ins through the identity provider, and of accounts that are linked to it. */
+  /**
+   * Told of sign-ins through the identity provider, refused ones too, and of accounts that are
+   * linked to it.
+   */
   readonly recordAccount?: (event: AccountEvent) => Promise<void>;
 }
 
@@ -36,7 +40,7 @@ export interface AuthOptions {
  */
 export function createAuth({ db, consoleUrl, secret, previousSecret, oidc, recordAccount }: AuthOptions) {
   const secure = consoleUrl.startsWith('https://');
-  return betterAuth({
+  const auth = betterAuth({
     appName: 'Tidegate',
     baseURL: consoleUrl,
     basePath: '/api/auth',
@@ -114,6 +118,7 @@ export function createAuth({ db, consoleUrl, secret, previousSecret, oidc, recor
       ...(oidc ? [identityProvider(oidc)] : []),
     ],
   });
+  return recordAccount ? { ...auth, handler: recordingRefused(auth.handler, recordAccount) } : auth;
 }
 
 /**
@@ -192,6 +197,7 @@ const identityProvider = ({ issuer, clientId, clientSecret, name }: Oidc) =>
     scopes: ['openid', 'email', 'profile'],
     pkce: true,
     disableSignUp: true,
+    mapProfileToUser: noteClaim,
   });
 
 /**

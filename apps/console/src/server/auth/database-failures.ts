@@ -26,7 +26,7 @@ export const withFailuresNoted = (db: Db) =>
     },
   });
 
-/** Calls better-auth. Rejects if the database fails meanwhile, whatever better-auth makes of that. */
+/** Calls better-auth. Rejects if the database fails in it, whatever better-auth makes of that. */
 export async function throwingFailures(call: () => Promise<Response>): Promise<Response> {
   const noted: Call = {};
   const response = await calls.run(noted, call);

@@ -14,12 +14,16 @@ import {
   totp,
 } from '@tidegate/testing';
 import { hashPassword } from 'better-auth/crypto';
+import { CLIENT_ADDRESS_HEADER } from '../http/names.ts';
 import { type Auth, createAuth } from './auth.ts';
 import { createDevices } from './devices.ts';
 import { createSecondFactor } from './second-factor.ts';
 import { createSignIn } from './sign-in.ts';
 
 const SITE = 'https://console.example';
+const ADDRESS = '203.0.113.7';
+const DETAILS = { with: 'identity provider' };
+const FAILED = { action: 'account.signInFailed', address: ADDRESS, details: DETAILS };
 
 let postgres: TestPostgres;
 let db: Db;
@@ -29,9 +33,7 @@ const recorded: AccountEvent[] = [];
 
 const authWith = (issuer: string, only = false): Auth => {
   const oidc = { issuer, clientId: 'id', clientSecret: 'secret', name: 'Example', only };
-  const recordAccount = async ({ action, account: who }: AccountEvent) => {
-    recorded.push({ action, account: who });
-  };
+  const recordAccount = async (event: AccountEvent) => void recorded.push(event);
   return createAuth({ db, consoleUrl: SITE, secret: 'x'.repeat(32), oidc, recordAccount });
 };
 
@@ -67,7 +69,7 @@ async function begin(): Promise<{ cookie: string; state: string }> {
 const comeBack = (state: string, cookie: string, backTo = auth): Promise<Response> =>
   backTo.handler(
     new Request(`${SITE}/api/auth/callback/oidc?code=code&state=${encodeURIComponent(state)}`, {
-      headers: { cookie },
+      headers: { cookie, [CLIENT_ADDRESS_HEADER]: ADDRESS },
     }),
   );
 
@@ -153,24 +155,22 @@ describe('sign-in through an identity provider', () => {
     await account('hedy@example.com');
     const body = { email: 'hedy@example.com', password: 'set-by-someone-else' };
     expect((await auth.api.signInEmail({ body, asResponse: true })).ok).toBe(true);
-    expect(recorded).toEqual(
-      ['account.linkProvider', 'account.signIn', 'account.signIn'].map((action) => ({
-        action,
-        account: { userId },
-      })),
-    );
+    const signedIn = { action: 'account.signIn', account: { userId }, address: ADDRESS, details: DETAILS };
+    expect(recorded).toEqual([{ action: 'account.linkProvider', account: { userId } }, signedIn, signedIn]);
   });
 
   it.each([
-    ['has no account here', 'nobody@example.com', true],
-    ['has not proven the e-mail', 'bob@example.com', false],
+    ['has no account here, which leaves no trace', 'nobody@example.com', true],
+    ['has not proven the e-mail, which is recorded', 'bob@example.com', false],
   ])('lets nobody in who %s', async (_who, email, verified) => {
     await account('bob@example.com').catch(() => {});
     provider.person = { sub: `sub-${email}`, email, email_verified: verified, name: 'X' };
+    recorded.length = 0;
     const back = await signInThere();
     expect(back.headers.get('location')).toMatch(/\/sign-in\?error=(signup_disabled|account_not_linked)/);
     expect(cookiesOf(back)).not.toContain('session_token=');
     expect(await db.session.count({ where: { user: { email } } })).toBe(0);
+    expect(recorded).toEqual(verified ? [] : [{ ...FAILED, account: { email } }]);
   });
 
   it('is good once, in the browser in which it began, and anything else leads to the sign-in page', async () => {
@@ -192,6 +192,7 @@ describe('sign-in through an identity provider', () => {
   it('links an account to one identity: its e-mail finds it for no second one', async () => {
     const id = await account('mary@example.com');
     const person = { email: 'mary@example.com', email_verified: true, name: 'Mary' };
+    recorded.length = 0;
     const comeAs = async (sub: string) => {
       provider.person = { sub, ...person };
       return (await signInThere()).headers.get('location');
@@ -201,6 +202,9 @@ describe('sign-in through an identity provider', () => {
     expect(await comeAs('first')).toBe(`${SITE}/`);
     const identities = await db.account.findMany({ where: { userId: id }, select: { accountId: true } });
     expect(identities).toEqual([{ accountId: 'first' }]);
+    const actions = ['account.linkProvider', 'account.signIn', FAILED.action, 'account.signIn'];
+    expect(recorded.map(({ action }) => action)).toEqual(actions);
+    expect(recorded[2]).toEqual({ ...FAILED, account: { email: 'mary@example.com' } });
     expect(await db.session.count({ where: { userId: id } })).toBe(2);
   });
 

@@ -48,7 +48,7 @@ interface Device {
 const base64url = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64url');
 const sha256 = (bytes: Uint8Array | string): Buffer => createHash('sha256').update(bytes).digest();
 
-/** A new key, and its public half as COSE: an elliptic curve key for ES256 on P-256, with x and y. */
+/** A new key, and its public half as COSE: a key for ES256 on the curve P-256, with x and y. */
 function newKey(): { cose: Buffer; privateKey: KeyObject } {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const { x = '', y = '' } = publicKey.export({ format: 'jwk' });

@@ -39,7 +39,7 @@ const MAX_SESSIONS_DELETED = 100;
  */
 const WRONG_MS = 500;
 
-/** What better-auth says of attempts that are not right. Anything else is a failure of the console. */
+/** What better-auth says of attempts that are not right. Anything else is the console's failure. */
 const WRONG = new Set([
   'INVALID_EMAIL_OR_PASSWORD',
   'INVALID_EMAIL',
