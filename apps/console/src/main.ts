@@ -134,7 +134,10 @@ function createServices(service: Service, config: Config, { db, limiter, runner,
     }),
     auth,
     signIn,
-    secondFactor: auditedSecondFactor(createSecondFactor({ db, auth, devices }), recordAccount),
+    secondFactor: auditedSecondFactor(
+      createSecondFactor({ db, auth, devices, now: Date.now }),
+      recordAccount,
+    ),
     passkeys:
       !oidc?.only && canHavePasskeys(consoleUrl)
         ? auditedPasskeys(createPasskeys({ db, auth, devices }), recordAccount)

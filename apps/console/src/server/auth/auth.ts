@@ -112,7 +112,8 @@ export function createAuth({ db, consoleUrl, secret, previousSecret, oidc, recor
     },
     plugins: [
       ...(previousSecret ? [acceptPrevious(secret, previousSecret)] : []),
-      twoFactor({ issuer: new URL(consoleUrl).host }),
+      // SecondFactor limits codes. This lock would hold in every browser.
+      twoFactor({ issuer: new URL(consoleUrl).host, accountLockout: { enabled: false } }),
       begunSignIn(),
       passkeys(consoleUrl),
       ...(oidc ? [identityProvider(oidc)] : []),

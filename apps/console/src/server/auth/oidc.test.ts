@@ -112,7 +112,7 @@ describe('sign-in through an identity provider', () => {
     const email = 'lise@example.com';
     const userId = await account(email);
     const devices = createDevices({ secret: 'x'.repeat(32), consoleUrl: SITE, now: Date.now });
-    const factor = createSecondFactor({ db, auth, devices });
+    const factor = createSecondFactor({ db, auth, devices, now: Date.now });
     const body = { email, password: 'set-by-someone-else' };
     const signIn = async () =>
       new Headers({ cookie: cookiesOf(await auth.api.signInEmail({ body, asResponse: true })) });

@@ -129,7 +129,7 @@ export const createPasskeys = ({ db, auth, devices }: PasskeysOptions): Passkeys
     if (!response.ok) return { outcome: 'wrong', userId: await whoseUnproven(db, answer.id, response) };
     const { user } = (await response.json()) as { user: { id: string; email: string } };
     const cookies = new Headers(response.headers);
-    cookies.append('set-cookie', devices.remember(headers, user.email));
+    cookies.append('set-cookie', devices.remember(headers, user.email, 'second factor'));
     return { outcome: 'signed in', headers: cookies, userId: user.id };
   },
 });
