@@ -17,8 +17,8 @@ export function noteClaim({ email }: { readonly email?: unknown }): Record<strin
 }
 
 /**
- * What better-auth says where an e-mail has an account, and the identity is not the account's: it is
- * another one, or its e-mail is not verified.
+ * What better-auth says where an e-mail has an account, and the identity is not the account's: it
+ * is another one, or its e-mail is not verified.
  */
 const REFUSED = new Set(['unable_to_link_account', 'account_not_linked']);
 

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Db } from '@tidegate/db';
+import type { prismaAdapter } from 'better-auth/adapters/prisma';
 
 interface Call {
   failure?: unknown;
@@ -11,7 +12,7 @@ const calls = new AsyncLocalStorage<Call>();
  * The database as better-auth uses it. better-auth answers some failures of the database as if the
  * browser had sent something wrong, and tells them to nobody.
  */
-export const withFailuresNoted = (db: Db) =>
+export const withFailuresNoted = (db: Db): Parameters<typeof prismaAdapter>[0] =>
   db.$extends({
     query: {
       $allOperations: async ({ args, query }) => {

@@ -62,7 +62,8 @@ export interface SecondFactor {
   /**
    * Ends a sign-in that has begun with a password, by a code of the app or a recovery code, each of
    * which works once. Five wrong codes end the sign-in. Ten in 15 minutes lock the account's second
-   * step until these are over, except in a browser that completed one before: it has ten of its own.
+   * step until these are over, except in a browser that completed one before: it has ten of its
+   * own.
    */
   complete(attempt: { readonly code: string; readonly headers: Headers }): Promise<SecondStep>;
 }
