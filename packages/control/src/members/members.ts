@@ -103,7 +103,7 @@ export async function listMembers(
       name: user.name,
       role,
       since: createdAt.toISOString(),
-      lacksTwoFactor: isPasswordEnough(user),
+      lacksTwoFactor: isPasswordEnough(deps, user),
     })),
   );
 }
