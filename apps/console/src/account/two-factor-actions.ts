@@ -6,7 +6,7 @@ import { encode } from 'uqr';
 import { services } from '../server/services.ts';
 import { passCookiesOn } from '../session/cookies.ts';
 import { asUser, callerAddress, currentUser, type UserActor } from '../session/current.ts';
-import { guarded, WRONG_PASSWORD } from './guarded.ts';
+import { FAILED, guarded, WRONG_PASSWORD } from './guarded.ts';
 
 export interface NewApp {
   /** The secret, to type into an app that cannot scan. */
@@ -20,7 +20,6 @@ const WRONG_CODE: Fault = {
   field: 'code',
   message: 'This is not the code that the app shows now. Check the clock of its device.',
 };
-const FAILED: Fault = { message: 'That did not work now. Load the page again, then try once more.' };
 
 /** Turning two-factor on or off replaces the session. So the user is the one from before. */
 async function recordChange(

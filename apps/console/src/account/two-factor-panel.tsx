@@ -86,8 +86,8 @@ function NewCodes({ email, onClose }: AskingProps) {
       <Dialog isOpen onClose={onClose} title="Your new recovery codes" mustAnswer>
         <Modal.Body className="space-y-4">
           <p className="text-sm leading-6 text-muted">
-            Each signs you in once without your app or passkey. They are shown this once, and the old ones are
-            void.
+            Each signs you in once without your app or passkey. They are shown this once, and the old ones no
+            longer work.
           </p>
           <RecoveryCodes codes={codes} />
         </Modal.Body>
@@ -105,7 +105,7 @@ function NewCodes({ email, onClose }: AskingProps) {
       onDone={setCodes}
       onClose={onClose}
     >
-      The codes that you have become void.
+      The codes you have now stop working.
     </AskPassword>
   );
 }
