@@ -14,11 +14,13 @@ import { removeTwoFactor, renewRecoveryCodes } from './two-factor-actions.ts';
 interface TwoFactorPanelProps {
   readonly email: string;
   readonly isOn: boolean;
+  /** Whether an authenticator app is in use. */
+  readonly hasApp: boolean;
   /** Null: passkeys are not in use here. */
   readonly passkeys: readonly PasskeyRow[] | null;
 }
 
-export function TwoFactorPanel({ email, isOn, passkeys }: TwoFactorPanelProps) {
+export function TwoFactorPanel({ email, isOn, hasApp, passkeys }: TwoFactorPanelProps) {
   const [asking, setAsking] = useState<'passkey' | 'codes' | 'removal' | null>(null);
   const close = () => setAsking(null);
   return (
@@ -35,6 +37,11 @@ export function TwoFactorPanel({ email, isOn, passkeys }: TwoFactorPanelProps) {
                 Add a passkey
               </Button>
             ) : null}
+            {hasApp ? null : (
+              <Link href="/account/two-factor?app" className="button button--secondary">
+                Add an authenticator app
+              </Link>
+            )}
             <Button variant="secondary" onPress={() => setAsking('codes')}>
               New recovery codes
             </Button>

@@ -144,6 +144,34 @@ describe('an authenticator app', () => {
     expect(await db.session.count({ where: { user: { email } } })).toBe(2);
   });
 
+  it('can be added to an account whose passkeys are its second factor, which ends no session', async () => {
+    const email = await account();
+    const [laptop, phone] = [(await password(email)).headers, (await password(email)).headers];
+    // What making a passkey leaves: recovery codes, and an app that was never confirmed.
+    const first = await factor.begin({ password: PASSWORD, headers: laptop });
+    if (first.outcome !== 'begun') throw new Error(first.outcome);
+    const { id: userId } = await db.user.update({ where: { email }, data: { twoFactorEnabled: true } });
+    expect(await factor.hasApp(userId)).toBe(false);
+    const begun = await factor.begin({ password: PASSWORD, headers: laptop });
+    if (begun.outcome !== 'begun') throw new Error(begun.outcome);
+    expect(await factor.confirm({ code: totp(first.uri), headers: laptop })).toEqual({ outcome: 'wrong' });
+    const added = await factor.confirm({ code: totp(begun.uri), headers: laptop });
+    expect(added.outcome).toBe('changed');
+    expect(await factor.hasApp(userId)).toBe(true);
+    expect(await Promise.all([laptop, phone].map(isSignedIn))).toEqual([true, true]);
+    const headers = (await password(email)).headers;
+    expect((await factor.complete({ code: totp(begun.uri), headers })).outcome).toBe('signed in');
+    expect((await factor.complete({ code: first.recoveryCodes[0] ?? '', headers })).outcome).toBe('over');
+  });
+
+  it('in use is not asked by whoever has a session, or only a sign-in that has begun', async () => {
+    const { email, uri, headers } = await withApp();
+    const begun = (await password(email)).headers;
+    for (const each of [headers, begun, new Headers()])
+      expect(await factor.confirm({ code: totp(uri), headers: each })).toEqual({ outcome: 'failed' });
+    expect(await factor.begin({ password: PASSWORD, headers })).toEqual({ outcome: 'failed' });
+  });
+
   it('leaves its secret and the recovery codes nowhere in Postgres as they are', async () => {
     const { uri, recoveryCodes } = await withApp();
     const rows = JSON.stringify(await db.twoFactor.findMany());

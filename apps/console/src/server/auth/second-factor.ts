@@ -52,8 +52,14 @@ interface WithPassword {
 
 /** The second factor of accounts that have a password. */
 export interface SecondFactor {
+  /** Whether the account has an authenticator app in use. A passkey is a second factor, too. */
+  hasApp(userId: string): Promise<boolean>;
+  /** Replaces the recovery codes, also those of an account whose passkeys are its second factor. */
   begin(proof: WithPassword): Promise<SetUp>;
-  /** Takes the new app into use, and ends all other sessions: they began without it. */
+  /**
+   * Takes the new app into use. The first second factor of an account ends all other sessions: they
+   * began without it. Refused if an app is in use already: its codes are limited.
+   */
   confirm(proof: { readonly code: string; readonly headers: Headers }): Promise<Changed>;
   /** Voids the recovery codes and makes new ones. */
   renewCodes(proof: WithPassword): Promise<Renewed>;
@@ -107,7 +113,10 @@ export const createSecondFactor = ({ db, auth, devices, now }: SecondFactorOptio
     const data = [{ key, count: 1, resetsAt: new Date(now() + forMs) }];
     return (await db.signInAttempt.createMany({ data, skipDuplicates: true })).count === 1;
   };
+  const hasApp = async (userId: string): Promise<boolean> =>
+    (await db.twoFactor.count({ where: { userId, verified: true } })) > 0;
   return {
+    hasApp,
     async begin({ password, headers }) {
       const response = await auth.api.enableTwoFactor({
         body: { password, method: 'totp' },
@@ -119,15 +128,19 @@ export const createSecondFactor = ({ db, auth, devices, now }: SecondFactorOptio
       return { outcome: 'begun', uri: totpURI, recoveryCodes: backupCodes };
     },
     async confirm({ code, headers }) {
+      const session = await auth.api.getSession({ headers });
+      if (!session || (await hasApp(session.user.id))) return { outcome: 'failed' };
       const response = await auth.api.verifyTOTP({
         body: { code: compact(code) },
-        headers,
+        headers: withoutStep(headers),
         asResponse: true,
       });
       if (!response.ok) return failure(response);
-      const own = new Headers({ cookie: cookiesOf(response) });
-      await auth.api.revokeOtherSessions({ headers: own });
       const { user } = (await response.json()) as VerifiedStep;
+      if (!session.user.twoFactorEnabled) {
+        const own = new Headers({ cookie: cookiesOf(response) });
+        await auth.api.revokeOtherSessions({ headers: own });
+      }
       return { outcome: 'changed', headers: known(response, headers, user) };
     },
     async renewCodes({ password, headers }) {
@@ -196,6 +209,18 @@ async function problemOf(response: Response): Promise<string> {
 const failure = async (response: Response): Promise<Failure> => ({
   outcome: WRONG.has(await problemOf(response)) ? 'wrong' : 'failed',
 });
+
+/**
+ * Without a sign-in that waits for its second step. If the session ended in this moment,
+ * better-auth would check the code for that one, and nobody would count it.
+ */
+function withoutStep(headers: Headers): Headers {
+  const cookies = (headers.get('cookie') ?? '').split(';');
+  const kept = cookies.filter((cookie) => !/^\s*(__Secure-)?tidegate\.two_factor=/.test(cookie));
+  const all = new Headers(headers);
+  all.set('cookie', kept.join(';'));
+  return all;
+}
 
 const cookiesOf = ({ headers }: Response): string =>
   headers
