@@ -5,6 +5,7 @@ import type { Auth } from './auth.ts';
 import { throwingFailures } from './database-failures.ts';
 import type { Devices } from './devices.ts';
 import { digest } from './digest.ts';
+import type { OpenSession } from './sessions.ts';
 
 /** An authenticator app that is not in use yet: `confirm` proves that it works. */
 export interface NewAuthenticator {
@@ -128,7 +129,7 @@ export const createSecondFactor = ({ db, auth, devices, now }: SecondFactorOptio
       return { outcome: 'begun', uri: totpURI, recoveryCodes: backupCodes };
     },
     async confirm({ code, headers }) {
-      const session = await auth.api.getSession({ headers });
+      const session: Pick<OpenSession, 'user'> | null = await auth.api.getSession({ headers });
       if (!session || (await hasApp(session.user.id))) return { outcome: 'failed' };
       const response = await auth.api.verifyTOTP({
         body: { code: compact(code) },
