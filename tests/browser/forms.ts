@@ -85,6 +85,10 @@ export function describeForms(site: Site): void {
         });
         expect(await focusIn(form)).toBe('Name');
         await expectAccessible(page);
+        // Two UTF-16 units each.
+        const longest = '🔑'.repeat(80);
+        await form.getByLabel('Name').fill(longest);
+        expect(await form.getByLabel('Name').inputValue()).toBe(longest);
         await form.getByLabel('Name').fill('Mended');
         await form.getByLabel('Requests per minute').fill('60');
         await form.getByLabel('Requests at once').fill('4');

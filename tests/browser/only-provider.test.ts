@@ -59,6 +59,17 @@ const cookiesOf = (...answers: readonly Response[]): string =>
     .map((cookie) => cookie.split(';', 1)[0])
     .join('; ');
 
+/** Signs in with the identity provider, and asks for the keys of an organization. */
+async function keysOf(org: string, email: string): Promise<Response> {
+  provider.signIn(email);
+  const begun = await (await openForm(`${site}/sign-in`, { marked: 'Example</button>' }))({});
+  const there = await fetch(begun.headers.get('location') ?? '', { redirect: 'manual' });
+  const cookie = cookiesOf(begun);
+  const back = await fetch(there.headers.get('location') ?? '', { headers: { cookie }, redirect: 'manual' });
+  const headers = { cookie: cookiesOf(back) };
+  return fetch(`${site}/o/${org}/keys`, { headers, redirect: 'manual' });
+}
+
 describe('a console with OIDC_ONLY', () => {
   it('offers no password and no passkey, and refuses a right password sent all the same', async () => {
     const page = `${site}/sign-in`;
@@ -76,18 +87,17 @@ describe('a console with OIDC_ONLY', () => {
   it('lets in people who come from the identity provider', async () => {
     const org = await newOrg(stack());
     const { email } = await member(org);
-    provider.signIn(email);
-    const begun = await (await openForm(`${site}/sign-in`, { marked: 'Example</button>' }))({});
-    const there = await fetch(begun.headers.get('location') ?? '', { redirect: 'manual' });
-    const back = await fetch(there.headers.get('location') ?? '', {
-      headers: { cookie: cookiesOf(begun) },
-      redirect: 'manual',
-    });
-    const screen = await fetch(`${site}/o/${org}/keys`, {
-      headers: { cookie: cookiesOf(back) },
-      redirect: 'manual',
-    });
+    const screen = await keysOf(org, email);
     expect(screen.status).toBe(200);
     expect(await screen.text()).toContain(email);
+  });
+
+  it('asks nobody for a second factor, who may have a password that lets nobody in', async () => {
+    const [org, control] = [await newOrg(stack()), controlOf(stack())];
+    const { email } = await member(org);
+    await keysOf(org, email);
+    must(await control.setPassword(OPERATOR, { email, password: PASSWORD }));
+    must(await control.requireTwoFactor(OPERATOR, { org, required: true }));
+    expect((await keysOf(org, email)).status).toBe(200);
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { totp } from '@tidegate/testing';
 import type { Page } from 'playwright-core';
 import { expectAccessibleInBoth, signIn } from '../support/browser.ts';
 import { PASSWORD, type Site, TEST_TIMEOUT_MS } from './site.ts';
@@ -82,6 +83,17 @@ export function describePasskeys(site: Site): void {
 
         await page.getByRole('button', { name: /^Remove the passkey of / }).click();
         await page.getByText('This is your only second step.').waitFor();
+        await page.getByRole('link', { name: 'Add an authenticator app' }).click();
+        await page.getByRole('heading', { name: 'Add an authenticator app' }).waitFor();
+        await page.getByLabel('Password').fill(PASSWORD);
+        await page.getByRole('button', { name: 'Continue' }).click();
+        const secret = ((await page.getByTestId('secret').textContent()) ?? '').replaceAll(' ', '');
+        await expectAccessibleInBoth(page);
+        await page.getByRole('textbox', { name: 'Code' }).fill(totp(`otpauth://totp/x?secret=${secret}`));
+        await page.getByRole('button', { name: 'Add the app' }).click();
+        await page.waitForURL('**/account');
+        await page.getByRole('button', { name: 'New recovery codes' }).waitFor();
+        expect(await page.getByRole('link', { name: 'Add an authenticator app' }).count()).toBe(0);
         await page.getByRole('button', { name: 'Add a passkey' }).click();
         await page.getByLabel('Your password').fill(PASSWORD);
         await page.getByRole('button', { name: 'Make a passkey' }).click();
@@ -129,6 +141,8 @@ export function describePasskeys(site: Site): void {
           'account.signIn password',
           'account.signIn password',
           'account.addPasskey',
+          'account.renewRecoveryCodes',
+          'account.addApp',
           'account.addPasskey',
           'account.removePasskey',
           'account.signIn passkey',

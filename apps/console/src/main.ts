@@ -130,11 +130,15 @@ function createServices(service: Service, config: Config, { db, limiter, runner,
       limiter: logFailures(limiter, { service: 'limiter', log: logger, now: Date.now }),
       runner: logFailures(runner, { service: 'runner', log: logger, now: Date.now }),
       secretKey: config.SECRET_KEY,
+      passwords: !oidc?.only,
       now: Date.now,
     }),
     auth,
     signIn,
-    secondFactor: auditedSecondFactor(createSecondFactor({ db, auth, devices }), recordAccount),
+    secondFactor: auditedSecondFactor(
+      createSecondFactor({ db, auth, devices, now: Date.now }),
+      recordAccount,
+    ),
     passkeys:
       !oidc?.only && canHavePasskeys(consoleUrl)
         ? auditedPasskeys(createPasskeys({ db, auth, devices }), recordAccount)

@@ -62,10 +62,10 @@ export interface Fixture {
   user(org: string, role: Role): Promise<Actor & { kind: 'user' }>;
 }
 
-export function createFixture(db: Db, now: () => number): Fixture {
+export function createFixture(db: Db, now: () => number, { passwords = true } = {}): Fixture {
   const limiter = recordedLimiter();
   const runner = recordedRunner();
-  const control = createControl({ db, limiter, runner, secretKey: SECRET_KEY, now });
+  const control = createControl({ db, limiter, runner, secretKey: SECRET_KEY, passwords, now });
   return {
     control,
     limiter,

@@ -62,7 +62,7 @@ export type {
 } from './members/members.ts';
 export type { AccountView, SetPasswordInput } from './members/password.ts';
 export type { AccountInput } from './members/reset.ts';
-export type { NamedAccount } from './members/sign-out.ts';
+export { endSteps, type NamedAccount } from './members/sign-out.ts';
 export { weakPassword } from './members/weak-password.ts';
 export type { CheckModelInput, ModelCheck, ServedModelView } from './models/check.ts';
 export type { ChangeModelInput, ListModelsInput, ModelInput, PublishModelInput } from './models/input.ts';

@@ -20,6 +20,8 @@ interface AccountScreenProps {
   readonly hasPassword: boolean;
   /** Whether a second factor is asked for after the password. */
   readonly twoFactor: boolean;
+  /** Whether an authenticator app is in use. */
+  readonly hasApp: boolean;
   /** Null: passkeys are not in use here. */
   readonly passkeys: readonly PasskeyRow[] | null;
   readonly sessions: readonly SessionView[];
@@ -37,6 +39,7 @@ export function AccountScreen({
   email,
   hasPassword,
   twoFactor,
+  hasApp,
   passkeys,
   sessions,
   idle,
@@ -74,7 +77,7 @@ export function AccountScreen({
             <Panel title="Change password" lead="Ends all your other sessions.">
               <PasswordForm email={email} />
             </Panel>
-            <TwoFactorPanel email={email} isOn={twoFactor} passkeys={passkeys} />
+            <TwoFactorPanel email={email} isOn={twoFactor} hasApp={hasApp} passkeys={passkeys} />
           </div>
         ) : null}
       </div>

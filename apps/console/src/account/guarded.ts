@@ -4,6 +4,9 @@ import { services } from '../server/services.ts';
 import { asUser, callerAddress, type UserActor } from '../session/current.ts';
 import { tooManyAttempts } from '../session/words.ts';
 
+export const FAILED: Fault = {
+  message: 'That did not work now. Load the page again, then try once more.',
+};
 export const WRONG_PASSWORD: Fault = { field: 'password', message: 'This is not your password.' };
 
 /** Runs an action for the signed-in user. It counts as an attempt to sign in. */

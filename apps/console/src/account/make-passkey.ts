@@ -1,4 +1,4 @@
-import { startRegistration } from '@simplewebauthn/browser';
+import { type RegistrationResponseJSON, startRegistration } from '@simplewebauthn/browser';
 import type { Result } from '@tidegate/control';
 import { addPasskey, offerPasskey } from './passkey-actions.ts';
 
@@ -10,10 +10,12 @@ const ALREADY = 'This device already has a passkey of your account.';
 export async function makePasskey(password: string): Promise<Result<null>> {
   const offer = await offerPasskey(password);
   if (!offer.ok) return offer;
+  let answer: RegistrationResponseJSON;
   try {
-    return await addPasskey(await startRegistration({ optionsJSON: offer.value }));
+    answer = await startRegistration({ optionsJSON: offer.value });
   } catch (error) {
     const isKnown = error instanceof Error && error.name === 'InvalidStateError';
     return { ok: false, refusal: { code: 'unavailable', message: isKnown ? ALREADY : NOT_MADE } };
   }
+  return addPasskey(answer);
 }

@@ -10,9 +10,8 @@ import { services } from '../server/services.ts';
 import { passCookiesOn } from '../session/cookies.ts';
 import { asUser, callerAddress } from '../session/current.ts';
 import { deviceOf } from './device.ts';
-import { guarded, WRONG_PASSWORD } from './guarded.ts';
+import { FAILED, guarded, WRONG_PASSWORD } from './guarded.ts';
 
-const FAILED: Fault = { message: 'The passkey could not be kept. Load the page again, then try once more.' };
 const LAST: Fault = {
   message:
     'This is your only second step. Set up an authenticator app or another passkey first, or turn two-factor off.',

@@ -17,6 +17,8 @@ interface SetUpProps {
   readonly requiredBy: string | null;
   /** Whether passkeys are in use here. */
   readonly passkeys: boolean;
+  /** Whether the account has passkeys, and gets an app as well. */
+  readonly adding: boolean;
 }
 
 /** What the steps after the password need. The password makes a passkey, too. */
@@ -25,16 +27,19 @@ interface Begun {
   readonly password: string;
 }
 
-export function SetUpTwoFactor({ email, requiredBy, passkeys }: SetUpProps) {
+export function SetUpTwoFactor({ email, requiredBy, passkeys: canHavePasskeys, adding }: SetUpProps) {
   const [begun, setBegun] = useState<Begun | null>(null);
+  const passkeys = canHavePasskeys && !adding;
   return (
     <>
       <PageHeader
-        title="Set up two-factor"
+        title={adding ? 'Add an authenticator app' : 'Set up two-factor'}
         lead={
-          passkeys
-            ? 'Your password alone then no longer lets you in: the console also asks for a code of an authenticator app, or you sign in with a passkey.'
-            : 'After your password, the console then asks for a code that an authenticator app on your phone shows.'
+          adding
+            ? 'After your password, its code then lets you in where you cannot use your passkey.'
+            : passkeys
+              ? 'Your password alone then no longer lets you in: the console also asks for a code of an authenticator app, or you sign in with a passkey.'
+              : 'After your password, the console then asks for a code that an authenticator app on your phone shows.'
         }
       />
       <div className="max-w-xl space-y-6">
@@ -47,10 +52,11 @@ export function SetUpTwoFactor({ email, requiredBy, passkeys }: SetUpProps) {
           <PasswordStep email={email} onDone={setBegun} />
         ) : (
           <>
-            <RecoveryStep codes={begun.app.recoveryCodes} />
+            <RecoveryStep codes={begun.app.recoveryCodes} adding={adding} />
             {passkeys ? <PasskeyStep password={begun.password} /> : null}
             <AppStep
               app={begun.app}
+              adding={adding}
               title={passkeys ? 'Or use an authenticator app' : '2. Use an authenticator app'}
             />
           </>
@@ -81,11 +87,11 @@ function PasswordStep({ email, onDone }: { email: string; onDone: (begun: Begun)
   );
 }
 
-function RecoveryStep({ codes }: { codes: readonly string[] }) {
+function RecoveryStep({ codes, adding }: { codes: readonly string[]; adding: boolean }) {
   return (
     <Panel
       title="1. Keep your recovery codes"
-      lead="Each signs you in once if you lose your phone or your passkey. They are shown this once."
+      lead={`Each signs you in once if you lose your phone or your passkey. They are shown this once${adding ? ', and the old ones no longer work' : ''}.`}
     >
       <div className="px-5 pb-5">
         <RecoveryCodes codes={codes} />
@@ -115,7 +121,13 @@ function PasskeyStep({ password }: { password: string }) {
   );
 }
 
-function AppStep({ app: { secret, qr }, title }: { app: NewApp; title: string }) {
+interface AppStepProps {
+  readonly app: NewApp;
+  readonly title: string;
+  readonly adding: boolean;
+}
+
+function AppStep({ app: { secret, qr }, title, adding }: AppStepProps) {
   const { act, pending, refusal } = useAct();
   // The page leads on by itself once two-factor is on.
   const submit = async (event: FormEvent<HTMLFormElement>) => {
@@ -126,7 +138,7 @@ function AppStep({ app: { secret, qr }, title }: { app: NewApp; title: string })
   return (
     <Panel
       title={title}
-      lead="Scan this with the app, then enter the code that it shows. Your other sessions end."
+      lead={`Scan this with the app, then enter the code that it shows.${adding ? '' : ' Your other sessions end.'}`}
     >
       <div className="flex flex-wrap items-center gap-5 px-5 pb-5">
         <svg
@@ -155,7 +167,7 @@ function AppStep({ app: { secret, qr }, title }: { app: NewApp; title: string })
           input={{ inputMode: 'numeric' }}
         />
         <Button type="submit" isPending={pending}>
-          Turn on
+          {adding ? 'Add the app' : 'Turn on'}
         </Button>
       </Form>
     </Panel>

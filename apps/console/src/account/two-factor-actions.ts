@@ -6,7 +6,7 @@ import { encode } from 'uqr';
 import { services } from '../server/services.ts';
 import { passCookiesOn } from '../session/cookies.ts';
 import { asUser, callerAddress, currentUser, type UserActor } from '../session/current.ts';
-import { guarded, WRONG_PASSWORD } from './guarded.ts';
+import { FAILED, guarded, WRONG_PASSWORD } from './guarded.ts';
 
 export interface NewApp {
   /** The secret, to type into an app that cannot scan. */
@@ -20,35 +20,39 @@ const WRONG_CODE: Fault = {
   field: 'code',
   message: 'This is not the code that the app shows now. Check the clock of its device.',
 };
-const FAILED: Fault = { message: 'That did not work now. Load the page again, then try once more.' };
 
 /** Turning two-factor on or off replaces the session. So the user is the one from before. */
 async function recordChange(
   { userId }: UserActor,
-  action: 'account.enableTwoFactor' | 'account.disableTwoFactor' | 'account.renewRecoveryCodes',
+  action:
+    | 'account.enableTwoFactor'
+    | 'account.disableTwoFactor'
+    | 'account.addApp'
+    | 'account.renewRecoveryCodes',
 ): Promise<void> {
   await services().recordAccount({ action, account: { userId }, address: await callerAddress() });
 }
 
 export const beginTwoFactor = async (password: string): Promise<Result<NewApp>> =>
-  guarded(async (own) => {
+  guarded(async (own, actor) => {
     const begun = await services().secondFactor.begin({ password, headers: own });
     if (begun.outcome !== 'begun') return refuseInput(begun.outcome === 'wrong' ? WRONG_PASSWORD : FAILED);
     const { uri, recoveryCodes } = begun;
+    if ((await currentUser())?.twoFactor) await recordChange(actor, 'account.renewRecoveryCodes');
     const secret = new URL(uri).searchParams.get('secret') ?? '';
     return { ok: true, value: { secret, qr: qrOf(uri), recoveryCodes } };
   });
 
-/** Not limited: the code of one's own new app is no secret to guess. That of an app in use is. */
+/** Not limited: the code of one's own new app is no secret to guess. */
 export const confirmTwoFactor = async (code: string): Promise<Result<null>> =>
   asUser(async (actor) => {
     if (typeof code !== 'string') return refuseInput(WRONG_CODE);
-    if ((await currentUser())?.twoFactor !== false) return refuseInput(FAILED);
     const own = new Headers(await headers());
     const confirmed = await services().secondFactor.confirm({ code, headers: own });
     if (confirmed.outcome !== 'changed')
       return refuseInput(confirmed.outcome === 'wrong' ? WRONG_CODE : FAILED);
-    await recordChange(actor, 'account.enableTwoFactor');
+    const isFirst = !(await currentUser())?.twoFactor;
+    await recordChange(actor, isFirst ? 'account.enableTwoFactor' : 'account.addApp');
     await passCookiesOn(confirmed.headers);
     return { ok: true, value: null };
   });

@@ -14,11 +14,13 @@ import { removeTwoFactor, renewRecoveryCodes } from './two-factor-actions.ts';
 interface TwoFactorPanelProps {
   readonly email: string;
   readonly isOn: boolean;
+  /** Whether an authenticator app is in use. */
+  readonly hasApp: boolean;
   /** Null: passkeys are not in use here. */
   readonly passkeys: readonly PasskeyRow[] | null;
 }
 
-export function TwoFactorPanel({ email, isOn, passkeys }: TwoFactorPanelProps) {
+export function TwoFactorPanel({ email, isOn, hasApp, passkeys }: TwoFactorPanelProps) {
   const [asking, setAsking] = useState<'passkey' | 'codes' | 'removal' | null>(null);
   const close = () => setAsking(null);
   return (
@@ -35,6 +37,11 @@ export function TwoFactorPanel({ email, isOn, passkeys }: TwoFactorPanelProps) {
                 Add a passkey
               </Button>
             ) : null}
+            {hasApp ? null : (
+              <Link href="/account/two-factor?app" className="button button--secondary">
+                Add an authenticator app
+              </Link>
+            )}
             <Button variant="secondary" onPress={() => setAsking('codes')}>
               New recovery codes
             </Button>
@@ -86,8 +93,8 @@ function NewCodes({ email, onClose }: AskingProps) {
       <Dialog isOpen onClose={onClose} title="Your new recovery codes" mustAnswer>
         <Modal.Body className="space-y-4">
           <p className="text-sm leading-6 text-muted">
-            Each signs you in once without your app or passkey. They are shown this once, and the old ones are
-            void.
+            Each signs you in once without your app or passkey. They are shown this once, and the old ones no
+            longer work.
           </p>
           <RecoveryCodes codes={codes} />
         </Modal.Body>
@@ -105,7 +112,7 @@ function NewCodes({ email, onClose }: AskingProps) {
       onDone={setCodes}
       onClose={onClose}
     >
-      The codes that you have become void.
+      The codes you have now stop working.
     </AskPassword>
   );
 }

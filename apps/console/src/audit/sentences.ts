@@ -35,6 +35,7 @@ const VERBS: Readonly<Record<string, string>> = {
   'account.changePassword': 'Changed the password of',
   'account.enableTwoFactor': 'Turned on two-factor sign-in of',
   'account.disableTwoFactor': 'Turned off two-factor sign-in of',
+  'account.addApp': 'Added an authenticator app to',
   'account.addPasskey': 'Added a passkey to',
   'account.removePasskey': 'Removed a passkey of',
   'account.useBackupCode': 'Used a backup code of',

@@ -87,7 +87,6 @@ function SettingsDialog({
             label="Name"
             name="name"
             autoFocus
-            maxLength={rules.name}
             hint={`Labels the key in this list and in the usage. Up to ${rules.name} characters.`}
           />
           <div>

@@ -59,7 +59,7 @@ export function InviteMember({ org, onClose }: { org: string; onClose: () => voi
             name="email"
             type="email"
             autoFocus
-            hint="You get a link to send. Inviting someone again voids the earlier link."
+            hint="You get a link to send. Inviting someone again replaces the earlier link."
           />
           <Choice<Role> label="Role" name="role" options={ROLE_OPTIONS} value={role} onChange={setRole} />
         </Modal.Body>

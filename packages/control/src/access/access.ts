@@ -35,12 +35,12 @@ export interface Access extends OrgRef {
  * as if it did not exist.
  */
 export async function access(
-  { db }: Pick<ControlDeps, 'db'>,
+  deps: Pick<ControlDeps, 'db' | 'passwords'>,
   actor: Actor,
   ref: string | undefined,
   action: Action,
 ): Promise<Result<Access>> {
-  const orgs = await db.org.findMany({
+  const orgs = await deps.db.org.findMany({
     where: {
       ...(ref === undefined ? {} : { OR: [{ id: ref }, { slug: ref }] }),
       ...(actor.kind === 'user' ? { members: { some: { userId: actor.userId } } } : {}),
@@ -66,7 +66,7 @@ export async function access(
   const { members, requiresTwoFactor, ...org } = found;
   const may = (wanted: Action) => actor.kind === 'operator' || mayDo(members[0]?.role, wanted);
   if (!may(action)) return refuse('forbidden', `Only ${namesOf(POLICY[action])} may do this.`);
-  if (actor.kind === 'user' && requiresTwoFactor && (await lacksSecondFactor(db, actor.userId)))
+  if (actor.kind === 'user' && requiresTwoFactor && (await lacksSecondFactor(deps, actor.userId)))
     return refuse('forbidden', 'This organization requires a second factor: set it up in your account.');
   return ok({ ...org, may });
 }

@@ -1,4 +1,4 @@
-import type { ControlDeps, Tx } from '../deps.ts';
+import type { ControlDeps } from '../deps.ts';
 
 /**
  * The provider id that the sign-in library gives to passwords. Other accounts name an identity
@@ -18,13 +18,18 @@ interface Factors {
 }
 
 /**
- * Whether a password alone lets the user in. Users without one come from the identity provider,
- * which asks for what it wants.
+ * Whether a password alone lets the user in. Others come from the identity provider, which asks for
+ * what it wants.
  */
-export const isPasswordEnough = ({ twoFactorEnabled, accounts }: Factors): boolean =>
-  accounts.length > 0 && !twoFactorEnabled;
+export const isPasswordEnough = (
+  { passwords = true }: Pick<ControlDeps, 'passwords'>,
+  { twoFactorEnabled, accounts }: Factors,
+): boolean => passwords && accounts.length > 0 && !twoFactorEnabled;
 
-export async function lacksSecondFactor(db: ControlDeps['db'] | Tx, userId: string): Promise<boolean> {
-  const user = await db.user.findUnique({ where: { id: userId }, select: SECOND_FACTOR });
-  return user !== null && isPasswordEnough(user);
+export async function lacksSecondFactor(
+  deps: Pick<ControlDeps, 'db' | 'passwords'>,
+  userId: string,
+): Promise<boolean> {
+  const user = await deps.db.user.findUnique({ where: { id: userId }, select: SECOND_FACTOR });
+  return user !== null && isPasswordEnough(deps, user);
 }

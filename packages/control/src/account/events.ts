@@ -10,6 +10,7 @@ export type AccountAction =
   | 'account.changePassword'
   | 'account.enableTwoFactor'
   | 'account.disableTwoFactor'
+  | 'account.addApp'
   | 'account.addPasskey'
   | 'account.removePasskey'
   | 'account.useBackupCode'

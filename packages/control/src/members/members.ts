@@ -106,7 +106,7 @@ export async function listMembers(
       name: user.name,
       role,
       since: createdAt.toISOString(),
-      lacksTwoFactor: isPasswordEnough(user),
+      lacksTwoFactor: isPasswordEnough(deps, user),
     })),
   );
 }

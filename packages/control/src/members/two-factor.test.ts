@@ -76,6 +76,17 @@ describe('an organization that requires two-factor', () => {
     expect((await fixture.control.listKeys(member, { org })).ok).toBe(true);
   });
 
+  it('is open to members who have a password where passwords let nobody in', async () => {
+    const org = await fixture.org('Provider only');
+    const member = await withPassword(org, 'member');
+    value(await fixture.control.requireTwoFactor(OPERATOR, { org, required: true }));
+    const { control } = createFixture(db, clock.now, { passwords: false });
+    expect((await control.listKeys(member, { org })).ok).toBe(true);
+    expect(value(await control.listMemberships(member))).toMatchObject([{ lacksTwoFactor: false }]);
+    const all = value(await control.listMembers(member, { org }));
+    expect(all).toMatchObject([{ lacksTwoFactor: false }]);
+  });
+
   it('leaves its members as they were in other organizations', async () => {
     const [org, other] = [await fixture.org('Strict'), await fixture.org('Easy')];
     const member = await withPassword(org, 'member');

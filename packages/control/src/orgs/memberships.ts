@@ -17,10 +17,10 @@ export interface MembershipView extends OrgView {
 
 /** Lists a user's organizations, oldest first, with the user's role in each. */
 export async function listMemberships(
-  { db }: ControlDeps,
+  deps: ControlDeps,
   actor: Actor & { readonly kind: 'user' },
 ): Promise<Result<MembershipView[]>> {
-  const members = await db.member.findMany({
+  const members = await deps.db.member.findMany({
     where: { userId: actor.userId },
     include: {
       org: { include: { plan: { select: { name: true } } } },
@@ -36,7 +36,7 @@ export async function listMemberships(
       plan: plan.name,
       role,
       requiresTwoFactor,
-      lacksTwoFactor: requiresTwoFactor && isPasswordEnough(user),
+      lacksTwoFactor: requiresTwoFactor && isPasswordEnough(deps, user),
     })),
   );
 }

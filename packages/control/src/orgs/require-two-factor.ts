@@ -26,7 +26,7 @@ export async function requireTwoFactor(
   const { required } = parsed.value;
   const org = await access(deps, actor, parsed.value.org, 'org.requireTwoFactor');
   if (!org.ok) return org;
-  if (required && actor.kind === 'user' && (await lacksSecondFactor(deps.db, actor.userId)))
+  if (required && actor.kind === 'user' && (await lacksSecondFactor(deps, actor.userId)))
     return refuse('conflict', 'Set up two-factor for your own account first.');
   const { id } = org.value;
   return deps.db.$transaction(async (tx): Promise<Result<{ required: boolean }>> => {

@@ -10,11 +10,12 @@ export const metadata: Metadata = { title: 'Account' };
 
 export default async function Account() {
   const user = await requireUser();
-  const { accounts, sessions, passkeys, idleTimeoutMs } = services();
+  const { accounts, sessions, secondFactor, passkeys, idleTimeoutMs } = services();
   const { userId } = user.actor;
-  const [memberships, hasPassword, open, own] = await Promise.all([
+  const [memberships, hasPassword, hasApp, open, own] = await Promise.all([
     membershipsOf(user),
     accounts.hasPassword(userId),
+    secondFactor.hasApp(userId),
     sessions.list(userId),
     passkeys?.list(userId) ?? null,
   ]);
@@ -28,6 +29,7 @@ export default async function Account() {
         email={user.actor.email}
         hasPassword={hasPassword}
         twoFactor={user.twoFactor}
+        hasApp={hasApp}
         passkeys={
           own?.map(({ id, name, madeAt }) => ({ id, name, madeAt: madeAt?.toISOString() ?? null })) ?? null
         }

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { passkey } from '@better-auth/passkey';
 import { newUserId, randomBase62 } from '@tidegate/contracts';
-import type { AccountEvent } from '@tidegate/control';
+import { type AccountEvent, endSteps } from '@tidegate/control';
 import type { Db } from '@tidegate/db';
 import { APIError, betterAuth } from 'better-auth';
 import { prismaAdapter } from 'better-auth/adapters/prisma';
@@ -9,7 +9,9 @@ import { type GenericOAuthConfig, genericOAuth } from 'better-auth/plugins/gener
 import { twoFactor } from 'better-auth/plugins/two-factor';
 import type { Oidc } from '../../config.ts';
 import { CLIENT_ADDRESS_HEADER } from '../http/names.ts';
+import { noteClaim, recordingRefused } from './audited-provider.ts';
 import { begunSignIn } from './begun-sign-in.ts';
+import { withFailuresNoted } from './database-failures.ts';
 import { acceptPrevious, versioned } from './previous-secret.ts';
 
 export const OIDC_PROVIDER_ID = 'oidc';
@@ -24,7 +26,10 @@ export interface AuthOptions {
   /** The secret before, while cookies and values of its time are still to be accepted. */
   readonly previousSecret?: string | undefined;
   readonly oidc: Oidc | null;
-  /** Told of sign-ins through the identity provider, and of accounts that are linked to it. */
+  /**
+   * Told of sign-ins through the identity provider, refused ones too, and of accounts that are
+   * linked to it.
+   */
   readonly recordAccount?: (event: AccountEvent) => Promise<void>;
 }
 
@@ -35,7 +40,7 @@ export interface AuthOptions {
  */
 export function createAuth({ db, consoleUrl, secret, previousSecret, oidc, recordAccount }: AuthOptions) {
   const secure = consoleUrl.startsWith('https://');
-  return betterAuth({
+  const auth = betterAuth({
     appName: 'Tidegate',
     baseURL: consoleUrl,
     basePath: '/api/auth',
@@ -43,7 +48,7 @@ export function createAuth({ db, consoleUrl, secret, previousSecret, oidc, recor
     secret: previousSecret ?? secret,
     secrets: versioned([...new Set([secret, previousSecret ?? secret])]),
     trustedOrigins: [consoleUrl],
-    database: prismaAdapter(db, { provider: 'postgresql' }),
+    database: prismaAdapter(withFailuresNoted(db), { provider: 'postgresql' }),
     telemetry: { enabled: false },
     rateLimit: { enabled: false },
     logger: { disabled: true },
@@ -83,10 +88,13 @@ export function createAuth({ db, consoleUrl, secret, previousSecret, oidc, recor
     databaseHooks: {
       account: {
         create: {
-          before: async (account) => ({ data: { ...account, ...NO_TOKENS } }),
+          before: async (account) => {
+            // Before, so that an account which could not be cleared is not linked either.
+            if (account.providerId === OIDC_PROVIDER_ID) await takeOver(db, account.userId);
+            return { data: { ...account, ...NO_TOKENS } };
+          },
           after: async ({ providerId, userId }) => {
             if (providerId !== OIDC_PROVIDER_ID) return;
-            await takeOver(db, userId);
             await recordAccount?.({ action: 'account.linkProvider', account: { userId } });
           },
         },
@@ -104,12 +112,14 @@ export function createAuth({ db, consoleUrl, secret, previousSecret, oidc, recor
     },
     plugins: [
       ...(previousSecret ? [acceptPrevious(secret, previousSecret)] : []),
-      twoFactor({ issuer: new URL(consoleUrl).host }),
+      // SecondFactor limits codes. This lock would hold in every browser.
+      twoFactor({ issuer: new URL(consoleUrl).host, accountLockout: { enabled: false } }),
       begunSignIn(),
       passkeys(consoleUrl),
       ...(oidc ? [identityProvider(oidc)] : []),
     ],
   });
+  return recordAccount ? { ...auth, handler: recordingRefused(auth.handler, recordAccount) } : auth;
 }
 
 /**
@@ -156,16 +166,23 @@ const NO_TOKENS = {
 };
 
 /**
- * The first sign-in through the provider proves who owns the e-mail. It removes a password and
- * passkeys that someone else may have set before, and ends all earlier sessions.
+ * The first sign-in through the provider proves who owns the e-mail. It removes password and second
+ * factor, which someone else may have set before, and ends all earlier sessions and those that have
+ * begun.
  */
-async function takeOver(db: Db, userId: string): Promise<void> {
-  await db.account.deleteMany({
-    where: { userId, providerId: 'credential', user: { emailVerified: false } },
+const takeOver = (db: Db, userId: string): Promise<void> =>
+  db.$transaction(async (tx) => {
+    const { count } = await tx.user.updateMany({
+      where: { id: userId, emailVerified: false },
+      data: { twoFactorEnabled: false },
+    });
+    if (count === 0) return;
+    await tx.account.deleteMany({ where: { userId, providerId: 'credential' } });
+    await tx.twoFactor.deleteMany({ where: { userId } });
+    await tx.passkey.deleteMany({ where: { userId } });
+    await tx.session.deleteMany({ where: { userId } });
+    await endSteps(tx, userId);
   });
-  await db.passkey.deleteMany({ where: { userId, user: { emailVerified: false } } });
-  await db.session.deleteMany({ where: { userId, user: { emailVerified: false } } });
-}
 
 /**
  * Only existing accounts may sign in. They are found by e-mail, which the provider must have
@@ -181,6 +198,7 @@ const identityProvider = ({ issuer, clientId, clientSecret, name }: Oidc) =>
     scopes: ['openid', 'email', 'profile'],
     pkce: true,
     disableSignUp: true,
+    mapProfileToUser: noteClaim,
   });
 
 /**

@@ -6,16 +6,22 @@ const LASTS_S = 180 * 86_400;
 const ID_CHARACTERS = 20;
 /** Enough of the e-mail's digest to keep the cookies of one browser's accounts apart. */
 const NAME_CHARACTERS = 12;
+const PURPOSES: Record<Proof, string> = { password: 'device', 'second factor': 'device with second factor' };
+
+/** By what someone was known to be the account's owner. A passkey is a second factor, too. */
+export type Proof = 'password' | 'second factor';
 
 /** Browsers in which someone has signed in, known by a signed cookie for each e-mail. */
 export interface Devices {
   /**
    * The id of the browser, if its cookies prove that this e-mail signed in there before. Otherwise
    * null.
+   *
+   * @param least `second factor`: a password alone does not count
    */
-  idOf(headers: Headers, email: string): string | null;
+  idOf(headers: Headers, email: string, least?: Proof): string | null;
   /** The Set-Cookie header by which the browser is known from now on. */
-  remember(headers: Headers, email: string): string;
+  remember(headers: Headers, email: string, by: Proof): string;
 }
 
 export interface DevicesOptions {
@@ -34,21 +40,24 @@ export function createDevices({ secret, previousSecret, consoleUrl, now }: Devic
     `${secure ? '__Secure-' : ''}tidegate.device.${digest(email).slice(0, NAME_CHARACTERS)}`;
   const secrets = previousSecret ? [secret, previousSecret] : [secret];
   // The purpose is signed as well: the secret also signs other cookies.
-  const sign = (email: string, id: string, endS: string, by = secret) =>
-    createHmac('sha256', by)
-      .update(`device ${digest(email)} ${id} ${endS}`)
+  const sign = (by: Proof, email: string, id: string, endS: string, key = secret) =>
+    createHmac('sha256', key)
+      .update(`${PURPOSES[by]} ${digest(email)} ${id} ${endS}`)
       .digest('base64url');
-  const idOf = (headers: Headers, email: string) => {
+  const idOf = (headers: Headers, email: string, least: Proof = 'password') => {
     const [id = '', endS = '', signature = ''] = cookieOf(headers, nameOf(email)).split('.');
-    const isOwn = secrets.some((by) => isEqual(signature, sign(email, id, endS, by)));
+    const proofs: readonly Proof[] = least === 'password' ? ['password', 'second factor'] : [least];
+    const isOwn = proofs.some((by) =>
+      secrets.some((key) => isEqual(signature, sign(by, email, id, endS, key))),
+    );
     return isOwn && Number(endS) * 1_000 > now() ? id : null;
   };
   return {
     idOf,
-    remember(headers, email) {
+    remember(headers, email, by) {
       const id = idOf(headers, email) ?? randomBase62(ID_CHARACTERS);
       const endS = String(Math.floor(now() / 1_000) + LASTS_S);
-      const value = [id, endS, sign(email, id, endS)].join('.');
+      const value = [id, endS, sign(by, email, id, endS)].join('.');
       const attributes = `Max-Age=${LASTS_S}; Path=/; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
       return `${nameOf(email)}=${value}; ${attributes}`;
     },

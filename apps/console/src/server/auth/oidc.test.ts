@@ -11,13 +11,19 @@ import {
   startIdentityProvider,
   type TestPostgres,
   testPostgres,
+  totp,
 } from '@tidegate/testing';
 import { hashPassword } from 'better-auth/crypto';
+import { CLIENT_ADDRESS_HEADER } from '../http/names.ts';
 import { type Auth, createAuth } from './auth.ts';
 import { createDevices } from './devices.ts';
+import { createSecondFactor } from './second-factor.ts';
 import { createSignIn } from './sign-in.ts';
 
 const SITE = 'https://console.example';
+const ADDRESS = '203.0.113.7';
+const DETAILS = { with: 'identity provider' };
+const FAILED = { action: 'account.signInFailed', address: ADDRESS, details: DETAILS };
 
 let postgres: TestPostgres;
 let db: Db;
@@ -27,9 +33,7 @@ const recorded: AccountEvent[] = [];
 
 const authWith = (issuer: string, only = false): Auth => {
   const oidc = { issuer, clientId: 'id', clientSecret: 'secret', name: 'Example', only };
-  const recordAccount = async ({ action, account: who }: AccountEvent) => {
-    recorded.push({ action, account: who });
-  };
+  const recordAccount = async (event: AccountEvent) => void recorded.push(event);
   return createAuth({ db, consoleUrl: SITE, secret: 'x'.repeat(32), oidc, recordAccount });
 };
 
@@ -65,7 +69,7 @@ async function begin(): Promise<{ cookie: string; state: string }> {
 const comeBack = (state: string, cookie: string, backTo = auth): Promise<Response> =>
   backTo.handler(
     new Request(`${SITE}/api/auth/callback/oidc?code=code&state=${encodeURIComponent(state)}`, {
-      headers: { cookie },
+      headers: { cookie, [CLIENT_ADDRESS_HEADER]: ADDRESS },
     }),
   );
 
@@ -84,11 +88,15 @@ async function account(email: string): Promise<string> {
   return id;
 }
 
+async function passkeyOf(userId: string): Promise<void> {
+  const made = { publicKey: '', counter: 0, deviceType: 'singleDevice', backedUp: false };
+  await db.passkey.create({ data: { id: userId, userId, credentialID: userId, ...made } });
+}
+
 describe('sign-in through an identity provider', () => {
   it('opens a session for the account with the verified e-mail, and removes a password and passkeys set before', async () => {
     const id = await account('ada@example.com');
-    const made = { publicKey: '', counter: 0, deviceType: 'singleDevice', backedUp: false };
-    await db.passkey.create({ data: { id, userId: id, credentialID: id, ...made } });
+    await passkeyOf(id);
     provider.person = { sub: 'sub-1', email: 'ada@example.com', email_verified: true, name: 'Ada' };
     const back = await signInThere();
     expect(back.headers.get('location')).toBe(`${SITE}/`);
@@ -100,6 +108,44 @@ describe('sign-in through an identity provider', () => {
     expect(await db.passkey.count()).toBe(0);
   });
 
+  it('removes the second factor of whoever set the password, and ends their second step', async () => {
+    const email = 'lise@example.com';
+    const userId = await account(email);
+    const devices = createDevices({ secret: 'x'.repeat(32), consoleUrl: SITE, now: Date.now });
+    const factor = createSecondFactor({ db, auth, devices, now: Date.now });
+    const body = { email, password: 'set-by-someone-else' };
+    const signIn = async () =>
+      new Headers({ cookie: cookiesOf(await auth.api.signInEmail({ body, asResponse: true })) });
+    const own = await signIn();
+    const begun = await factor.begin({ password: body.password, headers: own });
+    if (begun.outcome !== 'begun') throw new Error(begun.outcome);
+    await factor.confirm({ code: totp(begun.uri), headers: own });
+    const headers = await signIn();
+    provider.person = { sub: 'sub-lise', email, email_verified: true, name: 'Lise' };
+    expect((await signInThere()).headers.get('location')).toBe(`${SITE}/`);
+    const code = totp(begun.uri, Date.now() + 30_000);
+    expect(await factor.complete({ code, headers })).toEqual({ outcome: 'over' });
+    expect(await db.session.count({ where: { userId } })).toBe(1);
+    expect(await db.verification.count({ where: { value: userId } })).toBe(0);
+    const left = await db.user.findUnique({ where: { id: userId }, include: { twoFactor: true } });
+    expect(left).toMatchObject({ twoFactorEnabled: false, twoFactor: null });
+  });
+
+  it('links no account that could not be cleared, and clears it the next time', async () => {
+    const email = 'chien@example.com';
+    const userId = await account(email);
+    await passkeyOf(userId);
+    provider.person = { sub: 'sub-chien', email, email_verified: true, name: 'Chien' };
+    await db.$executeRaw`ALTER TABLE passkey RENAME TO passkey_away`;
+    const failed = await signInThere();
+    await db.$executeRaw`ALTER TABLE passkey_away RENAME TO passkey`;
+    expect(cookiesOf(failed)).not.toContain('session_token=');
+    expect((await signInThere()).headers.get('location')).toBe(`${SITE}/`);
+    const identities = await db.account.findMany({ where: { userId }, select: { providerId: true } });
+    expect(identities).toEqual([{ providerId: 'oidc' }]);
+    expect(await db.passkey.count({ where: { userId } })).toBe(0);
+  });
+
   it('is recorded each time, and the first time that the account is linked', async () => {
     const userId = await account('emmy@example.com');
     provider.person = { sub: 'sub-3', email: 'emmy@example.com', email_verified: true, name: 'Emmy' };
@@ -109,24 +155,22 @@ describe('sign-in through an identity provider', () => {
     await account('hedy@example.com');
     const body = { email: 'hedy@example.com', password: 'set-by-someone-else' };
     expect((await auth.api.signInEmail({ body, asResponse: true })).ok).toBe(true);
-    expect(recorded).toEqual(
-      ['account.linkProvider', 'account.signIn', 'account.signIn'].map((action) => ({
-        action,
-        account: { userId },
-      })),
-    );
+    const signedIn = { action: 'account.signIn', account: { userId }, address: ADDRESS, details: DETAILS };
+    expect(recorded).toEqual([{ action: 'account.linkProvider', account: { userId } }, signedIn, signedIn]);
   });
 
   it.each([
-    ['has no account here', 'nobody@example.com', true],
-    ['has not proven the e-mail', 'bob@example.com', false],
+    ['has no account here, which leaves no trace', 'nobody@example.com', true],
+    ['has not proven the e-mail, which is recorded', 'bob@example.com', false],
   ])('lets nobody in who %s', async (_who, email, verified) => {
     await account('bob@example.com').catch(() => {});
     provider.person = { sub: `sub-${email}`, email, email_verified: verified, name: 'X' };
+    recorded.length = 0;
     const back = await signInThere();
     expect(back.headers.get('location')).toMatch(/\/sign-in\?error=(signup_disabled|account_not_linked)/);
     expect(cookiesOf(back)).not.toContain('session_token=');
     expect(await db.session.count({ where: { user: { email } } })).toBe(0);
+    expect(recorded).toEqual(verified ? [] : [{ ...FAILED, account: { email } }]);
   });
 
   it('is good once, in the browser in which it began, and anything else leads to the sign-in page', async () => {
@@ -148,6 +192,7 @@ describe('sign-in through an identity provider', () => {
   it('links an account to one identity: its e-mail finds it for no second one', async () => {
     const id = await account('mary@example.com');
     const person = { email: 'mary@example.com', email_verified: true, name: 'Mary' };
+    recorded.length = 0;
     const comeAs = async (sub: string) => {
       provider.person = { sub, ...person };
       return (await signInThere()).headers.get('location');
@@ -157,6 +202,9 @@ describe('sign-in through an identity provider', () => {
     expect(await comeAs('first')).toBe(`${SITE}/`);
     const identities = await db.account.findMany({ where: { userId: id }, select: { accountId: true } });
     expect(identities).toEqual([{ accountId: 'first' }]);
+    const actions = ['account.linkProvider', 'account.signIn', FAILED.action, 'account.signIn'];
+    expect(recorded.map(({ action }) => action)).toEqual(actions);
+    expect(recorded[2]).toEqual({ ...FAILED, account: { email: 'mary@example.com' } });
     expect(await db.session.count({ where: { userId: id } })).toBe(2);
   });
 

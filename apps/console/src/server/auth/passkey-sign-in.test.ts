@@ -1,10 +1,12 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { AuthenticationResponseJSON } from '@simplewebauthn/browser';
+import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/browser';
 import { newUserId } from '@tidegate/contracts';
 import type { AccountEvent } from '@tidegate/control';
 import { closeDb, createDb, type Db } from '@tidegate/db';
 import { PATIENT_DB, type TestPostgres, testPostgres } from '@tidegate/testing';
+import { hashPassword } from 'better-auth/crypto';
+import { FAILURE, failOn } from '../../testing/fail-on.ts';
 import { CLIENT_ADDRESS_HEADER } from '../http/names.ts';
 import { auditedPasskeys } from './audited.ts';
 import { type Auth, createAuth } from './auth.ts';
@@ -15,6 +17,7 @@ const SITE = 'https://console.example';
 const ADDRESS = '203.0.113.7';
 const USER_PRESENT = 1;
 const USER_VERIFIED = 4;
+const WITH_CREDENTIAL = 64;
 
 let postgres: TestPostgres;
 let db: Db;
@@ -45,14 +48,19 @@ interface Device {
 const base64url = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64url');
 const sha256 = (bytes: Uint8Array | string): Buffer => createHash('sha256').update(bytes).digest();
 
-async function registered(): Promise<Device> {
-  const [userId, id] = [newUserId(), base64url(randomBytes(16))];
+/** A new key, and its public half as COSE: a key for ES256 on the curve P-256, with x and y. */
+function newKey(): { cose: Buffer; privateKey: KeyObject } {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const { x = '', y = '' } = publicKey.export({ format: 'jwk' });
-  // COSE: an elliptic curve key for ES256 on P-256, with x and y.
   const [head, between] = [Buffer.from('a5010203262001215820', 'hex'), Buffer.from('225820', 'hex')];
   const cose = Buffer.concat([head, Buffer.from(x, 'base64url'), between, Buffer.from(y, 'base64url')]);
-  await db.user.create({ data: { id: userId, email: `${userId}@example.com`, name: 'Ada' } });
+  return { cose, privateKey };
+}
+
+async function registered(): Promise<Device> {
+  const [userId, id] = [newUserId(), base64url(randomBytes(16))];
+  const { cose, privateKey } = newKey();
+  await db.user.create({ data: { id: userId, email: `${userId.toLowerCase()}@example.com`, name: 'Ada' } });
   const kept = {
     publicKey: cose.toString('base64'),
     counter: 0,
@@ -76,6 +84,27 @@ function answer({ id, privateKey }: Device, challenge: string, flags: number): A
   return { id, rawId: id, type: 'public-key', clientExtensionResults: {}, response };
 }
 
+/** What a browser answers to the offer to make a passkey. */
+function made(challenge: string): RegistrationResponseJSON {
+  const id = randomBytes(16);
+  const client = JSON.stringify({ type: 'webauthn.create', challenge, origin: SITE, crossOrigin: false });
+  const flags = USER_PRESENT | USER_VERIFIED | WITH_CREDENTIAL;
+  const credential = Buffer.concat([Buffer.alloc(16), Buffer.from([0, id.length]), id, newKey().cose]);
+  const rpId = sha256(new URL(SITE).hostname);
+  const data = Buffer.concat([rpId, Buffer.from([flags, 0, 0, 0, 0]), credential]);
+  // CBOR: a map of fmt, attStmt and authData, without an attestation.
+  const head = Buffer.concat([
+    Buffer.from('a363666d74646e6f6e656761747453746d74a0686175746844617461', 'hex'),
+    Buffer.from([0x58, data.length]),
+  ]);
+  const response = {
+    clientDataJSON: base64url(Buffer.from(client)),
+    attestationObject: base64url(Buffer.concat([head, data])),
+  };
+  const text = base64url(id);
+  return { id: text, rawId: text, type: 'public-key', clientExtensionResults: {}, response };
+}
+
 /** Signs in with the device, after a challenge. Resolves to the outcome, and what was recorded. */
 async function attempt(
   device: Device,
@@ -89,6 +118,12 @@ async function attempt(
   const step = await passkeys.signIn({ answer: answer(device, options.challenge, flags), headers: own });
   return { step, recorded: events };
 }
+
+/** What a browser sends after an answer. */
+const after = (headers: Headers): Headers => {
+  const cookies = headers.getSetCookie().map((cookie) => cookie.split(';')[0]);
+  return new Headers({ cookie: cookies.join('; ') });
+};
 
 const event = (action: AccountEvent['action'], { userId }: Device): AccountEvent => ({
   action,
@@ -125,5 +160,53 @@ describe('signing in with a passkey', () => {
       expect(step).toEqual({ outcome: 'wrong', userId: null });
       expect(recorded).toEqual([]);
     }
+  });
+
+  it('is not called wrong, nor recorded, where the database fails', async () => {
+    const device = await registered();
+    for (const statement of ['DELETE ON verification', 'UPDATE ON passkey', 'INSERT ON session'])
+      await failOn(db, statement, async () => {
+        await expect(attempt(device)).rejects.toThrow(FAILURE);
+        expect(events).toEqual([]);
+      });
+  });
+
+  it('refuses whatever else a browser may send', async () => {
+    const { headers } = await passkeys.challenge(new Headers());
+    const own = after(headers);
+    events = [];
+    for (const sent of [null, {}, { id: null }, { id: 5 }, { id: '\0' }, { id: 'a' }, { id: { not: '' } }]) {
+      const answer = sent as unknown as AuthenticationResponseJSON;
+      expect(await passkeys.signIn({ answer, headers: own })).toEqual({ outcome: 'wrong', userId: null });
+    }
+    expect(events).toEqual([]);
+  });
+});
+
+describe('making a passkey', () => {
+  it('tells a failure of the database from an answer that is not right', async () => {
+    const { userId } = await registered();
+    const { email } = await db.user.findUniqueOrThrow({ where: { id: userId } });
+    const account = { id: `acc_${userId}`, accountId: userId, providerId: 'credential', userId };
+    await db.account.create({ data: { ...account, password: await hashPassword('a-long-enough-password') } });
+    const app = { id: userId, userId, secret: '', backupCodes: '', verified: false };
+    await db.twoFactor.create({ data: app });
+    const body = { email, password: 'a-long-enough-password' };
+    const session = after((await auth.api.signInEmail({ body, asResponse: true })).headers);
+    const add = async (change?: Partial<RegistrationResponseJSON>) => {
+      const offer = await passkeys.offer(session);
+      if (!offer) throw new Error('no offer');
+      const headers = new Headers({
+        cookie: `${session.get('cookie')}; ${after(offer.headers).get('cookie')}`,
+      });
+      const answer = { ...made(offer.options.challenge), ...change };
+      return passkeys.add({ answer, place: 'Firefox', headers });
+    };
+    for (const statement of ['DELETE ON verification', 'INSERT ON passkey'])
+      await failOn(db, statement, async () => {
+        await expect(add()).rejects.toThrow(FAILURE);
+      });
+    expect(await add({ rawId: 'else' })).toBe('failed');
+    expect(await add()).toBe('added');
   });
 });

@@ -7,6 +7,7 @@ import type {
 } from '@simplewebauthn/browser';
 import type { Db } from '@tidegate/db';
 import type { Auth } from './auth.ts';
+import { throwingFailures } from './database-failures.ts';
 import type { Devices } from './devices.ts';
 
 export interface PasskeyView {
@@ -90,10 +91,10 @@ export const createPasskeys = ({ db, auth, devices }: PasskeysOptions): Passkeys
     // Without recovery codes, losing the device would lock the user out.
     if ((await db.twoFactor.count({ where: { userId } })) === 0) return 'failed';
     const body = { response: answer, name: place };
-    const response = await auth.api
-      .verifyPasskeyRegistration({ body, headers, asResponse: true })
-      .catch(() => null);
-    if (!response?.ok) return 'failed';
+    const response = await throwingFailures(() =>
+      auth.api.verifyPasskeyRegistration({ body, headers, asResponse: true }),
+    );
+    if (!response.ok) return 'failed';
     const { count } = await db.user.updateMany({
       where: { id: userId, twoFactorEnabled: false },
       data: { twoFactorEnabled: true },
@@ -120,28 +121,29 @@ export const createPasskeys = ({ db, auth, devices }: PasskeysOptions): Passkeys
     return { options: { ...options, userVerification: 'required' }, headers: response.headers };
   },
   async signIn({ answer, headers }) {
-    const response = await auth.api
-      .verifyPasskeyAuthentication({ body: { response: { ...answer } }, headers, asResponse: true })
-      .catch(() => null);
-    if (!response?.ok) return { outcome: 'wrong', userId: await whoseUnproven(db, answer.id, response) };
+    if (!isCredentialId(answer?.id)) return { outcome: 'wrong', userId: null };
+    const response = await throwingFailures(() =>
+      auth.api.verifyPasskeyAuthentication({ body: { response: { ...answer } }, headers, asResponse: true }),
+    );
+    if (response.status >= 500) throw new Error(`a passkey's sign-in failed with ${response.status}`);
+    if (!response.ok) return { outcome: 'wrong', userId: await whoseUnproven(db, answer.id, response) };
     const { user } = (await response.json()) as { user: { id: string; email: string } };
     const cookies = new Headers(response.headers);
-    cookies.append('set-cookie', devices.remember(headers, user.email));
+    cookies.append('set-cookie', devices.remember(headers, user.email, 'second factor'));
     return { outcome: 'signed in', headers: cookies, userId: user.id };
   },
 });
+
+/** Browsers send anything. The database would fail over some of it. */
+const isCredentialId = (id: unknown): boolean => typeof id === 'string' && /^[\w-]{1,1400}$/.test(id);
 
 /** What the plugin says of a passkey that it knows. */
 const UNPROVEN = new Set(['AUTHENTICATION_FAILED', 'USER_NOT_VERIFIED']);
 
 /** Whose passkey it was that an attempt did not prove. Null: it was checked against none. */
-async function whoseUnproven(
-  db: Db,
-  credentialID: unknown,
-  response: Response | null,
-): Promise<string | null> {
-  const { code = '' } = ((await response?.json().catch(() => null)) ?? {}) as { readonly code?: string };
-  if (!UNPROVEN.has(code) || typeof credentialID !== 'string') return null;
+async function whoseUnproven(db: Db, credentialID: string, response: Response): Promise<string | null> {
+  const { code = '' } = (await response.json()) as { readonly code?: string };
+  if (!UNPROVEN.has(code)) return null;
   const passkey = await db.passkey.findFirst({ where: { credentialID }, select: { userId: true } });
   return passkey?.userId ?? null;
 }

@@ -81,13 +81,13 @@ it('a browser that signed in under the previous secret stays known, and is known
   const devicesWith = (secret: string, previousSecret?: string) =>
     createDevices({ secret, previousSecret, consoleUrl, now: Date.now });
   const browserWith = (made: string) => new Headers({ cookie: made.split(';')[0] ?? '' });
-  const old = browserWith(devices.remember(new Headers(), email));
+  const old = browserWith(devices.remember(new Headers(), email, 'password'));
   const id = devices.idOf(old, email);
   expect(id).toMatch(/^\w{20}$/);
   const both = devicesWith(NEW, OLD);
   expect(both.idOf(old, email)).toBe(id);
   expect(both.idOf(old, 'bob@example.com')).toBeNull();
-  expect(devicesWith(NEW).idOf(browserWith(both.remember(old, email)), email)).toBe(id);
+  expect(devicesWith(NEW).idOf(browserWith(both.remember(old, email, 'password')), email)).toBe(id);
   for (const without of [devicesWith(NEW), devicesWith(NEW, OTHER)])
     expect(without.idOf(old, email)).toBeNull();
 });

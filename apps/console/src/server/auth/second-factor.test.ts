@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { newUserId, randomBase62 } from '@tidegate/contracts';
 import type { AccountEvent } from '@tidegate/control';
 import { closeDb, createDb, type Db } from '@tidegate/db';
-import { PATIENT_DB, type TestPostgres, testPostgres, totp } from '@tidegate/testing';
+import { PATIENT_DB, type TestPostgres, testClock, testPostgres, totp } from '@tidegate/testing';
 import { hashPassword } from 'better-auth/crypto';
 import { CLIENT_ADDRESS_HEADER } from '../http/names.ts';
 import { createAccounts } from './accounts.ts';
@@ -23,15 +23,18 @@ let db: Db;
 let auth: Auth;
 let signIn: SignIn;
 let factor: SecondFactor;
+const clock = testClock();
 
 beforeAll(async () => {
   postgres = await testPostgres();
   db = createDb(postgres.url, PATIENT_DB);
   auth = createAuth({ db, consoleUrl: SITE, secret: SECRET, oidc: null });
-  const devices = createDevices({ secret: SECRET, consoleUrl: SITE, now: Date.now });
-  signIn = createSignIn({ db, auth, devices, now: Date.now });
-  factor = createSecondFactor({ db, auth, devices });
+  const { now } = clock;
+  const devices = createDevices({ secret: SECRET, consoleUrl: SITE, now });
+  signIn = createSignIn({ db, auth, devices, now });
+  factor = createSecondFactor({ db, auth, devices, now });
 });
+beforeEach(() => clock.set(Date.now()));
 afterAll(async () => {
   await closeDb(db);
   await postgres.drop();
@@ -54,11 +57,32 @@ const after = (headers: Headers): Headers => {
 };
 const isSignedIn = async (headers: Headers) => (await auth.api.getSession({ headers })) !== null;
 
-async function password(email: string): Promise<{ outcome: string; headers: Headers }> {
-  const attempt = { email, password: PASSWORD, address: randomBase62(8), headers: new Headers() };
+/** In another browser each time, if none is given. */
+async function password(
+  email: string,
+  browser = new Headers(),
+): Promise<{ outcome: string; headers: Headers }> {
+  const attempt = { email, password: PASSWORD, address: randomBase62(8), headers: browser };
   const result = await signIn.withPassword(attempt);
   if (!('headers' in result)) throw new Error(result.outcome);
-  return { outcome: result.outcome, headers: after(result.headers) };
+  const cookies = [browser, after(result.headers)].map((headers) => headers.get('cookie') ?? '');
+  return { outcome: result.outcome, headers: new Headers({ cookie: cookies.filter(Boolean).join('; ') }) };
+}
+
+/** A browser that has kept nothing but by what it is known. */
+const withoutSession = (headers: Headers): Headers => {
+  const cookies = `${headers.get('cookie')}`.split('; ').filter((cookie) => cookie.includes('.device.'));
+  expect(cookies).toHaveLength(1);
+  return new Headers({ cookie: cookies.join('; ') });
+};
+
+/** Enters wrong codes, five after each right password, until the second step is locked. */
+async function lock(email: string, uri: string, browser?: Headers): Promise<number> {
+  for (let count = 0; ; ) {
+    const { headers } = await password(email, browser);
+    for (let i = 0; i < 5; i++, count++)
+      if ((await factor.complete({ code: totp(uri, 0), headers })).outcome === 'locked') return count;
+  }
 }
 
 /** An account that uses an authenticator app, and a session of it. */
@@ -120,6 +144,34 @@ describe('an authenticator app', () => {
     expect(await db.session.count({ where: { user: { email } } })).toBe(2);
   });
 
+  it('can be added to an account whose passkeys are its second factor, which ends no session', async () => {
+    const email = await account();
+    const [laptop, phone] = [(await password(email)).headers, (await password(email)).headers];
+    // What making a passkey leaves: recovery codes, and an app that was never confirmed.
+    const first = await factor.begin({ password: PASSWORD, headers: laptop });
+    if (first.outcome !== 'begun') throw new Error(first.outcome);
+    const { id: userId } = await db.user.update({ where: { email }, data: { twoFactorEnabled: true } });
+    expect(await factor.hasApp(userId)).toBe(false);
+    const begun = await factor.begin({ password: PASSWORD, headers: laptop });
+    if (begun.outcome !== 'begun') throw new Error(begun.outcome);
+    expect(await factor.confirm({ code: totp(first.uri), headers: laptop })).toEqual({ outcome: 'wrong' });
+    const added = await factor.confirm({ code: totp(begun.uri), headers: laptop });
+    expect(added.outcome).toBe('changed');
+    expect(await factor.hasApp(userId)).toBe(true);
+    expect(await Promise.all([laptop, phone].map(isSignedIn))).toEqual([true, true]);
+    const headers = (await password(email)).headers;
+    expect((await factor.complete({ code: totp(begun.uri), headers })).outcome).toBe('signed in');
+    expect((await factor.complete({ code: first.recoveryCodes[0] ?? '', headers })).outcome).toBe('over');
+  });
+
+  it('in use is not asked by whoever has a session, or only a sign-in that has begun', async () => {
+    const { email, uri, headers } = await withApp();
+    const begun = (await password(email)).headers;
+    for (const each of [headers, begun, new Headers()])
+      expect(await factor.confirm({ code: totp(uri), headers: each })).toEqual({ outcome: 'failed' });
+    expect(await factor.begin({ password: PASSWORD, headers })).toEqual({ outcome: 'failed' });
+  });
+
   it('leaves its secret and the recovery codes nowhere in Postgres as they are', async () => {
     const { uri, recoveryCodes } = await withApp();
     const rows = JSON.stringify(await db.twoFactor.findMany());
@@ -157,8 +209,34 @@ describe('an authenticator app', () => {
     const { headers } = await password(email);
     for (const code of [right, recoveryCodes[0] ?? ''])
       expect(await factor.complete({ code, headers })).toMatchObject({ outcome: 'locked' });
-    await db.twoFactor.updateMany({ where: { user: { email } }, data: { lockedUntil: new Date(0) } });
+    clock.advance(15 * 60_000);
     expect((await factor.complete({ code: totp(uri), headers })).outcome).toBe('signed in');
+    expect(await lock(email, uri)).toBe(10);
+  });
+
+  it('cannot be locked by others in a browser that signed in with it before, which has 10 codes of its own', async () => {
+    const { email, uri, recoveryCodes, headers } = await withApp();
+    const known = withoutSession(headers);
+    await lock(email, uri);
+    const code = recoveryCodes[0] ?? '';
+    const done = await factor.complete({ code, headers: (await password(email, known)).headers });
+    if (done.outcome !== 'signed in') throw new Error(done.outcome);
+    const again = withoutSession(after(done.headers));
+    expect(await lock(email, uri, again)).toBe(10);
+    clock.advance(15 * 60_000);
+    const later = { code: totp(uri), headers: (await password(email, again)).headers };
+    expect((await factor.complete(later)).outcome).toBe('signed in');
+  });
+
+  it('has no further codes for browsers that signed in with the password alone, before there was an app', async () => {
+    const email = await account();
+    const before = withoutSession((await password(email)).headers);
+    const { headers } = await password(email);
+    const begun = await factor.begin({ password: PASSWORD, headers });
+    if (begun.outcome !== 'begun') throw new Error(begun.outcome);
+    await factor.confirm({ code: totp(begun.uri), headers });
+    await lock(email, begun.uri);
+    expect(await lock(email, begun.uri, before)).toBe(0);
   });
 
   it('survives the replacement of the secret that encrypts it, once a console has started with both', async () => {
@@ -176,9 +254,9 @@ describe('an authenticator app', () => {
     expect(await resealSecondFactors(both, signal)).toEqual({ resealed: others, unreadable: 1 });
     expect(await resealSecondFactors(both, signal)).toEqual({ resealed: 0, unreadable: 1 });
     const devices = createDevices({ secret: next, consoleUrl: SITE, now: Date.now });
-    const later = { db, auth: authWith(), devices };
+    const later = { db, auth: authWith(), devices, now: Date.now };
     const attempt = { email, password: PASSWORD, address: '10.1.1.1', headers: new Headers() };
-    const begun = await createSignIn({ ...later, now: Date.now }).withPassword(attempt);
+    const begun = await createSignIn(later).withPassword(attempt);
     if (begun.outcome !== 'second step') throw new Error(begun.outcome);
     const headers = after(begun.headers);
     // The code that set the app up has been used, so this is the next one.
@@ -257,8 +335,7 @@ describe('the trail of an account', () => {
 
   it('has once for each sign-in that it met a locked account, and nothing of a sign-in that is over', async () => {
     const { email, uri } = await withApp();
-    const lockedUntil = new Date(Date.now() + 60_000);
-    await db.twoFactor.updateMany({ where: { user: { email } }, data: { lockedUntil } });
+    await lock(email, uri);
     const { events, come } = audited();
     const [first, second] = [(await password(email)).headers, (await password(email)).headers];
     for (const headers of [first, first, second, new Headers()]) await come(totp(uri), headers);

@@ -1,7 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { Db } from '@tidegate/db';
+import { type Allowance, giveBack, renew, take } from './attempts.ts';
 import type { Auth } from './auth.ts';
+import { throwingFailures } from './database-failures.ts';
 import type { Devices } from './devices.ts';
+import { digest } from './digest.ts';
+import type { OpenSession } from './sessions.ts';
 
 /** An authenticator app that is not in use yet: `confirm` proves that it works. */
 export interface NewAuthenticator {
@@ -36,8 +40,8 @@ export type SecondStep =
   /** The sign-in is too old, or had too many wrong codes. It must begin again. */
   | { readonly outcome: 'over' };
 interface FailedStep {
-  /** Whose password began the sign-in. Null: it has ended meanwhile. */
-  readonly userId: string | null;
+  /** Whose password began the sign-in. */
+  readonly userId: string;
   readonly by: 'app' | 'recovery code';
 }
 
@@ -49,8 +53,14 @@ interface WithPassword {
 
 /** The second factor of accounts that have a password. */
 export interface SecondFactor {
+  /** Whether the account has an authenticator app in use. A passkey is a second factor, too. */
+  hasApp(userId: string): Promise<boolean>;
+  /** Replaces the recovery codes, also those of an account whose passkeys are its second factor. */
   begin(proof: WithPassword): Promise<SetUp>;
-  /** Takes the new app into use, and ends all other sessions: they began without it. */
+  /**
+   * Takes the new app into use. The first second factor of an account ends all other sessions: they
+   * began without it. Refused if an app is in use already: its codes are limited.
+   */
   confirm(proof: { readonly code: string; readonly headers: Headers }): Promise<Changed>;
   /** Voids the recovery codes and makes new ones. */
   renewCodes(proof: WithPassword): Promise<Renewed>;
@@ -58,8 +68,9 @@ export interface SecondFactor {
   remove(proof: WithPassword): Promise<Changed>;
   /**
    * Ends a sign-in that has begun with a password, by a code of the app or a recovery code, each of
-   * which works once. Five wrong codes end the sign-in. Ten in a row lock the account's second step
-   * for 15 minutes.
+   * which works once. Five wrong codes end the sign-in. Ten in 15 minutes lock the account's second
+   * step until these are over, except in a browser that completed one before: it has ten of its
+   * own.
    */
   complete(attempt: { readonly code: string; readonly headers: Headers }): Promise<SecondStep>;
 }
@@ -71,90 +82,124 @@ interface VerifiedStep {
 
 const APP_CODE = /^\d{6}$/;
 
+/**
+ * Codes for an account, of all browsers together, and of each browser that it signed in with a
+ * second factor before. So whoever knows the password alone locks nobody out of such a browser, and
+ * has no more guesses for having signed in before there was a second factor.
+ */
+const CODES: Allowance = { attempts: 10, windowMs: 15 * 60_000 };
+
 interface SecondFactorOptions {
   readonly db: Db;
   readonly auth: Auth;
   readonly devices: Devices;
+  /** Unix milliseconds. */
+  readonly now: () => number;
 }
 
-export const createSecondFactor = ({ db, auth, devices }: SecondFactorOptions): SecondFactor => ({
-  async begin({ password, headers }) {
-    const response = await auth.api.enableTwoFactor({
-      body: { password, method: 'totp' },
-      headers,
-      asResponse: true,
-    });
-    if (!response.ok) return failure(response);
-    const { totpURI, backupCodes } = (await response.json()) as { totpURI: string; backupCodes: string[] };
-    return { outcome: 'begun', uri: totpURI, recoveryCodes: backupCodes };
-  },
-  async confirm({ code, headers }) {
-    const response = await auth.api.verifyTOTP({
-      body: { code: compact(code) },
-      headers,
-      asResponse: true,
-    });
-    if (!response.ok) return failure(response);
-    const own = new Headers({ cookie: cookiesOf(response) });
-    await auth.api.revokeOtherSessions({ headers: own });
-    return { outcome: 'changed', headers: response.headers };
-  },
-  async renewCodes({ password, headers }) {
-    const response = await auth.api.generateBackupCodes({ body: { password }, headers, asResponse: true });
-    if (!response.ok) return failure(response);
-    const { backupCodes } = (await response.json()) as { backupCodes: string[] };
-    return { outcome: 'renewed', recoveryCodes: backupCodes };
-  },
-  async remove({ password, headers }) {
-    const session = await auth.api.getSession({ headers });
-    const response = await auth.api.disableTwoFactor({ body: { password }, headers, asResponse: true });
-    if (!response.ok) return failure(response);
-    if (session) await db.passkey.deleteMany({ where: { userId: session.user.id } });
-    return { outcome: 'changed', headers: response.headers };
-  },
-  async complete({ code, headers }) {
-    const given = compact(code);
-    const by = APP_CODE.test(given) ? 'app' : 'recovery code';
-    const verify = by === 'app' ? auth.api.verifyTOTP : auth.api.verifyBackupCode;
-    const response = await verify({ body: { code: given }, headers, asResponse: true });
-    if (response.ok) {
-      const { token, user } = (await response.json()) as VerifiedStep;
-      if (await isFirst(db, 'code', `${user.id} ${given}`, CODE_REMEMBERED_MS)) {
-        const cookies = new Headers(response.headers);
-        cookies.append('set-cookie', devices.remember(headers, user.email));
-        return { outcome: 'signed in', headers: cookies, userId: user.id, by };
+export const createSecondFactor = ({ db, auth, devices, now }: SecondFactorOptions): SecondFactor => {
+  const codesKey = (headers: Headers, email: string) => {
+    const device = devices.idOf(headers, email, 'second factor');
+    return `codes:${digest(email)}${device === null ? '' : ` device:${device}`}`;
+  };
+  /** The answer's headers, by which the browser is also known from now on. */
+  const known = (response: Response, headers: Headers, { email }: VerifiedStep['user']): Headers => {
+    const all = new Headers(response.headers);
+    all.append('set-cookie', devices.remember(headers, email, 'second factor'));
+    return all;
+  };
+  /** Remembers a value among the attempts to sign in, which are deleted when their time is over. */
+  const isFirst = async (kind: 'code' | 'locked', value: string, forMs: number): Promise<boolean> => {
+    const key = `${kind}:${createHash('sha256').update(value).digest('hex')}`;
+    const data = [{ key, count: 1, resetsAt: new Date(now() + forMs) }];
+    return (await db.signInAttempt.createMany({ data, skipDuplicates: true })).count === 1;
+  };
+  const hasApp = async (userId: string): Promise<boolean> =>
+    (await db.twoFactor.count({ where: { userId, verified: true } })) > 0;
+  return {
+    hasApp,
+    async begin({ password, headers }) {
+      const response = await auth.api.enableTwoFactor({
+        body: { password, method: 'totp' },
+        headers,
+        asResponse: true,
+      });
+      if (!response.ok) return failure(response);
+      const { totpURI, backupCodes } = (await response.json()) as { totpURI: string; backupCodes: string[] };
+      return { outcome: 'begun', uri: totpURI, recoveryCodes: backupCodes };
+    },
+    async confirm({ code, headers }) {
+      const session: Pick<OpenSession, 'user'> | null = await auth.api.getSession({ headers });
+      if (!session || (await hasApp(session.user.id))) return { outcome: 'failed' };
+      const response = await auth.api.verifyTOTP({
+        body: { code: compact(code) },
+        headers: withoutStep(headers),
+        asResponse: true,
+      });
+      if (!response.ok) return failure(response);
+      const { user } = (await response.json()) as VerifiedStep;
+      if (!session.user.twoFactorEnabled) {
+        const own = new Headers({ cookie: cookiesOf(response) });
+        await auth.api.revokeOtherSessions({ headers: own });
       }
-      await db.session.deleteMany({ where: { token } });
-      return { outcome: 'wrong', userId: user.id, by };
-    }
-    const problem = await problemOf(response);
-    if (!WRONG.has(problem) && problem !== LOCKED) return { outcome: 'over' };
-    const step = await auth.api.getBegunSignIn({ headers });
-    const userId = step?.userId ?? null;
-    if (problem !== LOCKED) return { outcome: 'wrong', userId, by };
-    const first = step !== null && (await isFirst(db, 'locked', step.id, STEP_REMEMBERED_MS));
-    return { outcome: 'locked', isFirst: first, userId, by };
-  },
-});
+      return { outcome: 'changed', headers: known(response, headers, user) };
+    },
+    async renewCodes({ password, headers }) {
+      const response = await auth.api.generateBackupCodes({ body: { password }, headers, asResponse: true });
+      if (!response.ok) return failure(response);
+      const { backupCodes } = (await response.json()) as { backupCodes: string[] };
+      return { outcome: 'renewed', recoveryCodes: backupCodes };
+    },
+    async remove({ password, headers }) {
+      const session = await auth.api.getSession({ headers });
+      const response = await auth.api.disableTwoFactor({ body: { password }, headers, asResponse: true });
+      if (!response.ok) return failure(response);
+      if (session) await db.passkey.deleteMany({ where: { userId: session.user.id } });
+      return { outcome: 'changed', headers: response.headers };
+    },
+    async complete({ code, headers }) {
+      const given = compact(code);
+      const by = APP_CODE.test(given) ? 'app' : 'recovery code';
+      const step = await auth.api.getBegunSignIn({ headers });
+      const begun =
+        step && (await db.user.findUnique({ where: { id: step.userId }, select: { email: true } }));
+      if (!step || !begun) return { outcome: 'over' };
+      const { userId } = step;
+      const key = codesKey(headers, begun.email);
+      if ((await take(db, now(), key, CODES)) > 0) {
+        const first = await isFirst('locked', step.id, STEP_REMEMBERED_MS);
+        return { outcome: 'locked', isFirst: first, userId, by };
+      }
+      const verify = by === 'app' ? auth.api.verifyTOTP : auth.api.verifyBackupCode;
+      const response = await throwingFailures(() =>
+        verify({ body: { code: given }, headers, asResponse: true }),
+      );
+      if (response.ok) {
+        const { token, user } = (await response.json()) as VerifiedStep;
+        if (await isFirst('code', `${user.id} ${given}`, CODE_REMEMBERED_MS)) {
+          await renew(db, codesKey(headers, user.email));
+          return { outcome: 'signed in', headers: known(response, headers, user), userId: user.id, by };
+        }
+        await db.session.deleteMany({ where: { token } });
+        return { outcome: 'wrong', userId: user.id, by };
+      }
+      if (WRONG.has(await problemOf(response))) return { outcome: 'wrong', userId, by };
+      // It was not compared with anything.
+      await giveBack(db, key);
+      return { outcome: 'over' };
+    },
+  };
+};
 
 /** An app's code is right for a minute and a half. A longer time does no harm. */
 const CODE_REMEMBERED_MS = 5 * 60_000;
 /** A sign-in that has begun waits ten minutes for its second step. */
 const STEP_REMEMBERED_MS = 11 * 60_000;
 
-/** Remembers a value among the attempts to sign in, which are deleted when their time is over. */
-async function isFirst(db: Db, kind: 'code' | 'locked', value: string, forMs: number): Promise<boolean> {
-  const key = `${kind}:${createHash('sha256').update(value).digest('hex')}`;
-  const resetsAt = new Date(Date.now() + forMs);
-  const data = [{ key, count: 1, resetsAt }];
-  return (await db.signInAttempt.createMany({ data, skipDuplicates: true })).count === 1;
-}
-
 /** Codes are shown in groups, and people type them so. */
 const compact = (code: string): string => code.replace(/\s/g, '');
 
 const WRONG = new Set(['INVALID_PASSWORD', 'INVALID_CODE', 'INVALID_BACKUP_CODE']);
-const LOCKED = 'ACCOUNT_TEMPORARILY_LOCKED';
 
 async function problemOf(response: Response): Promise<string> {
   if (response.status >= 500) throw new Error(`the second factor failed with ${response.status}`);
@@ -165,6 +210,18 @@ async function problemOf(response: Response): Promise<string> {
 const failure = async (response: Response): Promise<Failure> => ({
   outcome: WRONG.has(await problemOf(response)) ? 'wrong' : 'failed',
 });
+
+/**
+ * Without a sign-in that waits for its second step. If the session ended in this moment,
+ * better-auth would check the code for that one, and nobody would count it.
+ */
+function withoutStep(headers: Headers): Headers {
+  const cookies = (headers.get('cookie') ?? '').split(';');
+  const kept = cookies.filter((cookie) => !/^\s*(__Secure-)?tidegate\.two_factor=/.test(cookie));
+  const all = new Headers(headers);
+  all.set('cookie', kept.join(';'));
+  return all;
+}
 
 const cookiesOf = ({ headers }: Response): string =>
   headers

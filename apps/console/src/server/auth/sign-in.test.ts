@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { newUserId, randomBase62 } from '@tidegate/contracts';
+import type { AccountEvent } from '@tidegate/control';
 import { closeDb, createDb, type Db } from '@tidegate/db';
 import { PATIENT_DB, type TestPostgres, testClock, testPostgres } from '@tidegate/testing';
 import { hashPassword } from 'better-auth/crypto';
+import { FAILURE, failOn } from '../../testing/fail-on.ts';
 import { type Accounts, createAccounts } from './accounts.ts';
+import { auditedSignIn } from './audited.ts';
 import { type Auth, createAuth } from './auth.ts';
 import { createDevices, type Devices } from './devices.ts';
 import { createSignIn, type SignIn } from './sign-in.ts';
@@ -148,7 +151,7 @@ describe('sign-in with a password', () => {
       /(\S*device\S*?)=(\S+)/.exec(String(browser.get('cookie')))?.slice(1) ?? [];
     const known = (cookie: string, of = email) => devices.idOf(new Headers({ cookie }), of);
     expect(known(`a=b; ${name}=${value}; c=d`)).toMatch(/^\w{20}$/);
-    const nameOfOther = devices.remember(new Headers(), other).split('=')[0];
+    const nameOfOther = devices.remember(new Headers(), other, 'password').split('=')[0];
     expect(known(`${nameOfOther}=${value}`, other)).toBeNull();
     for (const bad of [value.replace(/^./, '-'), value.replace(/\.\d/, '.9'), value.slice(0, -1), '..', ''])
       expect(known(`${name}=${bad}`)).toBeNull();
@@ -184,6 +187,19 @@ describe('sign-in with a password', () => {
     await db.session.createMany({ data: [session('past', -1), session('now', 0), session('later', 60_000)] });
     await guard('10.3.0.1', email);
     expect(await db.session.findMany({ where: { userId }, select: { id: true } })).toEqual([{ id: 'later' }]);
+  });
+
+  it('tells a failure of the database from a wrong password, and records no attempt', async () => {
+    const email = await account();
+    const events: AccountEvent[] = [];
+    const record = async (event: AccountEvent) => void events.push(event);
+    const audited = auditedSignIn(signIn, record, { now: clock.now });
+    const right = { email, password: PASSWORD, address: '10.6.0.1', headers: new Headers() };
+    await failOn(db, 'INSERT ON session', async () => {
+      await expect(audited.withPassword(right)).rejects.toThrow(FAILURE);
+    });
+    await audited.close();
+    expect(events).toEqual([]);
   });
 
   it('never creates an account', async () => {

@@ -1,15 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from '@tidegate/db';
 import { networkOf } from '@tidegate/runtime';
+import { type Allowance, take } from './attempts.ts';
 import type { Auth } from './auth.ts';
 import type { Devices } from './devices.ts';
 import { digest } from './digest.ts';
-
-/** How many attempts a window allows, successful or not. */
-interface Allowance {
-  readonly attempts: number;
-  readonly windowMs: number;
-}
 
 const PER_ADDRESS: Allowance = { attempts: 20, windowMs: 60_000 };
 /** IPv6 only, where one site has any number of addresses. A site may have many people. */
@@ -38,6 +33,14 @@ const MAX_SESSIONS_DELETED = 100;
  * a little longer than for none, because the account's password is looked up.
  */
 const WRONG_MS = 500;
+
+/** What better-auth says of attempts that are not right. Anything else is the console's failure. */
+const WRONG = new Set([
+  'INVALID_EMAIL_OR_PASSWORD',
+  'INVALID_EMAIL',
+  'PASSWORD_TOO_LONG',
+  'EMAIL_PASSWORD_DISABLED',
+]);
 
 export type SignInOutcome =
   | { readonly outcome: 'signed in'; readonly headers: Headers }
@@ -99,18 +102,17 @@ export function createSignIn({ db, auth, devices, now, wait = sleep }: SignInOpt
       const retryAfterS = await guard(address, email, headers);
       if (retryAfterS !== null) return { outcome: 'too many', retryAfterS };
       const body = { email: email.trim().toLowerCase(), password };
-      const response = await auth.api
-        .signInEmail({ body, headers, asResponse: true })
-        .catch(() => new Response(null, { status: 400 }));
-      if (response.status >= 500) throw new Error(`sign-in failed with ${response.status}`);
+      const response = await auth.api.signInEmail({ body, headers, asResponse: true });
       if (!response.ok) {
+        const { code = '' } = (await response.json()) as { readonly code?: string };
+        if (!WRONG.has(code)) throw new Error(`sign-in failed with ${response.status} ${code}`);
         await wait(WRONG_MS - (performance.now() - begunMs));
         return { outcome: 'wrong' };
       }
       const { twoFactorRedirect = false } = (await response.json()) as { twoFactorRedirect?: boolean };
       if (twoFactorRedirect) return { outcome: 'second step', headers: response.headers };
       const cookies = new Headers(response.headers);
-      cookies.append('set-cookie', devices.remember(headers, email));
+      cookies.append('set-cookie', devices.remember(headers, email, 'password'));
       return { outcome: 'signed in', headers: cookies };
     },
   };
@@ -145,22 +147,4 @@ async function clear(db: Db, now: Date): Promise<void> {
   await db.$executeRaw`
     DELETE FROM session WHERE id IN (
       SELECT id FROM session WHERE expires_at <= ${now} LIMIT ${MAX_SESSIONS_DELETED} FOR UPDATE SKIP LOCKED)`;
-}
-
-/**
- * One statement, so that each concurrent attempt counts.
- *
- * @returns milliseconds to wait; 0: allowed
- */
-async function take(db: Db, nowMs: number, key: string, { attempts, windowMs }: Allowance): Promise<number> {
-  const now = new Date(nowMs);
-  const end = new Date(nowMs + windowMs);
-  const [row] = await db.$queryRaw<{ count: number; resets_at: Date }[]>`
-    INSERT INTO sign_in_attempt AS a (key, count, resets_at) VALUES (${key}, 1, ${end})
-    ON CONFLICT (key) DO UPDATE SET
-      count = CASE WHEN a.resets_at <= ${now} THEN 1 ELSE a.count + 1 END,
-      resets_at = CASE WHEN a.resets_at <= ${now} THEN ${end} ELSE a.resets_at END
-    RETURNING count, resets_at`;
-  if (!row || row.count <= attempts) return 0;
-  return Math.max(1, row.resets_at.getTime() - nowMs);
 }

@@ -29,7 +29,7 @@ const CHECK_MS = 1_000;
 /** Longer than the minute that load balancers usually allow: they should be the ones to close. */
 const KEEP_ALIVE_MS = 75_000;
 
-/** Node answers 408 to who exceeds a time limit, and closes the connection. */
+/** Node answers 408 to a client that exceeds a time limit, and closes the connection. */
 export const serverOptionsOf = ({ headersMs, requestMs }: ClientLimits): ServerOptions => ({
   maxHeaderSize: MAX_HEADER_BYTES,
   headersTimeout: headersMs,

@@ -8,17 +8,25 @@ import { Shell } from '#shell/shell.tsx';
 
 export const metadata: Metadata = { title: 'Two-factor' };
 
-/** Where an organization that requires a second factor leads members who have none. */
+/**
+ * Where an organization that requires a second factor leads members who have none. With `app`, an
+ * account with passkeys also gets an authenticator app.
+ */
 export default async function TwoFactor({
   searchParams,
 }: {
   searchParams: Promise<Record<string, string | string[] | undefined>>;
 }) {
   const user = await requireUser();
-  const { next } = await searchParams;
+  const { next, app } = await searchParams;
   const wanted = next === undefined ? '/account' : sameSitePath(next);
-  const hasPassword = await services().accounts.hasPassword(user.actor.userId);
-  if (user.twoFactor || !hasPassword) redirect(wanted);
+  const { accounts, secondFactor, passkeys } = services();
+  const [hasPassword, hasApp] = await Promise.all([
+    accounts.hasPassword(user.actor.userId),
+    secondFactor.hasApp(user.actor.userId),
+  ]);
+  const isOver = app === undefined ? user.twoFactor : hasApp;
+  if (isOver || !hasPassword) redirect(wanted);
   const memberships = await membershipsOf(user);
   const org = memberships.find(({ slug }) => wanted.startsWith(`/o/${slug}/`));
   return (
@@ -30,7 +38,8 @@ export default async function TwoFactor({
       <SetUpTwoFactor
         email={user.actor.email}
         requiredBy={org?.requiresTwoFactor ? org.name : null}
-        passkeys={services().passkeys !== null}
+        passkeys={passkeys !== null}
+        adding={user.twoFactor}
       />
     </Shell>
   );

@@ -1,0 +1,40 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { AccountEvent } from '@tidegate/control';
+import { CLIENT_ADDRESS_HEADER } from '../http/names.ts';
+
+/** Who the provider says came back, once it has said so. */
+interface Claim {
+  email?: string;
+}
+
+const claims = new AsyncLocalStorage<Claim>();
+
+/** For the plugin's `mapProfileToUser`: better-auth tells nothing else of whom it refuses. */
+export function noteClaim({ email }: { readonly email?: unknown }): Record<string, never> {
+  const claim = claims.getStore();
+  if (claim && typeof email === 'string') claim.email = email;
+  return {};
+}
+
+/**
+ * What better-auth says where an e-mail has an account, and the identity is not the account's: it
+ * is another one, or its e-mail is not verified.
+ */
+const REFUSED = new Set(['unable_to_link_account', 'account_not_linked']);
+
+type Handler = (request: Request) => Promise<Response>;
+
+/** Records each sign-in through the provider that is refused for an account here. */
+export const recordingRefused =
+  (handler: Handler, record: (event: AccountEvent) => Promise<void>): Handler =>
+  async (request) => {
+    const claim: Claim = {};
+    const response = await claims.run(claim, () => handler(request));
+    const error = /[?&]error=(\w+)/.exec(response.headers.get('location') ?? '')?.[1] ?? '';
+    if (claim.email === undefined || !REFUSED.has(error)) return response;
+    const address = request.headers.get(CLIENT_ADDRESS_HEADER) ?? undefined;
+    const details = { with: 'identity provider' };
+    const account = { email: claim.email };
+    await record({ action: 'account.signInFailed', account, address, details });
+    return response;
+  };
