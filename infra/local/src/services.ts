@@ -54,7 +54,10 @@ export interface ServiceKind {
 }
 
 const HOST = '127.0.0.1';
-/** How long a gateway may finish its answers when the stack stops. */
+/**
+ * How long a gateway may finish its answers when the stack stops. Then it is killed, and the next
+ * start settles what it left. A gateway that someone else ends takes the time that any gateway has.
+ */
 const DRAIN_MS = 5_000;
 const STOP_TIMEOUT_MS = 10_000;
 /**
@@ -138,10 +141,9 @@ const SERVICES: readonly ServiceKind[] = [
       LIMITER_ADDRESSES: addressesOf(layout, 'limiter'),
       RUNNER_ADDRESS: anyOf(layout, 'runner'),
       SERVICE_TOKEN: layout.secrets.serviceTokens.gateway,
-      SHUTDOWN_TIMEOUT_MS: String(DRAIN_MS),
     }),
     faces: true,
-    stopTimeoutMs: DRAIN_MS + STOP_TIMEOUT_MS,
+    stopTimeoutMs: DRAIN_MS,
   },
   {
     name: 'console',

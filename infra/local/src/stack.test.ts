@@ -172,6 +172,20 @@ describe('the local stack', () => {
     expect(env.REDIS_URL).toBe(process.env.REDIS_URL);
   });
 
+  it.each([undefined, '900000'])(
+    'lets a gateway that someone else ends finish its answers for as long as a gateway may: %s',
+    async (outer) => {
+      if (outer) process.env.SHUTDOWN_TIMEOUT_MS = outer;
+      try {
+        const stack = await start();
+        const env = (await (await fetch(stack.info.gateway)).json()) as Record<string, string>;
+        expect(env.SHUTDOWN_TIMEOUT_MS).toBe(outer);
+      } finally {
+        delete process.env.SHUTDOWN_TIMEOUT_MS;
+      }
+    },
+  );
+
   it('gives each service its own login to the stores, with passwords in private files', async () => {
     const stack = await startWhole();
     const { databasePasswords, redisPasswords } = JSON.parse(
