@@ -95,8 +95,6 @@ const SERVICES: readonly ServiceKind[] = [
       RUNNER_PORT: String(port),
       DATABASE_URL: stores.databaseUrlFor('runner'),
       RUNNER_STATE_DIR: files.runner,
-      // Nothing may outlive the stack.
-      RUNNER_STOP_MODELS_ON_EXIT: 'true',
       RUNNER_MODEL_LOGS: 'true',
       SECRET_KEY: secrets.secretKey,
       SERVICE_TOKENS: tokensOf(secrets),

@@ -8,7 +8,7 @@ import type { CtlEnv, StackInfo } from './info.ts';
 import { type ModelsPlace, openModelsPlace } from './models-place.ts';
 import type { StackOptions, StackReport } from './options.ts';
 import { endLeftovers } from './process/lock.ts';
-import { endAbandonedModels } from './process/models.ts';
+import { endModels } from './process/models.ts';
 import { answersOk, Supervised } from './process/supervised.ts';
 import { planPrometheus } from './prometheus.ts';
 import type { Members } from './running.ts';
@@ -59,7 +59,7 @@ export async function start(files: Files, members: Members, options: StackOption
   const root = options.root ?? ROOT;
   const kinds = servicesOf(root).filter(({ name }) => name !== 'console' || options.console !== false);
   await endLeftovers(files);
-  if (options.fresh) forget(context);
+  if (options.fresh) await forget(context);
   for (const folder of [files.logs, files.runner]) makeFolder(folder);
   const ports = options.ports === 'random' ? {} : { ...DEFAULT_PORTS, ...options.ports };
   const instances = await planInstances(kinds, options.scale ?? {}, ports);
@@ -82,14 +82,14 @@ export async function start(files: Files, members: Members, options: StackOption
   }
 }
 
-function forget({ files, given }: Context): void {
+async function forget({ files, given, options }: Context): Promise<void> {
   if (given.databaseUrl || given.redisUrl) {
     throw new StackError('--fresh deletes only data in the stores that the local stack starts.', {
       hint: 'Empty your own database and Redis yourself, or unset DATABASE_URL and REDIS_URL.',
     });
   }
   // This deletes their records, too. Nobody would find them afterwards.
-  endAbandonedModels(files);
+  await endModels(files, options.stopTimeoutMs);
   wipe(files);
 }
 
